@@ -1,0 +1,92 @@
+import { AppError } from '../errors.ts'
+import type { Agent } from './agent.ts'
+import { nameKey } from './identifier.ts'
+import type { KnowledgeBase } from './knowledge-base.ts'
+import type { Project } from './project.ts'
+import type { UploadedFile } from './uploaded-file.ts'
+
+/** Everything that has a name, as of the last committed change. Names are compared without case. */
+export interface CatalogSnapshot {
+  /** Grows with each change: what was derived from another version is stale. */
+  readonly version: number
+  readonly projects: readonly Project[]
+  readonly knowledgeBases: readonly KnowledgeBase[]
+  readonly agents: readonly Agent[]
+  readonly files: readonly UploadedFile[]
+}
+
+interface Named {
+  readonly name: string
+}
+
+function named<T extends Named>(things: readonly T[], name: string): T | undefined {
+  const key = nameKey(name)
+  return things.find((thing) => nameKey(thing.name) === key)
+}
+
+export function findProject(snapshot: CatalogSnapshot, name: string): Project | undefined {
+  return named(snapshot.projects, name)
+}
+
+export function knowledgeBasesOf(
+  snapshot: CatalogSnapshot,
+  project: Project,
+): readonly KnowledgeBase[] {
+  return snapshot.knowledgeBases.filter((kb) => kb.projectId === project.id)
+}
+
+export function agentsOf(snapshot: CatalogSnapshot, project: Project): readonly Agent[] {
+  return snapshot.agents.filter((agent) => agent.projectId === project.id)
+}
+
+export function findKnowledgeBase(
+  snapshot: CatalogSnapshot,
+  project: Project,
+  name: string,
+): KnowledgeBase | undefined {
+  return named(knowledgeBasesOf(snapshot, project), name)
+}
+
+export function findAgent(
+  snapshot: CatalogSnapshot,
+  project: Project,
+  name: string,
+): Agent | undefined {
+  return named(agentsOf(snapshot, project), name)
+}
+
+export function findFile(snapshot: CatalogSnapshot, name: string): UploadedFile | undefined {
+  return named(snapshot.files, name)
+}
+
+/** @throws AppError `project_not_found` */
+export function requireProject(snapshot: CatalogSnapshot, name: string): Project {
+  const project = findProject(snapshot, name)
+  if (project !== undefined) return project
+  throw new AppError('project_not_found', `Project with name ${name} does not exist`)
+}
+
+/** @throws AppError `project_not_found`, `knowledge_base_not_found` */
+export function requireKnowledgeBase(
+  snapshot: CatalogSnapshot,
+  projectName: string,
+  name: string,
+): KnowledgeBase {
+  const kb = findKnowledgeBase(snapshot, requireProject(snapshot, projectName), name)
+  if (kb !== undefined) return kb
+  throw new AppError('knowledge_base_not_found', `Knowledge Base with name ${name} does not exist`)
+}
+
+/** @throws AppError `project_not_found`, `agent_not_found` */
+export function requireAgent(snapshot: CatalogSnapshot, projectName: string, name: string): Agent {
+  const agent = findAgent(snapshot, requireProject(snapshot, projectName), name)
+  if (agent !== undefined) return agent
+  throw new AppError('agent_not_found', `Agent with name ${name} does not exist`)
+}
+
+/** @throws AppError `file_not_found` */
+export function requireFile(snapshot: CatalogSnapshot, name: string): UploadedFile {
+  const file = findFile(snapshot, name)
+  if (file !== undefined) return file
+  throw new AppError('file_not_found', `File with name ${name} does not exist`)
+}

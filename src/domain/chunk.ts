@@ -1,0 +1,45 @@
+import type { Document } from './document.ts'
+
+/** The preprocessor that cut a chunk, by the name that existing clients know. */
+export type ChunkSource =
+  | 'TextChunkingPreprocessor'
+  | 'JSONChunkingPreprocessor'
+  | 'ContextualPreprocessor'
+  | 'MarkdownChunkingPreprocessor'
+
+/** A span of a document's column; the unit of embedding and retrieval. */
+export interface Chunk {
+  readonly documentId: string
+  /** `<document id>:<column>:<n>of<total>:<start>to<end>`, n from 1. */
+  readonly chunkId: string
+  readonly contentColumn: string
+  /** Code units into the column's text: `content === text.slice(startChar, endChar)`. */
+  readonly content: string
+  readonly startChar: number
+  readonly endChar: number
+  readonly chunkIndex: number
+  readonly source: ChunkSource
+}
+
+/** A vector that is known already: made just now, or that of a stored chunk with the same text. */
+export type ChunkVector =
+  | { readonly kind: 'new'; readonly vector: Float32Array }
+  | { readonly kind: 'stored'; readonly chunkKey: bigint }
+
+export interface EmbeddedChunk {
+  readonly chunk: Chunk
+  readonly vector: ChunkVector
+}
+
+/** A document with all its chunks, as it replaces whatever is stored under its id. */
+export interface EmbeddedDocument {
+  readonly document: Document
+  readonly chunks: readonly EmbeddedChunk[]
+}
+
+/** A chunk in the store whose vector a new chunk with equal text may take over. */
+export interface StoredChunkText {
+  readonly chunkKey: bigint
+  readonly documentId: string
+  readonly content: string
+}

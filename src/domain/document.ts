@@ -1,0 +1,26 @@
+/** A value that can stand in a row: what JSON can say. */
+export type RowValue =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly RowValue[]
+  | { readonly [key: string]: RowValue }
+
+/** What a source yields: column name → value. */
+export type Row = Readonly<Record<string, RowValue>>
+
+/** One text of a document: a content column and what it holds. */
+export interface DocumentText {
+  readonly column: string
+  readonly text: string
+}
+
+/** One inserted row, file or page, ready to be cut into chunks. */
+export interface Document {
+  readonly id: string
+  /** Position of the row in its insert, from 0. */
+  readonly rowIndex: number
+  readonly texts: readonly DocumentText[]
+  readonly metadata: Row
+}

@@ -1,0 +1,40 @@
+import { AppError } from '../errors.ts'
+
+export const NAME_CHARS_MAX = 128
+
+/** An identifier for DuckDB: `a"b` → `"a""b"`. */
+export function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** A string literal for DuckDB: `it's` → `'it''s'`. For our own constants; values of callers are bound. */
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+/** Names are compared without case, as SQL does. */
+export function nameKey(name: string): string {
+  return name.toLowerCase()
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const FORBIDDEN_IN_NAMES = /[\u0000-\u001f\u007f/\\.]/u
+
+/**
+ * A name for a project, knowledge base, agent or file, as the caller wrote it. Quotes, spaces, emoji and SQL's key
+ * words are fine; what cannot stand in a path or in `project.name` is not.
+ * @throws AppError `invalid_name`
+ */
+export function checkedName(kind: string, name: string): string {
+  const refuse = (why: string) => new AppError('invalid_name', `The name of a ${kind} ${why}`)
+  if (name.trim() === '') throw refuse('must not be empty')
+  if (name !== name.trim()) throw refuse('must not begin or end with white space')
+  const length = [...name].length
+  if (length > NAME_CHARS_MAX) {
+    throw refuse(`has at most ${NAME_CHARS_MAX} characters; this one has ${length}`)
+  }
+  if (!name.isWellFormed() || FORBIDDEN_IN_NAMES.test(name)) {
+    throw refuse('must not hold control characters, "/", "\\" or "."')
+  }
+  return name
+}

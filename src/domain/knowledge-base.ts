@@ -1,0 +1,80 @@
+import type { ModelRef } from './model-ref.ts'
+
+/** How texts are cut. Sizes in characters (UTF-16 code units). */
+export interface Preprocessing {
+  readonly type: 'text_chunking' | 'markdown_chunking' | 'json_chunking'
+  readonly chunkSizeChars: number
+  readonly chunkOverlapChars: number
+  /** As the caller sent it, given back in `params`. */
+  readonly sent: Readonly<Record<string, unknown>> | null
+}
+
+/** The type under which a metadata column can be compared in SQL. The original value stays in `metadata`. */
+export type MetadataType = 'BOOLEAN' | 'BIGINT' | 'DOUBLE' | 'VARCHAR' | 'DATE' | 'TIMESTAMP' | 'JSON'
+
+/** A metadata column as it is stored: `name` as first inserted, `column` the physical column of the chunks table. */
+export interface MetadataColumn {
+  readonly name: string
+  readonly type: MetadataType
+  readonly column: string
+}
+
+export interface KnowledgeBase {
+  readonly id: number
+  readonly name: string
+  readonly projectId: number
+  readonly projectName: string
+  readonly vectorDatabase: string
+  readonly vectorDatabaseTable: string
+  readonly embeddingModel: ModelRef
+  readonly rerankingModel: ModelRef | null
+  /** null: not set by the caller, the default of decisions.md 5 applies. */
+  readonly contentColumns: readonly string[] | null
+  readonly metadataColumns: readonly string[] | null
+  readonly idColumn: string | null
+  readonly preprocessing: Preprocessing
+  /** What the caller sent beyond the fields above, plus `warnings`. */
+  readonly params: Readonly<Record<string, unknown>>
+  /** Length of the stored vectors; null until the first one is known. */
+  readonly dimensions: number | null
+  /** Metadata columns seen so far, in the order of their first appearance. */
+  readonly storedMetadata: readonly MetadataColumn[]
+  /** Counts the committed writes; a derived copy with another number is stale. */
+  readonly revision: number
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+/** What a new knowledge base is made of. */
+export type KnowledgeBaseDraft = Omit<
+  KnowledgeBase,
+  'id' | 'projectName' | 'storedMetadata' | 'revision' | 'createdAt' | 'updatedAt'
+>
+
+/** What may change after creation; a missing field stays. */
+export type KnowledgeBaseChanges = Partial<
+  Pick<
+    KnowledgeBaseDraft,
+    | 'embeddingModel'
+    | 'rerankingModel'
+    | 'contentColumns'
+    | 'metadataColumns'
+    | 'idColumn'
+    | 'preprocessing'
+    | 'params'
+  >
+>
+
+export const DEFAULT_CONTENT_COLUMNS: readonly string[] = ['content']
+export const DEFAULT_CHUNK_SIZE_CHARS = 1000
+export const DEFAULT_CHUNK_OVERLAP_CHARS = 200
+
+/** The columns of `SELECT * FROM <knowledge base>`, in this order. */
+export const KNOWLEDGE_BASE_COLUMNS = [
+  'id',
+  'chunk_id',
+  'chunk_content',
+  'metadata',
+  'relevance',
+  'distance',
+] as const

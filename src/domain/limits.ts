@@ -1,0 +1,9 @@
+/** Limits that are not settings. Each has a name and a unit; reaching one is an error that names it. */
+export const LIMITS = {
+  /** Rows of one `rows` insert, pages of a crawl and bytes of a page come from the request or the settings. */
+  embedProbeMs: 3_000,
+  /** Chunks that are embedded and stored in one round of an insert. */
+  insertBatchChunks: 512,
+  /** Texts longer than this in one cell are refused: a chunk id would have to count a million chunks. */
+  cellCharsMax: 100_000_000,
+} as const

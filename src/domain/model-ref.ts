@@ -1,0 +1,15 @@
+/** Which model to call and how to reach it. `apiKey` and `baseUrl` override the settings' defaults. */
+export interface ModelRef {
+  readonly provider: string
+  readonly modelName: string
+  readonly apiKey?: string
+  readonly baseUrl?: string
+  /** Whatever else the caller sent (`api_version`, `method`, …), kept and given back as it was. */
+  readonly options: Readonly<Record<string, unknown>>
+}
+
+/** The provider that needs no key, no download and no network. */
+export const BUILTIN_PROVIDER = 'builtin'
+
+export const BUILTIN_EMBEDDING_MODEL = 'all-MiniLM-L6-v2'
+export const BUILTIN_CHAT_MODEL = 'extractive'

@@ -1,0 +1,159 @@
+/**
+ * What the middle of the house needs from its edges. `store/` and `models/` implement these, `app.ts` joins them, and
+ * tests pass in fakes. Every method that takes a signal stops within a second of its abort and throws its reason.
+ */
+import type { Agent, AgentChanges, AgentDraft } from './agent.ts'
+import type { CatalogSnapshot } from './catalog-snapshot.ts'
+import type { EmbeddedDocument, StoredChunkText } from './chunk.ts'
+import type { Row } from './document.ts'
+import type { KnowledgeBase, KnowledgeBaseChanges, KnowledgeBaseDraft } from './knowledge-base.ts'
+import type { ModelRef } from './model-ref.ts'
+import type { Project } from './project.ts'
+import type { RowStream } from './query-result.ts'
+import type { FileFormat, UploadedFile } from './uploaded-file.ts'
+
+/** Names and definitions. Reads come from the snapshot; a write is one transaction and renews it before it resolves. */
+export interface Catalog {
+  snapshot(): CatalogSnapshot
+  /** @throws AppError `project_exists` */
+  createProject(name: string): Promise<Project>
+  /** Drops the project with all that is in it. */
+  dropProject(project: Project): Promise<void>
+  /** @throws AppError `knowledge_base_exists`, `storage_in_use` */
+  createKnowledgeBase(draft: KnowledgeBaseDraft): Promise<KnowledgeBase>
+  alterKnowledgeBase(kb: KnowledgeBase, changes: KnowledgeBaseChanges): Promise<KnowledgeBase>
+  /** Definition, chunks and vectors go in one transaction. */
+  dropKnowledgeBase(kb: KnowledgeBase): Promise<void>
+  /** @throws AppError `agent_exists` */
+  createAgent(draft: AgentDraft): Promise<Agent>
+  /** A `null` clears, a missing field stays. @throws AppError `agent_exists` */
+  alterAgent(agent: Agent, changes: AgentChanges): Promise<Agent>
+  dropAgent(agent: Agent): Promise<void>
+}
+
+export type WriteOutcome =
+  | { readonly kind: 'stored' }
+  /** A stored vector that was to be taken over is gone: another insert replaced its document meanwhile. */
+  | { readonly kind: 'stale' }
+
+/** The stored truth of knowledge bases. */
+export interface ChunkStore {
+  /** The stored chunks of these documents, so that unchanged text keeps its vector. */
+  storedTexts(kb: KnowledgeBase, documentIds: readonly string[]): Promise<readonly StoredChunkText[]>
+  /**
+   * Replaces each document whole, all of them in one transaction; ids must be distinct. Vectors are normalised.
+   * @throws AppError `dimension_mismatch` (naming both numbers), `provider_failed` for a zero or non-finite vector,
+   * `knowledge_base_not_found` when it was dropped meanwhile, `storage_full`
+   */
+  replaceDocuments(kb: KnowledgeBase, documents: readonly EmbeddedDocument[]): Promise<WriteOutcome>
+}
+
+export interface NewFile {
+  readonly name: string
+  readonly originalName: string
+  readonly format: FileFormat
+  readonly sizeBytes: number
+}
+
+/** Uploaded files as tables. */
+export interface FileStore {
+  /** Reads CSV, JSON, JSON lines or Parquet. @throws AppError `file_unreadable`, `file_exists` */
+  importTable(file: NewFile, bytes: Uint8Array, signal: AbortSignal): Promise<UploadedFile>
+  /** Stores a document that was read already, as a table of these rows. @throws AppError `file_exists` */
+  importRows(file: NewFile, rows: readonly Row[]): Promise<UploadedFile>
+  rows(file: UploadedFile, signal: AbortSignal): AsyncIterable<Row>
+  dropFile(file: UploadedFile): Promise<void>
+}
+
+/** A value bound to a placeholder `$name`. A Float32Array is a vector. */
+export type BoundValue = null | boolean | number | bigint | string | Float32Array | readonly BoundValue[]
+
+export interface BoundSql {
+  readonly sql: string
+  readonly values: Readonly<Record<string, BoundValue>>
+}
+
+export interface RunLimits {
+  readonly timeoutMs: number
+}
+
+/** DuckDB as a reader of SQL and a runner of guarded SELECTs. */
+export interface SqlEngine {
+  /**
+   * The syntax tree of one SELECT as JSON text (`json_serialize_sql`).
+   * @throws AppError `sql_syntax` (with line and column), `sql_not_supported` for what is no SELECT
+   */
+  parse(sql: string): Promise<string>
+  /** SQL for a syntax tree: the way back. */
+  print(tree: string): Promise<string>
+  /**
+   * Runs one statement in a READ ONLY transaction and streams its rows. Waits for a free place first; the deadline
+   * covers the wait and the reading of the rows. The caller must have guarded the statement.
+   * @throws AppError `timeout`, `too_busy`, `out_of_memory`, `sql_failed`, `sql_unknown_name`
+   */
+  run(statement: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<RowStream>
+}
+
+/** Text → vectors. One model, ready to be called. */
+export interface Embedder {
+  /**
+   * One vector per text, in the order of the texts, all of one length.
+   * @throws AppError `provider_failed`, `provider_refused`; messages name URL and status
+   */
+  embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]>
+}
+
+/** What kinds of embedding model there are. */
+export interface EmbedderRegistry {
+  readonly providers: readonly string[]
+  /** @throws AppError `unknown_provider` listing those there are, `invalid_knowledge_base` for a missing setting */
+  embedder(ref: ModelRef): Embedder
+  /**
+   * Tries the model once, without retries: its dimensions, or a warning where it could not be reached.
+   * @throws AppError `provider_refused` on a definite refusal (bad key, no such model)
+   */
+  probe(ref: ModelRef, timeoutMs: number): Promise<EmbedderProbe>
+}
+
+export type EmbedderProbe =
+  | { readonly kind: 'ready'; readonly dimensions: number }
+  | { readonly kind: 'unreachable'; readonly warning: string }
+
+/** A call of one tool. Every tool takes at most one text. */
+export interface ToolCall {
+  readonly id: string
+  readonly name: string
+  readonly input: string
+}
+
+export interface ToolSpec {
+  readonly name: string
+  readonly description: string
+  /** Name and description of the one text argument; null for a tool without. */
+  readonly input: { readonly name: string; readonly description: string } | null
+}
+
+export type ChatMessage =
+  | { readonly role: 'system'; readonly content: string }
+  | { readonly role: 'user'; readonly content: string }
+  | {
+      readonly role: 'assistant'
+      readonly content: string
+      readonly toolCalls: readonly ToolCall[]
+    }
+  | { readonly role: 'tool'; readonly callId: string; readonly content: string }
+
+export interface ChatRequest {
+  readonly messages: readonly ChatMessage[]
+  readonly tools: readonly ToolSpec[]
+}
+
+/** What a chat model says, as it says it: text in pieces, then whole tool calls. No tool call: the text is the answer. */
+export type ChatDelta =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'tool_call'; readonly call: ToolCall }
+
+export interface ChatModel {
+  /** @throws AppError `provider_failed`, `provider_refused`, `timeout` */
+  respond(request: ChatRequest, signal: AbortSignal): AsyncIterable<ChatDelta>
+}

@@ -1,0 +1,33 @@
+/** How a column's values are written in JSON (decisions.md 4). */
+export interface ResultColumn {
+  readonly name: string
+  /** DuckDB's name of the type: `VARCHAR`, `DECIMAL(18,3)`, `JSON`. */
+  readonly type: string
+}
+
+/**
+ * Rows as they come from the engine. `batches` yields lists of rows whose values are ready for `JSON.stringify`
+ * (`JsonText` for a value that is JSON text already). It must be read to its end or returned from: that frees the
+ * connection.
+ */
+export interface RowStream {
+  readonly columns: readonly ResultColumn[]
+  readonly batches: AsyncIterable<readonly (readonly ResultValue[])[]>
+}
+
+export type ResultValue =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly ResultValue[]
+  | { readonly [key: string]: ResultValue }
+
+/** What a client hears back as `context`. */
+export interface QueryContext {
+  readonly db: string
+}
+
+export type QueryResult =
+  | { readonly kind: 'table'; readonly rows: RowStream; readonly context: QueryContext }
+  | { readonly kind: 'ok'; readonly affectedRows: number | null; readonly context: QueryContext }

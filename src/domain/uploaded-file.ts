@@ -1,0 +1,14 @@
+export type FileFormat = 'csv' | 'json' | 'jsonl' | 'parquet' | 'pdf' | 'html' | 'markdown' | 'text'
+
+/** A file uploaded by `PUT /api/files/{name}`: its bytes lie in the data folder, its rows are `files.<name>` in SQL. */
+export interface UploadedFile {
+  readonly id: number
+  readonly name: string
+  /** The client's own name for it: shown, never used as a path. */
+  readonly originalName: string
+  readonly format: FileFormat
+  readonly sizeBytes: number
+  readonly columns: readonly string[]
+  readonly rowCount: number
+  readonly createdAt: string
+}

@@ -1,0 +1,87 @@
+/**
+ * Every expected failure has one code from this closed list. `status` is what an HTTP answer carries, `number` the
+ * `error_code` of a failed SQL statement (stable, never reused), `title` the wording that existing clients know.
+ */
+export const ERRORS = {
+  invalid_json: { status: 400, number: 1001, title: 'Bad Request' },
+  invalid_request: { status: 400, number: 1002, title: 'Wrong arguments' },
+  missing_parameter: { status: 400, number: 1003, title: 'Missing parameter' },
+  missing_field: { status: 400, number: 1004, title: 'Missing field' },
+  unknown_field: { status: 400, number: 1005, title: 'Wrong arguments' },
+  invalid_name: { status: 400, number: 1006, title: 'Wrong arguments' },
+  unauthorized: { status: 401, number: 1101, title: 'Unauthorized' },
+  wrong_credentials: { status: 401, number: 1102, title: 'Forbidden' },
+  invalid_credentials: { status: 400, number: 1103, title: 'Error in username or password' },
+  forbidden_origin: { status: 403, number: 1104, title: 'Forbidden' },
+  not_found: { status: 404, number: 1201, title: 'Not found' },
+  method_not_allowed: { status: 405, number: 1202, title: 'Method Not Allowed' },
+  body_too_large: { status: 413, number: 1203, title: 'Content Too Large' },
+  unsupported_media_type: { status: 415, number: 1204, title: 'Unsupported Media Type' },
+  project_not_found: { status: 404, number: 2001, title: 'Project not found' },
+  project_exists: { status: 409, number: 2002, title: 'Project already exists' },
+  project_not_deletable: { status: 400, number: 2003, title: 'Project cannot be deleted' },
+  knowledge_base_not_found: { status: 404, number: 2101, title: 'Knowledge Base not found' },
+  knowledge_base_exists: { status: 409, number: 2102, title: 'Knowledge Base already exists' },
+  storage_in_use: { status: 409, number: 2103, title: 'Storage already in use' },
+  agent_not_found: { status: 404, number: 2201, title: 'Agent not found' },
+  agent_exists: { status: 409, number: 2202, title: 'Agent already exists' },
+  agent_creation_not_allowed: { status: 400, number: 2203, title: 'Creation is not allowed' },
+  file_not_found: { status: 404, number: 2301, title: 'File not found' },
+  file_exists: { status: 400, number: 2302, title: 'File already exists' },
+  file_unreadable: { status: 400, number: 2303, title: 'File could not be read' },
+  name_conflict: { status: 409, number: 2304, title: 'Name conflict' },
+  invalid_knowledge_base: { status: 400, number: 3001, title: 'Invalid preprocessing configuration' },
+  invalid_agent: { status: 400, number: 3002, title: 'Wrong arguments' },
+  insert_failed: { status: 400, number: 3101, title: 'Preprocessing Error' },
+  invalid_select: { status: 400, number: 3102, title: 'Invalid SELECT query' },
+  crawl_failed: { status: 502, number: 3103, title: 'Crawling failed' },
+  address_refused: { status: 400, number: 3104, title: 'Address refused' },
+  unknown_provider: { status: 400, number: 3201, title: 'Unknown provider' },
+  provider_refused: { status: 400, number: 3202, title: 'Model refused' },
+  provider_failed: { status: 502, number: 3203, title: 'Model provider failed' },
+  dimension_mismatch: { status: 400, number: 3204, title: 'Dimension mismatch' },
+  sql_syntax: { status: 400, number: 4001, title: 'Syntax error' },
+  sql_not_supported: { status: 400, number: 4002, title: 'Statement not supported' },
+  sql_unknown_name: { status: 400, number: 4003, title: 'Unknown name' },
+  sql_forbidden: { status: 400, number: 4004, title: 'Not allowed in SQL' },
+  sql_invalid_search: { status: 400, number: 4005, title: 'Invalid search' },
+  sql_missing_parameter: { status: 400, number: 4006, title: 'Parameter is not set' },
+  sql_failed: { status: 400, number: 4007, title: 'Query failed' },
+  timeout: { status: 504, number: 5001, title: 'Timeout' },
+  cancelled: { status: 499, number: 5002, title: 'Cancelled' },
+  too_busy: { status: 503, number: 5003, title: 'Too busy' },
+  shutting_down: { status: 503, number: 5004, title: 'Shutting down' },
+  out_of_memory: { status: 507, number: 5005, title: 'Out of memory' },
+  storage_full: { status: 507, number: 5006, title: 'Storage full' },
+  step_limit: { status: 504, number: 5007, title: 'Step limit reached' },
+  agent_crashed: { status: 500, number: 5008, title: 'Agent stopped unexpectedly' },
+  internal: { status: 500, number: 5000, title: 'Internal error' },
+} as const
+
+export type ErrorCode = keyof typeof ERRORS
+
+interface AppErrorOptions {
+  /** What went wrong underneath: for the log, never for the caller. */
+  readonly cause?: unknown
+  /** Replaces the code's usual title where clients know another wording. */
+  readonly title?: string
+}
+
+/** A failure that was expected: `message` is written for the caller and holds no secret. */
+export class AppError extends Error {
+  readonly code: ErrorCode
+  readonly title: string
+
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'AppError'
+    this.code = code
+    this.title = options.title ?? ERRORS[code].title
+  }
+}
+
+/** The same failure for every caller: what is not an `AppError` is a bug and shows nothing of itself. */
+export function toAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error
+  return new AppError('internal', 'Internal error', { cause: error })
+}
