@@ -30,7 +30,11 @@ export const ERRORS = {
   file_exists: { status: 400, number: 2302, title: 'File already exists' },
   file_unreadable: { status: 400, number: 2303, title: 'File could not be read' },
   name_conflict: { status: 409, number: 2304, title: 'Name conflict' },
-  invalid_knowledge_base: { status: 400, number: 3001, title: 'Invalid preprocessing configuration' },
+  invalid_knowledge_base: {
+    status: 400,
+    number: 3001,
+    title: 'Invalid preprocessing configuration',
+  },
   invalid_agent: { status: 400, number: 3002, title: 'Wrong arguments' },
   insert_failed: { status: 400, number: 3101, title: 'Preprocessing Error' },
   invalid_select: { status: 400, number: 3102, title: 'Invalid SELECT query' },

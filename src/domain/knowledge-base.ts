@@ -10,7 +10,14 @@ export interface Preprocessing {
 }
 
 /** The type under which a metadata column can be compared in SQL. The original value stays in `metadata`. */
-export type MetadataType = 'BOOLEAN' | 'BIGINT' | 'DOUBLE' | 'VARCHAR' | 'DATE' | 'TIMESTAMP' | 'JSON'
+export type MetadataType =
+  | 'BOOLEAN'
+  | 'BIGINT'
+  | 'DOUBLE'
+  | 'VARCHAR'
+  | 'DATE'
+  | 'TIMESTAMP'
+  | 'JSON'
 
 /** A metadata column as it is stored: `name` as first inserted, `column` the physical column of the chunks table. */
 export interface MetadataColumn {

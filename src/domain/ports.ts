@@ -39,7 +39,10 @@ export type WriteOutcome =
 /** The stored truth of knowledge bases. */
 export interface ChunkStore {
   /** The stored chunks of these documents, so that unchanged text keeps its vector. */
-  storedTexts(kb: KnowledgeBase, documentIds: readonly string[]): Promise<readonly StoredChunkText[]>
+  storedTexts(
+    kb: KnowledgeBase,
+    documentIds: readonly string[],
+  ): Promise<readonly StoredChunkText[]>
   /**
    * Replaces each document whole, all of them in one transaction; ids must be distinct. Vectors are normalised.
    * @throws AppError `dimension_mismatch` (naming both numbers), `provider_failed` for a zero or non-finite vector,
@@ -66,7 +69,14 @@ export interface FileStore {
 }
 
 /** A value bound to a placeholder `$name`. A Float32Array is a vector. */
-export type BoundValue = null | boolean | number | bigint | string | Float32Array | readonly BoundValue[]
+export type BoundValue =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | Float32Array
+  | readonly BoundValue[]
 
 export interface BoundSql {
   readonly sql: string

@@ -31,3 +31,14 @@ export interface QueryContext {
 export type QueryResult =
   | { readonly kind: 'table'; readonly rows: RowStream; readonly context: QueryContext }
   | { readonly kind: 'ok'; readonly affectedRows: number | null; readonly context: QueryContext }
+
+/** Rows that are at hand already. */
+export function rowsOf(
+  names: readonly string[],
+  rows: readonly (readonly ResultValue[])[],
+): RowStream {
+  async function* batches() {
+    if (rows.length > 0) yield rows
+  }
+  return { columns: names.map((name) => ({ name, type: 'VARCHAR' })), batches: batches() }
+}

@@ -1,0 +1,35 @@
+import { DuckDBInstance, ARRAY, FLOAT, arrayValue, listValue, LIST, VARCHAR } from "@duckdb/node-api";
+import { planSelect } from './src/query/plan-select.ts'
+import { nameScope } from './src/query/name-scope.ts'
+import { runSelect } from './src/query/run-select.ts'
+import { PlanCache } from './src/query/plan-cache.ts'
+import { AppError } from './src/errors.ts'
+const i = await DuckDBInstance.create(":memory:"); const c = await i.connect();
+await c.run(`create schema project_1; create schema uploaded;
+create table project_1.kb_1_chunks(chunk_key bigint primary key, document_id varchar, chunk_id varchar, chunk_content varchar, metadata json, m1 bigint, m2 varchar);
+create table project_1.kb_1_vectors(chunk_key bigint primary key, vector float[3]);
+insert into project_1.kb_1_chunks select i, 'd'||i, 'd'||i||':content:1of1:0to9', 'text number '||i, json_object('chunk_index',0,'price',i%10,'colour', case when i%2=0 then 'red' else 'blue' end), i%10, case when i%2=0 then 'red' else 'blue' end from range(1,201) t(i);
+insert into project_1.kb_1_vectors select i, [i/sqrt(i*i+100.0), 10/sqrt(i*i+100.0), 0]::float[3] from range(1,201) t(i);
+create table uploaded.file_1 as select 'd'||i id, i a from range(200) t(i)`);
+const one=async(s:string,v:any)=>(await c.runAndReadAll(s,v)).getRows()[0][0] as string
+const engine:any={ async parse(sql:string){const t=await one('select json_serialize_sql($1::varchar)',[sql]); const j=JSON.parse(t); if(j.error) throw new AppError('sql_syntax', j.error_message+' at '+j.position); return t}, print:(t:string)=>one('select json_deserialize_sql($1::json)',[t]),
+ async run(s:any){ const v:any={},ty:any={}; for(const [k,x] of Object.entries(s.values) as any){ if(x instanceof Float32Array){v[k]=arrayValue([...x]);ty[k]=ARRAY(FLOAT,x.length)} else if(Array.isArray(x)){v[k]=listValue(x); } else v[k]=x } const r=await c.runAndReadAll(s.sql,v,ty); return {columns:r.columnNames(), rows:r.getRowsJson()} } };
+const kb:any={id:1,name:'kb',projectId:1,projectName:'mindsdb',embeddingModel:{provider:'builtin',modelName:'x',options:{}},contentColumns:null,metadataColumns:null,dimensions:3,storedMetadata:[{name:'Price',type:'BIGINT',column:'m1'},{name:'colour',type:'VARCHAR',column:'m2'}]};
+const kb2={...kb,id:2,projectId:1,name:'empty',dimensions:null,storedMetadata:[]}; await c.run(`create table project_1.kb_2_chunks(chunk_key bigint primary key, document_id varchar, chunk_id varchar, chunk_content varchar, metadata json)`);
+const snap:any={version:1,projects:[{id:1,name:'mindsdb'}],knowledgeBases:[kb,kb2],agents:[],files:[{id:1,name:'t'}]};
+const deps:any={catalog:{snapshot:()=>snap},engine,plans:new PlanCache(),queryMs:1000,embedders:{embedder:()=>({embed:async(ts:string[])=>ts.map(t=>Float32Array.from([Number(t.match(/\d+/)?.[0]??1),10,0]))})}};
+for (const s of Bun.argv[2]?[Bun.argv[2]]:[
+"select 1","select * from kb limit 2","SELECT * FROM mindsdb.kb WHERE content='50' AND price > 5 AND relevance >= 0.5 LIMIT 3","select * from kb where content='50'","select id, distance from kb where content = '50' order by price, id","select id from kb where content='50' order by relevance desc limit 3",
+"SELECT id, chunk_content FROM mindsdb.kb WHERE content LIKE '%20%' AND Price IN (1,2) ORDER BY relevance DESC LIMIT 2",
+"WITH q AS (SELECT * FROM mindsdb.kb k WHERE k.content='7' AND k.price>5 LIMIT 5) SELECT q.id, t.a, q.relevance FROM q JOIN files.t ON q.id=t.id",
+"SELECT k.id, t.a FROM kb AS k JOIN files.t ON t.id = k.id WHERE k.content = 'it''s 5' AND t.a > 3 AND k.price = 3 ORDER BY t.a LIMIT 2",
+"SELECT a FROM files.t WHERE id IN (SELECT id FROM kb WHERE content='9' AND relevance>=0.7 LIMIT 5) ORDER BY a",
+"SELECT id, row_number() OVER (PARTITION BY price ORDER BY relevance DESC) rn FROM kb WHERE content='3' QUALIFY rn=1 ORDER BY id LIMIT 3",
+"SELECT count(*) FROM kb","select count(*), max(distance) from kb where content='5'","SELECT x.id, y.id FROM kb x, kb y WHERE x.content='1' AND y.content='9' AND x.chunk_id<>y.chunk_id LIMIT 2",
+"SELECT id FROM kb WHERE content='5' UNION SELECT id FROM files.t WHERE a<2 ORDER BY 1 LIMIT 3","WITH kb AS (SELECT 1 z) SELECT * FROM kb","with recursive kb as (select 1 z union all select z+1 from kb where z<3) select * from kb",
+"SELECT price, avg(relevance) r FROM kb WHERE content = '4' GROUP BY price HAVING avg(relevance) > 0.1 ORDER BY r DESC LIMIT 2",
+"select id from kb where content='5' or content='100' limit 4","select id, distance from kb where content='5' and content='100' limit 2","select id from kb where content in ('5','100') and not content = '5' limit 3","select id from kb where content='5' and content != 'number 6' limit 3","select id from kb where content = '5' and content not in ('number 6','number 5') limit 3","select id from kb where not (content != '5') limit 2",
+"select id, metadata.price, metadata->>'colour' from kb where content='5' and metadata->>'colour' = 'red' and metadata.price > 3 limit 2","select * from kb where id = 5","select id from kb where id in (5, 'd7') or id > 3","select kb.*, price from kb where kb.content='5' limit 1","select mindsdb.kb.id, kb.price from mindsdb.kb limit 1",
+"select * from kb where content='5' offset 3","select id from kb where content=:q and price = :p limit 2","SELECT * FROM `mindsdb`.`kb` WHERE content = 'it\\'s 5' LIMIT 1","select * from empty where content = 'x'","select * from empty","select nope from kb","select * from kb2x","select * from kbx","select * from project_1.kb_1_chunks","select * from read_csv('/etc/passwd')","select current_setting('x')","select * from duckdb_settings()","select * from '/etc/passwd'","select id from kb where content > 'a'","select id from kb where content = \"x\"","select id from kb k left join files.t on k.content='x'","select id from kb where relevance >= 2 and content='x'","describe kb","describe select * from kb where content='x'","summarize kb","pivot (select price, colour, distance from kb where content='3') on colour in ('red','blue') using avg(distance)","select content from kb where content='5' limit 1","select * from kb where content='5' and hybrid_search=true","select distinct price from kb where content='5' order by 1 limit 3","select id from kb where content = '5' and price in (select a from files.t where a<3) limit 2","select t.a, (select k.id from kb k where k.content='5' and k.price=t.a limit 1) best from files.t t where t.a<3", "select id from kb where content is not null and lower(content) = '5' limit 1","select 1; select 2","select * from (values (1)) v(x)","from kb where content='4' limit 1","select id from kb where content='5' limit 5 offset 2","select k.id from kb k natural join files.t where k.content='5' limit 2","select id, price from kb join files.t using (id) where content='5' limit 2"]) {
+ try { const r:any=await runSelect({sql:s,database:'mindsdb',params:{q:'60',p:3}},deps,new AbortController().signal); console.log('--',s,'\n  ',JSON.stringify(r.columns), JSON.stringify(r.rows).slice(0,330)) } catch(e:any){ console.log('--',s,'\n   ERR',e.code??'', e.message.slice(0,300), e.code?'':e.stack?.split('\n').slice(1,4).join('|')) }
+}

@@ -1,0 +1,199 @@
+/**
+ * The main job over the public HTTP API, on real input: READMEs in, three searches in SQL, two questions to an agent.
+ * What it prints is what the server answered. The data stays in `demo-data/` to go on with.
+ */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SingleBar } from 'cli-progress'
+import { type AgentEvent, type EiderClient, eiderClient } from './eider-client.ts'
+import { type ReadmeFile, readmeFiles } from './readme-files.ts'
+import { startServer } from './server-process.ts'
+import { textTable } from './text-table.ts'
+
+const ROOT = join(import.meta.dir, '..')
+const DATA_DIRECTORY = join(ROOT, 'demo-data')
+const PROJECT = '/projects/mindsdb'
+
+/** About 600 chunks of 1000 characters: some twenty seconds of embedding on two cores. */
+const README_LIMITS = { filesMax: 150, charsMax: 12_000 }
+const DOCUMENTS_PER_INSERT = 4
+const OBSERVATION_LINES_MAX = 6
+
+const QUERIES: readonly { readonly title: string; readonly sql: string }[] = [
+  {
+    title: 'Nearest passages to a thought',
+    sql: `SELECT id, relevance, chunk_content FROM readmes
+WHERE content = 'turn a web page into Markdown' LIMIT 4`,
+  },
+  {
+    title: 'The same with a filter on metadata: it is applied before the limit',
+    sql: `SELECT id, size_chars, relevance, chunk_content FROM readmes
+WHERE content = 'fast logging to a file' AND license = 'MIT' AND size_chars < 8000 LIMIT 4`,
+  },
+  {
+    title: 'A search inside a CTE, then plain analytics over it',
+    sql: `WITH found AS (
+  SELECT id, license, relevance FROM readmes
+  WHERE content = 'parsing text safely' ORDER BY relevance DESC LIMIT 60
+)
+SELECT license, count(DISTINCT id) AS packages, count(*) AS chunks, max(relevance) AS best
+FROM found GROUP BY license ORDER BY chunks DESC, license LIMIT 5`,
+  },
+]
+
+const QUESTIONS: readonly string[] = [
+  'How do I check whether robots.txt allows a URL to be crawled?',
+  'Which package extracts text from a PDF, and how?',
+]
+
+try {
+  await demo()
+} catch (error) {
+  console.error(`\nThe demo failed: ${error instanceof Error ? error.message : String(error)}`)
+  process.exitCode = 1
+}
+
+async function demo(): Promise<void> {
+  const startedAt = performance.now()
+  await rm(DATA_DIRECTORY, { recursive: true, force: true })
+  const readmes = await readmeFiles(join(ROOT, 'node_modules'), README_LIMITS)
+  if (readmes.length === 0) throw new Error('No READMEs in node_modules: run npm install first')
+  const server = await startServer({ dataDirectory: DATA_DIRECTORY })
+  const stopAtOnce = () => void server.stop().finally(() => process.exit(130))
+  process.once('SIGINT', stopAtOnce)
+  try {
+    console.log(`Eider is ready at ${server.baseUrl} after ${seconds(server.startMs)}`)
+    const client = eiderClient(server.baseUrl)
+    await insertReadmes(client, readmes)
+    for (const query of QUERIES) await showQuery(client, query)
+    await askQuestions(client)
+  } finally {
+    process.off('SIGINT', stopAtOnce)
+    await server.stop()
+  }
+  console.log(`\nAll of it took ${seconds(performance.now() - startedAt)}.`)
+  console.log('Go on with this data:  npm start -- --demo')
+}
+
+async function insertReadmes(client: EiderClient, readmes: readonly ReadmeFile[]): Promise<void> {
+  await client.request('POST', `${PROJECT}/knowledge_bases`, {
+    knowledge_base: {
+      name: 'readmes',
+      content_columns: ['content'],
+      metadata_columns: ['version', 'license', 'size_chars'],
+      id_column: 'id',
+    },
+  })
+  const limit = README_LIMITS.charsMax.toLocaleString('en')
+  console.log(`\nInserting ${readmes.length} READMEs (the first ${limit} characters of each)`)
+  const startedAt = performance.now()
+  const progress = progressBar(readmes.length)
+  for (let at = 0; at < readmes.length; at += DOCUMENTS_PER_INSERT) {
+    const batch = readmes.slice(at, at + DOCUMENTS_PER_INSERT)
+    await client.request('PUT', `${PROJECT}/knowledge_bases/readmes`, {
+      knowledge_base: { rows: batch.map(rowOf) },
+    })
+    progress.advanceTo(at + batch.length)
+  }
+  progress.stop()
+  const elapsedMs = performance.now() - startedAt
+  const [row] = (await client.sql('SELECT count(*) AS chunks FROM readmes')).rows
+  const chunks = Number(row?.[0])
+  const rate = (chunks / (elapsedMs / 1000)).toFixed(0)
+  console.log(`${chunks} chunks embedded and stored in ${seconds(elapsedMs)}, ${rate} per second`)
+}
+
+function rowOf(readme: ReadmeFile): Record<string, unknown> {
+  return {
+    id: readme.packageName,
+    version: readme.version,
+    license: readme.license,
+    size_chars: readme.sizeChars,
+    content: readme.text,
+  }
+}
+
+interface Progress {
+  advanceTo(count: number): void
+  stop(): void
+}
+
+/** A bar on a terminal; elsewhere a line for each fifth, which stays readable in a log. */
+function progressBar(total: number): Progress {
+  if (process.stderr.isTTY) {
+    const bar = new SingleBar({ format: '{bar} {value}/{total} documents, {eta_formatted} left' })
+    bar.start(total, 0)
+    return { advanceTo: (count) => bar.update(count), stop: () => bar.stop() }
+  }
+  let shownFifth = 0
+  return {
+    advanceTo: (count) => {
+      const fifth = Math.floor((count * 5) / total)
+      if (fifth > shownFifth) console.log(`  ${count}/${total} documents`)
+      shownFifth = fifth
+    },
+    stop: () => {},
+  }
+}
+
+async function showQuery(client: EiderClient, query: (typeof QUERIES)[number]): Promise<void> {
+  console.log(`\n── ${query.title}\n${query.sql}\n`)
+  const startedAt = performance.now()
+  const { columnNames, rows } = await client.sql(query.sql)
+  const elapsedMs = performance.now() - startedAt
+  if (rows.length === 0) throw new Error('The query found nothing')
+  console.log(textTable(columnNames, rows))
+  console.log(`  ${rows.length} rows in ${elapsedMs.toFixed(0)} ms`)
+}
+
+async function askQuestions(client: EiderClient): Promise<void> {
+  await client.request('POST', `${PROJECT}/agents`, {
+    agent: {
+      name: 'readme_guide',
+      data: { knowledge_bases: ['mindsdb.readmes'] },
+      prompt_template: 'The knowledge base readmes holds READMEs of JavaScript packages.',
+    },
+  })
+  for (const question of QUESTIONS) {
+    console.log(`\n── Asking the agent: ${question}`)
+    const startedAt = performance.now()
+    for await (const event of client.ask(`${PROJECT}/agents/readme_guide`, question)) {
+      for (const line of eventLines(event)) console.log(`  ${line}`)
+      if (event.kind === 'error') throw new Error('The agent did not answer')
+    }
+    console.log(`  (${(performance.now() - startedAt).toFixed(0)} ms)`)
+  }
+}
+
+function eventLines(event: AgentEvent): readonly string[] {
+  switch (event.kind) {
+    case 'start':
+      return [`start    trace ${event.traceId}`]
+    case 'actions':
+      return event.actions.map(({ tool, tool_input }) => `action   ${tool} ${oneLine(tool_input)}`)
+    case 'steps':
+      return event.steps.flatMap((step) => ['step', ...firstLines(step.observation)])
+    case 'output':
+      return [`output   with ${event.citationCount} citations`, ...event.output.split('\n')]
+    case 'error':
+      return [`error    ${event.content}`]
+    case 'end':
+      return ['end']
+  }
+}
+
+function firstLines(text: string): readonly string[] {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  const shown = lines.slice(0, OBSERVATION_LINES_MAX).map((line) => `         ${oneLine(line)}`)
+  const hidden = lines.length - shown.length
+  return hidden > 0 ? [...shown, `         … and ${hidden} lines more`] : shown
+}
+
+function oneLine(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > 100 ? `${line.slice(0, 99)}…` : line
+}
+
+function seconds(elapsedMs: number): string {
+  return `${(elapsedMs / 1000).toFixed(1)} s`
+}

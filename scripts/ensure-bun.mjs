@@ -1,0 +1,26 @@
+/**
+ * Finishes bun's own installation where install scripts were blocked: `node_modules/bun` then holds a stub of some
+ * hundred bytes, while the real program lies in its platform package. Runs under Node and under Bun.
+ */
+import { spawnSync } from 'node:child_process'
+import { statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+
+const STUB_BYTES_MAX = 1_000_000
+
+const directory = dirname(createRequire(import.meta.url).resolve('bun/package.json'))
+if (isStub(join(directory, 'bin', 'bun.exe'))) process.exitCode = finishInstallation(directory)
+
+function isStub(path) {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) < STUB_BYTES_MAX
+}
+
+function finishInstallation(cwd) {
+  const run = spawnSync(process.execPath, ['install.js'], { cwd, stdio: 'inherit' })
+  if (run.status === 0) return 0
+  console.error(
+    `Bun could not be installed: ${run.error?.message ?? `install.js ended with ${run.status}`}`,
+  )
+  return 1
+}

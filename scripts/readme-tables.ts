@@ -1,0 +1,42 @@
+/** Writes the tables of README.md that are made from the code: routes, errors and settings. Run it after a change. */
+import { ERRORS } from '../src/errors.ts'
+import { SETTINGS } from '../src/settings.ts'
+
+const README = new URL('../README.md', import.meta.url)
+
+interface Operation {
+  readonly summary?: string
+}
+
+/** The rows of each table by the name in its markers. */
+async function tables(openApiUrl: string): Promise<Readonly<Record<string, readonly string[]>>> {
+  const openApi = (await (await fetch(openApiUrl)).json()) as {
+    readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  }
+  const routes = Object.entries(openApi.paths).flatMap(([path, operations]) => {
+    return Object.entries(operations).map(([method, { summary = '' }]) => {
+      return `| ${method.toUpperCase()} | \`${path}\` | ${summary} |`
+    })
+  })
+  const errors = Object.entries(ERRORS).map(([code, { status, number, title }]) => {
+    return `| \`${code}\` | ${status} | ${number} | ${title} |`
+  })
+  const settings = Object.values(SETTINGS).map((setting) => {
+    const value = setting.default === '' ? 'not set' : `\`${setting.default}\``
+    return `| \`${setting.name}\` | ${value} | ${setting.help} |`
+  })
+  return {
+    routes: ['| method | path | what it does |', '|---|---|---|', ...routes],
+    errors: ['| code | status | number | title |', '|---|---|---|---|', ...errors],
+    settings: ['| setting | default | meaning |', '|---|---|---|', ...settings],
+  }
+}
+
+const [openApiUrl = 'http://127.0.0.1:47334/openapi.json'] = process.argv.slice(2)
+let text = await Bun.file(README).text()
+for (const [name, rows] of Object.entries(await tables(openApiUrl))) {
+  const marked = new RegExp(`<!-- ${name} -->[\\s\\S]*?<!-- /${name} -->`)
+  if (!marked.test(text)) throw new Error(`README.md has no place for the table "${name}"`)
+  text = text.replace(marked, `<!-- ${name} -->\n${rows.join('\n')}\n<!-- /${name} -->`)
+}
+await Bun.write(README, text)

@@ -1,0 +1,113 @@
+/** A server of its own for the demo and the benchmarks: started as a user starts it, spoken to over HTTP only. */
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+
+export interface ServerProcess {
+  readonly baseUrl: string
+  readonly pid: number
+  /** From the start of the process to the first answer that says it is ready. */
+  readonly startMs: number
+  /** SIGTERM, then waits for the end. @throws Error when it ends with anything but 0, or not in time. */
+  stop(): Promise<void>
+}
+
+export interface ServerOptions {
+  readonly dataDirectory: string
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+const READY_MS_MAX = 60_000
+const STOP_MS_MAX = 20_000
+const POLL_MS = 10
+const OUTPUT_LINES_MAX = 20
+const ROOT = join(import.meta.dir, '..')
+
+/** @throws Error with the server's last lines when it ends, or is not ready within a minute */
+export async function startServer(options: ServerOptions): Promise<ServerProcess> {
+  const port = await freePort()
+  const startedAt = performance.now()
+  const child = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts')], {
+    cwd: ROOT,
+    env: {
+      ...inheritedEnvironment(),
+      UV_THREADPOOL_SIZE: '16',
+      EIDER_HOST: '127.0.0.1',
+      EIDER_PORT: String(port),
+      EIDER_DATA_DIR: options.dataDirectory,
+      EIDER_LOG_LEVEL: 'warn',
+      ...options.environment,
+    },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const lines: string[] = []
+  void collectLines(child.stdout, lines)
+  void collectLines(child.stderr, lines)
+  const baseUrl = `http://127.0.0.1:${port}`
+  try {
+    await untilReady(`${baseUrl}/healthz`, () => child.exitCode ?? child.signalCode)
+  } catch (error) {
+    child.kill('SIGKILL')
+    await child.exited
+    throw new Error([messageOf(error), ...lines].join('\n  '))
+  }
+  const startMs = performance.now() - startedAt
+  return { baseUrl, pid: child.pid, startMs, stop: () => stop(child, lines) }
+}
+
+/** What a person's shell holds, without settings of Eider that are meant for another server. */
+function inheritedEnvironment(): Record<string, string | undefined> {
+  const entries = Object.entries(process.env).filter(([name]) => !name.startsWith('EIDER_'))
+  return Object.fromEntries(entries)
+}
+
+function freePort(): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>()
+  const probe = createServer().on('error', reject)
+  probe.listen(0, '127.0.0.1', () => {
+    const address = probe.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    probe.close(() => resolve(port))
+  })
+  return promise
+}
+
+async function collectLines(output: ReadableStream<Uint8Array>, lines: string[]): Promise<void> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const bytes of output) {
+    const parts = (rest + decoder.decode(bytes, { stream: true })).split('\n')
+    rest = parts.pop() ?? ''
+    lines.push(...parts)
+    lines.splice(0, lines.length - OUTPUT_LINES_MAX)
+  }
+  if (rest !== '') lines.push(rest)
+}
+
+async function untilReady(url: string, ended: () => number | string | null): Promise<void> {
+  const deadline = performance.now() + READY_MS_MAX
+  while (performance.now() < deadline) {
+    const how = ended()
+    if (how !== null) throw new Error(`The server ended with ${how} before it was ready:`)
+    const answer = await fetch(url, { signal: AbortSignal.timeout(1000) }).catch(() => undefined)
+    await answer?.body?.cancel()
+    if (answer?.ok) return
+    await Bun.sleep(POLL_MS)
+  }
+  throw new Error(`The server was not ready after ${READY_MS_MAX / 1000} s:`)
+}
+
+async function stop(child: Bun.Subprocess, lines: readonly string[]): Promise<void> {
+  if (child.exitCode === null) child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX)
+  await child.exited
+  clearTimeout(timer)
+  if (child.exitCode === 0) return
+  const how = child.signalCode ?? child.exitCode
+  throw new Error([`The server did not stop cleanly (${how}):`, ...lines].join('\n  '))
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

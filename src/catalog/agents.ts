@@ -1,0 +1,162 @@
+import type { Agent, AgentChanges, AgentData, AgentParams } from '../domain/agent.ts'
+import { findAgent, requireProject } from '../domain/catalog-snapshot.ts'
+import { checkedName } from '../domain/identifier.ts'
+import { BUILTIN_CHAT_MODEL, BUILTIN_PROVIDER, type ModelRef } from '../domain/model-ref.ts'
+import { AppError } from '../errors.ts'
+import type { CatalogDeps } from './catalog-deps.ts'
+import { FieldReader, type Fields, isObject } from './fields.ts'
+import { modelRefOf } from './model-fields.ts'
+
+const CODE = 'invalid_agent'
+
+const FIELDS = new Set([
+  'name',
+  'model',
+  'model_name',
+  'provider',
+  'data',
+  'prompt_template',
+  'params',
+  'timeout',
+  'mode',
+  'max_steps',
+  'return_context',
+])
+
+/**
+ * Creates an agent from the contract's fields. Its model is not called and its data not resolved: both may come later.
+ * @throws AppError `project_not_found`, `agent_exists`, `missing_field`, `invalid_name`, `invalid_agent`,
+ * `unknown_provider`
+ */
+export async function createAgent(
+  projectName: string,
+  sent: Fields,
+  deps: CatalogDeps,
+): Promise<Agent> {
+  const project = requireProject(deps.catalog.snapshot(), projectName)
+  const read = checkedFields(sent)
+  const name = read.text('name')
+  if (name === undefined) throw new AppError('missing_field', 'Missing "name" field for agent')
+  checkedName('agent', name)
+  if (findAgent(deps.catalog.snapshot(), project, name) !== undefined) {
+    const detail = `Agent with name ${name} already exists. Please choose a different one.`
+    throw new AppError('agent_exists', detail)
+  }
+  const changes = changesOf(read, null, deps)
+  return deps.catalog.createAgent({
+    name,
+    projectId: project.id,
+    model: changes.model ?? null,
+    data: changes.data ?? null,
+    promptTemplate: changes.promptTemplate ?? null,
+    params: changes.params ?? {},
+  })
+}
+
+/** Changes only the fields that were sent; `""` and `{}` clear theirs. @throws AppError `agent_exists`, `invalid_agent` */
+export async function alterAgent(agent: Agent, sent: Fields, deps: CatalogDeps): Promise<Agent> {
+  const read = checkedFields(sent)
+  const name = read.text('name')
+  if (name !== undefined) checkedName('agent', name)
+  const changes = changesOf(read, agent, deps)
+  return deps.catalog.alterAgent(agent, { ...changes, ...(name === undefined ? {} : { name }) })
+}
+
+export async function dropAgent(agent: Agent, deps: CatalogDeps): Promise<void> {
+  await deps.catalog.dropAgent(agent)
+}
+
+/** The reader over the fields with those nested in `params` lifted up; an outer field wins. */
+function checkedFields(sent: Fields): FieldReader {
+  const { params, ...outer } = sent
+  if (params !== undefined && params !== null && !isObject(params)) {
+    throw new AppError(CODE, 'Field "params" must be an object')
+  }
+  const given = Object.entries(outer).filter(([, value]) => value !== null && value !== undefined)
+  const nested = isObject(params) ? params : {}
+  const read = new FieldReader({ ...nested, ...Object.fromEntries(given) }, CODE)
+  read.allowOnly(FIELDS, (name) => {
+    return `Problem with agent parameters: Parameter '${name}' is not allowed`
+  })
+  return read
+}
+
+function changesOf(read: FieldReader, stored: Agent | null, deps: CatalogDeps): AgentChanges {
+  const model = modelFieldsOf(read)
+  const data = read.object('data')
+  const promptTemplate = read.text('prompt_template')
+  const params = paramsOf(read)
+  return {
+    ...(model === undefined ? {} : { model: modelOf(model, stored?.model ?? null, deps) }),
+    ...(data === undefined ? {} : { data: dataOf(data) }),
+    ...(promptTemplate === undefined ? {} : { promptTemplate: promptTemplate || null }),
+    ...(params === undefined ? {} : { params: { ...stored?.params, ...params } }),
+  }
+}
+
+/** `model: {…}`, or the older flat `model_name` and `provider`. */
+function modelFieldsOf(read: FieldReader): Fields | undefined {
+  const model = read.object('model')
+  if (model !== undefined) return model
+  const flat = { model_name: read.text('model_name'), provider: read.text('provider') }
+  return flat.model_name === undefined && flat.provider === undefined ? undefined : flat
+}
+
+function modelOf(fields: Fields, stored: ModelRef | null, deps: CatalogDeps): ModelRef | null {
+  if (Object.keys(fields).length === 0) return null
+  const provider = typeof fields.model_name === 'string' ? guessedProvider(fields.model_name) : ''
+  const ref = modelRefOf(fields, { provider: provider || BUILTIN_PROVIDER, code: CODE }, stored)
+  if (!deps.chatProviders.includes(ref.provider)) {
+    const known = deps.chatProviders.join(', ')
+    const message = `Wrong model provider: ${ref.provider}. Available providers: ${known}`
+    throw new AppError('unknown_provider', message)
+  }
+  if (ref.modelName !== '') return ref
+  if (ref.provider === BUILTIN_PROVIDER) return { ...ref, modelName: BUILTIN_CHAT_MODEL }
+  throw new AppError(CODE, `"model_name" is required for provider ${ref.provider}`)
+}
+
+/** Existing clients may send a model's name alone; the two vendors' own names tell theirs. */
+function guessedProvider(modelName: string): string {
+  if (/^claude/i.test(modelName)) return 'anthropic'
+  return /^(gpt-|o\d|chatgpt)/i.test(modelName) ? 'openai' : ''
+}
+
+function dataOf(fields: Fields): AgentData | null {
+  if (Object.keys(fields).length === 0) return null
+  const read = new FieldReader(fields, CODE)
+  read.allowOnly(new Set(['knowledge_bases', 'tables']), (name) => {
+    return `Unknown field "${name}" in "data"; expected "knowledge_bases" and "tables"`
+  })
+  const names = (field: string) => (read.textList(field) ?? []).map((name) => checkedPattern(name))
+  return { knowledgeBases: names('knowledge_bases'), tables: names('tables') }
+}
+
+const PATTERN_CHARS_MAX = 300
+
+/** `project.name`, `source.table` or a glob over them. */
+function checkedPattern(name: string): string {
+  const pattern = name.trim()
+  const parts = pattern.split('.')
+  const isWellMade = parts.length <= 3 && parts.every((part) => part.trim() !== '')
+  if (isWellMade && pattern.length <= PATTERN_CHARS_MAX) return pattern
+  const expected = 'expected "<project>.<name>", where * and ? stand for any characters'
+  throw new AppError(CODE, `"${name.slice(0, 60)}" is not a name in "data": ${expected}`)
+}
+
+function paramsOf(read: FieldReader): AgentParams | undefined {
+  const mode = read.text('mode')
+  if (mode !== undefined && mode !== 'text' && mode !== 'sql') {
+    throw new AppError(CODE, `Field "mode" must be "text" or "sql"; it is "${mode}"`)
+  }
+  const timeoutSeconds = read.integer('timeout', { min: 1, max: 86_400 })
+  const maxSteps = read.integer('max_steps', { min: 1, max: 100 })
+  const returnContext = read.truth('return_context')
+  const params: AgentParams = {
+    ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
+    ...(maxSteps === undefined ? {} : { maxSteps }),
+    ...(mode === undefined ? {} : { mode }),
+    ...(returnContext === undefined ? {} : { returnContext }),
+  }
+  return Object.keys(params).length === 0 ? undefined : params
+}

@@ -1,0 +1,89 @@
+/**
+ * Reads the contract's fields (api.md) out of what a client sent: the object under the wrapper of a REST body, or the
+ * options of a SQL statement. Both edges share the names and so share this.
+ */
+import { AppError, type ErrorCode } from '../errors.ts'
+
+/** Field name of the contract → value as it was sent. */
+export type Fields = Readonly<Record<string, unknown>>
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'a list' : `a ${typeof value}`
+}
+
+function wrong(code: ErrorCode, name: string, expected: string, value: unknown): AppError {
+  return new AppError(code, `Field "${name}" must be ${expected}, not ${kindOf(value)}`)
+}
+
+/** Reads one field after the other; a field that is missing or null is `undefined`. */
+export class FieldReader {
+  readonly #fields: Fields
+  readonly #code: ErrorCode
+
+  constructor(fields: Fields, code: ErrorCode) {
+    this.#fields = fields
+    this.#code = code
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#fields[name]
+    if (value === undefined || value === null) return undefined
+    if (typeof value !== 'string') throw wrong(this.#code, name, 'a string', value)
+    return value
+  }
+
+  textList(name: string): readonly string[] | undefined {
+    const value = this.#fields[name]
+    if (value === undefined || value === null) return undefined
+    const list = typeof value === 'string' ? [value] : value
+    if (!Array.isArray(list) || !list.every((item) => typeof item === 'string')) {
+      throw wrong(this.#code, name, 'a list of strings', value)
+    }
+    return list
+  }
+
+  object(name: string): Readonly<Record<string, unknown>> | undefined {
+    const value = this.#fields[name]
+    if (value === undefined || value === null) return undefined
+    if (!isObject(value)) throw wrong(this.#code, name, 'an object', value)
+    return value
+  }
+
+  /** An integer within the bounds, both included. */
+  integer(
+    name: string,
+    bounds: { readonly min: number; readonly max: number },
+  ): number | undefined {
+    const value = this.#fields[name]
+    if (value === undefined || value === null) return undefined
+    if (typeof value !== 'number' || !Number.isInteger(value)) {
+      throw wrong(this.#code, name, 'an integer', value)
+    }
+    if (value < bounds.min || value > bounds.max) {
+      const allowed = `from ${bounds.min} to ${bounds.max}`
+      throw new AppError(this.#code, `Field "${name}" must be ${allowed}; it is ${value}`)
+    }
+    return value
+  }
+
+  truth(name: string): boolean | undefined {
+    const value = this.#fields[name]
+    if (value === undefined || value === null) return undefined
+    if (typeof value !== 'boolean') throw wrong(this.#code, name, 'true or false', value)
+    return value
+  }
+
+  /** @throws AppError when a field that is set is not among the known ones */
+  allowOnly(known: ReadonlySet<string>, message: (name: string) => string): void {
+    for (const [name, value] of Object.entries(this.#fields)) {
+      if (value !== null && value !== undefined && !known.has(name)) {
+        throw new AppError(this.#code, message(name))
+      }
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import { checkedName } from '../domain/identifier.ts'
+import { DEFAULT_PROJECT, type Project } from '../domain/project.ts'
+import { AppError } from '../errors.ts'
+import type { CatalogDeps } from './catalog-deps.ts'
+
+/** Names that stand for something else in SQL, so that no project may take them. */
+const RESERVED_NAMES = new Set(['files', 'information_schema', 'log', 'main', 'temp', 'system'])
+
+/** @throws AppError `invalid_name`, `project_exists` */
+export async function createProject(name: string, deps: CatalogDeps): Promise<Project> {
+  checkedName('project', name)
+  if (RESERVED_NAMES.has(name.toLowerCase())) {
+    throw new AppError('invalid_name', `The name "${name}" is reserved; choose another one`)
+  }
+  return deps.catalog.createProject(name)
+}
+
+/** Drops the project with its knowledge bases and agents. @throws AppError `project_not_deletable` */
+export async function dropProject(project: Project, deps: CatalogDeps): Promise<void> {
+  if (project.name === DEFAULT_PROJECT) {
+    throw new AppError('project_not_deletable', `Project ${project.name} cannot be deleted`)
+  }
+  await deps.catalog.dropProject(project)
+}

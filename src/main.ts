@@ -1,0 +1,89 @@
+/** Start and stop: settings → store → app → listen; SIGTERM → drain → close. */
+import packageJson from '../package.json' with { type: 'json' }
+import { AppError } from './errors.ts'
+import { type Settings, settingsFrom, settingsHelp } from './settings.ts'
+
+/** DuckDB's calls run on Bun's thread pool, whose size is read from the environment before any of our code runs. */
+const THREAD_POOL_SIZE = '16'
+
+const DEMO_DIRECTORY = './demo-data'
+
+const HELP = `Eider ${packageJson.version}: knowledge bases, agents and SQL over HTTP, in one process
+
+Usage: npm start [-- options]
+
+Options:
+  --demo       serve the data that "npm run demo" made
+  --help       show this text
+  --version    show the version
+
+Settings, as environment variables (default in brackets):
+${settingsHelp()}
+`
+
+interface Invocation {
+  readonly settings: Settings
+}
+
+/** What to do, or the exit code where it is done already. */
+function invocationOf(args: readonly string[]): Invocation | number {
+  const known = new Set(['--demo', '--help', '--version'])
+  const unknown = args.find((arg) => !known.has(arg))
+  if (unknown !== undefined) {
+    process.stderr.write(`eider: unknown option ${unknown}; --help lists those there are\n`)
+    return 2
+  }
+  if (args.includes('--help')) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  if (args.includes('--version')) {
+    process.stdout.write(`${packageJson.version}\n`)
+    return 0
+  }
+  const demo = args.includes('--demo') ? { EIDER_DATA_DIR: DEMO_DIRECTORY } : {}
+  try {
+    return { settings: settingsFrom({ ...demo, ...Bun.env }) }
+  } catch (error) {
+    return failedStart(error)
+  }
+}
+
+function failedStart(error: unknown): number {
+  const message = error instanceof Error ? error.message : String(error)
+  process.stderr.write(`eider: ${message}\n`)
+  const isExpected =
+    error instanceof AppError || (error instanceof Error && 'isStartError' in error)
+  if (!isExpected && error instanceof Error) process.stderr.write(`${error.stack}\n`)
+  return 1
+}
+
+/** Runs this program again with a thread pool that is large enough, and ends as that one ends. */
+async function runWithThreadPool(): Promise<number> {
+  const child = Bun.spawn([process.execPath, ...process.execArgv, import.meta.path, ...argv()], {
+    env: { ...Bun.env, UV_THREADPOOL_SIZE: THREAD_POOL_SIZE },
+    stdio: ['inherit', 'inherit', 'inherit'],
+  })
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(signal, () => child.kill(signal))
+  }
+  return child.exited
+}
+
+function argv(): readonly string[] {
+  return process.argv.slice(2)
+}
+
+async function main(): Promise<number> {
+  const invocation = invocationOf(argv())
+  if (typeof invocation === 'number') return invocation
+  if (Bun.env.UV_THREADPOOL_SIZE === undefined) return runWithThreadPool()
+  try {
+    const { serve } = await import('./serve.ts')
+    return await serve(invocation.settings, packageJson.version)
+  } catch (error) {
+    return failedStart(error)
+  }
+}
+
+process.exit(await main())

@@ -1,0 +1,20 @@
+/** What the main thread asks of the embedding worker. */
+export type EmbeddingRequest =
+  /** Comes first: the folder of the model's files. */
+  | { readonly kind: 'load'; readonly folder: string }
+  | { readonly kind: 'embed'; readonly id: number; readonly texts: readonly string[] }
+  /** Nobody waits for this job any more. */
+  | { readonly kind: 'cancel'; readonly id: number }
+  /**
+   * The worker ends itself: terminating it from outside during a native call aborts the process
+   * (Bun 1.4.4, onnxruntime-node 1.30).
+   */
+  | { readonly kind: 'stop' }
+
+/** What the worker answers. */
+export type EmbeddingAnswer =
+  /** The vectors of all texts one after the other: `vectors.length === texts × dimensions`. */
+  | { readonly kind: 'vectors'; readonly id: number; readonly vectors: Float32Array }
+  | { readonly kind: 'failed'; readonly id: number; readonly reason: string }
+  /** The model could not be loaded; the worker ends. */
+  | { readonly kind: 'unusable'; readonly reason: string }

@@ -1,0 +1,171 @@
+/** The dialect's statements over the catalog, one function each. */
+import { createKnowledgeBase, dropKnowledgeBase } from '../catalog/knowledge-bases.ts'
+import { maskedModelFields } from '../catalog/model-fields.ts'
+import {
+  findKnowledgeBase,
+  findProject,
+  knowledgeBasesOf,
+  requireProject,
+} from '../domain/catalog-snapshot.ts'
+import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
+import { type QueryResult, type ResultValue, rowsOf } from '../domain/query-result.ts'
+import { AppError } from '../errors.ts'
+import type { QualifiedName, Statement } from '../sql/statements.ts'
+import { FILES_DATABASE } from './name-scope.ts'
+import type { QueryDeps } from './query-deps.ts'
+
+type StatementOf<K extends Statement['kind']> = Extract<Statement, { kind: K }>
+
+/** @param db the project of names without a qualifier */
+export async function runStatement(
+  statement: Statement,
+  db: string,
+  deps: QueryDeps,
+): Promise<QueryResult> {
+  switch (statement.kind) {
+    case 'create_knowledge_base':
+      return create(statement, db, deps)
+    case 'drop_knowledge_base':
+      return drop(statement, db, deps)
+    case 'describe_knowledge_base':
+      return knowledgeBaseRows([mustFind(statement.name, db, deps)], db)
+    case 'show_knowledge_bases':
+      return knowledgeBaseRows(shown(statement, db, deps), db)
+    case 'show_tables':
+      return showTables(statement, db, deps)
+    case 'use':
+      return use(statement.database, deps)
+  }
+}
+
+async function create(
+  statement: StatementOf<'create_knowledge_base'>,
+  db: string,
+  deps: QueryDeps,
+): Promise<QueryResult> {
+  const { name, project } = statement.name
+  const fields = { ...statement.options, name }
+  try {
+    await createKnowledgeBase(project ?? db, fields, deps)
+  } catch (error) {
+    const isThere = error instanceof AppError && error.code === 'knowledge_base_exists'
+    if (!isThere) throw error
+    if (!statement.ifNotExists) {
+      throw new AppError('knowledge_base_exists', `Knowledge base already exists: ${name}`)
+    }
+  }
+  return done(db)
+}
+
+async function drop(
+  statement: StatementOf<'drop_knowledge_base'>,
+  db: string,
+  deps: QueryDeps,
+): Promise<QueryResult> {
+  const kb = find(statement.name, db, deps)
+  if (kb !== undefined) await dropKnowledgeBase(kb, deps)
+  else if (!statement.ifExists) throw doesNotExist(statement.name)
+  return done(db)
+}
+
+function use(database: string, deps: QueryDeps): QueryResult {
+  if (database.toLowerCase() === FILES_DATABASE) return done(FILES_DATABASE)
+  return done(requireProject(deps.catalog.snapshot(), database).name)
+}
+
+function done(db: string): QueryResult {
+  return { kind: 'ok', affectedRows: null, context: { db } }
+}
+
+function find(name: QualifiedName, db: string, deps: QueryDeps): KnowledgeBase | undefined {
+  const snapshot = deps.catalog.snapshot()
+  const project = findProject(snapshot, name.project ?? db)
+  return project && findKnowledgeBase(snapshot, project, name.name)
+}
+
+function mustFind(name: QualifiedName, db: string, deps: QueryDeps): KnowledgeBase {
+  const kb = find(name, db, deps)
+  if (kb === undefined) throw doesNotExist(name)
+  return kb
+}
+
+function doesNotExist(name: QualifiedName): AppError {
+  const message = `Knowledge base does not exist: ${name.name}`
+  return new AppError('knowledge_base_not_found', message)
+}
+
+function shown(
+  statement: StatementOf<'show_knowledge_bases'>,
+  db: string,
+  deps: QueryDeps,
+): readonly KnowledgeBase[] {
+  const snapshot = deps.catalog.snapshot()
+  const project = requireProject(snapshot, statement.project ?? db)
+  const wanted = statement.name?.toLowerCase()
+  return knowledgeBasesOf(snapshot, project).filter((kb) => {
+    return (
+      (wanted === undefined || kb.name.toLowerCase() === wanted) &&
+      (statement.like === null || isLike(kb.name, statement.like))
+    )
+  })
+}
+
+/** SQL's LIKE without case: `%` any characters, `_` one. */
+function isLike(name: string, pattern: string): boolean {
+  const escaped = pattern.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  const source = escaped.replaceAll('%', '.*').replaceAll('_', '.')
+  return new RegExp(`^${source}$`, 'isu').test(name)
+}
+
+/** The columns of INFORMATION_SCHEMA.KNOWLEDGE_BASES, as clients read them. */
+const KNOWLEDGE_BASE_FIELDS: readonly (readonly [string, (kb: KnowledgeBase) => ResultValue])[] = [
+  ['NAME', (kb) => kb.name],
+  ['PROJECT', (kb) => kb.projectName],
+  ['EMBEDDING_MODEL', (kb) => JSON.stringify(maskedModelFields(kb.embeddingModel))],
+  [
+    'RERANKING_MODEL',
+    (kb) => kb.rerankingModel && JSON.stringify(maskedModelFields(kb.rerankingModel)),
+  ],
+  ['STORAGE', (kb) => `${kb.vectorDatabase}.${kb.vectorDatabaseTable}`],
+  [
+    'METADATA_COLUMNS',
+    (kb) => JSON.stringify(kb.metadataColumns ?? kb.storedMetadata.map((column) => column.name)),
+  ],
+  ['CONTENT_COLUMNS', (kb) => JSON.stringify(kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS)],
+  ['ID_COLUMN', (kb) => kb.idColumn ?? 'id'],
+  ['PARAMS', (kb) => JSON.stringify(kb.params)],
+  ['INSERT_STARTED_AT', () => null],
+  ['INSERT_FINISHED_AT', () => null],
+  ['PROCESSED_ROWS', () => null],
+  ['ERROR', () => null],
+  ['QUERY_ID', () => null],
+]
+
+function knowledgeBaseRows(kbs: readonly KnowledgeBase[], db: string): QueryResult {
+  const names = KNOWLEDGE_BASE_FIELDS.map(([name]) => name)
+  const rows = kbs.map((kb) => KNOWLEDGE_BASE_FIELDS.map(([, value]) => value(kb)))
+  return { kind: 'table', rows: rowsOf(names, rows), context: { db } }
+}
+
+function showTables(
+  statement: StatementOf<'show_tables'>,
+  db: string,
+  deps: QueryDeps,
+): QueryResult {
+  const database = statement.from ?? db
+  const tables = tablesOf(database, deps).filter(([name]) => {
+    return statement.like === null || isLike(name, statement.like)
+  })
+  const names = [`Tables_in_${database}`, ...(statement.isFull ? ['Table_type'] : [])]
+  const rows = tables.map(([name, type]) => (statement.isFull ? [name, type] : [name]))
+  return { kind: 'table', rows: rowsOf(names, rows), context: { db } }
+}
+
+function tablesOf(database: string, deps: QueryDeps): readonly (readonly [string, string])[] {
+  const snapshot = deps.catalog.snapshot()
+  if (database.toLowerCase() === FILES_DATABASE) {
+    return snapshot.files.map((file) => [file.name, 'BASE TABLE'] as const)
+  }
+  const project = requireProject(snapshot, database)
+  return knowledgeBasesOf(snapshot, project).map((kb) => [kb.name, 'KNOWLEDGE BASE'] as const)
+}

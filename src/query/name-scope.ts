@@ -1,0 +1,94 @@
+import {
+  type CatalogSnapshot,
+  findFile,
+  findKnowledgeBase,
+  findProject,
+  knowledgeBasesOf,
+} from '../domain/catalog-snapshot.ts'
+import { FILES_SCHEMA, fileTable } from '../domain/chunk-tables.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { AppError } from '../errors.ts'
+import { nearestName } from '../sql/nearest-name.ts'
+import type { NameScope, Relation } from '../sql/relation.ts'
+
+/** The name under which uploaded files stand in SQL. */
+export const FILES_DATABASE = 'files'
+
+/** All that a caller with narrowed rights may read: an agent's `data`. */
+export interface AllowedData {
+  readonly knowledgeBases: readonly KnowledgeBase[]
+  /** `files.<name>`. */
+  readonly tables: readonly string[]
+}
+
+/**
+ * The tables that a statement may name: those of the catalog, or only those that are allowed.
+ * @param database the project of names without a qualifier, or `files`
+ */
+export function nameScope(
+  snapshot: CatalogSnapshot,
+  database: string,
+  allowed?: AllowedData,
+): NameScope {
+  return {
+    resolve(parts) {
+      const [name = '', qualifier = database] = parts.toReversed()
+      if (parts.length > 2) throw unknown(parts.join('.'), 'expected at most project.name')
+      const relation = find(snapshot, qualifier, name)
+      if (relation === undefined) throw missing(snapshot, qualifier, name)
+      if (allowed !== undefined && !isAllowed(relation, `${qualifier}.${name}`, allowed)) {
+        throw notAllowed(`${qualifier}.${name}`, allowed)
+      }
+      return relation
+    },
+  }
+}
+
+function find(snapshot: CatalogSnapshot, qualifier: string, name: string): Relation | undefined {
+  if (qualifier.toLowerCase() === FILES_DATABASE) {
+    const file = findFile(snapshot, name)
+    return file && { kind: 'table', schema: FILES_SCHEMA, table: fileTable(file.id) }
+  }
+  const project = findProject(snapshot, qualifier)
+  const knowledgeBase = project && findKnowledgeBase(snapshot, project, name)
+  return knowledgeBase && { kind: 'knowledge_base', knowledgeBase }
+}
+
+function isAllowed(relation: Relation, name: string, allowed: AllowedData): boolean {
+  if (relation.kind === 'knowledge_base') {
+    return allowed.knowledgeBases.some((kb) => kb.id === relation.knowledgeBase.id)
+  }
+  return allowed.tables.some((table) => table.toLowerCase() === name.toLowerCase())
+}
+
+function unknown(name: string, why: string): AppError {
+  return new AppError('sql_unknown_name', `Table '${name}' not found: ${why}`)
+}
+
+function missing(snapshot: CatalogSnapshot, qualifier: string, name: string): AppError {
+  const isFiles = qualifier.toLowerCase() === FILES_DATABASE
+  const project = findProject(snapshot, qualifier)
+  if (!isFiles && project === undefined) {
+    const projects = [...snapshot.projects.map((one) => one.name), FILES_DATABASE]
+    const hint = didYouMean(nearestName(qualifier, projects))
+    return unknown(`${qualifier}.${name}`, `there is no project or database "${qualifier}"${hint}`)
+  }
+  const names = project === undefined ? snapshot.files : knowledgeBasesOf(snapshot, project)
+  const nearest = nearestName(
+    name,
+    names.map((one) => one.name),
+  )
+  const message = `Table '${name}' not found in database: ${qualifier}${didYouMean(nearest)}`
+  return new AppError('sql_unknown_name', message)
+}
+
+function didYouMean(name: string | undefined): string {
+  return name === undefined ? '' : `. Did you mean "${name}"?`
+}
+
+function notAllowed(name: string, allowed: AllowedData): AppError {
+  const kbs = allowed.knowledgeBases.map((kb) => `${kb.projectName}.${kb.name}`)
+  const names = [...kbs, ...allowed.tables]
+  const available = names.length === 0 ? 'none' : names.join(', ')
+  return new AppError('sql_forbidden', `${name} is not available here. Available: ${available}`)
+}

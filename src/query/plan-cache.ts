@@ -1,0 +1,34 @@
+import type { SearchRequest } from '../sql/rewrite.ts'
+
+/** A statement ready to run, but for the values of its parameters and the vectors of its searches. */
+export interface SelectPlan {
+  readonly sql: string
+  readonly searches: readonly SearchRequest[]
+  /** The placeholders that stand in `sql`. */
+  readonly parameters: ReadonlySet<string>
+  /** The parameters of the statement as the client wrote it, also those that became searches. */
+  readonly written: readonly string[]
+}
+
+const PLANS_MAX = 500
+const SQL_CHARS_MAX = 10_000
+
+/** Plans of recent statements. The key holds the catalog's version, so that a change of any definition misses. */
+export class PlanCache {
+  readonly #plans = new Map<string, SelectPlan>()
+
+  get(key: string): SelectPlan | undefined {
+    const plan = this.#plans.get(key)
+    if (plan === undefined) return undefined
+    this.#plans.delete(key)
+    this.#plans.set(key, plan)
+    return plan
+  }
+
+  set(key: string, plan: SelectPlan): void {
+    if (key.length > SQL_CHARS_MAX) return
+    this.#plans.set(key, plan)
+    const [oldest] = this.#plans.keys()
+    if (this.#plans.size > PLANS_MAX && oldest !== undefined) this.#plans.delete(oldest)
+  }
+}

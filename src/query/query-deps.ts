@@ -1,0 +1,10 @@
+import type { CatalogDeps } from '../catalog/catalog-deps.ts'
+import type { SqlEngine } from '../domain/ports.ts'
+import type { PlanCache } from './plan-cache.ts'
+
+/** What running SQL needs. */
+export interface QueryDeps extends CatalogDeps {
+  readonly engine: SqlEngine
+  readonly plans: PlanCache
+  readonly queryMs: number
+}

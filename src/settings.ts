@@ -1,0 +1,309 @@
+/**
+ * The one list of settings. Each is an environment variable; `--help` prints this list, and a name that is not on it or
+ * a value that does not parse stops the start.
+ */
+import { AppError } from './errors.ts'
+
+interface Setting<T> {
+  readonly name: string
+  /** As it would be written in the environment; empty: not set. */
+  readonly default: string
+  readonly help: string
+  parse(text: string): T
+}
+
+class BadValue extends Error {}
+
+function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value
+    throw new BadValue(`expected a whole number from ${min} to ${max}`)
+  }
+}
+
+function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
+  return (text) => {
+    const found = values.find((value) => value === text)
+    if (found !== undefined) return found
+    throw new BadValue(`expected one of ${values.join(', ')}`)
+  }
+}
+
+function truth(text: string): boolean {
+  if (text === '1' || text === 'true') return true
+  if (text === '0' || text === 'false' || text === '') return false
+  throw new BadValue('expected 1 or 0')
+}
+
+function optionalText(text: string): string | undefined {
+  return text === '' ? undefined : text
+}
+
+function list(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}
+
+function optionalUrl(text: string): string | undefined {
+  if (text === '') return undefined
+  if (URL.canParse(text) && /^https?:/.test(text)) return text
+  throw new BadValue('expected an http or https address')
+}
+
+function memorySize(text: string): string {
+  if (/^\d+(\.\d+)?(MB|GB|MiB|GiB|%)$/.test(text)) return text
+  throw new BadValue('expected a size as 512MB, 4GB or 60%')
+}
+
+function plainText(text: string): string {
+  if (text !== '') return text
+  throw new BadValue('must not be empty')
+}
+
+function setting<T>(
+  name: string,
+  init: { readonly default: string; readonly help: string; readonly parse: (text: string) => T },
+): Setting<T> {
+  return { name, ...init }
+}
+
+const DAY_SECONDS = 86_400
+
+export const SETTINGS = {
+  host: setting('EIDER_HOST', {
+    default: '127.0.0.1',
+    help: 'Address to listen on. Anything but loopback needs a login or EIDER_ALLOW_OPEN=1',
+    parse: plainText,
+  }),
+  port: setting('EIDER_PORT', {
+    default: '47334',
+    help: 'Port to listen on; 0 takes a free one',
+    parse: integer(0, 65_535),
+  }),
+  dataDirectory: setting('EIDER_DATA_DIR', {
+    default: './data',
+    help: 'Folder with everything that Eider stores',
+    parse: plainText,
+  }),
+  username: setting('EIDER_USERNAME', {
+    default: '',
+    help: 'With EIDER_PASSWORD: turns the login on',
+    parse: optionalText,
+  }),
+  password: setting('EIDER_PASSWORD', {
+    default: '',
+    help: 'With EIDER_USERNAME: turns the login on',
+    parse: optionalText,
+  }),
+  allowOpen: setting('EIDER_ALLOW_OPEN', {
+    default: '0',
+    help: '1: listen on any address without a login',
+    parse: truth,
+  }),
+  tokenTtlSeconds: setting('EIDER_TOKEN_TTL_SECONDS', {
+    default: String(30 * DAY_SECONDS),
+    help: 'Seconds until a login expires',
+    parse: integer(1, 3650 * DAY_SECONDS),
+  }),
+  crawlAllow: setting('EIDER_CRAWL_ALLOW', {
+    default: '',
+    help: 'Hosts, addresses and CIDR blocks, by commas, that may be crawled although they are private',
+    parse: list,
+  }),
+  crawlPagesMax: setting('EIDER_CRAWL_PAGES_MAX', {
+    default: '1000',
+    help: 'Most pages that one insert may crawl',
+    parse: integer(1, 1_000_000),
+  }),
+  bodyBytesMax: setting('EIDER_BODY_BYTES_MAX', {
+    default: String(64 * 1024 * 1024),
+    help: 'Bytes of the largest request body',
+    parse: integer(1024, 16 * 1024 * 1024 * 1024),
+  }),
+  queryMs: setting('EIDER_QUERY_MS', {
+    default: '60000',
+    help: 'Milliseconds that one SQL statement may take',
+    parse: integer(1, 86_400_000),
+  }),
+  queriesQueueMax: setting('EIDER_QUERY_QUEUE_MAX', {
+    default: '1000',
+    help: 'SQL statements that may wait for a free place; one more is answered with 503',
+    parse: integer(0, 100_000),
+  }),
+  memoryLimit: setting('EIDER_MEMORY_LIMIT', {
+    default: '60%',
+    help: 'Memory of the SQL engine, as 512MB, 4GB or a share of the machine',
+    parse: memorySize,
+  }),
+  threads: setting('EIDER_THREADS', {
+    default: '0',
+    help: 'Threads of the SQL engine; 0: one per core',
+    parse: integer(0, 1024),
+  }),
+  agentsMax: setting('EIDER_AGENTS_MAX', {
+    default: '32',
+    help: 'Questions that agents answer at once',
+    parse: integer(1, 1000),
+  }),
+  agentQuestionsMax: setting('EIDER_AGENT_QUESTIONS_MAX', {
+    default: '8',
+    help: 'Questions that one agent answers at once',
+    parse: integer(1, 1000),
+  }),
+  agentQueueMax: setting('EIDER_AGENT_QUEUE_MAX', {
+    default: '100',
+    help: 'Questions that may wait for a free place; one more is answered with 503',
+    parse: integer(0, 100_000),
+  }),
+  agentTimeoutSeconds: setting('EIDER_AGENT_TIMEOUT_SECONDS', {
+    default: '300',
+    help: "Seconds that one answer may take, where the agent's params name no other",
+    parse: integer(1, DAY_SECONDS),
+  }),
+  agentStepsMax: setting('EIDER_AGENT_STEPS_MAX', {
+    default: '10',
+    help: "Tool calls before an answer, where the agent's params name no other",
+    parse: integer(1, 100),
+  }),
+  observationBytesMax: setting('EIDER_OBSERVATION_BYTES_MAX', {
+    default: '32768',
+    help: 'Bytes of a tool result that a model is shown',
+    parse: integer(256, 16 * 1024 * 1024),
+  }),
+  shutdownMs: setting('EIDER_SHUTDOWN_MS', {
+    default: '10000',
+    help: 'Milliseconds that running requests get to finish after SIGTERM',
+    parse: integer(0, 3_600_000),
+  }),
+  logLevel: setting('EIDER_LOG_LEVEL', {
+    default: 'info',
+    help: 'debug, info, warn, error or silent',
+    parse: oneOf('debug', 'info', 'warn', 'error', 'silent'),
+  }),
+  chatProvider: setting('EIDER_CHAT_PROVIDER', {
+    default: 'builtin',
+    help: 'Provider of agents without a model: builtin, openai or anthropic',
+    parse: oneOf('builtin', 'openai', 'anthropic'),
+  }),
+  chatModel: setting('EIDER_CHAT_MODEL', {
+    default: '',
+    help: 'Model of agents without a model; required unless the provider is builtin',
+    parse: optionalText,
+  }),
+  openaiApiKey: setting('OPENAI_API_KEY', {
+    default: '',
+    help: "Key for the openai provider, where a model's own api_key is missing",
+    parse: optionalText,
+  }),
+  openaiBaseUrl: setting('OPENAI_BASE_URL', {
+    default: '',
+    help: 'Address of the openai provider or of any compatible server',
+    parse: optionalUrl,
+  }),
+  anthropicApiKey: setting('ANTHROPIC_API_KEY', {
+    default: '',
+    help: "Key for the anthropic provider, where a model's own api_key is missing",
+    parse: optionalText,
+  }),
+  anthropicBaseUrl: setting('ANTHROPIC_BASE_URL', {
+    default: '',
+    help: 'Address of the anthropic provider',
+    parse: optionalUrl,
+  }),
+} as const
+
+type Parsed<S> = S extends Setting<infer T> ? T : never
+export type Settings = { readonly [K in keyof typeof SETTINGS]: Parsed<(typeof SETTINGS)[K]> }
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** @throws AppError `invalid_request` that names the variable and what was expected, never a secret's value */
+export function settingsFrom(environment: Environment): Settings {
+  refuseUnknownNames(environment)
+  const read = <T>(one: Setting<T>): T => valueOf(one, environment)
+  const settings: Settings = {
+    host: read(SETTINGS.host),
+    port: read(SETTINGS.port),
+    dataDirectory: read(SETTINGS.dataDirectory),
+    username: read(SETTINGS.username),
+    password: read(SETTINGS.password),
+    allowOpen: read(SETTINGS.allowOpen),
+    tokenTtlSeconds: read(SETTINGS.tokenTtlSeconds),
+    crawlAllow: read(SETTINGS.crawlAllow),
+    crawlPagesMax: read(SETTINGS.crawlPagesMax),
+    bodyBytesMax: read(SETTINGS.bodyBytesMax),
+    queryMs: read(SETTINGS.queryMs),
+    queriesQueueMax: read(SETTINGS.queriesQueueMax),
+    memoryLimit: read(SETTINGS.memoryLimit),
+    threads: read(SETTINGS.threads),
+    agentsMax: read(SETTINGS.agentsMax),
+    agentQuestionsMax: read(SETTINGS.agentQuestionsMax),
+    agentQueueMax: read(SETTINGS.agentQueueMax),
+    agentTimeoutSeconds: read(SETTINGS.agentTimeoutSeconds),
+    agentStepsMax: read(SETTINGS.agentStepsMax),
+    observationBytesMax: read(SETTINGS.observationBytesMax),
+    shutdownMs: read(SETTINGS.shutdownMs),
+    logLevel: read(SETTINGS.logLevel),
+    chatProvider: read(SETTINGS.chatProvider),
+    chatModel: read(SETTINGS.chatModel),
+    openaiApiKey: read(SETTINGS.openaiApiKey),
+    openaiBaseUrl: read(SETTINGS.openaiBaseUrl),
+    anthropicApiKey: read(SETTINGS.anthropicApiKey),
+    anthropicBaseUrl: read(SETTINGS.anthropicBaseUrl),
+  }
+  refuseContradictions(settings)
+  return settings
+}
+
+function valueOf<T>(one: Setting<T>, environment: Environment): T {
+  const text = environment[one.name] ?? one.default
+  try {
+    return one.parse(text)
+  } catch (error) {
+    if (!(error instanceof BadValue)) throw error
+    const found = /PASSWORD|KEY|URL/.test(one.name) ? '' : `, found "${text.slice(0, 80)}"`
+    throw new AppError('invalid_request', `${one.name}: ${error.message}${found}`)
+  }
+}
+
+function refuseUnknownNames(environment: Environment): void {
+  const known = new Set<string>(Object.values(SETTINGS).map((one) => one.name))
+  const unknown = Object.keys(environment).filter((name) => {
+    return name.startsWith('EIDER_') && !known.has(name)
+  })
+  if (unknown.length === 0) return
+  const names = unknown.sort().join(', ')
+  throw new AppError('invalid_request', `Unknown setting: ${names}. --help lists those there are`)
+}
+
+const LOOPBACK = /^(127(\.\d{1,3}){3}|localhost|::1|\[::1\])$/i
+
+function refuseContradictions(settings: Settings): void {
+  const refuse = (message: string) => new AppError('invalid_request', message)
+  if (settings.username !== undefined && settings.password === undefined) {
+    throw refuse('EIDER_USERNAME is set and EIDER_PASSWORD is missing; set both or neither')
+  }
+  if (settings.password !== undefined && settings.username === undefined) {
+    throw refuse('EIDER_PASSWORD is set and EIDER_USERNAME is missing; set both or neither')
+  }
+  const isOpen = settings.username === undefined && !settings.allowOpen
+  if (isOpen && !LOOPBACK.test(settings.host)) {
+    const how = 'Set EIDER_USERNAME and EIDER_PASSWORD, or EIDER_ALLOW_OPEN=1'
+    throw refuse(`EIDER_HOST=${settings.host} would be open to everyone in reach. ${how}`)
+  }
+  if (settings.chatProvider !== 'builtin' && settings.chatModel === undefined) {
+    throw refuse(`EIDER_CHAT_PROVIDER=${settings.chatProvider} needs EIDER_CHAT_MODEL`)
+  }
+}
+
+/** The text of `--help`: usage, then every setting with its default. */
+export function settingsHelp(): string {
+  const rows = Object.values(SETTINGS).map((one) => {
+    const shown = one.default === '' ? 'not set' : one.default
+    return `  ${one.name.padEnd(28)} ${one.help} (${shown})`
+  })
+  return rows.join('\n')
+}

@@ -1,0 +1,13 @@
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+
+/** What a name in a FROM stands for. */
+export type Relation =
+  | { readonly kind: 'knowledge_base'; readonly knowledgeBase: KnowledgeBase }
+  /** A table of DuckDB, by its real schema and name. */
+  | { readonly kind: 'table'; readonly schema: string; readonly table: string }
+
+/** The names that a caller may use, and what they stand for. */
+export interface NameScope {
+  /** @throws AppError `sql_unknown_name` that suggests the nearest name there is */
+  resolve(parts: readonly string[]): Relation
+}

@@ -1,0 +1,227 @@
+import { AppError } from '../errors.ts'
+import {
+  type Exclusion,
+  excludedColumn,
+  joined,
+  type Ranking,
+  type Search,
+  type SearchText,
+} from './ranking.ts'
+import {
+  columnNames,
+  columnNode,
+  constantNumber,
+  constantText,
+  constantTruth,
+  isColumn,
+  isNode,
+  nodesOf,
+  replace,
+  type TreeNode,
+  type TreeValue,
+  textOf,
+  truthNode,
+  walkExpression,
+} from './select-ast.ts'
+
+/** One knowledge base of a FROM, as its SELECT sees it. */
+export interface SearchSource {
+  readonly alias: string
+  /** True when a column without a qualifier belongs to this source. */
+  readonly isOnly: boolean
+}
+
+/** Numbers a text of the statement; the same text of the same model may come twice. */
+export type AddText = (text: SearchText) => number
+
+/**
+ * Takes the search out of a WHERE: each predicate on `content` is replaced by what it filters, TRUE for a wanted text
+ * (a search ranks), the source's `__excluded_<n>` column for an unwanted one. Options (`reranking = false`, …) become
+ * TRUE as well.
+ * @throws AppError `sql_invalid_search` for what `content` cannot be compared with
+ */
+export function takeSearch(where: TreeValue, source: SearchSource, addText: AddText): Search {
+  const exclusions: Exclusion[] = []
+  const taker: Taker = { source, addText, exclusions }
+  const ranking = isNode(where) ? take(where, false, taker) : null
+  return { ranking, exclusions }
+}
+
+interface Taker {
+  readonly source: SearchSource
+  readonly addText: AddText
+  readonly exclusions: Exclusion[]
+}
+
+/** @param isNegated true inside an odd number of NOTs */
+function take(node: TreeNode, isNegated: boolean, taker: Taker): Ranking | null {
+  if (node.type === 'OPERATOR_NOT') {
+    const [child] = nodesOf(node.children)
+    return child === undefined ? null : take(child, !isNegated, taker)
+  }
+  if (node.class === 'CONJUNCTION') {
+    const parts = nodesOf(node.children).flatMap((child) => take(child, isNegated, taker) ?? [])
+    const isAnd = (node.type === 'CONJUNCTION_AND') !== isNegated
+    return joined(isAnd ? 'farthest' : 'nearest', parts)
+  }
+  if (takeOption(node, taker.source)) return null
+  checkRelevance(node, taker.source)
+  const operator = operatorOf(node)
+  const [column, ...operands] = operandsOf(node)
+  if (column === undefined || !isContent(column, taker.source)) {
+    refuseOtherUse(node, taker.source)
+    return null
+  }
+  return takePredicate(node, { operator, operands, isNegated }, taker)
+}
+
+interface Predicate {
+  readonly operator: string
+  readonly operands: readonly TreeNode[]
+  readonly isNegated: boolean
+}
+
+const WANTING = new Set(['COMPARE_EQUAL', '~~', '~~*', 'COMPARE_IN'])
+const EXCLUDING = new Set(['COMPARE_NOTEQUAL', '!~~', '!~~*', 'COMPARE_NOT_IN'])
+
+function takePredicate(node: TreeNode, predicate: Predicate, taker: Taker): Ranking | null {
+  const { operator, operands, isNegated } = predicate
+  if (operator === 'OPERATOR_IS_NULL' || operator === 'OPERATOR_IS_NOT_NULL') {
+    replace(node, truthNode(operator === 'OPERATOR_IS_NOT_NULL'))
+    return null
+  }
+  if (!WANTING.has(operator) && !EXCLUDING.has(operator)) throw wrongOperator()
+  const texts = operands.map((operand) => taker.addText(searchTextOf(operand, operator)))
+  if (WANTING.has(operator) !== isNegated) {
+    replace(node, truthNode(!isNegated))
+    return joined(
+      'nearest',
+      texts.map((text) => ({ kind: 'text', text })),
+    )
+  }
+  const index = taker.exclusions.length
+  taker.exclusions.push({ index, texts })
+  const excluded = columnNode(taker.source.alias, excludedColumn(index))
+  replace(node, isNegated ? excluded : notNode(excluded))
+  return null
+}
+
+function notNode(child: TreeNode): TreeNode {
+  return { ...truthNode(true), class: 'OPERATOR', type: 'OPERATOR_NOT', children: [child] }
+}
+
+function wrongOperator(): AppError {
+  const message = 'content is searched with =, !=, LIKE, NOT LIKE, IN and NOT IN'
+  return new AppError(
+    'sql_invalid_search',
+    `${message}; for other text conditions use chunk_content`,
+  )
+}
+
+/** `=` and LIKE are different kinds of node in DuckDB's tree; this names them alike. */
+function operatorOf(node: TreeNode): string {
+  return node.class === 'FUNCTION' ? textOf(node.function_name) : textOf(node.type)
+}
+
+/** The compared expressions, the column first whichever side it stands on. */
+function operandsOf(node: TreeNode): readonly TreeNode[] {
+  if (node.class === 'COMPARISON') {
+    const sides = [node.left, node.right].filter(isNode)
+    return isColumn(unwrapped(sides[1])) && !isColumn(unwrapped(sides[0])) ? sides.reverse() : sides
+  }
+  if (node.class === 'FUNCTION' || node.class === 'OPERATOR') return nodesOf(node.children)
+  return []
+}
+
+const TEXT_FUNCTIONS = new Set(['lower', 'upper', 'trim'])
+
+/** `lower(content)` is `content` to a search. */
+function unwrapped(node: TreeNode | undefined): TreeNode | undefined {
+  const isTextFunction =
+    node?.class === 'FUNCTION' && TEXT_FUNCTIONS.has(textOf(node.function_name))
+  return isTextFunction ? nodesOf(node.children)[0] : node
+}
+
+function isNamed(node: TreeNode | undefined, name: string, source: SearchSource): boolean {
+  if (!isColumn(node)) return false
+  const names = columnNames(node).map((part) => part.toLowerCase())
+  if (names.at(-1) !== name) return false
+  if (names.length === 1) return source.isOnly
+  return names.length === 2 && names[0] === source.alias.toLowerCase()
+}
+
+function isContent(node: TreeNode, source: SearchSource): boolean {
+  return isNamed(unwrapped(node), 'content', source)
+}
+
+function searchTextOf(operand: TreeNode, operator: string): SearchText {
+  if (operand.class === 'PARAMETER') return { kind: 'parameter', name: textOf(operand.identifier) }
+  const text = constantText(operand)
+  if (text !== undefined) {
+    return { kind: 'constant', text: operator.includes('~~') ? text.replace(/^%+|%+$/g, '') : text }
+  }
+  if (isColumn(operand)) {
+    const name = columnNames(operand).join('.')
+    const hint = `content = "${name}" compares with a column; a text stands in single quotes`
+    throw new AppError('sql_invalid_search', `${hint}: content = '${name}'`)
+  }
+  throw new AppError('sql_invalid_search', 'content is searched for a text or a :parameter')
+}
+
+const OPTIONS = new Set(['hybrid_search', 'hybrid_search_alpha', 'reranking'])
+
+/** `hybrid_search = …`, `reranking = …`: read where they stand, and TRUE as predicates. */
+function takeOption(node: TreeNode, source: SearchSource): boolean {
+  if (node.type !== 'COMPARE_EQUAL') return false
+  const [column, value] = operandsOf(node)
+  const name = isColumn(column) ? columnNames(column).at(-1)?.toLowerCase() : undefined
+  if (name === undefined || !OPTIONS.has(name) || !isNamed(column, name, source)) return false
+  checkOption(name, value)
+  replace(node, truthNode(true))
+  return true
+}
+
+function checkOption(name: string, value: TreeNode | undefined): void {
+  if (name === 'hybrid_search_alpha') {
+    const alpha = constantNumber(value)
+    if (alpha === undefined || !(alpha >= 0 && alpha <= 1)) {
+      throw new AppError('sql_invalid_search', 'hybrid_search_alpha must be a number from 0 to 1')
+    }
+    if (alpha === 1) return
+  } else {
+    const isOn = constantTruth(value)
+    if (isOn === undefined) {
+      throw new AppError('sql_invalid_search', `${name} must be true or false`)
+    }
+    if (!isOn || name === 'reranking') return
+  }
+  const message = `${name} is not available in this version: search by content = '…' alone`
+  throw new AppError('sql_not_supported', message)
+}
+
+function checkRelevance(node: TreeNode, source: SearchSource): void {
+  if (node.class !== 'COMPARISON') return
+  const [column, value] = operandsOf(node)
+  if (!isNamed(column, 'relevance', source)) return
+  const threshold = constantNumber(value)
+  if (threshold === undefined || (threshold >= 0 && threshold <= 1)) return
+  const message = `Invalid relevance threshold ${threshold}: expected a number from 0 to 1`
+  throw new AppError('sql_invalid_search', message)
+}
+
+function refuseOtherUse(node: TreeNode, source: SearchSource): void {
+  for (const inner of walkExpression(node)) {
+    if (isNamed(inner, 'content', source)) throw wrongOperator()
+  }
+}
+
+/** @throws AppError `sql_invalid_search` where `content` is compared outside of WHERE, so that no search is lost */
+export function refuseSearches(expression: TreeValue, source: SearchSource): void {
+  for (const node of walkExpression(expression)) {
+    const operator = operatorOf(node)
+    if (!WANTING.has(operator) && !EXCLUDING.has(operator)) continue
+    if (operandsOf(node).some((operand) => isContent(operand, source))) {
+      throw new AppError('sql_invalid_search', 'content can be searched in WHERE only')
+    }
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * The part of DuckDB's serialised syntax tree that we touch (`json_serialize_sql`, DuckDB 1.5). Its shape belongs to
+ * that version: the corpus in tests/sql tells when it changes.
+ */
+
+/** A value of the tree. Numbers are kept as they were written: `query_location` is 2^64-1 and doubles end in `.0`. */
+export type TreeValue = null | boolean | string | RawNumber | TreeValue[] | TreeNode
+
+export interface TreeNode {
+  [field: string]: TreeValue
+}
+
+export interface RawNumber {
+  readonly rawJSON: string
+}
+
+interface LosslessJson {
+  parse(
+    text: string,
+    reviver: (key: string, value: unknown, context: { source: string }) => unknown,
+  ): unknown
+  rawJSON(text: string): RawNumber
+}
+
+// TypeScript's library does not know JSON.rawJSON and the reviver's third argument yet; Bun 1.4 has both.
+const lossless = JSON as unknown as LosslessJson
+
+export function parseTree(text: string): TreeNode {
+  const tree = lossless.parse(text, (_key, value, context) => {
+    return typeof value === 'number' ? lossless.rawJSON(context.source) : value
+  })
+  if (!isNode(tree)) throw new Error('a syntax tree must be an object')
+  return tree
+}
+
+export function treeText(tree: TreeNode): string {
+  return JSON.stringify(tree)
+}
+
+export function copyOf(node: TreeNode): TreeNode {
+  return parseTree(treeText(node))
+}
+
+export function isNode(value: unknown): value is TreeNode {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isNumber(value)
+}
+
+export function isNumber(value: unknown): value is RawNumber {
+  return typeof value === 'object' && value !== null && 'rawJSON' in value
+}
+
+/** The nodes in a field that holds a list. */
+export function nodesOf(value: TreeValue | undefined): TreeNode[] {
+  return Array.isArray(value) ? value.filter(isNode) : []
+}
+
+/** The texts in a field that holds a list. */
+export function textsOf(value: TreeValue | undefined): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+}
+
+export function textOf(value: TreeValue | undefined): string {
+  return typeof value === 'string' ? value : ''
+}
+
+export function numberOf(value: TreeValue | undefined): number {
+  return isNumber(value) ? Number(value.rawJSON) : Number.NaN
+}
+
+/** The single statement of a tree. */
+export function statementOf(tree: TreeNode): TreeNode {
+  const [statement, ...others] = nodesOf(tree.statements)
+  if (statement === undefined || others.length > 0) throw new Error('expected one statement')
+  return statement
+}
+
+/** The query (SELECT, set operation …) of a statement or of a sub-query's statement. */
+export function queryOf(statement: TreeValue | undefined): TreeNode {
+  const query = isNode(statement) ? statement.node : undefined
+  if (!isNode(query)) throw new Error('a statement must hold a query')
+  return query
+}
+
+/** Puts one node in the place of another, which all that refer to it then see. */
+export function replace(node: TreeNode, by: TreeNode): void {
+  for (const field of Object.keys(node)) delete node[field]
+  Object.assign(node, by)
+}
+
+/** Each node below and including this one, parents first. */
+export function* walk(value: TreeValue): Generator<TreeNode> {
+  if (Array.isArray(value)) {
+    for (const item of value) yield* walk(item)
+  } else if (isNode(value)) {
+    yield value
+    for (const field of Object.values(value)) yield* walk(field)
+  }
+}
+
+/** Each node of an expression, without what lies inside its sub-queries. */
+export function* walkExpression(value: TreeValue): Generator<TreeNode> {
+  if (Array.isArray(value)) {
+    for (const item of value) yield* walkExpression(item)
+  } else if (isNode(value)) {
+    yield value
+    for (const [field, inner] of Object.entries(value)) {
+      if (!(value.class === 'SUBQUERY' && field === 'subquery')) yield* walkExpression(inner)
+    }
+  }
+}
+
+export function isColumn(node: TreeValue | undefined): node is TreeNode {
+  return isNode(node) && node.class === 'COLUMN_REF'
+}
+
+/** The parts of a column's name: `["k", "price"]`. */
+export function columnNames(node: TreeNode): string[] {
+  return textsOf(node.column_names)
+}
+
+/** The text of a constant, or undefined for anything else. */
+export function constantText(node: TreeValue | undefined): string | undefined {
+  if (!isNode(node) || node.class !== 'CONSTANT' || !isNode(node.value)) return undefined
+  return typeof node.value.value === 'string' ? node.value.value : undefined
+}
+
+/** The value of a numeric constant (a DECIMAL is stored as an integer and a scale), or undefined. */
+export function constantNumber(node: TreeValue | undefined): number | undefined {
+  if (!isNode(node) || node.class !== 'CONSTANT' || !isNode(node.value)) return undefined
+  const { value, type } = node.value
+  if (!isNumber(value) || !isNode(type)) return undefined
+  const scale = isNode(type.type_info) ? numberOf(type.type_info.scale) : 0
+  return Number(value.rawJSON) / 10 ** (Number.isNaN(scale) ? 0 : scale)
+}
+
+/** True or false written in the statement: a boolean constant, or the cast of 't' / 'f' that DuckDB makes of it. */
+export function constantTruth(node: TreeValue | undefined): boolean | undefined {
+  if (!isNode(node)) return undefined
+  if (node.class === 'CAST') {
+    const text = constantText(node.child)?.toLowerCase()
+    if (text === 't' || text === 'true') return true
+    return text === 'f' || text === 'false' ? false : undefined
+  }
+  const value = node.class === 'CONSTANT' && isNode(node.value) ? node.value.value : undefined
+  return typeof value === 'boolean' ? value : undefined
+}
+
+const NO_LOCATION = { query_location: lossless.rawJSON('18446744073709551615') } as const
+
+export function columnNode(...names: string[]): TreeNode {
+  return { class: 'COLUMN_REF', type: 'COLUMN_REF', alias: '', ...NO_LOCATION, column_names: names }
+}
+
+export function integerNode(value: number): TreeNode {
+  return {
+    class: 'CONSTANT',
+    type: 'VALUE_CONSTANT',
+    alias: '',
+    ...NO_LOCATION,
+    value: {
+      type: { id: 'BIGINT', type_info: null },
+      is_null: false,
+      value: lossless.rawJSON(String(value)),
+    },
+  }
+}
+
+export function textNode(value: string): TreeNode {
+  return {
+    class: 'CONSTANT',
+    type: 'VALUE_CONSTANT',
+    alias: '',
+    ...NO_LOCATION,
+    value: { type: { id: 'VARCHAR', type_info: null }, is_null: false, value },
+  }
+}
+
+export function truthNode(value: boolean): TreeNode {
+  return {
+    class: 'CONSTANT',
+    type: 'VALUE_CONSTANT',
+    alias: '',
+    ...NO_LOCATION,
+    value: { type: { id: 'BOOLEAN', type_info: null }, is_null: false, value },
+  }
+}
+
+export function castNode(child: TreeNode, typeId: string, isTry: boolean): TreeNode {
+  return {
+    class: 'CAST',
+    type: 'OPERATOR_CAST',
+    alias: '',
+    ...NO_LOCATION,
+    child,
+    cast_type: { id: typeId, type_info: null },
+    try_cast: isTry,
+  }
+}
+
+/** `ORDER BY` over columns, ascending, nulls last. */
+export function orderNodes(...columns: TreeNode[]): TreeNode[] {
+  return columns.map((expression) => {
+    return { type: 'ASCENDING', null_order: 'NULLS LAST', expression }
+  })
+}

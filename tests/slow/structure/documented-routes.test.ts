@@ -1,0 +1,27 @@
+import { expect, test } from 'bun:test'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startServer } from '../../../scripts/server-process.ts'
+import { type OpenApiPaths, routesOf, undocumentedRoutes } from '../../structure/documentation.ts'
+
+async function servedOpenApi(): Promise<OpenApiPaths> {
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'eider-routes-'))
+  try {
+    const server = await startServer({ dataDirectory })
+    try {
+      return await (await fetch(`${server.baseUrl}/openapi.json`)).json()
+    } finally {
+      await server.stop()
+    }
+  } finally {
+    await rm(dataDirectory, { recursive: true, force: true })
+  }
+}
+
+test('README.md names every route that the server describes', async () => {
+  const routes = routesOf(await servedOpenApi())
+  expect(routes).toContain('POST /api/sql/query')
+  const readme = await Bun.file(join(import.meta.dir, '../../../README.md')).text()
+  expect(undocumentedRoutes(routes, readme)).toEqual([])
+})

@@ -1,0 +1,108 @@
+import { createKnowledgeBase } from '../../src/catalog/knowledge-bases.ts'
+import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
+import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
+import type { EmbedderRegistry } from '../../src/domain/ports.ts'
+import type { ResultValue } from '../../src/domain/query-result.ts'
+import { PlanCache } from '../../src/query/plan-cache.ts'
+import type { QueryDeps } from '../../src/query/query-deps.ts'
+import { runQuery } from '../../src/query/run-query.ts'
+import { openStore } from '../../src/store/store.ts'
+
+export interface SqlFixture {
+  readonly deps: QueryDeps
+  /** The rows as lines, `ok`, or `error: <message>`. */
+  answer(sql: string): Promise<string>
+  close(): Promise<void>
+}
+
+/** A text with the number n lies on a quarter circle at the angle atan(n / 10): near numbers are near texts. */
+export function numberVector(text: string): Float32Array {
+  return Float32Array.from([Number(/\d+/.exec(text)?.[0] ?? 1), 10, 0])
+}
+
+const embedders: EmbedderRegistry = {
+  providers: ['builtin'],
+  embedder: () => ({ embed: async (texts) => texts.map(numberVector) }),
+  probe: async () => ({ kind: 'ready', dimensions: 3 }),
+}
+
+const PARAMS = { text: '60', price: 3, ids: ['d3', 'd7'] }
+
+/** Two hundred texts in `kb`, an empty knowledge base, and a file of two hundred rows, in memory. */
+export async function openSqlFixture(): Promise<SqlFixture> {
+  const store = await openStore({ directory: ':memory:' })
+  const { catalog, engine } = store
+  const deps: QueryDeps = {
+    catalog,
+    engine,
+    embedders,
+    chatProviders: ['builtin'],
+    plans: new PlanCache(),
+    queryMs: 10_000,
+  }
+  await createKnowledgeBase('mindsdb', { name: 'kb' }, deps)
+  await createKnowledgeBase('mindsdb', { name: 'empty' }, deps)
+  const kb = requireKnowledgeBase(catalog.snapshot(), 'mindsdb', 'kb')
+  await store.chunks.replaceDocuments(
+    kb,
+    Array.from({ length: 200 }, (_, index) => document(index)),
+  )
+  const rows = Array.from({ length: 200 }, (_, a) => ({ id: `d${a}`, a }))
+  const file = { name: 't', originalName: 't.json', format: 'jsonl', sizeBytes: 1 } as const
+  const bytes = new TextEncoder().encode(rows.map((row) => JSON.stringify(row)).join('\n'))
+  await store.files.importTable(file, bytes, new AbortController().signal)
+  return {
+    deps,
+    answer: (sql) => answerOf(sql, deps),
+    close: () => store.close(),
+  }
+}
+
+function document(index: number): EmbeddedDocument {
+  const number = index + 1
+  const id = `d${number}`
+  const text = `text number ${number}`
+  return {
+    document: {
+      id,
+      rowIndex: index,
+      texts: [{ column: 'content', text }],
+      metadata: { Price: number % 10, colour: number % 2 === 0 ? 'red' : 'blue' },
+    },
+    chunks: [
+      {
+        chunk: {
+          documentId: id,
+          chunkId: `${id}:content:1of1:0to${text.length}`,
+          contentColumn: 'content',
+          content: text,
+          startChar: 0,
+          endChar: text.length,
+          chunkIndex: 0,
+          source: 'TextChunkingPreprocessor',
+        },
+        vector: { kind: 'new', vector: numberVector(text) },
+      },
+    ],
+  }
+}
+
+async function answerOf(sql: string, deps: QueryDeps): Promise<string> {
+  try {
+    const request = { sql, db: 'mindsdb', params: PARAMS }
+    const result = await runQuery(request, deps, new AbortController().signal)
+    if (result.kind === 'ok') return 'ok'
+    const lines = [result.rows.columns.map((column) => column.name).join(' | ')]
+    for await (const batch of result.rows.batches) {
+      for (const row of batch) lines.push(row.map(shown).join(' | '))
+    }
+    return lines.join('\n')
+  } catch (error) {
+    return `error: ${error instanceof Error ? error.message : String(error)}`
+  }
+}
+
+function shown(value: ResultValue): string {
+  if (typeof value === 'number') return String(Number(value.toFixed(4)))
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

@@ -1,0 +1,68 @@
+/** What a file and a function look like: sizes, names and constructs that the project does without. */
+import { posix } from 'node:path'
+import type { FindingKind, SourceModule } from './source-module.ts'
+
+const FILE_LINES_MAX = 400
+const FUNCTION_LINES_MAX = 60
+const PARAMETERS_MAX = 3
+
+/** They say nothing about what is inside. */
+const BANNED_NAMES: readonly string[] = [
+  'utils',
+  'util',
+  'helpers',
+  'helper',
+  'common',
+  'manager',
+  'service',
+  'types',
+]
+
+/** The environment is read once, and passed on as values. */
+const MAY_READ_ENVIRONMENT: readonly string[] = ['src/settings.ts', 'src/main.ts']
+
+export function sizeViolations(modules: readonly SourceModule[]): readonly string[] {
+  return modules.flatMap((module) => {
+    const { path, lineCount } = module
+    const long = lineCount > FILE_LINES_MAX ? [`${path}: ${lineCount} lines`] : []
+    return [...long, ...functionViolations(module)]
+  })
+}
+
+/** A test's `describe` and a table of cases may be long: functions are measured in what is no test. */
+function functionViolations({ path, functions }: SourceModule): readonly string[] {
+  if (path.startsWith('tests/')) return []
+  return functions.flatMap(({ name, line, lineCount, parameterCount }) => {
+    const at = `${path}:${line}: ${name} has`
+    const long = lineCount > FUNCTION_LINES_MAX ? [`${at} ${lineCount} lines`] : []
+    const wide = parameterCount > PARAMETERS_MAX ? [`${at} ${parameterCount} parameters`] : []
+    return [...long, ...wide]
+  })
+}
+
+export function nameViolations(paths: readonly string[]): readonly string[] {
+  return paths.flatMap((path) => {
+    const parts = path.split('/').map((part) => part.replace(/\..*$/, ''))
+    const banned = parts.filter((part) => BANNED_NAMES.includes(part))
+    const file = posix.basename(path).replace(/(\.test|\.tmp)?\.[a-z]+$/, '')
+    const isKebabCase = /^[a-z0-9]+(-[a-z0-9]+)*$/.test(file)
+    return [
+      ...banned.map((part) => `${path}: "${part}" names nothing`),
+      ...(isKebabCase ? [] : [`${path}: not in kebab-case`]),
+    ]
+  })
+}
+
+export function constructViolations(modules: readonly SourceModule[]): readonly string[] {
+  return modules.flatMap(({ path, findings }) => {
+    return findings
+      .filter((finding) => !isExempt(path, finding.kind))
+      .map((finding) => `${path}:${finding.line}: ${finding.kind}`)
+  })
+}
+
+function isExempt(path: string, kind: FindingKind): boolean {
+  if (path.startsWith('src/')) return kind === 'environment' && MAY_READ_ENVIRONMENT.includes(path)
+  const strictEverywhere: readonly FindingKind[] = ['any', 'non-null assertion', 'enum']
+  return !strictEverywhere.includes(kind)
+}

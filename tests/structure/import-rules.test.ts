@@ -1,0 +1,98 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import packageJson from '../../package.json' with { type: 'json' }
+import {
+  cycles,
+  folderViolations,
+  libraryViolations,
+  threadsReachingStore,
+} from './import-rules.ts'
+import { plantedModules, projectModules } from './source-module.ts'
+
+const modules = await projectModules(join(import.meta.dir, '../..'))
+const dependencies = Object.keys(packageJson.dependencies)
+
+test('the compiler shows the modules that are there', () => {
+  const paths = modules.map((module) => module.path)
+  expect(paths).toContain('src/errors.ts')
+  expect(paths).toContain('tests/structure/import-rules.test.ts')
+  expect(modules.flatMap((module) => module.imports).length).toBeGreaterThan(20)
+})
+
+test('each folder imports only what it may', () => {
+  expect(folderViolations(modules)).toEqual([])
+})
+
+test('a planted import into a foreign folder is found, a type import too', async () => {
+  const planted = await plantedModules({
+    'src/sql/tokens.ts': `import type { Database } from '../store/database.ts'`,
+    'src/store/database.ts': `export class Database {}`,
+    'src/http/wire.ts': `export const load = () => import('../models/registry.ts')`,
+    'src/models/registry.ts': `export { quote } from '../domain/identifier.ts'`,
+    'src/domain/identifier.ts': `export const quote = 1; export * from '../../scripts/x.ts'`,
+    'src/app.ts': `import { Database } from './store/database.ts'; new Database()`,
+  })
+  expect(folderViolations(planted)).toEqual([
+    'src/domain/identifier.ts imports scripts/x.ts',
+    'src/http/wire.ts imports src/models/registry.ts',
+    'src/sql/tokens.ts imports src/store/database.ts',
+  ])
+})
+
+test('a planted folder without a rule is found', async () => {
+  const planted = await plantedModules({ 'src/helpers/pad.ts': 'export const pad = 1' })
+  expect(folderViolations(planted)).toEqual([
+    'src/helpers/pad.ts: "helpers" has no line in the import rules',
+  ])
+})
+
+test('each library is imported by its own folder only', () => {
+  expect(libraryViolations(modules, dependencies)).toEqual([])
+})
+
+test('a planted library in a foreign folder is found, an unknown one too', async () => {
+  const planted = await plantedModules({
+    'src/agents/loop.ts': `import OpenAI from 'openai'; import { x } from 'openai/resources'`,
+    'src/store/drizzle.ts': `import { drizzle } from 'drizzle-orm/pg-proxy'; import 'node:fs'`,
+    'src/http/server.ts': `import type { Logger } from 'pino'`,
+    'src/query/run-query.ts': `import 'left-pad'`,
+  })
+  expect(libraryViolations(planted, ['openai', 'left-pad'])).toEqual([
+    'src/agents/loop.ts imports openai',
+    'src/agents/loop.ts imports openai/resources',
+    'src/http/server.ts imports pino',
+    'src/query/run-query.ts imports left-pad',
+    'left-pad: a dependency without an import rule',
+  ])
+})
+
+test('no module imports itself by a detour, type imports included', () => {
+  expect(cycles(modules)).toEqual([])
+})
+
+test('a planted cycle is found once', async () => {
+  const planted = await plantedModules({
+    'src/sql/a.ts': `import { b } from './b.ts'`,
+    'src/sql/b.ts': `import type { C } from './c.ts'; export const b = 1`,
+    'src/sql/c.ts': `export type C = typeof import('./a.ts')`,
+    'src/sql/d.ts': `import './a.ts'`,
+  })
+  expect(cycles(planted)).toEqual(['src/sql/a.ts -> src/sql/b.ts -> src/sql/c.ts -> src/sql/a.ts'])
+})
+
+// A second thread that opens the database file gets no error and a diverging copy of its own.
+test('no thread reaches the database', () => {
+  expect(threadsReachingStore(modules)).toEqual([])
+})
+
+test('a planted way from a thread to the database is found', async () => {
+  const planted = await plantedModules({
+    'src/workers/agent.ts': `import '../agents/loop.ts'`,
+    'src/agents/loop.ts': `import '../store/database.ts'`,
+    'src/store/database.ts': 'export const database = 1',
+    'src/workers/embedder.ts': 'export {}',
+  })
+  expect(threadsReachingStore(planted)).toEqual([
+    'src/workers/agent.ts -> src/agents/loop.ts -> src/store/database.ts',
+  ])
+})

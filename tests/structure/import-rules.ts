@@ -1,0 +1,162 @@
+/** Who may import whom: the twin of the table in docs/architecture.md. Change both in one commit. */
+import { posix } from 'node:path'
+import type { SourceModule } from './source-module.ts'
+
+/** A folder of `src/`, or a file that stands in `src/` itself, and what it may import besides its own. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  'errors.ts': [],
+  'settings.ts': ['errors.ts'],
+  domain: ['errors.ts'],
+  sql: ['domain', 'errors.ts'],
+  search: ['domain', 'errors.ts'],
+  ingest: ['domain', 'errors.ts'],
+  agents: ['domain', 'errors.ts'],
+  catalog: ['domain', 'errors.ts'],
+  store: ['domain', 'errors.ts'],
+  models: ['domain', 'errors.ts'],
+  query: ['domain', 'sql', 'search', 'ingest', 'catalog', 'errors.ts'],
+  http: ['domain', 'catalog', 'query', 'ingest', 'search', 'agents', 'errors.ts'],
+  ui: [],
+}
+
+/** They join the middle to the edges, so they may import anything; threads still never reach the database. */
+const COMPOSITION_ROOTS: readonly string[] = ['main.ts', 'app.ts', 'workers']
+
+/** Each library is known to one place (or, the log, to the two roots); the rest sees our own interface for it. */
+const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
+  openai: ['models'],
+  '@anthropic-ai/sdk': ['models'],
+  'onnxruntime-node': ['models'],
+  '@duckdb/node-api': ['store'],
+  'drizzle-orm': ['store'],
+  elysia: ['http'],
+  '@elysiajs/jwt': ['http'],
+  '@elysiajs/openapi': ['http'],
+  turndown: ['ingest'],
+  '@joplin/turndown-plugin-gfm': ['ingest'],
+  linkedom: ['ingest'],
+  '@mozilla/readability': ['ingest'],
+  unpdf: ['ingest'],
+  'robots-parser': ['ingest'],
+  'ipaddr.js': ['ingest'],
+  pino: ['main.ts', 'app.ts'],
+}
+
+/** Imports from one folder of `src/` into another that the table above does not name. */
+export function folderViolations(modules: readonly SourceModule[]): readonly string[] {
+  return sourceModules(modules).flatMap((module) => {
+    const from = folderOf(module.path)
+    if (COMPOSITION_ROOTS.includes(from)) return []
+    const allowed = MAY_IMPORT[from]
+    if (allowed === undefined) return [`${module.path}: "${from}" has no line in the import rules`]
+    return localImports(module)
+      .filter((target) => !isAllowed(target, from, allowed))
+      .map((target) => `${module.path} imports ${target}`)
+  })
+}
+
+/** Nothing in `src/` imports code from outside it. */
+function isAllowed(target: string, from: string, allowed: readonly string[]): boolean {
+  if (isData(target)) return true
+  if (!target.startsWith('src/')) return false
+  const to = folderOf(target)
+  return to === from || allowed.includes(to)
+}
+
+/** Numbered migrations, pages, assets: files without code of ours. */
+function isData(target: string): boolean {
+  return !/\.(ts|tsx|mjs|js)$/.test(target)
+}
+
+/** Libraries imported by a place that is not theirs, and libraries that no rule knows. */
+export function libraryViolations(
+  modules: readonly SourceModule[],
+  dependencies: readonly string[],
+): readonly string[] {
+  const misplaced = sourceModules(modules).flatMap((module) => {
+    return module.imports
+      .filter((target) => isLibrary(target) && !isOwnLibrary(target, module.path))
+      .map((target) => `${module.path} imports ${target}`)
+  })
+  const known = [...Object.keys(ONLY_IMPORTERS), ...NOT_IMPORTED_BY_SRC]
+  const unruled = dependencies.filter((name) => !known.includes(name))
+  return [...misplaced, ...unruled.map((name) => `${name}: a dependency without an import rule`)]
+}
+
+/** Run as a program, and used by scripts only. */
+const NOT_IMPORTED_BY_SRC: readonly string[] = ['bun', 'cli-progress']
+
+function isLibrary(target: string): boolean {
+  return !/^(\.|node:|bun$|bun:)/.test(target)
+}
+
+function isOwnLibrary(target: string, path: string): boolean {
+  const name = Object.keys(ONLY_IMPORTERS).find((library) => {
+    return target === library || target.startsWith(`${library}/`)
+  })
+  return name !== undefined && (ONLY_IMPORTERS[name] ?? []).includes(folderOf(path))
+}
+
+/** Each cycle once, as `a.ts -> b.ts -> a.ts`. Type imports count: they are dependencies too. */
+export function cycles(modules: readonly SourceModule[]): readonly string[] {
+  const graph = importGraph(modules)
+  const done = new Set<string>()
+  const found: string[] = []
+  const visit = (path: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(path)
+    if (start !== -1) found.push([...trail.slice(start), path].join(' -> '))
+    if (start !== -1 || done.has(path)) return
+    for (const next of graph.get(path) ?? []) visit(next, [...trail, path])
+    done.add(path)
+  }
+  for (const path of graph.keys()) visit(path, [])
+  return found
+}
+
+/** Entries of threads that reach `src/store/`, by the way they reach it. */
+export function threadsReachingStore(modules: readonly SourceModule[]): readonly string[] {
+  const graph = importGraph(modules)
+  const entries = [...graph.keys()].filter((path) => path.startsWith('src/workers/'))
+  return entries.flatMap((entry) => {
+    const way = wayTo(entry, (path) => path.startsWith('src/store/'), graph)
+    return way === undefined ? [] : [way.join(' -> ')]
+  })
+}
+
+function wayTo(
+  entry: string,
+  isGoal: (path: string) => boolean,
+  graph: ReadonlyMap<string, readonly string[]>,
+): readonly string[] | undefined {
+  const reached = new Set<string>()
+  const pending: (readonly string[])[] = [[entry]]
+  for (let trail = pending.shift(); trail !== undefined; trail = pending.shift()) {
+    const path = trail.at(-1) ?? entry
+    if (isGoal(path)) return trail
+    if (reached.has(path)) continue
+    reached.add(path)
+    const longer = trail
+    pending.push(...(graph.get(path) ?? []).map((next) => [...longer, next]))
+  }
+  return undefined
+}
+
+function importGraph(modules: readonly SourceModule[]): ReadonlyMap<string, readonly string[]> {
+  return new Map(modules.map((module) => [module.path, localImports(module)]))
+}
+
+function localImports(module: SourceModule): readonly string[] {
+  const folder = posix.dirname(module.path)
+  return module.imports
+    .filter((target) => target.startsWith('.'))
+    .map((target) => posix.join(folder, target))
+}
+
+function sourceModules(modules: readonly SourceModule[]): readonly SourceModule[] {
+  return modules.filter((module) => module.path.startsWith('src/'))
+}
+
+/** `src/http/wire.ts` → `http`, `src/app.ts` → `app.ts`. */
+function folderOf(path: string): string {
+  return path.split('/')[1] ?? ''
+}

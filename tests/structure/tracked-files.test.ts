@@ -1,0 +1,114 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import packageJson from '../../package.json' with { type: 'json' }
+import lockFile from '../../package-lock.json' with { type: 'json' }
+import {
+  foreignAddresses,
+  type LockFile,
+  missingPlatforms,
+  type TextFile,
+  unwantedPackages,
+} from './tracked-files.ts'
+
+const ROOT = join(import.meta.dir, '../..')
+const BYTES_MAX = 2_000_000
+const lock: LockFile = lockFile
+
+/** What git tracks or would track; in a copy without git, all but what is installed or stored. */
+async function trackedPaths(): Promise<readonly string[]> {
+  const command = ['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
+  const git = Bun.spawnSync(command, { cwd: ROOT, stderr: 'ignore' })
+  if (git.success) return git.stdout.toString().split('\0').filter(Boolean)
+  const all = new Bun.Glob('**/*').scan({ cwd: ROOT, dot: true })
+  return (await Array.fromAsync(all)).filter((path) => {
+    return !/^(node_modules|\.git|data|demo-data|coverage)\//.test(path)
+  })
+}
+
+async function textFiles(): Promise<readonly TextFile[]> {
+  const files = await Promise.all(
+    (await trackedPaths()).map(async (path) => {
+      const file = Bun.file(join(ROOT, path))
+      const text = (await file.exists()) && file.size < BYTES_MAX ? await file.text() : ''
+      return { path: path.replaceAll('\\', '/'), text }
+    }),
+  )
+  return files.filter(({ text }) => text !== '' && !text.includes('\0'))
+}
+
+/** Loopback registries have no name of their own to give away. */
+function configuredRegistryHosts(): readonly string[] {
+  const address = process.env.npm_config_registry ?? ''
+  const host = URL.canParse(address) ? new URL(address).host : ''
+  return host === '' || /^(localhost|127\.|\[?::1)/.test(host) ? [] : [host]
+}
+
+test('no file names a registry or a folder of somebody’s machine', async () => {
+  const files = await textFiles()
+  expect(files.map((file) => file.path)).toContain('package.json')
+  const own = files.filter((file) => !file.path.startsWith('tests/structure/tracked-files'))
+  expect(foreignAddresses(own, configuredRegistryHosts())).toEqual([])
+})
+
+test('planted addresses and paths are found, routes and web addresses are not', () => {
+  const text = [
+    'see https://registry.example.org/left-pad',
+    "const folder = '/tmp/eider/data'",
+    'from packages.example:4873',
+    'GET /api/work/tmp/x and https://example.org/home/user/page and ./work/x',
+  ].join('\n')
+  expect(foreignAddresses([{ path: 'a.md', text }], ['packages.example:4873'])).toEqual([
+    'a.md:1: registry.example.org',
+    'a.md:2: /tmp/eider/data',
+    'a.md:3: packages.example:4873',
+  ])
+})
+
+test('the lock file serves every platform', () => {
+  const locked = Object.keys(lock.packages).map((path) => path.replace(/^node_modules\//, ''))
+  expect(locked.filter((name) => /^@duckdb\/node-bindings-/.test(name))).toHaveLength(8)
+  const systems = ['darwin', 'linux', 'windows'].flatMap((system) =>
+    ['x64', 'aarch64'].map((processor) => `@oven/bun-${system}-${processor}`),
+  )
+  expect(systems.filter((name) => !locked.includes(name))).toEqual([])
+  expect(missingPlatforms(lock)).toEqual([])
+})
+
+test('a planted dropped platform is found', () => {
+  const packages = {
+    'node_modules/bun': {
+      optionalDependencies: { '@oven/bun-a': '1.0.0', '@oven/bun-b': '1.0.0' },
+    },
+    'node_modules/@oven/bun-a': { version: '1.0.0' },
+  }
+  expect(missingPlatforms({ packages })).toEqual(['node_modules/bun: @oven/bun-b is not locked'])
+})
+
+test('what is installed has no address, runs nothing unknown and reports nothing', () => {
+  expect(unwantedPackages(lock, Object.keys(packageJson.allowScripts))).toEqual([])
+})
+
+test('planted addresses, scripts and reporters in the lock file are found', () => {
+  const packages = {
+    'node_modules/a': { resolved: 'https://example.org/a.tgz' },
+    'node_modules/b/node_modules/c': { hasInstallScript: true },
+    'node_modules/bun': { hasInstallScript: true },
+    'node_modules/@scarf/scarf': {},
+  }
+  expect(unwantedPackages({ packages }, ['bun'])).toEqual([
+    'a: has an address',
+    'c: has an install script',
+    '@scarf/scarf: reports its installation',
+  ])
+})
+
+test('every dependency is pinned to one version, and the lock file has that one', () => {
+  const all: Readonly<Record<string, string>> = {
+    ...packageJson.dependencies,
+    ...packageJson.devDependencies,
+  }
+  const loose = Object.entries(all).filter(([name, version]) => {
+    return lock.packages[`node_modules/${name}`]?.version !== version
+  })
+  expect(loose).toEqual([])
+})

@@ -1,0 +1,68 @@
+/** What every text file of the project must be free of, and what its lock file must hold. */
+
+export interface TextFile {
+  /** From the root of the project, with `/`. */
+  readonly path: string
+  readonly text: string
+}
+
+/** A folder of the machine on which somebody worked: absolute, and not the end of a longer path or address. */
+const MACHINE_PATH = /(?<![\w.\-:/}])\/(work|root|tmp|home\/[a-z]+|Users\/[A-Za-z]+)\/[\w./-]+/
+
+/** The usual shape of a package registry's or mirror's address. */
+const REGISTRY_HOST =
+  /\b(registry|npm|pypi|mirrors?|artifactory|nexus|verdaccio)\.[a-z0-9-]+\.[a-z]{2,}/i
+
+/** @param registryHosts hosts that this machine installs from, as its npm says; they need not look like registries */
+export function foreignAddresses(
+  files: readonly TextFile[],
+  registryHosts: readonly string[],
+): readonly string[] {
+  return files.flatMap(({ path, text }) => {
+    return text.split('\n').flatMap((line, index) => {
+      const host = registryHosts.find((one) => line.includes(one)) ?? REGISTRY_HOST.exec(line)?.[0]
+      const folder = MACHINE_PATH.exec(line)?.[0]
+      return [host, folder]
+        .filter((found) => found !== undefined)
+        .map((found) => `${path}:${index + 1}: ${found}`)
+    })
+  })
+}
+
+export interface LockFile {
+  readonly packages: Readonly<Record<string, LockedPackage>>
+}
+
+interface LockedPackage {
+  readonly version?: string
+  readonly resolved?: string
+  readonly hasInstallScript?: boolean
+  readonly optionalDependencies?: Readonly<Record<string, string>>
+}
+
+/** npm drops optional packages that a registry lacks without a word; `npm ci` then fails on the platforms they serve. */
+export function missingPlatforms({ packages }: LockFile): readonly string[] {
+  return Object.entries(packages).flatMap(([path, locked]) => {
+    return Object.keys(locked.optionalDependencies ?? {})
+      .filter((name) => packages[`node_modules/${name}`] === undefined)
+      .filter((name) => packages[`${path}/node_modules/${name}`] === undefined)
+      .map((name) => `${path}: ${name} is not locked`)
+  })
+}
+
+/** Packages that bring an address of their own, or a script that runs while they are installed. */
+export function unwantedPackages(
+  { packages }: LockFile,
+  mayRunScripts: readonly string[],
+): readonly string[] {
+  return Object.entries(packages).flatMap(([path, locked]) => {
+    const name = path.replace(/^.*node_modules\//, '')
+    return [
+      ...(locked.resolved === undefined ? [] : [`${name}: has an address`]),
+      ...(locked.hasInstallScript && !mayRunScripts.includes(name)
+        ? [`${name}: has an install script`]
+        : []),
+      ...(name.startsWith('@scarf/') ? [`${name}: reports its installation`] : []),
+    ]
+  })
+}
