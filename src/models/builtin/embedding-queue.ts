@@ -1,6 +1,11 @@
-/** Padded tokens (texts × longest) of one batch: what a query waits for at most, about 100 ms on two cores. */
-export const BATCH_TOKENS_MAX = 1024
-/** A large job gets its turn after this many small ones in a row. */
+/**
+ * Padded tokens (texts × longest) of one batch: what a query waits for at most, about 60 ms on two cores. Larger
+ * batches are no faster.
+ */
+export const BATCH_TOKENS_MAX = 512
+/** A job of at most this many padded tokens (a query, the sentences of an answer) overtakes larger ones. */
+const SMALL_JOB_TOKENS_MAX = 2048
+/** A large job gets its turn after this many batches of small ones in a row. */
 const OVERTAKES_MAX = 8
 
 interface Job {
@@ -25,8 +30,8 @@ export interface Batch {
 }
 
 /**
- * Which texts are embedded next. A job that fits in one batch (a query, a few sentences) overtakes larger ones; larger
- * ones take turns, batch by batch. Texts of different jobs never share a batch: a vector does not depend on strangers.
+ * Which texts are embedded next. Small jobs overtake large ones; jobs of one
+ * kind take turns, batch by batch. Texts of different jobs never share a batch: a vector does not depend on strangers.
  */
 export class EmbeddingQueue {
   #jobs: Job[] = []
@@ -37,7 +42,7 @@ export class EmbeddingQueue {
       .map((tokens, index) => ({ index, tokens }))
       .sort((a, b) => b.tokens.length - a.tokens.length)
     const longest = waiting[0]?.tokens.length ?? 0
-    const isSmall = longest * waiting.length <= BATCH_TOKENS_MAX
+    const isSmall = longest * waiting.length <= SMALL_JOB_TOKENS_MAX
     this.#jobs.push({ id, waiting, vectors: sequences.map(() => undefined), isSmall })
   }
 

@@ -1,12 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { InferenceSession, Tensor } from 'onnxruntime-node'
+import { MINI_LM_DIMENSIONS, MINI_LM_TOKENS_MAX } from './mini-lm-limits.ts'
 import { WordPiece } from './word-piece.ts'
-
-/** Length of the vectors. */
-export const MINI_LM_DIMENSIONS = 384
-/** What the model was made to read: the tokens after these do not count. */
-export const MINI_LM_TOKENS_MAX = 256
 
 /** More threads than this gain little on a model this small. */
 const THREADS_MAX = 2

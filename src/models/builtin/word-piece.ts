@@ -136,7 +136,6 @@ function isAsciiAt(text: string, index: number): boolean {
   return text.charCodeAt(index) < 0x80
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: plain text is what has none of the others
 const PLAIN_ASCII = /^[\t\n\r -~]*$/
 
 function normalised(text: string): string {

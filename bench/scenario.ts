@@ -1,0 +1,59 @@
+/** A scenario measures one promise of the server; the harness gives it a server with a data folder of its own. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type EiderClient, eiderClient } from '../scripts/eider-client.ts'
+import { type ServerProcess, startServer } from '../scripts/server-process.ts'
+
+export interface Scenario {
+  readonly name: string
+  readonly title: string
+  run(size: BenchSize): Promise<readonly Measure[]>
+}
+
+export type BenchSize = 'quick' | 'normal' | 'full'
+
+export interface Measure {
+  readonly what: string
+  readonly value: number
+  /** ms, MB, per second … */
+  readonly unit: string
+}
+
+export interface Bench {
+  readonly client: EiderClient
+  readonly server: ServerProcess
+}
+
+export const PROJECT = '/projects/mindsdb'
+
+/** Runs `work` on a server with an empty data folder; both are gone afterwards. */
+export async function withServer<T>(
+  environment: Readonly<Record<string, string>>,
+  work: (bench: Bench) => Promise<T>,
+): Promise<T> {
+  return withFolder(async (dataDirectory) => {
+    const server = await startServer({ dataDirectory, environment })
+    try {
+      return await work({ client: eiderClient(server.baseUrl), server })
+    } finally {
+      await server.stop()
+    }
+  })
+}
+
+export async function withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'eider-bench-'))
+  try {
+    return await work(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Resident memory in MB as the system counts it, NaN where `ps` is missing. */
+export function residentMb(pid: number): number {
+  const ps = Bun.spawnSync(['ps', '-o', 'rss=', '-p', String(pid)], { stderr: 'ignore' })
+  const kilobytes = ps.success ? Number(ps.stdout.toString().trim()) : Number.NaN
+  return kilobytes / 1024
+}

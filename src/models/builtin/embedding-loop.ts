@@ -1,0 +1,101 @@
+import type { EmbeddingAnswer, EmbeddingRequest } from './embedding-protocol.ts'
+import { EmbeddingQueue } from './embedding-queue.ts'
+import { MiniLm } from './mini-lm.ts'
+import { MINI_LM_DIMENSIONS } from './mini-lm-limits.ts'
+
+/** What the loop needs of the thread it runs in. */
+export interface EmbeddingThread {
+  post(answer: EmbeddingAnswer, transfer: readonly ArrayBuffer[]): void
+  end(): void
+}
+
+/** Embeds what is asked for, batch by batch, and reads its requests between two batches. */
+export class EmbeddingLoop {
+  readonly #thread: EmbeddingThread
+  readonly #queue = new EmbeddingQueue()
+  /** Texts that are not cut into tokens yet. */
+  readonly #arrived = new Map<number, readonly string[]>()
+  #model: MiniLm | null = null
+  #isWorking = false
+  #isStopping = false
+
+  constructor(thread: EmbeddingThread) {
+    this.#thread = thread
+  }
+
+  async receive(request: EmbeddingRequest): Promise<void> {
+    if (request.kind === 'load') await this.#load(request.folder)
+    if (request.kind === 'embed') this.#arrived.set(request.id, request.texts)
+    if (request.kind === 'cancel') this.#cancel(request.id)
+    if (request.kind === 'stop') this.#isStopping = true
+    await this.#work()
+  }
+
+  #cancel(id: number): void {
+    this.#arrived.delete(id)
+    this.#queue.cancel(id)
+  }
+
+  async #load(folder: string): Promise<void> {
+    try {
+      this.#model = await MiniLm.load(folder)
+    } catch (error) {
+      this.#thread.post({ kind: 'unusable', reason: reasonOf(error) }, [])
+      this.#thread.end()
+    }
+  }
+
+  async #work(): Promise<void> {
+    if (this.#isWorking) return
+    this.#isWorking = true
+    const model = this.#model
+    while (model !== null && !this.#isStopping) {
+      this.#enqueueArrived(model)
+      if (!(await this.#embedNext(model))) break
+    }
+    this.#isWorking = false
+    if (this.#isStopping) this.#thread.end()
+  }
+
+  #enqueueArrived(model: MiniLm): void {
+    for (const [id, texts] of this.#arrived) {
+      const sequences = texts.map((text) => model.tokens(text))
+      this.#queue.add(id, sequences)
+    }
+    this.#arrived.clear()
+  }
+
+  /** @returns whether there was anything to do. */
+  async #embedNext(model: MiniLm): Promise<boolean> {
+    const batch = this.#queue.next()
+    if (batch === null) return false
+    try {
+      const vectors = batch.complete(await model.embed(batch.sequences))
+      if (vectors !== null) this.#answer(batch.jobId, vectors)
+    } catch (error) {
+      this.#queue.cancel(batch.jobId)
+      this.#thread.post({ kind: 'failed', id: batch.jobId, reason: reasonOf(error) }, [])
+    }
+    // Two turns of the event loop: the requests that came during the batch are read in the first.
+    await nextTurn()
+    await nextTurn()
+    return true
+  }
+
+  #answer(id: number, vectors: readonly Float32Array[]): void {
+    const buffer = new ArrayBuffer(vectors.length * MINI_LM_DIMENSIONS * 4)
+    const all = new Float32Array(buffer)
+    for (const [index, vector] of vectors.entries()) all.set(vector, index * MINI_LM_DIMENSIONS)
+    this.#thread.post({ kind: 'vectors', id, vectors: all }, [buffer])
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

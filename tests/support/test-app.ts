@@ -1,0 +1,93 @@
+import { type App, createApp } from '../../src/app.ts'
+import type { EmbedderRegistry } from '../../src/domain/ports.ts'
+import { type Environment, settingsFrom } from '../../src/settings.ts'
+import { openStore } from '../../src/store/store.ts'
+
+/** The whole product in memory, without a port: what a request to it answers. */
+export interface TestApp {
+  readonly app: App
+  /** Sends JSON, answers status and parsed body (text where it is no JSON). */
+  send(method: string, path: string, body?: unknown, headers?: HeadersInit): Promise<Answer>
+  /** The rows of a statement; throws where it failed. */
+  rows(sql: string, params?: Readonly<Record<string, unknown>>): Promise<readonly unknown[][]>
+  close(): Promise<void>
+}
+
+export interface Answer {
+  readonly status: number
+  readonly body: unknown
+  readonly text: string
+  readonly headers: Headers
+}
+
+export interface TestAppOptions {
+  readonly environment?: Environment
+  /** Defaults to `wordEmbedders`. */
+  readonly embedders?: EmbedderRegistry
+  /** A folder, or `:memory:` where it is missing. */
+  readonly directory?: string
+}
+
+export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const settings = settingsFrom({ EIDER_LOG_LEVEL: 'silent', ...options.environment })
+  const store = await openStore({ directory: options.directory ?? ':memory:' })
+  const app = createApp({
+    settings,
+    store,
+    version: '0.0.0-test',
+    embedders: options.embedders ?? wordEmbedders,
+  })
+  const send: TestApp['send'] = async (method, path, body, headers) => {
+    const isJson = body !== undefined && !(body instanceof FormData) && typeof body !== 'string'
+    const sent = isJson ? JSON.stringify(body) : (body as string | FormData | undefined)
+    const request = new Request(`http://localhost${path}`, {
+      method,
+      ...(sent === undefined ? {} : { body: sent }),
+      headers: { ...(isJson ? { 'content-type': 'application/json' } : {}), ...headers },
+    })
+    const response = await app.handle(request)
+    const text = await response.text()
+    return { status: response.status, body: parsed(text), text, headers: response.headers }
+  }
+  return { app, send, rows: (sql, params) => rowsOf(send, sql, params), close: () => app.close() }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+async function rowsOf(
+  send: TestApp['send'],
+  query: string,
+  params: Readonly<Record<string, unknown>> = {},
+): Promise<readonly unknown[][]> {
+  const { body } = await send('POST', '/api/sql/query', { query, params })
+  const answer = body as { type: string; data?: unknown[][]; error_message?: string }
+  if (answer.data === undefined) throw new Error(answer.error_message ?? `no rows: ${answer.type}`)
+  return answer.data
+}
+
+const WORD_DIMENSIONS = 64
+
+/** Texts that share words are near: a vector counts the words of a text, each at a place that its letters decide. */
+export const wordEmbedders: EmbedderRegistry = {
+  providers: ['builtin', 'openai'],
+  embedder: () => ({ embed: async (texts) => texts.map(wordVector) }),
+  probe: async () => ({ kind: 'ready', dimensions: WORD_DIMENSIONS }),
+}
+
+function wordVector(text: string): Float32Array {
+  const vector = new Float32Array(WORD_DIMENSIONS)
+  vector[0] = 0.01
+  for (const word of text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []) {
+    let hash = 7
+    for (const char of word) hash = (hash * 31 + (char.codePointAt(0) ?? 0)) % 1_000_003
+    const place = hash % WORD_DIMENSIONS
+    vector[place] = (vector[place] ?? 0) + 1
+  }
+  return vector
+}
