@@ -21,12 +21,8 @@ Settings, as environment variables (default in brackets):
 ${settingsHelp()}
 `
 
-interface Invocation {
-  readonly settings: Settings
-}
-
-/** What to do, or the exit code where it is done already. */
-function invocationOf(args: readonly string[]): Invocation | number {
+/** The settings to serve with, or the exit code where all is done already. */
+function settingsOf(args: readonly string[]): Settings | number {
   const known = new Set(['--demo', '--help', '--version'])
   const unknown = args.find((arg) => !known.has(arg))
   if (unknown !== undefined) {
@@ -43,7 +39,7 @@ function invocationOf(args: readonly string[]): Invocation | number {
   }
   const demo = args.includes('--demo') ? { EIDER_DATA_DIR: DEMO_DIRECTORY } : {}
   try {
-    return { settings: settingsFrom({ ...demo, ...Bun.env }) }
+    return settingsFrom({ ...demo, ...Bun.env })
   } catch (error) {
     return failedStart(error)
   }
@@ -75,12 +71,12 @@ function argv(): readonly string[] {
 }
 
 async function main(): Promise<number> {
-  const invocation = invocationOf(argv())
-  if (typeof invocation === 'number') return invocation
-  if (Bun.env.UV_THREADPOOL_SIZE === undefined) return runWithThreadPool()
+  const settings = settingsOf(argv())
+  if (typeof settings === 'number') return settings
+  if (!Bun.env.UV_THREADPOOL_SIZE) return runWithThreadPool()
   try {
     const { serve } = await import('./serve.ts')
-    return await serve(invocation.settings, packageJson.version)
+    return await serve(settings, packageJson.version)
   } catch (error) {
     return failedStart(error)
   }

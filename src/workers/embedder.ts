@@ -7,7 +7,7 @@ const port = parentPort
 if (port === null) throw new Error('This file is the entry of a worker thread')
 
 const loop = new EmbeddingLoop({
-  post: (answer, transfer) => port.postMessage(answer, transfer),
+  post: (answer, transfer) => port.postMessage(answer, [...transfer]),
   end: () => process.exit(0),
 })
 

@@ -5,6 +5,8 @@ import {
   cycles,
   folderViolations,
   libraryViolations,
+  MAY_IMPORT,
+  ONLY_IMPORTERS,
   threadsReachingStore,
 } from './import-rules.ts'
 import { plantedModules, projectModules } from './source-module.ts'
@@ -17,6 +19,30 @@ test('the compiler shows the modules that are there', () => {
   expect(paths).toContain('src/errors.ts')
   expect(paths).toContain('tests/structure/import-rules.test.ts')
   expect(modules.flatMap((module) => module.imports).length).toBeGreaterThan(20)
+})
+
+/** The rows of a Markdown table whose cells hold names between back-ticks. */
+function tableOfNames(markdown: string, heading: string): readonly (readonly string[][])[] {
+  const section = markdown.split(`## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
+  const rows = section.split('\n').filter((line) => line.startsWith('| `'))
+  return rows.map((row) => {
+    const cells = row.split('|').slice(1, -1)
+    return cells.map((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name))
+  })
+}
+
+test('docs/architecture.md shows the rules that hold', async () => {
+  const page = await Bun.file(join(import.meta.dir, '../../docs/architecture.md')).text()
+  const rules = Object.entries(MAY_IMPORT).map(([place, allowed]) => {
+    const libraries = Object.keys(ONLY_IMPORTERS).filter((library) => {
+      return ONLY_IMPORTERS[library]?.[0] === place
+    })
+    return [[place], [...allowed], libraries]
+  })
+  const shown = tableOfNames(page, 'Who may import whom')
+  const sorted = (table: readonly (readonly string[][])[]) =>
+    table.map((row) => row.map((cell) => cell.toSorted()))
+  expect(sorted(shown)).toEqual(sorted(rules))
 })
 
 test('each folder imports only what it may', () => {

@@ -27,8 +27,8 @@ export class EmbeddingWorker {
     // A server that is done may end although the model is loaded.
     this.#worker.unref()
     this.#worker.on('message', (answer: EmbeddingAnswer) => this.#receive(answer))
-    this.#worker.on('error', (error) => this.#end(stopped(error.message)))
-    this.#worker.on('exit', () => this.#end(stopped('its thread ended')))
+    this.#worker.on('error', (error) => this.#end(failed('stopped unexpectedly', error)))
+    this.#worker.on('exit', () => this.#end(failed('stopped unexpectedly', 'its thread ended')))
     this.#post({ kind: 'load', folder: options.modelFolder })
   }
 
@@ -77,14 +77,14 @@ export class EmbeddingWorker {
 
   #receive(answer: EmbeddingAnswer): void {
     if (answer.kind === 'unusable') {
-      this.#end(new AppError('provider_failed', `${NAME} could not be loaded: ${answer.reason}`))
+      this.#end(failed('could not be loaded: its files are missing or damaged', answer.reason))
       return
     }
     // A job that was aborted is forgotten, its answer may still be on the way.
     const job = this.#pending.get(answer.id)
     if (job === undefined) return
     if (answer.kind === 'failed') {
-      job.reject(new AppError('provider_failed', `${NAME} failed: ${answer.reason}`))
+      job.reject(failed('failed', answer.reason))
     } else {
       job.resolve(vectorsOf(answer.vectors, job.textCount))
     }
@@ -101,10 +101,9 @@ export class EmbeddingWorker {
   }
 }
 
-const NAME = 'The built-in embedding model'
-
-function stopped(reason: string): AppError {
-  return new AppError('provider_failed', `${NAME} stopped unexpectedly: ${reason}`)
+/** The reason may name files of the server: it is for the log. */
+function failed(what: string, reason: unknown): AppError {
+  return new AppError('provider_failed', `The built-in embedding model ${what}`, { cause: reason })
 }
 
 function vectorsOf(all: Float32Array, textCount: number): readonly Float32Array[] {

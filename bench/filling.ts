@@ -1,0 +1,55 @@
+/** Knowledge bases for the scenarios: created and filled over HTTP, one chunk per document. */
+import type { SampleTexts } from './sample-texts.ts'
+import { type Bench, PROJECT } from './scenario.ts'
+
+export interface Filling {
+  readonly knowledgeBase: string
+  /** Unset: the built-in model. */
+  readonly embeddingModel?: Readonly<Record<string, unknown>>
+  readonly documents: number
+  /** Below some 150 words a document is one chunk of at most 1000 characters. */
+  readonly wordsPerDocument: number
+}
+
+/** Documents of one insert: some 2 MB of JSON at 100 words each. */
+const ROWS_PER_INSERT = 2000
+
+export async function createKnowledgeBase({ client }: Bench, filling: Filling): Promise<void> {
+  const model = filling.embeddingModel
+  await client.request('POST', `${PROJECT}/knowledge_bases`, {
+    knowledge_base: {
+      name: filling.knowledgeBase,
+      content_columns: ['content'],
+      metadata_columns: ['part'],
+      id_column: 'id',
+      ...(model === undefined ? {} : { embedding_model: model }),
+    },
+  })
+}
+
+/** @returns milliseconds from the first insert to the answer of the last */
+export async function fill(bench: Bench, filling: Filling, texts: SampleTexts): Promise<number> {
+  const path = `${PROJECT}/knowledge_bases/${filling.knowledgeBase}`
+  let elapsedMs = 0
+  for (let from = 0; from < filling.documents; from += ROWS_PER_INSERT) {
+    const count = Math.min(ROWS_PER_INSERT, filling.documents - from)
+    const rows = Array.from({ length: count }, (_, at) => {
+      const index = from + at
+      const content = texts.text(index, filling.wordsPerDocument)
+      return { id: `document-${index}`, part: index % 10, content }
+    })
+    const sentAt = performance.now()
+    await bench.client.request('PUT', path, { knowledge_base: { rows } })
+    elapsedMs += performance.now() - sentAt
+  }
+  await checkCount(bench, filling)
+  return elapsedMs
+}
+
+/** A rate of chunks that are not there would be a lie. */
+async function checkCount({ client }: Bench, filling: Filling): Promise<void> {
+  const sql = `SELECT count(*) FROM ${filling.knowledgeBase}`
+  const stored = Number((await client.sql(sql)).rows[0]?.[0])
+  if (stored === filling.documents) return
+  throw new Error(`${filling.documents} chunks were inserted and ${stored} are stored`)
+}

@@ -1,0 +1,27 @@
+import { startServer } from '../../scripts/server-process.ts'
+import { type Measure, residentMb, type Scenario, withFolder } from '../scenario.ts'
+
+/** After this pause a server without requests has done what it does by itself. */
+const SETTLE_MS = 3000
+
+export const startUp: Scenario = {
+  name: 'start-up',
+  title: 'Start of the process to the first answer, and memory at rest',
+  run: () =>
+    withFolder(async (dataDirectory) => {
+      const first = await startServer({ dataDirectory })
+      await first.stop()
+      const second = await startServer({ dataDirectory })
+      try {
+        await Bun.sleep(SETTLE_MS)
+        const measures: readonly Measure[] = [
+          { what: 'first start, empty folder', value: first.startMs, unit: 'ms' },
+          { what: 'second start, same folder', value: second.startMs, unit: 'ms' },
+          { what: 'resident memory at rest', value: residentMb(second.pid), unit: 'MB' },
+        ]
+        return measures
+      } finally {
+        await second.stop()
+      }
+    }),
+}

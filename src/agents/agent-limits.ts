@@ -1,0 +1,32 @@
+/** Limits of one question that are not settings. `chars` are UTF-16 code units. */
+export const AGENT_LIMITS = {
+  /** The question itself; a longer one is refused. */
+  questionBytesMax: 65_536,
+  /** Earlier turns of the conversation that the model is shown: the newest that fit. */
+  historyBytesMax: 65_536,
+  /** All tool results that the model is shown at once; older ones are left out first. */
+  observationsBytesMax: 262_144,
+  /** Text and tool inputs of one turn of the model. */
+  turnCharsMax: 200_000,
+  /** Tool calls in one turn of the model. */
+  turnCallsMax: 64,
+  /** Rows of a tool result that the model is shown. */
+  observationRowsMax: 30,
+  /** Longer cells are cut, and say so. */
+  cellCharsMax: 4_000,
+  /** Names of knowledge bases and tables in the system prompt; the tools list them all. */
+  promptNamesMax: 100,
+  /** Chunks of one question that may be cited. */
+  passagesMax: 1_000,
+  /** Names that one call of a tool which describes may ask for. */
+  describedNamesMax: 5,
+  /** Events that wait for a slow client; the worker pauses at this number. */
+  eventsWaitingMax: 64,
+  /** Events of one answer. */
+  eventsMax: 500_000,
+  /** Text in all messages of one worker. */
+  messagesCharsMax: 64_000_000,
+  /** Texts that a worker may want embedded, at once and in all. */
+  embedsPendingMax: 8,
+  embedTextsMax: 20_000,
+} as const

@@ -1,0 +1,106 @@
+import type { ResultValue, RowStream } from '../domain/query-result.ts'
+import { AGENT_LIMITS } from './agent-limits.ts'
+import { byteSize, firstBytes, firstChars } from './text-size.ts'
+
+export interface ObservationLimits {
+  readonly rowsMax: number
+  readonly bytesMax: number
+}
+
+/** The beginning of a result, as far as a model is shown it. */
+export interface FirstRows {
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly ResultValue[])[]
+  readonly hasMore: boolean
+}
+
+/** Reads at most `rowsMax` rows and gives the rest back: the connection is free afterwards. */
+export async function firstRows(
+  stream: RowStream,
+  rowsMax: number,
+  signal: AbortSignal,
+): Promise<FirstRows> {
+  const columns = stream.columns.map((column) => column.name)
+  const rows: (readonly ResultValue[])[] = []
+  for await (const batch of stream.batches) {
+    signal.throwIfAborted()
+    rows.push(...batch.slice(0, rowsMax + 1 - rows.length))
+    if (rows.length > rowsMax) break
+  }
+  signal.throwIfAborted()
+  return { columns, rows: rows.slice(0, rowsMax), hasMore: rows.length > rowsMax }
+}
+
+export interface Observation {
+  readonly text: string
+  /** How many of the rows stand in the text. */
+  readonly shownCount: number
+}
+
+/**
+ * Rows as text for a model: the columns, then CSV (RFC 4180: `\r\n`, quotes doubled). What was left out is said in
+ * the first line. `byteSize(text) <= bytesMax`.
+ */
+export function observationOf(result: FirstRows, limits: ObservationLimits): Observation {
+  const names = result.columns.map((name) => `'${name}'`).join(', ')
+  const head = `Output columns: ${names}\nResult in CSV format (dialect is 'excel'):\n`
+  const header = csvLine(result.columns, AGENT_LIMITS.cellCharsMax)
+  const room = limits.bytesMax - byteSize(head) - byteSize(header) - NOTE_BYTES
+  const lines = fittingLines(result, room)
+  const cut = lines.length < result.rows.length ? 'bytes' : result.hasMore ? 'rows' : 'nothing'
+  const text = `${noteOf(cut, lines.length, limits)}${head}${header}${lines.join('')}`
+  return { text: firstBytes(text, limits.bytesMax), shownCount: lines.length }
+}
+
+/** Room that is kept for the note on what was left out. */
+const NOTE_BYTES = 160
+
+function noteOf(cut: 'bytes' | 'rows' | 'nothing', shownCount: number, limits: ObservationLimits) {
+  if (cut === 'nothing') return ''
+  const limit = cut === 'rows' ? `${limits.rowsMax} rows` : `${limits.bytesMax} bytes`
+  const advice = 'Select less, filter or aggregate to see the rest'
+  return `The first ${shownCount} rows, cut at ${limit}; there are more. ${advice}.\n`
+}
+
+/** As many rows as there is room for. The first is made to fit, so that a long text never hides a whole result. */
+function fittingLines({ columns, rows }: FirstRows, roomBytes: number): readonly string[] {
+  const lines: string[] = []
+  let left = roomBytes
+  for (const row of rows) {
+    const whole = csvLine(row.map(cellText), AGENT_LIMITS.cellCharsMax)
+    const line = lines.length === 0 && byteSize(whole) > left ? shortLine(row, left) : whole
+    if (byteSize(line) > left) break
+    lines.push(line)
+    left -= byteSize(line)
+  }
+  return columns.length === 0 ? [] : lines
+}
+
+/** Bytes of one code unit in UTF-8 at most, and the room that quotes and the note on a cut cell take. */
+const CHAR_BYTES_MAX = 3
+const CELL_OVERHEAD_BYTES = 40
+
+function shortLine(row: readonly ResultValue[], roomBytes: number): string {
+  const share = roomBytes / row.length - CELL_OVERHEAD_BYTES
+  return csvLine(row.map(cellText), Math.max(0, Math.floor(share / CHAR_BYTES_MAX)))
+}
+
+function csvLine(cells: readonly string[], cellCharsMax: number): string {
+  return `${cells.map((cell) => csvCell(cutCell(cell, cellCharsMax))).join(',')}\r\n`
+}
+
+function cutCell(text: string, charsMax: number): string {
+  if (text.length <= charsMax) return text
+  const kept = firstChars(text, charsMax)
+  return `${kept}… (${text.length - kept.length} more characters)`
+}
+
+function csvCell(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+/** Nothing for NULL, JSON for lists and objects. */
+function cellText(value: ResultValue): string {
+  if (value === null) return ''
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}

@@ -1,0 +1,66 @@
+import type { ToolSpec } from '../domain/ports.ts'
+import type { ResolvedData } from './resolved-data.ts'
+
+export const TOOL_NAMES = [
+  'kb_list_tool',
+  'kb_info_tool',
+  'kb_query_tool',
+  'sql_db_list_tables',
+  'sql_db_schema',
+  'sql_db_query',
+] as const
+
+export type ToolName = (typeof TOOL_NAMES)[number]
+
+const KB_TOOLS: readonly ToolName[] = ['kb_list_tool', 'kb_info_tool', 'kb_query_tool']
+
+const TABLE_TOOLS: readonly ToolName[] = ['sql_db_list_tables', 'sql_db_schema', 'sql_db_query']
+
+const SPECS: Readonly<Record<ToolName, Omit<ToolSpec, 'name'>>> = {
+  kb_list_tool: {
+    description: 'Lists the knowledge bases that you may read, as a JSON array of their names.',
+    input: null,
+  },
+  kb_info_tool: {
+    description: 'Describes knowledge bases: their columns, their size and some of their rows.',
+    input: {
+      name: 'knowledge_base_names',
+      description: 'Names as kb_list_tool gives them, separated by commas',
+    },
+  },
+  kb_query_tool: {
+    description:
+      'Runs one SQL SELECT on knowledge bases and returns rows as CSV. ' +
+      "WHERE content = 'text' finds the chunks that are nearest in meaning to the text.",
+    input: {
+      name: 'sql_query',
+      description:
+        "One SELECT statement, such as: SELECT chunk_id, chunk_content, relevance FROM project.kb WHERE content = 'how to return an order' LIMIT 5",
+    },
+  },
+  sql_db_list_tables: {
+    description: 'Lists the tables that you may read, as a JSON array of their names.',
+    input: null,
+  },
+  sql_db_schema: {
+    description: 'Describes tables: their columns with types, and some of their rows.',
+    input: {
+      name: 'table_names',
+      description: 'Names as sql_db_list_tables gives them, separated by commas',
+    },
+  },
+  sql_db_query: {
+    description: 'Runs one SQL SELECT, in the dialect of DuckDB, on tables; returns rows as CSV.',
+    input: { name: 'sql_query', description: 'One SELECT statement' },
+  },
+}
+
+/** The tools for knowledge bases, and those for tables where the agent has any. */
+export function toolSpecs(data: ResolvedData): readonly ToolSpec[] {
+  const names = data.tables.length === 0 ? KB_TOOLS : [...KB_TOOLS, ...TABLE_TOOLS]
+  return names.map((name) => ({ name, ...SPECS[name] }))
+}
+
+export function isToolName(name: string): name is ToolName {
+  return Object.hasOwn(SPECS, name)
+}

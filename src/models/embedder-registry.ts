@@ -1,0 +1,98 @@
+import { BUILTIN_EMBEDDING_MODEL, BUILTIN_PROVIDER, type ModelRef } from '../domain/model-ref.ts'
+import type { Embedder, EmbedderProbe, EmbedderRegistry } from '../domain/ports.ts'
+import { AppError } from '../errors.ts'
+import { MINI_LM_DIMENSIONS } from './builtin/mini-lm-limits.ts'
+import { chosenEndpoint } from './endpoint.ts'
+import type { OpenaiCallLimits } from './openai/openai-client.ts'
+import { EMBED_LIMITS, openaiEmbedder } from './openai/openai-embedder.ts'
+import { OPENAI_PUBLIC_URL } from './openai/openai-public-url.ts'
+
+export interface EmbedderRegistryDeps {
+  /** Started and closed by the caller. */
+  readonly builtin: Embedder
+  readonly openaiApiKey?: string | undefined
+  readonly openaiBaseUrl?: string | undefined
+}
+
+interface EmbeddingProvider {
+  embedder(ref: ModelRef): Embedder
+  probe(ref: ModelRef, timeoutMs: number): Promise<EmbedderProbe>
+}
+
+/** The kinds of embedding model that there are, by the name of their provider. */
+export function embedderRegistry(deps: EmbedderRegistryDeps): EmbedderRegistry {
+  const providers = new Map<string, EmbeddingProvider>([
+    [BUILTIN_PROVIDER, builtinProvider(deps.builtin)],
+    ['openai', openaiProvider(deps)],
+  ])
+  const providerOf = (ref: ModelRef): EmbeddingProvider => {
+    const provider = providers.get(ref.provider)
+    if (provider !== undefined) return provider
+    const known = [...providers.keys()].join(', ')
+    const message = `Wrong embedding provider: ${ref.provider}. Available providers: ${known}`
+    throw new AppError('unknown_provider', message)
+  }
+  return {
+    providers: [...providers.keys()],
+    embedder: (ref) => providerOf(ref).embedder(ref),
+    probe: async (ref, timeoutMs) => providerOf(ref).probe(ref, timeoutMs),
+  }
+}
+
+function builtinProvider(builtin: Embedder): EmbeddingProvider {
+  const checked = ({ modelName }: ModelRef): void => {
+    if (modelName === '' || modelName === BUILTIN_EMBEDDING_MODEL) return
+    const known = `the builtin provider has ${BUILTIN_EMBEDDING_MODEL} only`
+    throw new AppError('invalid_knowledge_base', `Unknown model ${modelName}: ${known}`)
+  }
+  return {
+    embedder(ref) {
+      checked(ref)
+      return builtin
+    },
+    // Its dimensions are known without loading it.
+    async probe(ref) {
+      checked(ref)
+      return { kind: 'ready', dimensions: MINI_LM_DIMENSIONS }
+    },
+  }
+}
+
+function openaiProvider(deps: EmbedderRegistryDeps): EmbeddingProvider {
+  const embedder = (ref: ModelRef, limits: OpenaiCallLimits): Embedder => {
+    if (ref.modelName === '') {
+      throw new AppError('invalid_knowledge_base', 'embedding_model.model_name is required')
+    }
+    const endpoint = chosenEndpoint({
+      own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
+      defaults: { baseUrl: deps.openaiBaseUrl, apiKey: deps.openaiApiKey },
+      publicUrl: OPENAI_PUBLIC_URL,
+      code: 'invalid_knowledge_base',
+    })
+    return openaiEmbedder({ endpoint, modelName: ref.modelName, limits })
+  }
+  return {
+    embedder: (ref) => embedder(ref, EMBED_LIMITS),
+    probe: (ref, timeoutMs) => {
+      return probed(embedder(ref, { ...EMBED_LIMITS, retriesMax: 0, timeoutMs }), timeoutMs)
+    },
+  }
+}
+
+async function probed(embedder: Embedder, timeoutMs: number): Promise<EmbedderProbe> {
+  const signal = AbortSignal.timeout(timeoutMs)
+  try {
+    const [vector] = await embedder.embed(['probe'], signal)
+    if (vector !== undefined) return { kind: 'ready', dimensions: vector.length }
+    return { kind: 'unreachable', warning: 'The embedding model gave no vector' }
+  } catch (error) {
+    if (error instanceof AppError && error.code !== 'provider_failed') throw error
+    const isLate = signal.aborted
+    const cause = isLate ? `no answer within ${timeoutMs} ms` : reasonOf(error)
+    return { kind: 'unreachable', warning: `The embedding model could not be tried: ${cause}` }
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof AppError ? error.message : 'unknown failure'
+}

@@ -1,0 +1,83 @@
+import { AppError } from '../errors.ts'
+
+/** Where a model is reached and with which key. */
+export interface Endpoint {
+  /** Origin and path without a slash at the end, credentials and query. Fit for messages. */
+  readonly url: string
+  /** The query of the configured address, sent with each request. */
+  readonly query: Readonly<Record<string, string>>
+  readonly apiKey: string | null
+  /** Texts that no message may hold. */
+  readonly secrets: readonly string[]
+}
+
+/** What a model names itself, and what the settings offer where it names nothing. */
+export interface EndpointChoice {
+  readonly own: EndpointAddress
+  readonly defaults: EndpointAddress
+  /** The provider's public address, with the API's prefix. */
+  readonly publicUrl: string
+  /** The failure's code when these do not do. */
+  readonly code: 'invalid_knowledge_base' | 'invalid_agent'
+}
+
+interface EndpointAddress {
+  readonly baseUrl?: string | undefined
+  readonly apiKey?: string | undefined
+}
+
+/**
+ * A model's own address and key win. The key of the settings goes to the address of the settings only (same origin):
+ * whoever may name an address must not be sent a key that he does not know.
+ * @throws AppError with the choice's code for what is no http address, and for the public address without a key
+ */
+export function chosenEndpoint(choice: EndpointChoice): Endpoint {
+  const defaultUrl = choice.defaults.baseUrl ?? choice.publicUrl
+  const url = parsed(choice.own.baseUrl ?? defaultUrl, choice)
+  const isDefault = url.origin === parsed(defaultUrl, choice).origin
+  const apiKey = choice.own.apiKey ?? (isDefault ? choice.defaults.apiKey : undefined) ?? null
+  if (apiKey === null && url.origin === parsed(choice.publicUrl, choice).origin) {
+    throw new AppError(choice.code, `An api_key is required for ${url.origin}`)
+  }
+  const query = Object.fromEntries(url.searchParams)
+  const credentials = [url.username, url.password].flatMap((text) => [text, decoded(text)])
+  const queryValues = Object.values(query).filter((text) => text.length >= SECRET_CHARS_MIN)
+  return {
+    url: `${url.origin}${url.pathname.replace(/\/+$/, '')}`,
+    query,
+    apiKey,
+    secrets: [apiKey ?? '', ...credentials, ...queryValues].filter((text) => text !== ''),
+  }
+}
+
+/** A shorter value of the query (`api-version=1`) is no secret. */
+const SECRET_CHARS_MIN = 8
+
+function parsed(text: string, choice: EndpointChoice): URL {
+  const url = URL.parse(text.trim())
+  if (url !== null && /^https?:$/.test(url.protocol)) return url
+  throw new AppError(choice.code, 'base_url must be an http or https address')
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/**
+ * A compatible server's address up to and with `/v1`, from what users write: with or without it, with a slash at the
+ * end, or with the path of one call. A path of the server's own (`/openai/v1`, `/api/paas/v4`) stays.
+ */
+export function openaiBaseUrl(url: string): string {
+  const { origin, pathname } = new URL(url)
+  const path = pathname.replace(/\/(chat\/completions|embeddings)?\/*$/, '').replace(/\/+$/, '')
+  return `${origin}${path === '' ? '/v1' : path}`
+}
+
+/** An Anthropic address without the `/v1` that the client adds itself. */
+export function anthropicBaseUrl(url: string): string {
+  return url.replace(/\/+$/, '').replace(/\/v1(\/messages)?$/, '')
+}

@@ -1,0 +1,80 @@
+import { AppError } from '../errors.ts'
+import type { Endpoint } from './endpoint.ts'
+
+/** What a provider's client told about a failed call. */
+export interface FailureFacts {
+  /** The address that was called, without credentials and query. */
+  readonly url: string
+  /** Of the answer; null: there was none, or it broke off. */
+  readonly status: number | null
+  /** What the server or the network said. It may echo secrets: it is shown redacted. */
+  readonly detail: string
+}
+
+/** Statuses that another try may change: everything else from 400 to 499 is a definite refusal. */
+const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])
+
+const DETAIL_CHARS_MAX = 300
+
+/** `provider_refused` for a definite refusal (bad key, no such model), else `provider_failed`. */
+export function providerFailure(facts: FailureFacts, endpoint: Endpoint): AppError {
+  const { status, url } = facts
+  const detail = redacted(facts.detail, endpoint.secrets)
+  const said = detail === '' ? '' : `: ${detail}`
+  const cause = new Error(detail)
+  if (status === null) return new AppError('provider_failed', `${url} failed${said}`, { cause })
+  const isRefusal = status >= 400 && status < 500 && !PASSING_STATUSES.has(status)
+  const hint = isRefusal && endpoint.apiKey === null ? ' (no api_key was sent)' : ''
+  const message = `${url} answered ${status}${hint}${said}`
+  return new AppError(isRefusal ? 'provider_refused' : 'provider_failed', message, { cause })
+}
+
+/** This many characters of a secret in a row are not shown. */
+const SECRET_RUN_CHARS = 6
+
+/** One line, shortened, and without any longer part of a secret, in whatever case or quotes the server echoes it. */
+export function redacted(text: string, secrets: readonly string[]): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is taken out
+  const line = text
+    .slice(0, 10_000)
+    .replace(/[\u0000-\u001f\u007f\s]+/g, ' ')
+    .trim()
+  const hidden = secrets.reduce((shown, secret) => withoutRuns(shown, secret), line)
+  if (hidden.length <= DETAIL_CHARS_MAX) return hidden
+  return `${hidden.slice(0, DETAIL_CHARS_MAX).toWellFormed()}…`
+}
+
+function withoutRuns(text: string, secret: string): string {
+  const runChars = Math.min(SECRET_RUN_CHARS, secret.length)
+  const lowerText = text.toLowerCase()
+  const lowerSecret = secret.toLowerCase()
+  // Some letters change their length with their case: then places cannot be compared.
+  if (lowerText.length !== text.length) return text.replaceAll(secret, '******')
+  let shown = ''
+  for (let index = 0; index < text.length; ) {
+    let end = index + runChars
+    if (end > text.length || !lowerSecret.includes(lowerText.slice(index, end))) {
+      shown += text[index]
+      index += 1
+      continue
+    }
+    while (end < text.length && lowerSecret.includes(lowerText.slice(index, end + 1))) end += 1
+    shown += '******'
+    index = end
+  }
+  return shown
+}
+
+/** Levels of an error object that are looked into. */
+const SAID_DEPTH_MAX = 3
+
+/** The text of an error as servers shape it: `{error: {message}}`, `{message}`, `{detail}`, `{error}` or plain text. */
+export function saidBy(body: unknown, depth = 0): string {
+  if (typeof body === 'string') return body
+  if (typeof body !== 'object' || body === null || depth > SAID_DEPTH_MAX) return ''
+  for (const key of ['message', 'detail', 'error']) {
+    const said = saidBy(Object.getOwnPropertyDescriptor(body, key)?.value, depth + 1)
+    if (said !== '') return said
+  }
+  return ''
+}

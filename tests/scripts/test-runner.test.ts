@@ -1,0 +1,67 @@
+import { expect, test } from 'bun:test'
+import { cp, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const ROOT = join(import.meta.dir, '../..')
+
+/** Runs scripts/test.mjs in a project of its own that holds just these test files. */
+async function runTests(
+  files: Readonly<Record<string, string>>,
+  ...flags: readonly string[]
+): Promise<{ readonly exitCode: number; readonly lastLine: string }> {
+  const project = await mkdtemp(join(tmpdir(), 'eider-runner-'))
+  try {
+    await mkdir(join(project, 'scripts'))
+    await cp(join(ROOT, 'scripts/test.mjs'), join(project, 'scripts/test.mjs'))
+    await symlink(join(ROOT, 'node_modules'), join(project, 'node_modules'))
+    await Promise.all(
+      Object.entries(files).map(([path, text]) => {
+        return Bun.write(join(project, 'tests', path), `import { test } from 'bun:test'\n${text}`)
+      }),
+    )
+    const command = [process.execPath, join(project, 'scripts/test.mjs'), ...flags]
+    const run = Bun.spawnSync(command, { cwd: project, stdout: 'pipe', stderr: 'ignore' })
+    const lines = run.stdout.toString().trimEnd().split('\n')
+    return { exitCode: run.exitCode, lastLine: lines.at(-1) ?? '' }
+  } finally {
+    await rm(project, { recursive: true, force: true })
+  }
+}
+
+const PASSES = `test('holds', () => {})\n`
+const FAILS = `test('breaks', () => { throw new Error('broken') })\n`
+
+test('the closing line sums up all suites, slow ones too', async () => {
+  const files = {
+    'sql/a.test.ts': PASSES.repeat(2),
+    'http/b.test.ts': `${PASSES}test.skip('later', () => {})`,
+    'slow/http/c.test.ts': PASSES,
+    'support/fake.ts': '',
+  }
+  expect(await runTests(files)).toEqual({ exitCode: 0, lastLine: '4 passed, 0 failed' })
+  expect(await runTests(files, '--fast')).toEqual({ exitCode: 0, lastLine: '3 passed, 0 failed' })
+})
+
+test('one failure in any suite ends with 1', async () => {
+  const files = { 'sql/a.test.ts': PASSES + FAILS, 'zoo/b.test.ts': PASSES }
+  expect(await runTests(files)).toEqual({ exitCode: 1, lastLine: '2 passed, 1 failed' })
+})
+
+test('a suite that crashes or does not load is a failure', async () => {
+  const files = {
+    'a/crash.test.ts': `${PASSES}process.exit(3)`,
+    'b/load.test.ts': `import './missing.ts'`,
+    'c/fine.test.ts': PASSES,
+  }
+  const { exitCode, lastLine } = await runTests(files)
+  expect(exitCode).toBe(1)
+  expect(lastLine).toEndWith(' passed, 2 failed')
+})
+
+test('no test at all ends with 1', async () => {
+  expect(await runTests({ 'support/fake.ts': '' })).toEqual({
+    exitCode: 1,
+    lastLine: '0 passed, 0 failed',
+  })
+})

@@ -1,0 +1,93 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const MAIN = join(import.meta.dir, '../../../src/main.ts')
+const READY_MS_MAX = 20_000
+
+export interface ServerProcess {
+  readonly url: string
+  readonly pid: number
+  readonly exited: Promise<number>
+  send(method: string, path: string, body?: unknown, headers?: HeadersInit): Promise<Response>
+  kill(signal: NodeJS.Signals): void
+}
+
+/** What a start that ended by itself left: its exit code and what it wrote to stderr. */
+export interface FailedStart {
+  readonly exitCode: number
+  readonly stderr: string
+}
+
+function spawn(environment: Readonly<Record<string, string>>, args: readonly string[] = []) {
+  return Bun.spawn([process.execPath, MAIN, ...args], {
+    env: { ...process.env, UV_THREADPOOL_SIZE: '16', EIDER_PORT: '0', ...environment },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+}
+
+/** Starts the program on a free port and waits until it answers. */
+export async function startServer(
+  environment: Readonly<Record<string, string>>,
+): Promise<ServerProcess> {
+  const child = spawn(environment)
+  const url = await urlOf(child.stdout)
+  return {
+    url,
+    pid: child.pid,
+    exited: child.exited,
+    send: (method, path, body, headers) => {
+      return fetch(`${url}${path}`, {
+        method,
+        headers: { 'content-type': 'application/json', ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+    },
+    kill: (signal) => child.kill(signal),
+  }
+}
+
+/** The address that the program prints when it is ready. */
+async function urlOf(output: ReadableStream<Uint8Array>): Promise<string> {
+  const deadline = Date.now() + READY_MS_MAX
+  const reader = output.getReader()
+  let text = ''
+  while (Date.now() < deadline) {
+    const { done, value } = await reader.read()
+    if (done) break
+    text += new TextDecoder().decode(value)
+    const url = /https?:\/\/[\w.:[\]]+/.exec(text)?.[0]
+    if (url !== undefined) {
+      drain(reader)
+      return url
+    }
+  }
+  throw new Error(`the server did not become ready: ${text}`)
+}
+
+/** A full pipe would stop the server. */
+async function drain(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  while (!(await reader.read()).done);
+}
+
+/** Starts the program where it must not run. */
+export async function failingStart(
+  environment: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
+): Promise<FailedStart> {
+  const child = spawn(environment, args)
+  const [exitCode, stderr] = await Promise.all([child.exited, new Response(child.stderr).text()])
+  return { exitCode, stderr }
+}
+
+/** Runs with a folder of its own that is gone afterwards. */
+export async function withFolder(work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'eider-server-'))
+  try {
+    await work(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'bun:test'
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import packageJson from '../../../package.json' with { type: 'json' }
+import { failingStart, startServer, withFolder } from './server-process.ts'
+
+const KBS = '/api/projects/mindsdb/knowledge_bases'
+const SLOW_SQL = 'SELECT sum(a.range * b.range) FROM range(300000) a, range(300000) b'
+
+describe('start', () => {
+  test('an unknown setting, a bad value and half a login stop it with a message', async () => {
+    const cases: readonly (readonly [Record<string, string>, string])[] = [
+      [{ EIDER_PROT: '1' }, 'EIDER_PROT'],
+      [{ EIDER_PORT: 'http' }, 'EIDER_PORT'],
+      [{ EIDER_USERNAME: 'u' }, 'EIDER_PASSWORD'],
+      [{ EIDER_HOST: '0.0.0.0' }, 'EIDER_ALLOW_OPEN'],
+    ]
+    for (const [environment, named] of cases) {
+      const { exitCode, stderr } = await failingStart(environment)
+      expect(exitCode).toBe(1)
+      expect(stderr).toContain(named)
+      expect(stderr).not.toContain('    at ')
+    }
+  })
+
+  test('a second process on the same folder is refused and names the first', async () => {
+    await withFolder(async (folder) => {
+      const first = await startServer({ EIDER_DATA_DIR: folder })
+      const { exitCode, stderr } = await failingStart({ EIDER_DATA_DIR: folder })
+      expect([exitCode, stderr]).toEqual([1, expect.stringContaining(String(first.pid))])
+      expect((await first.send('GET', '/api/status')).status).toBe(200)
+      first.kill('SIGKILL')
+      await first.exited
+      const next = await startServer({ EIDER_DATA_DIR: folder })
+      next.kill('SIGTERM')
+      expect(await next.exited).toBe(0)
+    })
+  })
+
+  test('a taken port and a folder that is a file are said, and nothing hangs', async () => {
+    await withFolder(async (folder) => {
+      const first = await startServer({ EIDER_DATA_DIR: join(folder, 'a') })
+      const port = new URL(first.url).port
+      const taken = await failingStart({ EIDER_DATA_DIR: join(folder, 'b'), EIDER_PORT: port })
+      expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining(port)])
+      await writeFile(join(folder, 'file'), 'x')
+      const file = await failingStart({ EIDER_DATA_DIR: join(folder, 'file') })
+      expect([file.exitCode, file.stderr]).toEqual([1, expect.stringContaining('file')])
+      first.kill('SIGTERM')
+      expect(await first.exited).toBe(0)
+    })
+  })
+
+  // The superuser may write anywhere, so that the case cannot be made there.
+  test.skipIf(process.getuid?.() === 0)('a read-only folder is said', async () => {
+    await withFolder(async (folder) => {
+      await chmod(folder, 0o500)
+      const { exitCode, stderr } = await failingStart({ EIDER_DATA_DIR: join(folder, 'data') })
+      await chmod(folder, 0o700)
+      expect([exitCode, stderr]).toEqual([1, expect.stringContaining('data')])
+    })
+  })
+
+  test('--help lists the settings, --version the version, other options are refused', async () => {
+    const run = (option: string) => {
+      return Bun.spawnSync([
+        process.execPath,
+        join(import.meta.dir, '../../../src/main.ts'),
+        option,
+      ])
+    }
+    expect(run('--help').stdout.toString()).toContain('EIDER_QUERY_MS')
+    expect(run('--version').stdout.toString().trim()).toBe(packageJson.version)
+    expect(run('--nope').exitCode).toBe(2)
+  })
+
+  test('without a thread pool in the environment it runs itself again with one', async () => {
+    await withFolder(async (folder) => {
+      const server = await startServer({ EIDER_DATA_DIR: folder, UV_THREADPOOL_SIZE: '' })
+      expect((await server.send('GET', '/healthz')).status).toBe(200)
+      server.kill('SIGTERM')
+      expect(await server.exited).toBe(0)
+    })
+  })
+})
+
+describe('stop', () => {
+  test('SIGTERM lets a running request finish, then the data is there', async () => {
+    await withFolder(async (folder) => {
+      const server = await startServer({ EIDER_DATA_DIR: folder })
+      await server.send('POST', KBS, { knowledge_base: { name: 'kept' } })
+      const query = 'SELECT count(*) FROM range(200000000) t(i) WHERE i % 7 = 3'
+      const running = server.send('POST', '/api/sql/query', { query })
+      await Bun.sleep(50)
+      server.kill('SIGTERM')
+      expect(await (await running).json()).toMatchObject({ type: 'table' })
+      expect(await server.exited).toBe(0)
+      const again = await startServer({ EIDER_DATA_DIR: folder })
+      expect((await again.send('GET', `${KBS}/kept`)).status).toBe(200)
+      again.kill('SIGINT')
+      expect(await again.exited).toBe(0)
+    })
+  })
+
+  test('what does not finish in time is ended, and the exit code is 0', async () => {
+    await withFolder(async (folder) => {
+      const server = await startServer({ EIDER_DATA_DIR: folder, EIDER_SHUTDOWN_MS: '300' })
+      const running = server.send('POST', '/api/sql/query', { query: SLOW_SQL }).then(
+        (response) => response.text(),
+        () => 'closed',
+      )
+      await Bun.sleep(100)
+      server.kill('SIGTERM')
+      expect(await server.exited).toBe(0)
+      expect(await running).not.toContain('"data"')
+    })
+  })
+})
+
+test('a login survives a restart, a logout as well', async () => {
+  await withFolder(async (folder) => {
+    const environment = { EIDER_DATA_DIR: folder, EIDER_USERNAME: 'u', EIDER_PASSWORD: 'p' }
+    const first = await startServer(environment)
+    const login = async () => {
+      const answer = await first.send('POST', '/api/login', { username: 'u', password: 'p' })
+      return ((await answer.json()) as { token: string }).token
+    }
+    const [kept, revoked] = [await login(), await login()]
+    const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+    await first.send('POST', '/api/logout', {}, bearer(revoked))
+    first.kill('SIGTERM')
+    await first.exited
+    const second = await startServer(environment)
+    expect((await second.send('GET', '/api/projects', undefined, bearer(kept))).status).toBe(200)
+    expect((await second.send('GET', '/api/projects', undefined, bearer(revoked))).status).toBe(401)
+    expect((await second.send('GET', '/api/projects')).status).toBe(401)
+    second.kill('SIGTERM')
+    await second.exited
+  })
+})
