@@ -53,7 +53,7 @@ async function runScenario(scenario: Scenario, size: BenchSize): Promise<boolean
   const startedAt = performance.now()
   try {
     const measures = await scenario.run(size)
-    const rows = measures.map(({ what, value, unit }) => [what, Number(value.toFixed(2)), unit])
+    const rows = measures.map(({ what, value, unit }) => [what, rounded(value), unit])
     console.log(textTable(['measure', 'value', 'unit'], rows))
     console.log(`  took ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
     return true
@@ -61,4 +61,9 @@ async function runScenario(scenario: Scenario, size: BenchSize): Promise<boolean
     console.error(`  failed: ${error instanceof Error ? error.message : String(error)}`)
     return false
   }
+}
+
+/** Digits that mean something: none after the point from 100 on. */
+function rounded(value: number): number {
+  return Number(value.toFixed(value >= 100 ? 0 : 2))
 }

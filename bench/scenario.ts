@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type EiderClient, eiderClient } from '../scripts/eider-client.ts'
-import { type ServerProcess, startServer } from '../scripts/server-process.ts'
+import { type ServerProcess, startServer, whileRunning } from '../scripts/server-process.ts'
 
 export interface Scenario {
   readonly name: string
@@ -34,11 +34,7 @@ export async function withServer<T>(
 ): Promise<T> {
   return withFolder(async (dataDirectory) => {
     const server = await startServer({ dataDirectory, environment })
-    try {
-      return await work({ client: eiderClient(server.baseUrl), server })
-    } finally {
-      await server.stop()
-    }
+    return whileRunning(server, () => work({ client: eiderClient(server.baseUrl), server }))
   })
 }
 

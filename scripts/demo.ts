@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { SingleBar } from 'cli-progress'
 import { type AgentEvent, type EiderClient, eiderClient } from './eider-client.ts'
 import { type ReadmeFile, readmeFiles } from './readme-files.ts'
-import { startServer } from './server-process.ts'
+import { startServer, whileRunning } from './server-process.ts'
 import { textTable } from './text-table.ts'
 
 const ROOT = join(import.meta.dir, '..')
@@ -61,16 +61,13 @@ async function demo(): Promise<void> {
   const server = await startServer({ dataDirectory: DATA_DIRECTORY })
   const stopAtOnce = () => void server.stop().finally(() => process.exit(130))
   process.once('SIGINT', stopAtOnce)
-  try {
+  await whileRunning(server, async () => {
     console.log(`Eider is ready at ${server.baseUrl} after ${seconds(server.startMs)}`)
     const client = eiderClient(server.baseUrl)
     await insertReadmes(client, readmes)
     for (const query of QUERIES) await showQuery(client, query)
     await askQuestions(client)
-  } finally {
-    process.off('SIGINT', stopAtOnce)
-    await server.stop()
-  }
+  })
   console.log(`\nAll of it took ${seconds(performance.now() - startedAt)}.`)
   console.log('Go on with this data:  npm start -- --demo')
 }

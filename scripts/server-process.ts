@@ -56,6 +56,19 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
   return { baseUrl, pid: child.pid, startMs, stop: () => stop(child, lines) }
 }
 
+/** Stops the server after `work`, however that ends. Where both fail, the message tells both. */
+export async function whileRunning<T>(server: ServerProcess, work: () => Promise<T>): Promise<T> {
+  let result: T
+  try {
+    result = await work()
+  } catch (cause) {
+    const stopped = await server.stop().then(() => '', messageOf)
+    throw new Error([messageOf(cause), stopped].filter(Boolean).join('\n'), { cause })
+  }
+  await server.stop()
+  return result
+}
+
 /** What a person's shell holds, without settings of Eider that are meant for another server. */
 function inheritedEnvironment(): Record<string, string | undefined> {
   const entries = Object.entries(process.env).filter(([name]) => !name.startsWith('EIDER_'))

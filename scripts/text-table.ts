@@ -24,7 +24,7 @@ export function textTable(
 
 function cellText(value: unknown, charsMax: number): string {
   if (value === null || value === undefined) return '—'
-  if (typeof value === 'number') return Number.isInteger(value) ? String(value) : value.toFixed(3)
+  if (typeof value === 'number') return String(Number(value.toFixed(3)))
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   const oneLine = text.replace(/\s+/g, ' ').trim()
   return oneLine.length > charsMax ? `${oneLine.slice(0, charsMax - 1)}…` : oneLine

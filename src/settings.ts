@@ -223,7 +223,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** @throws AppError `invalid_request` that names the variable and what was expected, never a secret's value */
 export function settingsFrom(environment: Environment): Settings {
   refuseUnknownNames(environment)
-  const read = <T>(one: Setting<T>): T => valueOf(one, environment)
+  const read = <T>(one: Setting<T>): T => settingValue(one, environment)
   const settings: Settings = {
     host: read(SETTINGS.host),
     port: read(SETTINGS.port),
@@ -258,7 +258,7 @@ export function settingsFrom(environment: Environment): Settings {
   return settings
 }
 
-function valueOf<T>(one: Setting<T>, environment: Environment): T {
+function settingValue<T>(one: Setting<T>, environment: Environment): T {
   const text = environment[one.name] ?? one.default
   try {
     return one.parse(text)
@@ -281,6 +281,11 @@ function refuseUnknownNames(environment: Environment): void {
 
 const LOOPBACK = /^(127(\.\d{1,3}){3}|localhost|::1|\[::1\])$/i
 
+/** True for a host that only this machine reaches. */
+export function isLoopback(host: string): boolean {
+  return LOOPBACK.test(host)
+}
+
 function refuseContradictions(settings: Settings): void {
   const refuse = (message: string) => new AppError('invalid_request', message)
   if (settings.username !== undefined && settings.password === undefined) {
@@ -290,7 +295,7 @@ function refuseContradictions(settings: Settings): void {
     throw refuse('EIDER_PASSWORD is set and EIDER_USERNAME is missing; set both or neither')
   }
   const isOpen = settings.username === undefined && !settings.allowOpen
-  if (isOpen && !LOOPBACK.test(settings.host)) {
+  if (isOpen && !isLoopback(settings.host)) {
     const how = 'Set EIDER_USERNAME and EIDER_PASSWORD, or EIDER_ALLOW_OPEN=1'
     throw refuse(`EIDER_HOST=${settings.host} would be open to everyone in reach. ${how}`)
   }

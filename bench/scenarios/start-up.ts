@@ -1,4 +1,4 @@
-import { startServer } from '../../scripts/server-process.ts'
+import { startServer, whileRunning } from '../../scripts/server-process.ts'
 import { type Measure, residentMb, type Scenario, withFolder } from '../scenario.ts'
 
 /** After this pause a server without requests has done what it does by itself. */
@@ -12,7 +12,7 @@ export const startUp: Scenario = {
       const first = await startServer({ dataDirectory })
       await first.stop()
       const second = await startServer({ dataDirectory })
-      try {
+      return whileRunning(second, async () => {
         await Bun.sleep(SETTLE_MS)
         const measures: readonly Measure[] = [
           { what: 'first start, empty folder', value: first.startMs, unit: 'ms' },
@@ -20,8 +20,6 @@ export const startUp: Scenario = {
           { what: 'resident memory at rest', value: residentMb(second.pid), unit: 'MB' },
         ]
         return measures
-      } finally {
-        await second.stop()
-      }
+      })
     }),
 }

@@ -10,6 +10,8 @@ export const AGENT_LIMITS = {
   turnCharsMax: 200_000,
   /** Tool calls in one turn of the model. */
   turnCallsMax: 64,
+  /** A statement of a model. */
+  sqlCharsMax: 65_536,
   /** Rows of a tool result that the model is shown. */
   observationRowsMax: 30,
   /** Longer cells are cut, and say so. */
@@ -18,6 +20,8 @@ export const AGENT_LIMITS = {
   promptNamesMax: 100,
   /** Chunks of one question that may be cited. */
   passagesMax: 1_000,
+  /** Citations of one answer: few enough to be looked up in one result. */
+  citationsMax: 30,
   /** Names that one call of a tool which describes may ask for. */
   describedNamesMax: 5,
   /** Events that wait for a slow client; the worker pauses at this number. */

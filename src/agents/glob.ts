@@ -1,8 +1,8 @@
 import { nameKey } from '../domain/identifier.ts'
 
 /**
- * Whether a name is meant by a pattern: `*` stands for any characters, `?` for one. Without case, in at most
- * pattern × name steps.
+ * Whether a name is meant by a pattern: `*` stands for any characters, `?` for one. Without case,
+ * in at most pattern × name steps.
  */
 export function matchesGlob(pattern: string, name: string): boolean {
   const wanted = [...nameKey(pattern)]

@@ -52,7 +52,7 @@ async function* conversation(
   // Each turn makes a call or ends the conversation, but for one that says nothing.
   for (let turns = 0; turns < ask.maxSteps + 2; turns += 1) {
     const isLast = calls.length >= ask.maxSteps
-    if (isLast && calls.length > 0) messages.push({ role: 'system', content: LAST_TURN })
+    if (isLast) messages.push({ role: 'system', content: LAST_TURN })
     const turn = yield* nextTurn(progress, isLast, signal)
     if (turn.calls.length > 0) {
       if (isLast) throw stepLimit(ask.maxSteps)
@@ -70,7 +70,8 @@ async function* conversation(
 }
 
 const LAST_TURN =
-  'No tool call is left. Answer now, from what the tools have returned so far, and say what is missing.'
+  'No tool call is left. Answer now, from what the tools have returned so far, ' +
+  'and say what is missing.'
 const ASK_AGAIN = 'Your last message was empty. Answer the question, or say why you cannot.'
 const NO_ANSWER = 'The model gave no answer to this question.'
 
@@ -92,7 +93,10 @@ async function* nextTurn(
   }
 }
 
-/** Runs the calls of one turn, one after the other. The model sees a result for each, as its protocol demands. */
+/**
+ * Runs the calls of one turn, one after the other. The model sees a result for each, as its
+ * protocol demands.
+ */
 async function* act(progress: Progress, turn: Turn, signal: AbortSignal): Events {
   const { ask, calls, messages } = progress
   messages.push({ role: 'assistant', content: turn.text, toolCalls: turn.calls })

@@ -9,7 +9,10 @@ export interface Turn {
   readonly calls: readonly ToolCall[]
 }
 
-/** Reads one turn to its end and passes its text on while it comes. @throws AppError `provider_failed` for an endless one */
+/**
+ * Reads one turn to its end and passes its text on while it comes. @throws AppError
+ * `provider_failed` for an endless one
+ */
 export async function* readTurn(
   deltas: AsyncIterable<ChatDelta>,
   signal: AbortSignal,

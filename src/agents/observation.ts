@@ -38,8 +38,8 @@ export interface Observation {
 }
 
 /**
- * Rows as text for a model: the columns, then CSV (RFC 4180: `\r\n`, quotes doubled). What was left out is said in
- * the first line. `byteSize(text) <= bytesMax`.
+ * Rows as text for a model: the columns, then CSV (RFC 4180: `\r\n`, quotes doubled). What was left
+ * out is said in the first line. `byteSize(text) <= bytesMax`.
  */
 export function observationOf(result: FirstRows, limits: ObservationLimits): Observation {
   const names = result.columns.map((name) => `'${name}'`).join(', ')
@@ -62,7 +62,10 @@ function noteOf(cut: 'bytes' | 'rows' | 'nothing', shownCount: number, limits: O
   return `The first ${shownCount} rows, cut at ${limit}; there are more. ${advice}.\n`
 }
 
-/** As many rows as there is room for. The first is made to fit, so that a long text never hides a whole result. */
+/**
+ * As many rows as there is room for. The first is made to fit, so that a long text never hides a
+ * whole result.
+ */
 function fittingLines({ columns, rows }: FirstRows, roomBytes: number): readonly string[] {
   const lines: string[] = []
   let left = roomBytes
@@ -76,7 +79,10 @@ function fittingLines({ columns, rows }: FirstRows, roomBytes: number): readonly
   return columns.length === 0 ? [] : lines
 }
 
-/** Bytes of one code unit in UTF-8 at most, and the room that quotes and the note on a cut cell take. */
+/**
+ * Bytes of one code unit in UTF-8 at most, and the room that quotes and the note on a cut cell
+ * take.
+ */
 const CHAR_BYTES_MAX = 3
 const CELL_OVERHEAD_BYTES = 40
 

@@ -40,7 +40,10 @@ function newestThatFit(
 
 const LEFT_OUT = '(left out to save room; call the tool again if you need it)'
 
-/** The same messages with the oldest observations left out beyond `observationsBytesMax`. The newest always stays. */
+/**
+ * The same messages with the oldest observations left out beyond `observationsBytesMax`. The newest
+ * always stays.
+ */
 export function withinLimits(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const newest = messages.findLastIndex((message) => message.role === 'tool')
   let bytes = 0

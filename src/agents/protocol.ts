@@ -46,7 +46,10 @@ export type ToWorker =
   /** One more event has left the queue: the worker may send another. */
   | { readonly kind: 'taken' }
 
-/** What counts of an event that a worker sent; `messages` and `trace_id` are made anew on the main thread. */
+/**
+ * What counts of an event that a worker sent; `messages` and `trace_id` are made anew on the main
+ * thread.
+ */
 export type ReceivedEvent =
   | { readonly kind: 'start' }
   | { readonly kind: 'actions'; readonly actions: readonly Action[] }

@@ -15,7 +15,10 @@ export interface ResolvedData {
   readonly warnings: readonly string[]
 }
 
-/** Only what `data` names: an agent without it may read nothing. Patterns are looked up anew for each question. */
+/**
+ * Only what `data` names: an agent without it may read nothing. Patterns are looked up anew for
+ * each question.
+ */
 export function resolvedData(agent: Agent, snapshot: CatalogSnapshot): ResolvedData {
   const { knowledgeBases: kbPatterns, tables: tablePatterns } = agent.data ?? NO_DATA
   const kbs = eachFound(kbPatterns, (pattern) => {

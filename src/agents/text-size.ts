@@ -10,7 +10,10 @@ export function firstChars(text: string, chars: number): string {
     : text.slice(0, chars - 1)
 }
 
-/** The longest beginning of a text that has at most `bytesMax` bytes in UTF-8 and ends with a whole character. */
+/**
+ * The longest beginning of a text that has at most `bytesMax` bytes in UTF-8 and ends with a whole
+ * character.
+ */
 export function firstBytes(text: string, bytesMax: number): string {
   if (byteSize(text) <= bytesMax) return text
   const room = new Uint8Array(bytesMax)

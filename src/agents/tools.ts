@@ -35,7 +35,8 @@ const SPECS: Readonly<Record<ToolName, Omit<ToolSpec, 'name'>>> = {
     input: {
       name: 'sql_query',
       description:
-        "One SELECT statement, such as: SELECT chunk_id, chunk_content, relevance FROM project.kb WHERE content = 'how to return an order' LIMIT 5",
+        'One SELECT statement, such as: SELECT chunk_id, chunk_content, relevance ' +
+        "FROM project.kb WHERE content = 'how to return an order' LIMIT 5",
     },
   },
   sql_db_list_tables: {

@@ -2,7 +2,7 @@ import { BUILTIN_EMBEDDING_MODEL, BUILTIN_PROVIDER, type ModelRef } from '../dom
 import type { Embedder, EmbedderProbe, EmbedderRegistry } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
 import { MINI_LM_DIMENSIONS } from './builtin/mini-lm-limits.ts'
-import { chosenEndpoint } from './endpoint.ts'
+import { chosenEndpoint, type Endpoint } from './endpoint.ts'
 import type { OpenaiCallLimits } from './openai/openai-client.ts'
 import { EMBED_LIMITS, openaiEmbedder } from './openai/openai-embedder.ts'
 import { OPENAI_PUBLIC_URL } from './openai/openai-public-url.ts'
@@ -59,40 +59,51 @@ function builtinProvider(builtin: Embedder): EmbeddingProvider {
 }
 
 function openaiProvider(deps: EmbedderRegistryDeps): EmbeddingProvider {
-  const embedder = (ref: ModelRef, limits: OpenaiCallLimits): Embedder => {
-    if (ref.modelName === '') {
-      throw new AppError('invalid_knowledge_base', 'embedding_model.model_name is required')
-    }
-    const endpoint = chosenEndpoint({
+  const endpointOf = (ref: ModelRef): Endpoint => {
+    return chosenEndpoint({
       own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
       defaults: { baseUrl: deps.openaiBaseUrl, apiKey: deps.openaiApiKey },
       publicUrl: OPENAI_PUBLIC_URL,
       code: 'invalid_knowledge_base',
     })
-    return openaiEmbedder({ endpoint, modelName: ref.modelName, limits })
+  }
+  const embedder = (ref: ModelRef, limits: OpenaiCallLimits): Embedder => {
+    if (ref.modelName === '') {
+      throw new AppError('invalid_knowledge_base', 'embedding_model.model_name is required')
+    }
+    return openaiEmbedder({ endpoint: endpointOf(ref), modelName: ref.modelName, limits })
   }
   return {
     embedder: (ref) => embedder(ref, EMBED_LIMITS),
     probe: (ref, timeoutMs) => {
-      return probed(embedder(ref, { ...EMBED_LIMITS, retriesMax: 0, timeoutMs }), timeoutMs)
+      const once = embedder(ref, { ...EMBED_LIMITS, retriesMax: 0, timeoutMs })
+      return probed(once, { url: endpointOf(ref).url, timeoutMs })
     },
   }
 }
 
-async function probed(embedder: Embedder, timeoutMs: number): Promise<EmbedderProbe> {
-  const signal = AbortSignal.timeout(timeoutMs)
+interface ProbeTarget {
+  /** Without credentials and query. */
+  readonly url: string
+  readonly timeoutMs: number
+}
+
+async function probed(embedder: Embedder, target: ProbeTarget): Promise<EmbedderProbe> {
+  const signal = AbortSignal.timeout(target.timeoutMs)
   try {
     const [vector] = await embedder.embed(['probe'], signal)
-    if (vector !== undefined) return { kind: 'ready', dimensions: vector.length }
-    return { kind: 'unreachable', warning: 'The embedding model gave no vector' }
+    if (vector === undefined) throw new AppError('provider_failed', 'it gave no vector')
+    return { kind: 'ready', dimensions: vector.length }
   } catch (error) {
-    if (error instanceof AppError && error.code !== 'provider_failed') throw error
-    const isLate = signal.aborted
-    const cause = isLate ? `no answer within ${timeoutMs} ms` : reasonOf(error)
-    return { kind: 'unreachable', warning: `The embedding model could not be tried: ${cause}` }
+    const late = `${target.url} did not answer within ${target.timeoutMs} ms`
+    if (signal.aborted) return unreachable(late)
+    if (error instanceof AppError && error.code === 'provider_failed') {
+      return unreachable(error.message)
+    }
+    throw error
   }
 }
 
-function reasonOf(error: unknown): string {
-  return error instanceof AppError ? error.message : 'unknown failure'
+function unreachable(reason: string): EmbedderProbe {
+  return { kind: 'unreachable', warning: `The embedding model could not be tried: ${reason}` }
 }

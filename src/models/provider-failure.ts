@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { Endpoint } from './endpoint.ts'
+import { member } from './member.ts'
 
 /** What a provider's client told about a failed call. */
 export interface FailureFacts {
@@ -32,12 +33,11 @@ export function providerFailure(facts: FailureFacts, endpoint: Endpoint): AppErr
 /** This many characters of a secret in a row are not shown. */
 const SECRET_RUN_CHARS = 6
 
-/** One line, shortened, and without any longer part of a secret, in whatever case or quotes the server echoes it. */
+/** One line, shortened, without any longer part of a secret, in whatever case the server echoes it. */
 export function redacted(text: string, secrets: readonly string[]): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is taken out
   const line = text
     .slice(0, 10_000)
-    .replace(/[\u0000-\u001f\u007f\s]+/g, ' ')
+    .replace(/[\p{Cc}\s]+/gu, ' ')
     .trim()
   const hidden = secrets.reduce((shown, secret) => withoutRuns(shown, secret), line)
   if (hidden.length <= DETAIL_CHARS_MAX) return hidden
@@ -73,7 +73,7 @@ export function saidBy(body: unknown, depth = 0): string {
   if (typeof body === 'string') return body
   if (typeof body !== 'object' || body === null || depth > SAID_DEPTH_MAX) return ''
   for (const key of ['message', 'detail', 'error']) {
-    const said = saidBy(Object.getOwnPropertyDescriptor(body, key)?.value, depth + 1)
+    const said = saidBy(member(body, key), depth + 1)
     if (said !== '') return said
   }
   return ''

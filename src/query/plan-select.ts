@@ -1,5 +1,6 @@
 import type { SqlEngine } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
+import { keepDoubles } from '../sql/double-constants.ts'
 import { guard } from '../sql/guard.ts'
 import type { NameScope } from '../sql/relation.ts'
 import { rewrite } from '../sql/rewrite.ts'
@@ -19,6 +20,7 @@ export async function planSelect(
 ): Promise<SelectPlan> {
   const { tree, written } = await parsed(sql, engine)
   guard(tree)
+  keepDoubles(tree)
   const { searches, grafts } = rewrite(tree, names)
   const subqueries = await Promise.all(grafts.map((graft) => engine.parse(graft.sql)))
   grafts.forEach((graft, index) => {

@@ -9,7 +9,7 @@ export interface EmbeddingThread {
   end(): void
 }
 
-/** Embeds what is asked for, batch by batch, and reads its requests between two batches. */
+/** Embeds what is asked for, text by text, and reads its requests between two texts. */
 export class EmbeddingLoop {
   readonly #thread: EmbeddingThread
   readonly #queue = new EmbeddingQueue()
@@ -67,16 +67,16 @@ export class EmbeddingLoop {
 
   /** @returns whether there was anything to do. */
   async #embedNext(model: MiniLm): Promise<boolean> {
-    const batch = this.#queue.next()
-    if (batch === null) return false
+    const task = this.#queue.next()
+    if (task === null) return false
     try {
-      const vectors = batch.complete(await model.embed(batch.sequences))
-      if (vectors !== null) this.#answer(batch.jobId, vectors)
+      const vectors = task.complete(await model.embed(task.tokens))
+      if (vectors !== null) this.#answer(task.jobId, vectors)
     } catch (error) {
-      this.#queue.cancel(batch.jobId)
-      this.#thread.post({ kind: 'failed', id: batch.jobId, reason: reasonOf(error) }, [])
+      this.#queue.cancel(task.jobId)
+      this.#thread.post({ kind: 'failed', id: task.jobId, reason: reasonOf(error) }, [])
     }
-    // Two turns of the event loop: the requests that came during the batch are read in the first.
+    // Two turns of the event loop: the requests that came meanwhile are read in the first.
     await nextTurn()
     await nextTurn()
     return true

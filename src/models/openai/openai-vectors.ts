@@ -1,3 +1,5 @@
+import { member } from '../member.ts'
+
 /** More numbers than any model's vector has. */
 const DIMENSIONS_MAX = 65_536
 
@@ -21,11 +23,6 @@ export function vectorsFrom(answer: unknown, textCount: number): readonly Float3
     vectors[index] = checked(vectorFrom(member(item, 'embedding')), position)
   }
   return vectors.filter((vector) => vector !== undefined)
-}
-
-function member(value: unknown, key: string): unknown {
-  if (typeof value !== 'object' || value === null) return undefined
-  return Object.getOwnPropertyDescriptor(value, key)?.value
 }
 
 function vectorFrom(embedding: unknown): Float32Array | null {

@@ -2,18 +2,16 @@ import { expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startServer } from '../../../scripts/server-process.ts'
+import { startServer, whileRunning } from '../../../scripts/server-process.ts'
 import { type OpenApiPaths, routesOf, undocumentedRoutes } from '../../structure/documentation.ts'
 
 async function servedOpenApi(): Promise<OpenApiPaths> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'eider-routes-'))
   try {
     const server = await startServer({ dataDirectory })
-    try {
-      return await (await fetch(`${server.baseUrl}/openapi.json`)).json()
-    } finally {
-      await server.stop()
-    }
+    return await whileRunning(server, async () => {
+      return (await fetch(`${server.baseUrl}/openapi.json`)).json()
+    })
   } finally {
     await rm(dataDirectory, { recursive: true, force: true })
   }

@@ -1,0 +1,150 @@
+import { AppError, toAppError } from '../errors.ts'
+import { AGENT_LIMITS } from './agent-limits.ts'
+import type { AgentWorker } from './agent-worker.ts'
+import { EventInbox } from './event-inbox.ts'
+import {
+  type AgentTask,
+  errorOf,
+  failureOf,
+  messageChars,
+  parseFromWorker,
+  type ReceivedEvent,
+  type ReceivedMessage,
+  type WorkerRequest,
+} from './protocol.ts'
+
+/** What a worker may ask for; both run on the main thread. */
+export interface ActorTools {
+  /** @throws what ends the question */
+  runTool(
+    call: { readonly name: string; readonly input: string },
+    signal: AbortSignal,
+  ): Promise<string>
+  embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]>
+}
+
+export interface ActorOptions {
+  readonly worker: Pick<AgentWorker, 'listen' | 'post' | 'terminate'>
+  readonly task: AgentTask
+  readonly tools: ActorTools
+}
+
+type RequestKind = WorkerRequest['kind']
+
+/**
+ * One question and the thread that answers it. The thread is trusted with nothing: what it sends is
+ * checked and counted, and anything out of order ends it.
+ */
+export class AgentActor {
+  readonly #options: ActorOptions
+  readonly #inbox = new EventInbox(AGENT_LIMITS.eventsWaitingMax)
+  readonly #abort = new AbortController()
+  readonly #pending: Record<RequestKind, number> = { tool_call: 0, embed: 0 }
+  #events = 0
+  #chars = 0
+  #toolCalls = 0
+  #embedTexts = 0
+  #hasStopped = false
+
+  constructor(options: ActorOptions) {
+    this.#options = options
+    const { worker, task } = options
+    worker.listen({
+      message: (data) => this.#receive(data),
+      stopped: (error) => this.stop(error),
+    })
+    worker.post({ kind: 'ask', task })
+  }
+
+  /** Events in the order of the worker, up to its `output`. @throws AppError why there is none */
+  async *events(): AsyncGenerator<ReceivedEvent, void> {
+    try {
+      // Bounded: `#count` ends a worker after `eventsMax` events.
+      for (;;) {
+        const event = await this.#inbox.take()
+        this.#options.worker.post({ kind: 'taken' })
+        yield event
+        if (event.kind === 'output' || event.kind === 'end') return
+      }
+    } finally {
+      this.stop(new AppError('cancelled', 'The question was cancelled'))
+    }
+  }
+
+  /** Ends the thread and what runs for it, at once. */
+  stop(reason: AppError): void {
+    if (this.#hasStopped) return
+    this.#hasStopped = true
+    this.#options.worker.terminate()
+    this.#abort.abort(reason)
+    this.#inbox.fail(reason)
+  }
+
+  #receive(data: unknown): void {
+    if (this.#hasStopped) return
+    const message = parseFromWorker(data)
+    const wrong = message === undefined ? 'a message without meaning' : this.#count(message)
+    if (message === undefined || wrong !== null) this.#misbehaved(String(wrong))
+    else if (message.kind === 'failed') this.stop(errorOf(message.failure))
+    else if (message.kind !== 'event') void this.#serve(message)
+    else if (!this.#inbox.push(message.event)) this.#misbehaved('more events than were asked for')
+  }
+
+  /** @returns which limit the worker has exceeded, or null */
+  #count(message: ReceivedMessage): string | null {
+    const { eventsMax, messagesCharsMax, embedsPendingMax, embedTextsMax } = AGENT_LIMITS
+    this.#chars += messageChars(message)
+    if (this.#chars > messagesCharsMax) return `more than ${messagesCharsMax} characters`
+    switch (message.kind) {
+      case 'failed':
+        return null
+      case 'event':
+        this.#events += 1
+        return this.#events > eventsMax ? `more than ${eventsMax} events` : null
+      case 'tool_call': {
+        this.#toolCalls += 1
+        const { maxSteps } = this.#options.task
+        if (this.#pending.tool_call > 0) return 'two tool calls at once'
+        return this.#toolCalls > maxSteps ? `more than ${maxSteps} tool calls` : null
+      }
+      case 'embed':
+        this.#embedTexts += message.texts.length
+        if (this.#pending.embed >= embedsPendingMax) return 'too many texts to embed at once'
+        return this.#embedTexts > embedTextsMax ? `more than ${embedTextsMax} texts` : null
+    }
+  }
+
+  #misbehaved(what: string): void {
+    const message = `The agent stopped unexpectedly: its thread sent ${what}`
+    this.stop(new AppError('agent_crashed', message))
+  }
+
+  async #serve(request: WorkerRequest): Promise<void> {
+    const { worker } = this.#options
+    const { id, kind } = request
+    this.#pending[kind] += 1
+    try {
+      worker.post(await this.#answer(request))
+    } catch (error) {
+      // What is not told to the model as an observation ends the question; without vectors a model
+      // may still answer.
+      if (kind === 'tool_call') this.stop(toAppError(error))
+      else worker.post({ kind: 'request_failed', id, failure: failureOf(error) })
+    } finally {
+      this.#pending[kind] -= 1
+    }
+  }
+
+  async #answer(request: WorkerRequest) {
+    const { tools } = this.#options
+    const { signal } = this.#abort
+    const { id } = request
+    if (request.kind === 'embed') {
+      const vectors = await tools.embed(request.texts, signal)
+      return { kind: 'embed_result', id, vectors } as const
+    }
+    const { name, input } = request
+    const observation = await tools.runTool({ name, input }, signal)
+    return { kind: 'tool_result', id, observation } as const
+  }
+}

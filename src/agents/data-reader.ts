@@ -1,0 +1,63 @@
+import { literal, quote } from '../domain/identifier.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { RowStream } from '../domain/query-result.ts'
+import { AGENT_LIMITS } from './agent-limits.ts'
+import { type FirstRows, firstRows } from './observation.ts'
+
+/** All that a statement may read; everything else is refused. */
+export interface AllowedData {
+  readonly knowledgeBases: readonly KnowledgeBase[]
+  /** `files.<name>`. */
+  readonly tables: readonly string[]
+}
+
+export interface SelectScope {
+  /** The project of names without a qualifier. */
+  readonly project: string
+  readonly allowed: AllowedData
+}
+
+/**
+ * Runs one statement if it is a SELECT over what is allowed.
+ * @throws AppError of the `sql_…` group, `timeout`, `too_busy`, `provider_failed` when a text
+ * cannot be embedded
+ */
+export type Select = (sql: string, scope: SelectScope, signal: AbortSignal) => Promise<RowStream>
+
+/** Reads what one agent may read. */
+export interface DataReader {
+  readonly scope: SelectScope
+  /** The first rows of a statement's result, and whether there are more. */
+  read(sql: string, signal: AbortSignal): Promise<FirstRows & { readonly types: readonly string[] }>
+}
+
+export function dataReader(scope: SelectScope, select: Select): DataReader {
+  return {
+    scope,
+    async read(sql, signal) {
+      const stream = await select(sql, scope, signal)
+      const types = stream.columns.map((column) => column.type)
+      const rows = await firstRows(stream, AGENT_LIMITS.observationRowsMax, signal)
+      return { ...rows, types }
+    },
+  }
+}
+
+/** The quoted full name: `"project"."kb"`. */
+export function sqlName(kb: KnowledgeBase): string {
+  return `${quote(kb.projectName)}.${quote(kb.name)}`
+}
+
+/** The same for `files.<name>`. */
+export function sqlTableName(table: string): string {
+  return table
+    .split('.')
+    .map((part) => quote(part))
+    .join('.')
+}
+
+/** The stored chunks with these ids. */
+export function selectChunks(kb: KnowledgeBase, chunkIds: readonly string[]): string {
+  const ids = chunkIds.map((chunkId) => literal(chunkId)).join(', ')
+  return `SELECT id, chunk_id, chunk_content FROM ${sqlName(kb)} WHERE chunk_id IN (${ids})`
+}

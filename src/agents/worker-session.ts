@@ -1,0 +1,101 @@
+import type { ChatModel } from '../domain/ports.ts'
+import { AppError } from '../errors.ts'
+import { AGENT_LIMITS } from './agent-limits.ts'
+import { answer } from './loop.ts'
+import {
+  type AgentTask,
+  errorOf,
+  type FromWorker,
+  failureOf,
+  type ToWorker,
+  type WorkerRequest,
+} from './protocol.ts'
+
+type Embed = (texts: readonly string[], signal: AbortSignal) => Promise<readonly Float32Array[]>
+
+export interface SessionPorts {
+  post(message: FromWorker): void
+  chatModel(task: AgentTask, embed: Embed): Promise<ChatModel>
+}
+
+type Reply = Exclude<ToWorker, { kind: 'ask' } | { kind: 'taken' }>
+
+/** The worker's side of one question: the loop, joined to the main thread by messages. */
+export class WorkerSession {
+  readonly #ports: SessionPorts
+  readonly #replies = new Map<number, PromiseWithResolvers<Reply>>()
+  #nextId = 1
+  /** Events that the main thread still has room for. */
+  #room: number = AGENT_LIMITS.eventsWaitingMax
+  #hasRoom: PromiseWithResolvers<void> | null = null
+
+  constructor(ports: SessionPorts) {
+    this.#ports = ports
+  }
+
+  async receive(message: ToWorker): Promise<void> {
+    if (message.kind === 'ask') return this.#answer(message.task)
+    if (message.kind === 'taken') {
+      this.#room += 1
+      this.#hasRoom?.resolve()
+      return
+    }
+    this.#replies.get(message.id)?.resolve(message)
+    this.#replies.delete(message.id)
+  }
+
+  async #answer(task: AgentTask): Promise<void> {
+    // The main thread cancels by ending this thread.
+    const { signal } = new AbortController()
+    try {
+      const model = await this.#ports.chatModel(task, (texts) => this.#embed(texts))
+      const runTool = ({ name, input }: { name: string; input: string }) => {
+        return this.#runTool(name, input)
+      }
+      for await (const event of answer(task, { model, runTool }, signal)) {
+        await this.#untilRoom()
+        this.#ports.post({ kind: 'event', event })
+      }
+    } catch (error) {
+      this.#ports.post({ kind: 'failed', failure: failureOf(error) })
+    }
+  }
+
+  async #untilRoom(): Promise<void> {
+    while (this.#room <= 0) {
+      this.#hasRoom = Promise.withResolvers()
+      await this.#hasRoom.promise
+    }
+    this.#room -= 1
+  }
+
+  async #runTool(name: string, input: string): Promise<string> {
+    const reply = await this.#request({ kind: 'tool_call', id: this.#newId(), name, input })
+    if (reply.kind === 'tool_result') return reply.observation
+    throw unexpected(reply)
+  }
+
+  async #embed(texts: readonly string[]): Promise<readonly Float32Array[]> {
+    const reply = await this.#request({ kind: 'embed', id: this.#newId(), texts })
+    if (reply.kind === 'embed_result') return reply.vectors
+    throw unexpected(reply)
+  }
+
+  #newId(): number {
+    const id = this.#nextId
+    this.#nextId += 1
+    return id
+  }
+
+  #request(request: WorkerRequest): Promise<Reply> {
+    const reply = Promise.withResolvers<Reply>()
+    this.#replies.set(request.id, reply)
+    this.#ports.post(request)
+    return reply.promise
+  }
+}
+
+function unexpected(reply: Reply): AppError {
+  if (reply.kind === 'request_failed') return errorOf(reply.failure)
+  return new AppError('internal', 'Internal error', { cause: `unexpected reply ${reply.kind}` })
+}

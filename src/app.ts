@@ -1,0 +1,211 @@
+/** Joins use cases to edges. The program and the tests call exactly this. */
+import { AgentPool } from './agents/agent-pool.ts'
+import { complete } from './agents/complete.ts'
+import type { CatalogDeps } from './catalog/catalog-deps.ts'
+import { BUILTIN_EMBEDDING_MODEL, BUILTIN_PROVIDER } from './domain/model-ref.ts'
+import type { EmbedderRegistry } from './domain/ports.ts'
+import type { LogEntry, LoggedError } from './http/request-scope.ts'
+import { createServer, type Listener } from './http/server.ts'
+import type { InsertFields, ServerDeps } from './http/server-deps.ts'
+import { DocumentReader } from './ingest/document-reader.ts'
+import { guardedFetch, internet } from './ingest/guarded-fetch.ts'
+import { INGEST_LIMITS } from './ingest/ingest-limits.ts'
+import { insert } from './ingest/insert.ts'
+import type { CrawlRequest, InsertDeps } from './ingest/insert-request.ts'
+import { uploadFile } from './ingest/upload-file.ts'
+import { urlPolicy } from './ingest/url-policy.ts'
+import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
+import { CHAT_PROVIDERS } from './models/chat-providers.ts'
+import { embedderRegistry } from './models/embedder-registry.ts'
+import { PlanCache } from './query/plan-cache.ts'
+import type { QueryDeps } from './query/query-deps.ts'
+import { runQuery } from './query/run-query.ts'
+import { runSelect } from './query/run-select.ts'
+import { isLoopback, type Settings } from './settings.ts'
+import type { Store } from './store/store.ts'
+
+export interface AppLog {
+  request(entry: LogEntry): void
+  failure(error: LoggedError): void
+}
+
+export interface AppOptions {
+  readonly settings: Settings
+  /** Closed by the caller, after the app. */
+  readonly store: Store
+  readonly version: string
+  readonly log?: AppLog
+  /** Replaces the real embedding models. */
+  readonly embedders?: EmbedderRegistry
+}
+
+export interface App {
+  handle(request: Request): Promise<Response>
+  listen(address: { readonly hostname: string; readonly port: number }): Listener
+  /** Ends the threads and then the store. */
+  close(): Promise<void>
+}
+
+const SILENT: AppLog = { request: () => {}, failure: () => {} }
+
+export function createApp(options: AppOptions): App {
+  const { settings, store } = options
+  const builtin = new BuiltinEmbedder()
+  const { openaiApiKey, openaiBaseUrl } = settings
+  const embedders = options.embedders ?? embedderRegistry({ builtin, openaiApiKey, openaiBaseUrl })
+  const catalogDeps: CatalogDeps = {
+    catalog: store.catalog,
+    embedders,
+    chatProviders: CHAT_PROVIDERS,
+  }
+  const queryDeps: QueryDeps = {
+    ...catalogDeps,
+    engine: store.engine,
+    plans: new PlanCache(),
+    queryMs: settings.queryMs,
+  }
+  const reader = new DocumentReader()
+  const log = options.log ?? SILENT
+  const agents = agentPool(settings, queryDeps, log)
+  const server = createServer({
+    ...useCases({ queryDeps, insertDeps: insertDepsOf(options, { queryDeps, reader }), agents }),
+    settings: {
+      version: options.version,
+      username: settings.username,
+      password: settings.password,
+      tokenTtlSeconds: settings.tokenTtlSeconds,
+      bodyBytesMax: settings.bodyBytesMax,
+      isLoopback: isLoopback(settings.host),
+    },
+    dropFile: (file) => store.files.dropFile(file),
+    revokedTokens: store.revokedTokens,
+    signingKey: store.secrets.signingKey(),
+    log: (entry) => log.request(entry),
+    logError: (error) => log.failure(error),
+    now: () => Date.now(),
+    newId: () => crypto.randomUUID(),
+    delay,
+  })
+  return {
+    handle: server.handle,
+    listen: server.listen,
+    async close() {
+      agents.close()
+      await Promise.all([reader.close(), builtin.close()])
+      await store.close()
+    },
+  }
+}
+
+interface UseCaseDeps {
+  readonly queryDeps: QueryDeps
+  readonly insertDeps: InsertDeps
+  readonly agents: AgentPool
+}
+
+/** The use cases with what they need, as the HTTP edge calls them. */
+function useCases({
+  queryDeps,
+  insertDeps,
+  agents,
+}: UseCaseDeps): Pick<ServerDeps, 'catalog' | 'query' | 'insert' | 'uploadFile' | 'agents'> {
+  return {
+    catalog: queryDeps,
+    query: (request, signal) => runQuery(request, queryDeps, signal),
+    insert: (kb, fields, signal) => {
+      return insert({ ...fields, kb, crawl: crawlRequestOf(fields) }, insertDeps, signal)
+    },
+    uploadFile: (file, signal) => uploadFile(file, insertDeps, signal),
+    agents: {
+      ask: (question, signal) => agents.ask(question, signal),
+      complete: (question, signal) => complete(question, agents, signal),
+    },
+  }
+}
+
+function insertDepsOf(
+  { settings, store, version }: AppOptions,
+  { queryDeps, reader }: { readonly queryDeps: QueryDeps; readonly reader: DocumentReader },
+): InsertDeps {
+  return {
+    snapshot: () => store.catalog.snapshot(),
+    chunks: store.chunks,
+    embedders: queryDeps.embedders,
+    files: store.files,
+    select: (sql, database, signal) => runSelect({ sql, database, params: {} }, queryDeps, signal),
+    pages: guardedFetch({
+      policy: urlPolicy(settings.crawlAllow),
+      userAgent: `Eider/${version} (+crawler)`,
+      network: internet,
+      pageMs: INGEST_LIMITS.pageMs,
+    }),
+    reader,
+    crawlPagesMax: settings.crawlPagesMax,
+  }
+}
+
+function crawlRequestOf({ limit, crawlDepth, filters }: InsertFields): CrawlRequest {
+  const domains = filters !== undefined && 'allowedDomains' in filters ? filters : undefined
+  const patterns = filters !== undefined && !('allowedDomains' in filters) ? filters : []
+  return {
+    ...(limit === undefined ? {} : { pagesMax: limit }),
+    ...(crawlDepth === undefined ? {} : { depth: crawlDepth }),
+    allowedDomains: domains?.allowedDomains ?? [],
+    patterns,
+  }
+}
+
+function agentPool(settings: Settings, queryDeps: QueryDeps, log: AppLog): AgentPool {
+  const builtin = { provider: BUILTIN_PROVIDER, modelName: BUILTIN_EMBEDDING_MODEL, options: {} }
+  const { chatProvider, chatModel } = settings
+  const isBuiltin = chatProvider === BUILTIN_PROVIDER
+  const defaultModel = { provider: chatProvider, modelName: chatModel ?? '', options: {} }
+  return new AgentPool(
+    {
+      agentsMax: settings.agentsMax,
+      agentQuestionsMax: settings.agentQuestionsMax,
+      agentQueueMax: settings.agentQueueMax,
+      agentTimeoutSeconds: settings.agentTimeoutSeconds,
+      agentStepsMax: settings.agentStepsMax,
+      observationBytesMax: settings.observationBytesMax,
+      defaultModel: isBuiltin ? null : defaultModel,
+      chatDefaults: chatDefaultsOf(settings),
+      sparesMax: 1,
+      workerUrl: new URL('./workers/agent.ts', import.meta.url).href,
+    },
+    {
+      catalog: queryDeps.catalog,
+      select: (sql, { project, allowed }, signal) => {
+        return runSelect({ sql, database: project, params: {}, allowed }, queryDeps, signal)
+      },
+      embed: (texts, signal) => queryDeps.embedders.embedder(builtin).embed(texts, signal),
+      chatProviders: queryDeps.chatProviders,
+      newTraceId: () => crypto.randomUUID(),
+      onFailure: (error, traceId) =>
+        log.failure({ requestId: traceId, error: error.cause ?? error }),
+    },
+  )
+}
+
+function chatDefaultsOf(settings: Settings) {
+  const { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl } = settings
+  return {
+    ...(openaiApiKey === undefined ? {} : { openaiApiKey }),
+    ...(openaiBaseUrl === undefined ? {} : { openaiBaseUrl }),
+    ...(anthropicApiKey === undefined ? {} : { anthropicApiKey }),
+    ...(anthropicBaseUrl === undefined ? {} : { anthropicBaseUrl }),
+  }
+}
+
+/** Resolves after that time, or at once when the signal is aborted. */
+function delay(ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  const stop = () => {
+    clearTimeout(timer)
+    resolve()
+  }
+  if (signal.aborted) stop()
+  else signal.addEventListener('abort', stop, { once: true })
+  return promise
+}

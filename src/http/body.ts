@@ -1,0 +1,120 @@
+import { AppError } from '../errors.ts'
+
+/** Deeper JSON is refused: code that walks a value would run out of stack. */
+const DEPTH_MAX = 200
+
+/**
+ * The body's bytes. The limit holds before reading (Content-Length) and while reading, so that no more than `bytesMax`
+ * is ever in memory.
+ * @throws AppError `body_too_large`, `cancelled` when the client went away meanwhile
+ */
+export async function readBytes(
+  request: Request,
+  bytesMax: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const declared = request.headers.get('content-length')
+  if (declared !== null && Number(declared) > bytesMax) throw tooLarge(bytesMax)
+  try {
+    // The server reads no more of the body than was declared.
+    if (declared !== null) return new Uint8Array(await request.arrayBuffer())
+    return request.body === null ? new Uint8Array() : await readAll(request.body, bytesMax)
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    const message = 'The connection was closed before the whole body had arrived'
+    throw new AppError('cancelled', message, { cause: error })
+  }
+}
+
+async function readAll(
+  body: ReadableStream<Uint8Array>,
+  bytesMax: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const parts: Uint8Array[] = []
+  let sizeBytes = 0
+  for await (const part of body) {
+    sizeBytes += part.byteLength
+    if (sizeBytes > bytesMax) throw tooLarge(bytesMax)
+    parts.push(part)
+  }
+  const whole = new Uint8Array(sizeBytes)
+  let offset = 0
+  for (const part of parts) {
+    whole.set(part, offset)
+    offset += part.byteLength
+  }
+  return whole
+}
+
+function tooLarge(bytesMax: number): AppError {
+  return new AppError('body_too_large', `The body has more than ${bytesMax} bytes, the limit`)
+}
+
+/** @throws AppError `unsupported_media_type` unless the body is declared as JSON */
+export function requireJsonType(request: Request): void {
+  const type = request.headers.get('content-type')
+  if (type !== null && isJsonType(type)) return
+  const found = type === null ? 'is missing' : `is "${type.slice(0, 100)}"`
+  const message = `The Content-Type of the body must be application/json; it ${found}`
+  throw new AppError('unsupported_media_type', message)
+}
+
+export function isJsonType(contentType: string): boolean {
+  return /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType.trim())
+}
+
+/**
+ * JSON text as a value. A key `__proto__` is left out, and a whole number that a double cannot hold exactly becomes its
+ * digits as text, as in the answers.
+ * @throws AppError `invalid_json`
+ */
+export function parseJson(bytes: Uint8Array): unknown {
+  if (depthOf(bytes) > DEPTH_MAX) {
+    throw new AppError('invalid_json', `The JSON is nested more than ${DEPTH_MAX} levels deep`)
+  }
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    const needsCare = /__proto__|\\u00|\d{16}/.test(text)
+    return needsCare ? JSON.parse(text, carefully) : JSON.parse(text)
+  } catch (error) {
+    const why = error instanceof SyntaxError ? 'it does not parse' : 'it is not UTF-8'
+    throw new AppError('invalid_json', `The body is not valid JSON: ${why}`, { cause: error })
+  }
+}
+
+interface ReviverContext {
+  readonly source?: string
+}
+
+function carefully(key: string, value: unknown, context?: ReviverContext): unknown {
+  if (key === '__proto__') return undefined
+  if (typeof value !== 'number' || !Number.isInteger(value)) return value
+  if (Number.isSafeInteger(value)) return value
+  const source = context?.source
+  return source !== undefined && /^-?\d+$/.test(source) ? source : value
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/** How deep brackets and braces nest, those in strings not counted. */
+function depthOf(json: Uint8Array): number {
+  let depth = 0
+  let deepest = 0
+  for (let index = 0; index < json.length; index++) {
+    const byte = json[index]
+    if (byte === QUOTE) index = endOfString(json, index)
+    else if (byte === 0x5b || byte === 0x7b) deepest = Math.max(deepest, ++depth)
+    else if (byte === 0x5d || byte === 0x7d) depth--
+  }
+  return deepest
+}
+
+/** The index of the quote that closes the string which opens at `start`; the end where none does. */
+function endOfString(json: Uint8Array, start: number): number {
+  for (let end = json.indexOf(QUOTE, start + 1); end !== -1; end = json.indexOf(QUOTE, end + 1)) {
+    let backslashes = 0
+    while (json[end - 1 - backslashes] === BACKSLASH) backslashes++
+    if (backslashes % 2 === 0) return end
+  }
+  return json.length
+}

@@ -1,0 +1,88 @@
+/** The OpenAPI 3.1 document: the same schemas that check the bodies, and the same records that are answered. */
+import { openapi } from '@elysiajs/openapi'
+import type { DocumentDecoration } from 'elysia'
+import { ERRORS } from '../errors.ts'
+import type { BodySchema } from './body-schema.ts'
+
+export const OPENAPI_PATH = '/openapi.json'
+
+const TAGS = {
+  Projects: 'Name spaces that hold knowledge bases and agents',
+  'Knowledge bases': 'Named stores of embedded content',
+  Agents: 'A model, the data it may read and its instruction',
+  Files: 'Uploaded files, readable in SQL as files.<name>',
+  SQL: "One statement per request, in DuckDB's dialect",
+  Databases: 'What SQL can name before the dot',
+  Server: 'Login, health and version',
+} as const
+
+interface RouteInit {
+  readonly summary: string
+  readonly tag: keyof typeof TAGS
+  readonly body?: BodySchema<unknown>
+  /** Status → what it means. `problem+json` answers are added. */
+  readonly answers: Readonly<Record<number, string>>
+  /** Content type of the success, where it is not JSON. */
+  readonly produces?: string
+  readonly isPublic?: boolean
+}
+
+/** The options of a route: its place in the document, and that Elysia leaves its body alone (`body.ts` reads it). */
+export function route(init: RouteInit): { parse: 'none'; detail: DocumentDecoration } {
+  const responses = Object.entries(init.answers).map(([status, description]) => {
+    return [status, answerOf(Number(status), description, init.produces)] as const
+  })
+  return {
+    parse: 'none',
+    detail: {
+      summary: init.summary,
+      tags: [init.tag],
+      security: init.isPublic === true ? [] : [{ bearer: [] }],
+      ...(init.body === undefined ? {} : { requestBody: jsonBody(init.body) }),
+      responses: { ...Object.fromEntries(responses), default: PROBLEM_ANSWER },
+    },
+  }
+}
+
+function jsonBody(body: BodySchema<unknown>) {
+  return { required: true, content: { 'application/json': { schema: { ...body.schema } } } }
+}
+
+const PROBLEM_ANSWER = {
+  description: 'What went wrong',
+  content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+}
+
+function answerOf(status: number, description: string, produces = 'application/json') {
+  if (status >= 400) return { ...PROBLEM_ANSWER, description }
+  return status === 204 ? { description } : { description, content: { [produces]: {} } }
+}
+
+const PROBLEM = {
+  type: 'object' as const,
+  required: ['type', 'title', 'status', 'detail', 'code', 'timestamp'],
+  properties: {
+    type: { type: 'string' as const, format: 'uri-reference' },
+    title: { type: 'string' as const },
+    status: { type: 'integer' as const },
+    detail: { type: 'string' as const },
+    code: { type: 'string' as const, enum: Object.keys(ERRORS) },
+    timestamp: { type: 'string' as const, description: 'YYYY-MM-DD HH:MM:SS.ffffff, UTC' },
+  },
+}
+
+/** The plugin that serves the document. Its own reader would load scripts from elsewhere, so it is off. */
+export function openApiDocument(version: string) {
+  return openapi({
+    provider: null,
+    specPath: OPENAPI_PATH,
+    documentation: {
+      info: { title: 'Eider', version, description: 'Knowledge bases, agents and SQL over HTTP' },
+      tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+      components: {
+        securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+        schemas: { Problem: PROBLEM },
+      },
+    },
+  })
+}

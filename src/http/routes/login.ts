@@ -1,0 +1,57 @@
+import { t } from 'elysia'
+import { AppError } from '../../errors.ts'
+import type { Credentials } from '../authentication.ts'
+import { bodySchema } from '../body-schema.ts'
+import { type AddRoutes, readJson } from '../edge.ts'
+import { route } from '../openapi.ts'
+
+/** Types are looked at by hand: clients know their own wording for wrong ones, and send more than is needed. */
+const LOGIN = bodySchema(
+  t.Object({
+    username: t.Optional(t.Unknown({ description: 'A text that is not empty' })),
+    password: t.Optional(t.Unknown({ description: 'A text that is not empty' })),
+  }),
+)
+
+export const addLoginRoutes: AddRoutes = (app, edge) => {
+  const { authentication } = edge
+  app.post(
+    '/api/login',
+    async ({ request }) => {
+      const credentials = credentialsOf(await readJson(edge, request, LOGIN))
+      const token = await authentication.login(credentials, edge.scopeOf(request).signal)
+      const headers = { 'set-cookie': authentication.cookie(token), 'cache-control': 'no-store' }
+      return Response.json({ token }, { headers })
+    },
+    route({
+      summary: 'Exchange a username and password for a token',
+      tag: 'Server',
+      body: LOGIN,
+      answers: {
+        200: 'The token; also set as the cookie "session"',
+        400: 'A field is missing or not a text',
+        401: 'Wrong username or password',
+      },
+      isPublic: true,
+    }),
+  )
+  app.post(
+    '/api/logout',
+    async ({ request }) => {
+      await authentication.logout(request)
+      return Response.json('', { headers: { 'set-cookie': authentication.clearedCookie() } })
+    },
+    route({
+      summary: 'End the session of the token that is sent',
+      tag: 'Server',
+      answers: { 200: 'An empty JSON string' },
+    }),
+  )
+}
+
+function credentialsOf({ username, password }: Record<string, unknown>): Credentials {
+  const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+  if (isText(username) && isText(password)) return { username, password }
+  const message = 'Username and password must be strings that are not empty'
+  throw new AppError('invalid_credentials', message)
+}

@@ -1,0 +1,60 @@
+import { AppError } from '../../errors.ts'
+import type { AddRoutes } from '../edge.ts'
+import { route } from '../openapi.ts'
+
+/** The release whose API is served: existing clients look at it. */
+const API_VERSION = '25.9.1.2'
+
+export const addStatusRoutes: AddRoutes = (app, edge) => {
+  const { authentication } = edge
+  app.get(
+    '/api/status',
+    async ({ request }) => {
+      return Response.json({
+        mindsdb_version: API_VERSION,
+        eider_version: edge.deps.settings.version,
+        environment: 'local',
+        auth: {
+          confirmed: await authentication.isConfirmed(request),
+          http_auth_enabled: authentication.isOn,
+          provider: authentication.isOn ? 'local' : 'disabled',
+        },
+      })
+    },
+    route({
+      summary: 'Version and login state',
+      tag: 'Server',
+      answers: { 200: 'The state' },
+      isPublic: true,
+    }),
+  )
+  const alive = route({
+    summary: 'Whether the process answers',
+    tag: 'Server',
+    answers: { 200: '{"status":"ok"}' },
+    isPublic: true,
+  })
+  app.get('/api/util/ping', () => Response.json({ status: 'ok' }), alive)
+  app.get('/healthz', () => Response.json({ status: 'ok' }), alive)
+  app.get(
+    '/api/util/readiness',
+    () => {
+      if (edge.isReady()) return Response.json('')
+      throw new AppError('shutting_down', 'The server is shutting down')
+    },
+    route({
+      summary: 'Whether new requests are taken',
+      tag: 'Server',
+      answers: { 200: 'Ready', 503: 'Shutting down' },
+    }),
+  )
+  app.get(
+    '/api/config',
+    () => Response.json({ auth: { http_auth_enabled: authentication.isOn } }),
+    route({
+      summary: 'Settings that clients may see',
+      tag: 'Server',
+      answers: { 200: 'The settings' },
+    }),
+  )
+}

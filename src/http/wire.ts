@@ -1,0 +1,116 @@
+/** Domain → the records of api.md, with every secret masked. */
+import type { Completion } from '../agents/complete.ts'
+import { type Fields, isObject } from '../catalog/fields.ts'
+import { MASK, maskedModelFields } from '../catalog/model-fields.ts'
+import type { Agent, AgentParams } from '../domain/agent.ts'
+import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { ModelRef } from '../domain/model-ref.ts'
+import type { Project } from '../domain/project.ts'
+import type { UploadedFile } from '../domain/uploaded-file.ts'
+
+const SECRET_NAME = /key|secret|token|password|credential|authorization/i
+
+/** Masks what a nested object of a model's options holds under a secret's name. */
+function masked(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(masked)
+  if (!isObject(value)) return value
+  const entries = Object.entries(value).map(([name, inner]) => {
+    const isSecret = SECRET_NAME.test(name) && typeof inner === 'string'
+    return [name, isSecret ? MASK : masked(inner)]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** A model without a key shows no `api_key`: a mask would say that there is one. */
+function modelRecord(ref: ModelRef): Fields {
+  const record = maskedModelFields(ref)
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, masked(value)]))
+}
+
+export function projectRecord(project: Project) {
+  return {
+    id: project.id,
+    name: project.name,
+    created_at: project.createdAt,
+    updated_at: project.updatedAt,
+  }
+}
+
+export function knowledgeBaseRecord(kb: KnowledgeBase) {
+  const { sent } = kb.preprocessing
+  return {
+    id: kb.id,
+    name: kb.name,
+    project_id: kb.projectId,
+    project_name: kb.projectName,
+    vector_database: kb.vectorDatabase,
+    vector_database_table: kb.vectorDatabaseTable,
+    updated_at: kb.updatedAt,
+    created_at: kb.createdAt,
+    query_id: null,
+    embedding_model: modelRecord(kb.embeddingModel),
+    reranking_model: kb.rerankingModel && modelRecord(kb.rerankingModel),
+    metadata_columns: kb.metadataColumns ?? kb.storedMetadata.map((column) => column.name),
+    content_columns: kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS,
+    id_column: kb.idColumn ?? 'id',
+    params: { ...(sent === null ? {} : { preprocessing: sent }), ...kb.params },
+  }
+}
+
+/**
+ * What is not set is shown empty, never null: sent back, the empty value means "not set" again.
+ * @param sentApiKey the key that this very request carried; only then it is shown (api.md, Agent)
+ */
+export function agentRecord(agent: Agent, sentApiKey?: string) {
+  const { data, model } = agent
+  const isSent = sentApiKey !== undefined && model?.apiKey === sentApiKey
+  return {
+    id: agent.id,
+    name: agent.name,
+    project_id: agent.projectId,
+    created_at: agent.createdAt,
+    updated_at: agent.updatedAt,
+    data: data === null ? {} : { knowledge_bases: data.knowledgeBases, tables: data.tables },
+    model:
+      model === null ? {} : { ...modelRecord(model), ...(isSent ? { api_key: sentApiKey } : {}) },
+    prompt_template: agent.promptTemplate ?? '',
+    params: agentParamsRecord(agent.params),
+  }
+}
+
+function agentParamsRecord(params: AgentParams) {
+  const { timeoutSeconds, maxSteps, mode, returnContext } = params
+  return {
+    ...(timeoutSeconds === undefined ? {} : { timeout: timeoutSeconds }),
+    ...(maxSteps === undefined ? {} : { max_steps: maxSteps }),
+    ...(mode === undefined ? {} : { mode }),
+    ...(returnContext === undefined ? {} : { return_context: returnContext }),
+  }
+}
+
+export function fileRecord(file: UploadedFile) {
+  return {
+    id: file.id,
+    name: file.name,
+    original_file_name: file.originalName,
+    format: file.format,
+    size_bytes: file.sizeBytes,
+    row_count: file.rowCount,
+    columns: file.columns,
+    created_at: file.createdAt,
+  }
+}
+
+export function answerRecord(answer: Completion) {
+  const { content, traceId, citations, warnings, context } = answer
+  return {
+    message: {
+      content,
+      role: 'assistant',
+      trace_id: traceId,
+      citations,
+      ...(context === undefined ? {} : { context }),
+    },
+    warnings,
+  }
+}

@@ -1,0 +1,44 @@
+/** Limits of an insert that are no settings. Reaching one is an error that names it. */
+export const INGEST_LIMITS = {
+  /** A `query` is stored in pieces of about so many chunks; whole documents, one transaction each. */
+  queryBatchChunks: 50_000,
+  /** Characters of a `query`'s rows that are read before the first is embedded: reading has a deadline. */
+  queryReadAheadChars: 100_000_000,
+  /** The other sources are stored in one transaction each, so all their chunks are held at once. */
+  sourceChunksMax: 500_000,
+  /** Every chunk repeats its document's id and metadata: characters of one document's, all told. */
+  metadataCharsMax: 100_000_000,
+  idCharsMax: 4096,
+  /** Objects and lists within each other in one value. */
+  nestingMax: 200,
+  /** JSON is parsed in one go, which nothing can interrupt. */
+  jsonCharsMax: 10_000_000,
+  /** Documents whose stored chunks are looked up at once. */
+  lookupDocuments: 1000,
+  /** How long an insert may keep the event loop to itself. */
+  loopSliceMs: 5,
+
+  /** Bytes of a crawled page, after decompression. */
+  pageBytesMax: 10 * 1024 * 1024,
+  /** One request, from the look-up of its host to its last byte. */
+  pageMs: 20_000,
+  redirectsMax: 5,
+  urlCharsMax: 2048,
+  robotsBytesMax: 512 * 1024,
+  crawlDelayMsMax: 10_000,
+  pagesAtOnce: 4,
+  /** Fetches, failed ones among them, for each page that is wanted. */
+  attemptsPerPage: 5,
+  frontierUrlsMax: 100_000,
+  linksPerPageMax: 5000,
+  patternCharsMax: 512,
+  patternsMax: 100,
+
+  /** Reading one document, or matching one page's links. */
+  readMs: 30_000,
+  matchMs: 2000,
+  readsQueuedMax: 1000,
+  htmlBytesMax: 10 * 1024 * 1024,
+  htmlDepthMax: 500,
+  pdfPagesMax: 5000,
+} as const

@@ -1,0 +1,50 @@
+import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+import type { Row } from '../domain/document.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { ChunkStore, EmbedderRegistry, FileStore } from '../domain/ports.ts'
+import type { RowStream } from '../domain/query-result.ts'
+import type { DocumentReading } from './document-reading.ts'
+import type { PageFetcher } from './page-fetcher.ts'
+
+export interface CrawlRequest {
+  /** Pages over all start addresses. Missing: those only, or as many as the settings allow where `depth` is set. */
+  readonly pagesMax?: number
+  /** Links to follow from a start address; missing: none. */
+  readonly depth?: number
+  /** Hosts, each with its subdomains. Empty: the sites of the start addresses. */
+  readonly allowedDomains: readonly string[]
+  /** Regular expressions; a link is followed where one of them is found in its address. */
+  readonly patterns: readonly string[]
+}
+
+/** What to insert, in the order rows, files, urls, query. */
+export interface InsertRequest {
+  readonly kb: KnowledgeBase
+  readonly rows?: readonly Row[]
+  /** Names of uploaded files. */
+  readonly files?: readonly string[]
+  readonly urls?: readonly string[]
+  readonly crawl: CrawlRequest
+  /** One SELECT. */
+  readonly query?: string
+}
+
+export interface InsertDeps {
+  snapshot(): CatalogSnapshot
+  readonly chunks: ChunkStore
+  readonly embedders: EmbedderRegistry
+  readonly files: FileStore
+  /** Runs one SELECT; anything else fails before it runs. */
+  select(sql: string, projectName: string, signal: AbortSignal): Promise<RowStream>
+  readonly pages: PageFetcher
+  readonly reader: DocumentReading
+  readonly crawlPagesMax: number
+}
+
+export interface InsertReport {
+  /** Documents, counted source by source. */
+  readonly storedRows: number
+  /** Rows without content. */
+  readonly skippedRows: number
+  readonly chunks: number
+}

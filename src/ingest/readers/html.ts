@@ -1,0 +1,115 @@
+import { Readability } from '@mozilla/readability'
+import { parseHTML } from 'linkedom'
+import { AppError } from '../../errors.ts'
+import type { RawDocument, ReadDocument } from '../document-reading.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
+import { decodeText } from './decode-text.ts'
+import { markdownOfHtml } from './markdown-of-html.ts'
+
+/** An article of less text than this may have been found in the wrong place: the whole page is taken. */
+const ARTICLE_CHARS_MIN = 500
+const NO_TEXT = 'script, style, noscript, template, iframe, object, embed, svg, canvas, link, meta'
+const NO_CONTENT = 'nav, form, dialog, [aria-hidden="true"], [hidden]'
+const META_CHARSET_BYTES = 2048
+
+/** The article of a page, or all of it where it has none, as Markdown with absolute links. */
+export function readHtml({ bytes, charset, url }: RawDocument): ReadDocument {
+  if (bytes.byteLength > INGEST_LIMITS.htmlBytesMax) {
+    const limit = `HTML has at most ${INGEST_LIMITS.htmlBytesMax} bytes`
+    throw new AppError('file_unreadable', `${limit}, found ${bytes.byteLength}`)
+  }
+  const html = decodeText(bytes, charset ?? declaredCharset(bytes))
+  const { document } = parseHTML(wholePage(html))
+  refuseDepth(document.documentElement)
+  const links = absoluteLinks(document, url)
+  const ownTitle = trimmedOrNull(document.querySelector('title')?.textContent)
+  for (const element of document.querySelectorAll(NO_TEXT)) element.remove()
+  const whole = withoutNavigation(document)
+  const article = new Readability(document, { charThreshold: ARTICLE_CHARS_MIN }).parse()
+  const isArticle = (article?.textContent?.trim().length ?? 0) >= ARTICLE_CHARS_MIN
+  const content = markdownOfHtml((isArticle ? article?.content : null) ?? whole)
+  return { content, title: ownTitle ?? trimmedOrNull(article?.title), links }
+}
+
+/** linkedom 0.18 takes the first element for the root: a fragment would lose all but that. */
+function wholePage(html: string): string {
+  return /<(html|body)[\s>]/i.test(html) ? html : `<html><body>${html}</body></html>`
+}
+
+function declaredCharset(bytes: Uint8Array): string | null {
+  const begin = new TextDecoder('latin1').decode(bytes.subarray(0, META_CHARSET_BYTES))
+  return /<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{1,40})/i.exec(begin)?.[1] ?? null
+}
+
+/** The converters call themselves for each level: a page that is too deep would overflow their stack. */
+function refuseDepth(root: Element): void {
+  let depth = 0
+  for (let at: Element | null = root; at !== null; ) {
+    if (depth > INGEST_LIMITS.htmlDepthMax) {
+      const limit = `${INGEST_LIMITS.htmlDepthMax} levels`
+      throw new AppError('file_unreadable', `HTML nested deeper than ${limit}`)
+    }
+    if (at.firstElementChild !== null) {
+      at = at.firstElementChild
+      depth += 1
+      continue
+    }
+    while (at !== null && at !== root && at.nextElementSibling === null) {
+      at = at.parentElement
+      depth -= 1
+    }
+    at = at === null || at === root ? null : at.nextElementSibling
+  }
+}
+
+/** Makes links and images absolute, and lists the pages that are linked. */
+function absoluteLinks(document: Document, url: string | null): readonly string[] {
+  const base = baseOf(document, url)
+  const links = new Set<string>()
+  for (const anchor of document.querySelectorAll('a[href]')) {
+    const target = resolved(anchor.getAttribute('href'), base)
+    if (target === null) {
+      if (base !== null) anchor.removeAttribute('href')
+      continue
+    }
+    anchor.setAttribute('href', target)
+    if (links.size < INGEST_LIMITS.linksPerPageMax) links.add(target)
+  }
+  for (const image of document.querySelectorAll('img')) {
+    const source = image.getAttribute('src')
+    const target = resolved(source, base)
+    if (target !== null) image.setAttribute('src', target)
+    else if (base !== null || /^data:/i.test(source ?? '')) image.remove()
+  }
+  return [...links]
+}
+
+function baseOf(document: Document, url: string | null): string | null {
+  const declared = document.querySelector('base[href]')?.getAttribute('href') ?? null
+  if (declared === null) return url
+  return resolved(declared, url) ?? url
+}
+
+/** null: no address of the web. */
+function resolved(address: string | null, base: string | null): string | null {
+  if (address === null) return null
+  const url = URL.parse(address.trim(), base ?? undefined)
+  return url !== null && /^https?:$/.test(url.protocol) ? url.href : null
+}
+
+/** Before the article is looked for: that takes the page apart. */
+function withoutNavigation(document: Document): string {
+  const body = document.body.cloneNode(true)
+  if (!isElement(body)) return ''
+  for (const element of body.querySelectorAll(NO_CONTENT)) element.remove()
+  return body.innerHTML
+}
+
+function isElement(node: Node): node is Element {
+  return 'innerHTML' in node
+}
+
+function trimmedOrNull(text: string | null | undefined): string | null {
+  const trimmed = text?.replace(/\s+/g, ' ').trim() ?? ''
+  return trimmed === '' ? null : trimmed
+}

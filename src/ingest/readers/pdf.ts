@@ -1,0 +1,31 @@
+import { extractText, getDocumentProxy, getMeta } from 'unpdf'
+import { AppError } from '../../errors.ts'
+import type { RawDocument, ReadDocument } from '../document-reading.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
+
+/** The text of all pages, a blank line between two. */
+export async function readPdf({ bytes }: RawDocument): Promise<ReadDocument> {
+  const pdf = await opened(bytes)
+  if (pdf.numPages > INGEST_LIMITS.pdfPagesMax) {
+    const limit = `A PDF has at most ${INGEST_LIMITS.pdfPagesMax} pages`
+    throw new AppError('file_unreadable', `${limit}, found ${pdf.numPages}`)
+  }
+  const { text } = await extractText(pdf, { mergePages: false })
+  const { info } = await getMeta(pdf)
+  const title: unknown = info.Title
+  return {
+    content: text.join('\n\n').toWellFormed(),
+    title: typeof title === 'string' && title.trim() !== '' ? title.trim() : null,
+    links: [],
+  }
+}
+
+async function opened(bytes: Uint8Array) {
+  try {
+    // A copy: the parser takes the buffer away from its owner.
+    return await getDocumentProxy(bytes.slice())
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new AppError('file_unreadable', `The PDF could not be read: ${reason}`, { cause })
+  }
+}

@@ -1,0 +1,6 @@
+import type { RawDocument, ReadDocument } from '../document-reading.ts'
+import { decodeText } from './decode-text.ts'
+
+export function readText({ bytes, charset }: RawDocument): ReadDocument {
+  return { content: decodeText(bytes, charset), title: null, links: [] }
+}

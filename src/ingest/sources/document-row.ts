@@ -1,0 +1,26 @@
+import type { Row } from '../../domain/document.ts'
+import type { ColumnRule } from '../column-rule.ts'
+import { findColumn, ID_COLUMN } from '../column-rule.ts'
+
+const TEXT_COLUMN = 'content'
+
+export interface OwnText {
+  readonly id: string
+  readonly content: string
+  /** What else is known about the document. */
+  readonly columns: Row
+}
+
+/**
+ * A row for a document that has no columns of its own, such as a page: its text stands in the column `content`, or in
+ * the knowledge base's first content column where it has none of that name; other content columns are empty.
+ */
+export function documentRow({ id, content, columns }: OwnText, rule: ColumnRule): Row {
+  const { contentColumns } = rule
+  const column = findColumn(contentColumns, TEXT_COLUMN) ?? contentColumns[0] ?? TEXT_COLUMN
+  const [idColumn = ID_COLUMN] = rule.idColumns
+  const taken = [idColumn, ...contentColumns]
+  const others = Object.entries(columns).filter(([name]) => findColumn(taken, name) === undefined)
+  const empty = contentColumns.map((name) => [name, null] as const)
+  return Object.fromEntries([[idColumn, id], ...empty, [column, content], ...others])
+}

@@ -1,0 +1,135 @@
+import type { Chunk } from '../domain/chunk.ts'
+import type { Document, Row } from '../domain/document.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { AppError } from '../errors.ts'
+import { chunksOf } from './chunker.ts'
+import type { ColumnRule } from './column-rule.ts'
+import { contentId } from './content-id.ts'
+import { documentOfRow } from './document-of-row.ts'
+import { type ChunkedDocument, embedAndStore, type StoreDeps } from './embed-documents.ts'
+import { INGEST_LIMITS } from './ingest-limits.ts'
+import { LoopShare } from './loop-share.ts'
+
+/** Grows while a request runs; a failure finds here what is stored already. */
+export interface StoredCounts {
+  storedRows: number
+  skippedRows: number
+  chunks: number
+  readRows: number
+}
+
+export interface RowsToStore {
+  readonly kb: KnowledgeBase
+  readonly rule: ColumnRule
+  readonly rows: AsyncIterable<Row>
+  readonly isUnbounded: boolean
+  readonly counts: StoredCounts
+}
+
+/** Rows → documents → chunks → vectors → stored; of rows with one id the last one. */
+export async function storeRows(
+  { kb, rule, rows, isUnbounded, counts }: RowsToStore,
+  deps: StoreDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const share = new LoopShare()
+  const pending = new PendingDocuments()
+  const first = counts.readRows
+  let skippedRows = 0
+  for await (const row of rows) {
+    await share.giveWay(signal)
+    const rowIndex = counts.readRows
+    counts.readRows += 1
+    const chunked = await naming(rowIndex - first, () => {
+      return chunkedRow({ row, rowIndex, rule, kb }, share, signal)
+    })
+    if (chunked === null) skippedRows += 1
+    else pending.add(chunked)
+    if (isUnbounded && pending.chunkCount >= INGEST_LIMITS.queryBatchChunks) await flush()
+    if (pending.chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
+  }
+  await flush()
+  counts.skippedRows += skippedRows
+
+  async function flush(): Promise<void> {
+    const documents = pending.take()
+    await embedAndStore({ kb, documents }, deps, signal)
+    counts.storedRows += documents.length
+    counts.chunks += documents.reduce((sum, { chunks }) => sum + chunks.length, 0)
+  }
+}
+
+/** The documents of the next transaction, in the order in which their ids came last. */
+class PendingDocuments {
+  #byId = new Map<string, ChunkedDocument>()
+  #chunkCount = 0
+
+  get chunkCount(): number {
+    return this.#chunkCount
+  }
+
+  add(chunked: ChunkedDocument): void {
+    const { id } = chunked.document
+    this.#chunkCount += chunked.chunks.length - (this.#byId.get(id)?.chunks.length ?? 0)
+    this.#byId.delete(id)
+    this.#byId.set(id, chunked)
+  }
+
+  take(): readonly ChunkedDocument[] {
+    const documents = [...this.#byId.values()]
+    this.#byId = new Map()
+    this.#chunkCount = 0
+    return documents
+  }
+}
+
+interface NumberedRow {
+  readonly row: Row
+  readonly rowIndex: number
+  readonly rule: ColumnRule
+  readonly kb: KnowledgeBase
+}
+
+/** null: the row has no content. */
+async function chunkedRow(
+  { row, rowIndex, rule, kb }: NumberedRow,
+  share: LoopShare,
+  signal: AbortSignal,
+): Promise<ChunkedDocument | null> {
+  const found = documentOfRow(row, rowIndex, rule)
+  if (found === null) return null
+  const id = found.id ?? (await contentId(found.texts, share, signal))
+  const document: Document = { ...found, id }
+  const chunks: Chunk[] = []
+  for (const chunk of chunksOf(document, kb.preprocessing)) {
+    if (chunk !== null) chunks.push(chunk)
+    if (share.isSpent) await share.giveWay(signal)
+    if (chunks.length > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
+  }
+  if (chunks.length === 0) return null
+  refuseHugeMetadata(document, chunks.length)
+  return { document, chunks }
+}
+
+function refuseHugeMetadata({ id, metadata }: Document, chunkCount: number): void {
+  const chars = id.length + JSON.stringify(metadata).length
+  if (chars * chunkCount <= INGEST_LIMITS.metadataCharsMax) return
+  const found = `found ${chars} for each of its ${chunkCount} chunks`
+  const limit = `at most ${INGEST_LIMITS.metadataCharsMax} characters of id and metadata`
+  throw new AppError('insert_failed', `A document has ${limit}, ${found}`)
+}
+
+function tooManyChunks(): AppError {
+  const limit = `at most ${INGEST_LIMITS.sourceChunksMax} chunks are stored at once`
+  return new AppError('insert_failed', `${limit}; insert less, or use "query" for a large table`)
+}
+
+/** A failure of a row says which row it was, from 1. */
+async function naming<T>(index: number, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'insert_failed') throw error
+    throw new AppError('insert_failed', `row ${index + 1}: ${error.message}`, { cause: error })
+  }
+}

@@ -1,0 +1,99 @@
+/** How good a place is for a cut, the larger the better. */
+export const BOUNDARY = { none: 0, word: 1, sentence: 2, line: 3, paragraph: 4 } as const
+
+/** White space that is looked at before and after a place; a longer run counts as its nearest part. */
+const RUN_CHARS_MAX = 64
+/** Combining marks in a row that a cut goes around. */
+const MARKS_MAX = 16
+
+const NEWLINE = 10
+const ZERO_WIDTH_JOINER = 0x200d
+const SENTENCE_ENDS = new Set([...'.!?…'].map((char) => char.charCodeAt(0)))
+/** They end a sentence without a space after them. */
+const WIDE_SENTENCE_ENDS = new Set([...'。！？｡'].map((char) => char.charCodeAt(0)))
+const CLOSERS = new Set([...'"\')]}»”’'].map((char) => char.charCodeAt(0)))
+const MARK = /^\p{M}/u
+
+/** White space as `String.prototype.trim` knows it. */
+export function isSpace(code: number): boolean {
+  if (code < 0x80) return code === 32 || (code >= 9 && code <= 13)
+  if (code === 0xa0 || code === 0xfeff || code === 0x1680 || code === 0x3000) return true
+  if (code < 0x2000 || code > 0x205f) return false
+  return code <= 0x200a || code === 0x2028 || code === 0x2029 || code === 0x202f || code === 0x205f
+}
+
+/** The first position from `start` on that holds no white space, at most `end`. */
+export function afterSpace(text: string, start: number, end: number): number {
+  const last = Math.min(end, text.length)
+  let at = start
+  while (at < last && isSpace(text.charCodeAt(at))) at += 1
+  return at
+}
+
+/** What ends just before `at`: a paragraph, a line, a sentence, a word, or nothing. */
+export function boundaryBefore(text: string, at: number): number {
+  const first = Math.max(0, at - RUN_CHARS_MAX)
+  let newlines = 0
+  let before = at - 1
+  while (before >= first && isSpace(text.charCodeAt(before))) {
+    if (text.charCodeAt(before) === NEWLINE) newlines += 1
+    before -= 1
+  }
+  if (before === at - 1) {
+    return WIDE_SENTENCE_ENDS.has(text.charCodeAt(before)) ? BOUNDARY.sentence : BOUNDARY.none
+  }
+  if (newlines > 0) return newlines > 1 ? BOUNDARY.paragraph : BOUNDARY.line
+  if (CLOSERS.has(text.charCodeAt(before))) before -= 1
+  const code = text.charCodeAt(before)
+  const isSentence = SENTENCE_ENDS.has(code) || WIDE_SENTENCE_ENDS.has(code)
+  return isSentence ? BOUNDARY.sentence : BOUNDARY.word
+}
+
+/** The best place to cut in `after < place <= limit`, the last one of its kind; undefined: there is none. */
+export function lastBoundary(text: string, after: number, limit: number): number | undefined {
+  let best: number = BOUNDARY.none
+  let place: number | undefined
+  // A word that ends at the limit may be kept whole: the white space after it belongs to no chunk.
+  for (let at = afterSpace(text, limit, limit + RUN_CHARS_MAX); at > after; at -= 1) {
+    if (at <= limit && isSpace(text.charCodeAt(at))) continue
+    const strength = boundaryBefore(text, at)
+    if (strength > best) [best, place] = [strength, at]
+    if (best === BOUNDARY.paragraph) break
+    if (at > limit) at = limit + 1
+  }
+  return place
+}
+
+/** The best place to start again in `start <= place < end`, the first one of its kind. */
+export function firstBoundary(text: string, start: number, end: number): number | undefined {
+  let best: number = BOUNDARY.none
+  let place: number | undefined
+  for (let at = start; at < end; at += 1) {
+    if (isSpace(text.charCodeAt(at))) continue
+    const strength = boundaryBefore(text, at)
+    if (strength > best) [best, place] = [strength, at]
+    if (best === BOUNDARY.paragraph) break
+  }
+  return place
+}
+
+/** The nearest place to cut where no boundary is, `after < place`: never inside what is shown as one character. */
+export function safeCut(text: string, after: number, limit: number): number {
+  const first = Math.max(after + 1, limit - MARKS_MAX)
+  for (let at = limit; at >= first; at -= 1) {
+    if (!isInsidePair(text, at) && !isInsideCluster(text, at)) return at
+  }
+  if (!isInsidePair(text, limit)) return limit
+  return limit - 1 > after ? limit - 1 : limit + 1
+}
+
+function isInsidePair(text: string, at: number): boolean {
+  return (text.charCodeAt(at) & 0xfc00) === 0xdc00 && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800
+}
+
+function isInsideCluster(text: string, at: number): boolean {
+  const code = text.charCodeAt(at)
+  if (code < 0x300) return text.charCodeAt(at - 1) === ZERO_WIDTH_JOINER
+  if (code === ZERO_WIDTH_JOINER || text.charCodeAt(at - 1) === ZERO_WIDTH_JOINER) return true
+  return MARK.test(text.slice(at, at + 2))
+}

@@ -1,0 +1,61 @@
+import { type CatalogSnapshot, findFile } from '../domain/catalog-snapshot.ts'
+import type { Row } from '../domain/document.ts'
+import { checkedName } from '../domain/identifier.ts'
+import type { FileStore, NewFile } from '../domain/ports.ts'
+import type { FileFormat, UploadedFile } from '../domain/uploaded-file.ts'
+import { AppError } from '../errors.ts'
+import type { DocumentFormat, DocumentReading } from './document-reading.ts'
+import { fileFormat } from './file-format.ts'
+
+export interface FileUpload {
+  /** The name that the file gets in SQL: `files.<name>`. */
+  readonly name: string
+  /** The client's own name for it. */
+  readonly originalName: string
+  readonly bytes: Uint8Array
+}
+
+export interface UploadDeps {
+  snapshot(): CatalogSnapshot
+  readonly files: FileStore
+  readonly reader: DocumentReading
+}
+
+/**
+ * Stores an uploaded file: a table as its rows, a document as one row `{id, content, title, format}`.
+ * @throws AppError `invalid_name`, `file_exists`, `file_unreadable`
+ */
+export async function uploadFile(
+  { name, originalName, bytes }: FileUpload,
+  deps: UploadDeps,
+  signal: AbortSignal,
+): Promise<UploadedFile> {
+  const checked = checkedName('file', name)
+  if (findFile(deps.snapshot(), checked) !== undefined) {
+    throw new AppError('file_exists', `File with name ${checked} already exists`)
+  }
+  if (bytes.byteLength === 0) throw new AppError('file_unreadable', 'The file is empty')
+  const format = fileFormat(originalName, bytes)
+  const file: NewFile = { name: checked, originalName, format, sizeBytes: bytes.byteLength }
+  if (!isDocument(format)) return deps.files.importTable(file, bytes, signal)
+  const row = await documentRowOf({ name: checked, bytes, format }, deps.reader, signal)
+  return deps.files.importRows(file, [row])
+}
+
+function isDocument(format: FileFormat): format is DocumentFormat {
+  return format === 'pdf' || format === 'html' || format === 'markdown' || format === 'text'
+}
+
+async function documentRowOf(
+  file: { readonly name: string; readonly bytes: Uint8Array; readonly format: DocumentFormat },
+  reader: DocumentReading,
+  signal: AbortSignal,
+): Promise<Row> {
+  const { name, bytes, format } = file
+  const { content, title } = await reader.read({ bytes, format, charset: null, url: null }, signal)
+  if (content.trim() === '') {
+    const hint = format === 'pdf' ? '; a PDF of scanned pages needs text recognition first' : ''
+    throw new AppError('file_unreadable', `The file holds no text${hint}`)
+  }
+  return { id: name, content, title, format }
+}

@@ -1,0 +1,60 @@
+import { parseCsv } from './csv.ts'
+
+/** A chunk as a search showed it. */
+export interface Passage {
+  readonly chunkId: string
+  readonly text: string
+  /** 0 where the search told none. */
+  readonly relevance: number
+}
+
+/** What a tool's result holds. */
+export type Observed =
+  | { readonly kind: 'passages'; readonly passages: readonly Passage[] }
+  | { readonly kind: 'failure'; readonly message: string }
+
+const CSV_TITLE = /^Result in CSV format[^\n]*\n/m
+
+/** The rows of a knowledge base's query; a text without rows tells what failed. */
+export function passagesIn(observation: string): Observed {
+  const title = CSV_TITLE.exec(observation)
+  if (title === null) return { kind: 'failure', message: firstLine(observation) }
+  const [header = [], ...rows] = parseCsv(observation.slice(title.index + title[0].length))
+  const columnOf = (name: string) => header.findIndex((column) => column.toLowerCase() === name)
+  const [idColumn, textColumn] = [columnOf('chunk_id'), columnOf('chunk_content')]
+  const relevanceColumn = columnOf('relevance')
+  const passages = rows.flatMap((row): Passage[] => {
+    const [chunkId, text] = [row[idColumn], row[textColumn]]
+    // A note that rows were cut is a line without these columns.
+    if (chunkId === undefined || text === undefined || chunkId === '') return []
+    const relevance = Number(row[relevanceColumn] ?? 0)
+    return [{ chunkId, text: uncut(text), relevance: Number.isFinite(relevance) ? relevance : 0 }]
+  })
+  return { kind: 'passages', passages }
+}
+
+/** The names in a list tool's result: a JSON array somewhere in the text; none in a plain sentence. */
+export function namesIn(observation: string): readonly string[] {
+  const start = observation.indexOf('[')
+  const end = observation.lastIndexOf(']')
+  if (start === -1 || end < start) return []
+  try {
+    const value: unknown = JSON.parse(observation.slice(start, end + 1))
+    if (!Array.isArray(value)) return []
+    return value.filter((name) => typeof name === 'string' && name !== '')
+  } catch {
+    return []
+  }
+}
+
+/** The note at the end of a cell that was cut is no part of the text. */
+function uncut(text: string): string {
+  return text.replace(/… \(\d+ more characters\)$/, '')
+}
+
+const FAILURE_CHARS_MAX = 300
+
+function firstLine(text: string): string {
+  const [line = ''] = text.trim().split('\n')
+  return line.slice(0, FAILURE_CHARS_MAX).toWellFormed().trim()
+}

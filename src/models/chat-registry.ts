@@ -1,0 +1,69 @@
+import type { ModelRef } from '../domain/model-ref.ts'
+import type { ChatModel } from '../domain/ports.ts'
+import { AppError } from '../errors.ts'
+import { ANTHROPIC_PUBLIC_URL } from './anthropic/anthropic-public-url.ts'
+import type { Embed } from './builtin/extractive-chat.ts'
+import { CHAT_LIMITS } from './chat-limits.ts'
+import { CHAT_PROVIDERS } from './chat-providers.ts'
+import { chosenEndpoint } from './endpoint.ts'
+import { OPENAI_PUBLIC_URL } from './openai/openai-public-url.ts'
+
+/** What the settings offer where a model names no address or key of its own. */
+export interface ChatDefaults {
+  readonly openaiApiKey?: string | undefined
+  readonly openaiBaseUrl?: string | undefined
+  readonly anthropicApiKey?: string | undefined
+  readonly anthropicBaseUrl?: string | undefined
+}
+
+/** What a chat model may use besides its provider. */
+export interface ChatTools {
+  readonly embed: Embed
+}
+
+/**
+ * The chat model that a reference names. Loads its provider's SDK and no other.
+ * @throws AppError `unknown_provider`, `invalid_agent` for a missing setting
+ */
+export async function chatModelOf(
+  ref: ModelRef,
+  defaults: ChatDefaults,
+  tools: ChatTools,
+): Promise<ChatModel> {
+  switch (ref.provider) {
+    case 'builtin': {
+      const { extractiveChat } = await import('./builtin/extractive-chat.ts')
+      return extractiveChat(tools.embed)
+    }
+    case 'openai': {
+      const endpoint = chosenEndpoint({
+        own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
+        defaults: { baseUrl: defaults.openaiBaseUrl, apiKey: defaults.openaiApiKey },
+        publicUrl: OPENAI_PUBLIC_URL,
+        code: 'invalid_agent',
+      })
+      const { openaiChat } = await import('./openai/openai-chat.ts')
+      return openaiChat({ endpoint, modelName: modelNameOf(ref), limits: CHAT_LIMITS })
+    }
+    case 'anthropic': {
+      const endpoint = chosenEndpoint({
+        own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
+        defaults: { baseUrl: defaults.anthropicBaseUrl, apiKey: defaults.anthropicApiKey },
+        publicUrl: ANTHROPIC_PUBLIC_URL,
+        code: 'invalid_agent',
+      })
+      const { anthropicChat } = await import('./anthropic/anthropic-chat.ts')
+      return anthropicChat({ endpoint, modelName: modelNameOf(ref), limits: CHAT_LIMITS })
+    }
+    default: {
+      const known = CHAT_PROVIDERS.join(', ')
+      const message = `Wrong model provider: ${ref.provider}. Available providers: ${known}`
+      throw new AppError('unknown_provider', message)
+    }
+  }
+}
+
+function modelNameOf(ref: ModelRef): string {
+  if (ref.modelName !== '') return ref.modelName
+  throw new AppError('invalid_agent', `A model of the provider ${ref.provider} needs model_name`)
+}

@@ -1,0 +1,81 @@
+import { pino } from 'pino'
+import { type AppLog, createApp } from './app.ts'
+import type { Listener } from './http/server.ts'
+import type { Settings } from './settings.ts'
+import { openStore } from './store/store.ts'
+
+/**
+ * Serves until SIGTERM or SIGINT, then lets what runs finish, stores everything and returns the exit code.
+ * @throws Error with a message for the user when the folder or the port cannot be used
+ */
+export async function serve(settings: Settings, version: string): Promise<number> {
+  const logger = pino({ level: settings.logLevel, base: null })
+  const store = await openStore({
+    directory: settings.dataDirectory,
+    memoryLimit: settings.memoryLimit,
+    threads: settings.threads,
+    threadPoolSize: Number(Bun.env.UV_THREADPOOL_SIZE),
+    statementsWaitingMax: settings.queriesQueueMax,
+    address: `${settings.host}:${settings.port}`,
+  })
+  const app = createApp({ settings, store, version, log: logOver(logger) })
+  let listener: Listener
+  try {
+    listener = app.listen({ hostname: settings.host, port: settings.port })
+  } catch (error) {
+    await app.close()
+    throw listenFailure(error, settings)
+  }
+  const address = listener.url.origin
+  process.stdout.write(
+    `Eider ${version} is ready at ${address}, data in ${settings.dataDirectory}\n`,
+  )
+  const signal = await stopSignal()
+  logger.info({ signal, graceMs: settings.shutdownMs }, 'stopping')
+  await listener.stop(settings.shutdownMs)
+  await app.close()
+  return 0
+}
+
+function logOver(logger: pino.Logger): AppLog {
+  return {
+    request: ({ method, path, status, ms, requestId }) => {
+      logger.info({ method, path, status, ms, requestId }, 'request')
+    },
+    failure: ({ requestId, error }) => {
+      const err = error instanceof Error ? error : new Error(String(error))
+      logger.error({ requestId, message: err.message, stack: err.stack }, 'failure')
+    },
+  }
+}
+
+function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let isStopping = false
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        // Who asks twice does not want to wait.
+        if (isStopping) process.exit(1)
+        isStopping = true
+        resolve(signal)
+      })
+    }
+  })
+}
+
+/** A start that failed for a reason that the user can mend. */
+class ListenError extends Error {
+  readonly isStartError = true
+}
+
+function listenFailure(error: unknown, { host, port }: Settings): Error {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const reason: Readonly<Record<string, string>> = {
+    EADDRINUSE: `port ${port} is taken, perhaps by another Eider. Set EIDER_PORT to use another one`,
+    EACCES: `permission for port ${port} is denied. Set EIDER_PORT to use another one`,
+    EADDRNOTAVAIL: `this machine has no address ${host}. Set EIDER_HOST to one that it has`,
+  }
+  const known = typeof code === 'string' ? reason[code] : undefined
+  const detail = known ?? (error instanceof Error ? error.message : String(error))
+  return new ListenError(`Cannot listen at ${host}:${port}: ${detail}`, { cause: error })
+}

@@ -1,0 +1,45 @@
+import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+
+type CatalogParts = Omit<CatalogSnapshot, 'version'>
+
+interface Identified {
+  readonly id: number
+}
+
+/**
+ * The catalog in memory. Changed only by the `committed` step of a write, so that within a turn of the write queue it is
+ * exactly what is stored.
+ */
+export class CatalogState {
+  #snapshot: CatalogSnapshot
+
+  constructor(parts: CatalogParts) {
+    this.#snapshot = deepFrozen({ version: 1, ...parts })
+  }
+
+  snapshot(): CatalogSnapshot {
+    return this.#snapshot
+  }
+
+  change(parts: Partial<CatalogParts>): void {
+    const version = this.#snapshot.version + 1
+    this.#snapshot = deepFrozen({ ...this.#snapshot, ...parts, version })
+  }
+}
+
+/** The list with this thing added, or in the place of the one with its id. */
+export function having<T extends Identified>(things: readonly T[], thing: T): readonly T[] {
+  const isThere = things.some((other) => other.id === thing.id)
+  if (!isThere) return [...things, thing]
+  return things.map((other) => (other.id === thing.id ? thing : other))
+}
+
+export function without<T extends Identified>(things: readonly T[], id: number): readonly T[] {
+  return things.filter((thing) => thing.id !== id)
+}
+
+function deepFrozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const part of Object.values(value)) deepFrozen(part)
+  return Object.freeze(value)
+}

@@ -1,0 +1,183 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
+import { AppError } from '../errors.ts'
+import { resourceError } from './database-error.ts'
+import { type LockNote, lockConflict, removeLockNote, writeLockNote } from './lock-note.ts'
+import { memoryLimitOf } from './memory-limit.ts'
+import { StartError, systemCodeOf } from './start-error.ts'
+
+/** DuckDB calls the database by the file's name: it must not be that of a schema. */
+const FILE_NAME = 'eider-data.duckdb'
+const IDLE_CONNECTIONS_MAX = 32
+
+export interface DatabaseOptions {
+  /** Where the database file lies; null: in memory. */
+  readonly directory: string | null
+  /** `512MB`, `4GiB` or `60%`. */
+  readonly memoryLimit: string
+  /** 0: one per core. */
+  readonly threads: number
+  /** What statements may spill to disk, as `10GiB`. */
+  readonly spillLimit: string
+  readonly note: LockNote
+}
+
+/**
+ * The one DuckDB instance of the process. A second one on the same file would diverge silently, and reading the file by
+ * other means would drop its lock, so nothing else touches it. Main thread only.
+ */
+export class Database {
+  readonly #instance: DuckDBInstance
+  readonly #directory: string | null
+  readonly #idle: DuckDBConnection[] = []
+  #lastWrite: Promise<unknown> = Promise.resolve()
+  #isClosed = false
+
+  private constructor(instance: DuckDBInstance, directory: string | null) {
+    this.#instance = instance
+    this.#directory = directory
+  }
+
+  /** @throws StartError when the folder cannot be used or another process has it open */
+  static async open(options: DatabaseOptions): Promise<Database> {
+    const { directory, note } = options
+    if (directory === null) return new Database(await lockedDown(':memory:', options), null)
+    makeDirectory(directory)
+    try {
+      const instance = await lockedDown(join(directory, FILE_NAME), options)
+      // What a killed process spilled is of no use to anyone; only now is it known that it was killed.
+      rmSync(spillDirectory(directory), { recursive: true, force: true })
+      writeLockNote(directory, note)
+      return new Database(instance, directory)
+    } catch (error) {
+      throw lockConflict(error, directory) ?? unusable(directory, error)
+    }
+  }
+
+  /** Runs work on a connection of its own; where the work fails, the connection is not used again. */
+  async lease<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+    const connection = await this.take()
+    try {
+      const result = await work(connection)
+      this.giveBack(connection)
+      return result
+    } catch (error) {
+      this.discard(connection)
+      throw resourceError(error)
+    }
+  }
+
+  /**
+   * Runs work as one transaction, after all writes that were asked for before. `committed` is told of its result before
+   * the next write begins. Work that fails leaves nothing behind.
+   */
+  write<T>(
+    work: (connection: DuckDBConnection) => Promise<T>,
+    committed: (result: T) => void = () => {},
+  ): Promise<T> {
+    const turn = this.#lastWrite.then(async () => {
+      const result = await this.lease((connection) => transaction(connection, work))
+      committed(result)
+      return result
+    })
+    this.#lastWrite = turn.catch(() => {})
+    return turn
+  }
+
+  /** A connection that the caller must give back or discard. */
+  async take(): Promise<DuckDBConnection> {
+    if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
+    return this.#idle.pop() ?? (await this.#instance.connect())
+  }
+
+  /** Only for a connection in the state in which it was taken: no transaction, no settings. */
+  giveBack(connection: DuckDBConnection): void {
+    if (this.#isClosed || this.#idle.length >= IDLE_CONNECTIONS_MAX) this.discard(connection)
+    else this.#idle.push(connection)
+  }
+
+  /** Must not run anything any more: closing waits for a running statement, on the main thread. */
+  discard(connection: DuckDBConnection): void {
+    connection.closeSync()
+  }
+
+  /** Waits for the writes, moves the log into the file and lets go of it. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    await this.#lastWrite
+    // The log is durable already, so a checkpoint that is refused (no space) loses nothing.
+    await this.lease((connection) => connection.run('CHECKPOINT')).catch(() => {})
+    this.#isClosed = true
+    for (const connection of this.#idle.splice(0)) connection.closeSync()
+    this.#instance.closeSync()
+    if (this.#directory !== null) removeLockNote(this.#directory)
+  }
+}
+
+async function transaction<T>(
+  connection: DuckDBConnection,
+  work: (connection: DuckDBConnection) => Promise<T>,
+): Promise<T> {
+  await connection.run('BEGIN TRANSACTION')
+  try {
+    const result = await work(connection)
+    await connection.run('COMMIT')
+    return result
+  } catch (error) {
+    // A failed COMMIT has ended the transaction already, and ROLLBACK then fails.
+    await connection.run('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+/** An instance that reaches no file but its own, loads nothing and lets nobody change that. */
+async function lockedDown(path: string, options: DatabaseOptions): Promise<DuckDBInstance> {
+  const instance = await DuckDBInstance.create(path, {
+    // Compressed vectors make a scan three times slower. It is read at each checkpoint.
+    force_compression: 'uncompressed',
+    autoinstall_known_extensions: 'false',
+    autoload_known_extensions: 'false',
+    memory_limit: memoryLimitOf(options.memoryLimit),
+    ...(options.threads > 0 ? { threads: String(options.threads) } : {}),
+    preserve_insertion_order: 'true',
+    // Without a folder nothing is spilled.
+    temp_directory: options.directory === null ? '' : spillDirectory(options.directory),
+    max_temp_directory_size: options.spillLimit,
+    enable_external_access: 'false',
+  })
+  const connection = await instance.connect()
+  await connection.run("SET GLOBAL TimeZone = 'UTC'")
+  await connection.run('SET lock_configuration = true')
+  connection.closeSync()
+  return instance
+}
+
+function spillDirectory(directory: string): string {
+  return join(directory, 'spill')
+}
+
+function makeDirectory(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw unusable(directory, error)
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'permission is denied',
+  EPERM: 'permission is denied',
+  EROFS: 'its file system is read-only',
+  ENOSPC: 'its disk is full',
+  ENOTDIR: 'a part of its path is a file',
+  EEXIST: 'it is a file',
+  ENOENT: 'it cannot be made',
+}
+
+function unusable(directory: string, error: unknown): StartError {
+  const reason = REASONS[systemCodeOf(error) ?? '']
+  const [detail] = error instanceof Error ? error.message.split('\n') : [String(error)]
+  const message = `The data folder ${directory} cannot be used: ${reason ?? detail}`
+  return new StartError(message, error)
+}

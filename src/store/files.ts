@@ -1,0 +1,185 @@
+import { type DuckDBAppender, type DuckDBConnection, DuckDBDataChunk } from '@duckdb/node-api'
+import { eq } from 'drizzle-orm'
+import { FILES_SCHEMA, fileTable } from '../domain/chunk-tables.ts'
+import type { Row, RowValue } from '../domain/document.ts'
+import { nameKey, quote } from '../domain/identifier.ts'
+import type { FileStore, NewFile, SqlEngine } from '../domain/ports.ts'
+import { timestampOfMillis } from '../domain/timestamp.ts'
+import type { UploadedFile } from '../domain/uploaded-file.ts'
+import { AppError } from '../errors.ts'
+import type { CatalogParts } from './catalog.ts'
+import { fileOf } from './catalog-rows.ts'
+import { having, without } from './catalog-state.ts'
+import { jsonText } from './chunk-rows.ts'
+import { queriesOver } from './drizzle.ts'
+import { yieldToEventLoop } from './event-loop.ts'
+import { distinctNames, readFile, STAGED_TABLE, type StagedColumn } from './file-reader.ts'
+import { nextId } from './load-catalog.ts'
+import { files } from './schema.ts'
+
+const ROWS_PER_APPEND = 128
+
+export interface FileParts extends CatalogParts {
+  readonly directory: string | null
+  readonly engine: SqlEngine
+  /** How long reading a whole file may take. */
+  readonly readMs: number
+}
+
+/** Puts a table's rows into an appender. @returns how many */
+type Fill = (appender: DuckDBAppender) => Promise<number>
+
+/** Uploaded files as tables of DuckDB. */
+export class StoredFiles implements FileStore {
+  readonly #parts: FileParts
+
+  constructor(parts: FileParts) {
+    this.#parts = parts
+  }
+
+  async importTable(file: NewFile, bytes: Uint8Array, signal: AbortSignal): Promise<UploadedFile> {
+    this.#checkName(file.name)
+    const { directory } = this.#parts
+    return readFile(
+      { format: file.format, bytes, directory },
+      async ({ connection, columns }) => {
+        const rows = await connection.stream(`SELECT * FROM ${STAGED_TABLE}`)
+        return this.#store(file, columns, async (appender) => {
+          let count = 0
+          for await (const data of rows) {
+            signal.throwIfAborted()
+            appender.appendDataChunk(data)
+            appender.flushSync()
+            count += data.rowCount
+            await yieldToEventLoop()
+          }
+          return count
+        })
+      },
+      signal,
+    )
+  }
+
+  async importRows(file: NewFile, rows: readonly Row[]): Promise<UploadedFile> {
+    this.#checkName(file.name)
+    const columns = rowColumns(rows)
+    if (columns.length === 0) throw new AppError('file_unreadable', 'The file holds no rows')
+    return this.#store(file, columns, (appender) => appendRows(appender, columns, rows))
+  }
+
+  async *rows(file: UploadedFile, signal: AbortSignal): AsyncGenerator<Row, void, void> {
+    const sql = `SELECT * FROM ${tableName(file.id)}`
+    const limits = { timeoutMs: this.#parts.readMs }
+    const { columns, batches } = await this.#parts.engine.run({ sql, values: {} }, limits, signal)
+    for await (const batch of batches) {
+      for (const values of batch) {
+        yield Object.fromEntries(columns.map(({ name }, index) => [name, values[index] ?? null]))
+      }
+    }
+  }
+
+  dropFile(file: UploadedFile): Promise<void> {
+    const { database, state } = this.#parts
+    return database.write(
+      async (connection) => {
+        const dropped = await queriesOver(connection)
+          .delete(files)
+          .where(eq(files.id, file.id))
+          .returning({ id: files.id })
+        if (dropped.length === 0) {
+          throw new AppError('file_not_found', `File with name ${file.name} does not exist`)
+        }
+        await connection.run(`DROP TABLE ${tableName(file.id)}`)
+      },
+      () => state.change({ files: without(state.snapshot().files, file.id) }),
+    )
+  }
+
+  /** Row of the catalog and table, in one transaction. */
+  #store(file: NewFile, columns: readonly StagedColumn[], fill: Fill): Promise<UploadedFile> {
+    const { database, state, now } = this.#parts
+    return database.write(
+      async (connection) => {
+        this.#checkName(file.name)
+        const queries = queriesOver(connection)
+        const id = await nextId(queries, 'file')
+        const definition = columns.map(({ name, type }) => `${quote(name)} ${type}`).join(', ')
+        await connection.run(`CREATE TABLE ${tableName(id)} (${definition})`)
+        const row = {
+          id,
+          name: file.name,
+          nameKey: nameKey(file.name),
+          originalName: file.originalName,
+          format: file.format,
+          sizeBytes: file.sizeBytes,
+          columns: columns.map(({ name }) => name),
+          rowCount: await filled(connection, id, fill),
+          createdAt: timestampOfMillis(now()),
+        }
+        await queries.insert(files).values(row)
+        return fileOf(row)
+      },
+      (stored) => state.change({ files: having(state.snapshot().files, stored) }),
+    )
+  }
+
+  #checkName(name: string): void {
+    const { files: known } = this.#parts.state.snapshot()
+    if (known.every((file) => nameKey(file.name) !== nameKey(name))) return
+    throw new AppError('file_exists', `File already exists: ${name}`)
+  }
+}
+
+function tableName(fileId: number): string {
+  return `${quote(FILES_SCHEMA)}.${quote(fileTable(fileId))}`
+}
+
+async function filled(connection: DuckDBConnection, fileId: number, fill: Fill): Promise<number> {
+  const appender = await connection.createAppender(fileTable(fileId), FILES_SCHEMA)
+  const count = await fill(appender)
+  appender.closeSync()
+  return count
+}
+
+/** Every column of any row. Texts are VARCHAR; a column with anything else is JSON. */
+function rowColumns(rows: readonly Row[]): readonly StagedColumn[] {
+  const types = new Map<string, 'VARCHAR' | 'JSON'>()
+  for (const row of rows) {
+    for (const [name, value] of Object.entries(row)) {
+      const isText = value === null || typeof value === 'string'
+      if (!isText) types.set(name, 'JSON')
+      else if (!types.has(name)) types.set(name, 'VARCHAR')
+    }
+  }
+  const names = distinctNames([...types.keys()])
+  return [...types.values()].map((type, index) => ({ name: names[index] ?? '', type }))
+}
+
+async function appendRows(
+  appender: DuckDBAppender,
+  columns: readonly StagedColumn[],
+  rows: readonly Row[],
+): Promise<number> {
+  const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))]
+  const types = columns.map((_, index) => appender.columnType(index))
+  for (let start = 0; start < rows.length; start += ROWS_PER_APPEND) {
+    const batch = rows.slice(start, start + ROWS_PER_APPEND)
+    const data = DuckDBDataChunk.create(types, batch.length)
+    data.setColumns(
+      columns.map(({ type }, index) => {
+        const key = keys[index] ?? ''
+        return batch.map((row) => cellText(row[key], type))
+      }),
+    )
+    appender.appendDataChunk(data)
+    appender.flushSync()
+    await yieldToEventLoop()
+  }
+  return rows.length
+}
+
+function cellText(value: RowValue | undefined, type: string): string | null {
+  if (value === null || value === undefined) return null
+  if (type === 'VARCHAR' && typeof value === 'string') return value.toWellFormed()
+  return jsonText(value)
+}

@@ -1,0 +1,147 @@
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from '@duckdb/node-api'
+import type { BoundSql } from '../domain/ports.ts'
+import type { Leave } from './admission-queue.ts'
+import { typedValueOf } from './bound-values.ts'
+import type { Database } from './database.ts'
+import { statementError } from './database-error.ts'
+import type { Deadline } from './deadline.ts'
+
+/** An interrupt is lost when the statement has not begun, so it is repeated until the call has come back. */
+const INTERRUPT_EVERY_MS = 20
+
+interface SessionParts {
+  readonly database: Database
+  readonly connection: DuckDBConnection
+  readonly deadline: Deadline
+  /** Frees the place among the running statements. */
+  readonly leave: Leave
+}
+
+/**
+ * One statement in one READ ONLY transaction on a connection of its own. Whoever waits is answered the moment the
+ * deadline aborts; the connection stays taken, and the statement counted as running, until DuckDB has let go of it.
+ */
+export class ReadSession {
+  readonly #parts: SessionParts
+  #running: Promise<unknown> | null = null
+  #rejectStep: ((reason: unknown) => void) | null = null
+  #isOver = false
+  #result: DuckDBResult | null = null
+  readonly #onAbort = () => this.#abandon()
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts
+    parts.deadline.signal.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  /** @throws AppError of the `sql_…` group, `timeout`, `out_of_memory`; the caller's reason on abort */
+  async start(statement: BoundSql): Promise<DuckDBResult> {
+    const { connection } = this.#parts
+    return this.#guarded(async () => {
+      await this.#step(() => connection.run('BEGIN TRANSACTION READ ONLY'))
+      const prepared = await this.#step(() => connection.prepare(statement.sql))
+      for (const [name, value] of Object.entries(statement.values)) {
+        const typed = typedValueOf(value)
+        prepared.bindValue(prepared.parameterIndex(name), typed.value, typed.type)
+      }
+      const result = await this.#step(() => prepared.stream())
+      prepared.destroySync()
+      this.#result = result
+      return result
+    })
+  }
+
+  /** The next rows; null: there are none left, and the session is over. */
+  async next(): Promise<DuckDBDataChunk | null> {
+    this.#parts.deadline.signal.throwIfAborted()
+    const result = this.#result
+    if (this.#isOver || result === null) return null
+    return this.#guarded(async () => {
+      const data = await this.#step(() => result.fetchChunk())
+      if (data !== null && data.rowCount > 0) return data
+      await this.#step(() => this.#parts.connection.run('COMMIT'))
+      this.#leave('give back')
+      return null
+    })
+  }
+
+  /** Stops before the end. */
+  async stop(): Promise<void> {
+    if (this.#isOver) return
+    this.#isOver = true
+    await this.#rollBack()
+  }
+
+  async #guarded<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      const { signal } = this.#parts.deadline
+      if (signal.aborted) throw signal.reason
+      await this.stop()
+      throw statementError(error)
+    }
+  }
+
+  #step<T>(start: () => Promise<T>): Promise<T> {
+    const { signal } = this.#parts.deadline
+    signal.throwIfAborted()
+    const running = start()
+    this.#running = running
+    return new Promise<T>((resolve, reject) => {
+      this.#rejectStep = reject
+      const settled = () => {
+        this.#running = null
+      }
+      running.then(
+        (value) => {
+          settled()
+          resolve(value)
+        },
+        (error: unknown) => {
+          settled()
+          reject(error)
+        },
+      )
+    })
+  }
+
+  /** The deadline has aborted: answers at once, then waits in the background for the statement to stop. */
+  #abandon(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const { deadline, connection } = this.#parts
+    const running = this.#running
+    this.#rejectStep?.(deadline.signal.reason)
+    if (running === null) {
+      void this.#rollBack()
+      return
+    }
+    const interrupt = () => connection.interrupt()
+    interrupt()
+    const timer = setInterval(interrupt, INTERRUPT_EVERY_MS)
+    const finish = () => {
+      clearInterval(timer)
+      return this.#rollBack()
+    }
+    void running.then(finish, finish)
+  }
+
+  /** Ends the transaction off the main thread, where closing the connection would wait for it on the main thread. */
+  async #rollBack(): Promise<void> {
+    // Without a transaction there is nothing to roll back, and the connection is thrown away in any case.
+    await this.#parts.connection.run('ROLLBACK').catch(() => {})
+    this.#leave('discard')
+  }
+
+  #leave(how: 'give back' | 'discard'): void {
+    const { database, connection, deadline, leave } = this.#parts
+    this.#isOver = true
+    this.#result = null
+    deadline.signal.removeEventListener('abort', this.#onAbort)
+    deadline.end()
+    if (how === 'give back') database.giveBack(connection)
+    else database.discard(connection)
+    leave()
+  }
+}

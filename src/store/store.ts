@@ -1,0 +1,107 @@
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import { findProject } from '../domain/catalog-snapshot.ts'
+import { DEFAULT_PROJECT } from '../domain/project.ts'
+import { StoredCatalog } from './catalog.ts'
+import { StoredChunks } from './chunks.ts'
+import { Database } from './database.ts'
+import { StoredEngine } from './engine.ts'
+import { StoredFiles } from './files.ts'
+import { loadCatalog } from './load-catalog.ts'
+import { lockNoteOf } from './lock-note.ts'
+import { MIGRATIONS, type Migration, migrate } from './migrate.ts'
+import { openRevokedTokens, type RevokedTokens } from './revoked-tokens.ts'
+import { openSecrets, type Secrets } from './secrets.ts'
+
+export interface StoreOptions {
+  /** The data folder; `:memory:` keeps nothing. */
+  readonly directory: string
+  /** `512MB`, `4GiB` or `60%` of the machine. */
+  readonly memoryLimit?: string
+  /** Threads of the SQL engine; 0: one per core. */
+  readonly threads?: number
+  /** What statements may spill to disk, as `10GiB`. */
+  readonly spillLimit?: string
+  /** Threads on which DuckDB's calls run (`UV_THREADPOOL_SIZE`): two of them are kept free of callers' statements. */
+  readonly threadPoolSize?: number
+  /** SQL statements that may wait for a free place. */
+  readonly statementsWaitingMax?: number
+  /** How long reading a whole uploaded file may take. */
+  readonly fileReadMs?: number
+  /** Where this process is going to listen: told to whoever finds the folder in use. */
+  readonly address?: string
+  readonly now?: () => number
+  readonly migrations?: readonly Migration[]
+}
+
+/** Everything that is stored, behind the ports of the domain. */
+export interface Store {
+  readonly catalog: StoredCatalog
+  readonly chunks: StoredChunks
+  readonly files: StoredFiles
+  readonly engine: StoredEngine
+  readonly revokedTokens: RevokedTokens
+  readonly secrets: Secrets
+  /** Ends statements, waits for writes, moves the log into the file. */
+  close(): Promise<void>
+}
+
+const THREADS_KEPT_FREE = 2
+
+/** Opens the data folder, new or old. @throws StartError with a message for whoever starts the program */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const directory = options.directory === ':memory:' ? null : resolve(options.directory)
+  const now = options.now ?? Date.now
+  const database = await Database.open({
+    directory,
+    memoryLimit: options.memoryLimit ?? '60%',
+    threads: options.threads ?? 0,
+    spillLimit: options.spillLimit ?? '50GiB',
+    note: lockNoteOf(now(), options.address),
+  })
+  try {
+    return await storeOver(database, { ...options, now, folder: directory })
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+interface OpenedOptions extends StoreOptions {
+  readonly now: () => number
+  readonly folder: string | null
+}
+
+async function storeOver(database: Database, options: OpenedOptions): Promise<Store> {
+  const { now, folder } = options
+  await migrate(database, options.migrations ?? MIGRATIONS)
+  const secrets = openSecrets(folder)
+  const state = await loadCatalog(database, secrets)
+  const parts = { database, state, secrets, now }
+  const catalog = new StoredCatalog(parts)
+  if (findProject(state.snapshot(), DEFAULT_PROJECT) === undefined) {
+    await catalog.createProject(DEFAULT_PROJECT)
+  }
+  const poolSize = options.threadPoolSize ?? availableParallelism()
+  const engine = new StoredEngine(database, {
+    statementsMax: Math.max(1, poolSize - THREADS_KEPT_FREE),
+    waitingMax: options.statementsWaitingMax ?? 1000,
+  })
+  return {
+    catalog,
+    chunks: new StoredChunks(parts),
+    files: new StoredFiles({
+      ...parts,
+      directory: folder,
+      engine,
+      readMs: options.fileReadMs ?? 600_000,
+    }),
+    engine,
+    revokedTokens: await openRevokedTokens(database, now),
+    secrets,
+    close: async () => {
+      await engine.close()
+      await database.close()
+    },
+  }
+}

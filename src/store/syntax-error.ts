@@ -1,0 +1,41 @@
+import { AppError } from '../errors.ts'
+
+const EXCERPT_CHARS = 70
+
+const NOT_A_SELECT = 'line 1, column 1: only SELECT statements are supported here'
+
+/**
+ * What `json_serialize_sql` answers for a text that it cannot read.
+ * `position` counts characters (code points) from 0.
+ */
+export interface ParseFailure {
+  readonly error_type: string
+  readonly error_message: string
+  readonly position?: string
+}
+
+/** `line 2, column 5: syntax error at or near "x"`, then the line with a caret under the place. */
+export function syntaxError(sql: string, failure: ParseFailure): AppError {
+  if (failure.error_type === 'not implemented') {
+    return new AppError('sql_not_supported', NOT_A_SELECT)
+  }
+  const position = Number(failure.position)
+  if (failure.position === undefined || !Number.isSafeInteger(position)) {
+    return new AppError('sql_syntax', failure.error_message)
+  }
+  const before = [...sql].slice(0, position).join('')
+  const lineStart = before.lastIndexOf('\n') + 1
+  const line = before.split('\n').length
+  const column = [...before.slice(lineStart)].length + 1
+  const [text = ''] = sql.slice(lineStart).split('\n')
+  const place = `line ${line}, column ${column}`
+  return new AppError('sql_syntax', `${place}: ${failure.error_message}\n${excerpt(text, column)}`)
+}
+
+/** The part of the line around the column, tabs as spaces so that the caret stands right. */
+function excerpt(line: string, column: number): string {
+  const characters = [...line.replaceAll(/[\t\r]/g, ' ')]
+  const start = Math.max(0, column - 1 - EXCERPT_CHARS / 2)
+  const shown = characters.slice(start, start + EXCERPT_CHARS).join('')
+  return `${shown}\n${' '.repeat(column - 1 - start)}^`
+}

@@ -1,0 +1,26 @@
+/**
+ * The agents' thread: the loop of one question, joined to the thread's messages and to the chat
+ * models.
+ */
+import { parentPort } from 'node:worker_threads'
+import type { ToWorker } from '../agents/protocol.ts'
+import { WorkerSession } from '../agents/worker-session.ts'
+
+const port = parentPort
+if (port === null) throw new Error('This file is the entry of a worker thread')
+
+// Loaded before the question comes: the thread may be a spare one. The SDK of a provider is loaded
+// when it is known.
+const registry = import('../models/chat-registry.ts')
+
+const session = new WorkerSession({
+  post: (message) => port.postMessage(message),
+  async chatModel(task, embed) {
+    const { chatModelOf } = await registry
+    return chatModelOf(task.model, task.chatDefaults, { embed })
+  },
+})
+
+port.on('message', (message: ToWorker) => {
+  void session.receive(message)
+})

@@ -1,0 +1,112 @@
+import type { Agent } from '../../src/domain/agent.ts'
+import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
+import type { CompletionEvent } from '../../src/domain/completion-event.ts'
+import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
+import type { ChatDelta, ChatModel, ChatRequest, ToolCall } from '../../src/domain/ports.ts'
+import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
+
+const CREATED_AT = '2026-01-01 00:00:00.000000'
+
+export const NO_SIGNAL = new AbortController().signal
+
+export function agentNamed(name: string, changes: Partial<Agent> = {}): Agent {
+  return {
+    id: 1,
+    name,
+    projectId: 1,
+    projectName: 'mindsdb',
+    model: { provider: 'builtin', modelName: 'scripted', options: {} },
+    data: { knowledgeBases: ['mindsdb.docs'], tables: [] },
+    promptTemplate: null,
+    params: {},
+    createdAt: CREATED_AT,
+    updatedAt: CREATED_AT,
+    ...changes,
+  }
+}
+
+export function kbNamed(fullName: string, changes: Partial<KnowledgeBase> = {}): KnowledgeBase {
+  const [projectName = '', name = ''] = fullName.split('.')
+  return {
+    id: Bun.hash.crc32(fullName),
+    name,
+    projectId: 1,
+    projectName,
+    vectorDatabase: 'duckdb',
+    vectorDatabaseTable: name,
+    embeddingModel: { provider: 'builtin', modelName: 'fake', options: {} },
+    rerankingModel: null,
+    contentColumns: null,
+    metadataColumns: null,
+    idColumn: null,
+    preprocessing: {
+      type: 'text_chunking',
+      chunkSizeChars: 1000,
+      chunkOverlapChars: 200,
+      sent: null,
+    },
+    params: {},
+    dimensions: 3,
+    storedMetadata: [],
+    revision: 1,
+    createdAt: CREATED_AT,
+    updatedAt: CREATED_AT,
+    ...changes,
+  }
+}
+
+export function fileNamed(name: string): UploadedFile {
+  return {
+    id: 1,
+    name,
+    originalName: name,
+    format: 'csv',
+    sizeBytes: 1,
+    columns: ['a'],
+    rowCount: 1,
+    createdAt: CREATED_AT,
+  }
+}
+
+export function snapshotOf(content: Partial<CatalogSnapshot>): CatalogSnapshot {
+  return { version: 1, projects: [], knowledgeBases: [], agents: [], files: [], ...content }
+}
+
+/** A chat model that plays its turns one after the other and remembers what it was asked. */
+export function scriptedModel(...turns: readonly (readonly (string | ToolCall)[])[]) {
+  const requests: ChatRequest[] = []
+  const model: ChatModel = {
+    async *respond(request) {
+      const turn = turns[requests.length] ?? []
+      requests.push(request)
+      for (const said of turn) yield deltaOf(said)
+    },
+  }
+  return { model, requests }
+}
+
+function deltaOf(said: string | ToolCall): ChatDelta {
+  return typeof said === 'string' ? { kind: 'text', text: said } : { kind: 'tool_call', call: said }
+}
+
+export function call(name: string, input = ''): ToolCall {
+  return { id: `call-${name}-${input}`, name, input }
+}
+
+/** One line per event, in the order of their coming. */
+export function transcript(events: readonly CompletionEvent[]): readonly string[] {
+  return events.map((event) => {
+    if ('actions' in event) return `actions ${event.actions.map((one) => one.tool).join(' ')}`
+    if ('steps' in event) return `steps ${event.steps.map((one) => one.observation).join(' ')}`
+    if ('output' in event) return `output ${event.output}`
+    if (event.type === 'error') return `error ${event.error_type}: ${event.content}`
+    if (event.type === 'delta') return `delta ${event.content}`
+    return event.type
+  })
+}
+
+export async function collected<T>(events: AsyncIterable<T>): Promise<readonly T[]> {
+  const all: T[] = []
+  for await (const event of events) all.push(event)
+  return all
+}

@@ -1,0 +1,78 @@
+/**
+ * A server that speaks the streaming protocol of OpenAI's chat completions and plays its turns one
+ * after the other.
+ */
+export type Said =
+  | { readonly kind: 'text'; readonly pieces: readonly string[] }
+  | { readonly kind: 'call'; readonly name: string; readonly input: object }
+  | { readonly kind: 'status'; readonly status: number }
+  /** The answer begins and never goes on. */
+  | { readonly kind: 'stall' }
+
+export interface ChatServer {
+  readonly url: string
+  readonly requests: readonly Readonly<Record<string, unknown>>[]
+  /** Settles when the first client has gone away. */
+  readonly hasLeft: Promise<void>
+  close(): void
+}
+
+export function chatServer(...turns: readonly Said[]): ChatServer {
+  const requests: Readonly<Record<string, unknown>>[] = []
+  const left = Promise.withResolvers<void>()
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      const said = turns[requests.length]
+      // The body of a chat request is an object.
+      requests.push((await request.json()) as Record<string, unknown>)
+      request.signal.addEventListener('abort', () => left.resolve(), { once: true })
+      if (said === undefined) return new Response('no turn left', { status: 500 })
+      if (said.kind === 'status') {
+        return Response.json({ error: { message: 'refused' } }, { status: said.status })
+      }
+      return new Response(streamOf(said, left.resolve), {
+        headers: { 'content-type': 'text/event-stream' },
+      })
+    },
+  })
+  return {
+    url: `http://127.0.0.1:${server.port}/v1`,
+    requests,
+    hasLeft: left.promise,
+    close: () => void server.stop(true),
+  }
+}
+
+function streamOf(said: Exclude<Said, { kind: 'status' }>, onCancel: () => void): ReadableStream {
+  const chunk = (delta: object, finish: string | null = null) => {
+    const choices = [{ index: 0, delta, finish_reason: finish }]
+    const body = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices }
+    return new TextEncoder().encode(`data: ${JSON.stringify(body)}\n\n`)
+  }
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(chunk({ role: 'assistant', content: '' }))
+      if (said.kind === 'stall') return
+      for (const delta of deltasOf(said)) controller.enqueue(chunk(delta))
+      controller.enqueue(chunk({}, said.kind === 'text' ? 'stop' : 'tool_calls'))
+      controller.enqueue(new TextEncoder().encode('data: [DONE]\n\n'))
+      controller.close()
+    },
+    cancel: onCancel,
+  })
+}
+
+/** A call's arguments come in pieces, as from the real one. */
+function deltasOf(said: Exclude<Said, { kind: 'status' } | { kind: 'stall' }>): readonly object[] {
+  if (said.kind === 'text') return said.pieces.map((content) => ({ content }))
+  const text = JSON.stringify(said.input)
+  const middle = Math.floor(text.length / 2)
+  const opened = { index: 0, id: 'call_1', type: 'function' }
+  return [
+    { tool_calls: [{ ...opened, function: { name: said.name, arguments: '' } }] },
+    { tool_calls: [{ index: 0, function: { arguments: text.slice(0, middle) } }] },
+    { tool_calls: [{ index: 0, function: { arguments: text.slice(middle) } }] },
+  ]
+}

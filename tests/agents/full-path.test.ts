@@ -1,0 +1,126 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { type AgentDeps, AgentPool } from '../../src/agents/agent-pool.ts'
+import { rowsOf } from '../../src/domain/query-result.ts'
+import {
+  agentNamed,
+  collected,
+  kbNamed,
+  NO_SIGNAL,
+  snapshotOf,
+  transcript,
+} from './agent-fixture.ts'
+import { type ChatServer, chatServer, type Said } from './chat-server.ts'
+
+const CHUNK_ID = '7:content:1of1:0to27'
+const COLUMNS = ['id', 'chunk_id', 'chunk_content', 'relevance', 'distance']
+const SQL = "SELECT * FROM mindsdb.docs WHERE content = 'return' LIMIT 5"
+
+const cleanups: (() => void)[] = []
+
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup()
+})
+
+function poolWith(deps: Partial<AgentDeps> = {}) {
+  const pool = new AgentPool(
+    {
+      agentsMax: 4,
+      agentQuestionsMax: 4,
+      agentQueueMax: 0,
+      agentTimeoutSeconds: 20,
+      agentStepsMax: 10,
+      observationBytesMax: 32_768,
+      defaultModel: null,
+      chatDefaults: {},
+      sparesMax: 0,
+      workerUrl: new URL('../../src/workers/agent.ts', import.meta.url).href,
+    },
+    {
+      catalog: { snapshot: () => snapshotOf({ knowledgeBases: [kbNamed('mindsdb.docs')] }) },
+      select: async () => {
+        return rowsOf(COLUMNS, [['7', CHUNK_ID, 'You may return it in 30 days', 0.9, 0.1]])
+      },
+      embed: async (texts) => texts.map(() => Float32Array.of(1, 0, 0)),
+      chatProviders: ['builtin', 'openai', 'anthropic'],
+      newTraceId: () => crypto.randomUUID(),
+      onFailure: () => {},
+      ...deps,
+    },
+  )
+  cleanups.push(() => pool.close())
+  return pool
+}
+
+function served(...turns: readonly Said[]): ChatServer {
+  const server = chatServer(...turns)
+  cleanups.push(() => server.close())
+  return server
+}
+
+function agentOf(server: ChatServer) {
+  const options = {}
+  const model = { provider: 'openai', modelName: 'm', apiKey: 'k-123456789', options }
+  return agentNamed('helper', { model: { ...model, baseUrl: server.url } })
+}
+
+function asked(agent = agentNamed('helper')) {
+  return { agent, question: 'In how many days may I return it?', history: [], deltas: false }
+}
+
+describe('a question to an agent', () => {
+  test('runs through the openai provider, its tools and back', async () => {
+    const server = served(
+      { kind: 'call', name: 'kb_query_tool', input: { sql_query: SQL } },
+      { kind: 'text', pieces: ['In 30 days ', `[${CHUNK_ID}].`] },
+    )
+    const events = await collected(poolWith().ask(asked(agentOf(server)), NO_SIGNAL))
+    expect(transcript(events)).toEqual([
+      'start',
+      'actions kb_query_tool',
+      expect.stringContaining(`7,${CHUNK_ID},You may return it in 30 days,0.9,0.1\r\n`),
+      `output In 30 days [${CHUNK_ID}].`,
+      'end',
+    ])
+    expect(events[1]).toMatchObject({ actions: [{ tool_input: SQL }] })
+    expect(events[3]).toMatchObject({ citations: [{ chunk_id: CHUNK_ID, document_id: '7' }] })
+    expect(server.requests).toHaveLength(2)
+    expect(server.requests[0]).toMatchObject({ model: 'm', stream: true })
+  })
+
+  test('a provider that refuses the key is an error of that type, without the key', async () => {
+    const server = served({ kind: 'status', status: 401 })
+    const events = await collected(poolWith().ask(asked(agentOf(server)), NO_SIGNAL))
+    expect(events).toHaveLength(3)
+    expect(events[1]).toMatchObject({ type: 'error', error_type: 'authentication' })
+    expect(JSON.stringify(events)).not.toContain('k-123456789')
+  })
+
+  test('a client that leaves ends the call of the provider', async () => {
+    const server = served({ kind: 'stall' })
+    const controller = new AbortController()
+    const events = poolWith().ask(asked(agentOf(server)), controller.signal)
+    await events.next()
+    const rest = collected(events)
+    while (server.requests.length === 0) await Bun.sleep(5)
+    controller.abort()
+    await server.hasLeft
+    expect(transcript(await rest).at(-1)).toBe('end')
+  })
+
+  test('is answered by the built-in model without a key', async () => {
+    const model = { provider: 'builtin', modelName: 'extractive', options: {} }
+    const events = await collected(
+      poolWith().ask(asked(agentNamed('helper', { model })), NO_SIGNAL),
+    )
+    expect(transcript(events).map((line) => line.split(' ')[0])).toEqual([
+      'start',
+      'actions',
+      'steps',
+      'actions',
+      'steps',
+      'output',
+      'end',
+    ])
+    expect(events[5]).toMatchObject({ citations: [{ chunk_id: CHUNK_ID }] })
+  })
+})

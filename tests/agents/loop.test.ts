@@ -1,0 +1,238 @@
+import { describe, expect, test } from 'bun:test'
+import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
+import { type AgentPorts, type Ask, answer } from '../../src/agents/loop.ts'
+import { toolSpecs } from '../../src/agents/tools.ts'
+import type { ChatModel } from '../../src/domain/ports.ts'
+import { AppError } from '../../src/errors.ts'
+import { call, collected, NO_SIGNAL, scriptedModel, transcript } from './agent-fixture.ts'
+
+const ASK: Ask = {
+  question: 'How long may I return it?',
+  history: [],
+  systemPrompt: 'You read data.',
+  tools: toolSpecs({ knowledgeBases: [], tables: [], warnings: [] }),
+  traceId: 'trace-1',
+  maxSteps: 10,
+  deltas: false,
+}
+
+const echo: AgentPorts['runTool'] = async ({ name, input }) => `${name}(${input})`
+
+function played(ask: Partial<Ask>, model: ChatModel, runTool = echo) {
+  return collected(answer({ ...ASK, ...ask }, { model, runTool }, NO_SIGNAL))
+}
+
+async function failureOf(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => null,
+    (error: unknown) => error,
+  )
+}
+
+describe('answer', () => {
+  test('streams start, a pair of actions and steps per call, output and end', async () => {
+    const { model } = scriptedModel(
+      ['First ', 'the list.', call('kb_list_tool')],
+      [call('kb_query_tool', 'SELECT 1')],
+      ['30 days ', '[1:content:1of1:0to9]'],
+    )
+    const trace = { trace_id: 'trace-1' }
+    const list = {
+      tool: 'kb_list_tool',
+      tool_input: '',
+      log: 'Thought: First the list.\nAction: kb_list_tool\nAction Input: ',
+    }
+    const query = {
+      tool: 'kb_query_tool',
+      tool_input: 'SELECT 1',
+      log: 'Action: kb_query_tool\nAction Input: SELECT 1',
+    }
+    const output = '30 days [1:content:1of1:0to9]'
+    expect(await played({}, model)).toEqual([
+      { type: 'start', prompt: ASK.question, ...trace },
+      { actions: [list], messages: [{ content: list.log }], ...trace },
+      {
+        steps: [{ action: list, observation: 'kb_list_tool()' }],
+        messages: [{ content: 'kb_list_tool()' }],
+        ...trace,
+      },
+      { actions: [query], messages: [{ content: query.log }], ...trace },
+      {
+        steps: [{ action: query, observation: 'kb_query_tool(SELECT 1)' }],
+        messages: [{ content: 'kb_query_tool(SELECT 1)' }],
+        ...trace,
+      },
+      { output, messages: [{ content: output }], ...trace, citations: [], warnings: [] },
+      { type: 'end' },
+    ])
+  })
+
+  test('several calls in one turn become pairs, in their order', async () => {
+    const { model, requests } = scriptedModel(
+      ['Both.', call('kb_list_tool'), call('kb_query_tool', 'SELECT 2')],
+      ['Done'],
+    )
+    expect(transcript(await played({}, model))).toEqual([
+      'start',
+      'actions kb_list_tool',
+      'steps kb_list_tool()',
+      'actions kb_query_tool',
+      'steps kb_query_tool(SELECT 2)',
+      'output Done',
+      'end',
+    ])
+    expect(requests[1]?.messages.slice(2)).toEqual([
+      {
+        role: 'assistant',
+        content: 'Both.',
+        toolCalls: [call('kb_list_tool'), call('kb_query_tool', 'SELECT 2')],
+      },
+      { role: 'tool', callId: 'call-kb_list_tool-', content: 'kb_list_tool()' },
+      { role: 'tool', callId: 'call-kb_query_tool-SELECT 2', content: 'kb_query_tool(SELECT 2)' },
+    ])
+  })
+
+  test('text comes as deltas only when asked for', async () => {
+    const turn = ['It ', 'is ', 'so'] as const
+    const without = await played({}, scriptedModel(turn).model)
+    expect(transcript(without)).toEqual(['start', 'output It is so', 'end'])
+    const withDeltas = await played({ deltas: true }, scriptedModel(turn).model)
+    expect(transcript(withDeltas)).toEqual([
+      'start',
+      'delta It ',
+      'delta is ',
+      'delta so',
+      'output It is so',
+      'end',
+    ])
+  })
+
+  test('an unknown tool is told which there are, and is not run', async () => {
+    const { model } = scriptedModel([call('rm', '-rf')], ['Sorry'])
+    const ran: string[] = []
+    const events = await played({}, model, async ({ name }) => {
+      ran.push(name)
+      return ''
+    })
+    const names = 'kb_list_tool, kb_info_tool, kb_query_tool'
+    expect(transcript(events)[2]).toBe(`steps rm is not a valid tool, try one of [${names}]`)
+    expect(ran).toEqual([])
+  })
+
+  test('the third identical call in a row is not run and says so', async () => {
+    const same = call('kb_query_tool', 'SELECT 1')
+    const { model } = scriptedModel([same], [same], [same], ['Enough'])
+    const ran: string[] = []
+    const events = await played({}, model, async ({ input }) => {
+      ran.push(input)
+      return 'rows'
+    })
+    expect(ran).toEqual(['SELECT 1', 'SELECT 1'])
+    expect(transcript(events)[6]).toStartWith('steps This is the third identical call in a row')
+  })
+
+  test('another call in between makes a repeated call welcome', async () => {
+    const same = call('kb_query_tool', 'SELECT 1')
+    const { model } = scriptedModel([same], [same], [call('kb_list_tool')], [same], ['Enough'])
+    const steps = transcript(await played({}, model)).filter((line) => line.startsWith('steps'))
+    expect(steps[3]).toBe('steps kb_query_tool(SELECT 1)')
+  })
+
+  test('after the last step the model is told to answer, without tools', async () => {
+    const { model, requests } = scriptedModel([call('kb_list_tool')], ['In time'])
+    const events = await played({ maxSteps: 1 }, model)
+    expect(transcript(events).at(-2)).toBe('output In time')
+    expect(requests[0]?.tools).not.toEqual([])
+    expect(requests[1]?.tools).toEqual([])
+    const last = requests[1]?.messages.at(-1)
+    expect(last).toMatchObject({ role: 'system' })
+    expect(last?.content).toContain('No tool call is left')
+  })
+
+  test('a model that calls tools beyond the last step ends with step_limit', async () => {
+    const { model } = scriptedModel([call('kb_list_tool')], [call('kb_list_tool')])
+    const failure = await failureOf(played({ maxSteps: 1 }, model))
+    expect(failure).toBeInstanceOf(AppError)
+    expect(failure).toMatchObject({ code: 'step_limit' })
+  })
+
+  test('calls of one turn beyond the last step are not run, and the model is told', async () => {
+    const calls = [call('kb_query_tool', 'a'), call('kb_query_tool', 'b')]
+    const { model, requests } = scriptedModel(calls, ['So far'])
+    const events = await played({ maxSteps: 1 }, model)
+    expect(transcript(events)).toEqual([
+      'start',
+      'actions kb_query_tool',
+      'steps kb_query_tool(a)',
+      'output So far',
+      'end',
+    ])
+    expect(requests[1]?.messages).toContainEqual({
+      role: 'tool',
+      callId: 'call-kb_query_tool-b',
+      content: 'Not run: at most 1 tool calls are allowed',
+    })
+  })
+
+  test('an empty answer is asked for once more', async () => {
+    const { model, requests } = scriptedModel([' \n'], ['Here'])
+    expect(transcript(await played({}, model))).toEqual(['start', 'output Here', 'end'])
+    expect(requests).toHaveLength(2)
+  })
+
+  test('a model that stays silent gets a sentence in its place', async () => {
+    const { model } = scriptedModel([], [])
+    const lines = transcript(await played({}, model))
+    expect(lines).toEqual(['start', 'output The model gave no answer to this question.', 'end'])
+  })
+
+  test('a model that never stops writing is stopped', async () => {
+    const model: ChatModel = {
+      async *respond() {
+        for (;;) yield { kind: 'text', text: 'x'.repeat(10_000) }
+      },
+    }
+    const failure = await failureOf(played({}, model))
+    expect(failure).toMatchObject({ code: 'provider_failed' })
+    expect(String(failure)).toContain(`${AGENT_LIMITS.turnCharsMax} characters`)
+  })
+
+  test('an abort ends a model that swallows it', async () => {
+    const controller = new AbortController()
+    const model: ChatModel = {
+      async *respond() {
+        yield { kind: 'text', text: 'The half of' }
+        controller.abort(new AppError('cancelled', 'gone'))
+      },
+    }
+    const events = answer(ASK, { model, runTool: echo }, controller.signal)
+    expect(await failureOf(collected(events))).toMatchObject({ code: 'cancelled' })
+  })
+
+  test('the newest history that fits is told, the oldest is left out', async () => {
+    const long = 'h'.repeat(AGENT_LIMITS.historyBytesMax - 10)
+    const history = [
+      { role: 'user', content: 'first, and too much' },
+      { role: 'assistant', content: long },
+      { role: 'user', content: 'second' },
+    ] as const
+    const { model, requests } = scriptedModel(['ok'])
+    await played({ history }, model)
+    expect(requests[0]?.messages).toEqual([
+      { role: 'system', content: ASK.systemPrompt },
+      { role: 'assistant', content: long, toolCalls: [] },
+      { role: 'user', content: 'second' },
+      { role: 'user', content: ASK.question },
+    ])
+  })
+
+  test('old observations make room for new ones', async () => {
+    const size = AGENT_LIMITS.observationsBytesMax / 2 + 1
+    const turns = ['a', 'b'].map((input) => [call('kb_query_tool', input)])
+    const { model, requests } = scriptedModel(...turns, ['ok'])
+    await played({}, model, async ({ input }) => input.repeat(size))
+    const told = requests[2]?.messages.filter((message) => message.role === 'tool')
+    expect(told?.[0]?.content).toContain('left out')
+    expect(told?.[1]?.content).toBe('b'.repeat(size))
+  })
+})

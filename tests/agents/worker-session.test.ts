@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'bun:test'
+import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
+import type { AgentTask, FromWorker } from '../../src/agents/protocol.ts'
+import { WorkerSession } from '../../src/agents/worker-session.ts'
+import type { ChatModel } from '../../src/domain/ports.ts'
+import { AppError } from '../../src/errors.ts'
+import { call, scriptedModel } from './agent-fixture.ts'
+
+const TASK: AgentTask = {
+  question: 'Why?',
+  history: [],
+  traceId: 'trace-1',
+  systemPrompt: '',
+  tools: [{ name: 'kb_list_tool', description: '', input: null }],
+  model: { provider: 'builtin', modelName: 'fake', options: {} },
+  chatDefaults: {},
+  maxSteps: 2,
+  deltas: true,
+}
+
+/** A session that the test plays the main thread for. */
+function sessionWith(chatModel: () => Promise<ChatModel>) {
+  const posted: FromWorker[] = []
+  const session = new WorkerSession({ post: (message) => posted.push(message), chatModel })
+  return { session, posted }
+}
+
+describe('WorkerSession', () => {
+  test('asks the main thread for its tools and sends its events', async () => {
+    const { model } = scriptedModel([call('kb_list_tool')], ['Done'])
+    const { session, posted } = sessionWith(async () => model)
+    const asked = session.receive({ kind: 'ask', task: { ...TASK, deltas: false } })
+    await Bun.sleep(0)
+    const request = { kind: 'tool_call', id: 1, name: 'kb_list_tool', input: '' } as const
+    expect(posted.at(-1)).toEqual(request)
+    await session.receive({ kind: 'tool_result', id: 1, observation: '["docs"]' })
+    await asked
+    expect(posted.map((message) => message.kind)).toEqual([
+      'event',
+      'event',
+      'tool_call',
+      'event',
+      'event',
+      'event',
+    ])
+    expect(posted.at(-1)).toEqual({ kind: 'event', event: { type: 'end' } })
+  })
+
+  test('pauses the model while the client does not read', async () => {
+    let said = 0
+    const model: ChatModel = {
+      async *respond() {
+        for (said = 0; said < 1000; said += 1) yield { kind: 'text', text: 'x' }
+      },
+    }
+    const { session, posted } = sessionWith(async () => model)
+    const asked = session.receive({ kind: 'ask', task: TASK })
+    await Bun.sleep(0)
+    expect(posted).toHaveLength(AGENT_LIMITS.eventsWaitingMax)
+    expect(said).toBeLessThan(AGENT_LIMITS.eventsWaitingMax + 2)
+    for (let taken = 0; taken < 1003; taken += 1) await session.receive({ kind: 'taken' })
+    await asked
+    expect(posted).toHaveLength(1003)
+  })
+
+  test('reports why it failed, with the status of the provider', async () => {
+    const { session, posted } = sessionWith(async () => {
+      throw new AppError('provider_refused', 'it answered 401', { cause: { status: 401 } })
+    })
+    await session.receive({ kind: 'ask', task: TASK })
+    expect(posted).toEqual([
+      {
+        kind: 'failed',
+        failure: { code: 'provider_refused', message: 'it answered 401', providerStatus: 401 },
+      },
+    ])
+  })
+
+  test('shows nothing of a bug', async () => {
+    const { session, posted } = sessionWith(async () => {
+      throw new TypeError('a secret')
+    })
+    await session.receive({ kind: 'ask', task: TASK })
+    const failure = { code: 'internal', message: 'Internal error' } as const
+    expect(posted).toEqual([{ kind: 'failed', failure }])
+  })
+
+  test('an embedding that fails on the main thread reaches the model', async () => {
+    const failure = { code: 'too_busy', message: 'Too many' } as const
+    const posted: FromWorker[] = []
+    const session = new WorkerSession({
+      post: (message) => posted.push(message),
+      chatModel: async (_task, embed) => ({
+        async *respond(_request, signal) {
+          const vectors = await embed(['a'], signal)
+          yield { kind: 'text', text: `${vectors.length} vectors` }
+        },
+      }),
+    })
+    const asked = session.receive({ kind: 'ask', task: TASK })
+    await Bun.sleep(0)
+    expect(posted.at(-1)).toEqual({ kind: 'embed', id: 1, texts: ['a'] })
+    await session.receive({ kind: 'request_failed', id: 1, failure })
+    await asked
+    expect(posted.at(-1)).toEqual({ kind: 'failed', failure })
+  })
+})

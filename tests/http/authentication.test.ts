@@ -1,0 +1,274 @@
+import { describe, expect, test } from 'bun:test'
+import type { ServerDeps } from '../../src/http/server-deps.ts'
+import { type Received, send, type TestServer, testServer } from './server-fixture.ts'
+
+const RIGHT = { username: 'ada', password: 'pässword=1' }
+
+function lockedServer(overrides: Partial<ServerDeps> = {}): TestServer {
+  const { deps } = testServer()
+  return testServer({ ...overrides, settings: { ...deps.settings, ...RIGHT } })
+}
+
+async function login({ server }: TestServer): Promise<{ token: string; cookie: string }> {
+  const { json, headers } = await send(server, 'POST /api/login', { json: RIGHT })
+  const token = String(Object(json).token)
+  return { token, cookie: headers.get('set-cookie') ?? '' }
+}
+
+function projectsWith({ server }: TestServer, headers: Record<string, string>): Promise<Received> {
+  return send(server, 'GET /api/projects', { headers })
+}
+
+describe('with a login', () => {
+  const CLOSED = [
+    'GET /api/projects/',
+    'POST /api/sql/query',
+    'PUT /api/files/x',
+    'GET /openapi.json',
+    'GET /docs',
+    'POST /api/logout',
+    'GET /api/config',
+    'GET /api/util/readiness',
+    'HEAD /api/projects',
+  ]
+  for (const line of CLOSED) {
+    test(`${line} needs a token`, async () => {
+      const { status, headers, json } = await send(lockedServer().server, line)
+      expect(status).toBe(401)
+      expect(headers.get('www-authenticate')).toStartWith('Bearer')
+      if (line.startsWith('HEAD')) return
+      expect(json).toMatchObject({
+        title: 'Unauthorized',
+        code: 'unauthorized',
+        detail: 'Authorization is required to complete the request',
+      })
+    })
+  }
+
+  const OPEN = [
+    'GET /api/status',
+    'GET /api/status/',
+    'GET /api/util/ping/',
+    'HEAD /healthz',
+    'GET /healthz',
+    'GET /',
+    'GET /favicon.ico',
+  ]
+  for (const line of OPEN) {
+    test(`${line} is public`, async () => {
+      expect((await send(lockedServer().server, line)).status).toBe(200)
+    })
+  }
+
+  test('an unknown path is 404, a wrong method 405', async () => {
+    const { server } = lockedServer()
+    expect((await send(server, 'GET /api/nothing')).status).toBe(404)
+    expect((await send(server, 'POST /cloud/login')).status).toBe(404)
+    expect((await send(server, 'GET /api/login')).status).toBe(405)
+  })
+
+  test('no body is read before the token is seen', async () => {
+    const body = new ReadableStream({
+      pull() {
+        throw new Error('read')
+      },
+    })
+    const headers = { 'content-type': 'application/json' }
+    const { status } = await send(lockedServer().server, 'POST /api/sql/query', { body, headers })
+    expect(status).toBe(401)
+  })
+
+  test('the right credentials give a token that opens, as bearer in any case and as cookie', async () => {
+    const fixture = lockedServer()
+    const { token, cookie } = await login(fixture)
+    expect(cookie).toBe(`session=${token}; Max-Age=3600; Path=/; HttpOnly; SameSite=Lax`)
+    expect(token).not.toContain('=')
+    const ways = [
+      { authorization: `Bearer ${token}` },
+      { authorization: `bearer ${token}` },
+      { authorization: `BEARER  ${token}` },
+      { cookie: `a=b; session=${token}` },
+      { authorization: 'Basic abc', cookie: `session=${token}` },
+    ]
+    for (const headers of ways) expect((await projectsWith(fixture, headers)).status).toBe(200)
+  })
+
+  test('nothing else opens', async () => {
+    const fixture = lockedServer()
+    const { token } = await login(fixture)
+    const [header, payload, signature = ''] = token.split('.')
+    const none = btoa('{"alg":"none"}').replaceAll('=', '')
+    const forged = `${header}.${payload}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`
+    const ways = [
+      { authorization: token },
+      { authorization: `Basic ${token}` },
+      { authorization: 'Bearer' },
+      { authorization: `Bearer ${forged}` },
+      { authorization: `Bearer ${none}.${payload}.` },
+      { authorization: `Bearer ${'x'.repeat(5000)}` },
+      { 'x-api-key': token },
+      { cookie: `other=${token}` },
+    ]
+    for (const headers of ways) expect((await projectsWith(fixture, headers)).status).toBe(401)
+  })
+
+  test('a token ends with its time', async () => {
+    const fixture = lockedServer()
+    const { token } = await login(fixture)
+    fixture.clock.nowMs += 3_599_000
+    expect((await projectsWith(fixture, { authorization: `Bearer ${token}` })).status).toBe(200)
+    fixture.clock.nowMs += 2_000
+    expect((await projectsWith(fixture, { authorization: `Bearer ${token}` })).status).toBe(401)
+  })
+
+  test('a token outlives a restart, but not a change of the password', async () => {
+    const before = lockedServer()
+    const headers = { authorization: `Bearer ${(await login(before)).token}` }
+    expect((await projectsWith(lockedServer(), headers)).status).toBe(200)
+    const settings = { ...before.deps.settings, password: 'another' }
+    expect((await projectsWith(testServer({ settings }), headers)).status).toBe(401)
+  })
+
+  test('logout ends this session only, and clears the cookie', async () => {
+    const fixture = lockedServer()
+    const first = await login(fixture)
+    const second = await login(fixture)
+    const headers = { authorization: `Bearer ${first.token}` }
+    const {
+      status,
+      text,
+      headers: answered,
+    } = await send(fixture.server, 'POST /api/logout', { headers })
+    expect([status, text]).toEqual([200, '""'])
+    expect(answered.get('set-cookie')).toStartWith('session=; Max-Age=0')
+    expect((await projectsWith(fixture, headers)).status).toBe(401)
+    expect((await projectsWith(fixture, { cookie: `session=${first.token}` })).status).toBe(401)
+    expect((await projectsWith(fixture, { cookie: `session=${second.token}` })).status).toBe(200)
+  })
+
+  test('status says whether the caller is logged in', async () => {
+    const fixture = lockedServer()
+    const { token } = await login(fixture)
+    const auth = { http_auth_enabled: true, provider: 'local' }
+    const without = await send(fixture.server, 'GET /api/status')
+    expect(without.json).toMatchObject({ auth: { ...auth, confirmed: false } })
+    const headers = { authorization: `Bearer ${token}` }
+    const withToken = await send(fixture.server, 'GET /api/status', { headers })
+    expect(withToken.json).toMatchObject({ auth: { ...auth, confirmed: true } })
+  })
+})
+
+describe('POST /api/login', () => {
+  test('ignores what it does not need', async () => {
+    const json = { ...RIGHT, email: 'ada@example.com', other: [1] }
+    const { status } = await send(lockedServer().server, 'POST /api/login', { json })
+    expect(status).toBe(200)
+  })
+
+  const MALFORMED = [
+    {},
+    { username: 'ada' },
+    { username: '', password: '' },
+    { username: 1, password: {} },
+  ]
+  for (const json of MALFORMED) {
+    test(`${JSON.stringify(json)} is 400`, async () => {
+      const answer = await send(lockedServer().server, 'POST /api/login', { json })
+      expect(answer.status).toBe(400)
+      expect(answer.json).toMatchObject({ title: 'Error in username or password' })
+    })
+  }
+
+  const WRONG = [
+    { ...RIGHT, password: 'x' },
+    { ...RIGHT, username: 'x' },
+    { ...RIGHT, password: `${RIGHT.password} ` },
+  ]
+  for (const json of WRONG) {
+    test(`${JSON.stringify(json)} is 401 without a token`, async () => {
+      const answer = await send(lockedServer().server, 'POST /api/login', { json })
+      expect(answer.status).toBe(401)
+      expect(answer.json).toMatchObject({
+        title: 'Forbidden',
+        detail: 'Invalid username or password',
+      })
+      expect(answer.headers.get('set-cookie')).toBeNull()
+      expect(answer.text).not.toContain(RIGHT.password)
+    })
+  }
+
+  test('wrong tries wait longer and longer, up to four seconds; a right one resets', async () => {
+    const { server, delays } = lockedServer()
+    const attempt = (password: string) => {
+      return send(server, 'POST /api/login', { json: { ...RIGHT, password } })
+    }
+    for (let count = 0; count < 6; count++) await attempt('x')
+    expect(delays).toEqual([250, 500, 1000, 2000, 4000, 4000])
+    expect((await attempt(RIGHT.password)).status).toBe(200)
+    await attempt('x')
+    expect(delays.at(-1)).toBe(250)
+  })
+
+  test('tries in parallel wait for each other, and the queue has an end', async () => {
+    const waits: (() => void)[] = []
+    const delay = () => new Promise<void>((resolve) => waits.push(resolve))
+    const { server } = lockedServer({ delay })
+    const tries = Array.from({ length: 20 }, (_, index) => {
+      const password = index === 1 ? RIGHT.password : 'x'
+      return send(server, 'POST /api/login', { json: { ...RIGHT, password } })
+    })
+    const refused = await Promise.all(tries.slice(16))
+    expect(refused.map(({ status }) => status)).toEqual([503, 503, 503, 503])
+    // The right password, second in the row, learns nothing while the first one waits.
+    expect(waits.length).toBe(1)
+    const release = setInterval(() => waits.shift()?.(), 0)
+    const statuses = (await Promise.all(tries.slice(0, 16))).map(({ status }) => status)
+    clearInterval(release)
+    expect(statuses).toEqual([401, 200, ...Array.from({ length: 14 }, () => 401)])
+  })
+})
+
+test('without a login everything is open, and who logs in anyway gets a token', async () => {
+  const fixture = testServer()
+  expect((await send(fixture.server, 'GET /api/projects')).status).toBe(200)
+  const answer = await send(fixture.server, 'POST /api/login', { json: RIGHT })
+  expect(answer.json).toEqual({ token: expect.any(String) })
+  const status = await send(fixture.server, 'GET /api/status')
+  expect(status.json).toEqual({
+    mindsdb_version: '25.9.1.2',
+    eider_version: '0.1.0',
+    environment: 'local',
+    auth: { confirmed: true, http_auth_enabled: false, provider: 'disabled' },
+  })
+})
+
+describe('a change that a page of another site asks for', () => {
+  const change = (headers: Record<string, string>, isLoopback = true) => {
+    const settings = { ...testServer().deps.settings, isLoopback }
+    const { server } = testServer({ settings })
+    return send(server, 'POST /api/projects', { json: { name: 'p' }, headers })
+  }
+  const REFUSED: readonly Record<string, string>[] = [
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+    { origin: 'http://localhost:1' },
+    { origin: 'http://evil.example', host: 'evil.example' },
+  ]
+  for (const headers of REFUSED) {
+    test(`is refused with ${JSON.stringify(headers)}`, async () => {
+      const { status, json } = await change(headers)
+      expect(status).toBe(403)
+      expect(json).toMatchObject({ code: 'forbidden_origin' })
+    })
+  }
+
+  test('the own page and clients without an origin are let in', async () => {
+    expect((await change({ origin: 'http://localhost' })).status).toBe(201)
+    expect(
+      (await change({ origin: 'http://127.0.0.1:47334', host: '127.0.0.1:47334' })).status,
+    ).toBe(201)
+    expect((await change({})).status).toBe(201)
+    const named = { origin: 'https://eider.example', host: 'eider.example' }
+    expect((await change(named, false)).status).toBe(201)
+  })
+})

@@ -1,0 +1,102 @@
+import { expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { ERRORS } from '../../src/errors.ts'
+import { send, testServer } from './server-fixture.ts'
+
+interface OpenApi {
+  readonly openapi: string
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly schemas: object; readonly securitySchemes: object }
+}
+
+interface Operation {
+  readonly summary?: string
+  readonly tags?: readonly string[]
+  readonly responses?: Readonly<Record<string, object>>
+  readonly requestBody?: object
+  readonly parameters?: readonly { readonly name: string }[]
+}
+
+async function openApi(): Promise<OpenApi> {
+  const { json } = await send(testServer().server, 'GET /openapi.json')
+  // The tests below look at every part that they use.
+  return json as OpenApi
+}
+
+test('the OpenAPI document describes every route of the contract', async () => {
+  const { openapi, paths, components } = await openApi()
+  expect(openapi).toStartWith('3.1')
+  const one = '/api/projects/{project_name}'
+  expect(paths).toContainAllKeys([
+    '/',
+    '/api/config',
+    '/api/databases',
+    '/api/databases/{database_name}',
+    '/api/files',
+    '/api/files/{file_name}',
+    '/api/login',
+    '/api/logout',
+    '/api/projects',
+    one,
+    `${one}/agents`,
+    `${one}/agents/{agent_name}`,
+    `${one}/agents/{agent_name}/completions`,
+    `${one}/agents/{agent_name}/completions/stream`,
+    `${one}/knowledge_bases`,
+    `${one}/knowledge_bases/{knowledge_base_name}`,
+    '/api/sql/query',
+    '/api/status',
+    '/api/tree',
+    '/api/tree/{database_name}',
+    '/api/util/ping',
+    '/api/util/readiness',
+    '/docs',
+    '/favicon.ico',
+    '/healthz',
+  ])
+  expect(components.securitySchemes).toHaveProperty('bearer')
+  expect(components.schemas).toHaveProperty('Problem')
+})
+
+test('every route has a summary, a tag, its statuses and the shape of an error', async () => {
+  const { paths } = await openApi()
+  for (const [path, operations] of Object.entries(paths)) {
+    for (const [method, operation] of Object.entries(operations)) {
+      const where = `${method} ${path}`
+      expect(operation.summary, where).toBeString()
+      expect(operation.tags?.length, where).toBe(1)
+      expect(Object.keys(operation.responses ?? {}).length, where).toBeGreaterThan(1)
+      expect(JSON.stringify(operation.responses?.default), where).toContain('schemas/Problem')
+      const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+      expect(operation.parameters?.map(({ name }) => name) ?? [], where).toEqual(names)
+    }
+  }
+})
+
+test('the schemas in the document are those that check the bodies', async () => {
+  const { paths } = await openApi()
+  const post = paths['/api/projects/{project_name}/knowledge_bases']?.post
+  expect(JSON.stringify(post?.requestBody)).toContain('"required":["knowledge_base"]')
+  expect(JSON.stringify(post?.requestBody)).toContain('"reranking_model"')
+})
+
+test('every error code stands at the place that `type` points to', async () => {
+  const { text, headers } = await send(testServer().server, 'GET /docs')
+  expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
+  for (const code of Object.keys(ERRORS)) expect(text).toContain(`<tr id="${code}">`)
+})
+
+test('the page loads nothing from elsewhere, and its policy lets only its own script run', async () => {
+  const { text, headers } = await send(testServer().server, 'GET /')
+  const policy = headers.get('content-security-policy') ?? ''
+  expect(policy).toContain("default-src 'none'")
+  expect(policy).not.toContain('unsafe')
+  expect(text).not.toMatch(/(src|href)="(https?:)?\/\//)
+  for (const element of ['script', 'style']) {
+    const [, inline = ''] = text.match(new RegExp(`<${element}>([\\s\\S]*?)</${element}>`)) ?? []
+    expect(inline.length).toBeGreaterThan(100)
+    const hash = createHash('sha256').update(inline).digest('base64')
+    expect(policy).toContain(`${element}-src 'sha256-${hash}'`)
+  }
+  expect(text).not.toMatch(/ (style|on\w+)="/)
+})

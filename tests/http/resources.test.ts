@@ -1,0 +1,343 @@
+import { describe, expect, test } from 'bun:test'
+import { type Received, type Sent, send, type TestServer, testServer } from './server-fixture.ts'
+
+const KBS = '/api/projects/mindsdb/knowledge_bases'
+const AGENTS = '/api/projects/mindsdb/agents'
+const STAMP = '2026-04-30 12:00:00.000000'
+
+function client({ server }: TestServer) {
+  return (line: string, json?: unknown): Promise<Received> => {
+    return send(server, line, json === undefined ? {} : { json })
+  }
+}
+
+const OPENAI = {
+  provider: 'openai',
+  model_name: 'text-embedding-3-small',
+  api_key: 'sk-secret-1',
+  aws_secret_access_key: 'aws-secret-2',
+  headers: { Authorization: 'Bearer secret-3' },
+}
+
+describe('knowledge bases', () => {
+  test('POST answers 201 with the record of the contract, defaults shown', async () => {
+    const call = client(testServer())
+    const { status, json } = await call(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
+    expect(status).toBe(201)
+    expect(json).toEqual({
+      id: 2,
+      name: 'teas',
+      project_id: 1,
+      project_name: 'mindsdb',
+      vector_database: 'duckdb',
+      vector_database_table: 'teas',
+      updated_at: STAMP,
+      created_at: STAMP,
+      query_id: null,
+      embedding_model: { provider: 'builtin', model_name: 'all-MiniLM-L6-v2' },
+      reranking_model: null,
+      metadata_columns: [],
+      content_columns: ['content'],
+      id_column: 'id',
+      params: { created_embedding_model: 'kb_embedding_teas' },
+    })
+    expect((await call(`GET ${KBS}/teas`)).json).toEqual(json)
+    expect((await call(`GET ${KBS}/`)).json).toEqual([json])
+  })
+
+  test('the body of the Python client, nulls included, is understood', async () => {
+    const call = client(testServer())
+    const knowledge_base = {
+      name: 'teas',
+      storage: null,
+      embedding_model: null,
+      reranking_model: null,
+      metadata_columns: ['price'],
+      content_columns: null,
+      id_column: null,
+      params: {},
+    }
+    const { status, json } = await call(`POST ${KBS}/`, { knowledge_base })
+    expect(status).toBe(201)
+    expect(json).toMatchObject({ metadata_columns: ['price'], content_columns: ['content'] })
+  })
+
+  test('no answer shows a secret', async () => {
+    const call = client(testServer())
+    const embedding_model = { ...OPENAI, base_url: 'https://models.example/v1' }
+    const knowledge_base = { name: 'teas', embedding_model, reranking_model: OPENAI }
+    const answers = [
+      await call(`POST ${KBS}`, { knowledge_base }),
+      await call(`GET ${KBS}`),
+      await call(`GET ${KBS}/teas`),
+      await call(`PUT ${KBS}/teas`, { knowledge_base: { embedding_model: OPENAI } }),
+    ]
+    for (const { text } of answers) expect(text).not.toContain('secret-')
+    expect(answers[2]?.json).toMatchObject({
+      embedding_model: {
+        api_key: '******',
+        aws_secret_access_key: '******',
+        base_url: 'https://models.example/v1',
+        headers: { Authorization: '******' },
+      },
+      reranking_model: { api_key: '******' },
+    })
+  })
+
+  const INSERTS: readonly (readonly [object, object])[] = [
+    [{ rows: [{ id: 1, content: 'a' }] }, { rows: [{ id: 1, content: 'a' }] }],
+    [{ query: 'SELECT 1', rows: null }, { query: 'SELECT 1' }],
+    [{ files: ['a', 'b'] }, { files: ['a', 'b'] }],
+    [
+      { urls: ['https://a.example'], crawl_depth: 1, limit: 2, filters: ['.*'] },
+      { urls: ['https://a.example'], crawlDepth: 1, limit: 2, filters: ['.*'] },
+    ],
+    [
+      { urls: ['https://a.example'], limit: null, filters: { allowed_domains: ['a.example'] } },
+      { urls: ['https://a.example'], filters: { allowedDomains: ['a.example'] } },
+    ],
+  ]
+  for (const [sent, inserted] of INSERTS) {
+    test(`PUT ${JSON.stringify(sent)} inserts, and answers the JSON string ""`, async () => {
+      const fixture = testServer()
+      const call = client(fixture)
+      await call(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
+      const { status, text, headers } = await call(`PUT ${KBS}/Teas`, { knowledge_base: sent })
+      expect([status, text]).toEqual([200, '""'])
+      expect(headers.get('content-type')).toStartWith('application/json')
+      expect(fixture.inserted.map(({ kb, request }) => ({ name: kb.name, request }))).toEqual([
+        { name: 'teas', request: inserted },
+      ])
+    })
+  }
+
+  test('PUT alters first, so that rows sent along are cut by the new definition', async () => {
+    const fixture = testServer()
+    const call = client(fixture)
+    await call(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
+    const preprocessing = { type: 'text_chunking', text_chunking_config: { chunk_size: 80 } }
+    const rows = [{ content: 'a' }]
+    await call(`PUT ${KBS}/teas`, { knowledge_base: { rows, preprocessing } })
+    expect(fixture.inserted[0]?.kb.preprocessing.chunkSizeChars).toBe(80)
+    const { json } = await call(`GET ${KBS}/teas`)
+    expect(json).toMatchObject({ params: { preprocessing } })
+  })
+
+  test('PUT with an unknown field stores nothing and names it', async () => {
+    const fixture = testServer()
+    const call = client(fixture)
+    await call(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
+    const sent = { rows: [{ content: 'a' }], crawl_dept: 2 }
+    const { status, json } = await call(`PUT ${KBS}/teas`, { knowledge_base: sent })
+    expect(status).toBe(400)
+    expect(json).toMatchObject({ detail: expect.stringContaining("'crawl_dept'") })
+    expect(fixture.inserted).toEqual([])
+  })
+
+  test('rows keep what JSON says: no prototype is set, large whole numbers keep their digits', async () => {
+    const fixture = testServer()
+    await client(fixture)(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
+    const body =
+      '{"knowledge_base":{"rows":[{"__proto__":{"x":1},"id":12345678901234567890,"a":9007199254740993,"b":1e20,"c":"__proto__"}]}}'
+    const headers = { 'content-type': 'application/json; charset=utf-8' }
+    await send(fixture.server, `PUT ${KBS}/teas`, { body, headers })
+    const [row] = fixture.inserted[0]?.request.rows ?? []
+    expect(row).toEqual({
+      id: '12345678901234567890',
+      a: '9007199254740993',
+      b: 1e20,
+      c: '__proto__',
+    })
+    expect(Object.getPrototypeOf(row)).toBe(Object.prototype)
+  })
+
+  test('a row that is no object is named by its place', async () => {
+    const call = client(testServer())
+    await call(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
+    const { json } = await call(`PUT ${KBS}/teas`, { knowledge_base: { rows: [{}, 'a'] } })
+    expect(json).toMatchObject({
+      code: 'invalid_request',
+      detail: 'Field "knowledge_base.rows" must be a list of objects, not a list',
+    })
+  })
+
+  test('DELETE answers 204 without a body, a second time 404', async () => {
+    const call = client(testServer())
+    await call(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
+    const { status, text } = await call(`DELETE ${KBS}/teas/`)
+    expect([status, text]).toEqual([204, ''])
+    expect((await call(`DELETE ${KBS}/teas`)).status).toBe(404)
+  })
+
+  test('a duplicate is 409', async () => {
+    const call = client(testServer())
+    await call(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
+    const { status, json } = await call(`POST ${KBS}`, { knowledge_base: { name: 'TEAS' } })
+    expect(status).toBe(409)
+    expect(json).toMatchObject({ title: 'Knowledge Base already exists' })
+  })
+
+  test('a name is percent-decoded once', async () => {
+    const call = client(testServer())
+    await call(`POST ${KBS}`, { knowledge_base: { name: 'grüne tees 50%20' } })
+    const { json } = await call(`GET ${KBS}/gr%C3%BCne%20tees%2050%2520`)
+    expect(json).toMatchObject({ name: 'grüne tees 50%20' })
+  })
+})
+
+describe('agents', () => {
+  const model = {
+    provider: 'openai',
+    model_name: 'gpt-4o',
+    api_key: 'sk-secret-1',
+    token: 'secret-2',
+  }
+
+  test('the body of the Python client, nulls included, is understood', async () => {
+    const call = client(testServer())
+    const agent = {
+      name: 'sommelier',
+      model_name: null,
+      provider: null,
+      data: { knowledge_bases: ['mindsdb.teas'], tables: [] },
+      model,
+      prompt_template: 'Answer about tea',
+      params: {},
+    }
+    const { status, json } = await call(`POST ${AGENTS}`, { agent })
+    expect(status).toBe(201)
+    expect(json).toEqual({
+      id: 2,
+      name: 'sommelier',
+      project_id: 1,
+      created_at: STAMP,
+      updated_at: STAMP,
+      data: { knowledge_bases: ['mindsdb.teas'], tables: [] },
+      model: { ...model, token: '******' },
+      prompt_template: 'Answer about tea',
+      params: {},
+    })
+  })
+
+  test('only the answer to the request that carried the key shows it', async () => {
+    const call = client(testServer())
+    await call(`POST ${AGENTS}`, { agent: { name: 'a', model } })
+    const sent = await call(`PUT ${AGENTS}/a`, { agent: { model } })
+    expect(sent.json).toMatchObject({ model: { api_key: 'sk-secret-1', token: '******' } })
+    const others = [
+      await call(`GET ${AGENTS}/a`),
+      await call(`GET ${AGENTS}`),
+      await call(`PUT ${AGENTS}/a`, { agent: { prompt_template: 'x' } }),
+      await call(`PUT ${AGENTS}/a`, { agent: { model: { ...model, api_key: '******' } } }),
+    ]
+    for (const { text } of others) expect(text).not.toContain('secret-')
+    expect(others[3]?.json).toMatchObject({ model: { api_key: '******' } })
+  })
+
+  test('what was read can be sent back and changes nothing', async () => {
+    const call = client(testServer())
+    const made = await call(`POST ${AGENTS}`, { agent: { name: 'a' } })
+    const { data, model: shown, prompt_template, params } = made.json as Record<string, unknown>
+    const agent = { name: 'a', data, model: shown, prompt_template, params }
+    expect((await call(`PUT ${AGENTS}/a`, { agent })).json).toEqual(made.json)
+  })
+
+  test('an empty change answers the record, DELETE 204', async () => {
+    const call = client(testServer())
+    await call(`POST ${AGENTS}`, { agent: { name: 'a', params: { timeout: 5 } } })
+    const { status, json } = await call(`PUT ${AGENTS}/A`, { agent: {} })
+    expect(status).toBe(200)
+    expect(json).toMatchObject({ name: 'a', params: { timeout: 5 } })
+    expect((await call(`DELETE ${AGENTS}/a`)).status).toBe(204)
+    expect((await call(`GET ${AGENTS}/`)).json).toEqual([])
+  })
+})
+
+describe('projects', () => {
+  test('create with and without wrapper, list, read, delete', async () => {
+    const call = client(testServer())
+    expect((await call('POST /api/projects', { project: { name: 'p1' } })).status).toBe(201)
+    expect((await call('POST /api/projects/', { name: 'p2' })).status).toBe(201)
+    expect((await call('POST /api/projects', { name: 'p2' })).status).toBe(409)
+    expect((await call('POST /api/projects', { nam: 'p2' })).status).toBe(400)
+    const names = ['mindsdb', 'p1', 'p2'].map((name) => expect.objectContaining({ name }))
+    expect((await call('GET /api/projects')).json).toEqual(names)
+    expect((await call('GET /api/projects/P1')).json).toMatchObject({ name: 'p1' })
+    expect((await call('DELETE /api/projects/p1')).status).toBe(204)
+    expect((await call('GET /api/projects/p1')).status).toBe(404)
+  })
+
+  test('databases and tree show what SQL can name', async () => {
+    const call = client(testServer())
+    await call(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
+    await call(`POST ${AGENTS}`, { agent: { name: 'a' } })
+    const names = ['information_schema', 'mindsdb', 'files']
+    const named = names.map((name) => expect.objectContaining({ name }))
+    expect((await call('GET /api/databases/')).json).toEqual(named)
+    expect((await call('GET /api/databases/files')).json).toMatchObject({ type: 'data' })
+    expect((await call('GET /api/databases/nope')).status).toBe(404)
+    expect((await call('GET /api/tree/?x')).json).toEqual(named)
+    expect((await call('GET /api/tree/mindsdb?all_schemas=1')).json).toMatchObject([
+      { name: 'teas', type: 'knowledge_base' },
+      { name: 'a', type: 'agent' },
+    ])
+    expect((await call('GET /api/tree/files')).json).toEqual([])
+  })
+})
+
+describe('files', () => {
+  const form = (): Sent => {
+    const body = new FormData()
+    body.append('original_file_name', 'my teas.csv')
+    body.append('name', 'teas')
+    body.append('source_type', 'file')
+    body.append('file', new File(['a,b\n1,2'], 'ignored.csv'))
+    return { body }
+  }
+  const UPLOADS: readonly (readonly [string, Sent, string, string])[] = [
+    ['PUT /api/files/teas', form(), 'my teas.csv', 'a,b\n1,2'],
+    ['PUT /api/files/teas?original_file_name=x.csv', { body: 'a' }, 'x.csv', 'a'],
+    ['PUT /api/files/teas', { body: new Uint8Array([97]) }, 'teas', 'a'],
+    ['PUT /api/files/teas', { json: [{ a: 1 }] }, 'teas', '[{"a":1}]'],
+    ['PUT /api/files/teas', { json: { source_type: 'tea' } }, 'teas', '{"source_type":"tea"}'],
+  ]
+  for (const [line, sent, originalName, content] of UPLOADS) {
+    test(`${line} as ${originalName} stores ${JSON.stringify(content)}`, async () => {
+      const { server, uploaded } = testServer()
+      const { status, text } = await send(server, line, sent)
+      expect([status, text]).toEqual([200, '""'])
+      const [file] = uploaded
+      expect(file).toMatchObject({ name: 'teas', originalName })
+      expect(new TextDecoder().decode(file?.bytes)).toBe(content)
+    })
+  }
+
+  const REFUSED: readonly (readonly [string, Sent])[] = [
+    ['A file cannot be uploaded by its address', { json: { source_type: 'url', source: 'x' } }],
+    [
+      'The body is not valid multipart/form-data',
+      { body: 'nonsense', headers: { 'content-type': 'multipart/form-data; boundary=x' } },
+    ],
+    [
+      'The body is not valid multipart/form-data',
+      { body: 'nonsense', headers: { 'content-type': 'multipart/form-data' } },
+    ],
+  ]
+  for (const [detail, sent] of REFUSED) {
+    test(`${detail}: ${JSON.stringify(sent)}`, async () => {
+      const { server, uploaded } = testServer()
+      const { status, json } = await send(server, 'PUT /api/files/teas', sent)
+      expect(status).toBe(400)
+      expect(json).toMatchObject({ detail: expect.stringContaining(detail) })
+      expect(uploaded).toEqual([])
+    })
+  }
+
+  test('a form without a file says which part is missing', async () => {
+    const { server } = testServer()
+    const body = new FormData()
+    body.append('name', 'x')
+    const { json } = await send(server, 'PUT /api/files/teas', { body })
+    expect(json).toMatchObject({ status: 400, code: 'missing_parameter' })
+  })
+})

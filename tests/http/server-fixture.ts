@@ -1,0 +1,224 @@
+/** A server over fakes: a catalog in memory, statements and agents that answer what a test says. */
+import type { Agent } from '../../src/domain/agent.ts'
+import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
+import type { CompletionEvent } from '../../src/domain/completion-event.ts'
+import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
+import type { Catalog, EmbedderRegistry } from '../../src/domain/ports.ts'
+import type { Project } from '../../src/domain/project.ts'
+import { rowsOf } from '../../src/domain/query-result.ts'
+import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
+import { AppError } from '../../src/errors.ts'
+import type { LogEntry, LoggedError } from '../../src/http/request-scope.ts'
+import { createServer, type Server } from '../../src/http/server.ts'
+import type { InsertFields, SentFile, ServerDeps } from '../../src/http/server-deps.ts'
+
+export const NOW_MS = Date.UTC(2026, 3, 30, 12, 0, 0)
+const STAMP = '2026-04-30 12:00:00.000000'
+
+export function fakeCatalog(): Catalog {
+  let snapshot: CatalogSnapshot = {
+    version: 1,
+    projects: [{ id: 1, name: 'mindsdb', createdAt: STAMP, updatedAt: STAMP }],
+    knowledgeBases: [],
+    agents: [],
+    files: [],
+  }
+  let lastId = 1
+  const times = { createdAt: STAMP, updatedAt: STAMP }
+  const change = (changes: Partial<CatalogSnapshot>) => {
+    snapshot = { ...snapshot, ...changes, version: snapshot.version + 1 }
+  }
+  const projectName = (id: number) => snapshot.projects.find((one) => one.id === id)?.name ?? ''
+  return {
+    snapshot: () => snapshot,
+    async createProject(name) {
+      if (snapshot.projects.some((one) => one.name === name)) {
+        throw new AppError('project_exists', `Project with name ${name} already exists`)
+      }
+      const project: Project = { id: ++lastId, name, ...times }
+      change({ projects: [...snapshot.projects, project] })
+      return project
+    },
+    async dropProject(project) {
+      change({ projects: snapshot.projects.filter((one) => one.id !== project.id) })
+    },
+    async createKnowledgeBase(draft) {
+      const kb: KnowledgeBase = {
+        ...draft,
+        id: ++lastId,
+        projectName: projectName(draft.projectId),
+        storedMetadata: [],
+        revision: 0,
+        ...times,
+      }
+      change({ knowledgeBases: [...snapshot.knowledgeBases, kb] })
+      return kb
+    },
+    async alterKnowledgeBase(kb, changes) {
+      const altered = { ...kb, ...changes }
+      const others = snapshot.knowledgeBases.filter((one) => one.id !== kb.id)
+      change({ knowledgeBases: [...others, altered] })
+      return altered
+    },
+    async dropKnowledgeBase(kb) {
+      change({ knowledgeBases: snapshot.knowledgeBases.filter((one) => one.id !== kb.id) })
+    },
+    async createAgent(draft) {
+      const projectOf = projectName(draft.projectId)
+      const agent: Agent = { ...draft, id: ++lastId, projectName: projectOf, ...times }
+      change({ agents: [...snapshot.agents, agent] })
+      return agent
+    },
+    async alterAgent(agent, changes) {
+      const altered = { ...agent, ...changes }
+      change({ agents: [...snapshot.agents.filter((one) => one.id !== agent.id), altered] })
+      return altered
+    },
+    async dropAgent(agent) {
+      change({ agents: snapshot.agents.filter((one) => one.id !== agent.id) })
+    },
+  }
+}
+
+const EMBEDDERS: EmbedderRegistry = {
+  providers: ['builtin', 'openai'],
+  embedder: () => ({ embed: async (texts) => texts.map(() => new Float32Array([1, 0])) }),
+  async probe(ref) {
+    if (!['builtin', 'openai'].includes(ref.provider)) {
+      throw new AppError('unknown_provider', `Unknown provider ${ref.provider}`)
+    }
+    return { kind: 'ready', dimensions: 2 }
+  },
+}
+
+export const TRACE_ID = '8a8f6f0e-52a1-4a6f-9f43-7b5f5f3b1c55'
+
+export async function* answerEvents(question: string): AsyncGenerator<CompletionEvent> {
+  const trace_id = TRACE_ID
+  const action = { tool: 'kb_list_tool', tool_input: '', log: 'looking' }
+  yield { type: 'start', prompt: question, trace_id }
+  yield { actions: [action], messages: [{ content: 'looking' }], trace_id }
+  yield {
+    steps: [{ action, observation: '["teas"]' }],
+    messages: [{ content: '["teas"]' }],
+    trace_id,
+  }
+  yield { type: 'delta', content: 'Ro', trace_id }
+  const output = 'Rooibos'
+  yield { output, messages: [{ content: output }], trace_id, citations: [], warnings: [] }
+  yield { type: 'end' }
+}
+
+export interface TestServer {
+  readonly server: Server
+  readonly deps: ServerDeps
+  readonly logged: LogEntry[]
+  readonly errors: LoggedError[]
+  readonly inserted: { readonly kb: KnowledgeBase; readonly request: InsertFields }[]
+  readonly uploaded: SentFile[]
+  readonly delays: number[]
+  readonly clock: { nowMs: number }
+}
+
+/** @param overrides what a test wants to be otherwise */
+export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
+  const seen = {
+    logged: [] as LogEntry[],
+    errors: [] as LoggedError[],
+    inserted: [] as TestServer['inserted'],
+    uploaded: [] as SentFile[],
+    delays: [] as number[],
+    clock: { nowMs: NOW_MS },
+  }
+  let ids = 0
+  const revoked = new Map<string, number>()
+  const deps: ServerDeps = {
+    settings: { version: '0.1.0', tokenTtlSeconds: 3600, bodyBytesMax: 100_000, isLoopback: true },
+    catalog: { catalog: fakeCatalog(), embedders: EMBEDDERS, chatProviders: ['builtin', 'openai'] },
+    query: async ({ db }) => ({ kind: 'table', rows: rowsOf(['a'], [[1]]), context: { db } }),
+    insert: async (kb, request) => seen.inserted.push({ kb, request }),
+    uploadFile: async (file) => {
+      seen.uploaded.push(file)
+      return uploadedFile(file)
+    },
+    dropFile: async () => {},
+    agents: {
+      ask: ({ question }) => answerEvents(question),
+      complete: async ({ question }) => {
+        return { content: `About ${question}`, traceId: TRACE_ID, citations: [], warnings: [] }
+      },
+    },
+    revokedTokens: {
+      revoke: async (id, expiresMs) => {
+        revoked.set(id, expiresMs)
+      },
+      isRevoked: (id) => revoked.has(id),
+    },
+    signingKey: new Uint8Array(32).fill(7),
+    log: (entry) => seen.logged.push(entry),
+    logError: (error) => seen.errors.push(error),
+    now: () => seen.clock.nowMs,
+    newId: () => `id-${++ids}`,
+    delay: async (ms) => {
+      seen.delays.push(ms)
+    },
+    ...overrides,
+  }
+  return { ...seen, deps, server: createServer(deps) }
+}
+
+function uploadedFile(file: SentFile): UploadedFile {
+  const { name, originalName, bytes } = file
+  return {
+    id: 9,
+    name,
+    originalName,
+    format: 'csv',
+    sizeBytes: bytes.byteLength,
+    columns: ['a'],
+    rowCount: 1,
+    createdAt: STAMP,
+  }
+}
+
+export interface Sent {
+  readonly json?: unknown
+  readonly body?: BodyInit
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
+
+export interface Received {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The text as JSON; undefined where it is none. */
+  readonly json: unknown
+}
+
+/** One request, as `POST /api/login`, and its whole answer. */
+export async function send(server: Server, line: string, sent: Sent = {}): Promise<Received> {
+  const response = await server.handle(requestOf(line, sent))
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, json: jsonOf(text) }
+}
+
+export function requestOf(line: string, { json, body, headers = {}, signal }: Sent): Request {
+  const [method = 'GET', path = '/'] = line.split(' ')
+  const type = json === undefined ? {} : { 'content-type': 'application/json' }
+  return new Request(`http://localhost${path}`, {
+    method,
+    headers: { ...type, ...headers },
+    ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+    ...(body === undefined ? {} : { body }),
+    ...(signal === undefined ? {} : { signal }),
+  })
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,38 @@
+import { expect, test } from 'bun:test'
+import { RequestScope } from '../../src/http/request-scope.ts'
+import { streamedResponse } from '../../src/http/streamed-response.ts'
+
+function scope(onEnd = () => {}): RequestScope {
+  const request = new Request('http://localhost/x?y=z')
+  return new RequestScope({ id: '1', request, onEnd, onArrived: () => {} })
+}
+
+async function* never(): AsyncGenerator<string> {
+  yield 'first'
+  await new Promise(() => {})
+}
+
+test('silence is broken by comments, so that no proxy gives up', async () => {
+  const keepAlive = { text: ': keep-alive\n\n', everyMs: 1 }
+  const response = streamedResponse(never(), { headers: {}, scope: scope(), keepAlive })
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  const seen: (string | undefined)[] = []
+  while (seen.length < 3) seen.push((await reader?.read())?.value)
+  expect(seen).toContain('first')
+  expect(seen.filter((text) => text === ': keep-alive\n\n').length).toBe(2)
+})
+
+test('the request is over when the last piece is read, once', async () => {
+  let ends = 0
+  const one = scope(() => ends++)
+  async function* pieces() {
+    yield 'a'
+    yield 'b'
+  }
+  const response = streamedResponse(pieces(), { headers: {}, scope: one })
+  one.answered(200)
+  expect(ends).toBe(0)
+  expect(await response.text()).toBe('ab')
+  expect(ends).toBe(1)
+  expect(one.path).toBe('/x')
+})

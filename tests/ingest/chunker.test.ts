@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'bun:test'
+import type { Preprocessing } from '../../src/domain/knowledge-base.ts'
+import { chunksOf } from '../../src/ingest/chunker.ts'
+
+function chunks(type: Preprocessing['type'], text: string, chunkSizeChars = 1000) {
+  const document = { id: 'd', rowIndex: 0, texts: [{ column: 'body', text }], metadata: {} }
+  const preprocessing = { type, chunkSizeChars, chunkOverlapChars: 0, sent: null }
+  return [...chunksOf(document, preprocessing)].filter((chunk) => chunk !== null)
+}
+
+describe('text', () => {
+  test('chunk ids hold document, column, position and offsets', () => {
+    expect(chunks('text_chunking', 'aaaa bbbb cccc', 9)).toEqual([
+      {
+        documentId: 'd',
+        chunkId: 'd:body:1of2:0to9',
+        contentColumn: 'body',
+        content: 'aaaa bbbb',
+        startChar: 0,
+        endChar: 9,
+        chunkIndex: 0,
+        source: 'TextChunkingPreprocessor',
+      },
+      {
+        documentId: 'd',
+        chunkId: 'd:body:2of2:10to14',
+        contentColumn: 'body',
+        content: 'cccc',
+        startChar: 10,
+        endChar: 14,
+        chunkIndex: 1,
+        source: 'TextChunkingPreprocessor',
+      },
+    ])
+  })
+})
+
+describe('Markdown', () => {
+  const text =
+    '# Ducks\n\n## Eider\nA sea duck.\n\n```\n# no heading\n```\n## Mallard\nGreen head.\n'
+
+  test('each section is a chunk; a heading alone stays with the next one', () => {
+    const found = chunks('markdown_chunking', text)
+    expect(found.map(({ content }) => content)).toEqual([
+      '# Ducks\n\n## Eider\nA sea duck.\n\n```\n# no heading\n```',
+      '## Mallard\nGreen head.',
+    ])
+    expect(found.every((one) => text.slice(one.startChar, one.endChar) === one.content)).toBe(true)
+    expect(found[0]?.source).toBe('MarkdownChunkingPreprocessor')
+  })
+
+  test('a long section is cut as text is', () => {
+    const long = `intro\n# A\n${'word '.repeat(20)}\n# B\nend`
+    const found = chunks('markdown_chunking', long, 40)
+    expect(found.length).toBeGreaterThan(3)
+    expect(found.every((one) => long.slice(one.startChar, one.endChar) === one.content)).toBe(true)
+    expect(found.at(-1)?.content).toBe('# B\nend')
+  })
+})
+
+describe('JSON', () => {
+  test('one chunk for each element, a line for each value', () => {
+    const text = JSON.stringify([
+      { name: 'eider', size: { cm: 60 }, tags: ['sea', 'duck'], nests: [{ at: 'coast' }], x: null },
+      'plain',
+      null,
+    ])
+    const found = chunks('json_chunking', text)
+    expect(found.map(({ content }) => content)).toEqual([
+      'name: eider\nsize.cm: 60\ntags: sea, duck\nnests[0].at: coast',
+      'plain',
+    ])
+    expect(found[1]).toMatchObject({
+      chunkId: 'd:body:2of2:0to5',
+      source: 'JSONChunkingPreprocessor',
+    })
+  })
+
+  test('an object is one chunk', () => {
+    expect(chunks('json_chunking', '{"a":1,"b":true}').map((one) => one.content)).toEqual([
+      'a: 1\nb: true',
+    ])
+  })
+
+  test('what is no JSON, or nested without end, is an error and no chunk', () => {
+    expect(() => chunks('json_chunking', 'not json')).toThrow(/The content is not JSON/)
+    const deep = `${'{"a":'.repeat(500)}1${'}'.repeat(500)}`
+    expect(() => chunks('json_chunking', deep)).toThrow(/nested deeper than 200 levels/)
+  })
+})

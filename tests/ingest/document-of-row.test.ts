@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'bun:test'
+import type { Row } from '../../src/domain/document.ts'
+import type { ColumnRule } from '../../src/ingest/column-rule.ts'
+import { documentOfRow } from '../../src/ingest/document-of-row.ts'
+
+const DEFAULT: ColumnRule = {
+  contentColumns: ['content'],
+  metadataColumns: null,
+  idColumns: ['id'],
+}
+
+function idOf(id: Row[string]): string | null | undefined {
+  return documentOfRow({ id, content: 'x' }, 0, DEFAULT)?.id
+}
+
+describe('ids', () => {
+  test('of every type are text', () => {
+    expect([idOf('a'), idOf(7), idOf(1.5), idOf(-0), idOf(true)]).toEqual([
+      'a',
+      '7',
+      '1.5',
+      '0',
+      'true',
+    ])
+    expect([idOf({ a: [1] }), idOf([1, 'b'])]).toEqual(['{"a":[1]}', '[1,"b"]'])
+  })
+
+  test('that are empty or missing are left to the content', () => {
+    expect([idOf(''), idOf('  '), idOf(null)]).toEqual([null, null, null])
+    expect(documentOfRow({ content: 'x' }, 0, DEFAULT)?.id).toBeNull()
+  })
+
+  test('come from the named column, else from "id", whatever the case', () => {
+    const rule = { ...DEFAULT, idColumns: ['order_id', 'id'] }
+    expect(documentOfRow({ ORDER_ID: 1, id: 2, content: 'x' }, 0, rule)).toMatchObject({
+      id: '1',
+      metadata: { id: 2 },
+    })
+    expect(documentOfRow({ ID: 2, content: 'x' }, 0, rule)).toMatchObject({ id: '2', metadata: {} })
+  })
+
+  test('have a limit', () => {
+    expect(() => idOf('x'.repeat(5000))).toThrow('An id has at most 4096 characters, found 5000')
+  })
+})
+
+describe('content', () => {
+  test('of every type is text', () => {
+    const contentOf = (content: Row[string]) => {
+      return documentOfRow({ id: 1, content }, 0, DEFAULT)?.texts[0]?.text
+    }
+    expect([contentOf(5), contentOf(false), contentOf({ a: 1 }), contentOf(['b'])]).toEqual([
+      '5',
+      'false',
+      '{"a":1}',
+      '["b"]',
+    ])
+  })
+
+  test('that is empty makes no document', () => {
+    for (const content of ['', ' \n', null]) {
+      expect(documentOfRow({ id: 1, content }, 0, DEFAULT)).toBeNull()
+    }
+  })
+
+  test('of two columns keeps the one that is not empty, under the name that was configured', () => {
+    const rule = { ...DEFAULT, contentColumns: ['Title', 'body'] }
+    expect(documentOfRow({ id: 1, title: 't', body: '' }, 3, rule)).toEqual({
+      id: '1',
+      rowIndex: 3,
+      texts: [{ column: 'Title', text: 't' }],
+      metadata: {},
+    })
+  })
+
+  test('that is missing is named, with the columns there are', () => {
+    const message = 'Content column "content" not found; columns: id, text'
+    expect(() => documentOfRow({ id: 1, text: 'x' }, 0, DEFAULT)).toThrow(message)
+    expect(() => documentOfRow({}, 0, DEFAULT)).toThrow(/the row has no columns/)
+    expect(() => documentOfRow(Object.create({ content: 'x' }), 0, DEFAULT)).toThrow(/not found/)
+  })
+})
+
+describe('metadata', () => {
+  test('is every other column, or those that are configured', () => {
+    const row = { id: 1, content: 'x', A: 1, b: null }
+    expect(documentOfRow(row, 0, DEFAULT)?.metadata).toEqual({ A: 1, b: null })
+    const rule = { ...DEFAULT, metadataColumns: ['a', 'c'] }
+    expect(documentOfRow(row, 0, rule)?.metadata).toEqual({ a: 1, c: null })
+  })
+
+  test('with the name of a prototype is a value like any other', () => {
+    const row: Row = JSON.parse('{"id":1,"content":"x","__proto__":{"a":1},"constructor":2}')
+    const metadata = documentOfRow(row, 0, DEFAULT)?.metadata ?? {}
+    expect(Object.keys(metadata)).toEqual(['__proto__', 'constructor'])
+    expect(JSON.stringify(metadata)).toBe('{"__proto__":{"a":1},"constructor":2}')
+  })
+})
+
+describe('hostile rows', () => {
+  test('lone surrogates are replaced one for one, everywhere', () => {
+    const row = { id: 'i\ud800', content: 'a\udc00b\u0000', m: { 'k\ud800': ['v\ud800'] } }
+    expect(documentOfRow(row, 0, DEFAULT)).toEqual({
+      id: 'i\ufffd',
+      rowIndex: 0,
+      texts: [{ column: 'content', text: 'a\ufffdb\u0000' }],
+      metadata: { m: { 'k\ufffd': ['v\ufffd'] } },
+    })
+  })
+
+  test('values that are nested without end are refused', () => {
+    const deep: Row[string] = JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`)
+    expect(() => documentOfRow({ id: 1, content: 'x', deep }, 0, DEFAULT)).toThrow(
+      'A value is nested deeper than 200 levels',
+    )
+  })
+})

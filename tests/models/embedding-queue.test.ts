@@ -1,0 +1,63 @@
+import { expect, test } from 'bun:test'
+import { EmbeddingQueue } from '../../src/models/builtin/embedding-queue.ts'
+
+const sequences = (count: number, length: number) => {
+  return Array.from({ length: count }, () => new Array<number>(length).fill(7))
+}
+
+/** The ids of the jobs in the order of their texts. */
+function drained(queue: EmbeddingQueue): readonly number[] {
+  const order: number[] = []
+  for (let task = queue.next(); task !== null; task = queue.next()) {
+    order.push(task.jobId)
+    task.complete(new Float32Array(1))
+  }
+  return order
+}
+
+test('a query overtakes the waiting texts of an insert', () => {
+  const queue = new EmbeddingQueue()
+  queue.add(1, sequences(40, 128))
+  queue.next()?.complete(new Float32Array(1))
+  queue.add(2, sequences(1, 10))
+  expect(queue.next()?.jobId).toBe(2)
+})
+
+test('an insert gets its turn although queries never stop', () => {
+  const queue = new EmbeddingQueue()
+  queue.add(0, sequences(40, 128))
+  for (let id = 1; id <= 100; id += 1) queue.add(id, sequences(1, 10))
+  const order = drained(queue)
+  expect(order.indexOf(0)).toBe(32)
+  expect(order).toHaveLength(140)
+})
+
+test('two inserts take turns', () => {
+  const queue = new EmbeddingQueue()
+  queue.add(1, sequences(40, 128))
+  queue.add(2, sequences(40, 128))
+  expect(drained(queue).slice(0, 4)).toEqual([1, 2, 1, 2])
+})
+
+test('vectors come back in the order of the texts once all are there', () => {
+  const queue = new EmbeddingQueue()
+  const lengths = [200, 3, 256, 50]
+  queue.add(
+    1,
+    lengths.flatMap((length) => sequences(1, length)),
+  )
+  const results: unknown[] = []
+  for (let task = queue.next(); task !== null; task = queue.next()) {
+    const vectors = task.complete(Float32Array.of(task.tokens.length))
+    results.push(vectors?.map((vector) => vector[0]) ?? null)
+  }
+  expect(results).toEqual([null, null, null, lengths])
+})
+
+test('what is cancelled is not embedded any more, and the rest is', () => {
+  const queue = new EmbeddingQueue()
+  queue.add(1, sequences(40, 128))
+  queue.add(2, sequences(2, 8))
+  queue.cancel(1)
+  expect(drained(queue)).toEqual([2, 2])
+})

@@ -1,0 +1,300 @@
+import { expect, test } from 'bun:test'
+import { openaiChat } from '../../src/models/openai/openai-chat.ts'
+import {
+  callsOf,
+  endpointAt,
+  heard,
+  LAST_TURN,
+  QUESTION,
+  QUICK_LIMITS,
+  textOf,
+} from './fixtures/chat-support.ts'
+import {
+  eventStream,
+  failure,
+  scriptedServer,
+  stalledStream,
+  thrownBy,
+} from './fixtures/scripted-server.ts'
+
+const KEY = 'sk-proj-Zx81kQpTTvv09LmNq77'
+
+const chatAt = (url: string, limits = QUICK_LIMITS) => {
+  return openaiChat({ endpoint: endpointAt(url, KEY), modelName: 'chat-small', limits })
+}
+const piece = (delta: unknown, finish: string | null = null) => ({
+  id: 'x',
+  object: 'chat.completion.chunk',
+  choices: [{ index: 0, delta, finish_reason: finish }],
+})
+const toolPiece = (call: unknown) => piece({ tool_calls: [call] })
+const streaming =
+  (...payloads: readonly unknown[]) =>
+  () =>
+    eventStream([...payloads, '[DONE]'])
+
+test('streams text piece by piece and sends the question with its tools', async () => {
+  await using server = scriptedServer(
+    streaming(
+      piece({ role: 'assistant', content: '' }),
+      piece({ content: 'Not ' }),
+      piece({ content: 'much' }),
+      piece({}, 'stop'),
+    ),
+  )
+  const deltas = await heard(chatAt(server.url), QUESTION)
+  expect(deltas).toEqual([
+    { kind: 'text', text: 'Not ' },
+    { kind: 'text', text: 'much' },
+  ])
+  const [request] = server.seen
+  expect(request?.path).toBe('/v1/chat/completions')
+  expect(request?.body).toEqual({
+    model: 'chat-small',
+    stream: true,
+    messages: [
+      { role: 'system', content: 'Be brief' },
+      { role: 'user', content: 'What is new?' },
+    ],
+    tools: [
+      {
+        type: 'function',
+        function: {
+          name: 'kb_list_tool',
+          description: 'Lists',
+          parameters: { type: 'object', properties: {}, required: [] },
+        },
+      },
+      {
+        type: 'function',
+        function: {
+          name: 'kb_query_tool',
+          description: 'Runs SQL',
+          parameters: {
+            type: 'object',
+            properties: { sql_query: { type: 'string', description: 'One SELECT' } },
+            required: ['sql_query'],
+          },
+        },
+      },
+    ],
+  })
+})
+
+test('puts two tool calls together from their pieces', async () => {
+  await using server = scriptedServer(
+    streaming(
+      toolPiece({
+        index: 0,
+        id: 'a',
+        type: 'function',
+        function: { name: 'kb_list_tool', arguments: '' },
+      }),
+      toolPiece({
+        index: 1,
+        id: 'b',
+        type: 'function',
+        function: { name: 'kb_query_tool', arguments: '' },
+      }),
+      toolPiece({ index: 1, function: { arguments: '{"sql_qu' } }),
+      toolPiece({ index: 0, function: { arguments: '{}' } }),
+      toolPiece({ index: 1, function: { arguments: 'ery":"SELECT 1"}' } }),
+      piece({}, 'tool_calls'),
+    ),
+  )
+  expect(await heard(chatAt(server.url), QUESTION)).toEqual([
+    { kind: 'tool_call', call: { id: 'a', name: 'kb_list_tool', input: '' } },
+    { kind: 'tool_call', call: { id: 'b', name: 'kb_query_tool', input: 'SELECT 1' } },
+  ])
+})
+
+test.each([
+  [
+    'no index and no id',
+    [
+      { function: { name: 'kb_query_tool', arguments: '{"sql_query":"A"}' } },
+      { function: { name: 'kb_query_tool', arguments: '{"sql_query":"B"}' } },
+    ],
+    ['call_1', 'call_2'],
+  ],
+  [
+    'one index for two calls',
+    [
+      { index: 0, id: 'x', function: { name: 'kb_query_tool', arguments: '{"sql_query":"A"}' } },
+      { index: 0, id: 'y', function: { name: 'kb_query_tool', arguments: '{"sql_query":"B"}' } },
+    ],
+    ['x', 'y'],
+  ],
+  [
+    'arguments as an object',
+    [
+      { index: 0, id: 'x', function: { name: 'kb_query_tool', arguments: { sql_query: 'A' } } },
+      { index: 1, id: 'y', function: { name: 'kb_query_tool', arguments: { sql_query: 'B' } } },
+    ],
+    ['x', 'y'],
+  ],
+])('understands a server that sends %s', async (_, calls, ids) => {
+  await using server = scriptedServer(streaming(...calls.map(toolPiece), piece({}, 'tool_calls')))
+  const found = callsOf(await heard(chatAt(server.url), QUESTION))
+  expect(found.map((call) => call.input)).toEqual(['A', 'B'])
+  expect(found.map((call) => call.id)).toEqual(ids)
+})
+
+test.each([
+  ['{"sql_query": "SELECT', '{"sql_query": "SELECT'],
+  ['SELECT 1', 'SELECT 1'],
+  ['["SELECT 1"]', '["SELECT 1"]'],
+  ['{"query":"SELECT 1"}', 'SELECT 1'],
+  ['{"sql_query":7}', '{"sql_query":7}'],
+  ['{}', ''],
+])('arguments %s become the input %s', async (written, input) => {
+  const call = { index: 0, id: 'a', function: { name: 'kb_query_tool', arguments: written } }
+  await using server = scriptedServer(streaming(toolPiece(call), piece({}, 'tool_calls')))
+  expect(callsOf(await heard(chatAt(server.url), QUESTION))[0]?.input).toBe(input)
+})
+
+test('sends earlier calls and results back, and a late instruction as the user', async () => {
+  await using server = scriptedServer(streaming(piece({ content: 'ok' }, 'stop')))
+  await heard(chatAt(server.url), LAST_TURN)
+  expect(server.seen[0]?.body.tools).toBeUndefined()
+  const messages = server.seen[0]?.body.messages
+  expect(Array.isArray(messages) ? messages.slice(2) : []).toEqual([
+    {
+      role: 'assistant',
+      content: 'Let me look',
+      tool_calls: [
+        { id: 'c1', type: 'function', function: { name: 'kb_list_tool', arguments: '{}' } },
+        {
+          id: 'c2',
+          type: 'function',
+          function: { name: 'made_up_', arguments: '{"input":"SELECT 1"}' },
+        },
+      ],
+    },
+    { role: 'tool', tool_call_id: 'c1', content: '["mindsdb.docs"]' },
+    { role: 'tool', tool_call_id: 'c2', content: 'made up! is not a valid tool' },
+    { role: 'user', content: 'Answer now' },
+  ])
+})
+
+test('takes the whole answer of a server that does not stream', async () => {
+  const message = {
+    role: 'assistant',
+    content: 'whole',
+    tool_calls: [
+      { id: 'z', type: 'function', function: { name: 'kb_list_tool', arguments: '{}' } },
+    ],
+  }
+  await using server = scriptedServer(() => {
+    return Response.json({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] })
+  })
+  const deltas = await heard(chatAt(server.url), QUESTION)
+  expect(textOf(deltas)).toBe('whole')
+  expect(callsOf(deltas)).toEqual([{ id: 'z', name: 'kb_list_tool', input: '' }])
+})
+
+test('empty choices between and after the pieces do no harm', async () => {
+  const usage = { choices: [], usage: { total_tokens: 3 } }
+  await using server = scriptedServer(
+    streaming(usage, piece({ content: 'a' }), piece({ content: null }, 'stop'), usage),
+  )
+  expect(textOf(await heard(chatAt(server.url), QUESTION))).toBe('a')
+})
+
+test.each([
+  ['ends without a finish', () => eventStream([piece({ content: 'half' })])],
+  ['says DONE without a finish', streaming(piece({ content: 'half' }))],
+  ['is empty', () => eventStream([])],
+  ['is no JSON', () => eventStream(['{"choices": [', '[DONE]'])],
+  ['is a list', () => Response.json([])],
+  [
+    'holds an error',
+    streaming(piece({ content: 'half' }), { error: { message: `overloaded ${KEY}` } }),
+  ],
+])('a stream that %s is a failure', async (_, reply) => {
+  await using server = scriptedServer(reply)
+  const error = await thrownBy(heard(chatAt(server.url), QUESTION))
+  expect(error).toMatchObject({ code: 'provider_failed' })
+  expect(String(error)).toContain(`${server.url}/v1/chat/completions`)
+  expect(Bun.inspect(error)).not.toContain(KEY)
+})
+
+test('a connection that breaks in the middle is a failure', async () => {
+  await using server = scriptedServer(async () => {
+    const half = await eventStream([piece({ content: 'half' })]).text()
+    const body = new ReadableStream({
+      async start(controller) {
+        controller.enqueue(half)
+        await Bun.sleep(10)
+        controller.error(new Error('cut'))
+      },
+    })
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+  })
+  const error = await thrownBy(heard(chatAt(server.url), QUESTION))
+  expect(error).toMatchObject({ code: 'provider_failed' })
+})
+
+test('a stream that stalls times out, and its connection is closed', async () => {
+  const closed = Promise.withResolvers<void>()
+  await using server = scriptedServer((request) => {
+    request.signal.addEventListener('abort', () => closed.resolve())
+    return stalledStream([piece({ content: 'half' })])
+  })
+  const error = await thrownBy(heard(chatAt(server.url, { ...QUICK_LIMITS, idleMs: 50 }), QUESTION))
+  expect(error).toMatchObject({ code: 'timeout' })
+  await closed.promise
+})
+
+test('a server that never begins times out', async () => {
+  await using server = scriptedServer(() => new Promise<Response>(() => undefined))
+  const limits = { ...QUICK_LIMITS, timeoutMs: 50, retriesMax: 0 }
+  const error = await thrownBy(heard(chatAt(server.url, limits), QUESTION))
+  expect(error).toMatchObject({ code: 'timeout' })
+  expect(String(error)).toContain('did not begin its answer within 50 ms')
+})
+
+test('an abort in the middle throws its reason and closes the connection', async () => {
+  const closed = Promise.withResolvers<void>()
+  await using server = scriptedServer((request) => {
+    request.signal.addEventListener('abort', () => closed.resolve())
+    return stalledStream([piece({ content: 'half' })])
+  })
+  const stop = new AbortController()
+  const reason = new Error('client went away')
+  const reading = (async () => {
+    for await (const delta of chatAt(server.url).respond(QUESTION, stop.signal)) {
+      expect(delta).toEqual({ kind: 'text', text: 'half' })
+      stop.abort(reason)
+    }
+  })()
+  expect(await thrownBy(reading)).toBe(reason)
+  await closed.promise
+})
+
+test('a reader who stops early closes the connection', async () => {
+  const closed = Promise.withResolvers<void>()
+  await using server = scriptedServer((request) => {
+    request.signal.addEventListener('abort', () => closed.resolve())
+    return stalledStream([piece({ content: 'half' })])
+  })
+  for await (const _ of chatAt(server.url).respond(QUESTION, new AbortController().signal)) break
+  await closed.promise
+})
+
+test.each([
+  [401, 'provider_refused', 1],
+  [403, 'provider_refused', 1],
+  [404, 'provider_refused', 1],
+  [429, 'provider_failed', 3],
+  [500, 'provider_failed', 3],
+])('%i is %s after %i tries', async (status, code, tries) => {
+  await using server = scriptedServer(() => {
+    return failure(status, `wrong key ${KEY}`, { 'retry-after-ms': '1' })
+  })
+  const error = await thrownBy(heard(chatAt(server.url), QUESTION))
+  expect(error).toMatchObject({ code })
+  expect(String(error)).toContain(`${server.url}/v1/chat/completions answered ${status}: wrong key`)
+  expect(Bun.inspect(error)).not.toContain(KEY)
+  expect(server.seen).toHaveLength(tries)
+})

@@ -1,0 +1,43 @@
+import { expect, test } from 'bun:test'
+import { builtinEmbedderOptions } from '../../src/models/builtin/builtin-embedder.ts'
+import { WordPiece } from '../../src/models/builtin/word-piece.ts'
+import reference from './fixtures/word-piece.json'
+
+const vocabulary = await Bun.file(`${builtinEmbedderOptions().modelFolder}/vocab.txt`).text()
+const wordPiece = new WordPiece(vocabulary)
+
+const cases: readonly { text: string; ids: unknown }[] = reference.cases.map(([text, ids]) => {
+  return { text: String(text), ids }
+})
+
+// The ids were written by Hugging Face's `tokenizers` (BertWordPieceTokenizer, cut at 256).
+test('gives the reference ids for accents, CJK, emoji, controls, punctuation and random text', () => {
+  expect(cases.length).toBeGreaterThan(90)
+  for (const { text, ids } of cases) {
+    expect<unknown>({ text, ids: wordPiece.encode(text, 256) }).toEqual({ text, ids })
+  }
+})
+
+test.each(reference.repeated)('gives the reference ids for "$repeat" $count times', (one) => {
+  const text = one.repeat.repeat(one.count) + one.tail
+  expect([...wordPiece.encode(text, 256)]).toEqual(one.ids)
+})
+
+test('never gives more tokens than asked for, and always both marks', () => {
+  for (const tokensMax of [2, 3, 10]) {
+    const ids = wordPiece.encode('hundreds of words '.repeat(50), tokensMax)
+    expect(ids).toHaveLength(tokensMax)
+    expect([ids.at(0), ids.at(-1)]).toEqual([101, 102])
+  }
+})
+
+test('a megabyte without a space takes no noticeable time', () => {
+  const started = performance.now()
+  expect([...wordPiece.encode('é'.repeat(1_000_000), 256)]).toEqual([101, 100, 102])
+  expect(performance.now() - started).toBeLessThan(2000)
+})
+
+test('an accent across the border of two stretches is still stripped', () => {
+  const padding = ' '.repeat(4095)
+  expect(wordPiece.encode(`${padding}e\u0301te`, 256)).toEqual(wordPiece.encode('ete', 256))
+})

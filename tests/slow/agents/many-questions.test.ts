@@ -1,0 +1,57 @@
+import { expect, test } from 'bun:test'
+import { AgentPool } from '../../../src/agents/agent-pool.ts'
+import { rowsOf } from '../../../src/domain/query-result.ts'
+import {
+  agentNamed,
+  collected,
+  kbNamed,
+  snapshotOf,
+  transcript,
+} from '../../agents/agent-fixture.ts'
+
+const QUESTIONS = 300
+const ACTS = ['query output', 'throw', 'exit', 'reject', 'garbage', 'hang', 'spin', 'embed output']
+
+test('hundreds of questions, half of them to broken agents, each get one end', async () => {
+  const pool = new AgentPool(
+    {
+      agentsMax: 12,
+      agentQuestionsMax: 12,
+      agentQueueMax: QUESTIONS,
+      agentTimeoutSeconds: 60,
+      agentStepsMax: 10,
+      observationBytesMax: 32_768,
+      defaultModel: null,
+      chatDefaults: {},
+      sparesMax: 2,
+      workerUrl: new URL('../../agents/fixtures/scripted-agent.ts', import.meta.url).href,
+    },
+    {
+      catalog: { snapshot: () => snapshotOf({ knowledgeBases: [kbNamed('mindsdb.docs')] }) },
+      select: async () => rowsOf(['a'], [['1']]),
+      embed: async (texts) => texts.map(() => Float32Array.of(1)),
+      chatProviders: ['builtin'],
+      newTraceId: () => crypto.randomUUID(),
+      onFailure: () => {},
+    },
+  )
+  const outcomes = Array.from({ length: QUESTIONS }, async (_, index) => {
+    const question = ACTS[index % ACTS.length] ?? ''
+    const controller = new AbortController()
+    const isEndless = question === 'hang' || question === 'spin'
+    const request = { agent: agentNamed('helper'), question, history: [], deltas: false }
+    const events = pool.ask(request, controller.signal)
+    await events.next()
+    // A thread in an endless loop, or in the middle of its start.
+    if (isEndless) setTimeout(() => controller.abort(), index % 50)
+    const lines = transcript(await collected(events))
+    return { question, lines }
+  })
+  for (const { question, lines } of await Promise.all(outcomes)) {
+    expect(lines.filter((line) => line === 'end')).toHaveLength(1)
+    expect(lines.at(-1)).toBe('end')
+    expect(lines.includes('output The answer')).toBe(question.endsWith('output'))
+  }
+  expect(pool.load).toEqual({ running: 0, waiting: 0 })
+  pool.close()
+}, 60_000)

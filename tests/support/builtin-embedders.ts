@@ -1,0 +1,8 @@
+import type { EmbedderRegistry } from '../../src/domain/ports.ts'
+import { BuiltinEmbedder } from '../../src/models/builtin/builtin-embedder.ts'
+import { embedderRegistry } from '../../src/models/embedder-registry.ts'
+
+/** The real models; the built-in one runs in its thread from the first text on. */
+export function builtinEmbedders(): EmbedderRegistry {
+  return embedderRegistry({ builtin: new BuiltinEmbedder() })
+}
