@@ -5,6 +5,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SingleBar } from 'cli-progress'
+import packageJson from '../package.json' with { type: 'json' }
 import { type AgentEvent, type EiderClient, eiderClient } from './eider-client.ts'
 import { type ReadmeFile, readmeFiles } from './readme-files.ts'
 import { startServer, whileRunning } from './server-process.ts'
@@ -17,6 +18,8 @@ const PROJECT = '/projects/mindsdb'
 /** About 600 chunks of 1000 characters: some twenty seconds of embedding on two cores. */
 const README_LIMITS = { filesMax: 150, charsMax: 12_000 }
 const DOCUMENTS_PER_INSERT = 4
+/** A machine that is slow or busy gets fewer documents instead of a longer demo. */
+const INSERT_MS_MAX = 35_000
 const OBSERVATION_LINES_MAX = 6
 
 const QUERIES: readonly { readonly title: string; readonly sql: string }[] = [
@@ -56,7 +59,7 @@ try {
 async function demo(): Promise<void> {
   const startedAt = performance.now()
   await rm(DATA_DIRECTORY, { recursive: true, force: true })
-  const readmes = await readmeFiles(join(ROOT, 'node_modules'), README_LIMITS)
+  const readmes = ownFirst(await readmeFiles(join(ROOT, 'node_modules'), README_LIMITS))
   if (readmes.length === 0) throw new Error('No READMEs in node_modules: run npm install first')
   const server = await startServer({ dataDirectory: DATA_DIRECTORY })
   const stopAtOnce = () => void server.stop().finally(() => process.exit(130))
@@ -72,6 +75,12 @@ async function demo(): Promise<void> {
   console.log('Go on with this data:  npm start -- --demo')
 }
 
+/** Eider's own dependencies come first: the questions below are about them. */
+function ownFirst(readmes: readonly ReadmeFile[]): readonly ReadmeFile[] {
+  const isOwn = (readme: ReadmeFile) => readme.packageName in packageJson.dependencies
+  return [...readmes.filter(isOwn), ...readmes.filter((readme) => !isOwn(readme))]
+}
+
 async function insertReadmes(client: EiderClient, readmes: readonly ReadmeFile[]): Promise<void> {
   await client.request('POST', `${PROJECT}/knowledge_bases`, {
     knowledge_base: {
@@ -85,14 +94,19 @@ async function insertReadmes(client: EiderClient, readmes: readonly ReadmeFile[]
   console.log(`\nInserting ${readmes.length} READMEs (the first ${limit} characters of each)`)
   const startedAt = performance.now()
   const progress = progressBar(readmes.length)
-  for (let at = 0; at < readmes.length; at += DOCUMENTS_PER_INSERT) {
-    const batch = readmes.slice(at, at + DOCUMENTS_PER_INSERT)
+  let inserted = 0
+  while (inserted < readmes.length && performance.now() - startedAt < INSERT_MS_MAX) {
+    const batch = readmes.slice(inserted, inserted + DOCUMENTS_PER_INSERT)
     await client.request('PUT', `${PROJECT}/knowledge_bases/readmes`, {
       knowledge_base: { rows: batch.map(rowOf) },
     })
-    progress.advanceTo(at + batch.length)
+    inserted += batch.length
+    progress.advanceTo(inserted)
   }
   progress.stop()
+  if (inserted < readmes.length) {
+    console.log(`Went on after ${INSERT_MS_MAX / 1000} s with ${inserted} of ${readmes.length}`)
+  }
   const elapsedMs = performance.now() - startedAt
   const [row] = (await client.sql('SELECT count(*) AS chunks FROM readmes')).rows
   const chunks = Number(row?.[0])

@@ -17,7 +17,7 @@ export function systemPrompt(agent: Agent, data: ResolvedData): string {
 }
 
 const OPENING_PART =
-  'You answer questions from the data described below. You read it with tools; you cannot change it.'
+  'You answer questions from the data described below, which you read with tools and cannot change.'
 
 function dataPart(data: ResolvedData): string {
   const kbs = data.knowledgeBases.map((kb) => {

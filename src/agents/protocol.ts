@@ -88,8 +88,9 @@ export function failureOf(error: unknown): Failure {
 }
 
 /** The error again, with the provider's status where `failureOf` looks for it. */
-export function errorOf({ code, message, providerStatus }: Failure): AppError {
-  return new AppError(code, message, { cause: { status: providerStatus } })
+export function errorOf({ code, message, providerStatus: status }: Failure): AppError {
+  if (status === undefined) return new AppError(code, message)
+  return new AppError(code, message, { cause: Object.assign(new Error(message), { status }) })
 }
 
 function providerStatusOf(cause: unknown): number | undefined {

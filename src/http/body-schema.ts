@@ -5,15 +5,21 @@ import { AppError } from '../errors.ts'
 /** The shape of a body: validates it, types it and stands in the OpenAPI document. */
 export interface BodySchema<T> {
   readonly schema: TSchema
+  /** A limit below that of the settings, for what everyone may send. */
+  readonly bytesMax?: number
   /** @throws AppError that names the first field which is wrong, what was expected and what was found */
   check(value: unknown, method: string): T
 }
 
 /** Compiles once; call it where the module is loaded, never for a request. */
-export function bodySchema<S extends TSchema>(schema: S): BodySchema<Static<S>> {
+export function bodySchema<S extends TSchema>(
+  schema: S,
+  limits: { readonly bytesMax?: number } = {},
+): BodySchema<Static<S>> {
   const compiled = TypeCompiler.Compile(schema)
   return {
     schema,
+    ...limits,
     check(value, method) {
       if (compiled.Check(value)) return value
       const wrong = compiled.Errors(value).First()
@@ -33,7 +39,8 @@ interface WrongValue {
   readonly schema: TSchema
 }
 
-function shapeError(wrong: WrongValue, method: string): AppError {
+function shapeError(error: WrongValue, method: string): AppError {
+  const wrong = wrongItem(error) ?? error
   const keys = wrong.path.split('/').slice(1).map(unescaped)
   const [field, inner] = keys
   if (field === undefined) {
@@ -55,6 +62,20 @@ function shapeError(wrong: WrongValue, method: string): AppError {
   const expected = expectationOf(wrong.schema)
   const message = `Field "${fieldName(keys)}" must be ${expected}, not ${kindOf(wrong.value)}`
   return new AppError('invalid_request', message)
+}
+
+/** A list that may also be null is refused as a whole: this finds the item that is to blame. */
+function wrongItem({ path, value, schema, message }: WrongValue): WrongValue | undefined {
+  if (!Array.isArray(schema.anyOf) || !Array.isArray(value)) return undefined
+  const list: TSchema | undefined = schema.anyOf.find((one: TSchema) => one.type === 'array')
+  const index = value.findIndex((item) => jsonTypeOf(item) !== list?.items?.type)
+  if (list === undefined || index === -1) return undefined
+  return { path: `${path}/${index}`, value: value[index], schema: list.items, message }
+}
+
+function jsonTypeOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
 }
 
 function unescaped(key: string): string {

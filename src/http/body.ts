@@ -102,19 +102,14 @@ function depthOf(json: Uint8Array): number {
   let deepest = 0
   for (let index = 0; index < json.length; index++) {
     const byte = json[index]
-    if (byte === QUOTE) index = endOfString(json, index)
-    else if (byte === 0x5b || byte === 0x7b) deepest = Math.max(deepest, ++depth)
-    else if (byte === 0x5d || byte === 0x7d) depth--
+    if (byte === QUOTE) {
+      for (index++; index < json.length && json[index] !== QUOTE; index++) {
+        if (json[index] === BACKSLASH) index++
+      }
+    } else if (byte === 0x5b || byte === 0x7b) {
+      depth++
+      if (depth > deepest) deepest = depth
+    } else if (byte === 0x5d || byte === 0x7d) depth--
   }
   return deepest
-}
-
-/** The index of the quote that closes the string which opens at `start`; the end where none does. */
-function endOfString(json: Uint8Array, start: number): number {
-  for (let end = json.indexOf(QUOTE, start + 1); end !== -1; end = json.indexOf(QUOTE, end + 1)) {
-    let backslashes = 0
-    while (json[end - 1 - backslashes] === BACKSLASH) backslashes++
-    if (backslashes % 2 === 0) return end
-  }
-  return json.length
 }

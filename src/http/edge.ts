@@ -26,12 +26,17 @@ export function snapshotOf(edge: Edge): CatalogSnapshot {
 /** @throws AppError `unsupported_media_type`, `body_too_large`, `invalid_json`, or what the schema finds */
 export async function readJson<T>(edge: Edge, request: Request, body: BodySchema<T>): Promise<T> {
   requireJsonType(request)
-  return body.check(parseJson(await readBody(edge, request)), request.method)
+  const bytes = await readBody(edge, request, body.bytesMax)
+  return body.check(parseJson(bytes), request.method)
 }
 
 /** @throws AppError `body_too_large`, `cancelled` */
-export async function readBody(edge: Edge, request: Request): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = await readBytes(request, edge.deps.settings.bodyBytesMax)
+export async function readBody(
+  edge: Edge,
+  request: Request,
+  bytesMax = Number.POSITIVE_INFINITY,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = await readBytes(request, Math.min(bytesMax, edge.deps.settings.bodyBytesMax))
   edge.scopeOf(request).bodyArrived()
   return bytes
 }

@@ -1,7 +1,7 @@
 import type { CompletionEvent, FailureType } from '../domain/completion-event.ts'
 import { type ErrorCode, toAppError } from '../errors.ts'
 import type { RequestScope } from './request-scope.ts'
-import { KEEP_ALIVE_MS, streamedResponse } from './streamed-response.ts'
+import { streamedResponse } from './streamed-response.ts'
 
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -14,7 +14,6 @@ interface EventStreamInit {
   /** `delta` events are sent only to a client that asked for them. */
   readonly deltas: boolean
   readonly onFailure: (error: unknown) => void
-  readonly keepAliveMs?: number
 }
 
 /**
@@ -31,7 +30,7 @@ export async function eventStream(
   return streamedResponse(chunksOf(first.value, iterator, init), {
     scope: init.scope,
     headers: HEADERS,
-    keepAlive: { text: ': keep-alive\n\n', everyMs: init.keepAliveMs ?? KEEP_ALIVE_MS },
+    keepAlive: { text: ': keep-alive\n\n' },
   })
 }
 

@@ -29,5 +29,7 @@ function isMatch(pattern: string, path: string): boolean {
   const parts = pattern.split('/')
   const found = path.replace(/(?<=.)\/$/, '').split('/')
   if (parts.length !== found.length) return false
-  return parts.every((part, index) => part.startsWith(':') || part === found[index])
+  return parts.every((part, index) => {
+    return part.startsWith(':') ? found[index] !== '' : part === found[index]
+  })
 }

@@ -5,7 +5,7 @@ import { refuseCrossSite } from './cross-site.ts'
 import type { Edge } from './edge.ts'
 import { errorResponse } from './error-response.ts'
 import { openApiDocument } from './openapi.ts'
-import { RequestScope } from './request-scope.ts'
+import type { RequestScope } from './request-scope.ts'
 import { isPublic, methodsOf } from './route-table.ts'
 import { addAgentRoutes } from './routes/agents.ts'
 import { addCompletionRoutes } from './routes/completions.ts'
@@ -17,6 +17,7 @@ import { addPageRoutes } from './routes/page.ts'
 import { addProjectRoutes } from './routes/projects.ts'
 import { addSqlRoutes } from './routes/sql.ts'
 import { addStatusRoutes } from './routes/status.ts'
+import { RunningRequests } from './running-requests.ts'
 import type { ServerDeps } from './server-deps.ts'
 
 /** Longest silence on a connection, outside of a request that is being worked on. */
@@ -39,7 +40,7 @@ export interface Listener {
 }
 
 export function createServer(deps: ServerDeps): Server {
-  const requests = new Requests(deps)
+  const requests = new RunningRequests(deps)
   const edge: Edge = {
     deps,
     authentication: new Authentication(deps),
@@ -120,105 +121,10 @@ function appErrorOf(error: unknown, signal: AbortSignal): AppError {
   return new AppError('cancelled', 'The client closed the connection', { cause: error })
 }
 
-interface AnswerInit {
-  readonly onArrived: () => void
-  readonly route: () => Promise<Response>
-}
-
-/** The requests under way. */
-class Requests {
-  readonly #deps: ServerDeps
-  readonly #scopes = new WeakMap<Request, RequestScope>()
-  readonly #running = new Set<RequestScope>()
-  #isStopping = false
-  #onIdle = () => {}
-
-  constructor(deps: ServerDeps) {
-    this.#deps = deps
-  }
-
-  get isStopping(): boolean {
-    return this.#isStopping
-  }
-
-  scopeOf(request: Request): RequestScope {
-    const scope = this.#scopes.get(request)
-    if (scope === undefined) throw new Error('a request reached a route without its scope')
-    return scope
-  }
-
-  async answer(request: Request, { onArrived, route }: AnswerInit): Promise<Response> {
-    const startMs = this.#deps.now()
-    const scope = new RequestScope({
-      id: this.#requestId(request),
-      request,
-      onArrived,
-      onEnd: (ended) => this.#ended(ended, startMs),
-    })
-    this.#scopes.set(request, scope)
-    this.#running.add(scope)
-    const response = await this.#respond(scope, route)
-    response.headers.set('x-request-id', scope.id)
-    scope.answered(response.status)
-    return response
-  }
-
-  async #respond(scope: RequestScope, route: () => Promise<Response>): Promise<Response> {
-    const { now, logError } = this.#deps
-    try {
-      if (!isDecodable(scope.path)) {
-        throw new AppError('invalid_request', 'The path holds a malformed percent escape')
-      }
-      return await route()
-    } catch (error) {
-      if (!(error instanceof AppError)) logError({ requestId: scope.id, error })
-      return errorResponse(toAppError(error), now())
-    }
-  }
-
-  /** The client's own, where it is harmless; else a new one. */
-  #requestId(request: Request): string {
-    const sent = request.headers.get('x-request-id')
-    return sent !== null && /^[\w.-]{1,128}$/.test(sent) ? sent : this.#deps.newId()
-  }
-
-  #ended(scope: RequestScope, startMs: number): void {
-    this.#running.delete(scope)
-    const { id: requestId, method, path, status } = scope
-    this.#deps.log({ method, path, status, ms: this.#deps.now() - startMs, requestId })
-    if (this.#running.size === 0) this.#onIdle()
-  }
-
-  /** Resolves when nothing is under way, at the latest after `graceMs` and a second to end what was aborted. */
-  async drain(graceMs: number): Promise<void> {
-    this.#isStopping = true
-    const idle = new Promise<void>((resolve) => {
-      this.#onIdle = resolve
-    })
-    if (this.#running.size === 0) return
-    await Promise.race([idle, Bun.sleep(graceMs)])
-    const reason = new AppError('shutting_down', 'The server is shutting down')
-    for (const scope of this.#running) scope.abort(reason)
-    if (this.#running.size > 0) await Promise.race([idle, Bun.sleep(ABORT_MS)])
-  }
-}
-
-const ABORT_MS = 1_000
-
-function isDecodable(path: string): boolean {
-  if (!path.includes('%')) return true
-  try {
-    decodeURIComponent(path)
-    return true
-  } catch {
-    return false
-  }
-}
-
 function listen(
   address: { readonly hostname: string; readonly port: number },
   answer: AnswerOne,
-  requests: Requests,
+  requests: RunningRequests,
 ): Listener {
   const server = Bun.serve({
     ...address,

@@ -37,7 +37,8 @@ export async function sqlAnswer(result: QueryResult, init: AnswerInit): Promise<
     return new Response(`${start}${format.tail(result.context, null)}`, { headers })
   }
   const rest = restOf(batches, second.value, { ...init, result })
-  return streamedResponse(startingWith(start, rest), { headers, scope })
+  const keepAlive = format.keepAlive === undefined ? {} : { keepAlive: { text: format.keepAlive } }
+  return streamedResponse(startingWith(start, rest), { headers, scope, ...keepAlive })
 }
 
 async function* withRows(batches: TableResult['rows']['batches']) {

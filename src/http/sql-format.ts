@@ -6,6 +6,8 @@ export type ResultRow = readonly ResultValue[]
 /** How the rows of a statement are written. Each part is text; together they are one whole body. */
 export interface SqlFormat {
   readonly contentType: string
+  /** What may stand between two parts without a meaning, to be sent while the next rows take their time. */
+  readonly keepAlive?: string
   head(columns: readonly ResultColumn[]): string
   /** @param isFirst no rows were written before */
   rows(rows: readonly ResultRow[], isFirst: boolean): string
@@ -42,6 +44,7 @@ function namesOf(columns: readonly ResultColumn[]): readonly string[] {
  */
 const JSON_FORMAT: SqlFormat = {
   contentType: 'application/json',
+  keepAlive: '\n',
   head: (columns) => `{"column_names":${JSON.stringify(namesOf(columns))},"data":[`,
   rows: (rows, isFirst) => `${isFirst ? '' : ','}${inner(JSON.stringify(rows))}`,
   tail(context, failure) {

@@ -1,13 +1,13 @@
 import type { RequestScope } from './request-scope.ts'
 
 /** Proxies and the server itself close a connection on which nothing is sent. */
-export const KEEP_ALIVE_MS = 15_000
+const KEEP_ALIVE_MS = 15_000
 
 interface StreamInit {
   readonly headers: Readonly<Record<string, string>>
   readonly scope: RequestScope
-  /** Sent each `everyMs` as long as nothing else is. */
-  readonly keepAlive?: { readonly text: string; readonly everyMs: number }
+  /** Sent each `everyMs` while the client has read everything else. */
+  readonly keepAlive?: { readonly text: string; readonly everyMs?: number }
 }
 
 /**
@@ -30,7 +30,7 @@ export function streamedResponse(pieces: AsyncIterator<string>, init: StreamInit
       const comment = encoder.encode(keepAlive.text)
       timer = setInterval(() => {
         if ((controller.desiredSize ?? 0) > 0) controller.enqueue(comment)
-      }, keepAlive.everyMs)
+      }, keepAlive.everyMs ?? KEEP_ALIVE_MS)
     },
     async pull(controller) {
       try {

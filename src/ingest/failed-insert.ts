@@ -44,9 +44,9 @@ export function failedInsert(error: unknown, failure: Failure): unknown {
 
 function storedNote({ source, before, after }: Failure): string {
   if (after === 0) return 'Nothing was stored'
-  if (after === before) return `${rowCount(before)} of the other sources are stored`
-  const own = `${rowCount(after - before)} of ${source} are stored already`
-  return before === 0 ? own : `${own}, and ${rowCount(before)} of the other sources`
+  if (after === before) return `Stored: ${rowCount(before)} of the other sources`
+  const own = `Stored: ${rowCount(after - before)} of ${source}`
+  return before === 0 ? own : `${own} and ${rowCount(before)} of the other sources`
 }
 
 function rowCount(count: number): string {

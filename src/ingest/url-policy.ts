@@ -32,12 +32,10 @@ export function urlPolicy(entries: readonly string[]): UrlPolicy {
 }
 
 function hostOf(entry: string): string {
-  const host = URL.canParse(`http://${entry}/`) ? new URL(`http://${entry}/`) : null
-  if (host === null || host.port !== '' || host.pathname !== '/' || host.username !== '') {
-    const expected = 'expected a host, an address or a CIDR block'
-    throw new AppError('invalid_request', `${SETTING}: ${expected}, found "${entry.slice(0, 80)}"`)
-  }
-  return withoutDot(host.hostname)
+  const url = /[\s:/@?#*]/.test(entry) ? null : URL.parse(`http://${entry}/`)
+  if (url !== null) return withoutDot(url.hostname)
+  const expected = 'expected a host, an address or a CIDR block'
+  throw new AppError('invalid_request', `${SETTING}: ${expected}, found "${entry.slice(0, 80)}"`)
 }
 
 /** `example.com.` is `example.com`. */
@@ -62,7 +60,7 @@ export function crawlableUrl(text: string, base?: string): URL {
     throw new AppError('address_refused', `An address of ${url.hostname} holds a user or password`)
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new AppError('address_refused', `${shown}: only http and https are crawled`)
+    throw new AppError('address_refused', `The address ${shown} is neither http nor https`)
   }
   url.hash = ''
   url.hostname = withoutDot(url.hostname)

@@ -1,6 +1,6 @@
 /**
- * `fetch` for a provider's client whose answers break off after `bytesMax`: a server that never stops must not fill the
- * memory.
+ * `fetch` for a provider's client whose answers break off after `bytesMax`: a server that never
+ * stops must not fill the memory.
  */
 export function boundedFetch(bytesMax: number): typeof fetch {
   const bounded = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {

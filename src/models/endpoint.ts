@@ -27,9 +27,10 @@ interface EndpointAddress {
 }
 
 /**
- * A model's own address and key win. The key of the settings goes to the address of the settings only (same origin):
- * whoever may name an address must not be sent a key that he does not know.
- * @throws AppError with the choice's code for what is no http address, and for the public address without a key
+ * A model's own address and key win. The key of the settings goes to the address of the settings
+ * only (same origin): whoever may name an address must not be sent a key that he does not know.
+ * @throws AppError with the choice's code for what is no http address, and for the public address
+ * without a key
  */
 export function chosenEndpoint(choice: EndpointChoice): Endpoint {
   const defaultUrl = choice.defaults.baseUrl ?? choice.publicUrl
@@ -68,8 +69,9 @@ function decoded(text: string): string {
 }
 
 /**
- * A compatible server's address up to and with `/v1`, from what users write: with or without it, with a slash at the
- * end, or with the path of one call. A path of the server's own (`/openai/v1`, `/api/paas/v4`) stays.
+ * A compatible server's address up to and with `/v1`, from what users write: with or without it,
+ * with a slash at the end, or with the path of one call. A path of the server's own (`/openai/v1`,
+ * `/api/paas/v4`) stays.
  */
 export function openaiBaseUrl(url: string): string {
   const { origin, pathname } = new URL(url)

@@ -1,8 +1,9 @@
 import { AppError } from '../errors.ts'
 
 /**
- * Hands on what a stream yields; `timeout` when nothing comes for too long, the signal's reason when it is aborted. A
- * provider's stream ends without a word on abort, which must not look like the end of an answer.
+ * Hands on what a stream yields; `timeout` when nothing comes for too long, the signal's reason
+ * when it is aborted. A provider's stream ends without a word on abort, which must not look like
+ * the end of an answer.
  */
 export async function* watched<T>(
   source: AsyncIterable<T>,
@@ -17,7 +18,8 @@ export async function* watched<T>(
       yield next.value
     }
   } finally {
-    // Not awaited: a stream that hangs may hang in its own end too. Its failure has nobody left to hear it.
+    // Not awaited: a stream that hangs may hang in its own end too. Its failure has nobody left to
+    // hear it.
     iterator.return?.().catch(() => undefined)
   }
 }

@@ -33,7 +33,9 @@ export function providerFailure(facts: FailureFacts, endpoint: Endpoint): AppErr
 /** This many characters of a secret in a row are not shown. */
 const SECRET_RUN_CHARS = 6
 
-/** One line, shortened, without any longer part of a secret, in whatever case the server echoes it. */
+/**
+ * One line, shortened, without any longer part of a secret, in whatever case the server echoes it.
+ */
 export function redacted(text: string, secrets: readonly string[]): string {
   const line = text
     .slice(0, 10_000)
@@ -68,7 +70,10 @@ function withoutRuns(text: string, secret: string): string {
 /** Levels of an error object that are looked into. */
 const SAID_DEPTH_MAX = 3
 
-/** The text of an error as servers shape it: `{error: {message}}`, `{message}`, `{detail}`, `{error}` or plain text. */
+/**
+ * The text of an error as servers shape it: `{error: {message}}`, `{message}`, `{detail}`,
+ * `{error}` or plain text.
+ */
 export function saidBy(body: unknown, depth = 0): string {
   if (typeof body === 'string') return body
   if (typeof body !== 'object' || body === null || depth > SAID_DEPTH_MAX) return ''

@@ -14,8 +14,8 @@ export function toolSchema({ input }: ToolSpec): ToolSchema {
 }
 
 /**
- * The one text of a tool's arguments as a model wrote them. What is not an object with a text is handed on as it is:
- * whoever runs the tool tells the model what it wants.
+ * The one text of a tool's arguments as a model wrote them. What is not an object with a text is
+ * handed on as it is: whoever runs the tool tells the model what it wants.
  */
 export function toolInput(argumentsJson: string, spec: ToolSpec | undefined): string {
   const values = parsedObject(argumentsJson)
@@ -46,8 +46,8 @@ export function toolName(name: string): string {
 }
 
 /**
- * Only the words that open a conversation stay the system's: many servers refuse them later on, where they become the
- * user's.
+ * Only the words that open a conversation stay the system's: many servers refuse them later on,
+ * where they become the user's.
  */
 export function withSystemFirst(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const opening = messages.findIndex((message) => message.role !== 'system')

@@ -18,6 +18,7 @@ const INTERRUPT_EVERY_MS = 20
 const READER_MEMORY = '25%'
 const READER_SPILL = '10GiB'
 const NAME_CHARS_MAX = 256
+const UPLOADS_FOLDER = 'uploads'
 
 export const STAGED_TABLE = 'staged'
 
@@ -67,9 +68,14 @@ export async function readFile<T>(
   }
 }
 
+/** What a killed process was reading is of no use to anyone. Only once the data folder is known to be ours. */
+export async function clearUploads(directory: string): Promise<void> {
+  await rm(join(directory, UPLOADS_FOLDER), { recursive: true, force: true })
+}
+
 async function privateFolder(directory: string | null): Promise<string> {
   if (directory === null) return mkdtemp(join(tmpdir(), 'eider-upload-'))
-  const folder = join(directory, 'uploads', randomUUID())
+  const folder = join(directory, UPLOADS_FOLDER, randomUUID())
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await chmod(folder, 0o700)
   return folder

@@ -6,6 +6,7 @@ import { StoredCatalog } from './catalog.ts'
 import { StoredChunks } from './chunks.ts'
 import { Database } from './database.ts'
 import { StoredEngine } from './engine.ts'
+import { clearUploads } from './file-reader.ts'
 import { StoredFiles } from './files.ts'
 import { loadCatalog } from './load-catalog.ts'
 import { lockNoteOf } from './lock-note.ts'
@@ -74,6 +75,7 @@ interface OpenedOptions extends StoreOptions {
 
 async function storeOver(database: Database, options: OpenedOptions): Promise<Store> {
   const { now, folder } = options
+  if (folder !== null) await clearUploads(folder)
   await migrate(database, options.migrations ?? MIGRATIONS)
   const secrets = openSecrets(folder)
   const state = await loadCatalog(database, secrets)

@@ -197,6 +197,12 @@ describe('POST /api/login', () => {
     })
   }
 
+  test('a large body is not read from someone unknown', async () => {
+    const json = { ...RIGHT, email: 'x'.repeat(20_000) }
+    const { status } = await send(lockedServer().server, 'POST /api/login', { json })
+    expect(status).toBe(413)
+  })
+
   test('wrong tries wait longer and longer, up to four seconds; a right one resets', async () => {
     const { server, delays } = lockedServer()
     const attempt = (password: string) => {

@@ -102,8 +102,7 @@ const CASES: readonly Case[] = [
     status: 400,
     code: 'invalid_request',
     title: 'Wrong arguments',
-    detail:
-      'Field "knowledge_base.content_columns" must be a list of strings or a string, not a list',
+    detail: 'Field "knowledge_base.content_columns[1]" must be a string, not the number 1',
   },
   {
     line: 'POST /api/projects/nope/knowledge_bases',

@@ -157,7 +157,7 @@ describe('knowledge bases', () => {
     const { json } = await call(`PUT ${KBS}/teas`, { knowledge_base: { rows: [{}, 'a'] } })
     expect(json).toMatchObject({
       code: 'invalid_request',
-      detail: 'Field "knowledge_base.rows" must be a list of objects, not a list',
+      detail: 'Field "knowledge_base.rows[1]" must be an object, not a string',
     })
   })
 

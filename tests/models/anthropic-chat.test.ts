@@ -68,6 +68,7 @@ test('streams text, then whole tool calls', async () => {
   const [request] = server.seen
   expect(request?.path).toBe('/v1/messages')
   expect(request?.headers.get('x-api-key')).toBe(KEY)
+  expect(request?.headers.get('authorization')).toBe(`Bearer ${KEY}`)
   expect(request?.body).toEqual({
     model: 'claude-small',
     max_tokens: 4096,

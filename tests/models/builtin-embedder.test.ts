@@ -27,7 +27,8 @@ test('vectors have 384 dimensions and length 1', async () => {
   }
 })
 
-// Reference: sentence-transformers' all-MiniLM-L6-v2 in float32 finds the first pair close and the second far apart.
+// Reference: sentence-transformers' all-MiniLM-L6-v2 in float32 finds the first pair close and the
+// second far apart.
 test('texts of one meaning are near, others are far', async () => {
   const [reset, recover, recipe] = await shared.embed(texts, never)
   expect(cosine(reset, recover)).toBeGreaterThan(0.6)

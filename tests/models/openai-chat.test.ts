@@ -220,19 +220,12 @@ test.each([
 })
 
 test('a connection that breaks in the middle is a failure', async () => {
-  await using server = scriptedServer(async () => {
-    const half = await eventStream([piece({ content: 'half' })]).text()
-    const body = new ReadableStream({
-      async start(controller) {
-        controller.enqueue(half)
-        await Bun.sleep(10)
-        controller.error(new Error('cut'))
-      },
-    })
-    return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
-  })
-  const error = await thrownBy(heard(chatAt(server.url), QUESTION))
-  expect(error).toMatchObject({ code: 'provider_failed' })
+  await using server = scriptedServer(() => stalledStream([piece({ content: 'half' })]))
+  const reading = (async () => {
+    const deltas = chatAt(server.url).respond(QUESTION, new AbortController().signal)
+    for await (const _ of deltas) await server[Symbol.asyncDispose]()
+  })()
+  expect(await thrownBy(reading)).toMatchObject({ code: 'provider_failed' })
 })
 
 test('a stream that stalls times out, and its connection is closed', async () => {

@@ -34,7 +34,11 @@ function named(edge: Edge, path: KnowledgeBasePath): KnowledgeBase {
 }
 
 export const addKnowledgeBaseRoutes: AddRoutes = (app, edge) => {
-  const { deps } = edge
+  addListRoutes(app, edge)
+  addOneRoutes(app, edge)
+}
+
+const addListRoutes: AddRoutes = (app, edge) => {
   app.get(
     LIST,
     ({ params }) => {
@@ -53,7 +57,8 @@ export const addKnowledgeBaseRoutes: AddRoutes = (app, edge) => {
     async ({ request, params }) => {
       requireProject(snapshotOf(edge), params.project_name)
       const sent = await readJson(edge, request, CREATE_KNOWLEDGE_BASE)
-      const kb = await createKnowledgeBase(params.project_name, sent.knowledge_base, deps.catalog)
+      const { catalog } = edge.deps
+      const kb = await createKnowledgeBase(params.project_name, sent.knowledge_base, catalog)
       return Response.json(knowledgeBaseRecord(kb), { status: 201 })
     },
     route({
@@ -63,6 +68,9 @@ export const addKnowledgeBaseRoutes: AddRoutes = (app, edge) => {
       answers: { 201: 'Its record', 404: 'No such project', 409: 'The name is taken' },
     }),
   )
+}
+
+const addOneRoutes: AddRoutes = (app, edge) => {
   app.get(
     ONE,
     ({ params }) => Response.json(knowledgeBaseRecord(named(edge, params))),
@@ -89,7 +97,7 @@ export const addKnowledgeBaseRoutes: AddRoutes = (app, edge) => {
   app.delete(
     ONE,
     async ({ params }) => {
-      await dropKnowledgeBase(named(edge, params), deps.catalog)
+      await dropKnowledgeBase(named(edge, params), edge.deps.catalog)
       return new Response(null, { status: 204 })
     },
     route({

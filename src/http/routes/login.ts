@@ -11,6 +11,7 @@ const LOGIN = bodySchema(
     username: t.Optional(t.Unknown({ description: 'A text that is not empty' })),
     password: t.Optional(t.Unknown({ description: 'A text that is not empty' })),
   }),
+  { bytesMax: 16_384 },
 )
 
 export const addLoginRoutes: AddRoutes = (app, edge) => {

@@ -3,6 +3,9 @@ import { AppError } from '../../errors.ts'
 import type { RawDocument, ReadDocument } from '../document-reading.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 
+/** Of pdf.js: its warnings would go to our standard output. */
+const ERRORS_ONLY = 0
+
 /** The text of all pages, a blank line between two. */
 export async function readPdf({ bytes }: RawDocument): Promise<ReadDocument> {
   const pdf = await opened(bytes)
@@ -23,7 +26,7 @@ export async function readPdf({ bytes }: RawDocument): Promise<ReadDocument> {
 async function opened(bytes: Uint8Array) {
   try {
     // A copy: the parser takes the buffer away from its owner.
-    return await getDocumentProxy(bytes.slice())
+    return await getDocumentProxy(bytes.slice(), { verbosity: ERRORS_ONLY })
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new AppError('file_unreadable', `The PDF could not be read: ${reason}`, { cause })

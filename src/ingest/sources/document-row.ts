@@ -13,7 +13,8 @@ export interface OwnText {
 
 /**
  * A row for a document that has no columns of its own, such as a page: its text stands in the column `content`, or in
- * the knowledge base's first content column where it has none of that name; other content columns are empty.
+ * the knowledge base's first content column where it has none of that name; content columns that the document does not
+ * know are empty.
  */
 export function documentRow({ id, content, columns }: OwnText, rule: ColumnRule): Row {
   const { contentColumns } = rule
@@ -21,6 +22,9 @@ export function documentRow({ id, content, columns }: OwnText, rule: ColumnRule)
   const [idColumn = ID_COLUMN] = rule.idColumns
   const taken = [idColumn, ...contentColumns]
   const others = Object.entries(columns).filter(([name]) => findColumn(taken, name) === undefined)
-  const empty = contentColumns.map((name) => [name, null] as const)
-  return Object.fromEntries([[idColumn, id], ...empty, [column, content], ...others])
+  const known = contentColumns.map((name) => {
+    const own = findColumn(Object.keys(columns), name)
+    return [name, own === undefined ? null : (columns[own] ?? null)] as const
+  })
+  return Object.fromEntries([[idColumn, id], ...known, [column, content], ...others])
 }

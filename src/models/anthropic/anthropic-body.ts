@@ -8,8 +8,9 @@ import type { ChatMessage, ChatRequest, ToolSpec } from '../../domain/ports.ts'
 import { toolArguments, toolName, toolSchema, withSystemFirst } from '../tool-arguments.ts'
 
 /**
- * A conversation as Anthropic takes it: the system's words apart, user and assistant by turns, all results of one
- * answer's calls in one user message, no empty block, and tools defined as long as a call stands in it.
+ * A conversation as Anthropic takes it: the system's words apart, user and assistant by turns, all
+ * results of one answer's calls in one user message, no empty block, and tools defined as long as a
+ * call stands in it.
  */
 export function anthropicBody(
   request: ChatRequest,

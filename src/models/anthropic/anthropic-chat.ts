@@ -8,6 +8,7 @@ import { watched } from '../idle-watch.ts'
 import { providerFailure, saidBy } from '../provider-failure.ts'
 import { AnthropicAnswer } from './anthropic-answer.ts'
 import { anthropicBody } from './anthropic-body.ts'
+import { ANTHROPIC_PUBLIC_URL } from './anthropic-public-url.ts'
 
 const PATH = '/v1/messages'
 
@@ -22,9 +23,11 @@ const NO_KEY = 'none'
 
 /** Answers through Anthropic's messages API. */
 export function anthropicChat(config: AnthropicChatConfig): ChatModel {
+  const apiKey = config.endpoint.apiKey ?? NO_KEY
   const client = new Anthropic({
     baseURL: anthropicBaseUrl(config.endpoint.url),
-    apiKey: config.endpoint.apiKey ?? NO_KEY,
+    apiKey,
+    defaultHeaders: isPublic(config.endpoint) ? {} : { 'x-api-key': apiKey },
     webhookKey: null,
     defaultQuery: config.endpoint.query,
     maxRetries: config.limits.retriesMax,
@@ -33,6 +36,14 @@ export function anthropicChat(config: AnthropicChatConfig): ChatModel {
     logLevel: 'off',
   })
   return { respond: (request, signal) => respond(request, { client, config, signal }) }
+}
+
+/**
+ * The client sends its key as a bearer token (1.11); compatible servers want it in either header,
+ * so those other than Anthropic's get both.
+ */
+function isPublic({ url }: Endpoint): boolean {
+  return new URL(url).origin === ANTHROPIC_PUBLIC_URL
 }
 
 interface Call {

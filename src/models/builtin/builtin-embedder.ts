@@ -24,7 +24,10 @@ export function builtinEmbedderOptions(): BuiltinEmbedderOptions {
   }
 }
 
-/** The embedding model that needs no key and no network, in a thread that starts with the first text. */
+/**
+ * The embedding model that needs no key and no network, in a thread that starts with the first
+ * text.
+ */
 export class BuiltinEmbedder implements Embedder {
   readonly #options: BuiltinEmbedderOptions
   readonly #recent = new RecentVectors(RECENT_TEXTS_MAX)

@@ -1,6 +1,7 @@
 /**
- * The rows of CSV text in the excel dialect: `,` between cells, quotes doubled in quotes, rows end with `\r\n` or `\n`.
- * Takes what it gets: a quote that is never closed lasts to the end, what follows a closed one belongs to the cell.
+ * The rows of CSV text in the excel dialect: `,` between cells, quotes doubled in quotes, rows end
+ * with `\r\n` or `\n`. Takes what it gets: a quote that is never closed lasts to the end, what
+ * follows a closed one belongs to the cell.
  */
 export function parseCsv(text: string): readonly (readonly string[])[] {
   const rows: string[][] = []

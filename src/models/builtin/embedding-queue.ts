@@ -1,4 +1,6 @@
-/** A job of at most this many tokens (a query, the sentences of an answer) overtakes larger ones. */
+/**
+ * A job of at most this many tokens (a query, the sentences of an answer) overtakes larger ones.
+ */
 const SMALL_JOB_TOKENS_MAX = 1024
 /** A large job gets its turn after this many texts of small ones in a row. */
 const OVERTAKES_MAX = 32

@@ -17,15 +17,18 @@ const QUOTE_CHARS_MAX = 600
 const SCORE_SHARE_MIN = 0.5
 
 /**
- * When a question counts as answered. Chosen on questions over the READMEs of this project's dependencies
- * (`tests/slow/models/extractive-answers.test.ts`): answerable ones reach a cosine of 0.53 to 0.81 there, others 0.11 to
- * 0.28, and 0.43 where a licence speaks of warranties.
+ * When a question counts as answered. Chosen on questions over the READMEs of this project's
+ * dependencies (`tests/slow/models/extractive-answers.test.ts`): answerable ones reach a cosine of
+ * 0.53 to 0.81 there, others 0.11 to 0.28, and 0.43 where a licence speaks of warranties.
  */
 const COSINE_MIN = 0.45
 /** Words that meet by chance have little to do with each other in meaning. */
 const COVERAGE_MIN = 0.6
 const COVERED_COSINE_MIN = 0.2
-/** The built-in model is English: elsewhere its cosines are high between any two texts of one script. */
+/**
+ * The built-in model is English: elsewhere its cosines are high between any two texts of one
+ * script.
+ */
 const FOREIGN_COVERAGE_MIN = 0.3
 
 /** One plain sentence, then quotations, each with the id of its chunk; or that there is nothing. */

@@ -22,8 +22,9 @@ const LIST_TOOL = 'kb_list_tool'
 const QUERY_TOOL = 'kb_query_tool'
 
 /**
- * The chat model that needs no key: it takes the same turns as a language model (list the knowledge bases, search each,
- * answer) and answers with the sentences that fit the question best, quoted and cited.
+ * The chat model that needs no key: it takes the same turns as a language model (list the knowledge
+ * bases, search each, answer) and answers with the sentences that fit the question best, quoted and
+ * cited.
  */
 export function extractiveChat(embed: Embed): ChatModel {
   return { respond: (request, signal) => respond(request, { embed, signal }) }
@@ -74,7 +75,8 @@ function conversationOf(messages: readonly ChatMessage[]): Conversation {
   const calls = messages.flatMap((message) => {
     return message.role === 'assistant' ? message.toolCalls : []
   })
-  // Earlier turns hold no calls: whatever comes before the first call is the question and its history.
+  // Earlier turns hold no calls: whatever comes before the first call is the question and its
+  // history.
   const firstCall = messages.findIndex((message) => {
     return message.role === 'assistant' && message.toolCalls.length > 0
   })
@@ -95,7 +97,10 @@ function observed(call: ToolCall, messages: readonly ChatMessage[]): readonly Ob
   })
 }
 
-/** Control characters have no place in a statement, and a search takes no more than the beginning anyway. */
+/**
+ * Control characters have no place in a statement, and a search takes no more than the beginning
+ * anyway.
+ */
 function asQuery(text: string): string {
   const plain = text.replace(/[\p{Cc}\s]+/gu, ' ').trim()
   return plain.slice(0, QUESTION_CHARS_MAX).toWellFormed()

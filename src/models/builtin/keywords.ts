@@ -1,12 +1,13 @@
 /** Words that say nothing about what a text is about. */
 const STOP_WORDS: ReadonlySet<string> = new Set(
   (
-    'a about after all also am an and any are as at be because been before being but by can could did do does doing ' +
-    'for from get give had has have having he her here hers him his how i if in into is it its itself just let like ' +
-    'make may me might mine more most much must my no nor not of off on one only or other our out over please say ' +
-    'shall she should so some such tell than that the their them then there these they this those through to too ' +
-    'under up us use used using very want was way we were what when where which while who whom whose why will with ' +
-    'would you your yours'
+    'a about after all also am an and any are as at be because been before being but by can ' +
+    'could did do does doing for from get give had has have having he her here hers him his ' +
+    'how i if in into is it its itself just let like make may me might mine more most much ' +
+    'must my no nor not of off on one only or other our out over please say shall she should ' +
+    'so some such tell than that the their them then there these they this those through to ' +
+    'too under up us use used using very want was way we were what when where which while who ' +
+    'whom whose why will with would you your yours'
   ).split(' '),
 )
 
@@ -15,8 +16,9 @@ const POINTING_WORDS =
   /\b(he|her|him|his|it|its|one|ones|she|that|their|them|these|they|this|those)\b/i
 
 /**
- * The words of a text that keyword search counts, in their order: lower case, without accents, stop words and common
- * English endings; names in camel case whole and in parts; scripts written without spaces as pairs of characters.
+ * The words of a text that keyword search counts, in their order: lower case, without accents, stop
+ * words and common English endings; names in camel case whole and in parts; scripts written without
+ * spaces as pairs of characters.
  */
 export function keywords(text: string): readonly string[] {
   const plain = text.normalize('NFKD').replace(/\p{Mn}/gu, '')
@@ -24,14 +26,16 @@ export function keywords(text: string): readonly string[] {
   return runs.flatMap(wordsOfRun)
 }
 
-/** Whether a question can only be understood from what was said before: hardly any words of its own. */
+/**
+ * Whether a question can only be understood from what was said before: hardly any words of its own.
+ */
 export function isFollowUp(question: string): boolean {
   const count = new Set(keywords(question)).size
   return count === 0 || (count <= 2 && POINTING_WORDS.test(question))
 }
 
 const UNSPACED_SCRIPTS =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u
+  /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Thai}|\p{Script=Lao}/u
 
 function wordsOfRun(run: string): readonly string[] {
   if (UNSPACED_SCRIPTS.test(run)) return pairsOf([...run.toLowerCase()])

@@ -13,9 +13,10 @@ const LOG_ERRORS_ONLY = 3
  * all-MiniLM-L6-v2: mean of the attended tokens' last hidden state, then L2 normalisation.
  * Source: Reimers and Gurevych 2019 (arXiv 1908.10084), Wang et al. 2020 (arXiv 2002.10957).
  *
- * Texts are embedded one by one, never in batches: activations are quantised per call, so the other texts of a batch
- * would move a vector (by a cosine of up to 0.016), and a chunk would not be equal to a query with its words. On two
- * threads that costs nothing for chunks of 100 words, and half the speed for rows of a few words.
+ * Texts are embedded one by one, never in batches: activations are quantised per call, so the other
+ * texts of a batch would move a vector (by a cosine of up to 0.016), and a chunk would not be equal
+ * to a query with its words. On two threads that costs nothing for chunks of 100 words, and half
+ * the speed for rows of a few words.
  */
 export class MiniLm {
   readonly #session: InferenceSession

@@ -33,7 +33,9 @@ export function passagesIn(observation: string): Observed {
   return { kind: 'passages', passages }
 }
 
-/** The names in a list tool's result: a JSON array somewhere in the text; none in a plain sentence. */
+/**
+ * The names in a list tool's result: a JSON array somewhere in the text; none in a plain sentence.
+ */
 export function namesIn(observation: string): readonly string[] {
   const start = observation.indexOf('[')
   const end = observation.lastIndexOf(']')

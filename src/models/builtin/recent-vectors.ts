@@ -1,4 +1,7 @@
-/** The vectors of the texts that were asked for last; the one not used for the longest time goes first. */
+/**
+ * The vectors of the texts that were asked for last; the one not used for the longest time goes
+ * first.
+ */
 export class RecentVectors {
   readonly #vectors = new Map<string, Float32Array>()
   readonly #countMax: number

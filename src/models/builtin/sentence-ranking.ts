@@ -29,7 +29,10 @@ const EMBEDDED_CHARS_MAX = 160
 /** Sentences that are looked at, of passages that may be long. */
 const SENTENCES_MAX = 2000
 
-/** Weights of a sentence's cosine, BM25 and its passage's relevance, each scaled to 0..1 over the candidates. */
+/**
+ * Weights of a sentence's cosine, BM25 and its passage's relevance, each scaled to 0..1 over the
+ * candidates.
+ */
 const WEIGHTS = { cosine: 0.4, keyword: 0.4, passage: 0.2 } as const
 
 /** A title, a lone word or half a sentence explains less than a whole one that fits as well. */
@@ -119,7 +122,10 @@ function narrowed(question: string, passages: readonly Passage[]): readonly Scor
 const K1 = 1.2
 const B = 0.75
 
-/** BM25 of each text over these texts (Robertson and Zaragoza 2009, with the idf that is never negative). */
+/**
+ * BM25 of each text over these texts (Robertson and Zaragoza 2009, with the idf that is never
+ * negative).
+ */
 function bm25(query: readonly string[], texts: readonly (readonly string[])[]): readonly number[] {
   const meanLength = texts.reduce((sum, words) => sum + words.length, 0) / texts.length || 1
   const wanted = [...new Set(query)]

@@ -9,8 +9,8 @@ export interface Sentence {
 }
 
 /**
- * The sentences of plain text or Markdown: an item of a list, a row of a table and a fenced piece of code are one each;
- * headings are not sentences but what the following ones are about.
+ * The sentences of plain text or Markdown: an item of a list, a row of a table and a fenced piece
+ * of code are one each; headings are not sentences but what the following ones are about.
  */
 export function sentencesOf(text: string): readonly Sentence[] {
   const sentences: Sentence[] = []
@@ -46,7 +46,7 @@ interface Block {
 }
 
 const FENCE = /^\s*(```|~~~)/
-const HEADING = /^\s{0,3}#{1,6}\s+(.*?)[\s#]*$/
+const HEADING = /^\s{0,3}#{1,6}\s+(.*)$/
 const LIST_ITEM = /^\s*([-*+•]|\d{1,3}[.)])\s+/
 const TABLE_ROW = /^\s*\|/
 /** Under a title or between the head and the rows of a table. */
@@ -77,7 +77,7 @@ function blocksOf(text: string): readonly Block[] {
       const title = HEADING.exec(line)?.[1]
       const isApart = title !== undefined || RULE.test(line) || !continues(prose, line)
       if (isApart) endProse()
-      if (title !== undefined) blocks.push({ kind: 'heading', text: title })
+      if (title !== undefined) blocks.push({ kind: 'heading', text: title.trim() })
       else if (!RULE.test(line)) prose = prose === '' ? bareItem(line) : `${prose} ${line.trim()}`
     }
   }
@@ -87,8 +87,9 @@ function blocksOf(text: string): readonly Block[] {
 }
 
 /**
- * Whether a text was cut out of a document in the middle of fenced code: then its first fence is a closing one. Only
- * opening ones name a language; where that does not tell, the side with more of code's characters is the code.
+ * Whether a text was cut out of a document in the middle of fenced code: then its first fence is a
+ * closing one. Only opening ones name a language; where that does not tell, the side with more of
+ * code's characters is the code.
  */
 function startsInCode(lines: readonly string[]): boolean {
   const fences = lines.flatMap((line, index) => (FENCE.test(line) ? [index] : []))
@@ -115,15 +116,21 @@ const WRAPPED_CHARS_MIN = 60
 function continues(prose: string, line: string): boolean {
   if (prose === '' || line.trim() === '') return false
   if (LIST_ITEM.test(line) || TABLE_ROW.test(line) || TABLE_ROW.test(prose)) return false
-  const isWrapped = prose.length >= WRAPPED_CHARS_MIN && !/[.!?:。！？]$/.test(prose)
+  const isEnded = '.!?:。！？'.includes(prose.at(-1) ?? '')
+  const isWrapped = prose.length >= WRAPPED_CHARS_MIN && !isEnded
   return isWrapped || /^\s*\p{Ll}/u.test(line)
 }
 
 /** The end of a sentence with the quotes and brackets that close it, and what must follow it. */
-const SENTENCE_END = /[.!?…]+["'”’»)\]]*(?=\s+[^\s\p{Ll}])|[。！？｡][」』”’）]*/gu
+const SENTENCE_END = /(?<![.!?…])[.!?…]+["'”’»)\]]*(?=\s+[^\s\p{Ll}])|[。！？｡][」』”’）]*/gu
 /** A full stop after one of these, or after one letter, ends no sentence. */
-const ABBREVIATION =
-  /(?:^|[\s(])(?:\p{L}|e\.g|i\.e|etc|cf|vs|al|approx|dept|dr|mr|mrs|ms|prof|st|no|nr|fig|eq|vol|inc|ltd|co|jr|sr)\.$/iu
+const ABBREVIATION = new RegExp(
+  `(?:^|[\\s(])(?:\\p{L}|${[
+    'e\\.g|i\\.e|etc|cf|vs|al|approx|no|nr|fig|eq|vol',
+    'dept|dr|mr|mrs|ms|prof|st|inc|ltd|co|jr|sr',
+  ].join('|')})\\.$`,
+  'iu',
+)
 
 function splitAtEnds(text: string): readonly string[] {
   const sentences: string[] = []

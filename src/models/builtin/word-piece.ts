@@ -4,9 +4,11 @@ const WORD_CHARS_MAX = 100
 const REMEMBERED_WORDS_MAX = 20_000
 
 /**
- * BERT's uncased WordPiece: clean text, space out CJK, strip accents, lower case, split at white space and punctuation,
- * then longest match first from the vocabulary. Gives the ids of Hugging Face's `tokenizers` for the same vocabulary.
- * Source: Devlin et al. 2018 (arXiv 1810.04805) and `BertNormalizer`, `BertPreTokenizer`, `WordPiece` there.
+ * BERT's uncased WordPiece: clean text, space out CJK, strip accents, lower case, split at white
+ * space and punctuation, then longest match first from the vocabulary. Gives the ids of Hugging
+ * Face's `tokenizers` for the same vocabulary.
+ * Source: Devlin et al. 2018 (arXiv 1810.04805) and `BertNormalizer`, `BertPreTokenizer`,
+ * `WordPiece` there.
  */
 export class WordPiece {
   readonly #ids: ReadonlyMap<string, number>
@@ -100,10 +102,15 @@ function* markedWordsOf(text: string): Generator<string> {
   }
 }
 
-/** Characters normalised at once: the whole of a long text is never needed, `encode` stops early. */
+/**
+ * Characters normalised at once: the whole of a long text is never needed, `encode` stops early.
+ */
 const STRETCH_CHARS = 4096
 
-/** The words of a text after normalisation; a punctuation mark and a CJK character are words of their own. */
+/**
+ * The words of a text after normalisation; a punctuation mark and a CJK character are words of
+ * their own.
+ */
 function* wordsOf(text: string): Generator<string> {
   let word = ''
   for (const stretch of stretchesOf(text)) {
@@ -122,7 +129,10 @@ function* wordsOf(text: string): Generator<string> {
   if (word !== '') yield word
 }
 
-/** Cuts only before a space or a letter without marks, so that no character is parted from its accents. */
+/**
+ * Cuts only before a space or a letter without marks, so that no character is parted from its
+ * accents.
+ */
 function* stretchesOf(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     let end = Math.min(start + STRETCH_CHARS, text.length)

@@ -13,8 +13,9 @@ interface CallInTheMaking {
 }
 
 /**
- * Puts an answer together from its chunks. They are read with distrust: compatible servers leave out `index`, send a
- * whole call at once or reuse an index for the next call, and end with an empty list of choices.
+ * Puts an answer together from its chunks. They are read with distrust: compatible servers leave
+ * out `index`, send a whole call at once or reuse an index for the next call, and end with an empty
+ * list of choices.
  */
 export class OpenaiAnswer {
   readonly #request: ChatRequest

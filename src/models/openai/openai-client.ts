@@ -5,7 +5,9 @@ import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
 import { providerFailure, saidBy } from '../provider-failure.ts'
 
 export interface OpenaiCallLimits {
-  /** Tries after the first, on 408, 409, 429, 5xx and broken connections; `Retry-After` is kept to. */
+  /**
+   * Tries after the first, on 408, 409, 429, 5xx and broken connections; `Retry-After` is kept to.
+   */
   readonly retriesMax: number
   readonly timeoutMs: number
   readonly answerBytesMax: number
@@ -32,7 +34,8 @@ export function openaiClient(endpoint: Endpoint, limits: OpenaiCallLimits): Open
 }
 
 /**
- * What a failed call is to its caller. Never hands on what the client threw: that holds the answer's headers and body.
+ * What a failed call is to its caller. Never hands on what the client threw: that holds the
+ * answer's headers and body.
  * @param path of the call below the base URL, as `/embeddings`
  */
 export function openaiFailure(error: unknown, endpoint: Endpoint, path: string): AppError {

@@ -4,8 +4,9 @@ import { member } from '../member.ts'
 const DIMENSIONS_MAX = 65_536
 
 /**
- * The vectors of an embeddings answer in the order of the texts. Servers send numbers where base64 was asked for, mix
- * up the order and leave out `index`: the first two are put right, anything else that does not fit is refused.
+ * The vectors of an embeddings answer in the order of the texts. Servers send numbers where base64
+ * was asked for, mix up the order and leave out `index`: the first two are put right, anything else
+ * that does not fit is refused.
  * @throws Error that says what does not fit
  */
 export function vectorsFrom(answer: unknown, textCount: number): readonly Float32Array[] {

@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'bun:test'
+import { insert } from '../../src/ingest/insert.ts'
+import type { CrawlRequest } from '../../src/ingest/insert-request.ts'
+import { FakeWeb, fixture, knowledgeBase, never, type Site } from './insert-fixture.ts'
+
+const A = 'https://a.test'
+
+function page(title: string, ...links: readonly string[]) {
+  const anchors = links.map((link) => `<a href="${link}">${link}</a>`).join(' ')
+  return {
+    body: `<html><head><title>${title}</title></head><body><p>About ${title}.</p>${anchors}`,
+  }
+}
+
+const SITE: Site = {
+  [`${A}/`]: page('home', '/one', 'two#part', 'https://b.test/', 'mailto:x@a.test', '/gone'),
+  [`${A}/one`]: page('one', '/', '/deep', '/one?page=2'),
+  [`${A}/two`]: page('two', '/deep'),
+  [`${A}/deep`]: page('deep', '/deeper'),
+  [`${A}/deeper`]: page('deeper'),
+  [`${A}/one?page=2`]: page('page 2'),
+  'https://b.test/': page('other site'),
+  'https://sub.a.test/': page('sub'),
+}
+
+async function crawled(
+  urls: readonly string[],
+  crawl: Partial<CrawlRequest> = {},
+  site: Site = SITE,
+) {
+  const web = new FakeWeb(site)
+  const { store, deps } = fixture({ pages: web })
+  const all = { allowedDomains: [], patterns: [], ...crawl }
+  const report = await insert({ kb: knowledgeBase(), urls, crawl: all }, deps, never)
+  return { ids: Object.keys(store.contents), store, web, report }
+}
+
+describe('which pages', () => {
+  test('without depth or limit: the start addresses only', async () => {
+    const { ids, web } = await crawled([A, 'https://b.test', `${A}/#x`])
+    expect(ids).toEqual([`${A}/`, 'https://b.test/'])
+    expect(web.asked.filter((url) => url.endsWith('/robots.txt')).length).toBe(2)
+  })
+
+  test('with depth 1: what they link to on their site, each page once', async () => {
+    const { ids, web } = await crawled([A], { depth: 1 })
+    expect(ids).toEqual([`${A}/`, `${A}/one`, `${A}/two`])
+    expect(new Set(web.asked).size).toBe(web.asked.length)
+  })
+
+  test('breadth first, up to the limit', async () => {
+    const { ids } = await crawled([A], { depth: 9, pagesMax: 5 })
+    expect(ids).toEqual([`${A}/`, `${A}/one`, `${A}/two`, `${A}/deep`, `${A}/one?page=2`])
+    expect((await crawled([A, 'https://b.test'], { pagesMax: 1 })).ids).toEqual([`${A}/`])
+  })
+
+  test('of the allowed domains and their subdomains', async () => {
+    const site = { ...SITE, [`${A}/`]: page('home', 'https://sub.a.test/', 'https://nota.test/') }
+    const { ids } = await crawled([A], { depth: 1, allowedDomains: ['A.test'] }, site)
+    expect(ids).toEqual([`${A}/`, 'https://sub.a.test/'])
+    const outside = crawled([A], { allowedDomains: ['c.test'] })
+    await expect(outside).rejects.toThrow(/a\.test\/ is outside of the allowed domains \(c\.test\)/)
+  })
+
+  test('that a pattern is found in; start addresses need none', async () => {
+    const { ids } = await crawled([A], { depth: 1, patterns: ['/on.$', 'never'] })
+    expect(ids).toEqual([`${A}/`, `${A}/one`])
+    await expect(crawled([A], { depth: 1, patterns: ['('] })).rejects.toMatchObject({
+      code: 'insert_failed',
+    })
+    const long = crawled([A], { patterns: ['x'.repeat(1000)] })
+    await expect(long).rejects.toThrow('A pattern has at most 512 characters')
+  })
+
+  test('a redirect off the site is not followed from a link, and is from a start address', async () => {
+    const site: Site = {
+      [`${A}/`]: page('home', '/out', '/same'),
+      [`${A}/out`]: { url: 'https://b.test/' },
+      [`${A}/same`]: { url: `${A}/` },
+      'https://old.test/': { url: 'https://b.test/' },
+      'https://b.test/': page('b', '/next'),
+      'https://b.test/next': page('next'),
+    }
+    expect((await crawled([A], { depth: 1 }, site)).ids).toEqual([`${A}/`])
+    const moved = await crawled(['https://old.test'], { depth: 1 }, site)
+    expect(moved.ids).toEqual(['https://b.test/', 'https://b.test/next'])
+  })
+
+  test('more start addresses than the settings allow are refused', async () => {
+    const many = Array.from({ length: 101 }, (_, index) => `${A}/${index}`)
+    await expect(crawled(many)).rejects.toThrow('EIDER_CRAWL_PAGES_MAX allows 100 pages')
+  })
+})
+
+describe('what is stored', () => {
+  test('the text as Markdown, with address, title and depth', async () => {
+    const { store } = await crawled([A], { depth: 1 })
+    expect(store.contents[`${A}/one`]?.[0]).toStartWith('About one.\n\n[/](https://a.test/)')
+    expect(store.metadataOf(`${A}/one`)).toEqual({ url: `${A}/one`, title: 'one', crawl_depth: 1 })
+  })
+
+  test('text, Markdown and JSON as they are', async () => {
+    const site: Site = {
+      [`${A}/a.txt`]: { body: 'plain <b>', contentType: 'text/plain; charset=utf-8' },
+      [`${A}/b.md`]: { body: '# B\n\ntext', contentType: 'text/plain' },
+      [`${A}/c.json`]: { body: '{"c":1}', contentType: 'application/json' },
+    }
+    const { store } = await crawled(Object.keys(site), {}, site)
+    expect(Object.values(store.contents)).toEqual([['plain <b>'], ['# B\n\ntext'], ['{"c":1}']])
+    expect(store.metadataOf(`${A}/b.md`)).toMatchObject({ title: 'B' })
+  })
+
+  test('nothing of an empty page', async () => {
+    const { ids, report } = await crawled([A], {}, { [`${A}/`]: { body: '<html></html>' } })
+    expect([ids, report.skippedRows]).toEqual([[], 1])
+  })
+})
+
+describe('what fails', () => {
+  test('a start address that is not there: nothing is stored', async () => {
+    await expect(crawled([A, `${A}/gone`])).rejects.toMatchObject({
+      code: 'crawl_failed',
+      message:
+        'Error during preprocessing and insertion: urls: GET https://a.test/gone answered 404. ' +
+        'Nothing was stored',
+    })
+  })
+
+  test('a start address that is no text', async () => {
+    const site = { [`${A}/x`]: { body: 'x', contentType: 'image/png' } }
+    await expect(crawled([`${A}/x`], {}, site)).rejects.toThrow(/has the type image\/png/)
+  })
+
+  test('a link that is no text, too deep or gone is left out', async () => {
+    const site: Site = {
+      [`${A}/`]: page('home', '/x', '/y', '/z'),
+      [`${A}/x`]: { body: 'x', contentType: 'image/png' },
+      [`${A}/y`]: { body: '<div>'.repeat(2000) },
+    }
+    expect((await crawled([A], { depth: 1 }, site)).ids).toEqual([`${A}/`])
+  })
+})
+
+describe('robots.txt', () => {
+  const robots = (body: string, status = 200): Site => ({
+    ...SITE,
+    [`${A}/robots.txt`]: { body, status, contentType: 'text/plain' },
+  })
+
+  test('is asked once for each site, and obeyed', async () => {
+    const site = robots('User-agent: *\nDisallow: /one\n')
+    const { ids, web } = await crawled([A], { depth: 1 }, site)
+    expect(ids).toEqual([`${A}/`, `${A}/two`])
+    expect(web.asked.filter((url) => url === `${A}/robots.txt`).length).toBe(1)
+    await expect(crawled([`${A}/one`], {}, site)).rejects.toThrow(
+      'https://a.test/one is refused by the robots.txt of its site',
+    )
+  })
+
+  test('may speak to us by name', async () => {
+    const site = robots('User-agent: Eider\nDisallow: /\n\nUser-agent: *\nAllow: /\n')
+    await expect(crawled([A], {}, site)).rejects.toMatchObject({ code: 'crawl_failed' })
+  })
+
+  test('that is not there allows everything; one that fails nothing', async () => {
+    expect((await crawled([A])).ids).toEqual([`${A}/`])
+    await expect(crawled([A], {}, robots('', 503))).rejects.toThrow(
+      'its rules cannot be read: GET https://a.test/robots.txt answered 503',
+    )
+  })
+
+  test('sets the pace', async () => {
+    const site = robots('User-agent: *\nCrawl-delay: 0.05\n')
+    const start = performance.now()
+    await crawled([A, `${A}/one`, `${A}/two`], {}, site)
+    expect(performance.now() - start).toBeGreaterThanOrEqual(95)
+  })
+})

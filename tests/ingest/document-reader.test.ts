@@ -1,0 +1,111 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { AppError } from '../../src/errors.ts'
+import { DocumentReader, documentReaderOptions } from '../../src/ingest/document-reader.ts'
+import type { RawDocument } from '../../src/ingest/document-reading.ts'
+import { never } from './insert-fixture.ts'
+
+const readers: DocumentReader[] = []
+
+function reader(changes: Partial<ReturnType<typeof documentReaderOptions>> = {}): DocumentReader {
+  const one = new DocumentReader({ ...documentReaderOptions(), ...changes })
+  readers.push(one)
+  return one
+}
+
+afterAll(async () => {
+  await Promise.all(readers.map((one) => one.close()))
+})
+
+function text(content: string): RawDocument {
+  return { bytes: new TextEncoder().encode(content), format: 'text', charset: null, url: null }
+}
+
+async function failure(work: Promise<unknown>): Promise<readonly [string, string]> {
+  const error = await work.catch((cause: unknown) => cause)
+  if (error instanceof AppError) return [error.code, error.message]
+  throw new Error(`expected an AppError, found ${error}`)
+}
+
+/** Takes longer than anybody waits. */
+const catastrophe = ['(a+)+$']
+const victim = [`${'a'.repeat(60)}b`]
+
+describe('the reading thread', () => {
+  test('reads documents one after the other', async () => {
+    const one = reader()
+    const texts = ['first', 'second', 'third']
+    const read = await Promise.all(texts.map((content) => one.read(text(content), never)))
+    expect(read.map(({ content }) => content)).toEqual(texts)
+  })
+
+  test('survives a document that cannot be read', async () => {
+    const one = reader()
+    const broken: RawDocument = { ...text('no pdf'), format: 'pdf' }
+    const [code, message] = await failure(one.read(broken, never))
+    expect(code).toBe('file_unreadable')
+    expect(message).toContain('The PDF could not be read')
+    expect((await one.read(text('next'), never)).content).toBe('next')
+  })
+
+  test('finds texts by patterns, and ends a pattern that takes for ever', async () => {
+    const one = reader({ matchMs: 300 })
+    expect(await one.matching(['http://a/x', 'http://a/y'], ['x$', '\\-'], never)).toEqual([
+      'http://a/x',
+    ])
+    expect(await failure(one.matching(victim, catastrophe, never))).toEqual([
+      'insert_failed',
+      'Matching the patterns took longer than 300 ms',
+    ])
+    expect((await one.read(text('next'), never)).content).toBe('next')
+  })
+
+  test('does not keep those waiting who went away', async () => {
+    const one = reader({ matchMs: 1000 })
+    const busy = failure(one.matching(victim, catastrophe, never))
+    const controller = new AbortController()
+    const waiting = failure(one.read(text('waits'), controller.signal))
+    const next = one.read(text('next'), never)
+    controller.abort(new AppError('cancelled', 'gone'))
+    expect(await waiting).toEqual(['cancelled', 'gone'])
+    expect((await busy)[0]).toBe('insert_failed')
+    expect((await next).content).toBe('next')
+  })
+
+  test('stops work that nobody waits for', async () => {
+    const one = reader({ matchMs: 60_000 })
+    const controller = new AbortController()
+    const work = failure(one.matching(victim, catastrophe, controller.signal))
+    controller.abort(new AppError('cancelled', 'gone'))
+    expect(await work).toEqual(['cancelled', 'gone'])
+    expect((await one.read(text('next'), never)).content).toBe('next')
+  })
+
+  test('that ends by itself costs one document', async () => {
+    const broken = reader({
+      workerUrl: `data:text/javascript,${encodeURIComponent('process.exit(3)')}`,
+    })
+    const [code, message] = await failure(broken.read(text('x'), never))
+    expect([code, message]).toEqual([
+      'file_unreadable',
+      'Reading the document failed: its thread ended',
+    ])
+  })
+
+  test('has a queue with an end', async () => {
+    const one = reader({ queueMax: 1 })
+    const first = one.read(text('first'), never)
+    expect(await failure(one.read(text('second'), never))).toEqual([
+      'too_busy',
+      'More than 1 documents are waiting to be read',
+    ])
+    expect((await first).content).toBe('first')
+  })
+
+  test('that is closed answers nobody', async () => {
+    const one = reader()
+    const work = failure(one.matching(victim, catastrophe, never))
+    await one.close()
+    expect((await work)[0]).toBe('shutting_down')
+    expect((await failure(one.read(text('late'), never)))[0]).toBe('shutting_down')
+  })
+})

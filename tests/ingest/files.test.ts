@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'bun:test'
+import type { Row } from '../../src/domain/document.ts'
+import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
+import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
+import { insert } from '../../src/ingest/insert.ts'
+import {
+  fixture,
+  knowledgeBase,
+  never,
+  noFiles,
+  snapshotWith,
+  uploadedFile,
+} from './insert-fixture.ts'
+
+interface Given {
+  readonly file: UploadedFile
+  readonly rows: readonly Row[]
+}
+
+async function inserted(given: readonly Given[], names: readonly string[], kb: KnowledgeBase) {
+  const { store, deps } = fixture({
+    snapshot: () => snapshotWith(given.map(({ file }) => file)),
+    files: {
+      ...noFiles,
+      async *rows(file) {
+        yield* given.find((one) => one.file === file)?.rows ?? []
+      },
+    },
+  })
+  const crawl = { allowedDomains: [], patterns: [] }
+  const report = await insert({ kb, files: names, crawl }, deps, never)
+  return { store, report }
+}
+
+const teas: Given = {
+  file: uploadedFile({ name: 'teas', columns: ['ID', 'tea', 'price'] }),
+  rows: [
+    { ID: 1, tea: 'green', price: 9 },
+    { ID: 2, tea: 'black', price: null },
+  ],
+}
+
+describe('a table', () => {
+  test('with a content column is taken as it is', async () => {
+    const kb = knowledgeBase({ contentColumns: ['tea'] })
+    const { store } = await inserted([teas], ['TEAS'], kb)
+    expect(store.contents).toEqual({ '1': ['green'], '2': ['black'] })
+    expect(store.metadataOf('1')).toEqual({ price: 9 })
+  })
+
+  test('without one becomes a text for each row', async () => {
+    const { store } = await inserted([teas], ['teas'], knowledgeBase())
+    expect(store.contents).toEqual({
+      '1': ['ID: 1, tea: green, price: 9'],
+      '2': ['ID: 2, tea: black'],
+    })
+    expect(store.metadataOf('1')).toEqual({ tea: 'green', price: 9 })
+  })
+
+  test('without an id numbers its rows', async () => {
+    const file = uploadedFile({ name: 'list', columns: ['tea'] })
+    const rows = [{ tea: 'green' }, { tea: 'green' }]
+    const { store } = await inserted([{ file, rows }], ['list'], knowledgeBase())
+    expect(store.contents).toEqual({ 'list:1': ['tea: green'], 'list:2': ['tea: green'] })
+  })
+})
+
+describe('a document', () => {
+  const file = uploadedFile({ name: 'ducks', format: 'pdf', columns: ['id', 'content', 'title'] })
+  const rows = [{ id: 'ducks', content: 'The eider.', title: 'Ducks', format: 'pdf' }]
+
+  test('is one row with its name as id', async () => {
+    const { store } = await inserted([{ file, rows }], ['ducks'], knowledgeBase())
+    expect(store.contents).toEqual({ ducks: ['The eider.'] })
+    expect(store.metadataOf('ducks')).toEqual({ title: 'Ducks', format: 'pdf' })
+  })
+
+  test('gives its text to the first content column, its name to the id column', async () => {
+    const kb = knowledgeBase({ contentColumns: ['notes', 'title'], idColumn: 'key' })
+    const { store } = await inserted([{ file, rows }], ['ducks'], kb)
+    expect(store.contents).toEqual({ ducks: ['The eider.', 'Ducks'] })
+    expect(store.documents.get('ducks')?.chunks[0]?.chunk.contentColumn).toBe('notes')
+  })
+})
+
+test('a name that no file has stores nothing of the others', async () => {
+  const work = inserted([teas], ['teas', 'nope'], knowledgeBase())
+  await expect(work).rejects.toMatchObject({
+    code: 'insert_failed',
+    message:
+      'Error during preprocessing and insertion: files: File with name nope does not exist. ' +
+      'Nothing was stored',
+  })
+})

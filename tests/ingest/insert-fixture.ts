@@ -1,0 +1,202 @@
+import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
+import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
+import type { Row } from '../../src/domain/document.ts'
+import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
+import type { ChunkStore, Embedder, EmbedderRegistry, FileStore } from '../../src/domain/ports.ts'
+import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
+import { AppError } from '../../src/errors.ts'
+import { answerReading } from '../../src/ingest/answer-reading.ts'
+import type { DocumentReading } from '../../src/ingest/document-reading.ts'
+import type { InsertDeps } from '../../src/ingest/insert-request.ts'
+import type { FetchedPage, PageFetcher } from '../../src/ingest/page-fetcher.ts'
+
+export const never = new AbortController().signal
+
+export function knowledgeBase(changes: Partial<KnowledgeBase> = {}): KnowledgeBase {
+  return {
+    id: 1,
+    name: 'kb',
+    projectId: 1,
+    projectName: 'mindsdb',
+    vectorDatabase: 'duckdb',
+    vectorDatabaseTable: 'kb',
+    embeddingModel: { provider: 'builtin', modelName: 'test', options: {} },
+    rerankingModel: null,
+    contentColumns: null,
+    metadataColumns: null,
+    idColumn: null,
+    preprocessing: {
+      type: 'text_chunking',
+      chunkSizeChars: 1000,
+      chunkOverlapChars: 200,
+      sent: null,
+    },
+    params: {},
+    dimensions: null,
+    storedMetadata: [],
+    revision: 0,
+    createdAt: '',
+    updatedAt: '',
+    ...changes,
+  }
+}
+
+export function uploadedFile(changes: Partial<UploadedFile> & { name: string }): UploadedFile {
+  return {
+    id: 1,
+    originalName: changes.name,
+    format: 'csv',
+    sizeBytes: 1,
+    columns: [],
+    rowCount: 0,
+    createdAt: '',
+    ...changes,
+  }
+}
+
+export function snapshotWith(files: readonly UploadedFile[]): CatalogSnapshot {
+  return { version: 1, projects: [], knowledgeBases: [], agents: [], files }
+}
+
+/** Keeps documents as the real store does: whole, by id, each write a transaction. */
+export class FakeChunkStore implements ChunkStore {
+  readonly documents = new Map<string, EmbeddedDocument>()
+  /** Ids of each transaction. */
+  readonly writes: (readonly string[])[] = []
+  /** The next writes find their stored vectors gone. */
+  staleWrites = 0
+  readonly #keys = new Map<bigint, string>()
+
+  async storedTexts(_kb: KnowledgeBase, documentIds: readonly string[]) {
+    return documentIds.flatMap((documentId) => {
+      const chunks = this.documents.get(documentId)?.chunks ?? []
+      return chunks.map(({ chunk }) => {
+        const chunkKey = BigInt(this.#keys.size + 1)
+        this.#keys.set(chunkKey, chunk.content)
+        return { chunkKey, documentId, content: chunk.content }
+      })
+    })
+  }
+
+  async replaceDocuments(_kb: KnowledgeBase, documents: readonly EmbeddedDocument[]) {
+    const ids = documents.map(({ document }) => document.id)
+    if (new Set(ids).size !== ids.length) throw new Error('an id came twice')
+    const reused = documents.flatMap(({ chunks }) => {
+      return chunks.filter(({ vector }) => vector.kind === 'stored')
+    })
+    if (this.staleWrites > 0 && reused.length > 0) {
+      this.staleWrites -= 1
+      return { kind: 'stale' as const }
+    }
+    for (const { chunk, vector } of reused) {
+      const text = vector.kind === 'stored' ? this.#keys.get(vector.chunkKey) : undefined
+      if (text !== chunk.content) throw new Error('a vector of another text')
+    }
+    for (const one of documents) this.documents.set(one.document.id, one)
+    this.writes.push(ids)
+    return { kind: 'stored' as const }
+  }
+
+  /** id → the texts of its chunks. */
+  get contents(): Readonly<Record<string, readonly string[]>> {
+    return Object.fromEntries(
+      [...this.documents].map(([id, { chunks }]) => [id, chunks.map(({ chunk }) => chunk.content)]),
+    )
+  }
+
+  metadataOf(id: string): Row | undefined {
+    return this.documents.get(id)?.document.metadata
+  }
+}
+
+export class FakeEmbedder implements Embedder {
+  readonly batches: (readonly string[])[] = []
+  /** Thrown by the batch that holds this text. */
+  failsAt: string | null = null
+
+  async embed(texts: readonly string[], signal: AbortSignal) {
+    signal.throwIfAborted()
+    if (this.failsAt !== null && texts.includes(this.failsAt)) {
+      throw new AppError('provider_failed', 'POST http://model/embed answered 503')
+    }
+    this.batches.push(texts)
+    return texts.map((text) => Float32Array.from([text.length, 1]))
+  }
+}
+
+function registryOf(embedder: Embedder): EmbedderRegistry {
+  return {
+    providers: ['builtin'],
+    embedder: () => embedder,
+    probe: async () => ({ kind: 'ready', dimensions: 2 }),
+  }
+}
+
+/** Reads in this thread: the real one has its own tests. */
+export const directReader: DocumentReading = {
+  async read(document) {
+    const answer = await answerReading({ kind: 'read', document })
+    if (answer.kind === 'read') return answer.document
+    throw answer.kind === 'failed' ? new AppError(answer.code, answer.message) : new Error()
+  },
+  async matching(texts, patterns) {
+    const answer = await answerReading({ kind: 'match', texts, patterns })
+    if (answer.kind === 'matching') return answer.texts
+    throw answer.kind === 'failed' ? new AppError(answer.code, answer.message) : new Error()
+  },
+}
+
+export type Site = Readonly<Record<string, Partial<Omit<FetchedPage, 'bytes'>> & { body?: string }>>
+
+/** A web of these pages; `url` of a page is where it redirects to. What is not in it is 404. */
+export class FakeWeb implements PageFetcher {
+  readonly asked: string[] = []
+  readonly #site: Site
+
+  constructor(site: Site) {
+    this.#site = site
+  }
+
+  async fetch(url: string, options: Parameters<PageFetcher['fetch']>[1]): Promise<FetchedPage> {
+    await options.beforeRequest?.(new URL(url))
+    this.asked.push(url)
+    const found = this.#site[url]
+    if (found?.url !== undefined) return this.fetch(found.url, options)
+    return {
+      url,
+      status: found?.status ?? (found === undefined ? 404 : 200),
+      contentType: found?.contentType ?? 'text/html',
+      bytes: new TextEncoder().encode(found?.body ?? ''),
+    }
+  }
+}
+
+export const noFiles: FileStore = {
+  importTable: async () => Promise.reject(new Error('not expected')),
+  importRows: async () => Promise.reject(new Error('not expected')),
+  async *rows() {},
+  dropFile: async () => {},
+}
+
+export interface Fixture {
+  readonly store: FakeChunkStore
+  readonly embedder: FakeEmbedder
+  readonly deps: InsertDeps
+}
+
+export function fixture(changes: Partial<InsertDeps> = {}): Fixture {
+  const store = new FakeChunkStore()
+  const embedder = new FakeEmbedder()
+  const deps: InsertDeps = {
+    snapshot: () => snapshotWith([]),
+    chunks: store,
+    embedders: registryOf(embedder),
+    files: noFiles,
+    select: async () => Promise.reject(new AppError('sql_failed', 'no query expected')),
+    pages: new FakeWeb({}),
+    reader: directReader,
+    crawlPagesMax: 100,
+    ...changes,
+  }
+  return { store, embedder, deps }
+}

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'bun:test'
+import type { Row } from '../../src/domain/document.ts'
+import type { NewFile } from '../../src/domain/ports.ts'
+import { fileFormat } from '../../src/ingest/file-format.ts'
+import { uploadFile } from '../../src/ingest/upload-file.ts'
+import { directReader, never, noFiles, snapshotWith, uploadedFile } from './insert-fixture.ts'
+import { tinyPdf } from './tiny-pdf.ts'
+
+interface Stored {
+  readonly file: NewFile
+  readonly rows: readonly Row[] | 'table'
+}
+
+async function uploaded(name: string, originalName: string, content: string | Uint8Array) {
+  const stored: Stored[] = []
+  const keep = async (file: NewFile, rows: Stored['rows']) => {
+    stored.push({ file, rows })
+    return uploadedFile({ name: file.name, format: file.format })
+  }
+  const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content
+  const deps = {
+    snapshot: () => snapshotWith([uploadedFile({ name: 'taken' })]),
+    files: {
+      ...noFiles,
+      importTable: (file: NewFile) => keep(file, 'table'),
+      importRows: (file: NewFile, rows: readonly Row[]) => keep(file, rows),
+    },
+    reader: directReader,
+  }
+  await uploadFile({ name, originalName, bytes }, deps, never)
+  return stored[0]
+}
+
+describe('an upload', () => {
+  test('of a table is stored as one', async () => {
+    expect(await uploaded('teas', 'Teas 1.CSV', 'a,b\n1,2\n')).toEqual({
+      file: { name: 'teas', originalName: 'Teas 1.CSV', format: 'csv', sizeBytes: 8 },
+      rows: 'table',
+    })
+  })
+
+  test('of a document is one row', async () => {
+    const { rows } = (await uploaded('ducks', 'x.md', '# Ducks\n\ntext')) ?? {}
+    const row = { id: 'ducks', content: '# Ducks\n\ntext', title: 'Ducks', format: 'markdown' }
+    expect(rows).toEqual([row])
+    const pdf = await uploaded('pdf', 'x.pdf', tinyPdf(['Hello']))
+    expect(pdf?.rows).toMatchObject([{ id: 'pdf', content: 'Hello', format: 'pdf' }])
+    const html = await uploaded('page', 'x.htm', '<p>Hello <b>duck</b></p><script>x</script>')
+    expect(html?.rows).toMatchObject([{ content: 'Hello **duck**', format: 'html' }])
+  })
+
+  test('whose name is taken, bad or of nothing is refused', async () => {
+    await expect(uploaded('TAKEN', 'x.txt', 'x')).rejects.toMatchObject({ code: 'file_exists' })
+    await expect(uploaded('../x', 'x.txt', 'x')).rejects.toMatchObject({ code: 'invalid_name' })
+    const empty = uploaded('a', 'x.txt', '')
+    await expect(empty).rejects.toMatchObject({
+      code: 'file_unreadable',
+      message: 'The file is empty',
+    })
+    await expect(uploaded('a', 'x.pdf', tinyPdf(['']))).rejects.toThrow('The file holds no text')
+  })
+})
+
+describe('the format', () => {
+  const cases: readonly [string, string | Uint8Array, string][] = [
+    ['a.tsv', 'a\tb\n', 'csv'],
+    ['a.ndjson', '{}\n{}\n', 'jsonl'],
+    ['a.parquet', 'PAR1….', 'parquet'],
+    ['wrong.txt', '%PDF-1.7', 'pdf'],
+    ['no-extension', '<!DOCTYPE html><p>x', 'html'],
+    ['no-extension', '[{"a":1}]', 'json'],
+    ['no-extension', '{"a":1}\n{"a":2}\n', 'jsonl'],
+    ['no-extension', '{"a":\n1}', 'json'],
+    ['no-extension', '[draft] some notes', 'text'],
+    ['no-extension', 'id;name\n1;"a;b"\n', 'csv'],
+    ['program.py', 'def f(x):\n  return x\n', 'text'],
+    ['wide.txt', Uint8Array.of(0xff, 0xfe, 0x61, 0), 'text'],
+  ]
+  for (const [name, content, format] of cases) {
+    test(`of ${name}: ${format}`, () => {
+      const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content
+      expect(fileFormat(name, bytes)).toBe(format as ReturnType<typeof fileFormat>)
+    })
+  }
+
+  test('of binary content is none', () => {
+    const bytes = Uint8Array.of(0x50, 0x4b, 3, 4, 0, 0, 0)
+    for (const name of ['a.docx', 'a.csv', 'a', 'a.txt']) {
+      expect(() => fileFormat(name, bytes)).toThrow(/binary; readable are CSV, JSON/)
+    }
+  })
+})

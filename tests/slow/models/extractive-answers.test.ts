@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { fileURLToPath } from 'node:url'
+import { BuiltinEmbedder } from '../../../src/models/builtin/builtin-embedder.ts'
+import { writtenAnswer } from '../../../src/models/builtin/extractive-answer.ts'
+import { type Ranking, rankedSentences } from '../../../src/models/builtin/sentence-ranking.ts'
+
+/**
+ * Real text that every checkout has: the READMEs of some dependencies, cut into chunks as an insert
+ * would.
+ */
+const PACKAGES = [
+  'openai',
+  'elysia',
+  'drizzle-orm',
+  'turndown',
+  'robots-parser',
+  'ipaddr.js',
+  'linkedom',
+  'unpdf',
+  'cli-progress',
+  '@mozilla/readability',
+  'onnxruntime-node',
+  'fast-check',
+]
+const README_CHARS_MAX = 40_000
+const CHUNK_CHARS = 1000
+const STEP_CHARS = 800
+
+interface Chunk {
+  readonly id: string
+  readonly text: string
+  readonly vector: Float32Array
+}
+
+const embedder = new BuiltinEmbedder()
+const never = new AbortController().signal
+const chunks: Chunk[] = []
+
+beforeAll(async () => {
+  const texts: { id: string; text: string }[] = []
+  for (const name of PACKAGES) {
+    const path = new URL(`../../../node_modules/${name}/README.md`, import.meta.url)
+    const readme = (await Bun.file(fileURLToPath(path)).text()).slice(0, README_CHARS_MAX)
+    for (let start = 0; start < readme.length; start += STEP_CHARS) {
+      texts.push({ id: `${name}:${start}`, text: readme.slice(start, start + CHUNK_CHARS) })
+    }
+  }
+  const vectors = await embedder.embed(
+    texts.map(({ text }) => text),
+    never,
+  )
+  for (const [index, { id, text }] of texts.entries()) {
+    chunks.push({ id, text, vector: vectors[index] ?? new Float32Array(384) })
+  }
+}, 120_000)
+afterAll(() => embedder.close())
+
+async function answerTo(question: string): Promise<{ answer: string; ranking: Ranking }> {
+  const [vector] = await embedder.embed([question], never)
+  const near = chunks.map((chunk) => {
+    const cosine = chunk.vector.reduce(
+      (sum, value, index) => sum + value * (vector?.[index] ?? 0),
+      0,
+    )
+    return { chunkId: chunk.id, text: chunk.text, relevance: 1 / (2 - cosine) }
+  })
+  const passages = near.sort((a, b) => b.relevance - a.relevance).slice(0, 8)
+  const tools = { embed: embedder.embed.bind(embedder), signal: never }
+  const ranking = await rankedSentences(question, passages, tools)
+  const names = ['mindsdb.readmes']
+  const answer = writtenAnswer({ question, ranking, names, searched: names, failures: [] })
+  return { answer, ranking }
+}
+
+test.each([
+  ['How do I change the number of retries of the OpenAI client?', 'maxRetries'],
+  ['How do I keep a code block when converting HTML to Markdown?', 'Keep rules'],
+  ['How do I check whether an IP address is in a range?', 'range'],
+  ['What does robots.txt crawl delay return?', 'if no crawl delay has been specified'],
+  ['How do I extract text from a PDF?', 'Extracts all text from a PDF'],
+  ['How do I get the readable article from a web page?', 'new Readability(document).parse()'],
+  ['What is property based testing?', 'check the truthfulness of properties'],
+  ['Is linkedom as fast as jsdom?', 'JSDOM'],
+  ['timeouts in openai', 'timeout'],
+  ['What license does turndown have?', 'released under the MIT license'],
+  ['How to parse an IPv6 address?', 'IPv6'],
+  ['How do I handle API errors?', 'a subclass of `APIError` will be thrown'],
+  ['how to render a page of a PDF as an image', 'renderPageAsImage'],
+  ['multibar progress', 'MultiBar'],
+])('answers "%s" with a sentence that holds "%s"', async (question, expected) => {
+  const { answer } = await answerTo(question)
+  expect(answer).toContain(expected)
+  expect(answer).toMatch(/" \[[^\]]+:\d+\]/)
+})
+
+test.each([
+  'What is the capital of Mongolia?',
+  'How do I bake sourdough bread?',
+  'Who won the football world cup in 1998?',
+  'How many moons does Jupiter have?',
+  'What are the side effects of ibuprofen?',
+  'When was the French Revolution?',
+  'How do I train a puppy to sit?',
+  'What is our parental leave policy?',
+  'How much did revenue grow in the third quarter?',
+  'Which hotel is near the airport?',
+  'How tall is the Eiffel Tower?',
+  'Can I return my shoes after 30 days?',
+  'best way to invest in bonds',
+  'What does our warranty cover for water damage?',
+  'Who is the head of the finance department?',
+])('finds nothing relevant to "%s"', async (question) => {
+  const { answer } = await answerTo(question)
+  expect(answer).toBe('I found nothing relevant to this question in mindsdb.readmes.')
+})
+
+test('a question takes little time once its passages are there', async () => {
+  const passages = chunks.slice(0, 8).map(({ id, text }) => {
+    return { chunkId: id, text, relevance: 0.5 }
+  })
+  const tools = { embed: embedder.embed.bind(embedder), signal: never }
+  const times: number[] = []
+  for (let round = 0; round < 9; round += 1) {
+    const started = performance.now()
+    await rankedSentences(`How do I set option number ${round} of the client?`, passages, tools)
+    times.push(performance.now() - started)
+  }
+  // 60 to 90 ms on two cores; the limit allows for a machine that is busy.
+  expect(times.sort((a, b) => a - b)[4]).toBeLessThan(400)
+})
+
+test('chunks of 100 words are embedded at a rate that fills a knowledge base in time', async () => {
+  const words = chunks.flatMap(({ text }) => text.match(/[a-z]{3,9}/g) ?? [])
+  const texts = Array.from({ length: 64 }, (_, index) => {
+    return words.slice(index * 90, index * 90 + 100).join(' ')
+  })
+  const started = performance.now()
+  await embedder.embed(texts, never)
+  const perSecond = 64_000 / (performance.now() - started)
+  // 55 and more on two idle cores; the limit allows for a machine that is busy.
+  expect(perSecond).toBeGreaterThan(12)
+})

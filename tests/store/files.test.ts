@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { findFile, requireFile } from '../../src/domain/catalog-snapshot.ts'
+import type { FileFormat } from '../../src/domain/uploaded-file.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
+import { failureOf, openMemoryStore, rowsOf, temporaryFolder } from './store-fixture.ts'
+
+let store: Store
+const { signal } = new AbortController()
+
+beforeEach(async () => {
+  store = await openMemoryStore()
+})
+
+afterEach(() => store.close())
+
+function upload(name: string, format: FileFormat, content: string | Uint8Array) {
+  const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content
+  const file = { name, originalName: `${name}.${format}`, format, sizeBytes: bytes.length }
+  return store.files.importTable(file, bytes, signal)
+}
+
+async function readBack(name: string) {
+  const file = requireFile(store.catalog.snapshot(), name)
+  return Array.fromAsync(store.files.rows(file, signal))
+}
+
+const ROWS = [
+  { id: 1, name: 'Ann, "A"', at: '2024-01-02' },
+  { id: 2, name: 'Zoë 🦆', at: null },
+]
+
+test('CSV becomes a table with typed columns', async () => {
+  const csv = 'id,name,at\r\n1,"Ann, ""A""",2024-01-02\r\n2,Zoë 🦆,\r\n'
+  const file = await upload('people', 'csv', csv)
+  expect(file).toMatchObject({ columns: ['id', 'name', 'at'], rowCount: 2, format: 'csv' })
+  expect(await readBack('PEOPLE')).toEqual(ROWS)
+})
+
+test.each([
+  ['json', JSON.stringify(ROWS)],
+  ['jsonl', ROWS.map((row) => JSON.stringify(row)).join('\n')],
+] as const)('%s becomes a table', async (format, text) => {
+  await upload('people', format, text)
+  expect(await readBack('people')).toEqual(ROWS)
+})
+
+test('Parquet becomes a table', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'a.parquet')
+  const { DuckDBInstance } = await import('@duckdb/node-api')
+  const connection = await (await DuckDBInstance.create(':memory:')).connect()
+  const select = "SELECT i, [i, NULL] AS l, {'a': i} AS s, 'v' || i AS v FROM range(5000) t(i)"
+  await connection.run(`COPY (${select}) TO '${path}' (FORMAT parquet)`)
+  connection.closeSync()
+  const file = await upload('p', 'parquet', await Bun.file(path).bytes())
+  expect(file.rowCount).toBe(5000)
+  const rows = await readBack('p')
+  expect(rows).toHaveLength(5000)
+  expect(rows[4999]).toEqual({ i: 4999, l: [4999, null], s: { a: 4999 }, v: 'v4999' })
+})
+
+test('columns whose names differ by case only, or are missing, get names of their own', async () => {
+  const file = await upload('c', 'csv', 'a,A,,__proto__\n1,2,3,x\n')
+  expect(new Set(file.columns.map((name) => name.toLowerCase())).size).toBe(4)
+  const [row] = await readBack('c')
+  expect(Object.values(row ?? {})).toEqual([1, 2, 3, 'x'])
+})
+
+test('nested JSON keeps its shape', async () => {
+  await upload('n', 'json', '[{"a":{"b":[1,2]},"c":null},{"a":{"b":[]},"c":"x"}]')
+  expect(await readBack('n')).toEqual([
+    { a: { b: [1, 2] }, c: null },
+    { a: { b: [] }, c: 'x' },
+  ])
+})
+
+describe('a file that cannot be read', () => {
+  test.each([
+    ['json', '{"a": '],
+    ['jsonl', '{"a":1}\n{"a":'],
+    ['parquet', 'PAR1 this is none'],
+    ['parquet', ''],
+    ['pdf', 'x'],
+  ] as const)('%s', async (format, text) => {
+    const failure = await failureOf(upload('bad', format, text))
+    expect(failure.code).toBe('file_unreadable')
+    expect(failure.message).not.toMatch(/eider-upload|uploads\//)
+    expect(findFile(store.catalog.snapshot(), 'bad')).toBeUndefined()
+  })
+})
+
+test('a name is given once, also to uploads at the same time', async () => {
+  const uploads = await Promise.all([
+    failureOf(upload('f', 'csv', 'a\n1\n')),
+    failureOf(upload('F', 'csv', 'a\n2\n')),
+  ])
+  expect(uploads.map(({ code }) => code).sort()).toEqual(['file_exists', 'none'])
+})
+
+test('an abort stops an upload and leaves nothing', async () => {
+  using folder = temporaryFolder()
+  const onDisk = await openStore({ directory: folder.path })
+  const controller = new AbortController()
+  const bytes = new TextEncoder().encode(`a,b\n${'1,x\n'.repeat(1_000_000)}`)
+  const file = { name: 'f', originalName: 'f.csv', format: 'csv', sizeBytes: bytes.length } as const
+  const upload = failureOf(onDisk.files.importTable(file, bytes, controller.signal))
+  setTimeout(() => controller.abort(new Error('gone')), 30)
+  expect((await upload).message).toBe('gone')
+  expect(onDisk.catalog.snapshot().files).toEqual([])
+  expect(readdirSync(join(folder.path, 'uploads'))).toEqual([])
+  await onDisk.close()
+})
+
+test('what a killed upload left behind is removed at the next start', async () => {
+  using folder = temporaryFolder()
+  await Bun.write(join(folder.path, 'uploads', 'x', 'file'), 'left behind')
+  const onDisk = await openStore({ directory: folder.path })
+  expect(existsSync(join(folder.path, 'uploads'))).toBe(false)
+  await onDisk.close()
+})
+
+test('rows that were read elsewhere are stored, texts as texts and the rest as JSON', async () => {
+  const rows = [
+    { text: 'a\0b', n: 1 },
+    { text: null, N: { a: [1] } },
+    { text: 'c', n: 'one' },
+  ]
+  const file = { name: 'doc', originalName: 'd.md', format: 'markdown', sizeBytes: 3 } as const
+  const stored = await store.files.importRows(file, rows)
+  expect(stored).toMatchObject({ columns: ['text', 'n', 'N_1'], rowCount: 3 })
+  expect(await readBack('doc')).toEqual([
+    { text: 'a\0b', n: 1, N_1: null },
+    { text: null, n: null, N_1: { a: [1] } },
+    { text: 'c', n: 'one', N_1: null },
+  ])
+})
+
+test('a dropped file takes its table along', async () => {
+  const file = await upload('f', 'csv', 'a\n1\n')
+  await store.files.dropFile(file)
+  expect(store.catalog.snapshot().files).toEqual([])
+  const table = await rowsOf(store, "SELECT 1 FROM duckdb_tables() WHERE schema_name = 'uploaded'")
+  expect(table).toEqual([])
+  expect((await failureOf(store.files.dropFile(file))).code).toBe('file_not_found')
+})

@@ -1,0 +1,113 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
+import type { ChunkVector, EmbeddedDocument } from '../../src/domain/chunk.ts'
+import type { Row } from '../../src/domain/document.ts'
+import type { KnowledgeBase, KnowledgeBaseDraft } from '../../src/domain/knowledge-base.ts'
+import type { BoundValue } from '../../src/domain/ports.ts'
+import type { ResultValue } from '../../src/domain/query-result.ts'
+import { AppError, type ErrorCode } from '../../src/errors.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
+
+/** Places for callers' statements in the tests' stores. */
+export const STATEMENTS_MAX = 4
+
+export function openMemoryStore(): Promise<Store> {
+  return openStore({ directory: ':memory:', threadPoolSize: STATEMENTS_MAX + 2 })
+}
+
+export interface TemporaryFolder extends Disposable {
+  readonly path: string
+}
+
+export function temporaryFolder(): TemporaryFolder {
+  const path = mkdtempSync(join(tmpdir(), 'eider-test-'))
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
+}
+
+/** @param projectId 1 is the default project */
+export function draftOf(name: string, projectId = 1): KnowledgeBaseDraft {
+  return {
+    name,
+    projectId,
+    vectorDatabase: 'duckdb',
+    vectorDatabaseTable: name,
+    embeddingModel: { provider: 'builtin', modelName: 'test', options: {} },
+    rerankingModel: null,
+    contentColumns: null,
+    metadataColumns: null,
+    idColumn: null,
+    preprocessing: {
+      type: 'text_chunking',
+      chunkSizeChars: 1000,
+      chunkOverlapChars: 200,
+      sent: null,
+    },
+    params: {},
+    dimensions: null,
+  }
+}
+
+export interface TestDocument {
+  readonly id: string
+  /** One chunk each. */
+  readonly texts: readonly string[]
+  readonly metadata?: Row
+  /** Of all chunks, where they are not new ones of three dimensions. */
+  readonly vectors?: readonly ChunkVector[]
+}
+
+export function documentOf(document: TestDocument): EmbeddedDocument {
+  const { id, texts, metadata = {}, vectors } = document
+  return {
+    document: { id, rowIndex: 0, texts: [{ column: 'content', text: texts.join('') }], metadata },
+    chunks: texts.map((content, index) => ({
+      chunk: {
+        documentId: id,
+        chunkId: `${id}:content:${index + 1}of${texts.length}:0to${content.length}`,
+        contentColumn: 'content',
+        content,
+        startChar: 0,
+        endChar: content.length,
+        chunkIndex: index,
+        source: 'TextChunkingPreprocessor',
+      },
+      vector: vectors?.[index] ?? newVector(3, 4, 0),
+    })),
+  }
+}
+
+export function newVector(...values: readonly number[]): ChunkVector {
+  return { kind: 'new', vector: Float32Array.from(values) }
+}
+
+/** The knowledge base as the catalog knows it now. */
+export function current(store: Store, name = 'kb', project = 'mindsdb'): KnowledgeBase {
+  return requireKnowledgeBase(store.catalog.snapshot(), project, name)
+}
+
+export async function rowsOf(
+  store: Store,
+  sql: string,
+  values: Readonly<Record<string, BoundValue>> = {},
+): Promise<readonly (readonly ResultValue[])[]> {
+  const { signal } = new AbortController()
+  const { batches } = await store.engine.run({ sql, values }, { timeoutMs: 10_000 }, signal)
+  const rows: (readonly ResultValue[])[] = []
+  for await (const batch of batches) rows.push(...batch)
+  return rows
+}
+
+/** The code and message of the AppError that the work fails with. */
+export async function failureOf(
+  work: Promise<unknown>,
+): Promise<{ readonly code: ErrorCode | 'none' | 'other'; readonly message: string }> {
+  try {
+    await work
+    return { code: 'none', message: '' }
+  } catch (error) {
+    if (error instanceof AppError) return { code: error.code, message: error.message }
+    return { code: 'other', message: error instanceof Error ? error.message : String(error) }
+  }
+}
