@@ -16,10 +16,6 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`
 }
 
-function wrong(code: ErrorCode, name: string, expected: string, value: unknown): AppError {
-  return new AppError(code, `Field "${name}" must be ${expected}, not ${kindOf(value)}`)
-}
-
 /** Reads one field after the other; a field that is missing or null is `undefined`. */
 export class FieldReader {
   readonly #fields: Fields
@@ -33,7 +29,7 @@ export class FieldReader {
   text(name: string): string | undefined {
     const value = this.#fields[name]
     if (value === undefined || value === null) return undefined
-    if (typeof value !== 'string') throw wrong(this.#code, name, 'a string', value)
+    if (typeof value !== 'string') throw this.#wrong(name, 'a string', value)
     return value
   }
 
@@ -42,7 +38,7 @@ export class FieldReader {
     if (value === undefined || value === null) return undefined
     const list = typeof value === 'string' ? [value] : value
     if (!Array.isArray(list) || !list.every((item) => typeof item === 'string')) {
-      throw wrong(this.#code, name, 'a list of strings', value)
+      throw this.#wrong(name, 'a list of strings', value)
     }
     return list
   }
@@ -50,7 +46,7 @@ export class FieldReader {
   object(name: string): Readonly<Record<string, unknown>> | undefined {
     const value = this.#fields[name]
     if (value === undefined || value === null) return undefined
-    if (!isObject(value)) throw wrong(this.#code, name, 'an object', value)
+    if (!isObject(value)) throw this.#wrong(name, 'an object', value)
     return value
   }
 
@@ -62,7 +58,7 @@ export class FieldReader {
     const value = this.#fields[name]
     if (value === undefined || value === null) return undefined
     if (typeof value !== 'number' || !Number.isInteger(value)) {
-      throw wrong(this.#code, name, 'an integer', value)
+      throw this.#wrong(name, 'an integer', value)
     }
     if (value < bounds.min || value > bounds.max) {
       const allowed = `from ${bounds.min} to ${bounds.max}`
@@ -74,7 +70,7 @@ export class FieldReader {
   truth(name: string): boolean | undefined {
     const value = this.#fields[name]
     if (value === undefined || value === null) return undefined
-    if (typeof value !== 'boolean') throw wrong(this.#code, name, 'true or false', value)
+    if (typeof value !== 'boolean') throw this.#wrong(name, 'true or false', value)
     return value
   }
 
@@ -85,5 +81,10 @@ export class FieldReader {
         throw new AppError(this.#code, message(name))
       }
     }
+  }
+
+  #wrong(name: string, expected: string, value: unknown): AppError {
+    const message = `Field "${name}" must be ${expected}, not ${kindOf(value)}`
+    return new AppError(this.#code, message)
   }
 }

@@ -1,6 +1,6 @@
 import type { ModelRef } from '../domain/model-ref.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
-import { FieldReader, type Fields } from './fields.ts'
+import { FieldReader, type Fields, isObject } from './fields.ts'
 
 /** How a stored secret is shown. Sent back by a client that saves what it read, it means "leave as it is". */
 export const MASK = '******'
@@ -53,18 +53,29 @@ function checkedUrl(text: string, code: ErrorCode): string {
   return text
 }
 
-const SECRET = /key|secret|token|password|credential/i
+const SECRET_NAME = /key|secret|token|password|credential|authorization/i
 
-/** A model reference as the contract shows it: the way back, with every secret masked. */
+/** A model reference as the contract shows it: the way back, with every secret masked, nested ones too. */
 export function maskedModelFields(ref: ModelRef): Fields {
-  const options = Object.entries(ref.options).map(([name, value]) => {
-    return [name, SECRET.test(name) ? MASK : value]
-  })
   return {
     provider: ref.provider,
     model_name: ref.modelName,
     ...(ref.apiKey === undefined ? {} : { api_key: MASK }),
     ...(ref.baseUrl === undefined ? {} : { base_url: ref.baseUrl }),
-    ...Object.fromEntries(options),
+    ...maskedFields(ref.options),
   }
+}
+
+/** A number under such a name is a limit (`max_tokens`), not a secret. */
+function maskedFields(fields: Fields): Fields {
+  const entries = Object.entries(fields).map(([name, value]) => {
+    const isSecret = SECRET_NAME.test(name) && typeof value === 'string'
+    return [name, isSecret ? MASK : masked(value)]
+  })
+  return Object.fromEntries(entries)
+}
+
+function masked(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(masked)
+  return isObject(value) ? maskedFields(value) : value
 }

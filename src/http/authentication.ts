@@ -34,8 +34,8 @@ export class Authentication {
   }
 
   /**
-   * A token for the right credentials; wrong ones wait. With the login off, any get a token, so that a client which
-   * always logs in works.
+   * A token for the right credentials; wrong ones wait. With the login off, any get a token, so
+   * that a client which always logs in works.
    * @throws AppError `wrong_credentials`, `too_busy`
    */
   async login(sent: Credentials, signal: AbortSignal): Promise<string> {
@@ -71,7 +71,9 @@ export class Authentication {
     throw new AppError('unauthorized', 'Authorization is required to complete the request')
   }
 
-  /** The token as a cookie. Its value is a JWT, which holds no `=`: existing clients split there. */
+  /**
+   * The token as a cookie. Its value is a JWT, which holds no `=`: existing clients split there.
+   */
   cookie(token: string): string {
     const maxAge = this.#deps.settings.tokenTtlSeconds
     return `${COOKIE}=${token}; Max-Age=${maxAge}; Path=/; HttpOnly; SameSite=Lax`

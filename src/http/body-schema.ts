@@ -7,7 +7,10 @@ export interface BodySchema<T> {
   readonly schema: TSchema
   /** A limit below that of the settings, for what everyone may send. */
   readonly bytesMax?: number
-  /** @throws AppError that names the first field which is wrong, what was expected and what was found */
+  /**
+   * @throws AppError that names the first field which is wrong, what was expected and what was
+   * found
+   */
   check(value: unknown, method: string): T
 }
 

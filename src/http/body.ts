@@ -4,8 +4,8 @@ import { AppError } from '../errors.ts'
 const DEPTH_MAX = 200
 
 /**
- * The body's bytes. The limit holds before reading (Content-Length) and while reading, so that no more than `bytesMax`
- * is ever in memory.
+ * The body's bytes. The limit holds before reading (Content-Length) and while reading, so that no
+ * more than `bytesMax` is ever in memory.
  * @throws AppError `body_too_large`, `cancelled` when the client went away meanwhile
  */
 export async function readBytes(
@@ -63,8 +63,8 @@ export function isJsonType(contentType: string): boolean {
 }
 
 /**
- * JSON text as a value. A key `__proto__` is left out, and a whole number that a double cannot hold exactly becomes its
- * digits as text, as in the answers.
+ * JSON text as a value. A key `__proto__` is left out, and a whole number that a double cannot
+ * hold exactly becomes its digits as text, as in the answers.
  * @throws AppError `invalid_json`
  */
 export function parseJson(bytes: Uint8Array): unknown {

@@ -4,9 +4,10 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i
 
 /**
- * Refuses a change that a web page of another site asks for. Browsers send `Origin` with every such request; other
- * clients send none.
- * @param isLoopback the server listens on this machine only: a page whose own name resolves to it must not get in
+ * Refuses a change that a web page of another site asks for. Browsers send `Origin` with every
+ * such request; other clients send none.
+ * @param isLoopback the server listens on this machine only: a page whose own name resolves to it
+ * must not get in
  * @throws AppError `forbidden_origin`
  */
 export function refuseCrossSite(request: Request, isLoopback: boolean): void {

@@ -23,7 +23,10 @@ export function snapshotOf(edge: Edge): CatalogSnapshot {
   return edge.deps.catalog.catalog.snapshot()
 }
 
-/** @throws AppError `unsupported_media_type`, `body_too_large`, `invalid_json`, or what the schema finds */
+/**
+ * @throws AppError `unsupported_media_type`, `body_too_large`, `invalid_json`, or what the schema
+ * finds
+ */
 export async function readJson<T>(edge: Edge, request: Request, body: BodySchema<T>): Promise<T> {
   requireJsonType(request)
   const bytes = await readBody(edge, request, body.bytesMax)
@@ -41,7 +44,10 @@ export async function readBody(
   return bytes
 }
 
-/** For what fails after the answer has begun: the log has it, in the answer's own way the client too. */
+/**
+ * For what fails after the answer has begun: the log has it, in the answer's own way the client
+ * too.
+ */
 export function logStreamFailure(edge: Edge, scope: RequestScope): (error: unknown) => void {
   return (error) => {
     if (scope.signal.aborted) return

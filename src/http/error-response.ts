@@ -8,8 +8,8 @@ const RETRY_AFTER_SECONDS: Partial<Record<ErrorCode, string>> = {
 }
 
 /**
- * A failure as `application/problem+json` (RFC 9457): `type`, `title`, `status`, `detail`, and beyond the RFC `code` and
- * `timestamp`. Nothing of the cause is in it.
+ * A failure as `application/problem+json` (RFC 9457): `type`, `title`, `status`, `detail`, and
+ * beyond the RFC `code` and `timestamp`. Nothing of the cause is in it.
  */
 export function errorResponse(error: AppError, nowMs: number): Response {
   const { status } = ERRORS[error.code]

@@ -17,8 +17,9 @@ interface EventStreamInit {
 }
 
 /**
- * Events of a completion as `data: {json}` chunks (api.md, Events). The first event is awaited before the answer begins:
- * what fails until then is thrown and becomes a status. After it, whatever happens, `end` is sent once, last.
+ * Events of a completion as `data: {json}` chunks (api.md, Events). The first event is awaited
+ * before the answer begins: what fails until then is thrown and becomes a status. After it,
+ * whatever happens, `end` is sent once, last.
  */
 export async function eventStream(
   events: AsyncIterable<CompletionEvent>,

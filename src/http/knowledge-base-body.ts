@@ -1,4 +1,7 @@
-/** The bodies of knowledge base requests: their shape, and what is an insert and what a definition in them. */
+/**
+ * The bodies of knowledge base requests: their shape, and what is an insert and what a definition
+ * in them.
+ */
 import { type Static, t } from 'elysia'
 import type { Fields } from '../catalog/fields.ts'
 import type { Row } from '../domain/document.ts'
@@ -66,7 +69,10 @@ type SentUpdate = Static<typeof UPDATE_SCHEMA>['knowledge_base']
 interface KnowledgeBaseUpdate {
   /** null: nothing is inserted. */
   readonly insert: InsertFields | null
-  /** What changes the definition, unknown fields among it: altering refuses them by name. Empty: nothing changes. */
+  /**
+   * What changes the definition, unknown fields among it: altering refuses them by name. Empty:
+   * nothing changes.
+   */
   readonly definition: Fields
 }
 

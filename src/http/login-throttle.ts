@@ -12,8 +12,8 @@ interface ThrottleDeps {
 }
 
 /**
- * Lets logins through one after the other and slows down wrong ones: 250 ms, 500 ms, … 4 s. Tries in parallel wait for
- * each other, so they gain nothing.
+ * Lets logins through one after the other and slows down wrong ones: 250 ms, 500 ms, … 4 s. Tries
+ * in parallel wait for each other, so they gain nothing.
  */
 export class LoginThrottle {
   readonly #deps: ThrottleDeps

@@ -1,4 +1,7 @@
-/** The OpenAPI 3.1 document: the same schemas that check the bodies, and the same records that are answered. */
+/**
+ * The OpenAPI 3.1 document: the same schemas that check the bodies, and the same records that are
+ * answered.
+ */
 import { openapi } from '@elysiajs/openapi'
 import type { DocumentDecoration } from 'elysia'
 import { ERRORS } from '../errors.ts'
@@ -27,7 +30,10 @@ interface RouteInit {
   readonly isPublic?: boolean
 }
 
-/** The options of a route: its place in the document, and that Elysia leaves its body alone (`body.ts` reads it). */
+/**
+ * The options of a route: its place in the document, and that Elysia leaves its body alone
+ * (`body.ts` reads it).
+ */
 export function route(init: RouteInit): { parse: 'none'; detail: DocumentDecoration } {
   const responses = Object.entries(init.answers).map(([status, description]) => {
     return [status, answerOf(Number(status), description, init.produces)] as const
@@ -71,7 +77,10 @@ const PROBLEM = {
   },
 }
 
-/** The plugin that serves the document. Its own reader would load scripts from elsewhere, so it is off. */
+/**
+ * The plugin that serves the document. Its own reader would load scripts from elsewhere, so it is
+ * off.
+ */
 export function openApiDocument(version: string) {
   return openapi({
     provider: null,

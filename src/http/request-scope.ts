@@ -1,4 +1,7 @@
-/** What is known about one request beside its content: its id, when it is to stop, and when it is over. */
+/**
+ * What is known about one request beside its content: its id, when it is to stop, and when it is
+ * over.
+ */
 export interface LogEntry {
   readonly method: string
   /** Without the query string, which may hold secrets. */
@@ -19,7 +22,10 @@ interface ScopeInit {
   readonly request: Request
   /** Called once, when the answer is complete or its client gone. */
   readonly onEnd: (scope: RequestScope) => void
-  /** Called when the whole request has arrived: from then on silence on the connection is the server's own. */
+  /**
+   * Called when the whole request has arrived: from then on silence on the connection is the
+   * server's own.
+   */
   readonly onArrived: () => void
 }
 

@@ -3,7 +3,10 @@ import { errorResponse } from './error-response.ts'
 import { RequestScope } from './request-scope.ts'
 import type { ServerDeps } from './server-deps.ts'
 
-/** The requests under way: each gets its scope, its one line in the log, and an answer whatever happens. */
+/**
+ * The requests under way: each gets its scope, its one line in the log, and an answer whatever
+ * happens.
+ */
 export class RunningRequests {
   readonly #deps: ServerDeps
   readonly #scopes = new WeakMap<Request, RequestScope>()
@@ -69,7 +72,10 @@ export class RunningRequests {
     if (this.#running.size === 0) this.#onIdle()
   }
 
-  /** Resolves when nothing is under way, at the latest after `graceMs` and a second to end what was aborted. */
+  /**
+   * Resolves when nothing is under way, at the latest after `graceMs` and a second to end what was
+   * aborted.
+   */
   async drain(graceMs: number): Promise<void> {
     this.#isStopping = true
     const idle = new Promise<void>((resolve) => {

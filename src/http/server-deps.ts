@@ -9,7 +9,10 @@ import type { UploadedFile } from '../domain/uploaded-file.ts'
 import type { QueryRequest } from '../query/run-query.ts'
 import type { LogEntry, LoggedError } from './request-scope.ts'
 
-/** Everything the HTTP edge calls. `app.ts` binds the use cases to their own dependencies; tests pass fakes. */
+/**
+ * Everything the HTTP edge calls. `app.ts` binds the use cases to their own dependencies; tests
+ * pass fakes.
+ */
 export interface ServerDeps {
   readonly settings: ServerSettings
   readonly catalog: CatalogDeps
@@ -23,7 +26,10 @@ export interface ServerDeps {
   readonly dropFile: (file: UploadedFile) => Promise<void>
   readonly agents: AgentDesk
   readonly revokedTokens: RevokedTokens
-  /** At least 32 random bytes that outlive the process: tokens are signed with a key derived from them. */
+  /**
+   * At least 32 random bytes that outlive the process: tokens are signed with a key derived from
+   * them.
+   */
   readonly signingKey: Uint8Array
   readonly log: (entry: LogEntry) => void
   readonly logError: (error: LoggedError) => void
@@ -42,7 +48,10 @@ export interface ServerSettings {
   readonly password?: string | undefined
   readonly tokenTtlSeconds: number
   readonly bodyBytesMax: number
-  /** True where only this machine can reach the server: a web page elsewhere must then not get in by a name of its own. */
+  /**
+   * True where only this machine can reach the server: a web page elsewhere must then not get in
+   * by a name of its own.
+   */
   readonly isLoopback: boolean
 }
 

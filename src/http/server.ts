@@ -33,8 +33,8 @@ export interface Server {
 export interface Listener {
   readonly url: URL
   /**
-   * Takes no new requests, lets those under way finish for `graceMs`, then aborts them: streams end with a typed error
-   * and `end`.
+   * Takes no new requests, lets those under way finish for `graceMs`, then aborts them: streams
+   * end with a typed error and `end`.
    */
   stop(graceMs: number): Promise<void>
 }

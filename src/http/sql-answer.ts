@@ -13,8 +13,8 @@ interface AnswerInit {
 }
 
 /**
- * The result of a statement as an answer. Rows are written batch by batch as the client reads them; a result of one
- * batch, as most are, goes out in one piece.
+ * The result of a statement as an answer. Rows are written batch by batch as the client reads
+ * them; a result of one batch, as most are, goes out in one piece.
  * @throws AppError when reading fails before the second batch
  */
 export async function sqlAnswer(result: QueryResult, init: AnswerInit): Promise<Response> {

@@ -6,7 +6,10 @@ export type ResultRow = readonly ResultValue[]
 /** How the rows of a statement are written. Each part is text; together they are one whole body. */
 export interface SqlFormat {
   readonly contentType: string
-  /** What may stand between two parts without a meaning, to be sent while the next rows take their time. */
+  /**
+   * What may stand between two parts without a meaning, to be sent while the next rows take their
+   * time.
+   */
   readonly keepAlive?: string
   head(columns: readonly ResultColumn[]): string
   /** @param isFirst no rows were written before */
@@ -39,8 +42,8 @@ function namesOf(columns: readonly ResultColumn[]): readonly string[] {
 }
 
 /**
- * The SQL query result of api.md. `type` comes last, so that a statement which fails after its first rows still ends as
- * JSON that says `error`.
+ * The SQL query result of api.md. `type` comes last, so that a statement which fails after its
+ * first rows still ends as JSON that says `error`.
  */
 const JSON_FORMAT: SqlFormat = {
   contentType: 'application/json',
@@ -56,7 +59,9 @@ const JSON_FORMAT: SqlFormat = {
   },
 }
 
-/** RFC 4180, with the names as its first line. A text that is empty is quoted, a null is not there. */
+/**
+ * RFC 4180, with the names as its first line. A text that is empty is quoted, a null is not there.
+ */
 const CSV_FORMAT: SqlFormat = {
   contentType: 'text/csv; charset=utf-8; header=present',
   head: (columns) => csvLine(namesOf(columns)),
@@ -75,7 +80,10 @@ function csvField(value: ResultValue): string {
   return isPlain ? text : `"${text.replaceAll('"', '""')}"`
 }
 
-/** These formats have no place for a failure: the connection is cut, so that no client takes the part for the whole. */
+/**
+ * These formats have no place for a failure: the connection is cut, so that no client takes the
+ * part for the whole.
+ */
 function endOrThrow(failure: AppError | null): string {
   if (failure !== null) throw failure
   return ''
@@ -110,7 +118,10 @@ function distinct(names: readonly string[]): readonly string[] {
   })
 }
 
-/** The `response_format` of existing clients: a line with the names, then one line per batch of rows. */
+/**
+ * The `response_format` of existing clients: a line with the names, then one line per batch of
+ * rows.
+ */
 function lineFormat(contentType: string, wrap: (json: string) => string): SqlFormat {
   return {
     contentType,

@@ -11,9 +11,10 @@ interface StreamInit {
 }
 
 /**
- * Pieces of text as the body of an answer, each sent as it comes and asked for only when the client has read what came
- * before. A client that goes away aborts the request's signal and returns from the iterator; an iterator that throws
- * cuts the connection, so text that can say more than that must say it itself.
+ * Pieces of text as the body of an answer, each sent as it comes and asked for only when the
+ * client has read what came before. A client that goes away aborts the request's signal and
+ * returns from the iterator; an iterator that throws cuts the connection, so text that can say
+ * more than that must say it itself.
  */
 export function streamedResponse(pieces: AsyncIterator<string>, init: StreamInit): Response {
   const { scope, keepAlive } = init

@@ -15,8 +15,8 @@ interface UploadInit {
 
 /**
  * The file in a body: the part `file` of a form, or else the body itself.
- * @throws AppError `missing_parameter` for a form without a file, `invalid_request` for one that cannot be read or for
- * an upload by address
+ * @throws AppError `missing_parameter` for a form without a file, `invalid_request` for one that
+ * cannot be read or for an upload by address
  */
 export async function uploadedBody(init: UploadInit): Promise<UploadedBody> {
   const { bytes, contentType, fallbackName } = init
@@ -48,7 +48,9 @@ async function formFile(form: Form, fallbackName: string): Promise<UploadedBody>
   return { originalName: named || fallbackName, bytes: new Uint8Array(await file.arrayBuffer()) }
 }
 
-/** `{"source_type": "url", …}` asks the server to fetch the file; any other JSON is a file itself. */
+/**
+ * `{"source_type": "url", …}` asks the server to fetch the file; any other JSON is a file itself.
+ */
 function refuseAddress(bytes: Uint8Array): void {
   const head = new TextDecoder().decode(bytes.subarray(0, 4096))
   if (!/^\s*\{/.test(head) || !head.includes('"source_type"')) return

@@ -1,31 +1,10 @@
 /** Domain → the records of api.md, with every secret masked. */
 import type { Completion } from '../agents/complete.ts'
-import { type Fields, isObject } from '../catalog/fields.ts'
-import { MASK, maskedModelFields } from '../catalog/model-fields.ts'
+import { maskedModelFields } from '../catalog/model-fields.ts'
 import type { Agent, AgentParams } from '../domain/agent.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { ModelRef } from '../domain/model-ref.ts'
 import type { Project } from '../domain/project.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
-
-const SECRET_NAME = /key|secret|token|password|credential|authorization/i
-
-/** Masks what a nested object of a model's options holds under a secret's name. */
-function masked(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(masked)
-  if (!isObject(value)) return value
-  const entries = Object.entries(value).map(([name, inner]) => {
-    const isSecret = SECRET_NAME.test(name) && typeof inner === 'string'
-    return [name, isSecret ? MASK : masked(inner)]
-  })
-  return Object.fromEntries(entries)
-}
-
-/** A model without a key shows no `api_key`: a mask would say that there is one. */
-function modelRecord(ref: ModelRef): Fields {
-  const record = maskedModelFields(ref)
-  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, masked(value)]))
-}
 
 export function projectRecord(project: Project) {
   return {
@@ -48,8 +27,8 @@ export function knowledgeBaseRecord(kb: KnowledgeBase) {
     updated_at: kb.updatedAt,
     created_at: kb.createdAt,
     query_id: null,
-    embedding_model: modelRecord(kb.embeddingModel),
-    reranking_model: kb.rerankingModel && modelRecord(kb.rerankingModel),
+    embedding_model: maskedModelFields(kb.embeddingModel),
+    reranking_model: kb.rerankingModel && maskedModelFields(kb.rerankingModel),
     metadata_columns: kb.metadataColumns ?? kb.storedMetadata.map((column) => column.name),
     content_columns: kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS,
     id_column: kb.idColumn ?? 'id',
@@ -72,7 +51,9 @@ export function agentRecord(agent: Agent, sentApiKey?: string) {
     updated_at: agent.updatedAt,
     data: data === null ? {} : { knowledge_bases: data.knowledgeBases, tables: data.tables },
     model:
-      model === null ? {} : { ...modelRecord(model), ...(isSent ? { api_key: sentApiKey } : {}) },
+      model === null
+        ? {}
+        : { ...maskedModelFields(model), ...(isSent ? { api_key: sentApiKey } : {}) },
     prompt_template: agent.promptTemplate ?? '',
     params: agentParamsRecord(agent.params),
   }

@@ -52,8 +52,10 @@ async function storedVectors(
   const share = new LoopShare()
   const wanted = new Set<string>()
   for (const { chunks } of target.documents) {
-    for (const { content } of chunks) wanted.add(content)
-    await share.giveWay(signal)
+    for (const { content } of chunks) {
+      wanted.add(content)
+      if (share.isSpent) await share.giveWay(signal)
+    }
   }
   const known: KnownVectors = new Map()
   for (let start = 0; start < ids.length; start += INGEST_LIMITS.lookupDocuments) {
@@ -74,12 +76,14 @@ async function embedUnknown(
   const share = new LoopShare()
   const texts = new Set<string>()
   for (const { chunks } of documents) {
-    for (const { content } of chunks) if (!known.has(content)) texts.add(content)
-    await share.giveWay(signal)
+    for (const { content } of chunks) {
+      if (!known.has(content)) texts.add(content)
+      if (share.isSpent) await share.giveWay(signal)
+    }
   }
   let batch: string[] = []
   const embedBatch = async () => {
-    signal.throwIfAborted()
+    await share.giveWay(signal)
     const vectors = await embedder.embed(batch, signal)
     for (const [index, text] of batch.entries()) {
       const vector = vectors[index]
@@ -108,8 +112,12 @@ async function withVectors(
   const share = new LoopShare()
   const embedded: EmbeddedDocument[] = []
   for (const { document, chunks } of documents) {
-    embedded.push({ document, chunks: chunks.map((chunk) => withVector(chunk, known)) })
-    await share.giveWay(signal)
+    const withVectorsOfOne: EmbeddedChunk[] = []
+    for (const chunk of chunks) {
+      withVectorsOfOne.push(withVector(chunk, known))
+      if (share.isSpent) await share.giveWay(signal)
+    }
+    embedded.push({ document, chunks: withVectorsOfOne })
   }
   return embedded
 }

@@ -37,7 +37,7 @@ export async function storeRows(
   const first = counts.readRows
   let skippedRows = 0
   for await (const row of rows) {
-    await share.giveWay(signal)
+    if (share.isSpent) await share.giveWay(signal)
     const rowIndex = counts.readRows
     counts.readRows += 1
     const chunked = await naming(rowIndex - first, () => {

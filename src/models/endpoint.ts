@@ -34,9 +34,10 @@ interface EndpointAddress {
  */
 export function chosenEndpoint(choice: EndpointChoice): Endpoint {
   const defaultUrl = choice.defaults.baseUrl ?? choice.publicUrl
-  const url = parsed(choice.own.baseUrl ?? defaultUrl, choice)
+  const url = parsed(given(choice.own.baseUrl) ?? defaultUrl, choice)
   const isDefault = url.origin === parsed(defaultUrl, choice).origin
-  const apiKey = choice.own.apiKey ?? (isDefault ? choice.defaults.apiKey : undefined) ?? null
+  const defaultKey = isDefault ? choice.defaults.apiKey : undefined
+  const apiKey = given(choice.own.apiKey) ?? defaultKey ?? null
   if (apiKey === null && url.origin === parsed(choice.publicUrl, choice).origin) {
     throw new AppError(choice.code, `An api_key is required for ${url.origin}`)
   }
@@ -53,6 +54,11 @@ export function chosenEndpoint(choice: EndpointChoice): Endpoint {
 
 /** A shorter value of the query (`api-version=1`) is no secret. */
 const SECRET_CHARS_MIN = 8
+
+/** An empty text is what clients send for "not set". */
+function given(text: string | undefined): string | undefined {
+  return text?.trim() === '' ? undefined : text
+}
 
 function parsed(text: string, choice: EndpointChoice): URL {
   const url = URL.parse(text.trim())

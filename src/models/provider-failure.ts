@@ -22,7 +22,8 @@ export function providerFailure(facts: FailureFacts, endpoint: Endpoint): AppErr
   const { status, url } = facts
   const detail = redacted(facts.detail, endpoint.secrets)
   const said = detail === '' ? '' : `: ${detail}`
-  const cause = new Error(detail)
+  // Who tells a client why a stream ended looks for the status there.
+  const cause = Object.assign(new Error(detail), { status })
   if (status === null) return new AppError('provider_failed', `${url} failed${said}`, { cause })
   const isRefusal = status >= 400 && status < 500 && !PASSING_STATUSES.has(status)
   const hint = isRefusal && endpoint.apiKey === null ? ' (no api_key was sent)' : ''

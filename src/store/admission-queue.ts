@@ -8,8 +8,8 @@ interface Waiting {
 }
 
 /**
- * Lets so many in at once, in the order in which they came. DuckDB runs on Bun's thread pool, where two long statements
- * on two threads would hold up every other call and every file read.
+ * Lets so many in at once, in the order in which they came. DuckDB runs on Bun's thread pool, where
+ * two long statements on two threads would hold up every other call and every file read.
  */
 export class AdmissionQueue {
   readonly #placesMax: number

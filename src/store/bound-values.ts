@@ -29,8 +29,8 @@ export interface TypedValue {
 }
 
 /**
- * A value with the type under which DuckDB compares it best: an integer as an integer, since a DOUBLE would make an
- * integer column be cast row by row.
+ * A value with the type under which DuckDB compares it best: an integer as an integer, since a
+ * DOUBLE would make an integer column be cast row by row.
  * @throws AppError `invalid_request` for what no type can hold
  */
 export function typedValueOf(value: BoundValue, depth = 0): TypedValue {

@@ -1,4 +1,7 @@
-/** What must hold before a write of the catalog. Called within the write, so that nothing changes in between. */
+/**
+ * What must hold before a write of the catalog. Called within the write, so that nothing changes in
+ * between.
+ */
 import { type CatalogSnapshot, findProject } from '../domain/catalog-snapshot.ts'
 import { nameKey } from '../domain/identifier.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
@@ -55,7 +58,10 @@ function isSame(one: Scoped, other: Scoped): boolean {
   return one.projectId === other.projectId && nameKey(one.name) === nameKey(other.name)
 }
 
-/** The pair that a knowledge base without `storage` gets: a name of its own project, which conflicts with nothing. */
+/**
+ * The pair that a knowledge base without `storage` gets: a name of its own project, which conflicts
+ * with nothing.
+ */
 function isDefaultStorage(storage: Storage): boolean {
   return (
     nameKey(storage.vectorDatabase) === DEFAULT_VECTOR_DATABASE &&

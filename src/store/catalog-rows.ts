@@ -59,8 +59,8 @@ export function fileOf(row: FileRow): UploadedFile {
 }
 
 /**
- * A model, settings or parameters as one encrypted text. All of it, since keys, passwords and connection strings stand
- * under names that only their providers know.
+ * A model, settings or parameters as one encrypted text. All of it, since keys, passwords and
+ * connection strings stand under names that only their providers know.
  */
 export function sealedJson(value: unknown, secrets: Secrets): string {
   return secrets.seal(JSON.stringify(value))

@@ -7,8 +7,8 @@ interface Identified {
 }
 
 /**
- * The catalog in memory. Changed only by the `committed` step of a write, so that within a turn of the write queue it is
- * exactly what is stored.
+ * The catalog in memory. Changed only by the `committed` step of a write, so that within a turn of
+ * the write queue it is exactly what is stored.
  */
 export class CatalogState {
   #snapshot: CatalogSnapshot

@@ -34,8 +34,8 @@ export async function createVectorTable(
 }
 
 /**
- * Adds the plan's columns and moves widened values. Must come first in its transaction: DuckDB 1.5.5 refuses the commit
- * of an ALTER TABLE after an UPDATE or DELETE of the same table.
+ * Adds the plan's columns and moves widened values. Must come first in its transaction: DuckDB
+ * 1.5.5 refuses the commit of an ALTER TABLE after an UPDATE or DELETE of the same table.
  */
 export async function applyMetadataPlan(
   connection: DuckDBConnection,

@@ -39,8 +39,9 @@ const STANDARD_KEYS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Everything that can be prepared before the write begins. Text is made well-formed: DuckDB stores UTF-8, which has no
- * lone surrogates, and U+FFFD in their place keeps every offset. NUL is stored as it is.
+ * Everything that can be prepared before the write begins. Text is made well-formed: DuckDB stores
+ * UTF-8, which has no lone surrogates, and U+FFFD in their place keeps every offset. NUL is stored
+ * as it is.
  * @throws AppError `provider_failed`, `dimension_mismatch`
  */
 export async function chunkRowsOf(documents: readonly EmbeddedDocument[]): Promise<ChunkRows> {
@@ -95,7 +96,10 @@ function standardMetadata(document: Document, chunk: Chunk): string {
   return jsonText(fields).slice(0, -1)
 }
 
-/** The rest of that object, each field with a comma before it. Its own names lose against the standard ones. */
+/**
+ * The rest of that object, each field with a comma before it. Its own names lose against the
+ * standard ones.
+ */
 function metadataText(metadata: Row): string {
   return Object.entries(metadata)
     .filter(([name]) => !STANDARD_KEYS.has(name))

@@ -1,4 +1,7 @@
-/** Rows → DuckDB by data chunks: twenty times faster than row by row, a hundred times faster than as SQL text. */
+/**
+ * Rows → DuckDB by data chunks: twenty times faster than row by row, a hundred times faster than as
+ * SQL text.
+ */
 import {
   type DuckDBAppender,
   DuckDBArrayValue,
@@ -30,7 +33,8 @@ export async function appendChunks(
 ): Promise<void> {
   const columnOf = new Map(rows.columns.map((column) => [column.column, column]))
   await append(connection, { ids, part: 'chunks', rows: rows.keyed }, (batch, columnCount) => {
-    // Physical columns are m1, m2, … in the order of the table; those that a wider one replaced stay empty.
+    // Physical columns are m1, m2, … in the order of the table; those that a wider one replaced
+    // stay empty.
     const metadata = Array.from({ length: columnCount - FIXED_COLUMNS }, (_, index) => {
       const column = columnOf.get(`m${index + 1}`)
       return batch.map(({ row }) => (column === undefined ? null : metadataValue(row, column)))
@@ -89,13 +93,15 @@ async function append(
       appender.flushSync()
       await yieldToEventLoop()
     }
-  } finally {
-    close(appender)
+    appender.closeSync()
+  } catch (error) {
+    closeAfterFailure(appender)
+    throw error
   }
 }
 
-/** After a failed flush, closing tries the same rows again and fails again: the first error is the one to see. */
-function close(appender: DuckDBAppender): void {
+/** Closing tries the same rows again and fails again: the first error is the one to see. */
+function closeAfterFailure(appender: DuckDBAppender): void {
   try {
     appender.closeSync()
   } catch {
@@ -105,7 +111,8 @@ function close(appender: DuckDBAppender): void {
 
 function vectorValue(row: ChunkRow): DuckDBValue {
   if (row.vector.kind !== 'new') throw new Error('a stored vector is copied, not appended')
-  // The declared type is a list of values; a view of floats is read the same way and is not copied into one.
+  // The declared type is a list of values; a view of floats is read the same way and is not copied
+  // into one.
   return new DuckDBArrayValue(row.vector.vector as unknown as readonly DuckDBValue[])
 }
 

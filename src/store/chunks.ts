@@ -87,7 +87,10 @@ export class StoredChunks implements ChunkStore {
     }
   }
 
-  /** One write: tables changed first, then vectors taken over, old rows deleted and new ones appended. */
+  /**
+   * One write: tables changed first, then vectors taken over, old rows deleted and new ones
+   * appended.
+   */
   async #replace(
     connection: DuckDBConnection,
     kb: KnowledgeBase,
@@ -147,7 +150,10 @@ function storedDimensions(row: KnowledgeBaseRow, chunks: ChunkRows): number | nu
   throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
 }
 
-/** Copies vectors of stored chunks to the new rows with the same text. @throws StaleVectors when one is gone */
+/**
+ * Copies vectors of stored chunks to the new rows with the same text. @throws StaleVectors when one
+ * is gone
+ */
 async function takeOverVectors(
   connection: DuckDBConnection,
   row: KnowledgeBaseRow,

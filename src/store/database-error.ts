@@ -1,18 +1,26 @@
 import { AppError, type ErrorCode } from '../errors.ts'
 
-/** How DuckDB's messages begin or what they contain, the first that fits. DuckDB has no codes of its own. */
+/**
+ * How DuckDB's messages begin or what they contain, the first that fits. DuckDB has no codes of its
+ * own.
+ */
 const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^(Failed to \w+: )?Out of Memory Error/, 'out_of_memory'],
   [/no space left|disk (is )?full|max_temp_directory_size|quota exceeded/i, 'storage_full'],
+  [/database has been invalidated/, 'internal'],
   [/^(IO|FATAL) Error: .*(write|sync|truncate)/i, 'storage_full'],
 ]
 
 const MESSAGES: Partial<Record<ErrorCode, string>> = {
   out_of_memory: 'The statement needs more memory than the SQL engine may use (EIDER_MEMORY_LIMIT)',
+  internal: 'The database stopped itself after a failed write: Eider must be restarted',
   storage_full: 'The data could not be written: the disk is full or refuses writes',
 }
 
-/** A failure that has nothing to do with what was asked: no memory, no space. Everything else comes back as it was. */
+/**
+ * A failure that has nothing to do with what was asked: no memory, no space. Everything else comes
+ * back as it was.
+ */
 export function resourceError(error: unknown): unknown {
   if (error instanceof AppError || !(error instanceof Error)) return error
   const cause = CAUSES.find(([pattern]) => pattern.test(error.message))
@@ -32,8 +40,8 @@ const STATEMENT_CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
 ]
 
 /**
- * The failure of a caller's statement. Only the first line of DuckDB's message is shown: those below it list names of
- * other tables and an excerpt of the statement as it was rewritten.
+ * The failure of a caller's statement. Only the first line of DuckDB's message is shown: those
+ * below it list names of other tables and an excerpt of the statement as it was rewritten.
  */
 export function statementError(error: unknown): unknown {
   const resource = resourceError(error)

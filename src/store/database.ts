@@ -24,8 +24,9 @@ export interface DatabaseOptions {
 }
 
 /**
- * The one DuckDB instance of the process. A second one on the same file would diverge silently, and reading the file by
- * other means would drop its lock, so nothing else touches it. Main thread only.
+ * The one DuckDB instance of the process. A second one on the same file would diverge silently, and
+ * reading the file by other means would drop its lock, so nothing else touches it. Main thread
+ * only.
  */
 export class Database {
   readonly #instance: DuckDBInstance
@@ -46,7 +47,8 @@ export class Database {
     makeDirectory(directory)
     try {
       const instance = await lockedDown(join(directory, FILE_NAME), options)
-      // What a killed process spilled is of no use to anyone; only now is it known that it was killed.
+      // What a killed process spilled is of no use to anyone; only now is it known that it was
+      // killed.
       rmSync(spillDirectory(directory), { recursive: true, force: true })
       writeLockNote(directory, note)
       return new Database(instance, directory)
@@ -55,7 +57,9 @@ export class Database {
     }
   }
 
-  /** Runs work on a connection of its own; where the work fails, the connection is not used again. */
+  /**
+   * Runs work on a connection of its own; where the work fails, the connection is not used again.
+   */
   async lease<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
     const connection = await this.take()
     try {
@@ -69,8 +73,8 @@ export class Database {
   }
 
   /**
-   * Runs work as one transaction, after all writes that were asked for before. `committed` is told of its result before
-   * the next write begins. Work that fails leaves nothing behind.
+   * Runs work as one transaction, after all writes that were asked for before. `committed` is told
+   * of its result before the next write begins. Work that fails leaves nothing behind.
    */
   write<T>(
     work: (connection: DuckDBConnection) => Promise<T>,
@@ -110,8 +114,9 @@ export class Database {
     await this.lease((connection) => connection.run('CHECKPOINT')).catch(() => {})
     this.#isClosed = true
     for (const connection of this.#idle.splice(0)) connection.closeSync()
-    this.#instance.closeSync()
+    // While the lock still holds: afterwards the note may be that of the next process.
     if (this.#directory !== null) removeLockNote(this.#directory)
+    this.#instance.closeSync()
   }
 }
 

@@ -1,6 +1,9 @@
 import { AppError } from '../errors.ts'
 
-/** A signal that aborts with the caller's reason, or with `timeout` when the time is over. `end()` lets go of both. */
+/**
+ * A signal that aborts with the caller's reason, or with `timeout` when the time is over. `end()`
+ * lets go of both.
+ */
 export interface Deadline {
   readonly signal: AbortSignal
   abort(reason: unknown): void

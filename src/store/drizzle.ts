@@ -21,7 +21,8 @@ function named(names: readonly string[], row: readonly unknown[]): Record<string
 
 function bound(value: unknown): DuckDBValue {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
-  // A number without a fraction would be bound as DOUBLE otherwise, which compares worse with BIGINT keys.
+  // A number without a fraction would be bound as DOUBLE otherwise, which compares worse with
+  // BIGINT keys.
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
   throw new Error(`the catalog has no columns for a ${typeof value}`)
 }

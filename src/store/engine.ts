@@ -49,7 +49,8 @@ export class StoredEngine implements SqlEngine {
     const deadline = deadlineOf(limits.timeoutMs, signal)
     const session = await this.#admit(deadline)
     const result = await session.start(statement)
-    // The first rows are read here, so that a statement that fails does so before an answer has begun.
+    // The first rows are read here, so that a statement that fails does so before an answer has
+    // begun.
     const first = await session.next()
     return {
       columns: columnsOf(result),

@@ -37,13 +37,16 @@ export interface StagedFile {
 export interface FileSource {
   readonly format: FileFormat
   readonly bytes: Uint8Array
-  /** Where a private folder for the bytes can be made; null: where the operating system keeps such things. */
+  /**
+   * Where a private folder for the bytes can be made; null: where the operating system keeps such
+   * things.
+   */
   readonly directory: string | null
 }
 
 /**
- * Reads a CSV, JSON or Parquet file in a separate instance that sees one folder only, with one file in it, and gives its
- * rows to `use`. Nothing of it is left afterwards.
+ * Reads a CSV, JSON or Parquet file in a separate instance that sees one folder only, with one file
+ * in it, and gives its rows to `use`. Nothing of it is left afterwards.
  * @throws AppError `file_unreadable`, `out_of_memory`; the signal's reason
  */
 export async function readFile<T>(
@@ -68,7 +71,10 @@ export async function readFile<T>(
   }
 }
 
-/** What a killed process was reading is of no use to anyone. Only once the data folder is known to be ours. */
+/**
+ * What a killed process was reading is of no use to anyone. Only once the data folder is known to
+ * be ours.
+ */
 export async function clearUploads(directory: string): Promise<void> {
   await rm(join(directory, UPLOADS_FOLDER), { recursive: true, force: true })
 }
@@ -109,7 +115,10 @@ async function isolatedConnection(folder: string): Promise<DuckDBConnection> {
   return connection
 }
 
-/** Copies the file into the table `staged`, so that whatever is wrong with it shows before anything is stored. */
+/**
+ * Copies the file into the table `staged`, so that whatever is wrong with it shows before anything
+ * is stored.
+ */
 async function stage(
   connection: DuckDBConnection,
   { format, bytes }: FileSource,
@@ -183,7 +192,9 @@ function isPortable(type: DuckDBType): boolean {
 export function distinctNames(names: readonly string[]): readonly string[] {
   const taken = new Set<string>()
   return names.map((raw, index) => {
-    const name = raw.toWellFormed().trim().slice(0, NAME_CHARS_MAX) || `column_${index + 1}`
+    const name =
+      raw.toWellFormed().replaceAll('\0', '').trim().slice(0, NAME_CHARS_MAX) ||
+      `column_${index + 1}`
     let distinct = name
     for (let count = 1; taken.has(distinct.toLowerCase()); count += 1) distinct = `${name}_${count}`
     taken.add(distinct.toLowerCase())
@@ -200,7 +211,10 @@ function unreadable(error: unknown, path: string): unknown {
   return new AppError('file_unreadable', `The file could not be read: ${message}`, { cause: error })
 }
 
-/** An interrupt is lost when the statement has not begun, so it is repeated until the work has stopped. */
+/**
+ * An interrupt is lost when the statement has not begun, so it is repeated until the work has
+ * stopped.
+ */
 async function interruptible<T>(
   connection: DuckDBConnection,
   signal: AbortSignal,

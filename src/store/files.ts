@@ -3,7 +3,7 @@ import { eq } from 'drizzle-orm'
 import { FILES_SCHEMA, fileTable } from '../domain/chunk-tables.ts'
 import type { Row, RowValue } from '../domain/document.ts'
 import { nameKey, quote } from '../domain/identifier.ts'
-import type { FileStore, NewFile, SqlEngine } from '../domain/ports.ts'
+import type { BoundSql, FileStore, NewFile, SqlEngine } from '../domain/ports.ts'
 import { timestampOfMillis } from '../domain/timestamp.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
 import { AppError } from '../errors.ts'
@@ -18,12 +18,12 @@ import { nextId } from './load-catalog.ts'
 import { files } from './schema.ts'
 
 const ROWS_PER_APPEND = 128
+const ROWS_PER_PAGE = 1024
+const PAGE_READ_MS = 60_000
 
 export interface FileParts extends CatalogParts {
   readonly directory: string | null
   readonly engine: SqlEngine
-  /** How long reading a whole file may take. */
-  readonly readMs: number
 }
 
 /** Puts a table's rows into an appender. @returns how many */
@@ -67,14 +67,31 @@ export class StoredFiles implements FileStore {
     return this.#store(file, columns, (appender) => appendRows(appender, columns, rows))
   }
 
+  /**
+   * The rows in the order of the file, page by page: whoever embeds them takes longer than a
+   * statement may. A file's table never changes, so that its row ids count from 0 without a gap.
+   */
   async *rows(file: UploadedFile, signal: AbortSignal): AsyncGenerator<Row, void, void> {
-    const sql = `SELECT * FROM ${tableName(file.id)}`
-    const limits = { timeoutMs: this.#parts.readMs }
-    const { columns, batches } = await this.#parts.engine.run({ sql, values: {} }, limits, signal)
-    for await (const batch of batches) {
-      for (const values of batch) {
-        yield Object.fromEntries(columns.map(({ name }, index) => [name, values[index] ?? null]))
+    const sql = `SELECT * FROM ${tableName(file.id)} WHERE rowid >= $first AND rowid < $end`
+    for (let first = 0; first < file.rowCount; first += ROWS_PER_PAGE) {
+      yield* await this.#page(file, { sql, values: { first, end: first + ROWS_PER_PAGE } }, signal)
+    }
+  }
+
+  async #page(file: UploadedFile, statement: BoundSql, signal: AbortSignal): Promise<Row[]> {
+    const limits = { timeoutMs: PAGE_READ_MS }
+    try {
+      const { columns, batches } = await this.#parts.engine.run(statement, limits, signal)
+      const rows: Row[] = []
+      for await (const batch of batches) {
+        for (const values of batch) {
+          rows.push(Object.fromEntries(columns.map(({ name }, at) => [name, values[at] ?? null])))
+        }
       }
+      return rows
+    } catch (error) {
+      const isGone = error instanceof AppError && error.code === 'sql_unknown_name'
+      throw isGone ? notFound(file) : error
     }
   }
 
@@ -86,9 +103,7 @@ export class StoredFiles implements FileStore {
           .delete(files)
           .where(eq(files.id, file.id))
           .returning({ id: files.id })
-        if (dropped.length === 0) {
-          throw new AppError('file_not_found', `File with name ${file.name} does not exist`)
-        }
+        if (dropped.length === 0) throw notFound(file)
         await connection.run(`DROP TABLE ${tableName(file.id)}`)
       },
       () => state.change({ files: without(state.snapshot().files, file.id) }),
@@ -128,6 +143,10 @@ export class StoredFiles implements FileStore {
     if (known.every((file) => nameKey(file.name) !== nameKey(name))) return
     throw new AppError('file_exists', `File already exists: ${name}`)
   }
+}
+
+function notFound(file: UploadedFile): AppError {
+  return new AppError('file_not_found', `File with name ${file.name} does not exist`)
 }
 
 function tableName(fileId: number): string {

@@ -13,8 +13,8 @@ import { StartError, systemCodeOf } from './start-error.ts'
 export const KEY_BYTES = 32
 
 /**
- * The key in this file, made at its first use: 32 random bytes as hexadecimal digits, readable by the owner only. It
- * appears whole or not at all, and is never replaced.
+ * The key in this file, made at its first use: 32 random bytes as hexadecimal digits, readable by
+ * the owner only. It appears whole or not at all, and is never replaced.
  * @throws StartError when the file holds no key or cannot be read or written
  */
 export function keyInFile(path: string): Buffer {

@@ -10,7 +10,10 @@ import { StartError } from './start-error.ts'
 
 const KEY_CHECK_TEXT = 'eider'
 
-/** Reads the whole catalog. @throws StartError when the key file is not the one that the data was sealed with */
+/**
+ * Reads the whole catalog. @throws StartError when the key file is not the one that the data was
+ * sealed with
+ */
 export async function loadCatalog(database: Database, secrets: Secrets): Promise<CatalogState> {
   await database.write((connection) => checkKey(queriesOver(connection), secrets))
   return database.lease(async (connection) => {

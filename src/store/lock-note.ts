@@ -1,4 +1,6 @@
-/** Who has the data folder open: a note for people. The lock itself is DuckDB's, and the only truth. */
+/**
+ * Who has the data folder open: a note for people. The lock itself is DuckDB's, and the only truth.
+ */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -25,7 +27,9 @@ export function lockNoteOf(nowMillis: number, address: string | undefined): Lock
   }
 }
 
-/** Replaces the note of whoever had the folder before: a process that was killed leaves it behind. */
+/**
+ * Replaces the note of whoever had the folder before: a process that was killed leaves it behind.
+ */
 export function writeLockNote(directory: string, note: LockNote): void {
   const path = join(directory, NOTE_NAME)
   const draft = `${path}.${note.processId}`
@@ -37,7 +41,9 @@ export function removeLockNote(directory: string): void {
   rmSync(join(directory, NOTE_NAME), { force: true })
 }
 
-/** DuckDB's refusal of a second process, said with names. Undefined where the error is another one. */
+/**
+ * DuckDB's refusal of a second process, said with names. Undefined where the error is another one.
+ */
 export function lockConflict(error: unknown, directory: string): StartError | undefined {
   const message = error instanceof Error ? error.message : ''
   if (!/Could not set lock on file/.test(message)) return undefined
@@ -68,6 +74,7 @@ function readLockNote(directory: string): LockNote | undefined {
 
 function isLockNote(value: unknown): value is LockNote {
   if (typeof value !== 'object' || value === null) return false
+  // Any object can be looked at by name; each field is checked below.
   const { processId, host, startedAt, address } = value as Readonly<Record<string, unknown>>
   return (
     typeof processId === 'number' &&

@@ -1,8 +1,8 @@
 import { totalmem } from 'node:os'
 
 /**
- * A size that DuckDB understands. It takes no percentages: `60%` is that share of the machine's memory, or of the
- * container's where that has less.
+ * A size that DuckDB understands. It takes no percentages: `60%` is that share of the machine's
+ * memory, or of the container's where that has less.
  */
 export function memoryLimitOf(setting: string): string {
   const share = /^(\d+(?:\.\d+)?)%$/.exec(setting)?.[1]

@@ -19,8 +19,8 @@ export interface MetadataPlan {
 }
 
 /**
- * Columns are never retyped in place, which DuckDB refuses beside a primary key: a wider type gets a new physical
- * column, and numbers of physical columns are never used again.
+ * Columns are never retyped in place, which DuckDB refuses beside a primary key: a wider type gets
+ * a new physical column, and numbers of physical columns are never used again.
  * @throws AppError `insert_failed` beyond 1000 columns
  */
 export function planMetadata(stored: readonly MetadataColumn[], rows: Iterable<Row>): MetadataPlan {
@@ -56,7 +56,10 @@ export function planMetadata(stored: readonly MetadataColumn[], rows: Iterable<R
   return { columns, added, widened }
 }
 
-/** The type that says most about a value; null says nothing. Text stays text, also where it looks like a date. */
+/**
+ * The type that says most about a value; null says nothing. Text stays text, also where it looks
+ * like a date.
+ */
 export function typeOfValue(value: RowValue | undefined): MetadataType | null {
   if (value === null || value === undefined) return null
   if (typeof value === 'boolean') return 'BOOLEAN'
@@ -73,7 +76,10 @@ export function widerType(one: MetadataType, other: MetadataType): MetadataType 
   return isNumber(one) && isNumber(other) ? 'DOUBLE' : 'VARCHAR'
 }
 
-/** A row's values by the key of their names; of two spellings in one row, the first that has a value. */
+/**
+ * A row's values by the key of their names; of two spellings in one row, the first that has a
+ * value.
+ */
 export function valuesByKey(row: Row): ReadonlyMap<string, RowValue> {
   const values = new Map<string, RowValue>()
   for (const [name, value] of Object.entries(row)) {

@@ -5,8 +5,12 @@ import { typedValueOf } from './bound-values.ts'
 import type { Database } from './database.ts'
 import { statementError } from './database-error.ts'
 import type { Deadline } from './deadline.ts'
+import { checkCharacters } from './syntax-error.ts'
 
-/** An interrupt is lost when the statement has not begun, so it is repeated until the call has come back. */
+/**
+ * An interrupt is lost when the statement has not begun, so it is repeated until the call has come
+ * back.
+ */
 const INTERRUPT_EVERY_MS = 20
 
 interface SessionParts {
@@ -18,8 +22,9 @@ interface SessionParts {
 }
 
 /**
- * One statement in one READ ONLY transaction on a connection of its own. Whoever waits is answered the moment the
- * deadline aborts; the connection stays taken, and the statement counted as running, until DuckDB has let go of it.
+ * One statement in one READ ONLY transaction on a connection of its own. Whoever waits is answered
+ * the moment the deadline aborts; the connection stays taken, and the statement counted as running,
+ * until DuckDB has let go of it.
  */
 export class ReadSession {
   readonly #parts: SessionParts
@@ -34,10 +39,13 @@ export class ReadSession {
     parts.deadline.signal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
-  /** @throws AppError of the `sql_…` group, `timeout`, `out_of_memory`; the caller's reason on abort */
+  /**
+   * @throws AppError of the `sql_…` group, `timeout`, `out_of_memory`; the caller's reason on abort
+   */
   async start(statement: BoundSql): Promise<DuckDBResult> {
     const { connection } = this.#parts
     return this.#guarded(async () => {
+      checkCharacters(statement.sql)
       await this.#step(() => connection.run('BEGIN TRANSACTION READ ONLY'))
       const prepared = await this.#step(() => connection.prepare(statement.sql))
       for (const [name, value] of Object.entries(statement.values)) {
@@ -106,7 +114,10 @@ export class ReadSession {
     })
   }
 
-  /** The deadline has aborted: answers at once, then waits in the background for the statement to stop. */
+  /**
+   * The deadline has aborted: answers at once, then waits in the background for the statement to
+   * stop.
+   */
   #abandon(): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -127,9 +138,13 @@ export class ReadSession {
     void running.then(finish, finish)
   }
 
-  /** Ends the transaction off the main thread, where closing the connection would wait for it on the main thread. */
+  /**
+   * Ends the transaction off the main thread, where closing the connection would wait for it on the
+   * main thread.
+   */
   async #rollBack(): Promise<void> {
-    // Without a transaction there is nothing to roll back, and the connection is thrown away in any case.
+    // Without a transaction there is nothing to roll back, and the connection is thrown away in any
+    // case.
     await this.#parts.connection.run('ROLLBACK').catch(() => {})
     this.#leave('discard')
   }

@@ -5,7 +5,10 @@ import { queriesOver } from './drizzle.ts'
 import { revokedTokens } from './schema.ts'
 
 export interface RevokedTokens {
-  /** From when it resolves the token is refused, also after a restart. It is forgotten once it has expired anyway. */
+  /**
+   * From when it resolves the token is refused, also after a restart. It is forgotten once it has
+   * expired anyway.
+   */
   revoke(id: string, expiresAtMillis: number): Promise<void>
   isRevoked(id: string): boolean
 }

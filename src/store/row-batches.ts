@@ -17,8 +17,8 @@ export interface ChunkSource {
 }
 
 /**
- * The rows of a result in batches, with a pause for the event loop after each. Unlike a generator's, its `return` frees
- * the connection also when nothing has been read.
+ * The rows of a result in batches, with a pause for the event loop after each. Unlike a
+ * generator's, its `return` frees the connection also when nothing has been read.
  */
 export function rowBatches(
   result: DuckDBResult,

@@ -7,7 +7,10 @@ const FORMAT = 'v1'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** Text that only this data folder can read: AES-256-GCM (NIST SP 800-38D), with a random nonce for each text. */
+/**
+ * Text that only this data folder can read: AES-256-GCM (NIST SP 800-38D), with a random nonce for
+ * each text.
+ */
 export interface Secrets {
   seal(text: string): string
   /** @throws Error when the text was sealed with another key, or changed */

@@ -2,7 +2,7 @@ import type { DuckDBConnection, DuckDBPreparedStatement } from '@duckdb/node-api
 import { AppError } from '../errors.ts'
 import type { Database } from './database.ts'
 import { statementError } from './database-error.ts'
-import { type ParseFailure, syntaxError } from './syntax-error.ts'
+import { checkCharacters, type ParseFailure, syntaxError } from './syntax-error.ts'
 
 /** Readers at work at once; a text takes well under a millisecond. */
 const READERS_MAX = 4
@@ -22,6 +22,7 @@ export class SqlReader {
   readonly #idle: Reader[] = []
   readonly #waiting: ((reader: Reader) => void)[] = []
   #count = 0
+  #isClosed = false
 
   constructor(database: Database) {
     this.#database = database
@@ -29,6 +30,7 @@ export class SqlReader {
 
   /** @throws AppError `sql_syntax`, `sql_not_supported` */
   async parse(sql: string): Promise<string> {
+    checkCharacters(sql)
     const tree = await this.#answer('parse', sql)
     if (!tree.startsWith('{"error":true')) return tree
     // The shape is DuckDB's own, of the version that package.json pins.
@@ -58,6 +60,7 @@ export class SqlReader {
   }
 
   async #take(): Promise<Reader> {
+    if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
     const idle = this.#idle.pop()
     if (idle !== undefined) return idle
     if (this.#count >= READERS_MAX) return new Promise((resolve) => this.#waiting.push(resolve))
@@ -78,7 +81,9 @@ export class SqlReader {
     else next(reader)
   }
 
+  /** Texts that are being read, or wait for it, still are. */
   close(): void {
+    this.#isClosed = true
     for (const { connection } of this.#idle.splice(0)) this.#database.discard(connection)
   }
 }

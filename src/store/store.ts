@@ -23,12 +23,13 @@ export interface StoreOptions {
   readonly threads?: number
   /** What statements may spill to disk, as `10GiB`. */
   readonly spillLimit?: string
-  /** Threads on which DuckDB's calls run (`UV_THREADPOOL_SIZE`): two of them are kept free of callers' statements. */
+  /**
+   * Threads on which DuckDB's calls run (`UV_THREADPOOL_SIZE`): two of them are kept free of
+   * callers' statements.
+   */
   readonly threadPoolSize?: number
   /** SQL statements that may wait for a free place. */
   readonly statementsWaitingMax?: number
-  /** How long reading a whole uploaded file may take. */
-  readonly fileReadMs?: number
   /** Where this process is going to listen: told to whoever finds the folder in use. */
   readonly address?: string
   readonly now?: () => number
@@ -49,7 +50,10 @@ export interface Store {
 
 const THREADS_KEPT_FREE = 2
 
-/** Opens the data folder, new or old. @throws StartError with a message for whoever starts the program */
+/**
+ * Opens the data folder, new or old. @throws StartError with a message for whoever starts the
+ * program
+ */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const directory = options.directory === ':memory:' ? null : resolve(options.directory)
   const now = options.now ?? Date.now
@@ -92,12 +96,7 @@ async function storeOver(database: Database, options: OpenedOptions): Promise<St
   return {
     catalog,
     chunks: new StoredChunks(parts),
-    files: new StoredFiles({
-      ...parts,
-      directory: folder,
-      engine,
-      readMs: options.fileReadMs ?? 600_000,
-    }),
+    files: new StoredFiles({ ...parts, directory: folder, engine }),
     engine,
     revokedTokens: await openRevokedTokens(database, now),
     secrets,

@@ -23,18 +23,34 @@ export function syntaxError(sql: string, failure: ParseFailure): AppError {
   if (failure.position === undefined || !Number.isSafeInteger(position)) {
     return new AppError('sql_syntax', failure.error_message)
   }
+  return errorAt(sql, position, failure.error_message)
+}
+
+/** DuckDB takes a statement as a C string: what stands after a NUL would silently be left out. */
+export function checkCharacters(sql: string): void {
+  const at = sql.indexOf('\0')
+  if (at === -1) return
+  const position = [...sql.slice(0, at)].length
+  throw errorAt(
+    sql,
+    position,
+    'a statement must not hold the character NUL; bind it as a parameter',
+  )
+}
+
+function errorAt(sql: string, position: number, message: string): AppError {
   const before = [...sql].slice(0, position).join('')
   const lineStart = before.lastIndexOf('\n') + 1
   const line = before.split('\n').length
   const column = [...before.slice(lineStart)].length + 1
   const [text = ''] = sql.slice(lineStart).split('\n')
   const place = `line ${line}, column ${column}`
-  return new AppError('sql_syntax', `${place}: ${failure.error_message}\n${excerpt(text, column)}`)
+  return new AppError('sql_syntax', `${place}: ${message}\n${excerpt(text, column)}`)
 }
 
 /** The part of the line around the column, tabs as spaces so that the caret stands right. */
 function excerpt(line: string, column: number): string {
-  const characters = [...line.replaceAll(/[\t\r]/g, ' ')]
+  const characters = [...line.replaceAll(/[\t\r\0]/g, ' ')]
   const start = Math.max(0, column - 1 - EXCERPT_CHARS / 2)
   const shown = characters.slice(start, start + EXCERPT_CHARS).join('')
   return `${shown}\n${' '.repeat(column - 1 - start)}^`

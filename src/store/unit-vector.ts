@@ -5,7 +5,8 @@ export const DIMENSIONS_MAX = 65_536
 
 /**
  * The vector with length 1, so that an inner product is a cosine.
- * @throws AppError `provider_failed` for a vector without a direction, `dimension_mismatch` for a length out of bounds
+ * @throws AppError `provider_failed` for a vector without a direction, `dimension_mismatch` for a
+ * length out of bounds
  */
 export function unitVector(vector: Float32Array, chunkId: string): Float32Array {
   if (vector.length > DIMENSIONS_MAX) {

@@ -42,6 +42,9 @@ export function converterOf(type: DuckDBType): ValueConverter {
 
 /** `DECIMAL(18,3)`, `JSON`, `STRUCT("a" INTEGER)`. */
 export function typeName(type: DuckDBType): string {
+  // DuckDB's JSON is a VARCHAR under another name, which the library forgets within lists.
+  if (type instanceof DuckDBListType) return `${typeName(type.valueType)}[]`
+  if (type instanceof DuckDBArrayType) return `${typeName(type.valueType)}[${type.length}]`
   return type.alias ?? type.toString()
 }
 
@@ -190,7 +193,10 @@ interface Source {
   readonly source?: string
 }
 
-/** TypeScript's declaration does not know the third argument of a reviver yet (ECMAScript: JSON.parse source text). */
+/**
+ * TypeScript's declaration does not know the third argument of a reviver yet (ECMAScript:
+ * JSON.parse source text).
+ */
 const parseJson = JSON.parse as (
   json: string,
   reviver?: (key: string, part: ResultValue, context: Source) => ResultValue,

@@ -87,9 +87,10 @@ test('the key of the settings goes to the address of the settings and no other',
   await registry.embedder(ref('openai', 'm')).embed(['a'], never)
   await registry.embedder(ref('openai', 'm', { baseUrl: other.url })).embed(['a'], never)
   await registry.embedder(ref('openai', 'm', { apiKey: 'sk-own' })).embed(['a'], never)
+  await registry.embedder(ref('openai', 'm', { apiKey: '', baseUrl: '' })).embed(['a'], never)
   const keyOf = (server: typeof trusted) => {
     return server.seen.map((request) => request.headers.get('authorization'))
   }
-  expect(keyOf(trusted)).toEqual(['Bearer sk-settings', 'Bearer sk-own'])
+  expect(keyOf(trusted)).toEqual(['Bearer sk-settings', 'Bearer sk-own', 'Bearer sk-settings'])
   expect(keyOf(other)).toEqual(['Bearer none'])
 })

@@ -4,7 +4,13 @@ import { join } from 'node:path'
 import { findFile, requireFile } from '../../src/domain/catalog-snapshot.ts'
 import type { FileFormat } from '../../src/domain/uploaded-file.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
-import { failureOf, openMemoryStore, rowsOf, temporaryFolder } from './store-fixture.ts'
+import {
+  failureOf,
+  openMemoryStore,
+  rowsOf,
+  STATEMENTS_MAX,
+  temporaryFolder,
+} from './store-fixture.ts'
 
 let store: Store
 const { signal } = new AbortController()
@@ -137,6 +143,19 @@ test('rows that were read elsewhere are stored, texts as texts and the rest as J
   ])
 })
 
+test('rows can be read for longer than a statement may take, while other statements run', async () => {
+  const csv = `a\n${Array.from({ length: 3000 }, (_, index) => index).join('\n')}\n`
+  const file = await upload('long', 'csv', csv)
+  const readers = Array.from({ length: STATEMENTS_MAX + 1 }, () => store.files.rows(file, signal))
+  for (const reader of readers) expect((await reader.next()).value).toEqual({ a: 0 })
+  expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
+  for (const reader of readers) {
+    let next = 1
+    for await (const row of reader) expect(row.a).toBe(next++)
+    expect(next).toBe(3000)
+  }
+})
+
 test('a dropped file takes its table along', async () => {
   const file = await upload('f', 'csv', 'a\n1\n')
   await store.files.dropFile(file)
@@ -144,4 +163,6 @@ test('a dropped file takes its table along', async () => {
   const table = await rowsOf(store, "SELECT 1 FROM duckdb_tables() WHERE schema_name = 'uploaded'")
   expect(table).toEqual([])
   expect((await failureOf(store.files.dropFile(file))).code).toBe('file_not_found')
+  const read = Array.fromAsync(store.files.rows(file, signal))
+  expect((await failureOf(read)).code).toBe('file_not_found')
 })

@@ -5,7 +5,10 @@ import { bodySchema } from '../body-schema.ts'
 import { type AddRoutes, readJson } from '../edge.ts'
 import { route } from '../openapi.ts'
 
-/** Types are looked at by hand: clients know their own wording for wrong ones, and send more than is needed. */
+/**
+ * Types are looked at by hand: clients know their own wording for wrong ones, and send more than
+ * is needed.
+ */
 const LOGIN = bodySchema(
   t.Object({
     username: t.Optional(t.Unknown({ description: 'A text that is not empty' })),

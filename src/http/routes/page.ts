@@ -1,4 +1,6 @@
-/** The web pages, each one file with its style and script inside. Nothing is loaded from elsewhere. */
+/**
+ * The web pages, each one file with its style and script inside. Nothing is loaded from elsewhere.
+ */
 import { createHash } from 'node:crypto'
 import { ERRORS } from '../../errors.ts'
 import docs from '../../ui/docs.html' with { type: 'text' }

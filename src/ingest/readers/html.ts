@@ -8,7 +8,8 @@ import { markdownOfHtml } from './markdown-of-html.ts'
 
 /** An article of less text than this may have been found in the wrong place: the whole page is taken. */
 const ARTICLE_CHARS_MIN = 500
-const NO_TEXT = 'script, style, noscript, template, iframe, object, embed, svg, canvas, link, meta'
+const NO_TEXT =
+  'script, style, noscript, template, iframe, object, embed, svg, canvas, link, meta, title'
 const NO_CONTENT = 'nav, form, dialog, [aria-hidden="true"], [hidden]'
 const META_CHARSET_BYTES = 2048
 
@@ -31,9 +32,16 @@ export function readHtml({ bytes, charset, url }: RawDocument): ReadDocument {
   return { content, title: ownTitle ?? trimmedOrNull(article?.title), links }
 }
 
-/** linkedom 0.18 takes the first element for the root: a fragment would lose all but that. */
+/** At most so many characters of one tag are looked through for its end. */
+const FRAME_TAG =
+  /<(?:\/?(?:html|head|body)(?:\s[^>]{0,2000})?|!doctype[^>]{0,2000}|\?xml[^>]{0,2000})>/gi
+
+/**
+ * Everything in one body: linkedom 0.18 takes the first element for the root, and puts nothing into a body that has no
+ * tag, so that a page that leaves out what HTML allows to leave out would lose its text.
+ */
 function wholePage(html: string): string {
-  return /<(html|body)[\s>]/i.test(html) ? html : `<html><body>${html}</body></html>`
+  return `<html><body>${html.replace(FRAME_TAG, '')}`
 }
 
 function declaredCharset(bytes: Uint8Array): string | null {

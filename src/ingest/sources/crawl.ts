@@ -122,6 +122,7 @@ type Visit = (target: Target) => Promise<Page | null>
 /** null: a page behind a link that is not there, not readable or not ours to read. */
 function visitor({ scope, crawl }: VisitPlan, deps: CrawlDeps, signal: AbortSignal): Visit {
   const robots = new Robots(deps.pages)
+  const toFollow = linkFilter({ scope, crawl }, deps, signal)
   return async (target) => {
     const isStart = target.depth === 0
     try {
@@ -136,7 +137,7 @@ function visitor({ scope, crawl }: VisitPlan, deps: CrawlDeps, signal: AbortSign
       if (isStart) scope.sites.add(siteOf(new URL(page.url)))
       const read = await readPage(page, deps, signal)
       const isLast = target.depth >= (crawl.depth ?? 0)
-      const links = isLast ? [] : await linksToFollow(read.links, { scope, crawl }, deps, signal)
+      const links = isLast ? [] : await toFollow(read.links)
       return { ...target, ...read, url: page.url, links }
     } catch (error) {
       if (isStart || !isOfPage(error)) throw error
@@ -174,18 +175,20 @@ async function readPage(page: FetchedPage, deps: CrawlDeps, signal: AbortSignal)
   }
 }
 
-async function linksToFollow(
-  links: readonly string[],
+/** Of a page's links those that the crawl follows. */
+function linkFilter(
   { scope, crawl }: VisitPlan,
   deps: CrawlDeps,
   signal: AbortSignal,
-): Promise<readonly string[]> {
-  const inScope = links.flatMap((link) => {
-    if (link.length > INGEST_LIMITS.urlCharsMax || !URL.canParse(link)) return []
-    const url = new URL(link)
-    url.hash = ''
-    return isInScope(url, scope) ? [url.href] : []
-  })
-  if (crawl.patterns.length === 0) return inScope
-  return deps.reader.matching(inScope, crawl.patterns, signal)
+): (links: readonly string[]) => Promise<readonly string[]> {
+  return async (links) => {
+    const inScope = links.flatMap((link) => {
+      if (link.length > INGEST_LIMITS.urlCharsMax || !URL.canParse(link)) return []
+      const url = new URL(link)
+      url.hash = ''
+      return isInScope(url, scope) ? [url.href] : []
+    })
+    if (crawl.patterns.length === 0) return inScope
+    return deps.reader.matching(inScope, crawl.patterns, signal)
+  }
 }
