@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const SUITE_MS_MAX = 6 * 60_000
+const TEST_MS_MAX = 60_000
 const TEST_FILE = /\.(test|spec)\.tsx?$/
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -60,13 +61,17 @@ function runSuite(suite, index) {
   console.log(`\n== ${suite}`)
   const report = join(reports, `${index}.xml`)
   const path = `./${suite.replaceAll('\\', '/')}/`
-  const run = spawnSync(bun, ['test', path, '--reporter=junit', `--reporter-outfile=${report}`], {
-    cwd: root,
-    env: { ...process.env, UV_THREADPOOL_SIZE: process.env.UV_THREADPOOL_SIZE ?? '16' },
-    stdio: ['ignore', 'inherit', 'inherit'],
-    timeout: SUITE_MS_MAX,
-    killSignal: 'SIGKILL',
-  })
+  const run = spawnSync(
+    bun,
+    ['test', path, `--timeout=${TEST_MS_MAX}`, '--reporter=junit', `--reporter-outfile=${report}`],
+    {
+      cwd: root,
+      env: { ...process.env, UV_THREADPOOL_SIZE: process.env.UV_THREADPOOL_SIZE ?? '16' },
+      stdio: ['ignore', 'inherit', 'inherit'],
+      timeout: SUITE_MS_MAX,
+      killSignal: 'SIGKILL',
+    },
+  )
   return withCrash(countsOf(report), run, suite)
 }
 

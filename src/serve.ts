@@ -10,6 +10,7 @@ import { openStore } from './store/store.ts'
  */
 export async function serve(settings: Settings, version: string): Promise<number> {
   const logger = pino({ level: settings.logLevel, base: null })
+  const stopped = stopSignal()
   const store = await openStore({
     directory: settings.dataDirectory,
     memoryLimit: settings.memoryLimit,
@@ -30,7 +31,7 @@ export async function serve(settings: Settings, version: string): Promise<number
   process.stdout.write(
     `Eider ${version} is ready at ${address}, data in ${settings.dataDirectory}\n`,
   )
-  const signal = await stopSignal()
+  const signal = await stopped
   logger.info({ signal, graceMs: settings.shutdownMs }, 'stopping')
   await listener.stop(settings.shutdownMs)
   await app.close()

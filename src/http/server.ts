@@ -128,6 +128,8 @@ function listen(
 ): Listener {
   const server = Bun.serve({
     ...address,
+    // Bun's default shares a port on Linux: a second process would take half of the first one's requests.
+    reusePort: false,
     idleTimeout: IDLE_SECONDS,
     // Bun would answer with an empty 413; body.ts keeps the limit and says why.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,

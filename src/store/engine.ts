@@ -6,6 +6,7 @@ import { AdmissionQueue } from './admission-queue.ts'
 import type { Database } from './database.ts'
 import { type Deadline, deadlineOf } from './deadline.ts'
 import { ReadSession } from './read-session.ts'
+import { ReadTransactions } from './read-transactions.ts'
 import { rowBatches } from './row-batches.ts'
 import { SqlReader } from './sql-reader.ts'
 import { typeName } from './values.ts'
@@ -23,6 +24,7 @@ export class StoredEngine implements SqlEngine {
   readonly #database: Database
   readonly #reader: SqlReader
   readonly #admission: AdmissionQueue
+  readonly #transactions = new ReadTransactions()
   readonly #open = new Set<Deadline>()
   #isClosing = false
   #onIdle: (() => void) | null = null
@@ -97,7 +99,14 @@ export class StoredEngine implements SqlEngine {
   async #sessionIn(deadline: Deadline, leave: () => void): Promise<ReadSession> {
     try {
       const connection = await this.#database.take()
-      return new ReadSession({ database: this.#database, connection, deadline, leave })
+      const transactions = this.#transactions
+      return new ReadSession({
+        database: this.#database,
+        connection,
+        transactions,
+        deadline,
+        leave,
+      })
     } catch (error) {
       leave()
       throw error

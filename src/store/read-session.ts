@@ -5,6 +5,7 @@ import { typedValueOf } from './bound-values.ts'
 import type { Database } from './database.ts'
 import { statementError } from './database-error.ts'
 import type { Deadline } from './deadline.ts'
+import type { ReadTransactions } from './read-transactions.ts'
 import { checkCharacters } from './syntax-error.ts'
 
 /**
@@ -16,6 +17,7 @@ const INTERRUPT_EVERY_MS = 20
 interface SessionParts {
   readonly database: Database
   readonly connection: DuckDBConnection
+  readonly transactions: ReadTransactions
   readonly deadline: Deadline
   /** Frees the place among the running statements. */
   readonly leave: Leave
@@ -43,10 +45,10 @@ export class ReadSession {
    * @throws AppError of the `sql_…` group, `timeout`, `out_of_memory`; the caller's reason on abort
    */
   async start(statement: BoundSql): Promise<DuckDBResult> {
-    const { connection } = this.#parts
+    const { connection, transactions } = this.#parts
     return this.#guarded(async () => {
       checkCharacters(statement.sql)
-      await this.#step(() => connection.run('BEGIN TRANSACTION READ ONLY'))
+      await this.#step(() => transactions.begin(connection))
       const prepared = await this.#step(() => connection.prepare(statement.sql))
       for (const [name, value] of Object.entries(statement.values)) {
         const typed = typedValueOf(value)
@@ -62,12 +64,13 @@ export class ReadSession {
   /** The next rows; null: there are none left, and the session is over. */
   async next(): Promise<DuckDBDataChunk | null> {
     this.#parts.deadline.signal.throwIfAborted()
+    const { connection, transactions } = this.#parts
     const result = this.#result
     if (this.#isOver || result === null) return null
     return this.#guarded(async () => {
       const data = await this.#step(() => result.fetchChunk())
       if (data !== null && data.rowCount > 0) return data
-      await this.#step(() => this.#parts.connection.run('COMMIT'))
+      await this.#step(() => transactions.commit(connection))
       this.#leave('give back')
       return null
     })

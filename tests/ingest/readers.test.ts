@@ -53,6 +53,34 @@ describe('HTML', () => {
     expect(read.content).toContain('a < b')
   })
 
+  test('tables keep their cells, whatever is in them; a layout is no table', async () => {
+    const html = `<table><tr><td>a|b</td><td></td></tr><tr><td colspan=2>wide<br>cell</td></tr>
+      <tr><td>1</td><td><a href="/x">x</a></td></tr></table>
+      <table><tr><td><ul><li>item</li></ul></td><td>side</td></tr></table>`
+    const content = await markdown(html)
+    expect(content).toStartWith(
+      '| a\\|b |  |\n| --- | --- |\n| wide cell |  |\n| 1 | [x](https://a.test/x) |\n\n',
+    )
+    expect(content.slice(content.indexOf('-   item'))).toBe('-   item\n\nside')
+  })
+
+  test('of a table with thousands of rows is read in a moment', async () => {
+    const rows = Array.from({ length: 5000 }, (_, index) => `<tr><td>${index}</td><td>b</td></tr>`)
+    const content = await markdown(`<table>${rows.join('')}</table>`)
+    expect(content.split('\n').length).toBe(5001)
+  })
+
+  test('that leaves out its body, or has two, keeps its text', async () => {
+    for (const html of [
+      '<html><head><title>T</title></head><p>one<p>two',
+      '<!doctype html><title>T</title><p>one<p>two',
+      '<title>T</title><body><p>one</body><body><p>two</body></html>',
+    ]) {
+      const read = await readDocument(raw('html', html))
+      expect([read.content, read.title]).toEqual(['one\n\ntwo', 'T'])
+    }
+  })
+
   test('without scripts, styles, hidden parts and pictures in the text', async () => {
     const html = `<html><body><script>evil()</script><style>p{}</style><p>text</p>
       <noscript>no</noscript><nav>menu</nav><p hidden>secret</p><svg><text>drawn</text></svg>

@@ -1,5 +1,6 @@
-import { gfm } from '@joplin/turndown-plugin-gfm'
+import { highlightedCodeBlock, strikethrough, taskListItems } from '@joplin/turndown-plugin-gfm'
 import TurndownService from 'turndown'
+import { markdownTables } from './markdown-tables.ts'
 
 /** HTML as Markdown with tables. Give it text: on the nodes of another DOM its tables break (turndown 7.2). */
 export function markdownOfHtml(html: string): string {
@@ -9,7 +10,7 @@ export function markdownOfHtml(html: string): string {
     bulletListMarker: '-',
     emDelimiter: '*',
   })
-  turndown.use(gfm)
+  turndown.use([highlightedCodeBlock, strikethrough, taskListItems, markdownTables])
   turndown.remove(['script', 'style', 'noscript'])
   return turndown.turndown(html).trim().toWellFormed()
 }
