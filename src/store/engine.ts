@@ -5,8 +5,8 @@ import { AppError } from '../errors.ts'
 import { AdmissionQueue } from './admission-queue.ts'
 import type { Database } from './database.ts'
 import { type Deadline, deadlineOf } from './deadline.ts'
+import { PreparedStatements } from './prepared-statements.ts'
 import { ReadSession } from './read-session.ts'
-import { ReadTransactions } from './read-transactions.ts'
 import { rowBatches } from './row-batches.ts'
 import { SqlReader } from './sql-reader.ts'
 import { typeName } from './values.ts'
@@ -24,7 +24,7 @@ export class StoredEngine implements SqlEngine {
   readonly #database: Database
   readonly #reader: SqlReader
   readonly #admission: AdmissionQueue
-  readonly #transactions = new ReadTransactions()
+  readonly #statements = new PreparedStatements()
   readonly #open = new Set<Deadline>()
   #isClosing = false
   #onIdle: (() => void) | null = null
@@ -99,11 +99,11 @@ export class StoredEngine implements SqlEngine {
   async #sessionIn(deadline: Deadline, leave: () => void): Promise<ReadSession> {
     try {
       const connection = await this.#database.take()
-      const transactions = this.#transactions
+      const statements = this.#statements
       return new ReadSession({
         database: this.#database,
         connection,
-        transactions,
+        statements,
         deadline,
         leave,
       })

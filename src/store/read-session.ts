@@ -5,7 +5,7 @@ import { typedValueOf } from './bound-values.ts'
 import type { Database } from './database.ts'
 import { statementError } from './database-error.ts'
 import type { Deadline } from './deadline.ts'
-import type { ReadTransactions } from './read-transactions.ts'
+import type { PreparedStatements } from './prepared-statements.ts'
 import { checkCharacters } from './syntax-error.ts'
 
 /**
@@ -14,10 +14,13 @@ import { checkCharacters } from './syntax-error.ts'
  */
 const INTERRUPT_EVERY_MS = 20
 
+const BEGIN = 'BEGIN TRANSACTION READ ONLY'
+const COMMIT = 'COMMIT'
+
 interface SessionParts {
   readonly database: Database
   readonly connection: DuckDBConnection
-  readonly transactions: ReadTransactions
+  readonly statements: PreparedStatements
   readonly deadline: Deadline
   /** Frees the place among the running statements. */
   readonly leave: Leave
@@ -45,17 +48,16 @@ export class ReadSession {
    * @throws AppError of the `sql_…` group, `timeout`, `out_of_memory`; the caller's reason on abort
    */
   async start(statement: BoundSql): Promise<DuckDBResult> {
-    const { connection, transactions } = this.#parts
+    const { connection, statements } = this.#parts
     return this.#guarded(async () => {
       checkCharacters(statement.sql)
-      await this.#step(() => transactions.begin(connection))
-      const prepared = await this.#step(() => connection.prepare(statement.sql))
+      await this.#step(() => this.#run(BEGIN))
+      const prepared = await this.#step(() => statements.of(connection, statement.sql))
       for (const [name, value] of Object.entries(statement.values)) {
         const typed = typedValueOf(value)
         prepared.bindValue(prepared.parameterIndex(name), typed.value, typed.type)
       }
       const result = await this.#step(() => prepared.stream())
-      prepared.destroySync()
       this.#result = result
       return result
     })
@@ -64,13 +66,12 @@ export class ReadSession {
   /** The next rows; null: there are none left, and the session is over. */
   async next(): Promise<DuckDBDataChunk | null> {
     this.#parts.deadline.signal.throwIfAborted()
-    const { connection, transactions } = this.#parts
     const result = this.#result
     if (this.#isOver || result === null) return null
     return this.#guarded(async () => {
       const data = await this.#step(() => result.fetchChunk())
       if (data !== null && data.rowCount > 0) return data
-      await this.#step(() => transactions.commit(connection))
+      await this.#step(() => this.#run(COMMIT))
       this.#leave('give back')
       return null
     })
@@ -81,6 +82,12 @@ export class ReadSession {
     if (this.#isOver) return
     this.#isOver = true
     await this.#rollBack()
+  }
+
+  async #run(sql: string): Promise<void> {
+    const { connection, statements } = this.#parts
+    const prepared = await statements.of(connection, sql)
+    await prepared.run()
   }
 
   async #guarded<T>(work: () => Promise<T>): Promise<T> {

@@ -59,7 +59,7 @@ describe('HTML', () => {
       <table><tr><td><ul><li>item</li></ul></td><td>side</td></tr></table>`
     const content = await markdown(html)
     expect(content).toStartWith(
-      '| a\\|b |  |\n| --- | --- |\n| wide cell |  |\n| 1 | [x](https://a.test/x) |\n\n',
+      '| a\\|b | |\n| --- | --- |\n| wide cell | |\n| 1 | [x](https://a.test/x) |\n\n',
     )
     expect(content.slice(content.indexOf('-   item'))).toBe('-   item\n\nside')
   })

@@ -12,7 +12,7 @@ const BLOCKS = 'table, pre, ul, ol, blockquote, h1, h2, h3, h4, h5, h6'
 export function markdownTables(turndown: TurndownService): void {
   const known = new WeakMap<Element, boolean>()
   const isData = (element: Element): boolean => {
-    const table = element.closest('table')
+    const table = tableOf(element)
     if (table === null) return false
     const answer = known.get(table) ?? holdsData(table)
     known.set(table, answer)
@@ -52,13 +52,20 @@ export function markdownTables(turndown: TurndownService): void {
 }
 
 function isElement(node: unknown): node is Element {
-  return typeof node === 'object' && node !== null && 'closest' in node
+  return typeof node === 'object' && node !== null && 'getAttribute' in node
 }
 
-/** More than one column, and nothing in it that a line cannot hold. */
+/** turndown's own DOM has no `closest`. */
+function tableOf(element: Element): Element | null {
+  let at: Element | null = element
+  while (at !== null && at.nodeName !== 'TABLE') at = at.parentElement
+  return at
+}
+
+/** More than one column, and nothing in it that a line cannot hold. Found nothing: turndown's DOM says undefined. */
 function holdsData(table: Element): boolean {
-  if (table.querySelector(BLOCKS) !== null) return false
-  return table.querySelector('tr > * + *') !== null
+  const hasBlocks = Boolean(table.querySelector(BLOCKS))
+  return !hasBlocks && Boolean(table.querySelector('tr > * + *'))
 }
 
 function isFirstRow(row: Element): boolean {

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'bun:test'
+import { rowsOf } from '../../../src/domain/query-result.ts'
+import { insert } from '../../../src/ingest/insert.ts'
+import { fixture, knowledgeBase, never } from '../../ingest/insert-fixture.ts'
+
+const crawl = { allowedDomains: [], patterns: [] }
+
+/** Stands for a table that no transaction should hold at once. */
+function largeTable(count: number) {
+  return rowsOf(
+    ['id', 'content'],
+    Array.from({ length: count }, (_, id) => [id, `text ${id}`]),
+  )
+}
+
+describe('a query of more than 50 000 chunks', () => {
+  test('is stored piece by piece, whole documents each', async () => {
+    const { store, deps } = fixture({ select: async () => largeTable(60_000) })
+    const report = await insert({ kb: knowledgeBase(), query: 'SELECT 1', crawl }, deps, never)
+    expect(report).toEqual({ storedRows: 60_000, skippedRows: 0, chunks: 60_000 })
+    expect(store.writes.map((ids) => ids.length)).toEqual([50_000, 10_000])
+  })
+
+  test('that fails later says how many rows are stored', async () => {
+    const { store, embedder, deps } = fixture({ select: async () => largeTable(60_000) })
+    embedder.failsAt = 'text 55000'
+    const rows = [{ id: 'own', content: 'a row' }]
+    const all = { kb: knowledgeBase(), rows, query: 'SELECT 1', crawl }
+    await expect(insert(all, deps, never)).rejects.toMatchObject({
+      code: 'provider_failed',
+      message: expect.stringMatching(/Stored: 50000 rows of query and 1 row of the other sources$/),
+    })
+    expect(store.documents.size).toBe(50_001)
+  })
+})
+
+test('rows beyond one transaction are refused whole', async () => {
+  const { store, embedder, deps } = fixture()
+  const rows = Array.from({ length: 500_001 }, (_, id) => ({ id, content: 'x' }))
+  await expect(insert({ kb: knowledgeBase(), rows, crawl }, deps, never)).rejects.toMatchObject({
+    code: 'insert_failed',
+    message: expect.stringContaining('at most 500000 chunks are stored at once'),
+  })
+  expect([store.writes, embedder.batches]).toEqual([[], []])
+}, 30_000)
+
+test('a cell of ten million characters keeps its offsets', async () => {
+  const { store, deps } = fixture()
+  const content = 'A line of text, and \u{1F986} another sentence.\u0000 \ud800\n'.repeat(230_000)
+  await insert({ kb: knowledgeBase(), rows: [{ id: 1, content }], crawl }, deps, never)
+  const stored = content.toWellFormed()
+  const chunks = store.documents.get('1')?.chunks ?? []
+  expect(chunks.length).toBeGreaterThan(10_000)
+  const wrong = chunks.filter(({ chunk }) => {
+    return stored.slice(chunk.startChar, chunk.endChar) !== chunk.content
+  })
+  expect(wrong).toEqual([])
+})
