@@ -46,6 +46,12 @@ export interface App {
   close(): Promise<void>
 }
 
+/** Threads for questions that are up already: some 10 MB each. */
+const SPARE_AGENTS = 2
+
+/** The rows of an insert's query are read while others are embedded, which may take long. */
+const INSERT_QUERY_MS = 24 * 3_600_000
+
 const SILENT: AppLog = { request: () => {}, failure: () => {} }
 
 export function createApp(options: AppOptions): App {
@@ -132,7 +138,13 @@ function insertDepsOf(
     chunks: store.chunks,
     embedders: queryDeps.embedders,
     files: store.files,
-    select: (sql, database, signal) => runSelect({ sql, database, params: {} }, queryDeps, signal),
+    select: (sql, database, signal) => {
+      return runSelect(
+        { sql, database, params: {} },
+        { ...queryDeps, queryMs: INSERT_QUERY_MS },
+        signal,
+      )
+    },
     pages: guardedFetch({
       policy: urlPolicy(settings.crawlAllow),
       userAgent: `Eider/${version} (+crawler)`,
@@ -170,7 +182,7 @@ function agentPool(settings: Settings, queryDeps: QueryDeps, log: AppLog): Agent
       observationBytesMax: settings.observationBytesMax,
       defaultModel: isBuiltin ? null : defaultModel,
       chatDefaults: chatDefaultsOf(settings),
-      sparesMax: 1,
+      sparesMax: SPARE_AGENTS,
       workerUrl: new URL('./workers/agent.ts', import.meta.url).href,
     },
     {

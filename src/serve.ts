@@ -9,7 +9,9 @@ import { openStore } from './store/store.ts'
  * @throws Error with a message for the user when the folder or the port cannot be used
  */
 export async function serve(settings: Settings, version: string): Promise<number> {
-  const logger = pino({ level: settings.logLevel, base: null })
+  // Lines that come while others are written wait for each other and go out together.
+  const destination = pino.destination({ dest: 1, sync: false })
+  const logger = pino({ level: settings.logLevel, base: null }, destination)
   const stopped = stopSignal()
   const store = await openStore({
     directory: settings.dataDirectory,
@@ -35,6 +37,7 @@ export async function serve(settings: Settings, version: string): Promise<number
   logger.info({ signal, graceMs: settings.shutdownMs }, 'stopping')
   await listener.stop(settings.shutdownMs)
   await app.close()
+  destination.flushSync()
   return 0
 }
 

@@ -158,7 +158,7 @@ export class AgentPool {
     signal: AbortSignal,
   ): AsyncGenerator<CompletionEvent, string> {
     signal.throwIfAborted()
-    const worker = this.#spares.lease()
+    const worker = this.#spares.lease(task.model.provider)
     const tools = {
       runTool: host.run.bind(host),
       embed: this.#deps.embed,

@@ -11,14 +11,18 @@ export class SpareWorkers {
   readonly #options: SpareOptions
   #spares: readonly AgentWorker[] = []
   #isClosed = false
+  #provider: string | null = null
 
   constructor(options: SpareOptions) {
     this.#options = options
     this.refill()
   }
 
-  /** A thread of one's own. A spare that has died meanwhile is passed over. */
-  lease(): AgentWorker {
+  /**
+   * A thread of one's own for a model of this provider. A spare that has died meanwhile is passed over.
+   */
+  lease(provider: string): AgentWorker {
+    this.#provider = provider
     if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
     const [worker, ...rest] = this.#spares.filter((spare) => !spare.hasStopped)
     this.#spares = rest
@@ -34,6 +38,9 @@ export class SpareWorkers {
     const alive = this.#spares.filter((spare) => !spare.hasStopped)
     const missing = this.#options.sparesMax - alive.length
     const fresh = Array.from({ length: missing }, () => new AgentWorker(this.#options.url))
+    // Loading an SDK takes longer than starting the thread, and the next question is probably of the same kind.
+    const provider = this.#provider
+    if (provider !== null) for (const worker of fresh) worker.post({ kind: 'prepare', provider })
     this.#spares = [...alive, ...fresh]
   }
 

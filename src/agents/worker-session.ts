@@ -16,9 +16,11 @@ type Embed = (texts: readonly string[], signal: AbortSignal) => Promise<readonly
 export interface SessionPorts {
   post(message: FromWorker): void
   chatModel(task: AgentTask, embed: Embed): Promise<ChatModel>
+  /** Loads what a provider's models need, ahead of a question. */
+  prepare(provider: string): Promise<void>
 }
 
-type Reply = Exclude<ToWorker, { kind: 'ask' } | { kind: 'taken' }>
+type Reply = Exclude<ToWorker, { kind: 'ask' } | { kind: 'taken' } | { kind: 'prepare' }>
 
 /** The worker's side of one question: the loop, joined to the main thread by messages. */
 export class WorkerSession {
@@ -35,6 +37,7 @@ export class WorkerSession {
 
   async receive(message: ToWorker): Promise<void> {
     if (message.kind === 'ask') return this.#answer(message.task)
+    if (message.kind === 'prepare') return this.#ports.prepare(message.provider)
     if (message.kind === 'taken') {
       this.#room += 1
       this.#hasRoom?.resolve()

@@ -63,6 +63,13 @@ export async function chatModelOf(
   }
 }
 
+/** Loads a provider's SDK ahead of the first question to it. A provider that there is not is none to load. */
+export async function loadProvider(provider: string): Promise<void> {
+  if (provider === 'builtin') await import('./builtin/extractive-chat.ts')
+  else if (provider === 'openai') await import('./openai/openai-chat.ts')
+  else if (provider === 'anthropic') await import('./anthropic/anthropic-chat.ts')
+}
+
 function modelNameOf(ref: ModelRef): string {
   if (ref.modelName !== '') return ref.modelName
   throw new AppError('invalid_agent', `A model of the provider ${ref.provider} needs model_name`)

@@ -18,7 +18,7 @@ export class PreparedStatements {
     if (known !== undefined) {
       statements.delete(sql)
       statements.set(sql, known)
-      known.clearBindings()
+      if (known.parameterCount > 0) known.clearBindings()
       return known
     }
     const prepared = await connection.prepare(sql)

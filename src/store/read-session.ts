@@ -71,10 +71,16 @@ export class ReadSession {
     return this.#guarded(async () => {
       const data = await this.#step(() => result.fetchChunk())
       if (data !== null && data.rowCount > 0) return data
-      await this.#step(() => this.#run(COMMIT))
-      this.#leave('give back')
+      this.#end()
       return null
     })
+  }
+
+  /** All rows are read. A transaction that only read has nothing to lose, so that nobody waits for its end. */
+  #end(): void {
+    this.#isOver = true
+    const leave = () => this.#leave('give back')
+    this.#run(COMMIT).then(leave, () => this.#rollBack())
   }
 
   /** Stops before the end. */

@@ -19,6 +19,10 @@ const session = new WorkerSession({
     const { chatModelOf } = await registry
     return chatModelOf(task.model, task.chatDefaults, { embed })
   },
+  async prepare(provider) {
+    const { loadProvider } = await registry
+    await loadProvider(provider)
+  },
 })
 
 port.on('message', (message: ToWorker) => {

@@ -21,11 +21,25 @@ const TASK: AgentTask = {
 /** A session that the test plays the main thread for. */
 function sessionWith(chatModel: () => Promise<ChatModel>) {
   const posted: FromWorker[] = []
-  const session = new WorkerSession({ post: (message) => posted.push(message), chatModel })
-  return { session, posted }
+  const prepared: string[] = []
+  const session = new WorkerSession({
+    post: (message) => posted.push(message),
+    chatModel,
+    prepare: async (provider) => {
+      prepared.push(provider)
+    },
+  })
+  return { session, posted, prepared }
 }
 
 describe('WorkerSession', () => {
+  test('prepares for a provider before the question comes, and says nothing', async () => {
+    const { model } = scriptedModel(['Done'])
+    const { session, posted, prepared } = sessionWith(async () => model)
+    await session.receive({ kind: 'prepare', provider: 'openai' })
+    expect([prepared, posted]).toEqual([['openai'], []])
+  })
+
   test('asks the main thread for its tools and sends its events', async () => {
     const { model } = scriptedModel([call('kb_list_tool')], ['Done'])
     const { session, posted } = sessionWith(async () => model)
@@ -96,6 +110,7 @@ describe('WorkerSession', () => {
           yield { kind: 'text', text: `${vectors.length} vectors` }
         },
       }),
+      prepare: async () => {},
     })
     const asked = session.receive({ kind: 'ask', task: TASK })
     await Bun.sleep(0)
