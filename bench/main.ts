@@ -5,6 +5,7 @@ import { textTable } from '../scripts/text-table.ts'
 import type { BenchSize, Scenario } from './scenario.ts'
 import { agentOverhead } from './scenarios/agent-overhead.ts'
 import { builtin } from './scenarios/builtin.ts'
+import { eventLoop } from './scenarios/event-loop.ts'
 import { insert } from './scenarios/insert.ts'
 import { responsiveness } from './scenarios/responsiveness.ts'
 import { search } from './scenarios/search.ts'
@@ -19,6 +20,7 @@ const SCENARIOS: readonly Scenario[] = [
   builtin,
   agentOverhead,
   responsiveness,
+  eventLoop,
 ]
 
 process.exitCode = await main()
