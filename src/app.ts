@@ -50,7 +50,7 @@ export interface App {
 const SPARE_AGENTS = 2
 
 /** The rows of an insert's query are read while others are embedded, which may take long. */
-const INSERT_QUERY_MS = 24 * 3_600_000
+const INSERT_READING_MS = 24 * 3_600_000
 
 const SILENT: AppLog = { request: () => {}, failure: () => {} }
 
@@ -141,7 +141,7 @@ function insertDepsOf(
     select: (sql, database, signal) => {
       return runSelect(
         { sql, database, params: {} },
-        { ...queryDeps, queryMs: INSERT_QUERY_MS },
+        { ...queryDeps, readingMs: INSERT_READING_MS },
         signal,
       )
     },

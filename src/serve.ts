@@ -1,17 +1,20 @@
 import { pino } from 'pino'
 import { type AppLog, createApp } from './app.ts'
+import { AppError } from './errors.ts'
 import type { Listener } from './http/server.ts'
 import type { Settings } from './settings.ts'
 import { openStore } from './store/store.ts'
 
 /**
- * Serves until SIGTERM or SIGINT, then lets what runs finish, stores everything and returns the exit code.
+ * Serves until SIGTERM or SIGINT, then lets what runs finish, stores everything and returns the exit code: 0, or 1 when the
+ * database could not go on.
  * @throws Error with a message for the user when the folder or the port cannot be used
  */
 export async function serve(settings: Settings, version: string): Promise<number> {
   // Lines that come while others are written wait for each other and go out together.
   const destination = pino.destination({ dest: 1, sync: false })
   const logger = pino({ level: settings.logLevel, base: null }, destination)
+  const fatal = Promise.withResolvers<AppError>()
   const stopped = stopSignal()
   const store = await openStore({
     directory: settings.dataDirectory,
@@ -20,6 +23,7 @@ export async function serve(settings: Settings, version: string): Promise<number
     threadPoolSize: Number(Bun.env.UV_THREADPOOL_SIZE),
     statementsWaitingMax: settings.queriesQueueMax,
     address: `${settings.host}:${settings.port}`,
+    onFatal: fatal.resolve,
   })
   const app = createApp({ settings, store, version, log: logOver(logger) })
   let listener: Listener
@@ -33,12 +37,17 @@ export async function serve(settings: Settings, version: string): Promise<number
   process.stdout.write(
     `Eider ${version} is ready at ${address}, data in ${settings.dataDirectory}\n`,
   )
-  const signal = await stopped
-  logger.info({ signal, graceMs: settings.shutdownMs }, 'stopping')
-  await listener.stop(settings.shutdownMs)
+  const reason = await Promise.race([stopped, fatal.promise])
+  if (reason instanceof AppError) logger.fatal({ code: reason.code, message: reason.message })
+  logger.info({ signal: reason instanceof AppError ? null : reason }, 'stopping')
+  await listener.stop(reason instanceof AppError ? 0 : settings.shutdownMs)
   await app.close()
   destination.flushSync()
-  return 0
+  if (!(reason instanceof AppError)) return 0
+  process.stderr.write(
+    `eider: ${reason.message}. Make room and start again: what was stored is there\n`,
+  )
+  return 1
 }
 
 function logOver(logger: pino.Logger): AppLog {

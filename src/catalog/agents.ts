@@ -128,18 +128,22 @@ function dataOf(fields: Fields): AgentData | null {
   read.allowOnly(new Set(['knowledge_bases', 'tables']), (name) => {
     return `Unknown field "${name}" in "data"; expected "knowledge_bases" and "tables"`
   })
-  const names = (field: string) => (read.textList(field) ?? []).map((name) => checkedPattern(name))
-  return { knowledgeBases: names('knowledge_bases'), tables: names('tables') }
+  const names = (field: string, partsMin: number) => {
+    return (read.textList(field) ?? []).map((name) => checkedPattern(name, partsMin))
+  }
+  return { knowledgeBases: names('knowledge_bases', 1), tables: names('tables', 2) }
 }
 
 const PATTERN_CHARS_MAX = 300
 
-/** `project.name`, `source.table` or a glob over them. */
-function checkedPattern(name: string): string {
-  const pattern = name.trim()
-  const parts = pattern.split('.')
-  const isWellMade = parts.length <= 3 && parts.every((part) => part.trim() !== '')
-  if (isWellMade && pattern.length <= PATTERN_CHARS_MAX) return pattern
+/**
+ * `project.name`, `source.table` or a glob over them, quoted or not; a knowledge base's name alone is one of the agent's
+ * own project.
+ */
+function checkedPattern(name: string, partsMin: number): string {
+  const parts = name.split('.').map((part) => part.trim().replace(/^([`"])(.*)\1$/, '$2'))
+  const isWellMade = parts.length >= partsMin && parts.length <= 2 && parts.every(Boolean)
+  if (isWellMade && name.length <= PATTERN_CHARS_MAX) return parts.join('.')
   const expected = 'expected "<project>.<name>", where * and ? stand for any characters'
   throw new AppError(CODE, `"${name.slice(0, 60)}" is not a name in "data": ${expected}`)
 }

@@ -2,7 +2,7 @@
  * Reads the contract's fields (api.md) out of what a client sent: the object under the wrapper of a REST body, or the
  * options of a SQL statement. Both edges share the names and so share this.
  */
-import { AppError, type ErrorCode } from '../errors.ts'
+import { AppError, ERRORS, type ErrorCode } from '../errors.ts'
 
 /** Field name of the contract → value as it was sent. */
 export type Fields = Readonly<Record<string, unknown>>
@@ -36,11 +36,10 @@ export class FieldReader {
   textList(name: string): readonly string[] | undefined {
     const value = this.#fields[name]
     if (value === undefined || value === null) return undefined
-    const list = typeof value === 'string' ? [value] : value
-    if (!Array.isArray(list) || !list.every((item) => typeof item === 'string')) {
+    if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) {
       throw this.#wrong(name, 'a list of strings', value)
     }
-    return list
+    return value
   }
 
   object(name: string): Readonly<Record<string, unknown>> | undefined {
@@ -78,7 +77,9 @@ export class FieldReader {
   allowOnly(known: ReadonlySet<string>, message: (name: string) => string): void {
     for (const [name, value] of Object.entries(this.#fields)) {
       if (value !== null && value !== undefined && !known.has(name)) {
-        throw new AppError(this.#code, message(name))
+        // Clients know the title of the resource's other mistakes.
+        const { title } = ERRORS[this.#code]
+        throw new AppError('unknown_field', message(name), { title })
       }
     }
   }

@@ -10,7 +10,7 @@ import { BUILTIN_EMBEDDING_MODEL, BUILTIN_PROVIDER, type ModelRef } from '../dom
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import { FieldReader, type Fields, isObject } from './fields.ts'
-import { modelRefOf } from './model-fields.ts'
+import { MASK, maskedOptions, modelRefOf } from './model-fields.ts'
 import { preprocessingOf } from './preprocessing-fields.ts'
 
 const CODE = 'invalid_knowledge_base'
@@ -181,12 +181,23 @@ function rerankingModelOf(sent: unknown, stored: ModelRef | null): ModelRef | nu
     throw new AppError(CODE, 'Field "reranking_model" must be an object or false')
   }
   if (Object.keys(sent).length === 0) return null
-  const ref = modelRefOf(sent, { provider: stored?.provider ?? 'openai', code: CODE }, stored)
-  if (ref.modelName !== '') return ref
-  if (stored === null || stored.provider !== ref.provider) {
-    throw new AppError(CODE, '"model_name" is required for the reranking model')
+  const isChange = stored !== null && sent.model_name === undefined
+  const fields = isChange ? mergedFields(stored, sent) : sent
+  const ref = modelRefOf(fields, { provider: stored?.provider ?? 'openai', code: CODE }, stored)
+  if (ref.modelName !== '' && (!isChange || ref.provider === stored.provider)) return ref
+  throw new AppError(CODE, '"model_name" is required for the reranking model')
+}
+
+/** What is stored, its secrets masked, with what was sent on top. */
+function mergedFields(stored: ModelRef, sent: Fields): Fields {
+  return {
+    provider: stored.provider,
+    model_name: stored.modelName,
+    ...(stored.apiKey === undefined ? {} : { api_key: MASK }),
+    ...(stored.baseUrl === undefined ? {} : { base_url: stored.baseUrl }),
+    ...maskedOptions(stored),
+    ...sent,
   }
-  return { ...stored, ...ref, modelName: stored.modelName }
 }
 
 async function changedEmbeddingModel(
@@ -195,15 +206,11 @@ async function changedEmbeddingModel(
   deps: CatalogDeps,
 ): Promise<ModelRef> {
   const stored = kb.embeddingModel
-  const merged = {
-    provider: stored.provider,
-    model_name: stored.modelName,
-    ...(stored.apiKey === undefined ? {} : { api_key: stored.apiKey }),
-    ...(stored.baseUrl === undefined ? {} : { base_url: stored.baseUrl }),
-    ...stored.options,
-    ...sent,
-  }
-  const ref = modelRefOf(merged, { provider: stored.provider, code: CODE }, stored)
+  const ref = modelRefOf(
+    mergedFields(stored, sent),
+    { provider: stored.provider, code: CODE },
+    stored,
+  )
   const isSameModel = ref.provider === stored.provider && ref.modelName === stored.modelName
   if (!isSameModel && kb.dimensions !== null) {
     const setting = ref.provider === stored.provider ? 'model_name' : 'provider'
@@ -219,26 +226,46 @@ function columnsOf(
 ): Pick<KnowledgeBaseDraft, 'contentColumns' | 'metadataColumns' | 'idColumn'> {
   return {
     contentColumns: contentColumns(read) ?? null,
-    metadataColumns: read.textList('metadata_columns') ?? null,
-    idColumn: read.text('id_column') ?? null,
+    metadataColumns: columnList(read, 'metadata_columns') ?? null,
+    idColumn: idColumn(read) ?? null,
   }
 }
 
 function changedColumns(read: FieldReader): KnowledgeBaseChanges {
   const content = contentColumns(read)
-  const metadata = read.textList('metadata_columns')
-  const idColumn = read.text('id_column')
+  const metadata = columnList(read, 'metadata_columns')
+  const id = idColumn(read)
   return {
     ...(content === undefined ? {} : { contentColumns: content }),
     ...(metadata === undefined ? {} : { metadataColumns: metadata }),
-    ...(idColumn === undefined ? {} : { idColumn }),
+    ...(id === undefined ? {} : { idColumn: id }),
   }
 }
 
 function contentColumns(read: FieldReader): readonly string[] | undefined {
-  const columns = read.textList('content_columns')
+  const columns = columnList(read, 'content_columns')
   if (columns?.length === 0) throw new AppError(CODE, '"content_columns" must name a column')
   return columns
+}
+
+/** Names are compared without case, so that one that comes twice could not be told apart. */
+function columnList(read: FieldReader, field: string): readonly string[] | undefined {
+  const columns = read.textList(field)
+  const seen = new Set<string>()
+  for (const column of columns ?? []) {
+    if (column.trim() === '') throw new AppError(CODE, `"${field}" holds an empty name`)
+    if (seen.has(column.toLowerCase())) {
+      throw new AppError(CODE, `"${field}" names the column "${column}" twice`)
+    }
+    seen.add(column.toLowerCase())
+  }
+  return columns
+}
+
+function idColumn(read: FieldReader): string | undefined {
+  const column = read.text('id_column')
+  if (column?.trim() === '') throw new AppError(CODE, '"id_column" must not be empty')
+  return column
 }
 
 function checkedDimensions(learned: number | null, asked: number | undefined): number | null {

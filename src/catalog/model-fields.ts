@@ -7,13 +7,10 @@ export const MASK = '******'
 
 const OWN_FIELDS = new Set(['provider', 'model_name', 'api_key', 'base_url'])
 
-function keptSecret(sent: string | undefined, stored: string | undefined): string | undefined {
-  return sent === MASK ? stored : sent
-}
-
 /**
  * `{provider, model_name, api_key, base_url, …}` as a model reference.
- * @param stored the reference that this one replaces: its secrets stand in for masked ones
+ * @param stored the reference that this one replaces: its secrets stand in for masked ones, but only at the address for
+ * which they were given: whoever names another one must know them
  */
 export function modelRefOf(
   fields: Fields,
@@ -21,17 +18,24 @@ export function modelRefOf(
   stored: ModelRef | null = null,
 ): ModelRef {
   const read = new FieldReader(fields, defaults.code)
-  const apiKey = keptSecret(read.text('api_key'), stored?.apiKey)
+  const provider = (read.text('provider') ?? defaults.provider).trim().toLowerCase()
   const baseUrl = read.text('base_url')
+  const unmasked = (name: string, value: unknown, kept: unknown) => {
+    if (value !== MASK || kept === undefined) return value
+    if (stored !== null && isSameAddress(stored, { provider, baseUrl })) return kept
+    const why = 'provider or base_url is another one than that for which it was given'
+    throw new AppError(defaults.code, `Field "${name}" must be sent again: ${why}`)
+  }
+  const apiKey = unmasked('api_key', read.text('api_key'), stored?.apiKey)
   const options: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(fields)) {
     if (OWN_FIELDS.has(name) || value === null || value === undefined) continue
-    options[name] = value === MASK ? stored?.options[name] : value
+    options[name] = unmasked(name, value, stored?.options[name])
   }
   return {
-    provider: (read.text('provider') ?? defaults.provider).trim().toLowerCase(),
+    provider,
     modelName: read.text('model_name') ?? '',
-    ...(apiKey !== undefined && apiKey !== '' ? { apiKey } : {}),
+    ...(typeof apiKey === 'string' && apiKey !== '' && apiKey !== MASK ? { apiKey } : {}),
     ...(baseUrl !== undefined && baseUrl !== ''
       ? { baseUrl: checkedUrl(baseUrl, defaults.code) }
       : {}),
@@ -39,31 +43,47 @@ export function modelRefOf(
   }
 }
 
+/** The same provider at the same origin: there a stored secret is no news. */
+function isSameAddress(
+  stored: ModelRef,
+  sent: { readonly provider: string; readonly baseUrl: string | undefined },
+): boolean {
+  return stored.provider === sent.provider && originOf(stored.baseUrl) === originOf(sent.baseUrl)
+}
+
+function originOf(url: string | undefined): string {
+  return url !== undefined && URL.canParse(url) ? new URL(url).origin : ''
+}
+
 function checkedUrl(text: string, code: ErrorCode): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new AppError(code, 'Field "base_url" must be an http or https address')
   }
-  if (url.username !== '' || url.password !== '') {
-    throw new AppError(
-      code,
-      'Field "base_url" must not hold a user name or password; use "api_key"',
-    )
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    const parts = 'a user name, a password or a query'
+    throw new AppError(code, `Field "base_url" must not hold ${parts}; a key belongs in "api_key"`)
   }
   return text
 }
 
-const SECRET_NAME = /key|secret|token|password|credential|authorization/i
+const SECRET_NAME = /key|secret|token|password|credential|authorization|connection|dsn/i
 
 /** A model reference as the contract shows it: the way back, with every secret masked, nested ones too. */
 export function maskedModelFields(ref: ModelRef): Fields {
   return {
     provider: ref.provider,
     model_name: ref.modelName,
-    ...(ref.apiKey === undefined ? {} : { api_key: MASK }),
+    // Clients expect the field; the empty text says that no key is stored.
+    api_key: ref.apiKey === undefined ? '' : MASK,
     ...(ref.baseUrl === undefined ? {} : { base_url: ref.baseUrl }),
-    ...maskedFields(ref.options),
+    ...maskedOptions(ref),
   }
+}
+
+/** What a reference holds beside its own fields, with every secret masked. */
+export function maskedOptions(ref: ModelRef): Fields {
+  return maskedFields(ref.options)
 }
 
 /** A number under such a name is a limit (`max_tokens`), not a secret. */

@@ -26,7 +26,10 @@ const FORBIDDEN_IN_NAMES = /[\u0000-\u001f\u007f/\\.]/u
  * @throws AppError `invalid_name`
  */
 export function checkedName(kind: string, name: string): string {
-  const refuse = (why: string) => new AppError('invalid_name', `The name of a ${kind} ${why}`)
+  const article = /^[aeiou]/.test(kind) ? 'an' : 'a'
+  const refuse = (why: string) => {
+    return new AppError('invalid_name', `The name of ${article} ${kind} ${why}`)
+  }
   if (name.trim() === '') throw refuse('must not be empty')
   if (name !== name.trim()) throw refuse('must not begin or end with white space')
   const length = [...name].length

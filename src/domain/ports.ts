@@ -84,7 +84,10 @@ export interface BoundSql {
 }
 
 export interface RunLimits {
+  /** For waiting, running and reading the rows. */
   readonly timeoutMs: number
+  /** When set, `timeoutMs` ends with the first rows, and this counts from them: for a reader that works on the rows. */
+  readonly readingMs?: number
 }
 
 /** DuckDB as a reader of SQL and a runner of guarded SELECTs. */

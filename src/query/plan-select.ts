@@ -5,7 +5,7 @@ import { guard } from '../sql/guard.ts'
 import type { NameScope } from '../sql/relation.ts'
 import { rewrite } from '../sql/rewrite.ts'
 import { parseTree, treeText } from '../sql/select-ast.ts'
-import { parameterNames, toDuckDB, tokenize } from '../sql/tokens.ts'
+import { parameterNames, toDuckDB, tokenize, withoutClosingSemicolons } from '../sql/tokens.ts'
 import type { SelectPlan } from './plan-cache.ts'
 
 /**
@@ -44,6 +44,9 @@ async function parsed(sql: string, engine: SqlEngine) {
 
 async function parsedWith(sql: string, escapes: 'standard' | 'backslash', engine: SqlEngine) {
   const tokens = tokenize(sql, escapes)
+  if (withoutClosingSemicolons(tokens).length === 0) {
+    throw new AppError('sql_syntax', 'The statement is empty')
+  }
   const tree = parseTree(await engine.parse(toDuckDB(sql, tokens)))
   return { tree, written: parameterNames(tokens) }
 }

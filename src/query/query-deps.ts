@@ -7,4 +7,6 @@ export interface QueryDeps extends CatalogDeps {
   readonly engine: SqlEngine
   readonly plans: PlanCache
   readonly queryMs: number
+  /** For reading the rows, where they are worked on while they come; else `queryMs` counts for all. */
+  readonly readingMs?: number
 }

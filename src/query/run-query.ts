@@ -1,6 +1,5 @@
 import { requireProject } from '../domain/catalog-snapshot.ts'
 import type { QueryResult } from '../domain/query-result.ts'
-import { AppError } from '../errors.ts'
 import { parseStatement, type Statement } from '../sql/statements.ts'
 import { tokenize } from '../sql/tokens.ts'
 import { runStatement } from './catalog-statements.ts'
@@ -24,7 +23,6 @@ export async function runQuery(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QueryResult> {
-  if (request.sql.trim() === '') throw new AppError('sql_syntax', 'The statement is empty')
   if (request.db.toLowerCase() !== FILES_DATABASE) {
     requireProject(deps.catalog.snapshot(), request.db)
   }

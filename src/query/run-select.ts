@@ -42,7 +42,9 @@ export async function runSelect(
     if (params.has(name)) values[name] = boundValue(name, params.get(name))
   }
   Object.assign(values, await searchValues(plan, params, { deps, signal }))
-  return deps.engine.run({ sql: plan.sql, values }, { timeoutMs: deps.queryMs }, signal)
+  const { queryMs: timeoutMs, readingMs } = deps
+  const limits = { timeoutMs, ...(readingMs === undefined ? {} : { readingMs }) }
+  return deps.engine.run({ sql: plan.sql, values }, limits, signal)
 }
 
 async function planOf(request: SelectRequest, deps: QueryDeps): Promise<SelectPlan> {

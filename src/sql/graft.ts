@@ -75,7 +75,7 @@ function hiddenColumnsOf(kb: KnowledgeBase, used: ReadonlySet<string>): readonly
   add('content', 'c.chunk_content')
   for (const column of kb.storedMetadata) add(column.name, `c.${quote(column.column)}`)
   // Declared columns of which no row has come yet are there as well: they are empty.
-  for (const name of kb.metadataColumns ?? []) add(name, 'NULL::VARCHAR')
+  for (const name of kb.metadataColumns ?? []) add(name, 'NULL')
   return hidden
 }
 

@@ -37,6 +37,10 @@ export function checkKnowledgeBase(snapshot: CatalogSnapshot, draft: Scoped & St
     throw new AppError('knowledge_base_exists', message)
   }
   if (isDefaultStorage(draft)) return
+  if (nameKey(draft.vectorDatabase) === DEFAULT_VECTOR_DATABASE) {
+    const rule = `in the storage ${DEFAULT_VECTOR_DATABASE} a knowledge base has the table of its own name`
+    throw new AppError('storage_in_use', `Storage ${draft.vectorDatabaseTable}: ${rule}`)
+  }
   const key = storageKey(draft)
   const other = snapshot.knowledgeBases.find((kb) => {
     return !isDefaultStorage(kb) && storageKey(kb) === key

@@ -6,7 +6,10 @@ import { AppError, type ErrorCode } from '../errors.ts'
  */
 const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^(Failed to \w+: )?Out of Memory Error/, 'out_of_memory'],
-  [/no space left|disk (is )?full|max_temp_directory_size|quota exceeded/i, 'storage_full'],
+  [
+    /no space left|disk (is )?full|max_temp_directory_size|quota exceeded|could not write file|file too large/i,
+    'storage_full',
+  ],
   [/database has been invalidated/, 'internal'],
   [/^(IO|FATAL) Error: .*(write|sync|truncate)/i, 'storage_full'],
 ]

@@ -21,6 +21,8 @@ export interface DatabaseOptions {
   /** What statements may spill to disk, as `10GiB`. */
   readonly spillLimit: string
   readonly note: LockNote
+  /** Called once when DuckDB has stopped itself and only a restart helps. */
+  readonly onFatal?: (error: AppError) => void
 }
 
 /**
@@ -31,19 +33,22 @@ export interface DatabaseOptions {
 export class Database {
   readonly #instance: DuckDBInstance
   readonly #directory: string | null
+  readonly #onFatal: (error: AppError) => void
+  #hasFailed = false
   readonly #idle: DuckDBConnection[] = []
   #lastWrite: Promise<unknown> = Promise.resolve()
   #isClosed = false
 
-  private constructor(instance: DuckDBInstance, directory: string | null) {
+  private constructor(instance: DuckDBInstance, options: DatabaseOptions) {
     this.#instance = instance
-    this.#directory = directory
+    this.#directory = options.directory
+    this.#onFatal = options.onFatal ?? (() => {})
   }
 
   /** @throws StartError when the folder cannot be used or another process has it open */
   static async open(options: DatabaseOptions): Promise<Database> {
     const { directory, note } = options
-    if (directory === null) return new Database(await lockedDown(':memory:', options), null)
+    if (directory === null) return new Database(await lockedDown(':memory:', options), options)
     makeDirectory(directory)
     try {
       const instance = await lockedDown(join(directory, FILE_NAME), options)
@@ -51,7 +56,7 @@ export class Database {
       // killed.
       rmSync(spillDirectory(directory), { recursive: true, force: true })
       writeLockNote(directory, note)
-      return new Database(instance, directory)
+      return new Database(instance, options)
     } catch (error) {
       throw lockConflict(error, directory) ?? unusable(directory, error)
     }
@@ -81,12 +86,32 @@ export class Database {
     committed: (result: T) => void = () => {},
   ): Promise<T> {
     const turn = this.#lastWrite.then(async () => {
-      const result = await this.lease((connection) => transaction(connection, work))
+      const result = await this.#written(work)
       committed(result)
       return result
     })
     this.#lastWrite = turn.catch(() => {})
     return turn
+  }
+
+  async #written<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+    try {
+      return await this.lease((connection) => transaction(connection, work))
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'storage_full') await this.#checkAlive(error)
+      throw error
+    }
+  }
+
+  /** After a log record that could not be written DuckDB answers nothing any more, not even what it could read. */
+  async #checkAlive(cause: AppError): Promise<void> {
+    try {
+      await this.lease((connection) => connection.run('SELECT 1'))
+    } catch {
+      if (this.#hasFailed) return
+      this.#hasFailed = true
+      this.#onFatal(cause)
+    }
   }
 
   /** A connection that the caller must give back or discard. */

@@ -7,6 +7,8 @@ import { AppError } from '../errors.ts'
 export interface Deadline {
   readonly signal: AbortSignal
   abort(reason: unknown): void
+  /** From now on it is this long, counted from now. */
+  restart(timeoutMs: number): void
   end(): void
 }
 
@@ -15,13 +17,20 @@ export function deadlineOf(timeoutMs: number, caller: AbortSignal): Deadline {
   const onAbort = () => controller.abort(caller.reason)
   if (caller.aborted) onAbort()
   else caller.addEventListener('abort', onAbort, { once: true })
-  const timer = setTimeout(() => {
-    const message = `The statement took longer than its limit of ${timeoutMs} ms`
-    controller.abort(new AppError('timeout', message))
-  }, timeoutMs)
+  const timerOf = (ms: number) => {
+    return setTimeout(() => {
+      const message = `The statement took longer than its limit of ${ms} ms`
+      controller.abort(new AppError('timeout', message))
+    }, ms)
+  }
+  let timer = timerOf(timeoutMs)
   return {
     signal: controller.signal,
     abort: (reason) => controller.abort(reason),
+    restart: (ms) => {
+      clearTimeout(timer)
+      timer = timerOf(ms)
+    },
     end: () => {
       clearTimeout(timer)
       caller.removeEventListener('abort', onAbort)

@@ -54,6 +54,7 @@ export class StoredEngine implements SqlEngine {
     // The first rows are read here, so that a statement that fails does so before an answer has
     // begun.
     const first = await session.next()
+    if (limits.readingMs !== undefined && first !== null) deadline.restart(limits.readingMs)
     return {
       columns: columnsOf(result),
       batches: rowBatches(result, session, first),

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { findProject } from '../domain/catalog-snapshot.ts'
 import { DEFAULT_PROJECT } from '../domain/project.ts'
+import type { AppError } from '../errors.ts'
 import { StoredCatalog } from './catalog.ts'
 import { StoredChunks } from './chunks.ts'
 import { Database } from './database.ts'
@@ -32,6 +33,8 @@ export interface StoreOptions {
   readonly statementsWaitingMax?: number
   /** Where this process is going to listen: told to whoever finds the folder in use. */
   readonly address?: string
+  /** Called once when the database has stopped itself, as after a full disk: only a restart helps. */
+  readonly onFatal?: (error: AppError) => void
   readonly now?: () => number
   readonly migrations?: readonly Migration[]
 }
@@ -63,6 +66,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     threads: options.threads ?? 0,
     spillLimit: options.spillLimit ?? '50GiB',
     note: lockNoteOf(now(), options.address),
+    ...(options.onFatal === undefined ? {} : { onFatal: options.onFatal }),
   })
   try {
     return await storeOver(database, { ...options, now, folder: directory })

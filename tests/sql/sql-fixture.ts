@@ -41,7 +41,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     queryMs: 10_000,
   }
   await createKnowledgeBase('mindsdb', { name: 'kb' }, deps)
-  await createKnowledgeBase('mindsdb', { name: 'empty' }, deps)
+  await createKnowledgeBase('mindsdb', { name: 'empty', metadata_columns: ['declared'] }, deps)
   const kb = requireKnowledgeBase(catalog.snapshot(), 'mindsdb', 'kb')
   await store.chunks.replaceDocuments(
     kb,

@@ -9,6 +9,8 @@ export interface ServerProcess {
   readonly url: string
   readonly pid: number
   readonly exited: Promise<number>
+  /** All of it, once the process has ended. */
+  readonly stderr: Promise<string>
   send(method: string, path: string, body?: unknown, headers?: HeadersInit): Promise<Response>
   kill(signal: NodeJS.Signals): void
 }
@@ -19,8 +21,12 @@ export interface FailedStart {
   readonly stderr: string
 }
 
+/** Files of at most some ten megabytes, as on a disk that is full then. */
+const SMALL_DISK = ['sh', '-c', 'ulimit -f 20000; trap "" XFSZ; exec "$@"', 'sh']
+
 function spawn(environment: Readonly<Record<string, string>>, args: readonly string[] = []) {
-  return Bun.spawn([process.execPath, MAIN, ...args], {
+  const isSmall = environment.SMALL_DISK !== undefined
+  return Bun.spawn([...(isSmall ? SMALL_DISK : []), process.execPath, MAIN, ...args], {
     env: { ...process.env, UV_THREADPOOL_SIZE: '16', EIDER_PORT: '0', ...environment },
     stdin: 'ignore',
     stdout: 'pipe',
@@ -28,7 +34,7 @@ function spawn(environment: Readonly<Record<string, string>>, args: readonly str
   })
 }
 
-/** Starts the program on a free port and waits until it answers. */
+/** Starts the program on a free port and waits until it answers. `SMALL_DISK`: its disk is soon full. */
 export async function startServer(
   environment: Readonly<Record<string, string>>,
 ): Promise<ServerProcess> {
@@ -38,6 +44,7 @@ export async function startServer(
     url,
     pid: child.pid,
     exited: child.exited,
+    stderr: new Response(child.stderr).text(),
     send: (method, path, body, headers) => {
       return fetch(`${url}${path}`, {
         method,

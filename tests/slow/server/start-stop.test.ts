@@ -117,6 +117,35 @@ describe('stop', () => {
   })
 })
 
+test('a full disk is answered with 507 and loses nothing', async () => {
+  await withFolder(async (folder) => {
+    const small = await startServer({ EIDER_DATA_DIR: folder, SMALL_DISK: '1' })
+    await small.send('POST', KBS, { knowledge_base: { name: 'k' } })
+    let stored = 0
+    let failure: { status: number; body: unknown } | undefined
+    for (let index = 0; failure === undefined && index < 40; index += 1) {
+      const content = `${index} `.repeat(600_000)
+      const form = new FormData()
+      form.set('file', new File([JSON.stringify({ id: index, filler: content })], 'f.json'))
+      const answer = await fetch(`${small.url}/api/files/f${index}`, { method: 'PUT', body: form })
+      if (answer.status === 200) stored += 1
+      else failure = { status: answer.status, body: await answer.json() }
+    }
+    expect(failure).toMatchObject({ status: 507, body: { code: 'storage_full' } })
+    // DuckDB may go on reading, or it has stopped itself, and then the program has ended and said why.
+    small.kill('SIGTERM')
+    const exitCode = await small.exited
+    if (exitCode !== 0) expect(await small.stderr).toContain('the disk is full')
+    expect([0, 1]).toContain(exitCode)
+    const large = await startServer({ EIDER_DATA_DIR: folder })
+    const files = (await (await large.send('GET', '/api/files')).json()) as unknown[]
+    expect(files.length).toBe(stored)
+    expect((await large.send('GET', `${KBS}/k`)).status).toBe(200)
+    large.kill('SIGTERM')
+    expect(await large.exited).toBe(0)
+  })
+})
+
 test('a login survives a restart, a logout as well', async () => {
   await withFolder(async (folder) => {
     const environment = { EIDER_DATA_DIR: folder, EIDER_USERNAME: 'u', EIDER_PASSWORD: 'p' }
