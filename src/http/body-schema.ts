@@ -40,40 +40,65 @@ interface WrongValue {
   readonly path: string
   readonly value: unknown
   readonly schema: TSchema
+  /** Of a union: what is wrong by each of its variants. */
+  readonly errors: readonly Iterable<WrongValue>[]
 }
 
 function shapeError(error: WrongValue, method: string): AppError {
-  const wrong = wrongItem(error) ?? error
+  const wrong = innermost(error)
   const keys = wrong.path.split('/').slice(1).map(unescaped)
-  const [field, inner] = keys
+  const [field] = keys
   if (field === undefined) {
     const found = kindOf(wrong.value)
     return new AppError('invalid_request', `The body must be a JSON object, not ${found}`)
   }
-  if (wrong.message === 'Unexpected property') {
-    return new AppError('unknown_field', `Unknown field "${fieldName(keys)}"`)
+  if (wrong.message === UNEXPECTED) {
+    const expected = Object.keys(wrong.schema.properties).map((name) => `"${name}"`)
+    const message = `Unknown field "${fieldName(keys)}"; expected ${expected.join(', ')}`
+    return new AppError('unknown_field', message)
   }
   if (keys.length === 1 && (wrong.value === undefined || wrong.value === null)) {
     return new AppError('missing_parameter', `Must provide "${field}" parameter in ${method} body`)
   }
-  if (keys.length === 2 && wrong.value === undefined) {
-    if (field === 'agent') {
-      return new AppError('missing_field', `Missing "${inner}" field for agent`)
+  if (wrong.value === undefined) {
+    if (field === 'agent' && keys.length === 2) {
+      return new AppError('missing_field', `Missing "${keys[1]}" field for agent`)
     }
-    return new AppError('missing_parameter', `Must provide "${inner}" field in "${field}"`)
+    const parent = fieldName(keys.slice(0, -1))
+    return new AppError('missing_parameter', `Must provide "${keys.at(-1)}" field in "${parent}"`)
   }
   const expected = expectationOf(wrong.schema)
-  const message = `Field "${fieldName(keys)}" must be ${expected}, not ${kindOf(wrong.value)}`
+  const found = hugeInteger(wrong) ?? kindOf(wrong.value)
+  const message = `Field "${fieldName(keys)}" must be ${expected}, not ${found}`
   return new AppError('invalid_request', message)
 }
 
-/** A list that may also be null is refused as a whole: this finds the item that is to blame. */
-function wrongItem({ path, value, schema, message }: WrongValue): WrongValue | undefined {
-  if (!Array.isArray(schema.anyOf) || !Array.isArray(value)) return undefined
-  const list: TSchema | undefined = schema.anyOf.find((one: TSchema) => one.type === 'array')
-  const index = value.findIndex((item) => jsonTypeOf(item) !== list?.items?.type)
-  if (list === undefined || index === -1) return undefined
-  return { path: `${path}/${index}`, value: value[index], schema: list.items, message }
+/**
+ * A value that may be of several kinds is refused as a whole: by the one kind that it is, this
+ * finds what in it is to blame.
+ */
+function innermost(error: WrongValue): WrongValue {
+  const variants: readonly TSchema[] = error.schema.anyOf ?? []
+  const kind = jsonTypeOf(error.value)
+  const index = variants.findIndex(({ type }) => type === kind)
+  if (kind !== 'object' && kind !== 'array') return error
+  const inner = Iterator.from(error.errors[index] ?? [])
+    .take(INNER_ERRORS_MAX)
+    .toArray()
+  // A field that is misspelled is missing, too: its own name says more.
+  const found = inner.find(({ message }) => message === UNEXPECTED) ?? inner[0]
+  return found === undefined ? error : innermost(found)
+}
+
+const UNEXPECTED = 'Unexpected property'
+const INNER_ERRORS_MAX = 10
+
+/** `parseJson` makes text of an integer that a double cannot hold. */
+function hugeInteger({ value, schema }: WrongValue): string | undefined {
+  const isHuge = typeof value === 'string' && /^-?\d{16,}$/.test(value)
+  const kinds: readonly TSchema[] = schema.anyOf ?? [schema]
+  if (!isHuge || !kinds.some(({ multipleOf }) => multipleOf === 1)) return undefined
+  return `the number ${value.length > 40 ? `${value.slice(0, 40)}…` : value}`
 }
 
 function jsonTypeOf(value: unknown): string {
@@ -119,6 +144,10 @@ function expectationOf(schema: TSchema): string {
   }
   if (schema.const !== undefined) return JSON.stringify(schema.const)
   if (schema.type === 'array') return `a list of ${NAMES[schema.items?.type]?.[1] ?? 'values'}`
-  if (schema.multipleOf === 1) return 'an integer'
+  if (schema.multipleOf === 1) return `an integer${boundsOf(schema)}`
   return NAMES[schema.type]?.[0] ?? 'another value'
+}
+
+function boundsOf({ minimum, maximum }: TSchema): string {
+  return minimum === undefined || maximum === undefined ? '' : ` from ${minimum} to ${maximum}`
 }

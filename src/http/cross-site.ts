@@ -2,6 +2,7 @@ import { AppError } from '../errors.ts'
 
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i
+const LOOPBACK_HOST = /^(([\w-]+\.)*localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i
 
 /**
  * Refuses a change that a web page of another site asks for. Browsers send `Origin` with every
@@ -25,4 +26,18 @@ export function refuseCrossSite(request: Request, isLoopback: boolean): void {
 function withPort(host: string, origin: string): string {
   if (/:\d+$/.test(host)) return host
   return `${host}:${origin.startsWith('https:') ? 443 : 80}`
+}
+
+/**
+ * Refuses a request under a name that is not this machine's own. A page can make its own name mean
+ * 127.0.0.1 (DNS rebinding): its requests are then of one origin, and reading is open to it. A
+ * request without `Host` comes from no browser.
+ * @throws AppError `forbidden_origin`
+ */
+export function refuseForeignHost(request: Request): void {
+  const host = request.headers.get('host')
+  if (host === null || LOOPBACK_HOST.test(host)) return
+  const found = `The Host ${JSON.stringify(host.slice(0, 100))} does not name this machine`
+  const how = 'open Eider by its loopback address (localhost or 127.0.0.1), or turn the login on'
+  throw new AppError('forbidden_origin', `${found}; ${how}`)
 }

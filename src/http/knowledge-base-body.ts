@@ -10,18 +10,19 @@ import type { InsertFields } from './server-deps.ts'
 
 const optional = {
   text: () => t.Optional(t.Union([t.String(), t.Null()])),
-  integer: () => t.Optional(t.Union([t.Number({ multipleOf: 1 }), t.Null()])),
+  integer: (minimum: number, maximum: number) => {
+    return t.Optional(t.Union([t.Number({ multipleOf: 1, minimum, maximum }), t.Null()]))
+  },
   object: () => t.Optional(t.Union([t.Object({}), t.Null()])),
   texts: () => t.Optional(t.Union([t.Array(t.String()), t.Null()])),
-  textOrTexts: () => t.Optional(t.Union([t.Array(t.String()), t.String(), t.Null()])),
 }
 
 const DEFINITION = {
   embedding_model: optional.object(),
   /** `false` turns reranking off. */
   reranking_model: t.Optional(t.Union([t.Object({}), t.Literal(false), t.Null()])),
-  content_columns: optional.textOrTexts(),
-  metadata_columns: optional.textOrTexts(),
+  content_columns: optional.texts(),
+  metadata_columns: optional.texts(),
   id_column: optional.text(),
   preprocessing: optional.object(),
   params: optional.object(),
@@ -42,13 +43,18 @@ export const CREATE_KNOWLEDGE_BASE = bodySchema(
   ),
 )
 
+/** Pages. */
+const CRAWL_LIMIT_MAX = 1_000_000
+/** Links from a start address. */
+const CRAWL_DEPTH_MAX = 1000
+
 const INSERT = {
   rows: t.Optional(t.Union([t.Array(t.Object({})), t.Null()])),
   query: optional.text(),
   files: optional.texts(),
-  urls: optional.textOrTexts(),
-  limit: optional.integer(),
-  crawl_depth: optional.integer(),
+  urls: optional.texts(),
+  limit: optional.integer(1, CRAWL_LIMIT_MAX),
+  crawl_depth: optional.integer(0, CRAWL_DEPTH_MAX),
   filters: t.Optional(
     t.Union([
       t.Array(t.String()),
@@ -93,7 +99,7 @@ function insertFields(sent: SentUpdate): InsertFields {
     ...(rows ? { rows: rows as readonly Row[] } : {}),
     ...(isSet(query) ? { query } : {}),
     ...(files ? { files } : {}),
-    ...(isSet(urls) ? { urls: typeof urls === 'string' ? [urls] : urls } : {}),
+    ...(urls ? { urls } : {}),
     ...(isSet(limit) ? { limit } : {}),
     ...(isSet(crawl_depth) ? { crawlDepth: crawl_depth } : {}),
     ...(filters ? { filters: filtersOf(filters) } : {}),

@@ -1,10 +1,11 @@
 import { AppError } from '../errors.ts'
 
 const FIRST_DELAY_MS = 250
-const DELAY_MS_MAX = 4_000
+const DELAY_MS_MAX = 1_000
 /** After this time without a wrong try, the next one waits the first delay again. */
 const QUIET_MS = 15 * 60_000
-const WAITING_MAX = 16
+/** Who comes last waits for all before: with the longest delay, that makes four seconds at most. */
+const WAITING_MAX = 4
 
 interface ThrottleDeps {
   readonly now: () => number
@@ -12,8 +13,8 @@ interface ThrottleDeps {
 }
 
 /**
- * Lets logins through one after the other and slows down wrong ones: 250 ms, 500 ms, … 4 s. Tries
- * in parallel wait for each other, so they gain nothing.
+ * Lets logins through one after the other and slows down wrong ones: 250 ms, 500 ms, 1 s. Tries in
+ * parallel wait for each other, so they gain nothing.
  */
 export class LoginThrottle {
   readonly #deps: ThrottleDeps

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { AppError, ERRORS, toAppError } from '../errors.ts'
 import { Authentication } from './authentication.ts'
-import { refuseCrossSite } from './cross-site.ts'
+import { refuseCrossSite, refuseForeignHost } from './cross-site.ts'
 import type { Edge } from './edge.ts'
 import { errorResponse } from './error-response.ts'
 import { openApiDocument } from './openapi.ts'
@@ -62,7 +62,11 @@ type AnswerOne = (request: Request, onArrived: () => void) => Promise<Response>
 function createApp(edge: Edge): Elysia {
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
   app.onError(({ error, request }) => failureResponse(app, edge, { error, request }))
-  app.onBeforeHandle(({ request }) => refuseCrossSite(request, edge.deps.settings.isLoopback))
+  const { isLoopback } = edge.deps.settings
+  if (isLoopback && !edge.authentication.isOn) {
+    app.onRequest(({ request }) => refuseForeignHost(request))
+  }
+  app.onBeforeHandle(({ request }) => refuseCrossSite(request, isLoopback))
   if (edge.authentication.isOn) {
     app.onBeforeHandle(async ({ request, route }) => {
       if (!isPublic(request.method, route)) await edge.authentication.require(request)

@@ -18,8 +18,22 @@ export function crawlScope(starts: readonly string[], crawl: CrawlRequest): Craw
   const scope = { allowedDomains, sites: new Set(urls.map(siteOf)) }
   const outside = urls.find((url) => !isInScope(url, scope))
   if (outside === undefined) return scope
-  const domains = `the allowed domains (${allowedDomains.join(', ').slice(0, 500)})`
-  throw new AppError('insert_failed', `${outside.href} is outside of ${domains}`)
+  throw new AppError('insert_failed', `${outside.href} is outside of ${domainsShown(scope)}`)
+}
+
+/**
+ * A start address may redirect to another site, as one that has moved does: unless domains are named, that site is then
+ * crawled in its place.
+ * @throws AppError `crawl_failed`
+ */
+export function refuseRedirect(start: string, url: URL, scope: CrawlScope): void {
+  if (scope.allowedDomains.length === 0 || isInScope(url, scope)) return
+  const where = `${url.href}, which is outside of ${domainsShown(scope)}`
+  throw new AppError('crawl_failed', `${start} redirects to ${where}`)
+}
+
+function domainsShown({ allowedDomains }: CrawlScope): string {
+  return `the allowed domains (${allowedDomains.join(', ').slice(0, 500)})`
 }
 
 function refuseLargePatterns(patterns: readonly string[]): void {

@@ -10,7 +10,8 @@ export type RowDocument = Omit<Document, 'id'> & { readonly id: string | null }
 
 /**
  * One row as a document; null where all its content is empty.
- * @throws AppError `insert_failed` naming a content column that is missing and the columns there are
+ * @throws AppError `insert_failed` naming a content column that is missing and the columns there are, or an id that is
+ * no text
  */
 export function documentOfRow(sent: Row, rowIndex: number, rule: ColumnRule): RowDocument | null {
   const row = wellFormedRow(sent, LIMITS.cellCharsMax)
@@ -24,7 +25,7 @@ export function documentOfRow(sent: Row, rowIndex: number, rule: ColumnRule): Ro
   })
   if (texts.length === 0) return null
   const idColumn = rule.idColumns.map((name) => findColumn(columns, name)).find((name) => name)
-  const id = idColumn === undefined ? null : idOf(row[idColumn] ?? null)
+  const id = idColumn === undefined ? null : idOf(sent[idColumn] ?? row[idColumn] ?? null)
   const known = new Set(content.map(({ column }) => column))
   if (idColumn !== undefined) known.add(idColumn)
   return { id, rowIndex, texts, metadata: metadataOf(row, rule, known) }
@@ -55,11 +56,16 @@ function textOf(value: RowValue): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
+/** Replacing what is no text in ids would make one of several. */
 function idOf(value: RowValue): string | null {
   const id = textOf(value)
   if (id.length > INGEST_LIMITS.idCharsMax) {
     const limit = `An id has at most ${INGEST_LIMITS.idCharsMax} characters`
     throw new AppError('insert_failed', `${limit}, found ${id.length}`)
+  }
+  if (!id.isWellFormed()) {
+    const shown = JSON.stringify(id.slice(0, 100))
+    throw new AppError('insert_failed', `The id ${shown} is no text: it holds a lone surrogate`)
   }
   return id.trim() === '' ? null : id
 }

@@ -27,6 +27,8 @@ export const INGEST_LIMITS = {
   robotsBytesMax: 512 * 1024,
   crawlDelayMsMax: 10_000,
   pagesAtOnce: 4,
+  /** Links from a start address where a crawl names its pages only. */
+  depthByPagesMax: 100,
   /** Fetches, failed ones among them, for each page that is wanted. */
   attemptsPerPage: 5,
   frontierUrlsMax: 100_000,

@@ -7,11 +7,16 @@ import type { DocumentReading } from './document-reading.ts'
 import type { PageFetcher } from './page-fetcher.ts'
 
 export interface CrawlRequest {
-  /** Pages over all start addresses. Missing: those only, or as many as the settings allow where `depth` is set. */
+  /**
+   * Pages over all start addresses. Missing: those only, or as many as the settings allow where `depth` is more than 0.
+   */
   readonly pagesMax?: number
-  /** Links to follow from a start address; missing: none. */
+  /** Links to follow from a start address. Missing: as many as `pagesMax` takes where that is set, else none. */
   readonly depth?: number
-  /** Hosts, each with its subdomains. Empty: the sites of the start addresses. */
+  /**
+   * Hosts, each with its subdomains: no page is stored that is elsewhere. Empty: the sites of the start addresses, and
+   * those that they redirect to.
+   */
   readonly allowedDomains: readonly string[]
   /** Regular expressions; a link is followed where one of them is found in its address. */
   readonly patterns: readonly string[]

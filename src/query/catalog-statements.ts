@@ -1,16 +1,16 @@
 /** The dialect's statements over the catalog, one function each. */
 import { createKnowledgeBase, dropKnowledgeBase } from '../catalog/knowledge-bases.ts'
-import { maskedModelFields } from '../catalog/model-fields.ts'
 import {
   findKnowledgeBase,
   findProject,
   knowledgeBasesOf,
   requireProject,
 } from '../domain/catalog-snapshot.ts'
-import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
-import { type QueryResult, type ResultValue, rowsOf } from '../domain/query-result.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { type QueryResult, rowsOf } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
 import type { QualifiedName, Statement } from '../sql/statements.ts'
+import { knowledgeBaseTable } from './information-schema.ts'
 import { FILES_DATABASE } from './name-scope.ts'
 import type { QueryDeps } from './query-deps.ts'
 
@@ -117,34 +117,9 @@ function isLike(name: string, pattern: string): boolean {
   return new RegExp(`^${source}$`, 'isu').test(name)
 }
 
-/** The columns of INFORMATION_SCHEMA.KNOWLEDGE_BASES, as clients read them. */
-const KNOWLEDGE_BASE_FIELDS: readonly (readonly [string, (kb: KnowledgeBase) => ResultValue])[] = [
-  ['NAME', (kb) => kb.name],
-  ['PROJECT', (kb) => kb.projectName],
-  ['EMBEDDING_MODEL', (kb) => JSON.stringify(maskedModelFields(kb.embeddingModel))],
-  [
-    'RERANKING_MODEL',
-    (kb) => kb.rerankingModel && JSON.stringify(maskedModelFields(kb.rerankingModel)),
-  ],
-  ['STORAGE', (kb) => `${kb.vectorDatabase}.${kb.vectorDatabaseTable}`],
-  [
-    'METADATA_COLUMNS',
-    (kb) => JSON.stringify(kb.metadataColumns ?? kb.storedMetadata.map((column) => column.name)),
-  ],
-  ['CONTENT_COLUMNS', (kb) => JSON.stringify(kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS)],
-  ['ID_COLUMN', (kb) => kb.idColumn ?? 'id'],
-  ['PARAMS', (kb) => JSON.stringify(kb.params)],
-  ['INSERT_STARTED_AT', () => null],
-  ['INSERT_FINISHED_AT', () => null],
-  ['PROCESSED_ROWS', () => null],
-  ['ERROR', () => null],
-  ['QUERY_ID', () => null],
-]
-
 function knowledgeBaseRows(kbs: readonly KnowledgeBase[], db: string): QueryResult {
-  const names = KNOWLEDGE_BASE_FIELDS.map(([name]) => name)
-  const rows = kbs.map((kb) => KNOWLEDGE_BASE_FIELDS.map(([, value]) => value(kb)))
-  return { kind: 'table', rows: rowsOf(names, rows), context: { db } }
+  const { columns, rows } = knowledgeBaseTable(kbs)
+  return { kind: 'table', rows: rowsOf(columns, rows), context: { db } }
 }
 
 function showTables(

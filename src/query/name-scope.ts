@@ -10,6 +10,11 @@ import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { AppError } from '../errors.ts'
 import { nearestName } from '../sql/nearest-name.ts'
 import type { NameScope, Relation } from '../sql/relation.ts'
+import {
+  INFORMATION_SCHEMA,
+  INFORMATION_SCHEMA_TABLES,
+  informationSchemaSql,
+} from './information-schema.ts'
 
 /** The name under which uploaded files stand in SQL. */
 export const FILES_DATABASE = 'files'
@@ -49,12 +54,17 @@ function find(snapshot: CatalogSnapshot, qualifier: string, name: string): Relat
     const file = findFile(snapshot, name)
     return file && { kind: 'table', schema: FILES_SCHEMA, table: fileTable(file.id) }
   }
+  if (qualifier.toLowerCase() === INFORMATION_SCHEMA) {
+    const sql = informationSchemaSql(snapshot, name)
+    return sql === undefined ? undefined : { kind: 'query', sql }
+  }
   const project = findProject(snapshot, qualifier)
   const knowledgeBase = project && findKnowledgeBase(snapshot, project, name)
   return knowledgeBase && { kind: 'knowledge_base', knowledgeBase }
 }
 
 function isAllowed(relation: Relation, name: string, allowed: AllowedData): boolean {
+  if (relation.kind === 'query') return false
   if (relation.kind === 'knowledge_base') {
     return allowed.knowledgeBases.some((kb) => kb.id === relation.knowledgeBase.id)
   }
@@ -66,6 +76,10 @@ function unknown(name: string, why: string): AppError {
 }
 
 function missing(snapshot: CatalogSnapshot, qualifier: string, name: string): AppError {
+  if (qualifier.toLowerCase() === INFORMATION_SCHEMA) {
+    const known = INFORMATION_SCHEMA_TABLES.join(', ')
+    return unknown(`${qualifier}.${name}`, `information_schema has the tables ${known}`)
+  }
   const isFiles = qualifier.toLowerCase() === FILES_DATABASE
   const project = findProject(snapshot, qualifier)
   if (!isFiles && project === undefined) {

@@ -5,6 +5,8 @@ export type Relation =
   | { readonly kind: 'knowledge_base'; readonly knowledgeBase: KnowledgeBase }
   /** A table of DuckDB, by its real schema and name. */
   | { readonly kind: 'table'; readonly schema: string; readonly table: string }
+  /** The rows of a SELECT of ours, as the tables of information_schema are. */
+  | { readonly kind: 'query'; readonly sql: string }
 
 /** The names that a caller may use, and what they stand for. */
 export interface NameScope {

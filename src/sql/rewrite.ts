@@ -193,17 +193,14 @@ function pendingGraft(source: Source, graft: Graft, where: TreeNode | null): Pen
     apply: (parsed) => {
       const statement = statementOf(parsed)
       if (where !== null) nearestSelect(queryOf(statement)).where_clause = where
-      const { sample = null, column_name_alias = [], query_location = null } = source.ref
-      replace(source.ref, {
-        type: 'SUBQUERY',
-        alias: source.alias,
-        sample,
-        query_location,
-        subquery: statement,
-        column_name_alias,
-      })
+      putSubquery(source.ref, source.alias, statement)
     },
   }
+}
+
+function putSubquery(ref: TreeNode, alias: string, subquery: TreeNode): void {
+  const { sample = null, column_name_alias = [], query_location = null } = ref
+  replace(ref, { type: 'SUBQUERY', alias, sample, query_location, subquery, column_name_alias })
 }
 
 /** The SELECT inside a graft that takes the nearest rows: `… FROM (here) AS s JOIN …`. */
@@ -264,6 +261,13 @@ function resolveTable(ref: TreeNode, scope: Scope, visit: FromVisit): void {
   }
   if (relation.kind === 'knowledge_base') {
     visit.sources.push({ ref, alias, knowledgeBase: relation.knowledgeBase })
+    return
+  }
+  if (relation.kind === 'query') {
+    visit.rewriter.grafts.push({
+      sql: relation.sql,
+      apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)),
+    })
     return
   }
   ref.catalog_name = ''

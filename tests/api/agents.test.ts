@@ -75,6 +75,35 @@ describe('records', () => {
     expect((await put('py', sent)).status).toBe(200)
   })
 
+  test('a stored key is not sent to another address', async () => {
+    const model = {
+      provider: 'openai',
+      model_name: 'm',
+      api_key: 'sk-victim',
+      base_url: 'http://a.test/v1',
+    }
+    await post({ name: 'victim', model, data })
+    const masked = { ...model, api_key: '******' }
+    const elsewhere = await put('victim', { model: { ...masked, base_url: 'http://b.test/v1' } })
+    expect([elsewhere.status, elsewhere.text]).toEqual([400, expect.stringContaining('api_key')])
+    expect((await put('victim', { model: masked })).status).toBe(200)
+  })
+
+  test('names in data have one or two parts, quoted or not', async () => {
+    const quoted = { knowledge_bases: ['`mindsdb`.`birds`', ' mindsdb.birds '] }
+    const created = await post({ name: 'quoting', data: quoted })
+    expect(created.body).toMatchObject({
+      data: { knowledge_bases: ['mindsdb.birds', 'mindsdb.birds'] },
+    })
+    for (const wrong of [
+      { knowledge_bases: ['a.b.c'] },
+      { tables: ['alone'] },
+      { knowledge_bases: [''] },
+    ]) {
+      expect((await post({ name: 'wrong', data: wrong })).status).toBe(400)
+    }
+  })
+
   test('errors keep the titles that clients know', async () => {
     expect(await post({ name: 'py' })).toMatchObject({
       status: 409,

@@ -94,7 +94,7 @@ const CASES: readonly Case[] = [
     status: 400,
     code: 'unknown_field',
     title: 'Wrong arguments',
-    detail: 'Unknown field "colour"',
+    detail: 'Unknown field "colour"; expected "knowledge_base"',
   },
   {
     line: `POST ${KBS}`,
@@ -186,6 +186,14 @@ const CASES: readonly Case[] = [
     code: 'invalid_request',
     title: 'Wrong arguments',
     detail: 'Field "context" must be an object, not a string',
+  },
+  {
+    line: 'POST /api/sql/query',
+    sent: { json: { query: 'SELECT 1', context: { db: 5 } } },
+    status: 400,
+    code: 'invalid_request',
+    title: 'Wrong arguments',
+    detail: 'Field "context.db" must be a string, not the number 5',
   },
   {
     line: 'POST /api/sql/query',

@@ -151,6 +151,57 @@ describe('knowledge bases', () => {
     expect(Object.getPrototypeOf(row)).toBe(Object.prototype)
   })
 
+  const REFUSED: readonly (readonly [string, string])[] = [
+    ['"limit":0', '"limit" must be an integer from 1 to 1000000, not the number 0'],
+    ['"limit":1000001', '"limit" must be an integer from 1 to 1000000, not the number 1000001'],
+    ['"limit":"2"', '"limit" must be an integer from 1 to 1000000, not a string'],
+    ['"crawl_depth":-1', '"crawl_depth" must be an integer from 0 to 1000, not the number -1'],
+    ['"crawl_depth":1.5', '"crawl_depth" must be an integer from 0 to 1000, not a fraction'],
+    [
+      '"crawl_depth":1152921504606846976',
+      '"crawl_depth" must be an integer from 0 to 1000, not the number 1152921504606846976',
+    ],
+    ['"urls":"https://a.example"', '"urls" must be a list of strings, not a string'],
+    ['"content_columns":"a"', '"content_columns" must be a list of strings, not a string'],
+    ['"metadata_columns":"a"', '"metadata_columns" must be a list of strings, not a string'],
+    [
+      '"filters":{"allowed_domains":"x"}',
+      '"filters.allowed_domains" must be a list of strings, not a string',
+    ],
+    [
+      '"filters":{"allowed_domains":["x",1]}',
+      '"filters.allowed_domains[1]" must be a string, not the number 1',
+    ],
+    ['"filters":5', '"filters" must be a list of strings or an object, not the number 5'],
+    ['"filters":["x",1]', '"filters[1]" must be a string, not the number 1'],
+  ]
+  for (const [sent, message] of REFUSED) {
+    test(`PUT {${sent}} is refused: ${message}`, async () => {
+      const fixture = testServer()
+      await client(fixture)(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
+      const body = `{"knowledge_base":{"urls":["https://a.example"],${sent}}}`
+      const headers = { 'content-type': 'application/json' }
+      const { status, json } = await send(fixture.server, `PUT ${KBS}/teas`, { body, headers })
+      expect(status).toBe(400)
+      expect(json).toMatchObject({ detail: `Field "knowledge_base.${message.slice(1)}` })
+      expect(fixture.inserted).toEqual([])
+    })
+  }
+
+  test('PUT with a filter that there is not names it and the one that there is', async () => {
+    const call = client(testServer())
+    await call(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
+    const refused = async (filters: object) => {
+      return (await call(`PUT ${KBS}/teas`, { knowledge_base: { urls: ['x'], filters } })).json
+    }
+    const detail = 'Unknown field "knowledge_base.filters.zork"; expected "allowed_domains"'
+    expect(await refused({ zork: 1 })).toMatchObject({ code: 'unknown_field', detail })
+    expect(await refused({})).toMatchObject({
+      code: 'missing_parameter',
+      detail: 'Must provide "allowed_domains" field in "knowledge_base.filters"',
+    })
+  })
+
   test('a row that is no object is named by its place', async () => {
     const call = client(testServer())
     await call(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })

@@ -59,17 +59,72 @@ describe('which pages', () => {
     const { ids } = await crawled([A], { depth: 1, allowedDomains: ['A.test'] }, site)
     expect(ids).toEqual([`${A}/`, 'https://sub.a.test/'])
     const outside = crawled([A], { allowedDomains: ['c.test'] })
-    await expect(outside).rejects.toThrow(/a\.test\/ is outside of the allowed domains \(c\.test\)/)
+    await expect(outside).rejects.toMatchObject({
+      code: 'insert_failed',
+      message: expect.stringMatching(/a\.test\/ is outside of the allowed domains \(c\.test\)/),
+    })
   })
 
   test('that a pattern is found in; start addresses need none', async () => {
     const { ids } = await crawled([A], { depth: 1, patterns: ['/on.$', 'never'] })
     expect(ids).toEqual([`${A}/`, `${A}/one`])
-    await expect(crawled([A], { depth: 1, patterns: ['('] })).rejects.toMatchObject({
-      code: 'insert_failed',
-    })
     const long = crawled([A], { patterns: ['x'.repeat(1000)] })
     await expect(long).rejects.toThrow('A pattern has at most 512 characters')
+  })
+
+  test('patterns are checked before anything is fetched, whether they are used or not', async () => {
+    const web = new FakeWeb(SITE)
+    const { deps } = fixture({ pages: web })
+    for (const depth of [0, 1]) {
+      const crawl = { depth, allowedDomains: [], patterns: ['ok', '(bad'] }
+      const work = insert({ kb: knowledgeBase(), urls: [A], crawl }, deps, never)
+      await expect(work).rejects.toMatchObject({
+        code: 'insert_failed',
+        message: expect.stringContaining('"(bad" is no regular expression'),
+      })
+    }
+    expect(web.asked).toEqual([])
+  })
+
+  test('with a limit only: as deep as it takes', async () => {
+    const { ids } = await crawled([A], { pagesMax: 6 })
+    expect(ids).toHaveLength(6)
+    expect(ids).toContain(`${A}/deeper`)
+    expect((await crawled([A], { pagesMax: 6, depth: 0 })).ids).toEqual([`${A}/`])
+  })
+
+  test('with a limit only: no deeper than a hundred links', async () => {
+    const chain = Array.from({ length: 110 }, (_, index) => {
+      return [`${A}/${index}`, page(`${index}`, `/${index + 1}`)] as const
+    })
+    const pages = new FakeWeb(Object.fromEntries(chain))
+    const { store, deps } = fixture({ pages, crawlPagesMax: 1000 })
+    const crawl = { pagesMax: 105, allowedDomains: [], patterns: [] }
+    await insert({ kb: knowledgeBase(), urls: [`${A}/0`], crawl }, deps, never)
+    expect(Object.keys(store.contents)).toHaveLength(101)
+  })
+
+  test('no redirect leaves the allowed domains, not from a start address and not by the way', async () => {
+    const site: Site = {
+      [`${A}/`]: { url: 'https://b.test/' },
+      [`${A}/there`]: { url: 'https://sub.a.test/' },
+      [`${A}/around`]: { url: 'https://c.test/' },
+      'https://b.test/': page('b'),
+      'https://c.test/': { url: `${A}/there` },
+      'https://sub.a.test/': page('sub'),
+    }
+    const allowedDomains = ['a.test']
+    await expect(crawled([A], { allowedDomains }, site)).rejects.toMatchObject({
+      code: 'crawl_failed',
+      message:
+        'Error during preprocessing and insertion: urls: https://a.test/ redirects to ' +
+        'https://b.test/, which is outside of the allowed domains (a.test). Nothing was stored',
+    })
+    await expect(crawled([`${A}/around`], { allowedDomains }, site)).rejects.toThrow(
+      'https://a.test/around redirects to https://c.test/, which is outside of',
+    )
+    const { ids } = await crawled([`${A}/there`], { allowedDomains }, site)
+    expect(ids).toEqual(['https://sub.a.test/'])
   })
 
   test('a redirect off the site is not followed from a link, and is from a start address', async () => {

@@ -39,6 +39,12 @@ describe('ids', () => {
     expect(documentOfRow({ ID: 2, content: 'x' }, 0, rule)).toMatchObject({ id: '2', metadata: {} })
   })
 
+  test('that are no text are refused: made text, they would be one', () => {
+    expect(() => idOf('a\ud800')).toThrow('The id "a\\ud800" is no text: it holds a lone surrogate')
+    expect(idOf('a🦆')).toBe('a🦆')
+    expect(new Set(['\ud800', '\udc00', '\ufffd'].map((key) => idOf({ key }))).size).toBe(3)
+  })
+
   test('have a limit', () => {
     expect(() => idOf('x'.repeat(5000))).toThrow('An id has at most 4096 characters, found 5000')
   })
@@ -99,9 +105,9 @@ describe('metadata', () => {
 
 describe('hostile rows', () => {
   test('lone surrogates are replaced one for one, everywhere', () => {
-    const row = { id: 'i\ud800', content: 'a\udc00b\u0000', m: { 'k\ud800': ['v\ud800'] } }
+    const row = { id: 'i', content: 'a\udc00b\u0000', m: { 'k\ud800': ['v\ud800'] } }
     expect(documentOfRow(row, 0, DEFAULT)).toEqual({
-      id: 'i\ufffd',
+      id: 'i',
       rowIndex: 0,
       texts: [{ column: 'content', text: 'a\ufffdb\u0000' }],
       metadata: { m: { 'k\ufffd': ['v\ufffd'] } },

@@ -92,6 +92,21 @@ describe('rows', () => {
     expect([store.writes, embedder.batches]).toEqual([[], []])
   })
 
+  test('of an id that is no text is named', async () => {
+    const { store, deps } = fixture()
+    const rows = [
+      { id: '\ufffd', content: 'one' },
+      { id: '\ud800', content: 'two' },
+    ]
+    const error = await failure(insert(request({ rows }), deps, never))
+    expect([error.code, error.message]).toEqual([
+      'insert_failed',
+      'Error during preprocessing and insertion: rows: row 2: The id "\\ud800" is no text: it ' +
+        'holds a lone surrogate. Nothing was stored',
+    ])
+    expect(store.writes).toEqual([])
+  })
+
   test('long metadata is not repeated for a million chunks', async () => {
     const { deps } = fixture()
     const rows = [{ id: 1, content: 'word '.repeat(400_000), note: 'n'.repeat(100_000) }]

@@ -2,7 +2,7 @@ import type { Row } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
 import { columnRuleOf } from '../column-rule.ts'
-import { type CrawlScope, crawlScope, isInScope, siteOf } from '../crawl-scope.ts'
+import { type CrawlScope, crawlScope, isInScope, refuseRedirect, siteOf } from '../crawl-scope.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { CrawlRequest, InsertDeps } from '../insert-request.ts'
 import type { FetchedPage } from '../page-fetcher.ts'
@@ -44,6 +44,7 @@ export async function* crawledRows(
   const starts = startsOf(urls, deps.crawlPagesMax)
   const scope = crawlScope(starts, crawl)
   const rule = columnRuleOf(kb)
+  await refuseBadPatterns(crawl.patterns, deps, signal)
   const visit = visitor({ scope, crawl }, deps, signal)
   const frontier = new Frontier(starts)
   const pagesMax = pagesMaxOf(starts.length, crawl, deps.crawlPagesMax)
@@ -70,8 +71,25 @@ function startsOf(urls: readonly string[], crawlPagesMax: number): readonly stri
 }
 
 function pagesMaxOf(startCount: number, crawl: CrawlRequest, settingMax: number): number {
-  const isDeep = (crawl.depth ?? 0) > 0
+  const isDeep = depthMaxOf(crawl) > 0
   return Math.min(crawl.pagesMax ?? (isDeep ? settingMax : startCount), settingMax)
+}
+
+/** Who names a number of pages wants that many, however deep they are. */
+function depthMaxOf({ depth, pagesMax }: CrawlRequest): number {
+  return depth ?? (pagesMax === undefined ? 0 : INGEST_LIMITS.depthByPagesMax)
+}
+
+/**
+ * Tries the patterns on one text, before anything is fetched; in the reading thread, because an expression may take long.
+ * @throws AppError `insert_failed`
+ */
+async function refuseBadPatterns(
+  patterns: readonly string[],
+  { reader }: CrawlDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  if (patterns.length > 0) await reader.matching([''], patterns, signal)
 }
 
 /** What is to be visited, in the order in which it was found, each address once. */
@@ -122,6 +140,7 @@ type Visit = (target: Target) => Promise<Page | null>
 /** null: a page behind a link that is not there, not readable or not ours to read. */
 function visitor({ scope, crawl }: VisitPlan, deps: CrawlDeps, signal: AbortSignal): Visit {
   const robots = new Robots(deps.pages)
+  const depthMax = depthMaxOf(crawl)
   const toFollow = linkFilter({ scope, crawl }, deps, signal)
   return async (target) => {
     const isStart = target.depth === 0
@@ -130,13 +149,14 @@ function visitor({ scope, crawl }: VisitPlan, deps: CrawlDeps, signal: AbortSign
         signal,
         bytesMax: INGEST_LIMITS.pageBytesMax,
         beforeRequest: async (url) => {
-          if (!isStart && !isInScope(url, scope)) throw leavesSite(url)
+          if (isStart) refuseRedirect(target.url, url, scope)
+          else if (!isInScope(url, scope)) throw leavesSite(url)
           await robots.permit(url, signal)
         },
       })
       if (isStart) scope.sites.add(siteOf(new URL(page.url)))
       const read = await readPage(page, deps, signal)
-      const isLast = target.depth >= (crawl.depth ?? 0)
+      const isLast = target.depth >= depthMax
       const links = isLast ? [] : await toFollow(read.links)
       return { ...target, ...read, url: page.url, links }
     } catch (error) {
