@@ -84,7 +84,7 @@ const CASES: readonly Case[] = [
     line: `POST ${KBS}`,
     sent: { json: { knowledge_base: { name: 'x', colour: 'red' } } },
     status: 400,
-    code: 'invalid_knowledge_base',
+    code: 'unknown_field',
     title: 'Invalid preprocessing configuration',
     detail: "Problem with knowledge base parameters: Parameter 'colour' is not allowed",
   },

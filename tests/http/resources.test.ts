@@ -34,7 +34,7 @@ describe('knowledge bases', () => {
       updated_at: STAMP,
       created_at: STAMP,
       query_id: null,
-      embedding_model: { provider: 'builtin', model_name: 'all-MiniLM-L6-v2' },
+      embedding_model: { provider: 'builtin', model_name: 'all-MiniLM-L6-v2', api_key: '' },
       reranking_model: null,
       metadata_columns: [],
       content_columns: ['content'],
