@@ -73,7 +73,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    const needsCare = /__proto__|\\u00|\d{16}/.test(text)
+    const needsCare = text.includes('__proto__') || text.includes('\\u00') || /\d{16}/.test(text)
     return needsCare ? JSON.parse(text, carefully) : JSON.parse(text)
   } catch (error) {
     const why = error instanceof SyntaxError ? 'it does not parse' : 'it is not UTF-8'
@@ -96,6 +96,22 @@ function carefully(key: string, value: unknown, context?: ReviverContext): unkno
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
+/**
+ * The place of the quote that ends the string, found by the native search: most of a body is text.
+ */
+function endOfString(json: Uint8Array, start: number): number {
+  let end = json.indexOf(QUOTE, start)
+  while (end !== -1 && isEscaped(json, end)) end = json.indexOf(QUOTE, end + 1)
+  return end === -1 ? json.length : end
+}
+
+/** After an odd number of backslashes; those of the string's start do not reach further back. */
+function isEscaped(json: Uint8Array, index: number): boolean {
+  let backslashes = 0
+  while (json[index - 1 - backslashes] === BACKSLASH) backslashes++
+  return backslashes % 2 === 1
+}
+
 /** How deep brackets and braces nest, those in strings not counted. */
 function depthOf(json: Uint8Array): number {
   let depth = 0
@@ -103,9 +119,7 @@ function depthOf(json: Uint8Array): number {
   for (let index = 0; index < json.length; index++) {
     const byte = json[index]
     if (byte === QUOTE) {
-      for (index++; index < json.length && json[index] !== QUOTE; index++) {
-        if (json[index] === BACKSLASH) index++
-      }
+      index = endOfString(json, index + 1)
     } else if (byte === 0x5b || byte === 0x7b) {
       depth++
       if (depth > deepest) deepest = depth

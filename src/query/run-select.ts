@@ -3,7 +3,9 @@ import type { BoundValue } from '../domain/ports.ts'
 import type { RowStream } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
 import { termsOf, termsParameter, vectorParameter } from '../sql/ranking.ts'
+import type { NameScope } from '../sql/relation.ts'
 import type { SearchRequest } from '../sql/rewrite.ts'
+import { type LiftedStatement, liftSearchTexts } from '../sql/search-texts.ts'
 import { type AllowedData, FILES_DATABASE, nameScope } from './name-scope.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { planSelect } from './plan-select.ts'
@@ -30,8 +32,8 @@ export async function runSelect(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<RowStream> {
-  const plan = await planOf(request, deps)
-  const params = new Map(Object.entries(request.params))
+  const { plan, texts } = await planOf(request, deps)
+  const params = new Map<string, unknown>([...Object.entries(request.params), ...texts])
   for (const name of plan.written) {
     if (!params.has(name)) {
       throw new AppError('sql_missing_parameter', `Parameter is not set: ${name}`)
@@ -47,18 +49,47 @@ export async function runSelect(
   return deps.engine.run({ sql: plan.sql, values }, limits, signal)
 }
 
-async function planOf(request: SelectRequest, deps: QueryDeps): Promise<SelectPlan> {
+interface PlannedSelect {
+  readonly plan: SelectPlan
+  /** The searched texts that were taken out of the statement, by the name of their parameter. */
+  readonly texts: ReadonlyMap<string, string>
+}
+
+async function planOf(request: SelectRequest, deps: QueryDeps): Promise<PlannedSelect> {
   const snapshot = deps.catalog.snapshot()
   const { sql, database, allowed } = request
   if (database.toLowerCase() !== FILES_DATABASE) requireProject(snapshot, database)
   const scope = nameScope(snapshot, database, allowed)
-  if (allowed !== undefined) return planSelect(sql, scope, deps.engine)
-  const key = `${snapshot.version}\0${database}\0${sql}`
+  if (allowed !== undefined) return written(await planSelect(sql, scope, deps.engine))
+  const lifted = liftSearchTexts(sql)
+  const key = `${snapshot.version}\0${database}\0${lifted.sql}`
   const known = deps.plans.get(key)
-  if (known !== undefined) return known
-  const plan = await planSelect(sql, scope, deps.engine)
+  if (known !== undefined) return { plan: known, texts: lifted.texts }
+  const plan = await planLifted(lifted, scope, deps)
+  // Planned as it was written, its errors name the right places and every other `content` is a column like any.
+  if (plan === undefined) return written(await planSelect(sql, scope, deps.engine))
   deps.plans.set(key, plan)
-  return plan
+  return { plan, texts: lifted.texts }
+}
+
+function written(plan: SelectPlan): PlannedSelect {
+  return { plan, texts: new Map() }
+}
+
+/** The plan, where each lifted text has become a search. */
+async function planLifted(
+  lifted: LiftedStatement,
+  scope: NameScope,
+  deps: QueryDeps,
+): Promise<SelectPlan | undefined> {
+  try {
+    const plan = await planSelect(lifted.sql, scope, deps.engine)
+    const isAllSearched = [...lifted.texts.keys()].every((name) => !plan.parameters.has(name))
+    return isAllSearched ? plan : undefined
+  } catch (error) {
+    if (lifted.texts.size > 0) return undefined
+    throw error
+  }
 }
 
 interface SearchContext {

@@ -114,7 +114,8 @@ function measuredRows(kb: KnowledgeBase, search: Search): string {
   }
   const measured = [...texts].map((text) => {
     // Stored vectors and query vectors have unit length, so that 1 - their inner product is the cosine distance.
-    const product = `array_negative_inner_product(v.vector, $${vectorParameter(text)})`
+    const vector = `$${vectorParameter(text)}::FLOAT[${kb.dimensions}]`
+    const product = `array_negative_inner_product(v.vector, ${vector})`
     return `least(2, greatest(0, 1 + ${product}))::DOUBLE AS ${distanceColumn(text)}`
   })
   return `(SELECT c.*, ${measured.join(', ')} FROM ${chunks} AS c

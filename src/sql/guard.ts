@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts'
 import { isAggregateFunction, isWindowFunction } from './aggregate-functions.ts'
 import { isScalarFunction } from './scalar-functions.ts'
+import { isLiftedParameter } from './search-texts.ts'
 import { isNode, queryOf, statementOf, type TreeNode, textOf, walk } from './select-ast.ts'
 
 /** Kinds of expression that compute from values. What is not listed is refused. */
@@ -52,7 +53,8 @@ export function guard(tree: TreeNode): void {
 function checkExpression(node: TreeNode): void {
   const kind = textOf(node.class)
   if (!EXPRESSIONS.has(kind)) throw forbidden(`An expression of kind ${kind}`)
-  if (kind === 'PARAMETER' && textOf(node.identifier).toLowerCase().startsWith('eider_')) {
+  const parameter = kind === 'PARAMETER' ? textOf(node.identifier).toLowerCase() : ''
+  if (parameter.startsWith('eider_') && !isLiftedParameter(parameter)) {
     throw forbidden('A parameter whose name begins with "eider_"')
   }
   if (kind !== 'FUNCTION' && kind !== 'WINDOW') return
