@@ -55,7 +55,7 @@ test('planted addresses and paths are found, routes and web addresses are not', 
     'see https://registry.example.org/left-pad',
     "const folder = '/tmp/eider/data'",
     'from packages.example:4873',
-    'GET /api/work/tmp/x and https://example.org/home/user/page and ./work/x',
+    'GET /api/tmp/x and https://example.org/home/user/page and ./tmp/x',
   ].join('\n')
   expect(foreignAddresses([{ path: 'a.md', text }], ['packages.example:4873'])).toEqual([
     'a.md:1: registry.example.org',
