@@ -1,5 +1,6 @@
 /** The dialect's statements over the catalog, one function each. */
 import { createKnowledgeBase, dropKnowledgeBase } from '../catalog/knowledge-bases.ts'
+import { createProject, dropProject } from '../catalog/projects.ts'
 import {
   findKnowledgeBase,
   findProject,
@@ -10,7 +11,7 @@ import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { type QueryResult, rowsOf } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
 import type { QualifiedName, Statement } from '../sql/statements.ts'
-import { knowledgeBaseTable } from './information-schema.ts'
+import { databaseTable, knowledgeBaseTable } from './information-schema.ts'
 import { FILES_DATABASE } from './name-scope.ts'
 import type { QueryDeps } from './query-deps.ts'
 
@@ -33,6 +34,12 @@ export async function runStatement(
       return knowledgeBaseRows(shown(statement, db, deps), db)
     case 'show_tables':
       return showTables(statement, db, deps)
+    case 'show_databases':
+      return showDatabases(statement.isFull, db, deps)
+    case 'create_project':
+      return makeProject(statement, db, deps)
+    case 'drop_project':
+      return removeProject(statement, db, deps)
     case 'use':
       return use(statement.database, deps)
   }
@@ -66,6 +73,34 @@ async function drop(
   if (kb !== undefined) await dropKnowledgeBase(kb, deps)
   else if (!statement.ifExists) throw doesNotExist(statement.name)
   return done(db)
+}
+
+async function makeProject(
+  { name, ifNotExists }: StatementOf<'create_project'>,
+  db: string,
+  deps: QueryDeps,
+): Promise<QueryResult> {
+  const isThere = findProject(deps.catalog.snapshot(), name) !== undefined
+  if (!isThere || !ifNotExists) await createProject(name, deps)
+  return done(db)
+}
+
+async function removeProject(
+  { name, ifExists }: StatementOf<'drop_project'>,
+  db: string,
+  deps: QueryDeps,
+): Promise<QueryResult> {
+  const project = findProject(deps.catalog.snapshot(), name)
+  if (project !== undefined) await dropProject(project, deps)
+  else if (!ifExists) requireProject(deps.catalog.snapshot(), name)
+  return done(db)
+}
+
+function showDatabases(isFull: boolean, db: string, deps: QueryDeps): QueryResult {
+  const { rows } = databaseTable(deps.catalog.snapshot())
+  const names = isFull ? ['Database', 'TYPE', 'ENGINE'] : ['Database']
+  const shown = rows.map((row) => row.slice(0, names.length))
+  return { kind: 'table', rows: rowsOf(names, shown), context: { db } }
 }
 
 function use(database: string, deps: QueryDeps): QueryResult {

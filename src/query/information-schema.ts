@@ -38,7 +38,7 @@ export function informationSchemaSql(snapshot: CatalogSnapshot, name: string): s
   return `SELECT * FROM (VALUES ${values.join(', ')}) AS t(${names})`
 }
 
-function databaseTable(snapshot: CatalogSnapshot): CatalogTable {
+export function databaseTable(snapshot: CatalogSnapshot): CatalogTable {
   const projects = snapshot.projects.map((project) => [project.name, 'project', null, null])
   return {
     columns: ['NAME', 'TYPE', 'ENGINE', 'CONNECTION_DATA'],

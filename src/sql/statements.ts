@@ -36,6 +36,9 @@ export type Statement =
       readonly like: string | null
       readonly isFull: boolean
     }
+  | { readonly kind: 'show_databases'; readonly isFull: boolean }
+  | { readonly kind: 'create_project'; readonly name: string; readonly ifNotExists: boolean }
+  | { readonly kind: 'drop_project'; readonly name: string; readonly ifExists: boolean }
   | { readonly kind: 'use'; readonly database: string }
 
 /**
@@ -58,6 +61,17 @@ function statementOf(read: StatementReader): Statement | undefined {
   if (read.takeWords('show', 'knowledge_bases')) return showKnowledgeBases(read)
   if (read.takeWords('show', 'full', 'tables')) return showTables(read, true)
   if (read.takeWords('show', 'tables')) return showTables(read, false)
+  if (read.takeWords('show', 'full', 'databases')) return { kind: 'show_databases', isFull: true }
+  if (read.takeWords('show', 'databases') || read.takeWords('show', 'projects')) {
+    return { kind: 'show_databases', isFull: false }
+  }
+  if (read.takeWords('create', 'project') || read.takeWords('create', 'database')) {
+    return createProject(read)
+  }
+  if (read.takeWords('drop', 'project') || read.takeWords('drop', 'database')) {
+    const ifExists = read.takeWords('if', 'exists')
+    return { kind: 'drop_project', ifExists, name: read.name('the name of a project') }
+  }
   if (read.takeWords('use')) return { kind: 'use', database: read.name('a project') }
   refuseLaterStatements(read)
   return undefined
@@ -94,6 +108,24 @@ function showTables(read: StatementReader, isFull: boolean): Statement {
   return { kind: 'show_tables', from, like: read.takeWords('like') ? read.string() : null, isFull }
 }
 
+/** Existing clients make a project as `CREATE DATABASE p ENGINE = 'mindsdb'`. */
+function createProject(read: StatementReader): Statement {
+  const ifNotExists = read.takeWords('if', 'not', 'exists')
+  const name = read.name('the name of a project')
+  read.takeWords('with')
+  if (read.takeWords('engine')) {
+    read.takeSymbol('=')
+    const engine = read.string()
+    if (engine.toLowerCase() !== PROJECT_ENGINE) {
+      const message = `Databases of the engine "${engine}" are not supported; there are projects`
+      throw new AppError('sql_not_supported', message)
+    }
+  }
+  return { kind: 'create_project', name, ifNotExists }
+}
+
+const PROJECT_ENGINE = 'mindsdb'
+
 function qualifiedName(read: StatementReader): QualifiedName {
   const first = read.name('the name of a knowledge base')
   if (!read.takeSymbol('.')) return { project: null, name: first }
@@ -112,7 +144,8 @@ const WRITING_WORDS = new Set(
 function refuseLaterStatements(read: StatementReader): void {
   const first = read.peekWord()
   if (first === undefined || !WRITING_WORDS.has(first)) return
-  const known = 'SELECT, CREATE / DROP / DESCRIBE / SHOW KNOWLEDGE_BASE, SHOW TABLES and USE'
+  const known =
+    'SELECT, CREATE / DROP / DESCRIBE / SHOW KNOWLEDGE_BASE, CREATE / DROP PROJECT, SHOW TABLES, SHOW DATABASES and USE'
   const message = `${first.toUpperCase()} of this kind is not supported; there are ${known}`
   throw new AppError('sql_not_supported', message)
 }
