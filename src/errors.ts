@@ -29,7 +29,6 @@ export const ERRORS = {
   file_not_found: { status: 404, number: 2301, title: 'File not found' },
   file_exists: { status: 400, number: 2302, title: 'File already exists' },
   file_unreadable: { status: 400, number: 2303, title: 'File could not be read' },
-  name_conflict: { status: 409, number: 2304, title: 'Name conflict' },
   invalid_knowledge_base: {
     status: 400,
     number: 3001,

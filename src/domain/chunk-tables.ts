@@ -16,7 +16,7 @@ export function fileTable(fileId: number): string {
 export interface ChunkTables {
   /** `chunk_key, document_id, chunk_id, chunk_content, metadata`, then the typed metadata columns. */
   readonly chunks: string
-  /** `chunk_key, vector FLOAT[dimensions]`: missing until the first vector is stored. */
+  /** `chunk_key, vector FLOAT[dimensions]`: missing until the number of dimensions is known. */
   readonly vectors: string
 }
 

@@ -1,6 +1,6 @@
 /** Limits that are not settings. Each has a name and a unit; reaching one is an error that names it. */
 export const LIMITS = {
-  /** Rows of one `rows` insert, pages of a crawl and bytes of a page come from the request or the settings. */
+  /** One try of an embedding model when a knowledge base is created or altered. */
   embedProbeMs: 3_000,
   /** Chunks that are embedded and stored in one round of an insert. */
   insertBatchChunks: 512,

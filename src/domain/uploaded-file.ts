@@ -1,6 +1,9 @@
 export type FileFormat = 'csv' | 'json' | 'jsonl' | 'parquet' | 'pdf' | 'html' | 'markdown' | 'text'
 
-/** A file uploaded by `PUT /api/files/{name}`: its bytes lie in the data folder, its rows are `files.<name>` in SQL. */
+/**
+ * A file uploaded by `PUT /api/files/{name}`: its rows, or its text as one row, are `files.<name>` in SQL. Its bytes are not
+ * kept.
+ */
 export interface UploadedFile {
   readonly id: number
   readonly name: string

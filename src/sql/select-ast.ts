@@ -97,14 +97,17 @@ export function* walk(value: TreeValue): Generator<TreeNode> {
   }
 }
 
-/** Each node of an expression, without what lies inside its sub-queries. */
+/** Where another query begins: a sub-query of an expression or a FROM, the CTEs, what DESCRIBE describes. */
+const QUERY_FIELDS = new Set(['subquery', 'cte_map', 'query'])
+
+/** Each node of an expression or a SELECT, without the queries inside it: their names mean something else. */
 export function* walkExpression(value: TreeValue): Generator<TreeNode> {
   if (Array.isArray(value)) {
     for (const item of value) yield* walkExpression(item)
   } else if (isNode(value)) {
     yield value
     for (const [field, inner] of Object.entries(value)) {
-      if (!(value.class === 'SUBQUERY' && field === 'subquery')) yield* walkExpression(inner)
+      if (!QUERY_FIELDS.has(field)) yield* walkExpression(inner)
     }
   }
 }

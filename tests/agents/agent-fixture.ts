@@ -4,6 +4,7 @@ import type { CompletionEvent } from '../../src/domain/completion-event.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { ChatDelta, ChatModel, ChatRequest, ToolCall } from '../../src/domain/ports.ts'
 import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
+import { knowledgeBase } from '../support/knowledge-base.ts'
 
 const CREATED_AT = '2026-01-01 00:00:00.000000'
 
@@ -27,32 +28,8 @@ export function agentNamed(name: string, changes: Partial<Agent> = {}): Agent {
 
 export function kbNamed(fullName: string, changes: Partial<KnowledgeBase> = {}): KnowledgeBase {
   const [projectName = '', name = ''] = fullName.split('.')
-  return {
-    id: Bun.hash.crc32(fullName),
-    name,
-    projectId: 1,
-    projectName,
-    vectorDatabase: 'duckdb',
-    vectorDatabaseTable: name,
-    embeddingModel: { provider: 'builtin', modelName: 'fake', options: {} },
-    rerankingModel: null,
-    contentColumns: null,
-    metadataColumns: null,
-    idColumn: null,
-    preprocessing: {
-      type: 'text_chunking',
-      chunkSizeChars: 1000,
-      chunkOverlapChars: 200,
-      sent: null,
-    },
-    params: {},
-    dimensions: 3,
-    storedMetadata: [],
-    revision: 1,
-    createdAt: CREATED_AT,
-    updatedAt: CREATED_AT,
-    ...changes,
-  }
+  const id = Bun.hash.crc32(fullName)
+  return knowledgeBase({ id, name, projectName, dimensions: 3, revision: 1, ...changes })
 }
 
 export function fileNamed(name: string): UploadedFile {

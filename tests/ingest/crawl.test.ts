@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { insert } from '../../src/ingest/insert.ts'
 import type { CrawlRequest } from '../../src/ingest/insert-request.ts'
-import { FakeWeb, fixture, knowledgeBase, never, type Site } from './insert-fixture.ts'
+import { knowledgeBase } from '../support/knowledge-base.ts'
+import { FakeWeb, fixture, never, type Site } from './insert-fixture.ts'
 
 const A = 'https://a.test'
 

@@ -3,14 +3,8 @@ import type { Row } from '../../src/domain/document.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
 import { insert } from '../../src/ingest/insert.ts'
-import {
-  fixture,
-  knowledgeBase,
-  never,
-  noFiles,
-  snapshotWith,
-  uploadedFile,
-} from './insert-fixture.ts'
+import { knowledgeBase } from '../support/knowledge-base.ts'
+import { fixture, never, noFiles, snapshotWith, uploadedFile } from './insert-fixture.ts'
 
 interface Given {
   readonly file: UploadedFile

@@ -12,35 +12,6 @@ import type { FetchedPage, PageFetcher } from '../../src/ingest/page-fetcher.ts'
 
 export const never = new AbortController().signal
 
-export function knowledgeBase(changes: Partial<KnowledgeBase> = {}): KnowledgeBase {
-  return {
-    id: 1,
-    name: 'kb',
-    projectId: 1,
-    projectName: 'mindsdb',
-    vectorDatabase: 'duckdb',
-    vectorDatabaseTable: 'kb',
-    embeddingModel: { provider: 'builtin', modelName: 'test', options: {} },
-    rerankingModel: null,
-    contentColumns: null,
-    metadataColumns: null,
-    idColumn: null,
-    preprocessing: {
-      type: 'text_chunking',
-      chunkSizeChars: 1000,
-      chunkOverlapChars: 200,
-      sent: null,
-    },
-    params: {},
-    dimensions: null,
-    storedMetadata: [],
-    revision: 0,
-    createdAt: '',
-    updatedAt: '',
-    ...changes,
-  }
-}
-
 export function uploadedFile(changes: Partial<UploadedFile> & { name: string }): UploadedFile {
   return {
     id: 1,

@@ -4,7 +4,8 @@ import { rowsOf } from '../../src/domain/query-result.ts'
 import { AppError } from '../../src/errors.ts'
 import { insert } from '../../src/ingest/insert.ts'
 import type { InsertRequest } from '../../src/ingest/insert-request.ts'
-import { FakeWeb, fixture, knowledgeBase, never } from './insert-fixture.ts'
+import { knowledgeBase } from '../support/knowledge-base.ts'
+import { FakeWeb, fixture, never } from './insert-fixture.ts'
 
 const crawl = { allowedDomains: [], patterns: [] }
 

@@ -9,6 +9,7 @@ import type { BoundValue } from '../../src/domain/ports.ts'
 import type { ResultValue } from '../../src/domain/query-result.ts'
 import { AppError, type ErrorCode } from '../../src/errors.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
+import { knowledgeBaseDraft } from '../support/knowledge-base.ts'
 
 /** Places for callers' statements in the tests' stores. */
 export const STATEMENTS_MAX = 4
@@ -28,25 +29,7 @@ export function temporaryFolder(): TemporaryFolder {
 
 /** @param projectId 1 is the default project */
 export function draftOf(name: string, projectId = 1): KnowledgeBaseDraft {
-  return {
-    name,
-    projectId,
-    vectorDatabase: 'duckdb',
-    vectorDatabaseTable: name,
-    embeddingModel: { provider: 'builtin', modelName: 'test', options: {} },
-    rerankingModel: null,
-    contentColumns: null,
-    metadataColumns: null,
-    idColumn: null,
-    preprocessing: {
-      type: 'text_chunking',
-      chunkSizeChars: 1000,
-      chunkOverlapChars: 200,
-      sent: null,
-    },
-    params: {},
-    dimensions: null,
-  }
+  return knowledgeBaseDraft({ name, projectId })
 }
 
 export interface TestDocument {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { rowsOf } from '../../../src/domain/query-result.ts'
 import { insert } from '../../../src/ingest/insert.ts'
-import { fixture, knowledgeBase, never } from '../../ingest/insert-fixture.ts'
+import { fixture, never } from '../../ingest/insert-fixture.ts'
+import { knowledgeBase } from '../../support/knowledge-base.ts'
 
 const crawl = { allowedDomains: [], patterns: [] }
 

@@ -1,0 +1,40 @@
+import type { KnowledgeBase, KnowledgeBaseDraft } from '../../src/domain/knowledge-base.ts'
+
+/** A new knowledge base with every default, before it is stored. */
+export function knowledgeBaseDraft(changes: Partial<KnowledgeBaseDraft> = {}): KnowledgeBaseDraft {
+  const name = changes.name ?? 'kb'
+  return {
+    name,
+    projectId: 1,
+    vectorDatabase: 'duckdb',
+    vectorDatabaseTable: name,
+    embeddingModel: { provider: 'builtin', modelName: 'test', options: {} },
+    rerankingModel: null,
+    contentColumns: null,
+    metadataColumns: null,
+    idColumn: null,
+    preprocessing: {
+      type: 'text_chunking',
+      chunkSizeChars: 1000,
+      chunkOverlapChars: 200,
+      sent: null,
+    },
+    params: {},
+    dimensions: null,
+    ...changes,
+  }
+}
+
+/** The same as it comes out of the catalog, without a row. */
+export function knowledgeBase(changes: Partial<KnowledgeBase> = {}): KnowledgeBase {
+  return {
+    ...knowledgeBaseDraft({ name: changes.name ?? 'kb' }),
+    id: 1,
+    projectName: 'mindsdb',
+    storedMetadata: [],
+    revision: 0,
+    createdAt: '',
+    updatedAt: '',
+    ...changes,
+  }
+}
