@@ -10,7 +10,7 @@ import { fixMetadataPaths, hideColumns, stripProjects } from './names.ts'
 import { nearestCountOf, orderByDistance, type SelectPlace } from './ranked-order.ts'
 import type { SearchText } from './ranking.ts'
 import type { NameScope } from './relation.ts'
-import { refuseSearches, takeSearch } from './searches.ts'
+import { refuseCorrelatedSearches, refuseSearches, takeSearch } from './searches.ts'
 import {
   columnNames,
   copyOf,
@@ -173,6 +173,9 @@ function graftSource(select: TreeNode, grafting: Grafting, rewriter: Rewriter): 
   })
   for (const part of ['select_list', 'having', 'qualify', 'from_table'] as const) {
     refuseSearches(select[part] ?? null, searchSource)
+  }
+  for (const part of ['select_list', 'where_clause', 'having', 'qualify', 'from_table'] as const) {
+    refuseCorrelatedSearches(select[part] ?? null, searchSource)
   }
   const isAlone = select.from_table === source.ref
   const nearestCount = search.ranking === null || !isAlone ? null : nearestCountOf(select, place)

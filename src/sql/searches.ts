@@ -21,6 +21,7 @@ import {
   type TreeValue,
   textOf,
   truthNode,
+  walk,
   walkExpression,
 } from './select-ast.ts'
 
@@ -217,7 +218,16 @@ function refuseOtherUse(node: TreeNode, source: SearchSource): void {
 
 /** @throws AppError `sql_invalid_search` where `content` is compared outside of WHERE, so that no search is lost */
 export function refuseSearches(expression: TreeValue, source: SearchSource): void {
-  for (const node of walkExpression(expression)) {
+  refuseAmong(walkExpression(expression), source)
+}
+
+/** The same for the sub-queries of an expression or a FROM, which see this source by its alias. */
+export function refuseCorrelatedSearches(expression: TreeValue, source: SearchSource): void {
+  refuseAmong(walk(expression), { ...source, isOnly: false })
+}
+
+function refuseAmong(nodes: Iterable<TreeNode>, source: SearchSource): void {
+  for (const node of nodes) {
     const operator = operatorOf(node)
     if (!WANTING.has(operator) && !EXCLUDING.has(operator)) continue
     if (operandsOf(node).some((operand) => isContent(operand, source))) {
