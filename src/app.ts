@@ -67,6 +67,11 @@ export function createApp(options: AppOptions): App {
   const queryDeps: QueryDeps = {
     ...catalogDeps,
     engine: store.engine,
+    agents: {
+      ask: (agent, question, signal) => {
+        return complete({ agent, question, history: [], deltas: false }, agents, signal)
+      },
+    },
     plans: new PlanCache(),
     queryMs: settings.queryMs,
   }

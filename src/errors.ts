@@ -29,6 +29,9 @@ export const ERRORS = {
   file_not_found: { status: 404, number: 2301, title: 'File not found' },
   file_exists: { status: 400, number: 2302, title: 'File already exists' },
   file_unreadable: { status: 400, number: 2303, title: 'File could not be read' },
+  view_not_found: { status: 404, number: 2401, title: 'View not found' },
+  table_not_found: { status: 404, number: 2402, title: 'Table not found' },
+  relation_exists: { status: 409, number: 2403, title: 'Name already exists' },
   invalid_knowledge_base: {
     status: 400,
     number: 3001,
@@ -68,18 +71,22 @@ interface AppErrorOptions {
   readonly cause?: unknown
   /** Replaces the code's usual title where clients know another wording. */
   readonly title?: string
+  /** The place in the caller's text, its line and a caret under it: shown below the message where there is room. */
+  readonly excerpt?: string
 }
 
 /** A failure that was expected: `message` is written for the caller and holds no secret. */
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly title: string
+  readonly excerpt: string | undefined
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'AppError'
     this.code = code
     this.title = options.title ?? ERRORS[code].title
+    this.excerpt = options.excerpt
   }
 }
 

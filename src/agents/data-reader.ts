@@ -7,7 +7,7 @@ import { type FirstRows, firstRows } from './observation.ts'
 /** All that a statement may read; everything else is refused. */
 export interface AllowedData {
   readonly knowledgeBases: readonly KnowledgeBase[]
-  /** `files.<name>`. */
+  /** `files.<name>`, `<project>.<table or view>`. */
   readonly tables: readonly string[]
 }
 
@@ -48,7 +48,7 @@ export function sqlName(kb: KnowledgeBase): string {
   return `${quote(kb.projectName)}.${quote(kb.name)}`
 }
 
-/** The same for `files.<name>`. */
+/** The same for a table or view. */
 export function sqlTableName(table: string): string {
   return table
     .split('.')

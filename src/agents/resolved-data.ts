@@ -9,7 +9,7 @@ const FILES = 'files'
 /** What an agent's `data` names at this moment. */
 export interface ResolvedData {
   readonly knowledgeBases: readonly KnowledgeBase[]
-  /** `files.<name>`. */
+  /** `files.<name>`, `<project>.<table or view>`. */
   readonly tables: readonly string[]
   /** One sentence for each name that stands for nothing. */
   readonly warnings: readonly string[]
@@ -29,9 +29,10 @@ export function resolvedData(agent: Agent, snapshot: CatalogSnapshot): ResolvedD
   })
   const tables = eachFound(tablePatterns, (pattern) => {
     const [source, name] = parts(pattern, '')
-    if (!matchesGlob(source, FILES)) return []
-    const files = snapshot.files.filter((file) => matchesGlob(name, file.name))
-    return files.map((file) => `${FILES}.${file.name}`)
+    return tablesOf(snapshot).flatMap((table) => {
+      const isMeant = matchesGlob(source, table.source) && matchesGlob(name, table.name)
+      return isMeant ? [`${table.source}.${table.name}`] : []
+    })
   })
   const warnings = [
     ...kbs.missing.map((pattern) => `No knowledge base found: ${pattern}`),
@@ -39,6 +40,14 @@ export function resolvedData(agent: Agent, snapshot: CatalogSnapshot): ResolvedD
     ...(agent.data === null ? [`Agent ${agent.name} has no data: it may read nothing`] : []),
   ]
   return { knowledgeBases: kbs.found, tables: tables.found, warnings }
+}
+
+/** Uploaded files, and the tables and views of projects. */
+function tablesOf({ files, tables, views }: CatalogSnapshot) {
+  return [
+    ...files.map(({ name }) => ({ source: FILES, name })),
+    ...[...tables, ...views].map(({ projectName, name }) => ({ source: projectName, name })),
+  ]
 }
 
 const NO_DATA = { knowledgeBases: [], tables: [] }

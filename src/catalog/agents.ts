@@ -62,6 +62,15 @@ export async function alterAgent(agent: Agent, sent: Fields, deps: CatalogDeps):
   return deps.catalog.alterAgent(agent, { ...changes, ...(name === undefined ? {} : { name }) })
 }
 
+/** The agent as it would be with these fields, for one question; nothing is stored. @throws AppError `invalid_agent` */
+export function overriddenAgent(agent: Agent, sent: Fields, deps: CatalogDeps): Agent {
+  const read = checkedFields(sent)
+  if (read.text('name') !== undefined) {
+    throw new AppError(CODE, 'The name of an agent cannot be changed for a question')
+  }
+  return { ...agent, ...changesOf(read, agent, deps) }
+}
+
 export async function dropAgent(agent: Agent, deps: CatalogDeps): Promise<void> {
   await deps.catalog.dropAgent(agent)
 }

@@ -3,7 +3,9 @@ import type { Agent } from './agent.ts'
 import { nameKey } from './identifier.ts'
 import type { KnowledgeBase } from './knowledge-base.ts'
 import type { Project } from './project.ts'
+import type { ProjectTable } from './project-table.ts'
 import type { UploadedFile } from './uploaded-file.ts'
+import type { View } from './view.ts'
 
 /** Everything that has a name, as of the last committed change. Names are compared without case. */
 export interface CatalogSnapshot {
@@ -13,6 +15,8 @@ export interface CatalogSnapshot {
   readonly knowledgeBases: readonly KnowledgeBase[]
   readonly agents: readonly Agent[]
   readonly files: readonly UploadedFile[]
+  readonly views: readonly View[]
+  readonly tables: readonly ProjectTable[]
 }
 
 interface Named {
@@ -37,6 +41,30 @@ export function knowledgeBasesOf(
 
 export function agentsOf(snapshot: CatalogSnapshot, project: Project): readonly Agent[] {
   return snapshot.agents.filter((agent) => agent.projectId === project.id)
+}
+
+export function viewsOf(snapshot: CatalogSnapshot, project: Project): readonly View[] {
+  return snapshot.views.filter((view) => view.projectId === project.id)
+}
+
+export function tablesOf(snapshot: CatalogSnapshot, project: Project): readonly ProjectTable[] {
+  return snapshot.tables.filter((table) => table.projectId === project.id)
+}
+
+export function findView(
+  snapshot: CatalogSnapshot,
+  project: Project,
+  name: string,
+): View | undefined {
+  return named(viewsOf(snapshot, project), name)
+}
+
+export function findTable(
+  snapshot: CatalogSnapshot,
+  project: Project,
+  name: string,
+): ProjectTable | undefined {
+  return named(tablesOf(snapshot, project), name)
 }
 
 export function findKnowledgeBase(

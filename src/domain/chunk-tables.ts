@@ -27,3 +27,8 @@ export function chunkTables(ids: { readonly projectId: number; readonly id: numb
     vectors: `${schema}.${quote(`kb_${ids.id}_vectors`)}`,
   }
 }
+
+/** The table in a project's schema that holds the rows of a `ProjectTable`. */
+export function projectTable(tableId: number): string {
+  return `table_${tableId}`
+}

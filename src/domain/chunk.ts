@@ -1,4 +1,4 @@
-import type { Document } from './document.ts'
+import type { Document, Row } from './document.ts'
 
 /** The preprocessor that cut a chunk, by the name that existing clients know. */
 export type ChunkSource =
@@ -42,4 +42,18 @@ export interface StoredChunkText {
   readonly chunkKey: bigint
   readonly documentId: string
   readonly content: string
+}
+
+/** A chunk as it is stored. `metadata` is the whole object that `SELECT metadata` shows. */
+export interface StoredChunk extends StoredChunkText {
+  readonly chunkId: string
+  readonly metadata: Row
+}
+
+/** What becomes of one stored chunk; a missing part stays. Its `chunk_id` and the offsets in it stay in any case. */
+export interface ChunkChange {
+  readonly chunkKey: bigint
+  readonly content?: { readonly text: string; readonly vector: Float32Array }
+  /** Values of metadata columns, over those that are stored. */
+  readonly metadata?: Row
 }

@@ -4,13 +4,16 @@
  */
 import type { Agent, AgentChanges, AgentDraft } from './agent.ts'
 import type { CatalogSnapshot } from './catalog-snapshot.ts'
-import type { EmbeddedDocument, StoredChunkText } from './chunk.ts'
+import type { ChunkChange, EmbeddedDocument, StoredChunk, StoredChunkText } from './chunk.ts'
+import type { Citation } from './completion-event.ts'
 import type { Row } from './document.ts'
 import type { KnowledgeBase, KnowledgeBaseChanges, KnowledgeBaseDraft } from './knowledge-base.ts'
 import type { ModelRef } from './model-ref.ts'
 import type { Project } from './project.ts'
+import type { ProjectTable } from './project-table.ts'
 import type { RowStream } from './query-result.ts'
 import type { FileFormat, UploadedFile } from './uploaded-file.ts'
+import type { View, ViewChanges, ViewDraft } from './view.ts'
 
 /** Names and definitions. Reads come from the snapshot; a write is one transaction and renews it before it resolves. */
 export interface Catalog {
@@ -29,6 +32,10 @@ export interface Catalog {
   /** A `null` clears, a missing field stays. @throws AppError `agent_exists` */
   alterAgent(agent: Agent, changes: AgentChanges): Promise<Agent>
   dropAgent(agent: Agent): Promise<void>
+  /** @throws AppError `relation_exists` when the project has anything of that name */
+  createView(draft: ViewDraft): Promise<View>
+  alterView(view: View, changes: ViewChanges): Promise<View>
+  dropView(view: View): Promise<void>
 }
 
 export type WriteOutcome =
@@ -49,6 +56,31 @@ export interface ChunkStore {
    * `knowledge_base_not_found` when it was dropped meanwhile, `storage_full`
    */
   replaceDocuments(kb: KnowledgeBase, documents: readonly EmbeddedDocument[]): Promise<WriteOutcome>
+  /** Whole chunks of these documents, in the order in which they were stored. */
+  storedChunks(kb: KnowledgeBase, documentIds: readonly string[]): Promise<readonly StoredChunk[]>
+  /** Removes those of the chunks that are still there, in one transaction: how many they were. */
+  removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number>
+  /**
+   * Changes those of the chunks that are still there, in one transaction: how many they were.
+   * @throws AppError `dimension_mismatch`, `knowledge_base_not_found`, `storage_full`
+   */
+  changeChunks(kb: KnowledgeBase, changes: readonly ChunkChange[]): Promise<number>
+}
+
+/** Tables of projects. */
+export interface TableStore {
+  /**
+   * Stores the rows of a guarded SELECT as a new table. The SELECT runs in a READ ONLY transaction like any other.
+   * @throws AppError `relation_exists`, `storage_full`, those of `SqlEngine.run`
+   */
+  createTable(target: NewTable, limits: RunLimits, signal: AbortSignal): Promise<ProjectTable>
+  dropTable(table: ProjectTable): Promise<void>
+}
+
+export interface NewTable {
+  readonly projectId: number
+  readonly name: string
+  readonly select: BoundSql
 }
 
 export interface NewFile {
@@ -66,6 +98,12 @@ export interface FileStore {
   importRows(file: NewFile, rows: readonly Row[]): Promise<UploadedFile>
   rows(file: UploadedFile, signal: AbortSignal): AsyncIterable<Row>
   dropFile(file: UploadedFile): Promise<void>
+  /** Stores the rows of a guarded SELECT as the file of that name. @throws AppError `file_exists` */
+  importSelect(
+    file: { readonly name: string; readonly select: BoundSql },
+    limits: RunLimits,
+    signal: AbortSignal,
+  ): Promise<UploadedFile>
 }
 
 /** A value bound to a placeholder `$name`. A Float32Array is a vector. */
@@ -169,4 +207,16 @@ export type ChatDelta =
 export interface ChatModel {
   /** @throws AppError `provider_failed`, `provider_refused`, `timeout` */
   respond(request: ChatRequest, signal: AbortSignal): AsyncIterable<ChatDelta>
+}
+
+/** What an agent said to one question. */
+export interface AgentAnswer {
+  readonly content: string
+  readonly traceId: string
+  readonly citations: readonly Citation[]
+}
+
+export interface AgentAnswers {
+  /** @throws AppError as the question failed: `timeout`, `too_busy`, `provider_failed`, `agent_crashed`, … */
+  ask(agent: Agent, question: string, signal: AbortSignal): Promise<AgentAnswer>
 }

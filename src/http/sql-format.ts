@@ -28,9 +28,14 @@ export function errorRecord(error: AppError, context: QueryContext) {
   return {
     type: 'error',
     error_code: ERRORS[error.code].number,
-    error_message: error.message,
+    error_message: messageOf(error),
     context: contextRecord(context),
   }
+}
+
+/** The message, and below it the place in the statement. */
+function messageOf({ message, excerpt }: AppError): string {
+  return excerpt === undefined ? message : `${message}\n${excerpt}`
 }
 
 function inner(json: string): string {

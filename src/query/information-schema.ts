@@ -1,5 +1,6 @@
 /** The catalog as tables, for clients that read it in SQL. Secrets are masked. */
 import { maskedModelFields } from '../catalog/model-fields.ts'
+import type { Agent } from '../domain/agent.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import { literal, quote } from '../domain/identifier.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
@@ -17,7 +18,7 @@ export interface CatalogTable {
 const TABLES: Readonly<Record<string, (snapshot: CatalogSnapshot) => CatalogTable>> = {
   databases: databaseTable,
   knowledge_bases: (snapshot) => knowledgeBaseTable(snapshot.knowledgeBases),
-  agents: agentTable,
+  agents: (snapshot) => agentTable(snapshot.agents),
 }
 
 export const INFORMATION_SCHEMA_TABLES = Object.keys(TABLES)
@@ -53,10 +54,10 @@ export function knowledgeBaseTable(kbs: readonly KnowledgeBase[]): CatalogTable 
   }
 }
 
-function agentTable(snapshot: CatalogSnapshot): CatalogTable {
+export function agentTable(agents: readonly Agent[]): CatalogTable {
   return {
     columns: ['NAME', 'PROJECT', 'MODEL', 'PARAMS'],
-    rows: snapshot.agents.map((agent) => [
+    rows: agents.map((agent) => [
       agent.name,
       agent.projectName,
       agent.model && JSON.stringify(maskedModelFields(agent.model)),

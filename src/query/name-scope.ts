@@ -1,12 +1,19 @@
 import {
+  agentsOf,
   type CatalogSnapshot,
+  findAgent,
   findFile,
   findKnowledgeBase,
   findProject,
+  findTable,
+  findView,
   knowledgeBasesOf,
+  tablesOf,
+  viewsOf,
 } from '../domain/catalog-snapshot.ts'
-import { FILES_SCHEMA, fileTable } from '../domain/chunk-tables.ts'
+import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { Project } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
 import { nearestName } from '../sql/nearest-name.ts'
 import type { NameScope, Relation } from '../sql/relation.ts'
@@ -22,7 +29,7 @@ export const FILES_DATABASE = 'files'
 /** All that a caller with narrowed rights may read: an agent's `data`. */
 export interface AllowedData {
   readonly knowledgeBases: readonly KnowledgeBase[]
-  /** `files.<name>`. */
+  /** `files.<name>`, `<project>.<table or view>`. */
   readonly tables: readonly string[]
 }
 
@@ -59,12 +66,31 @@ function find(snapshot: CatalogSnapshot, qualifier: string, name: string): Relat
     return sql === undefined ? undefined : { kind: 'query', sql }
   }
   const project = findProject(snapshot, qualifier)
-  const knowledgeBase = project && findKnowledgeBase(snapshot, project, name)
-  return knowledgeBase && { kind: 'knowledge_base', knowledgeBase }
+  return project && findInProject(snapshot, project, name)
+}
+
+function findInProject(
+  snapshot: CatalogSnapshot,
+  project: Project,
+  name: string,
+): Relation | undefined {
+  const knowledgeBase = findKnowledgeBase(snapshot, project, name)
+  if (knowledgeBase !== undefined) return { kind: 'knowledge_base', knowledgeBase }
+  const table = findTable(snapshot, project, name)
+  if (table !== undefined) {
+    const schema = projectSchema(table.projectId)
+    return { kind: 'table', schema, table: projectTable(table.id) }
+  }
+  const view = findView(snapshot, project, name)
+  if (view !== undefined) {
+    return { kind: 'view', sql: view.sql, names: nameScope(snapshot, view.database) }
+  }
+  const agent = findAgent(snapshot, project, name)
+  return agent && { kind: 'agent', agent }
 }
 
 function isAllowed(relation: Relation, name: string, allowed: AllowedData): boolean {
-  if (relation.kind === 'query') return false
+  if (relation.kind === 'query' || relation.kind === 'agent') return false
   if (relation.kind === 'knowledge_base') {
     return allowed.knowledgeBases.some((kb) => kb.id === relation.knowledgeBase.id)
   }
@@ -87,13 +113,19 @@ function missing(snapshot: CatalogSnapshot, qualifier: string, name: string): Ap
     const hint = didYouMean(nearestName(qualifier, projects))
     return unknown(`${qualifier}.${name}`, `there is no project or database "${qualifier}"${hint}`)
   }
-  const names = project === undefined ? snapshot.files : knowledgeBasesOf(snapshot, project)
+  const named = project === undefined ? snapshot.files : relationsOf(snapshot, project)
   const nearest = nearestName(
     name,
-    names.map((one) => one.name),
+    named.map((one) => one.name),
   )
   const message = `Table '${name}' not found in database: ${qualifier}${didYouMean(nearest)}`
   return new AppError('sql_unknown_name', message)
+}
+
+function relationsOf(snapshot: CatalogSnapshot, project: Project) {
+  return [knowledgeBasesOf, viewsOf, tablesOf, agentsOf].flatMap((of) => {
+    return of(snapshot, project).map(({ name }) => ({ name }))
+  })
 }
 
 function didYouMean(name: string | undefined): string {

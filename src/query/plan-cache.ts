@@ -1,9 +1,13 @@
-import type { SearchRequest } from '../sql/rewrite.ts'
+import type { AgentRequest, SearchRequest } from '../sql/requests.ts'
+import type { TreeNode } from '../sql/select-ast.ts'
 
-/** A statement ready to run, but for the values of its parameters and the vectors of its searches. */
+/** A statement ready to run, but for the values of its parameters, the vectors of its searches and agents' answers. */
 export interface SelectPlan {
   readonly sql: string
   readonly searches: readonly SearchRequest[]
+  readonly agents: readonly AgentRequest[]
+  /** The plans of the SELECTs that give the texts of `column` requests. */
+  readonly values: ReadonlyMap<TreeNode, SelectPlan>
   /** The placeholders that stand in `sql`. */
   readonly parameters: ReadonlySet<string>
   /** The parameters of the statement as the client wrote it, also those that became searches. */

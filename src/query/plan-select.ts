@@ -2,15 +2,25 @@ import type { SqlEngine } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
 import { keepDoubles } from '../sql/double-constants.ts'
 import { guard } from '../sql/guard.ts'
+import type { PendingGraft } from '../sql/pending-graft.ts'
+import { excerptAt, PlacedError } from '../sql/placed-error.ts'
+import type { SelectPlace } from '../sql/ranked-order.ts'
 import type { NameScope } from '../sql/relation.ts'
+import { Requests } from '../sql/requests.ts'
 import { rewrite } from '../sql/rewrite.ts'
-import { parseTree, treeText } from '../sql/select-ast.ts'
+import { parseTree, type TreeNode, treeText } from '../sql/select-ast.ts'
 import { parameterNames, toDuckDB, tokenize, withoutClosingSemicolons } from '../sql/tokens.ts'
 import type { SelectPlan } from './plan-cache.ts'
 
+/** Views that may stand within one another. */
+export const VIEW_DEPTH_MAX = 10
+
+/** SELECTs for values within SELECTs for values. */
+const VALUES_DEPTH_MAX = 5
+
 /**
- * From text to a statement that DuckDB can run: its own parser, the guard, names resolved and searches grafted, and
- * back to text. What comes out is exactly what was checked.
+ * From text to a statement that DuckDB can run: its own parser, the guard, names resolved, searches, views and agents
+ * grafted, and back to text. What comes out is exactly what was checked.
  * @throws AppError `sql_syntax`, `sql_not_supported`, `sql_forbidden`, `sql_unknown_name`, `sql_invalid_search`
  */
 export async function planSelect(
@@ -18,20 +28,116 @@ export async function planSelect(
   names: NameScope,
   engine: SqlEngine,
 ): Promise<SelectPlan> {
-  const { tree, written } = await parsed(sql, engine)
-  guard(tree)
-  keepDoubles(tree)
-  const { searches, grafts } = rewrite(tree, names)
-  const subqueries = await Promise.all(grafts.map((graft) => engine.parse(graft.sql)))
-  grafts.forEach((graft, index) => {
-    graft.apply(parseTree(subqueries[index] ?? ''))
-  })
-  const printed = await engine.print(treeText(tree))
-  const parameters = new Set(parameterNames(tokenize(printed)))
-  return { sql: printed, searches, parameters, written }
+  const { tree, written, text } = await parsed(sql, engine)
+  try {
+    return await planTree(tree, { names, engine, written, depth: 0 })
+  } catch (error) {
+    if (!(error instanceof PlacedError)) throw error
+    const { code, message, title } = error.failure
+    const excerpt = excerptAt(text, error.offset)
+    throw new AppError(code, message, { title, excerpt, cause: error.failure.cause })
+  }
 }
 
-async function parsed(sql: string, engine: SqlEngine) {
+interface Planning {
+  readonly names: NameScope
+  readonly engine: SqlEngine
+  readonly written: readonly string[]
+  readonly depth: number
+}
+
+async function planTree(tree: TreeNode, planning: Planning): Promise<SelectPlan> {
+  const { names, engine, written, depth } = planning
+  const requests = new Requests()
+  const grafts = checked(tree, { names, requests, place: 'outermost' })
+  await applyGrafts(grafts, { engine, requests, depth: 0 })
+  const printed = await engine.print(treeText(tree))
+  const parameters = new Set(parameterNames(tokenize(printed)))
+  const values = new Map<TreeNode, SelectPlan>()
+  for (const { select } of columnRequests(requests)) {
+    if (depth >= VALUES_DEPTH_MAX) throw tooDeep()
+    values.set(select, await planTree(select, { ...planning, depth: depth + 1 }))
+  }
+  const { searches, agents } = requests
+  return { sql: printed, searches, agents, values, parameters, written }
+}
+
+interface Checking {
+  readonly names: NameScope
+  readonly requests: Requests
+  readonly place: SelectPlace
+}
+
+/** The second gate, then the rewriting, of what a caller wrote. */
+function checked(tree: TreeNode, rewriting: Checking): readonly PendingGraft[] {
+  guard(tree)
+  keepDoubles(tree)
+  return rewrite(tree, rewriting)
+}
+
+interface GraftScope {
+  readonly engine: SqlEngine
+  readonly requests: Requests
+  /** The number of views around. */
+  readonly depth: number
+}
+
+async function applyGrafts(grafts: readonly PendingGraft[], scope: GraftScope): Promise<void> {
+  const { engine, requests, depth } = scope
+  const trees = await Promise.all(grafts.map((graft) => graftTree(graft, engine)))
+  for (const [index, graft] of grafts.entries()) {
+    const tree = trees[index]
+    if (tree === undefined) throw new Error('each graft has a tree')
+    if (graft.view !== undefined) {
+      const { name, names } = graft.view
+      if (depth >= VIEW_DEPTH_MAX) throw viewsTooDeep(name)
+      const inner = checkedView(name, tree, { names, requests, place: 'nested' })
+      await applyGrafts(inner, { ...scope, depth: depth + 1 })
+    }
+    graft.apply(tree)
+  }
+}
+
+async function graftTree({ sql, view }: PendingGraft, engine: SqlEngine): Promise<TreeNode> {
+  if (view === undefined) return parseTree(await engine.parse(sql))
+  return (await parsed(sql, engine)).tree
+}
+
+/** A failure within a view has its place there, not in the statement that reads it. */
+function checkedView(name: string, tree: TreeNode, checking: Checking): readonly PendingGraft[] {
+  try {
+    return checked(tree, checking)
+  } catch (error) {
+    if (!(error instanceof PlacedError)) throw error
+    const { code, message } = error.failure
+    throw new AppError(code, `View ${name}: ${message}`, { cause: error.failure })
+  }
+}
+
+function viewsTooDeep(name: string): AppError {
+  const message = `View ${name} goes through more than ${VIEW_DEPTH_MAX} views, or through itself`
+  return new AppError('sql_not_supported', message)
+}
+
+function tooDeep(): AppError {
+  const message = `A search for a column's texts has at most ${VALUES_DEPTH_MAX} others within it`
+  return new AppError('sql_not_supported', message)
+}
+
+function columnRequests({ searches, agents }: Requests) {
+  const texts = [...searches.map(({ of }) => of), ...agents.flatMap(({ questions }) => questions)]
+  return texts.filter((text) => text.kind === 'column')
+}
+
+interface ParsedSelect {
+  readonly tree: TreeNode
+  /** The names of its parameters. */
+  readonly written: readonly string[]
+  /** What DuckDB read: offsets in the tree count in it. */
+  readonly text: string
+}
+
+async function parsed(sql: string, engine: SqlEngine): Promise<ParsedSelect> {
   try {
     return await parsedWith(sql, 'standard', engine)
   } catch (error) {
@@ -42,11 +148,16 @@ async function parsed(sql: string, engine: SqlEngine) {
   }
 }
 
-async function parsedWith(sql: string, escapes: 'standard' | 'backslash', engine: SqlEngine) {
+async function parsedWith(
+  sql: string,
+  escapes: 'standard' | 'backslash',
+  engine: SqlEngine,
+): Promise<ParsedSelect> {
   const tokens = tokenize(sql, escapes)
   if (withoutClosingSemicolons(tokens).length === 0) {
     throw new AppError('sql_syntax', 'The statement is empty')
   }
-  const tree = parseTree(await engine.parse(toDuckDB(sql, tokens)))
-  return { tree, written: parameterNames(tokens) }
+  const text = toDuckDB(sql, tokens)
+  const tree = parseTree(await engine.parse(text))
+  return { tree, written: parameterNames(tokens), text }
 }

@@ -1,10 +1,11 @@
 import type { CatalogDeps } from '../catalog/catalog-deps.ts'
-import type { SqlEngine } from '../domain/ports.ts'
+import type { AgentAnswers, SqlEngine } from '../domain/ports.ts'
 import type { PlanCache } from './plan-cache.ts'
 
 /** What running SQL needs. */
 export interface QueryDeps extends CatalogDeps {
   readonly engine: SqlEngine
+  readonly agents: AgentAnswers
   readonly plans: PlanCache
   readonly queryMs: number
   /** For reading the rows, where they are worked on while they come; else `queryMs` counts for all. */

@@ -1,11 +1,12 @@
 import { requireProject } from '../domain/catalog-snapshot.ts'
 import type { QueryResult } from '../domain/query-result.ts'
-import { parseStatement, type Statement } from '../sql/statements.ts'
-import { tokenize } from '../sql/tokens.ts'
-import { runStatement } from './catalog-statements.ts'
+import { parseStatement, type Statement } from '../sql/statements/statement.ts'
+import { type Token, tokenize, withoutClosingSemicolons } from '../sql/tokens.ts'
+import { type SelectWithOptions, takeUsingOptions } from '../sql/using-options.ts'
 import { FILES_DATABASE } from './name-scope.ts'
 import type { QueryDeps } from './query-deps.ts'
 import { type Parameters, runSelect } from './run-select.ts'
+import { runStatement } from './statements/run-statement.ts'
 
 export interface QueryRequest {
   readonly sql: string
@@ -27,18 +28,29 @@ export async function runQuery(
     requireProject(deps.catalog.snapshot(), request.db)
   }
   const statement = dialectStatement(request.sql)
-  if (statement !== undefined) return runStatement(statement, request.db, deps)
-  const { sql, db: database, params } = request
-  const rows = await runSelect({ sql, database, params }, deps, signal)
+  if (statement !== undefined) {
+    return runStatement({ statement, db: request.db, params: request.params }, deps, signal)
+  }
+  const { db: database, params } = request
+  const { sql, options } = selectWithOptions(request.sql)
+  const rows = await runSelect({ sql, options, database, params }, deps, signal)
   return { kind: 'table', rows, context: { db: request.db } }
 }
 
-/** A statement with backslash escapes may not even be cut into tokens in the standard way. */
 function dialectStatement(sql: string): Statement | undefined {
+  return withTokens(sql, (tokens) => parseStatement(sql, tokens))
+}
+
+function selectWithOptions(sql: string): SelectWithOptions {
+  return withTokens(sql, (tokens) => takeUsingOptions(sql, withoutClosingSemicolons(tokens)))
+}
+
+/** A statement with backslash escapes may not even be cut into tokens in the standard way. */
+function withTokens<T>(sql: string, read: (tokens: readonly Token[]) => T): T {
   try {
-    return parseStatement(sql, tokenize(sql))
+    return read(tokenize(sql))
   } catch (error) {
     if (!sql.includes("\\'")) throw error
-    return parseStatement(sql, tokenize(sql, 'backslash'))
+    return read(tokenize(sql, 'backslash'))
   }
 }

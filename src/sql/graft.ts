@@ -2,6 +2,7 @@
 import { chunkTables } from '../domain/chunk-tables.ts'
 import { quote } from '../domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
+import { COLUMN_SEARCH_COLUMNS, columnRankingOf, unmeasuredChunks } from './column-search.ts'
 import {
   type Exclusion,
   excludedColumn,
@@ -39,6 +40,12 @@ export interface Graft {
 export function graftOf(kb: KnowledgeBase, shape: GraftShape): Graft {
   const hidden = hiddenColumnsOf(kb, shape.usedNames)
   const exclusions = shape.search.exclusions
+  if (columnRankingOf(shape.search) !== null) {
+    const columns = hidden.map((column) => `${column.sql} AS ${quote(column.name)}`)
+    const names = hidden.map((column) => column.name)
+    const sql = unmeasuredChunks(kb, columns)
+    return { sql, hiddenColumns: [...names, ...COLUMN_SEARCH_COLUMNS] }
+  }
   const all = allRows(kb, shape, hidden)
   const hiddenColumns = [
     ...hidden.map((column) => column.name),
@@ -128,6 +135,7 @@ function distanceColumn(text: number): string {
 
 function distanceSql(ranking: Ranking): string {
   if (ranking.kind === 'text') return `c.${distanceColumn(ranking.text)}`
+  if (ranking.kind === 'column') throw new Error('a search by a column is measured elsewhere')
   const parts = ranking.of.map(distanceSql).join(', ')
   return `${ranking.kind === 'nearest' ? 'least' : 'greatest'}(${parts})`
 }

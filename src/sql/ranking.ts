@@ -2,12 +2,22 @@
  * What the `content` predicates of one SELECT ask for. Texts are counted over the whole statement: number i is the
  * bound vector `$eider_vector_i` and the bound list of terms `$eider_terms_i`.
  */
+import type { TreeNode } from './select-ast.ts'
+
 export type Ranking =
   | { readonly kind: 'text'; readonly text: number }
   /** OR, IN: a chunk is as near as its nearest text. */
   | { readonly kind: 'nearest'; readonly of: readonly Ranking[] }
   /** AND: a chunk is as near as its farthest text. */
   | { readonly kind: 'farthest'; readonly of: readonly Ranking[] }
+  /** `content = t.column`: another text in each row, see column-search.ts. Stands alone, never within another. */
+  | ColumnRanking
+
+export interface ColumnRanking {
+  readonly kind: 'column'
+  readonly text: number
+  readonly operand: TreeNode
+}
 
 /** Texts that a chunk must not be about: the column `__excluded_<index>` says whether it is. */
 export interface Exclusion {
@@ -19,11 +29,6 @@ export interface Search {
   readonly ranking: Ranking | null
   readonly exclusions: readonly Exclusion[]
 }
-
-/** A searched text: written in the statement, or the value of a parameter. */
-export type SearchText =
-  | { readonly kind: 'constant'; readonly text: string }
-  | { readonly kind: 'parameter'; readonly name: string }
 
 export function vectorParameter(text: number): string {
   return `eider_vector_${text}`
@@ -45,6 +50,7 @@ export function joined(kind: 'nearest' | 'farthest', parts: readonly Ranking[]):
 
 export function textsOfRanking(ranking: Ranking | null): readonly number[] {
   if (ranking === null) return []
+  if (ranking.kind === 'column') return []
   return ranking.kind === 'text' ? [ranking.text] : ranking.of.flatMap(textsOfRanking)
 }
 

@@ -1,3 +1,4 @@
+import type { Agent } from '../domain/agent.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 
 /** What a name in a FROM stands for. */
@@ -7,6 +8,9 @@ export type Relation =
   | { readonly kind: 'table'; readonly schema: string; readonly table: string }
   /** The rows of a SELECT of ours, as the tables of information_schema are. */
   | { readonly kind: 'query'; readonly sql: string }
+  /** A SELECT of a caller, in which names mean what they meant where it was made. */
+  | { readonly kind: 'view'; readonly sql: string; readonly names: NameScope }
+  | { readonly kind: 'agent'; readonly agent: Agent }
 
 /** The names that a caller may use, and what they stand for. */
 export interface NameScope {

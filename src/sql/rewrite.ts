@@ -1,70 +1,59 @@
 /**
  * One SELECT, from the names its author wrote to relations that DuckDB can read. Each table name is resolved by scope
- * and written back in full; a knowledge base is replaced by a sub-query over its chunks. Nothing else of the statement
- * changes, except what a search means: nearest first, and ten rows where a plain search names no limit.
+ * and written back in full; a knowledge base, a view and an agent are replaced by sub-queries. Nothing else of the
+ * statement changes, except what a search means: nearest first, and ten rows where a plain search names no limit.
  */
-import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { Agent } from '../domain/agent.ts'
 import { AppError } from '../errors.ts'
-import { type Graft, graftOf } from './graft.ts'
-import { fixMetadataPaths, hideColumns, stripProjects } from './names.ts'
-import { nearestCountOf, orderByDistance, type SelectPlace } from './ranked-order.ts'
-import type { SearchText } from './ranking.ts'
+import { agentGraft } from './agent-source.ts'
+import { originalsOf, type Surroundings } from './column-values.ts'
+import { graftKnowledgeBase, type KnowledgeBaseSource } from './knowledge-base-source.ts'
+import { hideColumns, stripProjects } from './names.ts'
+import { type PendingGraft, putSubquery } from './pending-graft.ts'
+import { placed } from './placed-error.ts'
+import type { SelectPlace } from './ranked-order.ts'
 import type { NameScope } from './relation.ts'
-import { refuseCorrelatedSearches, refuseSearches, takeSearch } from './searches.ts'
+import type { Requests } from './requests.ts'
 import {
   columnNames,
-  copyOf,
   isColumn,
   isNode,
   nodesOf,
   queryOf,
-  replace,
   statementOf,
   type TreeNode,
   textOf,
   walk,
   walkExpression,
 } from './select-ast.ts'
-import { compareAsText } from './text-columns.ts'
 
-/** A text to embed before the statement runs. */
-export interface SearchRequest {
-  /** The number in `$eider_vector_<text>`. */
-  readonly text: number
-  readonly of: SearchText
-  readonly knowledgeBase: KnowledgeBase
+export interface Rewriting {
+  readonly names: NameScope
+  /** `nested` for the SELECT of a view. */
+  readonly place: SelectPlace
+  /** Where it is said what must be known before the statement can run. */
+  readonly requests: Requests
 }
 
-/** SQL still to be parsed and put into the tree. */
-export interface PendingGraft {
-  readonly sql: string
-  apply(parsed: TreeNode): void
-}
-
-export interface Rewritten {
-  readonly searches: readonly SearchRequest[]
-  readonly grafts: readonly PendingGraft[]
-}
-
-/** Rewrites the tree in place; the grafts must be applied before it is printed. */
-export function rewrite(tree: TreeNode, names: NameScope): Rewritten {
+/** Rewrites the tree in place. The grafts it gives must be parsed and applied before the tree is printed. */
+export function rewrite(tree: TreeNode, rewriting: Rewriting): readonly PendingGraft[] {
   const rewriter: Rewriter = {
-    names,
+    ...rewriting,
     usedNames: usedNamesOf(tree),
-    searches: [],
+    originals: originalsOf(tree),
     grafts: [],
     qualifiers: new Map(),
   }
-  const query = queryOf(statementOf(tree))
-  visitQuery(query, { ctes: new Set(), place: 'outermost' }, rewriter)
+  const scope = { ctes: new Set<string>(), place: rewriting.place, written: [], outer: null }
+  visitQuery(queryOf(statementOf(tree)), scope, rewriter)
   stripProjects(tree, rewriter.qualifiers)
-  return rewriter
+  return rewriter.grafts
 }
 
-interface Rewriter {
-  readonly names: NameScope
+interface Rewriter extends Rewriting {
   readonly usedNames: ReadonlySet<string>
-  readonly searches: SearchRequest[]
+  /** Each node as it was written. */
+  readonly originals: ReadonlyMap<TreeNode, TreeNode>
   readonly grafts: PendingGraft[]
   /** Table names that were written with a project or schema: name → the qualifiers used. */
   readonly qualifiers: Map<string, Set<string>>
@@ -73,7 +62,11 @@ interface Rewriter {
 interface Scope {
   /** Names of the CTEs that can be seen, in lower case. */
   readonly ctes: ReadonlySet<string>
+  /** These CTEs as they were written. */
+  readonly written: readonly TreeNode[]
   readonly place: SelectPlace
+  /** The SELECT around, whose columns a sub-query may use. */
+  readonly outer: Surroundings | null
 }
 
 function usedNamesOf(tree: TreeNode): ReadonlySet<string> {
@@ -89,22 +82,20 @@ function usedNamesOf(tree: TreeNode): ReadonlySet<string> {
 }
 
 function visitQuery(query: TreeNode, outer: Scope, rewriter: Rewriter): void {
-  const ctes = visitCtes(query, outer, rewriter)
-  const scope = { ctes, place: outer.place }
+  const scope = visitCtes(query, outer, rewriter)
+  const nested: Scope = { ...scope, place: 'nested' }
   switch (query.type) {
     case 'SELECT_NODE':
       visitSelect(query, scope, rewriter)
       return
     case 'SET_OPERATION_NODE':
-      for (const side of setOperationSides(query)) {
-        visitQuery(side, { ctes, place: 'nested' }, rewriter)
-      }
+      for (const side of setOperationSides(query)) visitQuery(side, nested, rewriter)
       visitExpressions([query.modifiers ?? null], scope, rewriter)
       return
     case 'RECURSIVE_CTE_NODE': {
-      const own = new Set(ctes).add(textOf(query.cte_name).toLowerCase())
+      const own = new Set(scope.ctes).add(textOf(query.cte_name).toLowerCase())
       for (const side of [query.left, query.right].filter(isNode)) {
-        visitQuery(side, { ctes: own, place: 'nested' }, rewriter)
+        visitQuery(side, { ...nested, ctes: own }, rewriter)
       }
       return
     }
@@ -118,27 +109,43 @@ function setOperationSides(query: TreeNode): readonly TreeNode[] {
 }
 
 /** A CTE sees those before it; what follows sees them all. */
-function visitCtes(query: TreeNode, outer: Scope, rewriter: Rewriter): ReadonlySet<string> {
+function visitCtes(query: TreeNode, outer: Scope, rewriter: Rewriter): Scope {
   const entries = isNode(query.cte_map) ? nodesOf(query.cte_map.map) : []
-  let ctes = outer.ctes
+  let scope = outer
   for (const entry of entries) {
     const body = isNode(entry.value) ? queryOf(entry.value.query) : undefined
     if (body === undefined) throw new AppError('sql_not_supported', 'This WITH is not supported')
-    visitQuery(body, { ctes, place: 'nested' }, rewriter)
-    ctes = new Set(ctes).add(textOf(entry.key).toLowerCase())
+    visitQuery(body, { ...scope, place: 'nested' }, rewriter)
+    scope = {
+      ...scope,
+      ctes: new Set(scope.ctes).add(textOf(entry.key).toLowerCase()),
+      written: [...scope.written, rewriter.originals.get(entry) ?? entry],
+    }
   }
-  return ctes
+  return scope
 }
 
-/** A knowledge base in a FROM, to be replaced once the SELECT around it is understood. */
-interface Source {
+/** An agent in a FROM. */
+interface AgentReference {
   readonly ref: TreeNode
   readonly alias: string
-  readonly knowledgeBase: KnowledgeBase
+  readonly agent: Agent
 }
 
-function visitSelect(select: TreeNode, scope: Scope, rewriter: Rewriter): void {
-  const sources: Source[] = []
+/** What has been found in the FROM of one SELECT, to be replaced once the SELECT around it is understood. */
+interface Sources {
+  readonly knowledgeBases: KnowledgeBaseSource[]
+  readonly agents: AgentReference[]
+}
+
+function visitSelect(select: TreeNode, outer: Scope, rewriter: Rewriter): void {
+  const around: Surroundings = {
+    select: rewriter.originals.get(select) ?? select,
+    ctes: outer.written,
+    outer: outer.outer,
+  }
+  const scope: Scope = { ...outer, outer: around }
+  const sources: Sources = { knowledgeBases: [], agents: [] }
   if (isNode(select.from_table)) visitFrom(select.from_table, scope, { rewriter, sources })
   const parts = [
     select.select_list,
@@ -149,82 +156,32 @@ function visitSelect(select: TreeNode, scope: Scope, rewriter: Rewriter): void {
     select.modifiers,
   ].map((part) => part ?? null)
   visitExpressions(parts, scope, rewriter)
-  for (const source of sources) {
-    graftSource(select, { source, sources, place: scope.place }, rewriter)
+  const { usedNames, requests, grafts } = rewriter
+  for (const source of sources.knowledgeBases) {
+    const isOnly = sources.knowledgeBases.length === 1
+    const graft = { source, isOnly, place: scope.place, around, usedNames, requests }
+    grafts.push(...graftKnowledgeBase(select, graft))
   }
-}
-
-interface Grafting {
-  readonly source: Source
-  readonly sources: readonly Source[]
-  readonly place: SelectPlace
-}
-
-function graftSource(select: TreeNode, grafting: Grafting, rewriter: Rewriter): void {
-  const { source, sources, place } = grafting
-  const { alias, knowledgeBase: kb } = source
-  const searchSource = { alias, isOnly: sources.length === 1 }
-  fixMetadataPaths(select, searchSource, kb)
-  compareAsText(select, searchSource, kb)
-  const search = takeSearch(select.where_clause ?? null, searchSource, (of) => {
-    const text = rewriter.searches.length
-    rewriter.searches.push({ text, of, knowledgeBase: kb })
-    return text
-  })
-  for (const part of ['select_list', 'having', 'qualify', 'from_table'] as const) {
-    refuseSearches(select[part] ?? null, searchSource)
+  for (const { ref, alias, agent } of sources.agents) {
+    const isOnly = select.from_table === ref
+    const { sql, hiddenColumns } = agentGraft({ agent, alias, isOnly }, around, requests)
+    hideColumns(select, alias, hiddenColumns)
+    grafts.push({ sql, apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)) })
   }
-  for (const part of ['select_list', 'where_clause', 'having', 'qualify', 'from_table'] as const) {
-    refuseCorrelatedSearches(select[part] ?? null, searchSource)
-  }
-  const isAlone = select.from_table === source.ref
-  const nearestCount = search.ranking === null || !isAlone ? null : nearestCountOf(select, place)
-  const shape = { alias, search, usedNames: rewriter.usedNames, nearestCount }
-  const where = nearestCount === null || !isNode(select.where_clause) ? null : select.where_clause
-  const graft = graftOf(kb, shape)
-  hideColumns(select, alias, graft.hiddenColumns)
-  const nearestWhere = where === null ? null : copyOf(where)
-  if (isAlone || search.ranking !== null) {
-    orderByDistance(select, { alias, place, isAlone, isSearched: search.ranking !== null })
-  }
-  rewriter.grafts.push(pendingGraft(source, graft, nearestWhere))
-}
-
-function pendingGraft(source: Source, graft: Graft, where: TreeNode | null): PendingGraft {
-  return {
-    sql: graft.sql,
-    apply: (parsed) => {
-      const statement = statementOf(parsed)
-      if (where !== null) nearestSelect(queryOf(statement)).where_clause = where
-      putSubquery(source.ref, source.alias, statement)
-    },
-  }
-}
-
-function putSubquery(ref: TreeNode, alias: string, subquery: TreeNode): void {
-  const { sample = null, column_name_alias = [], query_location = null } = ref
-  replace(ref, { type: 'SUBQUERY', alias, sample, query_location, subquery, column_name_alias })
-}
-
-/** The SELECT inside a graft that takes the nearest rows: `… FROM (here) AS s JOIN …`. */
-function nearestSelect(query: TreeNode): TreeNode {
-  const join = isNode(query.from_table) ? query.from_table : undefined
-  const left = isNode(join?.left) ? join.left : undefined
-  return queryOf(left?.subquery)
 }
 
 interface FromVisit {
   readonly rewriter: Rewriter
-  readonly sources: Source[]
+  readonly sources: Sources
 }
 
 function visitFrom(ref: TreeNode, scope: Scope, visit: FromVisit): void {
-  const nested: Scope = { ctes: scope.ctes, place: 'nested' }
+  const nested: Scope = { ...scope, place: 'nested' }
   switch (ref.type) {
     case 'EMPTY':
       return
     case 'BASE_TABLE':
-      resolveTable(ref, scope, visit)
+      placed(ref, () => resolveTable(ref, scope, visit))
       return
     case 'JOIN':
       for (const side of [ref.left, ref.right].filter(isNode)) visitFrom(side, scope, visit)
@@ -252,31 +209,37 @@ function visitFrom(ref: TreeNode, scope: Scope, visit: FromVisit): void {
   }
 }
 
-function resolveTable(ref: TreeNode, scope: Scope, visit: FromVisit): void {
+function resolveTable(ref: TreeNode, scope: Scope, { rewriter, sources }: FromVisit): void {
   const parts = [ref.catalog_name, ref.schema_name, ref.table_name].map(textOf).filter(Boolean)
   const name = parts.at(-1) ?? ''
   if (parts.length === 1 && scope.ctes.has(name.toLowerCase())) return
-  const relation = visit.rewriter.names.resolve(parts)
+  const relation = rewriter.names.resolve(parts)
   const alias = textOf(ref.alias) || name
   if (parts.length > 1 && textOf(ref.alias) === '') {
-    const used = visit.rewriter.qualifiers.get(name.toLowerCase()) ?? new Set()
-    visit.rewriter.qualifiers.set(name.toLowerCase(), used.add(parts.at(-2)?.toLowerCase() ?? ''))
+    const used = rewriter.qualifiers.get(name.toLowerCase()) ?? new Set()
+    rewriter.qualifiers.set(name.toLowerCase(), used.add(parts.at(-2)?.toLowerCase() ?? ''))
   }
-  if (relation.kind === 'knowledge_base') {
-    visit.sources.push({ ref, alias, knowledgeBase: relation.knowledgeBase })
-    return
+  switch (relation.kind) {
+    case 'knowledge_base':
+      sources.knowledgeBases.push({ ref, alias, knowledgeBase: relation.knowledgeBase })
+      return
+    case 'agent':
+      sources.agents.push({ ref, alias, agent: relation.agent })
+      return
+    case 'query':
+    case 'view':
+      rewriter.grafts.push({
+        sql: relation.sql,
+        ...(relation.kind === 'view' ? { view: { name, names: relation.names } } : {}),
+        apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)),
+      })
+      return
+    case 'table':
+      ref.catalog_name = ''
+      ref.schema_name = relation.schema
+      ref.table_name = relation.table
+      ref.alias = alias
   }
-  if (relation.kind === 'query') {
-    visit.rewriter.grafts.push({
-      sql: relation.sql,
-      apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)),
-    })
-    return
-  }
-  ref.catalog_name = ''
-  ref.schema_name = relation.schema
-  ref.table_name = relation.table
-  ref.alias = alias
 }
 
 /** Goes into the sub-queries of expressions. */
@@ -288,7 +251,7 @@ function visitExpressions(
   for (const expression of expressions) {
     for (const node of walkExpression(expression)) {
       if (node.class === 'SUBQUERY') {
-        visitQuery(queryOf(node.subquery), { ctes: scope.ctes, place: 'nested' }, rewriter)
+        visitQuery(queryOf(node.subquery), { ...scope, place: 'nested' }, rewriter)
       }
     }
   }

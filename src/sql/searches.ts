@@ -1,18 +1,14 @@
 import { AppError } from '../errors.ts'
-import {
-  type Exclusion,
-  excludedColumn,
-  joined,
-  type Ranking,
-  type Search,
-  type SearchText,
-} from './ranking.ts'
+import { HAS_TEXT } from './column-search.ts'
+import { type Exclusion, excludedColumn, joined, type Ranking, type Search } from './ranking.ts'
+import type { RequestedText } from './requests.ts'
 import {
   columnNames,
   columnNode,
   constantNumber,
   constantText,
   constantTruth,
+  copyOf,
   isColumn,
   isNode,
   nodesOf,
@@ -32,25 +28,34 @@ export interface SearchSource {
   readonly isOnly: boolean
 }
 
-/** Numbers a text of the statement; the same text of the same model may come twice. */
-export type AddText = (text: SearchText) => number
+/** What a search does with the texts that it finds. The same text of the same model may come twice. */
+export interface SearchTexts {
+  /** Numbers a text of the statement. */
+  add(text: RequestedText): number
+  /** The values of an expression over other sources, or undefined where there is none that could give them. */
+  valuesOf(expression: TreeNode): TreeNode | undefined
+}
 
 /**
- * Takes the search out of a WHERE: each predicate on `content` is replaced by what it filters, TRUE for a wanted text
- * (a search ranks), the source's `__excluded_<n>` column for an unwanted one. Options (`reranking = false`, …) become
- * TRUE as well.
+ * Takes the search out of a SELECT's conditions (its WHERE and those of its joins): each predicate on `content` is replaced
+ * by what it filters, TRUE for a wanted text (a search ranks), the source's `__excluded_<n>` column for an unwanted one.
+ * Options (`reranking = false`, …) become TRUE as well.
  * @throws AppError `sql_invalid_search` for what `content` cannot be compared with
  */
-export function takeSearch(where: TreeValue, source: SearchSource, addText: AddText): Search {
+export function takeSearch(
+  conditions: readonly TreeNode[],
+  source: SearchSource,
+  texts: SearchTexts,
+): Search {
   const exclusions: Exclusion[] = []
-  const taker: Taker = { source, addText, exclusions }
-  const ranking = isNode(where) ? take(where, false, taker) : null
-  return { ranking, exclusions }
+  const taker: Taker = { source, texts, exclusions }
+  const rankings = conditions.flatMap((condition) => take(condition, false, taker) ?? [])
+  return { ranking: joined('farthest', rankings), exclusions }
 }
 
 interface Taker {
   readonly source: SearchSource
-  readonly addText: AddText
+  readonly texts: SearchTexts
   readonly exclusions: Exclusion[]
 }
 
@@ -92,8 +97,15 @@ function takePredicate(node: TreeNode, predicate: Predicate, taker: Taker): Rank
     return null
   }
   if (!WANTING.has(operator) && !EXCLUDING.has(operator)) throw wrongOperator()
-  const texts = operands.map((operand) => taker.addText(searchTextOf(operand, operator)))
-  if (WANTING.has(operator) !== isNegated) {
+  const isWanted = WANTING.has(operator) !== isNegated
+  const [first] = operands
+  if (isWanted && operands.length === 1 && first !== undefined && !isFixedText(first)) {
+    const ranking = columnRanking(first, taker)
+    replace(node, columnNode(taker.source.alias, HAS_TEXT))
+    return ranking
+  }
+  const texts = operands.map((operand) => taker.texts.add(searchTextOf(operand, operator)))
+  if (isWanted) {
     replace(node, truthNode(!isNegated))
     return joined(
       'nearest',
@@ -155,18 +167,31 @@ function isContent(node: TreeNode, source: SearchSource): boolean {
   return isNamed(unwrapped(node), 'content', source)
 }
 
-function searchTextOf(operand: TreeNode, operator: string): SearchText {
+function searchTextOf(operand: TreeNode, operator: string): RequestedText {
   if (operand.class === 'PARAMETER') return { kind: 'parameter', name: textOf(operand.identifier) }
   const text = constantText(operand)
-  if (text !== undefined) {
-    return { kind: 'constant', text: operator.includes('~~') ? text.replace(/^%+|%+$/g, '') : text }
-  }
+  if (text === undefined) throw noText(operand)
+  return { kind: 'constant', text: operator.includes('~~') ? text.replace(/^%+|%+$/g, '') : text }
+}
+
+function isFixedText(operand: TreeNode): boolean {
+  return operand.class === 'PARAMETER' || constantText(operand) !== undefined
+}
+
+function columnRanking(operand: TreeNode, { texts }: Taker): Ranking {
+  const select = [...walk(operand)].some(isColumn) ? texts.valuesOf(operand) : undefined
+  if (select === undefined) throw noText(operand)
+  return { kind: 'column', text: texts.add({ kind: 'column', select }), operand: copyOf(operand) }
+}
+
+function noText(operand: TreeNode): AppError {
   if (isColumn(operand)) {
     const name = columnNames(operand).join('.')
     const hint = `content = "${name}" compares with a column; a text stands in single quotes`
-    throw new AppError('sql_invalid_search', `${hint}: content = '${name}'`)
+    return new AppError('sql_invalid_search', `${hint}: content = '${name}'`)
   }
-  throw new AppError('sql_invalid_search', 'content is searched for a text or a :parameter')
+  const what = 'a text, a :parameter or a column of another table'
+  return new AppError('sql_invalid_search', `content is searched for ${what}`)
 }
 
 const OPTIONS = new Set(['hybrid_search', 'hybrid_search_alpha', 'reranking'])

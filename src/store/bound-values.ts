@@ -4,6 +4,7 @@ import {
   BIGINT,
   BOOLEAN,
   DOUBLE,
+  DuckDBArrayType,
   DuckDBListType,
   type DuckDBType,
   type DuckDBValue,
@@ -76,6 +77,7 @@ function commonType(one: DuckDBType, other: DuckDBType): DuckDBType {
   const rank = Math.max(NUMBERS.indexOf(one), NUMBERS.indexOf(other))
   const areNumbers = NUMBERS.includes(one) && NUMBERS.includes(other)
   if (areNumbers) return NUMBERS[rank] ?? DOUBLE
+  if (one instanceof DuckDBArrayType && other instanceof DuckDBArrayType) return one
   if (one instanceof DuckDBListType && other instanceof DuckDBListType) {
     return LIST(commonType(one.valueType, other.valueType))
   }
@@ -83,7 +85,7 @@ function commonType(one: DuckDBType, other: DuckDBType): DuckDBType {
 }
 
 function inType({ value, type }: TypedValue, wanted: DuckDBType): DuckDBValue {
-  if (value === null || type === wanted) return value
+  if (value === null || type === wanted || type instanceof DuckDBArrayType) return value
   if (wanted === DOUBLE) return Number(value)
   if (wanted === BIGINT || wanted === HUGEINT) return BigInt(String(value))
   if (wanted === VARCHAR) return String(value)

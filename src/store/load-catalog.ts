@@ -33,6 +33,8 @@ export async function loadCatalog(database: Database, secrets: Secrets): Promise
       knowledgeBases: kbRows.map((row) => knowledgeBaseOf(row, contextOf(row))),
       agents: agentRows.map((row) => agentOf(row, contextOf(row))),
       files: fileRows.map(fileOf),
+      views: [],
+      tables: [],
     })
   })
 }

@@ -1,7 +1,8 @@
+import { createAgent } from '../../src/catalog/agents.ts'
 import { createKnowledgeBase } from '../../src/catalog/knowledge-bases.ts'
 import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
 import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
-import type { EmbedderRegistry } from '../../src/domain/ports.ts'
+import type { AgentAnswers, EmbedderRegistry } from '../../src/domain/ports.ts'
 import type { ResultValue } from '../../src/domain/query-result.ts'
 import { PlanCache } from '../../src/query/plan-cache.ts'
 import type { QueryDeps } from '../../src/query/query-deps.ts'
@@ -26,6 +27,17 @@ const embedders: EmbedderRegistry = {
   probe: async () => ({ kind: 'ready', dimensions: 3 }),
 }
 
+/** Says what it was asked; a question for fields is answered in JSON. */
+const agents: AgentAnswers = {
+  async ask(agent, question) {
+    const [text = '', form = ''] = question.split('\n\n')
+    const keys = [...form.matchAll(/"([^"]+)"/g)].map(([, key = '']) => [key, `${key} of ${text}`])
+    const content =
+      form === '' ? `${agent.name} heard: ${text}` : JSON.stringify([Object.fromEntries(keys)])
+    return { content, traceId: 'trace', citations: [] }
+  },
+}
+
 const PARAMS = { text: '60', price: 3, ids: ['d3', 'd7'] }
 
 /** Two hundred texts in `kb`, an empty knowledge base, and a file of two hundred rows, in memory. */
@@ -37,11 +49,13 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     engine,
     embedders,
     chatProviders: ['builtin'],
+    agents,
     plans: new PlanCache(),
     queryMs: 10_000,
   }
   await createKnowledgeBase('mindsdb', { name: 'kb' }, deps)
   await createKnowledgeBase('mindsdb', { name: 'empty', metadata_columns: ['declared'] }, deps)
+  await createAgent('mindsdb', { name: 'echo' }, deps)
   const kb = requireKnowledgeBase(catalog.snapshot(), 'mindsdb', 'kb')
   await store.chunks.replaceDocuments(
     kb,

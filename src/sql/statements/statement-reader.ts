@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts'
-import { placeOf, type Token } from './tokens.ts'
+import { AppError } from '../../errors.ts'
+import { placeOf, type Token } from '../tokens.ts'
 
 const DEPTH_MAX = 50
 
@@ -51,6 +51,61 @@ export class StatementReader {
 
   expectSymbol(symbol: string): void {
     if (!this.takeSymbol(symbol)) throw this.expected(`"${symbol}"`)
+  }
+
+  /** True where that symbol comes next; it is not taken. */
+  isAt(symbol: string): boolean {
+    const token = this.#tokens[this.#at]
+    return token?.kind === 'symbol' && token.text === symbol
+  }
+
+  /** Takes all that is left, as it was written. */
+  rest(): string {
+    return this.#takeText(this.#tokens.length)
+  }
+
+  /** Takes the text up to one of these key words outside of parentheses, or to the end. */
+  textUntil(...words: readonly string[]): string {
+    let depth = 0
+    let end = this.#at
+    for (; end < this.#tokens.length; end += 1) {
+      const { kind = 'symbol', text = '', value = '' } = this.#tokens[end] ?? {}
+      if (kind === 'symbol') depth += '([{'.includes(text) ? 1 : ')]}'.includes(text) ? -1 : 0
+      if (kind === 'word' && depth === 0 && words.includes(value.toLowerCase())) break
+    }
+    return this.#takeText(end)
+  }
+
+  /** Takes the SELECT that is left, without parentheses around the whole of it. */
+  restAsSelect(): string {
+    const first = this.#tokens[this.#at]
+    const last = this.#tokens.at(-1)
+    const isEnclosed = first?.text === '(' && this.#closeOf(this.#at) === this.#tokens.length - 1
+    const text = this.rest()
+    if (!isEnclosed || first === undefined || last === undefined) return text
+    return this.#sql.slice(first.end, last.start).trim()
+  }
+
+  /** The place of the parenthesis that closes this one. */
+  #closeOf(open: number): number {
+    let depth = 0
+    for (let at = open; at < this.#tokens.length; at += 1) {
+      const text = this.#tokens[at]?.text
+      if (text === '(') depth += 1
+      if (text === ')') depth -= 1
+      if (depth === 0) return at
+    }
+    return -1
+  }
+
+  #takeText(end: number): string {
+    const first = this.#tokens[this.#at]
+    const last = this.#tokens[end - 1]
+    if (first === undefined || last === undefined || end <= this.#at) {
+      throw this.expected('an expression')
+    }
+    this.#at = end
+    return this.#sql.slice(first.start, last.end)
   }
 
   expectEnd(): void {

@@ -1,0 +1,55 @@
+import type { QueryResult } from '../../domain/query-result.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { runAgentStatement } from './agent-statements.ts'
+import { runExplainStatement } from './explain-statement.ts'
+import { runKnowledgeBaseStatement } from './knowledge-base-statements.ts'
+import { runProjectStatement } from './project-statements.ts'
+import { runRowStatement } from './row-statements.ts'
+import { runSessionStatement } from './session-statements.ts'
+import { runShowStatement } from './show-statements.ts'
+import type { StatementRequest } from './statement-request.ts'
+import { runTableStatement } from './table-statements.ts'
+import { runViewStatement } from './view-statements.ts'
+
+/** Runs one of the dialect's own statements. */
+export async function runStatement(
+  request: StatementRequest,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const { statement } = request
+  switch (statement.kind) {
+    case 'create_knowledge_base':
+    case 'alter_knowledge_base':
+    case 'drop_knowledge_base':
+    case 'describe_knowledge_base':
+      return runKnowledgeBaseStatement({ ...request, statement }, deps)
+    case 'create_agent':
+    case 'alter_agent':
+    case 'drop_agent':
+    case 'describe_agent':
+      return runAgentStatement({ ...request, statement }, deps)
+    case 'create_project':
+    case 'drop_project':
+      return runProjectStatement({ ...request, statement }, deps)
+    case 'create_view':
+    case 'alter_view':
+    case 'drop_view':
+      return runViewStatement({ ...request, statement }, deps, signal)
+    case 'create_table':
+    case 'drop_table':
+      return runTableStatement({ ...request, statement }, deps, signal)
+    case 'insert':
+    case 'update':
+    case 'delete':
+      return runRowStatement({ ...request, statement }, deps, signal)
+    case 'show_knowledge_bases':
+    case 'show_tables':
+    case 'show_databases':
+      return runShowStatement({ ...request, statement }, deps)
+    case 'explain':
+      return runExplainStatement({ ...request, statement }, deps, signal)
+    case 'use':
+      return runSessionStatement({ ...request, statement }, deps)
+  }
+}

@@ -1,0 +1,16 @@
+import type { QueryResult } from '../../domain/query-result.ts'
+import type { Statement } from '../../sql/statements/statement.ts'
+import type { Parameters } from '../run-select.ts'
+
+/** A statement of the dialect and what it came with. */
+export interface StatementRequest<S extends Statement = Statement> {
+  readonly statement: S
+  /** The project of names without a qualifier, or `files`. */
+  readonly db: string
+  readonly params: Parameters
+}
+
+/** The answer of a statement that has no rows. */
+export function done(db: string, affectedRows: number | null = null): QueryResult {
+  return { kind: 'ok', affectedRows, context: { db } }
+}

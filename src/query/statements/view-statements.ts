@@ -1,0 +1,13 @@
+import type { QueryResult } from '../../domain/query-result.ts'
+import { AppError } from '../../errors.ts'
+import type { ViewStatement } from '../../sql/statements/view-statements.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import type { StatementRequest } from './statement-request.ts'
+
+export async function runViewStatement(
+  { statement }: StatementRequest<ViewStatement>,
+  _deps: QueryDeps,
+  _signal: AbortSignal,
+): Promise<QueryResult> {
+  throw new AppError('sql_not_supported', statement.kind)
+}

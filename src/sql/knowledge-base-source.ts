@@ -1,0 +1,101 @@
+/** A knowledge base in a FROM: what its SELECT asks of it, and the sub-query that answers. */
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { columnRankingOf, measure, measuresSql } from './column-search.ts'
+import { type Surroundings, valuesSelect } from './column-values.ts'
+import { graftOf } from './graft.ts'
+import { fixMetadataPaths, hideColumns } from './names.ts'
+import { type PendingGraft, putSubquery } from './pending-graft.ts'
+import { nearestCountOf, orderByDistance, type SelectPlace } from './ranked-order.ts'
+import type { Search } from './ranking.ts'
+import type { Requests } from './requests.ts'
+import {
+  refuseCorrelatedSearches,
+  refuseSearches,
+  type SearchSource,
+  takeSearch,
+} from './searches.ts'
+import { copyOf, isNode, queryOf, statementOf, type TreeNode } from './select-ast.ts'
+import { compareAsText } from './text-columns.ts'
+
+export interface KnowledgeBaseSource {
+  readonly ref: TreeNode
+  readonly alias: string
+  readonly knowledgeBase: KnowledgeBase
+}
+
+export interface Grafting {
+  readonly source: KnowledgeBaseSource
+  /** True when the SELECT has no other knowledge base. */
+  readonly isOnly: boolean
+  readonly place: SelectPlace
+  /** The SELECT as it was written. */
+  readonly around: Surroundings
+  readonly usedNames: ReadonlySet<string>
+  readonly requests: Requests
+}
+
+/**
+ * Takes the search out of the SELECT, in place.
+ * @throws AppError `sql_invalid_search`, `sql_not_supported`
+ */
+export function graftKnowledgeBase(select: TreeNode, grafting: Grafting): readonly PendingGraft[] {
+  const { source, isOnly, place, usedNames } = grafting
+  const { alias, knowledgeBase: kb, ref } = source
+  const searchSource = { alias, isOnly }
+  fixMetadataPaths(select, searchSource, kb)
+  compareAsText(select, searchSource, kb)
+  const search = searchOf(select, searchSource, grafting)
+  const isSearched = search.ranking !== null
+  const columnRanking = columnRankingOf(search)
+  const isAlone = select.from_table === ref
+  const isPruned = isSearched && columnRanking === null && isAlone
+  const nearestCount = isPruned ? nearestCountOf(select, place) : null
+  const nearestWhere =
+    nearestCount !== null && isNode(select.where_clause) ? copyOf(select.where_clause) : null
+  const graft = graftOf(kb, { alias, search, usedNames, nearestCount })
+  hideColumns(select, alias, graft.hiddenColumns)
+  if (isAlone || isSearched) orderByDistance(select, { alias, place, isAlone, isSearched })
+  const pending: PendingGraft = {
+    sql: graft.sql,
+    apply: (parsed) => {
+      const statement = statementOf(parsed)
+      if (nearestWhere !== null) nearestSelect(queryOf(statement)).where_clause = nearestWhere
+      putSubquery(ref, alias, statement)
+    },
+  }
+  if (columnRanking === null) return [pending]
+  const measured = { source: searchSource, ranking: columnRanking }
+  const sql = measuresSql(kb, columnRanking.text)
+  return [pending, { sql, apply: (parsed) => measure(select, measured, parsed) }]
+}
+
+/** @throws AppError `sql_invalid_search` where `content` is compared and could not be searched */
+function searchOf(select: TreeNode, source: SearchSource, grafting: Grafting): Search {
+  const { requests, around } = grafting
+  const conditions = isNode(select.where_clause) ? [select.where_clause] : []
+  if (isNode(select.from_table)) conditions.push(...joinConditions(select.from_table))
+  const search = takeSearch(conditions, source, {
+    add: (of) => requests.addSearch(of, grafting.source.knowledgeBase),
+    valuesOf: (expression) => valuesSelect(expression, source.alias.toLowerCase(), around),
+  })
+  for (const part of ['select_list', 'having', 'qualify', 'from_table'] as const) {
+    refuseSearches(select[part] ?? null, source)
+  }
+  for (const part of ['select_list', 'where_clause', 'having', 'qualify', 'from_table'] as const) {
+    refuseCorrelatedSearches(select[part] ?? null, source)
+  }
+  return search
+}
+
+function joinConditions(ref: TreeNode): readonly TreeNode[] {
+  if (ref.type !== 'JOIN') return []
+  const inner = [ref.left, ref.right].filter(isNode).flatMap(joinConditions)
+  return isNode(ref.condition) ? [...inner, ref.condition] : inner
+}
+
+/** The SELECT inside a graft that takes the nearest rows: `… FROM (here) AS s JOIN …`. */
+function nearestSelect(query: TreeNode): TreeNode {
+  const join = isNode(query.from_table) ? query.from_table : undefined
+  const left = isNode(join?.left) ? join.left : undefined
+  return queryOf(left?.subquery)
+}

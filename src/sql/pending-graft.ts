@@ -1,0 +1,16 @@
+import type { NameScope } from './relation.ts'
+import { replace, type TreeNode } from './select-ast.ts'
+
+/** SQL still to be parsed and put into the tree. */
+export interface PendingGraft {
+  readonly sql: string
+  /** Set for the SELECT of a view, a caller's own: it is to be checked and rewritten like any statement. */
+  readonly view?: { readonly name: string; readonly names: NameScope }
+  apply(parsed: TreeNode): void
+}
+
+/** Puts a sub-query in the place of a table's name. */
+export function putSubquery(ref: TreeNode, alias: string, subquery: TreeNode): void {
+  const { sample = null, column_name_alias = [], query_location = null } = ref
+  replace(ref, { type: 'SUBQUERY', alias, sample, query_location, subquery, column_name_alias })
+}

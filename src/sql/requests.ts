@@ -1,0 +1,65 @@
+/**
+ * What has to be known before a statement can run, beyond its parameters: vectors of the texts that it searches for, and
+ * answers to the questions that it asks agents.
+ */
+import type { Agent } from '../domain/agent.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { TreeNode } from './select-ast.ts'
+
+/** A text of the statement. */
+export type RequestedText =
+  | { readonly kind: 'constant'; readonly text: string }
+  | { readonly kind: 'parameter'; readonly name: string }
+  /** As many texts as this SELECT of one column has distinct values; to be planned like a statement of its own. */
+  | { readonly kind: 'column'; readonly select: TreeNode }
+
+/** A text to embed before the statement runs. */
+export interface SearchRequest {
+  /** The number in `$eider_vector_<text>`. */
+  readonly text: number
+  readonly of: RequestedText
+  readonly knowledgeBase: KnowledgeBase
+}
+
+/** Questions to an agent, each asked once. */
+export interface AgentRequest {
+  /** The number in `$eider_answers_<number>`. */
+  readonly number: number
+  readonly agent: Agent
+  readonly questions: readonly RequestedText[]
+  /** Names that the statement uses beside `answer` and `question`: the agent is asked to answer in these fields. */
+  readonly fields: readonly string[]
+}
+
+/** Collects the requests of a statement and of the views that it reads. */
+export class Requests {
+  readonly searches: SearchRequest[] = []
+  readonly agents: AgentRequest[] = []
+
+  addSearch(of: RequestedText, knowledgeBase: KnowledgeBase): number {
+    const text = this.searches.length
+    this.searches.push({ text, of, knowledgeBase })
+    return text
+  }
+
+  addAgent(request: Omit<AgentRequest, 'number'>): number {
+    const number = this.agents.length
+    this.agents.push({ ...request, number })
+    return number
+  }
+}
+
+/** The bound list of JSON texts that are an agent's answers. */
+export function answersParameter(number: number): string {
+  return `eider_answers_${number}`
+}
+
+/** The bound list of a searched column's distinct texts. */
+export function textsParameter(text: number): string {
+  return `eider_texts_${text}`
+}
+
+/** The bound list of the vectors of these texts, in the same order. */
+export function vectorsParameter(text: number): string {
+  return `eider_vectors_${text}`
+}

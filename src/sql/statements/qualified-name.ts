@@ -1,0 +1,21 @@
+import type { StatementReader } from './statement-reader.ts'
+
+/** A name in a project, or in that of the request. */
+export interface QualifiedName {
+  readonly project: string | null
+  readonly name: string
+}
+
+/** Option name in lower case → value: text, number, boolean, null, list or object. */
+export type Options = Readonly<Record<string, unknown>>
+
+/** @param what `a knowledge base`, for the message when there is no name */
+export function qualifiedName(read: StatementReader, what: string): QualifiedName {
+  const first = read.name(`the name of ${what}`)
+  if (!read.takeSymbol('.')) return { project: null, name: first }
+  const name = read.name(`the name of ${what}`)
+  if (read.takeSymbol('.')) {
+    throw read.expected('a name of one or two parts', 'a third part')
+  }
+  return { project: first, name }
+}

@@ -1,0 +1,70 @@
+/** The dialect's own statements: what DuckDB's parser does not know. One file for each thing they are about. */
+import { AppError } from '../../errors.ts'
+import { type Token, withoutClosingSemicolons } from '../tokens.ts'
+import { type AgentStatement, agentStatement } from './agent-statements.ts'
+import { type ExplainStatement, explainStatement } from './explain-statement.ts'
+import { type KnowledgeBaseStatement, knowledgeBaseStatement } from './knowledge-base-statements.ts'
+import { type ProjectStatement, projectStatement } from './project-statements.ts'
+import { type RowStatement, rowStatement } from './row-statements.ts'
+import { type SessionStatement, sessionStatement } from './session-statements.ts'
+import { type ShowStatement, showStatement } from './show-statements.ts'
+import { StatementReader } from './statement-reader.ts'
+import { type TableStatement, tableStatement } from './table-statements.ts'
+import { type ViewStatement, viewStatement } from './view-statements.ts'
+
+export type Statement =
+  | AgentStatement
+  | ExplainStatement
+  | KnowledgeBaseStatement
+  | ProjectStatement
+  | RowStatement
+  | SessionStatement
+  | ShowStatement
+  | TableStatement
+  | ViewStatement
+
+/** Each takes the words of a statement of its own, or none. */
+const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
+  knowledgeBaseStatement,
+  agentStatement,
+  projectStatement,
+  viewStatement,
+  tableStatement,
+  rowStatement,
+  showStatement,
+  sessionStatement,
+  explainStatement,
+]
+
+/**
+ * The statement, or undefined when it is DuckDB's to read.
+ * @throws AppError `sql_syntax` with line and column, what was expected and what was found
+ */
+export function parseStatement(sql: string, all: readonly Token[]): Statement | undefined {
+  const read = new StatementReader(sql, withoutClosingSemicolons(all))
+  for (const reader of READERS) {
+    const statement = reader(read)
+    if (statement === undefined) continue
+    read.expectEnd()
+    return statement
+  }
+  refuseOthers(read)
+  return undefined
+}
+
+const WRITING_WORDS = new Set(
+  'insert update delete create alter drop truncate copy attach detach set reset evaluate merge'.split(
+    ' ',
+  ),
+)
+
+const KNOWN =
+  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, PROJECT, VIEW and TABLE'
+
+/** What DuckDB would read as something else, or only refuse with its own words. */
+function refuseOthers(read: StatementReader): void {
+  const first = read.peekWord()
+  if (first === undefined || !WRITING_WORDS.has(first)) return
+  const message = `${first.toUpperCase()} of this kind is not supported; there are ${KNOWN}`
+  throw new AppError('sql_not_supported', message)
+}
