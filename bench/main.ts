@@ -4,9 +4,12 @@ import { parseArgs } from 'node:util'
 import { textTable } from '../scripts/text-table.ts'
 import type { BenchSize, Scenario } from './scenario.ts'
 import { agentOverhead } from './scenarios/agent-overhead.ts'
+import { besideLong } from './scenarios/beside-long.ts'
 import { builtin } from './scenarios/builtin.ts'
 import { eventLoop } from './scenarios/event-loop.ts'
+import { exportRows } from './scenarios/export.ts'
 import { insert } from './scenarios/insert.ts'
+import { planning } from './scenarios/planning.ts'
 import { responsiveness } from './scenarios/responsiveness.ts'
 import { search } from './scenarios/search.ts'
 import { selectOne } from './scenarios/select-one.ts'
@@ -15,6 +18,9 @@ import { startUp } from './scenarios/start-up.ts'
 const SCENARIOS: readonly Scenario[] = [
   startUp,
   selectOne,
+  planning,
+  besideLong,
+  exportRows,
   insert,
   search,
   builtin,

@@ -10,6 +10,7 @@ import {
   textsParameter,
   vectorsParameter,
 } from '../sql/requests.ts'
+import { checkedThreshold } from '../sql/searches.ts'
 import type { Options } from '../sql/statements/qualified-name.ts'
 import { agentAnswers } from './agent-answers.ts'
 import type { SelectPlan } from './plan-cache.ts'
@@ -37,6 +38,9 @@ export async function boundValues(
   const values: Record<string, BoundValue> = {}
   for (const name of plan.parameters) {
     if (binding.params.has(name)) values[name] = boundValue(name, binding.params.get(name))
+  }
+  for (const name of plan.thresholds) {
+    if (binding.params.get(name) !== null) checkedThreshold(binding.params.get(name))
   }
   const searches = plan.searches.map((search) => searchValues(search, plan, binding))
   for (const found of await Promise.all(searches)) Object.assign(values, found)

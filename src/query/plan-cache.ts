@@ -6,6 +6,8 @@ export interface SelectPlan {
   readonly sql: string
   readonly searches: readonly SearchRequest[]
   readonly agents: readonly AgentRequest[]
+  /** Parameters that relevance is compared with. */
+  readonly thresholds: readonly string[]
   /** The plans of the SELECTs that give the texts of `column` requests. */
   readonly values: ReadonlyMap<TreeNode, SelectPlan>
   /** The placeholders that stand in `sql`. */

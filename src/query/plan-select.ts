@@ -58,8 +58,8 @@ async function planTree(tree: TreeNode, planning: Planning): Promise<SelectPlan>
     if (depth >= VALUES_DEPTH_MAX) throw tooDeep()
     values.set(select, await planTree(select, { ...planning, depth: depth + 1 }))
   }
-  const { searches, agents } = requests
-  return { sql: printed, searches, agents, values, parameters, written }
+  const { searches, agents, thresholds } = requests
+  return { sql: printed, searches, agents, thresholds, values, parameters, written }
 }
 
 interface Checking {

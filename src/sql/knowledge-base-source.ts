@@ -76,6 +76,7 @@ function searchOf(select: TreeNode, source: SearchSource, grafting: Grafting): S
   if (isNode(select.from_table)) conditions.push(...joinConditions(select.from_table))
   const search = takeSearch(conditions, source, {
     add: (of) => requests.addSearch(of, grafting.source.knowledgeBase),
+    addThreshold: (parameter) => requests.thresholds.push(parameter),
     valuesOf: (expression) => valuesSelect(expression, source.alias.toLowerCase(), around),
   })
   for (const part of ['select_list', 'having', 'qualify', 'from_table'] as const) {

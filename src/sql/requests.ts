@@ -35,6 +35,8 @@ export interface AgentRequest {
 export class Requests {
   readonly searches: SearchRequest[] = []
   readonly agents: AgentRequest[] = []
+  /** Parameters that relevance is compared with: numbers from 0 to 1. */
+  readonly thresholds: string[] = []
 
   addSearch(of: RequestedText, knowledgeBase: KnowledgeBase): number {
     const text = this.searches.length

@@ -32,6 +32,8 @@ export interface SearchSource {
 export interface SearchTexts {
   /** Numbers a text of the statement. */
   add(text: RequestedText): number
+  /** Notes a parameter that must be a threshold of relevance. */
+  addThreshold(parameter: string): void
   /** The values of an expression over other sources, or undefined where there is none that could give them. */
   valuesOf(expression: TreeNode): TreeNode | undefined
 }
@@ -71,7 +73,7 @@ function take(node: TreeNode, isNegated: boolean, taker: Taker): Ranking | null 
     return joined(isAnd ? 'farthest' : 'nearest', parts)
   }
   if (takeOption(node, taker.source)) return null
-  checkRelevance(node, taker.source)
+  checkThreshold(node, taker)
   const operator = operatorOf(node)
   const [column, ...operands] = operandsOf(node)
   if (column === undefined || !isContent(column, taker.source)) {
@@ -225,12 +227,18 @@ function checkOption(name: string, value: TreeNode | undefined): void {
   throw new AppError('sql_not_supported', message)
 }
 
-function checkRelevance(node: TreeNode, source: SearchSource): void {
+function checkThreshold(node: TreeNode, { source, texts }: Taker): void {
   if (node.class !== 'COMPARISON') return
   const [column, value] = operandsOf(node)
   if (!isNamed(column, 'relevance', source)) return
+  if (value?.class === 'PARAMETER') texts.addThreshold(textOf(value.identifier))
   const threshold = constantNumber(value)
-  if (threshold === undefined || (threshold >= 0 && threshold <= 1)) return
+  if (threshold !== undefined) checkedThreshold(threshold)
+}
+
+/** @throws AppError `sql_invalid_search` for anything but a number from 0 to 1 */
+export function checkedThreshold(threshold: unknown): void {
+  if (typeof threshold === 'number' && threshold >= 0 && threshold <= 1) return
   const message = `Invalid relevance threshold ${threshold}: expected a number from 0 to 1`
   throw new AppError('sql_invalid_search', message)
 }
