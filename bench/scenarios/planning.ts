@@ -60,7 +60,7 @@ async function planned(
   for (let round = 0; round < rounds; round += 1) {
     timed.reset()
     const startedAt = performance.now()
-    await planSelect(sql, nameScope(catalog.snapshot(), 'mindsdb'), timed.engine)
+    await planSelect(`${sql} -- ${round}`, nameScope(catalog.snapshot(), 'mindsdb'), timed.engine)
     allMs.push(performance.now() - startedAt)
     duckDbMs.push(timed.spentMs())
   }

@@ -38,7 +38,14 @@ export function treeText(tree: TreeNode): string {
 }
 
 export function copyOf(node: TreeNode): TreeNode {
-  return parseTree(treeText(node))
+  const copy: TreeNode = {}
+  for (const field of Object.keys(node)) copy[field] = copyOfValue(node[field] ?? null)
+  return copy
+}
+
+function copyOfValue(value: TreeValue): TreeValue {
+  if (Array.isArray(value)) return value.map(copyOfValue)
+  return isNode(value) ? copyOf(value) : value
 }
 
 export function isNode(value: unknown): value is TreeNode {
@@ -87,27 +94,36 @@ export function replace(node: TreeNode, by: TreeNode): void {
   Object.assign(node, by)
 }
 
-/** Each node below and including this one, parents first. */
-export function* walk(value: TreeValue): Generator<TreeNode> {
-  if (Array.isArray(value)) {
-    for (const item of value) yield* walk(item)
-  } else if (isNode(value)) {
-    yield value
-    for (const field of Object.values(value)) yield* walk(field)
-  }
+/** Each node below and including this one, parents first, in the order in which they are written. */
+export function walk(value: TreeValue): Generator<TreeNode> {
+  return walkFields(value, NO_FIELDS)
 }
 
+const NO_FIELDS: ReadonlySet<string> = new Set()
+
 /** Where another query begins: a sub-query of an expression or a FROM, the CTEs, what DESCRIBE describes. */
-const QUERY_FIELDS = new Set(['subquery', 'cte_map', 'query'])
+const QUERY_FIELDS: ReadonlySet<string> = new Set(['subquery', 'cte_map', 'query'])
 
 /** Each node of an expression or a SELECT, without the queries inside it: their names mean something else. */
-export function* walkExpression(value: TreeValue): Generator<TreeNode> {
-  if (Array.isArray(value)) {
-    for (const item of value) yield* walkExpression(item)
-  } else if (isNode(value)) {
-    yield value
-    for (const [field, inner] of Object.entries(value)) {
-      if (!QUERY_FIELDS.has(field)) yield* walkExpression(inner)
+export function walkExpression(value: TreeValue): Generator<TreeNode> {
+  return walkFields(value, QUERY_FIELDS)
+}
+
+/** A stack instead of generators within generators: those pass each node through every level above it. */
+function* walkFields(value: TreeValue, leftOut: ReadonlySet<string>): Generator<TreeNode> {
+  const stack: TreeValue[] = [value]
+  while (stack.length > 0) {
+    const next = stack.pop() ?? null
+    if (Array.isArray(next)) {
+      for (let index = next.length - 1; index >= 0; index -= 1) stack.push(next[index] ?? null)
+    } else if (isNode(next)) {
+      yield next
+      const fields = Object.keys(next)
+      for (let index = fields.length - 1; index >= 0; index -= 1) {
+        const field = fields[index] ?? ''
+        const inner = next[field]
+        if (typeof inner === 'object' && inner !== null && !leftOut.has(field)) stack.push(inner)
+      }
     }
   }
 }

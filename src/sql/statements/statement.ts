@@ -42,6 +42,7 @@ const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
  */
 export function parseStatement(sql: string, all: readonly Token[]): Statement | undefined {
   const read = new StatementReader(sql, withoutClosingSemicolons(all))
+  if (QUERY_WORDS.has(read.peekWord() ?? '')) return undefined
   for (const reader of READERS) {
     const statement = reader(read)
     if (statement === undefined) continue
@@ -51,6 +52,9 @@ export function parseStatement(sql: string, all: readonly Token[]): Statement | 
   refuseOthers(read)
   return undefined
 }
+
+/** What begins a query is DuckDB's. */
+const QUERY_WORDS = new Set(['select', 'with', 'from', 'values', 'pivot', 'unpivot', 'table'])
 
 const WRITING_WORDS = new Set(
   'insert update delete create alter drop truncate copy attach detach set reset evaluate merge'.split(
