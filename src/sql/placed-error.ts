@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts'
-import { isNumber, type TreeNode } from './select-ast.ts'
+import { isNode, isNumber, nodesOf, type TreeNode } from './select-ast.ts'
+import { placeOf } from './tokens.ts'
 
 /** A failure that belongs to a place in the statement: an offset in characters into the text that DuckDB read. */
 export class PlacedError extends Error {
@@ -16,16 +17,24 @@ export class PlacedError extends Error {
 /** `query_location` of what was not written but made. */
 const NOWHERE = 2 ** 62
 
-/** Runs work on a node; its failure gets the node's place, where it has none yet. */
+/** Runs work on a node; its failure gets the place where the node begins, where it has none yet. */
 export function placed<T>(node: TreeNode, work: () => T): T {
+  const offset = offsetOf(node)
   try {
     return work()
   } catch (error) {
-    const { query_location: location } = node
-    const offset = isNumber(location) ? Number(location.rawJSON) : NOWHERE
     if (!(error instanceof AppError) || offset >= NOWHERE) throw error
     throw new PlacedError(error, offset)
   }
+}
+
+/** Of `a = b` DuckDB gives the place of the sign: the first of its parts stands before it. */
+function offsetOf(node: TreeNode): number {
+  const parts = [node, node.left, ...nodesOf(node.children)].filter(isNode)
+  const offsets = parts.map(({ query_location: location }) => {
+    return isNumber(location) ? Number(location.rawJSON) : NOWHERE
+  })
+  return Math.min(...offsets)
 }
 
 const EXCERPT_CHARS = 120
@@ -35,17 +44,16 @@ const EXCERPT_CHARS = 120
  * @param offset in characters (code points)
  */
 export function excerptAt(text: string, offset: number): string {
-  const characters = [...text]
-  const before = characters.slice(0, offset)
-  const lineStart = before.lastIndexOf('\n') + 1
-  const line = before.filter((character) => character === '\n').length + 1
-  const column = offset - lineStart + 1
-  const end = characters.indexOf('\n', lineStart)
-  const whole = characters.slice(lineStart, end === -1 ? undefined : end)
-  const start = Math.max(0, column - 1 - EXCERPT_CHARS / 2)
-  const shown = whole
-    .slice(start, start + EXCERPT_CHARS)
-    .join('')
-    .replaceAll(/[\t\r\0]/g, ' ')
-  return `line ${line}, column ${column}:\n${shown}\n${' '.repeat(column - 1 - start)}^`
+  const at = [...text].slice(0, offset).join('').length
+  return `${placeOf(text, at)}:\n${caretAt(text, at)}`
+}
+
+/** The line around a place and a caret under it. @param at in code units */
+export function caretAt(text: string, at: number): string {
+  const lineStart = text.lastIndexOf('\n', at - 1) + 1
+  const [line = ''] = text.slice(lineStart).split('\n')
+  const column = [...text.slice(lineStart, at)].length
+  const start = Math.max(0, column - EXCERPT_CHARS / 2)
+  const shown = [...line].slice(start, start + EXCERPT_CHARS).join('')
+  return `${shown.replaceAll(/[\t\r\0]/g, ' ')}\n${' '.repeat(column - start)}^`
 }

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts'
 import { HAS_TEXT } from './column-search.ts'
+import { placed } from './placed-error.ts'
 import { type Exclusion, excludedColumn, joined, type Ranking, type Search } from './ranking.ts'
 import type { RequestedText } from './requests.ts'
 import {
@@ -72,6 +73,10 @@ function take(node: TreeNode, isNegated: boolean, taker: Taker): Ranking | null 
     const isAnd = (node.type === 'CONJUNCTION_AND') !== isNegated
     return joined(isAnd ? 'farthest' : 'nearest', parts)
   }
+  return placed(node, () => takeCondition(node, isNegated, taker))
+}
+
+function takeCondition(node: TreeNode, isNegated: boolean, taker: Taker): Ranking | null {
   if (takeOption(node, taker.source)) return null
   checkThreshold(node, taker)
   const operator = operatorOf(node)

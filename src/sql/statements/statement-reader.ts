@@ -1,4 +1,5 @@
 import { AppError } from '../../errors.ts'
+import { caretAt } from '../placed-error.ts'
 import { placeOf, type Token } from '../tokens.ts'
 
 const DEPTH_MAX = 50
@@ -144,8 +145,9 @@ export class StatementReader {
   expected(what: string, found?: string): AppError {
     const token = this.#tokens[this.#at]
     const shown = found ?? (token === undefined ? 'the end' : `"${token.text.slice(0, 40)}"`)
-    const place = placeOf(this.#sql, token?.start ?? this.#sql.trimEnd().length)
-    return new AppError('sql_syntax', `${place}: expected ${what}, found ${shown}`)
+    const at = token?.start ?? this.#sql.trimEnd().length
+    const message = `${placeOf(this.#sql, at)}: expected ${what}, found ${shown}`
+    return new AppError('sql_syntax', message, { excerpt: caretAt(this.#sql, at) })
   }
 
   #takeWord(word: string): boolean {
