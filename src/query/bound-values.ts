@@ -49,7 +49,8 @@ export async function boundValues(
     for (const of of request.questions) questions.push(...(await textsOf(of, plan, binding)))
     values[answersParameter(request.number)] = await agentAnswers(request, questions, binding)
   }
-  return values
+  const needed = Object.entries(values).filter(([name]) => plan.parameters.has(name))
+  return Object.fromEntries(needed)
 }
 
 /** The texts that are meant: one, or the distinct values of a column. */
@@ -94,9 +95,13 @@ async function searchValues(
   binding: Binding,
 ): Promise<Readonly<Record<string, BoundValue>>> {
   if (search.of.kind === 'column') return columnVectors(search, plan, binding)
-  const text = searchText(search.of, binding.params)
   const vector = vectorParameter(search.text)
   const terms = termsParameter(search.text)
+  const given = givenVector(search.of, binding.params)
+  if (given !== undefined) {
+    return { [vector]: checkedVector(given, search.knowledgeBase), [terms]: [] }
+  }
+  const text = searchText(search.of, binding.params)
   const values: Record<string, BoundValue> = {}
   if (plan.parameters.has(terms)) values[terms] = termsOf(text)
   if (plan.parameters.has(vector)) {
@@ -105,6 +110,21 @@ async function searchValues(
     values[vector] = found
   }
   return values
+}
+
+/** `content = :q` with a list of numbers: the vector itself, from a client that embeds on its own. */
+function givenVector(of: RequestedText, params: Values): Float32Array | undefined {
+  const value = of.kind === 'parameter' ? params.get(of.name) : undefined
+  if (!Array.isArray(value) || !value.every((item) => typeof item === 'number')) return undefined
+  return value.length === 0 ? undefined : Float32Array.from(value)
+}
+
+/** @throws AppError `dimension_mismatch`, `sql_invalid_search` */
+function checkedVector(vector: Float32Array, kb: KnowledgeBase): Float32Array {
+  const length = Math.hypot(...vector)
+  if (length > 0 && Number.isFinite(length)) return unitVector(vector, kb)
+  const message = 'A query vector has finite numbers that are not all zero'
+  throw new AppError('sql_invalid_search', message)
 }
 
 async function columnVectors(
@@ -142,7 +162,7 @@ async function unitVectors(
 
 function unitVector(vector: Float32Array, kb: KnowledgeBase): Float32Array {
   if (vector.length !== kb.dimensions) {
-    const sizes = `the model gives ${vector.length}, ${kb.name} holds ${kb.dimensions}`
+    const sizes = `the query has ${vector.length}, ${kb.name} holds ${kb.dimensions}`
     throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
   }
   const length = Math.hypot(...vector)
