@@ -35,9 +35,8 @@ export async function runSelect(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<RowStream> {
-  const { statement } = await prepareSelect(request, deps, signal)
-  const snapshot = deps.catalog.snapshot()
-  return withPlace(request.sql, snapshot, () => {
+  return withPlace(request.sql, deps.catalog.snapshot(), async () => {
+    const { statement } = await prepareSelect(request, deps, signal)
     return deps.engine.run(statement, limitsOf(deps), signal)
   })
 }

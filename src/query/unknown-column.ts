@@ -17,7 +17,8 @@ export async function withPlace<T>(
   try {
     return await run()
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'sql_unknown_name') throw error
+    const isUnknownName = error instanceof AppError && error.code === 'sql_unknown_name'
+    if (!isUnknownName) throw error
     const name = UNKNOWN_COLUMN.exec(error.message)?.[1]
     if (name === undefined) throw error
     const tokens = namesIn(sql)
