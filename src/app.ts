@@ -72,6 +72,9 @@ export function createApp(options: AppOptions): App {
         return complete({ agent, question, history: [], deltas: false }, agents, signal)
       },
     },
+    chunks: store.chunks,
+    tables: store.tables,
+    files: store.files,
     plans: new PlanCache(),
     queryMs: settings.queryMs,
   }

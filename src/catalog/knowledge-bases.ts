@@ -10,6 +10,7 @@ import { BUILTIN_EMBEDDING_MODEL, BUILTIN_PROVIDER, type ModelRef } from '../dom
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import { FieldReader, type Fields, isObject } from './fields.ts'
+import { checkLanguageStays, languageParam } from './language-field.ts'
 import { MASK, maskedOptions, modelRefOf } from './model-fields.ts'
 import { preprocessingOf } from './preprocessing-fields.ts'
 
@@ -22,6 +23,7 @@ const DEFINING_FIELDS = [
   'metadata_columns',
   'id_column',
   'preprocessing',
+  'language',
 ] as const
 
 /** Settings of the reference that change nothing here: kept in `params` and given back. */
@@ -75,6 +77,7 @@ export async function createKnowledgeBase(
     preprocessing: preprocessingOf(read.object('preprocessing')),
     params: {
       ...keptParams(fields),
+      ...languageParam(read),
       created_embedding_model: `kb_embedding_${name}`,
       ...(warnings.length > 0 ? { warnings } : {}),
     },
@@ -98,6 +101,7 @@ export async function alterKnowledgeBase(
   const fields = withParams(sent)
   const read = new FieldReader(fields, CODE)
   read.allowOnly(ALTER_FIELDS, notAllowed)
+  checkLanguageStays(kb, read)
   const model = read.object('embedding_model')
   const embeddingModel = model && (await changedEmbeddingModel(kb, model, deps))
   const preprocessing = read.object('preprocessing')

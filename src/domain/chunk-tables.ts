@@ -12,20 +12,45 @@ export function fileTable(fileId: number): string {
   return `file_${fileId}`
 }
 
-/** Quoted full names of a knowledge base's two tables, joined by `chunk_key`. */
+/** What the names of a knowledge base's tables are made of. */
+export interface TableIds {
+  readonly projectId: number
+  readonly id: number
+}
+
+/** Quoted full names of a knowledge base's tables, joined by `chunk_key`. */
 export interface ChunkTables {
   /** `chunk_key, document_id, chunk_id, chunk_content, metadata`, then the typed metadata columns. */
   readonly chunks: string
   /** `chunk_key, vector FLOAT[dimensions]`: missing until the number of dimensions is known. */
   readonly vectors: string
+  /**
+   * `term, chunk_key, frequency, term_count`: how often a term stands among the terms of a chunk. In the order of the
+   * terms, so that few blocks hold a term's rows.
+   */
+  readonly postings: string
+  /** The same of the chunks that came since the postings were last sorted, in the order in which they came. */
+  readonly recentPostings: string
+  /** `chunk_key, term_count`: one row for each chunk. */
+  readonly termCounts: string
 }
 
-export function chunkTables(ids: { readonly projectId: number; readonly id: number }): ChunkTables {
+export function chunkTables(ids: TableIds): ChunkTables {
   const schema = quote(projectSchema(ids.projectId))
+  const table = (part: ChunkTablePart) => `${schema}.${quote(chunkTableName(ids, part))}`
   return {
-    chunks: `${schema}.${quote(`kb_${ids.id}_chunks`)}`,
-    vectors: `${schema}.${quote(`kb_${ids.id}_vectors`)}`,
+    chunks: table('chunks'),
+    vectors: table('vectors'),
+    postings: table('postings'),
+    recentPostings: table('recent_postings'),
+    termCounts: table('term_counts'),
   }
+}
+
+export type ChunkTablePart = 'chunks' | 'vectors' | 'postings' | 'recent_postings' | 'term_counts'
+
+export function chunkTableName(ids: Pick<TableIds, 'id'>, part: ChunkTablePart): string {
+  return `kb_${ids.id}_${part}`
 }
 
 /** The table in a project's schema that holds the rows of a `ProjectTable`. */

@@ -57,3 +57,20 @@ export interface ChunkChange {
   /** Values of metadata columns, over those that are stored. */
   readonly metadata?: Row
 }
+
+/** The keys of `metadata` that every chunk has; a metadata column of such a name is not shown there. */
+export const STANDARD_METADATA_KEYS: ReadonlySet<string> = new Set([
+  'chunk_index',
+  'content_column',
+  'start_char',
+  'end_char',
+  'original_doc_id',
+  'original_row_index',
+  'source',
+])
+
+/** What of a chunk's `metadata` came with its document. */
+export function ownMetadata(metadata: Row): Row {
+  const own = Object.entries(metadata).filter(([key]) => !STANDARD_METADATA_KEYS.has(key))
+  return Object.fromEntries(own)
+}

@@ -43,8 +43,8 @@ export type WriteOutcome =
   /** A stored vector that was to be taken over is gone: another insert replaced its document meanwhile. */
   | { readonly kind: 'stale' }
 
-/** The stored truth of knowledge bases. */
-export interface ChunkStore {
+/** Documents of knowledge bases, whole. */
+export interface DocumentStore {
   /** The stored chunks of these documents, so that unchanged text keeps its vector. */
   storedTexts(
     kb: KnowledgeBase,
@@ -56,6 +56,10 @@ export interface ChunkStore {
    * `knowledge_base_not_found` when it was dropped meanwhile, `storage_full`
    */
   replaceDocuments(kb: KnowledgeBase, documents: readonly EmbeddedDocument[]): Promise<WriteOutcome>
+}
+
+/** The stored truth of knowledge bases. */
+export interface ChunkStore extends DocumentStore {
   /** Whole chunks of these documents, in the order in which they were stored. */
   storedChunks(kb: KnowledgeBase, documentIds: readonly string[]): Promise<readonly StoredChunk[]>
   /** Removes those of the chunks that are still there, in one transaction: how many they were. */
@@ -81,6 +85,8 @@ export interface NewTable {
   readonly projectId: number
   readonly name: string
   readonly select: BoundSql
+  /** A table of that name whose place it takes, in the same transaction. */
+  readonly replaces?: ProjectTable
 }
 
 export interface NewFile {
@@ -88,6 +94,14 @@ export interface NewFile {
   readonly originalName: string
   readonly format: FileFormat
   readonly sizeBytes: number
+}
+
+/** A file made of a SELECT's rows. */
+export interface NewSelectedFile {
+  readonly name: string
+  readonly select: BoundSql
+  /** A file of that name whose place it takes, in the same transaction. */
+  readonly replaces?: UploadedFile
 }
 
 /** Uploaded files as tables. */
@@ -99,11 +113,7 @@ export interface FileStore {
   rows(file: UploadedFile, signal: AbortSignal): AsyncIterable<Row>
   dropFile(file: UploadedFile): Promise<void>
   /** Stores the rows of a guarded SELECT as the file of that name. @throws AppError `file_exists` */
-  importSelect(
-    file: { readonly name: string; readonly select: BoundSql },
-    limits: RunLimits,
-    signal: AbortSignal,
-  ): Promise<UploadedFile>
+  importSelect(file: NewSelectedFile, limits: RunLimits, signal: AbortSignal): Promise<UploadedFile>
 }
 
 /** A value bound to a placeholder `$name`. A Float32Array is a vector. */
@@ -219,4 +229,24 @@ export interface AgentAnswer {
 export interface AgentAnswers {
   /** @throws AppError as the question failed: `timeout`, `too_busy`, `provider_failed`, `agent_crashed`, … */
   ask(agent: Agent, question: string, signal: AbortSignal): Promise<AgentAnswer>
+}
+
+/** A query text and passages → how well each passage answers it. One model, ready to be called. */
+export interface Reranker {
+  /**
+   * One score per passage in [0, 1], larger is better, in the order of the passages.
+   * @throws AppError `provider_failed`, `provider_refused`; messages name URL and status
+   */
+  rerank(
+    queryText: string,
+    passages: readonly string[],
+    signal: AbortSignal,
+  ): Promise<readonly number[]>
+}
+
+/** What kinds of reranker there are. */
+export interface RerankerRegistry {
+  readonly providers: readonly string[]
+  /** @throws AppError `unknown_provider` listing those there are, `invalid_knowledge_base` for a wrong setting */
+  reranker(ref: ModelRef): Reranker
 }

@@ -1,4 +1,14 @@
-export type FileFormat = 'csv' | 'json' | 'jsonl' | 'parquet' | 'pdf' | 'html' | 'markdown' | 'text'
+/** `table`: made by `CREATE TABLE files.<name> AS …`, not uploaded. */
+export type FileFormat =
+  | 'csv'
+  | 'json'
+  | 'jsonl'
+  | 'parquet'
+  | 'pdf'
+  | 'html'
+  | 'markdown'
+  | 'text'
+  | 'table'
 
 /**
  * A file uploaded by `PUT /api/files/{name}`: its rows, or its text as one row, are `files.<name>` in SQL. Its bytes are not

@@ -25,6 +25,8 @@ const DEFINITION = {
   metadata_columns: optional.texts(),
   id_column: optional.text(),
   preprocessing: optional.object(),
+  /** Of the texts, for the keyword search. */
+  language: optional.text(),
   params: optional.object(),
 }
 

@@ -2,7 +2,7 @@ import type { Chunk, ChunkVector, EmbeddedChunk, EmbeddedDocument } from '../dom
 import type { Document } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { LIMITS } from '../domain/limits.ts'
-import type { ChunkStore, Embedder } from '../domain/ports.ts'
+import type { DocumentStore, Embedder } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 import { LoopShare } from './loop-share.ts'
@@ -17,7 +17,7 @@ export interface ChunkedDocument {
 type KnownVectors = Map<string, ChunkVector>
 
 export interface StoreDeps {
-  readonly chunks: ChunkStore
+  readonly chunks: DocumentStore
   readonly embedder: Embedder
 }
 

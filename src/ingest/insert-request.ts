@@ -1,7 +1,7 @@
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { ChunkStore, EmbedderRegistry, FileStore } from '../domain/ports.ts'
+import type { DocumentStore, EmbedderRegistry, FileStore } from '../domain/ports.ts'
 import type { RowStream } from '../domain/query-result.ts'
 import type { DocumentReading } from './document-reading.ts'
 import type { PageFetcher } from './page-fetcher.ts'
@@ -36,9 +36,9 @@ export interface InsertRequest {
 
 export interface InsertDeps {
   snapshot(): CatalogSnapshot
-  readonly chunks: ChunkStore
+  readonly chunks: DocumentStore
   readonly embedders: EmbedderRegistry
-  readonly files: FileStore
+  readonly files: Omit<FileStore, 'importSelect'>
   /** Runs one SELECT; anything else fails before it runs. */
   select(sql: string, projectName: string, signal: AbortSignal): Promise<RowStream>
   readonly pages: PageFetcher

@@ -16,6 +16,8 @@ export interface StoredCounts {
   skippedRows: number
   chunks: number
   readRows: number
+  /** Of batches that were skipped. */
+  failedRows?: number
 }
 
 export interface RowsToStore {
@@ -24,11 +26,21 @@ export interface RowsToStore {
   readonly rows: AsyncIterable<Row>
   readonly isUnbounded: boolean
   readonly counts: StoredCounts
+  readonly options?: StoringOptions
+}
+
+export interface StoringOptions {
+  /** Leaves documents alone whose ids are stored already. */
+  readonly skipsStored?: boolean
+  /** Goes on when a batch cannot be stored: it is counted in `failedRows`. */
+  readonly skipsFailed?: boolean
+  /** Chunks that make a batch of an unbounded source. */
+  readonly batchChunks?: number
 }
 
 /** Rows → documents → chunks → vectors → stored; of rows with one id the last one. */
 export async function storeRows(
-  { kb, rule, rows, isUnbounded, counts }: RowsToStore,
+  { kb, rule, rows, isUnbounded, counts, options = {} }: RowsToStore,
   deps: StoreDeps,
   signal: AbortSignal,
 ): Promise<void> {
@@ -36,6 +48,7 @@ export async function storeRows(
   const pending = new PendingDocuments()
   const first = counts.readRows
   let skippedRows = 0
+  const { batchChunks = INGEST_LIMITS.queryBatchChunks } = options
   for await (const row of rows) {
     if (share.isSpent) await share.giveWay(signal)
     const rowIndex = counts.readRows
@@ -45,18 +58,39 @@ export async function storeRows(
     })
     if (chunked === null) skippedRows += 1
     else pending.add(chunked)
-    if (isUnbounded && pending.chunkCount >= INGEST_LIMITS.queryBatchChunks) await flush()
+    if (isUnbounded && pending.chunkCount >= batchChunks) await flush()
     if (pending.chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
   }
   await flush()
   counts.skippedRows += skippedRows
 
   async function flush(): Promise<void> {
-    const documents = pending.take()
-    await embedAndStore({ kb, documents }, deps, signal)
+    const taken = pending.take()
+    const documents = options.skipsStored === true ? await unstored(kb, taken, deps) : taken
+    try {
+      await embedAndStore({ kb, documents }, deps, signal)
+    } catch (error) {
+      if (options.skipsFailed !== true || signal.aborted) throw error
+      counts.failedRows = (counts.failedRows ?? 0) + documents.length
+      return
+    }
     counts.storedRows += documents.length
     counts.chunks += documents.reduce((sum, { chunks }) => sum + chunks.length, 0)
   }
+}
+
+async function unstored(
+  kb: KnowledgeBase,
+  documents: readonly ChunkedDocument[],
+  { chunks }: StoreDeps,
+): Promise<readonly ChunkedDocument[]> {
+  const ids = documents.map(({ document }) => document.id)
+  const stored = new Set<string>()
+  for (let start = 0; start < ids.length; start += INGEST_LIMITS.lookupDocuments) {
+    const some = ids.slice(start, start + INGEST_LIMITS.lookupDocuments)
+    for (const { documentId } of await chunks.storedTexts(kb, some)) stored.add(documentId)
+  }
+  return documents.filter(({ document }) => !stored.has(document.id))
 }
 
 /** The documents of the next transaction, in the order in which their ids came last. */

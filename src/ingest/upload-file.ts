@@ -17,7 +17,7 @@ export interface FileUpload {
 
 export interface UploadDeps {
   snapshot(): CatalogSnapshot
-  readonly files: FileStore
+  readonly files: Omit<FileStore, 'importSelect'>
   readonly reader: DocumentReading
 }
 

@@ -15,8 +15,8 @@ export interface Endpoint {
 export interface EndpointChoice {
   readonly own: EndpointAddress
   readonly defaults: EndpointAddress
-  /** The provider's public address, with the API's prefix. */
-  readonly publicUrl: string
+  /** The provider's public address, with the API's prefix; null: it has none. */
+  readonly publicUrl: string | null
   /** The failure's code when these do not do. */
   readonly code: 'invalid_knowledge_base' | 'invalid_agent'
 }
@@ -29,16 +29,19 @@ interface EndpointAddress {
 /**
  * A model's own address and key win. The key of the settings goes to the address of the settings
  * only (same origin): whoever may name an address must not be sent a key that he does not know.
- * @throws AppError with the choice's code for what is no http address, and for the public address
- * without a key
+ * @throws AppError with the choice's code for no address and for what is no http address, and for
+ * the public address without a key
  */
 export function chosenEndpoint(choice: EndpointChoice): Endpoint {
   const defaultUrl = choice.defaults.baseUrl ?? choice.publicUrl
-  const url = parsed(given(choice.own.baseUrl) ?? defaultUrl, choice)
-  const isDefault = url.origin === parsed(defaultUrl, choice).origin
+  const chosenUrl = given(choice.own.baseUrl) ?? defaultUrl
+  if (chosenUrl === null) throw new AppError(choice.code, 'base_url is required')
+  const url = parsed(chosenUrl, choice)
+  const isAt = (other: string | null) => other !== null && url.origin === parsed(other, choice).origin
+  const isDefault = isAt(defaultUrl)
   const defaultKey = isDefault ? choice.defaults.apiKey : undefined
   const apiKey = given(choice.own.apiKey) ?? defaultKey ?? null
-  if (apiKey === null && url.origin === parsed(choice.publicUrl, choice).origin) {
+  if (apiKey === null && isAt(choice.publicUrl)) {
     throw new AppError(choice.code, `An api_key is required for ${url.origin}`)
   }
   const query = Object.fromEntries(url.searchParams)

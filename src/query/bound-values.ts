@@ -13,6 +13,7 @@ import {
 import { checkedThreshold } from '../sql/searches.ts'
 import type { Options } from '../sql/statements/qualified-name.ts'
 import { agentAnswers } from './agent-answers.ts'
+import { hybridValues } from './hybrid-values.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import type { QueryDeps } from './query-deps.ts'
 
@@ -99,10 +100,11 @@ async function searchValues(
   const terms = termsParameter(search.text)
   const given = givenVector(search.of, binding.params)
   if (given !== undefined) {
-    return { [vector]: checkedVector(given, search.knowledgeBase), [terms]: [] }
+    const values = { [vector]: checkedVector(given, search.knowledgeBase), [terms]: [] }
+    return { ...values, ...hybridValues(search, plan, null) }
   }
   const text = searchText(search.of, binding.params)
-  const values: Record<string, BoundValue> = {}
+  const values: Record<string, BoundValue> = { ...hybridValues(search, plan, text) }
   if (plan.parameters.has(terms)) values[terms] = termsOf(text)
   if (plan.parameters.has(vector)) {
     const [found] = await unitVectors([text], search.knowledgeBase, binding)

@@ -21,6 +21,7 @@ import {
   INFORMATION_SCHEMA,
   INFORMATION_SCHEMA_TABLES,
   informationSchemaSql,
+  projectSchemaSql,
 } from './information-schema.ts'
 
 /** The name under which uploaded files stand in SQL. */
@@ -86,7 +87,9 @@ function findInProject(
     return { kind: 'view', sql: view.sql, names: nameScope(snapshot, view.database) }
   }
   const agent = findAgent(snapshot, project, name)
-  return agent && { kind: 'agent', agent }
+  if (agent !== undefined) return { kind: 'agent', agent }
+  const sql = projectSchemaSql(snapshot, project, name)
+  return sql === undefined ? undefined : { kind: 'query', sql }
 }
 
 function isAllowed(relation: Relation, name: string, allowed: AllowedData): boolean {

@@ -1,11 +1,14 @@
 import type { CatalogDeps } from '../catalog/catalog-deps.ts'
-import type { AgentAnswers, SqlEngine } from '../domain/ports.ts'
+import type { AgentAnswers, ChunkStore, FileStore, SqlEngine, TableStore } from '../domain/ports.ts'
 import type { PlanCache } from './plan-cache.ts'
 
 /** What running SQL needs. */
 export interface QueryDeps extends CatalogDeps {
   readonly engine: SqlEngine
   readonly agents: AgentAnswers
+  readonly chunks: ChunkStore
+  readonly tables: TableStore
+  readonly files: Pick<FileStore, 'importSelect' | 'dropFile'>
   readonly plans: PlanCache
   readonly queryMs: number
   /** For reading the rows, where they are worked on while they come; else `queryMs` counts for all. */

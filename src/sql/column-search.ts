@@ -36,8 +36,11 @@ export const HAS_TEXT = '__has_text'
 export const COLUMN_SEARCH_COLUMNS: readonly string[] = [VECTOR]
 
 /** @throws AppError `sql_not_supported` for a column beside other texts */
-export function columnRankingOf({ ranking, exclusions }: Search): ColumnRanking | null {
+export function columnRankingOf({ ranking, exclusions, hybrid }: Search): ColumnRanking | null {
   const column = columnIn(ranking)
+  if (column !== null && hybrid !== null) {
+    throw new AppError('sql_not_supported', 'hybrid_search goes with texts, not with a column')
+  }
   if (column === null || (column === ranking && exclusions.length === 0)) return column
   const message = 'content is compared with a column or with texts, not with both in one search'
   throw new AppError('sql_not_supported', message)

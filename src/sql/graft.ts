@@ -3,14 +3,18 @@ import { chunkTables } from '../domain/chunk-tables.ts'
 import { quote } from '../domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
 import { COLUMN_SEARCH_COLUMNS, columnRankingOf, unmeasuredChunks } from './column-search.ts'
+import { type HybridRows, hybridCtes, hybridRows } from './hybrid-rows.ts'
+import { measuredRows } from './measured-rows.ts'
 import {
+  CHUNK_KEY,
+  distanceColumn,
   type Exclusion,
   excludedColumn,
+  fusedColumn,
   type Ranking,
   type Search,
   termsParameter,
   textsOfRanking,
-  vectorParameter,
 } from './ranking.ts'
 
 /** The cosine similarity from which a chunk counts as being about an unwanted text. */
@@ -21,8 +25,10 @@ export interface GraftShape {
   readonly search: Search
   /** Names that the statement uses, in lower case: only these hidden columns are made. */
   readonly usedNames: ReadonlySet<string>
-  /** Only the nearest so many rows of those that the WHERE keeps can be answered; null: all rows may be. */
+  /** Only the first so many rows of those that the WHERE keeps can be answered; null: all rows may be. */
   readonly nearestCount: number | null
+  /** Whether conditions of the statement narrow the rows over which a hybrid search makes its scales. */
+  readonly hasConditions: boolean
 }
 
 export interface Graft {
@@ -41,33 +47,47 @@ export function graftOf(kb: KnowledgeBase, shape: GraftShape): Graft {
   const hidden = hiddenColumnsOf(kb, shape.usedNames)
   const exclusions = shape.search.exclusions
   if (columnRankingOf(shape.search) !== null) {
-    const columns = hidden.map((column) => `${column.sql} AS ${quote(column.name)}`)
+    const columns = hidden.map(columnSql)
     const names = hidden.map((column) => column.name)
     const sql = unmeasuredChunks(kb, columns)
     return { sql, hiddenColumns: [...names, ...COLUMN_SEARCH_COLUMNS] }
   }
-  const all = allRows(kb, shape, hidden)
+  const hybrid = hybridOf(kb, shape, hidden)
+  const all = allRows(kb, shape, { hidden, hybrid })
+  const ctes = hybrid === null ? '' : `${hybridCtes(hybrid)} `
   const hiddenColumns = [
     ...hidden.map((column) => column.name),
     ...exclusions.map((exclusion) => excludedColumn(exclusion.index)),
   ]
-  if (shape.nearestCount === null) return { sql: all, hiddenColumns }
+  if (shape.nearestCount === null) return { sql: `${ctes}${all}`, hiddenColumns }
   const alias = quote(shape.alias)
-  const columns = ['c.document_id AS id', 'c.chunk_id', 'c.chunk_content', 'c.metadata']
-  const wide = [...hidden.map((column) => `${column.sql} AS ${quote(column.name)}`)]
   const excluded = exclusions.map(({ index }) => `s.${quote(excludedColumn(index))}`)
   const kept = exclusions.map(({ index }) => `, ${alias}.${quote(excludedColumn(index))}`).join('')
-  const nearest = `SELECT ${alias}.chunk_key, ${alias}.relevance, ${alias}.distance${kept}
+  const best = hybrid === null ? '' : `${alias}.relevance DESC, `
+  const nearest = `SELECT ${alias}.${CHUNK_KEY}, ${alias}.relevance, ${alias}.distance${kept}
     FROM (${all}) AS ${alias} WHERE TRUE
-    ORDER BY ${alias}.distance, ${alias}.chunk_id LIMIT ${shape.nearestCount}`
-  const list = [...columns, 's.relevance', 's.distance', ...wide, ...excluded].join(', ')
-  const sql = `SELECT ${list} FROM (${nearest}) AS s JOIN ${chunkTables(kb).chunks} AS c USING (chunk_key)`
+    ORDER BY ${best}${alias}.distance, ${alias}.chunk_id LIMIT ${shape.nearestCount}`
+  const list = [
+    ...PLAIN_COLUMNS,
+    's.relevance',
+    's.distance',
+    ...hidden.map(columnSql),
+    ...excluded,
+  ]
+  const sql = `${ctes}SELECT ${list.join(', ')} FROM (${nearest}) AS s
+    JOIN ${chunkTables(kb).chunks} AS c ON c.chunk_key = s.${CHUNK_KEY}`
   return { sql, hiddenColumns }
 }
+
+const PLAIN_COLUMNS = ['c.document_id AS id', 'c.chunk_id', 'c.chunk_content', 'c.metadata']
 
 interface HiddenColumn {
   readonly name: string
   readonly sql: string
+}
+
+function columnSql({ name, sql }: HiddenColumn): string {
+  return `${sql} AS ${quote(name)}`
 }
 
 function hiddenColumnsOf(kb: KnowledgeBase, used: ReadonlySet<string>): readonly HiddenColumn[] {
@@ -80,57 +100,62 @@ function hiddenColumnsOf(kb: KnowledgeBase, used: ReadonlySet<string>): readonly
     hidden.push({ name, sql })
   }
   add('content', 'c.chunk_content')
+  add(CHUNK_KEY, 'c.chunk_key')
   for (const column of kb.storedMetadata) add(column.name, `c.${quote(column.column)}`)
   // Declared columns of which no row has come yet are there as well: they are empty.
   for (const name of kb.metadataColumns ?? []) add(name, 'NULL')
   return hidden
 }
 
-function allRows(kb: KnowledgeBase, shape: GraftShape, hidden: readonly HiddenColumn[]): string {
+/** null for a search by vectors alone, and where there is nothing to search. */
+function hybridOf(
+  kb: KnowledgeBase,
+  { search, alias, hasConditions }: GraftShape,
+  hidden: readonly HiddenColumn[],
+): HybridRows | null {
+  const { hybrid, ranking } = search
+  if (hybrid === null || ranking === null || kb.dimensions === null) return null
+  const own = hidden.filter(({ name }) => name !== CHUNK_KEY)
+  const conditions = hasConditions
+    ? { alias, columns: [...PLAIN_COLUMNS, ...own.map(columnSql)] }
+    : null
+  return { knowledgeBase: kb, dimensions: kb.dimensions, search, hybrid, ranking, conditions }
+}
+
+interface RowsParts {
+  readonly hidden: readonly HiddenColumn[]
+  readonly hybrid: HybridRows | null
+}
+
+function allRows(kb: KnowledgeBase, shape: GraftShape, { hidden, hybrid }: RowsParts): string {
   const { ranking, exclusions } = shape.search
   const isSearched = ranking !== null || exclusions.length > 0
+  const hasKey = shape.nearestCount === null || hidden.some(({ name }) => name === CHUNK_KEY)
   const columns = [
-    ...(shape.nearestCount === null ? [] : ['c.chunk_key']),
-    'c.document_id AS id',
-    'c.chunk_id',
-    'c.chunk_content',
-    'c.metadata',
-    ranking === null
-      ? 'NULL::DOUBLE AS relevance'
-      : `1 / (1 + (${distanceSql(ranking)})) AS relevance`,
+    ...(hasKey ? [] : [`c.chunk_key AS ${CHUNK_KEY}`]),
+    ...PLAIN_COLUMNS,
+    `${relevanceSql(ranking, hybrid)} AS relevance`,
     ranking === null ? 'NULL::DOUBLE AS distance' : `${distanceSql(ranking)} AS distance`,
-    ...hidden.map((column) => `${column.sql} AS ${quote(column.name)}`),
+    ...hidden.map(columnSql),
     ...exclusions.map((exclusion) => {
       return `${excludedSql(exclusion, ranking)} AS ${quote(excludedColumn(exclusion.index))}`
     }),
   ]
-  const from = isSearched ? measuredRows(kb, shape.search) : `${chunkTables(kb).chunks} AS c`
-  return `SELECT ${columns.join(', ')} FROM ${from}`
+  const searched = hybrid === null ? measuredRows(kb, shape.search) : hybridRows(hybrid)
+  const from = isSearched ? searched : chunkTables(kb).chunks
+  return `SELECT ${columns.join(', ')} FROM ${from} AS c`
 }
 
-/** The chunks with the cosine distance to each text as `__distance_<text>`. */
-function measuredRows(kb: KnowledgeBase, search: Search): string {
-  const { chunks, vectors } = chunkTables(kb)
-  const texts = new Set([
-    ...textsOfRanking(search.ranking),
-    ...search.exclusions.flatMap((exclusion) => exclusion.texts),
-  ])
-  if (kb.dimensions === null) {
-    const none = [...texts].map((text) => `NULL::DOUBLE AS ${distanceColumn(text)}`).join(', ')
-    return `(SELECT c.*, ${none} FROM ${chunks} AS c) AS c`
-  }
-  const measured = [...texts].map((text) => {
-    // Stored vectors and query vectors have unit length, so that 1 - their inner product is the cosine distance.
-    const vector = `$${vectorParameter(text)}::FLOAT[${kb.dimensions}]`
-    const product = `array_negative_inner_product(v.vector, ${vector})`
-    return `least(2, greatest(0, 1 + ${product}))::DOUBLE AS ${distanceColumn(text)}`
-  })
-  return `(SELECT c.*, ${measured.join(', ')} FROM ${chunks} AS c
-    JOIN ${vectors} AS v USING (chunk_key)) AS c`
+function relevanceSql(ranking: Ranking | null, hybrid: HybridRows | null): string {
+  if (ranking === null) return 'NULL::DOUBLE'
+  return hybrid === null ? `1 / (1 + (${distanceSql(ranking)}))` : fusedSql(ranking)
 }
 
-function distanceColumn(text: number): string {
-  return quote(`__distance_${text}`)
+function fusedSql(ranking: Ranking): string {
+  if (ranking.kind === 'text') return `c.${fusedColumn(ranking.text)}`
+  if (ranking.kind === 'column') throw new Error('a search by a column is measured elsewhere')
+  const parts = ranking.of.map(fusedSql).join(', ')
+  return `${ranking.kind === 'nearest' ? 'greatest' : 'least'}(${parts})`
 }
 
 function distanceSql(ranking: Ranking): string {

@@ -4,6 +4,7 @@ import { columnRankingOf, measure, measuresSql } from './column-search.ts'
 import { type Surroundings, valuesSelect } from './column-values.ts'
 import { graftOf } from './graft.ts'
 import { fixMetadataPaths, hideColumns } from './names.ts'
+import { ownConditions, putConditions } from './own-conditions.ts'
 import { type PendingGraft, putSubquery } from './pending-graft.ts'
 import { nearestCountOf, orderByDistance, type SelectPlace } from './ranked-order.ts'
 import type { Search } from './ranking.ts'
@@ -52,13 +53,20 @@ export function graftKnowledgeBase(select: TreeNode, grafting: Grafting): readon
   const nearestCount = isPruned ? nearestCountOf(select, place) : null
   const nearestWhere =
     nearestCount !== null && isNode(select.where_clause) ? copyOf(select.where_clause) : null
-  const graft = graftOf(kb, { alias, search, usedNames, nearestCount })
+  const isHybrid = search.hybrid !== null && isSearched
+  const conditions =
+    isHybrid && isAlone ? ownConditions(select.where_clause ?? null, alias, kb) : null
+  const hasConditions = conditions !== null
+  const graft = graftOf(kb, { alias, search, usedNames, nearestCount, hasConditions })
   hideColumns(select, alias, graft.hiddenColumns)
-  if (isAlone || isSearched) orderByDistance(select, { alias, place, isAlone, isSearched })
+  if (isAlone || isSearched) {
+    orderByDistance(select, { alias, place, isAlone, isSearched, isHybrid })
+  }
   const pending: PendingGraft = {
     sql: graft.sql,
     apply: (parsed) => {
       const statement = statementOf(parsed)
+      if (conditions !== null) putConditions(statement, conditions)
       if (nearestWhere !== null) nearestSelect(queryOf(statement)).where_clause = nearestWhere
       putSubquery(ref, alias, statement)
     },

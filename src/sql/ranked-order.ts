@@ -3,6 +3,7 @@ import { isAggregateFunction } from './aggregate-functions.ts'
 import {
   columnNode,
   constantNumber,
+  descendingOrderNodes,
   integerNode,
   isNode,
   nodesOf,
@@ -24,6 +25,8 @@ interface RankedSelect {
   /** The knowledge base is the only thing in the FROM. */
   readonly isAlone: boolean
   readonly isSearched: boolean
+  /** By relevance first: that of a hybrid search is not a function of the distance. */
+  readonly isHybrid: boolean
 }
 
 /**
@@ -31,12 +34,15 @@ interface RankedSelect {
  * that the statement names stays and gets the same tie-break.
  */
 export function orderByDistance(select: TreeNode, ranked: RankedSelect): void {
-  const { alias, place, isAlone, isSearched } = ranked
+  const { alias, place, isAlone, isSearched, isHybrid } = ranked
   if (isCombining(select)) return
   const isPlain = place === 'outermost' && isAlone && !hasWindow(select)
   const needsLimit = isPlain && isSearched && !isLimited(select)
   const order = orderOf(select)
-  const nearestFirst = orderNodes(columnNode(alias, 'distance'), columnNode(alias, 'chunk_id'))
+  const nearestFirst = [
+    ...(isHybrid ? descendingOrderNodes(columnNode(alias, 'relevance')) : []),
+    ...orderNodes(columnNode(alias, 'distance'), columnNode(alias, 'chunk_id')),
+  ]
   if (order !== undefined) {
     const orders = nodesOf(order.orders)
     if (isAlone && !isOrderByAll(orders)) {

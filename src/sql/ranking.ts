@@ -1,6 +1,7 @@
 /**
  * What the `content` predicates of one SELECT ask for. Texts are counted over the whole statement: number i is the
- * bound vector `$eider_vector_i` and the bound list of terms `$eider_terms_i`.
+ * bound vector `$eider_vector_i`, the bound list of words `$eider_terms_i`, and in a hybrid search the keys of terms
+ * `$eider_keywords_i`, the phrases `$eider_phrases_i` and the weight `$eider_alpha_i`.
  */
 import type { TreeNode } from './select-ast.ts'
 
@@ -25,9 +26,17 @@ export interface Exclusion {
   readonly texts: readonly number[]
 }
 
+/** A search by vectors and keywords together. */
+export interface HybridSearch {
+  /** The weight of the vectors, 0 to 1; null: as suits the text. */
+  readonly alpha: number | null
+}
+
 export interface Search {
   readonly ranking: Ranking | null
   readonly exclusions: readonly Exclusion[]
+  /** null: by vectors alone. */
+  readonly hybrid: HybridSearch | null
 }
 
 export function vectorParameter(text: number): string {
@@ -36,6 +45,34 @@ export function vectorParameter(text: number): string {
 
 export function termsParameter(text: number): string {
   return `eider_terms_${text}`
+}
+
+/** The keys of the text's terms in the keyword index. */
+export function keywordsParameter(text: number): string {
+  return `eider_keywords_${text}`
+}
+
+/** What a chunk must hold word for word to have a keyword score. The first is empty: a list without items has no type. */
+export function phrasesParameter(text: number): string {
+  return `eider_phrases_${text}`
+}
+
+/** The weight of the vectors where the statement names none. */
+export function alphaParameter(text: number): string {
+  return `eider_alpha_${text}`
+}
+
+/** A chunk's key, where a statement of ours needs it: DELETE, UPDATE and the join with the wide rows. */
+export const CHUNK_KEY = '__chunk_key'
+
+/** The cosine distance to a text. */
+export function distanceColumn(text: number): string {
+  return `__distance_${text}`
+}
+
+/** The relevance to a text by vectors and keywords. */
+export function fusedColumn(text: number): string {
+  return `__fused_${text}`
 }
 
 export function excludedColumn(index: number): string {

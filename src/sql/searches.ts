@@ -3,12 +3,12 @@ import { HAS_TEXT } from './column-search.ts'
 import { placed } from './placed-error.ts'
 import { type Exclusion, excludedColumn, joined, type Ranking, type Search } from './ranking.ts'
 import type { RequestedText } from './requests.ts'
+import { hybridSearchOf, type SearchOption, searchOptionOf } from './search-options.ts'
 import {
   columnNames,
   columnNode,
   constantNumber,
   constantText,
-  constantTruth,
   copyOf,
   isColumn,
   isNode,
@@ -51,15 +51,17 @@ export function takeSearch(
   texts: SearchTexts,
 ): Search {
   const exclusions: Exclusion[] = []
-  const taker: Taker = { source, texts, exclusions }
+  const options: SearchOption[] = []
+  const taker: Taker = { source, texts, exclusions, options }
   const rankings = conditions.flatMap((condition) => take(condition, false, taker) ?? [])
-  return { ranking: joined('farthest', rankings), exclusions }
+  return { ranking: joined('farthest', rankings), exclusions, hybrid: hybridSearchOf(options) }
 }
 
 interface Taker {
   readonly source: SearchSource
   readonly texts: SearchTexts
   readonly exclusions: Exclusion[]
+  readonly options: SearchOption[]
 }
 
 /** @param isNegated true inside an odd number of NOTs */
@@ -77,7 +79,7 @@ function take(node: TreeNode, isNegated: boolean, taker: Taker): Ranking | null 
 }
 
 function takeCondition(node: TreeNode, isNegated: boolean, taker: Taker): Ranking | null {
-  if (takeOption(node, taker.source)) return null
+  if (takeOption(node, isNegated, taker)) return null
   checkThreshold(node, taker)
   const operator = operatorOf(node)
   const [column, ...operands] = operandsOf(node)
@@ -110,6 +112,9 @@ function takePredicate(node: TreeNode, predicate: Predicate, taker: Taker): Rank
     const ranking = columnRanking(first, taker)
     replace(node, columnNode(taker.source.alias, HAS_TEXT))
     return ranking
+  }
+  if (!isWanted && operands.some((operand) => isOfOthers(operand, taker))) {
+    throw new AppError('sql_not_supported', 'A column cannot be what content is not to be about')
   }
   const texts = operands.map((operand) => taker.texts.add(searchTextOf(operand, operator)))
   if (isWanted) {
@@ -185,6 +190,10 @@ function isFixedText(operand: TreeNode): boolean {
   return operand.class === 'PARAMETER' || constantText(operand) !== undefined
 }
 
+function isOfOthers(operand: TreeNode, { texts }: Taker): boolean {
+  return [...walk(operand)].some(isColumn) && texts.valuesOf(operand) !== undefined
+}
+
 function columnRanking(operand: TreeNode, { texts }: Taker): Ranking {
   const select = [...walk(operand)].some(isColumn) ? texts.valuesOf(operand) : undefined
   if (select === undefined) throw noText(operand)
@@ -201,35 +210,16 @@ function noText(operand: TreeNode): AppError {
   return new AppError('sql_invalid_search', `content is searched for ${what}`)
 }
 
-const OPTIONS = new Set(['hybrid_search', 'hybrid_search_alpha', 'reranking'])
-
-/** `hybrid_search = …`, `reranking = …`: read where they stand, and TRUE as predicates. */
-function takeOption(node: TreeNode, source: SearchSource): boolean {
-  if (node.type !== 'COMPARE_EQUAL') return false
-  const [column, value] = operandsOf(node)
-  const name = isColumn(column) ? columnNames(column).at(-1)?.toLowerCase() : undefined
-  if (name === undefined || !OPTIONS.has(name) || !isNamed(column, name, source)) return false
-  checkOption(name, value)
+/** Options are read where they stand, and TRUE as predicates. */
+function takeOption(node: TreeNode, isNegated: boolean, { source, options }: Taker): boolean {
+  const option = searchOptionOf(node)
+  if (option === undefined || !isNamed(option.column, option.name, source)) return false
+  if (isNegated) {
+    throw new AppError('sql_invalid_search', `${option.name} cannot stand within NOT`)
+  }
+  options.push(option)
   replace(node, truthNode(true))
   return true
-}
-
-function checkOption(name: string, value: TreeNode | undefined): void {
-  if (name === 'hybrid_search_alpha') {
-    const alpha = constantNumber(value)
-    if (alpha === undefined || !(alpha >= 0 && alpha <= 1)) {
-      throw new AppError('sql_invalid_search', 'hybrid_search_alpha must be a number from 0 to 1')
-    }
-    if (alpha === 1) return
-  } else {
-    const isOn = constantTruth(value)
-    if (isOn === undefined) {
-      throw new AppError('sql_invalid_search', `${name} must be true or false`)
-    }
-    if (!isOn || name === 'reranking') return
-  }
-  const message = `${name} is not available in this version: search by content = '…' alone`
-  throw new AppError('sql_not_supported', message)
 }
 
 function checkThreshold(node: TreeNode, { source, texts }: Taker): void {

@@ -222,3 +222,8 @@ export function orderNodes(...columns: TreeNode[]): TreeNode[] {
     return { type: 'ASCENDING', null_order: 'NULLS LAST', expression }
   })
 }
+
+/** The same, descending. */
+export function descendingOrderNodes(...columns: TreeNode[]): TreeNode[] {
+  return orderNodes(...columns).map((order) => ({ ...order, type: 'DESCENDING' }))
+}

@@ -36,6 +36,7 @@ export function checkKnowledgeBase(snapshot: CatalogSnapshot, draft: Scoped & St
     const message = `Knowledge Base with name ${draft.name} already exists`
     throw new AppError('knowledge_base_exists', message)
   }
+  checkRelationName(snapshot, draft)
   if (isDefaultStorage(draft)) return
   if (nameKey(draft.vectorDatabase) === DEFAULT_VECTOR_DATABASE) {
     const rule = `in the storage ${DEFAULT_VECTOR_DATABASE} a knowledge base has the table of its own name`
@@ -54,8 +55,27 @@ export function checkKnowledgeBase(snapshot: CatalogSnapshot, draft: Scoped & St
 /** @throws AppError `agent_exists` */
 export function checkAgentName(snapshot: CatalogSnapshot, agent: Scoped, ownId?: number): void {
   const other = snapshot.agents.find((candidate) => isSame(candidate, agent))
-  if (other === undefined || other.id === ownId) return
-  throw new AppError('agent_exists', `Agent with name ${agent.name} already exists`)
+  if (other !== undefined && other.id === ownId) return
+  if (other !== undefined) {
+    throw new AppError('agent_exists', `Agent with name ${agent.name} already exists`)
+  }
+  checkRelationName(snapshot, agent)
+}
+
+/**
+ * What can stand in a FROM shares its names within a project. @throws AppError `relation_exists`
+ */
+export function checkRelationName(snapshot: CatalogSnapshot, draft: Scoped): void {
+  const kinds = [
+    ['A knowledge base', snapshot.knowledgeBases],
+    ['A view', snapshot.views],
+    ['A table', snapshot.tables],
+    ['An agent', snapshot.agents],
+  ] as const
+  for (const [kind, things] of kinds) {
+    if (!things.some((thing: Scoped) => isSame(thing, draft))) continue
+    throw new AppError('relation_exists', `${kind} with name ${draft.name} already exists`)
+  }
 }
 
 function isSame(one: Scoped, other: Scoped): boolean {

@@ -3,14 +3,18 @@ import type { Agent } from '../domain/agent.ts'
 import type { KnowledgeBase, Preprocessing } from '../domain/knowledge-base.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
 import type { Project } from '../domain/project.ts'
+import type { ProjectTable } from '../domain/project-table.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
-import type { agents, files, knowledgeBases, projects } from './schema.ts'
+import type { View } from '../domain/view.ts'
+import type { agents, files, knowledgeBases, projects, tables, views } from './schema.ts'
 import type { Secrets } from './secrets.ts'
 
 type ProjectRow = typeof projects.$inferSelect
 type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
 type AgentRow = typeof agents.$inferSelect
 type FileRow = typeof files.$inferSelect
+type ViewRow = typeof views.$inferSelect
+type TableRow = typeof tables.$inferSelect
 
 /** What the rows of a project's things need besides themselves. */
 export interface RowContext {
@@ -56,6 +60,16 @@ export function agentOf(row: AgentRow, context: RowContext): Agent {
 export function fileOf(row: FileRow): UploadedFile {
   const { nameKey: _, ...file } = row
   return file
+}
+
+export function viewOf(row: ViewRow, projectName: string): View {
+  const { nameKey: _, ...view } = row
+  return { ...view, projectName }
+}
+
+export function tableOf(row: TableRow, projectName: string): ProjectTable {
+  const { nameKey: _, ...table } = row
+  return { ...table, projectName }
 }
 
 /**

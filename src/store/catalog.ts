@@ -11,11 +11,13 @@ import type {
 import type { Catalog } from '../domain/ports.ts'
 import type { Project } from '../domain/project.ts'
 import { timestampOfMillis } from '../domain/timestamp.ts'
+import type { View, ViewChanges, ViewDraft } from '../domain/view.ts'
 import { AppError } from '../errors.ts'
 import {
   checkAgentName,
   checkKnowledgeBase,
   checkProjectName,
+  checkRelationName,
   currentProject,
 } from './catalog-checks.ts'
 import {
@@ -24,13 +26,15 @@ import {
   projectOf,
   sealedJson,
   sealedJsonOrNull,
+  viewOf,
 } from './catalog-rows.ts'
 import { type CatalogState, having, without } from './catalog-state.ts'
 import { createChunkTables } from './chunk-columns.ts'
 import type { Database } from './database.ts'
 import { queriesOver } from './drizzle.ts'
+import { dropKeywordTables } from './keyword-index.ts'
 import { nextId } from './load-catalog.ts'
-import { agents, knowledgeBases, projects } from './schema.ts'
+import { agents, knowledgeBases, projects, tables, views } from './schema.ts'
 import type { Secrets } from './secrets.ts'
 
 export interface CatalogParts {
@@ -78,6 +82,8 @@ export class StoredCatalog implements Catalog {
         await connection.run(`DROP SCHEMA ${quote(projectSchema(project.id))} CASCADE`)
         await queries.delete(knowledgeBases).where(eq(knowledgeBases.projectId, project.id))
         await queries.delete(agents).where(eq(agents.projectId, project.id))
+        await queries.delete(views).where(eq(views.projectId, project.id))
+        await queries.delete(tables).where(eq(tables.projectId, project.id))
         await queries.delete(projects).where(eq(projects.id, project.id))
       },
       () => {
@@ -88,6 +94,8 @@ export class StoredCatalog implements Catalog {
           projects: without(old.projects, project.id),
           knowledgeBases: old.knowledgeBases.filter(isElsewhere),
           agents: old.agents.filter(isElsewhere),
+          views: old.views.filter(isElsewhere),
+          tables: old.tables.filter(isElsewhere),
         })
       },
     )
@@ -166,6 +174,7 @@ export class StoredCatalog implements Catalog {
         const tables = chunkTables(kb)
         await connection.run(`DROP TABLE IF EXISTS ${tables.vectors}`)
         await connection.run(`DROP TABLE ${tables.chunks}`)
+        await dropKeywordTables(connection, kb)
       },
       () => {
         state.change({ knowledgeBases: without(state.snapshot().knowledgeBases, kb.id) })
@@ -232,6 +241,52 @@ export class StoredCatalog implements Catalog {
     )
   }
 
+  createView(draft: ViewDraft): Promise<View> {
+    const { database, state } = this.#parts
+    return database.write(
+      async (connection) => {
+        const project = currentProject(state.snapshot(), draft.projectId)
+        checkRelationName(state.snapshot(), draft)
+        const queries = queriesOver(connection)
+        const id = await nextId(queries, 'view')
+        const row = { ...draft, id, nameKey: nameKey(draft.name), ...this.#created() }
+        await queries.insert(views).values(row)
+        return viewOf(row, project.name)
+      },
+      (view) => state.change({ views: having(state.snapshot().views, view) }),
+    )
+  }
+
+  alterView(view: View, changes: ViewChanges): Promise<View> {
+    const { database, state } = this.#parts
+    return database.write(
+      async (connection) => {
+        const [row] = await queriesOver(connection)
+          .update(views)
+          .set({ ...changes, updatedAt: this.#now() })
+          .where(eq(views.id, view.id))
+          .returning()
+        if (row === undefined) throw noView(view)
+        return viewOf(row, view.projectName)
+      },
+      (altered) => state.change({ views: having(state.snapshot().views, altered) }),
+    )
+  }
+
+  dropView(view: View): Promise<void> {
+    const { database, state } = this.#parts
+    return database.write(
+      async (connection) => {
+        const dropped = await queriesOver(connection)
+          .delete(views)
+          .where(eq(views.id, view.id))
+          .returning({ id: views.id })
+        if (dropped.length === 0) throw noView(view)
+      },
+      () => state.change({ views: without(state.snapshot().views, view.id) }),
+    )
+  }
+
   #keepKnowledgeBase(kb: KnowledgeBase): void {
     const { state } = this.#parts
     state.change({ knowledgeBases: having(state.snapshot().knowledgeBases, kb) })
@@ -259,4 +314,8 @@ function noKnowledgeBase(kb: KnowledgeBase): AppError {
 
 function noAgent(agent: Agent): AppError {
   return new AppError('agent_not_found', `Agent with name ${agent.name} does not exist`)
+}
+
+function noView(view: View): AppError {
+  return new AppError('view_not_found', `View with name ${view.name} does not exist`)
 }

@@ -1,16 +1,12 @@
 /** The physical tables of a knowledge base, see domain/chunk-tables.ts. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables } from '../domain/chunk-tables.ts'
+import { chunkTables, type TableIds } from '../domain/chunk-tables.ts'
 import { quote } from '../domain/identifier.ts'
 import type { MetadataColumn } from '../domain/knowledge-base.ts'
+import { createKeywordTables } from './keyword-index.ts'
 import { type MetadataPlan, physicalNumber } from './metadata-columns.ts'
 
-export interface TableIds {
-  readonly projectId: number
-  readonly id: number
-}
-
-/** Makes both tables; that of the vectors only once their length is known. */
+/** Makes the tables; that of the vectors only once their length is known. */
 export async function createChunkTables(
   connection: DuckDBConnection,
   ids: TableIds & { readonly dimensions: number | null },
@@ -21,6 +17,7 @@ export async function createChunkTables(
     chunk_id VARCHAR NOT NULL,
     chunk_content VARCHAR NOT NULL,
     metadata JSON NOT NULL)`)
+  await createKeywordTables(connection, ids)
   if (ids.dimensions !== null) await createVectorTable(connection, ids, ids.dimensions)
 }
 

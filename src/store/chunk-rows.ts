@@ -1,7 +1,14 @@
 /** Chunks as rows of the physical tables. */
-import type { Chunk, ChunkVector, EmbeddedDocument } from '../domain/chunk.ts'
+import {
+  type Chunk,
+  type ChunkVector,
+  type EmbeddedDocument,
+  STANDARD_METADATA_KEYS,
+} from '../domain/chunk.ts'
 import type { Document, Row, RowValue } from '../domain/document.ts'
 import { AppError } from '../errors.ts'
+import type { TermReader } from '../search/keyword/term-reader.ts'
+import { type ChunkTerms, TermCounter } from './chunk-terms.ts'
 import { yieldToEventLoop } from './event-loop.ts'
 import { valuesByKey } from './metadata-columns.ts'
 import { unitVector } from './unit-vector.ts'
@@ -18,6 +25,7 @@ export interface ChunkRow {
   /** Values of the metadata columns by `nameKey` of their names. */
   readonly values: ReadonlyMap<string, RowValue>
   readonly vector: ChunkVector
+  readonly terms: ChunkTerms
 }
 
 export interface ChunkRows {
@@ -28,23 +36,17 @@ export interface ChunkRows {
   readonly dimensions: number | null
 }
 
-const STANDARD_KEYS: ReadonlySet<string> = new Set([
-  'chunk_index',
-  'content_column',
-  'start_char',
-  'end_char',
-  'original_doc_id',
-  'original_row_index',
-  'source',
-])
-
 /**
  * Everything that can be prepared before the write begins. Text is made well-formed: DuckDB stores
  * UTF-8, which has no lone surrogates, and U+FFFD in their place keeps every offset. NUL is stored
  * as it is.
  * @throws AppError `provider_failed`, `dimension_mismatch`
  */
-export async function chunkRowsOf(documents: readonly EmbeddedDocument[]): Promise<ChunkRows> {
+export async function chunkRowsOf(
+  documents: readonly EmbeddedDocument[],
+  reader: TermReader,
+): Promise<ChunkRows> {
+  const terms = new TermCounter(reader)
   const rows: ChunkRow[] = []
   let dimensions: number | null = null
   for (const { document, chunks } of documents) {
@@ -54,13 +56,15 @@ export async function chunkRowsOf(documents: readonly EmbeddedDocument[]): Promi
       const unit = unitOf(vector, chunk.chunkId)
       if (unit.kind === 'new') dimensions = sameDimensions(dimensions, unit.vector.length)
       const metadata = `${standardMetadata(document, chunk)}${ownMetadata}}`
+      const content = chunk.content.toWellFormed()
       rows.push({
         documentId: document.id.toWellFormed(),
         chunkId: chunk.chunkId.toWellFormed(),
-        content: chunk.content.toWellFormed(),
+        content,
         metadata,
         values,
         vector: unit,
+        terms: await terms.count(content),
       })
       if (rows.length % ROWS_PER_TURN === 0) await yieldToEventLoop()
     }
@@ -71,12 +75,12 @@ export async function chunkRowsOf(documents: readonly EmbeddedDocument[]): Promi
   return { documentIds, rows, metadata, dimensions }
 }
 
-function unitOf(vector: ChunkVector, chunkId: string): ChunkVector {
+export function unitOf(vector: ChunkVector, chunkId: string): ChunkVector {
   if (vector.kind === 'stored') return vector
   return { kind: 'new', vector: unitVector(vector.vector, chunkId) }
 }
 
-function sameDimensions(one: number | null, other: number): number {
+export function sameDimensions(one: number | null, other: number): number {
   if (one === null || one === other) return other
   const sizes = `the model gives vectors of ${one} and of ${other}`
   throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
@@ -100,9 +104,9 @@ function standardMetadata(document: Document, chunk: Chunk): string {
  * The rest of that object, each field with a comma before it. Its own names lose against the
  * standard ones.
  */
-function metadataText(metadata: Row): string {
+export function metadataText(metadata: Row): string {
   return Object.entries(metadata)
-    .filter(([name]) => !STANDARD_KEYS.has(name))
+    .filter(([name]) => !STANDARD_METADATA_KEYS.has(name))
     .map(([name, value]) => `,${JSON.stringify(name.toWellFormed())}:${jsonText(value)}`)
     .join('')
 }

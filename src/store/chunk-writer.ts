@@ -1,21 +1,11 @@
-/**
- * Rows → DuckDB by data chunks: twenty times faster than row by row, a hundred times faster than as
- * SQL text.
- */
-import {
-  type DuckDBAppender,
-  DuckDBArrayValue,
-  type DuckDBConnection,
-  DuckDBDataChunk,
-  type DuckDBValue,
-} from '@duckdb/node-api'
-import { projectSchema } from '../domain/chunk-tables.ts'
+/** Chunks and vectors → their tables. */
+import { DuckDBArrayValue, type DuckDBConnection, type DuckDBValue } from '@duckdb/node-api'
+import { chunkTableName, projectSchema, type TableIds } from '../domain/chunk-tables.ts'
 import type { RowValue } from '../domain/document.ts'
 import { nameKey } from '../domain/identifier.ts'
 import type { MetadataColumn, MetadataType } from '../domain/knowledge-base.ts'
-import type { TableIds } from './chunk-columns.ts'
 import { type ChunkRow, jsonText } from './chunk-rows.ts'
-import { yieldToEventLoop } from './event-loop.ts'
+import { appendColumns } from './column-appender.ts'
 
 /** Appending holds the main thread: so many rows at a time keep that under 20 ms. */
 const ROWS_PER_APPEND = 64
@@ -78,35 +68,13 @@ async function append(
   columnsOf: (batch: readonly KeyedRow[], columnCount: number) => DuckDBValue[][],
 ): Promise<void> {
   if (rows.length === 0) return
-  const appender = await connection.createAppender(
-    `kb_${ids.id}_${part}`,
-    projectSchema(ids.projectId),
-  )
-  const { columnCount } = appender
-  const types = Array.from({ length: columnCount }, (_, index) => appender.columnType(index))
-  try {
+  const schema = projectSchema(ids.projectId)
+  const table = chunkTableName(ids, part)
+  await appendColumns({ connection, schema, table }, function* (columnCount) {
     for (let start = 0; start < rows.length; start += ROWS_PER_APPEND) {
-      const batch = rows.slice(start, start + ROWS_PER_APPEND)
-      const data = DuckDBDataChunk.create(types, batch.length)
-      data.setColumns(columnsOf(batch, columnCount))
-      appender.appendDataChunk(data)
-      appender.flushSync()
-      await yieldToEventLoop()
+      yield columnsOf(rows.slice(start, start + ROWS_PER_APPEND), columnCount)
     }
-    appender.closeSync()
-  } catch (error) {
-    closeAfterFailure(appender)
-    throw error
-  }
-}
-
-/** Closing tries the same rows again and fails again: the first error is the one to see. */
-function closeAfterFailure(appender: DuckDBAppender): void {
-  try {
-    appender.closeSync()
-  } catch {
-    // The transaction is rolled back by whoever began it.
-  }
+  })
 }
 
 function vectorValue(row: ChunkRow): DuckDBValue {

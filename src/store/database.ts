@@ -80,13 +80,15 @@ export class Database {
   /**
    * Runs work as one transaction, after all writes that were asked for before. `committed` is told
    * of its result before the next write begins. Work that fails leaves nothing behind.
+   * @param own the connection to use, where the work needs what only that one can see
    */
   write<T>(
     work: (connection: DuckDBConnection) => Promise<T>,
     committed: (result: T) => void = () => {},
+    own?: DuckDBConnection,
   ): Promise<T> {
     const turn = this.#lastWrite.then(async () => {
-      const result = await this.#written(work)
+      const result = await this.#written(work, own)
       committed(result)
       return result
     })
@@ -94,9 +96,13 @@ export class Database {
     return turn
   }
 
-  async #written<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+  async #written<T>(
+    work: (connection: DuckDBConnection) => Promise<T>,
+    own?: DuckDBConnection,
+  ): Promise<T> {
     try {
-      return await this.lease((connection) => transaction(connection, work))
+      if (own === undefined) return await this.lease((leased) => transaction(leased, work))
+      return await transaction(own, work).catch((error) => Promise.reject(resourceError(error)))
     } catch (error) {
       if (error instanceof AppError && error.code === 'storage_full') await this.#checkAlive(error)
       throw error

@@ -1,4 +1,4 @@
-import type { DuckDBResult } from '@duckdb/node-api'
+import type { DuckDBConnection, DuckDBResult } from '@duckdb/node-api'
 import type { BoundSql, RunLimits, SqlEngine } from '../domain/ports.ts'
 import type { RowStream } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
@@ -9,6 +9,7 @@ import { PreparedStatements } from './prepared-statements.ts'
 import { ReadSession } from './read-session.ts'
 import { rowBatches } from './row-batches.ts'
 import { SqlReader } from './sql-reader.ts'
+import { type StagedSelect, stagedSelect, stagingOf } from './staged-select.ts'
 import { typeName } from './values.ts'
 
 export interface EngineOptions {
@@ -61,6 +62,20 @@ export class StoredEngine implements SqlEngine {
     }
   }
 
+  /**
+   * Runs a SELECT like `run`, into a temporary table. @throws AppError as `run` does
+   */
+  async stage(select: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<StagedSelect> {
+    if (this.#isClosing) throw shuttingDown()
+    const deadline = deadlineOf(limits.timeoutMs, signal)
+    const kept = Promise.withResolvers<DuckDBConnection>()
+    const session = await this.#admit(deadline, kept.resolve)
+    await session.start(stagingOf(select))
+    // Bounded: the one row that says how many there were.
+    while ((await session.next()) !== null);
+    return stagedSelect(await kept.promise, this.#database)
+  }
+
   /** Ends what runs, with `shutting_down`, and waits a little for DuckDB to let go of it. */
   async close(): Promise<void> {
     this.#isClosing = true
@@ -77,7 +92,11 @@ export class StoredEngine implements SqlEngine {
     this.#reader.close()
   }
 
-  async #admit(deadline: Deadline): Promise<ReadSession> {
+  /** @param keep gets the connection when the statement is over, instead of the pool */
+  async #admit(
+    deadline: Deadline,
+    keep?: (connection: DuckDBConnection) => void,
+  ): Promise<ReadSession> {
     this.#open.add(deadline)
     const forget = () => {
       deadline.end()
@@ -90,19 +109,21 @@ export class StoredEngine implements SqlEngine {
         place()
         forget()
       }
-      return await this.#sessionIn(deadline, leave)
+      return await this.#sessionIn({ deadline, leave, keep })
     } catch (error) {
       forget()
       throw error
     }
   }
 
-  async #sessionIn(deadline: Deadline, leave: () => void): Promise<ReadSession> {
+  async #sessionIn({ deadline, leave, keep }: Admitted): Promise<ReadSession> {
     try {
-      const connection = await this.#database.take()
+      const database = this.#database
+      const connection = await database.take()
       const statements = this.#statements
       return new ReadSession({
-        database: this.#database,
+        giveBack: keep ?? ((free) => database.giveBack(free)),
+        discard: (used) => database.discard(used),
         connection,
         statements,
         deadline,
@@ -113,6 +134,12 @@ export class StoredEngine implements SqlEngine {
       throw error
     }
   }
+}
+
+interface Admitted {
+  readonly deadline: Deadline
+  readonly leave: () => void
+  readonly keep: ((connection: DuckDBConnection) => void) | undefined
 }
 
 function shuttingDown(): AppError {

@@ -3,7 +3,7 @@ import { eq } from 'drizzle-orm'
 import { FILES_SCHEMA, fileTable } from '../domain/chunk-tables.ts'
 import type { Row, RowValue } from '../domain/document.ts'
 import { nameKey, quote } from '../domain/identifier.ts'
-import type { BoundSql, FileStore, NewFile, SqlEngine } from '../domain/ports.ts'
+import type { BoundSql, FileStore, NewFile, NewSelectedFile, RunLimits } from '../domain/ports.ts'
 import { timestampOfMillis } from '../domain/timestamp.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
 import { AppError } from '../errors.ts'
@@ -12,10 +12,12 @@ import { fileOf } from './catalog-rows.ts'
 import { having, without } from './catalog-state.ts'
 import { jsonText } from './chunk-rows.ts'
 import { queriesOver } from './drizzle.ts'
+import type { StoredEngine } from './engine.ts'
 import { yieldToEventLoop } from './event-loop.ts'
 import { distinctNames, readFile, STAGED_TABLE, type StagedColumn } from './file-reader.ts'
 import { nextId } from './load-catalog.ts'
 import { files } from './schema.ts'
+import { STAGED_ROWS } from './staged-select.ts'
 
 const ROWS_PER_APPEND = 128
 const ROWS_PER_PAGE = 1024
@@ -23,7 +25,7 @@ const PAGE_READ_MS = 60_000
 
 export interface FileParts extends CatalogParts {
   readonly directory: string | null
-  readonly engine: SqlEngine
+  readonly engine: Pick<StoredEngine, 'run' | 'stage'>
 }
 
 /** Puts a table's rows into an appender. @returns how many */
@@ -67,6 +69,37 @@ export class StoredFiles implements FileStore {
     return this.#store(file, columns, (appender) => appendRows(appender, columns, rows))
   }
 
+  async importSelect(
+    { name, select, replaces }: NewSelectedFile,
+    limits: RunLimits,
+    signal: AbortSignal,
+  ): Promise<UploadedFile> {
+    if (replaces === undefined) this.#checkName(name)
+    const { database, state, engine } = this.#parts
+    const staged = await engine.stage(select, limits, signal)
+    const { columns, rowCount, connection } = staged
+    const file = { name, originalName: name, format: 'table', sizeBytes: 0 } as const
+    try {
+      return await database.write(
+        async () => {
+          if (replaces === undefined) this.#checkName(name)
+          else await dropWithin(connection, replaces)
+          const entry = { ...file, columns: columns.map((column) => column.name), rowCount }
+          return this.#created(connection, entry, (table) => {
+            return connection.run(`CREATE TABLE ${table} AS FROM ${STAGED_ROWS}`)
+          })
+        },
+        (stored) => {
+          const others = without(state.snapshot().files, replaces?.id ?? stored.id)
+          state.change({ files: having(others, stored) })
+        },
+        connection,
+      )
+    } finally {
+      staged.release()
+    }
+  }
+
   /**
    * The rows in the order of the file, page by page: whoever embeds them takes longer than a
    * statement may. A file's table never changes, so that its row ids count from 0 without a gap.
@@ -98,14 +131,7 @@ export class StoredFiles implements FileStore {
   dropFile(file: UploadedFile): Promise<void> {
     const { database, state } = this.#parts
     return database.write(
-      async (connection) => {
-        const dropped = await queriesOver(connection)
-          .delete(files)
-          .where(eq(files.id, file.id))
-          .returning({ id: files.id })
-        if (dropped.length === 0) throw notFound(file)
-        await connection.run(`DROP TABLE ${tableName(file.id)}`)
-      },
+      (connection) => dropWithin(connection, file),
       () => state.change({ files: without(state.snapshot().files, file.id) }),
     )
   }
@@ -138,6 +164,21 @@ export class StoredFiles implements FileStore {
     )
   }
 
+  /** A new file's row of the catalog, after its table. */
+  async #created(
+    connection: DuckDBConnection,
+    entry: Omit<UploadedFile, 'id' | 'createdAt'>,
+    makeTable: (name: string) => Promise<unknown>,
+  ): Promise<UploadedFile> {
+    const queries = queriesOver(connection)
+    const id = await nextId(queries, 'file')
+    await makeTable(tableName(id))
+    const createdAt = timestampOfMillis(this.#parts.now())
+    const row = { ...entry, id, nameKey: nameKey(entry.name), createdAt }
+    await queries.insert(files).values(row)
+    return fileOf(row)
+  }
+
   #checkName(name: string): void {
     const { files: known } = this.#parts.state.snapshot()
     if (known.every((file) => nameKey(file.name) !== nameKey(name))) return
@@ -147,6 +188,16 @@ export class StoredFiles implements FileStore {
 
 function notFound(file: UploadedFile): AppError {
   return new AppError('file_not_found', `File with name ${file.name} does not exist`)
+}
+
+/** @throws AppError `file_not_found` when it was dropped meanwhile */
+async function dropWithin(connection: DuckDBConnection, file: UploadedFile): Promise<void> {
+  const dropped = await queriesOver(connection)
+    .delete(files)
+    .where(eq(files.id, file.id))
+    .returning({ id: files.id })
+  if (dropped.length === 0) throw notFound(file)
+  await connection.run(`DROP TABLE ${tableName(file.id)}`)
 }
 
 function tableName(fileId: number): string {

@@ -1,10 +1,19 @@
 import { asc, eq, sql } from 'drizzle-orm'
 import { AppError } from '../errors.ts'
-import { agentOf, fileOf, knowledgeBaseOf, projectOf } from './catalog-rows.ts'
+import { agentOf, fileOf, knowledgeBaseOf, projectOf, tableOf, viewOf } from './catalog-rows.ts'
 import { CatalogState } from './catalog-state.ts'
 import type { Database } from './database.ts'
 import { type CatalogQueries, queriesOver } from './drizzle.ts'
-import { agents, counters, files, keyCheck, knowledgeBases, projects } from './schema.ts'
+import {
+  agents,
+  counters,
+  files,
+  keyCheck,
+  knowledgeBases,
+  projects,
+  tables,
+  views,
+} from './schema.ts'
 import type { Secrets } from './secrets.ts'
 import { StartError } from './start-error.ts'
 
@@ -27,14 +36,16 @@ export async function loadCatalog(database: Database, secrets: Secrets): Promise
     }
     const kbRows = await queries.select().from(knowledgeBases).orderBy(asc(knowledgeBases.id))
     const agentRows = await queries.select().from(agents).orderBy(asc(agents.id))
+    const viewRows = await queries.select().from(views).orderBy(asc(views.id))
+    const tableRows = await queries.select().from(tables).orderBy(asc(tables.id))
     const fileRows = await queries.select().from(files).orderBy(asc(files.id))
     return new CatalogState({
       projects: projectRows.map(projectOf),
       knowledgeBases: kbRows.map((row) => knowledgeBaseOf(row, contextOf(row))),
       agents: agentRows.map((row) => agentOf(row, contextOf(row))),
       files: fileRows.map(fileOf),
-      views: [],
-      tables: [],
+      views: viewRows.map((row) => viewOf(row, contextOf(row).projectName)),
+      tables: tableRows.map((row) => tableOf(row, contextOf(row).projectName)),
     })
   })
 }
@@ -57,7 +68,7 @@ async function checkKey(queries: CatalogQueries, secrets: Secrets): Promise<void
 /** A number that no other thing of this kind has or ever had. Only within a write. */
 export async function nextId(
   queries: CatalogQueries,
-  kind: 'project' | 'knowledge_base' | 'agent' | 'file',
+  kind: 'project' | 'knowledge_base' | 'agent' | 'file' | 'view' | 'table',
 ): Promise<number> {
   const [row] = await queries
     .update(counters)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import catalogSql from '../../drizzle/0001_catalog.sql' with { type: 'text' }
+import viewsAndTablesSql from '../../drizzle/0002_views_and_tables.sql' with { type: 'text' }
 import type { Database } from './database.ts'
 import { StartError } from './start-error.ts'
 
@@ -13,6 +14,7 @@ export interface Migration {
 /** Numbered from 1 without a gap. What was released is never edited: a change is a new file. */
 export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: '0001_catalog', sql: catalogSql },
+  { number: 2, name: '0002_views_and_tables', sql: viewsAndTablesSql },
 ]
 
 /**

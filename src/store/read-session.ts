@@ -2,7 +2,6 @@ import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from '@duckdb/no
 import type { BoundSql } from '../domain/ports.ts'
 import type { Leave } from './admission-queue.ts'
 import { typedValueOf } from './bound-values.ts'
-import type { Database } from './database.ts'
 import { statementError } from './database-error.ts'
 import type { Deadline } from './deadline.ts'
 import type { PreparedStatements } from './prepared-statements.ts'
@@ -18,7 +17,10 @@ const BEGIN = 'BEGIN TRANSACTION READ ONLY'
 const COMMIT = 'COMMIT'
 
 interface SessionParts {
-  readonly database: Database
+  /** Takes the connection when all went well: it has no transaction and no settings then. */
+  readonly giveBack: (connection: DuckDBConnection) => void
+  /** Takes the connection in any other case. */
+  readonly discard: (connection: DuckDBConnection) => void
   readonly connection: DuckDBConnection
   readonly statements: PreparedStatements
   readonly deadline: Deadline
@@ -166,13 +168,13 @@ export class ReadSession {
   }
 
   #leave(how: 'give back' | 'discard'): void {
-    const { database, connection, deadline, leave } = this.#parts
+    const { giveBack, discard, connection, deadline, leave } = this.#parts
     this.#isOver = true
     this.#result = null
     deadline.signal.removeEventListener('abort', this.#onAbort)
     deadline.end()
-    if (how === 'give back') database.giveBack(connection)
-    else database.discard(connection)
+    if (how === 'give back') giveBack(connection)
+    else discard(connection)
     leave()
   }
 }

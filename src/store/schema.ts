@@ -3,6 +3,7 @@ import { bigint, customType, integer, pgSchema, text, timestamp, unique } from '
 import type { AgentData, AgentParams } from '../domain/agent.ts'
 import type { MetadataColumn } from '../domain/knowledge-base.ts'
 import type { FileFormat } from '../domain/uploaded-file.ts'
+import type { RelationColumn } from '../domain/view.ts'
 
 const eider = pgSchema('eider')
 
@@ -95,6 +96,36 @@ export const files = eider.table('files', {
   rowCount: count('row_count'),
   createdAt: moment('created_at'),
 })
+
+export const views = eider.table(
+  'views',
+  {
+    id: integer('id').primaryKey(),
+    projectId: integer('project_id').notNull(),
+    name: text('name').notNull(),
+    nameKey: text('name_key').notNull(),
+    sql: text('sql').notNull(),
+    database: text('database').notNull(),
+    columns: json<readonly RelationColumn[]>('columns').notNull(),
+    createdAt: moment('created_at'),
+    updatedAt: moment('updated_at'),
+  },
+  (table) => [unique().on(table.projectId, table.nameKey)],
+)
+
+export const tables = eider.table(
+  'tables',
+  {
+    id: integer('id').primaryKey(),
+    projectId: integer('project_id').notNull(),
+    name: text('name').notNull(),
+    nameKey: text('name_key').notNull(),
+    columns: json<readonly RelationColumn[]>('columns').notNull(),
+    rowCount: count('row_count'),
+    createdAt: moment('created_at'),
+  },
+  (table) => [unique().on(table.projectId, table.nameKey)],
+)
 
 export const revokedTokens = eider.table('revoked_tokens', {
   id: text('id').primaryKey(),

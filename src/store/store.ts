@@ -9,11 +9,13 @@ import { Database } from './database.ts'
 import { StoredEngine } from './engine.ts'
 import { clearUploads } from './file-reader.ts'
 import { StoredFiles } from './files.ts'
+import { indexOlderKnowledgeBases } from './index-older-knowledge-bases.ts'
 import { loadCatalog } from './load-catalog.ts'
 import { lockNoteOf } from './lock-note.ts'
 import { MIGRATIONS, type Migration, migrate } from './migrate.ts'
 import { openRevokedTokens, type RevokedTokens } from './revoked-tokens.ts'
 import { openSecrets, type Secrets } from './secrets.ts'
+import { StoredTables } from './tables.ts'
 
 export interface StoreOptions {
   /** The data folder; `:memory:` keeps nothing. */
@@ -44,6 +46,7 @@ export interface Store {
   readonly catalog: StoredCatalog
   readonly chunks: StoredChunks
   readonly files: StoredFiles
+  readonly tables: StoredTables
   readonly engine: StoredEngine
   readonly revokedTokens: RevokedTokens
   readonly secrets: Secrets
@@ -87,6 +90,7 @@ async function storeOver(database: Database, options: OpenedOptions): Promise<St
   await migrate(database, options.migrations ?? MIGRATIONS)
   const secrets = openSecrets(folder)
   const state = await loadCatalog(database, secrets)
+  await indexOlderKnowledgeBases(database, state.snapshot().knowledgeBases)
   const parts = { database, state, secrets, now }
   const catalog = new StoredCatalog(parts)
   if (findProject(state.snapshot(), DEFAULT_PROJECT) === undefined) {
@@ -101,6 +105,7 @@ async function storeOver(database: Database, options: OpenedOptions): Promise<St
     catalog,
     chunks: new StoredChunks(parts),
     files: new StoredFiles({ ...parts, directory: folder, engine }),
+    tables: new StoredTables({ ...parts, engine }),
     engine,
     revokedTokens: await openRevokedTokens(database, now),
     secrets,

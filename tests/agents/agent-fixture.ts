@@ -46,7 +46,8 @@ export function fileNamed(name: string): UploadedFile {
 }
 
 export function snapshotOf(content: Partial<CatalogSnapshot>): CatalogSnapshot {
-  return { version: 1, projects: [], knowledgeBases: [], agents: [], files: [], ...content }
+  const empty = { projects: [], knowledgeBases: [], agents: [], files: [], views: [], tables: [] }
+  return { version: 1, ...empty, ...content }
 }
 
 /** A chat model that plays its turns one after the other and remembers what it was asked. */

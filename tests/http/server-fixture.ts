@@ -22,6 +22,8 @@ export function fakeCatalog(): Catalog {
     knowledgeBases: [],
     agents: [],
     files: [],
+    views: [],
+    tables: [],
   }
   let lastId = 1
   const times = { createdAt: STAMP, updatedAt: STAMP }
@@ -76,6 +78,20 @@ export function fakeCatalog(): Catalog {
     },
     async dropAgent(agent) {
       change({ agents: snapshot.agents.filter((one) => one.id !== agent.id) })
+    },
+    async createView(draft) {
+      const view = { ...draft, id: ++lastId, projectName: projectName(draft.projectId), ...times }
+      change({ views: [...snapshot.views, view] })
+      return view
+    },
+    async alterView(view, changes) {
+      const altered = { ...view, ...changes }
+      const others = snapshot.views.filter((one) => one.id !== view.id)
+      change({ views: [...others, altered] })
+      return altered
+    },
+    async dropView(view) {
+      change({ views: snapshot.views.filter((one) => one.id !== view.id) })
     },
   }
 }

@@ -2,7 +2,12 @@ import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
 import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
 import type { Row } from '../../src/domain/document.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type { ChunkStore, Embedder, EmbedderRegistry, FileStore } from '../../src/domain/ports.ts'
+import type {
+  DocumentStore,
+  Embedder,
+  EmbedderRegistry,
+  FileStore,
+} from '../../src/domain/ports.ts'
 import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
 import { AppError } from '../../src/errors.ts'
 import { answerReading } from '../../src/ingest/answer-reading.ts'
@@ -26,11 +31,12 @@ export function uploadedFile(changes: Partial<UploadedFile> & { name: string }):
 }
 
 export function snapshotWith(files: readonly UploadedFile[]): CatalogSnapshot {
-  return { version: 1, projects: [], knowledgeBases: [], agents: [], files }
+  const empty = { projects: [], knowledgeBases: [], agents: [], views: [], tables: [] }
+  return { version: 1, ...empty, files }
 }
 
 /** Keeps documents as the real store does: whole, by id, each write a transaction. */
-export class FakeChunkStore implements ChunkStore {
+export class FakeChunkStore implements DocumentStore {
   readonly documents = new Map<string, EmbeddedDocument>()
   /** Ids of each transaction. */
   readonly writes: (readonly string[])[] = []
@@ -142,7 +148,7 @@ export class FakeWeb implements PageFetcher {
   }
 }
 
-export const noFiles: FileStore = {
+export const noFiles: Omit<FileStore, 'importSelect'> = {
   importTable: async () => Promise.reject(new Error('not expected')),
   importRows: async () => Promise.reject(new Error('not expected')),
   async *rows() {},

@@ -50,8 +50,11 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     embedders,
     chatProviders: ['builtin'],
     agents,
+    chunks: store.chunks,
+    tables: store.tables,
+    files: store.files,
     plans: new PlanCache(),
-    queryMs: 10_000,
+    queryMs: 5_000,
   }
   await createKnowledgeBase('mindsdb', { name: 'kb' }, deps)
   await createKnowledgeBase('mindsdb', { name: 'empty', metadata_columns: ['declared'] }, deps)

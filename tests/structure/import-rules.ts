@@ -12,7 +12,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ingest: ['domain', 'errors.ts'],
   agents: ['domain', 'errors.ts'],
   catalog: ['domain', 'errors.ts'],
-  store: ['domain', 'errors.ts'],
+  store: ['domain', 'search', 'errors.ts'],
   models: ['domain', 'errors.ts'],
   query: ['domain', 'sql', 'search', 'ingest', 'catalog', 'errors.ts'],
   http: ['domain', 'catalog', 'query', 'ingest', 'search', 'agents', 'errors.ts'],
@@ -39,6 +39,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   unpdf: ['ingest'],
   'robots-parser': ['ingest'],
   'ipaddr.js': ['ingest'],
+  'snowball-stemmers': ['search'],
   pino: ['main.ts', 'serve.ts', 'app.ts'],
 }
 

@@ -32,6 +32,7 @@ const IS_DOCUMENT: Readonly<Record<FileFormat, boolean>> = {
   html: true,
   markdown: true,
   text: true,
+  table: false,
 }
 
 /** A table with one of the content columns is taken as it is; of any other, each row becomes a text. */

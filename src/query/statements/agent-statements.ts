@@ -5,7 +5,7 @@ import { type QueryResult, rowsOf } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import type { AgentStatement } from '../../sql/statements/agent-statements.ts'
 import type { QualifiedName } from '../../sql/statements/qualified-name.ts'
-import { agentTable } from '../information-schema.ts'
+import { describedAgent } from '../information-schema/object-tables.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { done, type StatementRequest } from './statement-request.ts'
 
@@ -30,7 +30,7 @@ export async function runAgentStatement(
       }
       return done(db)
     case 'describe_agent': {
-      const { columns, rows } = agentTable([existing(agent, statement.name)])
+      const { columns, rows } = describedAgent(existing(agent, statement.name))
       return { kind: 'table', rows: rowsOf(columns, rows), context: { db } }
     }
   }

@@ -9,7 +9,7 @@ import { type QueryResult, rowsOf } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import type { KnowledgeBaseStatement } from '../../sql/statements/knowledge-base-statements.ts'
 import type { QualifiedName } from '../../sql/statements/qualified-name.ts'
-import { knowledgeBaseTable } from '../information-schema.ts'
+import { describedKnowledgeBase } from '../information-schema/object-tables.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { done, type StatementRequest } from './statement-request.ts'
 
@@ -66,7 +66,7 @@ async function drop(
 }
 
 function describe(kb: KnowledgeBase, db: string): QueryResult {
-  const { columns, rows } = knowledgeBaseTable([kb])
+  const { columns, rows } = describedKnowledgeBase(kb)
   return { kind: 'table', rows: rowsOf(columns, rows), context: { db } }
 }
 

@@ -43,10 +43,10 @@ export async function runStatement(
     case 'update':
     case 'delete':
       return runRowStatement({ ...request, statement }, deps, signal)
-    case 'show_knowledge_bases':
-    case 'show_tables':
-    case 'show_databases':
-      return runShowStatement({ ...request, statement }, deps)
+    case 'show':
+    case 'show_create':
+    case 'describe':
+      return runShowStatement({ ...request, statement }, deps, signal)
     case 'explain':
       return runExplainStatement({ ...request, statement }, deps, signal)
     case 'use':

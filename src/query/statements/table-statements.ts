@@ -1,13 +1,92 @@
+import { findFile, findProject, findTable, requireProject } from '../../domain/catalog-snapshot.ts'
+import { checkedName } from '../../domain/identifier.ts'
+import type { ProjectTable } from '../../domain/project-table.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
+import type { UploadedFile } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
+import type { QualifiedName } from '../../sql/statements/qualified-name.ts'
 import type { TableStatement } from '../../sql/statements/table-statements.ts'
+import { FILES_DATABASE } from '../name-scope.ts'
 import type { QueryDeps } from '../query-deps.ts'
-import type { StatementRequest } from './statement-request.ts'
+import { limitsOf, prepareSelect } from '../run-select.ts'
+import { done, type StatementRequest } from './statement-request.ts'
+
+type StatementOf<K extends TableStatement['kind']> = Extract<TableStatement, { kind: K }>
 
 export async function runTableStatement(
-  { statement }: StatementRequest<TableStatement>,
-  _deps: QueryDeps,
-  _signal: AbortSignal,
+  request: StatementRequest<TableStatement>,
+  deps: QueryDeps,
+  signal: AbortSignal,
 ): Promise<QueryResult> {
-  throw new AppError('sql_not_supported', statement.kind)
+  const { statement, db } = request
+  if (statement.kind === 'create_table') return create({ ...request, statement }, deps, signal)
+  const found = find(statement.name, db, deps)
+  if (found !== undefined) await drop(found, deps)
+  else if (!statement.ifExists) throw doesNotExist(statement.name)
+  return done(db)
+}
+
+/** A table of a project, or a file. */
+type Found =
+  | { readonly kind: 'table'; readonly table: ProjectTable }
+  | { readonly kind: 'file'; readonly file: UploadedFile }
+
+async function create(
+  { statement, db, params }: StatementRequest<StatementOf<'create_table'>>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const { select, ifNotExists, orReplace } = statement
+  const old = find(statement.name, db, deps)
+  if (old !== undefined && ifNotExists) return done(db)
+  if (old !== undefined && !orReplace) throw exists(statement.name)
+  const name = checkedName('table', statement.name.name)
+  const project = isFile(statement.name, db)
+    ? null
+    : requireProject(deps.catalog.snapshot(), statement.name.project ?? db)
+  const request = { sql: select, database: db, params }
+  const { statement: bound } = await prepareSelect(request, deps, signal)
+  const limits = limitsOf(deps)
+  const replaces = old?.kind === 'table' ? old.table : undefined
+  const made =
+    project === null
+      ? await deps.files.importSelect({ name, select: bound, ...replacedFile(old) }, limits, signal)
+      : await deps.tables.createTable(
+          { projectId: project.id, name, select: bound, ...(replaces && { replaces }) },
+          limits,
+          signal,
+        )
+  return done(db, made.rowCount)
+}
+
+function replacedFile(old: Found | undefined): { readonly replaces?: UploadedFile } {
+  return old?.kind === 'file' ? { replaces: old.file } : {}
+}
+
+async function drop(found: Found, deps: QueryDeps): Promise<void> {
+  if (found.kind === 'file') await deps.files.dropFile(found.file)
+  else await deps.tables.dropTable(found.table)
+}
+
+function isFile(name: QualifiedName, db: string): boolean {
+  return (name.project ?? db).toLowerCase() === FILES_DATABASE
+}
+
+function find(name: QualifiedName, db: string, deps: QueryDeps): Found | undefined {
+  const snapshot = deps.catalog.snapshot()
+  if (isFile(name, db)) {
+    const file = findFile(snapshot, name.name)
+    return file && { kind: 'file', file }
+  }
+  const project = findProject(snapshot, name.project ?? db)
+  const table = project && findTable(snapshot, project, name.name)
+  return table && { kind: 'table', table }
+}
+
+function exists({ name }: QualifiedName): AppError {
+  return new AppError('relation_exists', `A table with name ${name} already exists`)
+}
+
+function doesNotExist({ name }: QualifiedName): AppError {
+  return new AppError('table_not_found', `Table with name ${name} does not exist`)
 }

@@ -1,13 +1,98 @@
+import { findProject, findView, requireProject } from '../../domain/catalog-snapshot.ts'
+import { checkedName } from '../../domain/identifier.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
+import type { View } from '../../domain/view.ts'
 import { AppError } from '../../errors.ts'
+import type { QualifiedName } from '../../sql/statements/qualified-name.ts'
 import type { ViewStatement } from '../../sql/statements/view-statements.ts'
+import { describeSelect } from '../describe-select.ts'
 import type { QueryDeps } from '../query-deps.ts'
-import type { StatementRequest } from './statement-request.ts'
+import { done, type StatementRequest } from './statement-request.ts'
 
 export async function runViewStatement(
-  { statement }: StatementRequest<ViewStatement>,
-  _deps: QueryDeps,
-  _signal: AbortSignal,
+  request: StatementRequest<ViewStatement>,
+  deps: QueryDeps,
+  signal: AbortSignal,
 ): Promise<QueryResult> {
-  throw new AppError('sql_not_supported', statement.kind)
+  const { statement, db } = request
+  const view = findOf(statement.name, db, deps)
+  switch (statement.kind) {
+    case 'create_view': {
+      if (view !== undefined && statement.ifNotExists) return done(db)
+      if (view === undefined || !statement.orReplace) {
+        await createView(
+          { ...viewNameOf(statement.name, db), sql: statement.select, database: db },
+          deps,
+          signal,
+        )
+        return done(db)
+      }
+      await alterView(view, { sql: statement.select, database: db }, { deps, signal })
+      return done(db)
+    }
+    case 'alter_view':
+      await alterView(
+        existing(view, statement.name),
+        { sql: statement.select, database: db },
+        { deps, signal },
+      )
+      return done(db)
+    case 'drop_view':
+      if (view !== undefined || !statement.ifExists) {
+        await deps.catalog.dropView(existing(view, statement.name))
+      }
+      return done(db)
+  }
+}
+
+export interface NewView {
+  readonly project: string
+  readonly name: string
+  readonly sql: string
+  /** The project of names without a qualifier in it. */
+  readonly database: string
+}
+
+/** @throws AppError `relation_exists`, `invalid_name`, `project_not_found`, and as its SELECT fails */
+export async function createView(
+  { project, name, sql, database }: NewView,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<View> {
+  const { id: projectId } = requireProject(deps.catalog.snapshot(), project)
+  checkedName('view', name)
+  const columns = await describeSelect({ sql, database }, deps, signal)
+  return deps.catalog.createView({ name, projectId, sql, database, columns })
+}
+
+export async function alterView(
+  view: View,
+  { sql, database }: Pick<NewView, 'sql' | 'database'>,
+  { deps, signal }: { readonly deps: QueryDeps; readonly signal: AbortSignal },
+): Promise<View> {
+  const columns = await describeSelect({ sql, database }, deps, signal)
+  const altered = await deps.catalog.alterView(view, { sql, database, columns })
+  try {
+    // Only now it can be seen whether it leads back to itself.
+    await describeSelect({ sql, database }, deps, signal)
+  } catch (error) {
+    await deps.catalog.alterView(altered, view)
+    throw error
+  }
+  return altered
+}
+
+function viewNameOf(name: QualifiedName, db: string) {
+  return { project: name.project ?? db, name: name.name }
+}
+
+function findOf(name: QualifiedName, db: string, deps: QueryDeps): View | undefined {
+  const snapshot = deps.catalog.snapshot()
+  const project = findProject(snapshot, name.project ?? db)
+  return project && findView(snapshot, project, name.name)
+}
+
+function existing(view: View | undefined, name: QualifiedName): View {
+  if (view !== undefined) return view
+  throw new AppError('view_not_found', `View with name ${name.name} does not exist`)
 }

@@ -3,7 +3,8 @@ import type { StatementReader } from './statement-reader.ts'
 
 /** A column and the SQL of its new value. */
 export interface Assignment {
-  readonly column: string
+  /** `price`, or `metadata.key` as its two parts. */
+  readonly column: readonly string[]
   readonly value: string
 }
 
@@ -11,7 +12,7 @@ export interface Assignment {
 export type RowStatement =
   | {
       readonly kind: 'insert'
-      readonly into: QualifiedName
+      readonly table: QualifiedName
       /** null: the names of the source's columns. */
       readonly columns: readonly string[] | null
       /** `VALUES …` or a SELECT, as it was written. */
@@ -21,18 +22,55 @@ export type RowStatement =
   | {
       readonly kind: 'update'
       readonly table: QualifiedName
+      readonly alias: string | null
       readonly assignments: readonly Assignment[]
       /** The SQL of its condition. */
       readonly where: string | null
     }
-  | { readonly kind: 'delete'; readonly from: QualifiedName; readonly where: string | null }
+  | {
+      readonly kind: 'delete'
+      readonly table: QualifiedName
+      readonly alias: string | null
+      readonly where: string | null
+    }
 
 const WHAT = 'a knowledge base'
 
 export function rowStatement(read: StatementReader): RowStatement | undefined {
+  if (read.takeWords('insert', 'into')) return insertStatement(read)
   if (read.takeWords('delete', 'from')) {
-    const from = qualifiedName(read, WHAT)
-    return { kind: 'delete', from, where: read.takeWords('where') ? read.rest() : null }
+    const table = qualifiedName(read, WHAT)
+    const alias = aliasOf(read, ['where', 'using', 'returning'])
+    return { kind: 'delete', table, alias, where: read.takeWords('where') ? read.rest() : null }
   }
+  if (read.takeWords('update')) return updateStatement(read)
   return undefined
+}
+
+function insertStatement(read: StatementReader): RowStatement {
+  const table = qualifiedName(read, WHAT)
+  const columns = read.isList() ? read.nameList('the name of a column') : null
+  const { query, options } = read.queryAndOptions()
+  return { kind: 'insert', table, columns, source: query, options: options ?? {} }
+}
+
+function updateStatement(read: StatementReader): RowStatement {
+  const table = qualifiedName(read, WHAT)
+  const alias = aliasOf(read, ['set'])
+  read.expectWord('set')
+  const assignments: Assignment[] = []
+  do {
+    const column = [read.name('the name of a column')]
+    while (read.takeSymbol('.')) column.push(read.name('a name'))
+    read.expectSymbol('=')
+    assignments.push({ column, value: read.textUntil(',', 'where') })
+  } while (read.takeSymbol(','))
+  const where = read.takeWords('where') ? read.rest() : null
+  return { kind: 'update', table, alias, assignments, where }
+}
+
+function aliasOf(read: StatementReader, following: readonly string[]): string | null {
+  if (read.takeWords('as')) return read.name('an alias')
+  const next = read.peekWord()
+  return next === undefined || following.includes(next) ? null : read.name('an alias')
 }

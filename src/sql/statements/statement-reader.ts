@@ -1,6 +1,7 @@
 import { AppError } from '../../errors.ts'
 import { caretAt } from '../placed-error.ts'
 import { placeOf, type Token } from '../tokens.ts'
+import type { Options } from './qualified-name.ts'
 
 const DEPTH_MAX = 50
 
@@ -9,6 +10,8 @@ const SPLIT_WORDS: Readonly<Record<string, readonly [string, string]>> = {
   knowledge_base: ['knowledge', 'base'],
   knowledge_bases: ['knowledge', 'bases'],
 }
+
+const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
 
 /** Reads a dialect statement from left to right. Whatever does not fit is a `sql_syntax` error with its place. */
 export class StatementReader {
@@ -21,9 +24,9 @@ export class StatementReader {
     this.#tokens = tokens
   }
 
-  /** The next key word in lower case, not taken. */
-  peekWord(): string | undefined {
-    const token = this.#tokens[this.#at]
+  /** The next key word in lower case, or one further on, not taken. */
+  peekWord(ahead = 0): string | undefined {
+    const token = this.#tokens[this.#at + ahead]
     return token?.kind === 'word' ? token.value.toLowerCase() : undefined
   }
 
@@ -54,9 +57,9 @@ export class StatementReader {
     if (!this.takeSymbol(symbol)) throw this.expected(`"${symbol}"`)
   }
 
-  /** True where that symbol comes next; it is not taken. */
-  isAt(symbol: string): boolean {
-    const token = this.#tokens[this.#at]
+  /** True where that symbol comes next, or further on; it is not taken. */
+  isAt(symbol: string, ahead = 0): boolean {
+    const token = this.#tokens[this.#at + ahead]
     return token?.kind === 'symbol' && token.text === symbol
   }
 
@@ -65,16 +68,51 @@ export class StatementReader {
     return this.#takeText(this.#tokens.length)
   }
 
-  /** Takes the text up to one of these key words outside of parentheses, or to the end. */
-  textUntil(...words: readonly string[]): string {
+  /** Takes the text up to one of these key words or symbols outside of parentheses, or to the end. */
+  textUntil(...ends: readonly string[]): string {
     let depth = 0
     let end = this.#at
     for (; end < this.#tokens.length; end += 1) {
-      const { kind = 'symbol', text = '', value = '' } = this.#tokens[end] ?? {}
-      if (kind === 'symbol') depth += '([{'.includes(text) ? 1 : ')]}'.includes(text) ? -1 : 0
-      if (kind === 'word' && depth === 0 && words.includes(value.toLowerCase())) break
+      const { kind = 'symbol', text = '' } = this.#tokens[end] ?? {}
+      const isEnd = (kind === 'word' || kind === 'symbol') && ends.includes(text.toLowerCase())
+      if (depth === 0 && isEnd) break
+      if (kind === 'symbol' && '([{'.includes(text)) depth += 1
+      if (kind === 'symbol' && ')]}'.includes(text)) depth -= 1
     }
     return this.#takeText(end)
+  }
+
+  /** True before `(a, b)`: a list of names in parentheses. */
+  isList(): boolean {
+    const [open, name, next] = this.#tokens.slice(this.#at, this.#at + 3)
+    const isName = name?.kind === 'name' || (name?.kind === 'word' && !QUERY_WORDS.has(name.text))
+    return open?.text === '(' && isName && (next?.text === ',' || next?.text === ')')
+  }
+
+  /** `(a, b)`. */
+  nameList(what: string): readonly string[] {
+    const names: string[] = []
+    this.expectSymbol('(')
+    do names.push(this.name(what))
+    while (this.takeSymbol(','))
+    this.expectSymbol(')')
+    return names
+  }
+
+  /** Takes all that is left: a query, and the options of a USING at its end. `JOIN t USING (column)` is none. */
+  queryAndOptions(): { readonly query: string; readonly options: Options | null } {
+    const at = this.#tokens.findLastIndex((token, index) => {
+      const isUsing = token.kind === 'word' && token.value.toLowerCase() === 'using'
+      const key = this.#tokens[index + 1]?.kind
+      const isOption = (key === 'word' || key === 'name') && this.#tokens[index + 2]?.text === '='
+      return index >= this.#at && isUsing && isOption
+    })
+    if (at === -1) return { query: this.rest(), options: null }
+    const query = this.#takeText(at)
+    this.#at = at + 1
+    const options = this.options()
+    this.expectEnd()
+    return { query, options }
   }
 
   /** Takes the SELECT that is left, without parentheses around the whole of it. */

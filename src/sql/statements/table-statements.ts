@@ -1,3 +1,4 @@
+import { AppError } from '../../errors.ts'
 import { type QualifiedName, qualifiedName } from './qualified-name.ts'
 import type { StatementReader } from './statement-reader.ts'
 
@@ -13,6 +14,9 @@ export type TableStatement =
     }
   | { readonly kind: 'drop_table'; readonly name: QualifiedName; readonly ifExists: boolean }
 
+/** How a query begins. */
+const QUERY = /^(\(|(select|with|from|values|table|pivot|unpivot|describe|show|summarize)\b)/i
+
 const WHAT = 'a table'
 
 export function tableStatement(read: StatementReader): TableStatement | undefined {
@@ -22,7 +26,12 @@ export function tableStatement(read: StatementReader): TableStatement | undefine
     const name = qualifiedName(read, WHAT)
     // An existing client writes `CREATE TABLE t (SELECT …)`, without AS.
     if (!read.takeWords('as') && !read.isAt('(')) throw read.expected('AS and a SELECT')
-    return { kind: 'create_table', name, ifNotExists, orReplace, select: read.restAsSelect() }
+    const select = read.restAsSelect()
+    if (!QUERY.test(select)) {
+      const message = 'A table is made of a SELECT: CREATE TABLE name AS SELECT …'
+      throw new AppError('sql_not_supported', message)
+    }
+    return { kind: 'create_table', name, ifNotExists, orReplace, select }
   }
   if (read.takeWords('drop', 'table')) {
     const ifExists = read.takeWords('if', 'exists')

@@ -28,7 +28,8 @@ export function viewStatement(read: StatementReader): ViewStatement | undefined 
     read.expectWord('as')
     return { kind: 'alter_view', name, select: read.restAsSelect() }
   }
-  if (read.takeWords('drop', 'view')) {
+  // An existing client drops its views as models.
+  if (read.takeWords('drop', 'view') || read.takeWords('drop', 'model')) {
     const ifExists = read.takeWords('if', 'exists')
     return { kind: 'drop_view', name: qualifiedName(read, WHAT), ifExists }
   }

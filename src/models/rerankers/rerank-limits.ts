@@ -1,0 +1,39 @@
+import { AppError } from '../../errors.ts'
+
+/** Limits of one reranking that are not options. */
+export const RERANK_LIMITS = {
+  /** What is longer is cut: models have small windows, and a chunk is usually a third of this. */
+  passageCharsMax: 3000,
+  queryCharsMax: 3000,
+  /** More candidates than these are a mistake: each one may be a call. */
+  passagesMax: 1000,
+  /** An answer of one call as it comes over the wire. */
+  answerBytesMax: 8 * 1024 * 1024,
+  /** A server that wants a longer pause before the next try has failed. */
+  retryWaitMsMax: 10_000,
+} as const
+
+/** What a reranker shows to its model. */
+export interface ShownTexts {
+  readonly queryText: string
+  readonly passages: readonly string[]
+}
+
+/** The texts as a model may see them. @throws AppError `invalid_request` for too many passages */
+export function shownTexts(queryText: string, passages: readonly string[]): ShownTexts {
+  const { passageCharsMax, passagesMax, queryCharsMax } = RERANK_LIMITS
+  if (passages.length > passagesMax) {
+    const found = `${passages.length} passages to rerank`
+    throw new AppError('invalid_request', `${found}: at most ${passagesMax} are allowed`)
+  }
+  return {
+    queryText: shown(queryText, queryCharsMax),
+    passages: passages.map((passage) => shown(passage, passageCharsMax)),
+  }
+}
+
+/** Some servers refuse a whole call for one empty text; half a surrogate pair is no text. */
+function shown(text: string, charsMax: number): string {
+  const cut = text.slice(0, charsMax).toWellFormed()
+  return cut.trim() === '' ? ' ' : cut
+}

@@ -1,0 +1,102 @@
+import type { ModelRef } from '../../domain/model-ref.ts'
+import { AppError } from '../../errors.ts'
+
+/** How a reranker is asked, as `reranking_model` says it. */
+export interface RerankOptions {
+  /** How a chat model's judgment of one passage becomes a number. */
+  readonly method: RerankMethod
+  /** One call for each passage, or calls that order lists of them. */
+  readonly mode: RerankMode
+  readonly callsAtOnceMax: number
+  /** Tries after the first. */
+  readonly retriesMax: number
+  /** Before the first further try; doubled before each one after it. */
+  readonly retryDelayMs: number
+  /** For one call, without its further tries. */
+  readonly requestTimeoutMs: number
+  /** For all calls together. */
+  readonly timeoutMs: number
+  /** Alternatives of a token that are asked for. */
+  readonly topLogprobs: number
+  /** Of a chat model's answer. */
+  readonly answerTokensMax: number
+}
+
+export type RerankMethod = 'multi-class' | 'binary' | 'no-logprobs'
+export type RerankMode = 'pointwise' | 'listwise'
+
+const METHODS: readonly RerankMethod[] = ['multi-class', 'binary', 'no-logprobs']
+const MODES: readonly RerankMode[] = ['pointwise', 'listwise']
+
+/**
+ * The options of a reference: those of `RerankOptions` under the names that existing clients send,
+ * with their defaults; times in seconds. Options that are not known are ignored.
+ * `filtering_threshold` and `num_docs_to_keep` are checked for whoever applies them.
+ * @throws AppError `invalid_knowledge_base` that names the option and what it may be
+ */
+export function rerankOptionsOf({ options }: ModelRef): RerankOptions {
+  optional(options.filtering_threshold, (value) => {
+    numberOf({ filtering_threshold: value }, 'filtering_threshold', { min: 0, max: 1, unset: 0 })
+  })
+  optional(options.num_docs_to_keep, (value) => {
+    wholeOf({ num_docs_to_keep: value }, 'num_docs_to_keep', { min: 1, max: 10_000, unset: 1 })
+  })
+  const hasLogprobs = booleanOf(options, 'logprobs', true)
+  const method = oneOf(options, 'method', METHODS)
+  const seconds = (name: string, range: Range) => 1000 * numberOf(options, name, range)
+  return {
+    method: hasLogprobs ? method : 'no-logprobs',
+    mode: oneOf(options, 'mode', MODES),
+    callsAtOnceMax: wholeOf(options, 'max_concurrent_requests', { min: 1, max: 100, unset: 20 }),
+    retriesMax: wholeOf(options, 'max_retries', { min: 0, max: 10, unset: 3 }),
+    retryDelayMs: seconds('retry_delay', { min: 0, max: 10, unset: 1 }),
+    requestTimeoutMs: seconds('request_timeout', { min: 0.01, max: 300, unset: 20 }),
+    timeoutMs: seconds('timeout', { min: 0.01, max: 300, unset: 30 }),
+    topLogprobs: wholeOf(options, 'top_logprobs', { min: 1, max: 20, unset: 4 }),
+    answerTokensMax: wholeOf(options, 'max_tokens', { min: 1, max: 32_768, unset: 100 }),
+  }
+}
+
+type Options = ModelRef['options']
+
+interface Range {
+  readonly min: number
+  readonly max: number
+  /** Where the option is not there. */
+  readonly unset: number
+}
+
+function optional(value: unknown, check: (value: unknown) => void): void {
+  if (value !== undefined && value !== null) check(value)
+}
+
+function numberOf(options: Options, name: string, range: Range): number {
+  const value = options[name] ?? range.unset
+  if (typeof value === 'number' && value >= range.min && value <= range.max) return value
+  throw wrong(name, `a number from ${range.min} to ${range.max}`)
+}
+
+function wholeOf(options: Options, name: string, range: Range): number {
+  const value = options[name] ?? range.unset
+  const isWhole = typeof value === 'number' && Number.isInteger(value)
+  if (isWhole && value >= range.min && value <= range.max) return value
+  throw wrong(name, `a whole number from ${range.min} to ${range.max}`)
+}
+
+function booleanOf(options: Options, name: string, unset: boolean): boolean {
+  const value = options[name] ?? unset
+  if (typeof value === 'boolean') return value
+  throw wrong(name, 'true or false')
+}
+
+/** The first of the known values where the option is not there. */
+function oneOf<T extends string>(options: Options, name: string, known: readonly T[]): T {
+  const value = options[name] ?? known[0]
+  const found = known.find((one) => one === value)
+  if (found !== undefined) return found
+  throw wrong(name, `one of ${known.join(', ')}`)
+}
+
+function wrong(name: string, expected: string): AppError {
+  return new AppError('invalid_knowledge_base', `reranking_model.${name} must be ${expected}`)
+}

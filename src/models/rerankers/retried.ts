@@ -1,0 +1,78 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { AppError } from '../../errors.ts'
+
+export interface RetryPolicy {
+  /** Tries after the first. */
+  readonly retriesMax: number
+  /** Before the first further try; doubled before each one after it. */
+  readonly delayMs: number
+  /** No single pause is longer; a server that asks for a longer one is not tried again. */
+  readonly waitMsMax: number
+}
+
+export type TryResult<T> = { readonly kind: 'done'; readonly value: T } | FailedTry
+
+export interface FailedTry {
+  readonly kind: 'failed'
+  readonly error: AppError
+  /** Whether another try may go better: a busy server, a broken connection. */
+  readonly isPassing: boolean
+  /** What the server asked for. */
+  readonly retryAfterMs: number | null
+}
+
+/** The value of the first try that succeeds. @throws the last try's error, or the signal's reason */
+export async function retried<T>(
+  attempt: () => Promise<TryResult<T>>,
+  policy: RetryPolicy,
+  signal: AbortSignal,
+): Promise<T> {
+  for (let retryIndex = 0; ; retryIndex += 1) {
+    signal.throwIfAborted()
+    const result = await attempt()
+    if (result.kind === 'done') return result.value
+    signal.throwIfAborted()
+    const waitMs = waitMsOf(result, policy, retryIndex)
+    const isLast = retryIndex >= policy.retriesMax
+    if (!result.isPassing || isLast || waitMs > policy.waitMsMax) throw result.error
+    await pause(waitMs, signal)
+  }
+}
+
+/** Up to a quarter shorter than asked, so that many callers do not come back at once. */
+function waitMsOf(failed: FailedTry, policy: RetryPolicy, retryIndex: number): number {
+  if (failed.retryAfterMs !== null) return failed.retryAfterMs
+  const doubled = Math.min(policy.delayMs * 2 ** retryIndex, policy.waitMsMax)
+  return doubled * (1 - Math.random() / 4)
+}
+
+async function pause(waitMs: number, signal: AbortSignal): Promise<void> {
+  try {
+    await wait(waitMs, undefined, { signal })
+  } catch (error) {
+    // Node throws an error of its own where the caller's reason is wanted.
+    signal.throwIfAborted()
+    throw error
+  }
+}
+
+/** 429 and whatever is the server's own fault; null: no answer came. */
+export function isPassingStatus(status: number | null): boolean {
+  return status === null || status === 429 || status >= 500
+}
+
+/** `retry-after-ms` as OpenAI sends it, else `retry-after` in seconds or as a date (RFC 9110, 10.2.3). */
+export function retryAfterMs(headers: Headers, nowMs: number): number | null {
+  const millis = numberIn(headers.get('retry-after-ms'))
+  if (millis !== null) return Math.max(0, millis)
+  const text = headers.get('retry-after')
+  const seconds = numberIn(text)
+  if (seconds !== null) return Math.max(0, seconds * 1000)
+  const date = text === null ? Number.NaN : Date.parse(text)
+  return Number.isNaN(date) ? null : Math.max(0, date - nowMs)
+}
+
+function numberIn(text: string | null): number | null {
+  const value = text === null || text.trim() === '' ? Number.NaN : Number(text)
+  return Number.isFinite(value) ? value : null
+}

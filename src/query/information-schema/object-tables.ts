@@ -1,0 +1,141 @@
+/** The tables of information_schema over what the catalog defines. Secrets are masked. */
+import { maskedModelFields } from '../../catalog/model-fields.ts'
+import type { Agent } from '../../domain/agent.ts'
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
+import {
+  type Cell,
+  emptyTable,
+  type SchemaRow,
+  type SchemaTable,
+  schemaColumns,
+  schemaTable,
+} from './schema-table.ts'
+
+const DATABASES = 'NAME TYPE ENGINE CONNECTION_DATA'
+
+const KNOWLEDGE_BASES = `NAME PROJECT EMBEDDING_MODEL RERANKING_MODEL STORAGE METADATA_COLUMNS
+  CONTENT_COLUMNS ID_COLUMN PARAMS INSERT_STARTED_AT INSERT_FINISHED_AT PROCESSED_ROWS:BIGINT ERROR
+  QUERY_ID:BIGINT`
+
+const AGENTS = 'NAME PROJECT MODEL PARAMS'
+
+/** Empty are those of things that clients ask for and that there are none of here. */
+export const OBJECT_TABLES: readonly SchemaTable[] = [
+  schemaTable('DATABASES', DATABASES, ({ snapshot }) => databaseRows(snapshot)),
+  schemaTable('KNOWLEDGE_BASES', KNOWLEDGE_BASES, ({ snapshot }) => {
+    return snapshot.knowledgeBases.map(knowledgeBaseRow)
+  }),
+  schemaTable('AGENTS', AGENTS, ({ snapshot }) => snapshot.agents.map(agentRow)),
+  schemaTable('VIEWS', 'NAME PROJECT QUERY', ({ snapshot }) => {
+    return snapshot.views.map((view) => {
+      return { NAME: view.name, PROJECT: view.projectName, QUERY: view.sql }
+    })
+  }),
+  emptyTable(
+    'QUERIES',
+    `ID:BIGINT STARTED_AT FINISHED_AT PROCESSED_ROWS:BIGINT ERROR SQL DATABASE PARAMETERS CONTEXT
+     UPDATED_AT`,
+  ),
+  emptyTable(
+    'JOBS',
+    'NAME PROJECT START_AT END_AT NEXT_RUN_AT SCHEDULE_STR QUERY IF_QUERY VARIABLES',
+  ),
+  emptyTable(
+    'MODELS',
+    `NAME ENGINE PROJECT ACTIVE VERSION:BIGINT STATUS ACCURACY PREDICT UPDATE_STATUS MINDSDB_VERSION
+     ERROR SELECT_DATA_QUERY TRAINING_OPTIONS TAG CREATED_AT TRAINING_TIME`,
+  ),
+  emptyTable('TRIGGERS', 'NAME PROJECT DATABASE TABLE QUERY LAST_ERROR'),
+  emptyTable('CHATBOTS', 'NAME PROJECT DATABASE MODEL_NAME PARAMS IS_RUNNING LAST_ERROR'),
+  emptyTable('ML_ENGINES', 'NAME HANDLER CONNECTION_DATA'),
+  schemaTable(
+    'HANDLERS',
+    'NAME TYPE TITLE DESCRIPTION VERSION CONNECTION_ARGS IMPORT_SUCCESS IMPORT_ERROR',
+    () => HANDLERS,
+  ),
+]
+
+/** What databases are made with here. */
+const HANDLERS: readonly SchemaRow[] = [
+  {
+    NAME: 'mindsdb',
+    TYPE: 'project',
+    TITLE: 'Project',
+    DESCRIPTION: 'Knowledge bases, agents, views and tables',
+    IMPORT_SUCCESS: 'true',
+  },
+  {
+    NAME: 'files',
+    TYPE: 'data',
+    TITLE: 'Files',
+    DESCRIPTION: 'Uploaded files as tables',
+    IMPORT_SUCCESS: 'true',
+  },
+]
+
+function databaseRows(snapshot: CatalogSnapshot): readonly SchemaRow[] {
+  const projects = snapshot.projects.map(({ name }) => ({ NAME: name, TYPE: 'project' }))
+  return [...projects, { NAME: 'files', TYPE: 'data', ENGINE: 'files', CONNECTION_DATA: '{}' }]
+}
+
+function knowledgeBaseRow(kb: KnowledgeBase): SchemaRow {
+  const metadata = kb.metadataColumns ?? kb.storedMetadata.map((column) => column.name)
+  const { rerankingModel } = kb
+  return {
+    NAME: kb.name,
+    PROJECT: kb.projectName,
+    EMBEDDING_MODEL: JSON.stringify(maskedModelFields(kb.embeddingModel)),
+    RERANKING_MODEL: rerankingModel && JSON.stringify(maskedModelFields(rerankingModel)),
+    STORAGE: `${kb.vectorDatabase}.${kb.vectorDatabaseTable}`,
+    METADATA_COLUMNS: JSON.stringify(metadata),
+    CONTENT_COLUMNS: JSON.stringify(kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS),
+    ID_COLUMN: kb.idColumn ?? 'id',
+    PARAMS: JSON.stringify(kb.params),
+  }
+}
+
+function agentRow(agent: Agent): SchemaRow {
+  return {
+    NAME: agent.name,
+    PROJECT: agent.projectName,
+    MODEL: agent.model && JSON.stringify(maskedModelFields(agent.model)),
+    PARAMS: JSON.stringify(agentOptions(agent)),
+  }
+}
+
+/** What an agent is made of beside its model, under the names with which it is written in a statement. */
+export function agentOptions({
+  data,
+  promptTemplate,
+  params,
+}: Agent): Readonly<Record<string, unknown>> {
+  const { timeoutSeconds, maxSteps, mode, returnContext } = params
+  return {
+    ...(data && { data: { knowledge_bases: data.knowledgeBases, tables: data.tables } }),
+    ...(promptTemplate !== null && { prompt_template: promptTemplate }),
+    ...(timeoutSeconds !== undefined && { timeout: timeoutSeconds }),
+    ...(maxSteps !== undefined && { max_steps: maxSteps }),
+    ...(mode !== undefined && { mode }),
+    ...(returnContext !== undefined && { return_context: returnContext }),
+  }
+}
+
+/** Rows that are at hand, as an answer shows them. */
+export interface DescribedObject {
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly Cell[])[]
+}
+
+export function describedKnowledgeBase(kb: KnowledgeBase): DescribedObject {
+  return described(KNOWLEDGE_BASES, knowledgeBaseRow(kb))
+}
+
+export function describedAgent(agent: Agent): DescribedObject {
+  return described(AGENTS, agentRow(agent))
+}
+
+function described(columns: string, row: SchemaRow): DescribedObject {
+  const names = schemaColumns(columns).map(({ name }) => name)
+  return { columns: names, rows: [names.map((name) => row[name] ?? null)] }
+}

@@ -1,0 +1,138 @@
+/** The tables of information_schema over all that can stand in a FROM, with the columns that MySQL's have. */
+import { FILES_SCHEMA } from '../../domain/chunk-tables.ts'
+import { literal, quote } from '../../domain/identifier.ts'
+import { type CatalogRelation, catalogRelations } from './catalog-relations.ts'
+import {
+  emptyTable,
+  rowsSql,
+  type SchemaColumn,
+  type SchemaRow,
+  type SchemaSource,
+  type SchemaTable,
+  schemaColumns,
+  schemaTable,
+} from './schema-table.ts'
+import { CHARACTER_SET, COLLATION, ENGINE } from './server-tables.ts'
+
+/** The catalog of catalogs in the standard: MySQL has this one alone. */
+const TABLE_CATALOG = 'def'
+
+const TABLES = `TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE VERSION:BIGINT ROW_FORMAT
+  TABLE_ROWS:BIGINT AVG_ROW_LENGTH:BIGINT DATA_LENGTH:BIGINT MAX_DATA_LENGTH:BIGINT
+  INDEX_LENGTH:BIGINT DATA_FREE:BIGINT AUTO_INCREMENT:BIGINT CREATE_TIME UPDATE_TIME CHECK_TIME
+  TABLE_COLLATION CHECKSUM:BIGINT CREATE_OPTIONS TABLE_COMMENT`
+
+const COLUMNS = `TABLE_CATALOG TABLE_SCHEMA TABLE_NAME COLUMN_NAME ORDINAL_POSITION:BIGINT
+  COLUMN_DEFAULT IS_NULLABLE DATA_TYPE CHARACTER_MAXIMUM_LENGTH:BIGINT
+  CHARACTER_OCTET_LENGTH:BIGINT NUMERIC_PRECISION:BIGINT NUMERIC_SCALE:BIGINT
+  DATETIME_PRECISION:BIGINT CHARACTER_SET_NAME COLLATION_NAME COLUMN_TYPE COLUMN_KEY EXTRA
+  PRIVILEGES COLUMN_COMMENT GENERATION_EXPRESSION`
+
+export const RELATION_TABLES: readonly SchemaTable[] = [
+  {
+    ...schemaTable('TABLES', TABLES, (source) => catalogRelations(source).map(tableRow)),
+    projectColumn: 'TABLE_SCHEMA',
+  },
+  {
+    name: 'COLUMNS',
+    columns: schemaColumns(COLUMNS),
+    projectColumn: 'TABLE_SCHEMA',
+    sql: columnsSql,
+  },
+  schemaTable(
+    'SCHEMATA',
+    `CATALOG_NAME SCHEMA_NAME DEFAULT_CHARACTER_SET_NAME DEFAULT_COLLATION_NAME SQL_PATH
+     DEFAULT_ENCRYPTION`,
+    schemaRows,
+  ),
+  emptyTable(
+    'STATISTICS',
+    `TABLE_CATALOG TABLE_SCHEMA TABLE_NAME NON_UNIQUE:BIGINT INDEX_SCHEMA INDEX_NAME
+     SEQ_IN_INDEX:BIGINT COLUMN_NAME COLLATION CARDINALITY:BIGINT SUB_PART:BIGINT PACKED NULLABLE
+     INDEX_TYPE COMMENT INDEX_COMMENT IS_VISIBLE EXPRESSION`,
+  ),
+  emptyTable(
+    'TABLE_CONSTRAINTS',
+    `CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME TABLE_SCHEMA TABLE_NAME CONSTRAINT_TYPE
+     ENFORCED`,
+  ),
+  emptyTable(
+    'KEY_COLUMN_USAGE',
+    `CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME TABLE_CATALOG TABLE_SCHEMA TABLE_NAME
+     COLUMN_NAME ORDINAL_POSITION:BIGINT POSITION_IN_UNIQUE_CONSTRAINT:BIGINT
+     REFERENCED_TABLE_SCHEMA REFERENCED_TABLE_NAME REFERENCED_COLUMN_NAME`,
+  ),
+  emptyTable(
+    'REFERENTIAL_CONSTRAINTS',
+    `CONSTRAINT_CATALOG CONSTRAINT_SCHEMA CONSTRAINT_NAME UNIQUE_CONSTRAINT_CATALOG
+     UNIQUE_CONSTRAINT_SCHEMA UNIQUE_CONSTRAINT_NAME MATCH_OPTION UPDATE_RULE DELETE_RULE TABLE_NAME
+     REFERENCED_TABLE_NAME`,
+  ),
+]
+
+function tableRow(relation: CatalogRelation): SchemaRow {
+  const isStored = relation.type === 'BASE TABLE' || relation.type === 'KNOWLEDGE BASE'
+  return {
+    TABLE_CATALOG,
+    TABLE_SCHEMA: relation.schema,
+    TABLE_NAME: relation.name,
+    TABLE_TYPE: relation.type,
+    ENGINE: isStored ? ENGINE : null,
+    TABLE_ROWS: relation.rowCount ?? null,
+    CREATE_TIME: relation.createdAt ?? null,
+    UPDATE_TIME: relation.updatedAt ?? null,
+    TABLE_COLLATION: isStored ? COLLATION : null,
+    TABLE_COMMENT: relation.comment ?? '',
+  }
+}
+
+/** Beside the columns that are shown. */
+const HIDDEN: readonly SchemaColumn[] = [
+  { name: 'row', type: 'BIGINT' },
+  { name: 'physical_table', type: 'VARCHAR' },
+]
+
+/** The rows in their order, the types of files' columns from DuckDB's own catalog. */
+function columnsSql(source: SchemaSource): string {
+  const rows = catalogRelations(source)
+    .flatMap(columnRows)
+    .map((row, index) => ({ ...row, row: index }))
+  const columns = schemaColumns(COLUMNS)
+  const shown = columns.map(({ name }) => {
+    const isType = name === 'DATA_TYPE' || name === 'COLUMN_TYPE'
+    return isType ? `coalesce(d.data_type, c.${name}) AS ${name}` : `c.${quote(name)}`
+  })
+  return `SELECT ${shown.join(', ')} FROM (${rowsSql([...columns, ...HIDDEN], rows)}) AS c
+    LEFT JOIN duckdb_columns() AS d ON d.schema_name = ${literal(FILES_SCHEMA)}
+      AND d.table_name = c.physical_table AND d.column_name = c.COLUMN_NAME
+    ORDER BY c.row`
+}
+
+function columnRows(relation: CatalogRelation): readonly SchemaRow[] {
+  return relation.columns.map((column, index) => ({
+    TABLE_CATALOG,
+    TABLE_SCHEMA: relation.schema,
+    TABLE_NAME: relation.name,
+    COLUMN_NAME: column.name,
+    ORDINAL_POSITION: index + 1,
+    IS_NULLABLE: 'YES',
+    DATA_TYPE: column.type,
+    COLUMN_TYPE: column.type,
+    COLUMN_KEY: '',
+    EXTRA: '',
+    PRIVILEGES: 'select',
+    COLUMN_COMMENT: column.comment ?? '',
+    physical_table: relation.physicalTable ?? null,
+  }))
+}
+
+function schemaRows({ snapshot }: SchemaSource): readonly SchemaRow[] {
+  const projects = snapshot.projects.map(({ name }) => name)
+  return [...projects, 'files', 'information_schema'].map((name) => ({
+    CATALOG_NAME: TABLE_CATALOG,
+    SCHEMA_NAME: name,
+    DEFAULT_CHARACTER_SET_NAME: CHARACTER_SET,
+    DEFAULT_COLLATION_NAME: COLLATION,
+    DEFAULT_ENCRYPTION: 'NO',
+  }))
+}

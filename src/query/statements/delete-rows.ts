@@ -1,0 +1,17 @@
+import type { RowStatement } from '../../sql/statements/row-statements.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { matchingChunks } from './matching-chunks.ts'
+import type { RowRequest } from './row-statements.ts'
+
+type Delete = Extract<RowStatement, { kind: 'delete' }>
+
+/** Removes exactly the chunks that its WHERE found. @returns how many were still there */
+export async function deleteRows(
+  request: RowRequest<Delete>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<number> {
+  const chunks = await matchingChunks(request, { expressions: [], deps }, signal)
+  const keys = chunks.map(({ chunkKey }) => chunkKey)
+  return keys.length === 0 ? 0 : deps.chunks.removeChunks(request.kb, keys)
+}

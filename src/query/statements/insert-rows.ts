@@ -1,0 +1,148 @@
+import { FieldReader, type Fields } from '../../catalog/fields.ts'
+import { ownMetadata } from '../../domain/chunk.ts'
+import type { Row, RowValue } from '../../domain/document.ts'
+import { KNOWLEDGE_BASE_COLUMNS } from '../../domain/knowledge-base.ts'
+import type { RowStream } from '../../domain/query-result.ts'
+import { AppError } from '../../errors.ts'
+import { columnRuleOf } from '../../ingest/column-rule.ts'
+import { failedInsert } from '../../ingest/failed-insert.ts'
+import { type StoringOptions, storeRows } from '../../ingest/store-rows.ts'
+import type { RowStatement } from '../../sql/statements/row-statements.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { runSelect } from '../run-select.ts'
+import type { RowRequest } from './row-statements.ts'
+
+type Insert = Extract<RowStatement, { kind: 'insert' }>
+
+/** The rows of a SELECT are read while others are embedded, which may take long. */
+const READING_MS = 24 * 3_600_000
+
+const BATCH_MAX = 100_000
+
+/**
+ * Stores the rows of a SELECT or of VALUES as documents, as a PUT does. @returns the number of documents
+ * @throws AppError `insert_failed` and those of the SELECT, the embedder and the store
+ */
+export async function insertRows(
+  { statement, kb, db, params }: RowRequest<Insert>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<number> {
+  const options = storingOptions(statement.options)
+  const isValues = /^\s*\(*\s*values\b/i.test(statement.source)
+  const select = { sql: statement.source, database: db, params }
+  const stream = await runSelect(select, { ...deps, readingMs: READING_MS }, signal)
+  const columns = await columnsOf(statement, stream, isValues)
+  const counts = { storedRows: 0, skippedRows: 0, chunks: 0, readRows: 0 }
+  const source = {
+    kb,
+    rule: columnRuleOf(kb),
+    rows: rowsOf(stream, columns),
+    isUnbounded: !isValues,
+    counts,
+    options,
+  }
+  const store = { chunks: deps.chunks, embedder: deps.embedders.embedder(kb.embeddingModel) }
+  try {
+    await storeRows(source, store, signal)
+  } catch (error) {
+    const after = counts.storedRows
+    throw failedInsert(error, { source: 'INSERT', before: 0, after, signal })
+  }
+  return counts.storedRows
+}
+
+/** The names under which the values count: those of the statement, or the source's own. */
+async function columnsOf(
+  statement: Insert,
+  stream: RowStream,
+  isValues: boolean,
+): Promise<readonly string[]> {
+  const own = stream.columns.map((column) => column.name)
+  const { columns } = statement
+  if (columns === null && !isValues) return own
+  if (columns?.length === own.length) return columns
+  // Its rows are not going to be read.
+  await stream.batches[Symbol.asyncIterator]().return?.()
+  if (columns === null) {
+    const how = 'INSERT INTO name (id, content) VALUES (…)'
+    throw new AppError('insert_failed', `VALUES need the names of their columns: ${how}`)
+  }
+  const counts = `${columns.length} columns, and its rows have ${own.length} values`
+  throw new AppError('insert_failed', `INSERT names ${counts}`)
+}
+
+async function* rowsOf(
+  { batches }: RowStream,
+  columns: readonly string[],
+): AsyncGenerator<Row, void, void> {
+  const isOfKnowledgeBase = KNOWLEDGE_BASE_COLUMNS.every((name) => columns.includes(name))
+  for await (const batch of batches) {
+    for (const values of batch) {
+      const row: Record<string, RowValue> = {}
+      for (const [index, name] of columns.entries()) {
+        // Of columns with one name the first, as in a join of two tables with an `id`.
+        if (!Object.hasOwn(row, name)) row[name] = values[index] ?? null
+      }
+      yield withMetadata(isOfKnowledgeBase ? documentOfChunk(row) : row)
+    }
+  }
+}
+
+/** `SELECT * FROM` another knowledge base: a document that was cut becomes one for each of its chunks. */
+function documentOfChunk(row: Row): Row {
+  const { chunk_id, chunk_content, relevance: _, distance: __, ...rest } = row
+  const isWhole = typeof chunk_id === 'string' && chunk_id.includes(':1of1:')
+  return { content: chunk_content ?? null, ...rest, ...(isWhole ? {} : { id: chunk_id ?? null }) }
+}
+
+/** An object in a column `metadata` stands for its fields; a column of such a name wins. */
+function withMetadata(row: Row): Row {
+  const { metadata, ...rest } = row
+  if (metadata === null) return rest
+  const fields = typeof metadata === 'string' ? jsonObject(metadata) : metadata
+  if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) return row
+  // The type of a row's value tells objects and lists apart, which isArray does not.
+  return { ...ownMetadata(fields as Row), ...rest }
+}
+
+function jsonObject(text: string): unknown {
+  if (!text.startsWith('{')) return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+const OPTIONS = new Set([
+  'batch_size',
+  'track_column',
+  'threads',
+  'error',
+  'kb_no_upsert',
+  'kb_skip_existing',
+])
+
+/** @throws AppError `unknown_field`, `insert_failed` */
+function storingOptions(sent: Fields): StoringOptions {
+  const read = new FieldReader(sent, 'insert_failed')
+  read.allowOnly(OPTIONS, (name) => `Option '${name}' is not allowed in INSERT`)
+  read.text('track_column')
+  read.truth('kb_no_upsert')
+  if (typeof sent.threads === 'number') read.integer('threads', { min: 1, max: 1000 })
+  else read.truth('threads')
+  const error = read.text('error') ?? 'raise'
+  if (error !== 'raise' && error !== 'skip') {
+    throw new AppError(
+      'insert_failed',
+      `Option "error" must be 'raise' or 'skip'; it is '${error}'`,
+    )
+  }
+  const batchChunks = read.integer('batch_size', { min: 1, max: BATCH_MAX })
+  return {
+    skipsStored: read.truth('kb_skip_existing') === true,
+    skipsFailed: error === 'skip',
+    ...(batchChunks === undefined ? {} : { batchChunks }),
+  }
+}

@@ -1,0 +1,73 @@
+import { quote } from '../../domain/identifier.ts'
+import type { ResultValue } from '../../domain/query-result.ts'
+import { AppError } from '../../errors.ts'
+import { CHUNK_KEY } from '../../sql/ranking.ts'
+import type { RowStatement } from '../../sql/statements/row-statements.ts'
+import { tokenize } from '../../sql/tokens.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { runSelect } from '../run-select.ts'
+import type { RowRequest } from './row-statements.ts'
+
+type Changing = Extract<RowStatement, { kind: 'update' | 'delete' }>
+
+/** A chunk that an UPDATE or DELETE means, and the values of further expressions over it. */
+export interface MatchingChunk {
+  readonly chunkKey: bigint
+  readonly values: readonly ResultValue[]
+}
+
+/**
+ * Finds the chunks by a SELECT like any other: what its WHERE means there it means here. Whatever becomes of them, it
+ * happens to just these.
+ * @param expressions SQL over the chunk's columns
+ * @throws AppError `sql_invalid_search` for a search without a threshold, and those of the SELECT
+ */
+export async function matchingChunks(
+  { statement, kb, db, params }: RowRequest<Changing>,
+  { expressions, deps }: { readonly expressions: readonly string[]; readonly deps: QueryDeps },
+  signal: AbortSignal,
+): Promise<readonly MatchingChunk[]> {
+  const { where, alias } = statement
+  if (where !== null) refuseSearchAlone(where)
+  const list = [CHUNK_KEY, ...expressions.map((sql, index) => `(${sql}\n) AS "${VALUE}${index}"`)]
+  const name = `${quote(kb.projectName)}.${quote(kb.name)}`
+  const from = alias === null ? name : `${name} AS ${quote(alias)}`
+  const condition = where === null ? '' : ` WHERE ${where}`
+  // Nested, a search has no implied LIMIT.
+  const sql = `SELECT * FROM (SELECT ${list.join(', ')} FROM ${from}${condition})`
+  const { batches } = await runSelect({ sql, database: db, params }, deps, signal)
+  const chunks: MatchingChunk[] = []
+  for await (const batch of batches) {
+    for (const [key, ...values] of batch) chunks.push({ chunkKey: BigInt(String(key)), values })
+  }
+  return chunks
+}
+
+const VALUE = '__value_'
+
+/** `content = '…'` ranks and filters nothing: alone it would mean every chunk. */
+function refuseSearchAlone(where: string): void {
+  const words = new Set(namesIn(where))
+  if (!words.has('content') || words.has('relevance') || words.has('distance')) return
+  const how = "add a threshold: content = '…' AND relevance >= 0.8"
+  const message = `content ranks and does not filter, so that this would mean every row; ${how}`
+  throw new AppError('sql_invalid_search', message)
+}
+
+const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
+
+/** The names in a condition, in lower case, without those of its sub-queries. */
+export function namesIn(sql: string): readonly string[] {
+  const tokens = tokenize(sql, sql.includes("\\'") ? 'backslash' : 'standard')
+  const names: string[] = []
+  // For each open parenthesis, whether a sub-query stands in it or around it.
+  const open: boolean[] = []
+  for (const [index, { kind, text, value }] of tokens.entries()) {
+    const isWithin = open.at(-1) === true
+    if (text === '(') {
+      open.push(isWithin || QUERY_WORDS.has(tokens[index + 1]?.text.toLowerCase() ?? ''))
+    } else if (text === ')') open.pop()
+    else if ((kind === 'word' || kind === 'name') && !isWithin) names.push(value.toLowerCase())
+  }
+  return names
+}

@@ -1,0 +1,85 @@
+/** `hybrid_search = true` and the like: settings of a search that stand in a WHERE as if they were columns. */
+import { AppError } from '../errors.ts'
+import type { HybridSearch } from './ranking.ts'
+import {
+  columnNames,
+  constantNumber,
+  constantTruth,
+  isColumn,
+  isNode,
+  type TreeNode,
+} from './select-ast.ts'
+
+const OPTIONS = ['hybrid_search', 'hybrid_search_alpha', 'reranking'] as const
+
+type OptionName = (typeof OPTIONS)[number]
+
+export interface SearchOption {
+  readonly name: OptionName
+  readonly column: TreeNode
+  readonly value: TreeNode
+}
+
+/** The comparison as an option, if a column of that name is compared. */
+export function searchOptionOf(node: TreeNode): SearchOption | undefined {
+  if (node.class !== 'COMPARISON') return undefined
+  const { left, right } = node
+  if (!isNode(left) || !isNode(right)) return undefined
+  const [column, value] = optionName(left) === undefined ? [right, left] : [left, right]
+  const name = optionName(column)
+  if (name === undefined) return undefined
+  if (node.type === 'COMPARE_EQUAL') return { name, column, value }
+  throw new AppError(
+    'sql_invalid_search',
+    `${name} is set with =, as in ${name} = ${exampleOf(name)}`,
+  )
+}
+
+function optionName(node: TreeNode): OptionName | undefined {
+  if (!isColumn(node)) return undefined
+  const name = columnNames(node).at(-1)?.toLowerCase()
+  return OPTIONS.find((option) => option === name)
+}
+
+function exampleOf(name: OptionName): string {
+  return name === 'hybrid_search_alpha' ? '0.5' : 'true'
+}
+
+/**
+ * What the options of one search say together.
+ * @returns null for a search by vectors alone: without an option, with `hybrid_search = false` or an alpha of 1
+ * @throws AppError `sql_invalid_search` for a value that is none, or two that contradict each other
+ */
+export function hybridSearchOf(options: readonly SearchOption[]): HybridSearch | null {
+  const isOn = onlyValue(options, 'hybrid_search', truthOf)
+  const alpha = onlyValue(options, 'hybrid_search_alpha', alphaOf)
+  onlyValue(options, 'reranking', truthOf)
+  const isHybrid = isOn ?? alpha !== undefined
+  return isHybrid && alpha !== 1 ? { alpha: alpha ?? null } : null
+}
+
+function onlyValue<T>(
+  options: readonly SearchOption[],
+  name: OptionName,
+  read: (option: SearchOption) => T,
+): T | undefined {
+  const values = new Set(options.filter((option) => option.name === name).map(read))
+  if (values.size > 1) {
+    throw new AppError('sql_invalid_search', `${name} is set twice, to different values`)
+  }
+  const [value] = values
+  return value
+}
+
+function truthOf({ name, value }: SearchOption): boolean {
+  const isTrue = constantTruth(value)
+  if (isTrue === undefined)
+    throw new AppError('sql_invalid_search', `${name} must be true or false`)
+  return isTrue
+}
+
+function alphaOf({ value }: SearchOption): number {
+  const alpha = constantNumber(value)
+  if (alpha !== undefined && alpha >= 0 && alpha <= 1) return alpha
+  throw new AppError('sql_invalid_search', 'hybrid_search_alpha must be a number from 0 to 1')
+}

@@ -1,0 +1,53 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { literal } from '../domain/identifier.ts'
+import type { BoundSql } from '../domain/ports.ts'
+import type { RelationColumn } from '../domain/view.ts'
+import type { Database } from './database.ts'
+
+/** The temporary table that holds the rows of a SELECT, on one connection only. */
+const STAGED = 'eider_staged'
+
+/** As a FROM of the connection that staged it. */
+export const STAGED_ROWS = `temp.${STAGED}`
+
+/**
+ * The rows of a SELECT on the way into a table. They are read in a READ ONLY transaction, in which a temporary table can
+ * be written all the same, and are moved by a write that runs no SQL of a caller.
+ */
+export interface StagedSelect {
+  readonly connection: DuckDBConnection
+  readonly columns: readonly RelationColumn[]
+  readonly rowCount: number
+  /** Drops the rows. */
+  release(): void
+}
+
+export function stagingOf(select: BoundSql): BoundSql {
+  return { ...select, sql: `CREATE OR REPLACE TEMP TABLE ${STAGED} AS ${select.sql}` }
+}
+
+/** @param connection has run `stagingOf` of the SELECT */
+export async function stagedSelect(
+  connection: DuckDBConnection,
+  database: Pick<Database, 'discard'>,
+): Promise<StagedSelect> {
+  const release = () => database.discard(connection)
+  try {
+    const counted = await connection.runAndReadAll(`SELECT count(*) FROM ${STAGED_ROWS}`)
+    const described = await connection.runAndReadAll(
+      `SELECT column_name, data_type FROM duckdb_columns()
+        WHERE database_name = 'temp' AND table_name = ${literal(STAGED)} ORDER BY column_index`,
+    )
+    return {
+      connection,
+      columns: described.getRows().map(([name, type]) => {
+        return { name: String(name), type: String(type) }
+      }),
+      rowCount: Number(counted.getRows()[0]?.[0] ?? 0),
+      release,
+    }
+  } catch (error) {
+    release()
+    throw error
+  }
+}

@@ -1,0 +1,98 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { eq } from 'drizzle-orm'
+import { projectSchema, projectTable } from '../domain/chunk-tables.ts'
+import { nameKey, quote } from '../domain/identifier.ts'
+import type { NewTable, RunLimits, TableStore } from '../domain/ports.ts'
+import type { ProjectTable } from '../domain/project-table.ts'
+import { timestampOfMillis } from '../domain/timestamp.ts'
+import { AppError } from '../errors.ts'
+import type { CatalogParts } from './catalog.ts'
+import { checkRelationName, currentProject } from './catalog-checks.ts'
+import { tableOf } from './catalog-rows.ts'
+import { having, without } from './catalog-state.ts'
+import { queriesOver } from './drizzle.ts'
+import type { StoredEngine } from './engine.ts'
+import { nextId } from './load-catalog.ts'
+import { tables } from './schema.ts'
+import { STAGED_ROWS, type StagedSelect } from './staged-select.ts'
+
+export interface TableParts extends CatalogParts {
+  readonly engine: Pick<StoredEngine, 'stage'>
+}
+
+/** Tables of projects, made from SELECTs. */
+export class StoredTables implements TableStore {
+  readonly #parts: TableParts
+
+  constructor(parts: TableParts) {
+    this.#parts = parts
+  }
+
+  async createTable(
+    target: NewTable,
+    limits: RunLimits,
+    signal: AbortSignal,
+  ): Promise<ProjectTable> {
+    if (target.replaces === undefined) checkRelationName(this.#parts.state.snapshot(), target)
+    const staged = await this.#parts.engine.stage(target.select, limits, signal)
+    try {
+      return await this.#store(target, staged)
+    } finally {
+      staged.release()
+    }
+  }
+
+  dropTable(table: ProjectTable): Promise<void> {
+    const { database, state } = this.#parts
+    return database.write(
+      (connection) => dropWithin(connection, table),
+      () => state.change({ tables: without(state.snapshot().tables, table.id) }),
+    )
+  }
+
+  #store(target: NewTable, staged: StagedSelect): Promise<ProjectTable> {
+    const { database, state, now } = this.#parts
+    return database.write(
+      async (connection) => {
+        const project = currentProject(state.snapshot(), target.projectId)
+        const { replaces } = target
+        if (replaces === undefined) checkRelationName(state.snapshot(), target)
+        else await dropWithin(connection, replaces)
+        const queries = queriesOver(connection)
+        const row = {
+          id: await nextId(queries, 'table'),
+          projectId: project.id,
+          name: target.name,
+          nameKey: nameKey(target.name),
+          columns: staged.columns,
+          rowCount: staged.rowCount,
+          createdAt: timestampOfMillis(now()),
+        }
+        await connection.run(`CREATE TABLE ${tableName(row)} AS FROM ${STAGED_ROWS}`)
+        await queries.insert(tables).values(row)
+        return tableOf(row, project.name)
+      },
+      (table) => {
+        const others = without(state.snapshot().tables, target.replaces?.id ?? table.id)
+        state.change({ tables: having(others, table) })
+      },
+      staged.connection,
+    )
+  }
+}
+
+/** @throws AppError `table_not_found` when it was dropped meanwhile */
+async function dropWithin(connection: DuckDBConnection, table: ProjectTable): Promise<void> {
+  const dropped = await queriesOver(connection)
+    .delete(tables)
+    .where(eq(tables.id, table.id))
+    .returning({ id: tables.id })
+  if (dropped.length === 0) {
+    throw new AppError('table_not_found', `Table with name ${table.name} does not exist`)
+  }
+  await connection.run(`DROP TABLE ${tableName(table)}`)
+}
+
+function tableName(table: { readonly projectId: number; readonly id: number }): string {
+  return `${quote(projectSchema(table.projectId))}.${quote(projectTable(table.id))}`
+}

@@ -1,0 +1,52 @@
+import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
+import { languageOf } from '../../src/domain/language.ts'
+import { queryTermKeys } from '../../src/search/keyword/query-terms.ts'
+import { TermReader } from '../../src/search/keyword/term-reader.ts'
+import { keywordScoresSql } from '../../src/sql/keyword-scores.ts'
+import { keywordsParameter, phrasesParameter } from '../../src/sql/ranking.ts'
+import type { Store } from '../../src/store/store.ts'
+import { rowsOf } from './store-fixture.ts'
+
+/** The chunks with a keyword score for the text: `chunk_content` → score. */
+export async function keywordScores(
+  store: Store,
+  kb: KnowledgeBase,
+  search: { readonly text: string; readonly phrases?: readonly string[] },
+): Promise<ReadonlyMap<string, number>> {
+  const { text, phrases = [] } = search
+  const chunks = `project_${kb.projectId}.kb_${kb.id}_chunks`
+  const rows = await rowsOf(
+    store,
+    `SELECT chunk_content, score FROM (${keywordScoresSql(kb, 0)}) JOIN ${chunks} USING (chunk_key)
+      ORDER BY score DESC, chunk_content`,
+    {
+      [keywordsParameter(0)]: queryTermKeys(text, languageOf(kb)),
+      [phrasesParameter(0)]: ['', ...phrases],
+    },
+  )
+  return new Map(rows.map(([content, score]) => [String(content), Number(score)]))
+}
+
+/** BM25 as it stands in the book, over texts that are all distinct. */
+export function plainScores(texts: readonly string[], query: string): ReadonlyMap<string, number> {
+  const reader = new TermReader('english')
+  const termsOf = (text: string) => [...reader.terms(text)].flat().map((term) => term.text)
+  const documents = texts.map((text) => ({ text, terms: termsOf(text) }))
+  const meanLength = documents.reduce((sum, { terms }) => sum + terms.length, 0) / documents.length
+  const scores = new Map<string, number>()
+  for (const term of new Set(termsOf(query))) {
+    const having = documents.filter(({ terms }) => terms.includes(term))
+    const rarity = Math.log(1 + (texts.length - having.length + 0.5) / (having.length + 0.5))
+    for (const { text, terms } of having) {
+      const frequency = terms.filter((other) => other === term).length
+      const length = 1 - 0.75 + (0.75 * terms.length) / meanLength
+      const score = (rarity * frequency * 2.2) / (frequency + 1.2 * length)
+      scores.set(text, (scores.get(text) ?? 0) + score)
+    }
+  }
+  return scores
+}
+
+export function expectedOrder(scores: ReadonlyMap<string, number>): readonly [string, string][] {
+  return [...scores].map(([text, score]): [string, string] => [text, score.toFixed(9)]).sort()
+}

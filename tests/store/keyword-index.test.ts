@@ -1,0 +1,144 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { chunkTables } from '../../src/domain/chunk-tables.ts'
+import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
+import { MIGRATIONS } from '../../src/store/migrate.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
+import { expectedOrder, keywordScores, plainScores } from './keyword-fixture.ts'
+import {
+  current,
+  documentOf,
+  draftOf,
+  openMemoryStore,
+  rowsOf,
+  type TestDocument,
+  temporaryFolder,
+} from './store-fixture.ts'
+
+let store: Store
+let kb: KnowledgeBase
+
+beforeEach(async () => {
+  store = await openMemoryStore()
+  kb = await store.catalog.createKnowledgeBase(draftOf('kb'))
+})
+
+afterEach(() => store.close())
+
+function put(...documents: readonly TestDocument[]) {
+  return store.chunks.replaceDocuments(kb, documents.map(documentOf))
+}
+
+async function found(text: string, phrases: readonly string[] = []) {
+  return [...(await keywordScores(store, kb, { text, phrases })).keys()]
+}
+
+/** Rows of the index: postings, sorted and recent, and chunks. */
+async function indexRows(of: KnowledgeBase = kb, from: Store = store) {
+  const { postings, recentPostings, termCounts } = chunkTables(of)
+  const [row] = await rowsOf(
+    from,
+    `SELECT (SELECT count(*) FROM ${postings}), (SELECT count(*) FROM ${recentPostings}),
+      (SELECT count(*) FROM ${termCounts})`,
+  )
+  return row
+}
+
+test('a chunk is found by its stems as soon as its insert is answered', async () => {
+  await put({ id: 'a', texts: ['Running cats', 'sleeping dogs'] })
+  expect(await found('the cat runs')).toEqual(['Running cats'])
+  expect(await found('dog')).toEqual(['sleeping dogs'])
+  expect(await found('the')).toEqual([])
+})
+
+test('a replaced document is found by its new words alone', async () => {
+  await put({ id: 'a', texts: ['green tea', 'black tea'] }, { id: 'b', texts: ['tea cup'] })
+  await put({ id: 'a', texts: ['coffee'] })
+  expect(await found('tea')).toEqual(['tea cup'])
+  expect(await found('coffee')).toEqual(['coffee'])
+  expect(await indexRows()).toEqual([0, 3, 2])
+  await put({ id: 'a', texts: [] }, { id: 'b', texts: [] })
+  expect(await indexRows()).toEqual([0, 0, 0])
+})
+
+test('what a failed write would have added or removed is not there', async () => {
+  await put({ id: 'a', texts: ['green tea'] })
+  const before = await indexRows()
+  const vectors = [{ kind: 'stored', chunkKey: 99n }] as const
+  expect(await put({ id: 'a', texts: ['coffee'], vectors })).toEqual({ kind: 'stale' })
+  expect(await found('tea')).toEqual(['green tea'])
+  expect(await found('coffee')).toEqual([])
+  expect(await indexRows()).toEqual(before)
+})
+
+test('words are those of the language of the knowledge base', async () => {
+  const draft = { ...draftOf('german'), params: { language: 'german' } }
+  kb = await store.catalog.createKnowledgeBase(draft)
+  await put({ id: 'a', texts: ['alte Häuser', 'ein Haus', 'die Maus'] })
+  expect((await found('Häusern')).toSorted()).toEqual(['alte Häuser', 'ein Haus'])
+})
+
+test('a phrase must stand in the chunk, in any case', async () => {
+  await put({ id: 'a', texts: ['Green Tea from Japan', 'tea, green', 'green tea'] })
+  expect((await found('green tea', ['green tea'])).toSorted()).toEqual([
+    'Green Tea from Japan',
+    'green tea',
+  ])
+  expect(await found('green tea', ['GREEN TEA', 'japan'])).toEqual(['Green Tea from Japan'])
+})
+
+test('text that is no text for a parser is indexed as it is', async () => {
+  const texts = ["'); DROP TABLE x; --", 'nul \u0000 byte', 'lone \ud800 half', '', '💩 emoji']
+  await put({ id: 'a', texts })
+  expect(await found('drop')).toEqual(["'); DROP TABLE x; --"])
+  expect(await found('emoji')).toEqual(['💩 emoji'])
+  expect(await found('half')).toEqual(['lone \ufffd half'])
+  expect((await indexRows())?.[2]).toBe(5)
+})
+
+test('the score is BM25 over what is stored now', async () => {
+  const word = fc.constantFrom('tea', 'green', 'black', 'cups', 'cup', 'the', 'milk', 'of', 'leaf')
+  const text = fc.array(word, { maxLength: 12 }).map((words) => words.join(' '))
+  const corpus = fc.array(text, { minLength: 1, maxLength: 12 })
+  let run = 0
+  await fc.assert(
+    fc.asyncProperty(corpus, corpus, text, async (old, fresh, query) => {
+      run += 1
+      kb = await store.catalog.createKnowledgeBase(draftOf(`kb ${run}`))
+      // A number makes each text another one.
+      const numbered = (texts: readonly string[], from: number) => {
+        return texts.map((one, index) => ({ id: `d${index}`, texts: [`${one} n${from + index}`] }))
+      }
+      const documents = numbered(old, 0)
+      await put(...documents)
+      const changed = numbered(fresh, 100)
+      await put(...changed)
+      const stored = [...changed, ...documents.slice(changed.length)].flatMap(({ texts }) => texts)
+      const scores = await keywordScores(store, kb, { text: `${query} n3` })
+      expect(expectedOrder(scores)).toEqual(expectedOrder(plainScores(stored, `${query} n3`)))
+    }),
+    { numRuns: 25 },
+  )
+})
+
+test('a data folder without an index gets one when it is opened', async () => {
+  using folder = temporaryFolder()
+  const older = await openStore({ directory: folder.path })
+  const base = await older.catalog.createKnowledgeBase(draftOf('kb'))
+  const documents = Array.from({ length: 2500 }, (_, index) => {
+    return documentOf({ id: `d${index}`, texts: [`number n${index} of the teas`] })
+  })
+  await older.chunks.replaceDocuments(base, documents)
+  await older.close()
+  const { postings, recentPostings, termCounts } = chunkTables(base)
+  const tables = [postings, recentPostings, termCounts]
+  // As if this program had never made them.
+  const sql = tables.map((table) => `DROP TABLE ${table};`).join('\n')
+  const migrations = [...MIGRATIONS, { number: MIGRATIONS.length + 1, name: 'without', sql }]
+  const newer = await openStore({ directory: folder.path, migrations })
+  const now = current(newer)
+  expect(await indexRows(now, newer)).toEqual([7500, 0, 2500])
+  const scores = await keywordScores(newer, now, { text: 'n1700' })
+  expect([...scores.keys()]).toEqual(['number n1700 of the teas'])
+  await newer.close()
+})
