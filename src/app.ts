@@ -17,10 +17,13 @@ import { urlPolicy } from './ingest/url-policy.ts'
 import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
 import { CHAT_PROVIDERS } from './models/chat-providers.ts'
 import { embedderRegistry } from './models/embedder-registry.ts'
+import { exportRows } from './query/export-rows.ts'
 import { PlanCache } from './query/plan-cache.ts'
 import type { QueryDeps } from './query/query-deps.ts'
 import { runQuery } from './query/run-query.ts'
 import { runSelect } from './query/run-select.ts'
+import { Variables } from './query/variables.ts'
+import { alterView, createView } from './query/views.ts'
 import { isLoopback, type Settings } from './settings.ts'
 import type { Store } from './store/store.ts'
 
@@ -76,6 +79,7 @@ export function createApp(options: AppOptions): App {
     tables: store.tables,
     files: store.files,
     plans: new PlanCache(),
+    variables: new Variables(),
     queryMs: settings.queryMs,
   }
   const reader = new DocumentReader()
@@ -122,10 +126,20 @@ function useCases({
   queryDeps,
   insertDeps,
   agents,
-}: UseCaseDeps): Pick<ServerDeps, 'catalog' | 'query' | 'insert' | 'uploadFile' | 'agents'> {
+}: UseCaseDeps): Pick<
+  ServerDeps,
+  'catalog' | 'query' | 'exportRows' | 'views' | 'insert' | 'uploadFile' | 'agents'
+> {
   return {
     catalog: queryDeps,
     query: (request, signal) => runQuery(request, queryDeps, signal),
+    exportRows: (request, signal) => exportRows(request, queryDeps, signal),
+    views: {
+      create: (view, signal) => createView(view, queryDeps, signal),
+      alter: (view, sql, signal) => {
+        return alterView(view, { sql, database: view.projectName }, { deps: queryDeps, signal })
+      },
+    },
     insert: (kb, fields, signal) => {
       return insert({ ...fields, kb, crawl: crawlRequestOf(fields) }, insertDeps, signal)
     },

@@ -95,6 +95,7 @@ function timedEngine(engine: SqlEngine) {
     parse: (sql) => timed(() => engine.parse(sql)),
     print: (tree) => timed(() => engine.print(tree)),
     run: (statement, limits, signal) => engine.run(statement, limits, signal),
+    exportParquet: (select, limits, signal) => engine.exportParquet(select, limits, signal),
   }
   return {
     engine: wrapped,

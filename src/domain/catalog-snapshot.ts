@@ -112,6 +112,13 @@ export function requireAgent(snapshot: CatalogSnapshot, projectName: string, nam
   throw new AppError('agent_not_found', `Agent with name ${name} does not exist`)
 }
 
+/** @throws AppError `project_not_found`, `view_not_found` */
+export function requireView(snapshot: CatalogSnapshot, projectName: string, name: string): View {
+  const view = findView(snapshot, requireProject(snapshot, projectName), name)
+  if (view !== undefined) return view
+  throw new AppError('view_not_found', `View with name ${name} does not exist`)
+}
+
 /** @throws AppError `file_not_found` */
 export function requireFile(snapshot: CatalogSnapshot, name: string): UploadedFile {
   const file = findFile(snapshot, name)

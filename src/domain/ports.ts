@@ -153,6 +153,13 @@ export interface SqlEngine {
    * @throws AppError `timeout`, `too_busy`, `out_of_memory`, `sql_failed`, `sql_unknown_name`
    */
   run(statement: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<RowStream>
+  /** Runs one SELECT like `run` and gives all its rows as a Parquet file, with DuckDB's own types. */
+  exportParquet(select: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<ExportedRows>
+}
+
+/** A file that is made already. Reading it to its end, or returning from it, removes it. */
+export interface ExportedRows {
+  readonly pieces: AsyncGenerator<Uint8Array, void, void>
 }
 
 /** Text → vectors. One model, ready to be called. */

@@ -16,6 +16,7 @@ const TAGS = {
   Files: 'Uploaded files, readable in SQL as files.<name>',
   SQL: "One statement per request, in DuckDB's dialect",
   Databases: 'What SQL can name before the dot',
+  Views: 'SELECTs with names',
   Server: 'Login, health and version',
 } as const
 

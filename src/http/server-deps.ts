@@ -4,9 +4,12 @@ import type { CatalogDeps } from '../catalog/catalog-deps.ts'
 import type { CompletionEvent } from '../domain/completion-event.ts'
 import type { Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { ExportedRows } from '../domain/ports.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
+import type { View } from '../domain/view.ts'
 import type { QueryRequest } from '../query/run-query.ts'
+import type { NewView } from '../query/views.ts'
 import type { LogEntry, LoggedError } from './request-scope.ts'
 
 /**
@@ -17,6 +20,9 @@ export interface ServerDeps {
   readonly settings: ServerSettings
   readonly catalog: CatalogDeps
   readonly query: (request: QueryRequest, signal: AbortSignal) => Promise<QueryResult>
+  /** The rows of one SELECT as a Parquet file. */
+  readonly exportRows: (request: QueryRequest, signal: AbortSignal) => Promise<ExportedRows>
+  readonly views: ViewDesk
   readonly insert: (
     kb: KnowledgeBase,
     request: InsertFields,
@@ -74,6 +80,11 @@ export interface SentFile {
   readonly name: string
   readonly originalName: string
   readonly bytes: Uint8Array
+}
+
+export interface ViewDesk {
+  readonly create: (view: NewView, signal: AbortSignal) => Promise<View>
+  readonly alter: (view: View, sql: string, signal: AbortSignal) => Promise<View>
 }
 
 export interface AgentDesk {

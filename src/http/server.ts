@@ -17,6 +17,7 @@ import { addPageRoutes } from './routes/page.ts'
 import { addProjectRoutes } from './routes/projects.ts'
 import { addSqlRoutes } from './routes/sql.ts'
 import { addStatusRoutes } from './routes/status.ts'
+import { addViewRoutes } from './routes/views.ts'
 import { RunningRequests } from './running-requests.ts'
 import type { ServerDeps } from './server-deps.ts'
 
@@ -77,6 +78,7 @@ function createApp(edge: Edge): Elysia {
   addLoginRoutes(app, edge)
   addProjectRoutes(app, edge)
   addKnowledgeBaseRoutes(app, edge)
+  addViewRoutes(app, edge)
   addAgentRoutes(app, edge)
   addCompletionRoutes(app, edge)
   addFileRoutes(app, edge)

@@ -11,12 +11,15 @@ interface StreamInit {
 }
 
 /**
- * Pieces of text as the body of an answer, each sent as it comes and asked for only when the
+ * Pieces of text or bytes as the body of an answer, each sent as it comes and asked for only when the
  * client has read what came before. A client that goes away aborts the request's signal and
  * returns from the iterator; an iterator that throws cuts the connection, so text that can say
  * more than that must say it itself.
  */
-export function streamedResponse(pieces: AsyncIterator<string>, init: StreamInit): Response {
+export function streamedResponse(
+  pieces: AsyncIterator<string | Uint8Array>,
+  init: StreamInit,
+): Response {
   const { scope, keepAlive } = init
   const encoder = new TextEncoder()
   let timer: ReturnType<typeof setInterval> | undefined
@@ -37,7 +40,8 @@ export function streamedResponse(pieces: AsyncIterator<string>, init: StreamInit
       try {
         const next = await pieces.next()
         if (next.done !== true) {
-          controller.enqueue(encoder.encode(next.value))
+          const { value } = next
+          controller.enqueue(typeof value === 'string' ? encoder.encode(value) : value)
           return
         }
         controller.close()

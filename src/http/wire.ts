@@ -5,6 +5,19 @@ import type { Agent, AgentParams } from '../domain/agent.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { Project } from '../domain/project.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
+import type { View } from '../domain/view.ts'
+
+export function viewRecord(view: View) {
+  return {
+    id: view.id,
+    name: view.name,
+    project: view.projectName,
+    query: view.sql,
+    columns: view.columns,
+    created_at: view.createdAt,
+    updated_at: view.updatedAt,
+  }
+}
 
 export function projectRecord(project: Project) {
   return {

@@ -37,7 +37,8 @@ export function chosenEndpoint(choice: EndpointChoice): Endpoint {
   const chosenUrl = given(choice.own.baseUrl) ?? defaultUrl
   if (chosenUrl === null) throw new AppError(choice.code, 'base_url is required')
   const url = parsed(chosenUrl, choice)
-  const isAt = (other: string | null) => other !== null && url.origin === parsed(other, choice).origin
+  const isAt = (other: string | null) =>
+    other !== null && url.origin === parsed(other, choice).origin
   const isDefault = isAt(defaultUrl)
   const defaultKey = isDefault ? choice.defaults.apiKey : undefined
   const apiKey = given(choice.own.apiKey) ?? defaultKey ?? null

@@ -3,7 +3,7 @@ import { overriddenAgent } from '../catalog/agents.ts'
 import type { AgentAnswer } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
 import type { AgentRequest } from '../sql/requests.ts'
-import type { Binding } from './bound-values.ts'
+import type { Binding } from './binding.ts'
 import { answerFields, questionWithFields } from './structured-answer.ts'
 
 const QUESTIONS_MAX = 100

@@ -11,22 +11,10 @@ import {
   vectorsParameter,
 } from '../sql/requests.ts'
 import { checkedThreshold } from '../sql/searches.ts'
-import type { Options } from '../sql/statements/qualified-name.ts'
 import { agentAnswers } from './agent-answers.ts'
+import type { Binding, Values } from './binding.ts'
 import { hybridValues } from './hybrid-values.ts'
 import type { SelectPlan } from './plan-cache.ts'
-import type { QueryDeps } from './query-deps.ts'
-
-/** Values of parameters by their names. */
-export type Values = ReadonlyMap<string, unknown>
-
-export interface Binding {
-  readonly deps: QueryDeps
-  readonly signal: AbortSignal
-  readonly params: Values
-  /** What `USING` says of the agents. */
-  readonly options: Options | null
-}
 
 /** Distinct texts of a column that is searched for. */
 const COLUMN_TEXTS_MAX = 1000

@@ -17,7 +17,9 @@ export interface SelectPlan {
 }
 
 const PLANS_MAX = 500
-const SQL_CHARS_MAX = 10_000
+const KEY_CHARS_MAX = 10_000
+/** A large catalog makes long texts of the tables of information_schema. */
+const SQL_CHARS_MAX = 100_000
 
 /** Plans of recent statements. The key holds the catalog's version, so that a change of any definition misses. */
 export class PlanCache {
@@ -32,7 +34,7 @@ export class PlanCache {
   }
 
   set(key: string, plan: SelectPlan): void {
-    if (key.length > SQL_CHARS_MAX) return
+    if (key.length > KEY_CHARS_MAX || plan.sql.length > SQL_CHARS_MAX) return
     this.#plans.set(key, plan)
     const [oldest] = this.#plans.keys()
     if (this.#plans.size > PLANS_MAX && oldest !== undefined) this.#plans.delete(oldest)

@@ -9,6 +9,7 @@ import type { NameScope } from '../sql/relation.ts'
 import { Requests } from '../sql/requests.ts'
 import { rewrite } from '../sql/rewrite.ts'
 import { parseTree, type TreeNode, treeText } from '../sql/select-ast.ts'
+import { bindSystemFunctions } from '../sql/system-functions.ts'
 import { parameterNames, toDuckDB, tokenize, withoutClosingSemicolons } from '../sql/tokens.ts'
 import type { SelectPlan } from './plan-cache.ts'
 
@@ -70,6 +71,7 @@ interface Checking {
 
 /** The second gate, then the rewriting, of what a caller wrote. */
 function checked(tree: TreeNode, rewriting: Checking): readonly PendingGraft[] {
+  bindSystemFunctions(tree)
   guard(tree)
   keepDoubles(tree)
   return rewrite(tree, rewriting)

@@ -1,6 +1,7 @@
 import type { CatalogDeps } from '../catalog/catalog-deps.ts'
 import type { AgentAnswers, ChunkStore, FileStore, SqlEngine, TableStore } from '../domain/ports.ts'
 import type { PlanCache } from './plan-cache.ts'
+import type { Variables } from './variables.ts'
 
 /** What running SQL needs. */
 export interface QueryDeps extends CatalogDeps {
@@ -10,6 +11,7 @@ export interface QueryDeps extends CatalogDeps {
   readonly tables: TableStore
   readonly files: Pick<FileStore, 'importSelect' | 'dropFile'>
   readonly plans: PlanCache
+  readonly variables: Variables
   readonly queryMs: number
   /** For reading the rows, where they are worked on while they come; else `queryMs` counts for all. */
   readonly readingMs?: number

@@ -37,11 +37,11 @@ export async function runQuery(
   return { kind: 'table', rows, context: { db: request.db } }
 }
 
-function dialectStatement(sql: string): Statement | undefined {
+export function dialectStatement(sql: string): Statement | undefined {
   return withTokens(sql, (tokens) => parseStatement(sql, tokens))
 }
 
-function selectWithOptions(sql: string): SelectWithOptions {
+export function selectWithOptions(sql: string): SelectWithOptions {
   return withTokens(sql, (tokens) => takeUsingOptions(sql, withoutClosingSemicolons(tokens)))
 }
 

@@ -4,13 +4,15 @@ import type { RowStream } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
 import type { NameScope } from '../sql/relation.ts'
 import { type LiftedStatement, liftSearchTexts } from '../sql/search-texts.ts'
-import type { Options } from '../sql/statements/qualified-name.ts'
-import { boundValues, type Values } from './bound-values.ts'
+import type { Options } from '../sql/statements/options.ts'
+import { writtenName } from '../sql/variable-names.ts'
+import { boundValues } from './bound-values.ts'
 import { type AllowedData, FILES_DATABASE, nameScope } from './name-scope.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { planSelect } from './plan-select.ts'
 import type { QueryDeps } from './query-deps.ts'
 import { withPlace } from './unknown-column.ts'
+import { requestValues } from './variables.ts'
 
 /** Values of `:name` parameters as they came in JSON. */
 export type Parameters = Readonly<Record<string, unknown>>
@@ -37,8 +39,14 @@ export async function runSelect(
 ): Promise<RowStream> {
   return withPlace(request.sql, deps.catalog.snapshot(), async () => {
     const { statement } = await prepareSelect(request, deps, signal)
-    return deps.engine.run(statement, limitsOf(deps), signal)
+    return withWrittenNames(await deps.engine.run(statement, limitsOf(deps), signal))
   })
+}
+
+/** DuckDB names a column without a name of its own by its expression: with variables as they were written. */
+function withWrittenNames(rows: RowStream): RowStream {
+  const columns = rows.columns.map((column) => ({ ...column, name: writtenName(column.name) }))
+  return { ...rows, columns }
 }
 
 export interface PreparedSelect {
@@ -60,7 +68,11 @@ export async function prepareSelect(
       'USING at the end of a SELECT is for agents in its FROM',
     )
   }
-  const params: Values = new Map<string, unknown>([...Object.entries(request.params), ...texts])
+  const params = requestValues({
+    params: new Map<string, unknown>([...Object.entries(request.params), ...texts]),
+    variables: request.allowed === undefined ? deps.variables : null,
+    database: request.database,
+  })
   for (const name of plan.written) {
     if (!params.has(name)) {
       throw new AppError('sql_missing_parameter', `Parameter is not set: ${name}`)

@@ -8,7 +8,7 @@ import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { AppError } from '../errors.ts'
 import type { ColumnRanking, Ranking, Search } from './ranking.ts'
 import { textsParameter, vectorsParameter } from './requests.ts'
-import type { SearchSource } from './searches.ts'
+import type { SearchSource } from './search-source.ts'
 import {
   columnNames,
   columnNode,

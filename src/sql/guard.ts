@@ -3,6 +3,7 @@ import { isAggregateFunction, isWindowFunction } from './aggregate-functions.ts'
 import { isScalarFunction } from './scalar-functions.ts'
 import { isLiftedParameter } from './search-texts.ts'
 import { isNode, queryOf, statementOf, type TreeNode, textOf, walk } from './select-ast.ts'
+import { variableOf } from './variable-names.ts'
 
 /** Kinds of expression that compute from values. What is not listed is refused. */
 const EXPRESSIONS = new Set([
@@ -54,7 +55,8 @@ function checkExpression(node: TreeNode): void {
   const kind = textOf(node.class)
   if (!EXPRESSIONS.has(kind)) throw forbidden(`An expression of kind ${kind}`)
   const parameter = kind === 'PARAMETER' ? textOf(node.identifier).toLowerCase() : ''
-  if (parameter.startsWith('eider_') && !isLiftedParameter(parameter)) {
+  const isOurs = isLiftedParameter(parameter) || variableOf(parameter) !== undefined
+  if (parameter.startsWith('eider_') && !isOurs) {
     throw forbidden('A parameter whose name begins with "eider_"')
   }
   if (kind !== 'FUNCTION' && kind !== 'WINDOW') return

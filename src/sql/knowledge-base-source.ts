@@ -9,12 +9,8 @@ import { type PendingGraft, putSubquery } from './pending-graft.ts'
 import { nearestCountOf, orderByDistance, type SelectPlace } from './ranked-order.ts'
 import type { Search } from './ranking.ts'
 import type { Requests } from './requests.ts'
-import {
-  refuseCorrelatedSearches,
-  refuseSearches,
-  type SearchSource,
-  takeSearch,
-} from './searches.ts'
+import type { SearchSource } from './search-source.ts'
+import { refuseCorrelatedSearches, refuseSearches, takeSearch } from './searches.ts'
 import { copyOf, isNode, queryOf, statementOf, type TreeNode } from './select-ast.ts'
 import { compareAsText } from './text-columns.ts'
 

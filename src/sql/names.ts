@@ -1,6 +1,6 @@
 /** Column names, as users write them, on the sub-query that stands for a knowledge base. */
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { SearchSource } from './searches.ts'
+import type { SearchSource } from './search-source.ts'
 import {
   columnNames,
   columnNode,

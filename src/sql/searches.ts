@@ -4,6 +4,7 @@ import { placed } from './placed-error.ts'
 import { type Exclusion, excludedColumn, joined, type Ranking, type Search } from './ranking.ts'
 import type { RequestedText } from './requests.ts'
 import { hybridSearchOf, type SearchOption, searchOptionOf } from './search-options.ts'
+import type { SearchSource } from './search-source.ts'
 import {
   columnNames,
   columnNode,
@@ -21,13 +22,6 @@ import {
   walk,
   walkExpression,
 } from './select-ast.ts'
-
-/** One knowledge base of a FROM, as its SELECT sees it. */
-export interface SearchSource {
-  readonly alias: string
-  /** True when a column without a qualifier belongs to this source. */
-  readonly isOnly: boolean
-}
 
 /** What a search does with the texts that it finds. The same text of the same model may come twice. */
 export interface SearchTexts {

@@ -3,7 +3,7 @@
  * fail at the first `A-5`; so equality compares as text here, and order (`id > 999`) as numbers where they are some.
  */
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { SearchSource } from './searches.ts'
+import type { SearchSource } from './search-source.ts'
 import {
   castNode,
   columnNames,

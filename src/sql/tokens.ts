@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts'
+import { variableParameter } from './variable-names.ts'
 
 export type TokenKind = 'word' | 'name' | 'string' | 'number' | 'symbol' | 'parameter'
 
@@ -21,6 +22,8 @@ const NUMBER = /(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?/y
 const SPACE = /(?:\s|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/uy
 const DOLLAR_QUOTE = /\$(?:[A-Za-z_][A-Za-z0-9_]*)?\$/y
 const PARAMETER = /[:$]([\p{L}_][\p{L}\p{N}_]*)/uy
+/** `@name`, and MySQL's `@@name` or `@@session.name`. Before a space, `@` is DuckDB's operator for the absolute value. */
+const VARIABLE = /@(?:@(?:(?:session|global|local)\.)?)?([\p{L}_][\p{L}\p{N}_]*)/iuy
 const SYMBOL = /->>|->|::|:=|<=|>=|<>|!=|==|\|\||\*\*|!?~~?\*?|<<|>>|\/\/|=>|[^\s]/uy
 
 /** After these words a value is expected, so that a `:name` there is a parameter and not a slice or a struct's colon. */
@@ -112,7 +115,25 @@ function tokenAt(sql: string, start: number, context: Context): Token {
   if (parameter !== undefined && (first === '$' || !isOperand(context.previous))) {
     return { ...plain('parameter', parameter, start), value: parameter.slice(1) }
   }
+  if (first === '@' && !isWithinOperator(context.previous, start)) {
+    const variable = variableAt(sql, start)
+    if (variable !== undefined) return variable
+  }
   return plain('symbol', matchAt(SYMBOL, sql, start) ?? first ?? '', start)
+}
+
+/** A parameter whose name says which variable is meant. */
+function variableAt(sql: string, start: number): Token | undefined {
+  VARIABLE.lastIndex = start
+  const [text, name = ''] = VARIABLE.exec(sql) ?? []
+  if (text === undefined) return undefined
+  const kind = text.startsWith('@@') ? 'system' : 'user'
+  return { ...plain('parameter', text, start), value: variableParameter(kind, name) }
+}
+
+/** DuckDB's `<@` and `^@`. */
+function isWithinOperator(previous: Token | undefined, start: number): boolean {
+  return previous?.end === start && (previous.text === '<' || previous.text === '^')
 }
 
 function plain(kind: TokenKind, text: string, start: number): Token {

@@ -1,4 +1,4 @@
-import type { Options } from './statements/qualified-name.ts'
+import type { Options } from './statements/options.ts'
 import { StatementReader } from './statements/statement-reader.ts'
 import type { Token } from './tokens.ts'
 

@@ -1,6 +1,8 @@
 import { mkdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
+import { literal } from '../domain/identifier.ts'
 import { AppError } from '../errors.ts'
 import { resourceError } from './database-error.ts'
 import { type LockNote, lockConflict, removeLockNote, writeLockNote } from './lock-note.ts'
@@ -25,12 +27,18 @@ export interface DatabaseOptions {
   readonly onFatal?: (error: AppError) => void
 }
 
+interface OpenedDatabase extends DatabaseOptions {
+  readonly exportsDirectory: string
+}
+
 /**
  * The one DuckDB instance of the process. A second one on the same file would diverge silently, and
  * reading the file by other means would drop its lock, so nothing else touches it. Main thread
  * only.
  */
 export class Database {
+  /** The only place where DuckDB may write files of its own accord. It need not exist. */
+  readonly exportsDirectory: string
   readonly #instance: DuckDBInstance
   readonly #directory: string | null
   readonly #onFatal: (error: AppError) => void
@@ -39,15 +47,17 @@ export class Database {
   #lastWrite: Promise<unknown> = Promise.resolve()
   #isClosed = false
 
-  private constructor(instance: DuckDBInstance, options: DatabaseOptions) {
+  private constructor(instance: DuckDBInstance, options: OpenedDatabase) {
     this.#instance = instance
     this.#directory = options.directory
+    this.exportsDirectory = options.exportsDirectory
     this.#onFatal = options.onFatal ?? (() => {})
   }
 
   /** @throws StartError when the folder cannot be used or another process has it open */
-  static async open(options: DatabaseOptions): Promise<Database> {
-    const { directory, note } = options
+  static async open(asked: DatabaseOptions): Promise<Database> {
+    const { directory, note } = asked
+    const options = { ...asked, exportsDirectory: exportsDirectoryOf(asked) }
     if (directory === null) return new Database(await lockedDown(':memory:', options), options)
     makeDirectory(directory)
     try {
@@ -55,6 +65,7 @@ export class Database {
       // What a killed process spilled is of no use to anyone; only now is it known that it was
       // killed.
       rmSync(spillDirectory(directory), { recursive: true, force: true })
+      rmSync(options.exportsDirectory, { recursive: true, force: true })
       writeLockNote(directory, note)
       return new Database(instance, options)
     } catch (error) {
@@ -147,6 +158,7 @@ export class Database {
     for (const connection of this.#idle.splice(0)) connection.closeSync()
     // While the lock still holds: afterwards the note may be that of the next process.
     if (this.#directory !== null) removeLockNote(this.#directory)
+    rmSync(this.exportsDirectory, { recursive: true, force: true })
     this.#instance.closeSync()
   }
 }
@@ -167,8 +179,13 @@ async function transaction<T>(
   }
 }
 
-/** An instance that reaches no file but its own, loads nothing and lets nobody change that. */
-async function lockedDown(path: string, options: DatabaseOptions): Promise<DuckDBInstance> {
+/**
+ * An instance that reaches no file but its own and those that it exports, loads nothing and lets nobody change that.
+ */
+async function lockedDown(
+  path: string,
+  { exportsDirectory, ...options }: OpenedDatabase,
+): Promise<DuckDBInstance> {
   const instance = await DuckDBInstance.create(path, {
     // Compressed vectors make a scan three times slower. It is read at each checkpoint.
     force_compression: 'uncompressed',
@@ -180,13 +197,21 @@ async function lockedDown(path: string, options: DatabaseOptions): Promise<DuckD
     // Without a folder nothing is spilled.
     temp_directory: options.directory === null ? '' : spillDirectory(options.directory),
     max_temp_directory_size: options.spillLimit,
-    enable_external_access: 'false',
   })
   const connection = await instance.connect()
   await connection.run("SET GLOBAL TimeZone = 'UTC'")
+  await connection.run(`SET GLOBAL allowed_directories = [${literal(exportsDirectory)}]`)
+  await connection.run('SET GLOBAL enable_external_access = false')
   await connection.run('SET lock_configuration = true')
   connection.closeSync()
   return instance
+}
+
+/** Where DuckDB may write what an answer is read from. */
+function exportsDirectoryOf({ directory, note }: DatabaseOptions): string {
+  return directory === null
+    ? join(tmpdir(), `eider-exports-${note.processId}-${crypto.randomUUID()}`)
+    : join(directory, 'exports')
 }
 
 function spillDirectory(directory: string): string {

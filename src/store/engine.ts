@@ -1,10 +1,11 @@
 import type { DuckDBConnection, DuckDBResult } from '@duckdb/node-api'
-import type { BoundSql, RunLimits, SqlEngine } from '../domain/ports.ts'
+import type { BoundSql, ExportedRows, RunLimits, SqlEngine } from '../domain/ports.ts'
 import type { RowStream } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
 import { AdmissionQueue } from './admission-queue.ts'
 import type { Database } from './database.ts'
 import { type Deadline, deadlineOf } from './deadline.ts'
+import { newExportFile } from './parquet-export.ts'
 import { PreparedStatements } from './prepared-statements.ts'
 import { ReadSession } from './read-session.ts'
 import { rowBatches } from './row-batches.ts'
@@ -74,6 +75,25 @@ export class StoredEngine implements SqlEngine {
     // Bounded: the one row that says how many there were.
     while ((await session.next()) !== null);
     return stagedSelect(await kept.promise, this.#database)
+  }
+
+  async exportParquet(
+    select: BoundSql,
+    limits: RunLimits,
+    signal: AbortSignal,
+  ): Promise<ExportedRows> {
+    if (this.#isClosing) throw shuttingDown()
+    const session = await this.#admit(deadlineOf(limits.timeoutMs, signal))
+    const file = newExportFile(this.#database.exportsDirectory)
+    try {
+      await session.start(file.statementOf(select))
+      // Bounded: the one row that says how many there were.
+      while ((await session.next()) !== null);
+      return file.read()
+    } catch (error) {
+      file.remove()
+      throw error
+    }
   }
 
   /** Ends what runs, with `shutting_down`, and waits a little for DuckDB to let go of it. */

@@ -151,6 +151,11 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
   const deps: ServerDeps = {
     settings: { version: '0.1.0', tokenTtlSeconds: 3600, bodyBytesMax: 100_000, isLoopback: true },
     catalog: { catalog: fakeCatalog(), embedders: EMBEDDERS, chatProviders: ['builtin', 'openai'] },
+    views: {
+      create: async () => Promise.reject(new Error('not expected')),
+      alter: async () => Promise.reject(new Error('not expected')),
+    },
+    exportRows: async () => Promise.reject(new Error('not expected')),
     query: async ({ db }) => ({ kind: 'table', rows: rowsOf(['a'], [[1]]), context: { db } }),
     insert: async (kb, request) => seen.inserted.push({ kb, request }),
     uploadFile: async (file) => {

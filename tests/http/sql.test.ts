@@ -166,11 +166,6 @@ describe('other formats', () => {
     const answer = ask(batches([[1, 'a']], [[2, 'b']], lost), as('text/csv'))
     expect(answer).rejects.toThrow()
   })
-
-  test('Parquet is refused clearly', async () => {
-    const { status } = await ask(query, as('application/vnd.apache.parquet'))
-    expect(status).toBe(400)
-  })
 })
 
 test('rows are read only as fast as the client reads, and not after it has gone', async () => {

@@ -7,6 +7,7 @@ import type { ResultValue } from '../../src/domain/query-result.ts'
 import { PlanCache } from '../../src/query/plan-cache.ts'
 import type { QueryDeps } from '../../src/query/query-deps.ts'
 import { runQuery } from '../../src/query/run-query.ts'
+import { Variables } from '../../src/query/variables.ts'
 import { openStore } from '../../src/store/store.ts'
 
 export interface SqlFixture {
@@ -54,6 +55,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     tables: store.tables,
     files: store.files,
     plans: new PlanCache(),
+    variables: new Variables(),
     queryMs: 5_000,
   }
   await createKnowledgeBase('mindsdb', { name: 'kb' }, deps)

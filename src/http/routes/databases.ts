@@ -4,6 +4,8 @@ import {
   findProject,
   knowledgeBasesOf,
   requireProject,
+  tablesOf,
+  viewsOf,
 } from '../../domain/catalog-snapshot.ts'
 import { DEFAULT_PROJECT, type Project } from '../../domain/project.ts'
 import { type AddRoutes, type Edge, snapshotOf } from '../edge.ts'
@@ -50,6 +52,8 @@ function tree(edge: Edge, name: string) {
   const project = requireProject(snapshot, name)
   return [
     ...knowledgeBasesOf(snapshot, project).map((kb) => treeNode(kb.name, 'knowledge_base')),
+    ...viewsOf(snapshot, project).map((view) => treeNode(view.name, 'view')),
+    ...tablesOf(snapshot, project).map((table) => treeNode(table.name, 'table')),
     ...agentsOf(snapshot, project).map((agent) => treeNode(agent.name, 'agent')),
   ]
 }

@@ -6,6 +6,7 @@ import { type AddRoutes, type Edge, logStreamFailure, readJson } from '../edge.t
 import { route } from '../openapi.ts'
 import { sqlAnswer } from '../sql-answer.ts'
 import { errorRecord, type SqlFormatName, sqlFormat } from '../sql-format.ts'
+import { streamedResponse } from '../streamed-response.ts'
 
 const QUERY = bodySchema(
   t.Object({
@@ -47,8 +48,10 @@ interface Asked {
     readonly db: string
     readonly params: Readonly<Record<string, unknown>>
   }
-  readonly format: SqlFormatName
+  readonly format: SqlFormatName | 'parquet'
 }
+
+const PARQUET = 'application/vnd.apache.parquet'
 
 /** A statement that fails is answered with 200 and `type` error: clients look there. */
 async function answer(
@@ -59,6 +62,10 @@ async function answer(
   const scope = edge.scopeOf(request)
   const onFailure = logStreamFailure(edge, scope)
   try {
+    if (format === 'parquet') {
+      const { pieces } = await edge.deps.exportRows(statement, scope.signal)
+      return streamedResponse(pieces, { headers: { 'content-type': PARQUET }, scope })
+    }
     const result = await edge.deps.query(statement, scope.signal)
     return await sqlAnswer(result, { format: sqlFormat(format), scope, onFailure })
   } catch (error) {
@@ -69,7 +76,7 @@ async function answer(
 }
 
 /** @throws AppError `invalid_request` for a format that there is not */
-function formatOf(asked: unknown, accept: string | null): SqlFormatName {
+function formatOf(asked: unknown, accept: string | null): Asked['format'] {
   if (asked === 'jsonlines' || asked === 'sse') return asked
   if (asked !== null && asked !== undefined) {
     const message = '"response_format" must be "jsonlines", "sse" or null'
@@ -78,6 +85,5 @@ function formatOf(asked: unknown, accept: string | null): SqlFormatName {
   if (accept === null || accept.includes('application/json')) return 'json'
   if (accept.includes('text/csv')) return 'csv'
   if (accept.includes('application/x-ndjson')) return 'ndjson'
-  if (!accept.includes('application/vnd.apache.parquet')) return 'json'
-  throw new AppError('invalid_request', 'Rows cannot be answered as Parquet; accept text/csv')
+  return accept.includes(PARQUET) ? 'parquet' : 'json'
 }

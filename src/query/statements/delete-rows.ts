@@ -1,7 +1,7 @@
 import type { RowStatement } from '../../sql/statements/row-statements.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { matchingChunks } from './matching-chunks.ts'
-import type { RowRequest } from './row-statements.ts'
+import type { RowRequest } from './row-request.ts'
 
 type Delete = Extract<RowStatement, { kind: 'delete' }>
 

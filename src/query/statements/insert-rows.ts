@@ -10,7 +10,7 @@ import { type StoringOptions, storeRows } from '../../ingest/store-rows.ts'
 import type { RowStatement } from '../../sql/statements/row-statements.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runSelect } from '../run-select.ts'
-import type { RowRequest } from './row-statements.ts'
+import type { RowRequest } from './row-request.ts'
 
 type Insert = Extract<RowStatement, { kind: 'insert' }>
 

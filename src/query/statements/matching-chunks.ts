@@ -6,7 +6,7 @@ import type { RowStatement } from '../../sql/statements/row-statements.ts'
 import { tokenize } from '../../sql/tokens.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runSelect } from '../run-select.ts'
-import type { RowRequest } from './row-statements.ts'
+import type { RowRequest } from './row-request.ts'
 
 type Changing = Extract<RowStatement, { kind: 'update' | 'delete' }>
 

@@ -6,7 +6,6 @@ import {
   tablesOf,
   viewsOf,
 } from '../../domain/catalog-snapshot.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import { nearestName } from '../../sql/nearest-name.ts'
@@ -17,11 +16,6 @@ import { deleteRows } from './delete-rows.ts'
 import { insertRows } from './insert-rows.ts'
 import { done, type StatementRequest } from './statement-request.ts'
 import { updateRows } from './update-rows.ts'
-
-/** A statement over rows, and the knowledge base it names. */
-export interface RowRequest<S extends RowStatement = RowStatement> extends StatementRequest<S> {
-  readonly kb: KnowledgeBase
-}
 
 /** INSERT, UPDATE and DELETE; `affected_rows` counts documents, or the chunks that were changed or deleted. */
 export async function runRowStatement(

@@ -50,6 +50,8 @@ export async function runStatement(
     case 'explain':
       return runExplainStatement({ ...request, statement }, deps, signal)
     case 'use':
-      return runSessionStatement({ ...request, statement }, deps)
+    case 'set':
+    case 'transaction':
+      return runSessionStatement({ ...request, statement }, deps, signal)
   }
 }

@@ -8,7 +8,7 @@ import { type NewTexts, replaceTexts } from '../../ingest/replace-texts.ts'
 import type { Assignment, RowStatement } from '../../sql/statements/row-statements.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { type MatchingChunk, matchingChunks, namesIn } from './matching-chunks.ts'
-import type { RowRequest } from './row-statements.ts'
+import type { RowRequest } from './row-request.ts'
 
 type Update = Extract<RowStatement, { kind: 'update' }>
 

@@ -1,4 +1,5 @@
-import { type Options, type QualifiedName, qualifiedName } from './qualified-name.ts'
+import type { Options } from './options.ts'
+import { type QualifiedName, qualifiedName } from './qualified-name.ts'
 import type { StatementReader } from './statement-reader.ts'
 
 export type AgentStatement =

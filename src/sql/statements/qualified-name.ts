@@ -6,9 +6,6 @@ export interface QualifiedName {
   readonly name: string
 }
 
-/** Option name in lower case → value: text, number, boolean, null, list or object. */
-export type Options = Readonly<Record<string, unknown>>
-
 /** @param what `a knowledge base`, for the message when there is no name */
 export function qualifiedName(read: StatementReader, what: string): QualifiedName {
   const first = read.name(`the name of ${what}`)

@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts'
 import { caretAt } from '../placed-error.ts'
 import { placeOf, type Token } from '../tokens.ts'
-import type { Options } from './qualified-name.ts'
+import type { Options } from './options.ts'
 
 const DEPTH_MAX = 50
 
@@ -157,6 +157,14 @@ export class StatementReader {
     if (token === undefined || (token.kind !== 'word' && token.kind !== 'name')) {
       throw this.expected(what)
     }
+    this.#at += 1
+    return token.value
+  }
+
+  /** Takes `@name` or `@@name`: the parameter that stands for it. */
+  takeVariable(): string | undefined {
+    const token = this.#tokens[this.#at]
+    if (token?.kind !== 'parameter' || token.text[0] !== '@') return undefined
     this.#at += 1
     return token.value
   }

@@ -1,0 +1,94 @@
+import { t } from 'elysia'
+import { requireProject, requireView, viewsOf } from '../../domain/catalog-snapshot.ts'
+import { bodySchema } from '../body-schema.ts'
+import { type AddRoutes, readJson, snapshotOf } from '../edge.ts'
+import { route } from '../openapi.ts'
+import { viewRecord } from '../wire.ts'
+
+const ALL = '/api/projects/:project_name/views'
+const ONE = `${ALL}/:view_name`
+
+const CREATE = bodySchema(
+  t.Object(
+    { view: t.Object({ name: t.String(), query: t.String() }, { additionalProperties: false }) },
+    { additionalProperties: false },
+  ),
+)
+const ALTER = bodySchema(
+  t.Object(
+    {
+      view: t.Object(
+        { name: t.Optional(t.String()), query: t.String() },
+        { additionalProperties: false },
+      ),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+const tag = 'Views'
+const missing = { 404: 'No such project or view' }
+
+export const addViewRoutes: AddRoutes = (app, edge) => {
+  const { views } = edge.deps
+  app.get(
+    ALL,
+    ({ params }) => {
+      const snapshot = snapshotOf(edge)
+      const project = requireProject(snapshot, params.project_name)
+      return Response.json(viewsOf(snapshot, project).map(viewRecord))
+    },
+    route({
+      summary: 'List the views',
+      tag,
+      answers: { 200: 'The views', 404: 'No such project' },
+    }),
+  )
+  app.post(
+    ALL,
+    async ({ request, params: { project_name: project } }) => {
+      const { view } = await readJson(edge, request, CREATE)
+      const { signal } = edge.scopeOf(request)
+      const asked = { project, name: view.name, sql: view.query, database: project }
+      return Response.json(viewRecord(await views.create(asked, signal)), { status: 201 })
+    },
+    route({
+      summary: 'Create a view of one SELECT',
+      tag,
+      body: CREATE,
+      answers: { 201: 'The view', 400: 'No SELECT that can run', 409: 'The name is taken' },
+    }),
+  )
+  app.get(
+    ONE,
+    ({ params }) => {
+      const view = requireView(snapshotOf(edge), params.project_name, params.view_name)
+      return Response.json(viewRecord(view))
+    },
+    route({ summary: 'Read a view', tag, answers: { 200: 'The view', ...missing } }),
+  )
+  app.put(
+    ONE,
+    async ({ request, params }) => {
+      const { view: sent } = await readJson(edge, request, ALTER)
+      const view = requireView(snapshotOf(edge), params.project_name, params.view_name)
+      const { signal } = edge.scopeOf(request)
+      return Response.json(viewRecord(await views.alter(view, sent.query, signal)))
+    },
+    route({
+      summary: 'Replace the SELECT of a view',
+      tag,
+      body: ALTER,
+      answers: { 200: 'The view', 400: 'No SELECT that can run', ...missing },
+    }),
+  )
+  app.delete(
+    ONE,
+    async ({ params }) => {
+      const view = requireView(snapshotOf(edge), params.project_name, params.view_name)
+      await edge.deps.catalog.catalog.dropView(view)
+      return new Response(null, { status: 204 })
+    },
+    route({ summary: 'Delete a view', tag, answers: { 204: 'Deleted', ...missing } }),
+  )
+}

@@ -1,0 +1,88 @@
+import type { ModelRef } from '../domain/model-ref.ts'
+import type { Reranker, RerankerRegistry } from '../domain/ports.ts'
+import { AppError } from '../errors.ts'
+import { chosenEndpoint } from './endpoint.ts'
+import { OPENAI_PUBLIC_URL } from './openai/openai-public-url.ts'
+import { EndpointReranker } from './rerankers/endpoint-reranker.ts'
+import { listwiseReranker } from './rerankers/listwise-reranker.ts'
+import { PointwiseReranker } from './rerankers/pointwise-reranker.ts'
+import { RERANK_APIS, type RerankProvider } from './rerankers/rerank-api.ts'
+import { rerankOptionsOf } from './rerankers/rerank-options.ts'
+
+export interface RerankerRegistryDeps {
+  readonly openaiApiKey?: string | undefined
+  readonly openaiBaseUrl?: string | undefined
+}
+
+/** Rerankers that are kept for what they learned of their servers. */
+const KEPT_MAX = 64
+
+/**
+ * The kinds of reranker that there are, by the name of their provider: `openai` for any chat model
+ * behind OpenAI's API, the others for servers that rerank. The same reference gives the same
+ * reranker, which knows by then what its server can do.
+ */
+export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
+  const kinds = new Map<string, (ref: ModelRef) => Reranker>([
+    ['openai', (ref) => chatReranker(ref, deps)],
+    ...apiProviders().map((provider) => {
+      return [provider, (ref: ModelRef) => endpointReranker(ref, provider)] as const
+    }),
+  ])
+  const kept = new Map<string, Reranker>()
+  const made = (ref: ModelRef): Reranker => {
+    const kind = kinds.get(ref.provider)
+    if (kind !== undefined) return kind(ref)
+    const known = [...kinds.keys()].join(', ')
+    const message = `Wrong reranking provider: ${ref.provider}. Available providers: ${known}`
+    throw new AppError('unknown_provider', message)
+  }
+  return {
+    providers: [...kinds.keys()],
+    reranker(ref) {
+      const key = JSON.stringify(ref)
+      const reranker = kept.get(key) ?? made(ref)
+      // What was asked for last stands last, and the first one goes.
+      kept.delete(key)
+      kept.set(key, reranker)
+      const [oldest] = kept.keys()
+      if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest)
+      return reranker
+    },
+  }
+}
+
+function apiProviders(): readonly RerankProvider[] {
+  // The table's keys are its type's.
+  return Object.keys(RERANK_APIS) as RerankProvider[]
+}
+
+function chatReranker(ref: ModelRef, deps: RerankerRegistryDeps): Reranker {
+  const endpoint = chosenEndpoint({
+    own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
+    defaults: { baseUrl: deps.openaiBaseUrl, apiKey: deps.openaiApiKey },
+    publicUrl: OPENAI_PUBLIC_URL,
+    code: 'invalid_knowledge_base',
+  })
+  const options = rerankOptionsOf(ref)
+  const config = { endpoint, modelName: requiredModelName(ref), options }
+  return options.mode === 'listwise' ? listwiseReranker(config) : new PointwiseReranker(config)
+}
+
+function endpointReranker(ref: ModelRef, provider: RerankProvider): Reranker {
+  const api = RERANK_APIS[provider]
+  const endpoint = chosenEndpoint({
+    own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
+    defaults: {},
+    publicUrl: api.publicUrl,
+    code: 'invalid_knowledge_base',
+  })
+  const modelName = api.needsModelName ? requiredModelName(ref) : ref.modelName
+  return new EndpointReranker({ api, endpoint, modelName, options: rerankOptionsOf(ref) })
+}
+
+function requiredModelName(ref: ModelRef): string {
+  if (ref.modelName !== '') return ref.modelName
+  const what = `a reranking model of the provider ${ref.provider}`
+  throw new AppError('invalid_knowledge_base', `"model_name" is required for ${what}`)
+}

@@ -1,0 +1,148 @@
+import type { Reranker } from '../../domain/ports.ts'
+import { boundedFetch } from '../bounded-fetch.ts'
+import type { Endpoint } from '../endpoint.ts'
+import { providerFailure, saidBy } from '../provider-failure.ts'
+import { inLanes } from './in-lanes.ts'
+import { type RerankApi, rerankUrl } from './rerank-api.ts'
+import { RERANK_LIMITS, type ShownTexts, shownTexts } from './rerank-limits.ts'
+import type { RerankOptions } from './rerank-options.ts'
+import { isInUnitRange, scoresFrom, squashed } from './rerank-results.ts'
+import {
+  type FailedTry,
+  isPassingStatus,
+  retried,
+  retryAfterMs,
+  type TryResult,
+} from './retried.ts'
+import { withinDeadline } from './within-deadline.ts'
+
+export interface EndpointRerankerConfig {
+  readonly api: RerankApi
+  readonly endpoint: Endpoint
+  readonly modelName: string
+  readonly options: RerankOptions
+}
+
+/**
+ * Asks a server that reranks. Servers that give raw scores instead of scores in [0, 1] have all of
+ * them put there by the logistic function, which keeps their order; from the first raw score on,
+ * so that scores of different queries can be compared.
+ */
+export class EndpointReranker implements Reranker {
+  readonly #config: EndpointRerankerConfig
+  readonly #url: string
+  readonly #fetch = boundedFetch(RERANK_LIMITS.answerBytesMax)
+  #isRaw = false
+
+  constructor(config: EndpointRerankerConfig) {
+    this.#config = config
+    this.#url = rerankUrl(config.endpoint.url, config.api)
+  }
+
+  async rerank(
+    queryText: string,
+    passages: readonly string[],
+    signal: AbortSignal,
+  ): Promise<readonly number[]> {
+    const { api, options } = this.#config
+    const calls = callsOf(shownTexts(queryText, passages), api.passagesPerCallMax)
+    const deadline = { url: this.#url, timeoutMs: options.timeoutMs, signal }
+    const scores = await withinDeadline(deadline, (both) => {
+      const bounds = { lanesMax: options.callsAtOnceMax, signal: both }
+      return inLanes(calls, bounds, (texts, laneSignal) => this.#scoresOf(texts, laneSignal))
+    })
+    const all = scores.flat()
+    if (!isInUnitRange(all)) this.#isRaw = true
+    return this.#isRaw ? all.map(squashed) : all
+  }
+
+  #scoresOf(texts: ShownTexts, signal: AbortSignal): Promise<readonly number[]> {
+    const { retriesMax, retryDelayMs } = this.#config.options
+    const waitMsMax = RERANK_LIMITS.retryWaitMsMax
+    const policy = { retriesMax, delayMs: retryDelayMs, waitMsMax }
+    return retried(() => this.#tried(texts, signal), policy, signal)
+  }
+
+  async #tried(texts: ShownTexts, signal: AbortSignal): Promise<TryResult<readonly number[]>> {
+    const late = AbortSignal.timeout(this.#config.options.requestTimeoutMs)
+    const isOver = () => late.aborted || signal.aborted
+    try {
+      const response = await this.#send(texts, AbortSignal.any([signal, late]))
+      const text = await response.text()
+      if (!response.ok) return this.#refused(response, text)
+      return this.#read(text, texts.passages.length)
+    } catch (error) {
+      const detail = late.aborted ? 'no answer in time' : messageOf(error)
+      return this.#failed({ status: null, detail, isPassing: !isOver() })
+    }
+  }
+
+  #send(texts: ShownTexts, signal: AbortSignal): Promise<Response> {
+    const { api, endpoint, modelName } = this.#config
+    const query = new URLSearchParams(endpoint.query).toString()
+    const key = endpoint.apiKey === null ? {} : { authorization: `Bearer ${endpoint.apiKey}` }
+    return this.#fetch(query === '' ? this.#url : `${this.#url}?${query}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json', ...key },
+      body: JSON.stringify(api.body(texts, modelName)),
+      // Another address must not be sent the key.
+      redirect: 'manual',
+      signal,
+    })
+  }
+
+  #refused(response: Response, text: string): FailedTry {
+    const { status, headers } = response
+    const said = saidBy(jsonOf(text))
+    return {
+      ...this.#failed({
+        status,
+        detail: said === '' ? text : said,
+        isPassing: isPassingStatus(status),
+      }),
+      retryAfterMs: retryAfterMs(headers, Date.now()),
+    }
+  }
+
+  /** An answer that does not fit is no better the next time. */
+  #read(text: string, passageCount: number): TryResult<readonly number[]> {
+    try {
+      const answer = jsonOf(text)
+      if (answer === undefined) throw new Error('the answer is no JSON')
+      return { kind: 'done', value: scoresFrom(answer, passageCount) }
+    } catch (error) {
+      return this.#failed({ status: null, detail: messageOf(error), isPassing: false })
+    }
+  }
+
+  #failed(facts: FailedFacts): FailedTry {
+    const { status, detail, isPassing } = facts
+    const error = providerFailure({ url: this.#url, status, detail }, this.#config.endpoint)
+    return { kind: 'failed', error, isPassing, retryAfterMs: null }
+  }
+}
+
+interface FailedFacts {
+  readonly status: number | null
+  readonly detail: string
+  readonly isPassing: boolean
+}
+
+function callsOf({ queryText, passages }: ShownTexts, perCallMax: number): readonly ShownTexts[] {
+  const count = Math.ceil(passages.length / perCallMax)
+  return Array.from({ length: count }, (_, at) => {
+    return { queryText, passages: passages.slice(at * perCallMax, (at + 1) * perCallMax) }
+  })
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,111 @@
+import type OpenAI from 'openai'
+import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai'
+import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions'
+import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
+import { openaiClient, openaiFailure } from '../openai/openai-client.ts'
+import { type JudgeAnswer, judgeAnswerOf } from './judge-answer.ts'
+import { RERANK_LIMITS } from './rerank-limits.ts'
+import type { RerankOptions } from './rerank-options.ts'
+import type { JudgePrompt } from './rerank-prompts.ts'
+import {
+  isPassingStatus,
+  type RetryPolicy,
+  retried,
+  retryAfterMs,
+  type TryResult,
+} from './retried.ts'
+
+const PATH = '/chat/completions'
+
+/**
+ * What a call asks for beside the answer, from the fullest form to the barest: many servers do not
+ * give the tokens' probabilities, and some models refuse a temperature or a limit of tokens.
+ */
+export type CallForm = 'logprobs' | 'plain' | 'bare'
+
+export interface JudgeConfig {
+  readonly endpoint: Endpoint
+  readonly modelName: string
+  readonly options: RerankOptions
+}
+
+export interface Judge {
+  /** The address that is called, fit for messages. */
+  readonly url: string
+  /**
+   * One answer of the model, after further tries where they may help.
+   * @throws AppError `provider_failed`, `provider_refused`; the signal's reason
+   */
+  ask(prompt: JudgePrompt, form: CallForm, signal: AbortSignal): Promise<JudgeAnswer>
+}
+
+/** A chat model behind any server with OpenAI's chat completions API, asked for judgments. */
+export function judge(config: JudgeConfig): Judge {
+  const { endpoint, options } = config
+  const client = openaiClient(endpoint, {
+    // Tries are counted here: the client knows no option for its pauses.
+    retriesMax: 0,
+    timeoutMs: options.requestTimeoutMs,
+    answerBytesMax: RERANK_LIMITS.answerBytesMax,
+  })
+  const policy: RetryPolicy = {
+    retriesMax: options.retriesMax,
+    delayMs: options.retryDelayMs,
+    waitMsMax: RERANK_LIMITS.retryWaitMsMax,
+  }
+  return {
+    url: `${openaiBaseUrl(endpoint.url)}${PATH}`,
+    ask: (prompt, form, signal) => {
+      const body = bodyOf(prompt, form, config)
+      return retried(() => tried(body, { client, endpoint, signal }), policy, signal)
+    },
+  }
+}
+
+interface JudgeCall {
+  readonly client: OpenAI
+  readonly endpoint: Endpoint
+  readonly signal: AbortSignal
+}
+
+async function tried(
+  body: ChatCompletionCreateParamsNonStreaming,
+  { client, endpoint, signal }: JudgeCall,
+): Promise<TryResult<JudgeAnswer>> {
+  try {
+    const answer: unknown = await client.chat.completions.create(body, { signal })
+    return { kind: 'done', value: judgeAnswerOf(answer) }
+  } catch (error) {
+    const isLate = error instanceof APIConnectionTimeoutError
+    const isBroken = error instanceof APIConnectionError && !isLate
+    const status = error instanceof APIError ? (error.status ?? null) : null
+    return {
+      kind: 'failed',
+      error: openaiFailure(error, endpoint, PATH),
+      isPassing: isBroken || (status !== null && isPassingStatus(status)),
+      retryAfterMs:
+        error instanceof APIError && error.headers !== undefined
+          ? retryAfterMs(error.headers, Date.now())
+          : null,
+    }
+  }
+}
+
+function bodyOf(
+  prompt: JudgePrompt,
+  form: CallForm,
+  { modelName, options }: JudgeConfig,
+): ChatCompletionCreateParamsNonStreaming {
+  const bare: ChatCompletionCreateParamsNonStreaming = {
+    model: modelName,
+    messages: [
+      { role: 'system', content: prompt.system },
+      { role: 'user', content: prompt.user },
+    ],
+  }
+  if (form === 'bare') return bare
+  const max_tokens = Math.max(options.answerTokensMax, prompt.answerTokensMin)
+  const plain = { ...bare, temperature: 0, max_tokens }
+  if (form === 'plain') return plain
+  return { ...plain, logprobs: true, top_logprobs: options.topLogprobs }
+}

@@ -1,0 +1,117 @@
+import type { AnswerToken, JudgeAnswer, TokenChoice } from './judge-answer.ts'
+
+/** A word that a model may answer with, as `plainWord` gives it, and the score that it stands for. */
+export interface ScoredLabel {
+  readonly words: readonly string[]
+  readonly score: number
+}
+
+/** The grades of the servers whose clients set thresholds on them. */
+export const CLASS_LABELS: readonly ScoredLabel[] = [1, 2, 3, 4].map((grade) => {
+  return { words: [`class${grade}`, String(grade)], score: grade / 4 }
+})
+
+export const YES_LABELS: readonly ScoredLabel[] = [
+  { words: ['yes'], score: 1 },
+  { words: ['no'], score: 0 },
+]
+
+/** Labels that together are less likely than this at each place are noise, not an answer. */
+const LABEL_SHARE_MIN = 0.05
+
+/** No label is longer. */
+const PREFIX_CHARS_MAX = 16
+
+/**
+ * The expected score over the labels, Σ score · P(label) / Σ P(label), at the token that decides;
+ * for yes and no that is P(yes) / (P(yes) + P(no)). A label that is not among the alternatives is
+ * given the most that it can have: what they leave over, and no more than the least of them.
+ * @returns null where no token is a label
+ */
+export function tokensScore(
+  tokens: readonly AnswerToken[],
+  labels: readonly ScoredLabel[],
+): number | null {
+  let best: readonly number[] | null = null
+  let prefix = ''
+  for (const { text, choices } of tokens) {
+    const shares = sharesOf(choices, labels, prefix)
+    if (sum(shares) > (best === null ? LABEL_SHARE_MIN : sum(best))) {
+      best = withUnseen(shares, choices)
+    }
+    prefix += text
+    if (plainWord(prefix).length > PREFIX_CHARS_MAX) break
+  }
+  if (best === null) return null
+  const weighted = best.map((share, index) => share * (labels[index]?.score ?? 0))
+  return sum(weighted) / sum(best)
+}
+
+/** How likely each label is here, given what was said before. */
+function sharesOf(
+  choices: readonly TokenChoice[],
+  labels: readonly ScoredLabel[],
+  prefix: string,
+): readonly number[] {
+  const said = choices.map(({ text, probability }) => {
+    return { word: plainWord(prefix + text), probability }
+  })
+  return labels.map(({ words }) => {
+    const own = said.filter(({ word }) => words.includes(word))
+    return sum(own.map(({ probability }) => probability))
+  })
+}
+
+function withUnseen(shares: readonly number[], choices: readonly TokenChoice[]): readonly number[] {
+  const unseenCount = shares.filter((share) => share === 0).length
+  const probabilities = choices.map(({ probability }) => probability)
+  const rest = Math.max(0, 1 - sum(probabilities))
+  const unseen = Math.min(rest / unseenCount, ...probabilities)
+  return shares.map((share) => (share === 0 ? unseen : share))
+}
+
+/**
+ * The score of the one label that a text names: as the whole text, else as a word of it.
+ * @returns null where it names none or several
+ */
+export function textScore(text: string, labels: readonly ScoredLabel[]): number | null {
+  const whole = labels.find(({ words }) => words.includes(plainWord(text)))
+  if (whole !== undefined) return whole.score
+  const spoken = new Set(text.match(/[\p{L}\p{N}_]+/gu)?.map(plainWord) ?? [])
+  // A bare digit within a sentence may be anything.
+  const named = labels.filter(({ words }) => words[0] !== undefined && spoken.has(words[0]))
+  const [only] = named
+  return only !== undefined && named.length === 1 ? only.score : null
+}
+
+/** Letters and digits only, lower case: what is left of " **Yes**." and of "class_3". */
+function plainWord(text: string): string {
+  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
+}
+
+const NUMBER_MAX = 100
+
+/**
+ * The number from 0 to 100 that a text names, divided by 100: the one behind a word such as
+ * "score", else the first one. A fraction below 1 is taken as it is.
+ * @returns null where there is none in that range
+ */
+export function numberScore(text: string): number | null {
+  const named = /(?:score|relevance|rating|grade)\W{1,10}(-?\d+(?:\.\d+)?)/iu.exec(text)?.[1]
+  const written = named ?? /-?\d+(?:\.\d+)?/u.exec(text)?.[0]
+  if (written === undefined) return null
+  const value = Number(written)
+  if (!(value >= 0 && value <= NUMBER_MAX)) return null
+  const isFraction = written.includes('.') && value <= 1
+  return isFraction ? value : value / NUMBER_MAX
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
+
+/** How an answer to the method's prompt is read; probabilities first, where there are some. */
+export function labelScore(answer: JudgeAnswer, labels: readonly ScoredLabel[]): number | null {
+  const byTokens = answer.tokens === null ? null : tokensScore(answer.tokens, labels)
+  return byTokens ?? textScore(answer.text, labels)
+}

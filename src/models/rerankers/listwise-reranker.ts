@@ -1,0 +1,88 @@
+import type { Reranker } from '../../domain/ports.ts'
+import { AppError } from '../../errors.ts'
+import { type CallForm, type Judge, type JudgeConfig, judge } from './judge-call.ts'
+import { namedOrder } from './named-order.ts'
+import { type ShownTexts, shownTexts } from './rerank-limits.ts'
+import { listPrompt } from './rerank-prompts.ts'
+import { withinDeadline } from './within-deadline.ts'
+
+/** Passages that a model orders in one call. */
+const WINDOW_SIZE = 20
+/** How far the window moves: half of it meets the better half of the one behind it. */
+const WINDOW_STEP = 10
+
+/**
+ * Lets a chat model order the passages. More than one window of them are ordered from the last
+ * window to the first, so that a good passage can rise through all of them (Sun et al. 2023,
+ * "Is ChatGPT Good at Search?", arXiv:2304.09542). Scores are positions: 1 for the first, 1/n for
+ * the last of n passages.
+ */
+export function listwiseReranker(config: JudgeConfig): Reranker {
+  const model = judge(config)
+  const { timeoutMs } = config.options
+  return {
+    async rerank(queryText, passages, signal) {
+      const shown = shownTexts(queryText, passages)
+      if (passages.length < 2) return passages.map(() => 1)
+      const deadline = { url: model.url, timeoutMs, signal }
+      const order = await withinDeadline(deadline, (both) => orderOf(shown, model, both))
+      const scores = passages.map(() => 0)
+      for (const [position, index] of order.entries()) {
+        scores[index] = (order.length - position) / order.length
+      }
+      return scores
+    },
+  }
+}
+
+/**
+ * Indexes of the passages, the best first. A window whose answer names nothing stays as it was.
+ * @throws AppError `provider_failed` when no answer named anything
+ */
+async function orderOf(
+  { queryText, passages }: ShownTexts,
+  model: Judge,
+  signal: AbortSignal,
+): Promise<readonly number[]> {
+  const order = passages.map((_, index) => index)
+  let namedCount = 0
+  for (const from of windowStarts(passages.length)) {
+    const window = order.slice(from, from + WINDOW_SIZE)
+    const texts = window.map((index) => passages[index] ?? '')
+    const answer = await answerTo(listPrompt(queryText, texts), { model, signal })
+    const named = namedOrder(answer, window.length)
+    if (named === null) continue
+    namedCount += 1
+    const ordered = named.flatMap((position) => window[position] ?? [])
+    order.splice(from, ordered.length, ...ordered)
+  }
+  if (namedCount > 0) return order
+  throw new AppError('provider_failed', `${model.url} named no order of the passages`)
+}
+
+/** Where windows begin, the last one first; they cover every passage. */
+function windowStarts(passageCount: number): readonly number[] {
+  const lastStart = Math.max(0, passageCount - WINDOW_SIZE)
+  const count = Math.ceil(lastStart / WINDOW_STEP) + 1
+  return Array.from({ length: count }, (_, at) => Math.max(0, lastStart - at * WINDOW_STEP))
+}
+
+/** Some models refuse a temperature or a limit of tokens, or think beyond that limit. */
+const FORMS: readonly CallForm[] = ['plain', 'bare']
+
+async function answerTo(
+  prompt: ReturnType<typeof listPrompt>,
+  { model, signal }: { readonly model: Judge; readonly signal: AbortSignal },
+): Promise<string> {
+  let text = ''
+  for (const form of FORMS) {
+    const answer = await model.ask(prompt, form, signal).catch((error: unknown) => {
+      const isRefusal = error instanceof AppError && error.code === 'provider_refused'
+      if (isRefusal && form === 'plain') return null
+      throw error
+    })
+    text = answer?.text ?? ''
+    if (answer !== null && !(answer.isCut && form === 'plain')) return text
+  }
+  return text
+}

@@ -1,0 +1,78 @@
+import type { ShownTexts } from './rerank-limits.ts'
+
+/** What differs between servers that rerank: where they are and how they are asked. */
+export interface RerankApi {
+  /** null: there is no public one. */
+  readonly publicUrl: string | null
+  /** Stands before `/rerank` where the configured address has no path of its own. */
+  readonly pathPrefix: string
+  readonly needsModelName: boolean
+  readonly passagesPerCallMax: number
+  body(texts: ShownTexts, modelName: string): Readonly<Record<string, unknown>>
+}
+
+export type RerankProvider = 'cohere' | 'jina' | 'vllm' | 'tei' | 'rerank'
+
+/**
+ * Cohere's API of version 2 (docs.cohere.com/reference/rerank), Jina's (api.jina.ai/docs), vLLM's,
+ * which speaks both, Hugging Face's text-embeddings-inference, and `rerank` for any other server
+ * with the body that the first three share (llama.cpp, Infinity, LocalAI, Xinference).
+ */
+export const RERANK_APIS: Readonly<Record<RerankProvider, RerankApi>> = {
+  cohere: {
+    publicUrl: 'https://api.cohere.com',
+    pathPrefix: '/v2',
+    needsModelName: true,
+    // What Cohere recommends at most is 1000.
+    passagesPerCallMax: 500,
+    body: documentsBody,
+  },
+  jina: {
+    publicUrl: 'https://api.jina.ai',
+    pathPrefix: '/v1',
+    needsModelName: true,
+    passagesPerCallMax: 500,
+    // By default the passages would come back too.
+    body: (texts, modelName) => ({ ...documentsBody(texts, modelName), return_documents: false }),
+  },
+  vllm: {
+    publicUrl: null,
+    pathPrefix: '/v1',
+    needsModelName: true,
+    passagesPerCallMax: 500,
+    body: documentsBody,
+  },
+  tei: {
+    publicUrl: null,
+    pathPrefix: '',
+    needsModelName: false,
+    // A server started without options refuses more.
+    passagesPerCallMax: 32,
+    body: ({ queryText, passages }) => {
+      return { query: queryText, texts: passages, raw_scores: false, truncate: true }
+    },
+  },
+  rerank: {
+    publicUrl: null,
+    pathPrefix: '/v1',
+    needsModelName: false,
+    passagesPerCallMax: 500,
+    body: documentsBody,
+  },
+}
+
+function documentsBody({ queryText, passages }: ShownTexts, modelName: string) {
+  const model = modelName === '' ? {} : { model: modelName }
+  return { ...model, query: queryText, documents: passages, top_n: passages.length }
+}
+
+/**
+ * The address that is called, from what users write: a server, a server with a prefix (`/v1`,
+ * `/cohere/v2`), or the whole address of the call.
+ */
+export function rerankUrl(url: string, { pathPrefix }: RerankApi): string {
+  const { origin, pathname } = new URL(url)
+  const path = pathname.replace(/\/+$/, '')
+  if (path.endsWith('/rerank')) return `${origin}${path}`
+  return `${origin}${path === '' ? pathPrefix : path}/rerank`
+}

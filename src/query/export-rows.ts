@@ -1,0 +1,26 @@
+import { requireProject } from '../domain/catalog-snapshot.ts'
+import type { ExportedRows } from '../domain/ports.ts'
+import { AppError } from '../errors.ts'
+import { FILES_DATABASE } from './name-scope.ts'
+import type { QueryDeps } from './query-deps.ts'
+import { dialectStatement, type QueryRequest, selectWithOptions } from './run-query.ts'
+import { limitsOf, prepareSelect } from './run-select.ts'
+import { withPlace } from './unknown-column.ts'
+
+/** Runs one SELECT and gives its rows as a Parquet file. @throws AppError as for running it */
+export async function exportRows(
+  { sql, db, params }: QueryRequest,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<ExportedRows> {
+  const snapshot = deps.catalog.snapshot()
+  if (db.toLowerCase() !== FILES_DATABASE) requireProject(snapshot, db)
+  if (dialectStatement(sql) !== undefined) {
+    throw new AppError('sql_not_supported', 'Only the rows of a SELECT can be answered as Parquet')
+  }
+  const request = { ...selectWithOptions(sql), database: db, params }
+  return withPlace(sql, snapshot, async () => {
+    const { statement } = await prepareSelect(request, deps, signal)
+    return deps.engine.exportParquet(statement, limitsOf(deps), signal)
+  })
+}

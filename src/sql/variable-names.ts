@@ -1,0 +1,33 @@
+/**
+ * `@name` and `@@name`: what they stand for is known only when a statement runs, so each becomes a parameter of our own,
+ * in the text that DuckDB reads as well as in the plan that is kept of it.
+ */
+const USER = 'eider_variable_'
+const SYSTEM = 'eider_system_'
+
+/** A variable as it is meant by a parameter's name. */
+export interface VariableName {
+  /** `user`: set by SET @name. `system`: `@@name`, and what stands for the request itself. */
+  readonly kind: 'user' | 'system'
+  /** In lower case. */
+  readonly name: string
+}
+
+/** The parameter that stands for `@name`. Names are compared without case. */
+export function variableParameter(kind: VariableName['kind'], name: string): string {
+  // In lower case a letter may get a mark of its own (İ), which cannot stand in a name.
+  const key = name.toLowerCase().replaceAll(/\p{M}/gu, '')
+  return `${kind === 'user' ? USER : SYSTEM}${key}`
+}
+
+/** What a parameter stands for, or undefined for one of the caller's. */
+export function variableOf(parameter: string): VariableName | undefined {
+  if (parameter.startsWith(USER)) return { kind: 'user', name: parameter.slice(USER.length) }
+  if (parameter.startsWith(SYSTEM)) return { kind: 'system', name: parameter.slice(SYSTEM.length) }
+  return undefined
+}
+
+/** The name of a result's column, with variables as they are written. */
+export function writtenName(column: string): string {
+  return column.replaceAll(`$${USER}`, '@').replaceAll(`$${SYSTEM}`, '@@')
+}

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
+import { createTestApp, type TestApp } from '../support/test-app.ts'
+
+let t: TestApp
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'eider-parquet-'))
+  t = await createTestApp({ directory: join(folder, 'data') })
+})
+afterAll(async () => {
+  await t.close()
+  await rm(folder, { recursive: true })
+})
+
+async function parquet(query: string, params = {}) {
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/vnd.apache.parquet',
+  }
+  const body = JSON.stringify({ query, params })
+  const url = 'http://localhost/api/sql/query'
+  return t.app.handle(new Request(url, { method: 'POST', headers, body }))
+}
+
+function exported() {
+  return readdirSync(join(folder, 'data/exports'))
+}
+
+test("the rows come as Parquet with DuckDB's own types, and no file is left", async () => {
+  const sql = `SELECT x AS id, [x, x] AS pair, (x / 4)::DECIMAL(9, 2) AS share, DATE '2026-01-02' AS day
+    FROM range(:count) AS t(x)`
+  const answer = await parquet(sql, { count: 5000 })
+  expect(answer.headers.get('content-type')).toBe('application/vnd.apache.parquet')
+  const path = join(folder, 'answer.parquet')
+  await Bun.write(path, await answer.arrayBuffer())
+  const connection = await (await DuckDBInstance.create(':memory:')).connect()
+  const read = (what: string) => connection.runAndReadAll(`${what} '${path}'`)
+  const described = (await read('DESCRIBE SELECT * FROM')).getRows()
+  expect(described.map(([name, type]) => `${name} ${type}`)).toEqual([
+    'id BIGINT',
+    'pair BIGINT[]',
+    'share DECIMAL(9,2)',
+    'day DATE',
+  ])
+  expect((await read('SELECT count(*), max(id) FROM')).getRows()).toEqual([[5000n, 4999n]])
+  expect(exported()).toEqual([])
+})
+
+test('what fails is told in JSON, and no file is left', async () => {
+  for (const [sql, code] of [
+    ['SELECT nope', 4003],
+    ["SELECT error('late') FROM range(10)", 4007],
+    ["SELECT * FROM read_parquet('x')", 4004],
+    ['SHOW TABLES', 4002],
+  ] as const) {
+    const answer = await parquet(sql)
+    expect(answer.headers.get('content-type')).toContain('application/json')
+    expect(await answer.json()).toMatchObject({ type: 'error', error_code: code })
+  }
+  expect(exported()).toEqual([])
+})
+
+test('a client that goes away leaves no file', async () => {
+  const answer = await parquet("SELECT x, repeat('a', 500) AS text FROM range(300000) AS t(x)")
+  const reader = answer.body?.getReader()
+  await reader?.read()
+  await reader?.cancel()
+  expect(exported()).toEqual([])
+})
