@@ -106,8 +106,10 @@ function unknown(name: string, why: string): AppError {
 
 function missing(snapshot: CatalogSnapshot, qualifier: string, name: string): AppError {
   if (qualifier.toLowerCase() === INFORMATION_SCHEMA) {
-    const known = INFORMATION_SCHEMA_TABLES.join(', ')
-    return unknown(`${qualifier}.${name}`, `information_schema has the tables ${known}`)
+    const nearest = nearestName(name, INFORMATION_SCHEMA_TABLES)
+    const known = `information_schema has the tables ${INFORMATION_SCHEMA_TABLES.join(', ')}`
+    const hint = nearest === undefined ? known : `did you mean "${nearest}"?`
+    return unknown(`${qualifier}.${name}`, hint)
   }
   const isFiles = qualifier.toLowerCase() === FILES_DATABASE
   const project = findProject(snapshot, qualifier)

@@ -1,6 +1,6 @@
 import type { SqlEngine } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
-import { keepDoubles } from '../sql/double-constants.ts'
+import { keepConstants } from '../sql/exact-constants.ts'
 import { guard } from '../sql/guard.ts'
 import type { PendingGraft } from '../sql/pending-graft.ts'
 import { excerptAt, PlacedError } from '../sql/placed-error.ts'
@@ -73,7 +73,7 @@ interface Checking {
 function checked(tree: TreeNode, rewriting: Checking): readonly PendingGraft[] {
   bindSystemFunctions(tree)
   guard(tree)
-  keepDoubles(tree)
+  keepConstants(tree)
   return rewrite(tree, rewriting)
 }
 

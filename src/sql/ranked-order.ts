@@ -70,7 +70,9 @@ export function nearestCountOf(select: TreeNode, place: SelectPlace): number | n
   const rows = isUnlimited ? PLAIN_SEARCH_ROWS : constantNumber(limit?.limit)
   const offset = isNode(limit?.offset) ? constantNumber(limit?.offset) : 0
   const isPercent = limit?.type === 'LIMIT_PERCENT_MODIFIER'
-  return rows === undefined || offset === undefined || isPercent ? null : rows + offset
+  // DuckDB rounds `LIMIT 2.5`, and sums of parts are not what it rounds.
+  const isCounted = Number.isSafeInteger(rows) && Number.isSafeInteger(offset) && !isPercent
+  return rows === undefined || offset === undefined || !isCounted ? null : rows + offset
 }
 
 /** OFFSET alone is a LIMIT without a number. */

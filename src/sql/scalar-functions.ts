@@ -5,7 +5,7 @@
  * engine's own, so that a new version cannot add a function unseen.
  */
 const NAMES = `
-  abs acos acosh add age aggregate ago alias apply array_aggr array_aggregate array_append
+  !__postfix abs acos acosh add age aggregate ago alias apply array_aggr array_aggregate array_append
   array_apply array_cat array_concat array_contains array_cosine_distance array_cosine_similarity
   array_cross_product array_distance array_distinct array_dot_product array_extract array_filter
   array_grade_up array_has array_has_all array_has_any array_indexof array_inner_product

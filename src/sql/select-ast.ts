@@ -26,7 +26,11 @@ interface LosslessJson {
 const lossless = JSON as unknown as LosslessJson
 
 export function parseTree(text: string): TreeNode {
-  const tree = lossless.parse(text, (_key, value, context) => {
+  // DuckDB writes the constant `1e400` like this, which is no JSON. Within a string the quotes would be escaped.
+  const json = text
+    .replaceAll('"value":Infinity', '"value":1e999')
+    .replaceAll('"value":-Infinity', '"value":-1e999')
+  const tree = lossless.parse(json, (_key, value, context) => {
     return typeof value === 'number' ? lossless.rawJSON(context.source) : value
   })
   if (!isNode(tree)) throw new Error('a syntax tree must be an object')
@@ -143,13 +147,26 @@ export function constantText(node: TreeValue | undefined): string | undefined {
   return typeof node.value.value === 'string' ? node.value.value : undefined
 }
 
-/** The value of a numeric constant (a DECIMAL is stored as an integer and a scale), or undefined. */
+/**
+ * The value of a numeric constant (a DECIMAL is stored as an integer and a scale), or of the cast that stands for one,
+ * see exact-constants.ts; undefined for anything else.
+ */
 export function constantNumber(node: TreeValue | undefined): number | undefined {
-  if (!isNode(node) || node.class !== 'CONSTANT' || !isNode(node.value)) return undefined
+  if (!isNode(node)) return undefined
+  if (node.class === 'CAST') return castNumber(node)
+  if (node.class !== 'CONSTANT' || !isNode(node.value)) return undefined
   const { value, type } = node.value
   if (!isNumber(value) || !isNode(type)) return undefined
   const scale = isNode(type.type_info) ? numberOf(type.type_info.scale) : 0
   return Number(value.rawJSON) / 10 ** (Number.isNaN(scale) ? 0 : scale)
+}
+
+function castNumber({ child, cast_type: type }: TreeNode): number | undefined {
+  const id = isNode(type) ? textOf(type.id) : ''
+  if (id === 'DECIMAL') return constantNumber(child)
+  const text = id === 'DOUBLE' ? constantText(child) : undefined
+  const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text)
+  return Number.isNaN(value) ? undefined : value
 }
 
 /** True or false written in the statement: a boolean constant, or the cast of 't' / 'f' that DuckDB makes of it. */

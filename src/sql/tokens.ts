@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts'
+import { escapeAt, type StringEscapes } from './string-escapes.ts'
 import { variableParameter } from './variable-names.ts'
 
 export type TokenKind = 'word' | 'name' | 'string' | 'number' | 'symbol' | 'parameter'
@@ -13,9 +14,6 @@ export interface Token {
   readonly start: number
   readonly end: number
 }
-
-/** How a quote inside a string is written: `''` as in the standard, or also `\'` as some clients do. */
-export type StringEscapes = 'standard' | 'backslash'
 
 const WORD = /[\p{L}_][\p{L}\p{N}_$]*/uy
 const NUMBER = /(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?/y
@@ -102,7 +100,7 @@ function tokenAt(sql: string, start: number, context: Context): Token {
   if (first === '"' || first === '`') return nameAt(sql, start, first)
   const isEscapeString = (first === 'e' || first === 'E') && sql[start + 1] === "'"
   if (isEscapeString) {
-    const token = stringAt(sql, start + 1, 'backslash')
+    const token = stringAt(sql, start + 1, 'all')
     return { ...token, text: sql.slice(start, token.end), start }
   }
   const dollarQuote = matchAt(DOLLAR_QUOTE, sql, start)
@@ -156,9 +154,11 @@ function stringAt(sql: string, start: number, escapes: StringEscapes): Token {
   let value = ''
   for (let at = start + 1; at < sql.length; at += 1) {
     const char = sql[at] ?? ''
-    if (char === '\\' && escapes === 'backslash' && at + 1 < sql.length) {
-      at += 1
-      value += unescaped(sql[at] ?? '')
+    const escaped = char === '\\' ? escapeAt(sql, at, escapes) : undefined
+    if (escaped !== undefined) {
+      if (escaped.value === null) throw wrongEscape(sql, at)
+      at += escaped.length - 1
+      value += escaped.value
     } else if (char === "'" && sql[at + 1] === "'") {
       at += 1
       value += "'"
@@ -169,9 +169,8 @@ function stringAt(sql: string, start: number, escapes: StringEscapes): Token {
   throw unterminated('string', sql, start)
 }
 
-function unescaped(char: string): string {
-  const known: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' }
-  return known[char] ?? char
+function wrongEscape(sql: string, at: number): AppError {
+  return new AppError('sql_syntax', `${placeOf(sql, at)}: this escape stands for no character`)
 }
 
 function nameAt(sql: string, start: number, mark: string): Token {

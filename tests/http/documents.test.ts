@@ -44,6 +44,8 @@ test('the OpenAPI document describes every route of the contract', async () => {
     `${one}/agents/{agent_name}/completions/stream`,
     `${one}/knowledge_bases`,
     `${one}/knowledge_bases/{knowledge_base_name}`,
+    `${one}/views`,
+    `${one}/views/{view_name}`,
     '/api/sql/query',
     '/api/status',
     '/api/tree',

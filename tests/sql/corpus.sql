@@ -90,3 +90,131 @@ SELECT array_cosine_distance([1, 2]::FLOAT[2], [2, 1]::FLOAT[2]), list_cosine_si
 SELECT bit_count(7), 5 & 3, 5 | 3, xor(5, 3), ~5, 1 << 3
 SELECT isnan('nan'::DOUBLE), isinf('inf'::DOUBLE), 'nan'::DOUBLE, 'infinity'::DOUBLE
 SELECT grouping(k), k, count(*) FROM (SELECT a % 2 AS k FROM files.t) GROUP BY CUBE (k) ORDER BY k NULLS LAST
+SELECT 5., .25, 5.0, 1e3, 1E+2, 12345678901234567890, 0.1 + 0.2, 1.0 / 3
+SELECT typeof(5.), typeof(1e3), typeof(1.50), typeof(12345678901), typeof(170141183460469231731687303715884105727), typeof(1_000.5)
+SELECT -9223372036854775808, 9223372036854775807, -170141183460469231731687303715884105728
+SELECT 1::TINYINT, 2::SMALLINT, 3::UTINYINT, 4::UBIGINT, 5::FLOAT, 6::REAL, 7::NUMERIC(5, 1)
+SELECT true AND NULL, true OR NULL, NOT NULL, NULL = NULL, NULL IS NOT DISTINCT FROM NULL
+SELECT (1, 2) = (1, 2), (1, 2) < (1, 3), ROW(1, 'a'), {'a': {'b': [{'c': 2}]}}
+SELECT [1, NULL, 3], []::INTEGER[], [[1], [2, 3]][2][1], [1, 2, 3][-1], [1, 2, 3, 4][2:], [1, 2, 3][:2]
+SELECT 'hello'[2], 'hello'[2:4], 'hello'[-1], array_slice([1, 2, 3], 1, 2)
+SELECT list_aggregate([1, 2, 3], 'sum'), list_distinct([1, 1, 2]), list_concat([1], [2]), flatten([[1], [2]]), list_zip([1, 2], ['a', 'b'])
+SELECT list_transform([1, 2, 3], lambda x : x * 2), list_filter([1, 2, 3, 4], lambda x, i : i > 2)
+SELECT list_reverse([1, 2, 3]), list_position([1, 2], 2), array_agg(a ORDER BY a) FROM files.t WHERE a < 3 GROUP BY ALL
+SELECT MAP {'a': 1, 'b': 2}, map_values(MAP {'a': 1}), map_entries(MAP {'k': 'v'}), cardinality(MAP {'a': 1}), map_from_entries([('k', 1)])
+SELECT union_value(num := 2), union_tag(union_value(str := 'x')), union_extract(union_value(n := 1), 'n')
+SELECT [1, 2]::INTEGER[2], array_value(1, 2, 3), array_length([1, 2]::INTEGER[2]), array_inner_product([1, 2]::FLOAT[2], [3, 4]::FLOAT[2])
+SELECT struct_insert({'a': 1}, b := 2), struct_keys({'a': 1, 'b': 2}), unnest({'a': 1, 'b': 2})
+SELECT unnest([{'a': 1, 'b': [2, 3]}], recursive := true)
+SELECT u.x, u.y FROM (SELECT unnest([1, 2]) AS x, unnest(['a', 'b']) AS y) u ORDER BY 1
+SELECT t.a, u.e FROM files.t t, unnest([t.a, t.a * 10]) AS u(e) WHERE t.a BETWEEN 1 AND 2 ORDER BY 1, 2
+SELECT * FROM generate_series(DATE '2024-01-01', DATE '2024-01-03', INTERVAL 1 DAY) g(day)
+SELECT * FROM range(TIMESTAMP '2024-01-01', TIMESTAMP '2024-01-02', INTERVAL 12 HOUR) r(ts)
+SELECT i, j FROM range(2) a(i), range(2) b(j) ORDER BY ALL
+FROM files.t WHERE a < 2 ORDER BY a
+FROM (FROM files.t SELECT a, a * 2 AS b) SELECT sum(b)
+FROM files.t t JOIN files.t u ON t.a = u.a SELECT count(*)
+SELECT a, FROM files.t WHERE a < 1
+SELECT count(*), FROM files.t
+SELECT * FROM files.t NATURAL JOIN (SELECT 1 AS a)
+SELECT count(*) FROM files.t a FULL OUTER JOIN (SELECT a + 190 AS a FROM files.t) b USING (a)
+SELECT count(*) FROM files.t a RIGHT JOIN range(300) r(i) ON a.a = r.i WHERE a.id IS NULL
+SELECT x.a, y.a FROM files.t x JOIN files.t y ON x.a < y.a AND y.a < 3 ORDER BY ALL
+SELECT a.i, b.i FROM range(3) a(i) LEFT JOIN range(2) b(i) ON a.i = b.i ORDER BY 1
+SELECT * FROM (SELECT 1 AS k, 10 AS v) ASOF LEFT JOIN (SELECT 0 AS k, 'x' AS w) USING (k)
+SELECT p.x, l.y FROM range(2) p(x) LEFT JOIN LATERAL (SELECT p.x + 1 AS y WHERE p.x > 0) l ON true ORDER BY 1
+SELECT t.a, (SELECT sum(u.a) FROM files.t u WHERE u.a <= t.a) AS running FROM files.t t WHERE a < 4 ORDER BY 1
+SELECT a FROM files.t t WHERE EXISTS (SELECT 1 FROM files.t u WHERE u.a = t.a + 1 AND u.a % 50 = 0) ORDER BY 1
+SELECT a FROM files.t WHERE (a, id) IN (SELECT a, id FROM files.t WHERE a < 2) ORDER BY 1
+SELECT a FROM files.t WHERE a = ANY (SELECT 3 UNION SELECT 5) ORDER BY 1
+SELECT ARRAY(SELECT a FROM files.t WHERE a < 3 ORDER BY a)
+WITH RECURSIVE fib(a, b) AS (SELECT 0, 1 UNION ALL SELECT b, a + b FROM fib WHERE b < 50) SELECT list(a) FROM fib
+WITH RECURSIVE tree(id, parent) AS (VALUES (1, NULL), (2, 1), (3, 2)), up AS (SELECT id, parent FROM tree WHERE id = 3 UNION ALL SELECT t.id, t.parent FROM tree t JOIN up ON up.parent = t.id) SELECT list(id ORDER BY id) FROM up
+WITH RECURSIVE c(k, n) USING KEY (k) AS (SELECT 1, 1 UNION SELECT k, n + 1 FROM c WHERE n < 3) SELECT * FROM c
+WITH a(x) AS (SELECT 1), b AS (WITH c AS (SELECT x + 1 AS y FROM a) SELECT * FROM c) SELECT * FROM b
+WITH t AS (SELECT 42 AS a) SELECT a FROM t
+WITH x AS NOT MATERIALIZED (SELECT a FROM files.t) SELECT max(a) FROM x
+SELECT * FROM (WITH q AS (SELECT 1 AS z) SELECT z FROM q)
+(SELECT 1 AS a UNION SELECT 2) EXCEPT SELECT 2 ORDER BY 1
+SELECT a FROM (SELECT 1 AS a UNION ALL SELECT 1) INTERSECT ALL SELECT 1
+SELECT 1 AS a, 2 AS b UNION BY NAME SELECT 3 AS b, 4 AS c ORDER BY ALL
+(SELECT a FROM files.t ORDER BY a LIMIT 1) UNION ALL (SELECT a FROM files.t ORDER BY a DESC LIMIT 1)
+SELECT a % 2 AS odd, GROUPING(odd), count(*) FROM files.t GROUP BY ROLLUP (odd) ORDER BY ALL
+SELECT a % 2 AS x, a % 5 AS y, sum(a) FROM files.t GROUP BY CUBE (x, y) ORDER BY ALL LIMIT 5
+SELECT count(*) FROM files.t GROUP BY () HAVING count(*) > 0
+SELECT sum(a) FILTER (a > 10), count(*) FILTER (WHERE a % 2 = 0) FROM files.t
+SELECT first(a ORDER BY a DESC), last(a ORDER BY a), arg_min(id, a), max(a, 3), min_by(a, id) FROM files.t
+SELECT avg(DISTINCT a % 3), sum(DISTINCT a % 4), group_concat(DISTINCT (a % 3)::VARCHAR ORDER BY (a % 3)::VARCHAR) FROM files.t
+SELECT bit_and(a), bit_or(a), product(a % 2 + 1) > 0, kurtosis(a), skewness(a), entropy(a % 4), var_pop(a), covar_samp(a, a) FROM files.t
+SELECT regr_slope(a, a), regr_r2(a, a), quantile_disc(a, [0.25, 0.75]), mad(a), favg(a), fsum(a) FROM files.t
+SELECT ntile(4) OVER (ORDER BY a), percent_rank() OVER (ORDER BY a), cume_dist() OVER (ORDER BY a) FROM files.t ORDER BY a LIMIT 3
+SELECT a, first_value(a) OVER w, last_value(a) OVER w, nth_value(a, 2) OVER w FROM files.t WHERE a < 4 WINDOW w AS (ORDER BY a RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) ORDER BY a
+SELECT a, sum(a) OVER (ORDER BY a GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE CURRENT ROW) FROM files.t WHERE a < 4 ORDER BY a
+SELECT a, count(*) FILTER (WHERE a > 1) OVER (ORDER BY a) FROM files.t WHERE a < 4 ORDER BY a
+SELECT a, lag(a, 1 IGNORE NULLS) OVER (ORDER BY a), dense_rank() OVER (PARTITION BY a % 2 ORDER BY a) FROM files.t WHERE a < 4 ORDER BY a
+SELECT a, max(a) OVER (PARTITION BY a % 3 ORDER BY a RANGE BETWEEN 3 PRECEDING AND CURRENT ROW) AS m FROM files.t QUALIFY m < 4 ORDER BY a
+SELECT PIVOTED.* FROM (PIVOT (SELECT a % 2 AS k, a % 3 AS g, a FROM files.t) ON k IN (0, 1) USING sum(a), max(a) GROUP BY g) AS PIVOTED ORDER BY g
+SELECT * FROM (SELECT a % 2 AS k, a % 3 AS g, a FROM files.t) PIVOT (count(*) AS n FOR k IN (0 AS even, 1 AS odd) GROUP BY g) ORDER BY g
+SELECT * FROM (SELECT 1 AS id, 2 AS jan, 3 AS feb) UNPIVOT (sales FOR month IN (jan, feb)) ORDER BY month
+FROM (SELECT 1 AS id, NULL AS jan, 3 AS feb) UNPIVOT INCLUDE NULLS (sales FOR month IN (jan, feb)) ORDER BY month
+SELECT * FROM (SELECT 1 AS a, 2 AS b) UNPIVOT ((v) FOR n IN (a, b)) ORDER BY n
+SELECT COLUMNS(* EXCLUDE (id)) FROM files.t ORDER BY 1 LIMIT 1
+SELECT COLUMNS(c -> c LIKE 'a%') FROM files.t ORDER BY 1 LIMIT 1
+SELECT COLUMNS(['a', 'id'])::VARCHAR FROM files.t ORDER BY 1 LIMIT 1
+SELECT coalesce(*COLUMNS(*)) FROM (SELECT NULL AS x, 2 AS y)
+SELECT * LIKE 'a%' FROM files.t ORDER BY 1 LIMIT 1
+SELECT * EXCLUDE (a) REPLACE (upper(id) AS id) FROM files.t ORDER BY id LIMIT 1
+SELECT t.* EXCLUDE (a), t.a + 1 AS b FROM files.t t ORDER BY b LIMIT 1
+SELECT DISTINCT ON (a % 2, a % 3) a FROM files.t ORDER BY a % 2, a % 3, a
+SELECT a FROM files.t ORDER BY a % 3 DESC, a ASC NULLS FIRST LIMIT 3 OFFSET 2
+SELECT a FROM files.t ORDER BY ALL DESC LIMIT 2
+SELECT a FROM files.t ORDER BY #1 LIMIT 2
+SELECT a AS z FROM files.t WHERE z < 2 ORDER BY z
+SELECT a + 1 AS b, b * 2 AS c FROM files.t WHERE c < 6 ORDER BY c
+SELECT a FROM files.t LIMIT (SELECT 2)
+SELECT count(*) BETWEEN 0 AND 200 FROM files.t TABLESAMPLE reservoir(20%)
+SELECT count(*) >= 0 FROM files.t TABLESAMPLE 10 PERCENT (bernoulli, 42)
+SELECT CAST({'a': 1} AS STRUCT(a VARCHAR)), CAST([1, 2] AS VARCHAR[]), CAST('[1, 2]' AS INTEGER[]), '{"a":1}'::JSON::STRUCT(a INTEGER)
+SELECT CAST('2024-01-02' AS DATE), '12:30'::TIME, '2024-01-02 03:04:05+02'::TIMESTAMPTZ, '1 day'::INTERVAL, DATE '2024-01-01' - DATE '2023-12-01'
+SELECT date_part('dow', DATE '2024-05-17'), last_day(DATE '2024-02-01'), make_date(2024, 5, 17), to_timestamp(0), epoch(TIMESTAMP '1970-01-02'), strptime('02/03/2024', '%d/%m/%Y')
+SELECT time_bucket(INTERVAL 7 DAY, DATE '2024-05-17'), datesub('month', DATE '2024-01-31', DATE '2024-03-01'), monthname(DATE '2024-05-17'), isodow(DATE '2024-05-19')
+SELECT TIMESTAMP '2024-05-17 12:00:00' AT TIME ZONE 'UTC', TIMESTAMPTZ '2024-05-17 12:00:00+00' AT TIME ZONE 'UTC'
+SELECT 'infinity'::DATE > DATE '2024-01-01', 'epoch'::TIMESTAMP, TIMESTAMP_NS '2024-01-01 00:00:00.123456789', TIMESTAMP_S '2024-01-01 00:00:00'
+SELECT format('{}-{:02d}', 'a', 5), printf('%s %d', 'x', 3), lpad('7', 3, '0'), rpad('a', 3, '.'), reverse('abc'), repeat('ab', 2), ascii('a'), chr(97), unicode('ü')
+SELECT regexp_extract('a1b22', '(\d+)$', 1), regexp_extract_all('a1b22', '\d+'), regexp_split_to_array('a1b', '\d'), regexp_full_match('abc', 'a.c'), string_split('a,b', ',')
+SELECT starts_with('abc', 'a'), 'abc' ^@ 'a', contains('abc', 'b'), position('b' IN 'abc'), instr('abc', 'c'), left('abc', 2), right('abc', 1), strip_accents('é'), nfc_normalize('é')
+SELECT substring('hello' FROM 2 FOR 3), trim(BOTH 'x' FROM 'xax'), translate('abc', 'ab', 'xy'), bar(5, 0, 10, 5)
+SELECT to_base64('a'::BLOB), from_base64('YQ=='), hex('a'), unhex('61'), sha256('a'), encode('ü'), decode('\xC3\xBC'::BLOB), url_encode('a b'), url_decode('a%20b')
+SELECT json_object('a', 1, 'b', [1, 2]), json_array(1, 'x', NULL), to_json({'a': 1}), json_type('{"a": 1}', '$.a'), json_keys('{"a": 1}'), json_valid('x'), json_merge_patch('{"a": 1}', '{"b": 2}')
+SELECT json_extract_string('{"a": {"b": "c"}}', '$.a.b'), '{"a": [1, 2]}'::JSON -> '$.a[1]', json_structure('{"a": 1}'), json_transform('{"a": 1}', '{"a": "INTEGER"}'), json_contains('[1, 2]', '1')
+SELECT j.key, j.value FROM (SELECT '{"x": 1}'::JSON AS d) s, json_each(s.d) j
+SELECT json_group_array(a), json_group_object(id, a) FROM (SELECT * FROM files.t WHERE a < 2 ORDER BY a)
+SELECT abs(-5), @ -5, sign(-2), ceil(1.2), floor(1.8), round(2.567, 2), trunc(1.9), sqrt(16), cbrt(27), power(2, 3), exp(0), ln(1), log10(100), log2(8), pi(), factorial(5), gcd(12, 18), lcm(4, 6), mod(7, 3), even(2.1)
+SELECT sin(0), cos(0), tan(0), atan2(1, 1), degrees(pi()), radians(180), 5!, 2 ^ 3, 7 / 2, -7 // 2, 7.5 % 2
+SELECT bin(5), to_binary(5), bitstring('101', 5), get_bit('101'::BIT, 0), '101'::BIT & '110'::BIT, bit_length('a'), octet_length('a'::BLOB)
+SELECT enum_range(NULL::ENUM('a', 'b')), 'a'::ENUM('a', 'b') < 'b'::ENUM('a', 'b')
+SELECT a::VARCHAR || '-' || id AS k FROM files.t WHERE starts_with(k, '1') ORDER BY a LIMIT 2
+SELECT CASE WHEN a % 2 = 0 THEN CASE a WHEN 0 THEN 'zero' ELSE 'even' END END FROM files.t ORDER BY a LIMIT 3
+SELECT a IN (1, 2, NULL), a NOT IN (SELECT NULL::BIGINT WHERE false) FROM files.t ORDER BY a LIMIT 3
+SELECT id GLOB 'd?', id LIKE 'd\_%' ESCAPE '\', id NOT ILIKE '%D%', id !~ 'x' FROM files.t ORDER BY a LIMIT 2
+SELECT nullif('', ''), ifnull(NULL, 'x'), coalesce(NULL, NULL, 3), greatest(NULL, 1), error IS NULL FROM (SELECT NULL AS error)
+SELECT "a" AS "A b", t."id" "ünï", 1 "1" FROM files.t t ORDER BY "A b" LIMIT 1
+SELECT 1 AS "a""b", 2 AS "😀"
+SELECT /* a comment */ 1 -- the end
+SELECT $tag$it's $1 $$ text$tag$
+SELECT alias.a FROM files.t AS alias(x, a) ORDER BY 1 LIMIT 1
+SELECT s.b.c FROM (SELECT {'c': 1} AS b) s
+SELECT (s).c, s.* FROM (SELECT {'c': 1, 'd': 2} AS s)
+SELECT max(a) - min(a) AS spread, spread * 2 FROM files.t
+SELECT (SELECT a FROM files.t WHERE a = 7) + (SELECT count(*) FROM files.t WHERE a < 3)
+SELECT a FROM files.t WHERE id = (SELECT id FROM files.t u WHERE u.a = 9)
+DESCRIBE files.t
+DESCRIBE SELECT a, id FROM files.t
+SUMMARIZE files.t
+SELECT column_name FROM (DESCRIBE files.t) ORDER BY 1
+VALUES (1, 'a'), (2, NULL) ORDER BY 1 DESC LIMIT 1
+SELECT * FROM VALUES (1, 2) t(x, y)
+SELECT try_cast('x' AS DATE), TRY_CAST([1, 2] AS INTEGER), 'true'::BOOLEAN, 1::BOOLEAN, 0.5::INTEGER, 1.5::INTEGER
+SELECT alias, typeof(alias) FROM (SELECT unnest(['a', 'b']) AS alias) ORDER BY 1
+SELECT count(*), count(a), count(NULL), sum(NULL::INTEGER), max('b') FROM files.t WHERE false
+SELECT list(DISTINCT a % 3 ORDER BY a % 3), list(a) FILTER (a < 2), list_sum([1, 2]), list_avg([1, 3]) FROM files.t WHERE a < 6 GROUP BY ALL

@@ -123,5 +123,7 @@ async function answerOf(sql: string, deps: QueryDeps): Promise<string> {
 
 function shown(value: ResultValue): string {
   if (typeof value === 'number') return String(Number(value.toFixed(4)))
+  // An editor may cut off a space at the end of a line.
+  if (value === '') return "''"
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

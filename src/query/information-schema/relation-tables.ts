@@ -5,7 +5,6 @@ import { type CatalogRelation, catalogRelations } from './catalog-relations.ts'
 import {
   emptyTable,
   rowsSql,
-  type SchemaColumn,
   type SchemaRow,
   type SchemaSource,
   type SchemaTable,
@@ -86,43 +85,49 @@ function tableRow(relation: CatalogRelation): SchemaRow {
   }
 }
 
-/** Beside the columns that are shown. */
-const HIDDEN: readonly SchemaColumn[] = [
-  { name: 'row', type: 'BIGINT' },
-  { name: 'physical_table', type: 'VARCHAR' },
-]
+/** What differs from column to column. The rest is the same for all, and would make the text many times longer. */
+const STORED = schemaColumns('row:BIGINT schema relation name position:BIGINT type comment file')
 
-/** The rows in their order, the types of files' columns from DuckDB's own catalog. */
+const COLUMN_VALUES: Readonly<Record<string, string>> = {
+  TABLE_CATALOG: literal(TABLE_CATALOG),
+  TABLE_SCHEMA: 'schema',
+  TABLE_NAME: 'relation',
+  COLUMN_NAME: 'name',
+  ORDINAL_POSITION: 'position',
+  IS_NULLABLE: "'YES'",
+  DATA_TYPE: 'type',
+  COLUMN_TYPE: 'type',
+  COLUMN_KEY: "''",
+  EXTRA: "''",
+  PRIVILEGES: "'select'",
+  COLUMN_COMMENT: "coalesce(comment, '')",
+}
+
+/** The columns in their order; the types of files' columns come from DuckDB's own catalog. */
 function columnsSql(source: SchemaSource): string {
   const rows = catalogRelations(source)
     .flatMap(columnRows)
     .map((row, index) => ({ ...row, row: index }))
-  const columns = schemaColumns(COLUMNS)
-  const shown = columns.map(({ name }) => {
-    const isType = name === 'DATA_TYPE' || name === 'COLUMN_TYPE'
-    return isType ? `coalesce(d.data_type, c.${name}) AS ${name}` : `c.${quote(name)}`
+  const shown = schemaColumns(COLUMNS).map(({ name, type }) => {
+    return `${COLUMN_VALUES[name] ?? `NULL::${type}`} AS ${quote(name)}`
   })
-  return `SELECT ${shown.join(', ')} FROM (${rowsSql([...columns, ...HIDDEN], rows)}) AS c
+  return `SELECT ${shown.join(', ')} FROM (
+    SELECT c.* REPLACE (coalesce(d.data_type, c.type) AS type)
+    FROM (${rowsSql(STORED, rows)}) AS c
     LEFT JOIN duckdb_columns() AS d ON d.schema_name = ${literal(FILES_SCHEMA)}
-      AND d.table_name = c.physical_table AND d.column_name = c.COLUMN_NAME
-    ORDER BY c.row`
+      AND d.table_name = c.file AND d.column_name = c.name
+    ORDER BY c.row)`
 }
 
 function columnRows(relation: CatalogRelation): readonly SchemaRow[] {
-  return relation.columns.map((column, index) => ({
-    TABLE_CATALOG,
-    TABLE_SCHEMA: relation.schema,
-    TABLE_NAME: relation.name,
-    COLUMN_NAME: column.name,
-    ORDINAL_POSITION: index + 1,
-    IS_NULLABLE: 'YES',
-    DATA_TYPE: column.type,
-    COLUMN_TYPE: column.type,
-    COLUMN_KEY: '',
-    EXTRA: '',
-    PRIVILEGES: 'select',
-    COLUMN_COMMENT: column.comment ?? '',
-    physical_table: relation.physicalTable ?? null,
+  return relation.columns.map(({ name, type, comment = null }, index) => ({
+    schema: relation.schema,
+    relation: relation.name,
+    name,
+    position: index + 1,
+    type,
+    comment,
+    file: relation.physicalTable ?? null,
   }))
 }
 

@@ -1,9 +1,10 @@
 import { quote } from '../../domain/identifier.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
+import { caretAt } from '../../sql/placed-error.ts'
 import { CHUNK_KEY } from '../../sql/ranking.ts'
 import type { RowStatement } from '../../sql/statements/row-statements.ts'
-import { tokenize } from '../../sql/tokens.ts'
+import { type Token, tokenize } from '../../sql/tokens.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runSelect } from '../run-select.ts'
 import type { RowRequest } from './row-request.ts'
@@ -28,11 +29,12 @@ export async function matchingChunks(
   signal: AbortSignal,
 ): Promise<readonly MatchingChunk[]> {
   const { where, alias } = statement
+  for (const sql of [...expressions, where ?? '']) refuseUnbalanced(sql)
   if (where !== null) refuseSearchAlone(where)
   const list = [CHUNK_KEY, ...expressions.map((sql, index) => `(${sql}\n) AS "${VALUE}${index}"`)]
   const name = `${quote(kb.projectName)}.${quote(kb.name)}`
   const from = alias === null ? name : `${name} AS ${quote(alias)}`
-  const condition = where === null ? '' : ` WHERE ${where}`
+  const condition = where === null ? '' : ` WHERE (${where}\n)`
   // Nested, a search has no implied LIMIT.
   const sql = `SELECT * FROM (SELECT ${list.join(', ')} FROM ${from}${condition})`
   const { batches } = await runSelect({ sql, database: db, params }, deps, signal)
@@ -44,6 +46,19 @@ export async function matchingChunks(
 }
 
 const VALUE = '__value_'
+
+/** What is put between parentheses must not close them: the rest would be another part of the statement. */
+function refuseUnbalanced(sql: string): void {
+  let depth = 0
+  for (const { text, start } of tokensOf(sql)) {
+    if (text === '(') depth += 1
+    if (text === ')') depth -= 1
+    if (depth >= 0) continue
+    throw new AppError('sql_syntax', 'a parenthesis is closed that was not opened', {
+      excerpt: caretAt(sql, start),
+    })
+  }
+}
 
 /** `content = '…'` ranks and filters nothing: alone it would mean every chunk. */
 function refuseSearchAlone(where: string): void {
@@ -58,7 +73,7 @@ const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
 
 /** The names in a condition, in lower case, without those of its sub-queries. */
 export function namesIn(sql: string): readonly string[] {
-  const tokens = tokenize(sql, sql.includes("\\'") ? 'backslash' : 'standard')
+  const tokens = tokensOf(sql)
   const names: string[] = []
   // For each open parenthesis, whether a sub-query stands in it or around it.
   const open: boolean[] = []
@@ -70,4 +85,8 @@ export function namesIn(sql: string): readonly string[] {
     else if ((kind === 'word' || kind === 'name') && !isWithin) names.push(value.toLowerCase())
   }
   return names
+}
+
+function tokensOf(sql: string): readonly Token[] {
+  return tokenize(sql, sql.includes("\\'") ? 'backslash' : 'standard')
 }

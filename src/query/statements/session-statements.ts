@@ -5,7 +5,7 @@ import { AppError } from '../../errors.ts'
 import type { SessionStatement, Setting } from '../../sql/statements/session-statements.ts'
 import { FILES_DATABASE } from '../name-scope.ts'
 import type { QueryDeps } from '../query-deps.ts'
-import { runComposedSelect } from './composed-select.ts'
+import { enclosed, runComposedSelect } from './composed-select.ts'
 import { done, type StatementRequest } from './statement-request.ts'
 
 export async function runSessionStatement(
@@ -67,17 +67,17 @@ async function evaluated(
   { db, params }: StatementRequest,
   { deps, signal }: Running,
 ): Promise<BoundValue> {
-  const request = { sql: `SELECT (${expression}\n)`, database: db, params }
+  const request = { sql: `SELECT ${enclosed(expression)}`, database: db, params }
   try {
     return boundValue(await singleValue(await runComposedSelect(request, deps, signal)))
   } catch (error) {
     const isFailure = error instanceof AppError && error.code === 'sql_failed'
-    throw isFailure && SEVERAL_ROWS.test(error.message) ? noSingleValue(error) : error
+    throw isFailure && NO_SINGLE_VALUE.test(error.message) ? noSingleValue(error) : error
   }
 }
 
 /** DuckDB's words for it. */
-const SEVERAL_ROWS = /More than one row returned by a subquery/
+const NO_SINGLE_VALUE = /More than one row returned by a subquery|Subquery returns \d+ columns/
 
 function noSingleValue(cause?: unknown): AppError {
   return new AppError('sql_failed', 'A variable takes one value: one row of one column', { cause })

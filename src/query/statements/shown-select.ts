@@ -5,6 +5,7 @@ import type { QualifiedName } from '../../sql/statements/qualified-name.ts'
 import type { ShowRows } from '../../sql/statements/show-statements.ts'
 import { INFORMATION_SCHEMA } from '../information-schema.ts'
 import { FILES_DATABASE, nameScope } from '../name-scope.ts'
+import { enclosed } from './composed-select.ts'
 
 export interface ShowScope {
   readonly snapshot: CatalogSnapshot
@@ -19,7 +20,7 @@ export function shownSelect(statement: ShowRows, scope: ShowScope): string {
   const pattern = like?.endsWith('\\') === true ? `${like}\\` : (like ?? '')
   const conditions = [
     ...(like === null ? [] : [`${quote(likeColumn)} ILIKE ${literal(pattern)} ESCAPE '\\'`]),
-    ...(where === null ? [] : [`(${where}\n)`]),
+    ...(where === null ? [] : [enclosed(where)]),
   ]
   const narrowed = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
   return `SELECT * FROM (${sql}) AS shown${narrowed} ${order ?? ''}`

@@ -68,16 +68,17 @@ export class StatementReader {
     return this.#takeText(this.#tokens.length)
   }
 
-  /** Takes the text up to one of these key words or symbols outside of parentheses, or to the end. */
+  /** Takes the text up to one of these key words or symbols outside of parentheses, to one that closes nothing, or to the end. */
   textUntil(...ends: readonly string[]): string {
     let depth = 0
     let end = this.#at
     for (; end < this.#tokens.length; end += 1) {
       const { kind = 'symbol', text = '' } = this.#tokens[end] ?? {}
       const isEnd = (kind === 'word' || kind === 'symbol') && ends.includes(text.toLowerCase())
-      if (depth === 0 && isEnd) break
+      const isClose = kind === 'symbol' && ')]}'.includes(text)
+      if (depth === 0 && (isEnd || isClose)) break
       if (kind === 'symbol' && '([{'.includes(text)) depth += 1
-      if (kind === 'symbol' && ')]}'.includes(text)) depth -= 1
+      if (isClose) depth -= 1
     }
     return this.#takeText(end)
   }

@@ -1,0 +1,65 @@
+/** What a backslash means within a string. */
+
+/**
+ * How a quote inside a string is written: `''` as in the standard, or also `\'` as some clients do, or with all the escapes
+ * that `E'…'` has (PostgreSQL manual, 4.1.2.2).
+ */
+export type StringEscapes = 'standard' | 'backslash' | 'all'
+
+export interface Escaped {
+  /** null: the escape stands for no character. */
+  readonly value: string | null
+  /** Code units of the escape as written. */
+  readonly length: number
+}
+
+const LETTERS: Readonly<Record<string, string>> = {
+  n: '\n',
+  t: '\t',
+  r: '\r',
+  b: '\b',
+  f: '\f',
+}
+
+/** Bytes of UTF-8: neighbours belong together. */
+const BYTES = /(?:\\x[0-9a-fA-F]{1,2}|\\[0-7]{1,3})+/y
+const CODE_POINT = /\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})/y
+const CODE_POINT_MAX = 0x10_ff_ff
+
+/** What the backslash at this place means, or undefined where it means itself. */
+export function escapeAt(sql: string, at: number, escapes: StringEscapes): Escaped | undefined {
+  if (escapes === 'standard' || at + 1 >= sql.length) return undefined
+  const long = escapes === 'all' ? longEscapeAt(sql, at) : undefined
+  if (long !== undefined) return long
+  const char = sql[at + 1] ?? ''
+  return { value: LETTERS[char] ?? char, length: 2 }
+}
+
+function longEscapeAt(sql: string, at: number): Escaped | undefined {
+  BYTES.lastIndex = at
+  const [bytes] = BYTES.exec(sql) ?? []
+  if (bytes !== undefined) return { value: textOf(bytes), length: bytes.length }
+  CODE_POINT.lastIndex = at
+  const [point] = CODE_POINT.exec(sql) ?? []
+  if (point === undefined) return undefined
+  const number = Number.parseInt(point.slice(2), 16)
+  const value = number > CODE_POINT_MAX ? null : String.fromCodePoint(number)
+  return { value, length: point.length }
+}
+
+function textOf(escapes: string): string | null {
+  const bytes = escapes
+    .split('\\')
+    .slice(1)
+    .map((digits) => {
+      const isHex = digits.startsWith('x')
+      return isHex ? Number.parseInt(digits.slice(1), 16) : Number.parseInt(digits, 8)
+    })
+  try {
+    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+    return decoder.decode(Uint8Array.from(bytes))
+  } catch {
+    // Not UTF-8: the caller knows the place and says so.
+    return null
+  }
+}

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { AppError } from '../../src/errors.ts'
+import { rowsSql, schemaColumns } from '../../src/query/information-schema/schema-table.ts'
+import { INFORMATION_SCHEMA_TABLES } from '../../src/query/information-schema.ts'
+import { PlanCache } from '../../src/query/plan-cache.ts'
+import { runQuery } from '../../src/query/run-query.ts'
+import { openSqlFixture, type SqlFixture } from '../sql/sql-fixture.ts'
+
+let fixture: SqlFixture
+beforeAll(async () => {
+  fixture = await openSqlFixture()
+})
+afterAll(() => fixture.close())
+
+async function answerIn(db: string, sql: string) {
+  const { signal } = new AbortController()
+  const result = await runQuery({ sql, db, params: {} }, fixture.deps, signal)
+  if (result.kind !== 'table') throw new Error(`no rows: ${result.kind}`)
+  const rows: unknown[] = []
+  for await (const batch of result.rows.batches) rows.push(...batch)
+  return { columns: result.rows.columns, rows, context: result.context }
+}
+
+describe('each table of information_schema', () => {
+  for (const name of INFORMATION_SCHEMA_TABLES) {
+    test(`${name} has the columns that information_schema.columns says`, async () => {
+      const { columns } = await answerIn('mindsdb', `SELECT * FROM information_schema.${name}`)
+      const { rows } = await answerIn(
+        'mindsdb',
+        `SELECT column_name, data_type FROM information_schema.columns
+         WHERE table_schema = 'information_schema' AND table_name = upper('${name}')`,
+      )
+      expect(rows).toEqual(columns.map((column) => [column.name, column.type]))
+    })
+  }
+
+  test('can be described and its columns shown, as all that has columns can', async () => {
+    const { rows } = await answerIn(
+      'mindsdb',
+      'SELECT table_schema, table_name FROM information_schema.tables',
+    )
+    expect(rows.length).toBeGreaterThan(20)
+    for (const row of rows) {
+      const name = (Array.isArray(row) ? row : []).map((part) => `"${part}"`).join('.')
+      expect((await answerIn('mindsdb', `SHOW COLUMNS FROM ${name}`)).rows).not.toEqual([])
+      expect((await answerIn('mindsdb', `DESCRIBE ${name}`)).rows).not.toEqual([])
+    }
+  })
+})
+
+describe('rows in one literal', () => {
+  const columns = schemaColumns('A B:BIGINT')
+  const { signal } = new AbortController()
+
+  async function rowsOf(rows: readonly Readonly<Record<string, string | number | null>>[]) {
+    const statement = { sql: rowsSql(columns, rows), values: {} }
+    const stream = await fixture.deps.engine.run(statement, { timeoutMs: 10_000 }, signal)
+    const found: unknown[] = []
+    for await (const batch of stream.batches) found.push(...batch)
+    return { found, types: stream.columns.map(({ type }) => type) }
+  }
+
+  test('come back as they are, in their order, with the types of the columns', async () => {
+    const texts = ["it's", '"', '\\', '\n\t', '\u0000', '', 'null', '🦆', '{"a":1}', 'é']
+    const { found, types } = await rowsOf(texts.map((text, index) => ({ A: text, B: index })))
+    expect(found).toEqual(texts.map((text, index) => [text, index]))
+    expect(types).toEqual(['VARCHAR', 'BIGINT'])
+  })
+
+  test('may lack values, or be none', async () => {
+    const missing = [{ B: 1 }, { A: null }]
+    expect((await rowsOf(missing)).found).toEqual([
+      [null, 1],
+      [null, null],
+    ])
+    expect(await rowsOf([])).toEqual({ found: [], types: ['VARCHAR', 'BIGINT'] })
+  })
+
+  test('half a surrogate pair does not break them', async () => {
+    expect((await rowsOf([{ A: 'a\ud800b' }])).found).toEqual([['a\ufffdb', null]])
+  })
+})
+
+describe('within files as the database of the request', () => {
+  test('names without a project are those of files', async () => {
+    expect((await answerIn('files', 'SHOW FULL TABLES')).rows).toEqual([['t', 'BASE TABLE']])
+    expect((await answerIn('files', 'SHOW COLUMNS FROM t')).rows.length).toBe(2)
+    expect((await answerIn('files', 'DESCRIBE t')).rows.length).toBe(2)
+    expect((await answerIn('files', 'SHOW KNOWLEDGE_BASES')).rows).toEqual([])
+    expect((await answerIn('files', 'SELECT database()')).rows).toEqual([['files']])
+  })
+
+  test('the tables of a project are not there', async () => {
+    const code = await answerIn('files', 'SELECT * FROM models').catch(
+      (error: AppError) => error.code,
+    )
+    expect(code).toBe('sql_unknown_name')
+  })
+
+  test('the answer keeps the context of the request', async () => {
+    expect((await answerIn('files', 'SHOW DATABASES')).context).toEqual({ db: 'files' })
+  })
+})
+
+test('a plan with a long text is not kept', () => {
+  const plans = new PlanCache()
+  const plan = { searches: [], agents: [], thresholds: [], values: new Map(), written: [] }
+  const parameters = new Set<string>()
+  plans.set('short', { ...plan, parameters, sql: 'SELECT 1' })
+  plans.set('long', { ...plan, parameters, sql: 'x'.repeat(100_001) })
+  expect([plans.get('short')?.sql, plans.get('long')]).toEqual(['SELECT 1', undefined])
+})

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createTestApp, type TestApp } from '../support/test-app.ts'
+
+const SECRET = 'sk-never-to-be-seen-anywhere'
+
+interface Attempt {
+  readonly codes: readonly number[]
+  readonly sql: string
+}
+
+const ATTEMPTS: readonly Attempt[] = (await Bun.file(`${import.meta.dir}/hostile.sql`).text())
+  .split('\n')
+  .filter((line) => line !== '' && !line.startsWith('--'))
+  .map((line) => {
+    const at = line.indexOf(' ')
+    return { codes: line.slice(0, at).split(',').map(Number), sql: line.slice(at + 1) }
+  })
+
+let t: TestApp
+beforeAll(async () => {
+  t = await createTestApp()
+  const kbs = '/api/projects/mindsdb/knowledge_bases'
+  const reranking_model = { provider: 'openai', model_name: 'r', api_key: SECRET }
+  await t.send('POST', kbs, { knowledge_base: { name: 'kb', reranking_model } })
+  const rows = [{ id: 'a', content: 'one', price: 1 }]
+  await t.send('PUT', `${kbs}/kb`, { knowledge_base: { rows } })
+  await t.send('PUT', '/api/files/f', 'a,b\n1,2\n')
+})
+afterAll(() => t.close())
+
+async function answerOf(query: string, params = {}) {
+  const { body, text } = await t.send('POST', '/api/sql/query', { query, params })
+  return { text, body: body as { type: string; error_code?: number; error_message?: string } }
+}
+
+/** Nothing was written, and the server goes on. */
+async function expectUnharmed() {
+  expect(await t.rows('SELECT id, price FROM kb')).toEqual([['a', 1]])
+  expect(await t.rows('SHOW TABLES')).toEqual([['kb']])
+}
+
+describe('an attempt to get out', () => {
+  test('is made in many ways', () => expect(ATTEMPTS.length).toBeGreaterThan(180))
+
+  for (const { codes, sql } of ATTEMPTS) {
+    test(sql, async () => {
+      const { body, text } = await answerOf(sql)
+      expect(body).toMatchObject({ type: 'error' })
+      expect([...codes, body.error_message]).toContain(body.error_code ?? 0)
+      expect(text).not.toContain('root:')
+      expect(text).not.toContain(SECRET)
+      await expectUnharmed()
+    })
+  }
+})
+
+describe('a statement that is too much', () => {
+  const CASES: readonly (readonly [string, string])[] = [
+    ['brackets in brackets', `SELECT ${'('.repeat(20_000)}1${')'.repeat(20_000)}`],
+    ['lists in lists', `SELECT ${'['.repeat(5000)}1${']'.repeat(5000)}`],
+    ['NOT after NOT', `SELECT ${'NOT '.repeat(20_000)}true`],
+    ['a sum without end', `SELECT ${'1+'.repeat(20_000)}1`],
+    ['sub-queries in sub-queries', `${'SELECT * FROM ('.repeat(500)}SELECT 1${')'.repeat(500)}`],
+    ['a long name', `SELECT 1 AS ${'a'.repeat(1_000_000)}`],
+    ['an unknown long name', `SELECT * FROM ${'a'.repeat(1_000_000)}`],
+    ['a long text', `SELECT length('${'x'.repeat(1_000_000)}')`],
+    ['a long list', `SELECT 1 IN (${'1,'.repeat(50_000)}1)`],
+    ['options in options', `CREATE KNOWLEDGE_BASE x USING a = ${'['.repeat(5000)}`],
+    ['a NUL', "SELECT 'a\0b', 1"],
+    ['a text that is huge', "SELECT length(repeat('x', 100000000000))"],
+    ['a list that is huge', 'SELECT len(range(100000000000))'],
+    ['lone surrogates', "SELECT '\ud800'"],
+  ]
+  for (const [name, sql] of CASES) {
+    test(`${name}: an answer, and the server goes on`, async () => {
+      const { body } = await answerOf(sql)
+      expect(['table', 'error']).toContain(body.type)
+      expect(body.error_message ?? '').not.toContain('Internal error')
+      await expectUnharmed()
+    }, 20_000)
+  }
+
+  test('a separator of Unicode is no end of a line', async () => {
+    const { body } = await answerOf('SELECT 1 -- \u2028 ; DROP KNOWLEDGE_BASE kb')
+    expect(body.type).toBe('table')
+    await expectUnharmed()
+  })
+
+  test('parameters are values and never SQL', async () => {
+    const params = { x: "'; DROP KNOWLEDGE_BASE kb; --", 'a"b': 1, __proto__: { y: 1 } }
+    expect(await t.rows('SELECT :x AS x', params)).toEqual([[params.x]])
+    await expectUnharmed()
+  })
+})
