@@ -1,4 +1,5 @@
 import type { Document, Row } from './document.ts'
+import { nameKey } from './identifier.ts'
 
 /** The preprocessor that cut a chunk, by the name that existing clients know. */
 export type ChunkSource =
@@ -44,18 +45,23 @@ export interface StoredChunkText {
   readonly content: string
 }
 
-/** A chunk as it is stored. `metadata` is the whole object that `SELECT metadata` shows. */
-export interface StoredChunk extends StoredChunkText {
-  readonly chunkId: string
-  readonly metadata: Row
-}
-
 /** What becomes of one stored chunk; a missing part stays. Its `chunk_id` and the offsets in it stay in any case. */
 export interface ChunkChange {
   readonly chunkKey: bigint
   readonly content?: { readonly text: string; readonly vector: Float32Array }
   /** Values of metadata columns, over those that are stored. */
   readonly metadata?: Row
+}
+
+/** What becomes of one stored document; whatever is not named stays. */
+export interface DocumentChange {
+  readonly documentId: string
+  /** Content columns whose chunks go. */
+  readonly columns: readonly string[]
+  /** Those that take their places. */
+  readonly chunks: readonly EmbeddedChunk[]
+  /** Values of metadata columns, over those that are stored, for all chunks of the document. */
+  readonly metadata: Row
 }
 
 /** The keys of `metadata` that every chunk has; a metadata column of such a name is not shown there. */
@@ -69,8 +75,19 @@ export const STANDARD_METADATA_KEYS: ReadonlySet<string> = new Set([
   'source',
 ])
 
-/** What of a chunk's `metadata` came with its document. */
+/** What came with a document: of the metadata of a chunk, which has all the standard keys, the others. */
 export function ownMetadata(metadata: Row): Row {
+  const isOfChunk = [...STANDARD_METADATA_KEYS].every((key) => Object.hasOwn(metadata, key))
+  if (!isOfChunk) return metadata
   const own = Object.entries(metadata).filter(([key]) => !STANDARD_METADATA_KEYS.has(key))
   return Object.fromEntries(own)
+}
+
+/** Values over others. Names are compared without case; the spelling that was there first stays. */
+export function mergedMetadata(stored: Row, changed: Row): Row {
+  const names = new Map(Object.keys(stored).map((name) => [nameKey(name), name]))
+  const entries = Object.entries(changed).map(([name, value]) => {
+    return [names.get(nameKey(name)) ?? name, value] as const
+  })
+  return { ...stored, ...Object.fromEntries(entries) }
 }

@@ -4,7 +4,12 @@
  */
 import type { Agent, AgentChanges, AgentDraft } from './agent.ts'
 import type { CatalogSnapshot } from './catalog-snapshot.ts'
-import type { ChunkChange, EmbeddedDocument, StoredChunk, StoredChunkText } from './chunk.ts'
+import type {
+  ChunkChange,
+  DocumentChange,
+  EmbeddedDocument,
+  StoredChunkText,
+} from './chunk.ts'
 import type { Citation } from './completion-event.ts'
 import type { Row } from './document.ts'
 import type { KnowledgeBase, KnowledgeBaseChanges, KnowledgeBaseDraft } from './knowledge-base.ts'
@@ -58,17 +63,29 @@ export interface DocumentStore {
   replaceDocuments(kb: KnowledgeBase, documents: readonly EmbeddedDocument[]): Promise<WriteOutcome>
 }
 
+export type DocumentsOutcome =
+  | { readonly kind: 'stored'; readonly chunkCount: number }
+  /** As in `WriteOutcome`. */
+  | { readonly kind: 'stale' }
+
 /** The stored truth of knowledge bases. */
 export interface ChunkStore extends DocumentStore {
-  /** Whole chunks of these documents, in the order in which they were stored. */
-  storedChunks(kb: KnowledgeBase, documentIds: readonly string[]): Promise<readonly StoredChunk[]>
   /** Removes those of the chunks that are still there, in one transaction: how many they were. */
   removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number>
   /**
-   * Changes those of the chunks that are still there, in one transaction: how many they were.
+   * Changes those of the chunks that are still there, in one transaction: how many they were. Keys must be distinct.
    * @throws AppError `dimension_mismatch`, `knowledge_base_not_found`, `storage_full`
    */
   changeChunks(kb: KnowledgeBase, changes: readonly ChunkChange[]): Promise<number>
+  /**
+   * Changes those of the documents that are still there, in one transaction: how many chunks they have now. Ids must be
+   * distinct.
+   * @throws AppError as `changeChunks`
+   */
+  changeDocuments(
+    kb: KnowledgeBase,
+    changes: readonly DocumentChange[],
+  ): Promise<DocumentsOutcome>
 }
 
 /** Tables of projects. */

@@ -16,6 +16,9 @@ import type { SelectPlan } from './plan-cache.ts'
 /** Views that may stand within one another. */
 export const VIEW_DEPTH_MAX = 10
 
+/** Working on a statement's tree holds the main thread: a second and a half for so many. */
+const TOKENS_MAX = 50_000
+
 /** SELECTs for values within SELECTs for values. */
 const VALUES_DEPTH_MAX = 5
 
@@ -158,6 +161,10 @@ async function parsedWith(
   const tokens = tokenize(sql, escapes)
   if (withoutClosingSemicolons(tokens).length === 0) {
     throw new AppError('sql_syntax', 'The statement is empty')
+  }
+  if (tokens.length > TOKENS_MAX) {
+    const limit = `A statement has at most ${TOKENS_MAX} words and signs, found ${tokens.length}`
+    throw new AppError('sql_not_supported', `${limit}; pass a long list as a parameter`)
   }
   const text = toDuckDB(sql, tokens)
   const tree = parseTree(await engine.parse(text))

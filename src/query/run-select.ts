@@ -11,8 +11,8 @@ import { type AllowedData, FILES_DATABASE, nameScope } from './name-scope.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { planSelect } from './plan-select.ts'
 import type { QueryDeps } from './query-deps.ts'
+import { requestValues } from './request-values.ts'
 import { withPlace } from './unknown-column.ts'
-import { requestValues } from './variables.ts'
 
 /** Values of `:name` parameters as they came in JSON. */
 export type Parameters = Readonly<Record<string, unknown>>

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts'
 import { isAggregateFunction, isWindowFunction } from './aggregate-functions.ts'
+import { placed } from './placed-error.ts'
 import { isScalarFunction } from './scalar-functions.ts'
 import { isLiftedParameter } from './search-texts.ts'
 import { isNode, queryOf, statementOf, type TreeNode, textOf, walk } from './select-ast.ts'
@@ -45,9 +46,9 @@ const TABLE_FUNCTIONS = new Set([
  */
 export function guard(tree: TreeNode): void {
   for (const node of walk(queryOf(statementOf(tree)))) {
-    if (typeof node.class === 'string') checkExpression(node)
-    else if (node.type === 'TABLE_FUNCTION') checkTableFunction(node)
-    else if (isNode(node.at_clause)) throw forbidden('AT (…) on a table')
+    if (typeof node.class === 'string') placed(node, () => checkExpression(node))
+    else if (node.type === 'TABLE_FUNCTION') placed(node, () => checkTableFunction(node))
+    else if (isNode(node.at_clause)) placed(node, refuseTimeTravel)
   }
 }
 
@@ -66,6 +67,10 @@ function checkExpression(node: TreeNode): void {
   if (!isOperator && !isKnown && !TABLE_FUNCTIONS.has(name.toLowerCase())) {
     throw forbidden(`Function ${name}`)
   }
+}
+
+function refuseTimeTravel(): never {
+  throw forbidden('AT (…) on a table')
 }
 
 function checkTableFunction(ref: TreeNode): void {

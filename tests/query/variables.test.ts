@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { BoundValue } from '../../src/domain/ports.ts'
 import type { AppError } from '../../src/errors.ts'
+import { requestValues } from '../../src/query/request-values.ts'
 import { runSelect } from '../../src/query/run-select.ts'
-import { requestValues, Variables } from '../../src/query/variables.ts'
+import { Variables } from '../../src/query/variables.ts'
 import { parameterNames, toDuckDB, tokenize } from '../../src/sql/tokens.ts'
 import { openSqlFixture, type SqlFixture } from '../sql/sql-fixture.ts'
 

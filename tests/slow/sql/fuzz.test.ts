@@ -1,0 +1,3 @@
+import { fuzzSuite } from '../../sql/fuzz-suite.ts'
+
+fuzzSuite(3000)
