@@ -45,6 +45,7 @@ export class Database {
   #hasFailed = false
   readonly #idle: DuckDBConnection[] = []
   #lastWrite: Promise<unknown> = Promise.resolve()
+  #writeCount = 0
   #isClosed = false
 
   private constructor(instance: DuckDBInstance, options: OpenedDatabase) {
@@ -71,6 +72,11 @@ export class Database {
     } catch (error) {
       throw lockConflict(error, directory) ?? unusable(directory, error)
     }
+  }
+
+  /** Counts the committed writes: a snapshot with another number is old. */
+  get writeCount(): number {
+    return this.#writeCount
   }
 
   /**
@@ -100,6 +106,7 @@ export class Database {
   ): Promise<T> {
     const turn = this.#lastWrite.then(async () => {
       const result = await this.#written(work, own)
+      this.#writeCount += 1
       committed(result)
       return result
     })

@@ -8,6 +8,7 @@ import { type Deadline, deadlineOf } from './deadline.ts'
 import { newExportFile } from './parquet-export.ts'
 import { PreparedStatements } from './prepared-statements.ts'
 import { ReadSession } from './read-session.ts'
+import { ReadTransactions } from './read-transactions.ts'
 import { rowBatches } from './row-batches.ts'
 import { SqlReader } from './sql-reader.ts'
 import { type StagedSelect, stagedSelect, stagingOf } from './staged-select.ts'
@@ -27,6 +28,7 @@ export class StoredEngine implements SqlEngine {
   readonly #reader: SqlReader
   readonly #admission: AdmissionQueue
   readonly #statements = new PreparedStatements()
+  readonly #transactions: ReadTransactions
   readonly #open = new Set<Deadline>()
   #isClosing = false
   #onIdle: (() => void) | null = null
@@ -34,6 +36,7 @@ export class StoredEngine implements SqlEngine {
   constructor(database: Database, options: EngineOptions) {
     this.#database = database
     this.#reader = new SqlReader(database)
+    this.#transactions = new ReadTransactions(database)
     this.#admission = new AdmissionQueue({
       placesMax: options.statementsMax,
       waitingMax: options.waitingMax,
@@ -109,6 +112,7 @@ export class StoredEngine implements SqlEngine {
         }
       })
     }
+    this.#transactions.close()
     this.#reader.close()
   }
 
@@ -138,14 +142,13 @@ export class StoredEngine implements SqlEngine {
 
   async #sessionIn({ deadline, leave, keep }: Admitted): Promise<ReadSession> {
     try {
-      const database = this.#database
-      const connection = await database.take()
-      const statements = this.#statements
+      const read = await this.#transactions.take()
       return new ReadSession({
-        giveBack: keep ?? ((free) => database.giveBack(free)),
-        discard: (used) => database.discard(used),
-        connection,
-        statements,
+        connection: read.connection,
+        giveBack: keep ?? read.giveBack,
+        discard: (used) => this.#database.discard(used),
+        transaction: { isBegun: read.isBegun, isKept: keep === undefined },
+        statements: this.#statements,
         deadline,
         leave,
       })

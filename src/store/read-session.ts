@@ -17,8 +17,10 @@ const BEGIN = 'BEGIN TRANSACTION READ ONLY'
 const COMMIT = 'COMMIT'
 
 interface SessionParts {
-  /** Takes the connection when all went well: it has no transaction and no settings then. */
+  /** Takes the connection when all went well. */
   readonly giveBack: (connection: DuckDBConnection) => void
+  /** Whether the READ ONLY transaction is open already, and whether it stays open afterwards. */
+  readonly transaction: { readonly isBegun: boolean; readonly isKept: boolean }
   /** Takes the connection in any other case. */
   readonly discard: (connection: DuckDBConnection) => void
   readonly connection: DuckDBConnection
@@ -53,7 +55,7 @@ export class ReadSession {
     const { connection, statements } = this.#parts
     return this.#guarded(async () => {
       checkCharacters(statement.sql)
-      await this.#step(() => this.#run(BEGIN))
+      if (!this.#parts.transaction.isBegun) await this.#step(() => this.#run(BEGIN))
       const prepared = await this.#step(() => statements.of(connection, statement.sql))
       for (const [name, value] of Object.entries(statement.values)) {
         const typed = typedValueOf(value)
@@ -82,7 +84,8 @@ export class ReadSession {
   #end(): void {
     this.#isOver = true
     const leave = () => this.#leave('give back')
-    this.#run(COMMIT).then(leave, () => this.#rollBack())
+    if (this.#parts.transaction.isKept) leave()
+    else this.#run(COMMIT).then(leave, () => this.#rollBack())
   }
 
   /** Stops before the end. */
