@@ -59,6 +59,11 @@ export const addViewRoutes: AddRoutes = (app, edge) => {
       answers: { 201: 'The view', 400: 'No SELECT that can run', 409: 'The name is taken' },
     }),
   )
+  addOneViewRoutes(app, edge)
+}
+
+const addOneViewRoutes: AddRoutes = (app, edge) => {
+  const { views } = edge.deps
   app.get(
     ONE,
     ({ params }) => {
