@@ -1,7 +1,9 @@
 import type OpenAI from 'openai'
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai'
 import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions'
+import { AppError } from '../../errors.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
+import { member } from '../member.ts'
 import { openaiClient, openaiFailure } from '../openai/openai-client.ts'
 import { type JudgeAnswer, judgeAnswerOf } from './judge-answer.ts'
 import { RERANK_LIMITS } from './rerank-limits.ts'
@@ -108,4 +110,15 @@ function bodyOf(
   const plain = { ...bare, temperature: 0, max_tokens }
   if (form === 'plain') return plain
   return { ...plain, logprobs: true, top_logprobs: options.topLogprobs }
+}
+
+const CALL_REFUSALS: ReadonlySet<unknown> = new Set([400, 413, 422])
+
+/**
+ * How servers refuse this one call: a parameter that they do not know, a text that is too long or
+ * against their rules. Another call may go well.
+ */
+export function isCallRefusal(error: unknown): boolean {
+  // The status is where `providerFailure` puts it.
+  return error instanceof AppError && CALL_REFUSALS.has(member(error.cause, 'status'))
 }

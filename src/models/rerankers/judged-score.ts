@@ -32,17 +32,19 @@ export function tokensScore(
   tokens: readonly AnswerToken[],
   labels: readonly ScoredLabel[],
 ): number | null {
-  let best: readonly number[] | null = null
+  let best: readonly number[] = []
+  let bestShare = LABEL_SHARE_MIN
   let prefix = ''
   for (const { text, choices } of tokens) {
     const shares = sharesOf(choices, labels, prefix)
-    if (sum(shares) > (best === null ? LABEL_SHARE_MIN : sum(best))) {
+    if (sum(shares) > bestShare) {
+      bestShare = sum(shares)
       best = withUnseen(shares, choices)
     }
     prefix += text
     if (plainWord(prefix).length > PREFIX_CHARS_MAX) break
   }
-  if (best === null) return null
+  if (best.length === 0) return null
   const weighted = best.map((share, index) => share * (labels[index]?.score ?? 0))
   return sum(weighted) / sum(best)
 }

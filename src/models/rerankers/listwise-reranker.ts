@@ -1,6 +1,6 @@
 import type { Reranker } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
-import { type CallForm, type Judge, type JudgeConfig, judge } from './judge-call.ts'
+import { type CallForm, isCallRefusal, type Judge, type JudgeConfig, judge } from './judge-call.ts'
 import { namedOrder } from './named-order.ts'
 import { type ShownTexts, shownTexts } from './rerank-limits.ts'
 import { listPrompt } from './rerank-prompts.ts'
@@ -77,8 +77,7 @@ async function answerTo(
   let text = ''
   for (const form of FORMS) {
     const answer = await model.ask(prompt, form, signal).catch((error: unknown) => {
-      const isRefusal = error instanceof AppError && error.code === 'provider_refused'
-      if (isRefusal && form === 'plain') return null
+      if (form === 'plain' && isCallRefusal(error)) return null
       throw error
     })
     text = answer?.text ?? ''

@@ -1,6 +1,6 @@
-/** Digits of a passage's number that are read; a longer one is none. */
-const NUMBER = /(?<![\d.])\d{1,4}(?![\d.]*\d)/gu
-const LIST = /\[\s*\d+(?:\s*,\s*\d+)+\s*\]/gu
+/** A passage's number; a longer, a negative or a broken one is none. */
+const NUMBER = /(?<![\d.-])\d{1,4}(?![\d.]*\d)/gu
+const LIST = /\[\s*-?\d+(?:\s*,\s*-?\d+)+\s*\]/gu
 
 /**
  * The order of `count` passages that an answer names, as positions from 0: the longest list in

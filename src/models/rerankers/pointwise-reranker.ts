@@ -1,9 +1,8 @@
 import type { Reranker } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
-import { member } from '../member.ts'
 import { inLanes } from './in-lanes.ts'
 import type { JudgeAnswer } from './judge-answer.ts'
-import { type CallForm, type Judge, type JudgeConfig, judge } from './judge-call.ts'
+import { type CallForm, isCallRefusal, type Judge, type JudgeConfig, judge } from './judge-call.ts'
 import { CLASS_LABELS, labelScore, numberScore, YES_LABELS } from './judged-score.ts'
 import { shownTexts } from './rerank-limits.ts'
 import type { RerankMethod, RerankOptions } from './rerank-options.ts'
@@ -92,7 +91,7 @@ export class PointwiseReranker implements Reranker {
     try {
       return await this.#judge.ask(prompt, call.form, call.signal)
     } catch (error) {
-      if (call.mayBeRefused && TEXT_REFUSED.has(statusOf(error))) return null
+      if (call.mayBeRefused && isCallRefusal(error)) return null
       throw error
     }
   }
@@ -124,12 +123,4 @@ const FORMS: Readonly<Record<RerankMethod, readonly CallForm[]>> = {
   'multi-class': ['logprobs', 'plain', 'bare'],
   binary: ['logprobs', 'plain', 'bare'],
   'no-logprobs': ['plain', 'bare'],
-}
-
-/** How servers refuse a parameter that they do not know, or a text: too long, against their rules. */
-const TEXT_REFUSED: ReadonlySet<unknown> = new Set([400, 413, 422])
-
-/** Of the answer behind a failure, see `providerFailure`. */
-function statusOf(error: unknown): unknown {
-  return error instanceof AppError ? member(error.cause, 'status') : undefined
 }

@@ -1,0 +1,96 @@
+/** A collection in the layout of BEIR: `corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv`. */
+import { join } from 'node:path'
+
+export interface BeirCollection {
+  readonly documents: readonly BeirDocument[]
+  /** Those that have judgments, in the order of the file. */
+  readonly questions: readonly JudgedQuestion[]
+}
+
+export interface BeirDocument {
+  readonly id: string
+  /** Title and text. */
+  readonly content: string
+}
+
+export interface JudgedQuestion {
+  readonly id: string
+  readonly text: string
+  /** Document → grade. */
+  readonly judgments: ReadonlyMap<string, number>
+}
+
+/** @throws Error that names the file and the line that cannot be read */
+export async function beirCollection(folder: string): Promise<BeirCollection> {
+  const documents: BeirDocument[] = []
+  for await (const line of linesOf(join(folder, 'corpus.jsonl'))) {
+    const { _id, title, text } = fieldsOf(line, ['_id', 'text'])
+    const content = [title, text].filter((part) => part !== undefined && part !== '').join('\n')
+    documents.push({ id: _id ?? '', content })
+  }
+  const judgments = await judgmentsOf(join(folder, 'qrels', 'test.tsv'))
+  const questions: JudgedQuestion[] = []
+  for await (const line of linesOf(join(folder, 'queries.jsonl'))) {
+    const { _id = '', text = '' } = fieldsOf(line, ['_id', 'text'])
+    const judged = judgments.get(_id)
+    if (judged !== undefined) questions.push({ id: _id, text, judgments: judged })
+  }
+  return { documents, questions }
+}
+
+interface Line {
+  /** `corpus.jsonl:17`: for messages. */
+  readonly place: string
+  readonly text: string
+}
+
+async function* linesOf(path: string): AsyncGenerator<Line> {
+  const file = Bun.file(path)
+  if (!(await file.exists())) throw new Error(`There is no file ${path}`)
+  const decoder = new TextDecoder()
+  let rest = ''
+  let number = 0
+  const line = (text: string): Line => {
+    number += 1
+    return { place: `${path}:${number}`, text: text.trimEnd() }
+  }
+  for await (const bytes of file.stream()) {
+    const parts = (rest + decoder.decode(bytes, { stream: true })).split('\n')
+    rest = parts.pop() ?? ''
+    yield* parts.map(line).filter(({ text }) => text !== '')
+  }
+  if (rest.trim() !== '') yield line(rest)
+}
+
+function fieldsOf(line: Line, required: readonly string[]): Readonly<Record<string, string>> {
+  let value: unknown
+  try {
+    value = JSON.parse(line.text)
+  } catch {
+    throw new Error(`${line.place}: no JSON`)
+  }
+  const entries = Object.entries(value ?? {}).filter((entry): entry is [string, string] => {
+    return typeof entry[1] === 'string'
+  })
+  const fields = Object.fromEntries(entries)
+  const missing = required.filter((name) => fields[name] === undefined)
+  if (missing.length === 0) return fields
+  throw new Error(`${line.place}: no text in ${missing.join(', ')}`)
+}
+
+/** Question → document → grade, from lines `query-id <tab> corpus-id <tab> score` below a header. */
+async function judgmentsOf(path: string): Promise<ReadonlyMap<string, Map<string, number>>> {
+  const judgments = new Map<string, Map<string, number>>()
+  let isHeader = true
+  for await (const { place, text } of linesOf(path)) {
+    const [questionId = '', documentId = '', score = ''] = text.split('\t')
+    const grade = score.trim() === '' ? Number.NaN : Number(score)
+    const wasHeader = isHeader
+    isHeader = false
+    if (wasHeader && Number.isNaN(grade)) continue
+    if (!Number.isFinite(grade)) throw new Error(`${place}: no grade in the third column`)
+    const judged = judgments.get(questionId) ?? new Map<string, number>()
+    judgments.set(questionId, judged.set(documentId, grade))
+  }
+  return judgments
+}
