@@ -4,6 +4,9 @@ const EXCERPT_CHARS = 70
 
 const NOT_A_SELECT = 'line 1, column 1: only SELECT statements are supported here'
 
+/** DuckDB makes two statements of it. */
+const PIVOT_WITHOUT_VALUES = 'PIVOT must name its values here: ON column IN (…)'
+
 /**
  * What `json_serialize_sql` answers for a text that it cannot read.
  * `position` counts characters (code points) from 0.
@@ -17,7 +20,8 @@ export interface ParseFailure {
 /** `line 2, column 5: syntax error at or near "x"`, then the line with a caret under the place. */
 export function syntaxError(sql: string, failure: ParseFailure): AppError {
   if (failure.error_type === 'not implemented') {
-    return new AppError('sql_not_supported', NOT_A_SELECT)
+    const isPivot = /\bpivot(_wider)?\b/i.test(sql)
+    return new AppError('sql_not_supported', isPivot ? PIVOT_WITHOUT_VALUES : NOT_A_SELECT)
   }
   const position = Number(failure.position)
   if (failure.position === undefined || !Number.isSafeInteger(position)) {

@@ -1,0 +1,111 @@
+/**
+ * `PIVOT … ON column` without `IN (…)`: DuckDB's parser makes two statements of it, the first of which looks the values up.
+ * Here they are looked up by a SELECT like any other and written into the text.
+ */
+import { literal } from '../domain/identifier.ts'
+import { type Token, tokenize } from './tokens.ts'
+
+/** A column of a PIVOT whose values nobody named. */
+export interface PivotColumn {
+  /** Where `IN (…)` belongs in the statement's text. */
+  readonly at: number
+  /** A SELECT of the values as texts, in order. */
+  readonly select: string
+}
+
+export function hasPivot(sql: string): boolean {
+  return /\bpivot(_wider)?\b/i.test(sql)
+}
+
+/** @throws AppError `sql_syntax` for a text that cannot be cut into tokens */
+export function pivotColumns(sql: string): readonly PivotColumn[] {
+  const tokens = tokenize(sql)
+  return tokens.flatMap((token, index) => {
+    return isWord(token, 'pivot', 'pivot_wider') ? columnsOf(sql, tokens, index) : []
+  })
+}
+
+/** @param values of each column, in the order of the columns */
+export function withPivotValues(
+  sql: string,
+  columns: readonly PivotColumn[],
+  values: readonly (readonly string[])[],
+): string {
+  let text = ''
+  let at = 0
+  for (const [index, column] of columns.entries()) {
+    const list = (values[index] ?? []).map(literal).join(', ')
+    text += `${sql.slice(at, column.at)} IN (${list})`
+    at = column.at
+  }
+  return text + sql.slice(at)
+}
+
+const CLAUSES = ['using', 'group', 'order', 'limit', 'offset', 'union', 'except', 'intersect']
+
+function columnsOf(sql: string, tokens: readonly Token[], pivot: number): readonly PivotColumn[] {
+  const on = nextAtDepth(tokens, pivot + 1, (token) => isWord(token, 'on'))
+  const first = tokens[pivot + 1]
+  if (on === undefined || first === undefined) return []
+  const end = nextAtDepth(tokens, on + 1, (token) => isWord(token, ...CLAUSES)) ?? endOf(tokens, on)
+  const source = sql.slice(first.start, tokens[on - 1]?.end)
+  // CTEs that stand before it can be named in it.
+  const isMain = depthAt(tokens, pivot) === 0 && isWord(tokens[0], 'with')
+  const ctes = isMain ? sql.slice(0, tokens[pivot]?.start) : ''
+  const columns: PivotColumn[] = []
+  let start = on + 1
+  while (start < end) {
+    const comma = nextAtDepth(tokens, start, (token) => token.text === ',') ?? end
+    const stop = Math.min(comma, end)
+    const hasValues = tokens.slice(start, stop).some((token) => isWord(token, 'in'))
+    const [from, to] = [tokens[start], tokens[stop - 1]]
+    if (!hasValues && from !== undefined && to !== undefined) {
+      const expression = sql.slice(from.start, to.end)
+      const select = `SELECT DISTINCT CAST((${expression}\n) AS VARCHAR) AS value FROM ${source}`
+      columns.push({ at: to.end, select: `${ctes}${select} ORDER BY 1` })
+    }
+    start = stop + 1
+  }
+  return columns
+}
+
+function isWord(token: Token | undefined, ...words: readonly string[]): boolean {
+  return token?.kind === 'word' && words.includes(token.value.toLowerCase())
+}
+
+/** The next token of this depth that is meant, before the parentheses around close. */
+function nextAtDepth(
+  tokens: readonly Token[],
+  from: number,
+  isMeant: (token: Token) => boolean,
+): number | undefined {
+  let depth = 0
+  for (let index = from; index < tokens.length; index += 1) {
+    const token = tokens[index]
+    if (token === undefined) return undefined
+    if (depth === 0 && isMeant(token)) return index
+    depth += depthChange(token)
+    if (depth < 0) return undefined
+  }
+  return undefined
+}
+
+function endOf(tokens: readonly Token[], from: number): number {
+  let depth = 0
+  for (let index = from; index < tokens.length; index += 1) {
+    const token = tokens[index]
+    if (token?.text === ';') return index
+    depth += token === undefined ? 0 : depthChange(token)
+    if (depth < 0) return index
+  }
+  return tokens.length
+}
+
+function depthAt(tokens: readonly Token[], index: number): number {
+  return tokens.slice(0, index).reduce((depth, token) => depth + depthChange(token), 0)
+}
+
+function depthChange({ kind, text }: Token): number {
+  if (kind !== 'symbol') return 0
+  return '([{'.includes(text) ? 1 : ')]}'.includes(text) ? -1 : 0
+}
