@@ -15,24 +15,28 @@
  * instance belongs to one thread; what threads share is the rows.
  */
 
-const ROWS_PER_BLOCK_LOG2: i32 = 8
-const ROWS_PER_BLOCK: i32 = 1 << ROWS_PER_BLOCK_LOG2
-const ROW_MASK: i32 = ROWS_PER_BLOCK - 1
-
-// Of a row's facts: key f64, version u64 (added at | removed at << 32), scale f32, lost f32.
-const FACT_BYTES: usize = 24
+// Of a row's identity: key f64, version u64 (added at | removed at << 32).
+const IDENTITY_BYTES: usize = 16
 const VERSION: usize = 8
-const SCALE: usize = 16
-const LOST: usize = 20
+// Of a row's bound: scale f32, lost f32.
+const BOUND_BYTES: usize = 8
+const LOST: usize = 4
 
 /** Removed at this: not removed. */
 const NEVER: u64 = 0xffffffff
 
+// Of a candidate: upper f64, lower f64, then the addresses of identity and floats, or else its key.
 const CANDIDATE_BYTES: usize = 24
+const LOWER: usize = 8
+const WHERE: usize = 16
+
 /** How far from 1 the squared length of a stored vector may be. */
 const LENGTH_TOLERANCE: f64 = 0.001
 /** |x| of any stored vector, at most. */
 const LENGTH_MAX: f64 = 1.001
+/** More than float32 arithmetic loses in the sum of 4096 squares, and in their parts. */
+const LOST_FACTOR: f64 = 0.0
+const LOST_MARGIN: f64 = 0.000001
 /** More than float64 arithmetic loses in sums of 4096 products. */
 const ARITHMETIC_SLACK: f64 = 0.000000001
 /** Partial sums of products stay within an i32. */
@@ -41,10 +45,10 @@ const QUERY_CODE_MAX: f64 = 32767.0
 
 let stride: usize = 0
 let holdsFloats: bool = false
-let blocks: usize = 0
-let blockBytes: usize = 0
-let factsOffset: usize = 0
-let floatsOffset: usize = 0
+let identities: usize = 0
+let bounds: usize = 0
+let codes: usize = 0
+let floats: usize = 0
 
 let input: usize = 0
 let queryCodes: usize = 0
@@ -65,20 +69,21 @@ let candidateCount: i32 = 0
 /** No row with a smaller inner product can be among the nearest. */
 let threshold: f64 = -Infinity
 
-export function configureRows(
-  rowStride: i32,
-  withFloats: i32,
-  firstBlock: usize,
-  bytesPerBlock: usize,
-): void {
+/** @param rowStride codes per row: the dimensions, filled up with zeros to a multiple of 16 */
+export function openIndex(rowStride: i32, withFloats: i32): void {
   stride = rowStride
   holdsFloats = withFloats != 0
-  blocks = firstBlock
-  blockBytes = bytesPerBlock
-  factsOffset = stride * ROWS_PER_BLOCK
-  floatsOffset = factsOffset + FACT_BYTES * ROWS_PER_BLOCK
 }
 
+/** Rows are counted from 0 within the extent that was opened last. */
+export function openExtent(address: usize, capacity: i32): void {
+  identities = address
+  bounds = identities + IDENTITY_BYTES * <usize>capacity
+  codes = bounds + BOUND_BYTES * <usize>capacity
+  floats = codes + stride * <usize>capacity
+}
+
+/** Where this thread has its scratch memory. */
 export function configureSlot(
   inputAt: usize,
   queryCodesAt: usize,
@@ -101,72 +106,80 @@ export function configureSlot(
 
 // @ts-ignore: a decorator of AssemblyScript
 @inline
-function blockOf(row: i32): usize {
-  return blocks + <usize>(row >> ROWS_PER_BLOCK_LOG2) * blockBytes
+function identityOf(row: i32): usize {
+  return identities + <usize>row * IDENTITY_BYTES
+}
+
+// @ts-ignore: a decorator of AssemblyScript
+@inline
+function boundOf(row: i32): usize {
+  return bounds + <usize>row * BOUND_BYTES
 }
 
 // @ts-ignore: a decorator of AssemblyScript
 @inline
 function codesOf(row: i32): usize {
-  return blockOf(row) + <usize>(row & ROW_MASK) * stride
-}
-
-// @ts-ignore: a decorator of AssemblyScript
-@inline
-function factsOf(row: i32): usize {
-  return blockOf(row) + factsOffset + <usize>(row & ROW_MASK) * FACT_BYTES
+  return codes + <usize>row * stride
 }
 
 // @ts-ignore: a decorator of AssemblyScript
 @inline
 function floatsOf(row: i32): usize {
-  return blockOf(row) + floatsOffset + <usize>(row & ROW_MASK) * stride * 4
+  return floats + <usize>row * stride * 4
 }
 
 /** Stores the vector in the input as `row`; 0 where it is not of unit length, and nothing is stored. */
 export function storeRow(row: i32, key: f64, addedAt: u32): i32 {
   // Every comparison is false for NaN.
   if (!(Math.abs(dotF64(input, input) - 1) <= LENGTH_TOLERANCE)) return 0
-  const facts = factsOf(row)
+  const identity = identityOf(row)
   // First of all: whoever still searches must not take the new vector for the old one.
-  atomic.store<u64>(facts, <u64>addedAt | (NEVER << 32), VERSION)
-  const codes = codesOf(row)
-  const scale = largest() / 127
-  const perCode = <f32>1 / scale
-  let lost: f64 = 0
-  for (let i: usize = 0; i < stride; i += 4) {
-    const x = v128.load(input + i * 4)
-    // Half to even; at most 127 and a rounding error, which the conversion takes away.
-    const near = f32x4.nearest(f32x4.mul(x, f32x4.splat(perCode)))
-    const whole = i32x4.trunc_sat_f32x4_s(near)
-    const narrow = i16x8.narrow_i32x4_s(whole, whole)
-    store<i32>(codes + i, i32x4.extract_lane(i8x16.narrow_i16x8_s(narrow, narrow), 0))
-    lost += lostIn(x, whole, <f64>scale)
-  }
+  atomic.store<u64>(identity, <u64>addedAt | (NEVER << 32), VERSION)
+  store<f64>(identity, key)
+  quantise(row)
   if (holdsFloats) memory.copy(floatsOf(row), input, stride * 4)
-  store<f64>(facts, key)
-  store<f32>(facts, scale, SCALE)
-  // Upwards, so that the bound still holds for the rounded figure.
-  store<f32>(facts, <f32>(Math.sqrt(lost) * 1.000001 + ARITHMETIC_SLACK), LOST)
   return 1
+}
+
+function quantise(row: i32): void {
+  const target = codesOf(row)
+  const scale = largest() / 127
+  const perCode = f32x4.splat(<f32>1 / scale)
+  let squares = f32x4.splat(0)
+  for (let i: usize = 0; i < stride; i += 16) {
+    const from = input + i * 4
+    const a = rounded(v128.load(from), perCode)
+    const b = rounded(v128.load(from, 16), perCode)
+    const c = rounded(v128.load(from, 32), perCode)
+    const d = rounded(v128.load(from, 48), perCode)
+    const front = i16x8.narrow_i32x4_s(i32x4.trunc_sat_f32x4_s(a), i32x4.trunc_sat_f32x4_s(b))
+    const back = i16x8.narrow_i32x4_s(i32x4.trunc_sat_f32x4_s(c), i32x4.trunc_sat_f32x4_s(d))
+    v128.store(target + i, i8x16.narrow_i16x8_s(front, back))
+    const size = f32x4.splat(scale)
+    squares = f32x4.add(squares, squaredRest(v128.load(from), a, size))
+    squares = f32x4.add(squares, squaredRest(v128.load(from, 16), b, size))
+    squares = f32x4.add(squares, squaredRest(v128.load(from, 32), c, size))
+    squares = f32x4.add(squares, squaredRest(v128.load(from, 48), d, size))
+  }
+  const front = <f64>f32x4.extract_lane(squares, 0) + <f64>f32x4.extract_lane(squares, 1)
+  const back = <f64>f32x4.extract_lane(squares, 2) + <f64>f32x4.extract_lane(squares, 3)
+  const bound = boundOf(row)
+  store<f32>(bound, scale)
+  store<f32>(bound, <f32>(Math.sqrt(front + back) * LOST_FACTOR + LOST_MARGIN), LOST)
+}
+
+/** Half to even; at most 127 and a rounding error, which the conversion takes away. */
+// @ts-ignore: a decorator of AssemblyScript
+@inline
+function rounded(x: v128, perCode: v128): v128 {
+  return f32x4.nearest(f32x4.mul(x, perCode))
 }
 
 // @ts-ignore: a decorator of AssemblyScript
 @inline
-function lostIn(x: v128, whole: v128, scale: f64): f64 {
-  const factor = f64x2.splat(scale)
-  const low = f64x2.sub(
-    f64x2.promote_low_f32x4(x),
-    f64x2.mul(factor, f64x2.convert_low_i32x4_s(whole)),
-  )
-  const upperX = i64x2.shuffle(x, x, 1, 0)
-  const upperWhole = i64x2.shuffle(whole, whole, 1, 0)
-  const high = f64x2.sub(
-    f64x2.promote_low_f32x4(upperX),
-    f64x2.mul(factor, f64x2.convert_low_i32x4_s(upperWhole)),
-  )
-  const sum = f64x2.add(f64x2.mul(low, low), f64x2.mul(high, high))
-  return f64x2.extract_lane(sum, 0) + f64x2.extract_lane(sum, 1)
+function squaredRest(x: v128, code: v128, scale: v128): v128 {
+  const rest = f32x4.sub(x, f32x4.mul(code, scale))
+  return f32x4.mul(rest, rest)
 }
 
 /** Of the input's parts, without their signs. */
@@ -181,9 +194,9 @@ function largest(): f32 {
 
 /** From `removedAt` on nobody sees the row. */
 export function removeRow(row: i32, removedAt: u32): void {
-  const facts = factsOf(row)
-  const addedAt = atomic.load<u64>(facts, VERSION) & NEVER
-  atomic.store<u64>(facts, addedAt | (<u64>removedAt << 32), VERSION)
+  const identity = identityOf(row)
+  const addedAt = atomic.load<u64>(identity, VERSION) & NEVER
+  atomic.store<u64>(identity, addedAt | (<u64>removedAt << 32), VERSION)
 }
 
 /**
@@ -229,16 +242,8 @@ function raise(product: f64): void {
  * full and must be taken out first, which happens only without floats.
  */
 export function scanRange(from: i32, to: i32): i32 {
-  let row = from
-  while (row < to) {
-    const end = min(to, (row | ROW_MASK) + 1)
-    let codes = codesOf(row)
-    let facts = factsOf(row)
-    for (; row < end; row++) {
-      if (!considered(row, facts, dotCodes(codes))) return row
-      codes += stride
-      facts += FACT_BYTES
-    }
+  for (let row = from; row < to; row++) {
+    if (!isSettled(row)) return row
   }
   return to
 }
@@ -246,20 +251,30 @@ export function scanRange(from: i32, to: i32): i32 {
 /** The same for the rows at [from, to) of the row list. */
 export function scanRows(from: i32, to: i32): i32 {
   for (let i = from; i < to; i++) {
-    const row = load<i32>(rowList + (<usize>i << 2))
-    if (!considered(row, factsOf(row), dotCodes(codesOf(row)))) return i
+    if (!isSettled(load<i32>(rowList + (<usize>i << 2)))) return i
   }
   return to
 }
 
+/** True once the row is out of the question or among the candidates. */
 // @ts-ignore: a decorator of AssemblyScript
 @inline
-function dotCodes(codes: usize): i32 {
+function isSettled(row: i32): bool {
+  const bound = boundOf(row)
+  const estimate = <f64>dotCodes(codesOf(row)) * <f64>load<f32>(bound) * queryScale
+  const lost = <f64>load<f32>(bound, LOST) + slack
+  if (estimate + lost < threshold) return true
+  return isTaken(row, estimate, lost)
+}
+
+// @ts-ignore: a decorator of AssemblyScript
+@inline
+function dotCodes(first: usize): i32 {
   let even = i32x4.splat(0)
   let odd = i32x4.splat(0)
-  const end = codes + stride
+  const end = first + stride
   let query = queryCodes
-  for (let at = codes; at < end; at += 16) {
+  for (let at = first; at < end; at += 16) {
     even = i32x4.add(even, i32x4.dot_i16x8_s(v128.load_ext<i8>(at), v128.load(query)))
     odd = i32x4.add(odd, i32x4.dot_i16x8_s(v128.load_ext<i8>(at, 8), v128.load(query, 16)))
     query += 32
@@ -269,18 +284,10 @@ function dotCodes(codes: usize): i32 {
   return front + i32x4.extract_lane(sum, 2) + i32x4.extract_lane(sum, 3)
 }
 
-// @ts-ignore: a decorator of AssemblyScript
-@inline
-function considered(row: i32, facts: usize, product: i32): bool {
-  const estimate = <f64>product * <f64>load<f32>(facts, SCALE) * queryScale
-  const lost = <f64>load<f32>(facts, LOST) + slack
-  if (estimate + lost < threshold) return true
-  return taken(row, facts, estimate, lost)
-}
-
 /** False where there is no room: then nothing has happened. */
-function taken(row: i32, facts: usize, estimate: f64, lost: f64): bool {
-  const version = atomic.load<u64>(facts, VERSION)
+function isTaken(row: i32, estimate: f64, lost: f64): bool {
+  const identity = identityOf(row)
+  const version = atomic.load<u64>(identity, VERSION)
   if ((version & NEVER) > snapshot || version >> 32 <= snapshot) return true
   if (candidateCount == candidatesMax) {
     settle()
@@ -288,8 +295,13 @@ function taken(row: i32, facts: usize, estimate: f64, lost: f64): bool {
   }
   const at = candidates + <usize>candidateCount * CANDIDATE_BYTES
   store<f64>(at, estimate + lost)
-  store<f64>(at, estimate - lost, 8)
-  store<i32>(at, row, 16)
+  store<f64>(at, estimate - lost, LOWER)
+  if (holdsFloats) {
+    store<u32>(at, <u32>identity, WHERE)
+    store<u32>(at, <u32>floatsOf(row), WHERE + 4)
+  } else {
+    store<f64>(at, load<f64>(identity), WHERE)
+  }
   candidateCount++
   offerLower(estimate - lost)
   return true
@@ -301,9 +313,8 @@ function settle(): void {
   for (let i = 0; i < candidateCount; i++) {
     const at = candidates + <usize>i * CANDIDATE_BYTES
     if (load<f64>(at) < threshold) continue
-    const row = load<i32>(at, 16)
     if (holdsFloats) {
-      measure(row)
+      measure(load<u32>(at, WHERE), load<u32>(at, WHERE + 4))
     } else {
       memory.copy(candidates + <usize>kept * CANDIDATE_BYTES, at, CANDIDATE_BYTES)
       kept++
@@ -312,9 +323,9 @@ function settle(): void {
   candidateCount = kept
 }
 
-function measure(row: i32): void {
-  const distance = Math.min(2, Math.max(0, 1 - dotF64(input, floatsOf(row))))
-  const key = load<f64>(factsOf(row))
+function measure(identity: usize, vector: usize): void {
+  const distance = Math.min(2, Math.max(0, 1 - dotF64(input, vector)))
+  const key = load<f64>(identity)
   if (foundCount < wanted) {
     siftUp(foundCount, distance, key)
     foundCount++
@@ -340,26 +351,23 @@ function dotF64(one: usize, other: usize): f64 {
   return f64x2.extract_lane(sum, 0) + f64x2.extract_lane(sum, 1)
 }
 
-/** Measures what is left and sorts. Returns how many were found: the nearest first. */
+/**
+ * With floats: measures what is left and sorts, the nearest first; returns how many were found.
+ * Without: returns how many candidates are left, in no order.
+ */
 export function finish(): i32 {
   settle()
-  if (!holdsFloats) return 0
-  const count = foundCount
-  for (let last = count - 1; last > 0; last--) {
+  if (!holdsFloats) return candidateCount
+  for (let last = foundCount - 1; last > 0; last--) {
     const distance = load<f64>(distances)
     const key = load<f64>(keys)
     siftDown(last, load<f64>(distances + (<usize>last << 3)), load<f64>(keys + (<usize>last << 3)))
     put(last, distance, key)
   }
-  foundCount = 0
-  return count
+  return foundCount
 }
 
-/** Without floats: how many candidates there are. The next begin or `dropCandidates` forgets them. */
-export function candidatesHeld(): i32 {
-  return candidateCount
-}
-
+/** The caller has copied the candidates: `finish` said how many there were, or they were full. */
 export function dropCandidates(): void {
   candidateCount = 0
 }

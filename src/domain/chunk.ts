@@ -1,4 +1,4 @@
-import type { Document, Row } from './document.ts'
+import type { Document, Row, RowValue } from './document.ts'
 import { nameKey } from './identifier.ts'
 
 /** The preprocessor that cut a chunk, by the name that existing clients know. */
@@ -83,11 +83,18 @@ export function ownMetadata(metadata: Row): Row {
   return Object.fromEntries(own)
 }
 
-/** Values over others. Names are compared without case; the spelling that was there first stays. */
+/** Values over those of a row. Names are compared without case; the spelling that was there first stays. */
 export function mergedMetadata(stored: Row, changed: Row): Row {
-  const names = new Map(Object.keys(stored).map((name) => [nameKey(name), name]))
-  const entries = Object.entries(changed).map(([name, value]) => {
-    return [names.get(nameKey(name)) ?? name, value] as const
-  })
-  return { ...stored, ...Object.fromEntries(entries) }
+  const changes = new Map(Object.entries(changed).map((entry) => [nameKey(entry[0]), entry]))
+  const merged: [string, RowValue][] = []
+  const taken = new Set<string>()
+  for (const [name, value] of Object.entries(stored)) {
+    const key = nameKey(name)
+    const change = changes.get(key)
+    if (change === undefined) merged.push([name, value])
+    else if (!taken.has(key)) merged.push([name, change[1]])
+    taken.add(key)
+  }
+  for (const [key, change] of changes) if (!taken.has(key)) merged.push(change)
+  return Object.fromEntries(merged)
 }

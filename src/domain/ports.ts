@@ -4,12 +4,7 @@
  */
 import type { Agent, AgentChanges, AgentDraft } from './agent.ts'
 import type { CatalogSnapshot } from './catalog-snapshot.ts'
-import type {
-  ChunkChange,
-  DocumentChange,
-  EmbeddedDocument,
-  StoredChunkText,
-} from './chunk.ts'
+import type { ChunkChange, DocumentChange, EmbeddedDocument, StoredChunkText } from './chunk.ts'
 import type { Citation } from './completion-event.ts'
 import type { Row } from './document.ts'
 import type { KnowledgeBase, KnowledgeBaseChanges, KnowledgeBaseDraft } from './knowledge-base.ts'
@@ -37,8 +32,11 @@ export interface Catalog {
   /** A `null` clears, a missing field stays. @throws AppError `agent_exists` */
   alterAgent(agent: Agent, changes: AgentChanges): Promise<Agent>
   dropAgent(agent: Agent): Promise<void>
-  /** @throws AppError `relation_exists` when the project has anything of that name */
-  createView(draft: ViewDraft): Promise<View>
+  /**
+   * With `orReplace` a view of that name gets the new definition and stays the view that it is.
+   * @throws AppError `relation_exists` when the project has anything else of that name
+   */
+  createView(draft: ViewDraft, orReplace?: boolean): Promise<View>
   alterView(view: View, changes: ViewChanges): Promise<View>
   dropView(view: View): Promise<void>
 }
@@ -82,10 +80,7 @@ export interface ChunkStore extends DocumentStore {
    * distinct.
    * @throws AppError as `changeChunks`
    */
-  changeDocuments(
-    kb: KnowledgeBase,
-    changes: readonly DocumentChange[],
-  ): Promise<DocumentsOutcome>
+  changeDocuments(kb: KnowledgeBase, changes: readonly DocumentChange[]): Promise<DocumentsOutcome>
 }
 
 /** Tables of projects. */
@@ -102,8 +97,8 @@ export interface NewTable {
   readonly projectId: number
   readonly name: string
   readonly select: BoundSql
-  /** A table of that name whose place it takes, in the same transaction. */
-  readonly replaces?: ProjectTable
+  /** A table of that name gives way, in the same transaction. */
+  readonly orReplace?: boolean
 }
 
 export interface NewFile {
@@ -117,8 +112,8 @@ export interface NewFile {
 export interface NewSelectedFile {
   readonly name: string
   readonly select: BoundSql
-  /** A file of that name whose place it takes, in the same transaction. */
-  readonly replaces?: UploadedFile
+  /** A file of that name gives way, in the same transaction. */
+  readonly orReplace?: boolean
 }
 
 /** Uploaded files as tables. */
@@ -174,7 +169,7 @@ export interface SqlEngine {
   exportParquet(select: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<ExportedRows>
 }
 
-/** A file that is made already. Reading it to its end, or returning from it, removes it. */
+/** A file that is made already and has no name any more: whoever begins to read must read to its end, or return. */
 export interface ExportedRows {
   readonly pieces: AsyncGenerator<Uint8Array, void, void>
 }

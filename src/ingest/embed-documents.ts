@@ -1,9 +1,8 @@
 import type { Chunk, ChunkVector, EmbeddedChunk, EmbeddedDocument } from '../domain/chunk.ts'
 import type { Document } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import { LIMITS } from '../domain/limits.ts'
 import type { DocumentStore, Embedder } from '../domain/ports.ts'
-import { AppError } from '../errors.ts'
+import { embedTexts } from './embed-texts.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 import { LoopShare } from './loop-share.ts'
 
@@ -26,21 +25,39 @@ export interface StoreDeps {
  * Ids must be distinct.
  */
 export async function embedAndStore(
-  target: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
+  { kb, documents }: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
   deps: StoreDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const { kb, documents } = target
   if (documents.length === 0) return
+  const write = (embedded: readonly EmbeddedDocument[]) => {
+    return deps.chunks.replaceDocuments(kb, embedded)
+  }
+  await embedAndWrite({ kb, documents, write }, deps, signal)
+}
+
+interface DocumentsToWrite<O> {
+  readonly kb: KnowledgeBase
+  readonly documents: readonly ChunkedDocument[]
+  /** In one transaction. It is `stale` where a stored vector is gone. */
+  write(embedded: readonly EmbeddedDocument[]): Promise<O>
+}
+
+/** The same with another way to write. @returns what the write came to */
+export async function embedAndWrite<O extends { readonly kind: 'stored' | 'stale' }>(
+  target: DocumentsToWrite<O>,
+  deps: StoreDeps,
+  signal: AbortSignal,
+): Promise<O> {
+  const { documents } = target
   const known: KnownVectors = await storedVectors(target, deps, signal)
   await embedUnknown(documents, { known, embedder: deps.embedder }, signal)
-  const embedded = await withVectors(documents, known, signal)
-  const outcome = await deps.chunks.replaceDocuments(kb, embedded)
-  if (outcome.kind === 'stored') return
+  const outcome = await target.write(await withVectors(documents, known, signal))
+  if (outcome.kind === 'stored') return outcome
   // A stored vector went away meanwhile. Without any, the second attempt cannot become stale.
   for (const [text, vector] of known) if (vector.kind === 'stored') known.delete(text)
   await embedUnknown(documents, { known, embedder: deps.embedder }, signal)
-  await deps.chunks.replaceDocuments(kb, await withVectors(documents, known, signal))
+  return target.write(await withVectors(documents, known, signal))
 }
 
 async function storedVectors(
@@ -81,27 +98,9 @@ async function embedUnknown(
       if (share.isSpent) await share.giveWay(signal)
     }
   }
-  let batch: string[] = []
-  const embedBatch = async () => {
-    await share.giveWay(signal)
-    const vectors = await embedder.embed(batch, signal)
-    for (const [index, text] of batch.entries()) {
-      const vector = vectors[index]
-      if (vector === undefined || vectors.length !== batch.length) throw miscounted(vectors, batch)
-      known.set(text, { kind: 'new', vector })
-    }
-    batch = []
+  for (const [text, vector] of await embedTexts(texts, embedder, signal)) {
+    known.set(text, { kind: 'new', vector })
   }
-  for (const text of texts) {
-    batch.push(text)
-    if (batch.length === LIMITS.insertBatchChunks) await embedBatch()
-  }
-  if (batch.length > 0) await embedBatch()
-}
-
-function miscounted(vectors: readonly Float32Array[], texts: readonly string[]): AppError {
-  const counts = `${vectors.length} vectors for ${texts.length} texts`
-  return new AppError('provider_failed', `The embedding model answered ${counts}`)
 }
 
 async function withVectors(

@@ -1,9 +1,12 @@
-import { type Chunk, type ChunkSource, ownMetadata, type StoredChunk } from '../domain/chunk.ts'
-import type { Document, Row } from '../domain/document.ts'
+import type { Chunk } from '../domain/chunk.ts'
+import type { Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { ChunkStore, Embedder } from '../domain/ports.ts'
+import { AppError } from '../errors.ts'
 import { chunksOf } from './chunker.ts'
-import { embedAndStore } from './embed-documents.ts'
+import { type ChunkedDocument, embedAndWrite } from './embed-documents.ts'
+import { INGEST_LIMITS } from './ingest-limits.ts'
+import { LoopShare } from './loop-share.ts'
 
 /** New texts of one document's content columns, and values of metadata columns over those that are stored. */
 export interface NewTexts {
@@ -15,50 +18,70 @@ export interface NewTexts {
 
 /**
  * Replaces texts of stored documents, all in one transaction: the columns are cut and embedded anew, everything else of
- * a document stays. Documents that are gone stay gone.
- * @returns how many chunks the documents have now. @throws AppError those of the embedder and the store
+ * a document stays as it is by then. Documents that are gone stay gone. Ids must be distinct.
+ * @returns how many chunks the documents have now
+ * @throws AppError `insert_failed` for too many chunks, those of the embedder and the store
  */
 export async function replaceTexts(
   { kb, changes }: { readonly kb: KnowledgeBase; readonly changes: readonly NewTexts[] },
   deps: { readonly chunks: ChunkStore; readonly embedder: Embedder },
   signal: AbortSignal,
 ): Promise<number> {
-  const ids = changes.map(({ documentId }) => documentId)
-  const stored = Map.groupBy(await deps.chunks.storedChunks(kb, ids), (chunk) => chunk.documentId)
-  const documents = changes.flatMap((change) => {
-    const chunks = stored.get(change.documentId)
-    return chunks === undefined ? [] : [changedDocument(kb, chunks, change)]
-  })
-  await embedAndStore({ kb, documents }, deps, signal)
-  return documents.reduce((sum, { chunks }) => sum + chunks.length, 0)
+  const documents = await cutDocuments(kb, changes, signal)
+  const outcome = await embedAndWrite(
+    {
+      kb,
+      documents,
+      write: (embedded) => {
+        const asked = embedded.map(({ document, chunks }) => ({
+          documentId: document.id,
+          columns: document.texts.map(({ column }) => column),
+          metadata: document.metadata,
+          chunks,
+        }))
+        return deps.chunks.changeDocuments(kb, asked)
+      },
+    },
+    deps,
+    signal,
+  )
+  if (outcome.kind === 'stored') return outcome.chunkCount
+  throw new Error('stale without a stored vector')
 }
 
-function changedDocument(kb: KnowledgeBase, stored: readonly StoredChunk[], change: NewTexts) {
-  const { documentId: id, texts } = change
-  const [first] = stored
-  const metadata = { ...ownMetadata(first?.metadata ?? {}), ...change.metadata }
-  const rowIndex = Number(first?.metadata.original_row_index ?? 0)
-  const document: Document = {
-    id,
-    rowIndex,
-    texts: [...texts].map(([column, text]) => ({ column, text })),
-    metadata,
+async function cutDocuments(
+  kb: KnowledgeBase,
+  changes: readonly NewTexts[],
+  signal: AbortSignal,
+): Promise<readonly ChunkedDocument[]> {
+  const share = new LoopShare()
+  const documents: ChunkedDocument[] = []
+  let chunkCount = 0
+  for (const { documentId: id, texts, metadata } of changes) {
+    const columns = [...texts].map(([column, text]) => ({ column, text }))
+    // The store knows the row's place in its insert.
+    const document = { id, rowIndex: 0, texts: columns, metadata }
+    const chunks: Chunk[] = []
+    for (const chunk of chunksOf(document, kb.preprocessing)) {
+      if (share.isSpent) await share.giveWay(signal)
+      if (chunk === null) continue
+      chunks.push(chunk)
+      chunkCount += 1
+      if (chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
+    }
+    const known = new Set(chunks.map(({ contentColumn }) => contentColumn))
+    if (columns.some(({ column }) => !known.has(column))) throw withoutChunks(id)
+    documents.push({ document, chunks })
   }
-  const kept = stored.map(chunkOf).filter(({ contentColumn }) => !texts.has(contentColumn))
-  const made = [...chunksOf(document, kb.preprocessing)].filter((chunk) => chunk !== null)
-  return { document, chunks: [...kept, ...made] }
+  return documents
 }
 
-function chunkOf({ documentId, chunkId, content, metadata }: StoredChunk): Chunk {
-  return {
-    documentId,
-    chunkId,
-    content,
-    contentColumn: String(metadata.content_column),
-    startChar: Number(metadata.start_char),
-    endChar: Number(metadata.end_char),
-    chunkIndex: Number(metadata.chunk_index),
-    // Written by the chunker.
-    source: String(metadata.source) as ChunkSource,
-  }
+/** A list of nothing, where JSON is cut: the column would be gone. */
+function withoutChunks(id: string): AppError {
+  return new AppError('insert_failed', `The new content of document ${id} is empty`)
+}
+
+function tooManyChunks(): AppError {
+  const limit = `at most ${INGEST_LIMITS.sourceChunksMax} chunks are changed at once`
+  return new AppError('insert_failed', `${limit}; narrow the WHERE`)
 }

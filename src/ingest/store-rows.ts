@@ -1,7 +1,7 @@
 import type { Chunk } from '../domain/chunk.ts'
 import type { Document, Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import { AppError } from '../errors.ts'
+import { AppError, type ErrorCode } from '../errors.ts'
 import { chunksOf } from './chunker.ts'
 import type { ColumnRule } from './column-rule.ts'
 import { contentId } from './content-id.ts'
@@ -16,7 +16,7 @@ export interface StoredCounts {
   skippedRows: number
   chunks: number
   readRows: number
-  /** Of batches that were skipped. */
+  /** Rows that were skipped because they, or their batch, could not be stored. */
   failedRows?: number
 }
 
@@ -32,7 +32,7 @@ export interface RowsToStore {
 export interface StoringOptions {
   /** Leaves documents alone whose ids are stored already. */
   readonly skipsStored?: boolean
-  /** Goes on when a batch cannot be stored: it is counted in `failedRows`. */
+  /** Goes on when a row or a batch cannot be stored: it is counted in `failedRows`. */
   readonly skipsFailed?: boolean
   /** Chunks that make a batch of an unbounded source. */
   readonly batchChunks?: number
@@ -55,9 +55,9 @@ export async function storeRows(
     counts.readRows += 1
     const chunked = await naming(rowIndex - first, () => {
       return chunkedRow({ row, rowIndex, rule, kb }, share, signal)
-    })
+    }).catch(skippingFailed(1))
     if (chunked === null) skippedRows += 1
-    else pending.add(chunked)
+    else if (chunked !== undefined) pending.add(chunked)
     if (isUnbounded && pending.chunkCount >= batchChunks) await flush()
     if (pending.chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
   }
@@ -67,17 +67,27 @@ export async function storeRows(
   async function flush(): Promise<void> {
     const taken = pending.take()
     const documents = options.skipsStored === true ? await unstored(kb, taken, deps) : taken
-    try {
-      await embedAndStore({ kb, documents }, deps, signal)
-    } catch (error) {
-      if (options.skipsFailed !== true || signal.aborted) throw error
-      counts.failedRows = (counts.failedRows ?? 0) + documents.length
-      return
-    }
+    const stored = embedAndStore({ kb, documents }, deps, signal).then(() => true)
+    if ((await stored.catch(skippingFailed(documents.length))) === undefined) return
     counts.storedRows += documents.length
     counts.chunks += documents.reduce((sum, { chunks }) => sum + chunks.length, 0)
   }
+
+  function skippingFailed(rowCount: number) {
+    return (error: unknown): undefined => {
+      const isOfRows = error instanceof AppError && SKIPPED_CODES.has(error.code)
+      if (options.skipsFailed !== true || signal.aborted || !isOfRows) throw error
+      counts.failedRows = (counts.failedRows ?? 0) + rowCount
+    }
+  }
 }
+
+/** Failures after which the next rows may be stored all the same. */
+const SKIPPED_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'insert_failed',
+  'provider_failed',
+  'dimension_mismatch',
+])
 
 async function unstored(
   kb: KnowledgeBase,

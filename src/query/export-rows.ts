@@ -3,6 +3,7 @@ import type { ExportedRows } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
 import { FILES_DATABASE } from './name-scope.ts'
 import type { QueryDeps } from './query-deps.ts'
+import { replanned } from './replanned.ts'
 import { dialectStatement, type QueryRequest, selectWithOptions } from './run-query.ts'
 import { limitsOf, prepareSelect } from './run-select.ts'
 import { withPlace } from './unknown-column.ts'
@@ -19,8 +20,10 @@ export async function exportRows(
     throw new AppError('sql_not_supported', 'Only the rows of a SELECT can be answered as Parquet')
   }
   const request = { ...selectWithOptions(sql), database: db, params }
-  return withPlace(sql, snapshot, async () => {
-    const { statement } = await prepareSelect(request, deps, signal)
-    return deps.engine.exportParquet(statement, limitsOf(deps), signal)
+  return withPlace(sql, snapshot, () => {
+    return replanned(deps, async () => {
+      const { statement } = await prepareSelect(request, deps, signal)
+      return deps.engine.exportParquet(statement, limitsOf(deps), signal)
+    })
   })
 }

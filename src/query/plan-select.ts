@@ -1,14 +1,16 @@
 import type { SqlEngine } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
 import { keepConstants } from '../sql/exact-constants.ts'
+import { checkExpandedSize } from '../sql/expanded-size.ts'
 import { guard } from '../sql/guard.ts'
+import { limitJson } from '../sql/json-limits.ts'
 import type { PendingGraft } from '../sql/pending-graft.ts'
 import { excerptAt, PlacedError } from '../sql/placed-error.ts'
 import type { SelectPlace } from '../sql/ranked-order.ts'
 import type { NameScope } from '../sql/relation.ts'
 import { Requests } from '../sql/requests.ts'
 import { rewrite } from '../sql/rewrite.ts'
-import { parseTree, type TreeNode, treeText } from '../sql/select-ast.ts'
+import { parseTree, queryOf, statementOf, type TreeNode, treeText } from '../sql/select-ast.ts'
 import { bindSystemFunctions } from '../sql/system-functions.ts'
 import { parameterNames, toDuckDB, tokenize, withoutClosingSemicolons } from '../sql/tokens.ts'
 import type { SelectPlan } from './plan-cache.ts'
@@ -55,6 +57,8 @@ async function planTree(tree: TreeNode, planning: Planning): Promise<SelectPlan>
   const requests = new Requests()
   const grafts = checked(tree, { names, requests, place: 'outermost' })
   await applyGrafts(grafts, { engine, requests, depth: 0 })
+  // Views that read views may have made it large.
+  checkExpandedSize(queryOf(statementOf(tree)))
   const printed = await engine.print(treeText(tree))
   const parameters = new Set(parameterNames(tokenize(printed)))
   const values = new Map<TreeNode, SelectPlan>()
@@ -77,7 +81,7 @@ function checked(tree: TreeNode, rewriting: Checking): readonly PendingGraft[] {
   bindSystemFunctions(tree)
   guard(tree)
   keepConstants(tree)
-  return rewrite(tree, rewriting)
+  return [...rewrite(tree, rewriting), ...limitJson(tree)]
 }
 
 interface GraftScope {
@@ -96,6 +100,7 @@ async function applyGrafts(grafts: readonly PendingGraft[], scope: GraftScope): 
     if (graft.view !== undefined) {
       const { name, names } = graft.view
       if (depth >= VIEW_DEPTH_MAX) throw viewsTooDeep(name)
+      requests.addView(name)
       const inner = checkedView(name, tree, { names, requests, place: 'nested' })
       await applyGrafts(inner, { ...scope, depth: depth + 1 })
     }

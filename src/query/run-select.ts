@@ -8,9 +8,11 @@ import type { Options } from '../sql/statements/options.ts'
 import { writtenName } from '../sql/variable-names.ts'
 import { boundValues } from './bound-values.ts'
 import { type AllowedData, FILES_DATABASE, nameScope } from './name-scope.ts'
+import { pivotedSql } from './pivot-request.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { planSelect } from './plan-select.ts'
 import type { QueryDeps } from './query-deps.ts'
+import { replanned } from './replanned.ts'
 import { requestValues } from './request-values.ts'
 import { withPlace } from './unknown-column.ts'
 
@@ -26,6 +28,8 @@ export interface SelectRequest {
   readonly options?: Options | null
   /** Set for a caller who may read only this. */
   readonly allowed?: AllowedData
+  /** Set for a SELECT of ours that names the keys of chunks. */
+  readonly readsChunkKeys?: boolean
 }
 
 /**
@@ -37,9 +41,11 @@ export async function runSelect(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<RowStream> {
-  return withPlace(request.sql, deps.catalog.snapshot(), async () => {
-    const { statement } = await prepareSelect(request, deps, signal)
-    return withWrittenNames(await deps.engine.run(statement, limitsOf(deps), signal))
+  return withPlace(request.sql, deps.catalog.snapshot(), () => {
+    return replanned(deps, async () => {
+      const { statement } = await prepareSelect(request, deps, signal)
+      return withWrittenNames(await deps.engine.run(statement, limitsOf(deps), signal))
+    })
   })
 }
 
@@ -56,10 +62,14 @@ export interface PreparedSelect {
 
 /** All of a SELECT but running it: for those who run it as a part of something else (CREATE TABLE, EXPLAIN). */
 export async function prepareSelect(
-  request: SelectRequest,
+  asked: SelectRequest,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<PreparedSelect> {
+  const sql = await pivotedSql(asked.sql, (values) => {
+    return runSelect({ ...asked, sql: values, options: null }, deps, signal)
+  })
+  const request = { ...asked, sql }
   const { plan, texts } = await planOf(request, deps)
   const { options = null } = request
   if (options !== null && plan.agents.length === 0) {
@@ -94,10 +104,12 @@ interface PlannedSelect {
 
 async function planOf(request: SelectRequest, deps: QueryDeps): Promise<PlannedSelect> {
   const snapshot = deps.catalog.snapshot()
-  const { sql, database, allowed } = request
+  const { sql, database, allowed, readsChunkKeys = false } = request
   if (database.toLowerCase() !== FILES_DATABASE) requireProject(snapshot, database)
-  const scope = nameScope(snapshot, database, allowed)
-  if (allowed !== undefined) return written(await planSelect(sql, scope, deps.engine))
+  const scope = { ...nameScope(snapshot, database, allowed), readsChunkKeys }
+  // Neither is a plan for other callers.
+  if (allowed !== undefined || readsChunkKeys)
+    return written(await planSelect(sql, scope, deps.engine))
   const lifted = liftSearchTexts(sql)
   const key = `${snapshot.version}\0${database}\0${lifted.sql}`
   const known = deps.plans.get(key)

@@ -1,7 +1,9 @@
-import { requireProject } from '../domain/catalog-snapshot.ts'
-import { checkedName } from '../domain/identifier.ts'
+import { type CatalogSnapshot, requireProject } from '../domain/catalog-snapshot.ts'
+import { checkedName, nameKey, quote } from '../domain/identifier.ts'
 import type { View } from '../domain/view.ts'
 import { describeSelect } from './describe-select.ts'
+import { nameScope } from './name-scope.ts'
+import { planSelect } from './plan-select.ts'
 import type { QueryDeps } from './query-deps.ts'
 
 export interface NewView {
@@ -10,18 +12,21 @@ export interface NewView {
   readonly sql: string
   /** The project of names without a qualifier in it. */
   readonly database: string
+  /** Whether a view of that name gets this definition. */
+  readonly orReplace?: boolean
 }
 
 /** @throws AppError `relation_exists`, `invalid_name`, `project_not_found`, and as its SELECT fails */
 export async function createView(
-  { project, name, sql, database }: NewView,
+  { project: projectName, name, sql, database, orReplace = false }: NewView,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<View> {
-  const { id: projectId } = requireProject(deps.catalog.snapshot(), project)
-  checkedName('view', name)
+  const project = requireProject(deps.catalog.snapshot(), projectName)
+  const definition = { projectId: project.id, name: checkedName('view', name), sql, database }
   const columns = await describeSelect({ sql, database }, deps, signal)
-  return deps.catalog.createView({ name, projectId, sql, database, columns })
+  await checkReadable({ ...definition, projectName: project.name }, deps)
+  return deps.catalog.createView({ ...definition, columns }, orReplace)
 }
 
 export async function alterView(
@@ -30,13 +35,25 @@ export async function alterView(
   { deps, signal }: { readonly deps: QueryDeps; readonly signal: AbortSignal },
 ): Promise<View> {
   const columns = await describeSelect({ sql, database }, deps, signal)
-  const altered = await deps.catalog.alterView(view, { sql, database, columns })
-  try {
-    // Only now it can be seen whether it leads back to itself.
-    await describeSelect({ sql, database }, deps, signal)
-  } catch (error) {
-    await deps.catalog.alterView(altered, view)
-    throw error
-  }
-  return altered
+  await checkReadable({ ...view, sql, database }, deps)
+  return deps.catalog.alterView(view, { sql, database, columns })
+}
+
+type Definition = Pick<View, 'projectId' | 'projectName' | 'name' | 'sql' | 'database'>
+
+/**
+ * Plans a statement that reads the view as if it were stored: only so it is seen that it leads back to itself, or
+ * through too many others.
+ */
+async function checkReadable(view: Definition, { catalog, engine }: QueryDeps): Promise<void> {
+  const names = nameScope(withView(catalog.snapshot(), view), view.projectName)
+  await planSelect(`SELECT * FROM ${quote(view.projectName)}.${quote(view.name)}`, names, engine)
+}
+
+function withView(snapshot: CatalogSnapshot, view: Definition): CatalogSnapshot {
+  const others = snapshot.views.filter((other) => {
+    return other.projectId !== view.projectId || nameKey(other.name) !== nameKey(view.name)
+  })
+  const stored = { ...view, id: 0, columns: [], createdAt: '', updatedAt: '' }
+  return { ...snapshot, views: [...others, stored] }
 }

@@ -1,9 +1,22 @@
 import { AppError } from '../errors.ts'
 import { isAggregateFunction, isWindowFunction } from './aggregate-functions.ts'
+import { checkExpandedSize } from './expanded-size.ts'
 import { placed } from './placed-error.ts'
 import { isScalarFunction } from './scalar-functions.ts'
 import { isLiftedParameter } from './search-texts.ts'
-import { isNode, queryOf, statementOf, type TreeNode, textOf, walk } from './select-ast.ts'
+import {
+  columnNames,
+  constantText,
+  isColumn,
+  isNode,
+  nodesOf,
+  queryOf,
+  statementOf,
+  type TreeNode,
+  textOf,
+  walk,
+} from './select-ast.ts'
+import { checkDepth } from './statement-depth.ts'
 import { variableOf } from './variable-names.ts'
 
 /** Kinds of expression that compute from values. What is not listed is refused. */
@@ -38,6 +51,18 @@ const TABLE_FUNCTIONS = new Set([
   'json_tree',
 ])
 
+/** `a.b.c`: DuckDB 1.5.5 ends the process for ten thousand. */
+const NAME_PARTS_MAX = 50
+
+/** Functions that turn JSON into the shape of their second argument: DuckDB 1.5.5 ends the process for one that is deep. */
+const SHAPED_FUNCTIONS = new Set([
+  'from_json',
+  'from_json_strict',
+  'json_transform',
+  'json_transform_strict',
+])
+const SHAPE_BRACKETS_MAX = 500
+
 /**
  * The second gate: what the client wrote may only compute. Runs on the parsed statement before names are resolved and
  * searches are grafted, so that it never has to allow what only the grafts use. Tables are not checked here: rewriting
@@ -45,9 +70,16 @@ const TABLE_FUNCTIONS = new Set([
  * @throws AppError `sql_forbidden` that names the function or the construct
  */
 export function guard(tree: TreeNode): void {
-  for (const node of walk(queryOf(statementOf(tree)))) {
+  if (nodesOf(tree.statements).length > 1) {
+    throw new AppError('sql_not_supported', 'Only one statement per request is allowed')
+  }
+  const query = queryOf(statementOf(tree))
+  checkDepth(query)
+  checkExpandedSize(query)
+  for (const node of walk(query)) {
     if (typeof node.class === 'string') placed(node, () => checkExpression(node))
     else if (node.type === 'TABLE_FUNCTION') placed(node, () => checkTableFunction(node))
+    else if (node.id === 'VARIANT') throw forbidden('The type VARIANT')
     else if (isNode(node.at_clause)) placed(node, refuseTimeTravel)
   }
 }
@@ -60,13 +92,29 @@ function checkExpression(node: TreeNode): void {
   if (parameter.startsWith('eider_') && !isOurs) {
     throw forbidden('A parameter whose name begins with "eider_"')
   }
-  if (kind !== 'FUNCTION' && kind !== 'WINDOW') return
+  if (isColumn(node) && columnNames(node).length > NAME_PARTS_MAX) {
+    throw new AppError('sql_not_supported', `A name has at most ${NAME_PARTS_MAX} parts`)
+  }
+  if (kind === 'FUNCTION' || kind === 'WINDOW') checkFunction(node)
+}
+
+function checkFunction(node: TreeNode): void {
   const name = textOf(node.function_name)
   const isOperator = /^[^\p{L}\p{N}_]+$/u.test(name)
   const isKnown = isScalarFunction(name) || isAggregateFunction(name) || isWindowFunction(name)
   if (!isOperator && !isKnown && !TABLE_FUNCTIONS.has(name.toLowerCase())) {
     throw forbidden(`Function ${name}`)
   }
+  if (SHAPED_FUNCTIONS.has(name.toLowerCase())) checkShape(name, nodesOf(node.children)[1])
+}
+
+/** @throws AppError `sql_forbidden` unless the shape is written in the statement and is not deep */
+function checkShape(name: string, shape: TreeNode | undefined): void {
+  const text = shape?.class === 'CAST' ? constantText(shape.child) : constantText(shape)
+  const opened = text?.match(/[[{]/g)?.length ?? 0
+  if (text !== undefined && opened <= SHAPE_BRACKETS_MAX) return
+  const wanted = `a text in single quotes with at most ${SHAPE_BRACKETS_MAX} brackets`
+  throw new AppError('sql_forbidden', `The shape that ${name} is given here must be ${wanted}`)
 }
 
 function refuseTimeTravel(): never {

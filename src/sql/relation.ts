@@ -16,4 +16,6 @@ export type Relation =
 export interface NameScope {
   /** @throws AppError `sql_unknown_name` that suggests the nearest name there is */
   resolve(parts: readonly string[]): Relation
+  /** Whether the keys of chunks are among the columns of a knowledge base: for our own statements. */
+  readonly readsChunkKeys?: boolean
 }

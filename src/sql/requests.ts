@@ -4,6 +4,7 @@
  */
 import type { Agent } from '../domain/agent.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { AppError } from '../errors.ts'
 import type { TreeNode } from './select-ast.ts'
 
 /** A text of the statement. */
@@ -31,12 +32,25 @@ export interface AgentRequest {
   readonly fields: readonly string[]
 }
 
+/** Views of a statement, counted as often as they are read, also by one another. */
+const VIEWS_MAX = 200
+
 /** Collects the requests of a statement and of the views that it reads. */
 export class Requests {
   readonly searches: SearchRequest[] = []
   readonly agents: AgentRequest[] = []
   /** Parameters that relevance is compared with: numbers from 0 to 1. */
   readonly thresholds: string[] = []
+
+  #viewCount = 0
+
+  /** @throws AppError `sql_not_supported` for too many */
+  addView(name: string): void {
+    this.#viewCount += 1
+    if (this.#viewCount <= VIEWS_MAX) return
+    const message = `A statement reads at most ${VIEWS_MAX} views: ${name} is one too many`
+    throw new AppError('sql_not_supported', message)
+  }
 
   addSearch(of: RequestedText, knowledgeBase: KnowledgeBase): number {
     const text = this.searches.length

@@ -12,6 +12,7 @@ import { hideColumns, stripProjects } from './names.ts'
 import { type PendingGraft, putSubquery } from './pending-graft.ts'
 import { placed } from './placed-error.ts'
 import type { SelectPlace } from './ranked-order.ts'
+import { CHUNK_KEY } from './ranking.ts'
 import type { NameScope } from './relation.ts'
 import type { Requests } from './requests.ts'
 import {
@@ -39,7 +40,7 @@ export interface Rewriting {
 export function rewrite(tree: TreeNode, rewriting: Rewriting): readonly PendingGraft[] {
   const rewriter: Rewriter = {
     ...rewriting,
-    usedNames: usedNamesOf(tree),
+    usedNames: usedNamesOf(tree, rewriting.names),
     originals: originalsOf(tree),
     grafts: [],
     qualifiers: new Map(),
@@ -69,7 +70,7 @@ interface Scope {
   readonly outer: Surroundings | null
 }
 
-function usedNamesOf(tree: TreeNode): ReadonlySet<string> {
+function usedNamesOf(tree: TreeNode, names: NameScope): ReadonlySet<string> {
   const used = new Set<string>()
   for (const node of walk(tree)) {
     if (isColumn(node)) for (const name of columnNames(node)) used.add(name.toLowerCase())
@@ -78,6 +79,7 @@ function usedNamesOf(tree: TreeNode): ReadonlySet<string> {
       for (const name of using) if (typeof name === 'string') used.add(name.toLowerCase())
     }
   }
+  if (names.readsChunkKeys !== true) used.delete(CHUNK_KEY)
   return used
 }
 

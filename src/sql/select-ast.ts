@@ -3,6 +3,8 @@
  * that version: the corpus in tests/sql tells when it changes.
  */
 
+import { AppError } from '../errors.ts'
+
 /** A value of the tree. Numbers are kept as they were written: `query_location` is 2^64-1 and doubles end in `.0`. */
 export type TreeValue = null | boolean | string | RawNumber | TreeValue[] | TreeNode
 
@@ -30,11 +32,21 @@ export function parseTree(text: string): TreeNode {
   const json = text
     .replaceAll('"value":Infinity', '"value":1e999')
     .replaceAll('"value":-Infinity', '"value":-1e999')
-  const tree = lossless.parse(json, (_key, value, context) => {
-    return typeof value === 'number' ? lossless.rawJSON(context.source) : value
-  })
+  const tree = parsedJson(json)
   if (!isNode(tree)) throw new Error('a syntax tree must be an object')
   return tree
+}
+
+function parsedJson(json: string): unknown {
+  try {
+    return lossless.parse(json, (_key, value, context) => {
+      return typeof value === 'number' ? lossless.rawJSON(context.source) : value
+    })
+  } catch (cause) {
+    // The stack holds some two thousand objects within objects.
+    if (!(cause instanceof RangeError)) throw cause
+    throw new AppError('sql_not_supported', 'The statement is nested too deeply', { cause })
+  }
 }
 
 export function treeText(tree: TreeNode): string {

@@ -17,12 +17,16 @@ export interface Token {
 
 const WORD = /[\p{L}_][\p{L}\p{N}_$]*/uy
 const NUMBER = /(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?/y
-const SPACE = /(?:\s|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/uy
-const DOLLAR_QUOTE = /\$(?:[A-Za-z_][A-Za-z0-9_]*)?\$/y
+/** White space and comments to the end of a line. */
+const SPACE = /(?:\s|--[^\n\r]*)+/uy
+const COMMENT_MARK = /\/\*|\*\//g
+const DOLLAR_QUOTE = /\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/uy
+/** DuckDB 1.5.5 makes plain spaces of these, also within dollar quotes. */
+const WIDE_SPACE = /(?! )\p{Z}|[\u200b-\u200f\ufeff]/u
 const PARAMETER = /[:$]([\p{L}_][\p{L}\p{N}_]*)/uy
 /** `@name`, and MySQL's `@@name` or `@@session.name`. Before a space, `@` is DuckDB's operator for the absolute value. */
 const VARIABLE = /@(?:@(?:(?:session|global|local)\.)?)?([\p{L}_][\p{L}\p{N}_]*)/iuy
-const SYMBOL = /->>|->|::|:=|<=|>=|<>|!=|==|\|\||\*\*|!?~~?\*?|<<|>>|\/\/|=>|[^\s]/uy
+const SYMBOL = /->>|->|::|:=|<=|>=|<>|!=|==|\|\||\*\*|!?~~?\*?|<<|>>|\/\/(?!\*)|=>|[^\s]/uy
 
 /** After these words a value is expected, so that a `:name` there is a parameter and not a slice or a struct's colon. */
 const OPERATOR_WORDS = new Set(
@@ -40,12 +44,11 @@ export function tokenize(sql: string, escapes: StringEscapes = 'standard'): read
   const tokens: Token[] = []
   let at = 0
   while (at < sql.length) {
-    const space = matchAt(SPACE, sql, at)
-    if (space !== undefined) {
-      at += space.length
+    const next = gapEnd(sql, at)
+    if (next > at) {
+      at = next
       continue
     }
-    if (sql.startsWith('/*', at)) throw unterminated('comment', sql, at)
     const token = tokenAt(sql, at, { escapes, previous: tokens.at(-1) })
     tokens.push(token)
     at = token.end
@@ -53,15 +56,40 @@ export function tokenize(sql: string, escapes: StringEscapes = 'standard'): read
   return tokens
 }
 
-/** The statement's text with its `:name` as DuckDB's `$name`, `` `name` `` as `"name"`, and no closing semicolon. */
+/** Where white space, or the comment that begins here, ends. */
+function gapEnd(sql: string, at: number): number {
+  if (sql.startsWith('/*', at)) return commentEnd(sql, at)
+  return at + (matchAt(SPACE, sql, at)?.length ?? 0)
+}
+
+/** Comments stand within comments, as in the standard. */
+function commentEnd(sql: string, start: number): number {
+  COMMENT_MARK.lastIndex = start
+  let depth = 0
+  for (let mark = COMMENT_MARK.exec(sql); mark !== null; mark = COMMENT_MARK.exec(sql)) {
+    depth += mark[0] === '/*' ? 1 : -1
+    if (depth === 0) return mark.index + mark[0].length
+  }
+  throw unterminated('comment', sql, start)
+}
+
+/**
+ * The statement's text with its `:name` as DuckDB's `$name`, `` `name` `` as `"name"`, and no closing semicolon. Comments are
+ * spaces: DuckDB's own reading of comments within comments takes time by the square of their number.
+ */
 export function toDuckDB(sql: string, tokens: readonly Token[]): string {
   let text = ''
   let at = 0
   for (const token of withoutClosingSemicolons(tokens)) {
-    text += sql.slice(at, token.start) + duckDBTextOf(token)
+    text += blank(sql.slice(at, token.start)) + duckDBTextOf(token)
     at = token.end
   }
   return parenthesizeMetadataArrows(text, tokens)
+}
+
+/** As many characters, so that places stay where they are. */
+function blank(gap: string): string {
+  return gap === '' || gap === ' ' ? gap : gap.replaceAll(/[^\n\r\t]/gu, ' ')
 }
 
 /** @throws AppError `sql_syntax` where a semicolon is followed by another statement */
@@ -200,7 +228,8 @@ function unterminated(what: string, sql: string, at: number): AppError {
 function duckDBTextOf(token: Token): string {
   if (token.kind === 'parameter') return `$${token.value}`
   if (token.kind === 'name') return `"${token.value.replaceAll('"', '""')}"`
-  if (token.kind === 'string' && !token.text.startsWith('$')) {
+  const isKept = token.text.startsWith('$') && !WIDE_SPACE.test(token.value)
+  if (token.kind === 'string' && !isKept) {
     return `'${token.value.replaceAll("'", "''")}'`
   }
   return token.text

@@ -32,7 +32,7 @@ export function currentProject(snapshot: CatalogSnapshot, id: number, name = 'th
 
 /** @throws AppError `knowledge_base_exists`, `storage_in_use` */
 export function checkKnowledgeBase(snapshot: CatalogSnapshot, draft: Scoped & Storage): void {
-  if (snapshot.knowledgeBases.some((kb) => isSame(kb, draft))) {
+  if (snapshot.knowledgeBases.some((kb) => isSameRelation(kb, draft))) {
     const message = `Knowledge Base with name ${draft.name} already exists`
     throw new AppError('knowledge_base_exists', message)
   }
@@ -54,7 +54,7 @@ export function checkKnowledgeBase(snapshot: CatalogSnapshot, draft: Scoped & St
 
 /** @throws AppError `agent_exists` */
 export function checkAgentName(snapshot: CatalogSnapshot, agent: Scoped, ownId?: number): void {
-  const other = snapshot.agents.find((candidate) => isSame(candidate, agent))
+  const other = snapshot.agents.find((candidate) => isSameRelation(candidate, agent))
   if (other !== undefined && other.id === ownId) return
   if (other !== undefined) {
     throw new AppError('agent_exists', `Agent with name ${agent.name} already exists`)
@@ -73,12 +73,13 @@ export function checkRelationName(snapshot: CatalogSnapshot, draft: Scoped): voi
     ['An agent', snapshot.agents],
   ] as const
   for (const [kind, things] of kinds) {
-    if (!things.some((thing: Scoped) => isSame(thing, draft))) continue
+    if (!things.some((thing: Scoped) => isSameRelation(thing, draft))) continue
     throw new AppError('relation_exists', `${kind} with name ${draft.name} already exists`)
   }
 }
 
-function isSame(one: Scoped, other: Scoped): boolean {
+/** Whether two things have one name in one project. */
+export function isSameRelation(one: Scoped, other: Scoped): boolean {
   return one.projectId === other.projectId && nameKey(one.name) === nameKey(other.name)
 }
 

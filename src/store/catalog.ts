@@ -1,6 +1,7 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
 import type { Agent, AgentChanges, AgentDraft } from '../domain/agent.ts'
-import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+import { type CatalogSnapshot, findView } from '../domain/catalog-snapshot.ts'
 import { chunkTables, projectSchema } from '../domain/chunk-tables.ts'
 import { nameKey, quote } from '../domain/identifier.ts'
 import type {
@@ -241,11 +242,13 @@ export class StoredCatalog implements Catalog {
     )
   }
 
-  createView(draft: ViewDraft): Promise<View> {
+  createView(draft: ViewDraft, orReplace = false): Promise<View> {
     const { database, state } = this.#parts
     return database.write(
       async (connection) => {
         const project = currentProject(state.snapshot(), draft.projectId)
+        const old = orReplace ? findView(state.snapshot(), project, draft.name) : undefined
+        if (old !== undefined) return this.#alteredView(connection, old, draft)
         checkRelationName(state.snapshot(), draft)
         const queries = queriesOver(connection)
         const id = await nextId(queries, 'view')
@@ -260,17 +263,23 @@ export class StoredCatalog implements Catalog {
   alterView(view: View, changes: ViewChanges): Promise<View> {
     const { database, state } = this.#parts
     return database.write(
-      async (connection) => {
-        const [row] = await queriesOver(connection)
-          .update(views)
-          .set({ ...changes, updatedAt: this.#now() })
-          .where(eq(views.id, view.id))
-          .returning()
-        if (row === undefined) throw noView(view)
-        return viewOf(row, view.projectName)
-      },
+      (connection) => this.#alteredView(connection, view, changes),
       (altered) => state.change({ views: having(state.snapshot().views, altered) }),
     )
+  }
+
+  async #alteredView(
+    connection: DuckDBConnection,
+    view: View,
+    { sql, database, columns }: ViewChanges,
+  ): Promise<View> {
+    const [row] = await queriesOver(connection)
+      .update(views)
+      .set({ sql, database, columns, updatedAt: this.#now() })
+      .where(eq(views.id, view.id))
+      .returning()
+    if (row === undefined) throw noView(view)
+    return viewOf(row, view.projectName)
   }
 
   dropView(view: View): Promise<void> {

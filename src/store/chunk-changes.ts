@@ -1,101 +1,118 @@
-/** Stored chunks, and the rows that take their places when an UPDATE changes them. */
-import { type DuckDBConnection, LIST, listValue, VARCHAR } from '@duckdb/node-api'
-import {
-  type ChunkChange,
-  ownMetadata,
-  STANDARD_METADATA_KEYS,
-  type StoredChunk,
-} from '../domain/chunk.ts'
-import { chunkTables, type TableIds } from '../domain/chunk-tables.ts'
-import type { Row } from '../domain/document.ts'
+/**
+ * What an UPDATE does to stored chunks, within its transaction. New metadata is written in place; a chunk with a new text
+ * is a new row with the old one's ids: whatever is derived from texts and vectors sees one go and one come.
+ */
+import { mergedMetadata } from '../domain/chunk.ts'
 import { nameKey } from '../domain/identifier.ts'
-import type { TermReader } from '../search/keyword/term-reader.ts'
-import {
-  type ChunkRow,
-  type ChunkRows,
-  jsonText,
-  metadataText,
-  sameDimensions,
-  unitOf,
-} from './chunk-rows.ts'
-import { TermCounter } from './chunk-terms.ts'
+import { type ChunkRow, chunkMetadata, rowsOfDocument } from './chunk-rows.ts'
 import { yieldToEventLoop } from './event-loop.ts'
 import { valuesByKey } from './metadata-columns.ts'
+import { MetadataUpdate } from './metadata-update.ts'
+import type { PreparedChunk, PreparedDocument } from './prepared-changes.ts'
+import { type OpenTables, replaceChunkRows } from './replace-chunk-rows.ts'
+import { type StoredMetadata, storedMetadata } from './stored-metadata.ts'
 
-/** @param where a condition over the chunks and `$ids`, a list of texts */
-export async function readChunks(
-  connection: DuckDBConnection,
-  ids: TableIds,
-  { where, ids: wanted }: { readonly where: string; readonly ids: readonly string[] },
-): Promise<readonly StoredChunk[]> {
-  const sql = `SELECT chunk_key, document_id, chunk_id, chunk_content, metadata::VARCHAR
-    FROM ${chunkTables(ids).chunks} WHERE ${where} ORDER BY chunk_key`
-  const values = { ids: listValue(wanted.map((id) => id.toWellFormed())) }
-  const result = await connection.stream(sql, values, { ids: LIST(VARCHAR) })
-  const chunks: StoredChunk[] = []
-  for await (const data of result) {
-    for (const [chunkKey, documentId, chunkId, content, metadata] of data.getRows()) {
-      chunks.push({
-        chunkKey: BigInt(String(chunkKey)),
-        documentId: String(documentId),
-        chunkId: String(chunkId),
-        content: String(content),
-        // Written by this program: an object.
-        metadata: JSON.parse(String(metadata)) as Row,
-      })
-    }
-    await yieldToEventLoop()
-  }
-  return chunks
+/** Keys or ids that are looked up at once: binding them holds the main thread. */
+const LOOKUP_SIZE = 2_000
+
+/** Rows that are made between two looks at what else waits. */
+const ROWS_PER_TURN = 256
+
+export interface Changed {
+  /** Chunks that were changed, or that the changed documents have now. */
+  readonly chunkCount: number
+  readonly newRowCount: number
 }
 
-/**
- * A changed chunk is a new row with the old one's ids: whatever is derived from the tables sees one go and one come.
- * @throws AppError `provider_failed`, `dimension_mismatch`
- */
-export async function changedRows(
-  stored: readonly StoredChunk[],
-  changes: ReadonlyMap<bigint, ChunkChange>,
-  reader: TermReader,
-): Promise<Pick<ChunkRows, 'rows' | 'metadata' | 'dimensions'>> {
-  const terms = new TermCounter(reader)
+/** Changes those of the chunks that are there. */
+export async function changeChunkRows(
+  tables: OpenTables,
+  changes: readonly PreparedChunk[],
+): Promise<Changed> {
+  const update = await MetadataUpdate.begin(tables, changes)
   const rows: ChunkRow[] = []
-  const metadata: Row[] = []
-  let dimensions: number | null = null
-  for (const chunk of stored) {
-    const { content, metadata: changed = {} } = changes.get(chunk.chunkKey) ?? {}
-    const own = merged(ownMetadata(chunk.metadata), changed)
-    const text = content?.text.toWellFormed() ?? chunk.content
-    const vector =
-      content === undefined
-        ? ({ kind: 'stored', chunkKey: chunk.chunkKey } as const)
-        : unitOf({ kind: 'new', vector: content.vector }, chunk.chunkId)
-    if (vector.kind === 'new') dimensions = sameDimensions(dimensions, vector.vector.length)
-    metadata.push(own)
-    rows.push({
-      documentId: chunk.documentId,
-      chunkId: chunk.chunkId,
-      content: text,
-      metadata: `${jsonText(standardPart(chunk.metadata)).slice(0, -1)}${metadataText(own)}}`,
-      values: valuesByKey(own),
-      vector,
-      terms: await terms.count(text),
-    })
+  const removedKeys: bigint[] = []
+  let chunkCount = 0
+  for (const some of batchesOf(changes)) {
+    const byKey = new Map(some.map((change) => [change.chunkKey, change]))
+    const stored = await storedMetadata(tables, { column: 'chunk_key', values: [...byKey.keys()] })
+    chunkCount += stored.length
+    const kept: StoredMetadata[] = []
+    for (const chunk of stored) {
+      const { metadata = {}, text = null } = byKey.get(chunk.chunkKey) ?? {}
+      const changed = { ...chunk, own: mergedMetadata(chunk.own, metadata) }
+      if (text === null) {
+        kept.push(changed)
+        continue
+      }
+      removedKeys.push(chunk.chunkKey)
+      rows.push({ ...changedRow(changed), ...text })
+    }
+    await update.add(kept)
   }
-  return { rows, metadata, dimensions }
+  await update.finish()
+  await replaceChunkRows(tables, { rows, removedKeys })
+  return { chunkCount, newRowCount: rows.length }
 }
 
-function standardPart(metadata: Row): Row {
-  return Object.fromEntries(
-    Object.entries(metadata).filter(([key]) => STANDARD_METADATA_KEYS.has(key)),
-  )
+function changedRow({ documentId, chunkId, standard, own }: StoredMetadata) {
+  const metadata = chunkMetadata(standard, own)
+  return { documentId, chunkId, metadata, values: valuesByKey(own) }
 }
 
-/** Names are compared without case; the stored spelling stays. */
-function merged(stored: Row, changed: Row): Row {
-  const keys = new Map(Object.keys(stored).map((name) => [nameKey(name), name]))
-  const entries = Object.entries(changed).map(([name, value]) => {
-    return [keys.get(nameKey(name)) ?? name, value] as const
-  })
-  return { ...stored, ...Object.fromEntries(entries) }
+/** Changes those of the documents that are there. @throws StaleVectors */
+export async function changeDocumentRows(
+  tables: OpenTables,
+  changes: readonly PreparedDocument[],
+): Promise<Changed> {
+  const update = await MetadataUpdate.begin(tables, changes)
+  const rows: ChunkRow[] = []
+  const removedKeys: bigint[] = []
+  let keptCount = 0
+  for (const some of batchesOf(changes)) {
+    const values = some.map(({ documentId }) => documentId)
+    const chunks = await storedMetadata(tables, { column: 'document_id', values })
+    const stored = Map.groupBy(chunks, ({ documentId }) => documentId)
+    for (const change of some) {
+      const parts = partsOf(change, stored.get(change.documentId) ?? [])
+      removedKeys.push(...parts.removedKeys)
+      keptCount += parts.kept.length
+      for (const row of parts.rows) {
+        rows.push(row)
+        if (rows.length % ROWS_PER_TURN === 0) await yieldToEventLoop()
+      }
+      await update.add(parts.kept)
+    }
+  }
+  await update.finish()
+  await replaceChunkRows(tables, { rows, removedKeys })
+  return { chunkCount: keptCount + rows.length, newRowCount: rows.length }
+}
+
+/** What goes, what stays and what comes. Of a document that is gone, nothing comes. */
+function partsOf(change: PreparedDocument, stored: readonly StoredMetadata[]) {
+  const [first] = stored
+  if (first === undefined) return { removedKeys: [], kept: [], rows: [] }
+  const columns = new Set(change.columns.map(nameKey))
+  const isReplaced = ({ standard }: StoredMetadata) => {
+    return columns.has(nameKey(String(standard.content_column)))
+  }
+  const document = {
+    id: change.documentId,
+    rowIndex: Number(first.standard.original_row_index),
+    metadata: mergedMetadata(first.own, change.metadata),
+  }
+  return {
+    removedKeys: stored.filter(isReplaced).map(({ chunkKey }) => chunkKey),
+    kept: stored
+      .filter((chunk) => !isReplaced(chunk))
+      .map((chunk) => ({ ...chunk, own: mergedMetadata(chunk.own, change.metadata) })),
+    rows: rowsOfDocument(document, change.chunks),
+  }
+}
+
+function* batchesOf<T>(items: readonly T[]): Generator<readonly T[], void> {
+  for (let start = 0; start < items.length; start += LOOKUP_SIZE) {
+    yield items.slice(start, start + LOOKUP_SIZE)
+  }
 }

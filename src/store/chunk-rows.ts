@@ -2,6 +2,7 @@
 import {
   type Chunk,
   type ChunkVector,
+  type EmbeddedChunk,
   type EmbeddedDocument,
   STANDARD_METADATA_KEYS,
 } from '../domain/chunk.ts'
@@ -36,10 +37,39 @@ export interface ChunkRows {
   readonly dimensions: number | null
 }
 
+/** A chunk with a vector of length one and its terms. */
+export interface IndexedChunk {
+  readonly chunk: Chunk
+  readonly vector: ChunkVector
+  readonly terms: ChunkTerms
+}
+
+export interface IndexedChunks {
+  readonly chunks: readonly IndexedChunk[]
+  /** Of the new vectors; null when there is none. */
+  readonly dimensions: number | null
+}
+
 /**
- * Everything that can be prepared before the write begins. Text is made well-formed: DuckDB stores
- * UTF-8, which has no lone surrogates, and U+FFFD in their place keeps every offset. NUL is stored
- * as it is.
+ * What takes long and can be done before the write begins.
+ * @throws AppError `provider_failed`, `dimension_mismatch`
+ */
+export async function indexedChunks(
+  chunks: readonly EmbeddedChunk[],
+  terms: TermCounter,
+): Promise<IndexedChunks> {
+  const indexed: IndexedChunk[] = []
+  let dimensions: number | null = null
+  for (const { chunk, vector } of chunks) {
+    const unit = unitOf(vector, chunk.chunkId)
+    if (unit.kind === 'new') dimensions = sameDimensions(dimensions, unit.vector.length)
+    indexed.push({ chunk, vector: unit, terms: await terms.count(chunk.content.toWellFormed()) })
+  }
+  return { chunks: indexed, dimensions }
+}
+
+/**
+ * Everything that can be prepared before the write begins.
  * @throws AppError `provider_failed`, `dimension_mismatch`
  */
 export async function chunkRowsOf(
@@ -50,22 +80,10 @@ export async function chunkRowsOf(
   const rows: ChunkRow[] = []
   let dimensions: number | null = null
   for (const { document, chunks } of documents) {
-    const values = valuesByKey(document.metadata)
-    const ownMetadata = metadataText(document.metadata)
-    for (const { chunk, vector } of chunks) {
-      const unit = unitOf(vector, chunk.chunkId)
-      if (unit.kind === 'new') dimensions = sameDimensions(dimensions, unit.vector.length)
-      const metadata = `${standardMetadata(document, chunk)}${ownMetadata}}`
-      const content = chunk.content.toWellFormed()
-      rows.push({
-        documentId: document.id.toWellFormed(),
-        chunkId: chunk.chunkId.toWellFormed(),
-        content,
-        metadata,
-        values,
-        vector: unit,
-        terms: await terms.count(content),
-      })
+    const indexed = await indexedChunks(chunks, terms)
+    if (indexed.dimensions !== null) dimensions = sameDimensions(dimensions, indexed.dimensions)
+    for (const row of rowsOfDocument(document, indexed.chunks)) {
+      rows.push(row)
       if (rows.length % ROWS_PER_TURN === 0) await yieldToEventLoop()
     }
   }
@@ -73,6 +91,29 @@ export async function chunkRowsOf(
   if (new Set(documentIds).size < documentIds.length) throw new Error('document ids must differ')
   const metadata = documents.map(({ document }) => document.metadata)
   return { documentIds, rows, metadata, dimensions }
+}
+
+/**
+ * Text is made well-formed: DuckDB stores UTF-8, which has no lone surrogates, and U+FFFD in their place keeps every
+ * offset. NUL is stored as it is.
+ */
+export function* rowsOfDocument(
+  document: Omit<Document, 'texts'>,
+  chunks: readonly IndexedChunk[],
+): Generator<ChunkRow, void> {
+  const values = valuesByKey(document.metadata)
+  const ownMetadata = metadataText(document.metadata)
+  for (const { chunk, vector, terms } of chunks) {
+    yield {
+      documentId: document.id.toWellFormed(),
+      chunkId: chunk.chunkId.toWellFormed(),
+      content: chunk.content.toWellFormed(),
+      metadata: `${standardMetadata(document, chunk)}${ownMetadata}}`,
+      values,
+      vector,
+      terms,
+    }
+  }
 }
 
 export function unitOf(vector: ChunkVector, chunkId: string): ChunkVector {
@@ -87,7 +128,7 @@ export function sameDimensions(one: number | null, other: number): number {
 }
 
 /** The start of a JSON object. */
-function standardMetadata(document: Document, chunk: Chunk): string {
+function standardMetadata(document: Omit<Document, 'texts'>, chunk: Chunk): string {
   const fields = {
     chunk_index: chunk.chunkIndex,
     content_column: chunk.contentColumn,
@@ -100,11 +141,16 @@ function standardMetadata(document: Document, chunk: Chunk): string {
   return jsonText(fields).slice(0, -1)
 }
 
+/** The metadata of a chunk as JSON text. @param standard the standard keys */
+export function chunkMetadata(standard: Row, own: Row): string {
+  return `${jsonText(standard).slice(0, -1)}${metadataText(own)}}`
+}
+
 /**
  * The rest of that object, each field with a comma before it. Its own names lose against the
  * standard ones.
  */
-export function metadataText(metadata: Row): string {
+function metadataText(metadata: Row): string {
   return Object.entries(metadata)
     .filter(([name]) => !STANDARD_METADATA_KEYS.has(name))
     .map(([name, value]) => `,${JSON.stringify(name.toWellFormed())}:${jsonText(value)}`)

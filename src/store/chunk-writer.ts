@@ -27,7 +27,8 @@ export async function appendChunks(
     // stay empty.
     const metadata = Array.from({ length: columnCount - FIXED_COLUMNS }, (_, index) => {
       const column = columnOf.get(`m${index + 1}`)
-      return batch.map(({ row }) => (column === undefined ? null : metadataValue(row, column)))
+      if (column === undefined) return batch.map(() => null)
+      return batch.map(({ row }) => metadataValue(row.values, column))
     })
     return [
       batch.map(({ key }) => key),
@@ -84,8 +85,12 @@ function vectorValue(row: ChunkRow): DuckDBValue {
   return new DuckDBArrayValue(row.vector.vector as unknown as readonly DuckDBValue[])
 }
 
-function metadataValue(row: ChunkRow, column: MetadataColumn): DuckDBValue {
-  const value = row.values.get(nameKey(column.name))
+/** @param values by `nameKey` of their names */
+export function metadataValue(
+  values: ReadonlyMap<string, RowValue>,
+  column: MetadataColumn,
+): DuckDBValue {
+  const value = values.get(nameKey(column.name))
   return value === undefined || value === null ? null : typedValue(value, column.type)
 }
 

@@ -12,6 +12,8 @@ import { yieldToEventLoop } from './event-loop.ts'
 
 export interface AppendTarget {
   readonly connection: DuckDBConnection
+  /** `temp` for a temporary table; missing: the database. */
+  readonly catalog?: 'temp'
   readonly schema: string
   readonly table: string
 }
@@ -21,10 +23,10 @@ export type AppendedColumns = Iterable<DuckDBValue[][]>
 
 /** @param batches made from the table's number of columns where they depend on it */
 export async function appendColumns(
-  { connection, schema, table }: AppendTarget,
+  { connection, catalog, schema, table }: AppendTarget,
   batches: AppendedColumns | ((columnCount: number) => AppendedColumns),
 ): Promise<void> {
-  const appender = await connection.createAppender(table, schema)
+  const appender = await connection.createAppender(table, schema, catalog)
   const { columnCount } = appender
   const types = Array.from({ length: columnCount }, (_, index) => appender.columnType(index))
   try {

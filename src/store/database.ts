@@ -46,6 +46,7 @@ export class Database {
   readonly #idle: DuckDBConnection[] = []
   #lastWrite: Promise<unknown> = Promise.resolve()
   #writeCount = 0
+  #isCommitting = false
   #isClosed = false
 
   private constructor(instance: DuckDBInstance, options: OpenedDatabase) {
@@ -80,6 +81,14 @@ export class Database {
   }
 
   /**
+   * A plan of another version may rest on statistics that are no longer true. null while a write is being committed: then
+   * nobody knows which of them a statement sees.
+   */
+  get dataVersion(): number | null {
+    return this.#isCommitting ? null : this.#writeCount
+  }
+
+  /**
    * Runs work on a connection of its own; where the work fails, the connection is not used again.
    */
   async lease<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
@@ -105,10 +114,14 @@ export class Database {
     own?: DuckDBConnection,
   ): Promise<T> {
     const turn = this.#lastWrite.then(async () => {
-      const result = await this.#written(work, own)
-      this.#writeCount += 1
-      committed(result)
-      return result
+      try {
+        const result = await this.#written(work, own)
+        this.#writeCount += 1
+        committed(result)
+        return result
+      } finally {
+        this.#isCommitting = false
+      }
     })
     this.#lastWrite = turn.catch(() => {})
     return turn
@@ -118,9 +131,16 @@ export class Database {
     work: (connection: DuckDBConnection) => Promise<T>,
     own?: DuckDBConnection,
   ): Promise<T> {
+    const committed = async (connection: DuckDBConnection) => {
+      const result = await work(connection)
+      this.#isCommitting = true
+      return result
+    }
     try {
-      if (own === undefined) return await this.lease((leased) => transaction(leased, work))
-      return await transaction(own, work).catch((error) => Promise.reject(resourceError(error)))
+      if (own === undefined) return await this.lease((leased) => transaction(leased, committed))
+      return await transaction(own, committed).catch((error) =>
+        Promise.reject(resourceError(error)),
+      )
     } catch (error) {
       if (error instanceof AppError && error.code === 'storage_full') await this.#checkAlive(error)
       throw error

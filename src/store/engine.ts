@@ -27,7 +27,7 @@ export class StoredEngine implements SqlEngine {
   readonly #database: Database
   readonly #reader: SqlReader
   readonly #admission: AdmissionQueue
-  readonly #statements = new PreparedStatements()
+  readonly #statements: PreparedStatements
   readonly #transactions: ReadTransactions
   readonly #open = new Set<Deadline>()
   #isClosing = false
@@ -36,6 +36,7 @@ export class StoredEngine implements SqlEngine {
   constructor(database: Database, options: EngineOptions) {
     this.#database = database
     this.#reader = new SqlReader(database)
+    this.#statements = new PreparedStatements(() => database.dataVersion)
     this.#transactions = new ReadTransactions(database)
     this.#admission = new AdmissionQueue({
       placesMax: options.statementsMax,
@@ -73,7 +74,12 @@ export class StoredEngine implements SqlEngine {
     if (this.#isClosing) throw shuttingDown()
     const deadline = deadlineOf(limits.timeoutMs, signal)
     const kept = Promise.withResolvers<DuckDBConnection>()
-    const session = await this.#admit(deadline, kept.resolve)
+    // Nobody waits for it yet when the statement fails.
+    kept.promise.catch(() => {})
+    const session = await this.#admit(deadline, {
+      giveBack: kept.resolve,
+      onDiscard: () => kept.reject(new AppError('internal', 'The rows of the statement are gone')),
+    })
     await session.start(stagingOf(select))
     // Bounded: the one row that says how many there were.
     while ((await session.next()) !== null);
@@ -86,13 +92,15 @@ export class StoredEngine implements SqlEngine {
     signal: AbortSignal,
   ): Promise<ExportedRows> {
     if (this.#isClosing) throw shuttingDown()
-    const session = await this.#admit(deadlineOf(limits.timeoutMs, signal))
     const file = newExportFile(this.#database.exportsDirectory)
     try {
+      const deadline = deadlineOf(limits.timeoutMs, signal)
+      // An abort is answered at once, and DuckDB may make the file after that.
+      const session = await this.#admit(deadline, { onDiscard: file.remove })
       await session.start(file.statementOf(select))
       // Bounded: the one row that says how many there were.
       while ((await session.next()) !== null);
-      return file.read()
+      return await file.read()
     } catch (error) {
       file.remove()
       throw error
@@ -116,11 +124,7 @@ export class StoredEngine implements SqlEngine {
     this.#reader.close()
   }
 
-  /** @param keep gets the connection when the statement is over, instead of the pool */
-  async #admit(
-    deadline: Deadline,
-    keep?: (connection: DuckDBConnection) => void,
-  ): Promise<ReadSession> {
+  async #admit(deadline: Deadline, ends: SessionEnds = {}): Promise<ReadSession> {
     this.#open.add(deadline)
     const forget = () => {
       deadline.end()
@@ -133,21 +137,24 @@ export class StoredEngine implements SqlEngine {
         place()
         forget()
       }
-      return await this.#sessionIn({ deadline, leave, keep })
+      return await this.#sessionIn({ deadline, leave, ends })
     } catch (error) {
       forget()
       throw error
     }
   }
 
-  async #sessionIn({ deadline, leave, keep }: Admitted): Promise<ReadSession> {
+  async #sessionIn({ deadline, leave, ends }: Admitted): Promise<ReadSession> {
     try {
       const read = await this.#transactions.take()
       return new ReadSession({
         connection: read.connection,
-        giveBack: keep ?? read.giveBack,
-        discard: (used) => this.#database.discard(used),
-        transaction: { isBegun: read.isBegun, isKept: keep === undefined },
+        giveBack: ends.giveBack ?? read.giveBack,
+        discard: (used) => {
+          this.#database.discard(used)
+          ends.onDiscard?.()
+        },
+        transaction: { isBegun: read.isBegun, isKept: ends.giveBack === undefined },
         statements: this.#statements,
         deadline,
         leave,
@@ -159,10 +166,17 @@ export class StoredEngine implements SqlEngine {
   }
 }
 
+interface SessionEnds {
+  /** Gets the connection when the statement is over, its transaction ended, instead of the pool. */
+  readonly giveBack?: (connection: DuckDBConnection) => void
+  /** Called when DuckDB has let go of a statement that did not come to its end. */
+  readonly onDiscard?: () => void
+}
+
 interface Admitted {
   readonly deadline: Deadline
   readonly leave: () => void
-  readonly keep: ((connection: DuckDBConnection) => void) | undefined
+  readonly ends: SessionEnds
 }
 
 function shuttingDown(): AppError {

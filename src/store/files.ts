@@ -11,13 +11,14 @@ import type { CatalogParts } from './catalog.ts'
 import { fileOf } from './catalog-rows.ts'
 import { having, without } from './catalog-state.ts'
 import { jsonText } from './chunk-rows.ts'
+import { deadlineOf } from './deadline.ts'
 import { queriesOver } from './drizzle.ts'
 import type { StoredEngine } from './engine.ts'
 import { yieldToEventLoop } from './event-loop.ts'
 import { distinctNames, readFile, STAGED_TABLE, type StagedColumn } from './file-reader.ts'
 import { nextId } from './load-catalog.ts'
 import { files } from './schema.ts'
-import { STAGED_ROWS } from './staged-select.ts'
+import type { StagedSelect } from './staged-select.ts'
 
 const ROWS_PER_APPEND = 128
 const ROWS_PER_PAGE = 1024
@@ -70,34 +71,49 @@ export class StoredFiles implements FileStore {
   }
 
   async importSelect(
-    { name, select, replaces }: NewSelectedFile,
+    file: NewSelectedFile,
     limits: RunLimits,
     signal: AbortSignal,
   ): Promise<UploadedFile> {
-    if (replaces === undefined) this.#checkName(name)
-    const { database, state, engine } = this.#parts
-    const staged = await engine.stage(select, limits, signal)
-    const { columns, rowCount, connection } = staged
-    const file = { name, originalName: name, format: 'table', sizeBytes: 0 } as const
+    this.#replacedBy(file)
+    const deadline = deadlineOf(limits.timeoutMs, signal)
     try {
-      return await database.write(
-        async () => {
-          if (replaces === undefined) this.#checkName(name)
-          else await dropWithin(connection, replaces)
-          const entry = { ...file, columns: columns.map((column) => column.name), rowCount }
-          return this.#created(connection, entry, (table) => {
-            return connection.run(`CREATE TABLE ${table} AS FROM ${STAGED_ROWS}`)
-          })
-        },
-        (stored) => {
-          const others = without(state.snapshot().files, replaces?.id ?? stored.id)
-          state.change({ files: having(others, stored) })
-        },
-        connection,
-      )
+      const staged = await this.#parts.engine.stage(file.select, limits, deadline.signal)
+      return await this.#storeStaged(file, staged, deadline.signal).finally(staged.release)
     } finally {
-      staged.release()
+      deadline.end()
     }
+  }
+
+  #storeStaged(
+    file: NewSelectedFile,
+    staged: StagedSelect,
+    signal: AbortSignal,
+  ): Promise<UploadedFile> {
+    const { database, state } = this.#parts
+    return database.write(
+      async (connection) => {
+        signal.throwIfAborted()
+        const old = this.#replacedBy(file)
+        if (old !== undefined) await dropWithin(connection, old)
+        const { name } = file
+        const { rowCount, columns } = staged
+        const made = { name, originalName: name, format: 'table', sizeBytes: 0, rowCount } as const
+        const entry = { ...made, columns: columns.map((column) => column.name) }
+        return this.#created(connection, entry, (table) => staged.moveInto(table, signal))
+      },
+      (stored) => {
+        const others = state.snapshot().files.filter((other) => !isSameName(other, stored))
+        state.change({ files: [...others, stored] })
+      },
+      staged.connection,
+    )
+  }
+
+  /** The file that gives way to a new one. @throws AppError `file_exists` */
+  #replacedBy({ name, orReplace = false }: NewSelectedFile): UploadedFile | undefined {
+    if (!orReplace) this.#checkName(name)
+    return this.#parts.state.snapshot().files.find((file) => isSameName(file, { name }))
   }
 
   /**
@@ -181,9 +197,13 @@ export class StoredFiles implements FileStore {
 
   #checkName(name: string): void {
     const { files: known } = this.#parts.state.snapshot()
-    if (known.every((file) => nameKey(file.name) !== nameKey(name))) return
+    if (!known.some((file) => isSameName(file, { name }))) return
     throw new AppError('file_exists', `File already exists: ${name}`)
   }
+}
+
+function isSameName(one: { readonly name: string }, other: { readonly name: string }): boolean {
+  return nameKey(one.name) === nameKey(other.name)
 }
 
 function notFound(file: UploadedFile): AppError {

@@ -3,7 +3,7 @@
  * the transaction that changes the chunks, so that a search sees a chunk's terms with the chunk, and never those of one
  * that is gone.
  */
-import { BIGINT, type DuckDBConnection, LIST, listValue } from '@duckdb/node-api'
+import type { DuckDBConnection } from '@duckdb/node-api'
 import {
   chunkTableName,
   chunkTables,
@@ -42,10 +42,13 @@ export async function dropKeywordTables(
   connection: DuckDBConnection,
   ids: TableIds,
 ): Promise<void> {
+  for (const table of keywordTables(ids)) await connection.run(`DROP TABLE IF EXISTS ${table}`)
+}
+
+/** Each has the key of its chunk in `chunk_key`. A removed chunk must go from all of them. */
+export function keywordTables(ids: TableIds): readonly string[] {
   const { postings, recentPostings, termCounts } = chunkTables(ids)
-  for (const table of [postings, recentPostings, termCounts]) {
-    await connection.run(`DROP TABLE IF EXISTS ${table}`)
-  }
+  return [postings, recentPostings, termCounts]
 }
 
 /** Adds the terms of new chunks. */
@@ -89,23 +92,6 @@ function* postingColumns(rows: readonly KeywordRow[]): AppendedColumns {
     }
   }
   if (terms.length > 0) yield [terms, keys, frequencies, counts]
-}
-
-/** Takes the terms of chunks away. Keys without a chunk are no harm. */
-export async function removeKeywords(
-  connection: DuckDBConnection,
-  ids: TableIds,
-  chunkKeys: readonly bigint[],
-): Promise<void> {
-  if (chunkKeys.length === 0) return
-  const { postings, recentPostings, termCounts } = chunkTables(ids)
-  for (const table of [postings, recentPostings, termCounts]) {
-    await connection.run(
-      `DELETE FROM ${table} WHERE chunk_key IN (SELECT unnest($keys))`,
-      { keys: listValue(chunkKeys) },
-      { keys: LIST(BIGINT) },
-    )
-  }
 }
 
 /** A search reads all recent postings: some four milliseconds for a million. */

@@ -97,7 +97,7 @@ export class ReadSession {
 
   async #run(sql: string): Promise<void> {
     const { connection, statements } = this.#parts
-    const prepared = await statements.of(connection, sql)
+    const prepared = await statements.withoutData(connection, sql)
     await prepared.run()
   }
 

@@ -3,12 +3,12 @@ import { literal } from '../domain/identifier.ts'
 import type { BoundSql } from '../domain/ports.ts'
 import type { RelationColumn } from '../domain/view.ts'
 import type { Database } from './database.ts'
+import { interruptible } from './interruptible.ts'
 
 /** The temporary table that holds the rows of a SELECT, on one connection only. */
 const STAGED = 'eider_staged'
 
-/** As a FROM of the connection that staged it. */
-export const STAGED_ROWS = `temp.${STAGED}`
+const STAGED_ROWS = `temp.${STAGED}`
 
 /**
  * The rows of a SELECT on the way into a table. They are read in a READ ONLY transaction, in which a temporary table can
@@ -18,6 +18,11 @@ export interface StagedSelect {
   readonly connection: DuckDBConnection
   readonly columns: readonly RelationColumn[]
   readonly rowCount: number
+  /**
+   * Makes a table of the rows, within a write on `connection`. An abort stops it with its reason.
+   * @param table quoted
+   */
+  moveInto(table: string, signal: AbortSignal): Promise<void>
   /** Drops the rows. */
   release(): void
 }
@@ -44,6 +49,9 @@ export async function stagedSelect(
         return { name: String(name), type: String(type) }
       }),
       rowCount: Number(counted.getRows()[0]?.[0] ?? 0),
+      moveInto: (table, signal) => {
+        return interruptible(connection, signal, `CREATE TABLE ${table} AS FROM ${STAGED_ROWS}`)
+      },
       release,
     }
   } catch (error) {

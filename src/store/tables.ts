@@ -7,14 +7,15 @@ import type { ProjectTable } from '../domain/project-table.ts'
 import { timestampOfMillis } from '../domain/timestamp.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogParts } from './catalog.ts'
-import { checkRelationName, currentProject } from './catalog-checks.ts'
+import { checkRelationName, currentProject, isSameRelation } from './catalog-checks.ts'
 import { tableOf } from './catalog-rows.ts'
-import { having, without } from './catalog-state.ts'
+import { without } from './catalog-state.ts'
+import { deadlineOf } from './deadline.ts'
 import { queriesOver } from './drizzle.ts'
 import type { StoredEngine } from './engine.ts'
 import { nextId } from './load-catalog.ts'
 import { tables } from './schema.ts'
-import { STAGED_ROWS, type StagedSelect } from './staged-select.ts'
+import type { StagedSelect } from './staged-select.ts'
 
 export interface TableParts extends CatalogParts {
   readonly engine: Pick<StoredEngine, 'stage'>
@@ -33,12 +34,13 @@ export class StoredTables implements TableStore {
     limits: RunLimits,
     signal: AbortSignal,
   ): Promise<ProjectTable> {
-    if (target.replaces === undefined) checkRelationName(this.#parts.state.snapshot(), target)
-    const staged = await this.#parts.engine.stage(target.select, limits, signal)
+    this.#replacedBy(target)
+    const deadline = deadlineOf(limits.timeoutMs, signal)
     try {
-      return await this.#store(target, staged)
+      const staged = await this.#parts.engine.stage(target.select, limits, deadline.signal)
+      return await this.#store(target, staged, deadline.signal).finally(staged.release)
     } finally {
-      staged.release()
+      deadline.end()
     }
   }
 
@@ -50,14 +52,14 @@ export class StoredTables implements TableStore {
     )
   }
 
-  #store(target: NewTable, staged: StagedSelect): Promise<ProjectTable> {
+  #store(target: NewTable, staged: StagedSelect, signal: AbortSignal): Promise<ProjectTable> {
     const { database, state, now } = this.#parts
     return database.write(
       async (connection) => {
+        signal.throwIfAborted()
         const project = currentProject(state.snapshot(), target.projectId)
-        const { replaces } = target
-        if (replaces === undefined) checkRelationName(state.snapshot(), target)
-        else await dropWithin(connection, replaces)
+        const old = this.#replacedBy(target)
+        if (old !== undefined) await dropWithin(connection, old)
         const queries = queriesOver(connection)
         const row = {
           id: await nextId(queries, 'table'),
@@ -68,16 +70,25 @@ export class StoredTables implements TableStore {
           rowCount: staged.rowCount,
           createdAt: timestampOfMillis(now()),
         }
-        await connection.run(`CREATE TABLE ${tableName(row)} AS FROM ${STAGED_ROWS}`)
+        await staged.moveInto(tableName(row), signal)
         await queries.insert(tables).values(row)
         return tableOf(row, project.name)
       },
       (table) => {
-        const others = without(state.snapshot().tables, target.replaces?.id ?? table.id)
-        state.change({ tables: having(others, table) })
+        const others = state.snapshot().tables.filter((other) => !isSameRelation(other, table))
+        state.change({ tables: [...others, table] })
       },
       staged.connection,
     )
+  }
+
+  /** The table that gives way to a new one. @throws AppError `relation_exists`, `project_not_found` */
+  #replacedBy(target: NewTable): ProjectTable | undefined {
+    const snapshot = this.#parts.state.snapshot()
+    const old = snapshot.tables.find((table) => isSameRelation(table, target))
+    if (old !== undefined && target.orReplace === true) return old
+    checkRelationName(snapshot, target)
+    return undefined
   }
 }
 

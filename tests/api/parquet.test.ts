@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
@@ -63,6 +64,44 @@ test('what fails is told in JSON, and no file is left', async () => {
     expect(await answer.json()).toMatchObject({ type: 'error', error_code: code })
   }
   expect(exported()).toEqual([])
+})
+
+test('SQL of a caller neither reads nor writes the folder in which answers are made', async () => {
+  await parquet('SELECT 1')
+  const path = join(folder, 'data/exports/planted.parquet')
+  const connection = await (await DuckDBInstance.create(':memory:')).connect()
+  await connection.run(`COPY (SELECT 42 AS secret) TO '${path}' (FORMAT parquet)`)
+  for (const [sql, code] of [
+    [`SELECT * FROM '${path}'`, 4003],
+    [`SELECT * FROM "${path}"`, 4003],
+    [`SELECT * FROM read_parquet('${path}')`, 4004],
+    [`SELECT * FROM glob('${folder}/data/exports/*')`, 4004],
+    [`CREATE TABLE stolen AS FROM '${path}'`, 4003],
+    [`CREATE VIEW stolen AS SELECT * FROM parquet_scan('${path}')`, 4004],
+    [`COPY (SELECT 1) TO '${path}' (FORMAT parquet)`, 4002],
+    [`EXPORT DATABASE '${folder}/data/exports'`, 4002],
+    [`ATTACH '${folder}/data/exports/other.duckdb'`, 4002],
+  ] as const) {
+    const { body } = await t.send('POST', '/api/sql/query', { query: sql })
+    expect({ sql, body }).toMatchObject({ sql, body: { type: 'error', error_code: code } })
+  }
+  expect(exported()).toEqual(['planted.parquet'])
+  rmSync(path)
+})
+
+test('a statement that is stopped while it writes leaves no file and no place taken', async () => {
+  const stop = new AbortController()
+  const long = 'SELECT x, hash(x) AS h FROM range(:count) AS t(x)'
+  const headers = { 'content-type': 'application/json', accept: 'application/vnd.apache.parquet' }
+  const body = JSON.stringify({ query: long, params: { count: 2_000_000_000 } })
+  const url = 'http://localhost/api/sql/query'
+  const request = new Request(url, { method: 'POST', headers, body, signal: stop.signal })
+  const answer = t.app.handle(request)
+  while (exported().length === 0) await setTimeout(1)
+  stop.abort()
+  await answer
+  while (exported().length > 0) await setTimeout(1)
+  expect((await parquet('SELECT 1')).headers.get('content-type')).toContain('parquet')
 })
 
 test('a client that goes away leaves no file', async () => {

@@ -21,7 +21,10 @@ test('a view is created, listed, read, changed and deleted', async () => {
   const altered = await t.send('PUT', `${VIEWS}/Numbers`, { view: { query } })
   expect(altered).toMatchObject({ status: 200, body: { name: 'numbers', query } })
   expect(await t.rows('SELECT n FROM mindsdb.numbers')).toEqual([[7]])
+  const renamed = await t.send('PUT', `${VIEWS}/numbers`, { view: { name: 'other', query } })
+  expect(renamed).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
   expect((await t.send('GET', `/api/tree/mindsdb`)).body).toMatchObject([
+    { name: 'models', type: 'table', deletable: false },
     { name: 'numbers', type: 'view' },
   ])
   expect(await t.send('DELETE', `${VIEWS}/numbers`)).toMatchObject({ status: 204, text: '' })

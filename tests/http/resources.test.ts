@@ -329,6 +329,7 @@ describe('projects', () => {
     expect((await call('GET /api/databases/nope')).status).toBe(404)
     expect((await call('GET /api/tree/?x')).json).toEqual(named)
     expect((await call('GET /api/tree/mindsdb?all_schemas=1')).json).toMatchObject([
+      { name: 'models', type: 'table', deletable: false },
       { name: 'teas', type: 'knowledge_base' },
       { name: 'a', type: 'agent' },
     ])

@@ -160,9 +160,9 @@
 4004 SELECT * FROM kb WHERE content = 'x' AND $eider_text_0 = 'x' AND :eider_keywords_0 IS NULL
 4004 SELECT :eider_answers_0
 4004 SELECT * FROM kb AT (VERSION => 1)
-2101 DELETE FROM eider.projects
-4003,2101 UPDATE "project_1"."kb_1_chunks" SET id = 'x'
-2101 INSERT INTO eider.projects SELECT 1
+2001 DELETE FROM eider.projects
+4003,2001 UPDATE "project_1"."kb_1_chunks" SET id = 'x'
+2001 INSERT INTO eider.projects SELECT 1
 2402,2101,4003 DROP TABLE eider.projects
 2401 DROP VIEW information_schema.tables
 -- More than one statement.

@@ -17,7 +17,11 @@ describe('toDuckDB', () => {
     ['SELECT (:a), f(:b, :c)', 'SELECT ($a), f($b, $c)'],
     ["SELECT E'a\\'b\\n'", "SELECT 'a''b\n'"],
     ["SELECT $$it's$$, $t$ $$ $t$, $1", "SELECT $$it's$$, $t$ $$ $t$, $1"],
-    ['/* a ; b */ SELECT 1 ; ;', '/* a ; b */ SELECT 1'],
+    ['SELECT $é1$;$é1$', 'SELECT $é1$;$é1$'],
+    ['/* a ; b */ SELECT 1 ; ;', `${' '.repeat(11)} SELECT 1`],
+    ['SELECT /* 😀 /* ; */ " */1--x\r+/**/1', `SELECT ${' '.repeat(17)}1   \r+    1`],
+    ['SELECT 4 //*;*/ 2', 'SELECT 4 /      2'],
+    ["SELECT E'\\x41\\102\\xc3\\xa9\\u00e9\\U0001F600\\q'", "SELECT 'ABéé😀q'"],
     [
       "WHERE a = 1 AND metadata->>'k' = 'v' AND p.kb.metadata -> 'a' ->> 'b' = 'c'",
       "WHERE a = 1 AND (metadata->>'k') = 'v' AND (p.kb.metadata -> 'a' ->> 'b') = 'c'",
@@ -40,6 +44,18 @@ describe('tokenize', () => {
       expect(() => tokenize(sql, sql.includes('\\') ? 'backslash' : 'standard')).toThrow('no end')
     })
   }
+
+  for (const escaped of ['\\xff', '\\U00110000', '\\303x']) {
+    test(`${escaped} stands for no character`, () => {
+      expect(() => tokenize(`SELECT E'a${escaped}'`)).toThrow('line 1, column 11: this escape')
+    })
+  }
+
+  test('comments within comments are read in one pass', () => {
+    const depth = 200_000
+    const sql = `SELECT 1 ${'/*'.repeat(depth)}${'*/'.repeat(depth)} + 1`
+    expect(tokenize(sql).map(({ text }) => text)).toEqual(['SELECT', '1', '+', '1'])
+  })
 
   test('any text is cut or refused, in order and without overlap', () => {
     fc.assert(

@@ -40,9 +40,12 @@ function databases(edge: Edge) {
   ]
 }
 
-function treeNode(name: string, type: string) {
-  return { name, schema: null, class: 'table', type, engine: null, deletable: true }
+function treeNode(name: string, type: string, deletable = true) {
+  return { name, schema: null, class: 'table', type, engine: null, deletable }
 }
+
+/** A client that reads the type of each node cannot read a list without any. */
+const ALWAYS_THERE = treeNode('models', 'table', false)
 
 function tree(edge: Edge, name: string) {
   const snapshot = snapshotOf(edge)
@@ -51,6 +54,7 @@ function tree(edge: Edge, name: string) {
   }
   const project = requireProject(snapshot, name)
   return [
+    ALWAYS_THERE,
     ...knowledgeBasesOf(snapshot, project).map((kb) => treeNode(kb.name, 'knowledge_base')),
     ...viewsOf(snapshot, project).map((view) => treeNode(view.name, 'view')),
     ...tablesOf(snapshot, project).map((table) => treeNode(table.name, 'table')),

@@ -1,5 +1,7 @@
 import { t } from 'elysia'
 import { requireProject, requireView, viewsOf } from '../../domain/catalog-snapshot.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import { AppError } from '../../errors.ts'
 import { bodySchema } from '../body-schema.ts'
 import { type AddRoutes, readJson, snapshotOf } from '../edge.ts'
 import { route } from '../openapi.ts'
@@ -77,6 +79,9 @@ const addOneViewRoutes: AddRoutes = (app, edge) => {
     async ({ request, params }) => {
       const { view: sent } = await readJson(edge, request, ALTER)
       const view = requireView(snapshotOf(edge), params.project_name, params.view_name)
+      if (sent.name !== undefined && nameKey(sent.name) !== nameKey(view.name)) {
+        throw new AppError('invalid_request', 'A view cannot be renamed: "name" must be its own')
+      }
       const { signal } = edge.scopeOf(request)
       return Response.json(viewRecord(await views.alter(view, sent.query, signal)))
     },

@@ -11,7 +11,9 @@ export async function deleteRows(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<number> {
-  const chunks = await matchingChunks(request, { expressions: [], deps }, signal)
-  const keys = chunks.map(({ chunkKey }) => chunkKey)
+  const keys: bigint[] = []
+  for await (const chunks of matchingChunks(request, { expressions: [], deps }, signal)) {
+    for (const { chunkKey } of chunks) keys.push(chunkKey)
+  }
   return keys.length === 0 ? 0 : deps.chunks.removeChunks(request.kb, keys)
 }

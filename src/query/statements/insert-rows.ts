@@ -1,7 +1,5 @@
 import { FieldReader, type Fields } from '../../catalog/fields.ts'
-import { ownMetadata } from '../../domain/chunk.ts'
-import type { Row, RowValue } from '../../domain/document.ts'
-import { KNOWLEDGE_BASE_COLUMNS } from '../../domain/knowledge-base.ts'
+import { nameKey } from '../../domain/identifier.ts'
 import type { RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import { columnRuleOf } from '../../ingest/column-rule.ts'
@@ -11,6 +9,7 @@ import type { RowStatement } from '../../sql/statements/row-statements.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runSelect } from '../run-select.ts'
 import type { RowRequest } from './row-request.ts'
+import { rowsToInsert } from './rows-to-insert.ts'
 
 type Insert = Extract<RowStatement, { kind: 'insert' }>
 
@@ -29,19 +28,17 @@ export async function insertRows(
   signal: AbortSignal,
 ): Promise<number> {
   const options = storingOptions(statement.options)
+  refuseRepeated(statement.columns ?? [])
   const isValues = /^\s*\(*\s*values\b/i.test(statement.source)
   const select = { sql: statement.source, database: db, params }
   const stream = await runSelect(select, { ...deps, readingMs: READING_MS }, signal)
   const columns = await columnsOf(statement, stream, isValues)
   const counts = { storedRows: 0, skippedRows: 0, chunks: 0, readRows: 0 }
-  const source = {
-    kb,
-    rule: columnRuleOf(kb),
-    rows: rowsOf(stream, columns),
-    isUnbounded: !isValues,
-    counts,
-    options,
-  }
+  const rule = columnRuleOf(kb)
+  const rows = rowsToInsert(stream.batches, columns, rule)
+  // VALUES are one transaction, unless the statement says otherwise.
+  const isUnbounded = !isValues || options.batchChunks !== undefined
+  const source = { kb, rule, rows, isUnbounded, counts, options }
   const store = { chunks: deps.chunks, embedder: deps.embedders.embedder(kb.embeddingModel) }
   try {
     await storeRows(source, store, signal)
@@ -72,46 +69,14 @@ async function columnsOf(
   throw new AppError('insert_failed', `INSERT names ${counts}`)
 }
 
-async function* rowsOf(
-  { batches }: RowStream,
-  columns: readonly string[],
-): AsyncGenerator<Row, void, void> {
-  const isOfKnowledgeBase = KNOWLEDGE_BASE_COLUMNS.every((name) => columns.includes(name))
-  for await (const batch of batches) {
-    for (const values of batch) {
-      const row: Record<string, RowValue> = {}
-      for (const [index, name] of columns.entries()) {
-        // Of columns with one name the first, as in a join of two tables with an `id`.
-        if (!Object.hasOwn(row, name)) row[name] = values[index] ?? null
-      }
-      yield withMetadata(isOfKnowledgeBase ? documentOfChunk(row) : row)
+/** @throws AppError `insert_failed` */
+function refuseRepeated(columns: readonly string[]): void {
+  const seen = new Set<string>()
+  for (const name of columns) {
+    if (seen.has(nameKey(name))) {
+      throw new AppError('insert_failed', `INSERT names the column ${name} twice`)
     }
-  }
-}
-
-/** `SELECT * FROM` another knowledge base: a document that was cut becomes one for each of its chunks. */
-function documentOfChunk(row: Row): Row {
-  const { chunk_id, chunk_content, relevance: _, distance: __, ...rest } = row
-  const isWhole = typeof chunk_id === 'string' && chunk_id.includes(':1of1:')
-  return { content: chunk_content ?? null, ...rest, ...(isWhole ? {} : { id: chunk_id ?? null }) }
-}
-
-/** An object in a column `metadata` stands for its fields; a column of such a name wins. */
-function withMetadata(row: Row): Row {
-  const { metadata, ...rest } = row
-  if (metadata === null) return rest
-  const fields = typeof metadata === 'string' ? jsonObject(metadata) : metadata
-  if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) return row
-  // The type of a row's value tells objects and lists apart, which isArray does not.
-  return { ...ownMetadata(fields as Row), ...rest }
-}
-
-function jsonObject(text: string): unknown {
-  if (!text.startsWith('{')) return text
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
+    seen.add(nameKey(name))
   }
 }
 

@@ -6,7 +6,7 @@ import { CHUNK_KEY } from '../../sql/ranking.ts'
 import type { RowStatement } from '../../sql/statements/row-statements.ts'
 import { type Token, tokenize } from '../../sql/tokens.ts'
 import type { QueryDeps } from '../query-deps.ts'
-import { runSelect } from '../run-select.ts'
+import { runComposedSelect } from './composed-select.ts'
 import type { RowRequest } from './row-request.ts'
 
 type Changing = Extract<RowStatement, { kind: 'update' | 'delete' }>
@@ -23,13 +23,13 @@ export interface MatchingChunk {
  * @param expressions SQL over the chunk's columns
  * @throws AppError `sql_invalid_search` for a search without a threshold, and those of the SELECT
  */
-export async function matchingChunks(
+export async function* matchingChunks(
   { statement, kb, db, params }: RowRequest<Changing>,
   { expressions, deps }: { readonly expressions: readonly string[]; readonly deps: QueryDeps },
   signal: AbortSignal,
-): Promise<readonly MatchingChunk[]> {
+): AsyncGenerator<readonly MatchingChunk[], void> {
   const { where, alias } = statement
-  for (const sql of [...expressions, where ?? '']) refuseUnbalanced(sql)
+  for (const sql of [...expressions, where ?? '']) refuseOtherParts(sql)
   if (where !== null) refuseSearchAlone(where)
   const list = [CHUNK_KEY, ...expressions.map((sql, index) => `(${sql}\n) AS "${VALUE}${index}"`)]
   const name = `${quote(kb.projectName)}.${quote(kb.name)}`
@@ -37,22 +37,27 @@ export async function matchingChunks(
   const condition = where === null ? '' : ` WHERE (${where}\n)`
   // Nested, a search has no implied LIMIT.
   const sql = `SELECT * FROM (SELECT ${list.join(', ')} FROM ${from}${condition})`
-  const { batches } = await runSelect({ sql, database: db, params }, deps, signal)
-  const chunks: MatchingChunk[] = []
+  const request = { sql, database: db, params, readsChunkKeys: true }
+  const { batches } = await runComposedSelect(request, deps, signal)
   for await (const batch of batches) {
-    for (const [key, ...values] of batch) chunks.push({ chunkKey: BigInt(String(key)), values })
+    yield batch.map(([key, ...values]) => ({ chunkKey: BigInt(String(key)), values }))
   }
-  return chunks
 }
 
 const VALUE = '__value_'
 
-/** What is put between parentheses must not close them: the rest would be another part of the statement. */
-function refuseUnbalanced(sql: string): void {
+/**
+ * What is put between parentheses must not close them: the rest would be another part of the statement. And the keys of
+ * chunks are for the SELECT around it.
+ */
+function refuseOtherParts(sql: string): void {
   let depth = 0
-  for (const { text, start } of tokensOf(sql)) {
+  for (const { text, value, start } of tokensOf(sql)) {
     if (text === '(') depth += 1
     if (text === ')') depth -= 1
+    if (value.toLowerCase() === CHUNK_KEY) {
+      throw new AppError('sql_unknown_name', `Column "${CHUNK_KEY}" does not exist`)
+    }
     if (depth >= 0) continue
     throw new AppError('sql_syntax', 'a parenthesis is closed that was not opened', {
       excerpt: caretAt(sql, start),

@@ -1,16 +1,19 @@
 import {
-  agentsOf,
+  findAgent,
   findKnowledgeBase,
-  findProject,
+  findTable,
+  findView,
   knowledgeBasesOf,
-  tablesOf,
-  viewsOf,
+  requireProject,
 } from '../../domain/catalog-snapshot.ts'
+import { nameKey } from '../../domain/identifier.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import { nearestName } from '../../sql/nearest-name.ts'
 import type { QualifiedName } from '../../sql/statements/qualified-name.ts'
 import type { RowStatement } from '../../sql/statements/row-statements.ts'
+import { INFORMATION_SCHEMA } from '../information-schema.ts'
+import { FILES_DATABASE } from '../name-scope.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { deleteRows } from './delete-rows.ts'
 import { insertRows } from './insert-rows.ts'
@@ -35,28 +38,30 @@ export async function runRowStatement(
   }
 }
 
-/** @throws AppError `knowledge_base_not_found` with the nearest name, `sql_not_supported` for what is none */
+/**
+ * @throws AppError `project_not_found`, `knowledge_base_not_found` with the nearest name, `sql_not_supported` for what
+ * is none
+ */
 function target({ project: qualifier, name }: QualifiedName, db: string, deps: QueryDeps) {
   const snapshot = deps.catalog.snapshot()
-  const project = findProject(snapshot, qualifier ?? db)
-  const kb = project && findKnowledgeBase(snapshot, project, name)
+  const database = qualifier ?? db
+  if (nameKey(database) === FILES_DATABASE) throw noKnowledgeBase(`${FILES_DATABASE}.${name}`)
+  if (nameKey(database) === INFORMATION_SCHEMA) throw noKnowledgeBase(`${database}.${name}`)
+  const project = requireProject(snapshot, database)
+  const kb = findKnowledgeBase(snapshot, project, name)
   if (kb !== undefined) return kb
-  const others =
-    project === undefined
-      ? []
-      : [viewsOf, tablesOf, agentsOf].flatMap((of) => of(snapshot, project).map((one) => one.name))
-  if (others.some((other) => other.toLowerCase() === name.toLowerCase())) {
-    throw new AppError(
-      'sql_not_supported',
-      `"${name}" is no knowledge base: only those have rows to change`,
-    )
-  }
-  const known = project === undefined ? [] : knowledgeBasesOf(snapshot, project)
-  const nearest = nearestName(
-    name,
-    known.map((one) => one.name),
-  )
+  const isOther = [findView, findTable, findAgent].some((find) => {
+    return find(snapshot, project, name) !== undefined
+  })
+  if (isOther) throw noKnowledgeBase(name)
+  const names = knowledgeBasesOf(snapshot, project).map((one) => one.name)
+  const nearest = nearestName(name, names)
   const hint = nearest === undefined ? '' : `. Did you mean "${nearest}"?`
   const message = `Knowledge base does not exist: ${name}${hint}`
   throw new AppError('knowledge_base_not_found', message)
+}
+
+function noKnowledgeBase(name: string): AppError {
+  const message = `"${name}" is no knowledge base: only those have rows to change`
+  return new AppError('sql_not_supported', message)
 }

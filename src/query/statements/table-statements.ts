@@ -8,7 +8,9 @@ import type { QualifiedName } from '../../sql/statements/qualified-name.ts'
 import type { TableStatement } from '../../sql/statements/table-statements.ts'
 import { FILES_DATABASE } from '../name-scope.ts'
 import type { QueryDeps } from '../query-deps.ts'
+import { replanned } from '../replanned.ts'
 import { limitsOf, prepareSelect } from '../run-select.ts'
+import { withPlace } from '../unknown-column.ts'
 import { done, type StatementRequest } from './statement-request.ts'
 
 type StatementOf<K extends TableStatement['kind']> = Extract<TableStatement, { kind: K }>
@@ -36,31 +38,38 @@ async function create(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QueryResult> {
-  const { select, ifNotExists, orReplace } = statement
-  const old = find(statement.name, db, deps)
-  if (old !== undefined && ifNotExists) return done(db)
-  if (old !== undefined && !orReplace) throw exists(statement.name)
+  const { source, ifNotExists, orReplace } = statement
+  const isThere = () => find(statement.name, db, deps) !== undefined
+  if (isThere() && ifNotExists) return done(db)
+  if (isThere() && !orReplace) throw exists(statement.name)
   const name = checkedName('table', statement.name.name)
   const project = isFile(statement.name, db)
     ? null
     : requireProject(deps.catalog.snapshot(), statement.name.project ?? db)
-  const request = { sql: select, database: db, params }
-  const { statement: bound } = await prepareSelect(request, deps, signal)
+  const sql = source.select
+  const asked = { sql, database: source.database ?? db, params }
   const limits = limitsOf(deps)
-  const replaces = old?.kind === 'table' ? old.table : undefined
-  const made =
-    project === null
-      ? await deps.files.importSelect({ name, select: bound, ...replacedFile(old) }, limits, signal)
-      : await deps.tables.createTable(
-          { projectId: project.id, name, select: bound, ...(replaces && { replaces }) },
-          limits,
-          signal,
-        )
-  return done(db, made.rowCount)
+  try {
+    const made = await withPlace(sql, deps.catalog.snapshot(), () => {
+      return replanned(deps, async () => {
+        const { statement: select } = await prepareSelect(asked, deps, signal)
+        const target = { name, select, orReplace }
+        return project === null
+          ? deps.files.importSelect(target, limits, signal)
+          : deps.tables.createTable({ ...target, projectId: project.id }, limits, signal)
+      })
+    })
+    return done(db, made.rowCount)
+  } catch (error) {
+    // Another statement has made it meanwhile.
+    if (ifNotExists && isTaken(error) && isThere()) return done(db)
+    throw error
+  }
 }
 
-function replacedFile(old: Found | undefined): { readonly replaces?: UploadedFile } {
-  return old?.kind === 'file' ? { replaces: old.file } : {}
+function isTaken(error: unknown): boolean {
+  if (!(error instanceof AppError)) return false
+  return error.code === 'relation_exists' || error.code === 'file_exists'
 }
 
 async function drop(found: Found, deps: QueryDeps): Promise<void> {

@@ -4,6 +4,7 @@ import type { View } from '../../domain/view.ts'
 import { AppError } from '../../errors.ts'
 import type { QualifiedName } from '../../sql/statements/qualified-name.ts'
 import type { ViewStatement } from '../../sql/statements/view-statements.ts'
+import type { WrittenSelect } from '../../sql/statements/written-select.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { alterView, createView } from '../views.ts'
 import { done, type StatementRequest } from './statement-request.ts'
@@ -18,24 +19,14 @@ export async function runViewStatement(
   switch (statement.kind) {
     case 'create_view': {
       if (view !== undefined && statement.ifNotExists) return done(db)
-      if (view === undefined || !statement.orReplace) {
-        await createView(
-          { ...viewNameOf(statement.name, db), sql: statement.select, database: db },
-          deps,
-          signal,
-        )
-        return done(db)
-      }
-      await alterView(view, { sql: statement.select, database: db }, { deps, signal })
+      await create({ ...request, statement }, deps, signal)
       return done(db)
     }
-    case 'alter_view':
-      await alterView(
-        existing(view, statement.name),
-        { sql: statement.select, database: db },
-        { deps, signal },
-      )
+    case 'alter_view': {
+      const definition = definitionOf(statement.source, db)
+      await alterView(existing(view, statement.name), definition, { deps, signal })
       return done(db)
+    }
     case 'drop_view':
       if (view !== undefined || !statement.ifExists) {
         await deps.catalog.dropView(existing(view, statement.name))
@@ -44,8 +35,25 @@ export async function runViewStatement(
   }
 }
 
-function viewNameOf(name: QualifiedName, db: string) {
-  return { project: name.project ?? db, name: name.name }
+async function create(
+  { statement, db }: StatementRequest<Extract<ViewStatement, { kind: 'create_view' }>>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name, source, orReplace, ifNotExists } = statement
+  const named = { project: name.project ?? db, name: name.name }
+  try {
+    await createView({ ...named, ...definitionOf(source, db), orReplace }, deps, signal)
+  } catch (error) {
+    const isTaken = error instanceof AppError && error.code === 'relation_exists'
+    // Another statement has made it meanwhile.
+    if (ifNotExists && isTaken && findOf(name, db, deps) !== undefined) return
+    throw error
+  }
+}
+
+function definitionOf({ select, database }: WrittenSelect, db: string) {
+  return { sql: select, database: database ?? db }
 }
 
 function findOf(name: QualifiedName, db: string, deps: QueryDeps): View | undefined {

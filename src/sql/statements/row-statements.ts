@@ -4,7 +4,7 @@ import type { StatementReader } from './statement-reader.ts'
 
 /** A column and the SQL of its new value. */
 export interface Assignment {
-  /** `price`, or `metadata.key` as its two parts. */
+  /** `price`, or the parts of `metadata.key` or `alias.price`. */
   readonly column: readonly string[]
   readonly value: string
 }
@@ -42,7 +42,7 @@ export function rowStatement(read: StatementReader): RowStatement | undefined {
   if (read.takeWords('delete', 'from')) {
     const table = qualifiedName(read, WHAT)
     const alias = aliasOf(read, ['where', 'using', 'returning'])
-    return { kind: 'delete', table, alias, where: read.takeWords('where') ? read.rest() : null }
+    return { kind: 'delete', table, alias, where: whereOf(read) }
   }
   if (read.takeWords('update')) return updateStatement(read)
   return undefined
@@ -66,8 +66,11 @@ function updateStatement(read: StatementReader): RowStatement {
     read.expectSymbol('=')
     assignments.push({ column, value: read.textUntil(',', 'where') })
   } while (read.takeSymbol(','))
-  const where = read.takeWords('where') ? read.rest() : null
-  return { kind: 'update', table, alias, assignments, where }
+  return { kind: 'update', table, alias, assignments, where: whereOf(read) }
+}
+
+function whereOf(read: StatementReader): string | null {
+  return read.takeWords('where') ? read.textUntil() : null
 }
 
 function aliasOf(read: StatementReader, following: readonly string[]): string | null {

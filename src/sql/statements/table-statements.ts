@@ -1,6 +1,7 @@
 import { AppError } from '../../errors.ts'
 import { type QualifiedName, qualifiedName } from './qualified-name.ts'
 import type { StatementReader } from './statement-reader.ts'
+import { type WrittenSelect, writtenSelect } from './written-select.ts'
 
 /** Tables of a project, and `files.<name>`. */
 export type TableStatement =
@@ -9,8 +10,7 @@ export type TableStatement =
       readonly name: QualifiedName
       readonly ifNotExists: boolean
       readonly orReplace: boolean
-      /** The SELECT as it was written, without parentheses around it. */
-      readonly select: string
+      readonly source: WrittenSelect
     }
   | { readonly kind: 'drop_table'; readonly name: QualifiedName; readonly ifExists: boolean }
 
@@ -24,14 +24,15 @@ export function tableStatement(read: StatementReader): TableStatement | undefine
   if (orReplace || read.takeWords('create', 'table')) {
     const ifNotExists = read.takeWords('if', 'not', 'exists')
     const name = qualifiedName(read, WHAT)
-    // An existing client writes `CREATE TABLE t (SELECT …)`, without AS.
-    if (!read.takeWords('as') && !read.isAt('(')) throw read.expected('AS and a SELECT')
-    const select = read.restAsSelect()
-    if (!QUERY.test(select)) {
+    // An existing client writes `CREATE TABLE t (SELECT …)` and `CREATE TABLE t SELECT …`, without AS.
+    const isQuery = read.takeWords('as') || read.isAt('(') || read.peekWord() === 'select'
+    if (!isQuery) throw read.expected('AS and a SELECT')
+    const source = writtenSelect(read)
+    if (!QUERY.test(source.select)) {
       const message = 'A table is made of a SELECT: CREATE TABLE name AS SELECT …'
       throw new AppError('sql_not_supported', message)
     }
-    return { kind: 'create_table', name, ifNotExists, orReplace, select }
+    return { kind: 'create_table', name, ifNotExists, orReplace, source }
   }
   if (read.takeWords('drop', 'table')) {
     const ifExists = read.takeWords('if', 'exists')

@@ -1,5 +1,6 @@
 import { type QualifiedName, qualifiedName } from './qualified-name.ts'
 import type { StatementReader } from './statement-reader.ts'
+import { type WrittenSelect, writtenSelect } from './written-select.ts'
 
 export type ViewStatement =
   | {
@@ -7,10 +8,9 @@ export type ViewStatement =
       readonly name: QualifiedName
       readonly ifNotExists: boolean
       readonly orReplace: boolean
-      /** The SELECT as it was written, without parentheses around it. */
-      readonly select: string
+      readonly source: WrittenSelect
     }
-  | { readonly kind: 'alter_view'; readonly name: QualifiedName; readonly select: string }
+  | { readonly kind: 'alter_view'; readonly name: QualifiedName; readonly source: WrittenSelect }
   | { readonly kind: 'drop_view'; readonly name: QualifiedName; readonly ifExists: boolean }
 
 const WHAT = 'a view'
@@ -20,13 +20,11 @@ export function viewStatement(read: StatementReader): ViewStatement | undefined 
   if (orReplace || read.takeWords('create', 'view')) {
     const ifNotExists = read.takeWords('if', 'not', 'exists')
     const name = qualifiedName(read, WHAT)
-    read.expectWord('as')
-    return { kind: 'create_view', name, ifNotExists, orReplace, select: read.restAsSelect() }
+    return { kind: 'create_view', name, ifNotExists, orReplace, source: sourceOf(read) }
   }
   if (read.takeWords('alter', 'view')) {
     const name = qualifiedName(read, WHAT)
-    read.expectWord('as')
-    return { kind: 'alter_view', name, select: read.restAsSelect() }
+    return { kind: 'alter_view', name, source: sourceOf(read) }
   }
   // An existing client drops its views as models.
   if (read.takeWords('drop', 'view') || read.takeWords('drop', 'model')) {
@@ -34,4 +32,12 @@ export function viewStatement(read: StatementReader): ViewStatement | undefined 
     return { kind: 'drop_view', name: qualifiedName(read, WHAT), ifExists }
   }
   return undefined
+}
+
+/** `AS SELECT …`, also `FROM project AS (SELECT …)`, as an existing client sends it. */
+function sourceOf(read: StatementReader): WrittenSelect {
+  const database = read.takeWords('from') ? read.name('the name of a project') : null
+  read.expectWord('as')
+  const source = writtenSelect(read)
+  return { select: source.select, database: source.database ?? database }
 }

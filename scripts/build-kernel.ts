@@ -1,0 +1,47 @@
+/** `bun scripts/build-kernel.ts`: compiles `kernel/vector-scan.ts` to the module that the program carries. */
+import { join } from 'node:path'
+import { main as compile } from 'assemblyscript/asc'
+
+const ROOT = join(import.meta.dir, '..')
+const SOURCE = 'kernel/vector-scan.ts'
+const TARGET = 'src/search/vector/kernel-module.ts'
+const LINE_CHARS = 88
+
+/** @throws Error with the compiler's words where the source does not compile */
+export async function compiledKernel(): Promise<Uint8Array> {
+  const source = await Bun.file(join(ROOT, SOURCE)).text()
+  const written = new Map<string, Uint8Array>()
+  const words: string[] = []
+  const { error } = await compile([SOURCE, '--outFile', 'kernel.wasm', ...OPTIONS], {
+    readFile: (name) => (name === SOURCE ? source : null),
+    writeFile: (name, contents) => {
+      written.set(name, typeof contents === 'string' ? Buffer.from(contents) : contents)
+    },
+    listFiles: () => [],
+    stderr: { write: (chunk) => words.push(String(chunk)) },
+  })
+  const bytes = written.get('kernel.wasm')
+  if (error !== null || bytes === undefined) throw new Error(`${error?.message}\n${words.join('')}`)
+  return bytes
+}
+
+/** One memory, made by the program and shared by all threads; no runtime, as nothing is allocated. */
+const OPTIONS: readonly string[] = [
+  ...['-O3', '--noAssert', '--runtime', 'stub', '--enable', 'simd', '--enable', 'threads'],
+  ...['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65536'],
+]
+
+/** The text of the file that carries the module. */
+export function kernelFile(bytes: Uint8Array): string {
+  const base64 = Buffer.from(bytes).toString('base64')
+  const lines = base64.match(new RegExp(`.{1,${LINE_CHARS}}`, 'g')) ?? []
+  return [
+    `/** ${SOURCE}, compiled by scripts/build-kernel.ts: change that, not this. */`,
+    'export const KERNEL_BASE64 = [',
+    ...lines.map((line) => `  '${line}',`),
+    "].join('')",
+    '',
+  ].join('\n')
+}
+
+if (import.meta.main) await Bun.write(join(ROOT, TARGET), kernelFile(await compiledKernel()))

@@ -1,0 +1,51 @@
+import { CANDIDATE_BYTES, type Extent, type RowShape } from './memory-layout.ts'
+
+/** What the scan does, see `kernel/vector-scan.ts`. Rows are counted within the extent opened last. */
+export interface KernelOperations {
+  openIndex(stride: number, holdsFloats: number): void
+  openExtent(address: number, capacity: number): void
+  /** Stores the input; 0 when it is not of unit length, and nothing is stored. */
+  storeRow(row: number, key: number, addedAt: number): number
+  removeRow(row: number, removedAt: number): void
+  /** Begins a search near the input, among the rows as they were at `seenAt`. */
+  begin(k: number, seenAt: number, farthest: number): void
+  /** How far it came: less than `to` when the candidates must be taken out first. */
+  scanRange(from: number, to: number): number
+  scanRows(from: number, to: number): number
+  /** With floats the number of `distances` and `keys`, without that of candidates. */
+  finish(): number
+  dropCandidates(): void
+}
+
+/** A possible neighbour of which only bounds of the inner product are known. */
+export interface Candidate {
+  readonly key: number
+  readonly upper: number
+  readonly lower: number
+}
+
+/** One thread's scan over the memory that all threads share. */
+export interface Kernel extends KernelOperations {
+  /** A vector to be stored or searched for goes here, filled up with zeros to the stride. */
+  readonly input: Float32Array
+  readonly rowList: Int32Array
+  readonly distances: Float64Array
+  readonly keys: Float64Array
+  /** `upper, lower, key` of each candidate, when no floats are held. */
+  readonly candidates: Float64Array
+}
+
+/** Says what the following rows look like and where they are. */
+export function openExtent(kernel: KernelOperations, shape: RowShape, extent: Extent): void {
+  kernel.openIndex(shape.stride, shape.holdsFloats ? 1 : 0)
+  kernel.openExtent(extent.address, extent.capacity)
+}
+
+/** The first `count` candidates, copied. */
+export function candidatesOf(kernel: Kernel, count: number): readonly Candidate[] {
+  const words = CANDIDATE_BYTES / 8
+  return Array.from({ length: count }, (_, index) => {
+    const [upper = 0, lower = 0, key = 0] = kernel.candidates.subarray(index * words)
+    return { upper, lower, key }
+  })
+}

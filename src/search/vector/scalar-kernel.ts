@@ -1,0 +1,319 @@
+import type { KernelOperations } from './kernel.ts'
+import {
+  CANDIDATE_BYTES,
+  CANDIDATES_MAX,
+  type ExtentLayout,
+  extentLayout,
+  type SlotLayout,
+} from './memory-layout.ts'
+
+/** The constants of `kernel/vector-scan.ts`, where they are explained. */
+const NEVER = 0xffffffff
+const LENGTH_TOLERANCE = 0.001
+const LENGTH_MAX = 1.001
+const ARITHMETIC_SLACK = 0.000000001
+const LOST_FACTOR = 1.0001
+const LOST_MARGIN = 0.000001
+const SUM_MAX = 2147000000
+const QUERY_CODE_MAX = 32767
+/** Adding and taking away 1.5 * 2^23 (2^52) leaves a float32 (float64) rounded half to even. */
+const ROUNDING_F32 = 12582912
+const ROUNDING_F64 = 6755399441055744
+
+const NOWHERE: ExtentLayout = { identities: 0, bounds: 0, codes: 0, floats: 0 }
+
+/**
+ * The kernel where the processor or the engine has no SIMD: the same bytes and the same neighbours,
+ * a multiple of the time.
+ */
+export class ScalarKernel implements KernelOperations {
+  readonly #memory: WebAssembly.Memory
+  readonly #slot: SlotLayout
+  #views: Views
+  #stride = 0
+  #holdsFloats = false
+  #extent = NOWHERE
+
+  #wanted = 0
+  #snapshot = 0
+  #queryScale = 0
+  #slack = 0
+  #threshold = Number.NEGATIVE_INFINITY
+  #foundCount = 0
+  #candidateCount = 0
+  /** The k largest lower bounds, ascending. */
+  #lowers: number[] = []
+  /** Of each candidate with floats: its identity's and its floats' address. */
+  readonly #places: (readonly [number, number])[] = []
+
+  constructor(memory: WebAssembly.Memory, slot: SlotLayout) {
+    this.#memory = memory
+    this.#slot = slot
+    this.#views = viewsOf(memory.buffer)
+  }
+
+  openIndex(stride: number, holdsFloats: number): void {
+    this.#stride = stride
+    this.#holdsFloats = holdsFloats !== 0
+  }
+
+  openExtent(address: number, capacity: number): void {
+    this.#extent = extentLayout({ address, capacity }, this.#stride)
+    // Shared memory that has grown shows its new part in a new buffer only.
+    const { buffer } = this.#memory
+    if (buffer.byteLength !== this.#views.bytes.byteLength) this.#views = viewsOf(buffer)
+  }
+
+  storeRow(row: number, key: number, addedAt: number): number {
+    const { input } = this.#slot
+    if (!(Math.abs(this.#dot(input, input) - 1) <= LENGTH_TOLERANCE)) return 0
+    const { words, doubles, floats } = this.#views
+    const identity = this.#identityOf(row)
+    Atomics.store(words, identity / 4 + 2, addedAt)
+    Atomics.store(words, identity / 4 + 3, NEVER)
+    doubles[identity / 8] = key
+    this.#quantise(row)
+    if (this.#holdsFloats) {
+      floats.copyWithin(this.#floatsOf(row) / 4, input / 4, input / 4 + this.#stride)
+    }
+    return 1
+  }
+
+  removeRow(row: number, removedAt: number): void {
+    Atomics.store(this.#views.words, this.#identityOf(row) / 4 + 3, removedAt)
+  }
+
+  begin(k: number, seenAt: number, farthest: number): void {
+    this.#wanted = k
+    this.#snapshot = seenAt
+    this.#foundCount = 0
+    this.#lowers = []
+    this.dropCandidates()
+    this.#threshold = Number.NEGATIVE_INFINITY
+    this.#raise(1 - farthest - ARITHMETIC_SLACK)
+    this.#quantiseQuery()
+  }
+
+  scanRange(from: number, to: number): number {
+    for (let row = from; row < to; row++) {
+      if (!this.#isSettled(row)) return row
+    }
+    return to
+  }
+
+  scanRows(from: number, to: number): number {
+    const first = this.#slot.rowList / 4
+    for (let index = from; index < to; index++) {
+      if (!this.#isSettled(this.#views.integers[first + index] ?? 0)) return index
+    }
+    return to
+  }
+
+  finish(): number {
+    this.#settle()
+    return this.#holdsFloats ? this.#foundCount : this.#candidateCount
+  }
+
+  dropCandidates(): void {
+    this.#candidateCount = 0
+    this.#places.length = 0
+  }
+
+  #identityOf(row: number): number {
+    return this.#extent.identities + row * 16
+  }
+
+  #floatsOf(row: number): number {
+    return this.#extent.floats + row * this.#stride * 4
+  }
+
+  #quantise(row: number): void {
+    const { floats, codes } = this.#views
+    const from = this.#slot.input / 4
+    const to = this.#extent.codes + row * this.#stride
+    const scale = Math.fround(this.#largest() / 127)
+    const perCode = Math.fround(1 / scale)
+    const squares = new Float32Array(4)
+    for (let index = 0; index < this.#stride; index++) {
+      const x = floats[from + index] ?? 0
+      const scaled = Math.fround(x * perCode)
+      const code = Math.fround(Math.fround(scaled + ROUNDING_F32) - ROUNDING_F32)
+      codes[to + index] = code
+      const rest = Math.fround(x - Math.fround(code * scale))
+      const lane = index & 3
+      squares[lane] = (squares[lane] ?? 0) + Math.fround(rest * rest)
+    }
+    const [a = 0, b = 0, c = 0, d = 0] = squares
+    const bound = this.#extent.bounds / 4 + row * 2
+    floats[bound] = scale
+    floats[bound + 1] = Math.sqrt(a + b + (c + d)) * LOST_FACTOR + LOST_MARGIN
+  }
+
+  #quantiseQuery(): void {
+    const { floats, shorts } = this.#views
+    const { input, queryCodes } = this.#slot
+    const length = Math.sqrt(this.#dot(input, input))
+    const lengthMax = SUM_MAX / (127 * Math.sqrt(this.#stride)) - Math.sqrt(this.#stride)
+    const perCode = Math.min(QUERY_CODE_MAX / this.#largest(), lengthMax / length)
+    this.#queryScale = 1 / perCode
+    let lost = 0
+    for (let index = 0; index < this.#stride; index++) {
+      const x = floats[input / 4 + index] ?? 0
+      const code = x * perCode + ROUNDING_F64 - ROUNDING_F64
+      shorts[queryCodes / 2 + index] = code
+      const rest = x - code * this.#queryScale
+      lost += rest * rest
+    }
+    this.#slack = Math.sqrt(lost) * LENGTH_MAX + ARITHMETIC_SLACK
+  }
+
+  #largest(): number {
+    const first = this.#slot.input / 4
+    let most = 0
+    for (let index = 0; index < this.#stride; index++) {
+      most = Math.max(most, Math.abs(this.#views.floats[first + index] ?? 0))
+    }
+    return most
+  }
+
+  #raise(product: number): void {
+    if (product > -1) this.#threshold = Math.max(this.#threshold, Math.min(product, 1))
+  }
+
+  #isSettled(row: number): boolean {
+    const bound = this.#extent.bounds / 4 + row * 2
+    const scale = this.#views.floats[bound] ?? 0
+    const estimate = this.#dotCodes(row) * scale * this.#queryScale
+    const lost = (this.#views.floats[bound + 1] ?? 0) + this.#slack
+    if (estimate + lost < this.#threshold) return true
+    return this.#isTaken(row, estimate, lost)
+  }
+
+  #dotCodes(row: number): number {
+    const { codes, shorts } = this.#views
+    const first = this.#extent.codes + row * this.#stride
+    const query = this.#slot.queryCodes / 2
+    let sum = 0
+    for (let index = 0; index < this.#stride; index++) {
+      sum += (codes[first + index] ?? 0) * (shorts[query + index] ?? 0)
+    }
+    return sum
+  }
+
+  #isTaken(row: number, estimate: number, lost: number): boolean {
+    const { words, doubles } = this.#views
+    const identity = this.#identityOf(row)
+    // In this order: a row that is just being replaced must not look like one that was always there.
+    const removedAt = Atomics.load(words, identity / 4 + 3)
+    const addedAt = Atomics.load(words, identity / 4 + 2)
+    if (addedAt > this.#snapshot || removedAt <= this.#snapshot) return true
+    if (this.#candidateCount === CANDIDATES_MAX) {
+      this.#settle()
+      if (this.#candidateCount === CANDIDATES_MAX) return false
+    }
+    const at = this.#candidateAt(this.#candidateCount)
+    doubles.set([estimate + lost, estimate - lost, doubles[identity / 8] ?? 0], at)
+    this.#places[this.#candidateCount] = [identity, this.#floatsOf(row)]
+    this.#candidateCount += 1
+    this.#offerLower(estimate - lost)
+    return true
+  }
+
+  #candidateAt(index: number): number {
+    return (this.#slot.candidates + index * CANDIDATE_BYTES) / 8
+  }
+
+  #offerLower(lower: number): void {
+    const lowers = this.#lowers
+    if (lowers.length === this.#wanted && lower <= (lowers[0] ?? 0)) return
+    const at = firstIndex(lowers.length, (index) => (lowers[index] ?? 0) >= lower)
+    lowers.splice(at, 0, lower)
+    if (lowers.length > this.#wanted) lowers.shift()
+    if (lowers.length === this.#wanted) this.#raise(lowers[0] ?? 0)
+  }
+
+  #settle(): void {
+    const { doubles } = this.#views
+    let kept = 0
+    for (let index = 0; index < this.#candidateCount; index++) {
+      const at = this.#candidateAt(index)
+      if ((doubles[at] ?? 0) < this.#threshold) continue
+      const [identity, floats] = this.#places[index] ?? [0, 0]
+      if (this.#holdsFloats) this.#measure(identity, floats)
+      else doubles.copyWithin(this.#candidateAt(kept++), at, at + CANDIDATE_BYTES / 8)
+    }
+    this.#candidateCount = kept
+  }
+
+  /** Keeps the found sorted, the nearest first. */
+  #measure(identity: number, vector: number): void {
+    const { doubles } = this.#views
+    const product = this.#dot(this.#slot.input, vector)
+    const distance = Math.min(2, Math.max(0, 1 - product))
+    const key = doubles[identity / 8] ?? 0
+    const distances = this.#slot.distances / 8
+    const keys = this.#slot.keys / 8
+    const at = firstIndex(this.#foundCount, (index) => {
+      const other = doubles[distances + index] ?? 0
+      return other > distance || (other === distance && (doubles[keys + index] ?? 0) > key)
+    })
+    if (at === this.#wanted) return
+    const last = Math.min(this.#foundCount, this.#wanted - 1)
+    doubles.copyWithin(distances + at + 1, distances + at, distances + last)
+    doubles.copyWithin(keys + at + 1, keys + at, keys + last)
+    doubles[distances + at] = distance
+    doubles[keys + at] = key
+    this.#foundCount = last + 1
+    if (this.#foundCount < this.#wanted) return
+    this.#raise(1 - (doubles[distances + last] ?? 0) - ARITHMETIC_SLACK)
+  }
+
+  #dot(one: number, other: number): number {
+    const { floats } = this.#views
+    let [a, b, c, d] = [0, 0, 0, 0]
+    for (let index = 0; index < this.#stride; index += 4) {
+      const x = one / 4 + index
+      const y = other / 4 + index
+      a += (floats[x] ?? 0) * (floats[y] ?? 0)
+      b += (floats[x + 1] ?? 0) * (floats[y + 1] ?? 0)
+      c += (floats[x + 2] ?? 0) * (floats[y + 2] ?? 0)
+      d += (floats[x + 3] ?? 0) * (floats[y + 3] ?? 0)
+    }
+    return a + c + (b + d)
+  }
+}
+
+/** The whole memory as numbers of each kind. */
+interface Views {
+  readonly bytes: Uint8Array
+  readonly codes: Int8Array
+  readonly shorts: Int16Array
+  readonly integers: Int32Array
+  readonly words: Uint32Array
+  readonly floats: Float32Array
+  readonly doubles: Float64Array
+}
+
+function viewsOf(buffer: ArrayBufferLike): Views {
+  return {
+    bytes: new Uint8Array(buffer),
+    codes: new Int8Array(buffer),
+    shorts: new Int16Array(buffer),
+    integers: new Int32Array(buffer),
+    words: new Uint32Array(buffer),
+    floats: new Float32Array(buffer),
+    doubles: new Float64Array(buffer),
+  }
+}
+
+/** The first of the indexes [0, count) at which the condition holds from there on; `count` if none. */
+function firstIndex(count: number, holds: (index: number) => boolean): number {
+  let low = 0
+  let high = count
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (holds(middle)) high = middle
+    else low = middle + 1
+  }
+  return low
+}

@@ -1,0 +1,97 @@
+/** A caller who may read only what an agent's `data` names. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
+import { AppError } from '../../src/errors.ts'
+import { runQuery } from '../../src/query/run-query.ts'
+import { runSelect } from '../../src/query/run-select.ts'
+import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
+
+const HIDDEN = 'hidden-from-agents'
+
+let fixture: SqlFixture
+beforeAll(async () => {
+  fixture = await openSqlFixture()
+  await write('CREATE PROJECT other')
+  await write('CREATE KNOWLEDGE_BASE other.secret')
+  await write(`INSERT INTO other.secret (id, content) VALUES ('1', '${HIDDEN}')`)
+  await write(`CREATE TABLE hidden AS SELECT '${HIDDEN}' AS x`)
+  await write('CREATE VIEW hidden_view AS SELECT x FROM hidden')
+  await write('CREATE VIEW shown_view AS SELECT length(x) AS size FROM hidden')
+  await write(`SET @hidden = '${HIDDEN}'`)
+})
+afterAll(() => fixture.close())
+
+async function write(sql: string): Promise<void> {
+  await runQuery({ sql, db: 'mindsdb', params: {} }, fixture.deps, new AbortController().signal)
+}
+
+async function narrowed(sql: string): Promise<string> {
+  const snapshot = fixture.deps.catalog.snapshot()
+  const knowledgeBases = [requireKnowledgeBase(snapshot, 'mindsdb', 'kb')]
+  const allowed = { knowledgeBases, tables: ['files.t', 'mindsdb.shown_view'] }
+  const request = { sql, database: 'mindsdb', params: {}, allowed }
+  const { batches } = await runSelect(request, fixture.deps, new AbortController().signal)
+  const rows: unknown[] = []
+  for await (const batch of batches) rows.push(...batch)
+  return JSON.stringify(rows)
+}
+
+describe('what is allowed', () => {
+  const CASES: readonly (readonly [string, string])[] = [
+    ["SELECT id FROM kb WHERE content = '5' LIMIT 1", '[["d5"]]'],
+    ["SELECT id FROM MindsDB.KB WHERE content = '5' LIMIT 1", '[["d5"]]'],
+    ['SELECT count(*) FROM files.t JOIN kb USING (id)', '[[199]]'],
+    ['SELECT size FROM shown_view', `[[${HIDDEN.length}]]`],
+    ['WITH hidden AS (SELECT 1 AS x) SELECT x FROM hidden', '[[1]]'],
+  ]
+  for (const [sql, rows] of CASES) test(sql, async () => expect(await narrowed(sql)).toBe(rows))
+})
+
+describe('what is not', () => {
+  for (const sql of [
+    'SELECT * FROM other.secret',
+    'SELECT * FROM OTHER."Secret"',
+    "SELECT * FROM other.secret WHERE content = 'x'",
+    'SELECT * FROM empty',
+    'SELECT * FROM hidden',
+    'SELECT * FROM mindsdb.hidden',
+    'SELECT * FROM hidden_view',
+    'TABLE hidden',
+    'DESCRIBE hidden',
+    'SUMMARIZE hidden',
+    "SELECT answer FROM echo WHERE question = 'x'",
+    'SELECT * FROM information_schema.tables',
+    'SELECT * FROM information_schema.agents',
+    'SELECT * FROM mindsdb.models',
+    'SELECT * FROM kb UNION ALL SELECT * FROM other.secret',
+    'SELECT (SELECT max(x) FROM hidden)',
+    'SELECT id FROM kb WHERE id IN (SELECT x FROM hidden)',
+    'SELECT k.id FROM kb k, LATERAL (SELECT x FROM hidden) h',
+    'SELECT k.id FROM kb k JOIN hidden h ON k.content = h.x',
+    'SELECT id FROM kb ORDER BY (SELECT x FROM hidden)',
+    'SELECT count(*) FROM kb GROUP BY (SELECT x FROM hidden)',
+    'SELECT id FROM kb LIMIT (SELECT count(*) FROM hidden)',
+    'SELECT id FROM kb QUALIFY row_number() OVER (ORDER BY (SELECT x FROM hidden)) = 1',
+    'WITH a AS (SELECT * FROM hidden) SELECT 1 FROM a',
+    'WITH hidden AS (SELECT * FROM hidden) SELECT * FROM hidden',
+    'WITH a AS (WITH hidden AS (SELECT 1 AS x) SELECT * FROM hidden) SELECT * FROM a, hidden',
+    'WITH RECURSIVE a AS (SELECT 1 AS x UNION ALL SELECT 2 FROM hidden) SELECT * FROM a',
+    'PIVOT hidden ON x IN (1) USING count(*)',
+    'UNPIVOT hidden ON x',
+    'SELECT list_transform([1], i -> (SELECT max(x) FROM hidden))',
+    'VALUES ((SELECT x FROM hidden))',
+    'SELECT * FROM project_1.table_1',
+    'SELECT * FROM uploaded.file_1',
+    'SELECT @hidden',
+    'SELECT $eider_variable_hidden',
+    'SELECT :eider_variable_hidden',
+    'SELECT id FROM kb WHERE content = @hidden',
+  ]) {
+    test(sql, async () => {
+      const failure = await narrowed(sql).catch((error: unknown) => error)
+      expect(failure).toBeInstanceOf(AppError)
+      expect(String(failure)).not.toContain(HIDDEN)
+      expect(failure).not.toHaveProperty('code', 'internal')
+    })
+  }
+})
