@@ -17,6 +17,8 @@ import { compareAsText } from './text-columns.ts'
 export interface KnowledgeBaseSource {
   readonly ref: TreeNode
   readonly alias: string
+  /** True for what a PIVOT turns: `*` shows what that makes of it. */
+  readonly isPivoted: boolean
   readonly knowledgeBase: KnowledgeBase
 }
 
@@ -54,7 +56,7 @@ export function graftKnowledgeBase(select: TreeNode, grafting: Grafting): readon
     isHybrid && isAlone ? ownConditions(select.where_clause ?? null, alias, kb) : null
   const hasConditions = conditions !== null
   const graft = graftOf(kb, { alias, search, usedNames, nearestCount, hasConditions })
-  hideColumns(select, alias, graft.hiddenColumns)
+  if (!source.isPivoted) hideColumns(select, alias, graft.hiddenColumns)
   if (isAlone || isSearched) {
     orderByDistance(select, { alias, place, isAlone, isSearched, isHybrid })
   }

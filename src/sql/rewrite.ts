@@ -24,6 +24,7 @@ import {
   statementOf,
   type TreeNode,
   textOf,
+  textsOf,
   walk,
   walkExpression,
 } from './select-ast.ts'
@@ -78,9 +79,19 @@ function usedNamesOf(tree: TreeNode, names: NameScope): ReadonlySet<string> {
       const using = Array.isArray(node.using_columns) ? node.using_columns : []
       for (const name of using) if (typeof name === 'string') used.add(name.toLowerCase())
     }
+    if (node.type === 'PIVOT') for (const name of pivotNames(node)) used.add(name.toLowerCase())
   }
   if (names.readsChunkKeys !== true) used.delete(CHUNK_KEY)
   return used
+}
+
+/** The columns that PIVOT groups by and UNPIVOT turns into rows are texts in the tree. */
+function pivotNames(pivot: TreeNode): readonly string[] {
+  const entries = nodesOf(pivot.pivots).flatMap(({ entries: list }) => nodesOf(list))
+  const values = entries.flatMap(({ values: list }) =>
+    nodesOf(list).map(({ value }) => textOf(value)),
+  )
+  return [...textsOf(pivot.groups), ...values]
 }
 
 function visitQuery(query: TreeNode, outer: Scope, rewriter: Rewriter): void {
@@ -175,6 +186,8 @@ function visitSelect(select: TreeNode, outer: Scope, rewriter: Rewriter): void {
 interface FromVisit {
   readonly rewriter: Rewriter
   readonly sources: Sources
+  /** True within the source of a PIVOT: nothing outside can name its columns. */
+  readonly isPivoted?: boolean
 }
 
 function visitFrom(ref: TreeNode, scope: Scope, visit: FromVisit): void {
@@ -199,7 +212,7 @@ function visitFrom(ref: TreeNode, scope: Scope, visit: FromVisit): void {
       visitExpressions([ref.values ?? null], scope, visit.rewriter)
       return
     case 'PIVOT':
-      if (isNode(ref.source)) visitFrom(ref.source, scope, visit)
+      if (isNode(ref.source)) visitFrom(ref.source, scope, { ...visit, isPivoted: true })
       visitExpressions([ref.aggregates ?? null, ref.pivots ?? null], scope, visit.rewriter)
       return
     case 'SHOW_REF':
@@ -211,7 +224,8 @@ function visitFrom(ref: TreeNode, scope: Scope, visit: FromVisit): void {
   }
 }
 
-function resolveTable(ref: TreeNode, scope: Scope, { rewriter, sources }: FromVisit): void {
+function resolveTable(ref: TreeNode, scope: Scope, visit: FromVisit): void {
+  const { rewriter, sources, isPivoted = false } = visit
   const parts = [ref.catalog_name, ref.schema_name, ref.table_name].map(textOf).filter(Boolean)
   const name = parts.at(-1) ?? ''
   if (parts.length === 1 && scope.ctes.has(name.toLowerCase())) return
@@ -223,7 +237,7 @@ function resolveTable(ref: TreeNode, scope: Scope, { rewriter, sources }: FromVi
   }
   switch (relation.kind) {
     case 'knowledge_base':
-      sources.knowledgeBases.push({ ref, alias, knowledgeBase: relation.knowledgeBase })
+      sources.knowledgeBases.push({ ref, alias, isPivoted, knowledgeBase: relation.knowledgeBase })
       return
     case 'agent':
       sources.agents.push({ ref, alias, agent: relation.agent })
