@@ -14,6 +14,7 @@ import { responsiveness } from './scenarios/responsiveness.ts'
 import { search } from './scenarios/search.ts'
 import { selectOne } from './scenarios/select-one.ts'
 import { startUp } from './scenarios/start-up.ts'
+import { vectorIndex } from './scenarios/vector-index.ts'
 
 const SCENARIOS: readonly Scenario[] = [
   startUp,
@@ -23,6 +24,7 @@ const SCENARIOS: readonly Scenario[] = [
   exportRows,
   insert,
   search,
+  vectorIndex,
   builtin,
   agentOverhead,
   responsiveness,

@@ -35,7 +35,7 @@ const LENGTH_TOLERANCE: f64 = 0.001
 /** |x| of any stored vector, at most. */
 const LENGTH_MAX: f64 = 1.001
 /** More than float32 arithmetic loses in the sum of 4096 squares, and in their parts. */
-const LOST_FACTOR: f64 = 0.0
+const LOST_FACTOR: f64 = 1.0001
 const LOST_MARGIN: f64 = 0.000001
 /** More than float64 arithmetic loses in sums of 4096 products. */
 const ARITHMETIC_SLACK: f64 = 0.000000001

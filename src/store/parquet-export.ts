@@ -1,11 +1,8 @@
 import { mkdirSync, rmSync } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { literal } from '../domain/identifier.ts'
 import type { BoundSql, ExportedRows } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
-
-const PIECE_BYTES = 256 * 1024
 
 /** A file that DuckDB writes and an answer is read from. */
 export interface ExportFile {
@@ -27,9 +24,11 @@ export function newExportFile(directory: string): ExportFile {
       sql: `COPY (${select.sql}) TO ${literal(path)} (FORMAT parquet)`,
     }),
     async read() {
-      const file = await open(path)
+      const reader = Bun.file(path).stream().getReader()
+      // The first read opens the file.
+      const first = await reader.read()
       remove()
-      return { pieces: bytesOf(file) }
+      return { pieces: bytesOf(first.value, reader) }
     },
     remove,
   }
@@ -43,14 +42,13 @@ function makeDirectory(directory: string): void {
   }
 }
 
-async function* bytesOf(file: FileHandle): AsyncGenerator<Uint8Array, void, void> {
+async function* bytesOf(
+  first: Uint8Array | undefined,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> {
   try {
-    for (;;) {
-      const { bytesRead, buffer } = await file.read(new Uint8Array(PIECE_BYTES))
-      if (bytesRead === 0) return
-      yield buffer.subarray(0, bytesRead)
-    }
+    for (let piece = first; piece !== undefined; piece = (await reader.read()).value) yield piece
   } finally {
-    await file.close()
+    await reader.cancel()
   }
 }

@@ -52,6 +52,19 @@ test("the rows come as Parquet with DuckDB's own types, and no file is left", as
   expect(exported()).toEqual([])
 })
 
+test('a file of many megabytes comes whole, its name gone before its first byte', async () => {
+  const answer = await parquet('SELECT hash(x) AS h FROM range(2000000) AS t(x)')
+  expect(exported()).toEqual([])
+  const path = join(folder, 'large.parquet')
+  await Bun.write(path, await answer.arrayBuffer())
+  const connection = await (await DuckDBInstance.create(':memory:')).connect()
+  const sums = await connection.runAndReadAll(
+    `SELECT (SELECT bit_xor(h) FROM '${path}'), bit_xor(hash(x)) FROM range(2000000) AS t(x)`,
+  )
+  const [found, expected] = sums.getRows()[0] ?? []
+  expect(found).toBe(expected)
+})
+
 test('what fails is told in JSON, and no file is left', async () => {
   for (const [sql, code] of [
     ['SELECT nope', 4003],
@@ -67,7 +80,7 @@ test('what fails is told in JSON, and no file is left', async () => {
 })
 
 test('SQL of a caller neither reads nor writes the folder in which answers are made', async () => {
-  await parquet('SELECT 1')
+  await (await parquet('SELECT 1')).arrayBuffer()
   const path = join(folder, 'data/exports/planted.parquet')
   const connection = await (await DuckDBInstance.create(':memory:')).connect()
   await connection.run(`COPY (SELECT 42 AS secret) TO '${path}' (FORMAT parquet)`)
@@ -101,7 +114,7 @@ test('a statement that is stopped while it writes leaves no file and no place ta
   stop.abort()
   await answer
   while (exported().length > 0) await setTimeout(1)
-  expect((await parquet('SELECT 1')).headers.get('content-type')).toContain('parquet')
+  expect((await (await parquet('SELECT 1')).arrayBuffer()).byteLength).toBeGreaterThan(0)
 })
 
 test('a client that goes away leaves no file', async () => {

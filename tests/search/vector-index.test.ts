@@ -385,6 +385,21 @@ describe('a search that takes its time', () => {
     index.close()
   })
 
+  test('does not see rows that come into the places of old ones meanwhile', async () => {
+    const { runner, scanNow } = slowThread()
+    const index = new VectorIndex({ memory, pool: runner, dimensions })
+    index.apply(wholeTable(table, 1))
+    index.apply({ removedKeys: BigInt64Array.from([0n, 1n, 2n, 3n, 4n]), revision: 2 })
+    const search = index.search({ queryVector, k: 10 }, signal)
+    const added = new Map([1000n, 1001n, 1002n].map((key) => [key, queryVector]))
+    index.apply(wholeTable(added, 3))
+    expect(index.emptyRowCount).toBe(2)
+    scanNow()
+    const before = new Map([...table].filter(([key]) => key > 4n))
+    expect(await search).toEqual([...exactNearest(before, queryVector, 10)])
+    index.close()
+  })
+
   test('ends when the index is closed', async () => {
     const index = new VectorIndex({
       memory,

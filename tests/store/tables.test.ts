@@ -44,9 +44,9 @@ test('a table holds the rows of a SELECT with bound values, and knows its column
     ],
   })
   expect(await rowsOf(store, `SELECT id, pair FROM project_1.table_${made.id}`)).toEqual([
-    ['0', ['0', '7']],
-    ['1', ['1', '7']],
-    ['2', ['2', '7']],
+    [0, [0, 7]],
+    [1, [1, 7]],
+    [2, [2, 7]],
   ])
 })
 
