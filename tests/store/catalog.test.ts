@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
 import type { AgentDraft } from '../../src/domain/agent.ts'
 import { requireAgent, requireProject } from '../../src/domain/catalog-snapshot.ts'
 import { DEFAULT_PROJECT } from '../../src/domain/project.ts'
@@ -175,5 +177,25 @@ test('a restart brings the same catalog back', async () => {
   expect(requireAgent(second.catalog.snapshot(), 'mindsdb', 'guide').model?.apiKey).toBe('sk-agent')
   expect(second.secrets.signingKey()).toEqual(signingKey)
   expect(await second.chunks.chunkCount(kb)).toBe(1)
+  await second.close()
+})
+
+test('a folder in which a knowledge base and an agent of older days share a name still opens', async () => {
+  using folder = temporaryFolder()
+  const first = await openStore({ directory: folder.path })
+  await first.catalog.createKnowledgeBase(draftOf('kb'))
+  await first.catalog.createAgent(AGENT)
+  await first.close()
+  const instance = await DuckDBInstance.create(join(folder.path, 'eider-data.duckdb'))
+  const connection = await instance.connect()
+  await connection.run("UPDATE eider.agents SET name = 'KB', name_key = 'kb'")
+  connection.closeSync()
+  instance.closeSync()
+
+  const second = await openStore({ directory: folder.path })
+  const agent = requireAgent(second.catalog.snapshot(), 'mindsdb', 'kb')
+  const altered = await second.catalog.alterAgent(agent, { name: 'Kb', promptTemplate: 'p' })
+  expect([altered.name, current(second).name]).toEqual(['Kb', 'kb'])
+  await second.catalog.dropKnowledgeBase(current(second))
   await second.close()
 })
