@@ -6,7 +6,7 @@ import { KeyRows } from './key-rows.ts'
 import { type RowShape, rowShape } from './memory-layout.ts'
 import { type Neighbour, nearestOf } from './neighbours.ts'
 import { unitQueryVector } from './query-vector.ts'
-import { RowTable } from './row-table.ts'
+import { type PlacedExtent, RowTable } from './row-table.ts'
 import { codeBytesOf, type ScanResult, type ScanRunner, type ScanTask, scan } from './scan.ts'
 import { VECTOR_LIMITS } from './search-limits.ts'
 import { Snapshots } from './snapshots.ts'
@@ -149,11 +149,15 @@ export class VectorIndex {
     const { dimensions } = this.#options
     const { input } = this.#kernel
     input.fill(0, dimensions, this.#shape.stride)
-    for (const [index, row] of rows.entries()) {
+    const addedAt = this.#snapshots.current + 1
+    let placed: PlacedExtent | undefined
+    for (let index = 0; index < rows.length; index++) {
+      const row = rows[index] ?? 0
+      const next = this.#rows.extentOf(row)
+      if (next !== placed) openExtent(this.#kernel, this.#shape, next.extent)
+      placed = next
       input.set(vectors.subarray(index * dimensions, (index + 1) * dimensions))
-      const local = this.#open(row)
-      const addedAt = this.#snapshots.current + 1
-      if (this.#kernel.storeRow(local, keys[index] ?? 0, addedAt) === 1) continue
+      if (this.#kernel.storeRow(row - next.first, keys[index] ?? 0, addedAt) === 1) continue
       this.#giveBack(rows)
       throw new AppError('internal', `The vector of chunk ${keys[index]} is not of unit length`)
     }
