@@ -15,6 +15,15 @@
  * instance belongs to one thread; what threads share is the rows.
  */
 
+import {
+  isFarther,
+  pushNumber,
+  pushPair,
+  replaceLowest,
+  replaceTop,
+  sortPairs,
+} from './nearest-heap'
+
 // Of a row's identity: key f64, version u64 (added at | removed at << 32).
 const IDENTITY_BYTES: usize = 16
 const VERSION: usize = 8
@@ -55,6 +64,7 @@ let queryCodes: usize = 0
 let rowList: usize = 0
 let distances: usize = 0
 let keys: usize = 0
+/** Lower bounds of inner products: the k largest. */
 let lowers: usize = 0
 let candidates: usize = 0
 let candidatesMax: i32 = 0
@@ -128,7 +138,7 @@ function floatsOf(row: i32): usize {
   return floats + <usize>row * stride * 4
 }
 
-/** Stores the vector in the input as `row`; 0 where it is not of unit length, and nothing is stored. */
+/** Stores the vector in the input as `row`; 0, and nothing, where it is not of unit length. */
 export function storeRow(row: i32, key: f64, addedAt: u32): i32 {
   // Every comparison is false for NaN.
   if (!(Math.abs(dotF64(input, input) - 1) <= LENGTH_TOLERANCE)) return 0
@@ -284,6 +294,16 @@ function dotCodes(first: usize): i32 {
   return front + i32x4.extract_lane(sum, 2) + i32x4.extract_lane(sum, 3)
 }
 
+function offerLower(lower: f64): void {
+  if (lowerCount < wanted) {
+    pushNumber(lowers, lowerCount, lower)
+    lowerCount++
+  } else if (lower > load<f64>(lowers)) {
+    replaceLowest(lowers, lowerCount, lower)
+  }
+  if (lowerCount == wanted) raise(load<f64>(lowers))
+}
+
 /** False where there is no room: then nothing has happened. */
 function isTaken(row: i32, estimate: f64, lost: f64): bool {
   const identity = identityOf(row)
@@ -307,7 +327,7 @@ function isTaken(row: i32, estimate: f64, lost: f64): bool {
   return true
 }
 
-/** With floats: measures all candidates. Without: drops those that are out of the question by now. */
+/** With floats: measures all candidates. Without: drops those that are out of the question. */
 function settle(): void {
   let kept = 0
   for (let i = 0; i < candidateCount; i++) {
@@ -327,10 +347,10 @@ function measure(identity: usize, vector: usize): void {
   const distance = Math.min(2, Math.max(0, 1 - dotF64(input, vector)))
   const key = load<f64>(identity)
   if (foundCount < wanted) {
-    siftUp(foundCount, distance, key)
+    pushPair(distances, keys, foundCount, distance, key)
     foundCount++
   } else if (isFarther(load<f64>(distances), load<f64>(keys), distance, key)) {
-    siftDown(foundCount, distance, key)
+    replaceTop(distances, keys, foundCount, distance, key)
   }
   if (foundCount == wanted) raise(1 - load<f64>(distances) - ARITHMETIC_SLACK)
 }
@@ -358,104 +378,11 @@ function dotF64(one: usize, other: usize): f64 {
 export function finish(): i32 {
   settle()
   if (!holdsFloats) return candidateCount
-  for (let last = foundCount - 1; last > 0; last--) {
-    const distance = load<f64>(distances)
-    const key = load<f64>(keys)
-    siftDown(last, load<f64>(distances + (<usize>last << 3)), load<f64>(keys + (<usize>last << 3)))
-    put(last, distance, key)
-  }
+  sortPairs(distances, keys, foundCount)
   return foundCount
 }
 
 /** The caller has copied the candidates: `finish` said how many there were, or they were full. */
 export function dropCandidates(): void {
   candidateCount = 0
-}
-
-// The found: a heap with the farthest on top.
-
-// @ts-ignore: a decorator of AssemblyScript
-@inline
-function isFarther(distance: f64, key: f64, thanDistance: f64, thanKey: f64): bool {
-  return distance > thanDistance || (distance == thanDistance && key > thanKey)
-}
-
-// @ts-ignore: a decorator of AssemblyScript
-@inline
-function put(at: i32, distance: f64, key: f64): void {
-  store<f64>(distances + (<usize>at << 3), distance)
-  store<f64>(keys + (<usize>at << 3), key)
-}
-
-function siftUp(from: i32, distance: f64, key: f64): void {
-  let at = from
-  while (at > 0) {
-    const parent = (at - 1) >> 1
-    const parentDistance = load<f64>(distances + (<usize>parent << 3))
-    const parentKey = load<f64>(keys + (<usize>parent << 3))
-    if (!isFarther(distance, key, parentDistance, parentKey)) break
-    put(at, parentDistance, parentKey)
-    at = parent
-  }
-  put(at, distance, key)
-}
-
-/** Puts the pair in the place of the top, in a heap of `count`. */
-function siftDown(count: i32, distance: f64, key: f64): void {
-  let at = 0
-  for (let child = 1; child < count; child = 2 * at + 1) {
-    let childDistance = load<f64>(distances + (<usize>child << 3))
-    let childKey = load<f64>(keys + (<usize>child << 3))
-    if (child + 1 < count) {
-      const rightDistance = load<f64>(distances + (<usize>child << 3), 8)
-      const rightKey = load<f64>(keys + (<usize>child << 3), 8)
-      if (isFarther(rightDistance, rightKey, childDistance, childKey)) {
-        child++
-        childDistance = rightDistance
-        childKey = rightKey
-      }
-    }
-    if (!isFarther(childDistance, childKey, distance, key)) break
-    put(at, childDistance, childKey)
-    at = child
-  }
-  put(at, distance, key)
-}
-
-// The lower bounds of inner products: a heap of the k largest with the smallest on top.
-
-function offerLower(lower: f64): void {
-  if (lowerCount < wanted) {
-    let at = lowerCount
-    lowerCount++
-    while (at > 0) {
-      const parent = (at - 1) >> 1
-      const above = load<f64>(lowers + (<usize>parent << 3))
-      if (above <= lower) break
-      store<f64>(lowers + (<usize>at << 3), above)
-      at = parent
-    }
-    store<f64>(lowers + (<usize>at << 3), lower)
-  } else if (lower > load<f64>(lowers)) {
-    replaceLowest(lower)
-  }
-  if (lowerCount == wanted) raise(load<f64>(lowers))
-}
-
-function replaceLowest(lower: f64): void {
-  let at = 0
-  for (let child = 1; child < lowerCount; child = 2 * at + 1) {
-    let below = load<f64>(lowers + (<usize>child << 3))
-    if (child + 1 < lowerCount) {
-      const right = load<f64>(lowers + (<usize>child << 3), 8)
-      if (right < below) {
-        child++
-        below = right
-      }
-    }
-    if (below >= lower) break
-    store<f64>(lowers + (<usize>at << 3), below)
-    at = child
-  }
-  store<f64>(lowers + (<usize>at << 3), lower)
 }

@@ -4,16 +4,18 @@ import { main as compile } from 'assemblyscript/asc'
 
 const ROOT = join(import.meta.dir, '..')
 const SOURCE = 'kernel/vector-scan.ts'
+const SOURCES = [SOURCE, 'kernel/nearest-heap.ts']
 const TARGET = 'src/search/vector/kernel-module.ts'
 const LINE_CHARS = 88
 
 /** @throws Error with the compiler's words where the source does not compile */
 export async function compiledKernel(): Promise<Uint8Array> {
-  const source = await Bun.file(join(ROOT, SOURCE)).text()
+  const texts = new Map<string, string>()
+  for (const name of SOURCES) texts.set(name, await Bun.file(join(ROOT, name)).text())
   const written = new Map<string, Uint8Array>()
   const words: string[] = []
   const { error } = await compile([SOURCE, '--outFile', 'kernel.wasm', ...OPTIONS], {
-    readFile: (name) => (name === SOURCE ? source : null),
+    readFile: (name) => texts.get(name) ?? null,
     writeFile: (name, contents) => {
       written.set(name, typeof contents === 'string' ? Buffer.from(contents) : contents)
     },

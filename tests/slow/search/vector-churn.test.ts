@@ -13,7 +13,7 @@ import {
 const DIMENSIONS = 96
 const ROWS = 16_000
 const CHANGED_ROWS = 600
-const ROUNDS = 40
+const ROUNDS = 20
 const SEARCHES = 6
 
 test('searches in threads see the rows of their moment while rows come, go and return', async () => {
