@@ -70,6 +70,7 @@ export function createApp(options: AppOptions): App {
   const queryDeps: QueryDeps = {
     ...catalogDeps,
     engine: store.engine,
+    nearest: store.vectorIndexes,
     agents: {
       ask: (agent, question, signal) => {
         return complete({ agent, question, history: [], deltas: false }, agents, signal)

@@ -19,6 +19,7 @@ export async function serve(settings: Settings, version: string): Promise<number
   const store = await openStore({
     directory: settings.dataDirectory,
     memoryLimit: settings.memoryLimit,
+    vectorMemory: settings.vectorMemory,
     threads: settings.threads,
     threadPoolSize: Number(Bun.env.UV_THREADPOOL_SIZE),
     statementsWaitingMax: settings.queriesQueueMax,
@@ -37,6 +38,8 @@ export async function serve(settings: Settings, version: string): Promise<number
   process.stdout.write(
     `Eider ${version} is ready at ${address}, data in ${settings.dataDirectory}\n`,
   )
+  // Searches are answered at once; those that come first by scans.
+  store.vectorIndexes.start()
   const reason = await Promise.race([stopped, fatal.promise])
   if (reason instanceof AppError) logger.fatal({ code: reason.code, message: reason.message })
   logger.info({ signal: reason instanceof AppError ? null : reason }, 'stopping')

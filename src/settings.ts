@@ -138,6 +138,11 @@ export const SETTINGS = {
     help: 'Memory of the SQL engine, as 512MB, 4GB or a share of the machine',
     parse: memorySize,
   }),
+  vectorMemory: setting('EIDER_VECTOR_MEMORY', {
+    default: '20%',
+    help: 'Memory for copies of vectors, at most 4 GiB; what does not fit is scanned on disk. 0MB: none',
+    parse: memorySize,
+  }),
   threads: setting('EIDER_THREADS', {
     default: '0',
     help: 'Threads of the SQL engine; 0: one per core',
@@ -238,6 +243,7 @@ export function settingsFrom(environment: Environment): Settings {
     queryMs: read(SETTINGS.queryMs),
     queriesQueueMax: read(SETTINGS.queriesQueueMax),
     memoryLimit: read(SETTINGS.memoryLimit),
+    vectorMemory: read(SETTINGS.vectorMemory),
     threads: read(SETTINGS.threads),
     agentsMax: read(SETTINGS.agentsMax),
     agentQuestionsMax: read(SETTINGS.agentQuestionsMax),

@@ -169,6 +169,48 @@ export interface SqlEngine {
   exportParquet(select: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<ExportedRows>
 }
 
+export interface NearestSearch {
+  readonly knowledgeBase: KnowledgeBase
+  /** Of unit length. */
+  readonly queryVector: Float32Array
+  readonly count: number
+  /** A SELECT of the keys of the chunks among which to search; null: all. */
+  readonly kept: BoundSql | null
+  /** For the SELECT of the keys. */
+  readonly limits: RunLimits
+}
+
+export interface NearestChunk {
+  readonly key: bigint
+  /** Cosine distance, 0 to 2. */
+  readonly distance: number
+}
+
+export interface NearestFound {
+  /** The nearest first: `count` of them or all there are, and any that are exactly as far as the last. */
+  readonly neighbours: readonly NearestChunk[]
+  /** Of one state of the knowledge base: false once a later one may be visible to a transaction that begins. */
+  isCurrent(): boolean
+}
+
+/** How the next search of a knowledge base is answered. */
+export interface VectorAccess {
+  readonly kind: 'memory' | 'scan'
+  /** What is searched, or why memory is not: a clause. */
+  readonly detail: string
+}
+
+/** The nearest chunks by their vectors, found by something faster than measuring each in SQL. */
+export interface NearestChunks {
+  /**
+   * Exactly the chunks that measuring all of them would find.
+   * @returns null where there is nothing faster at the moment
+   * @throws AppError those of `SqlEngine.run` for the SELECT of the keys; `too_busy`, `dimension_mismatch`
+   */
+  nearest(search: NearestSearch, signal: AbortSignal): Promise<NearestFound | null>
+  access(knowledgeBase: KnowledgeBase): VectorAccess
+}
+
 /** A file that is made already and has no name any more: whoever begins to read must read to its end, or return. */
 export interface ExportedRows {
   readonly pieces: AsyncGenerator<Uint8Array, void, void>

@@ -2,7 +2,8 @@ import type { AgentAnswers } from '../domain/ports.ts'
 import type { RelationColumn } from '../domain/view.ts'
 import { AppError } from '../errors.ts'
 import type { QueryDeps } from './query-deps.ts'
-import { limitsOf, prepareSelect } from './run-select.ts'
+import { limitsOf } from './run-limits.ts'
+import { prepareSelect } from './run-select.ts'
 import { withPlace } from './unknown-column.ts'
 
 /**

@@ -4,8 +4,9 @@ import { AppError } from '../errors.ts'
 import { FILES_DATABASE } from './name-scope.ts'
 import type { QueryDeps } from './query-deps.ts'
 import { replanned } from './replanned.ts'
+import { limitsOf } from './run-limits.ts'
 import { dialectStatement, type QueryRequest, selectWithOptions } from './run-query.ts'
-import { limitsOf, prepareSelect } from './run-select.ts'
+import { prepareSelect } from './run-select.ts'
 import { withPlace } from './unknown-column.ts'
 
 /** Runs one SELECT and gives its rows as a Parquet file. @throws AppError as for running it */

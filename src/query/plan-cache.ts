@@ -1,4 +1,5 @@
-import type { AgentRequest, SearchRequest } from '../sql/requests.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { AgentRequest, MeasuredScan, SearchRequest } from '../sql/requests.ts'
 import type { TreeNode } from '../sql/select-ast.ts'
 
 /** A statement ready to run, but for the values of its parameters, the vectors of its searches and agents' answers. */
@@ -12,8 +13,29 @@ export interface SelectPlan {
   readonly values: ReadonlyMap<TreeNode, SelectPlan>
   /** The placeholders that stand in `sql`. */
   readonly parameters: ReadonlySet<string>
+  /** The same statement, where the nearest chunks of its searches are known; null: it has no search that could use them. */
+  readonly candidates: CandidatePlan | null
+  /** The searches that have every vector measured in any case. */
+  readonly scans: readonly MeasuredScan[]
   /** The parameters of the statement as the client wrote it, also those that became searches. */
   readonly written: readonly string[]
+}
+
+/** A SELECT that gets the nearest chunks of its searches as bound lists. */
+export interface CandidatePlan {
+  readonly sql: string
+  readonly parameters: ReadonlySet<string>
+  readonly requests: readonly CandidateRequest[]
+}
+
+/** Chunks to be found before the statement runs. */
+export interface CandidateRequest {
+  /** The number of the searched text. */
+  readonly text: number
+  readonly knowledgeBase: KnowledgeBase
+  readonly count: number
+  /** A SELECT of the keys of the chunks among which they are; null: all of them. */
+  readonly kept: { readonly sql: string; readonly parameters: ReadonlySet<string> } | null
 }
 
 const PLANS_MAX = 500

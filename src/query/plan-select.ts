@@ -4,7 +4,7 @@ import { keepConstants } from '../sql/exact-constants.ts'
 import { checkExpandedSize } from '../sql/expanded-size.ts'
 import { guard } from '../sql/guard.ts'
 import { limitJson } from '../sql/json-limits.ts'
-import type { PendingGraft } from '../sql/pending-graft.ts'
+import type { CandidateGraft, PendingGraft } from '../sql/pending-graft.ts'
 import { excerptAt, PlacedError } from '../sql/placed-error.ts'
 import type { SelectPlace } from '../sql/ranked-order.ts'
 import type { NameScope } from '../sql/relation.ts'
@@ -13,6 +13,7 @@ import { rewrite } from '../sql/rewrite.ts'
 import { parseTree, queryOf, statementOf, type TreeNode, treeText } from '../sql/select-ast.ts'
 import { bindSystemFunctions } from '../sql/system-functions.ts'
 import { parameterNames, toDuckDB, tokenize, withoutClosingSemicolons } from '../sql/tokens.ts'
+import { candidatePlan } from './candidate-plan.ts'
 import type { SelectPlan } from './plan-cache.ts'
 
 /** Views that may stand within one another. */
@@ -56,7 +57,8 @@ async function planTree(tree: TreeNode, planning: Planning): Promise<SelectPlan>
   const { names, engine, written, depth } = planning
   const requests = new Requests()
   const grafts = checked(tree, { names, requests, place: 'outermost' })
-  await applyGrafts(grafts, { engine, requests, depth: 0 })
+  const candidates: CandidateGraft[] = []
+  await applyGrafts(grafts, { engine, requests, candidates, depth: 0 })
   // Views that read views may have made it large.
   checkExpandedSize(queryOf(statementOf(tree)))
   const printed = await engine.print(treeText(tree))
@@ -66,8 +68,10 @@ async function planTree(tree: TreeNode, planning: Planning): Promise<SelectPlan>
     if (depth >= VALUES_DEPTH_MAX) throw tooDeep()
     values.set(select, await planTree(select, { ...planning, depth: depth + 1 }))
   }
-  const { searches, agents, thresholds } = requests
-  return { sql: printed, searches, agents, thresholds, values, parameters, written }
+  const { searches, agents, thresholds, scans } = requests
+  const plan = { sql: printed, searches, agents, thresholds, scans, values, parameters, written }
+  // Last: it changes the tree.
+  return { ...plan, candidates: await candidatePlan(tree, candidates, engine) }
 }
 
 interface Checking {
@@ -87,6 +91,8 @@ function checked(tree: TreeNode, rewriting: Checking): readonly PendingGraft[] {
 interface GraftScope {
   readonly engine: SqlEngine
   readonly requests: Requests
+  /** Collected on the way. */
+  readonly candidates: CandidateGraft[]
   /** The number of views around. */
   readonly depth: number
 }
@@ -105,6 +111,7 @@ async function applyGrafts(grafts: readonly PendingGraft[], scope: GraftScope): 
       await applyGrafts(inner, { ...scope, depth: depth + 1 })
     }
     graft.apply(tree)
+    if (graft.candidates !== undefined) scope.candidates.push(graft.candidates)
   }
 }
 

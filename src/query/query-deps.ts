@@ -1,11 +1,19 @@
 import type { CatalogDeps } from '../catalog/catalog-deps.ts'
-import type { AgentAnswers, ChunkStore, FileStore, SqlEngine, TableStore } from '../domain/ports.ts'
+import type {
+  AgentAnswers,
+  ChunkStore,
+  FileStore,
+  NearestChunks,
+  SqlEngine,
+  TableStore,
+} from '../domain/ports.ts'
 import type { PlanCache } from './plan-cache.ts'
 import type { Variables } from './variables.ts'
 
 /** What running SQL needs. */
 export interface QueryDeps extends CatalogDeps {
   readonly engine: SqlEngine
+  readonly nearest: NearestChunks
   readonly agents: AgentAnswers
   readonly chunks: ChunkStore
   readonly tables: TableStore

@@ -1,5 +1,5 @@
 import { requireProject } from '../domain/catalog-snapshot.ts'
-import type { BoundSql, RunLimits } from '../domain/ports.ts'
+import type { BoundSql } from '../domain/ports.ts'
 import type { RowStream } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
 import type { NameScope } from '../sql/relation.ts'
@@ -14,6 +14,8 @@ import { planSelect } from './plan-select.ts'
 import type { QueryDeps } from './query-deps.ts'
 import { replanned } from './replanned.ts'
 import { requestValues } from './request-values.ts'
+import { runCandidates } from './run-candidates.ts'
+import { limitsOf } from './run-limits.ts'
 import { withPlace } from './unknown-column.ts'
 
 /** Values of `:name` parameters as they came in JSON. */
@@ -43,8 +45,12 @@ export async function runSelect(
 ): Promise<RowStream> {
   return withPlace(request.sql, deps.catalog.snapshot(), () => {
     return replanned(deps, async () => {
-      const { statement } = await prepareSelect(request, deps, signal)
-      return withWrittenNames(await deps.engine.run(statement, limitsOf(deps), signal))
+      const { plan, statement } = await prepareSelect(request, deps, signal)
+      const found =
+        plan.candidates === null
+          ? null
+          : await runCandidates(plan.candidates, statement.values, { deps, signal })
+      return withWrittenNames(found ?? (await deps.engine.run(statement, limitsOf(deps), signal)))
     })
   })
 }
@@ -90,10 +96,6 @@ export async function prepareSelect(
   }
   const values = await boundValues(plan, { deps, signal, params, options })
   return { plan, statement: { sql: plan.sql, values } }
-}
-
-export function limitsOf({ queryMs: timeoutMs, readingMs }: QueryDeps): RunLimits {
-  return readingMs === undefined ? { timeoutMs } : { timeoutMs, readingMs }
 }
 
 interface PlannedSelect {

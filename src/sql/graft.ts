@@ -2,6 +2,7 @@
 import { chunkTables } from '../domain/chunk-tables.ts'
 import { quote } from '../domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
+import { candidateRows, keptKeysSql } from './candidate-rows.ts'
 import { COLUMN_SEARCH_COLUMNS, columnRankingOf, unmeasuredChunks } from './column-search.ts'
 import { type HybridRows, hybridCtes, hybridRows } from './hybrid-rows.ts'
 import { measuredRows } from './measured-rows.ts'
@@ -29,6 +30,8 @@ export interface GraftShape {
   readonly nearestCount: number | null
   /** Whether conditions of the statement narrow the rows over which a hybrid search makes its scales. */
   readonly hasConditions: boolean
+  /** The text whose nearest chunks are known when the statement runs; null or unset: all are measured. */
+  readonly candidatesFor?: number | null
 }
 
 export interface Graft {
@@ -141,9 +144,23 @@ function allRows(kb: KnowledgeBase, shape: GraftShape, { hidden, hybrid }: RowsP
       return `${excludedSql(exclusion, ranking)} AS ${quote(excludedColumn(exclusion.index))}`
     }),
   ]
-  const searched = hybrid === null ? measuredRows(kb, shape.search) : hybridRows(hybrid)
-  const from = isSearched ? searched : chunkTables(kb).chunks
+  const from = isSearched ? searchedRows(kb, shape, hybrid) : chunkTables(kb).chunks
   return `SELECT ${columns.join(', ')} FROM ${from} AS c`
+}
+
+function searchedRows(
+  kb: KnowledgeBase,
+  { search, candidatesFor = null }: GraftShape,
+  hybrid: HybridRows | null,
+): string {
+  if (candidatesFor !== null) return candidateRows(kb, candidatesFor)
+  return hybrid === null ? measuredRows(kb, search) : hybridRows(hybrid)
+}
+
+/** The keys of the chunks that conditions keep, see `keptKeysSql`. */
+export function keptKeysOf(kb: KnowledgeBase, alias: string, used: ReadonlySet<string>): string {
+  const own = hiddenColumnsOf(kb, used).filter(({ name }) => name !== CHUNK_KEY)
+  return keptKeysSql(kb, { alias, columns: [...PLAIN_COLUMNS, ...own.map(columnSql)] })
 }
 
 function relevanceSql(ranking: Ranking | null, hybrid: HybridRows | null): string {

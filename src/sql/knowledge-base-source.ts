@@ -1,11 +1,12 @@
 /** A knowledge base in a FROM: what its SELECT asks of it, and the sub-query that answers. */
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { candidateSearchOf } from './candidate-rows.ts'
 import { columnRankingOf, measure, measuresSql } from './column-search.ts'
 import { type Surroundings, valuesSelect } from './column-values.ts'
-import { graftOf } from './graft.ts'
+import { type GraftShape, graftOf, keptKeysOf } from './graft.ts'
 import { fixMetadataPaths, hideColumns } from './names.ts'
 import { ownConditions, putConditions } from './own-conditions.ts'
-import { type PendingGraft, putSubquery } from './pending-graft.ts'
+import { type CandidateGraft, type PendingGraft, putSubquery } from './pending-graft.ts'
 import { nearestCountOf, orderByDistance, type SelectPlace } from './ranked-order.ts'
 import type { Search } from './ranking.ts'
 import type { Requests } from './requests.ts'
@@ -55,13 +56,16 @@ export function graftKnowledgeBase(select: TreeNode, grafting: Grafting): readon
   const conditions =
     isHybrid && isAlone ? ownConditions(select.where_clause ?? null, alias, kb) : null
   const hasConditions = conditions !== null
-  const graft = graftOf(kb, { alias, search, usedNames, nearestCount, hasConditions })
+  const shape = { alias, search, usedNames, nearestCount, hasConditions }
+  const graft = graftOf(kb, shape)
+  const candidates = isSearched ? candidatesOf(select, { ...shape, columnRanking }, grafting) : null
   if (!source.isPivoted) hideColumns(select, alias, graft.hiddenColumns)
   if (isAlone || isSearched) {
     orderByDistance(select, { alias, place, isAlone, isSearched, isHybrid })
   }
   const pending: PendingGraft = {
     sql: graft.sql,
+    ...(candidates === null ? {} : { candidates }),
     apply: (parsed) => {
       const statement = statementOf(parsed)
       if (conditions !== null) putConditions(statement, conditions)
@@ -73,6 +77,33 @@ export function graftKnowledgeBase(select: TreeNode, grafting: Grafting): readon
   const measured = { source: searchSource, ranking: columnRanking }
   const sql = measuresSql(kb, columnRanking.text)
   return [pending, { sql, apply: (parsed) => measure(select, measured, parsed) }]
+}
+
+/** The same search from candidates. null where they would not be enough, which is noted with the reason. */
+function candidatesOf(
+  select: TreeNode,
+  shape: GraftShape & { readonly columnRanking: unknown },
+  { source, requests }: Grafting,
+): CandidateGraft | null {
+  const { alias, knowledgeBase, ref } = source
+  const scan = (reason: string) => {
+    requests.scans.push({ knowledgeBase, reason })
+    return null
+  }
+  if (shape.columnRanking !== null) return scan('it searches for the texts of a column')
+  const { nearestCount: count } = shape
+  if (count === null) return scan('all of its rows may count')
+  const found = candidateSearchOf(shape.search, select.where_clause ?? null, source)
+  if (typeof found === 'string') return scan(found)
+  const { text, conditions } = found
+  const { sql } = graftOf(knowledgeBase, { ...shape, nearestCount: null, candidatesFor: text })
+  const rows = { sql, apply: (tree: TreeNode) => putSubquery(ref, alias, statementOf(tree)) }
+  if (conditions === null) return { text, knowledgeBase, count, kept: null, rows }
+  const kept = {
+    sql: keptKeysOf(knowledgeBase, alias, shape.usedNames),
+    apply: (tree: TreeNode) => putConditions(tree, conditions),
+  }
+  return { text, knowledgeBase, count, kept, rows }
 }
 
 /** @throws AppError `sql_invalid_search` where `content` is compared and could not be searched */

@@ -1,3 +1,4 @@
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { NameScope } from './relation.ts'
 import { replace, type TreeNode } from './select-ast.ts'
 
@@ -6,6 +7,25 @@ export interface PendingGraft {
   readonly sql: string
   /** Set for the SELECT of a view, a caller's own: it is to be checked and rewritten like any statement. */
   readonly view?: { readonly name: string; readonly names: NameScope }
+  /** Another sub-query for the same place, see `CandidateGraft`. */
+  readonly candidates?: CandidateGraft
+  apply(parsed: TreeNode): void
+}
+
+/** The same rows, where the nearest chunks of a text are known before the statement runs. */
+export interface CandidateGraft {
+  /** The number of the searched text. */
+  readonly text: number
+  readonly knowledgeBase: KnowledgeBase
+  /** So many of the nearest are enough. */
+  readonly count: number
+  /** A SELECT of the keys of the chunks among which they are; null: all of them. */
+  readonly kept: Subtree | null
+  readonly rows: Subtree
+}
+
+export interface Subtree {
+  readonly sql: string
   apply(parsed: TreeNode): void
 }
 

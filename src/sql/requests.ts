@@ -32,6 +32,13 @@ export interface AgentRequest {
   readonly fields: readonly string[]
 }
 
+/** A search that is answered by measuring every vector. */
+export interface MeasuredScan {
+  readonly knowledgeBase: KnowledgeBase
+  /** As a clause after "because". */
+  readonly reason: string
+}
+
 /** Views of a statement, counted as often as they are read, also by one another. */
 const VIEWS_MAX = 200
 
@@ -41,6 +48,9 @@ export class Requests {
   readonly agents: AgentRequest[] = []
   /** Parameters that relevance is compared with: numbers from 0 to 1. */
   readonly thresholds: string[] = []
+
+  /** What has every vector measured, and why. */
+  readonly scans: MeasuredScan[] = []
 
   #viewCount = 0
 

@@ -12,6 +12,7 @@ interface Identified {
  */
 export class CatalogState {
   #snapshot: CatalogSnapshot
+  readonly #listeners: ((snapshot: CatalogSnapshot) => void)[] = []
 
   constructor(parts: CatalogParts) {
     this.#snapshot = deepFrozen({ version: 1, ...parts })
@@ -24,6 +25,12 @@ export class CatalogState {
   change(parts: Partial<CatalogParts>): void {
     const version = this.#snapshot.version + 1
     this.#snapshot = deepFrozen({ ...this.#snapshot, ...parts, version })
+    for (const listener of this.#listeners) listener(this.#snapshot)
+  }
+
+  /** For what is derived from the stored things: told of each change. */
+  onChange(listener: (snapshot: CatalogSnapshot) => void): void {
+    this.#listeners.push(listener)
   }
 }
 

@@ -22,6 +22,7 @@ export interface Changed {
   /** Chunks that were changed, or that the changed documents have now. */
   readonly chunkCount: number
   readonly newRowCount: number
+  readonly removedKeys: readonly bigint[]
 }
 
 /** Changes those of the chunks that are there. */
@@ -52,7 +53,7 @@ export async function changeChunkRows(
   }
   await update.finish()
   await replaceChunkRows(tables, { rows, removedKeys })
-  return { chunkCount, newRowCount: rows.length }
+  return { chunkCount, newRowCount: rows.length, removedKeys }
 }
 
 function changedRow({ documentId, chunkId, standard, own }: StoredMetadata) {
@@ -86,7 +87,7 @@ export async function changeDocumentRows(
   }
   await update.finish()
   await replaceChunkRows(tables, { rows, removedKeys })
-  return { chunkCount: keptCount + rows.length, newRowCount: rows.length }
+  return { chunkCount: keptCount + rows.length, newRowCount: rows.length, removedKeys }
 }
 
 /** What goes, what stays and what comes. Of a document that is gone, nothing comes. */

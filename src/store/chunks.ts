@@ -27,6 +27,8 @@ import { type Incoming, preparedChunks, preparedDocuments } from './prepared-cha
 import { removeChunkRows } from './remove-chunk-rows.ts'
 import { type OpenTables, replaceChunkRows, StaleVectors } from './replace-chunk-rows.ts'
 import { knowledgeBases } from './schema.ts'
+import type { VectorIndexes } from './vector-indexes.ts'
+import { vectorRowsFrom } from './vector-rows.ts'
 
 type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
 
@@ -34,16 +36,27 @@ type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
 interface Written<T> {
   readonly result: T
   readonly newRowCount: number
+  readonly removedKeys: readonly bigint[]
+}
+
+interface OpenWrite {
+  readonly connection: DuckDBConnection
+  readonly kb: KnowledgeBase
+  readonly incoming: Incoming
+}
+
+interface ChunksParts extends CatalogParts {
+  readonly vectorIndexes: VectorIndexes
 }
 
 /** Chunks and vectors in DuckDB's tables. */
 export class StoredChunks implements ChunkStore {
-  readonly #parts: CatalogParts
+  readonly #parts: ChunksParts
   readonly #termReaders = new Map<Language, TermReader>()
   /** Ids of the knowledge bases whose postings are going to be sorted. */
   readonly #sorting = new Set<number>()
 
-  constructor(parts: CatalogParts) {
+  constructor(parts: ChunksParts) {
     this.#parts = parts
   }
 
@@ -89,7 +102,7 @@ export class StoredChunks implements ChunkStore {
     const replace = async (tables: OpenTables) => {
       const removedKeys = await keysOfDocuments(tables, documentIds)
       await replaceChunkRows(tables, { rows, removedKeys })
-      return { result: { kind: 'stored' } as const, newRowCount: rows.length }
+      return { result: { kind: 'stored' } as const, newRowCount: rows.length, removedKeys }
     }
     return this.#write(kb, incoming, replace).catch(staleOutcome)
   }
@@ -97,15 +110,15 @@ export class StoredChunks implements ChunkStore {
   removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number> {
     return this.#write(kb, { metadata: [], dimensions: null }, async (tables) => {
       const result = await removeChunkRows(tables.connection, tables, chunkKeys)
-      return { result, newRowCount: 0 }
+      return { result, newRowCount: 0, removedKeys: chunkKeys }
     })
   }
 
   async changeChunks(kb: KnowledgeBase, asked: readonly ChunkChange[]): Promise<number> {
     const { changes, incoming } = await preparedChunks(asked, this.#termReader(kb))
     return this.#write(kb, incoming, async (tables) => {
-      const { chunkCount, newRowCount } = await changeChunkRows(tables, changes)
-      return { result: chunkCount, newRowCount }
+      const { chunkCount, newRowCount, removedKeys } = await changeChunkRows(tables, changes)
+      return { result: chunkCount, newRowCount, removedKeys }
     })
   }
 
@@ -115,8 +128,8 @@ export class StoredChunks implements ChunkStore {
   ): Promise<DocumentsOutcome> {
     const { changes, incoming } = await preparedDocuments(asked, this.#termReader(kb))
     const change = async (tables: OpenTables) => {
-      const { chunkCount, newRowCount } = await changeDocumentRows(tables, changes)
-      return { result: { kind: 'stored', chunkCount } as const, newRowCount }
+      const { chunkCount, newRowCount, removedKeys } = await changeDocumentRows(tables, changes)
+      return { result: { kind: 'stored', chunkCount } as const, newRowCount, removedKeys }
     }
     return this.#write(kb, incoming, change).catch(staleOutcome)
   }
@@ -127,36 +140,63 @@ export class StoredChunks implements ChunkStore {
     incoming: Incoming,
     work: (tables: OpenTables) => Promise<Written<T>>,
   ): Promise<T> {
-    const { database, state, secrets, now } = this.#parts
-    const { isUnsorted, result } = await database.write(
-      async (connection) => {
-        const { row, tables } = await openTables(connection, kb, incoming)
-        const written = await work(tables)
-        const changes = {
-          dimensions: tables.dimensions,
-          storedMetadata: tables.columns,
-          revision: row.revision + 1,
-          nextChunkKey: row.nextChunkKey + written.newRowCount,
-          updatedAt: timestampOfMillis(now()),
-        }
-        await queriesOver(connection)
-          .update(knowledgeBases)
-          .set(changes)
-          .where(eq(knowledgeBases.id, row.id))
-        const { projectName } = kb
-        const changed = knowledgeBaseOf({ ...row, ...changes }, { projectName, secrets })
-        return {
-          changed,
-          result: written.result,
-          isUnsorted: await needsSorting(connection, row),
-        }
-      },
-      ({ changed }) => {
-        state.change({ knowledgeBases: having(state.snapshot().knowledgeBases, changed) })
-      },
-    )
-    if (isUnsorted) this.#sortPostings(kb)
-    return result
+    const { database, state, vectorIndexes } = this.#parts
+    let isCommitting = false
+    try {
+      const { isUnsorted, result } = await database.write(
+        async (connection) => {
+          const done = await this.#written({ connection, kb, incoming }, work)
+          vectorIndexes.beginCommit(kb)
+          isCommitting = true
+          return done
+        },
+        ({ changed, vectors }) => {
+          state.change({ knowledgeBases: having(state.snapshot().knowledgeBases, changed) })
+          vectorIndexes.endCommit(changed, vectors)
+        },
+      )
+      if (isUnsorted) this.#sortPostings(kb)
+      return result
+    } catch (error) {
+      if (isCommitting) vectorIndexes.endCommit(kb, null)
+      throw error
+    }
+  }
+
+  async #written<T>(
+    { connection, kb, incoming }: OpenWrite,
+    work: (tables: OpenTables) => Promise<Written<T>>,
+  ) {
+    const { secrets, now } = this.#parts
+    const { row, tables } = await openTables(connection, kb, incoming)
+    const written = await work(tables)
+    const changes = {
+      dimensions: tables.dimensions,
+      storedMetadata: tables.columns,
+      revision: row.revision + 1,
+      nextChunkKey: row.nextChunkKey + written.newRowCount,
+      updatedAt: timestampOfMillis(now()),
+    }
+    await queriesOver(connection)
+      .update(knowledgeBases)
+      .set(changes)
+      .where(eq(knowledgeBases.id, row.id))
+    const { projectName } = kb
+    return {
+      changed: knowledgeBaseOf({ ...row, ...changes }, { projectName, secrets }),
+      result: written.result,
+      isUnsorted: await needsSorting(connection, row),
+      vectors: { revision: changes.revision, changed: await this.#vectorChange(tables, written) },
+    }
+  }
+
+  /** What the write has done to the vectors, for a copy of them; null: there is no copy. */
+  async #vectorChange(tables: OpenTables, { removedKeys }: Written<unknown>) {
+    if (!this.#parts.vectorIndexes.isCopied(tables)) return null
+    const { connection, dimensions, nextChunkKey } = tables
+    const removed = { removedKeys: BigInt64Array.from(removedKeys) }
+    if (dimensions === null) return removed
+    return { ...removed, ...(await vectorRowsFrom(connection, tables, nextChunkKey)) }
   }
 
   /** After the write, not in it: who has inserted does not wait. */

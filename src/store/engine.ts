@@ -1,4 +1,4 @@
-import type { DuckDBConnection, DuckDBResult } from '@duckdb/node-api'
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from '@duckdb/node-api'
 import type { BoundSql, ExportedRows, RunLimits, SqlEngine } from '../domain/ports.ts'
 import type { RowStream } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
@@ -64,6 +64,27 @@ export class StoredEngine implements SqlEngine {
     return {
       columns: columnsOf(result),
       batches: rowBatches(result, session, first),
+    }
+  }
+
+  /**
+   * Runs a SELECT of ours like `run` and hands over its rows as DuckDB holds them: what is taken of
+   * a chunk must be copied.
+   */
+  async read(
+    select: BoundSql,
+    limits: RunLimits,
+    signal: AbortSignal,
+    take: (chunk: DuckDBDataChunk) => void,
+  ): Promise<void> {
+    if (this.#isClosing) throw shuttingDown()
+    const session = await this.#admit(deadlineOf(limits.timeoutMs, signal))
+    await session.start(select)
+    try {
+      for (let chunk = await session.next(); chunk; chunk = await session.next()) take(chunk)
+    } catch (error) {
+      await session.stop()
+      throw error
     }
   }
 

@@ -12,10 +12,12 @@ import { StoredFiles } from './files.ts'
 import { indexOlderKnowledgeBases } from './index-older-knowledge-bases.ts'
 import { loadCatalog } from './load-catalog.ts'
 import { lockNoteOf } from './lock-note.ts'
+import { memoryBytesOf } from './memory-limit.ts'
 import { MIGRATIONS, type Migration, migrate } from './migrate.ts'
 import { openRevokedTokens, type RevokedTokens } from './revoked-tokens.ts'
 import { openSecrets, type Secrets } from './secrets.ts'
 import { StoredTables } from './tables.ts'
+import { VectorIndexes } from './vector-indexes.ts'
 
 export interface StoreOptions {
   /** The data folder; `:memory:` keeps nothing. */
@@ -33,6 +35,8 @@ export interface StoreOptions {
   readonly threadPoolSize?: number
   /** SQL statements that may wait for a free place. */
   readonly statementsWaitingMax?: number
+  /** Memory for copies of vectors, as `512MB` or `20%` of the machine; `0MB`: none. */
+  readonly vectorMemory?: string
   /** Where this process is going to listen: told to whoever finds the folder in use. */
   readonly address?: string
   /** Called once when the database has stopped itself, as after a full disk: only a restart helps. */
@@ -48,6 +52,7 @@ export interface Store {
   readonly files: StoredFiles
   readonly tables: StoredTables
   readonly engine: StoredEngine
+  readonly vectorIndexes: VectorIndexes
   readonly revokedTokens: RevokedTokens
   readonly secrets: Secrets
   /** Ends statements, waits for writes, moves the log into the file. */
@@ -92,26 +97,34 @@ async function storeOver(database: Database, options: OpenedOptions): Promise<St
   const state = await loadCatalog(database, secrets)
   await indexOlderKnowledgeBases(database, state.snapshot().knowledgeBases)
   const parts = { database, state, secrets, now }
+  const engine = new StoredEngine(database, engineOptionsOf(options))
+  const bytesMax = memoryBytesOf(options.vectorMemory ?? '20%')
+  const vectorIndexes = new VectorIndexes({ database, state, engine, bytesMax })
   const catalog = new StoredCatalog(parts)
   if (findProject(state.snapshot(), DEFAULT_PROJECT) === undefined) {
     await catalog.createProject(DEFAULT_PROJECT)
   }
-  const poolSize = options.threadPoolSize ?? availableParallelism()
-  const engine = new StoredEngine(database, {
-    statementsMax: Math.max(1, poolSize - THREADS_KEPT_FREE),
-    waitingMax: options.statementsWaitingMax ?? 1000,
-  })
   return {
     catalog,
-    chunks: new StoredChunks(parts),
+    chunks: new StoredChunks({ ...parts, vectorIndexes }),
     files: new StoredFiles({ ...parts, directory: folder, engine }),
     tables: new StoredTables({ ...parts, engine }),
     engine,
+    vectorIndexes,
     revokedTokens: await openRevokedTokens(database, now),
     secrets,
     close: async () => {
+      await vectorIndexes.close()
       await engine.close()
       await database.close()
     },
+  }
+}
+
+function engineOptionsOf(options: StoreOptions) {
+  const poolSize = options.threadPoolSize ?? availableParallelism()
+  return {
+    statementsMax: Math.max(1, poolSize - THREADS_KEPT_FREE),
+    waitingMax: options.statementsWaitingMax ?? 1000,
   }
 }

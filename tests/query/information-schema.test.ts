@@ -104,7 +104,7 @@ describe('within files as the database of the request', () => {
 
 test('a plan with a long text is not kept', () => {
   const plans = new PlanCache()
-  const plan = { searches: [], agents: [], thresholds: [], values: new Map(), written: [] }
+  const plan = { searches: [], candidates: null, scans: [], agents: [], thresholds: [], values: new Map(), written: [] }
   const parameters = new Set<string>()
   plans.set('short', { ...plan, parameters, sql: 'SELECT 1' })
   plans.set('long', { ...plan, parameters, sql: 'x'.repeat(100_001) })

@@ -144,7 +144,16 @@ test.each([
   const embeddingModel: ModelRef = { provider, modelName: 'm', options: {} }
   const knowledgeBase = { ...current(store), ...knowledgeBaseDraft({ name: 'kb', embeddingModel }) }
   const parameters = new Set([alphaParameter(0), keywordsParameter(0)])
-  const plan = { sql: '', searches: [], agents: [], values: new Map(), parameters, written: [] }
+  const plan = {
+    sql: '',
+    searches: [],
+    candidates: null,
+    scans: [],
+    agents: [],
+    values: new Map(),
+    parameters,
+    written: [],
+  }
   const search = { text: 0, of: { kind: 'constant', text }, knowledgeBase } as const
   expect(hybridValues(search, { ...plan, thresholds: [] }, text)[alphaParameter(0)]).toBe(alpha)
 })

@@ -48,6 +48,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
   const deps: QueryDeps = {
     catalog,
     engine,
+    nearest: store.vectorIndexes,
     embedders,
     chatProviders: ['builtin'],
     agents,
@@ -66,6 +67,8 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     kb,
     Array.from({ length: 200 }, (_, index) => document(index)),
   )
+  // What is answered from memory and what is scanned must be the same rows: here it is from memory.
+  await store.vectorIndexes.settled()
   const rows = Array.from({ length: 200 }, (_, a) => ({ id: `d${a}`, a }))
   const file = { name: 't', originalName: 't.json', format: 'jsonl', sizeBytes: 1 } as const
   const bytes = new TextEncoder().encode(rows.map((row) => JSON.stringify(row)).join('\n'))

@@ -1,13 +1,16 @@
 import type { AgentAnswers } from '../../domain/ports.ts'
-import type { QueryResult } from '../../domain/query-result.ts'
+import type { QueryResult, ResultValue, RowStream } from '../../domain/query-result.ts'
 import type { ExplainStatement } from '../../sql/statements/explain-statement.ts'
+import type { SelectPlan } from '../plan-cache.ts'
 import type { QueryDeps } from '../query-deps.ts'
-import { limitsOf, prepareSelect } from '../run-select.ts'
+import { foundCandidates } from '../run-candidates.ts'
+import { limitsOf } from '../run-limits.ts'
+import { prepareSelect } from '../run-select.ts'
 import type { StatementRequest } from './statement-request.ts'
 
 /**
  * DuckDB's own plan (`explain_key`, `explain_value`) of the SELECT as it runs: searches, views and agents in it are
- * sub-queries there.
+ * sub-queries there. Before it, a row `search` for each search: how its chunks are found, and why so.
  */
 export async function runExplainStatement(
   { statement, db, params }: StatementRequest<ExplainStatement>,
@@ -16,14 +19,58 @@ export async function runExplainStatement(
 ): Promise<QueryResult> {
   const request = { sql: statement.select, database: db, params }
   const quiet = statement.isAnalyzed ? deps : { ...deps, agents: NO_AGENTS }
-  const { statement: select } = await prepareSelect(request, quiet, signal)
+  const { plan, statement: scanning } = await prepareSelect(request, quiet, signal)
+  const { candidates } = plan
+  const found =
+    candidates === null
+      ? null
+      : await foundCandidates(candidates, scanning.values, { deps, signal })
+  const select = found?.statement ?? scanning
   const explain = statement.isAnalyzed ? 'EXPLAIN ANALYZE' : 'EXPLAIN'
   const explained = { ...select, sql: `${explain} ${select.sql}` }
   const rows = await deps.engine.run(explained, limitsOf(deps), signal)
-  return { kind: 'table', rows, context: { db } }
+  const choices = choicesOf(plan, found !== null, deps).map((choice) => ['search', choice])
+  return { kind: 'table', rows: withFirstRows(rows, choices), context: { db } }
 }
 
 /** To see a plan nobody needs to be asked. */
 const NO_AGENTS: AgentAnswers = {
   ask: async () => ({ content: '', traceId: '', citations: [] }),
+}
+
+function choicesOf(plan: SelectPlan, isFound: boolean, deps: QueryDeps): readonly string[] {
+  const found = (plan.candidates?.requests ?? []).map(({ knowledgeBase: kb, count, kept }) => {
+    const { kind, detail } = deps.nearest.access(kb)
+    const name = `${kb.projectName}.${kb.name}`
+    if (kind === 'scan') return `${name}: the database measures every vector, because ${detail}`
+    if (!isFound) return `${name}: the database measures every vector, because another search must`
+    const among = kept === null ? '' : ', among the chunks that the conditions keep'
+    return `${name}: the nearest ${count} of ${detail}${among}`
+  })
+  const scans = plan.scans.map(({ knowledgeBase: kb, reason }) => {
+    return `${kb.projectName}.${kb.name}: the database measures every vector, because ${reason}`
+  })
+  return [...found, ...scans]
+}
+
+function withFirstRows(rows: RowStream, first: readonly ResultValue[][]): RowStream {
+  if (first.length === 0) return rows
+  const { batches } = rows
+  return {
+    ...rows,
+    batches: {
+      [Symbol.asyncIterator]: () => {
+        const others = batches[Symbol.asyncIterator]()
+        let isFirst = true
+        return {
+          next: async () => {
+            if (!isFirst) return others.next()
+            isFirst = false
+            return { done: false, value: first }
+          },
+          return: async () => (await others.return?.()) ?? { done: true, value: undefined },
+        }
+      },
+    },
+  }
 }

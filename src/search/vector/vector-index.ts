@@ -3,7 +3,7 @@ import { numbersOfKeys } from './chunk-keys.ts'
 import { type FetchVectors, nearestCandidates } from './exact-candidates.ts'
 import { type Kernel, openExtent } from './kernel.ts'
 import { KeyRows } from './key-rows.ts'
-import { type RowShape, rowShape } from './memory-layout.ts'
+import { extentLayout, type RowShape, rowShape } from './memory-layout.ts'
 import { type Neighbour, nearestOf } from './neighbours.ts'
 import { unitQueryVector } from './query-vector.ts'
 import { type PlacedExtent, RowTable } from './row-table.ts'
@@ -136,6 +136,22 @@ export class VectorIndex {
     } finally {
       this.#snapshots.leave(snapshot)
     }
+  }
+
+  /** Copies of the vectors that memory holds: of the keys that are there, where it holds floats. */
+  vectorsOf(keys: readonly bigint[]): ReadonlyMap<bigint, Float32Array> {
+    const vectors = new Map<bigint, Float32Array>()
+    if (!this.#shape.holdsFloats) return vectors
+    const { buffer } = this.#options.memory.memory
+    for (const key of keys) {
+      const row = this.#keyRows.get(Number(key))
+      if (row === undefined) continue
+      const { extent, first } = this.#rows.extentOf(row)
+      const { floats } = extentLayout(extent, this.#shape.stride)
+      const address = floats + (row - first) * this.#shape.stride * 4
+      vectors.set(key, new Float32Array(buffer, address, this.#options.dimensions).slice())
+    }
+    return vectors
   }
 
   /** Gives the memory back; searches that run end with `shutting_down`. */

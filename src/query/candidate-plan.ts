@@ -1,0 +1,41 @@
+import type { SqlEngine } from '../domain/ports.ts'
+import type { CandidateGraft, Subtree } from '../sql/pending-graft.ts'
+import { parseTree, type TreeNode, treeText } from '../sql/select-ast.ts'
+import { parameterNames, tokenize } from '../sql/tokens.ts'
+import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
+
+/**
+ * The statement with its searches answered from candidates. A search in it that they cannot answer stays as it is.
+ * @param tree of the whole statement, all grafts in their places; it is changed
+ * @returns null where no search can be answered so
+ */
+export async function candidatePlan(
+  tree: TreeNode,
+  grafts: readonly CandidateGraft[],
+  engine: SqlEngine,
+): Promise<CandidatePlan | null> {
+  if (grafts.length === 0) return null
+  const requests = await Promise.all(grafts.map((graft) => requestOf(graft, engine)))
+  for (const { rows } of grafts) rows.apply(await parsed(rows, engine))
+  return { ...(await printed(tree, engine)), requests }
+}
+
+async function requestOf(
+  { text, knowledgeBase, count, kept }: CandidateGraft,
+  engine: SqlEngine,
+): Promise<CandidateRequest> {
+  const request = { text, knowledgeBase, count }
+  if (kept === null) return { ...request, kept: null }
+  const tree = await parsed(kept, engine)
+  kept.apply(tree)
+  return { ...request, kept: await printed(tree, engine) }
+}
+
+async function parsed({ sql }: Subtree, engine: SqlEngine): Promise<TreeNode> {
+  return parseTree(await engine.parse(sql))
+}
+
+async function printed(tree: TreeNode, engine: SqlEngine) {
+  const sql = await engine.print(treeText(tree))
+  return { sql, parameters: new Set(parameterNames(tokenize(sql))) }
+}

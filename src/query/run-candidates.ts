@@ -1,0 +1,83 @@
+import type { BoundSql, BoundValue, NearestFound } from '../domain/ports.ts'
+import type { RowStream } from '../domain/query-result.ts'
+import { candidateDistancesParameter, candidateKeysParameter } from '../sql/candidate-rows.ts'
+import { vectorParameter } from '../sql/ranking.ts'
+import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
+import type { QueryDeps } from './query-deps.ts'
+import { limitsOf } from './run-limits.ts'
+
+/** While a knowledge base is written to, candidates may be old before they are read. */
+const ATTEMPTS_MAX = 6
+
+type Values = Readonly<Record<string, BoundValue>>
+
+interface FoundCandidates {
+  readonly statement: BoundSql
+  /** False when a chunk may have changed since. */
+  isCurrent(): boolean
+}
+
+/**
+ * Finds the nearest chunks of each search, then runs the statement over them.
+ * @param values of the statement that would scan: parameters and vectors
+ * @returns null where the candidates of a search cannot be found, or not be kept up with: scan then
+ * @throws AppError as `NearestChunks.nearest` and `SqlEngine.run` do
+ */
+export async function runCandidates(
+  plan: CandidatePlan,
+  values: Values,
+  { deps, signal }: { readonly deps: QueryDeps; readonly signal: AbortSignal },
+): Promise<RowStream | null> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+    const found = await foundCandidates(plan, values, { deps, signal })
+    if (found === null) return null
+    const rows = await deps.engine.run(found.statement, limitsOf(deps), signal)
+    // Its transaction has begun by now: what comes after it, it does not see.
+    if (found.isCurrent()) return rows
+    await rows.batches[Symbol.asyncIterator]().return?.()
+  }
+  return null
+}
+
+/** The statement with its candidates bound, or null. */
+export async function foundCandidates(
+  plan: CandidatePlan,
+  values: Values,
+  { deps, signal }: { readonly deps: QueryDeps; readonly signal: AbortSignal },
+): Promise<FoundCandidates | null> {
+  const bound: Record<string, BoundValue> = {}
+  for (const name of plan.parameters) {
+    const value = values[name]
+    if (value !== undefined) bound[name] = value
+  }
+  const found = await Promise.all(
+    plan.requests.map((request) => nearest(request, values, { deps, signal })),
+  )
+  const all: NearestFound[] = []
+  for (const [index, { text }] of plan.requests.entries()) {
+    const one = found[index] ?? null
+    if (one === null) return null
+    all.push(one)
+    bound[candidateKeysParameter(text)] = one.neighbours.map(({ key }) => key)
+    bound[candidateDistancesParameter(text)] = one.neighbours.map(({ distance }) => distance)
+  }
+  return {
+    statement: { sql: plan.sql, values: bound },
+    isCurrent: () => all.every((one) => one.isCurrent()),
+  }
+}
+
+async function nearest(
+  { text, knowledgeBase, count, kept }: CandidateRequest,
+  values: Values,
+  { deps, signal }: { readonly deps: QueryDeps; readonly signal: AbortSignal },
+): Promise<NearestFound | null> {
+  const queryVector = values[vectorParameter(text)]
+  if (!(queryVector instanceof Float32Array)) return null
+  const limits = limitsOf(deps)
+  const search = { knowledgeBase, queryVector, count, limits }
+  if (kept === null) return deps.nearest.nearest({ ...search, kept: null }, signal)
+  const own = Object.entries(values).filter(([name]) => kept.parameters.has(name))
+  const statement = { sql: kept.sql, values: Object.fromEntries(own) }
+  return deps.nearest.nearest({ ...search, kept: statement }, signal)
+}

@@ -1,0 +1,64 @@
+/** A search whose nearest chunks are known before its statement runs: they stand in for a scan of all. */
+import { chunkTables } from '../domain/chunk-tables.ts'
+import { quote } from '../domain/identifier.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { CONDITIONS } from './hybrid-rows.ts'
+import { isThresholdOn, splitConditions } from './own-conditions.ts'
+import { CHUNK_KEY, distanceColumn, type Search } from './ranking.ts'
+import { constantTruth, type TreeNode, type TreeValue } from './select-ast.ts'
+
+/** The bound list of the keys of the nearest chunks. */
+export function candidateKeysParameter(text: number): string {
+  return `eider_candidates_${text}`
+}
+
+/** The bound list of their distances, in the same order. */
+export function candidateDistancesParameter(text: number): string {
+  return `eider_candidate_distances_${text}`
+}
+
+/** The candidates with the cosine distance to the text as `__distance_<text>`. */
+export function candidateRows(kb: KnowledgeBase, text: number): string {
+  const keys = `unnest($${candidateKeysParameter(text)}::BIGINT[]) AS chunk_key`
+  const distances = `unnest($${candidateDistancesParameter(text)}::DOUBLE[]) AS distance`
+  return `(SELECT c.*, n.distance AS ${distanceColumn(text)} FROM (SELECT ${keys}, ${distances}) AS n
+    JOIN ${chunkTables(kb).chunks} AS c USING (chunk_key))`
+}
+
+/** What candidates are to be found for. */
+export interface CandidateSearch {
+  readonly text: number
+  /** Conditions that candidates must meet, over columns of the chunks; null: none. */
+  readonly conditions: TreeNode | null
+}
+
+/**
+ * Whether the nearest chunks of one text are enough to answer a SELECT that needs its first rows only.
+ * @returns the reason where they are not
+ */
+export function candidateSearchOf(
+  search: Search,
+  where: TreeValue,
+  source: { readonly alias: string; readonly knowledgeBase: KnowledgeBase },
+): CandidateSearch | string {
+  const { ranking, exclusions, hybrid } = search
+  if (hybrid !== null) return 'keywords count as well'
+  if (ranking?.kind !== 'text') return 'it searches for several texts'
+  if (exclusions.length > 0) return 'it excludes a text'
+  const { own, others } = splitConditions(where, source.alias, source.knowledgeBase)
+  const isHarmless = (condition: TreeNode) => {
+    return constantTruth(condition) === true || isThresholdOn(condition, source.alias)
+  }
+  if (!others.every(isHarmless)) return 'a condition is about more than the columns of its chunks'
+  return { text: ranking.text, conditions: own }
+}
+
+/** A SELECT of the keys of the chunks that conditions keep, which `putConditions` then gets. */
+export function keptKeysSql(
+  kb: KnowledgeBase,
+  { alias, columns }: { readonly alias: string; readonly columns: readonly string[] },
+): string {
+  const list = [`c.chunk_key AS ${CHUNK_KEY}`, ...columns].join(', ')
+  return `SELECT ${CHUNK_KEY} FROM (SELECT ${list} FROM ${chunkTables(kb).chunks} AS c)
+    AS ${quote(alias)} WHERE ${CONDITIONS}`
+}

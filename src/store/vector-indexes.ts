@@ -1,0 +1,212 @@
+import { availableParallelism } from 'node:os'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { NearestChunks, NearestFound, NearestSearch, VectorAccess } from '../domain/ports.ts'
+import { AppError } from '../errors.ts'
+import { float32Margin, nearestWithin } from '../search/vector/nearest-within.ts'
+import { ScanPool } from '../search/vector/scan-pool.ts'
+import { VECTOR_LIMITS } from '../search/vector/search-limits.ts'
+import type { VectorIndex } from '../search/vector/vector-index.ts'
+import { VectorMemory } from '../search/vector/vector-memory.ts'
+import type { CatalogState } from './catalog-state.ts'
+import type { Database } from './database.ts'
+import type { StoredEngine } from './engine.ts'
+import { FetchedVectors } from './fetched-vectors.ts'
+import { KeptKeys } from './kept-keys.ts'
+import { type CommittedWrite, VectorCopy } from './vector-copy.ts'
+
+/** More threads only wait for memory. */
+const THREADS_MAX = 8
+
+export interface VectorIndexesOptions {
+  readonly database: Database
+  readonly state: CatalogState
+  readonly engine: StoredEngine
+  /** Of all copies together; 0: every search is a scan in the database. */
+  readonly bytesMax: number
+}
+
+type Entry =
+  | { readonly kind: 'loading' | 'copied'; readonly copy: VectorCopy }
+  /** Not tried again before another one has gone. */
+  | { readonly kind: 'refused'; readonly reason: string }
+
+/** The threads and the memory of all copies; made for the first one. */
+interface Scanning {
+  readonly memory: VectorMemory
+  readonly pool: ScanPool
+}
+
+/**
+ * Copies of the knowledge bases' vectors in memory, which answer searches for the nearest chunks.
+ * Each is loaded in the background, one after the other; meanwhile, and where memory does not
+ * suffice, the database scans.
+ */
+export class VectorIndexes implements NearestChunks {
+  readonly #options: VectorIndexesOptions
+  readonly #keptKeys: KeptKeys
+  readonly #entries = new Map<number, Entry>()
+  #scanning: Scanning | null = null
+  #lastLoad: Promise<void> = Promise.resolve()
+  #isClosed = false
+
+  constructor(options: VectorIndexesOptions) {
+    this.#options = options
+    this.#keptKeys = new KeptKeys(options.engine)
+    options.state.onChange(({ knowledgeBases }) => {
+      const ids = new Set(knowledgeBases.map(({ id }) => id))
+      for (const id of [...this.#entries.keys()]) if (!ids.has(id)) this.forget(id)
+    })
+  }
+
+  /** Loads all that there is, the knowledge base written to last first. */
+  start(): void {
+    const { knowledgeBases } = this.#options.state.snapshot()
+    const byAge = knowledgeBases.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
+    for (const kb of byAge) this.#load(kb)
+  }
+
+  /** Resolves when nothing is being loaded. */
+  async settled(): Promise<void> {
+    let last: Promise<void>
+    do {
+      last = this.#lastLoad
+      await last
+    } while (last !== this.#lastLoad)
+  }
+
+  async nearest(search: NearestSearch, signal: AbortSignal): Promise<NearestFound | null> {
+    const copy = this.#copyOf(search.knowledgeBase)
+    const index = copy?.index ?? null
+    if (copy === null || index === null || search.count > VECTOR_LIMITS.neighboursMax) return null
+    await copy.settled()
+    const isCurrent = copy.watch()
+    try {
+      const near = await this.#near(index, search, signal)
+      if (near === null) return null
+      return { neighbours: await copy.measured(search.queryVector, near, signal), isCurrent }
+    } catch (error) {
+      signal.throwIfAborted()
+      // A copy that is let go, or vectors that went meanwhile: not a failure of the search.
+      if (!isCurrent()) return { neighbours: [], isCurrent }
+      throw error
+    }
+  }
+
+  access(kb: KnowledgeBase): VectorAccess {
+    if (this.#options.bytesMax === 0) return scan('EIDER_VECTOR_MEMORY is 0')
+    const entry = this.#entries.get(kb.id)
+    if (entry?.kind === 'refused') return scan(entry.reason)
+    const index = entry?.copy.index ?? null
+    if (index === null) return scan('its vectors are not in memory yet')
+    return { kind: 'memory', detail: `${index.count} vectors in memory, scanned exactly` }
+  }
+
+  /** Whether `endCommit` is to be told what a write has changed. */
+  isCopied(kb: Pick<KnowledgeBase, 'id'>): boolean {
+    const entry = this.#entries.get(kb.id)
+    return entry !== undefined && entry.kind !== 'refused'
+  }
+
+  beginCommit({ id }: Pick<KnowledgeBase, 'id'>): void {
+    const entry = this.#entries.get(id)
+    if (entry !== undefined && entry.kind !== 'refused') entry.copy.beginCommit()
+  }
+
+  /** @param write null: the transaction was undone */
+  endCommit(kb: KnowledgeBase, write: CommittedWrite | null): void {
+    const entry = this.#entries.get(kb.id)
+    if (entry?.kind === 'refused') return
+    if (entry !== undefined && !entry.copy.endCommit(write)) this.forget(kb.id)
+    this.#load(kb)
+  }
+
+  /** The vectors of a knowledge base are others, or gone. */
+  forget(id: number): void {
+    const entry = this.#entries.get(id)
+    this.#entries.delete(id)
+    if (entry === undefined || entry.kind === 'refused') return
+    entry.copy.close()
+    // There is room now, perhaps for one that found none.
+    for (const [other, { kind }] of this.#entries) {
+      if (kind === 'refused') this.#entries.delete(other)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const id of [...this.#entries.keys()]) this.forget(id)
+    await this.settled()
+    await this.#scanning?.pool.close()
+  }
+
+  /** null: there is none yet. One that is behind is replaced. */
+  #copyOf(asked: KnowledgeBase): VectorCopy | null {
+    const { knowledgeBases } = this.#options.state.snapshot()
+    const kb = knowledgeBases.find(({ id }) => id === asked.id)
+    if (kb === undefined) return null
+    const entry = this.#entries.get(kb.id)
+    if (entry === undefined) this.#load(kb)
+    if (entry === undefined || entry.kind !== 'copied') return null
+    if (entry.copy.index?.revision === kb.revision) return entry.copy
+    this.forget(kb.id)
+    this.#load(kb)
+    return null
+  }
+
+  /** With all that DuckDB, which rounds otherwise, could find nearer than the last of them. */
+  async #near(index: VectorIndex, search: NearestSearch, signal: AbortSignal) {
+    const { queryVector, count: k, kept, limits } = search
+    const nearest = { queryVector, k, margin: float32Margin(queryVector.length) }
+    if (kept === null) return nearestWithin(index, nearest, signal)
+    return this.#keptKeys.nearest({ index, kept, limits, ...nearest }, signal)
+  }
+
+  #load(kb: KnowledgeBase): void {
+    const { bytesMax } = this.#options
+    if (this.#isClosed || bytesMax === 0 || kb.dimensions === null) return
+    if (this.#entries.has(kb.id)) return
+    const copy = this.#newCopy(kb)
+    const entry: Entry = { kind: 'loading', copy }
+    this.#entries.set(kb.id, entry)
+    this.#lastLoad = this.#lastLoad.then(async () => {
+      if (this.#entries.get(kb.id) !== entry) return
+      const loaded = await this.#loaded(copy)
+      if (this.#entries.get(kb.id) !== entry) return
+      if (loaded.kind === 'refused') copy.close()
+      if (loaded.kind === 'missed') this.forget(kb.id)
+      else this.#entries.set(kb.id, loaded)
+    })
+  }
+
+  async #loaded(copy: VectorCopy): Promise<Entry | { readonly kind: 'missed' }> {
+    try {
+      return (await copy.load()) ? { kind: 'copied', copy } : { kind: 'missed' }
+    } catch (error) {
+      const isFull = error instanceof AppError && error.code === 'out_of_memory'
+      const reason = isFull
+        ? 'its vectors do not fit into the memory for vectors (EIDER_VECTOR_MEMORY)'
+        : 'its vectors could not be loaded into memory'
+      return { kind: 'refused', reason }
+    }
+  }
+
+  #newCopy(kb: KnowledgeBase): VectorCopy {
+    const { database, engine } = this.#options
+    const { memory, pool } = this.#scanner()
+    const { id, projectId } = kb
+    const ids = { id, projectId }
+    return new VectorCopy({ database, memory, pool, ids, fetched: new FetchedVectors(engine, ids) })
+  }
+
+  #scanner(): Scanning {
+    if (this.#scanning !== null) return this.#scanning
+    const threadCount = Math.min(availableParallelism(), THREADS_MAX)
+    const memory = new VectorMemory({ bytesMax: this.#options.bytesMax, threadCount })
+    this.#scanning = { memory, pool: new ScanPool(memory) }
+    return this.#scanning
+  }
+}
+
+function scan(detail: string): VectorAccess {
+  return { kind: 'scan', detail }
+}
