@@ -68,23 +68,21 @@ export class StoredEngine implements SqlEngine {
   }
 
   /**
-   * Runs a SELECT of ours like `run` and hands over its rows as DuckDB holds them: what is taken of
-   * a chunk must be copied.
+   * Runs a SELECT of ours like `run` and gives its rows as DuckDB holds them: what is taken of a
+   * chunk must be copied before the next one is asked for.
    */
-  async read(
+  async *chunks(
     select: BoundSql,
     limits: RunLimits,
     signal: AbortSignal,
-    take: (chunk: DuckDBDataChunk) => void,
-  ): Promise<void> {
+  ): AsyncGenerator<DuckDBDataChunk, void, void> {
     if (this.#isClosing) throw shuttingDown()
     const session = await this.#admit(deadlineOf(limits.timeoutMs, signal))
     await session.start(select)
     try {
-      for (let chunk = await session.next(); chunk; chunk = await session.next()) take(chunk)
-    } catch (error) {
+      for (let chunk = await session.next(); chunk; chunk = await session.next()) yield chunk
+    } finally {
       await session.stop()
-      throw error
     }
   }
 

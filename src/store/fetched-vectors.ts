@@ -46,13 +46,13 @@ export class FetchedVectors {
   async #fetched(keys: readonly bigint[], signal: AbortSignal) {
     const vectors = new Map<bigint, Float32Array>()
     const select = { sql: this.#sql, values: { keys } }
-    await this.#engine.read(select, LIMITS, signal, (chunk) => {
+    for await (const chunk of this.#engine.chunks(select, LIMITS, signal)) {
       const rows = vectorRowsOf(chunk)
       const dimensions = rows.vectors.length / rows.keys.length
       for (const [index, key] of rows.keys.entries()) {
         vectors.set(key, rows.vectors.slice(index * dimensions, (index + 1) * dimensions))
       }
-    })
+    }
     return vectors
   }
 }

@@ -67,11 +67,11 @@ export class KeptKeys {
     const sql = isLimited ? `SELECT * FROM (${kept.sql}) LIMIT ${keysMax + 1}` : kept.sql
     const parts: BigInt64Array[] = []
     let count = 0
-    await this.#engine.read({ ...kept, sql }, limits, signal, (chunk) => {
+    for await (const chunk of this.#engine.chunks({ ...kept, sql }, limits, signal)) {
       parts.push(keysOf(chunk).slice())
       count += chunk.rowCount
-    })
-    if (count > keysMax) return null
+      if (count > keysMax) return null
+    }
     const keys = new BigInt64Array(count)
     let at = 0
     for (const part of parts) {
@@ -108,9 +108,9 @@ export class KeptKeys {
       JOIN (SELECT unnest($eider_near::BIGINT[]) AS near_key) ON __chunk_key = near_key`
     const values = { ...kept.values, eider_near: near.map(({ key }) => key) }
     const found = new Set<bigint>()
-    await this.#engine.read({ sql, values }, limits, signal, (chunk) => {
+    for await (const chunk of this.#engine.chunks({ sql, values }, limits, signal)) {
       for (const key of keysOf(chunk)) found.add(key)
-    })
+    }
     return found
   }
 }

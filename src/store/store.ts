@@ -37,6 +37,8 @@ export interface StoreOptions {
   readonly statementsWaitingMax?: number
   /** Memory for copies of vectors, as `512MB` or `20%` of the machine; `0MB`: none. */
   readonly vectorMemory?: string
+  /** Vectors of a knowledge base that memory holds whole; of more, only their codes. */
+  readonly wholeVectorsMax?: number
   /** Where this process is going to listen: told to whoever finds the folder in use. */
   readonly address?: string
   /** Called once when the database has stopped itself, as after a full disk: only a restart helps. */
@@ -98,8 +100,13 @@ async function storeOver(database: Database, options: OpenedOptions): Promise<St
   await indexOlderKnowledgeBases(database, state.snapshot().knowledgeBases)
   const parts = { database, state, secrets, now }
   const engine = new StoredEngine(database, engineOptionsOf(options))
-  const bytesMax = memoryBytesOf(options.vectorMemory ?? '20%')
-  const vectorIndexes = new VectorIndexes({ database, state, engine, bytesMax })
+  const vectorIndexes = new VectorIndexes({
+    database,
+    state,
+    engine,
+    bytesMax: memoryBytesOf(options.vectorMemory ?? '20%'),
+    wholeVectorsMax: options.wholeVectorsMax ?? 250_000,
+  })
   const catalog = new StoredCatalog(parts)
   if (findProject(state.snapshot(), DEFAULT_PROJECT) === undefined) {
     await catalog.createProject(DEFAULT_PROJECT)

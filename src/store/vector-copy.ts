@@ -11,8 +11,8 @@ import { databaseDistance } from './database-distance.ts'
 import type { FetchedVectors } from './fetched-vectors.ts'
 import { vectorRowsOf } from './vector-rows.ts'
 
-/** Beyond so many vectors memory holds their codes only, a fifth of the bytes. */
-const WHOLE_VECTORS_MAX = 250_000
+/** Rows of removed vectors, beyond as many as there are vectors. */
+const EMPTY_ROWS_MAX = 20_000
 
 /** What a write did to the vectors; `changed` null: nobody looked, as there was no copy then. */
 export interface CommittedWrite {
@@ -26,6 +26,8 @@ export interface VectorCopyParts {
   readonly pool: ScanRunner
   readonly fetched: FetchedVectors
   readonly ids: TableIds
+  /** Beyond so many vectors memory holds their codes only, a fifth of the bytes. */
+  readonly wholeVectorsMax: number
 }
 
 /**
@@ -127,7 +129,8 @@ export class VectorCopy {
     if (changed === null || revision !== index.revision + 1) return false
     try {
       index.apply({ ...changed, revision })
-      return true
+      // Empty rows are scanned as well: when they are most of all, a new copy is quicker.
+      return index.emptyRowCount <= index.count + EMPTY_ROWS_MAX
     } catch {
       // What does not fit is scanned by the database.
       return false
@@ -156,8 +159,8 @@ export class VectorCopy {
   }
 
   #newIndex(dimensions: number, count: number): VectorIndex {
-    const { memory, pool, fetched } = this.#parts
-    this.#isWhole = count <= WHOLE_VECTORS_MAX
+    const { memory, pool, fetched, wholeVectorsMax } = this.#parts
+    this.#isWhole = count <= wholeVectorsMax
     if (this.#isWhole) return new VectorIndex({ memory, pool, dimensions })
     const fetchVectors: FetchVectors = (keys, signal) => fetched.vectorsOf(keys, signal)
     return new VectorIndex({ memory, pool, dimensions, fetchVectors })

@@ -23,6 +23,8 @@ export interface VectorIndexesOptions {
   readonly engine: StoredEngine
   /** Of all copies together; 0: every search is a scan in the database. */
   readonly bytesMax: number
+  /** Vectors of one knowledge base that are held whole; of more, only their codes are. */
+  readonly wholeVectorsMax: number
 }
 
 type Entry =
@@ -191,11 +193,12 @@ export class VectorIndexes implements NearestChunks {
   }
 
   #newCopy(kb: KnowledgeBase): VectorCopy {
-    const { database, engine } = this.#options
+    const { database, engine, wholeVectorsMax } = this.#options
     const { memory, pool } = this.#scanner()
     const { id, projectId } = kb
     const ids = { id, projectId }
-    return new VectorCopy({ database, memory, pool, ids, fetched: new FetchedVectors(engine, ids) })
+    const fetched = new FetchedVectors(engine, ids)
+    return new VectorCopy({ database, memory, pool, ids, fetched, wholeVectorsMax })
   }
 
   #scanner(): Scanning {
