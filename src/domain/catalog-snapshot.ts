@@ -11,6 +11,8 @@ import type { View } from './view.ts'
 export interface CatalogSnapshot {
   /** Grows with each change: what was derived from another version is stale. */
   readonly version: number
+  /** Grows with each change of a definition: not with what documents alone change of a knowledge base. */
+  readonly definitionsVersion: number
   readonly projects: readonly Project[]
   readonly knowledgeBases: readonly KnowledgeBase[]
   readonly agents: readonly Agent[]

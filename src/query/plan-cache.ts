@@ -1,3 +1,4 @@
+import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { AgentRequest, MeasuredScan, SearchRequest } from '../sql/requests.ts'
 import type { TreeNode } from '../sql/select-ast.ts'
@@ -15,6 +16,8 @@ export interface SelectPlan {
   readonly parameters: ReadonlySet<string>
   /** The same statement, where the nearest chunks of its searches are known; null: it has no search that could use them. */
   readonly candidates: CandidatePlan | null
+  /** True when it holds tables that are made of the catalog as it was. */
+  readonly readsCatalog: boolean
   /** The searches that have every vector measured in any case. */
   readonly scans: readonly MeasuredScan[]
   /** The parameters of the statement as the client wrote it, also those that became searches. */
@@ -43,22 +46,37 @@ const KEY_CHARS_MAX = 10_000
 /** A large catalog makes long texts of the tables of information_schema. */
 const SQL_CHARS_MAX = 100_000
 
-/** Plans of recent statements. The key holds the catalog's version, so that a change of any definition misses. */
-export class PlanCache {
-  readonly #plans = new Map<string, SelectPlan>()
+interface KnownPlan {
+  readonly plan: SelectPlan
+  readonly catalogVersion: number
+}
 
-  get(key: string): SelectPlan | undefined {
-    const plan = this.#plans.get(key)
-    if (plan === undefined) return undefined
+type Versions = Pick<CatalogSnapshot, 'version' | 'definitionsVersion'>
+
+/** Plans of recent statements. One is good until a definition changes; one that reads the catalog, until anything does. */
+export class PlanCache {
+  readonly #plans = new Map<string, KnownPlan>()
+
+  /** @param statement what a plan is made of, besides the catalog */
+  get(statement: string, versions: Versions): SelectPlan | undefined {
+    const key = keyOf(statement, versions)
+    const known = this.#plans.get(key)
+    if (known === undefined) return undefined
     this.#plans.delete(key)
-    this.#plans.set(key, plan)
-    return plan
+    if (known.plan.readsCatalog && known.catalogVersion !== versions.version) return undefined
+    this.#plans.set(key, known)
+    return known.plan
   }
 
-  set(key: string, plan: SelectPlan): void {
+  set(statement: string, versions: Versions, plan: SelectPlan): void {
+    const key = keyOf(statement, versions)
     if (key.length > KEY_CHARS_MAX || plan.sql.length > SQL_CHARS_MAX) return
-    this.#plans.set(key, plan)
+    this.#plans.set(key, { plan, catalogVersion: versions.version })
     const [oldest] = this.#plans.keys()
     if (this.#plans.size > PLANS_MAX && oldest !== undefined) this.#plans.delete(oldest)
   }
+}
+
+function keyOf(statement: string, { definitionsVersion }: Versions): string {
+  return `${definitionsVersion}\0${statement}`
 }

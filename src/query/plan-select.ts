@@ -69,7 +69,10 @@ async function planTree(tree: TreeNode, planning: Planning): Promise<SelectPlan>
     values.set(select, await planTree(select, { ...planning, depth: depth + 1 }))
   }
   const { searches, agents, thresholds, scans } = requests
-  const plan = { sql: printed, searches, agents, thresholds, scans, values, parameters, written }
+  const isOfCatalog = [...values.values()].some((plan) => plan.readsCatalog)
+  const readsCatalog = requests.readsCatalog || isOfCatalog
+  const requested = { searches, agents, thresholds, scans, readsCatalog }
+  const plan = { ...requested, sql: printed, values, parameters, written }
   // Last: it changes the tree.
   return { ...plan, candidates: await candidatePlan(tree, candidates, engine) }
 }

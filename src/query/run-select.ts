@@ -113,13 +113,13 @@ async function planOf(request: SelectRequest, deps: QueryDeps): Promise<PlannedS
   if (allowed !== undefined || readsChunkKeys)
     return written(await planSelect(sql, scope, deps.engine))
   const lifted = liftSearchTexts(sql)
-  const key = `${snapshot.version}\0${database}\0${lifted.sql}`
-  const known = deps.plans.get(key)
+  const statement = `${database}\0${lifted.sql}`
+  const known = deps.plans.get(statement, snapshot)
   if (known !== undefined) return { plan: known, texts: lifted.texts }
   const plan = await planLifted(lifted, scope, deps)
   // Planned as it was written, its errors name the right places and every other `content` is a column like any.
   if (plan === undefined) return written(await planSelect(sql, scope, deps.engine))
-  deps.plans.set(key, plan)
+  deps.plans.set(statement, snapshot, plan)
   return { plan, texts: lifted.texts }
 }
 

@@ -49,6 +49,8 @@ export class Requests {
   /** Parameters that relevance is compared with: numbers from 0 to 1. */
   readonly thresholds: string[] = []
 
+  /** True when the statement reads tables that are made of the catalog. */
+  readsCatalog = false
   /** What has every vector measured, and why. */
   readonly scans: MeasuredScan[] = []
 

@@ -244,6 +244,7 @@ function resolveTable(ref: TreeNode, scope: Scope, visit: FromVisit): void {
       return
     case 'query':
     case 'view':
+      if (relation.kind === 'query') rewriter.requests.readsCatalog = true
       rewriter.grafts.push({
         sql: relation.sql,
         ...(relation.kind === 'view' ? { view: { name, names: relation.names } } : {}),

@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 
-type CatalogParts = Omit<CatalogSnapshot, 'version'>
+type CatalogParts = Omit<CatalogSnapshot, 'version' | 'definitionsVersion'>
 
 interface Identified {
   readonly id: number
@@ -15,7 +17,7 @@ export class CatalogState {
   readonly #listeners: ((snapshot: CatalogSnapshot) => void)[] = []
 
   constructor(parts: CatalogParts) {
-    this.#snapshot = deepFrozen({ version: 1, ...parts })
+    this.#snapshot = deepFrozen({ version: 1, definitionsVersion: 1, ...parts })
   }
 
   snapshot(): CatalogSnapshot {
@@ -23,8 +25,11 @@ export class CatalogState {
   }
 
   change(parts: Partial<CatalogParts>): void {
-    const version = this.#snapshot.version + 1
-    this.#snapshot = deepFrozen({ ...this.#snapshot, ...parts, version })
+    const before = this.#snapshot
+    const version = before.version + 1
+    const isNew = changesDefinitions(before.knowledgeBases, parts)
+    const definitionsVersion = before.definitionsVersion + (isNew ? 1 : 0)
+    this.#snapshot = deepFrozen({ ...before, ...parts, version, definitionsVersion })
     for (const listener of this.#listeners) listener(this.#snapshot)
   }
 
@@ -32,6 +37,24 @@ export class CatalogState {
   onChange(listener: (snapshot: CatalogSnapshot) => void): void {
     this.#listeners.push(listener)
   }
+}
+
+/** False when only the documents of knowledge bases have changed. */
+function changesDefinitions(
+  before: readonly KnowledgeBase[],
+  { knowledgeBases, ...others }: Partial<CatalogParts>,
+): boolean {
+  if (knowledgeBases === undefined || Object.keys(others).length > 0) return true
+  if (knowledgeBases.length !== before.length) return true
+  return knowledgeBases.some((kb, index) => {
+    const known = before[index]
+    return kb !== known && (known === undefined || !isDefinedAs(kb, known))
+  })
+}
+
+function isDefinedAs(one: KnowledgeBase, other: KnowledgeBase): boolean {
+  const { revision, updatedAt } = one
+  return isDeepStrictEqual(one, { ...other, revision, updatedAt })
 }
 
 /** The list with this thing added, or in the place of the one with its id. */

@@ -47,7 +47,7 @@ export function fileNamed(name: string): UploadedFile {
 
 export function snapshotOf(content: Partial<CatalogSnapshot>): CatalogSnapshot {
   const empty = { projects: [], knowledgeBases: [], agents: [], files: [], views: [], tables: [] }
-  return { version: 1, ...empty, ...content }
+  return { version: 1, definitionsVersion: 1, ...empty, ...content }
 }
 
 /** A chat model that plays its turns one after the other and remembers what it was asked. */

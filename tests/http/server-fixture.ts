@@ -18,6 +18,7 @@ const STAMP = '2026-04-30 12:00:00.000000'
 export function fakeCatalog(): Catalog {
   let snapshot: CatalogSnapshot = {
     version: 1,
+    definitionsVersion: 1,
     projects: [{ id: 1, name: 'mindsdb', createdAt: STAMP, updatedAt: STAMP }],
     knowledgeBases: [],
     agents: [],

@@ -32,7 +32,7 @@ export function uploadedFile(changes: Partial<UploadedFile> & { name: string }):
 
 export function snapshotWith(files: readonly UploadedFile[]): CatalogSnapshot {
   const empty = { projects: [], knowledgeBases: [], agents: [], views: [], tables: [] }
-  return { version: 1, ...empty, files }
+  return { version: 1, definitionsVersion: 1, ...empty, files }
 }
 
 /** Keeps documents as the real store does: whole, by id, each write a transaction. */

@@ -104,9 +104,34 @@ describe('within files as the database of the request', () => {
 
 test('a plan with a long text is not kept', () => {
   const plans = new PlanCache()
-  const plan = { searches: [], candidates: null, scans: [], agents: [], thresholds: [], values: new Map(), written: [] }
-  const parameters = new Set<string>()
-  plans.set('short', { ...plan, parameters, sql: 'SELECT 1' })
-  plans.set('long', { ...plan, parameters, sql: 'x'.repeat(100_001) })
-  expect([plans.get('short')?.sql, plans.get('long')]).toEqual(['SELECT 1', undefined])
+  const plan = {
+    searches: [],
+    candidates: null,
+    scans: [],
+    agents: [],
+    thresholds: [],
+    values: new Map(),
+    written: [],
+  }
+  const rest = { parameters: new Set<string>(), readsCatalog: false }
+  const versions = { version: 1, definitionsVersion: 1 }
+  plans.set('short', versions, { ...plan, ...rest, sql: 'SELECT 1' })
+  plans.set('long', versions, { ...plan, ...rest, sql: 'x'.repeat(100_001) })
+  const known = ['short', 'long'].map((statement) => plans.get(statement, versions)?.sql)
+  expect(known).toEqual(['SELECT 1', undefined])
+})
+
+test('a plan is kept until what it rests on changes', () => {
+  const plans = new PlanCache()
+  const requests = { searches: [], candidates: null, scans: [], agents: [], thresholds: [] }
+  const plan = { ...requests, values: new Map(), written: [], parameters: new Set<string>() }
+  const versions = { version: 1, definitionsVersion: 1 }
+  plans.set('table', versions, { ...plan, sql: 'SELECT 1', readsCatalog: false })
+  plans.set('catalog', versions, { ...plan, sql: 'SELECT 2', readsCatalog: true })
+  const knownAt = (version: number, definitionsVersion: number) => {
+    return ['table', 'catalog'].map((one) => plans.get(one, { version, definitionsVersion })?.sql)
+  }
+  expect(knownAt(1, 1)).toEqual(['SELECT 1', 'SELECT 2'])
+  expect(knownAt(2, 1)).toEqual(['SELECT 1', undefined])
+  expect(knownAt(3, 2)).toEqual([undefined, undefined])
 })

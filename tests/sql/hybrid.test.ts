@@ -155,7 +155,9 @@ test.each([
     written: [],
   }
   const search = { text: 0, of: { kind: 'constant', text }, knowledgeBase } as const
-  expect(hybridValues(search, { ...plan, thresholds: [] }, text)[alphaParameter(0)]).toBe(alpha)
+  expect(
+    hybridValues(search, { ...plan, readsCatalog: false, thresholds: [] }, text)[alphaParameter(0)],
+  ).toBe(alpha)
 })
 
 test('a language is one of those there are, and stays', async () => {

@@ -167,12 +167,12 @@ test('a restart brings the same catalog back', async () => {
   await first.files.importRows({ name: 'f', originalName: 'f.txt', format: 'text', sizeBytes: 1 }, [
     { text: 'hello' },
   ])
-  const { version: _, ...before } = first.catalog.snapshot()
+  const { version: _, definitionsVersion: _d, ...before } = first.catalog.snapshot()
   const signingKey = first.secrets.signingKey()
   await first.close()
 
   const second = await openStore({ directory: folder.path })
-  const { version: __, ...after } = second.catalog.snapshot()
+  const { version: __, definitionsVersion: __d, ...after } = second.catalog.snapshot()
   expect(after).toEqual(before)
   expect(requireAgent(second.catalog.snapshot(), 'mindsdb', 'guide').model?.apiKey).toBe('sk-agent')
   expect(second.secrets.signingKey()).toEqual(signingKey)
@@ -198,4 +198,21 @@ test('a folder in which a knowledge base and an agent of older days share a name
   expect([altered.name, current(second).name]).toEqual(['Kb', 'kb'])
   await second.catalog.dropKnowledgeBase(current(second))
   await second.close()
+})
+
+test('what is written to a knowledge base changes no definition, its first metadata does', async () => {
+  const kb = await store.catalog.createKnowledgeBase(draftOf('kb'))
+  const versions = () => store.catalog.snapshot()
+  const before = versions()
+  await store.chunks.replaceDocuments(kb, [
+    documentOf({ id: 'a', texts: ['x'], metadata: { n: 1 } }),
+  ])
+  const first = versions()
+  await store.chunks.replaceDocuments(kb, [
+    documentOf({ id: 'b', texts: ['y'], metadata: { n: 2 } }),
+  ])
+  const second = versions()
+  expect(first.definitionsVersion).toBeGreaterThan(before.definitionsVersion)
+  expect(second.definitionsVersion).toBe(first.definitionsVersion)
+  expect(second.version).toBeGreaterThan(first.version)
 })
