@@ -17,6 +17,9 @@ import { type CommittedWrite, VectorCopy } from './vector-copy.ts'
 /** More threads only wait for memory. */
 const THREADS_MAX = 8
 
+/** Who waits longer for vectors to be loaded scans. */
+const LOAD_WAIT_MS = 5_000
+
 export interface VectorIndexesOptions {
   readonly database: Database
   readonly state: CatalogState
@@ -28,7 +31,8 @@ export interface VectorIndexesOptions {
 }
 
 type Entry =
-  | { readonly kind: 'loading' | 'copied'; readonly copy: VectorCopy }
+  | { readonly kind: 'loading'; readonly copy: VectorCopy; readonly loaded: Promise<void> }
+  | { readonly kind: 'copied'; readonly copy: VectorCopy }
   /** Not tried again before another one has gone. */
   | { readonly kind: 'refused'; readonly reason: string }
 
@@ -49,6 +53,7 @@ export class VectorIndexes implements NearestChunks {
   readonly #entries = new Map<number, Entry>()
   #scanning: Scanning | null = null
   #lastLoad: Promise<void> = Promise.resolve()
+  #loadCount = 0
   #isClosed = false
 
   constructor(options: VectorIndexesOptions) {
@@ -77,7 +82,7 @@ export class VectorIndexes implements NearestChunks {
   }
 
   async nearest(search: NearestSearch, signal: AbortSignal): Promise<NearestFound | null> {
-    const copy = this.#copyOf(search.knowledgeBase)
+    const copy = await this.#copyFor(search.knowledgeBase, signal)
     const index = copy?.index ?? null
     if (copy === null || index === null || search.count > VECTOR_LIMITS.neighboursMax) return null
     await copy.settled()
@@ -141,6 +146,17 @@ export class VectorIndexes implements NearestChunks {
     await this.#scanning?.pool.close()
   }
 
+  /** A scan reads as much as a load does: who comes while his vectors are loaded waits for them. */
+  async #copyFor(kb: KnowledgeBase, signal: AbortSignal): Promise<VectorCopy | null> {
+    const copy = this.#copyOf(kb)
+    const entry = this.#entries.get(kb.id)
+    const isNext = this.#loadCount === 1
+    if (copy !== null || entry?.kind !== 'loading' || !isNext) return copy
+    await raced(entry.loaded, AbortSignal.any([signal, AbortSignal.timeout(LOAD_WAIT_MS)]))
+    signal.throwIfAborted()
+    return this.#copyOf(kb)
+  }
+
   /** null: there is none yet. One that is behind is replaced. */
   #copyOf(asked: KnowledgeBase): VectorCopy | null {
     const { knowledgeBases } = this.#options.state.snapshot()
@@ -168,16 +184,25 @@ export class VectorIndexes implements NearestChunks {
     if (this.#isClosed || bytesMax === 0 || kb.dimensions === null) return
     if (this.#entries.has(kb.id)) return
     const copy = this.#newCopy(kb)
-    const entry: Entry = { kind: 'loading', copy }
-    this.#entries.set(kb.id, entry)
-    this.#lastLoad = this.#lastLoad.then(async () => {
-      if (this.#entries.get(kb.id) !== entry) return
-      const loaded = await this.#loaded(copy)
-      if (this.#entries.get(kb.id) !== entry) return
-      if (loaded.kind === 'refused') copy.close()
-      if (loaded.kind === 'missed') this.forget(kb.id)
-      else this.#entries.set(kb.id, loaded)
+    this.#loadCount += 1
+    const loaded = this.#lastLoad.then(() => this.#loadInto(kb, copy))
+    this.#lastLoad = loaded.finally(() => {
+      this.#loadCount -= 1
     })
+    this.#entries.set(kb.id, { kind: 'loading', copy, loaded: this.#lastLoad })
+  }
+
+  async #loadInto({ id }: KnowledgeBase, copy: VectorCopy): Promise<void> {
+    const isWanted = () => {
+      const entry = this.#entries.get(id)
+      return entry?.kind === 'loading' && entry.copy === copy
+    }
+    if (!isWanted()) return
+    const entry = await this.#loaded(copy)
+    if (!isWanted()) return
+    if (entry.kind === 'refused') copy.close()
+    if (entry.kind === 'missed') this.forget(id)
+    else this.#entries.set(id, entry)
   }
 
   async #loaded(copy: VectorCopy): Promise<Entry | { readonly kind: 'missed' }> {
@@ -208,6 +233,19 @@ export class VectorIndexes implements NearestChunks {
     this.#scanning = { memory, pool: new ScanPool(memory) }
     return this.#scanning
   }
+}
+
+/** Resolves with the work, or at the abort. */
+function raced(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    signal.addEventListener('abort', done, { once: true })
+    void work.then(done, done)
+    if (signal.aborted) done()
+  })
 }
 
 function scan(detail: string): VectorAccess {
