@@ -3,6 +3,7 @@ import { nearestWithin } from '../search/vector/nearest-within.ts'
 import { VECTOR_LIMITS } from '../search/vector/search-limits.ts'
 import type { VectorIndex } from '../search/vector/vector-index.ts'
 import type { StoredEngine } from './engine.ts'
+import { RecentKeyLists } from './recent-key-lists.ts'
 import { keysOf } from './vector-rows.ts'
 
 export interface KeptSearch {
@@ -14,6 +15,8 @@ export interface KeptSearch {
   readonly k: number
   /** As in `nearestWithin`. */
   readonly margin: number
+  /** Whether the index still is what a transaction sees that begins now. */
+  isCurrent(): boolean
 }
 
 /** A list of so many keys, or of a quarter of all, is read quickly. */
@@ -29,6 +32,7 @@ export class KeptKeys {
   readonly #engine: StoredEngine
   /** SELECTs that kept many keys when they were last listed. */
   readonly #weak = new Set<string>()
+  readonly #recent = new RecentKeyLists()
 
   constructor(engine: StoredEngine) {
     this.#engine = engine
@@ -37,10 +41,15 @@ export class KeptKeys {
   /** @returns null when more chunks than an index gives are equally near */
   async nearest(search: KeptSearch, signal: AbortSignal): Promise<readonly NearestChunk[] | null> {
     const { index, kept } = search
+    const known = this.#recent.get(kept, index.revision)
+    if (known !== undefined) return nearestWithin(index, { ...search, allowedKeys: known }, signal)
     if (!this.#weak.has(kept.sql)) {
       const keysMax = Math.max(LIST_KEYS_MAX, Math.floor(index.count / 4))
-      const allowedKeys = await this.#listed(search, keysMax, signal)
-      if (allowedKeys !== null) return nearestWithin(index, { ...search, allowedKeys }, signal)
+      const keys = await this.#listed(search, keysMax, signal)
+      if (keys !== null) {
+        if (search.isCurrent()) this.#recent.set(kept, { revision: index.revision, keys })
+        return nearestWithin(index, { ...search, allowedKeys: keys }, signal)
+      }
       this.#noteWeak(kept.sql)
     }
     const passing = await this.#passing(search, signal)

@@ -36,6 +36,12 @@ type Entry =
   /** Not tried again before another one has gone. */
   | { readonly kind: 'refused'; readonly reason: string }
 
+/** An index, and whether it is up to date with what a transaction sees that begins now. */
+interface IndexedState {
+  readonly index: VectorIndex
+  isCurrent(): boolean
+}
+
 /** The threads and the memory of all copies; made for the first one. */
 interface Scanning {
   readonly memory: VectorMemory
@@ -88,7 +94,7 @@ export class VectorIndexes implements NearestChunks {
     await copy.settled()
     const isCurrent = copy.watch()
     try {
-      const near = await this.#near(index, search, signal)
+      const near = await this.#near({ index, isCurrent }, search, signal)
       if (near === null) return null
       return { neighbours: await copy.measured(search.queryVector, near, signal), isCurrent }
     } catch (error) {
@@ -172,11 +178,11 @@ export class VectorIndexes implements NearestChunks {
   }
 
   /** With all that DuckDB, which rounds otherwise, could find nearer than the last of them. */
-  async #near(index: VectorIndex, search: NearestSearch, signal: AbortSignal) {
+  async #near(at: IndexedState, search: NearestSearch, signal: AbortSignal) {
     const { queryVector, count: k, kept, limits } = search
     const nearest = { queryVector, k, margin: float32Margin(queryVector.length) }
-    if (kept === null) return nearestWithin(index, nearest, signal)
-    return this.#keptKeys.nearest({ index, kept, limits, ...nearest }, signal)
+    if (kept === null) return nearestWithin(at.index, nearest, signal)
+    return this.#keptKeys.nearest({ ...at, kept, limits, ...nearest }, signal)
   }
 
   #load(kb: KnowledgeBase): void {

@@ -130,6 +130,23 @@ test('a condition that most chunks meet, but none of the nearest', async () => {
   }
 })
 
+test('a condition that is asked again sees what was written in between', async () => {
+  await open()
+  const random = seededRandom(12)
+  await put(documents(0, 500, random))
+  await store.vectorIndexes.settled()
+  const query = randomUnit(DIMENSIONS, random)
+  for (let round = 0; round < 4; round += 1) {
+    const kept = keptBy(current(store), 'm1 = 7')
+    const exact = await scanned(query, 'm1 = 7')
+    for (let again = 0; again < 2; again += 1) {
+      expect(sorted(await nearest(query, 50, kept), 50)).toEqual(exact)
+    }
+    await put(documents(7 + 100 * round, 1, random))
+    await put(documents(1007 + 100 * round, 1, random))
+  }
+})
+
 test('equally near chunks are all candidates', async () => {
   await open()
   const same = Array.from({ length: 40 }, (_, index) => ({
