@@ -23,6 +23,7 @@ import {
   replaceTop,
   sortPairs,
 } from './nearest-heap'
+import { assignTo, compareWith } from './nearest-lists'
 
 // Of a row's identity: key f64, version u64 (added at | removed at << 32).
 const IDENTITY_BYTES: usize = 16
@@ -91,6 +92,17 @@ export function openExtent(address: usize, capacity: i32): void {
   bounds = identities + IDENTITY_BYTES * <usize>capacity
   codes = bounds + BOUND_BYTES * <usize>capacity
   floats = codes + stride * <usize>capacity
+}
+
+/** The first rows of an extent are centroids; its index has been opened. */
+export function openCentroids(address: usize, capacity: i32, count: i32): void {
+  const at = address + IDENTITY_BYTES * <usize>capacity
+  compareWith(at, at + BOUND_BYTES * <usize>capacity, stride, count)
+}
+
+/** Puts for each row at [0, rowCount) of the row list the number of its nearest centroid there. */
+export function assignRows(rowCount: i32): void {
+  assignTo(rowList, rowCount, codes, candidates)
 }
 
 /** Where this thread has its scratch memory. */

@@ -4,7 +4,7 @@ import { main as compile } from 'assemblyscript/asc'
 
 const ROOT = join(import.meta.dir, '..')
 const SOURCE = 'kernel/vector-scan.ts'
-const SOURCES = [SOURCE, 'kernel/nearest-heap.ts']
+const SOURCES = [SOURCE, 'kernel/nearest-heap.ts', 'kernel/nearest-lists.ts']
 const TARGET = 'src/search/vector/kernel-module.ts'
 const LINE_CHARS = 88
 

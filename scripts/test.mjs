@@ -1,6 +1,6 @@
 /**
  * Runs every folder of `tests/` as one suite, the slow ones last, and closes with one plain line: `N passed, N failed`.
- * With `--fast` it leaves the slow ones out. Ends with 1 on any failure, and when nothing ran. Node and Bun both run it.
+ * With `--fast` it leaves the slow ones out; with `--hnsw` it adds those that need the vss extension (`npm run extensions`). Ends with 1 on any failure, and when nothing ran. Node and Bun both run it.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -22,17 +22,19 @@ const bun = join(
 const reports = mkdtempSync(join(tmpdir(), 'eider-test-'))
 try {
   const withSlow = !process.argv.includes('--fast')
-  const counts = suites(withSlow).map((suite, index) => runSuite(suite, index))
+  const withHnsw = process.argv.includes('--hnsw')
+  const counts = suites({ withSlow, withHnsw }).map((suite, index) => runSuite(suite, index))
   process.exitCode = closingLine(counts)
 } finally {
   rmSync(reports, { recursive: true, force: true })
 }
 
 /** Folders with tests, relative to the project, fast ones first: each folder of `tests/slow/` is a suite too. */
-function suites(withSlow) {
-  const fast = foldersOf('tests').filter((folder) => !/[\\/](slow|support)$/.test(folder))
+function suites({ withSlow, withHnsw }) {
+  const fast = foldersOf('tests').filter((folder) => !/[\\/](slow|support|hnsw)$/.test(folder))
   const slow = withSlow ? foldersOf(join('tests', 'slow')) : []
-  return [...fast, ...slow].filter(hasTests)
+  const hnsw = withHnsw ? [join('tests', 'hnsw')] : []
+  return [...fast, ...slow, ...hnsw].filter(hasTests)
 }
 
 function foldersOf(folder) {

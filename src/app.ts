@@ -2,8 +2,8 @@
 import { AgentPool } from './agents/agent-pool.ts'
 import { complete } from './agents/complete.ts'
 import type { CatalogDeps } from './catalog/catalog-deps.ts'
-import { BUILTIN_EMBEDDING_MODEL, BUILTIN_PROVIDER } from './domain/model-ref.ts'
-import type { EmbedderRegistry } from './domain/ports.ts'
+import { BUILTIN_EMBEDDING_MODEL, BUILTIN_PROVIDER, type ModelRef } from './domain/model-ref.ts'
+import type { ChatModels, Embedder, EmbedderRegistry, RerankerRegistry } from './domain/ports.ts'
 import type { LogEntry, LoggedError } from './http/request-scope.ts'
 import { createServer, type Listener } from './http/server.ts'
 import type { InsertFields, ServerDeps } from './http/server-deps.ts'
@@ -17,10 +17,12 @@ import { urlPolicy } from './ingest/url-policy.ts'
 import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
 import { CHAT_PROVIDERS } from './models/chat-providers.ts'
 import { embedderRegistry } from './models/embedder-registry.ts'
+import { rerankerRegistry } from './models/reranker-registry.ts'
 import { exportRows } from './query/export-rows.ts'
 import { PlanCache } from './query/plan-cache.ts'
 import type { QueryDeps } from './query/query-deps.ts'
 import { runQuery } from './query/run-query.ts'
+import { runSearch } from './query/run-search.ts'
 import { runSelect } from './query/run-select.ts'
 import { Variables } from './query/variables.ts'
 import { alterView, createView } from './query/views.ts'
@@ -40,6 +42,8 @@ export interface AppOptions {
   readonly log?: AppLog
   /** Replaces the real embedding models. */
   readonly embedders?: EmbedderRegistry
+  /** Replaces the real rerankers. */
+  readonly rerankers?: RerankerRegistry
 }
 
 export interface App {
@@ -65,20 +69,18 @@ export function createApp(options: AppOptions): App {
   const catalogDeps: CatalogDeps = {
     catalog: store.catalog,
     embedders,
+    rerankers: options.rerankers ?? rerankerRegistry({ openaiApiKey, openaiBaseUrl }),
     chatProviders: CHAT_PROVIDERS,
   }
   const queryDeps: QueryDeps = {
     ...catalogDeps,
-    engine: store.engine,
-    nearest: store.vectorIndexes,
+    ...storedDepsOf(store),
     agents: {
       ask: (agent, question, signal) => {
         return complete({ agent, question, history: [], deltas: false }, agents, signal)
       },
     },
-    chunks: store.chunks,
-    tables: store.tables,
-    files: store.files,
+    chatModels: chatModelsOf(settings, embedders),
     plans: new PlanCache(),
     variables: new Variables(),
     queryMs: settings.queryMs,
@@ -116,6 +118,17 @@ export function createApp(options: AppOptions): App {
   }
 }
 
+function storedDepsOf(store: Store) {
+  return {
+    engine: store.engine,
+    nearest: store.vectorIndexes,
+    indexes: store.indexStates,
+    chunks: store.chunks,
+    tables: store.tables,
+    files: store.files,
+  }
+}
+
 interface UseCaseDeps {
   readonly queryDeps: QueryDeps
   readonly insertDeps: InsertDeps
@@ -129,12 +142,24 @@ function useCases({
   agents,
 }: UseCaseDeps): Pick<
   ServerDeps,
-  'catalog' | 'query' | 'exportRows' | 'views' | 'insert' | 'uploadFile' | 'agents'
+  | 'catalog'
+  | 'indexes'
+  | 'query'
+  | 'exportRows'
+  | 'search'
+  | 'views'
+  | 'insert'
+  | 'uploadFile'
+  | 'agents'
 > {
   return {
     catalog: queryDeps,
+    indexes: queryDeps.indexes,
     query: (request, signal) => runQuery(request, queryDeps, signal),
     exportRows: (request, signal) => exportRows(request, queryDeps, signal),
+    search: (kb, order, signal) => {
+      return runSearch(kb, order, { deps: queryDeps, nowMs: () => performance.now(), signal })
+    },
     views: {
       create: (view, signal) => createView(view, queryDeps, signal),
       alter: (view, sql, signal) => {
@@ -191,10 +216,6 @@ function crawlRequestOf({ limit, crawlDepth, filters }: InsertFields): CrawlRequ
 }
 
 function agentPool(settings: Settings, queryDeps: QueryDeps, log: AppLog): AgentPool {
-  const builtin = { provider: BUILTIN_PROVIDER, modelName: BUILTIN_EMBEDDING_MODEL, options: {} }
-  const { chatProvider, chatModel } = settings
-  const isBuiltin = chatProvider === BUILTIN_PROVIDER
-  const defaultModel = { provider: chatProvider, modelName: chatModel ?? '', options: {} }
   return new AgentPool(
     {
       agentsMax: settings.agentsMax,
@@ -203,7 +224,7 @@ function agentPool(settings: Settings, queryDeps: QueryDeps, log: AppLog): Agent
       agentTimeoutSeconds: settings.agentTimeoutSeconds,
       agentStepsMax: settings.agentStepsMax,
       observationBytesMax: settings.observationBytesMax,
-      defaultModel: isBuiltin ? null : defaultModel,
+      defaultModel: defaultChatModel(settings),
       chatDefaults: chatDefaultsOf(settings),
       sparesMax: SPARE_AGENTS,
       workerUrl: new URL('./workers/agent.ts', import.meta.url).href,
@@ -213,13 +234,34 @@ function agentPool(settings: Settings, queryDeps: QueryDeps, log: AppLog): Agent
       select: (sql, { project, allowed }, signal) => {
         return runSelect({ sql, database: project, params: {}, allowed }, queryDeps, signal)
       },
-      embed: (texts, signal) => queryDeps.embedders.embedder(builtin).embed(texts, signal),
+      embed: builtinEmbed(queryDeps.embedders),
       chatProviders: queryDeps.chatProviders,
       newTraceId: () => crypto.randomUUID(),
       onFailure: (error, traceId) =>
         log.failure({ requestId: traceId, error: error.cause ?? error }),
     },
   )
+}
+
+/** null: agents and the server have the built-in one. */
+function defaultChatModel({ chatProvider, chatModel }: Settings): ModelRef | null {
+  if (chatProvider === BUILTIN_PROVIDER) return null
+  return { provider: chatProvider, modelName: chatModel ?? '', options: {} }
+}
+
+function chatModelsOf(settings: Settings, embedders: EmbedderRegistry): ChatModels {
+  return {
+    defaultModel: defaultChatModel(settings),
+    async chatModel(ref) {
+      const { chatModelOf } = await import('./models/chat-registry.ts')
+      return chatModelOf(ref, chatDefaultsOf(settings), { embed: builtinEmbed(embedders) })
+    },
+  }
+}
+
+function builtinEmbed(embedders: EmbedderRegistry): Embedder['embed'] {
+  const ref = { provider: BUILTIN_PROVIDER, modelName: BUILTIN_EMBEDDING_MODEL, options: {} }
+  return (texts, signal) => embedders.embedder(ref).embed(texts, signal)
 }
 
 function chatDefaultsOf(settings: Settings) {

@@ -23,6 +23,7 @@ export const ERRORS = {
   knowledge_base_not_found: { status: 404, number: 2101, title: 'Knowledge Base not found' },
   knowledge_base_exists: { status: 409, number: 2102, title: 'Knowledge Base already exists' },
   storage_in_use: { status: 409, number: 2103, title: 'Storage already in use' },
+  index_not_found: { status: 404, number: 2104, title: 'Index not found' },
   agent_not_found: { status: 404, number: 2201, title: 'Agent not found' },
   agent_exists: { status: 409, number: 2202, title: 'Agent already exists' },
   agent_creation_not_allowed: { status: 400, number: 2203, title: 'Creation is not allowed' },

@@ -20,6 +20,8 @@ export async function serve(settings: Settings, version: string): Promise<number
     directory: settings.dataDirectory,
     memoryLimit: settings.memoryLimit,
     vectorMemory: settings.vectorMemory,
+    extensionDirectory: settings.extensionDirectory,
+    isExtensionInstallAllowed: settings.extensionInstall,
     threads: settings.threads,
     threadPoolSize: Number(Bun.env.UV_THREADPOOL_SIZE),
     statementsWaitingMax: settings.queriesQueueMax,
@@ -40,6 +42,7 @@ export async function serve(settings: Settings, version: string): Promise<number
   )
   // Searches are answered at once; those that come first by scans.
   store.vectorIndexes.start()
+  store.extensions.start()
   const reason = await Promise.race([stopped, fatal.promise])
   if (reason instanceof AppError) logger.fatal({ code: reason.code, message: reason.message })
   logger.info({ signal: reason instanceof AppError ? null : reason }, 'stopping')

@@ -143,6 +143,16 @@ export const SETTINGS = {
     help: 'Memory for copies of vectors, at most 4 GiB; what does not fit is scanned on disk. 0MB: none',
     parse: memorySize,
   }),
+  extensionDirectory: setting('EIDER_EXTENSION_DIR', {
+    default: './extensions',
+    help: "Folder with DuckDB's vss extension, for HNSW indexes; npm run extensions fills it",
+    parse: plainText,
+  }),
+  extensionInstall: setting('EIDER_EXTENSION_INSTALL', {
+    default: '0',
+    help: '1: DuckDB may fetch the vss extension from its own site when it is missing',
+    parse: truth,
+  }),
   threads: setting('EIDER_THREADS', {
     default: '0',
     help: 'Threads of the SQL engine; 0: one per core',
@@ -244,6 +254,8 @@ export function settingsFrom(environment: Environment): Settings {
     queriesQueueMax: read(SETTINGS.queriesQueueMax),
     memoryLimit: read(SETTINGS.memoryLimit),
     vectorMemory: read(SETTINGS.vectorMemory),
+    extensionDirectory: read(SETTINGS.extensionDirectory),
+    extensionInstall: read(SETTINGS.extensionInstall),
     threads: read(SETTINGS.threads),
     agentsMax: read(SETTINGS.agentsMax),
     agentQuestionsMax: read(SETTINGS.agentQuestionsMax),

@@ -2,6 +2,7 @@ import { createKnowledgeBase } from '../../src/catalog/knowledge-bases.ts'
 import type { EmbedderRegistry, SqlEngine } from '../../src/domain/ports.ts'
 import { nameScope } from '../../src/query/name-scope.ts'
 import { planSelect } from '../../src/query/plan-select.ts'
+import { NO_RERANKERS } from '../../src/query/reranked-values.ts'
 import { openStore } from '../../src/store/store.ts'
 import { percentile } from '../load.ts'
 import { type Measure, type Scenario, withFolder } from '../scenario.ts'
@@ -29,7 +30,8 @@ export const planning: Scenario = {
     withFolder(async (directory) => {
       const store = await openStore({ directory, threadPoolSize: 16 })
       try {
-        const deps = { catalog: store.catalog, embedders, chatProviders: ['builtin'] }
+        const chatProviders = ['builtin']
+        const deps = { catalog: store.catalog, embedders, rerankers: NO_RERANKERS, chatProviders }
         const fields = { name: 'kb', metadata_columns: ['price', 'kind'] }
         await createKnowledgeBase('mindsdb', fields, deps)
         const rounds = size === 'quick' ? 50 : 400

@@ -32,7 +32,7 @@ const COUNTS: Readonly<Record<BenchSize, readonly number[]>> = {
 /** Both find the same rows; a scenario fails only where they do not. */
 export const vectorIndex: Scenario = {
   name: 'vector-index',
-  title: `Nearest 10 of ${DIMENSIONS}-dimensional vectors in clusters: in memory, and by DuckDB`,
+  title: `Nearest 10 of ${DIMENSIONS}-dimensional vectors in clusters: in memory, by inverted lists, and by DuckDB`,
   run: async (size) => {
     const measures: Measure[] = []
     for (const count of COUNTS[size]) measures.push(...(await measuresOf(count)))
@@ -64,6 +64,7 @@ async function measuresOf(count: number): Promise<readonly Measure[]> {
       await loadMeasure(connection, rivals),
       ...(await indexMeasures(rivals)),
       ...(await databaseMeasures(rivals)),
+      ...(await listMeasures(rivals)),
     ]
   } finally {
     index.close()
@@ -114,6 +115,35 @@ async function databaseMeasures(rivals: Rivals): Promise<readonly Measure[]> {
     return exactNearest(itemAt(connections, at), itemAt(queryVectors, at))
   })
   return [...latencyMeasures(label, alone), rateMeasure(`${label}, 8 clients`, crowd)]
+}
+
+/** The same queries, by inverted lists: how much faster, and how many of the nearest 10 are found. */
+async function listMeasures({ index, queryVectors, count }: Rivals): Promise<readonly Measure[]> {
+  const signal = new AbortController().signal
+  const report = await index.trainLists({ random: seededRandom(2) }, signal)
+  const load = { clients: 1, requestsMax: QUERIES, durationMs: 10_000 }
+  const search = (at: number) => {
+    const queryVector = itemAt(queryVectors, at)
+    return index.search({ queryVector, k: 10, effort: 'lists' }, signal)
+  }
+  await runLoad(load, search)
+  const alone = await runLoad(load, search)
+  const crowd = await runLoad({ ...load, clients: 8, requestsMax: QUERIES * 8 }, search)
+  let found = 0
+  for (const [at, queryVector] of queryVectors.entries()) {
+    const exact = await index.search({ queryVector, k: 10 }, signal)
+    const near = new Set((await search(at)).map(({ key }) => key))
+    found += exact.filter(({ key }) => near.has(key)).length
+  }
+  const lists = `${report.probeCount} of ${report.listCount} lists`
+  const label = `${count} by ${lists}${report.isWorthwhile ? '' : ', too many: by scan'}`
+  return [
+    { what: `${label}, training`, value: report.trainedMs / 1000, unit: 's' },
+    { what: `${label}, recall@10 measured by training`, value: report.recallAt10, unit: '' },
+    { what: `${label}, recall@10 of these queries`, value: found / (QUERIES * 10), unit: '' },
+    ...latencyMeasures(label, alone),
+    rateMeasure(`${label}, 8 clients`, crowd),
+  ]
 }
 
 interface Found {

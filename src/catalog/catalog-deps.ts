@@ -1,9 +1,10 @@
-import type { Catalog, EmbedderRegistry } from '../domain/ports.ts'
+import type { Catalog, EmbedderRegistry, RerankerRegistry } from '../domain/ports.ts'
 
 /** What creating, altering and dropping needs. */
 export interface CatalogDeps {
   readonly catalog: Catalog
   readonly embedders: EmbedderRegistry
+  readonly rerankers: RerankerRegistry
   /** The providers an agent's model may name. */
   readonly chatProviders: readonly string[]
 }

@@ -72,7 +72,7 @@ export async function createKnowledgeBase(
     projectId: project.id,
     ...storageOf(fields.storage, name),
     embeddingModel,
-    rerankingModel: rerankingModelOf(fields.reranking_model, null),
+    rerankingModel: rerankingModelOf(fields.reranking_model, null, deps),
     ...columnsOf(read),
     preprocessing: preprocessingOf(read.object('preprocessing')),
     params: {
@@ -109,7 +109,7 @@ export async function alterKnowledgeBase(
     ...(embeddingModel === undefined ? {} : { embeddingModel }),
     ...(fields.reranking_model === undefined || fields.reranking_model === null
       ? {}
-      : { rerankingModel: rerankingModelOf(fields.reranking_model, kb.rerankingModel) }),
+      : { rerankingModel: rerankingModelOf(fields.reranking_model, kb.rerankingModel, deps) }),
     ...changedColumns(read),
     ...(preprocessing === undefined ? {} : { preprocessing: preprocessingOf(preprocessing) }),
     params: { ...kb.params, ...keptParams(fields) },
@@ -178,8 +178,12 @@ function embeddingModelOf(fields: Fields | undefined): ModelRef {
   return { ...ref, modelName: BUILTIN_EMBEDDING_MODEL }
 }
 
-/** `false` and `{}` mean: no reranking. */
-function rerankingModelOf(sent: unknown, stored: ModelRef | null): ModelRef | null {
+/** `false` and `{}` mean: no reranking. The reranker is made, which checks its settings, and not called. */
+function rerankingModelOf(
+  sent: unknown,
+  stored: ModelRef | null,
+  { rerankers }: CatalogDeps,
+): ModelRef | null {
   if (sent === undefined || sent === null || sent === false) return null
   if (!isObject(sent)) {
     throw new AppError(CODE, 'Field "reranking_model" must be an object or false')
@@ -187,9 +191,21 @@ function rerankingModelOf(sent: unknown, stored: ModelRef | null): ModelRef | nu
   if (Object.keys(sent).length === 0) return null
   const isChange = stored !== null && sent.model_name === undefined
   const fields = isChange ? mergedFields(stored, sent) : sent
-  const ref = modelRefOf(fields, { provider: stored?.provider ?? 'openai', code: CODE }, stored)
-  if (ref.modelName !== '' && (!isChange || ref.provider === stored.provider)) return ref
-  throw new AppError(CODE, '"model_name" is required for the reranking model')
+  const merged = modelRefOf(fields, { provider: stored?.provider ?? 'openai', code: CODE }, stored)
+  const isSameProvider = !isChange || merged.provider === stored.provider
+  // The stored name is of a model of another provider.
+  const ref = isSameProvider ? merged : { ...merged, modelName: '' }
+  checkedCandidates(ref)
+  rerankers.reranker(ref)
+  return ref
+}
+
+function checkedCandidates({ options: { candidates } }: ModelRef): void {
+  const isWhole = typeof candidates === 'number' && Number.isInteger(candidates)
+  const { rerankCandidatesMax: max } = LIMITS
+  if (candidates === undefined || (isWhole && candidates >= 1 && candidates <= max)) return
+  const expected = `a whole number from 1 to ${max}`
+  throw new AppError(CODE, `reranking_model.candidates must be ${expected}`)
 }
 
 /** What is stored, its secrets masked, with what was sent on top. */

@@ -1,4 +1,5 @@
 import type { ModelRef } from './model-ref.ts'
+import type { VectorIndexDefinition } from './vector-index.ts'
 
 /** How texts are cut. Sizes in characters (UTF-16 code units). */
 export interface Preprocessing {
@@ -46,6 +47,8 @@ export interface KnowledgeBase {
   readonly dimensions: number | null
   /** Metadata columns seen so far, in the order of their first appearance. */
   readonly storedMetadata: readonly MetadataColumn[]
+  /** null: nobody asked for a type of index, Eider chooses. */
+  readonly vectorIndex: VectorIndexDefinition | null
   /** Counts the committed writes; a derived copy with another number is stale. */
   readonly revision: number
   readonly createdAt: string
@@ -55,13 +58,13 @@ export interface KnowledgeBase {
 /** What a new knowledge base is made of. */
 export type KnowledgeBaseDraft = Omit<
   KnowledgeBase,
-  'id' | 'projectName' | 'storedMetadata' | 'revision' | 'createdAt' | 'updatedAt'
+  'id' | 'projectName' | 'storedMetadata' | 'vectorIndex' | 'revision' | 'createdAt' | 'updatedAt'
 >
 
 /** What may change after creation; a missing field stays. */
 export type KnowledgeBaseChanges = Partial<
   Pick<
-    KnowledgeBaseDraft,
+    KnowledgeBase,
     | 'embeddingModel'
     | 'rerankingModel'
     | 'contentColumns'
@@ -69,6 +72,7 @@ export type KnowledgeBaseChanges = Partial<
     | 'idColumn'
     | 'preprocessing'
     | 'params'
+    | 'vectorIndex'
   >
 >
 

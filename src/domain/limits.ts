@@ -6,4 +6,6 @@ export const LIMITS = {
   insertBatchChunks: 512,
   /** Texts longer than this in one cell are refused: a chunk id would have to count a million chunks. */
   cellCharsMax: 100_000_000,
+  /** Chunks that a reranker may be asked about for one search; a LIMIT above it is not reranked. */
+  rerankCandidatesMax: 1000,
 } as const

@@ -13,6 +13,7 @@ import type { Project } from './project.ts'
 import type { ProjectTable } from './project-table.ts'
 import type { RowStream } from './query-result.ts'
 import type { FileFormat, UploadedFile } from './uploaded-file.ts'
+import type { IndexPossibility, VectorIndexState, VectorIndexType } from './vector-index.ts'
 import type { View, ViewChanges, ViewDraft } from './view.ts'
 
 /** Names and definitions. Reads come from the snapshot; a write is one transaction and renews it before it resolves. */
@@ -90,6 +91,11 @@ export interface TableStore {
    * @throws AppError `relation_exists`, `storage_full`, those of `SqlEngine.run`
    */
   createTable(target: NewTable, limits: RunLimits, signal: AbortSignal): Promise<ProjectTable>
+  /**
+   * Adds the rows of a guarded SELECT to the table of that name, by the names of its columns; makes it where there is none.
+   * @throws AppError `invalid_request` for a column that the table does not have, those of `createTable`
+   */
+  appendRows(target: NewTable, limits: RunLimits, signal: AbortSignal): Promise<ProjectTable>
   dropTable(table: ProjectTable): Promise<void>
 }
 
@@ -208,7 +214,16 @@ export interface NearestChunks {
    * @throws AppError those of `SqlEngine.run` for the SELECT of the keys; `too_busy`, `dimension_mismatch`
    */
   nearest(search: NearestSearch, signal: AbortSignal): Promise<NearestFound | null>
-  access(knowledgeBase: KnowledgeBase): VectorAccess
+  /** @param isConditional true for a search among some of the chunks */
+  access(knowledgeBase: KnowledgeBase, isConditional?: boolean): VectorAccess
+}
+
+/** What is known about the indexes of the knowledge bases' vectors. */
+export interface VectorIndexStates {
+  /** One for each knowledge base. */
+  states(): readonly VectorIndexState[]
+  /** Of each type, whether it can be made in this process. */
+  possible(): Readonly<Record<VectorIndexType, IndexPossibility>>
 }
 
 /** A file that is made already and has no name any more: whoever begins to read must read to its end, or return. */
@@ -278,6 +293,14 @@ export type ChatDelta =
 export interface ChatModel {
   /** @throws AppError `provider_failed`, `provider_refused`, `timeout` */
   respond(request: ChatRequest, signal: AbortSignal): AsyncIterable<ChatDelta>
+}
+
+/** Chat models for what the server asks by itself; agents have theirs in threads. */
+export interface ChatModels {
+  /** That of the settings; null: there is only the built-in one, which quotes and cannot write. */
+  readonly defaultModel: ModelRef | null
+  /** @throws AppError `unknown_provider`, `invalid_agent` for a missing setting */
+  chatModel(ref: ModelRef): Promise<ChatModel>
 }
 
 /** What an agent said to one question. */

@@ -13,6 +13,8 @@ export interface ResultColumn {
 export interface RowStream {
   readonly columns: readonly ResultColumn[]
   readonly batches: AsyncIterable<readonly (readonly ResultValue[])[]>
+  /** What was not done as asked, for the caller. */
+  readonly warnings?: readonly string[]
 }
 
 export type ResultValue =

@@ -4,11 +4,12 @@ import type { CatalogDeps } from '../catalog/catalog-deps.ts'
 import type { CompletionEvent } from '../domain/completion-event.ts'
 import type { Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { ExportedRows } from '../domain/ports.ts'
+import type { ExportedRows, VectorIndexStates } from '../domain/ports.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
 import type { View } from '../domain/view.ts'
 import type { QueryRequest } from '../query/run-query.ts'
+import type { SearchAnswer, SearchOrder } from '../query/run-search.ts'
 import type { NewView } from '../query/views.ts'
 import type { LogEntry, LoggedError } from './request-scope.ts'
 
@@ -19,9 +20,15 @@ import type { LogEntry, LoggedError } from './request-scope.ts'
 export interface ServerDeps {
   readonly settings: ServerSettings
   readonly catalog: CatalogDeps
+  readonly indexes: Pick<VectorIndexStates, 'possible'>
   readonly query: (request: QueryRequest, signal: AbortSignal) => Promise<QueryResult>
   /** The rows of one SELECT as a Parquet file. */
   readonly exportRows: (request: QueryRequest, signal: AbortSignal) => Promise<ExportedRows>
+  readonly search: (
+    kb: KnowledgeBase,
+    order: SearchOrder,
+    signal: AbortSignal,
+  ) => Promise<SearchAnswer>
   readonly views: ViewDesk
   readonly insert: (
     kb: KnowledgeBase,

@@ -15,6 +15,7 @@ import { addKnowledgeBaseRoutes } from './routes/knowledge-bases.ts'
 import { addLoginRoutes } from './routes/login.ts'
 import { addPageRoutes } from './routes/page.ts'
 import { addProjectRoutes } from './routes/projects.ts'
+import { addSearchRoutes } from './routes/search.ts'
 import { addSqlRoutes } from './routes/sql.ts'
 import { addStatusRoutes } from './routes/status.ts'
 import { addViewRoutes } from './routes/views.ts'
@@ -78,6 +79,7 @@ function createApp(edge: Edge): Elysia {
   addLoginRoutes(app, edge)
   addProjectRoutes(app, edge)
   addKnowledgeBaseRoutes(app, edge)
+  addSearchRoutes(app, edge)
   addViewRoutes(app, edge)
   addAgentRoutes(app, edge)
   addCompletionRoutes(app, edge)

@@ -1,7 +1,7 @@
 import type { QueryResult } from '../domain/query-result.ts'
 import { toAppError } from '../errors.ts'
 import type { RequestScope } from './request-scope.ts'
-import { contextRecord, type ResultRow, type SqlFormat } from './sql-format.ts'
+import { type AnswerEnd, contextRecord, type ResultRow, type SqlFormat } from './sql-format.ts'
 import { streamedResponse } from './streamed-response.ts'
 
 type TableResult = Extract<QueryResult, { kind: 'table' }>
@@ -34,11 +34,15 @@ export async function sqlAnswer(result: QueryResult, init: AnswerInit): Promise<
   const start = first.done === true ? head : `${head}${format.rows(first.value, true)}`
   const headers = { 'content-type': format.contentType }
   if (second.done === true) {
-    return new Response(`${start}${format.tail(result.context, null)}`, { headers })
+    return new Response(`${start}${format.tail(endOf(result), null)}`, { headers })
   }
   const rest = restOf(batches, second.value, { ...init, result })
   const keepAlive = format.keepAlive === undefined ? {} : { keepAlive: { text: format.keepAlive } }
   return streamedResponse(startingWith(start, rest), { headers, scope, ...keepAlive })
+}
+
+function endOf({ context, rows: { warnings = [] } }: TableResult): AnswerEnd {
+  return { context, warnings }
 }
 
 async function* withRows(batches: TableResult['rows']['batches']) {
@@ -61,10 +65,10 @@ async function* restOf(
   try {
     yield format.rows(second, false)
     for await (const batch of batches) yield format.rows(batch, false)
-    tail = format.tail(result.context, null)
+    tail = format.tail(endOf(result), null)
   } catch (error) {
     onFailure(error)
-    tail = format.tail(result.context, toAppError(error))
+    tail = format.tail(endOf(result), toAppError(error))
   } finally {
     await batches.return(undefined)
   }

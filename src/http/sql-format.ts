@@ -15,7 +15,13 @@ export interface SqlFormat {
   /** @param isFirst no rows were written before */
   rows(rows: readonly ResultRow[], isFirst: boolean): string
   /** @param failure what ended the statement early */
-  tail(context: QueryContext, failure: AppError | null): string
+  tail(end: AnswerEnd, failure: AppError | null): string
+}
+
+/** What is said after the rows, where the format has a place for it. */
+export interface AnswerEnd {
+  readonly context: QueryContext
+  readonly warnings: readonly string[]
 }
 
 /** What a client hears back as `context`; it may send it along with its next request. */
@@ -55,10 +61,11 @@ const JSON_FORMAT: SqlFormat = {
   keepAlive: '\n',
   head: (columns) => `{"column_names":${JSON.stringify(namesOf(columns))},"data":[`,
   rows: (rows, isFirst) => `${isFirst ? '' : ','}${inner(JSON.stringify(rows))}`,
-  tail(context, failure) {
+  tail({ context, warnings }, failure) {
+    const noted = warnings.length === 0 ? {} : { warnings }
     const end =
       failure === null
-        ? { context: contextRecord(context), type: 'table' }
+        ? { context: contextRecord(context), ...noted, type: 'table' }
         : errorRecord(failure, context)
     return `],${inner(JSON.stringify(end))}}`
   },
@@ -71,7 +78,7 @@ const CSV_FORMAT: SqlFormat = {
   contentType: 'text/csv; charset=utf-8; header=present',
   head: (columns) => csvLine(namesOf(columns)),
   rows: (rows) => rows.map(csvLine).join(''),
-  tail: (_context, failure) => endOrThrow(failure),
+  tail: (_end, failure) => endOrThrow(failure),
 }
 
 function csvLine(values: readonly ResultValue[]): string {
@@ -104,7 +111,7 @@ function ndjsonFormat(): SqlFormat {
       return ''
     },
     rows: (rows) => rows.map((row) => `${objectText(keys, row)}\n`).join(''),
-    tail: (_context, failure) => endOrThrow(failure),
+    tail: (_end, failure) => endOrThrow(failure),
   }
 }
 
@@ -132,7 +139,7 @@ function lineFormat(contentType: string, wrap: (json: string) => string): SqlFor
     contentType,
     head: (columns) => wrap(JSON.stringify({ type: 'table', column_names: namesOf(columns) })),
     rows: (rows) => wrap(JSON.stringify(rows)),
-    tail: (context, failure) =>
+    tail: ({ context }, failure) =>
       failure === null ? '' : wrap(JSON.stringify(errorRecord(failure, context))),
   }
 }

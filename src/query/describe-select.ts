@@ -2,6 +2,7 @@ import type { AgentAnswers } from '../domain/ports.ts'
 import type { RelationColumn } from '../domain/view.ts'
 import { AppError } from '../errors.ts'
 import type { QueryDeps } from './query-deps.ts'
+import { NO_RERANKERS } from './reranked-values.ts'
 import { limitsOf } from './run-limits.ts'
 import { prepareSelect } from './run-select.ts'
 import { withPlace } from './unknown-column.ts'
@@ -15,7 +16,7 @@ export async function describeSelect(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<readonly RelationColumn[]> {
-  const quiet = { ...deps, agents: NO_AGENTS }
+  const quiet = { ...deps, agents: NO_AGENTS, rerankers: NO_RERANKERS }
   return withPlace(sql, deps.catalog.snapshot(), async () => {
     const { statement } = await withoutParameters(() => {
       return prepareSelect({ sql, database, params: {} }, quiet, signal)

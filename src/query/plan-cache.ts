@@ -1,6 +1,6 @@
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { AgentRequest, MeasuredScan, SearchRequest } from '../sql/requests.ts'
+import type { AgentRequest, MeasuredScan, RerankRequest, SearchRequest } from '../sql/requests.ts'
 import type { TreeNode } from '../sql/select-ast.ts'
 
 /** A statement ready to run, but for the values of its parameters, the vectors of its searches and agents' answers. */
@@ -8,9 +8,10 @@ export interface SelectPlan {
   readonly sql: string
   readonly searches: readonly SearchRequest[]
   readonly agents: readonly AgentRequest[]
+  readonly rerankings: readonly RerankRequest[]
   /** Parameters that relevance is compared with. */
   readonly thresholds: readonly string[]
-  /** The plans of the SELECTs that give the texts of `column` requests. */
+  /** The plans of the SELECTs that give the texts of `column` requests, and the candidates of rerankings. */
   readonly values: ReadonlyMap<TreeNode, SelectPlan>
   /** The placeholders that stand in `sql`. */
   readonly parameters: ReadonlySet<string>

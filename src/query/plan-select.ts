@@ -37,7 +37,7 @@ export async function planSelect(
 ): Promise<SelectPlan> {
   const { tree, written, text } = await parsed(sql, engine)
   try {
-    return await planTree(tree, { names, engine, written, depth: 0 })
+    return await planTree(tree, { names, engine, written, depth: 0, reranks: true })
   } catch (error) {
     if (!(error instanceof PlacedError)) throw error
     const { code, message, title } = error.failure
@@ -51,11 +51,13 @@ interface Planning {
   readonly engine: SqlEngine
   readonly written: readonly string[]
   readonly depth: number
+  /** False for what gives values to another. */
+  readonly reranks: boolean
 }
 
 async function planTree(tree: TreeNode, planning: Planning): Promise<SelectPlan> {
   const { names, engine, written, depth } = planning
-  const requests = new Requests()
+  const requests = new Requests(planning.reranks)
   const grafts = checked(tree, { names, requests, place: 'outermost' })
   const candidates: CandidateGraft[] = []
   await applyGrafts(grafts, { engine, requests, candidates, depth: 0 })
@@ -66,12 +68,17 @@ async function planTree(tree: TreeNode, planning: Planning): Promise<SelectPlan>
   const values = new Map<TreeNode, SelectPlan>()
   for (const { select } of columnRequests(requests)) {
     if (depth >= VALUES_DEPTH_MAX) throw tooDeep()
-    values.set(select, await planTree(select, { ...planning, depth: depth + 1 }))
+    const inner = { ...planning, depth: depth + 1, reranks: false }
+    values.set(select, await planTree(select, inner))
   }
-  const { searches, agents, thresholds, scans } = requests
+  for (const { candidates: select, names: own } of requests.rerankings) {
+    const inner = { ...planning, names: { ...own, readsChunkKeys: true }, reranks: false }
+    values.set(select, await planTree(select, inner))
+  }
+  const { searches, agents, thresholds, scans, rerankings } = requests
   const isOfCatalog = [...values.values()].some((plan) => plan.readsCatalog)
   const readsCatalog = requests.readsCatalog || isOfCatalog
-  const requested = { searches, agents, thresholds, scans, readsCatalog }
+  const requested = { searches, agents, thresholds, scans, rerankings, readsCatalog }
   const plan = { ...requested, sql: printed, values, parameters, written }
   // Last: it changes the tree.
   return { ...plan, candidates: await candidatePlan(tree, candidates, engine) }

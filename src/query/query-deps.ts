@@ -1,11 +1,13 @@
 import type { CatalogDeps } from '../catalog/catalog-deps.ts'
 import type {
   AgentAnswers,
+  ChatModels,
   ChunkStore,
   FileStore,
   NearestChunks,
   SqlEngine,
   TableStore,
+  VectorIndexStates,
 } from '../domain/ports.ts'
 import type { PlanCache } from './plan-cache.ts'
 import type { Variables } from './variables.ts'
@@ -14,7 +16,9 @@ import type { Variables } from './variables.ts'
 export interface QueryDeps extends CatalogDeps {
   readonly engine: SqlEngine
   readonly nearest: NearestChunks
+  readonly indexes: VectorIndexStates
   readonly agents: AgentAnswers
+  readonly chatModels: ChatModels
   readonly chunks: ChunkStore
   readonly tables: TableStore
   readonly files: Pick<FileStore, 'importSelect' | 'dropFile'>

@@ -14,6 +14,7 @@ import { planSelect } from './plan-select.ts'
 import type { QueryDeps } from './query-deps.ts'
 import { replanned } from './replanned.ts'
 import { requestValues } from './request-values.ts'
+import { rerankedValues } from './reranked-values.ts'
 import { runCandidates } from './run-candidates.ts'
 import { limitsOf } from './run-limits.ts'
 import { withPlace } from './unknown-column.ts'
@@ -45,12 +46,13 @@ export async function runSelect(
 ): Promise<RowStream> {
   return withPlace(request.sql, deps.catalog.snapshot(), () => {
     return replanned(deps, async () => {
-      const { plan, statement } = await prepareSelect(request, deps, signal)
+      const { plan, statement, warnings } = await prepareSelect(request, deps, signal)
       const found =
         plan.candidates === null
           ? null
           : await runCandidates(plan.candidates, statement.values, { deps, signal })
-      return withWrittenNames(found ?? (await deps.engine.run(statement, limitsOf(deps), signal)))
+      const rows = found ?? (await deps.engine.run(statement, limitsOf(deps), signal))
+      return withWrittenNames(warnings.length === 0 ? rows : { ...rows, warnings })
     })
   })
 }
@@ -64,6 +66,7 @@ function withWrittenNames(rows: RowStream): RowStream {
 export interface PreparedSelect {
   readonly plan: SelectPlan
   readonly statement: BoundSql
+  readonly warnings: readonly string[]
 }
 
 /** All of a SELECT but running it: for those who run it as a part of something else (CREATE TABLE, EXPLAIN). */
@@ -94,8 +97,14 @@ export async function prepareSelect(
       throw new AppError('sql_missing_parameter', `Parameter is not set: ${name}`)
     }
   }
-  const values = await boundValues(plan, { deps, signal, params, options })
-  return { plan, statement: { sql: plan.sql, values } }
+  const binding = { deps, signal, params, options }
+  const values = await boundValues(plan, binding)
+  if (plan.rerankings.length === 0) {
+    return { plan, statement: { sql: plan.sql, values }, warnings: [] }
+  }
+  const reranked = await rerankedValues(plan, binding)
+  const statement = { sql: plan.sql, values: { ...values, ...reranked.values } }
+  return { plan, statement, warnings: reranked.warnings }
 }
 
 interface PlannedSelect {

@@ -17,6 +17,7 @@ import {
   termsParameter,
   textsOfRanking,
 } from './ranking.ts'
+import { rerankedRows } from './reranked-rows.ts'
 
 /** The cosine similarity from which a chunk counts as being about an unwanted text. */
 const EXCLUDED_SIMILARITY = 0.5
@@ -32,6 +33,8 @@ export interface GraftShape {
   readonly hasConditions: boolean
   /** The text whose nearest chunks are known when the statement runs; null or unset: all are measured. */
   readonly candidatesFor?: number | null
+  /** The number of the reranking that gives the chunks; null or unset: none does. */
+  readonly reranking?: number | null
 }
 
 export interface Graft {
@@ -54,6 +57,12 @@ export function graftOf(kb: KnowledgeBase, shape: GraftShape): Graft {
     const names = hidden.map((column) => column.name)
     const sql = unmeasuredChunks(kb, columns)
     return { sql, hiddenColumns: [...names, ...COLUMN_SEARCH_COLUMNS] }
+  }
+  const { reranking = null } = shape
+  if (reranking !== null) {
+    const list = [...PLAIN_COLUMNS, 'r.relevance', 'r.distance', ...hidden.map(columnSql)]
+    const sql = `SELECT ${list.join(', ')} FROM ${rerankedRows(kb, reranking)}`
+    return { sql, hiddenColumns: hidden.map(({ name }) => name) }
   }
   const hybrid = hybridOf(kb, shape, hidden)
   const all = allRows(kb, shape, { hidden, hybrid })

@@ -9,7 +9,9 @@ import { ownConditions, putConditions } from './own-conditions.ts'
 import { type CandidateGraft, type PendingGraft, putSubquery } from './pending-graft.ts'
 import { nearestCountOf, orderByDistance, type SelectPlace } from './ranked-order.ts'
 import type { Search } from './ranking.ts'
+import type { NameScope } from './relation.ts'
 import type { Requests } from './requests.ts'
+import { rerankedSearchOf } from './reranked-rows.ts'
 import type { SearchSource } from './search-source.ts'
 import { refuseCorrelatedSearches, refuseSearches, takeSearch } from './searches.ts'
 import { copyOf, isNode, queryOf, statementOf, type TreeNode } from './select-ast.ts'
@@ -32,6 +34,8 @@ export interface Grafting {
   readonly around: Surroundings
   readonly usedNames: ReadonlySet<string>
   readonly requests: Requests
+  /** What the names of the SELECT mean. */
+  readonly names: NameScope
 }
 
 /**
@@ -50,6 +54,10 @@ export function graftKnowledgeBase(select: TreeNode, grafting: Grafting): readon
   const isAlone = select.from_table === ref
   const isPruned = isSearched && columnRanking === null && isAlone
   const nearestCount = isPruned ? nearestCountOf(select, place) : null
+  if (nearestCount !== null) {
+    const reranked = rerankedGraft(select, { search, count: nearestCount }, grafting)
+    if (reranked !== null) return [reranked]
+  }
   const nearestWhere =
     nearestCount !== null && isNode(select.where_clause) ? copyOf(select.where_clause) : null
   const isHybrid = search.hybrid !== null && isSearched
@@ -77,6 +85,32 @@ export function graftKnowledgeBase(select: TreeNode, grafting: Grafting): readon
   const measured = { source: searchSource, ranking: columnRanking }
   const sql = measuresSql(kb, columnRanking.text)
   return [pending, { sql, apply: (parsed) => measure(select, measured, parsed) }]
+}
+
+interface PrunedSearch {
+  readonly search: Search
+  readonly count: number
+}
+
+/** The search with its candidates reranked, where it is. */
+function rerankedGraft(
+  select: TreeNode,
+  { search, count }: PrunedSearch,
+  { source, place, around, usedNames, requests, names }: Grafting,
+): PendingGraft | null {
+  const { alias, knowledgeBase, ref, isPivoted } = source
+  const asked = { alias, knowledgeBase, search, count, around, requests }
+  const found = rerankedSearchOf(select, asked)
+  if (found === null) return null
+  const { thresholds, ...request } = found
+  const reranking = requests.addReranking({ ...request, knowledgeBase, names })
+  // What the candidates meet already need not be asked again.
+  select.where_clause = thresholds
+  const shape = { alias, search, usedNames, nearestCount: null, hasConditions: false, reranking }
+  const { sql, hiddenColumns } = graftOf(knowledgeBase, shape)
+  if (!isPivoted) hideColumns(select, alias, hiddenColumns)
+  orderByDistance(select, { alias, place, isAlone: true, isSearched: true, isHybrid: true })
+  return { sql, apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)) }
 }
 
 /** The same search from candidates. null where they would not be enough, which is noted with the reason. */

@@ -43,7 +43,8 @@ export function ownConditions(where: TreeValue, alias: string, kb: KnowledgeBase
   return splitConditions(where, alias, kb).own
 }
 
-function conjunctionOf([first, ...others]: readonly TreeNode[]): TreeNode | null {
+/** Copies of the conditions as one. */
+export function conjunctionOf([first, ...others]: readonly TreeNode[]): TreeNode | null {
   if (first === undefined) return null
   if (others.length === 0) return copyOf(first)
   const children = [first, ...others].map(copyOf)
@@ -79,7 +80,8 @@ export function isThresholdOn(condition: TreeNode, alias: string): boolean {
   return isOurs && cutsBy !== undefined && cutsBy === parts.at(-1)
 }
 
-function ownNames(kb: KnowledgeBase): ReadonlySet<string> {
+/** The columns of its chunks that a condition may name, in lower case. */
+export function ownNames(kb: KnowledgeBase): ReadonlySet<string> {
   const names = [...kb.storedMetadata.map(({ name }) => name), ...(kb.metadataColumns ?? [])]
   const plain = ['id', 'chunk_id', 'chunk_content', 'metadata']
   const measures = new Set(['relevance', 'distance'])
@@ -88,7 +90,8 @@ function ownNames(kb: KnowledgeBase): ReadonlySet<string> {
   )
 }
 
-function conjunctsOf(where: TreeValue): readonly TreeNode[] {
+/** The members of an AND, those of the ANDs in it too. */
+export function conjunctsOf(where: TreeValue): readonly TreeNode[] {
   if (!isNode(where)) return []
   return where.type === 'CONJUNCTION_AND' ? nodesOf(where.children).flatMap(conjunctsOf) : [where]
 }

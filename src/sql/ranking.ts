@@ -37,6 +37,8 @@ export interface Search {
   readonly exclusions: readonly Exclusion[]
   /** null: by vectors alone. */
   readonly hybrid: HybridSearch | null
+  /** False with `reranking = false`. */
+  readonly isReranked: boolean
 }
 
 export function vectorParameter(text: number): string {

@@ -5,6 +5,7 @@
 import type { Agent } from '../domain/agent.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { AppError } from '../errors.ts'
+import type { NameScope } from './relation.ts'
 import type { TreeNode } from './select-ast.ts'
 
 /** A text of the statement. */
@@ -32,6 +33,26 @@ export interface AgentRequest {
   readonly fields: readonly string[]
 }
 
+/** What is to be reranked. */
+export interface RerankedSearch {
+  readonly texts: readonly RequestedText[]
+  /** A tree: `__chunk_key, chunk_content, relevance, distance` of the candidates, the best first. */
+  readonly candidates: TreeNode
+  /** The first so many of them are reranked, the others follow. */
+  readonly rerankedCount: number
+  /** The thresholds, which are about the relevance that the reranker gives. null: there are none. */
+  readonly thresholds: TreeNode | null
+}
+
+/** Candidates to find and to rerank before the statement runs. */
+export interface RerankRequest extends Omit<RerankedSearch, 'thresholds'> {
+  /** The number in `$eider_reranked_<number>`. */
+  readonly number: number
+  readonly knowledgeBase: KnowledgeBase
+  /** What the names in `candidates` mean. */
+  readonly names: NameScope
+}
+
 /** A search that is answered by measuring every vector. */
 export interface MeasuredScan {
   readonly knowledgeBase: KnowledgeBase
@@ -44,6 +65,7 @@ const VIEWS_MAX = 200
 
 /** Collects the requests of a statement and of the views that it reads. */
 export class Requests {
+  readonly reranks: boolean
   readonly searches: SearchRequest[] = []
   readonly agents: AgentRequest[] = []
   /** Parameters that relevance is compared with: numbers from 0 to 1. */
@@ -54,7 +76,14 @@ export class Requests {
   /** What has every vector measured, and why. */
   readonly scans: MeasuredScan[] = []
 
+  readonly rerankings: RerankRequest[] = []
+
   #viewCount = 0
+
+  /** @param reranks whether searches are reranked */
+  constructor(reranks: boolean) {
+    this.reranks = reranks
+  }
 
   /** @throws AppError `sql_not_supported` for too many */
   addView(name: string): void {
@@ -68,6 +97,12 @@ export class Requests {
     const text = this.searches.length
     this.searches.push({ text, of, knowledgeBase })
     return text
+  }
+
+  addReranking(request: Omit<RerankRequest, 'number'>): number {
+    const number = this.rerankings.length
+    this.rerankings.push({ ...request, number })
+    return number
   }
 
   addAgent(request: Omit<AgentRequest, 'number'>): number {

@@ -169,10 +169,10 @@ function visitSelect(select: TreeNode, outer: Scope, rewriter: Rewriter): void {
     select.modifiers,
   ].map((part) => part ?? null)
   visitExpressions(parts, scope, rewriter)
-  const { usedNames, requests, grafts } = rewriter
+  const { usedNames, requests, grafts, names } = rewriter
   for (const source of sources.knowledgeBases) {
     const isOnly = sources.knowledgeBases.length === 1
-    const graft = { source, isOnly, place: scope.place, around, usedNames, requests }
+    const graft = { source, isOnly, place: scope.place, around, usedNames, requests, names }
     grafts.push(...graftKnowledgeBase(select, graft))
   }
   for (const { ref, alias, agent } of sources.agents) {

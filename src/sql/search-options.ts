@@ -53,9 +53,19 @@ function exampleOf(name: OptionName): string {
 export function hybridSearchOf(options: readonly SearchOption[]): HybridSearch | null {
   const isOn = onlyValue(options, 'hybrid_search', truthOf)
   const alpha = onlyValue(options, 'hybrid_search_alpha', alphaOf)
-  onlyValue(options, 'reranking', truthOf)
   const isHybrid = isOn ?? alpha !== undefined
   return isHybrid && alpha !== 1 ? { alpha: alpha ?? null } : null
+}
+
+/** True for a name that means something to a search where it is compared, whatever columns there are. In lower case. */
+export function isHiddenSearchName(name: string): boolean {
+  const isOption = OPTIONS.some((option) => option === name)
+  return isOption || ['content', 'metadata', 'relevance', 'distance'].includes(name)
+}
+
+/** Unless `reranking = false` stands there. @throws AppError as `hybridSearchOf` */
+export function isReranked(options: readonly SearchOption[]): boolean {
+  return onlyValue(options, 'reranking', truthOf) ?? true
 }
 
 function onlyValue<T>(

@@ -3,7 +3,7 @@ import { HAS_TEXT } from './column-search.ts'
 import { placed } from './placed-error.ts'
 import { type Exclusion, excludedColumn, joined, type Ranking, type Search } from './ranking.ts'
 import type { RequestedText } from './requests.ts'
-import { hybridSearchOf, type SearchOption, searchOptionOf } from './search-options.ts'
+import { hybridSearchOf, isReranked, type SearchOption, searchOptionOf } from './search-options.ts'
 import type { SearchSource } from './search-source.ts'
 import {
   columnNames,
@@ -48,7 +48,12 @@ export function takeSearch(
   const options: SearchOption[] = []
   const taker: Taker = { source, texts, exclusions, options }
   const rankings = conditions.flatMap((condition) => take(condition, false, taker) ?? [])
-  return { ranking: joined('farthest', rankings), exclusions, hybrid: hybridSearchOf(options) }
+  return {
+    ranking: joined('farthest', rankings),
+    exclusions,
+    hybrid: hybridSearchOf(options),
+    isReranked: isReranked(options),
+  }
 }
 
 interface Taker {

@@ -45,6 +45,7 @@ export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): Kno
     params: unsealed<KnowledgeBase['params']>(row.sealedParams, secrets),
     dimensions: row.dimensions,
     storedMetadata: row.storedMetadata,
+    vectorIndex: row.vectorIndex,
     revision: row.revision,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,

@@ -125,6 +125,7 @@ export class StoredCatalog implements Catalog {
           sealedParams: sealedJson(draft.params, secrets),
           dimensions: draft.dimensions,
           storedMetadata: [],
+          vectorIndex: null,
           revision: 0,
           nextChunkKey: 1,
           ...this.#created(),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import catalogSql from '../../drizzle/0001_catalog.sql' with { type: 'text' }
 import viewsAndTablesSql from '../../drizzle/0002_views_and_tables.sql' with { type: 'text' }
+import vectorIndexesSql from '../../drizzle/0003_vector_indexes.sql' with { type: 'text' }
 import type { Database } from './database.ts'
 import { StartError } from './start-error.ts'
 
@@ -15,6 +16,7 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: '0001_catalog', sql: catalogSql },
   { number: 2, name: '0002_views_and_tables', sql: viewsAndTablesSql },
+  { number: 3, name: '0003_vector_indexes', sql: vectorIndexesSql },
 ]
 
 /**

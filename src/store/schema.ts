@@ -3,6 +3,7 @@ import { bigint, customType, integer, pgSchema, text, timestamp, unique } from '
 import type { AgentData, AgentParams } from '../domain/agent.ts'
 import type { MetadataColumn } from '../domain/knowledge-base.ts'
 import type { FileFormat } from '../domain/uploaded-file.ts'
+import type { VectorIndexDefinition } from '../domain/vector-index.ts'
 import type { RelationColumn } from '../domain/view.ts'
 
 const eider = pgSchema('eider')
@@ -64,6 +65,7 @@ export const knowledgeBases = eider.table(
     nextChunkKey: count('next_chunk_key'),
     createdAt: moment('created_at'),
     updatedAt: moment('updated_at'),
+    vectorIndex: json<VectorIndexDefinition>('vector_index'),
   },
   (table) => [unique().on(table.projectId, table.nameKey)],
 )

@@ -3,6 +3,7 @@ import { literal } from '../domain/identifier.ts'
 import type { BoundSql } from '../domain/ports.ts'
 import type { RelationColumn } from '../domain/view.ts'
 import type { Database } from './database.ts'
+import { statementError } from './database-error.ts'
 import { interruptible } from './interruptible.ts'
 
 /** The temporary table that holds the rows of a SELECT, on one connection only. */
@@ -23,6 +24,11 @@ export interface StagedSelect {
    * @param table quoted
    */
   moveInto(table: string, signal: AbortSignal): Promise<void>
+  /**
+   * Adds the rows to a table that has all of their columns, as `moveInto` does.
+   * @throws AppError `sql_failed` for a value that its column cannot hold
+   */
+  appendTo(table: string, signal: AbortSignal): Promise<void>
   /** Drops the rows. */
   release(): void
 }
@@ -52,10 +58,23 @@ export async function stagedSelect(
       moveInto: (table, signal) => {
         return interruptible(connection, signal, `CREATE TABLE ${table} AS FROM ${STAGED_ROWS}`)
       },
+      appendTo: (table, signal) => appended(connection, table, signal),
       release,
     }
   } catch (error) {
     release()
     throw error
+  }
+}
+
+async function appended(
+  connection: DuckDBConnection,
+  table: string,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await interruptible(connection, signal, `INSERT INTO ${table} BY NAME FROM ${STAGED_ROWS}`)
+  } catch (error) {
+    throw signal.aborted ? error : statementError(error)
   }
 }

@@ -1,12 +1,15 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { findProject } from '../domain/catalog-snapshot.ts'
+import type { VectorIndexStates } from '../domain/ports.ts'
 import { DEFAULT_PROJECT } from '../domain/project.ts'
 import type { AppError } from '../errors.ts'
+import { AskedIndexes } from './asked-indexes.ts'
 import { StoredCatalog } from './catalog.ts'
 import { StoredChunks } from './chunks.ts'
 import { Database } from './database.ts'
 import { StoredEngine } from './engine.ts'
+import { Extensions } from './extensions.ts'
 import { clearUploads } from './file-reader.ts'
 import { StoredFiles } from './files.ts'
 import { indexOlderKnowledgeBases } from './index-older-knowledge-bases.ts'
@@ -17,6 +20,7 @@ import { MIGRATIONS, type Migration, migrate } from './migrate.ts'
 import { openRevokedTokens, type RevokedTokens } from './revoked-tokens.ts'
 import { openSecrets, type Secrets } from './secrets.ts'
 import { StoredTables } from './tables.ts'
+import { StoredIndexStates } from './vector-index-states.ts'
 import { VectorIndexes } from './vector-indexes.ts'
 
 export interface StoreOptions {
@@ -39,6 +43,10 @@ export interface StoreOptions {
   readonly vectorMemory?: string
   /** Vectors of a knowledge base that memory holds whole; of more, only their codes. */
   readonly wholeVectorsMax?: number
+  /** Where DuckDB's extensions are kept, beside its own folder; it need not exist. */
+  readonly extensionDirectory?: string
+  /** DuckDB may fetch the extension that is missing. */
+  readonly isExtensionInstallAllowed?: boolean
   /** Where this process is going to listen: told to whoever finds the folder in use. */
   readonly address?: string
   /** Called once when the database has stopped itself, as after a full disk: only a restart helps. */
@@ -55,6 +63,8 @@ export interface Store {
   readonly tables: StoredTables
   readonly engine: StoredEngine
   readonly vectorIndexes: VectorIndexes
+  readonly indexStates: VectorIndexStates
+  readonly extensions: Extensions
   readonly revokedTokens: RevokedTokens
   readonly secrets: Secrets
   /** Ends statements, waits for writes, moves the log into the file. */
@@ -100,10 +110,16 @@ async function storeOver(database: Database, options: OpenedOptions): Promise<St
   await indexOlderKnowledgeBases(database, state.snapshot().knowledgeBases)
   const parts = { database, state, secrets, now }
   const engine = new StoredEngine(database, engineOptionsOf(options))
+  const extensions = new Extensions({
+    ...(await buildOf(database)),
+    directory: options.extensionDirectory ?? null,
+    isInstallAllowed: options.isExtensionInstallAllowed ?? false,
+  })
   const vectorIndexes = new VectorIndexes({
     database,
     state,
     engine,
+    asked: new AskedIndexes({ engine, extensions }),
     bytesMax: memoryBytesOf(options.vectorMemory ?? '20%'),
     wholeVectorsMax: options.wholeVectorsMax ?? 250_000,
   })
@@ -118,14 +134,30 @@ async function storeOver(database: Database, options: OpenedOptions): Promise<St
     tables: new StoredTables({ ...parts, engine }),
     engine,
     vectorIndexes,
+    indexStates: new StoredIndexStates({
+      state,
+      extensions,
+      nearest: vectorIndexes,
+      reportOf: (kb) => vectorIndexes.reportOf(kb),
+    }),
+    extensions,
     revokedTokens: await openRevokedTokens(database, now),
     secrets,
     close: async () => {
+      extensions.close()
       await vectorIndexes.close()
       await engine.close()
       await database.close()
     },
   }
+}
+
+/** Of DuckDB: what an extension must be made for. */
+async function buildOf(database: Database) {
+  const sql = 'SELECT library_version, platform FROM pragma_version(), pragma_platform()'
+  const reader = await database.lease((connection) => connection.runAndReadAll(sql))
+  const [version, platform] = reader.getRows()[0] ?? []
+  return { version: String(version), platform: String(platform) }
 }
 
 function engineOptionsOf(options: StoreOptions) {

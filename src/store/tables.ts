@@ -44,6 +44,21 @@ export class StoredTables implements TableStore {
     }
   }
 
+  async appendRows(
+    target: NewTable,
+    limits: RunLimits,
+    signal: AbortSignal,
+  ): Promise<ProjectTable> {
+    if (this.#tableOf(target) === undefined) this.#replacedBy(target)
+    const deadline = deadlineOf(limits.timeoutMs, signal)
+    try {
+      const staged = await this.#parts.engine.stage(target.select, limits, deadline.signal)
+      return await this.#append(target, staged, deadline.signal).finally(staged.release)
+    } finally {
+      deadline.end()
+    }
+  }
+
   dropTable(table: ProjectTable): Promise<void> {
     const { database, state } = this.#parts
     return database.write(
@@ -53,41 +68,73 @@ export class StoredTables implements TableStore {
   }
 
   #store(target: NewTable, staged: StagedSelect, signal: AbortSignal): Promise<ProjectTable> {
-    const { database, state, now } = this.#parts
-    return database.write(
+    return this.#parts.database.write(
       async (connection) => {
         signal.throwIfAborted()
-        const project = currentProject(state.snapshot(), target.projectId)
         const old = this.#replacedBy(target)
         if (old !== undefined) await dropWithin(connection, old)
-        const queries = queriesOver(connection)
-        const row = {
-          id: await nextId(queries, 'table'),
-          projectId: project.id,
-          name: target.name,
-          nameKey: nameKey(target.name),
-          columns: staged.columns,
-          rowCount: staged.rowCount,
-          createdAt: timestampOfMillis(now()),
-        }
-        await staged.moveInto(tableName(row), signal)
-        await queries.insert(tables).values(row)
-        return tableOf(row, project.name)
+        return this.#made(target, staged, signal)
       },
-      (table) => {
-        const others = state.snapshot().tables.filter((other) => !isSameRelation(other, table))
-        state.change({ tables: [...others, table] })
-      },
+      (table) => this.#committed(table),
       staged.connection,
     )
   }
 
+  #append(target: NewTable, staged: StagedSelect, signal: AbortSignal): Promise<ProjectTable> {
+    return this.#parts.database.write(
+      async (connection) => {
+        signal.throwIfAborted()
+        const old = this.#tableOf(target)
+        if (old === undefined) {
+          this.#replacedBy(target)
+          return this.#made(target, staged, signal)
+        }
+        checkColumns(old, staged)
+        await staged.appendTo(tableName(old), signal)
+        const rowCount = old.rowCount + staged.rowCount
+        const queries = queriesOver(connection)
+        await queries.update(tables).set({ rowCount }).where(eq(tables.id, old.id))
+        return { ...old, rowCount }
+      },
+      (table) => this.#committed(table),
+      staged.connection,
+    )
+  }
+
+  /** A new table, within a write on the connection of its rows. */
+  async #made(target: NewTable, staged: StagedSelect, signal: AbortSignal): Promise<ProjectTable> {
+    const { state, now } = this.#parts
+    const project = currentProject(state.snapshot(), target.projectId)
+    const queries = queriesOver(staged.connection)
+    const row = {
+      id: await nextId(queries, 'table'),
+      projectId: project.id,
+      name: target.name,
+      nameKey: nameKey(target.name),
+      columns: staged.columns,
+      rowCount: staged.rowCount,
+      createdAt: timestampOfMillis(now()),
+    }
+    await staged.moveInto(tableName(row), signal)
+    await queries.insert(tables).values(row)
+    return tableOf(row, project.name)
+  }
+
+  #committed(table: ProjectTable): void {
+    const { state } = this.#parts
+    const others = state.snapshot().tables.filter((other) => !isSameRelation(other, table))
+    state.change({ tables: [...others, table] })
+  }
+
+  #tableOf(target: NewTable): ProjectTable | undefined {
+    return this.#parts.state.snapshot().tables.find((table) => isSameRelation(table, target))
+  }
+
   /** The table that gives way to a new one. @throws AppError `relation_exists`, `project_not_found` */
   #replacedBy(target: NewTable): ProjectTable | undefined {
-    const snapshot = this.#parts.state.snapshot()
-    const old = snapshot.tables.find((table) => isSameRelation(table, target))
+    const old = this.#tableOf(target)
     if (old !== undefined && target.orReplace === true) return old
-    checkRelationName(snapshot, target)
+    checkRelationName(this.#parts.state.snapshot(), target)
     return undefined
   }
 }
@@ -102,6 +149,17 @@ async function dropWithin(connection: DuckDBConnection, table: ProjectTable): Pr
     throw new AppError('table_not_found', `Table with name ${table.name} does not exist`)
   }
   await connection.run(`DROP TABLE ${tableName(table)}`)
+}
+
+/** @throws AppError `invalid_request` */
+function checkColumns(table: ProjectTable, { columns }: StagedSelect): void {
+  const known = new Set(table.columns.map(({ name }) => nameKey(name)))
+  const missing = columns.filter(({ name }) => !known.has(nameKey(name)))
+  if (missing.length === 0) return
+  const names = missing.map(({ name }) => name).join(', ')
+  const has = table.columns.map(({ name }) => name).join(', ')
+  const message = `The table ${table.name} has no column ${names}; it has ${has}`
+  throw new AppError('invalid_request', message)
 }
 
 function tableName(table: { readonly projectId: number; readonly id: number }): string {

@@ -6,6 +6,7 @@ import type { FetchVectors } from '../search/vector/exact-candidates.ts'
 import type { ScanRunner } from '../search/vector/scan.ts'
 import { type VectorChange, VectorIndex } from '../search/vector/vector-index.ts'
 import type { VectorMemory } from '../search/vector/vector-memory.ts'
+import type { AskedIndex } from './asked-index.ts'
 import type { Database } from './database.ts'
 import { databaseDistance } from './database-distance.ts'
 import type { FetchedVectors } from './fetched-vectors.ts'
@@ -42,6 +43,8 @@ export class VectorCopy {
   #isWhole = true
   /** Writes that were committed while the vectors were loaded. */
   #waiting: CommittedWrite[] | null = []
+  #asked: AskedIndex | null = null
+  #lastAsked: Promise<void> = Promise.resolve()
   #commitCount = 0
   #commit: PromiseWithResolvers<void> | null = null
 
@@ -118,7 +121,31 @@ export class VectorCopy {
     })
   }
 
+  /** What its owner asked for beside it. */
+  get asked(): AskedIndex | null {
+    return this.#asked
+  }
+
+  /** Another one takes its place, once it is let go. @param make null: none */
+  ask(make: (index: VectorIndex) => AskedIndex | null): void {
+    const before = this.#asked
+    this.#asked = null
+    const turn = this.#lastAsked.then(async () => {
+      await before?.close()
+      if (this.#stopping.signal.aborted || this.#lastAsked !== turn) return
+      this.#asked = this.index === null ? null : make(this.index)
+    })
+    this.#lastAsked = turn
+  }
+
+  /** Resolves when what was asked for is built. */
+  async askedSettled(): Promise<void> {
+    await this.#lastAsked
+    await this.#asked?.settled()
+  }
+
   close(): void {
+    void this.#asked?.close()
     this.#stopping.abort(new AppError('shutting_down', 'The vectors in memory are let go'))
     this.#index?.close()
   }
@@ -129,6 +156,7 @@ export class VectorCopy {
     if (changed === null || revision !== index.revision + 1) return false
     try {
       index.apply({ ...changed, revision })
+      this.#asked?.apply({ ...changed, revision })
       // Empty rows are scanned as well: when they are most of all, a new copy is quicker.
       return index.emptyRowCount <= index.count + EMPTY_ROWS_MAX
     } catch {

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { NearestChunks, NearestFound, NearestSearch, VectorAccess } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
@@ -7,15 +8,21 @@ import { ScanPool } from '../search/vector/scan-pool.ts'
 import { VECTOR_LIMITS } from '../search/vector/search-limits.ts'
 import type { VectorIndex } from '../search/vector/vector-index.ts'
 import { VectorMemory } from '../search/vector/vector-memory.ts'
+import type { AskedIndex } from './asked-index.ts'
+import type { AskedIndexes } from './asked-indexes.ts'
 import type { CatalogState } from './catalog-state.ts'
 import type { Database } from './database.ts'
 import type { StoredEngine } from './engine.ts'
 import { FetchedVectors } from './fetched-vectors.ts'
 import { KeptKeys } from './kept-keys.ts'
 import { type CommittedWrite, VectorCopy } from './vector-copy.ts'
+import type { IndexReport } from './vector-index-states.ts'
 
 /** More threads only wait for memory. */
 const THREADS_MAX = 8
+
+/** What is nearly as near as the last may be nearer in DuckDB's arithmetic. */
+const ASKED_MORE = 4
 
 /** Who waits longer for vectors to be loaded scans. */
 const LOAD_WAIT_MS = 5_000
@@ -24,6 +31,7 @@ export interface VectorIndexesOptions {
   readonly database: Database
   readonly state: CatalogState
   readonly engine: StoredEngine
+  readonly asked: AskedIndexes
   /** Of all copies together; 0: every search is a scan in the database. */
   readonly bytesMax: number
   /** Vectors of one knowledge base that are held whole; of more, only their codes are. */
@@ -32,13 +40,21 @@ export interface VectorIndexesOptions {
 
 type Entry =
   | { readonly kind: 'loading'; readonly copy: VectorCopy; readonly loaded: Promise<void> }
-  | { readonly kind: 'copied'; readonly copy: VectorCopy }
+  | CopiedEntry
   /** Not tried again before another one has gone. */
   | { readonly kind: 'refused'; readonly reason: string }
+
+interface CopiedEntry {
+  readonly kind: 'copied'
+  readonly copy: VectorCopy
+  /** What its owner's index was made of: a new one has another text. */
+  asked: string
+}
 
 /** An index, and whether it is up to date with what a transaction sees that begins now. */
 interface IndexedState {
   readonly index: VectorIndex
+  readonly asked: AskedIndex | null
   isCurrent(): boolean
 }
 
@@ -65,10 +81,24 @@ export class VectorIndexes implements NearestChunks {
   constructor(options: VectorIndexesOptions) {
     this.#options = options
     this.#keptKeys = new KeptKeys(options.engine)
-    options.state.onChange(({ knowledgeBases }) => {
-      const ids = new Set(knowledgeBases.map(({ id }) => id))
-      for (const id of [...this.#entries.keys()]) if (!ids.has(id)) this.forget(id)
-    })
+    options.state.onChange((snapshot) => this.#follow(snapshot))
+  }
+
+  /** What is asked for has changed, or is gone. */
+  #follow({ knowledgeBases }: CatalogSnapshot): void {
+    const byId = new Map(knowledgeBases.map((kb) => [kb.id, kb]))
+    for (const [id, entry] of [...this.#entries]) {
+      const kb = byId.get(id)
+      if (kb === undefined) this.forget(id)
+      else if (entry.kind === 'copied') this.#ask(entry, kb)
+    }
+  }
+
+  #ask(entry: CopiedEntry, kb: KnowledgeBase): void {
+    const asked = JSON.stringify(kb.vectorIndex)
+    if (asked === entry.asked) return
+    entry.asked = asked
+    entry.copy.ask((index) => this.#options.asked.make(kb, index))
   }
 
   /** Loads all that there is, the knowledge base written to last first. */
@@ -78,13 +108,16 @@ export class VectorIndexes implements NearestChunks {
     for (const kb of byAge) this.#load(kb)
   }
 
-  /** Resolves when nothing is being loaded. */
+  /** Resolves when nothing is being loaded or built. */
   async settled(): Promise<void> {
     let last: Promise<void>
     do {
       last = this.#lastLoad
       await last
     } while (last !== this.#lastLoad)
+    for (const entry of this.#entries.values()) {
+      if (entry.kind === 'copied') await entry.copy.askedSettled()
+    }
   }
 
   async nearest(search: NearestSearch, signal: AbortSignal): Promise<NearestFound | null> {
@@ -94,7 +127,7 @@ export class VectorIndexes implements NearestChunks {
     await copy.settled()
     const isCurrent = copy.watch()
     try {
-      const near = await this.#near({ index, isCurrent }, search, signal)
+      const near = await this.#near({ index, asked: copy.asked, isCurrent }, search, signal)
       if (near === null) return null
       return { neighbours: await copy.measured(search.queryVector, near, signal), isCurrent }
     } catch (error) {
@@ -105,13 +138,28 @@ export class VectorIndexes implements NearestChunks {
     }
   }
 
-  access(kb: KnowledgeBase): VectorAccess {
+  access(kb: KnowledgeBase, isConditional = false): VectorAccess {
     if (this.#options.bytesMax === 0) return scan('EIDER_VECTOR_MEMORY is 0')
     const entry = this.#entries.get(kb.id)
     if (entry?.kind === 'refused') return scan(entry.reason)
     const index = entry?.copy.index ?? null
     if (index === null) return scan('its vectors are not in memory yet')
-    return { kind: 'memory', detail: `${index.count} vectors in memory, scanned exactly` }
+    const vectors = `${index.count} vectors in memory`
+    const report = isConditional ? null : (entry?.copy.asked?.report() ?? null)
+    if (report?.state !== 'ready') return { kind: 'memory', detail: `${vectors}, scanned exactly` }
+    return { kind: 'memory', detail: `${vectors}, nearly: ${report.detail}` }
+  }
+
+  /** What its owner asked for, as it is now; null: there is nothing but a copy, or not even that. */
+  reportOf({ id }: KnowledgeBase): IndexReport | null {
+    const entry = this.#entries.get(id)
+    if (entry?.kind !== 'copied') return null
+    const { asked, index } = entry.copy
+    if (asked !== null) return asked.report()
+    if (index === null) return null
+    const size = `${Math.ceil(index.bytes / 1024 ** 2)} MiB`
+    const detail = `all vectors are compared, in ${size} of memory`
+    return { state: 'exact', vectorCount: index.count, detail }
   }
 
   /** Whether `endCommit` is to be told what a write has changed. */
@@ -149,6 +197,7 @@ export class VectorIndexes implements NearestChunks {
     this.#isClosed = true
     for (const id of [...this.#entries.keys()]) this.forget(id)
     await this.settled()
+    await this.#options.asked.close()
     await this.#scanning?.pool.close()
   }
 
@@ -181,7 +230,10 @@ export class VectorIndexes implements NearestChunks {
   async #near(at: IndexedState, search: NearestSearch, signal: AbortSignal) {
     const { queryVector, count: k, kept, limits } = search
     const nearest = { queryVector, k, margin: float32Margin(queryVector.length) }
-    if (kept === null) return nearestWithin(at.index, nearest, signal)
+    if (kept === null) {
+      const asked = await at.asked?.search({ queryVector, k: k + ASKED_MORE }, signal)
+      return asked ?? nearestWithin(at.index, nearest, signal)
+    }
     return this.#keptKeys.nearest({ ...at, kept, limits, ...nearest }, signal)
   }
 
@@ -207,13 +259,17 @@ export class VectorIndexes implements NearestChunks {
     const entry = await this.#loaded(copy)
     if (!isWanted()) return
     if (entry.kind === 'refused') copy.close()
-    if (entry.kind === 'missed') this.forget(id)
-    else this.#entries.set(id, entry)
+    if (entry.kind === 'missed') {
+      this.forget(id)
+      return
+    }
+    this.#entries.set(id, entry)
+    this.#follow(this.#options.state.snapshot())
   }
 
   async #loaded(copy: VectorCopy): Promise<Entry | { readonly kind: 'missed' }> {
     try {
-      return (await copy.load()) ? { kind: 'copied', copy } : { kind: 'missed' }
+      return (await copy.load()) ? { kind: 'copied', copy, asked: 'null' } : { kind: 'missed' }
     } catch (error) {
       const isFull = error instanceof AppError && error.code === 'out_of_memory'
       const reason = isFull

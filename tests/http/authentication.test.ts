@@ -246,6 +246,11 @@ test('without a login everything is open, and who logs in anyway gets a token', 
     eider_version: '0.1.0',
     environment: 'local',
     auth: { confirmed: true, http_auth_enabled: false, provider: 'disabled' },
+    indexes: {
+      exact: { possible: true },
+      ivf: { possible: true },
+      hnsw: { possible: false, reason: 'The vss extension was not found' },
+    },
   })
 })
 

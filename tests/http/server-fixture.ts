@@ -51,6 +51,7 @@ export function fakeCatalog(): Catalog {
         id: ++lastId,
         projectName: projectName(draft.projectId),
         storedMetadata: [],
+        vectorIndex: null,
         revision: 0,
         ...times,
       }
@@ -151,12 +152,25 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
   const revoked = new Map<string, number>()
   const deps: ServerDeps = {
     settings: { version: '0.1.0', tokenTtlSeconds: 3600, bodyBytesMax: 100_000, isLoopback: true },
-    catalog: { catalog: fakeCatalog(), embedders: EMBEDDERS, chatProviders: ['builtin', 'openai'] },
+    indexes: {
+      possible: () => ({
+        exact: { possible: true },
+        ivf: { possible: true },
+        hnsw: { possible: false, reason: 'The vss extension was not found' },
+      }),
+    },
+    catalog: {
+      catalog: fakeCatalog(),
+      embedders: EMBEDDERS,
+      rerankers: { providers: [], reranker: () => ({ rerank: async () => [] }) },
+      chatProviders: ['builtin', 'openai'],
+    },
     views: {
       create: async () => Promise.reject(new Error('not expected')),
       alter: async () => Promise.reject(new Error('not expected')),
     },
     exportRows: async () => Promise.reject(new Error('not expected')),
+    search: async () => ({ results: [], warnings: [], explanation: null }),
     query: async ({ db }) => ({ kind: 'table', rows: rowsOf(['a'], [[1]]), context: { db } }),
     insert: async (kb, request) => seen.inserted.push({ kb, request }),
     uploadFile: async (file) => {

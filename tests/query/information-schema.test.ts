@@ -110,6 +110,7 @@ test('a plan with a long text is not kept', () => {
     scans: [],
     agents: [],
     thresholds: [],
+    rerankings: [],
     values: new Map(),
     written: [],
   }
@@ -123,7 +124,14 @@ test('a plan with a long text is not kept', () => {
 
 test('a plan is kept until what it rests on changes', () => {
   const plans = new PlanCache()
-  const requests = { searches: [], candidates: null, scans: [], agents: [], thresholds: [] }
+  const requests = {
+    searches: [],
+    candidates: null,
+    scans: [],
+    agents: [],
+    thresholds: [],
+    rerankings: [],
+  }
   const plan = { ...requests, values: new Map(), written: [], parameters: new Set<string>() }
   const versions = { version: 1, definitionsVersion: 1 }
   plans.set('table', versions, { ...plan, sql: 'SELECT 1', readsCatalog: false })

@@ -1,18 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { float32Margin, nearestWithin } from '../../src/search/vector/nearest-within.ts'
-import type { ScanRunner } from '../../src/search/vector/scan.ts'
 import { VectorIndex } from '../../src/search/vector/vector-index.ts'
 import { VectorMemory } from '../../src/search/vector/vector-memory.ts'
 import { exactNearest, randomUnit, seededRandom, unit, wholeTable } from './sample-vectors.ts'
+import { NO_THREADS } from './scan-runners.ts'
 
 const signal = new AbortController().signal
-
-/** Small indexes are scanned by the caller: no thread is asked. */
-const NO_THREADS: ScanRunner = {
-  idleCount: 0,
-  run: () => Promise.reject(new Error('a small index needs no thread')),
-}
 
 describe('nearest within a margin', () => {
   const index = new VectorIndex({

@@ -56,3 +56,23 @@ export function wholeTable(table: Table, revision: number) {
   const keys = BigInt64Array.from(table.keys())
   return { keys, vectors: joined([...table.values()]), revision }
 }
+
+export interface Clusters {
+  readonly dimensions: number
+  readonly clusterCount: number
+  /** Of the parts of a vector about its cluster's middle, when those of the middle are 1. */
+  readonly spread: number
+}
+
+/** Unit vectors about a few middles, one with each call. */
+export function clusteredUnits(clusters: Clusters, random: () => number): () => Float32Array {
+  const { dimensions, clusterCount, spread } = clusters
+  // The middles are the same whatever comes after them.
+  const fixed = seededRandom(12)
+  const middles = Array.from({ length: clusterCount }, () => randomUnit(dimensions, fixed))
+  return () => {
+    const middle = middles[Math.floor(random() * clusterCount)] ?? new Float32Array()
+    const noise = randomUnit(dimensions, random)
+    return unit(Array.from(middle, (part, index) => part + spread * (noise[index] ?? 0)))
+  }
+}

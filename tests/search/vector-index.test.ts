@@ -3,19 +3,13 @@ import fc from 'fast-check'
 import { KERNEL_BASE64 } from '../../src/search/vector/kernel-module.ts'
 import type { KernelChoice } from '../../src/search/vector/open-kernel.ts'
 import { ScalarKernel } from '../../src/search/vector/scalar-kernel.ts'
-import type { ScanRunner } from '../../src/search/vector/scan.ts'
 import { VectorIndex } from '../../src/search/vector/vector-index.ts'
 import { VectorMemory } from '../../src/search/vector/vector-memory.ts'
 import { exactNearest, randomUnit, seededRandom, unit, wholeTable } from './sample-vectors.ts'
+import { NO_THREADS } from './scan-runners.ts'
 
 const MEGABYTE = 1024 ** 2
 const signal = new AbortController().signal
-
-/** Small indexes are scanned by the caller: no thread is asked. */
-const NO_THREADS: ScanRunner = {
-  idleCount: 0,
-  run: () => Promise.reject(new Error('a small index needs no thread')),
-}
 
 function smallMemory(kernel: KernelChoice = 'fastest'): VectorMemory {
   return new VectorMemory({ bytesMax: 64 * MEGABYTE, threadCount: 1, kernel })

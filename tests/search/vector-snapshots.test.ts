@@ -3,6 +3,7 @@ import { type ScanRunner, scan } from '../../src/search/vector/scan.ts'
 import { VectorIndex } from '../../src/search/vector/vector-index.ts'
 import { VectorMemory } from '../../src/search/vector/vector-memory.ts'
 import { exactNearest, randomUnit, seededRandom, wholeTable } from './sample-vectors.ts'
+import { NO_THREADS } from './scan-runners.ts'
 
 const signal = new AbortController().signal
 
@@ -19,6 +20,7 @@ describe('a search that takes its time', () => {
   function slowThread() {
     const told = Promise.withResolvers<void>()
     const runner: ScanRunner = {
+      ...NO_THREADS,
       idleCount: 1,
       run: async (task) => {
         await told.promise
@@ -68,6 +70,7 @@ describe('a search that takes its time', () => {
       memory,
       dimensions,
       pool: {
+        ...NO_THREADS,
         idleCount: 1,
         run: (_, stopped) =>
           new Promise((_, reject) => {

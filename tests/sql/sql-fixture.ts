@@ -2,7 +2,7 @@ import { createAgent } from '../../src/catalog/agents.ts'
 import { createKnowledgeBase } from '../../src/catalog/knowledge-bases.ts'
 import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
 import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
-import type { AgentAnswers, EmbedderRegistry } from '../../src/domain/ports.ts'
+import type { AgentAnswers, EmbedderRegistry, RerankerRegistry } from '../../src/domain/ports.ts'
 import type { ResultValue } from '../../src/domain/query-result.ts'
 import { PlanCache } from '../../src/query/plan-cache.ts'
 import type { QueryDeps } from '../../src/query/query-deps.ts'
@@ -28,6 +28,20 @@ const embedders: EmbedderRegistry = {
   probe: async () => ({ kind: 'ready', dimensions: 3 }),
 }
 
+/** Far numbers are the better passages. */
+const rerankers: RerankerRegistry = {
+  providers: ['fake'],
+  reranker: () => ({
+    rerank: async (queryText, passages) => {
+      return passages.map((passage) => Math.abs(numberIn(passage) - numberIn(queryText)) / 200)
+    },
+  }),
+}
+
+function numberIn(text: string): number {
+  return Number(/\d+/.exec(text)?.[0] ?? 1)
+}
+
 /** Says what it was asked; a question for fields is answered in JSON. */
 const agents: AgentAnswers = {
   async ask(agent, question) {
@@ -49,9 +63,12 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     catalog,
     engine,
     nearest: store.vectorIndexes,
+    indexes: store.indexStates,
     embedders,
+    rerankers,
     chatProviders: ['builtin'],
     agents,
+    chatModels: { defaultModel: null, chatModel: () => Promise.reject(new Error('no model')) },
     chunks: store.chunks,
     tables: store.tables,
     files: store.files,

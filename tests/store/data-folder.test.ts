@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
 import { MIGRATIONS } from '../../src/store/migrate.ts'
 import { openStore } from '../../src/store/store.ts'
 import { documentOf, draftOf, temporaryFolder } from './store-fixture.ts'
@@ -134,4 +135,27 @@ test('a missing or damaged key file is refused instead of losing the secrets', a
   await expect(openStore({ directory: folder.path })).rejects.toThrow('The key file does not fit')
   writeFileSync(key, bytes)
   await (await openStore({ directory: folder.path })).close()
+})
+
+test('a knowledge base of before there were index statements takes one', async () => {
+  using folder = temporaryFolder()
+  const before = await openStore({ directory: folder.path })
+  await before.catalog.createKnowledgeBase(draftOf('kb'))
+  await before.close()
+  // As the folder was: without the column, and without the step that makes it.
+  const instance = await DuckDBInstance.create(join(folder.path, 'eider-data.duckdb'))
+  const connection = await instance.connect()
+  await connection.run('ALTER TABLE eider.knowledge_bases DROP COLUMN vector_index')
+  await connection.run('DELETE FROM eider.migrations WHERE number >= 3')
+  connection.closeSync()
+  instance.closeSync()
+  const after = await openStore({ directory: folder.path })
+  const [kb] = after.catalog.snapshot().knowledgeBases
+  expect(kb?.vectorIndex).toBeNull()
+  const vectorIndex = { type: 'hnsw', options: { m: 8 } } as const
+  if (kb !== undefined) await after.catalog.alterKnowledgeBase(kb, { vectorIndex })
+  await after.close()
+  const again = await openStore({ directory: folder.path })
+  expect(again.catalog.snapshot().knowledgeBases[0]?.vectorIndex).toEqual(vectorIndex)
+  await again.close()
 })

@@ -32,6 +32,7 @@ export function knowledgeBase(changes: Partial<KnowledgeBase> = {}): KnowledgeBa
     id: 1,
     projectName: 'mindsdb',
     storedMetadata: [],
+    vectorIndex: null,
     revision: 0,
     createdAt: '',
     updatedAt: '',

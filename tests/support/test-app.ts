@@ -1,5 +1,5 @@
 import { type App, createApp } from '../../src/app.ts'
-import type { EmbedderRegistry } from '../../src/domain/ports.ts'
+import type { EmbedderRegistry, RerankerRegistry } from '../../src/domain/ports.ts'
 import { type Environment, settingsFrom } from '../../src/settings.ts'
 import { openStore } from '../../src/store/store.ts'
 
@@ -24,6 +24,7 @@ export interface TestAppOptions {
   readonly environment?: Environment
   /** Defaults to `wordEmbedders`. */
   readonly embedders?: EmbedderRegistry
+  readonly rerankers?: RerankerRegistry
   /** A folder, or `:memory:` where it is missing. */
   readonly directory?: string
 }
@@ -36,6 +37,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     store,
     version: '0.0.0-test',
     embedders: options.embedders ?? wordEmbedders,
+    ...(options.rerankers === undefined ? {} : { rerankers: options.rerankers }),
   })
   const send: TestApp['send'] = async (method, path, body, headers) => {
     const isJson = body !== undefined && !(body instanceof FormData) && typeof body !== 'string'

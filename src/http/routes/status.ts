@@ -19,10 +19,11 @@ export const addStatusRoutes: AddRoutes = (app, edge) => {
           http_auth_enabled: authentication.isOn,
           provider: authentication.isOn ? 'local' : 'disabled',
         },
+        indexes: edge.deps.indexes.possible(),
       })
     },
     route({
-      summary: 'Version and login state',
+      summary: 'Version, login state and possible indexes',
       tag: 'Server',
       answers: { 200: 'The state' },
       isPublic: true,

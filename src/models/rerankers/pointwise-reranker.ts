@@ -1,6 +1,6 @@
+import { inLanes } from '../../domain/in-lanes.ts'
 import type { Reranker } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
-import { inLanes } from './in-lanes.ts'
 import type { JudgeAnswer } from './judge-answer.ts'
 import { type CallForm, isCallRefusal, type Judge, type JudgeConfig, judge } from './judge-call.ts'
 import { CLASS_LABELS, labelScore, numberScore, YES_LABELS } from './judged-score.ts'

@@ -1,8 +1,10 @@
 import type { AgentAnswers } from '../../domain/ports.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../domain/query-result.ts'
+import type { RerankRequest } from '../../sql/requests.ts'
 import type { ExplainStatement } from '../../sql/statements/explain-statement.ts'
 import type { SelectPlan } from '../plan-cache.ts'
 import type { QueryDeps } from '../query-deps.ts'
+import { NO_RERANKERS } from '../reranked-values.ts'
 import { foundCandidates } from '../run-candidates.ts'
 import { limitsOf } from '../run-limits.ts'
 import { prepareSelect } from '../run-select.ts'
@@ -18,7 +20,9 @@ export async function runExplainStatement(
   signal: AbortSignal,
 ): Promise<QueryResult> {
   const request = { sql: statement.select, database: db, params }
-  const quiet = statement.isAnalyzed ? deps : { ...deps, agents: NO_AGENTS }
+  const quiet = statement.isAnalyzed
+    ? deps
+    : { ...deps, agents: NO_AGENTS, rerankers: NO_RERANKERS }
   const { plan, statement: scanning } = await prepareSelect(request, quiet, signal)
   const { candidates } = plan
   const found =
@@ -40,7 +44,7 @@ const NO_AGENTS: AgentAnswers = {
 
 function choicesOf(plan: SelectPlan, isFound: boolean, deps: QueryDeps): readonly string[] {
   const found = (plan.candidates?.requests ?? []).map(({ knowledgeBase: kb, count, kept }) => {
-    const { kind, detail } = deps.nearest.access(kb)
+    const { kind, detail } = deps.nearest.access(kb, kept !== null)
     const name = `${kb.projectName}.${kb.name}`
     if (kind === 'scan') return `${name}: the database measures every vector, because ${detail}`
     if (!isFound) return `${name}: the database measures every vector, because another search must`
@@ -50,7 +54,23 @@ function choicesOf(plan: SelectPlan, isFound: boolean, deps: QueryDeps): readonl
   const scans = plan.scans.map(({ knowledgeBase: kb, reason }) => {
     return `${kb.projectName}.${kb.name}: the database measures every vector, because ${reason}`
   })
-  return [...found, ...scans]
+  return [
+    ...found,
+    ...scans,
+    ...plan.rerankings.flatMap((one) => rerankingChoices(one, plan, deps)),
+  ]
+}
+
+/** A reranked search finds its candidates by a SELECT of its own. */
+function rerankingChoices(
+  { candidates, knowledgeBase: kb, rerankedCount }: RerankRequest,
+  { values }: SelectPlan,
+  deps: QueryDeps,
+): readonly string[] {
+  const inner = values.get(candidates)
+  const { provider = '' } = kb.rerankingModel ?? {}
+  const choice = `${kb.projectName}.${kb.name}: ${provider} reranks the best ${rerankedCount}`
+  return [...(inner === undefined ? [] : choicesOf(inner, true, deps)), choice]
 }
 
 function withFirstRows(rows: RowStream, first: readonly ResultValue[][]): RowStream {

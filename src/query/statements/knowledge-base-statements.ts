@@ -59,7 +59,7 @@ async function drop(
   db: string,
   deps: QueryDeps,
 ): Promise<QueryResult> {
-  const kb = find(statement.name, db, deps)
+  const kb = findNamed(statement.name, db, deps)
   if (kb !== undefined) await dropKnowledgeBase(kb, deps)
   else if (!statement.ifExists) throw doesNotExist(statement.name)
   return done(db)
@@ -70,7 +70,11 @@ function describe(kb: KnowledgeBase, db: string): QueryResult {
   return { kind: 'table', rows: rowsOf(columns, rows), context: { db } }
 }
 
-function find(name: QualifiedName, db: string, deps: QueryDeps): KnowledgeBase | undefined {
+export function findNamed(
+  name: QualifiedName,
+  db: string,
+  deps: QueryDeps,
+): KnowledgeBase | undefined {
   const snapshot = deps.catalog.snapshot()
   const project = findProject(snapshot, name.project ?? db)
   return project && findKnowledgeBase(snapshot, project, name.name)
@@ -78,7 +82,7 @@ function find(name: QualifiedName, db: string, deps: QueryDeps): KnowledgeBase |
 
 /** @throws AppError `knowledge_base_not_found` */
 export function mustFind(name: QualifiedName, db: string, deps: QueryDeps): KnowledgeBase {
-  const kb = find(name, db, deps)
+  const kb = findNamed(name, db, deps)
   if (kb === undefined) throw doesNotExist(name)
   return kb
 }

@@ -1,7 +1,9 @@
 import type { QueryResult } from '../../domain/query-result.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runAgentStatement } from './agent-statements.ts'
+import { runEvaluateStatement } from './evaluate-statement.ts'
 import { runExplainStatement } from './explain-statement.ts'
+import { runIndexStatement } from './index-statements.ts'
 import { runKnowledgeBaseStatement } from './knowledge-base-statements.ts'
 import { runProjectStatement } from './project-statements.ts'
 import { runRowStatement } from './row-statements.ts'
@@ -24,6 +26,10 @@ export async function runStatement(
     case 'drop_knowledge_base':
     case 'describe_knowledge_base':
       return runKnowledgeBaseStatement({ ...request, statement }, deps)
+    case 'create_index':
+    case 'drop_index':
+    case 'show_indexes':
+      return runIndexStatement({ ...request, statement }, deps)
     case 'create_agent':
     case 'alter_agent':
     case 'drop_agent':
@@ -47,6 +53,8 @@ export async function runStatement(
     case 'show_create':
     case 'describe':
       return runShowStatement({ ...request, statement }, deps, signal)
+    case 'evaluate_knowledge_base':
+      return runEvaluateStatement({ ...request, statement }, deps, signal)
     case 'explain':
       return runExplainStatement({ ...request, statement }, deps, signal)
     case 'use':

@@ -15,6 +15,13 @@ export interface KernelOperations {
   /** With floats the number of `distances` and `keys`, without that of candidates. */
   finish(): number
   dropCandidates(): void
+  /** The first `count` rows of an extent are centroids of the index opened last. */
+  openCentroids(address: number, capacity: number, count: number): void
+  /**
+   * Puts for each row at [0, rowCount) of the row list the number of its nearest centroid there, of
+   * equally near ones the first.
+   */
+  assignRows(rowCount: number): void
 }
 
 /** A possible neighbour of which only bounds of the inner product are known. */

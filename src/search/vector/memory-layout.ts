@@ -19,6 +19,8 @@ const BOUND_BYTES = 8
 export const CANDIDATE_BYTES = 24
 export const CANDIDATES_MAX = 8192
 export const ROW_LIST_MAX = 4096
+/** Numbers per extent in the parts of a task: address, capacity, from, to. */
+export const PART_WORDS = 4
 
 export interface SlotLayout {
   readonly input: number

@@ -33,6 +33,8 @@ export class ScalarKernel implements KernelOperations {
   #stride = 0
   #holdsFloats = false
   #extent = NOWHERE
+  #centroids = NOWHERE
+  #centroidCount = 0
 
   #wanted = 0
   #snapshot = 0
@@ -117,6 +119,40 @@ export class ScalarKernel implements KernelOperations {
   dropCandidates(): void {
     this.#candidateCount = 0
     this.#places.length = 0
+  }
+
+  openCentroids(address: number, capacity: number, count: number): void {
+    this.#centroids = extentLayout({ address, capacity }, this.#stride)
+    this.#centroidCount = count
+  }
+
+  assignRows(rowCount: number): void {
+    const first = this.#slot.rowList / 4
+    for (let index = first; index < first + rowCount; index++) {
+      const row = this.#views.integers[index] ?? 0
+      this.#views.integers[index] = this.#nearestOf(row)
+    }
+  }
+
+  #nearestOf(row: number): number {
+    const { bounds, codes } = this.#centroids
+    const vectors = this.#views.codes
+    const from = this.#extent.codes + row * this.#stride
+    let best = Number.NEGATIVE_INFINITY
+    let nearest = 0
+    for (let centroid = 0; centroid < this.#centroidCount; centroid++) {
+      const other = codes + centroid * this.#stride
+      let sum = 0
+      for (let index = 0; index < this.#stride; index++) {
+        sum += (vectors[from + index] ?? 0) * (vectors[other + index] ?? 0)
+      }
+      const scale = this.#views.floats[bounds / 4 + centroid * 2] ?? 0
+      const near = Math.fround(Math.fround(sum) * scale)
+      if (near <= best) continue
+      best = near
+      nearest = centroid
+    }
+    return nearest
   }
 
   #identityOf(row: number): number {

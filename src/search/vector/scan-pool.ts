@@ -1,7 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import { AppError } from '../../errors.ts'
+import type { AssignResult, AssignTask } from './assign.ts'
 import type { ScanResult, ScanRunner, ScanTask } from './scan.ts'
-import type { FromScanThread, ToScanThread } from './scan-thread.ts'
+import type { FromScanThread, ThreadResult, ThreadTask, ToScanThread } from './scan-thread.ts'
 import { VECTOR_LIMITS } from './search-limits.ts'
 import type { VectorMemory } from './vector-memory.ts'
 
@@ -22,8 +23,8 @@ export function scanPoolOptions(): ScanPoolOptions {
 
 interface Job {
   readonly id: number
-  readonly task: ScanTask
-  readonly settled: PromiseWithResolvers<ScanResult>
+  readonly task: ThreadTask
+  readonly settled: PromiseWithResolvers<ThreadResult>
   attempts: number
   isCancelled: boolean
 }
@@ -60,6 +61,10 @@ export class ScanPool implements ScanRunner {
     }))
   }
 
+  get threadCount(): number {
+    return this.#seats.length
+  }
+
   /** Threads with nothing to do. */
   get idleCount(): number {
     return this.#seats.filter((seat) => seat.batch.length === 0).length
@@ -70,6 +75,19 @@ export class ScanPool implements ScanRunner {
    * @throws AppError `too_busy`, `shutting_down`, `internal` when threads end again and again
    */
   async run(task: ScanTask, signal: AbortSignal): Promise<ScanResult> {
+    const result = await this.#done(task, signal)
+    if (result.kind === 'assigned') throw new Error('a scan was answered like something else')
+    return result
+  }
+
+  /** The same for rows that are compared with centroids. */
+  async assign(task: AssignTask, signal: AbortSignal): Promise<AssignResult> {
+    const result = await this.#done(task, signal)
+    if (result.kind !== 'assigned') throw new Error('rows were answered like a scan')
+    return result
+  }
+
+  async #done(task: ThreadTask, signal: AbortSignal): Promise<ThreadResult> {
     signal.throwIfAborted()
     if (this.#isClosed) throw closed()
     if (this.#queue.length >= this.#options.queueMax) {
@@ -77,7 +95,7 @@ export class ScanPool implements ScanRunner {
       throw new AppError('too_busy', `Vector search is too busy: ${limit}`)
     }
     this.#lastId = (this.#lastId + 1) % 2 ** 31
-    const settled = Promise.withResolvers<ScanResult>()
+    const settled = Promise.withResolvers<ThreadResult>()
     const job: Job = { id: this.#lastId, task, settled, attempts: 0, isCancelled: false }
     const abort = () => this.#cancel(job, signal.reason)
     signal.addEventListener('abort', abort, { once: true })
@@ -205,6 +223,7 @@ function slotsOf(seatIndex: number): readonly number[] {
 /** Whole scans that begin in the same place. What ended a thread once is tried alone. */
 function goTogether(one: Job, other: Job): boolean {
   if (one.attempts > 0 || other.attempts > 0) return false
+  if (one.task.kind !== 'scan' || other.task.kind !== 'scan') return false
   if (one.task.rows !== null || other.task.rows !== null) return false
   return one.task.parts[0] === other.task.parts[0]
 }

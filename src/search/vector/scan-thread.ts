@@ -1,3 +1,4 @@
+import { type AssignResult, type AssignTask, assignSteps } from './assign.ts'
 import type { Kernel } from './kernel.ts'
 import { type KernelChoice, openKernel } from './open-kernel.ts'
 import { type ScanResult, type ScanTask, scanSteps } from './scan.ts'
@@ -14,14 +15,19 @@ export type ToScanThread =
     }
   | { readonly kind: 'scan'; readonly batch: readonly BatchedScan[] }
 
+/** What a thread does; all but scans it does alone. */
+export type ThreadTask = ScanTask | AssignTask
+
+export type ThreadResult = ScanResult | AssignResult
+
 export interface BatchedScan {
   readonly id: number
-  readonly task: ScanTask
+  readonly task: ThreadTask
 }
 
 /** The results of a batch, in its order; null for a scan that was cancelled. */
 export interface FromScanThread {
-  readonly results: readonly (ScanResult | null)[]
+  readonly results: readonly (ThreadResult | null)[]
 }
 
 /** One thread's side: opened once, then one batch after the other. What it throws ends the thread. */
@@ -45,12 +51,12 @@ export class ScanThread {
   }
 
   /** Side by side, a slice each: what one has read, the others find in the cache. */
-  #scanAll(batch: readonly BatchedScan[]): readonly (ScanResult | null)[] {
-    const results: (ScanResult | null)[] = batch.map(() => null)
+  #scanAll(batch: readonly BatchedScan[]): readonly (ThreadResult | null)[] {
+    const results: (ThreadResult | null)[] = batch.map(() => null)
     let running = batch.map(({ id, task }, position) => {
       const kernel = this.#kernels[position]
       if (kernel === undefined) throw new Error('a batch came before its memory or is too large')
-      return { id, position, steps: scanSteps(kernel, task) }
+      return { id, position, steps: stepsOf(kernel, task) }
     })
     while (running.length > 0) {
       running = running.filter(({ id, position, steps }) => {
@@ -62,4 +68,8 @@ export class ScanThread {
     }
     return results
   }
+}
+
+function stepsOf(kernel: Kernel, task: ThreadTask): Generator<undefined, ThreadResult> {
+  return task.kind === 'scan' ? scanSteps(kernel, task) : assignSteps(kernel, task)
 }

@@ -1,9 +1,11 @@
+import type { AssignResult, AssignTask } from './assign.ts'
 import { type Candidate, candidatesOf, type Kernel } from './kernel.ts'
-import { ROW_LIST_MAX, type RowShape } from './memory-layout.ts'
+import { PART_WORDS, ROW_LIST_MAX, type RowShape } from './memory-layout.ts'
 import { VECTOR_LIMITS } from './search-limits.ts'
 
 /** What one thread looks through, as it is posted to it. */
 export interface ScanTask {
+  readonly kind: 'scan'
   readonly shape: RowShape
   /** Of unit length. */
   readonly queryVector: Float32Array
@@ -16,19 +18,19 @@ export interface ScanTask {
   readonly rows: Int32Array | null
 }
 
-const WORDS_PER_PART = 4
-
 export type ScanResult =
   /** The nearest first, equally near ones by key. */
   | { readonly kind: 'found'; readonly keys: Float64Array; readonly distances: Float64Array }
   /** No floats are held: among these are the nearest. */
   | { readonly kind: 'candidates'; readonly candidates: readonly Candidate[] }
 
-/** Whoever lets a thread scan. */
+/** Whoever lets a thread scan, or compare rows with centroids. */
 export interface ScanRunner {
+  readonly threadCount: number
   /** Threads with nothing to do. */
   readonly idleCount: number
   run(task: ScanTask, signal: AbortSignal): Promise<ScanResult>
+  assign(task: AssignTask, signal: AbortSignal): Promise<AssignResult>
 }
 
 /** One scan, slice by slice: each step is short, and between two of them it can be left. */
@@ -41,7 +43,7 @@ export function* scanSteps(kernel: Kernel, task: ScanTask): Generator<undefined,
   kernel.input.fill(0, queryVector.length, shape.stride)
   kernel.input.set(queryVector)
   kernel.begin(task.k, task.snapshot, Number.POSITIVE_INFINITY)
-  for (let part = 0; part < parts.length; part += WORDS_PER_PART) {
+  for (let part = 0; part < parts.length; part += PART_WORDS) {
     const [address = 0, capacity = 0, from = 0, to = 0] = parts.subarray(part)
     kernel.openExtent(address, capacity)
     for (let at = from; at < to; at += sliceMax) {
@@ -99,7 +101,7 @@ function resultOf(kernel: Kernel, task: ScanTask, drained: Candidate[]): ScanRes
 /** Codes that the task reads: how long it will take. */
 export function codeBytesOf({ parts, shape }: ScanTask): number {
   let rows = 0
-  for (let part = 0; part < parts.length; part += WORDS_PER_PART) {
+  for (let part = 0; part < parts.length; part += PART_WORDS) {
     rows += (parts[part + 3] ?? 0) - (parts[part + 2] ?? 0)
   }
   return rows * shape.stride

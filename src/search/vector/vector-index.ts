@@ -1,11 +1,14 @@
 import { AppError } from '../../errors.ts'
 import { numbersOfKeys } from './chunk-keys.ts'
 import { type FetchVectors, nearestCandidates } from './exact-candidates.ts'
+import { IndexLists, type ListOptions, type ListsReport } from './index-lists.ts'
 import { type Kernel, openExtent } from './kernel.ts'
 import { KeyRows } from './key-rows.ts'
+import type { ListBase } from './list-base.ts'
 import { extentLayout, type RowShape, rowShape } from './memory-layout.ts'
 import { type Neighbour, nearestOf } from './neighbours.ts'
 import { unitQueryVector } from './query-vector.ts'
+import { RowCodes } from './row-codes.ts'
 import { type PlacedExtent, RowTable } from './row-table.ts'
 import { codeBytesOf, type ScanResult, type ScanRunner, type ScanTask, scan } from './scan.ts'
 import { VECTOR_LIMITS } from './search-limits.ts'
@@ -40,11 +43,18 @@ export interface VectorSearch {
   readonly k: number
   /** Only among these; keys that are not there do no harm. */
   readonly allowedKeys?: BigInt64Array
+  /**
+   * `lists`: only the lists about the query vector are read, where there are any and nothing else is
+   * `allowedKeys`; there are still `k` neighbours, and some nearer ones may be missing. See
+   * `VectorIndex.listsReport`. Unset: `exact`.
+   */
+  readonly effort?: 'exact' | 'lists'
 }
 
 /**
  * A copy of one knowledge base's vectors in shared memory, searched by threads. It finds what the
- * exact scan finds, in float64: the nearest first, of equally near ones the smaller key.
+ * exact scan finds, in float64: the nearest first, of equally near ones the smaller key. Once lists
+ * are trained, a search may be content with less.
  */
 export class VectorIndex {
   readonly #options: VectorIndexOptions
@@ -54,6 +64,7 @@ export class VectorIndex {
   readonly #kernel: Kernel
   readonly #snapshots = new Snapshots()
   readonly #closing = new AbortController()
+  readonly #lists: IndexLists
   #revision = 0
 
   /** @throws AppError `dimension_mismatch` for dimensions out of bounds */
@@ -68,6 +79,7 @@ export class VectorIndex {
     this.#shape = rowShape(dimensions, options.fetchVectors === undefined)
     this.#rows = new RowTable(memory, this.#shape)
     this.#kernel = memory.kernel
+    this.#lists = new IndexLists(this.#listBase())
   }
 
   /** Vectors that are there. */
@@ -82,7 +94,22 @@ export class VectorIndex {
 
   /** Of memory, its spare part included. */
   get bytes(): number {
-    return this.#rows.bytes
+    return this.#rows.bytes + this.#lists.bytes
+  }
+
+  /** What the last training of lists has come to; null before the first one. */
+  get listsReport(): ListsReport | null {
+    return this.#lists.report
+  }
+
+  /** Lists are worth a training: so many vectors have come since the last one, or are there. */
+  get needsTraining(): boolean {
+    return this.#lists.needsTraining
+  }
+
+  /** Vectors that no list holds yet, so that each search reads them. */
+  get waitingCount(): number {
+    return this.#lists.waitingCount
   }
 
   /** Rows that are scanned and hold nothing. Where they are most of all, build the index anew. */
@@ -107,13 +134,15 @@ export class VectorIndex {
     const next = this.#snapshots.current + 1
     const rows = this.#rows.take(keys.length, this.#snapshots.oldest)
     this.#store(rows, keys, vectors)
-    for (const key of removedKeys) this.#remove(key, next)
+    const removed: number[] = []
+    for (const key of removedKeys) removed.push(...this.#remove(key, next))
     for (const [index, key] of keys.entries()) {
-      this.#remove(key, next)
+      removed.push(...this.#remove(key, next))
       this.#keyRows.set(key, rows[index] ?? 0)
     }
     this.#snapshots.advance()
     this.#revision = change.revision
+    this.#lists.changed({ stored: rows, removed })
   }
 
   /**
@@ -126,7 +155,7 @@ export class VectorIndex {
     const stopped = AbortSignal.any([signal, this.#closing.signal])
     stopped.throwIfAborted()
     const queryVector = unitQueryVector(search.queryVector, this.#options.dimensions)
-    const rows = search.allowedKeys === undefined ? null : this.#rowsOf(search.allowedKeys)
+    const rows = this.#rowsToScan({ ...search, queryVector })
     const k = this.#possibleCount(search.k, rows)
     if (k === 0) return []
     const snapshot = this.#snapshots.enter()
@@ -136,6 +165,33 @@ export class VectorIndex {
     } finally {
       this.#snapshots.leave(snapshot)
     }
+  }
+
+  /**
+   * Makes inverted lists in the background, for searches with `effort: 'lists'`. They are exact until
+   * all is done, and stay so where lists are not worthwhile, or when this fails or is aborted.
+   * @throws AppError `too_busy` during another training, `invalid_request` for a number of lists
+   * that is none, `out_of_memory`, `shutting_down`, `internal` when threads keep ending
+   */
+  async trainLists(options: ListOptions, signal: AbortSignal): Promise<ListsReport> {
+    const stopped = AbortSignal.any([signal, this.#closing.signal])
+    try {
+      return await this.#lists.train(options, stopped)
+    } catch (error) {
+      // What fails after an abort fails because of it.
+      stopped.throwIfAborted()
+      throw error
+    }
+  }
+
+  /** Lets the lists go: searches are exact. */
+  dropLists(): void {
+    this.#lists.release()
+  }
+
+  /** Resolves when no vector is being given a list in the background. */
+  async listsSettled(): Promise<void> {
+    await this.#lists.assigned()
   }
 
   /** Copies of the vectors that memory holds: of the keys that are there, where it holds floats. */
@@ -157,6 +213,7 @@ export class VectorIndex {
   /** Gives the memory back; searches that run end with `shutting_down`. */
   close(): void {
     this.#closing.abort(new AppError('shutting_down', 'The vector index is closed'))
+    this.#lists.release()
     this.#rows.release()
   }
 
@@ -187,12 +244,32 @@ export class VectorIndex {
     }
   }
 
-  #remove(key: number, removedAt: number): void {
+  /** @returns its row, where there is such a key */
+  #remove(key: number, removedAt: number): readonly number[] {
     const row = this.#keyRows.get(key)
-    if (row === undefined) return
+    if (row === undefined) return []
     this.#kernel.removeRow(this.#open(row), removedAt)
     this.#keyRows.delete(key)
     this.#rows.free(row, removedAt)
+    return [row]
+  }
+
+  /** null: all of them, in their order. */
+  #rowsToScan({ allowedKeys, effort, queryVector, k }: VectorSearch): Int32Array | null {
+    if (allowedKeys !== undefined) return this.#rowsOf(allowedKeys)
+    return effort === 'lists' ? this.#lists.rowsNear(queryVector, k) : null
+  }
+
+  #listBase(): ListBase {
+    const { memory, pool, dimensions } = this.#options
+    const [shape, rows] = [this.#shape, this.#rows]
+    return {
+      ...{ memory, pool, shape, dimensions, rows },
+      codes: new RowCodes({ memory, shape, rows }),
+      count: () => this.count,
+      rowOf: (key) => this.#keyRows.get(Number(key)),
+      nearest: (queryVector, k, signal) => this.search({ queryVector, k }, signal),
+    }
   }
 
   /** Its number within its extent, which the kernel has open now. */
@@ -235,7 +312,7 @@ export class VectorIndex {
         rows === null
           ? { parts: this.#rows.rangeParts(from, to), rows: null }
           : this.#rows.listParts(rows.subarray(from, to))
-      return { ...search, ...part, shape: this.#shape }
+      return { kind: 'scan', ...search, ...part, shape: this.#shape }
     })
   }
 

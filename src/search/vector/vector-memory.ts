@@ -5,7 +5,7 @@ import { type KernelChoice, openKernel } from './open-kernel.ts'
 import { VECTOR_LIMITS } from './search-limits.ts'
 
 /** Blocks are 2^n pages long; memory grows by the largest. */
-const BLOCK_BYTES_MAX = 16 * 1024 ** 2
+export const BLOCK_BYTES_MAX = 16 * 1024 ** 2
 const ORDER_MAX = Math.log2(BLOCK_BYTES_MAX / PAGE_BYTES)
 
 export interface VectorMemoryOptions {
@@ -33,6 +33,7 @@ export class VectorMemory {
   readonly #start: number
   #end: number
   #usedBytes = 0
+  #reservedBytes = 0
   /** By order n: where free blocks of 2^n pages begin. */
   readonly #free: readonly Set<number>[]
 
@@ -59,7 +60,7 @@ export class VectorMemory {
     this.kernel = openKernel(this.memory, 0, kernel)
   }
 
-  /** In blocks that indexes hold; what was given back does not count. */
+  /** In blocks that indexes hold, and what they have reserved; what was given back does not count. */
   get usedBytes(): number {
     return this.#usedBytes
   }
@@ -83,6 +84,21 @@ export class VectorMemory {
     return { address, bytes: PAGE_BYTES * 2 ** order }
   }
 
+  /**
+   * Sets memory aside that an index takes elsewhere, so that it counts.
+   * @throws AppError `out_of_memory`; nothing has changed then
+   */
+  reserve(bytes: number): void {
+    if (this.#end - this.#start + this.#reservedBytes + bytes > this.#bytesMax) throw this.#full()
+    this.#reservedBytes += bytes
+    this.#usedBytes += bytes
+  }
+
+  unreserve(bytes: number): void {
+    this.#reservedBytes -= bytes
+    this.#usedBytes -= bytes
+  }
+
   release({ address, bytes }: Block): void {
     this.#usedBytes -= bytes
     let start = address
@@ -99,10 +115,7 @@ export class VectorMemory {
 
   #grow(): void {
     const taken = this.#end - this.#start
-    if (taken + BLOCK_BYTES_MAX > this.#bytesMax) {
-      const limit = `its limit is ${this.#bytesMax} bytes`
-      throw new AppError('out_of_memory', `The memory for vector search is full: ${limit}`)
-    }
+    if (taken + this.#reservedBytes + BLOCK_BYTES_MAX > this.#bytesMax) throw this.#full()
     try {
       this.memory.grow(BLOCK_BYTES_MAX / PAGE_BYTES)
     } catch (cause) {
@@ -110,6 +123,11 @@ export class VectorMemory {
     }
     this.#free[ORDER_MAX]?.add(this.#end)
     this.#end += BLOCK_BYTES_MAX
+  }
+
+  #full(): AppError {
+    const limit = `its limit is ${this.#bytesMax} bytes`
+    return new AppError('out_of_memory', `The memory for vector search is full: ${limit}`)
   }
 }
 

@@ -189,6 +189,19 @@ export class StatementReader {
     return options
   }
 
+  /** `(key = value, …)`, or the same to the end of the statement without parentheses. */
+  enclosedOptions(): Readonly<Record<string, unknown>> {
+    if (!this.takeSymbol('(')) return this.options()
+    const options: Record<string, unknown> = {}
+    do {
+      const key = this.name('the name of an option').toLowerCase()
+      this.expectSymbol('=')
+      options[key] = this.#value(0)
+    } while (this.takeSymbol(','))
+    this.expectSymbol(')')
+    return options
+  }
+
   expected(what: string, found?: string): AppError {
     const token = this.#tokens[this.#at]
     const shown = found ?? (token === undefined ? 'the end' : `"${token.text.slice(0, 40)}"`)

@@ -2,7 +2,9 @@
 import { AppError } from '../../errors.ts'
 import { type Token, withoutClosingSemicolons } from '../tokens.ts'
 import { type AgentStatement, agentStatement } from './agent-statements.ts'
+import { type EvaluateStatement, evaluateStatement } from './evaluate-statement.ts'
 import { type ExplainStatement, explainStatement } from './explain-statement.ts'
+import { type IndexStatement, indexStatement } from './index-statements.ts'
 import { type KnowledgeBaseStatement, knowledgeBaseStatement } from './knowledge-base-statements.ts'
 import { type ProjectStatement, projectStatement } from './project-statements.ts'
 import { type RowStatement, rowStatement } from './row-statements.ts'
@@ -14,7 +16,9 @@ import { type ViewStatement, viewStatement } from './view-statements.ts'
 
 export type Statement =
   | AgentStatement
+  | EvaluateStatement
   | ExplainStatement
+  | IndexStatement
   | KnowledgeBaseStatement
   | ProjectStatement
   | RowStatement
@@ -31,9 +35,11 @@ const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
   viewStatement,
   tableStatement,
   rowStatement,
+  indexStatement,
   showStatement,
   sessionStatement,
   explainStatement,
+  evaluateStatement,
 ]
 
 /**
@@ -63,7 +69,7 @@ const WRITING_WORDS = new Set(
 )
 
 const KNOWN =
-  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, PROJECT, VIEW and TABLE'
+  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, EVALUATE KNOWLEDGE_BASE, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, PROJECT, VIEW and TABLE'
 
 /** What DuckDB would read as something else, or only refuse with its own words. */
 function refuseOthers(read: StatementReader): void {

@@ -1,0 +1,112 @@
+import { type EiderClient, eiderClient } from '../../scripts/eider-client.ts'
+import { startServer } from '../../scripts/server-process.ts'
+import { runLoad } from '../load.ts'
+import { PROJECT } from '../scenario.ts'
+import type { OpenPeer, Peer, PeerPlaces, SearchAnswers, SearchRequest } from './peer.ts'
+import { startStubVectors } from './stub-vectors.ts'
+import { BUCKETS, K, type VectorSet } from './vector-set.ts'
+
+export interface EiderPeerOptions extends Omit<Peer, 'open'> {
+  readonly environment?: Readonly<Record<string, string>>
+  /** Run after the rows are in. */
+  readonly afterFilling?: string
+}
+
+export const KNOWLEDGE_BASE = 'passages'
+const ROWS_PER_INSERT = 2000
+
+/** The product as its users reach it: SQL over HTTP, JSON parsed on both sides. */
+export function eiderPeer({ environment, afterFilling, ...peer }: EiderPeerOptions): Peer {
+  return { ...peer, open: (places) => openEider(places, environment ?? {}, afterFilling) }
+}
+
+async function openEider(
+  { set, folder }: PeerPlaces,
+  environment: Readonly<Record<string, string>>,
+  afterFilling: string | undefined,
+): Promise<OpenPeer> {
+  const stub = startStubVectors(set)
+  const server = await startServer({ dataDirectory: folder, environment }).catch((error) => {
+    stub.stop()
+    throw error
+  })
+  const client = eiderClient(server.baseUrl)
+  const nearest = nearestOf(client)
+  return {
+    versions: `Eider, Bun ${Bun.version}`,
+    pid: server.pid,
+    load: async () => {
+      await fillWithVectors(client, set.rowCount, stub.model)
+      if (afterFilling !== undefined) await client.sql(afterFilling)
+    },
+    search: (request) => searched(request, set, nearest),
+    close: async () => {
+      await server.stop()
+      stub.stop()
+    },
+  }
+}
+
+/** A knowledge base of one document per row: `row 17` with its bucket. The vectors come from the stub. */
+export async function fillWithVectors(
+  client: EiderClient,
+  rowCount: number,
+  embeddingModel: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  await client.request('POST', `${PROJECT}/knowledge_bases`, {
+    knowledge_base: {
+      name: KNOWLEDGE_BASE,
+      content_columns: ['content'],
+      metadata_columns: ['bucket'],
+      id_column: 'id',
+      embedding_model: embeddingModel,
+    },
+  })
+  for (let from = 0; from < rowCount; from += ROWS_PER_INSERT) {
+    await insertRows(client, from, Math.min(from + ROWS_PER_INSERT, rowCount))
+  }
+}
+
+/** @param to exclusive */
+export async function insertRows(client: EiderClient, from: number, to: number): Promise<void> {
+  const rows = Array.from({ length: to - from }, (_, at) => {
+    const row = from + at
+    return { id: String(row), bucket: row % BUCKETS, content: `row ${row}` }
+  })
+  await client.request('PUT', `${PROJECT}/knowledge_bases/${KNOWLEDGE_BASE}`, {
+    knowledge_base: { rows },
+  })
+}
+
+export type Nearest = (query: readonly number[], keep: number) => Promise<readonly number[]>
+
+/** The row indexes of one search. */
+export function nearestOf(client: EiderClient): Nearest {
+  return async (query, keep) => {
+    const filter = keep === BUCKETS ? '' : `AND bucket < ${keep}`
+    const answer = await client.request('POST', '/sql/query', {
+      query: `SELECT id FROM ${KNOWLEDGE_BASE} WHERE content = :q ${filter} LIMIT ${K}`,
+      params: { q: query },
+    })
+    // The shape is api.md's, and a failed statement has no data.
+    const { data, error_message } = answer as Record<string, unknown>
+    if (!Array.isArray(data)) throw new Error(`SQL: ${error_message}`)
+    return data.map((row: unknown) => Number(Array.isArray(row) ? row[0] : Number.NaN))
+  }
+}
+
+async function searched(
+  { clients, count, durationMs, from, keep }: SearchRequest,
+  { queries }: VectorSet,
+  nearest: Nearest,
+): Promise<SearchAnswers> {
+  const found: (readonly number[] | null)[] = Array.from({ length: count }, () => null)
+  const asked = Array.from({ length: count }, (_, at) => {
+    return [...(queries[(from + at) % queries.length] ?? [])]
+  })
+  const load = { clients, requestsMax: count, durationMs }
+  const { latenciesMs, elapsedMs } = await runLoad(load, async (at) => {
+    found[at] = await nearest(asked[at] ?? [], keep)
+  })
+  return { latenciesMs, elapsedMs, found }
+}

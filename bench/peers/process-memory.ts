@@ -1,0 +1,49 @@
+/** What a process and its children hold in memory and on disk. */
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/**
+ * MB of anonymous and shared memory of a process and its children, each shared page counted once. Pages of files are left
+ * out: the system gives them back. NaN where /proc does not tell.
+ */
+export async function heldMb(pid: number): Promise<number> {
+  const sizes = await Promise.all((await withChildren(pid)).map(ownMb))
+  return sizes.reduce((sum, size) => sum + size, 0)
+}
+
+async function ownMb(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => undefined)
+  if (text === undefined) return Number.NaN
+  const kilobytes = (name: string) => {
+    return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? Number.NaN)
+  }
+  return (kilobytes('Pss_Anon') + kilobytes('Pss_Shmem')) / 1024
+}
+
+async function withChildren(pid: number): Promise<readonly number[]> {
+  const ps = Bun.spawnSync(['ps', '-eo', 'pid=,ppid='], { stderr: 'ignore' })
+  const pairs = ps.stdout.toString().trim().split('\n')
+  const parents = new Map(pairs.map((line) => pairOf(line)))
+  const isBelow = (one: number): boolean => {
+    const parent = parents.get(one)
+    return one === pid || (parent !== undefined && parent > 1 && isBelow(parent))
+  }
+  return [...parents.keys()].filter(isBelow)
+}
+
+function pairOf(line: string): readonly [number, number] {
+  const [pid = '', parent = ''] = line.trim().split(/\s+/)
+  return [Number(pid), Number(parent)]
+}
+
+/** MB that a folder takes on disk. */
+export async function folderMb(folder: string): Promise<number> {
+  const names = await readdir(folder, { recursive: true })
+  const sizes = await Promise.all(
+    names.map(async (name) => {
+      const found = await stat(join(folder, name)).catch(() => undefined)
+      return found?.isFile() === true ? found.blocks * 512 : 0
+    }),
+  )
+  return sizes.reduce((sum, size) => sum + size, 0) / 1024 ** 2
+}

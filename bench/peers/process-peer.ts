@@ -1,0 +1,86 @@
+import { join } from 'node:path'
+import type { OpenPeer, Peer, PeerPlaces, SearchAnswers } from './peer.ts'
+
+/** Loading a graph of a million vectors takes minutes. */
+const ANSWER_MS_MAX = 3_600_000
+const STOP_MS_MAX = 40_000
+const OUTPUT_CHARS_MAX = 400
+
+export interface ProcessPeerOptions extends Omit<Peer, 'open'> {
+  /** In this folder; `lines.py` says what it reads and writes. */
+  readonly script: string
+  readonly kind?: string
+  readonly python: string
+}
+
+/** A peer in a process of its own that speaks the lines of `lines.py`. */
+export function processPeer({ script, kind, python, ...peer }: ProcessPeerOptions): Peer {
+  const parts = [python, join(import.meta.dir, script)]
+  return { ...peer, open: (places) => openProcess(parts, places, kind) }
+}
+
+async function openProcess(
+  command: readonly string[],
+  { set, folder }: PeerPlaces,
+  kind?: string,
+): Promise<OpenPeer> {
+  const child = Bun.spawn([...command, set.folder, folder, ...(kind === undefined ? [] : [kind])], {
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const failure = lastOf(child.stderr)
+  const answers = lines(child.stdout)
+  const next = async (): Promise<unknown> => {
+    const timer = setTimeout(() => child.kill('SIGKILL'), ANSWER_MS_MAX)
+    const { value, done } = await answers.next().finally(() => clearTimeout(timer))
+    if (!done) return JSON.parse(value)
+    throw new Error(`it ended: ${(await failure).trim().split('\n').at(-1)}`)
+  }
+  const ask = (message: unknown) => {
+    child.stdin.write(`${JSON.stringify(message)}\n`)
+    child.stdin.flush()
+    return next()
+  }
+  const close = async () => {
+    child.stdin.end()
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX)
+    await child.exited
+    clearTimeout(timer)
+  }
+  try {
+    // The shape of each answer is that of `lines.py`.
+    const { versions } = (await next()) as { readonly versions: string }
+    return {
+      versions,
+      pid: child.pid,
+      load: async () => void (await ask({ command: 'load' })),
+      // As above.
+      search: async (request) => (await ask({ command: 'search', ...request })) as SearchAnswers,
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function* lines(output: ReadableStream<Uint8Array>): AsyncGenerator<string, undefined> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const bytes of output) {
+    const parts = (rest + decoder.decode(bytes, { stream: true })).split('\n')
+    rest = parts.pop() ?? ''
+    yield* parts
+  }
+  return undefined
+}
+
+async function lastOf(output: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder()
+  let last = ''
+  for await (const bytes of output) {
+    last = (last + decoder.decode(bytes, { stream: true })).slice(-OUTPUT_CHARS_MAX)
+  }
+  return last
+}

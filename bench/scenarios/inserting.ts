@@ -1,0 +1,76 @@
+import { ALL, untilInMemory, type VectorServer, withFilledVectors } from '../filled-vectors.ts'
+import { type LoadResult, latencyMeasures, percentile, runLoad } from '../load.ts'
+import { insertRows } from '../peers/eider-peer.ts'
+import { K, madeVectors } from '../peers/vector-set.ts'
+import type { Measure, Scenario } from '../scenario.ts'
+
+const CHUNKS = { quick: 5000, normal: 50_000, full: 100_000 }
+const DURATION_MS = { quick: 2000, normal: 8000, full: 20_000 }
+const QUERIES = 50
+const CLIENTS = 4
+const DOCUMENTS_PER_INSERT = 500
+const SEARCHES_MAX = 100_000
+/** More than come in within the longest run. */
+const NEW_DOCUMENTS_MAX = 100_000
+
+export const inserting: Scenario = {
+  name: 'inserting',
+  title: `${CLIENTS} clients search, quietly and while ${DOCUMENTS_PER_INSERT} documents after the other come in`,
+  run: async (size) => {
+    const chunks = CHUNKS[size]
+    const vectors = madeVectors(chunks + NEW_DOCUMENTS_MAX, 0)
+    const queries = madeVectors(0, QUERIES).queries
+    return withFilledVectors(vectors, chunks, async (filled) => {
+      await untilInMemory(filled)
+      const search = searchOf(filled, queries)
+      const load = { clients: CLIENTS, requestsMax: SEARCHES_MAX, durationMs: DURATION_MS[size] }
+      await runLoad({ ...load, durationMs: 1000 }, search)
+      const quiet = await runLoad(load, search)
+      const inserts = new AbortController()
+      const inserted = insertUntil(filled, chunks, inserts.signal)
+      const meanwhile = await runLoad(load, search).finally(() => inserts.abort())
+      return measuresOf(quiet, meanwhile, await inserted)
+    })
+  },
+}
+
+function searchOf({ nearest }: VectorServer, queries: readonly Float32Array[]) {
+  return async (index: number) => {
+    const rows = await nearest([...(queries[index % queries.length] ?? [])], ALL)
+    if (rows.length !== K) throw new Error(`A search found ${rows.length} rows instead of ${K}`)
+  }
+}
+
+interface Inserted {
+  readonly documents: number
+  readonly elapsedMs: number
+}
+
+async function insertUntil(
+  { client }: VectorServer,
+  first: number,
+  signal: AbortSignal,
+): Promise<Inserted> {
+  const startedAt = performance.now()
+  let documents = 0
+  while (!signal.aborted && documents + DOCUMENTS_PER_INSERT <= NEW_DOCUMENTS_MAX) {
+    const from = first + documents
+    await insertRows(client, from, from + DOCUMENTS_PER_INSERT)
+    documents += DOCUMENTS_PER_INSERT
+  }
+  return { documents, elapsedMs: performance.now() - startedAt }
+}
+
+function measuresOf(
+  quiet: LoadResult,
+  meanwhile: LoadResult,
+  { documents, elapsedMs }: Inserted,
+): readonly Measure[] {
+  const ratio = percentile(meanwhile.latenciesMs, 0.99) / percentile(quiet.latenciesMs, 0.99)
+  return [
+    ...latencyMeasures('quiet', quiet),
+    ...latencyMeasures('while inserting', meanwhile),
+    { what: 'p99 while inserting over p99 quiet', value: ratio, unit: 'times' },
+    { what: 'documents inserted', value: documents / (elapsedMs / 1000), unit: 'per second' },
+  ]
+}

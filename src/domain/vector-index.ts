@@ -1,0 +1,39 @@
+/** How the vectors of a knowledge base are searched, where its owner asks for one way. */
+export type VectorIndexType = 'exact' | 'ivf' | 'hnsw'
+
+/** What CREATE INDEX asked for. */
+export interface VectorIndexDefinition {
+  readonly type: VectorIndexType
+  /** By their names in the statement: `m`, `nlist`, …; a missing one has its default. */
+  readonly options: Readonly<Record<string, number>>
+}
+
+/**
+ * `ready`: it answers. `building`: it will. `exact`: all vectors are compared, as nothing else is
+ * asked for or worthwhile. `unavailable`: all vectors are compared, as what is asked for cannot be.
+ */
+export type VectorIndexPhase = 'ready' | 'building' | 'exact' | 'unavailable'
+
+/** How one knowledge base is searched now. */
+export interface VectorIndexState {
+  readonly project: string
+  readonly knowledgeBase: string
+  /** `auto`: Eider chooses. */
+  readonly type: VectorIndexType | 'auto'
+  readonly state: VectorIndexPhase
+  /** Vectors that the index holds; null: not known. */
+  readonly vectorCount: number | null
+  /** A reason, a recall, a size: a clause. */
+  readonly detail: string
+}
+
+/** Whether a type of index can be made here. */
+export type IndexPossibility =
+  | { readonly possible: true }
+  | { readonly possible: false; readonly reason: string }
+
+/** Fewer vectors than these are compared one by one as quickly as any index finds them. */
+export const INDEXED_VECTORS_MIN = 1000
+
+/** Published defaults of HNSW as the `vss` extension has them. */
+export const HNSW_DEFAULTS = { m: 16, ef_construction: 128, ef_search: 64 } as const

@@ -1,0 +1,74 @@
+import type { QueryDeps } from './query-deps.ts'
+
+/** The stages of a search, in milliseconds. */
+export interface StageTimes {
+  /** From text to a statement: only for one that was not seen before. */
+  plan: number
+  embed: number
+  /** Finding the nearest chunks in memory. */
+  candidates: number
+  rerank: number
+  /** What the database did: measuring, keywords and reading the rows. */
+  rows: number
+}
+
+export interface MeasuredDeps {
+  readonly deps: QueryDeps
+  readonly times: StageTimes
+  /** Whether the vectors in memory gave the chunks. */
+  wasFromMemory(): boolean
+}
+
+/** The same dependencies with a clock around each. */
+export function measuredDeps(deps: QueryDeps, nowMs: () => number): MeasuredDeps {
+  const times: StageTimes = { plan: 0, embed: 0, candidates: 0, rerank: 0, rows: 0 }
+  let isFromMemory = false
+  const timed = async <T>(stage: keyof StageTimes, work: () => Promise<T>): Promise<T> => {
+    const start = nowMs()
+    try {
+      return await work()
+    } finally {
+      times[stage] += nowMs() - start
+    }
+  }
+  const { embedders, rerankers, engine, nearest } = deps
+  const measured: QueryDeps = {
+    ...deps,
+    embedders: {
+      ...embedders,
+      embedder: (ref) => {
+        const embedder = embedders.embedder(ref)
+        return {
+          embed: (texts, signal) => timed('embed', () => embedder.embed(texts, signal)),
+        }
+      },
+    },
+    rerankers: {
+      ...rerankers,
+      reranker: (ref) => {
+        const reranker = rerankers.reranker(ref)
+        return {
+          rerank: (text, passages, signal) => {
+            return timed('rerank', () => reranker.rerank(text, passages, signal))
+          },
+        }
+      },
+    },
+    nearest: {
+      nearest: async (search, signal) => {
+        const found = await timed('candidates', () => nearest.nearest(search, signal))
+        if (found !== null) isFromMemory = true
+        return found
+      },
+      access: (kb) => nearest.access(kb),
+    },
+    engine: {
+      parse: (sql) => timed('plan', () => engine.parse(sql)),
+      print: (tree) => timed('plan', () => engine.print(tree)),
+      run: (statement, limits, signal) =>
+        timed('rows', () => engine.run(statement, limits, signal)),
+      exportParquet: (select, limits, signal) => engine.exportParquet(select, limits, signal),
+    },
+  }
+  return { deps: measured, times, wasFromMemory: () => isFromMemory }
+}

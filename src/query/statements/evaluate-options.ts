@@ -1,0 +1,162 @@
+import { FieldReader, type Fields } from '../../catalog/fields.ts'
+import { AppError } from '../../errors.ts'
+
+/** `judgments`: grades of documents; `doc_id`: one right document; `llm_relevancy`: a model's grades. */
+export type EvaluationVersion = 'judgments' | 'doc_id' | 'llm_relevancy'
+
+export type EvaluationMode = 'vector' | 'hybrid' | 'keyword'
+
+export interface EvaluateOptions {
+  /** `project.table`, as it was written. */
+  readonly testTable: string
+  /** null: as the columns of the test table say. */
+  readonly version: EvaluationVersion | null
+  /** null: the test table is there already. */
+  readonly generation: GenerationOptions | null
+  readonly evaluates: boolean
+  /** The fields of a chat model. */
+  readonly llm: Fields | null
+  readonly saveTo: string | null
+  readonly search: EvaluationSearch
+  readonly isPerQuestion: boolean
+}
+
+export interface GenerationOptions {
+  /** A SELECT of the texts; null: chunks of the knowledge base. */
+  readonly fromSql: string | null
+  /** Questions. */
+  readonly count: number
+  /** The same seed takes the same texts; null: others each time. */
+  readonly seed: string | null
+}
+
+/** How the questions are searched; null: as the knowledge base does it by itself. */
+export interface EvaluationSearch {
+  /** null: as the version has it. */
+  readonly k: number | null
+  readonly mode: EvaluationMode | null
+  /** The weight of the vectors in a hybrid search, 0 to 1. */
+  readonly alpha: number | null
+  readonly reranking: boolean | null
+}
+
+const CODE = 'invalid_request'
+
+const VERSIONS: readonly EvaluationVersion[] = ['doc_id', 'llm_relevancy', 'judgments']
+const MODES: readonly EvaluationMode[] = ['vector', 'hybrid', 'keyword']
+
+const OPTIONS = [
+  'test_table',
+  'version',
+  'generate_data',
+  'evaluate',
+  'llm',
+  'save_to',
+  'k',
+  'mode',
+  'alpha',
+  'reranking',
+  'per_question',
+] as const
+
+const GENERATION_OPTIONS = ['from_sql', 'count', 'seed'] as const
+
+const K_MAX = 1000
+/** Each question is so many calls of the model. */
+const JUDGED_K_MAX = 100
+const GENERATED_DEFAULT = 20
+export const GENERATED_MAX = 1000
+
+/**
+ * The options of EVALUATE KNOWLEDGE_BASE as they stand behind USING.
+ * @throws AppError `unknown_field`, `missing_parameter`, `invalid_request`
+ */
+export function evaluateOptions(sent: Fields): EvaluateOptions {
+  const read = new FieldReader(sent, CODE)
+  allowOnly(read, { known: OPTIONS, place: 'EVALUATE' })
+  const testTable = read.text('test_table')?.trim() ?? ''
+  if (testTable === '') {
+    const how = "test_table = 'project.table'"
+    throw new AppError('missing_parameter', `EVALUATE needs the table of its questions: ${how}`)
+  }
+  const version = oneOf(read, 'version', VERSIONS)
+  const generation = generationOf(sent.generate_data)
+  if (generation !== null && version === 'judgments') {
+    const what = 'generate_data makes questions for doc_id and llm_relevancy'
+    throw new AppError(CODE, `${what}: judgments are what people say`)
+  }
+  const kMax = version === 'llm_relevancy' ? JUDGED_K_MAX : K_MAX
+  const saveTo = read.text('save_to')?.trim() ?? ''
+  return {
+    testTable,
+    version: version ?? (generation === null ? null : 'doc_id'),
+    generation,
+    evaluates: read.truth('evaluate') ?? true,
+    llm: read.object('llm') ?? null,
+    saveTo: saveTo === '' ? null : saveTo,
+    search: searchOf(read, { alpha: sent.alpha, kMax }),
+    isPerQuestion: read.truth('per_question') ?? false,
+  }
+}
+
+function searchOf(
+  read: FieldReader,
+  { alpha, kMax }: { readonly alpha: unknown; readonly kMax: number },
+): EvaluationSearch {
+  const mode = oneOf(read, 'mode', MODES)
+  if (alpha !== undefined && alpha !== null) {
+    if (typeof alpha !== 'number' || !(alpha >= 0 && alpha <= 1)) {
+      throw new AppError(CODE, 'Option "alpha" must be a number from 0 to 1')
+    }
+    if (mode !== null && mode !== 'hybrid') {
+      throw new AppError(CODE, `Option "alpha" is for mode 'hybrid', not '${mode}'`)
+    }
+  }
+  return {
+    k: read.integer('k', { min: 1, max: kMax }) ?? null,
+    mode: typeof alpha === 'number' ? 'hybrid' : mode,
+    alpha: typeof alpha === 'number' ? alpha : null,
+    reranking: read.truth('reranking') ?? null,
+  }
+}
+
+/** `true`, or an object with what differs from the defaults. */
+function generationOf(sent: unknown): GenerationOptions | null {
+  if (sent === undefined || sent === null || sent === false) return null
+  const outer = new FieldReader({ generate_data: sent === true ? {} : sent }, CODE)
+  const fields = outer.object('generate_data') ?? {}
+  const read = new FieldReader(fields, CODE)
+  allowOnly(read, { known: GENERATION_OPTIONS, place: 'generate_data' })
+  const fromSql = read.text('from_sql')?.trim() ?? ''
+  return {
+    fromSql: fromSql === '' ? null : fromSql,
+    count: read.integer('count', { min: 1, max: GENERATED_MAX }) ?? GENERATED_DEFAULT,
+    seed: seedOf(fields.seed),
+  }
+}
+
+function seedOf(sent: unknown): string | null {
+  if (sent === undefined || sent === null) return null
+  if (typeof sent === 'string' || typeof sent === 'number') return String(sent)
+  throw new AppError(CODE, 'Option "seed" must be a number or a text')
+}
+
+function oneOf<T extends string>(read: FieldReader, name: string, known: readonly T[]): T | null {
+  const sent = read.text(name)
+  if (sent === undefined) return null
+  const found = known.find((value) => value === sent.trim().toLowerCase())
+  if (found !== undefined) return found
+  const choices = known.map((value) => `'${value}'`).join(', ')
+  throw new AppError(CODE, `Option "${name}" must be one of ${choices}; it is '${sent}'`)
+}
+
+interface KnownOptions {
+  readonly known: readonly string[]
+  readonly place: string
+}
+
+function allowOnly(read: FieldReader, { known, place }: KnownOptions): void {
+  read.allowOnly(new Set(known), (name) => {
+    return `There is no option '${name}' in ${place}; there are ${known.join(', ')}`
+  })
+}

@@ -1,0 +1,135 @@
+import { quote } from '../../domain/identifier.ts'
+import { inLanes } from '../../domain/in-lanes.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { runSelect } from '../run-select.ts'
+import type { EvaluationSearch } from './evaluate-options.ts'
+
+/** Searches of one evaluation that run at the same time. */
+const SEARCHES_AT_ONCE = 4
+
+/** A document's chunks push others back: where the first k hold too few documents, so many more are asked for. */
+const MORE_CHUNKS = 4
+const CHUNKS_MAX = 100_000
+
+export interface SearchPlan {
+  readonly kb: KnowledgeBase
+  readonly search: EvaluationSearch
+  /** Chunks; documents for `rankedDocuments`. */
+  readonly k: number
+  readonly deps: QueryDeps
+}
+
+/** What one search found, the best first. */
+export interface SearchedQuestion<Found> {
+  readonly found: readonly Found[]
+  /** Of the first SELECT, with the embedding of the question and the wait for a place. */
+  readonly seconds: number
+}
+
+/** Mean seconds of a search. */
+export function meanSeconds(searched: readonly { readonly seconds: number }[]): number {
+  return searched.reduce((sum, { seconds }) => sum + seconds, 0) / searched.length
+}
+
+export interface FoundChunk {
+  readonly documentId: string
+  readonly content: string
+}
+
+/** The first k chunks for each question. */
+export function foundChunks(
+  questions: readonly string[],
+  plan: SearchPlan,
+  signal: AbortSignal,
+): Promise<readonly SearchedQuestion<FoundChunk>[]> {
+  return inLanes(questions, { lanesMax: SEARCHES_AT_ONCE, signal }, async (question, lane) => {
+    const columns = ['id', 'chunk_content']
+    const { rows, seconds } = await rowsFound({ question, columns, limit: plan.k }, plan, lane)
+    return {
+      found: rows.map(([id, content]) => {
+        return { documentId: String(id), content: String(content ?? '') }
+      }),
+      seconds,
+    }
+  })
+}
+
+/** The documents of the first k chunks for each question; one that has several comes several times. */
+export function foundDocumentIds(
+  questions: readonly string[],
+  plan: SearchPlan,
+  signal: AbortSignal,
+): Promise<readonly SearchedQuestion<string>[]> {
+  return inLanes(questions, { lanesMax: SEARCHES_AT_ONCE, signal }, async (question, lane) => {
+    const asked = { question, columns: ['id'], limit: plan.k }
+    const { rows, seconds } = await rowsFound(asked, plan, lane)
+    return { found: rows.map(([id]) => String(id)), seconds }
+  })
+}
+
+/** The first k documents for each question, each where its best chunk stands. */
+export function rankedDocuments(
+  questions: readonly string[],
+  plan: SearchPlan,
+  signal: AbortSignal,
+): Promise<readonly SearchedQuestion<string>[]> {
+  return inLanes(questions, { lanesMax: SEARCHES_AT_ONCE, signal }, async (question, lane) => {
+    const asked = { question, columns: ['id'], limit: plan.k }
+    let { rows, seconds } = await rowsFound(asked, plan, lane)
+    let found = distinctIds(rows)
+    for (let limit = plan.k; isShort({ rows, found, limit }, plan.k); ) {
+      limit = Math.min(CHUNKS_MAX, limit * MORE_CHUNKS)
+      rows = (await rowsFound({ ...asked, limit }, plan, lane)).rows
+      found = distinctIds(rows)
+    }
+    return { found: found.slice(0, plan.k), seconds }
+  })
+}
+
+interface Ranked {
+  readonly rows: readonly unknown[]
+  readonly found: readonly string[]
+  readonly limit: number
+}
+
+/** Whether more chunks may hold more documents. */
+function isShort({ rows, found, limit }: Ranked, k: number): boolean {
+  return found.length < k && rows.length === limit && limit < CHUNKS_MAX
+}
+
+function distinctIds(rows: readonly (readonly unknown[])[]): readonly string[] {
+  return [...new Set(rows.map(([id]) => String(id)))]
+}
+
+interface AskedSearch {
+  readonly question: string
+  readonly columns: readonly string[]
+  readonly limit: number
+}
+
+async function rowsFound(
+  { question, columns, limit }: AskedSearch,
+  { kb, search, deps }: SearchPlan,
+  signal: AbortSignal,
+) {
+  const from = `${quote(kb.projectName)}.${quote(kb.name)}`
+  const where = ['content = :question', ...conditionsOf(search)].join(' AND ')
+  const sql = `SELECT ${columns.join(', ')} FROM ${from} WHERE ${where} LIMIT ${limit}`
+  const startedMs = performance.now()
+  const request = { sql, database: kb.projectName, params: { question } }
+  const { batches } = await runSelect(request, deps, signal)
+  const rows: (readonly unknown[])[] = []
+  for await (const batch of batches) rows.push(...batch)
+  return { rows, seconds: (performance.now() - startedMs) / 1000 }
+}
+
+function conditionsOf({ mode, alpha, reranking }: EvaluationSearch): readonly string[] {
+  return [
+    ...(mode === 'vector' ? ['hybrid_search = false'] : []),
+    ...(mode === 'hybrid' ? ['hybrid_search = true'] : []),
+    ...(mode === 'keyword' ? ['hybrid_search_alpha = 0'] : []),
+    ...(alpha === null ? [] : [`hybrid_search_alpha = ${alpha}`]),
+    ...(reranking === null ? [] : [`reranking = ${reranking}`]),
+  ]
+}

@@ -1,0 +1,93 @@
+import { metricsOf } from './retrieval-metrics.ts'
+
+/** From this score on a passage counts as relevant. */
+const RELEVANT_SCORE = 0.5
+
+/** What a judge's scores of the passages found for one question say about their ranking. */
+export interface JudgedRelevance {
+  /** The scores as they were given, the first passage's first. */
+  readonly scores: readonly number[]
+  /** The mean score; 0 where nothing was found. */
+  readonly relevance: number
+  /** From 0; null: no passage is relevant. */
+  readonly firstRelevantPosition: number | null
+  /** 1 / the rank of the first relevant passage; 0 without one. */
+  readonly reciprocalRank: number
+  /** Relevant passages among the first k, of k, however few were found. */
+  readonly precision: number
+  /**
+   * Shannon's entropy in nats of the scores as shares of their sum: 0 where one passage has all
+   * the relevance, ln n where n passages have the same. null: all scores are 0.
+   */
+  readonly entropy: number | null
+  /**
+   * nDCG of the scores against the best order of these same passages: 1 where they stand in the
+   * judge's order. It says nothing about passages that were not found. null: all scores are 0.
+   */
+  readonly ndcg: number | null
+}
+
+/** @param scores of the passages as they were ranked, in [0, 1], at most k */
+export function judgedRelevance(scores: readonly number[], k: number): JudgedRelevance {
+  const relevant = scores.flatMap((score, index) => (score >= RELEVANT_SCORE ? [index] : []))
+  const [first = null] = relevant
+  const ids = scores.map((_, index) => String(index))
+  const grades = new Map(scores.map((score, index) => [String(index), score]))
+  return {
+    scores,
+    relevance: mean(scores) ?? 0,
+    firstRelevantPosition: first,
+    reciprocalRank: first === null ? 0 : 1 / (first + 1),
+    precision: relevant.length / k,
+    entropy: entropyOf(scores),
+    ndcg: metricsOf(ids, grades, k)?.ndcg ?? null,
+  }
+}
+
+/** Means over questions, each with the same weight; null where no question has the value. */
+export interface MeanRelevance {
+  readonly relevance: number | null
+  /** The mean score at each position, over the questions that found so many passages. */
+  readonly relevanceAt: readonly number[]
+  readonly firstRelevantPosition: number | null
+  readonly reciprocalRank: number | null
+  /** The share of the questions with a relevant passage. */
+  readonly hitRate: number | null
+  readonly precision: number | null
+  readonly entropy: number | null
+  readonly ndcg: number | null
+}
+
+export function meanRelevance(questions: readonly JudgedRelevance[]): MeanRelevance {
+  const over = (value: (one: JudgedRelevance) => number | null) => mean(present(questions, value))
+  const depth = questions.reduce((most, { scores }) => Math.max(most, scores.length), 0)
+  return {
+    relevance: over((one) => one.relevance),
+    relevanceAt: Array.from({ length: depth }, (_, position) => {
+      return over(({ scores }) => scores[position] ?? null) ?? 0
+    }),
+    firstRelevantPosition: over((one) => one.firstRelevantPosition),
+    reciprocalRank: over((one) => one.reciprocalRank),
+    hitRate: over((one) => (one.firstRelevantPosition === null ? 0 : 1)),
+    precision: over((one) => one.precision),
+    entropy: over((one) => one.entropy),
+    ndcg: over((one) => one.ndcg),
+  }
+}
+
+function present<T>(items: readonly T[], value: (item: T) => number | null): readonly number[] {
+  return items.map(value).filter((one) => one !== null)
+}
+
+/** C. E. Shannon, "A mathematical theory of communication", 1948: -Σ p ln p. */
+function entropyOf(scores: readonly number[]): number | null {
+  const total = scores.reduce((sum, score) => sum + score, 0)
+  if (total === 0) return null
+  const shares = scores.map((score) => score / total).filter((share) => share > 0)
+  return shares.reduce((sum, share) => sum - share * Math.log(share), 0)
+}
+
+function mean(values: readonly number[]): number | null {
+  if (values.length === 0) return null
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}

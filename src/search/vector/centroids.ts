@@ -1,0 +1,73 @@
+import { type Kernel, openExtent } from './kernel.ts'
+import { type Extent, type RowShape, rowBytes } from './memory-layout.ts'
+import { scan } from './scan.ts'
+import { VECTOR_LIMITS } from './search-limits.ts'
+import { BLOCK_BYTES_MAX, type Block, type VectorMemory } from './vector-memory.ts'
+
+/** They were there before the first search. */
+const ALWAYS = 0
+
+/** The middles of lists: unit vectors that lie in shared memory like those of an index. */
+export class Centroids {
+  readonly count: number
+  readonly extent: Extent
+  readonly #shape: RowShape
+  readonly #memory: VectorMemory
+  readonly #kernel: Kernel
+  readonly #block: Block
+
+  /**
+   * @param count at most `centroidsMax`
+   * @throws AppError `out_of_memory`
+   */
+  constructor(memory: VectorMemory, stride: number, count: number) {
+    this.count = count
+    this.#shape = { stride, holdsFloats: true }
+    this.#memory = memory
+    this.#kernel = memory.kernel
+    const capacity = Math.ceil(count / 8) * 8
+    this.#block = memory.allocate(capacity * rowBytes(this.#shape))
+    this.extent = { address: this.#block.address, capacity }
+  }
+
+  get bytes(): number {
+    return this.#block.bytes
+  }
+
+  /** @returns false where the vector is not of unit length; nothing has changed then */
+  store(list: number, vector: Float32Array): boolean {
+    this.#open()
+    this.#kernel.input.fill(0, vector.length, this.#shape.stride)
+    this.#kernel.input.set(vector)
+    return this.#kernel.storeRow(list, list, ALWAYS) === 1
+  }
+
+  /** The numbers of the lists whose centroids are nearest, the nearest first. */
+  nearest(queryVector: Float32Array, countMax: number): readonly number[] {
+    const { address, capacity } = this.extent
+    const result = scan(this.#kernel, {
+      kind: 'scan',
+      shape: this.#shape,
+      queryVector,
+      k: Math.min(countMax, this.count),
+      snapshot: ALWAYS,
+      parts: Float64Array.of(address, capacity, 0, this.count),
+      rows: null,
+    })
+    return result.kind === 'found' ? [...result.keys] : []
+  }
+
+  release(): void {
+    this.#memory.release(this.#block)
+  }
+
+  #open(): void {
+    openExtent(this.#kernel, this.#shape, this.extent)
+  }
+}
+
+/** So many fit into one block, and all of them can be put in order. */
+export function centroidsMax(stride: number): number {
+  const fitting = Math.floor(BLOCK_BYTES_MAX / rowBytes({ stride, holdsFloats: true }))
+  return Math.min(VECTOR_LIMITS.neighboursMax, fitting - (fitting % 8))
+}

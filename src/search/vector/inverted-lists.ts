@@ -1,0 +1,193 @@
+import { AppError } from '../../errors.ts'
+import { assignRows } from './assign-rows.ts'
+import type { Centroids } from './centroids.ts'
+import type { ListBase } from './list-base.ts'
+import { LIST_LIMITS } from './list-limits.ts'
+import { RowLists } from './row-lists.ts'
+
+/** How many lists are to be read for up to `depth` neighbours. */
+export interface Probing {
+  readonly depth: number
+  readonly probeCount: number
+  /** False: so many that all rows are better read in their order. */
+  readonly isWorthwhile: boolean
+}
+
+/**
+ * The rows of an index in lists, each row with the centroid that is nearest to it (Jégou, Douze and
+ * Schmid 2011, IVF): a search reads the lists about its query vector only. Rows that have no list
+ * yet wait in one more, which every search reads. All rows are such that are there now.
+ */
+export class InvertedLists {
+  readonly #base: ListBase
+  readonly #centroids: Centroids
+  readonly #rows: RowLists
+  readonly #waiting: number
+  readonly #released = new AbortController()
+  #probings: readonly Probing[] = []
+  #reservedBytes = 0
+  #roomRows = 0
+  #assigning: Promise<void> | null = null
+
+  /**
+   * @param centroids are released with the lists
+   * @throws AppError `out_of_memory`; the centroids are still the caller's then
+   */
+  constructor(base: ListBase, centroids: Centroids) {
+    this.#base = base
+    this.#centroids = centroids
+    this.#rows = new RowLists(centroids.count + 1)
+    this.#waiting = centroids.count
+    this.makeRoom()
+  }
+
+  get count(): number {
+    return this.#centroids.count
+  }
+
+  get bytes(): number {
+    return this.#centroids.bytes + this.#reservedBytes
+  }
+
+  /** Rows without a list. */
+  get waitingCount(): number {
+    return this.#rows.countOf(this.#waiting)
+  }
+
+  /** Resolves when no row is being given a list. */
+  async assigned(): Promise<void> {
+    await this.#assigning
+  }
+
+  /** How searches go on from now. */
+  probe(probings: readonly Probing[]): void {
+    this.#probings = probings
+  }
+
+  /** Takes memory for all rows of the base. @throws AppError `out_of_memory` */
+  makeRoom(): void {
+    const { memory, rows } = this.#base
+    if (rows.rowCount <= this.#roomRows) return
+    const roomRows = Math.ceil(rows.rowCount * LIST_LIMITS.growthMax)
+    const bytes = RowLists.bytesFor(roomRows)
+    memory.reserve(bytes - this.#reservedBytes)
+    this.#roomRows = roomRows
+    this.#reservedBytes = bytes
+  }
+
+  /** The row holds a new vector, from the current change on. */
+  stored(row: number): void {
+    this.#rows.put(row, this.#waiting)
+  }
+
+  removed(row: number): void {
+    this.#rows.remove(row)
+  }
+
+  /** The list of a row; null when it waits for one, or is not there. */
+  listOf(row: number): number | null {
+    const list = this.#rows.listOf(row)
+    return list === this.#waiting ? null : list
+  }
+
+  /** Rows in a list. */
+  countOf(list: number): number {
+    return this.#rows.countOf(list)
+  }
+
+  /** Gives all rows of the base a list that were there before these lists were. */
+  async assignAll(signal: AbortSignal): Promise<void> {
+    const rows = new Int32Array(this.#base.rows.rowCount)
+    for (let row = 0; row < rows.length; row++) rows[row] = row
+    const take = (lists: Int32Array, from: number) => {
+      for (const [index, list] of lists.entries()) {
+        const row = from + index
+        // One that came or returned meanwhile waits; one that went is in none.
+        if (this.#rows.listOf(row) !== null || this.#base.codes.addedAt(row) === null) continue
+        this.#rows.put(row, list)
+      }
+    }
+    await assignRows(this.#base, { rows, centroids: this.#centroids, take }, signal)
+  }
+
+  /**
+   * Gives waiting rows their lists, in the background, when there are enough. What fails leaves them
+   * waiting, where each search finds them, and is tried again after the next change.
+   */
+  assignWaiting(): void {
+    if (this.#assigning !== null || this.waitingCount < LIST_LIMITS.pendingMin) return
+    const end = () => {
+      this.#assigning = null
+    }
+    this.#assigning = this.#assignWaiting(this.#released.signal).then(end, end)
+  }
+
+  async #assignWaiting(signal: AbortSignal): Promise<void> {
+    while (this.waitingCount >= LIST_LIMITS.pendingMin) {
+      const rows = this.#rows.rowsOf(this.#waiting).slice()
+      const addedAt = Array.from(rows, (row) => this.#base.codes.addedAt(row))
+      const take = (lists: Int32Array, from: number) => {
+        for (const [index, list] of lists.entries()) {
+          const row = rows[from + index] ?? 0
+          // One that returned with another vector meanwhile goes on waiting.
+          const isSame = addedAt[from + index] === this.#base.codes.addedAt(row)
+          if (isSame && this.#rows.listOf(row) === this.#waiting) this.#rows.put(row, list)
+        }
+      }
+      await assignRows(this.#base, { rows, centroids: this.#centroids, take }, signal)
+    }
+  }
+
+  /** The numbers of all lists, that with the nearest centroid first. */
+  ranked(queryVector: Float32Array): readonly number[] {
+    return this.#centroids.nearest(queryVector, this.count)
+  }
+
+  /**
+   * The rows of the lists about a vector of unit length, no fewer than `k` where there are as many;
+   * null where all rows are better read in their order.
+   */
+  rowsNear(queryVector: Float32Array, k: number): Int32Array | null {
+    const probing = this.#probings.find(({ depth }) => k <= depth)
+    if (probing === undefined || !probing.isWorthwhile) return null
+    const { probeCount } = probing
+    const total = this.#base.count()
+    const wanted = Math.min(k, total)
+    const nearest = this.#centroids.nearest(queryVector, probeCount)
+    let lists = [this.#waiting, ...nearest]
+    if (this.#sizeOf(lists) < wanted) {
+      lists = [this.#waiting]
+      let size = this.waitingCount
+      for (const list of this.ranked(queryVector)) {
+        if (size >= wanted && lists.length > probeCount) break
+        lists.push(list)
+        size += this.countOf(list)
+      }
+    }
+    const size = this.#sizeOf(lists)
+    return size > total * LIST_LIMITS.scannedShareMax ? null : this.#joined(lists, size)
+  }
+
+  /** Gives the memory back. Threads may still be reading; what they find is thrown away. */
+  release(): void {
+    this.#released.abort(new AppError('shutting_down', 'The lists are let go'))
+    this.#centroids.release()
+    this.#base.memory.unreserve(this.#reservedBytes)
+    this.#reservedBytes = 0
+  }
+
+  #sizeOf(lists: readonly number[]): number {
+    return lists.reduce((size, list) => size + this.countOf(list), 0)
+  }
+
+  #joined(lists: readonly number[], size: number): Int32Array {
+    const rows = new Int32Array(size)
+    let at = 0
+    for (const list of lists) {
+      const some = this.#rows.rowsOf(list)
+      rows.set(some, at)
+      at += some.length
+    }
+    return rows
+  }
+}

@@ -1,0 +1,27 @@
+/** Limits and aims of inverted lists. */
+export const LIST_LIMITS = {
+  /** From so many vectors on lists are worth their training without being asked for. */
+  vectorsMin: 300_000,
+  /** Lists of a base of n vectors: so many times the square root of n. */
+  listFactor: 2,
+  /** Vectors per list of which the centroids are the means. */
+  sampleRows: 32,
+  /** So often the centroids move; after that hardly any vector changes its list. */
+  roundsMax: 6,
+  /** The centroids stay where fewer of the sample change their list. */
+  movedShareMin: 0.01,
+  /** Products of two codes in one task of a thread: about 5 ms. */
+  taskProducts: 64 * 1024 ** 2,
+  /** Vectors of the base that are searched for to measure the recall. */
+  questions: 200,
+  /** Numbers of neighbours for which the lists to be read are counted; more are searched exactly. */
+  depths: [10, 32, 100],
+  /** What is aimed at, so that 0.95 holds for other questions than those measured. */
+  recallAim: 0.97,
+  /** Of all vectors: where more must be read, reading all in their order is faster. */
+  scannedShareMax: 1 / 8,
+  /** So much of the base may come after the training: then its lists are a half too long. */
+  growthMax: 1.5,
+  /** Rows that wait for their list, and are read by each search meanwhile, until it is worth a task. */
+  pendingMin: 1024,
+} as const

@@ -1,0 +1,60 @@
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { VectorIndex } from '../search/vector/vector-index.ts'
+import type { AskedIndex } from './asked-index.ts'
+import type { StoredEngine } from './engine.ts'
+import type { Extensions } from './extensions.ts'
+import { GraphIndex } from './graph-index.ts'
+import { HnswDatabase } from './hnsw-database.ts'
+import { ListsIndex } from './lists-index.ts'
+
+/** Of all graphs' tables; the graphs themselves lie beside it. */
+const GRAPHS_MEMORY_LIMIT = '4GiB'
+
+interface AskedIndexesParts {
+  readonly engine: StoredEngine
+  readonly extensions: Extensions
+}
+
+/** Makes the indexes that owners ask for, and holds what the graphs among them share. */
+export class AskedIndexes {
+  readonly #parts: AskedIndexesParts
+  #graphs: Promise<HnswDatabase> | null = null
+
+  constructor(parts: AskedIndexesParts) {
+    this.#parts = parts
+  }
+
+  /** null: nothing but the copy of the vectors is asked for. */
+  make(kb: KnowledgeBase, index: VectorIndex): AskedIndex | null {
+    const { vectorIndex: definition, dimensions, id, projectId } = kb
+    if (definition === null || definition.type === 'exact' || dimensions === null) return null
+    const { options } = definition
+    if (definition.type === 'ivf') return new ListsIndex(index, options)
+    if (!this.#parts.extensions.possibility().possible) return null
+    const graphs = () => this.#openGraphs()
+    const { engine } = this.#parts
+    return new GraphIndex({ engine, graphs, ids: { id, projectId }, dimensions, index, options })
+  }
+
+  async close(): Promise<void> {
+    const graphs = await this.#graphs?.catch(() => null)
+    await graphs?.close()
+  }
+
+  #openGraphs(): Promise<HnswDatabase> {
+    this.#graphs ??= this.#opened()
+    return this.#graphs
+  }
+
+  async #opened(): Promise<HnswDatabase> {
+    const { extensions } = this.#parts
+    const extensionPath = extensions.path
+    if (extensionPath === null) throw new Error('the extension is not there any more')
+    try {
+      return await HnswDatabase.open({ extensionPath, memoryLimit: GRAPHS_MEMORY_LIMIT })
+    } catch (error) {
+      extensions.refuse(error)
+      throw error
+    }
+  }
+}

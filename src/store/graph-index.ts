@@ -1,0 +1,130 @@
+import { chunkTables, type TableIds } from '../domain/chunk-tables.ts'
+import { HNSW_DEFAULTS, INDEXED_VECTORS_MIN } from '../domain/vector-index.ts'
+import type { VectorChange, VectorIndex } from '../search/vector/vector-index.ts'
+import { type AskedIndex, fewVectors } from './asked-index.ts'
+import type { StoredEngine } from './engine.ts'
+import type { HnswDatabase } from './hnsw-database.ts'
+import { HnswIndex, type VectorBatch } from './hnsw-index.ts'
+import type { IndexReport } from './vector-index-states.ts'
+import { vectorRowsOf } from './vector-rows.ts'
+
+const PAGE_ROWS = 1024
+const PAGE_LIMITS = { timeoutMs: 60_000 }
+
+export interface GraphIndexParts {
+  readonly engine: StoredEngine
+  /** Opened for the first graph. */
+  readonly graphs: () => Promise<HnswDatabase>
+  readonly ids: TableIds
+  readonly dimensions: number
+  /** The copy of the vectors. */
+  readonly index: VectorIndex
+  readonly options: Readonly<Record<string, number>>
+}
+
+/** A graph (HNSW) of DuckDB's `vss` extension beside the copy of the vectors, built in the background. */
+export class GraphIndex implements AskedIndex {
+  readonly #parts: GraphIndexParts
+  readonly #closing = new AbortController()
+  #graph: HnswIndex | null = null
+  #building: Promise<void> | null = null
+  #failure: string | null = null
+
+  constructor(parts: GraphIndexParts) {
+    this.#parts = parts
+    this.#buildWhereDue()
+  }
+
+  async search(
+    search: { readonly queryVector: Float32Array; readonly k: number },
+    signal: AbortSignal,
+  ) {
+    return (await this.#graph?.search(search, signal)) ?? null
+  }
+
+  apply(change: VectorChange): void {
+    if (this.#graph === null) this.#buildWhereDue()
+    else this.#graph.apply(change)
+  }
+
+  report(): IndexReport {
+    const { count } = this.#parts.index
+    if (this.#failure !== null || this.#graph?.state === 'failed') {
+      const reason = this.#failure ?? 'the graph could not be built'
+      const detail = `${reason}; all vectors are compared`
+      return { state: 'unavailable', vectorCount: count, detail }
+    }
+    if (this.#graph === null && this.#building === null) return fewVectors(count)
+    if (this.#graph?.state !== 'ready') {
+      const detail = 'the graph is being built; all vectors are compared meanwhile'
+      return { state: 'building', vectorCount: count, detail }
+    }
+    const waiting = this.#graph.waitingCount
+    const size = `${(this.#graph.bytes / 1024 ** 2).toFixed(0)} MiB`
+    const detail = `searches without a condition use the graph of ${size}; ${waiting} vectors wait for it`
+    return { state: 'ready', vectorCount: count, detail }
+  }
+
+  async settled(): Promise<void> {
+    await this.#building
+    await this.#graph?.settled()
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#graph?.close()
+    await this.#building
+  }
+
+  #buildWhereDue(): void {
+    const isDue = this.#parts.index.count >= INDEXED_VECTORS_MIN
+    if (!isDue || this.#building !== null || this.#failure !== null) return
+    this.#building = this.#build()
+      .catch(() => {
+        if (this.#closing.signal.aborted) return
+        this.#failure = 'the graph could not be built'
+      })
+      .finally(() => {
+        this.#building = null
+      })
+  }
+
+  async #build(): Promise<void> {
+    const { graphs, dimensions, options, index } = this.#parts
+    const database = await graphs()
+    this.#closing.signal.throwIfAborted()
+    const {
+      m,
+      ef_construction: efConstruction,
+      ef_search: efSearch,
+    } = {
+      ...HNSW_DEFAULTS,
+      ...options,
+    }
+    const graph = new HnswIndex({
+      database,
+      dimensions,
+      parameters: { m, efConstruction, efSearch },
+    })
+    // From here on it hears of all changes; what it reads afterwards holds those before.
+    this.#graph = graph
+    await graph.load(this.#batches(), index.revision)
+  }
+
+  /** All vectors, page by page: a graph takes minutes, and no transaction stays open meanwhile. */
+  async *#batches(): AsyncGenerator<VectorBatch, void, void> {
+    const { engine, ids } = this.#parts
+    const sql = `SELECT chunk_key, vector FROM ${chunkTables(ids).vectors}
+      WHERE chunk_key > $after ORDER BY chunk_key LIMIT ${PAGE_ROWS}`
+    let after: bigint | undefined = -1n
+    while (after !== undefined) {
+      const page = { sql, values: { after } }
+      after = undefined
+      for await (const chunk of engine.chunks(page, PAGE_LIMITS, this.#closing.signal)) {
+        const { keys, vectors } = vectorRowsOf(chunk)
+        after = keys.at(-1)
+        yield { keys: keys.slice(), vectors: vectors.slice() }
+      }
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import { INDEXED_VECTORS_MIN } from '../domain/vector-index.ts'
+import type { VectorChange, VectorIndex } from '../search/vector/vector-index.ts'
+import { type AskedIndex, fewVectors } from './asked-index.ts'
+import type { IndexReport } from './vector-index-states.ts'
+
+/** A base that has grown by this is trained again: its lists have become too long. */
+const GROWTH_MAX = 1.5
+
+/**
+ * Inverted lists (IVF) over the copy of the vectors: trained in the background, again when the
+ * knowledge base has grown.
+ */
+export class ListsIndex implements AskedIndex {
+  readonly #index: VectorIndex
+  readonly #listCount: number | undefined
+  readonly #closing = new AbortController()
+  #training: Promise<void> | null = null
+  #failure: string | null = null
+
+  /** @param options.nlist lists; unset: as many as suit the number of vectors */
+  constructor(index: VectorIndex, options: Readonly<Record<string, number>>) {
+    this.#index = index
+    this.#listCount = options.nlist
+    this.#trainWhereDue()
+  }
+
+  async search(
+    search: { readonly queryVector: Float32Array; readonly k: number },
+    signal: AbortSignal,
+  ) {
+    if (this.#index.listsReport?.isWorthwhile !== true) return null
+    return this.#index.search({ ...search, effort: 'lists' }, signal)
+  }
+
+  apply(_: VectorChange): void {
+    this.#trainWhereDue()
+  }
+
+  report(): IndexReport {
+    const { count, listsReport: lists } = this.#index
+    if (this.#training !== null && lists === null) {
+      return { state: 'building', vectorCount: count, detail: 'the lists are being trained' }
+    }
+    if (this.#failure !== null) {
+      return { state: 'unavailable', vectorCount: count, detail: this.#failure }
+    }
+    if (lists === null) return fewVectors(count)
+    const recall = `recall@10 ${lists.recallAt10.toFixed(3)} on vectors of its own`
+    if (!lists.isWorthwhile) {
+      const detail = `all vectors are compared: so many of the ${lists.listCount} lists would have to be read`
+      return { state: 'exact', vectorCount: count, detail }
+    }
+    const read = `${lists.probeCount} of ${lists.listCount} lists are read`
+    return { state: 'ready', vectorCount: count, detail: `${read}, ${recall}` }
+  }
+
+  async settled(): Promise<void> {
+    while (this.#training !== null) await this.#training
+    await this.#index.listsSettled()
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#training
+    this.#index.dropLists()
+  }
+
+  #trainWhereDue(): void {
+    const { count, listsReport } = this.#index
+    const trainedCount = listsReport?.vectorCount ?? INDEXED_VECTORS_MIN / GROWTH_MAX
+    const isDue = count >= trainedCount * GROWTH_MAX
+    if (!isDue || this.#training !== null || this.#failure !== null) return
+    const listCount = this.#listCount
+    const options = listCount === undefined ? {} : { listCount: Math.min(listCount, count) }
+    this.#training = this.#index
+      .trainLists(options, this.#closing.signal)
+      .then(() => {})
+      .catch(() => {
+        if (this.#closing.signal.aborted) return
+        this.#failure = 'the lists could not be trained; all vectors are compared'
+      })
+      .finally(() => {
+        this.#training = null
+      })
+  }
+}

@@ -1,0 +1,225 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { RerankerRegistry } from '../../src/domain/ports.ts'
+import { AppError } from '../../src/errors.ts'
+import { type SeenRequest, scriptedServer } from '../models/fixtures/scripted-server.ts'
+import { createTestApp, type TestApp } from '../support/test-app.ts'
+
+const KBS = '/api/projects/mindsdb/knowledge_bases'
+const MODEL = { provider: 'rerank', base_url: 'http://127.0.0.1:9' }
+const ROWS = Array.from({ length: 60 }, (_, index) => ({
+  id: `d${index}`,
+  content: `tea number ${index}`,
+  price: index % 10,
+}))
+
+const calls: { readonly queryText: string; readonly passages: readonly string[] }[] = []
+let failure: Error | null = null
+
+/** The larger its number, the better a passage. */
+const rerankers: RerankerRegistry = {
+  providers: ['rerank'],
+  reranker: () => ({
+    rerank: async (queryText, passages) => {
+      calls.push({ queryText, passages })
+      if (failure !== null) throw failure
+      return passages.map(scoreOf)
+    },
+  }),
+}
+
+function scoreOf(passage: string): number {
+  return Number(/\d+/.exec(passage)?.[0] ?? 0) / 100
+}
+
+interface SqlAnswer {
+  readonly type: string
+  readonly data: readonly unknown[][]
+  readonly warnings?: readonly string[]
+  readonly error_message?: string
+}
+
+let t: TestApp
+
+beforeAll(async () => {
+  t = await createTestApp({ rerankers })
+  await fill(t, 'plain', null)
+  await fill(t, 'judged', MODEL)
+  await fill(t, 'narrow', { ...MODEL, candidates: 3 })
+  await fill(t, 'strict', { ...MODEL, filtering_threshold: 0.5, num_docs_to_keep: 2 })
+})
+afterAll(() => t.close())
+beforeEach(() => {
+  calls.length = 0
+  failure = null
+})
+
+async function fill(app: TestApp, name: string, reranking_model: unknown): Promise<void> {
+  const made = await app.send('POST', KBS, { knowledge_base: { name, reranking_model } })
+  expect(made.status).toBe(201)
+  const filled = await app.send('PUT', `${KBS}/${name}`, { knowledge_base: { rows: ROWS } })
+  expect(filled.status).toBe(200)
+}
+
+async function sql(query: string, params = {}, app = t): Promise<SqlAnswer> {
+  const { body } = await app.send('POST', '/api/sql/query', { query, params })
+  return body as SqlAnswer
+}
+
+const TOP = "SELECT id, relevance FROM judged WHERE content = 'tea number 5'"
+const NEAREST = "SELECT id FROM plain WHERE content = 'tea number 5'"
+
+describe('a search over a knowledge base with a reranking model', () => {
+  test('is ordered by the scores of the nearest, which are its relevance', async () => {
+    const candidates = (await sql(`${NEAREST} LIMIT 20`)).data.map(([id]) => String(id))
+    const best = candidates
+      .toSorted((one, other) => scoreOf(other) - scoreOf(one))
+      .map((id) => [id, scoreOf(id)])
+    expect((await sql(`${TOP} LIMIT 4`)).data).toEqual(best.slice(0, 4))
+    expect((await sql(`${TOP} LIMIT 2 OFFSET 2`)).data).toEqual(best.slice(2, 4))
+    expect(calls.map(({ queryText }) => queryText)).toEqual(['tea number 5', 'tea number 5'])
+    expect(calls[0]?.passages.length).toBe(20)
+  })
+
+  test('asks about twice the rows, or what the option says, and still gives them all', async () => {
+    expect((await sql(`${TOP} LIMIT 25`)).data.length).toBe(25)
+    expect(calls[0]?.passages.length).toBe(50)
+    const narrow = await sql("SELECT relevance FROM narrow WHERE content = 'tea 5' LIMIT 6")
+    expect(calls[1]?.passages.length).toBe(3)
+    const relevances = narrow.data.map(([relevance]) => Number(relevance))
+    expect(relevances.length).toBe(6)
+    expect(relevances).toEqual(relevances.toSorted((one, other) => other - one))
+  })
+
+  test('keeps the distance to the text', async () => {
+    const distances = "id, distance FROM judged WHERE content = 'tea number 5'"
+    const plain = await sql(`SELECT ${distances} AND reranking = false LIMIT 20`)
+    expect(calls).toEqual([])
+    const reranked = await sql(`SELECT ${distances} LIMIT 5`)
+    const known = new Map(plain.data.map(([id, distance]) => [id, distance]))
+    for (const [id, distance] of reranked.data) expect(distance).toEqual(known.get(id))
+  })
+
+  test('filters before it asks, and cuts off by the new relevance', async () => {
+    const { data } = await sql(`${TOP} AND price < 3 AND relevance >= :least LIMIT 50`, {
+      least: 0.4,
+    })
+    expect(data.map(([id]) => id)).toEqual(['d52', 'd51', 'd50', 'd42', 'd41', 'd40'])
+    expect(calls[0]?.passages.every((passage) => (scoreOf(passage) * 100) % 10 < 3)).toBe(true)
+  })
+
+  test('works with keywords, within other queries, and for several at once', async () => {
+    const hybrid = await sql(`${TOP} AND hybrid_search = true LIMIT 3`)
+    expect(hybrid.data.length).toBe(3)
+    const nested = `WITH best AS (${TOP} AND content != 'number 3' LIMIT 2)
+      SELECT b.id, o.id FROM best b
+      JOIN (SELECT id FROM judged WHERE content = 'other' LIMIT 2) o ON true ORDER BY ALL`
+    expect((await sql(nested)).data.length).toBe(4)
+    expect(calls.map(({ queryText }) => queryText).toSorted()).toEqual([
+      'other',
+      'tea number 5',
+      'tea number 5',
+    ])
+  })
+
+  test('applies the threshold and the number that the model names', async () => {
+    const { data } = await sql("SELECT relevance FROM strict WHERE content = 'tea' LIMIT 50")
+    expect(data).toEqual([[0.59], [0.58]])
+  })
+
+  test('is not reranked where all rows count, or the query is a vector', async () => {
+    expect((await sql("SELECT count(*) FROM judged WHERE content = 'tea'")).data).toEqual([[60]])
+    const vector = Array.from({ length: 64 }, (_, index) => index + 1)
+    const given = await sql('SELECT id FROM judged WHERE content = :v LIMIT 3', { v: vector })
+    expect(given.data.length).toBe(3)
+    expect(given.warnings).toBeUndefined()
+    expect(calls).toEqual([])
+  })
+
+  test('tells in EXPLAIN what it would do, without asking', async () => {
+    const { data } = await sql(`EXPLAIN ${TOP} LIMIT 3`)
+    const choices = data.filter(([key]) => key === 'search').map(([, choice]) => String(choice))
+    expect(choices.at(-1)).toBe('mindsdb.judged: rerank reranks the best 20')
+    expect(calls).toEqual([])
+  })
+
+  test('a reranker that fails leaves the order as it was, with a warning', async () => {
+    const plain = await sql(`${TOP} AND reranking = false LIMIT 5`)
+    expect(plain.warnings).toBeUndefined()
+    failure = new AppError('provider_failed', 'http://127.0.0.1:9/v1/rerank answered 503')
+    const answer = await sql(`${TOP} LIMIT 5`)
+    expect(answer.data).toEqual(plain.data)
+    expect(answer.type).toBe('table')
+    expect(answer.warnings).toEqual([
+      'judged was searched without reranking by rerank: http://127.0.0.1:9/v1/rerank answered 503',
+    ])
+  })
+
+  test('gives the same order as without for a failing reranker in any search', async () => {
+    failure = new AppError('timeout', 'too late')
+    for (const where of ['price > 4', 'hybrid_search = true', 'relevance >= 0.6 AND price < 9']) {
+      const query = `SELECT id, relevance, distance FROM judged WHERE content = 'tea 7' AND ${where}`
+      const reranked = await sql(`${query} LIMIT 7`)
+      expect(reranked.data).toEqual((await sql(`${query} AND reranking = false LIMIT 7`)).data)
+      expect(reranked.data.length).toBeGreaterThan(0)
+    }
+  })
+})
+
+const scores = ({ body }: SeenRequest) => {
+  const documents = Array.isArray(body.documents) ? body.documents.map(String) : []
+  const results = documents.map((text, index) => ({ index, relevance_score: scoreOf(text) }))
+  return Response.json({ results })
+}
+
+describe('a server that reranks', () => {
+  test('is asked once for a search; its failure is a warning without the key', async () => {
+    await using server = scriptedServer(scores, () => new Response('overloaded', { status: 503 }))
+    const api_key = 'sk-secret-of-the-reranker'
+    const app = await createTestApp()
+    const model = { provider: 'rerank', base_url: server.url, api_key, max_retries: 0 }
+    await fill(app, 'judged', model)
+    const shown = await app.send('GET', `${KBS}/judged`)
+    expect(shown.text).not.toContain(api_key)
+    const found = await sql(`${TOP} LIMIT 3`, {}, app)
+    expect(found.data.length).toBe(3)
+    expect(found.data[0]?.[1]).toBeGreaterThan(0.2)
+    expect(server.seen.length).toBe(1)
+    expect(server.seen[0]?.headers.get('authorization')).toBe(`Bearer ${api_key}`)
+    const failed = await sql(`${TOP} LIMIT 3`, {}, app)
+    expect(failed.data.length).toBe(3)
+    expect(failed.warnings?.[0]).toContain('503')
+    expect(failed.warnings?.[0]).not.toContain(api_key)
+    await app.close()
+  })
+
+  test('that is silent is given up at its own deadline', async () => {
+    await using server = scriptedServer(() => new Promise<Response>(() => {}))
+    const app = await createTestApp()
+    await fill(app, 'judged', { provider: 'tei', base_url: server.url, timeout: 0.05 })
+    const found = await sql(`${TOP} LIMIT 3`, {}, app)
+    expect(found.data.length).toBe(3)
+    expect(found.warnings?.length).toBe(1)
+    await app.close()
+  })
+})
+
+describe('a reranking model', () => {
+  test.each([
+    [{ provider: 'nobody', model_name: 'x' }, 'Available providers'],
+    [{ provider: 'vllm', model_name: 'x' }, 'base_url is required'],
+    [{ provider: 'vllm', base_url: 'http://127.0.0.1:9' }, '"model_name" is required'],
+    [{ ...MODEL, timeout: -1 }, 'reranking_model.timeout'],
+    [{ ...MODEL, candidates: 0 }, 'candidates must be a whole number from 1 to 1000'],
+    [{ ...MODEL, candidates: 2.5 }, 'candidates must be a whole number from 1 to 1000'],
+  ])('%j is refused when it is named', async (reranking_model, message) => {
+    const app = await createTestApp()
+    const knowledge_base = { name: 'refused', reranking_model }
+    const created = await app.send('POST', KBS, { knowledge_base })
+    expect(created.status).toBe(400)
+    expect(created.body).toMatchObject({ detail: expect.stringContaining(message) })
+    await fill(app, 'filled', MODEL)
+    const altered = await app.send('PUT', `${KBS}/filled`, { knowledge_base: { reranking_model } })
+    expect(altered.status).toBe(400)
+    await app.close()
+  })
+})

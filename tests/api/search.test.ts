@@ -1,0 +1,342 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { RerankerRegistry } from '../../src/domain/ports.ts'
+import { AppError } from '../../src/errors.ts'
+import { type Answer, createTestApp, type TestApp } from '../support/test-app.ts'
+
+const KBS = '/api/projects/mindsdb/knowledge_bases'
+
+const CHUNKED = { text_chunking_config: { chunk_size: 40, chunk_overlap: 0 } }
+
+const ROWS = [
+  { id: 'sencha', content: 'sencha green tea japan', price: 9, colour: 'green', year: 2001 },
+  { id: 'assam', content: 'assam black tea india', price: 6, colour: 'black', year: 2002 },
+  { id: 'keemun', content: 'keemun black tea china', price: 7, colour: 'black', year: 2003 },
+  { id: 'rooibos', content: 'rooibos red bush africa', price: 5, colour: 'red', 'a"b': 1 },
+  { id: 'mate', content: 'mate shrub brazil', price: 4, colour: "it's" },
+]
+
+const LONG = Array.from({ length: 6 }, (_, index) => `part${index} ${'word '.repeat(6).trim()}.`)
+
+/** Prefers long passages; the text `fail` is too much for it. */
+const rerankers: RerankerRegistry = {
+  providers: ['rerank'],
+  reranker: () => ({
+    rerank: async (queryText, passages) => {
+      if (queryText === 'fail') throw new AppError('provider_failed', 'http://r/rerank: 500')
+      return passages.map((passage) => passage.length / 1000)
+    },
+  }),
+}
+
+interface Result {
+  readonly id: string
+  readonly chunk_id: string
+  readonly chunk_content: string
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly relevance: number
+  readonly distance: number
+  readonly rank: number
+  readonly explain?: Readonly<Record<string, unknown>>
+  readonly neighbours?: Readonly<
+    Record<'before' | 'after', readonly { readonly chunk_content: string }[]>
+  >
+}
+
+interface Found {
+  readonly results: readonly Result[]
+  readonly warnings?: readonly string[]
+  readonly explain?: Readonly<Record<string, unknown>>
+}
+
+let t: TestApp
+
+beforeAll(async () => {
+  t = await createTestApp({ rerankers })
+  await fill({ name: 'teas' }, ROWS)
+  await fill({ name: 'long', preprocessing: CHUNKED }, [{ id: 'a', content: LONG.join('\n\n') }])
+  await fill({ name: 'judged', reranking_model: { provider: 'rerank' } }, ROWS)
+  await t.send('POST', KBS, { knowledge_base: { name: 'empty' } })
+})
+afterAll(() => t.close())
+
+interface Definition {
+  readonly name: string
+  readonly preprocessing?: unknown
+  readonly reranking_model?: unknown
+}
+
+async function fill(knowledge_base: Definition, rows: readonly unknown[]): Promise<void> {
+  const made = await t.send('POST', KBS, { knowledge_base })
+  expect(made.status).toBe(201)
+  const filled = await t.send('PUT', `${KBS}/${knowledge_base.name}`, { knowledge_base: { rows } })
+  expect(filled.status).toBe(200)
+}
+
+function sent(body: unknown, kb = 'teas'): Promise<Answer> {
+  return t.send('POST', `${KBS}/${kb}/search`, body)
+}
+
+async function search(body: unknown, kb = 'teas'): Promise<Found> {
+  const answer = await sent(body, kb)
+  expect([answer.status, answer.status === 200 ? '' : answer.text]).toEqual([200, ''])
+  return answer.body as Found
+}
+
+async function idsOf(body: unknown, kb = 'teas'): Promise<readonly string[]> {
+  return (await search(body, kb)).results.map(({ id }) => id)
+}
+
+describe('a search', () => {
+  test('gives the best chunks with their rank, relevance and distance', async () => {
+    const { results, ...others } = await search({ query: 'black tea india', k: 2 })
+    expect(others).toEqual({})
+    expect(results[0]).toMatchObject({
+      id: 'assam',
+      chunk_id: 'assam:content:1of1:0to21',
+      chunk_content: 'assam black tea india',
+      metadata: { price: 6, colour: 'black', content_column: 'content' },
+      relevance: 1,
+      rank: 1,
+    })
+    expect(results.map(({ id, rank }) => [id, rank])).toEqual([
+      ['assam', 1],
+      ['keemun', 2],
+    ])
+  })
+
+  test('finds what the same statement finds', async () => {
+    const options = {
+      hybrid: 'hybrid_search = true',
+      vector: 'true',
+      keyword: 'hybrid_search_alpha = 0',
+    }
+    for (const [mode, option] of Object.entries(options)) {
+      const found = await search({ query: 'black tea', k: 3, mode })
+      const rows = await t.rows(
+        `SELECT id, relevance, distance FROM teas WHERE content = 'black tea' AND ${option} LIMIT 3`,
+      )
+      const shown = found.results.map((one) => [one.id, one.relevance, one.distance])
+      expect<unknown>(shown).toEqual(rows)
+    }
+  })
+
+  test('is hybrid for a text; alpha leans on either part', async () => {
+    const hybrid = await search({ query: 'black tea', k: 5 })
+    expect(await search({ query: 'black tea', k: 5, mode: 'hybrid' })).toEqual(hybrid)
+    const near = await search({ query: 'black tea', k: 5, alpha: 1 })
+    const vector = await search({ query: 'black tea', k: 5, mode: 'vector' })
+    expect(near.results.map(({ id }) => id)).toEqual(vector.results.map(({ id }) => id))
+  })
+
+  test('by keywords finds only what holds one', async () => {
+    expect(await idsOf({ query: 'brazil', mode: 'keyword' })).toEqual(['mate'])
+    expect(await idsOf({ query: 'nowhere', mode: 'keyword' })).toEqual([])
+    expect(await idsOf({ query: '"black tea" china', mode: 'keyword' })).toEqual([
+      'keemun',
+      'assam',
+    ])
+  })
+
+  test('takes a vector in place of a text', async () => {
+    const query = Array.from({ length: 64 }, (_, index) => (index === 3 ? 1 : 0.1))
+    const { results } = await search({ query, k: 3 })
+    expect(results.length).toBe(3)
+    const distances = results.map(({ distance }) => distance)
+    expect(distances).toEqual(distances.toSorted((one, other) => one - other))
+  })
+
+  test('gives ten results, or as many as there are', async () => {
+    expect((await search({ query: 'tea' })).results.length).toBe(5)
+    expect((await search({ query: 'tea', k: 1000, mode: 'vector' })).results.length).toBe(5)
+    expect(await search({ query: 'tea' }, 'empty')).toEqual({ results: [] })
+  })
+
+  test('shows the columns that are named, and leaves out what is not relevant', async () => {
+    const body = { query: 'assam', mode: 'vector', columns: ['PRICE', 'nothing'] }
+    const { results } = await search({ ...body, min_relevance: 0.6 })
+    expect(results.map(({ metadata }) => metadata)).toEqual([{ price: 6 }])
+  })
+
+  test('works with a text of 100 000 characters', async () => {
+    const query = 'assam india '.repeat(8334)
+    for (const mode of ['hybrid', 'vector', 'keyword']) {
+      expect((await idsOf({ query, k: 1, mode }))[0]).toBe('assam')
+    }
+    const rows = await t.rows('SELECT id FROM teas WHERE content = :query LIMIT 1', { query })
+    expect(rows).toEqual([['assam']])
+  })
+})
+
+describe('filters', () => {
+  test.each([
+    [{ colour: 'black' }, ['assam', 'keemun']],
+    [{ COLOUR: 'black', price: { '<': 7 } }, ['assam']],
+    [{ price: { '>=': 5, '<=': 6 } }, ['assam', 'rooibos']],
+    [{ price: { '>': 6, not: 9 } }, ['keemun']],
+    [{ year: { in: [2001, 2003, 7] } }, ['keemun', 'sencha']],
+    [{ year: { not_in: [2001, 2002] } }, ['keemun', 'mate', 'rooibos']],
+    [{ year: { in: [] } }, []],
+    [{ year: { not_in: [] }, id: 'mate' }, ['mate']],
+    [{ year: null }, ['mate', 'rooibos']],
+    [{ year: { not: null }, price: { '=': 9 } }, ['sencha']],
+    [{ colour: { not: 'black' }, price: { '<': 9 } }, ['mate', 'rooibos']],
+    [{ year: { not: 2001 } }, ['assam', 'keemun', 'mate', 'rooibos']],
+    [{ chunk_content: { like: '%china%' } }, ['keemun']],
+    [{ chunk_content: { not_like: '%tea%' } }, ['mate', 'rooibos']],
+    [{ price: { like: '6' } }, ['assam']],
+    [{ id: { in: ['mate', 'sencha'] }, or: [{ price: 4 }, { price: 5 }] }, ['mate']],
+    [
+      { or: [{ colour: 'red' }, { and: [{ colour: 'black' }, { price: 7 }] }] },
+      ['keemun', 'rooibos'],
+    ],
+    [{ not: { year: { '>': 2001 } } }, ['mate', 'rooibos', 'sencha']],
+    [{ 'a"b': 1 }, ['rooibos']],
+    [{ colour: "it's" }, ['mate']],
+    [{ colour: "' OR 1=1 --" }, []],
+    [{ colour: ':query' }, []],
+    [{ id: 5 }, []],
+    [{}, ['assam', 'keemun', 'mate', 'rooibos', 'sencha']],
+  ])('%j', async (filters, ids) => {
+    for (const mode of ['vector', 'hybrid']) {
+      const found = await idsOf({ query: 'tea', mode, filters })
+      expect(found.toSorted()).toEqual(ids)
+    }
+  })
+
+  test.each([
+    [{ nope: 1 }, 'Field "filters.nope" names no column. There are: id, chunk_id, chunk_content'],
+    [{ 'price") OR true --': 1 }, 'names no column'],
+    [{ relevance: 1 }, 'Field "filters.relevance" names no column'],
+    [{ __chunk_key: 1 }, 'names no column'],
+    [{ content: 'x' }, 'names no column'],
+    [{ price: { '<>': 1 } }, 'Field "filters.price.<>" is no operator. There are: ='],
+    [{ price: {} }, 'Field "filters.price" needs an operator'],
+    [{ price: { '<': null } }, 'Field "filters.price.<" must be a text, a number'],
+    [{ price: { '<': { a: 1 } } }, 'must be a text, a number'],
+    [{ price: [1, 2] }, 'Field "filters.price" must be a text, a number'],
+    [{ price: { in: 3 } }, 'Field "filters.price.in" must be a list'],
+    [{ price: { in: [1, 'x'] } }, 'must be a list of values of one kind'],
+    [{ colour: { like: 3 } }, 'Field "filters.colour.like" must be a text'],
+    [{ or: [] }, 'Field "filters.or" must be a list'],
+    [{ or: [{ price: 1 }, 3] }, 'Field "filters.or[1]" must be an object'],
+    [{ not: 'x' }, 'Field "filters.not" must be an object'],
+    [nested(30), 'Field "filters" may be nested 10 levels deep'],
+    [{ or: Array.from({ length: 300 }, () => ({ price: 1 })) }, 'may have 200 conditions'],
+    ['price = 1', 'Field "filters" must be an object'],
+  ])('%j is refused', async (filters, message) => {
+    const { status, body } = await sent({ query: 'tea', filters })
+    expect([status, body]).toMatchObject([400, { detail: expect.stringContaining(message) }])
+  })
+
+  function nested(depth: number): unknown {
+    return depth === 0 ? { price: 1 } : { not: nested(depth - 1) }
+  }
+})
+
+describe('neighbours', () => {
+  test('are the chunks around, in the order of the text', async () => {
+    const { results } = await search(
+      { query: 'part2', k: 1, mode: 'keyword', neighbours: 2 },
+      'long',
+    )
+    const [{ neighbours } = {}] = results
+    const texts = (side: 'before' | 'after') => {
+      return neighbours?.[side].map(({ chunk_content: text }) => text.slice(0, 5))
+    }
+    expect(texts('before')).toEqual(['part0', 'part1'])
+    expect(texts('after')).toEqual(['part3', 'part4'])
+  })
+
+  test('end where the text ends', async () => {
+    const body = { query: 'part0', k: 1, mode: 'keyword', neighbours: 10 }
+    const [result] = (await search(body, 'long')).results
+    expect(result?.neighbours?.before).toEqual([])
+    expect(result?.neighbours?.after.length).toBe(5)
+  })
+})
+
+describe('explain', () => {
+  test('says what each part made of a result, and how long each stage took', async () => {
+    const { results, explain } = await search({ query: 'black tea india', k: 2, explain: true })
+    expect(results[0]?.explain).toMatchObject({
+      vector: { rank: 1, distance: results[0]?.distance },
+      keyword: { rank: 1, score: 1 },
+      fusion: { rank: 1, relevance: 1 },
+      reranker: null,
+    })
+    expect(explain).toMatchObject({ mode: 'hybrid', reranked: false })
+    const ms = explain?.ms as Readonly<Record<string, number>>
+    expect(Object.keys(ms)).toEqual(['plan', 'embed', 'candidates', 'rerank', 'rows', 'total'])
+    expect(ms.total).toBeGreaterThan(0)
+  })
+
+  test('says where a reranked result stood before', async () => {
+    const body = { query: 'mate shrub', k: 3, explain: true }
+    const { results, explain } = await search(body, 'judged')
+    expect(explain).toMatchObject({ reranked: true })
+    const before = await search({ ...body, rerank: false, k: 5 }, 'judged')
+    expect(before.explain).toMatchObject({ reranked: false })
+    for (const { id, relevance, explain: own } of results) {
+      const rank_before = before.results.find((one) => one.id === id)?.rank
+      expect(own?.reranker).toEqual({ score: relevance, rank_before })
+    }
+  })
+})
+
+describe('reranking', () => {
+  test('is on where there is a model, and can be turned off', async () => {
+    expect((await idsOf({ query: 'mate shrub', k: 1 }, 'judged'))[0]).toBe('rooibos')
+    expect((await idsOf({ query: 'mate shrub', k: 1, rerank: false }, 'judged'))[0]).toBe('mate')
+  })
+
+  test('that fails is a warning', async () => {
+    const { results, warnings } = await search({ query: 'fail', k: 3 }, 'judged')
+    expect(results.length).toBe(3)
+    expect(warnings).toEqual([
+      'judged was searched without reranking by rerank: http://r/rerank: 500',
+    ])
+  })
+})
+
+describe('what is refused', () => {
+  const vector = Array.from({ length: 64 }, () => 0)
+  test.each([
+    [{}, 'missing_parameter', '"query"'],
+    [{ query: '' }, 'invalid_request', 'Field "query" must not be empty'],
+    [{ query: ' \n' }, 'invalid_request', 'Field "query" must not be empty'],
+    [{ query: [] }, 'invalid_request', 'Field "query" must not be empty'],
+    [{ query: 7 }, 'invalid_request', 'Field "query"'],
+    [{ query: [1, null] }, 'invalid_request', 'Field "query[1]"'],
+    [{ query: vector }, 'sql_invalid_search', 'finite numbers that are not all zero'],
+    [{ query: [...vector.slice(1), 1e300] }, 'sql_invalid_search', 'finite numbers'],
+    [{ query: [1, 2, 3] }, 'dimension_mismatch', 'the query has 3, teas holds 64'],
+    [{ query: [1], mode: 'keyword' }, 'invalid_request', 'Field "mode"'],
+    [{ query: 'x', mode: 'fuzzy' }, 'invalid_request', 'Field "mode" must be one of "hybrid"'],
+    [{ query: 'x', fusion: 'sum' }, 'invalid_request', 'Field "fusion" must be one of "scaled"'],
+    [{ query: 'x', alpha: 1.5 }, 'invalid_request', 'Field "alpha" must be a number from 0 to 1'],
+    [{ query: 'x', alpha: 1, mode: 'vector' }, 'invalid_request', 'Field "alpha" is for the mode'],
+    [{ query: 'x', min_relevance: -1 }, 'invalid_request', 'Field "min_relevance"'],
+    [{ query: 'x', k: 0 }, 'invalid_request', 'Field "k" must be an integer from 1 to 1000'],
+    [{ query: 'x', k: 1001 }, 'invalid_request', 'Field "k"'],
+    [{ query: 'x', k: 1.5 }, 'invalid_request', 'Field "k"'],
+    [{ query: 'x', neighbours: 11 }, 'invalid_request', 'Field "neighbours"'],
+    [{ query: 'x', rerank: true }, 'invalid_request', 'teas has no reranking model'],
+    [{ query: 'x', explain: 'yes' }, 'invalid_request', 'Field "explain"'],
+    [{ query: 'x', limit: 3 }, 'unknown_field', '"limit"'],
+  ])('%j', async (body, code, message) => {
+    const answer = await sent(body)
+    expect(answer.status).toBe(400)
+    expect(answer.body).toMatchObject({ code, detail: expect.stringContaining(message) })
+  })
+
+  test('names that are not there, other methods, and callers who are not logged in', async () => {
+    expect((await sent({ query: 'x' }, 'nothing')).status).toBe(404)
+    const elsewhere = '/api/projects/nowhere/knowledge_bases/teas/search'
+    expect((await t.send('POST', elsewhere, { query: 'x' })).status).toBe(404)
+    expect((await t.send('GET', `${KBS}/teas/search`)).status).toBe(405)
+    const environment = { EIDER_USERNAME: 'u', EIDER_PASSWORD: 'p' }
+    const closed = await createTestApp({ environment })
+    expect((await closed.send('POST', `${KBS}/teas/search`, { query: 'x' })).status).toBe(401)
+    await closed.close()
+  })
+})
