@@ -3,12 +3,17 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { textTable } from '../scripts/text-table.ts'
 import type { BenchSize, Scenario } from './scenario.ts'
+import { afterKill } from './scenarios/after-kill.ts'
 import { agentOverhead } from './scenarios/agent-overhead.ts'
 import { besideLong } from './scenarios/beside-long.ts'
 import { builtin } from './scenarios/builtin.ts'
 import { eventLoop } from './scenarios/event-loop.ts'
 import { exportRows } from './scenarios/export.ts'
+import { filters } from './scenarios/filters.ts'
 import { insert } from './scenarios/insert.ts'
+import { inserting } from './scenarios/inserting.ts'
+import { keyword } from './scenarios/keyword.ts'
+import { million } from './scenarios/million.ts'
 import { planning } from './scenarios/planning.ts'
 import { responsiveness } from './scenarios/responsiveness.ts'
 import { search } from './scenarios/search.ts'
@@ -25,6 +30,11 @@ const SCENARIOS: readonly Scenario[] = [
   insert,
   search,
   vectorIndex,
+  filters,
+  keyword,
+  inserting,
+  afterKill,
+  million,
   builtin,
   agentOverhead,
   responsiveness,
@@ -42,7 +52,7 @@ async function main(): Promise<number> {
     },
   })
   const size = values.quick ? 'quick' : values.full ? 'full' : 'normal'
-  const wanted = values.only?.split(',') ?? SCENARIOS.map((scenario) => scenario.name)
+  const wanted = values.only?.split(',') ?? usual()
   const unknown = wanted.filter((name) => !SCENARIOS.some((scenario) => scenario.name === name))
   if (unknown.length > 0) {
     const names = SCENARIOS.map((scenario) => scenario.name).join(', ')
@@ -55,6 +65,10 @@ async function main(): Promise<number> {
   let failures = 0
   for (const scenario of chosen) failures += (await runScenario(scenario, size)) ? 0 : 1
   return failures === 0 ? 0 : 1
+}
+
+function usual(): readonly string[] {
+  return SCENARIOS.filter(({ onlyWhenNamed }) => onlyWhenNamed !== true).map(({ name }) => name)
 }
 
 /** A scenario that fails says so and does not keep the others from running. */

@@ -8,6 +8,8 @@ import { type ServerProcess, startServer, whileRunning } from '../scripts/server
 export interface Scenario {
   readonly name: string
   readonly title: string
+  /** It takes long: `--only` must name it. */
+  readonly onlyWhenNamed?: boolean
   run(size: BenchSize): Promise<readonly Measure[]>
 }
 

@@ -1,7 +1,8 @@
 /**
  * `npm run bench:peers [-- --rows 100000] [--only eider,pgvector-hnsw] [--rounds 5] [--folder …]`:
  * the same vectors in Eider and in other servers and libraries, asked in turn. Prints a table in
- * Markdown; `--plot file.svg` and `--json file.json` write the plot and the numbers.
+ * Markdown; `--plot file.svg` and `--json file.json` write the plot and the numbers, after each
+ * round what there is so far.
  */
 import { mkdir, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -49,10 +50,12 @@ async function main(): Promise<number> {
     return 2
   }
   const chosen = all.filter(({ name }) => names.includes(name))
-  const rows = await compared(chosen, { folder, rowCount, rounds })
+  const write = async (rows: readonly PeerRow[]) => {
+    if (values.json !== undefined) await Bun.write(values.json, JSON.stringify(rows, null, 1))
+    if (values.plot !== undefined) await Bun.write(values.plot, plotOf(rows, rowCount))
+  }
+  const rows = await compared(chosen, { folder, rowCount, rounds, write })
   console.log(`\n${markdownTable(rows)}`)
-  if (values.json !== undefined) await Bun.write(values.json, JSON.stringify(rows, null, 1))
-  if (values.plot !== undefined) await Bun.write(values.plot, plotOf(rows, rowCount))
   return 0
 }
 
@@ -60,11 +63,12 @@ interface Comparison {
   readonly folder: string
   readonly rowCount: number
   readonly rounds: number
+  readonly write: (rows: readonly PeerRow[]) => Promise<void>
 }
 
 async function compared(
   peers: readonly Peer[],
-  { folder, rowCount, rounds }: Comparison,
+  { folder, rowCount, rounds, write }: Comparison,
 ): Promise<readonly PeerRow[]> {
   console.log(`${rowCount} vectors of ${DIMENSIONS} numbers, ${availableParallelism()} cores`)
   const set = await vectorSet(folder, rowCount)
@@ -78,8 +82,9 @@ async function compared(
       await mkdir(own, { recursive: true })
       await addLoaded(peer, { set, folder: own }, { loaded, loadings })
     }
-    const results = await runRounds(tasksOf(loaded), { set, rounds }, (round) => {
-      console.log(round === 0 ? 'warmed up' : `round ${round} of ${rounds}`)
+    const results = await runRounds(tasksOf(loaded), { set, rounds }, async (round, soFar) => {
+      console.log(`round ${round} of ${rounds}`)
+      await write(peerRows(soFar, loadings))
     })
     return peerRows(results, loadings)
   } finally {

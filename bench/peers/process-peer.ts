@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { resolve } from 'node:path'
 import type { OpenPeer, Peer, PeerPlaces, SearchAnswers } from './peer.ts'
 
 /** Loading a graph of a million vectors takes minutes. */
@@ -15,7 +15,7 @@ export interface ProcessPeerOptions extends Omit<Peer, 'open'> {
 
 /** A peer in a process of its own that speaks the lines of `lines.py`. */
 export function processPeer({ script, kind, python, ...peer }: ProcessPeerOptions): Peer {
-  const parts = [python, join(import.meta.dir, script)]
+  const parts = [python, resolve(import.meta.dir, script)]
   return { ...peer, open: (places) => openProcess(parts, places, kind) }
 }
 

@@ -7,7 +7,7 @@ export interface PlotPoint {
   readonly group: 'own' | 'exact' | 'approximate'
 }
 
-const SIZE = { width: 860, height: 520 }
+const SIZE = { width: 890, height: 520 }
 /** Labels stand above the frame, slanted. */
 const FRAME = { left: 64, right: 700, top: 190, bottom: 470 }
 const LABEL_GAP = 19

@@ -45,9 +45,10 @@ export function tasksOf(peers: readonly LoadedPeer[]): readonly Task[] {
 export async function runRounds(
   tasks: readonly Task[],
   { set, rounds }: { readonly set: VectorSet; readonly rounds: number },
-  told: (round: number) => void,
+  told: (round: number, soFar: readonly TaskResult[]) => void | Promise<void>,
 ): Promise<readonly TaskResult[]> {
   const answers = tasks.map((): { from: number; answers: SearchAnswers }[] => [])
+  const results = () => tasks.map((task, index) => resultOf(task, answers[index] ?? [], set))
   for (let round = 0; round <= rounds; round += 1) {
     for (const [index, task] of tasks.entries()) {
       const count = task.clients === 1 ? SEARCHES.alone : SEARCHES.crowd
@@ -57,9 +58,9 @@ export async function runRounds(
       const given = await task.loaded.open.search({ ...request, setting: task.setting.value })
       if (round > 0) answers[index]?.push({ from, answers: given })
     }
-    told(round)
+    if (round > 0) await told(round, results())
   }
-  return tasks.map((task, index) => resultOf(task, answers[index] ?? [], set))
+  return results()
 }
 
 function resultOf(

@@ -26,7 +26,12 @@ export function nearestTables(
     const open = found.filter((_, filter) => filters[filter]?.(row))
     for (const [index, query] of queries.entries()) {
       const similarity = dot(vector, query)
-      for (const table of open) keep(table[index], { row, similarity }, k)
+      for (const table of open) {
+        const nearest = table[index]
+        if (nearest !== undefined && isNear(nearest, similarity, k)) {
+          keep(nearest, { row, similarity }, k)
+        }
+      }
     }
   }
   return found.map((table) => table.map((nearest) => nearest.map(({ row }) => row)))
@@ -44,11 +49,13 @@ function dot(one: Float32Array, other: Float32Array): number {
   return a + b + c + d
 }
 
-/** Keeps the k most similar, most similar first; the earlier row first among equals. */
-function keep(nearest: Candidate[] | undefined, candidate: Candidate, k: number): void {
-  if (nearest === undefined) return
+function isNear(nearest: readonly Candidate[], similarity: number, k: number): boolean {
   const last = nearest[k - 1]
-  if (last !== undefined && last.similarity >= candidate.similarity) return
+  return last === undefined || last.similarity < similarity
+}
+
+/** Keeps the k most similar, most similar first; the earlier row first among equals. */
+function keep(nearest: Candidate[], candidate: Candidate, k: number): void {
   let place = nearest.length
   while (place > 0 && (nearest[place - 1]?.similarity ?? 1) < candidate.similarity) place -= 1
   nearest.splice(place, 0, candidate)

@@ -9,6 +9,7 @@ const NAMED: Readonly<Record<string, string>> = {
   vector: '',
   keyword: ' AND hybrid_search_alpha = 0',
   hybrid: ' AND hybrid_search = true',
+  rrf: " AND hybrid_search_fusion = 'rrf'",
 }
 
 export const DEFAULT_MODES = Object.keys(NAMED).join(',')

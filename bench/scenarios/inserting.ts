@@ -10,15 +10,15 @@ const QUERIES = 50
 const CLIENTS = 4
 const DOCUMENTS_PER_INSERT = 500
 const SEARCHES_MAX = 100_000
-/** More than come in within the longest run. */
-const NEW_DOCUMENTS_MAX = 100_000
+/** More than come in while the run lasts. */
+const NEW_DOCUMENTS_MAX = { quick: 5000, normal: 40_000, full: 100_000 }
 
 export const inserting: Scenario = {
   name: 'inserting',
-  title: `${CLIENTS} clients search, quietly and while ${DOCUMENTS_PER_INSERT} documents after the other come in`,
+  title: `${CLIENTS} clients search, quietly and while inserts of ${DOCUMENTS_PER_INSERT} follow each other`,
   run: async (size) => {
     const chunks = CHUNKS[size]
-    const vectors = madeVectors(chunks + NEW_DOCUMENTS_MAX, 0)
+    const vectors = madeVectors(chunks + NEW_DOCUMENTS_MAX[size], 0)
     const queries = madeVectors(0, QUERIES).queries
     return withFilledVectors(vectors, chunks, async (filled) => {
       await untilInMemory(filled)
@@ -27,7 +27,7 @@ export const inserting: Scenario = {
       await runLoad({ ...load, durationMs: 1000 }, search)
       const quiet = await runLoad(load, search)
       const inserts = new AbortController()
-      const inserted = insertUntil(filled, chunks, inserts.signal)
+      const inserted = insertUntil(filled, { from: chunks, to: vectors.rowCount }, inserts.signal)
       const meanwhile = await runLoad(load, search).finally(() => inserts.abort())
       return measuresOf(quiet, meanwhile, await inserted)
     })
@@ -48,17 +48,16 @@ interface Inserted {
 
 async function insertUntil(
   { client }: VectorServer,
-  first: number,
+  { from, to }: { readonly from: number; readonly to: number },
   signal: AbortSignal,
 ): Promise<Inserted> {
   const startedAt = performance.now()
-  let documents = 0
-  while (!signal.aborted && documents + DOCUMENTS_PER_INSERT <= NEW_DOCUMENTS_MAX) {
-    const from = first + documents
-    await insertRows(client, from, from + DOCUMENTS_PER_INSERT)
-    documents += DOCUMENTS_PER_INSERT
+  let next = from
+  while (!signal.aborted && next + DOCUMENTS_PER_INSERT <= to) {
+    await insertRows(client, next, next + DOCUMENTS_PER_INSERT)
+    next += DOCUMENTS_PER_INSERT
   }
-  return { documents, elapsedMs: performance.now() - startedAt }
+  return { documents: next - from, elapsedMs: performance.now() - startedAt }
 }
 
 function measuresOf(

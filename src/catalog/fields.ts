@@ -66,6 +66,18 @@ export class FieldReader {
     return value
   }
 
+  /** A finite number within the bounds, both included. */
+  number(
+    name: string,
+    { min, max }: { readonly min: number; readonly max: number },
+  ): number | undefined {
+    const value = this.#fields[name]
+    if (value === undefined || value === null) return undefined
+    if (typeof value !== 'number') throw this.#wrong(name, 'a number', value)
+    if (value >= min && value <= max) return value
+    throw new AppError(this.#code, `Field "${name}" must be from ${min} to ${max}; it is ${value}`)
+  }
+
   truth(name: string): boolean | undefined {
     const value = this.#fields[name]
     if (value === undefined || value === null) return undefined

@@ -10,6 +10,7 @@ import { BUILTIN_EMBEDDING_MODEL, BUILTIN_PROVIDER, type ModelRef } from '../dom
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import { FieldReader, type Fields, isObject } from './fields.ts'
+import { HYBRID_FIELDS, hybridParams } from './hybrid-fields.ts'
 import { checkLanguageStays, languageParam } from './language-field.ts'
 import { MASK, maskedOptions, modelRefOf } from './model-fields.ts'
 import { preprocessingOf } from './preprocessing-fields.ts'
@@ -24,6 +25,7 @@ const DEFINING_FIELDS = [
   'id_column',
   'preprocessing',
   'language',
+  ...HYBRID_FIELDS,
 ] as const
 
 /** Settings of the reference that change nothing here: kept in `params` and given back. */
@@ -78,6 +80,7 @@ export async function createKnowledgeBase(
     params: {
       ...keptParams(fields),
       ...languageParam(read),
+      ...hybridParams(read),
       created_embedding_model: `kb_embedding_${name}`,
       ...(warnings.length > 0 ? { warnings } : {}),
     },
@@ -112,7 +115,7 @@ export async function alterKnowledgeBase(
       : { rerankingModel: rerankingModelOf(fields.reranking_model, kb.rerankingModel, deps) }),
     ...changedColumns(read),
     ...(preprocessing === undefined ? {} : { preprocessing: preprocessingOf(preprocessing) }),
-    params: { ...kb.params, ...keptParams(fields) },
+    params: { ...kb.params, ...keptParams(fields), ...hybridParams(read) },
   }
   return deps.catalog.alterKnowledgeBase(kb, changes)
 }

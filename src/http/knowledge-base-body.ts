@@ -27,6 +27,10 @@ const DEFINITION = {
   preprocessing: optional.object(),
   /** Of the texts, for the keyword search. */
   language: optional.text(),
+  /** What its searches do unless they say otherwise. */
+  hybrid_search: t.Optional(t.Union([t.Boolean(), t.Null()])),
+  hybrid_search_alpha: t.Optional(t.Union([t.Number({ minimum: 0, maximum: 1 }), t.Null()])),
+  hybrid_search_fusion: optional.text(),
   params: optional.object(),
 }
 

@@ -1,6 +1,8 @@
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { languageOf } from '../domain/language.ts'
 import { BUILTIN_PROVIDER } from '../domain/model-ref.ts'
 import type { BoundValue } from '../domain/ports.ts'
+import { isForeignToEnglish } from '../search/keyword/foreign-words.ts'
 import { isMostlyLatin, phrasesOf, queryTermKeys } from '../search/keyword/query-terms.ts'
 import { alphaParameter, keywordsParameter, phrasesParameter } from '../sql/ranking.ts'
 import type { SearchRequest } from '../sql/requests.ts'
@@ -9,11 +11,13 @@ import type { SelectPlan } from './plan-cache.ts'
 const ALPHA = 0.5
 
 /** For a text in a script that the embedding model was not made for: its vector says little. */
-const FOREIGN_ALPHA = 0.1
+const FOREIGN_SCRIPT_ALPHA = 0.1
+
+/** For one in its script and another language: names and shared words still have a meaning to it. */
+const FOREIGN_LANGUAGE_ALPHA = 0.3
 
 /**
- * The keywords of a searched text, and the weight of its vector where the statement names none, as far as the statement
- * uses them. The built-in model is English: for a text that is mostly in another script than Latin, keywords count more.
+ * The keywords of a searched text, and the weight of its vector where nothing names one, as far as the statement uses them.
  * @param text null: only the vector is known
  */
 export function hybridValues(
@@ -22,15 +26,20 @@ export function hybridValues(
   text: string | null,
 ): Readonly<Record<string, BoundValue>> {
   if (!plan.parameters.has(keywordsParameter(number))) return {}
-  const isForeign =
-    text !== null &&
-    knowledgeBase.embeddingModel.provider === BUILTIN_PROVIDER &&
-    !isMostlyLatin(text)
-  const alpha = { [alphaParameter(number)]: isForeign ? FOREIGN_ALPHA : ALPHA }
+  const alpha = { [alphaParameter(number)]: text === null ? ALPHA : alphaOf(text, knowledgeBase) }
   return {
     [keywordsParameter(number)]:
       text === null ? [] : queryTermKeys(text, languageOf(knowledgeBase)),
     [phrasesParameter(number)]: ['', ...(text === null ? [] : phrasesOf(text))],
     ...(plan.parameters.has(alphaParameter(number)) ? alpha : {}),
   }
+}
+
+/** The built-in model is English: in other languages keywords count more. Other models are taken to know them all. */
+function alphaOf(text: string, kb: KnowledgeBase): number {
+  if (kb.embeddingModel.provider !== BUILTIN_PROVIDER) return ALPHA
+  if (!isMostlyLatin(text)) return FOREIGN_SCRIPT_ALPHA
+  const language = languageOf(kb)
+  const isOfForeign = language !== 'english' && language !== 'none'
+  return isOfForeign || isForeignToEnglish(text) ? FOREIGN_LANGUAGE_ALPHA : ALPHA
 }

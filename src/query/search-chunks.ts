@@ -135,7 +135,8 @@ function modeOptions({ mode, fusion, isReranked }: CheckedSearch): readonly stri
   if (mode === 'hybrid') return ['hybrid_search = true', ...fusion]
   // What holds none of the words is no hit; a reranker's relevance is about more than words.
   const isHit = isReranked ? [] : ['relevance > 0']
-  return ['hybrid_search = true', 'hybrid_search_alpha = 0', ...isHit]
+  const options = ['hybrid_search_alpha = 0', "hybrid_search_fusion = 'scaled'"]
+  return ['hybrid_search = true', ...options, ...isHit]
 }
 
 export function nameOf({ projectName, name }: KnowledgeBase): string {

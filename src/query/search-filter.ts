@@ -1,7 +1,7 @@
 import { quote } from '../domain/identifier.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { AppError } from '../errors.ts'
-import { isHiddenSearchName } from '../sql/search-options.ts'
+import { isSearchName } from '../sql/search-options.ts'
 
 /** A condition over the columns of chunks: text for a WHERE, and the values that it names. */
 export interface SearchFilter {
@@ -28,12 +28,14 @@ interface Building {
   /** By name in lower case. */
   readonly columns: ReadonlyMap<string, Column>
   readonly params: Record<string, unknown>
+  conditionCount: number
 }
 
 interface Place {
   /** As in `filters.or[1].price`. */
   readonly path: string
   readonly depth: number
+  readonly building: Building
 }
 
 /**
@@ -42,8 +44,8 @@ interface Place {
  * @throws AppError `invalid_request` that names the place
  */
 export function searchFilter(kb: KnowledgeBase, filters: unknown): SearchFilter {
-  const building = { columns: columnsOf(kb), params: {} }
-  const sql = allOf(filters, { path: 'filters', depth: 0 }, building)
+  const building = { columns: columnsOf(kb), params: {}, conditionCount: 0 }
+  const sql = allOf(filters, { path: 'filters', depth: 0, building })
   return { sql, params: building.params }
 }
 
@@ -54,39 +56,32 @@ function columnsOf(kb: KnowledgeBase): ReadonlyMap<string, Column> {
   const columns = new Map<string, Column>()
   for (const column of [...own, ...stored, ...declared]) {
     const key = column.name.toLowerCase()
-    if (!columns.has(key) && !isHiddenSearchName(key)) columns.set(key, column)
+    if (!columns.has(key) && !isSearchName(key)) columns.set(key, column)
   }
   return columns
 }
 
-function allOf(filters: unknown, place: Place, building: Building): string {
-  const { path, depth } = place
+function allOf(filters: unknown, { path, depth, building }: Place): string {
   if (!isObject(filters)) throw wrong(path, 'must be an object of conditions')
   if (depth > DEPTH_MAX) throw wrong('filters', `may be nested ${DEPTH_MAX} levels deep`)
   const parts = Object.entries(filters).map(([name, value]) => {
-    const inner = { path: `${path}.${shortened(name)}`, depth: depth + 1 }
+    const inner = { path: `${path}.${shortened(name)}`, depth: depth + 1, building }
     const key = name.toLowerCase()
-    if (key === 'and' || key === 'or') return joined(key, value, inner, building)
-    if (key === 'not') return `NOT coalesce(${allOf(value, inner, building)}, FALSE)`
-    return columnCondition(columnNamed(name, inner.path, building), value, inner.path, building)
+    if (key === 'and' || key === 'or') return joined(key, value, inner)
+    if (key === 'not') return `NOT coalesce(${allOf(value, inner)}, FALSE)`
+    return columnCondition(columnNamed(name, inner), value, inner)
   })
   return parts.length === 0 ? 'TRUE' : `(${parts.join(' AND ')})`
 }
 
-function joined(
-  operator: 'and' | 'or',
-  value: unknown,
-  { path, depth }: Place,
-  building: Building,
-): string {
+function joined(operator: 'and' | 'or', value: unknown, place: Place): string {
+  const { path } = place
   if (!Array.isArray(value) || value.length === 0) throw wrong(path, 'must be a list of conditions')
-  const parts = value.map((one, index) =>
-    allOf(one, { path: `${path}[${index}]`, depth }, building),
-  )
+  const parts = value.map((one, index) => allOf(one, { ...place, path: `${path}[${index}]` }))
   return `(${parts.join(operator === 'and' ? ' AND ' : ' OR ')})`
 }
 
-function columnNamed(name: string, path: string, { columns }: Building): Column {
+function columnNamed(name: string, { path, building: { columns } }: Place): Column {
   const column = columns.get(name.toLowerCase())
   if (column !== undefined) return column
   const names = [...columns.values()].map((one) => shortened(one.name))
@@ -95,7 +90,7 @@ function columnNamed(name: string, path: string, { columns }: Building): Column 
   throw wrong(path, `names no column. There are: ${shown}${more}`)
 }
 
-function columnCondition(column: Column, value: unknown, path: string, building: Building): string {
+function columnCondition(column: Column, value: unknown, { path, building }: Place): string {
   if (!isObject(value)) return comparison({ column, operator: '=', value, path }, building)
   const parts = Object.entries(value).map(([operator, operand]) => {
     const place = `${path}.${shortened(operator)}`
@@ -116,6 +111,10 @@ const OPERATORS = '=, not, <, <=, >, >=, in, not_in, like, not_like'
 const ORDERS = new Set(['<', '<=', '>', '>='])
 
 function comparison({ column, operator, value, path }: Comparison, building: Building): string {
+  building.conditionCount += 1
+  if (building.conditionCount > CONDITIONS_MAX) {
+    throw wrong('filters', `may have ${CONDITIONS_MAX} conditions`)
+  }
   const name = quote(column.name)
   const bind = (bound: unknown) => boundName(bound, building)
   if (operator === 'in' || operator === 'not_in') {
@@ -142,9 +141,7 @@ function comparison({ column, operator, value, path }: Comparison, building: Bui
 }
 
 function boundName(value: unknown, { params }: Building): string {
-  const count = Object.keys(params).length
-  if (count >= CONDITIONS_MAX) throw wrong('filters', `may have ${CONDITIONS_MAX} conditions`)
-  const name = `filter_${count}`
+  const name = `filter_${Object.keys(params).length}`
   params[name] = value
   return `:${name}`
 }

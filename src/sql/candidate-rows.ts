@@ -41,8 +41,7 @@ export function candidateSearchOf(
   where: TreeValue,
   source: { readonly alias: string; readonly knowledgeBase: KnowledgeBase },
 ): CandidateSearch | string {
-  const { ranking, exclusions, hybrid } = search
-  if (hybrid !== null) return 'keywords count as well'
+  const { ranking, exclusions } = search
   if (ranking?.kind !== 'text') return 'it searches for several texts'
   if (exclusions.length > 0) return 'it excludes a text'
   const { own, others } = splitConditions(where, source.alias, source.knowledgeBase)

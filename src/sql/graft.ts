@@ -4,6 +4,7 @@ import { quote } from '../domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
 import { candidateRows, keptKeysSql } from './candidate-rows.ts'
 import { COLUMN_SEARCH_COLUMNS, columnRankingOf, unmeasuredChunks } from './column-search.ts'
+import { hybridCandidateCtes, hybridCandidateRows } from './hybrid-candidate-rows.ts'
 import { type HybridRows, hybridCtes, hybridRows } from './hybrid-rows.ts'
 import { measuredRows } from './measured-rows.ts'
 import {
@@ -66,7 +67,7 @@ export function graftOf(kb: KnowledgeBase, shape: GraftShape): Graft {
   }
   const hybrid = hybridOf(kb, shape, hidden)
   const all = allRows(kb, shape, { hidden, hybrid })
-  const ctes = hybrid === null ? '' : `${hybridCtes(hybrid)} `
+  const ctes = hybrid === null ? '' : `${ctesOf(hybrid, shape)} `
   const hiddenColumns = [
     ...hidden.map((column) => column.name),
     ...exclusions.map((exclusion) => excludedColumn(exclusion.index)),
@@ -134,6 +135,10 @@ function hybridOf(
   return { knowledgeBase: kb, dimensions: kb.dimensions, search, hybrid, ranking, conditions }
 }
 
+function ctesOf(hybrid: HybridRows, { candidatesFor = null }: GraftShape): string {
+  return candidatesFor === null ? hybridCtes(hybrid) : hybridCandidateCtes(hybrid, candidatesFor)
+}
+
 interface RowsParts {
   readonly hidden: readonly HiddenColumn[]
   readonly hybrid: HybridRows | null
@@ -162,8 +167,10 @@ function searchedRows(
   { search, candidatesFor = null }: GraftShape,
   hybrid: HybridRows | null,
 ): string {
-  if (candidatesFor !== null) return candidateRows(kb, candidatesFor)
-  return hybrid === null ? measuredRows(kb, search) : hybridRows(hybrid)
+  if (candidatesFor === null) {
+    return hybrid === null ? measuredRows(kb, search) : hybridRows(hybrid)
+  }
+  return hybrid === null ? candidateRows(kb, candidatesFor) : hybridCandidateRows(hybrid)
 }
 
 /** The keys of the chunks that conditions keep, see `keptKeysSql`. */

@@ -1,10 +1,11 @@
 /**
- * Vectors and keywords together. The two are put on one scale, each from 0 to 1 over its best hundred chunks, and added:
- * alpha · vector part + (1 - alpha) · keyword part.
+ * Vectors and keywords together: a chunk's relevance is alpha · vector part + (1 - alpha) · keyword part, see
+ * hybrid-parts.ts. Every chunk is measured; `hybridCandidateRows` is for where the nearest are known.
  */
 import { chunkTables } from '../domain/chunk-tables.ts'
 import { quote } from '../domain/identifier.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { nearPartsSql, wordedPartsSql } from './hybrid-parts.ts'
 import { keywordScoresSql } from './keyword-scores.ts'
 import { distanceColumns, textsOfSearch } from './measured-rows.ts'
 import {
@@ -17,9 +18,6 @@ import {
   type Search,
   textsOfRanking,
 } from './ranking.ts'
-
-/** The best of each kind span its scale; what is worse than they all gets 0. */
-const SCALE_CHUNKS = 100
 
 /** Stands where the statement's own conditions belong. */
 export const CONDITIONS = '__conditions'
@@ -35,13 +33,37 @@ export interface HybridRows {
   readonly conditions: { readonly alias: string; readonly columns: readonly string[] } | null
 }
 
-/** The WITH of a hybrid search: `__measured`, and per text `__keywords_<text>` and `__scale_<text>`. */
+/** The WITH of a hybrid search: `__measured`, and the parts of each text as `__near_<text>` and `__worded_<text>`. */
 export function hybridCtes(rows: HybridRows): string {
+  const kept = `SELECT ${CHUNK_KEY} FROM __measured`
   const ofTexts = textsOfRanking(rows.ranking).flatMap((text) => [
-    `__keywords_${text} AS MATERIALIZED (${keywordScoresSql(rows.knowledgeBase, text)})`,
-    `__scale_${text} AS MATERIALIZED (${scaleSql(text)})`,
+    `__distances_${text} AS (SELECT ${CHUNK_KEY} AS chunk_key, ${distanceColumn(text)} AS distance
+      FROM __measured)`,
+    ...partCtes(rows, { text, distances: `__distances_${text}`, kept }),
   ])
   return `WITH ${[`__measured AS MATERIALIZED (${measuredSql(rows)})`, ...ofTexts].join(', ')}`
+}
+
+/** What the parts of one text are made from. */
+export interface PartsSource {
+  readonly text: number
+  /** A relation of `chunk_key, distance`. */
+  readonly distances: string
+  /** A SELECT of the keys of the chunks that the conditions keep; null: all. */
+  readonly kept: string | null
+}
+
+export function partCtes(
+  { knowledgeBase, hybrid: { fusion } }: HybridRows,
+  { text, distances, kept }: PartsSource,
+): readonly string[] {
+  const keptOnly = kept === null ? '' : ` WHERE chunk_key IN (${kept})`
+  const scores = `SELECT * FROM (${keywordScoresSql(knowledgeBase, text)})${keptOnly}`
+  return [
+    `__keywords_${text} AS MATERIALIZED (${scores})`,
+    `__near_${text} AS MATERIALIZED (${nearPartsSql(distances, fusion)})`,
+    `__worded_${text} AS MATERIALIZED (${wordedPartsSql(`__keywords_${text}`, fusion)})`,
+  ]
 }
 
 /** `__chunk_key` and the distances, of the chunks that the conditions keep. */
@@ -55,41 +77,32 @@ function measuredSql({ knowledgeBase, dimensions, search, conditions }: HybridRo
     AS ${quote(conditions.alias)} WHERE ${CONDITIONS}`
 }
 
-/** One row: the ends of both scales. While few chunks have a term, those without one are the lower end for keywords. */
-function scaleSql(text: number): string {
-  return `SELECT * FROM
-    (SELECT min(distance) AS nearest, max(distance) AS farthest FROM
-      (SELECT ${distanceColumn(text)} AS distance FROM __measured ORDER BY 1 LIMIT ${SCALE_CHUNKS})),
-    (SELECT max(score) AS best, CASE WHEN count(*) < ${SCALE_CHUNKS} THEN 0 ELSE min(score) END AS least
-      FROM (SELECT score FROM __keywords_${text} WHERE chunk_key IN (SELECT ${CHUNK_KEY} FROM __measured)
-        ORDER BY 1 DESC LIMIT ${SCALE_CHUNKS}))`
+/** The chunks that the conditions keep, with distances and fused relevances. */
+export function hybridRows(rows: HybridRows): string {
+  return fusedRows(rows, '__measured')
 }
 
-/** The chunks that the conditions keep, with distances and fused relevances. */
-export function hybridRows({ knowledgeBase, search, hybrid, ranking }: HybridRows): string {
+/** @param relation of `__chunk_key` and the distances to all texts */
+export function fusedRows(
+  { knowledgeBase, search, hybrid, ranking }: HybridRows,
+  relation: string,
+): string {
+  const texts = textsOfRanking(ranking)
   const columns = [
     ...textsOfSearch(search).map((text) => `m.${distanceColumn(text)}`),
-    ...textsOfRanking(ranking).map((text) => `${fusedSql(text, hybrid)} AS ${fusedColumn(text)}`),
+    ...texts.map((text) => `${fusedSql(text, hybrid)} AS ${fusedColumn(text)}`),
   ]
-  const texts = textsOfRanking(ranking)
-  // All outer joins first: DuckDB 1.5.5 prints one after a CROSS JOIN so that it binds to that table alone.
-  const joins = [
-    ...texts.map(
-      (text) => `LEFT JOIN __keywords_${text} AS k${text} ON k${text}.chunk_key = m.${CHUNK_KEY}`,
-    ),
-    ...texts.map((text) => `CROSS JOIN __scale_${text} AS s${text}`),
-  ]
-  return `(SELECT c.*, ${columns.join(', ')} FROM __measured AS m
+  const joins = texts.flatMap((text) => [
+    `LEFT JOIN __near_${text} AS n${text} ON n${text}.chunk_key = m.${CHUNK_KEY}`,
+    `LEFT JOIN __worded_${text} AS k${text} ON k${text}.chunk_key = m.${CHUNK_KEY}`,
+  ])
+  return `(SELECT c.*, ${columns.join(', ')} FROM ${relation} AS m
     JOIN ${chunkTables(knowledgeBase).chunks} AS c ON c.chunk_key = m.${CHUNK_KEY} ${joins.join(' ')})`
 }
 
 function fusedSql(text: number, hybrid: HybridSearch): string {
   const alpha = `${hybrid.alpha ?? `$${alphaParameter(text)}`}::DOUBLE`
-  const distance = `m.${distanceColumn(text)}`
-  const nearness = `CASE WHEN ${distance} <= s${text}.nearest THEN 1 WHEN ${distance} >= s${text}.farthest THEN 0
-    ELSE (s${text}.farthest - ${distance}) / (s${text}.farthest - s${text}.nearest) END`
-  const score = `k${text}.score`
-  const keywords = `CASE WHEN ${score} >= s${text}.best THEN 1 WHEN ${score} > s${text}.least
-    THEN (${score} - s${text}.least) / (s${text}.best - s${text}.least) ELSE 0 END`
-  return `least(1, ${alpha} * ${nearness} + (1 - ${alpha}) * ${keywords})::DOUBLE`
+  const near = `coalesce(n${text}.part, 0)`
+  const worded = `coalesce(k${text}.part, 0)`
+  return `least(1, ${alpha} * ${near} + (1 - ${alpha}) * ${worded})::DOUBLE`
 }

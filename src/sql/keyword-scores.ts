@@ -8,6 +8,9 @@ const K1 = 1.2
 /** How much a chunk's length counts. */
 const B = 0.75
 
+/** Threads add in any order, and what is equally good must be equal. */
+const SCORE_DIGITS = 9
+
 /**
  * A SELECT of `chunk_key, score`: BM25 of each chunk that holds a term of the text, and all its phrases.
  *
@@ -30,7 +33,8 @@ export function keywordScoresSql(kb: KnowledgeBase, text: number): string {
       FROM hits, corpus GROUP BY term, chunks, mean),
     quoted AS MATERIALIZED (SELECT chunk_key, lower(chunk_content) AS content FROM ${chunks}
       WHERE chunk_key IN (SELECT chunk_key FROM hits WHERE len(${phrases}) > 1))
-    SELECT chunk_key, sum(idf * frequency * ${K1 + 1}::DOUBLE / (${saturation})) AS score
+    SELECT chunk_key,
+      round(sum(idf * frequency * ${K1 + 1}::DOUBLE / (${saturation})), ${SCORE_DIGITS}) AS score
     FROM hits JOIN weights USING (term)
     WHERE chunk_key NOT IN (SELECT chunk_key FROM quoted
       WHERE NOT list_bool_and(list_transform(${phrases}, phrase -> contains(content, lower(phrase)))))

@@ -1,9 +1,11 @@
 /** A knowledge base in a FROM: what its SELECT asks of it, and the sub-query that answers. */
+import { hybridDefaultsOf } from '../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { candidateSearchOf } from './candidate-rows.ts'
 import { columnRankingOf, measure, measuresSql } from './column-search.ts'
 import { type Surroundings, valuesSelect } from './column-values.ts'
 import { type GraftShape, graftOf, keptKeysOf } from './graft.ts'
+import { PART_CHUNKS } from './hybrid-parts.ts'
 import { fixMetadataPaths, hideColumns } from './names.ts'
 import { ownConditions, putConditions } from './own-conditions.ts'
 import { type CandidateGraft, type PendingGraft, putSubquery } from './pending-graft.ts'
@@ -125,13 +127,22 @@ function candidatesOf(
     return null
   }
   if (shape.columnRanking !== null) return scan('it searches for the texts of a column')
-  const { nearestCount: count } = shape
-  if (count === null) return scan('all of its rows may count')
+  if (shape.nearestCount === null) return scan('all of its rows may count')
+  const least = shape.search.hybrid === null ? 0 : PART_CHUNKS
+  const count = Math.max(shape.nearestCount, least)
   const found = candidateSearchOf(shape.search, select.where_clause ?? null, source)
   if (typeof found === 'string') return scan(found)
   const { text, conditions } = found
   const { sql } = graftOf(knowledgeBase, { ...shape, nearestCount: null, candidatesFor: text })
-  const rows = { sql, apply: (tree: TreeNode) => putSubquery(ref, alias, statementOf(tree)) }
+  const rows = {
+    sql,
+    apply: (tree: TreeNode) => {
+      const statement = statementOf(tree)
+      // A hybrid search looks for keywords among the same chunks.
+      if (shape.hasConditions && conditions !== null) putConditions(statement, copyOf(conditions))
+      putSubquery(ref, alias, statement)
+    },
+  }
   if (conditions === null) return { text, knowledgeBase, count, kept: null, rows }
   const kept = {
     sql: keptKeysOf(knowledgeBase, alias, shape.usedNames),
@@ -148,6 +159,7 @@ function searchOf(select: TreeNode, source: SearchSource, grafting: Grafting): S
   const search = takeSearch(conditions, source, {
     add: (of) => requests.addSearch(of, grafting.source.knowledgeBase),
     addThreshold: (parameter) => requests.thresholds.push(parameter),
+    hybridDefaults: hybridDefaultsOf(grafting.source.knowledgeBase),
     valuesOf: (expression) => valuesSelect(expression, source.alias.toLowerCase(), around),
   })
   for (const part of ['select_list', 'having', 'qualify', 'from_table'] as const) {

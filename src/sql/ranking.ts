@@ -3,6 +3,7 @@
  * bound vector `$eider_vector_i`, the bound list of words `$eider_terms_i`, and in a hybrid search the keys of terms
  * `$eider_keywords_i`, the phrases `$eider_phrases_i` and the weight `$eider_alpha_i`.
  */
+import type { Fusion } from '../domain/hybrid-search.ts'
 import type { TreeNode } from './select-ast.ts'
 
 export type Ranking =
@@ -30,6 +31,7 @@ export interface Exclusion {
 export interface HybridSearch {
   /** The weight of the vectors, 0 to 1; null: as suits the text. */
   readonly alpha: number | null
+  readonly fusion: Fusion
 }
 
 export interface Search {

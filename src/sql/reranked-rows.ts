@@ -6,7 +6,7 @@ import type { ModelRef } from '../domain/model-ref.ts'
 import type { Surroundings } from './column-values.ts'
 import { conjunctionOf, conjunctsOf, ownNames } from './own-conditions.ts'
 import { CHUNK_KEY, excludedColumn, type Search, textsOfRanking } from './ranking.ts'
-import type { RerankedSearch, Requests } from './requests.ts'
+import type { Requests, RerankedSearch } from './requests.ts'
 import {
   columnNames,
   columnNode,
@@ -18,9 +18,11 @@ import {
   walk,
 } from './select-ast.ts'
 
-/** Without the option `candidates`, twice the rows that are asked for, within these. */
-const CANDIDATES_LEAST = 20
-const CANDIDATES_MOST = 100
+/**
+ * Without the option `candidates`. The same for each LIMIT, since LIMIT n is the first n of LIMIT m: a candidate that
+ * only a larger one had could come first.
+ */
+const CANDIDATES = 50
 
 /** The bound list of the keys of the chunks, in the order of their candidates. */
 export function rerankedKeysParameter(number: number): string {
@@ -74,7 +76,7 @@ export function rerankedSearchOf(select: TreeNode, source: RerankedSource): Rera
   if (written.some((part) => namesOf(part).has('relevance') && namesOf(part).has('content'))) {
     return null
   }
-  const rerankedCount = candidateCount(kb.rerankingModel, count)
+  const rerankedCount = candidateCount(kb.rerankingModel)
   const kept = written.filter((part) => !namesOf(part).has('relevance'))
   const list = [CHUNK_KEY, 'chunk_content', 'relevance', 'distance']
   const node: TreeNode = {
@@ -92,9 +94,8 @@ export function rerankedSearchOf(select: TreeNode, source: RerankedSource): Rera
   }
 }
 
-function candidateCount({ options: { candidates } }: ModelRef, count: number): number {
-  if (typeof candidates === 'number') return candidates
-  return Math.min(Math.max(2 * count, CANDIDATES_LEAST), CANDIDATES_MOST)
+function candidateCount({ options: { candidates } }: ModelRef): number {
+  return typeof candidates === 'number' ? candidates : CANDIDATES
 }
 
 function thresholdsOf(where: TreeValue): readonly TreeNode[] {

@@ -1,16 +1,23 @@
 /** `hybrid_search = true` and the like: settings of a search that stand in a WHERE as if they were columns. */
+import { FUSIONS, type Fusion, fusionNamed, type HybridDefaults } from '../domain/hybrid-search.ts'
 import { AppError } from '../errors.ts'
 import type { HybridSearch } from './ranking.ts'
 import {
   columnNames,
   constantNumber,
+  constantText,
   constantTruth,
   isColumn,
   isNode,
   type TreeNode,
 } from './select-ast.ts'
 
-const OPTIONS = ['hybrid_search', 'hybrid_search_alpha', 'reranking'] as const
+const OPTIONS = [
+  'hybrid_search',
+  'hybrid_search_alpha',
+  'hybrid_search_fusion',
+  'reranking',
+] as const
 
 type OptionName = (typeof OPTIONS)[number]
 
@@ -31,7 +38,7 @@ export function searchOptionOf(node: TreeNode): SearchOption | undefined {
   if (node.type === 'COMPARE_EQUAL') return { name, column, value }
   throw new AppError(
     'sql_invalid_search',
-    `${name} is set with =, as in ${name} = ${exampleOf(name)}`,
+    `${name} is set with =, as in ${name} = ${EXAMPLES[name]}`,
   )
 }
 
@@ -41,24 +48,33 @@ function optionName(node: TreeNode): OptionName | undefined {
   return OPTIONS.find((option) => option === name)
 }
 
-function exampleOf(name: OptionName): string {
-  return name === 'hybrid_search_alpha' ? '0.5' : 'true'
+const EXAMPLES: Readonly<Record<OptionName, string>> = {
+  hybrid_search: 'true',
+  hybrid_search_alpha: '0.5',
+  hybrid_search_fusion: "'rrf'",
+  reranking: 'false',
 }
 
 /**
  * What the options of one search say together.
- * @returns null for a search by vectors alone: without an option, with `hybrid_search = false` or an alpha of 1
+ * @param defaults of its knowledge base, for what the search does not say
+ * @returns null for a search by vectors alone: with `hybrid_search = false`, an alpha of 1, or where nothing asks for more
  * @throws AppError `sql_invalid_search` for a value that is none, or two that contradict each other
  */
-export function hybridSearchOf(options: readonly SearchOption[]): HybridSearch | null {
+export function hybridSearchOf(
+  options: readonly SearchOption[],
+  defaults: HybridDefaults,
+): HybridSearch | null {
   const isOn = onlyValue(options, 'hybrid_search', truthOf)
   const alpha = onlyValue(options, 'hybrid_search_alpha', alphaOf)
-  const isHybrid = isOn ?? alpha !== undefined
-  return isHybrid && alpha !== 1 ? { alpha: alpha ?? null } : null
+  const fusion = onlyValue(options, 'hybrid_search_fusion', fusionOf)
+  const isHybrid = isOn ?? (alpha !== undefined || fusion !== undefined || defaults.isHybrid)
+  const weight = alpha ?? defaults.alpha
+  return isHybrid && weight !== 1 ? { alpha: weight, fusion: fusion ?? defaults.fusion } : null
 }
 
 /** True for a name that means something to a search where it is compared, whatever columns there are. In lower case. */
-export function isHiddenSearchName(name: string): boolean {
+export function isSearchName(name: string): boolean {
   const isOption = OPTIONS.some((option) => option === name)
   return isOption || ['content', 'metadata', 'relevance', 'distance'].includes(name)
 }
@@ -92,4 +108,11 @@ function alphaOf({ value }: SearchOption): number {
   const alpha = constantNumber(value)
   if (alpha !== undefined && alpha >= 0 && alpha <= 1) return alpha
   throw new AppError('sql_invalid_search', 'hybrid_search_alpha must be a number from 0 to 1')
+}
+
+function fusionOf({ value }: SearchOption): Fusion {
+  const fusion = fusionNamed(constantText(value) ?? '')
+  if (fusion !== undefined) return fusion
+  const known = FUSIONS.map((name) => `'${name}'`).join(' or ')
+  throw new AppError('sql_invalid_search', `hybrid_search_fusion must be ${known}`)
 }

@@ -1,3 +1,4 @@
+import type { HybridDefaults } from '../domain/hybrid-search.ts'
 import { AppError } from '../errors.ts'
 import { HAS_TEXT } from './column-search.ts'
 import { placed } from './placed-error.ts'
@@ -29,6 +30,8 @@ export interface SearchTexts {
   add(text: RequestedText): number
   /** Notes a parameter that must be a threshold of relevance. */
   addThreshold(parameter: string): void
+  /** What the knowledge base does with texts unless the search says otherwise. */
+  readonly hybridDefaults: HybridDefaults
   /** The values of an expression over other sources, or undefined where there is none that could give them. */
   valuesOf(expression: TreeNode): TreeNode | undefined
 }
@@ -48,10 +51,13 @@ export function takeSearch(
   const options: SearchOption[] = []
   const taker: Taker = { source, texts, exclusions, options }
   const rankings = conditions.flatMap((condition) => take(condition, false, taker) ?? [])
+  const ranking = joined('farthest', rankings)
+  // The texts of a column are searched for by vectors; that is no mistake where nobody asked for more.
+  const isHybrid = ranking?.kind !== 'column' && texts.hybridDefaults.isHybrid
   return {
-    ranking: joined('farthest', rankings),
+    ranking,
     exclusions,
-    hybrid: hybridSearchOf(options),
+    hybrid: hybridSearchOf(options, { ...texts.hybridDefaults, isHybrid }),
     isReranked: isReranked(options),
   }
 }

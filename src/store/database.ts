@@ -32,7 +32,7 @@ interface OpenedDatabase extends DatabaseOptions {
 }
 
 /**
- * The one DuckDB instance of the process. A second one on the same file would diverge silently, and
+ * The one DuckDB instance over the file. A second one on the same file would diverge silently, and
  * reading the file by other means would drop its lock, so nothing else touches it. Main thread
  * only.
  */

@@ -1,25 +1,20 @@
 import { AppError } from '../errors.ts'
 import type { Neighbour } from '../search/vector/neighbours.ts'
 import type { VectorChange } from '../search/vector/vector-index.ts'
-import { type FoundRow, HnswTable, type HnswTableOptions } from './hnsw-table.ts'
+import { type FoundRow, HnswTable, type HnswTableOptions, INSERTED_MAX } from './hnsw-table.ts'
 import { RecentVectors } from './recent-vectors.ts'
 
-/** Vectors that are added to a graph nobody searches yet, at a time: closing waits for them. */
-const BUILDING_SLICE = 128
-/** The same while searches may wait for it, some 2 ms a vector, and where none does at the moment. */
-const SERVING_SLICE = 8
-const QUIET_SLICE = 32
 /** Vectors that lie in a table without a graph at a time. */
-const STAGED_MAX = 1024
-/** Products of recent vectors that one search may compute: some 3 ms. */
-const RECENT_PRODUCTS_MAX = 2_000_000
+const STAGED_MAX = 256
+/** Recent vectors beside which the graph is searched: while more are added, comparing all vectors is quicker. */
+const RECENT_MAX = 256
 /** Beyond this share of removed vectors, and this many, the graph is built anew. */
 const REMOVED_SHARE_MAX = 0.15
 const REMOVED_MIN = 100
 /** Rows that one search may ask the graph for. */
 const FETCHED_MAX = 4096
-/** Searches at once; the thread pool has other work as well. */
-const SEARCHES_MAX = 8
+/** Searches that run or wait their turn; comparing all vectors is quicker than to wait longer. */
+const SEARCHES_MAX = 4
 
 export interface VectorBatch {
   /** Distinct, also from those of other batches. */
@@ -154,9 +149,10 @@ export class HnswIndex {
     signal.throwIfAborted()
     const { queryVector, k } = search
     const table = this.#table
-    const isTooMuch = this.#recent.count * this.#options.dimensions > RECENT_PRODUCTS_MAX
+    // What is added to a graph holds up those who search it.
+    const isAddedTo = this.#recent.count > RECENT_MAX || this.#rebuild !== null
     const isBusy = this.#searchCount >= SEARCHES_MAX
-    if (table === null || this.state !== 'ready' || isTooMuch || isBusy) return null
+    if (table === null || this.state !== 'ready' || isAddedTo || isBusy) return null
     this.#checkDimensions(queryVector)
     this.#searchCount += 1
     try {
@@ -260,7 +256,7 @@ export class HnswIndex {
   async #maintain(): Promise<void> {
     try {
       while (!this.#closing.signal.aborted && this.#table !== null) {
-        if (this.#recent.count > 0) await this.#indexRecent(this.#table, this.#servingSlice)
+        if (this.#recent.count > 0) await this.#indexRecent(this.#table)
         else if (this.#rebuild !== null || this.#isWorn) await this.#rebuildStep(this.#table)
         else if (this.#isGrown) await this.#measure(this.#table)
         else break
@@ -275,8 +271,6 @@ export class HnswIndex {
     this.#isGrown = false
     this.#graphBytes = await table.graphBytes()
   }
-
-  readonly #servingSlice = () => (this.#searchCount > 0 ? SERVING_SLICE : QUIET_SLICE)
 
   get #indexedThereCount(): number {
     return this.#indexedCount - this.#removed.size
@@ -298,9 +292,9 @@ export class HnswIndex {
         const { done, value } = await unlessAborted(iterator.next(), signal)
         if (done === true) break
         this.#add(value.keys, value.vectors, isUnchanged)
-        while (this.#recent.count > 0) await this.#indexRecent(table, () => BUILDING_SLICE)
+        while (this.#recent.count > 0) await this.#indexRecent(table)
       }
-      while (this.#recent.count > 0) await this.#indexRecent(table, () => BUILDING_SLICE)
+      while (this.#recent.count > 0) await this.#indexRecent(table)
     } finally {
       // It may hang: nobody waits for it.
       iterator.return?.()?.catch(() => {})
@@ -309,10 +303,10 @@ export class HnswIndex {
   }
 
   /** Moves the oldest recent vectors into the graph. */
-  async #indexRecent(table: HnswTable, sliceSize: () => number): Promise<void> {
+  async #indexRecent(table: HnswTable): Promise<void> {
     const oldest = this.#recent.all().slice(0, STAGED_MAX)
     this.#isGrown = true
-    await table.insert(oldest, sliceSize, (slice) => {
+    await table.insert(oldest, (slice) => {
       this.#indexedTo = (slice.at(-1)?.row ?? 0) + 1
       this.#indexedCount += slice.length
       for (const { row } of slice) {
@@ -333,7 +327,7 @@ export class HnswIndex {
     }
     const rebuild = this.#rebuild
     const from = rebuild.copiedTo
-    const to = Math.min(from + BUILDING_SLICE, this.#indexedTo)
+    const to = Math.min(from + INSERTED_MAX, this.#indexedTo)
     const except = this.#removedIn(from, to)
     const copiedCount = await table.copyInto(rebuild.table, { from, to, except: [...except] })
     rebuild.copiedTo = to

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { alterKnowledgeBase } from '../../src/catalog/knowledge-bases.ts'
+import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
 import type { RerankerRegistry } from '../../src/domain/ports.ts'
 import { AppError } from '../../src/errors.ts'
+import { runQuery } from '../../src/query/run-query.ts'
 import { type SeenRequest, scriptedServer } from '../models/fixtures/scripted-server.ts'
+import { openSqlFixture } from '../sql/sql-fixture.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'
@@ -70,19 +74,22 @@ const NEAREST = "SELECT id FROM plain WHERE content = 'tea number 5'"
 
 describe('a search over a knowledge base with a reranking model', () => {
   test('is ordered by the scores of the nearest, which are its relevance', async () => {
-    const candidates = (await sql(`${NEAREST} LIMIT 20`)).data.map(([id]) => String(id))
+    const candidates = (await sql(`${NEAREST} LIMIT 50`)).data.map(([id]) => String(id))
     const best = candidates
       .toSorted((one, other) => scoreOf(other) - scoreOf(one))
       .map((id) => [id, scoreOf(id)])
     expect((await sql(`${TOP} LIMIT 4`)).data).toEqual(best.slice(0, 4))
     expect((await sql(`${TOP} LIMIT 2 OFFSET 2`)).data).toEqual(best.slice(2, 4))
     expect(calls.map(({ queryText }) => queryText)).toEqual(['tea number 5', 'tea number 5'])
-    expect(calls[0]?.passages.length).toBe(20)
+    expect(calls[0]?.passages.length).toBe(50)
   })
 
-  test('asks about twice the rows, or what the option says, and still gives them all', async () => {
-    expect((await sql(`${TOP} LIMIT 25`)).data.length).toBe(25)
+  test('asks about fifty, or what the option says, whatever the LIMIT, and gives all rows', async () => {
+    const all = await sql(`${TOP} LIMIT 60`)
+    expect(all.data.length).toBe(60)
     expect(calls[0]?.passages.length).toBe(50)
+    expect((await sql(`${TOP} LIMIT 7`)).data).toEqual(all.data.slice(0, 7))
+    calls.splice(1)
     const narrow = await sql("SELECT relevance FROM narrow WHERE content = 'tea 5' LIMIT 6")
     expect(calls[1]?.passages.length).toBe(3)
     const relevances = narrow.data.map(([relevance]) => Number(relevance))
@@ -92,7 +99,7 @@ describe('a search over a knowledge base with a reranking model', () => {
 
   test('keeps the distance to the text', async () => {
     const distances = "id, distance FROM judged WHERE content = 'tea number 5'"
-    const plain = await sql(`SELECT ${distances} AND reranking = false LIMIT 20`)
+    const plain = await sql(`SELECT ${distances} AND reranking = false LIMIT 50`)
     expect(calls).toEqual([])
     const reranked = await sql(`SELECT ${distances} LIMIT 5`)
     const known = new Map(plain.data.map(([id, distance]) => [id, distance]))
@@ -121,9 +128,23 @@ describe('a search over a knowledge base with a reranking model', () => {
     ])
   })
 
+  test('is reranked in a view, whose names mean what they meant where it was made', async () => {
+    await t.send('POST', '/api/projects', { project: { name: 'elsewhere' } })
+    await sql(`CREATE VIEW mindsdb.top AS (${TOP} LIMIT 2)`)
+    expect(calls).toEqual([])
+    const { body } = await t.send('POST', '/api/sql/query', {
+      query: 'SELECT * FROM mindsdb.top',
+      context: { db: 'elsewhere' },
+    })
+    expect(body).toMatchObject({ data: (await sql(`${TOP} LIMIT 2`)).data })
+    expect(calls.length).toBe(2)
+  })
+
   test('applies the threshold and the number that the model names', async () => {
     const { data } = await sql("SELECT relevance FROM strict WHERE content = 'tea' LIMIT 50")
-    expect(data).toEqual([[0.59], [0.58]])
+    const candidates = (await sql("SELECT id FROM plain WHERE content = 'tea' LIMIT 50")).data
+    const best = candidates.map(([id]) => scoreOf(String(id))).toSorted((one, other) => other - one)
+    expect(data).toEqual(best.slice(0, 2).map((score) => [score]))
   })
 
   test('is not reranked where all rows count, or the query is a vector', async () => {
@@ -138,7 +159,7 @@ describe('a search over a knowledge base with a reranking model', () => {
   test('tells in EXPLAIN what it would do, without asking', async () => {
     const { data } = await sql(`EXPLAIN ${TOP} LIMIT 3`)
     const choices = data.filter(([key]) => key === 'search').map(([, choice]) => String(choice))
-    expect(choices.at(-1)).toBe('mindsdb.judged: rerank reranks the best 20')
+    expect(choices.at(-1)).toBe('mindsdb.judged: rerank reranks the best 50')
     expect(calls).toEqual([])
   })
 
@@ -163,6 +184,27 @@ describe('a search over a knowledge base with a reranking model', () => {
       expect(reranked.data.length).toBeGreaterThan(0)
     }
   })
+})
+
+test('a client that leaves while its search is reranked gets no other answer', async () => {
+  const fixture = await openSqlFixture()
+  const client = new AbortController()
+  const leaving: RerankerRegistry = {
+    providers: ['rerank'],
+    reranker: () => ({
+      rerank: async () => {
+        client.abort(new AppError('cancelled', 'gone'))
+        throw new AppError('provider_failed', 'aborted')
+      },
+    }),
+  }
+  const deps = { ...fixture.deps, rerankers: leaving }
+  const kb = requireKnowledgeBase(deps.catalog.snapshot(), 'mindsdb', 'kb')
+  await alterKnowledgeBase(kb, { reranking_model: MODEL }, deps)
+  const sql = "SELECT id FROM kb WHERE content = '7' LIMIT 3"
+  const asked = runQuery({ sql, db: 'mindsdb', params: {} }, deps, client.signal)
+  await expect(asked).rejects.toMatchObject({ code: 'cancelled' })
+  await fixture.close()
 })
 
 const scores = ({ body }: SeenRequest) => {

@@ -128,6 +128,15 @@ describe('a search', () => {
     expect(near.results.map(({ id }) => id)).toEqual(vector.results.map(({ id }) => id))
   })
 
+  test('joins its two parts as the fusion says', async () => {
+    for (const fusion of ['scaled', 'rrf']) {
+      const found = await search({ query: 'black tea', k: 4, fusion, alpha: 0.5 })
+      const rows = await t.rows(`SELECT id, relevance FROM teas WHERE content = 'black tea'
+        AND hybrid_search_fusion = '${fusion}' AND hybrid_search_alpha = 0.5 LIMIT 4`)
+      expect<unknown>(found.results.map(({ id, relevance }) => [id, relevance])).toEqual(rows)
+    }
+  })
+
   test('by keywords finds only what holds one', async () => {
     expect(await idsOf({ query: 'brazil', mode: 'keyword' })).toEqual(['mate'])
     expect(await idsOf({ query: 'nowhere', mode: 'keyword' })).toEqual([])

@@ -44,6 +44,7 @@ test('the OpenAPI document describes every route of the contract', async () => {
     `${one}/agents/{agent_name}/completions/stream`,
     `${one}/knowledge_bases`,
     `${one}/knowledge_bases/{knowledge_base_name}`,
+    `${one}/knowledge_bases/{knowledge_base_name}/search`,
     `${one}/views`,
     `${one}/views/{view_name}`,
     '/api/sql/query',

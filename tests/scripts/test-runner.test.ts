@@ -43,6 +43,13 @@ test('the closing line sums up all suites, slow ones too', async () => {
   expect(await runTests(files, '--fast')).toEqual({ exitCode: 0, lastLine: '3 passed, 0 failed' })
 })
 
+test('what needs the vss extension is tested where that is asked for, and counts like the rest', async () => {
+  const files = { 'sql/a.test.ts': PASSES, 'hnsw/b.test.ts': FAILS }
+  expect(await runTests(files)).toEqual({ exitCode: 0, lastLine: '1 passed, 0 failed' })
+  const all = await runTests(files, '--hnsw')
+  expect(all).toEqual({ exitCode: 1, lastLine: '1 passed, 1 failed' })
+})
+
 test('one failure in any suite ends with 1', async () => {
   const files = { 'sql/a.test.ts': PASSES + FAILS, 'zoo/b.test.ts': PASSES }
   expect(await runTests(files)).toEqual({ exitCode: 1, lastLine: '2 passed, 1 failed' })

@@ -15,7 +15,7 @@ describe('a training', () => {
     const usedBytes = memory.usedBytes
     const report = await index.trainLists(training(), signal)
     expect(report.isWorthwhile).toBe(false)
-    expect(report.scannedShare).toBeGreaterThan(0.125)
+    expect(report.scannedShare).toBeGreaterThan(0.0625)
     expect(memory.usedBytes).toBe(usedBytes)
     // Exact, then.
     expect(await recallOf(index, table, 10)).toBe(1)

@@ -88,6 +88,23 @@ describe('threads that scan', () => {
     index.close()
   })
 
+  test('compare vectors with lists again when they end', async () => {
+    const { index } = newIndex({ workerUrl: worker('frail') })
+    const report = await index.trainLists({ listCount: 4, random }, signal)
+    expect(report).toMatchObject({ listCount: 4, vectorCount: 700 })
+    index.close()
+  })
+
+  test('fail a training when they end again and again, and leave nothing of it', async () => {
+    const { index } = newIndex({ workerUrl: worker('doomed') })
+    const usedBytes = memory.usedBytes
+    const training = index.trainLists({ listCount: 4, random }, signal)
+    await expect(training).rejects.toMatchObject({ code: 'internal' })
+    expect(memory.usedBytes).toBe(usedBytes)
+    expect(index.listsReport).toBeNull()
+    index.close()
+  })
+
   test('fail a search when there is no such thread', async () => {
     const { index } = newIndex({ workerUrl: worker('missing') })
     const search = index.search({ queryVector, k: 3 }, signal)

@@ -18,7 +18,7 @@ describe.each([
     const report = await index.trainLists(training(), signal)
     expect(report).toMatchObject({ isWorthwhile: true, listCount: 110, vectorCount: 3000 })
     expect(report.recallAt10).toBeGreaterThanOrEqual(0.97)
-    expect(report.scannedShare).toBeLessThan(0.125)
+    expect(report.scannedShare).toBeLessThan(0.0625)
     expect(index.listsReport).toBe(report)
     expect(await recallOf(index, table, 10)).toBeGreaterThanOrEqual(0.95)
     expect(await recallOf(index, table, 1)).toBeGreaterThanOrEqual(0.95)

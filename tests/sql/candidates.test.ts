@@ -44,6 +44,10 @@ test.each([
     "SELECT count(*) FROM (SELECT id FROM kb WHERE content = 'text 5' LIMIT 7)",
     `mindsdb.kb: the nearest 7 ${MEMORY}`,
   ],
+  [
+    "SELECT id FROM kb WHERE content = 'text 5' AND hybrid_search = true AND price < 4 LIMIT 3",
+    `mindsdb.kb: the nearest 100 ${MEMORY}, among the chunks that the conditions keep`,
+  ],
   ["SELECT count(*) FROM kb WHERE content = 'text 5'", `${SCAN} all of its rows may count`],
   [
     "SELECT id FROM kb WHERE content = 'text 5' AND relevance < 0.9 LIMIT 3",

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { alterKnowledgeBase, createKnowledgeBase } from '../../src/catalog/knowledge-bases.ts'
 import type { ModelRef } from '../../src/domain/model-ref.ts'
+import type { NearestChunks } from '../../src/domain/ports.ts'
 import { hybridValues } from '../../src/query/hybrid-values.ts'
+import type { QueryDeps } from '../../src/query/query-deps.ts'
 import { runQuery } from '../../src/query/run-query.ts'
 import { alphaParameter, keywordsParameter } from '../../src/sql/ranking.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
@@ -37,9 +39,21 @@ afterAll(async () => {
   await store.close()
 })
 
-async function relevances(condition: string): Promise<readonly [string, number][]> {
-  const deps = { ...fixture.deps, catalog: store.catalog, engine: store.engine }
-  const sql = `SELECT chunk_content, relevance FROM kb WHERE ${condition} LIMIT 1000`
+function depsOf(): QueryDeps {
+  const { catalog, engine, vectorIndexes: nearest } = store
+  return { ...fixture.deps, catalog, engine, nearest }
+}
+
+const nothingNear: NearestChunks = {
+  nearest: async () => null,
+  access: () => ({ kind: 'scan', detail: 'this is a test' }),
+}
+
+async function relevances(
+  condition: string,
+  { limit = 1000, deps = depsOf() } = {},
+): Promise<readonly [string, number][]> {
+  const sql = `SELECT chunk_content, relevance FROM kb WHERE ${condition} LIMIT ${limit}`
   const request = { sql, db: 'mindsdb', params: {} }
   const result = await runQuery(request, deps, new AbortController().signal)
   if (result.kind !== 'table') throw new Error('expected rows')
@@ -124,9 +138,8 @@ test('the first n of more rows are the rows of LIMIT n, and of an aggregate', as
   const rows = await relevances(`content = 'tea 120' AND hybrid_search = true`)
   for (const limit of [1, 10, 99, 101, 250]) {
     const sql = `SELECT chunk_content FROM kb WHERE content = 'tea 120' AND hybrid_search = true LIMIT ${limit}`
-    const deps = { ...fixture.deps, catalog: store.catalog, engine: store.engine }
     const request = { sql, db: 'mindsdb', params: {} }
-    const result = await runQuery(request, deps, new AbortController().signal)
+    const result = await runQuery(request, depsOf(), new AbortController().signal)
     if (result.kind !== 'table') throw new Error('expected rows')
     const texts: string[] = []
     for await (const batch of result.rows.batches)
@@ -137,6 +150,12 @@ test('the first n of more rows are the rows of LIMIT n, and of an aggregate', as
 
 test.each([
   ['builtin', 'green tea', 0.5],
+  ['builtin', 'green tea from Los Angeles, café au lait', 0.5],
+  ['builtin', 'Wie lange muss der Tee ziehen?', 0.3],
+  ['builtin', 'comment préparer du thé vert', 0.3],
+  ['builtin', '¿Cuánto tiempo para el té?', 0.3],
+  ['builtin', 'grüne blätter', 0.3],
+  ['openai', 'Wie lange muss der Tee ziehen?', 0.5],
   ['builtin', 'зелёный чай', 0.1],
   ['builtin', '緑茶の味', 0.1],
   ['openai', 'зелёный чай', 0.5],
@@ -175,4 +194,115 @@ test('a language is one of those there are, and stays', async () => {
   expect(change.message).toStartWith('The language of y stays german: ')
   const same = await alterKnowledgeBase(kb, { language: 'german', id_column: 'key' }, deps)
   expect([same.params.language, same.idColumn]).toEqual(['german', 'key'])
+})
+
+/** The rank of each of the best hundred and their equals, from 1; equal ones share the first of theirs. */
+function ranks(values: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  const sorted = [...values.values()].toSorted((a, b) => b - a)
+  const rankOf = (value: number) => 1 + sorted.findIndex((other) => other - value < 1e-9)
+  const all = [...values].map(([text, value]) => [text, rankOf(value)] as const)
+  return new Map(all.filter(([, rank]) => rank <= 100))
+}
+
+test.each([
+  ['tea 120', 0.5, ''],
+  ['green leaf 7', 0.3, ''],
+  ['tea 120', 0.8, 'price < 2'],
+])(
+  'fused by ranks, "%s" at alpha %p, where %s, is as it is published',
+  async (query, alpha, where) => {
+    const kept = documents.filter(({ metadata: { price } }) => where === '' || price < 2)
+    const texts = kept.flatMap((document) => document.texts)
+    const scores = plainScores(
+      documents.flatMap((document) => document.texts),
+      query,
+    )
+    const filter = where === '' ? '' : ` AND ${where}`
+    // Distances of single precision: which are equal, the database says.
+    const nearest = await relevances(`content = '${query}' AND hybrid_search = false${filter}`)
+    const near = ranks(new Map(nearest))
+    const worded = ranks(
+      new Map(
+        texts.flatMap((text) => {
+          const score = scores.get(text)
+          return score === undefined ? [] : [[text, score]]
+        }),
+      ),
+    )
+    const part = (rank: number | undefined) => (rank === undefined ? 0 : 61 / (60 + rank))
+    const option = `hybrid_search_fusion = 'RRF' AND hybrid_search_alpha = ${alpha}`
+    const rows = await relevances(`content = '${query}' AND ${option}${filter}`)
+    expect(rows).toHaveLength(kept.length)
+    for (const [text, relevance] of rows) {
+      const wanted = alpha * part(near.get(text)) + (1 - alpha) * part(worded.get(text))
+      expect(relevance).toBeCloseTo(wanted, 6)
+    }
+  },
+)
+
+const SEARCHES = [
+  'tea 120',
+  'green leaf 7',
+  'cup',
+  'nothing like it',
+  '"tea green" 12',
+  'chunk',
+].flatMap((query) =>
+  ['scaled', 'rrf'].flatMap((fusion) =>
+    ['', ' AND hybrid_search_alpha = 0', ' AND price = 3', ' AND relevance > 0.4'].map(
+      (more) => `content = '${query}' AND hybrid_search_fusion = '${fusion}'${more}`,
+    ),
+  ),
+)
+
+test.each(SEARCHES)(
+  '%s: the nearest from memory make the rows that measuring all makes',
+  async (condition) => {
+    for (const limit of [1, 10, 150]) {
+      const measured = { ...depsOf(), nearest: nothingNear }
+      const wanted = await relevances(condition, { limit, deps: measured })
+      expect(await relevances(condition, { limit })).toEqual(wanted)
+    }
+  },
+)
+
+test('searches follow their knowledge base unless they say otherwise', async () => {
+  const deps = { ...fixture.deps, catalog: store.catalog }
+  const plain = await relevances("content = 'tea 120'", { limit: 20 })
+  const hybrid = await relevances("content = 'tea 120' AND hybrid_search = true", { limit: 20 })
+  const ranked = await relevances(
+    "content = 'tea 120' AND hybrid_search_fusion = 'rrf' AND hybrid_search_alpha = 0.2",
+    { limit: 20 },
+  )
+  expect(hybrid).not.toEqual(plain)
+  await alterKnowledgeBase(current(store), { hybrid_search: true }, deps)
+  expect(await relevances("content = 'tea 120'", { limit: 20 })).toEqual(hybrid)
+  const changes = { hybrid_search_alpha: 0.2, hybrid_search_fusion: 'RRF' }
+  const altered = await alterKnowledgeBase(current(store), changes, deps)
+  expect(altered.params).toMatchObject({ hybrid_search: true, hybrid_search_fusion: 'rrf' })
+  expect(await relevances("content = 'tea 120'", { limit: 20 })).toEqual(ranked)
+  const off = "content = 'tea 120' AND hybrid_search = false"
+  expect(await relevances(off, { limit: 20 })).toEqual(plain)
+  const own = `content = 'tea 120' AND hybrid_search_fusion = 'scaled' AND hybrid_search_alpha = 0.5`
+  expect(await relevances(own, { limit: 20 })).toEqual(hybrid)
+  await alterKnowledgeBase(current(store), { hybrid_search: false }, deps)
+  expect(await relevances("content = 'tea 120'", { limit: 20 })).toEqual(plain)
+})
+
+test.each([
+  [{ hybrid_search: 'yes' }, 'Field "hybrid_search" must be true or false, not a string'],
+  [{ hybrid_search_alpha: 1.5 }, 'Field "hybrid_search_alpha" must be from 0 to 1; it is 1.5'],
+  [{ hybrid_search_alpha: '0.5' }, 'Field "hybrid_search_alpha" must be a number, not a string'],
+  [{ hybrid_search_fusion: 'sum' }, 'Unknown hybrid_search_fusion "sum". Available: scaled, rrf'],
+])('a knowledge base with %p is refused', async (fields, message) => {
+  const deps = { ...fixture.deps, catalog: store.catalog }
+  const failure = await failureOf(createKnowledgeBase('mindsdb', { name: 'z', ...fields }, deps))
+  expect([failure.code, failure.message]).toEqual(['invalid_knowledge_base', message])
+})
+
+test('a text of stop words, of signs or of a hundred thousand characters is searched as well', async () => {
+  for (const text of ['the of and', '!? -- "" "', 'tea green '.repeat(10_000)]) {
+    const rows = await relevances(`content = '${text}' AND hybrid_search = true`, { limit: 5 })
+    expect(rows).toHaveLength(5)
+  }
 })

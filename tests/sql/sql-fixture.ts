@@ -2,10 +2,11 @@ import { createAgent } from '../../src/catalog/agents.ts'
 import { createKnowledgeBase } from '../../src/catalog/knowledge-bases.ts'
 import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
 import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
-import type { AgentAnswers, EmbedderRegistry, RerankerRegistry } from '../../src/domain/ports.ts'
+import type { AgentAnswers, EmbedderRegistry } from '../../src/domain/ports.ts'
 import type { ResultValue } from '../../src/domain/query-result.ts'
 import { PlanCache } from '../../src/query/plan-cache.ts'
 import type { QueryDeps } from '../../src/query/query-deps.ts'
+import { NO_RERANKERS } from '../../src/query/reranked-values.ts'
 import { runQuery } from '../../src/query/run-query.ts'
 import { Variables } from '../../src/query/variables.ts'
 import { openStore } from '../../src/store/store.ts'
@@ -26,20 +27,6 @@ const embedders: EmbedderRegistry = {
   providers: ['builtin'],
   embedder: () => ({ embed: async (texts) => texts.map(numberVector) }),
   probe: async () => ({ kind: 'ready', dimensions: 3 }),
-}
-
-/** Far numbers are the better passages. */
-const rerankers: RerankerRegistry = {
-  providers: ['fake'],
-  reranker: () => ({
-    rerank: async (queryText, passages) => {
-      return passages.map((passage) => Math.abs(numberIn(passage) - numberIn(queryText)) / 200)
-    },
-  }),
-}
-
-function numberIn(text: string): number {
-  return Number(/\d+/.exec(text)?.[0] ?? 1)
 }
 
 /** Says what it was asked; a question for fields is answered in JSON. */
@@ -65,7 +52,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     nearest: store.vectorIndexes,
     indexes: store.indexStates,
     embedders,
-    rerankers,
+    rerankers: NO_RERANKERS,
     chatProviders: ['builtin'],
     agents,
     chatModels: { defaultModel: null, chatModel: () => Promise.reject(new Error('no model')) },

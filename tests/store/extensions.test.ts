@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Extensions, type ExtensionsOptions } from '../../src/store/extensions.ts'
 import { HnswDatabase } from '../../src/store/hnsw-database.ts'
+import { installExtension } from '../../src/store/install-extension.ts'
 import { openStore } from '../../src/store/store.ts'
 import { extensionBytes, writeExtension } from './extension-file.ts'
 
@@ -136,6 +138,13 @@ describe('fetching', () => {
     await found.settled()
     expect(reasonOf(found)).toEndWith('DuckDB could not fetch it')
     expect(reasonOf(found)).not.toContain('host.example')
+  })
+
+  test('by DuckDB itself is not begun after an abort', async () => {
+    const asked = { name: 'vss', directory: folder } as const
+    const aborted = AbortSignal.abort(new Error('the server stops'))
+    await expect(installExtension(asked, aborted)).rejects.toThrow('the server stops')
+    expect(readdirSync(folder)).toEqual([])
   })
 
   test('ends with the store', async () => {

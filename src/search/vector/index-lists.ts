@@ -83,6 +83,8 @@ export class IndexLists {
       await this.#next.assignAll(signal)
       const recall = await measuredRecall(this.#base, { lists: this.#next, random }, signal)
       signal.throwIfAborted()
+      // For what came meanwhile.
+      this.#next.makeRoom()
       return this.#decide(recall, startedAt)
     } finally {
       this.#next?.release()

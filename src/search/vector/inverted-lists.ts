@@ -124,7 +124,7 @@ export class InvertedLists {
 
   async #assignWaiting(signal: AbortSignal): Promise<void> {
     while (this.waitingCount >= LIST_LIMITS.pendingMin) {
-      const rows = this.#rows.rowsOf(this.#waiting).slice()
+      const rows = this.#rows.rowsOf(this.#waiting).slice(0, LIST_LIMITS.pendingMax)
       const addedAt = Array.from(rows, (row) => this.#base.codes.addedAt(row))
       const take = (lists: Int32Array, from: number) => {
         for (const [index, list] of lists.entries()) {

@@ -18,10 +18,12 @@ export const LIST_LIMITS = {
   depths: [10, 32, 100],
   /** What is aimed at, so that 0.95 holds for other questions than those measured. */
   recallAim: 0.97,
-  /** Of all vectors: where more must be read, reading all in their order is faster. */
-  scannedShareMax: 1 / 8,
+  /** Of all vectors; a row out of order takes some 7 times as long, so that more are hardly faster. */
+  scannedShareMax: 1 / 16,
   /** So much of the base may come after the training: then its lists are a half too long. */
   growthMax: 1.5,
   /** Rows that wait for their list, and are read by each search meanwhile, until it is worth a task. */
   pendingMin: 1024,
+  /** Of these, so many are given their lists before the next are looked at. */
+  pendingMax: 8192,
 } as const

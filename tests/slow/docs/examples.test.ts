@@ -1,4 +1,4 @@
-/** The examples of README.md and docs/sql.md, run with the built-in model against the product in memory. */
+/** The examples of README.md, docs/search.md and docs/sql.md, run with the built-in model against the product in memory. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { builtinEmbedders } from '../../support/builtin-embedders.ts'
@@ -33,9 +33,15 @@ function curlCallOf(command: string): CurlCall {
 
 const readme = await Bun.file(join(ROOT, 'README.md')).text()
 const sqlPage = await Bun.file(join(ROOT, 'docs/sql.md')).text()
-const commands = blocksOf(readme, 'sh')
-  .flatMap((block) => block.split(/\n\n/))
-  .filter((command) => command.startsWith('curl'))
+const searchPage = await Bun.file(join(ROOT, 'docs/search.md')).text()
+
+function commandsOf(markdown: string): readonly string[] {
+  return blocksOf(markdown, 'sh')
+    .flatMap((block) => block.split(/\n\n/))
+    .filter((command) => command.startsWith('curl'))
+}
+
+const commands = commandsOf(readme)
 const embedders = builtinEmbedders()
 
 describe('README.md', () => {
@@ -57,6 +63,26 @@ describe('README.md', () => {
     expect(answers[2]).toContain('Rooibos')
     expect(answers[4]).toContain('"output":')
     expect(answers[4]).toContain('without caffeine')
+  })
+})
+
+describe('docs/search.md', () => {
+  test('its searches find what the README stored', async () => {
+    const t = await createTestApp({ embedders })
+    for (const { method, path, body } of commands.slice(0, 2).map(curlCallOf)) {
+      await t.send(method, path, body)
+    }
+    const calls = commandsOf(searchPage).map(curlCallOf)
+    expect(calls.length).toBe(3)
+    const best: string[] = []
+    for (const { method, path, body } of calls) {
+      const answer = await t.send(method, path, body)
+      expect([answer.status, answer.status === 200 ? '' : answer.text]).toEqual([200, ''])
+      const { results } = answer.body as { results: readonly { chunk_content: string }[] }
+      best.push(results[0]?.chunk_content.split(' ')[0] ?? '')
+    }
+    expect(best).toEqual(['Rooibos', 'Assam', 'Sencha'])
+    await t.close()
   })
 })
 

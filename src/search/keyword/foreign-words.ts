@@ -1,0 +1,40 @@
+import { stopWordsOf } from './stop-words.ts'
+import { wordsOf } from './words.ts'
+
+/**
+ * Whether a text in Latin letters is in another language than English, by its small words: more of them are foreign than
+ * English, or there are neither and two words have letters that English does not write.
+ */
+export function isForeignToEnglish(text: string): boolean {
+  const [words = []] = wordsOf(text.slice(0, TEXT_CHARS), undefined)
+  const english = stopWordsOf('english')
+  const englishCount = words.filter((word) => english.has(word)).length
+  const foreignCount = words.filter((word) => SMALL_WORDS.has(word)).length
+  if (foreignCount > 0 || englishCount > 0) return foreignCount > englishCount
+  return words.filter((word) => /[ß-öø-ɏ]/.test(word)).length >= 2
+}
+
+/** A language shows soon. */
+const TEXT_CHARS = 4096
+
+/**
+ * Articles, pronouns, question words and the like that no English text has, not even in names: `der`, `van`, `los`, `de`
+ * are not among them. Danish and Norwegian, Dutch, Finnish, French, German, Italian, Polish, Portuguese, Romanian,
+ * Spanish, Swedish, Turkish.
+ */
+const SMALL_WORDS = new Set(
+  [
+    'jeg ikke det som hvad hvordan hvor hvorfor blev være også',
+    'het een niet wordt naar ook maar hoe waar waarom welke wij zijn voor',
+    'että mikä missä miten ovat mutta joka kuinka onko sekä',
+    'une est dans pour avec qui nous vous quel quelle comment où aux cette pourquoi sont dont être',
+    'das den dem des ein eine einen einem einer und ist nicht mit für auf zum zur wie wer welche ich wir wird sind',
+    'gli che è più della dei delle sono perché quale nel nella degli questo',
+    'jest nie się jak przez oraz są gdzie dlaczego który',
+    'uma não são é você pela pelo também onde quais foi isso',
+    'și este sunt pentru din unde cum sau fără',
+    'una unos unas que para cómo qué cuál dónde más está cuando este esta entre',
+    'och är inte för på ett vad hur jag också från eller',
+    'bir bu için ile nasıl nedir nerede olan değil hangi neden',
+  ].flatMap((words) => words.split(' ')),
+)
