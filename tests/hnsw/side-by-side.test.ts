@@ -4,9 +4,9 @@ import { HnswFixture, openDatabase } from './hnsw-fixture.ts'
 test('graphs of one instance are searched, added to and let go side by side', async () => {
   const database = await openDatabase()
   const fixtures = [1, 2, 3].map(() => new HnswFixture(database))
-  await Promise.all(fixtures.map((fixture) => fixture.load(fixture.batch(1, 400))))
+  await Promise.all(fixtures.map((fixture) => fixture.load(fixture.batch(1, 250))))
   const work = fixtures.map(async (fixture, place) => {
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 3; round++) {
       fixture.add(1000 * (round + 1), 10)
       expect(await fixture.recall()).toBeGreaterThan(0.9)
     }

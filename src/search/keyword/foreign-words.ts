@@ -18,23 +18,23 @@ export function isForeignToEnglish(text: string): boolean {
 const TEXT_CHARS = 4096
 
 /**
- * Articles, pronouns, question words and the like that no English text has, not even in names: `der`, `van`, `los`, `de`
- * are not among them. Danish and Norwegian, Dutch, Finnish, French, German, Italian, Polish, Portuguese, Romanian,
+ * Articles, pronouns, question words and the like that no English text has, not even in names and abbreviations: `der`, `de`,
+ * `des`, `mit` are not among them. Danish and Norwegian, Dutch, Finnish, French, German, Italian, Polish, Portuguese, Romanian,
  * Spanish, Swedish, Turkish.
  */
 const SMALL_WORDS = new Set(
   [
-    'jeg ikke det som hvad hvordan hvor hvorfor blev være også',
-    'het een niet wordt naar ook maar hoe waar waarom welke wij zijn voor',
+    'jeg ikke som hvad hvordan hvor hvorfor blev være også',
+    'het een niet wordt naar ook maar waar waarom welke wij zijn voor',
     'että mikä missä miten ovat mutta joka kuinka onko sekä',
-    'une est dans pour avec qui nous vous quel quelle comment où aux cette pourquoi sont dont être',
-    'das den dem des ein eine einen einem einer und ist nicht mit für auf zum zur wie wer welche ich wir wird sind',
-    'gli che è più della dei delle sono perché quale nel nella degli questo',
-    'jest nie się jak przez oraz są gdzie dlaczego który',
-    'uma não são é você pela pelo também onde quais foi isso',
-    'și este sunt pentru din unde cum sau fără',
-    'una unos unas que para cómo qué cuál dónde más está cuando este esta entre',
-    'och är inte för på ett vad hur jag också från eller',
-    'bir bu için ile nasıl nedir nerede olan değil hangi neden',
+    'une dans avec qui nous vous quel quelle où cette pourquoi sont être',
+    'eine einen einem einer und ist nicht für auf zum zur wie wer welche ich wir wird sind',
+    'gli è più della dei delle sono perché quale nel degli questo',
+    'nie się jak przez oraz są gdzie dlaczego który',
+    'não são é você pela pelo também onde quais foi isso',
+    'și este sunt pentru sau fără',
+    'unos unas que cómo qué cuál dónde más está cuando este esta entre',
+    'och är inte för på ett vad jag också från eller',
+    'bir için ile nasıl nedir nerede olan değil hangi neden',
   ].flatMap((words) => words.split(' ')),
 )
