@@ -12,15 +12,15 @@ const GROWTH_MAX = 1.5
  */
 export class ListsIndex implements AskedIndex {
   readonly #index: VectorIndex
-  readonly #listCount: number | undefined
+  readonly #options: Readonly<Record<string, number>>
   readonly #closing = new AbortController()
   #training: Promise<void> | null = null
   #failure: string | null = null
 
-  /** @param options.nlist lists; unset: as many as suit the number of vectors */
+  /** @param options `nlist` lists, made of `train_count` vectors; unset: as many as suit the number of vectors */
   constructor(index: VectorIndex, options: Readonly<Record<string, number>>) {
     this.#index = index
-    this.#listCount = options.nlist
+    this.#options = options
     this.#trainWhereDue()
   }
 
@@ -70,8 +70,11 @@ export class ListsIndex implements AskedIndex {
     const trainedCount = listsReport?.vectorCount ?? INDEXED_VECTORS_MIN / GROWTH_MAX
     const isDue = count >= trainedCount * GROWTH_MAX
     if (!isDue || this.#training !== null || this.#failure !== null) return
-    const listCount = this.#listCount
-    const options = listCount === undefined ? {} : { listCount: Math.min(listCount, count) }
+    const { nlist, train_count: sampleCount } = this.#options
+    const options = {
+      ...(nlist === undefined ? {} : { listCount: Math.min(nlist, count) }),
+      ...(sampleCount === undefined ? {} : { sampleCount }),
+    }
     this.#training = this.#index
       .trainLists(options, this.#closing.signal)
       .then(() => {})

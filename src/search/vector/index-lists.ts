@@ -9,6 +9,8 @@ import { trainedCentroids } from './train-centroids.ts'
 export interface ListOptions {
   /** 1 or more; fewer are made where memory or vectors suffice for fewer. */
   readonly listCount?: number
+  /** Vectors of which the centroids are the means; unset: `LIST_LIMITS.sampleRows` for each list. */
+  readonly sampleCount?: number
   /** In [0, 1). */
   random?(): number
 }
@@ -72,7 +74,15 @@ export class IndexLists {
     this.#isTraining = true
     try {
       signal.throwIfAborted()
-      const centroids = await trainedCentroids(this.#base, { listCount, random }, signal)
+      const centroids = await trainedCentroids(
+        this.#base,
+        {
+          listCount,
+          sampleCount: options.sampleCount ?? listCount * LIST_LIMITS.sampleRows,
+          random,
+        },
+        signal,
+      )
       if (centroids === null) return this.#decide(null, startedAt)
       try {
         this.#next = new InvertedLists(this.#base, centroids)

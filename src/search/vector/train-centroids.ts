@@ -8,6 +8,8 @@ import { unitOf } from './row-codes.ts'
 export interface CentroidTraining {
   /** At most `centroidsMax`. */
   readonly listCount: number
+  /** Vectors of which they are the means. */
+  readonly sampleCount: number
   /** In [0, 1). */
   random(): number
 }
@@ -19,14 +21,10 @@ export interface CentroidTraining {
  */
 export async function trainedCentroids(
   base: ListBase,
-  { listCount, random }: CentroidTraining,
+  { listCount, sampleCount, random }: CentroidTraining,
   signal: AbortSignal,
 ): Promise<Centroids | null> {
-  const sample = await sampledRows(
-    base,
-    { count: listCount * LIST_LIMITS.sampleRows, random },
-    signal,
-  )
+  const sample = await sampledRows(base, { count: sampleCount, random }, signal)
   if (sample.length === 0) return null
   const centroids = new Centroids(
     base.memory,
