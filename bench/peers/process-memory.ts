@@ -7,8 +7,10 @@ import { join } from 'node:path'
  * out: the system gives them back. NaN where /proc does not tell.
  */
 export async function heldMb(pid: number): Promise<number> {
-  const sizes = await Promise.all((await withChildren(pid)).map(ownMb))
-  return sizes.reduce((sum, size) => sum + size, 0)
+  const children = (await withChildren(pid)).filter((child) => child !== pid)
+  const sizes = await Promise.all(children.map(ownMb))
+  // A child without a size has ended meanwhile.
+  return sizes.reduce((sum, size) => sum + (Number.isNaN(size) ? 0 : size), await ownMb(pid))
 }
 
 async function ownMb(pid: number): Promise<number> {

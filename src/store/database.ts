@@ -227,6 +227,9 @@ async function lockedDown(
   })
   const connection = await instance.connect()
   await connection.run("SET GLOBAL TimeZone = 'UTC'")
+  // Up to so many keys a join with a list of them reads its rows by the primary key. By default
+  // from 51 on it reads the whole table: 45 ms instead of 4 for 100 of 100 000 vectors.
+  await connection.run('SET GLOBAL dynamic_or_filter_threshold = 1024')
   await connection.run(`SET GLOBAL allowed_directories = [${literal(exportsDirectory)}]`)
   await connection.run('SET GLOBAL enable_external_access = false')
   await connection.run('SET lock_configuration = true')
