@@ -77,6 +77,7 @@ describe('judgments', () => {
 
   test('weigh the parts of a hybrid search', async () => {
     expect(await evaluate('test_table = judged, alpha = 0.3')).toHaveLength(1)
+    expect(await evaluate("test_table = judged, fusion = 'rrf'")).toHaveLength(1)
   })
 
   test('count documents that are not there, and say so when none is', async () => {
@@ -187,6 +188,16 @@ describe('what cannot be evaluated', () => {
       'alpha out of range',
       'Option "alpha" must be a number from 0 to 1',
       'test_table = a.b, alpha = 1.5',
+    ],
+    [
+      'a fusion that there is not',
+      `Option "fusion" must be one of 'scaled', 'rrf'; it is 'sum'`,
+      "test_table = a.b, fusion = 'sum'",
+    ],
+    [
+      'fusion without vectors',
+      `Option "fusion" is for mode 'hybrid', not 'keyword'`,
+      "test_table = a.b, fusion = 'rrf', mode = 'keyword'",
     ],
     [
       'alpha without vectors',

@@ -1,4 +1,5 @@
 import { FieldReader, type Fields } from '../../catalog/fields.ts'
+import { FUSIONS, type Fusion } from '../../domain/hybrid-search.ts'
 import { AppError } from '../../errors.ts'
 
 /** `judgments`: grades of documents; `doc_id`: one right document; `llm_relevancy`: a model's grades. */
@@ -37,6 +38,7 @@ export interface EvaluationSearch {
   readonly mode: EvaluationMode | null
   /** The weight of the vectors in a hybrid search, 0 to 1. */
   readonly alpha: number | null
+  readonly fusion: Fusion | null
   readonly reranking: boolean | null
 }
 
@@ -55,6 +57,7 @@ const OPTIONS = [
   'k',
   'mode',
   'alpha',
+  'fusion',
   'reranking',
   'per_question',
 ] as const
@@ -112,9 +115,14 @@ function searchOf(
       throw new AppError(CODE, `Option "alpha" is for mode 'hybrid', not '${mode}'`)
     }
   }
+  const fusion = oneOf(read, 'fusion', FUSIONS)
+  if (fusion !== null && mode !== null && mode !== 'hybrid') {
+    throw new AppError(CODE, `Option "fusion" is for mode 'hybrid', not '${mode}'`)
+  }
   return {
     k: read.integer('k', { min: 1, max: kMax }) ?? null,
-    mode: typeof alpha === 'number' ? 'hybrid' : mode,
+    mode: typeof alpha === 'number' || fusion !== null ? 'hybrid' : mode,
+    fusion,
     alpha: typeof alpha === 'number' ? alpha : null,
     reranking: read.truth('reranking') ?? null,
   }

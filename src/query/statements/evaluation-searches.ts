@@ -124,12 +124,13 @@ async function rowsFound(
   return { rows, seconds: (performance.now() - startedMs) / 1000 }
 }
 
-function conditionsOf({ mode, alpha, reranking }: EvaluationSearch): readonly string[] {
+function conditionsOf({ mode, alpha, fusion, reranking }: EvaluationSearch): readonly string[] {
   return [
     ...(mode === 'vector' ? ['hybrid_search = false'] : []),
     ...(mode === 'hybrid' ? ['hybrid_search = true'] : []),
     ...(mode === 'keyword' ? ['hybrid_search_alpha = 0'] : []),
     ...(alpha === null ? [] : [`hybrid_search_alpha = ${alpha}`]),
+    ...(fusion === null ? [] : [`hybrid_search_fusion = '${fusion}'`]),
     ...(reranking === null ? [] : [`reranking = ${reranking}`]),
   ]
 }
