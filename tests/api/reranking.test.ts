@@ -156,6 +156,17 @@ describe('a search over a knowledge base with a reranking model', () => {
     expect(calls).toEqual([])
   })
 
+  test('is warned of in EVALUATE where its reranker fails', async () => {
+    await sql(`CREATE TABLE asked AS
+      SELECT 'tea number 5' AS question, 'd5' AS document, 1 AS grade`)
+    const evaluate = 'EVALUATE KNOWLEDGE_BASE judged USING test_table = mindsdb.asked'
+    expect((await sql(evaluate)).warnings).toBeUndefined()
+    failure = new AppError('provider_failed', 'The reranker is down')
+    const { data, warnings } = await sql(evaluate)
+    expect(data).toHaveLength(1)
+    expect(warnings?.join()).toContain('The reranker is down')
+  })
+
   test('tells in EXPLAIN what it would do, without asking', async () => {
     const { data } = await sql(`EXPLAIN ${TOP} LIMIT 3`)
     const choices = data.filter(([key]) => key === 'search').map(([, choice]) => String(choice))

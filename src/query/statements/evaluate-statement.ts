@@ -62,13 +62,21 @@ export async function runEvaluateStatement(
     return { kind: 'table', rows, context: { db } }
   }
   const startedMs = Date.now()
-  const measured = await evaluated({ request, kb, options, saveTo }, deps, signal)
+  const warnings = new Set<string>()
+  const measured = await evaluated({ request, kb, options, saveTo, warnings }, deps, signal)
   const table = withRun(measured, { kb, startedMs })
   if (saveTo !== null && table.rows.length > 0) {
     const select = selectOfRows(table)
     await deps.tables.appendRows({ ...saveTo, select }, limitsOf(deps), signal)
   }
-  return { kind: 'table', rows: rowStreamOf(table), context: { db } }
+  const noted = warnings.size === 0 ? {} : { warnings: [...warnings] }
+  return { kind: 'table', rows: { ...rowStreamOf(table), ...noted }, context: { db } }
+}
+
+interface MeasuredRun extends EvaluateRun {
+  readonly saveTo: TableTarget | null
+  /** Of its searches, collected on the way. */
+  readonly warnings: Set<string>
 }
 
 interface EvaluateRun {
@@ -135,7 +143,7 @@ const COLUMNS: Readonly<Record<EvaluationVersion, readonly TestColumn[]>> = {
 }
 
 async function evaluated(
-  { request, kb, options, saveTo }: EvaluateRun & { readonly saveTo: TableTarget | null },
+  { request, kb, options, saveTo, warnings }: MeasuredRun,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<EvaluationTable> {
@@ -150,7 +158,7 @@ async function evaluated(
     const rows = withRun(emptyTable(version, isPerQuestion), { kb, startedMs: 0 })
     checkTargetColumns(saveTo, rows.columns, deps)
   }
-  const plan = { kb, search, k: search.k ?? DEFAULT_K[version], deps }
+  const plan = { kb, search, k: search.k ?? DEFAULT_K[version], deps, warnings }
   const evaluation = { table, plan, isPerQuestion }
   if (model !== null) return evaluatedRelevance(evaluation, model, signal)
   if (version === 'judgments') return evaluatedJudgments(evaluation, signal)

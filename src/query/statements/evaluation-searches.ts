@@ -18,6 +18,8 @@ export interface SearchPlan {
   /** Chunks; documents for `rankedDocuments`. */
   readonly k: number
   readonly deps: QueryDeps
+  /** Of the searches: where a reranker failed, something else was measured. */
+  readonly warnings: Set<string>
 }
 
 /** What one search found, the best first. */
@@ -110,7 +112,7 @@ interface AskedSearch {
 
 async function rowsFound(
   { question, columns, limit }: AskedSearch,
-  { kb, search, deps }: SearchPlan,
+  { kb, search, deps, warnings }: SearchPlan,
   signal: AbortSignal,
 ) {
   const from = `${quote(kb.projectName)}.${quote(kb.name)}`
@@ -118,7 +120,9 @@ async function rowsFound(
   const sql = `SELECT ${columns.join(', ')} FROM ${from} WHERE ${where} LIMIT ${limit}`
   const startedMs = performance.now()
   const request = { sql, database: kb.projectName, params: { question } }
-  const { batches } = await runSelect(request, deps, signal)
+  const found = await runSelect(request, deps, signal)
+  for (const warning of found.warnings ?? []) warnings.add(warning)
+  const { batches } = found
   const rows: (readonly unknown[])[] = []
   for await (const batch of batches) rows.push(...batch)
   return { rows, seconds: (performance.now() - startedMs) / 1000 }
