@@ -28,14 +28,18 @@ export class FetchedVectors {
     keys: readonly bigint[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<bigint, Float32Array>> {
-    const missing = keys.filter((key) => !this.#kept.has(key))
-    const fetched = missing.length === 0 ? new Map() : await this.#fetched(missing, signal)
     const found = new Map<bigint, Float32Array>()
+    // Taken before any wait: what is kept now may not be kept after it.
     for (const key of keys) {
-      const vector = this.#kept.get(key) ?? fetched.get(key)
+      const vector = this.#kept.get(key)
       if (vector !== undefined) found.set(key, vector)
     }
-    for (const [key, vector] of fetched) this.#kept.set(key, vector)
+    const missing = keys.filter((key) => !found.has(key))
+    if (missing.length === 0) return found
+    for (const [key, vector] of await this.#fetched(missing, signal)) {
+      found.set(key, vector)
+      this.#kept.set(key, vector)
+    }
     for (const key of this.#kept.keys()) {
       if (this.#kept.size <= KEPT_MAX) break
       this.#kept.delete(key)

@@ -192,6 +192,18 @@ test('what was acknowledged is found, and what is gone is not, while others sear
   expect(answered).toBeGreaterThan(0)
 })
 
+test('searches side by side find the vectors that one another fetch and forget', async () => {
+  await open({ wholeVectorsMax: 0 })
+  const random = seededRandom(13)
+  for (let from = 0; from < 9000; from += 3000) await put(documents(from, 3000, random))
+  await store.vectorIndexes.settled()
+  for (let round = 0; round < 3; round += 1) {
+    const queries = Array.from({ length: 12 }, () => randomUnit(DIMENSIONS, random))
+    const found = await Promise.all(queries.map((query) => nearest(query, 1000)))
+    expect(found.map((one) => (one?.neighbours.length ?? 0) >= 1000)).not.toContain(false)
+  }
+})
+
 test('what was found before a write is not current any more', async () => {
   await open()
   const random = seededRandom(5)
