@@ -5,7 +5,14 @@ import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { CONDITIONS } from './hybrid-rows.ts'
 import { isThresholdOn, splitConditions } from './own-conditions.ts'
 import { CHUNK_KEY, distanceColumn, type Search } from './ranking.ts'
-import { constantTruth, type TreeNode, type TreeValue } from './select-ast.ts'
+import {
+  columnNames,
+  constantTruth,
+  isColumn,
+  type TreeNode,
+  type TreeValue,
+  walk,
+} from './select-ast.ts'
 
 /** The bound list of the keys of the nearest chunks. */
 export function candidateKeysParameter(text: number): string {
@@ -30,6 +37,8 @@ export interface CandidateSearch {
   readonly text: number
   /** Conditions that candidates must meet, over columns of the chunks; null: none. */
   readonly conditions: TreeNode | null
+  /** What is farther than some distance is left out afterwards. */
+  readonly isCutByDistance: boolean
 }
 
 /**
@@ -49,7 +58,14 @@ export function candidateSearchOf(
     return constantTruth(condition) === true || isThresholdOn(condition, source.alias)
   }
   if (!others.every(isHarmless)) return 'a condition is about more than the columns of its chunks'
-  return { text: ranking.text, conditions: own }
+  const isCutByDistance = others.some((condition) => namesColumn(condition, 'distance'))
+  return { text: ranking.text, conditions: own, isCutByDistance }
+}
+
+function namesColumn(condition: TreeNode, name: string): boolean {
+  return [...walk(condition)].some((node) => {
+    return isColumn(node) && columnNames(node).at(-1)?.toLowerCase() === name
+  })
 }
 
 /** A SELECT of the keys of the chunks that conditions keep, which `putConditions` then gets. */

@@ -34,6 +34,8 @@ export interface GraftShape {
   readonly hasConditions: boolean
   /** The text whose nearest chunks are known when the statement runs; null or unset: all are measured. */
   readonly candidatesFor?: number | null
+  /** Of those known chunks, so many of the first are enough; null or unset: all may be needed. */
+  readonly firstCount?: number | null
   /** The number of the reranking that gives the chunks; null or unset: none does. */
   readonly reranking?: number | null
 }
@@ -164,13 +166,14 @@ function allRows(kb: KnowledgeBase, shape: GraftShape, { hidden, hybrid }: RowsP
 
 function searchedRows(
   kb: KnowledgeBase,
-  { search, candidatesFor = null }: GraftShape,
+  { search, candidatesFor = null, firstCount = null }: GraftShape,
   hybrid: HybridRows | null,
 ): string {
   if (candidatesFor === null) {
     return hybrid === null ? measuredRows(kb, search) : hybridRows(hybrid)
   }
-  return hybrid === null ? candidateRows(kb, candidatesFor) : hybridCandidateRows(hybrid)
+  if (hybrid === null) return candidateRows(kb, candidatesFor)
+  return hybridCandidateRows(hybrid, { text: candidatesFor, firstCount })
 }
 
 /** The keys of the chunks that conditions keep, see `keptKeysSql`. */

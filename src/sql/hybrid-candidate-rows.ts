@@ -9,9 +9,9 @@ import {
   candidateKeysParameter,
   keptKeysSql,
 } from './candidate-rows.ts'
-import { fusedRows, type HybridRows, partCtes } from './hybrid-rows.ts'
+import { fusedKeys, fusedRows, type HybridRows, partCtes } from './hybrid-rows.ts'
 import { distanceColumns } from './measured-rows.ts'
-import { CHUNK_KEY, distanceColumn } from './ranking.ts'
+import { CHUNK_KEY, distanceColumn, fusedColumn } from './ranking.ts'
 
 /**
  * The WITH: the nearest as `__nearest`, the parts of the text, and all that have one or are among the nearest as
@@ -38,7 +38,19 @@ export function hybridCandidateCtes(rows: HybridRows, text: number): string {
   return `WITH ${ctes.join(', ')}`
 }
 
-/** The found chunks, with distances and fused relevances. */
-export function hybridCandidateRows(rows: HybridRows): string {
-  return fusedRows(rows, '__found')
+/**
+ * The found chunks, with distances and fused relevances.
+ * @param first.firstCount only so many of the first are read, and those that are equal to the last of them
+ */
+export function hybridCandidateRows(
+  rows: HybridRows,
+  { text, firstCount }: { readonly text: number; readonly firstCount: number | null },
+): string {
+  if (firstCount === null) return fusedRows(rows, '__found')
+  const [distance, fused] = [distanceColumn(text), fusedColumn(text)]
+  const { chunks } = chunkTables(rows.knowledgeBase)
+  return `(SELECT c.*, f.${distance}, f.${fused}
+    FROM (SELECT *, rank() OVER (ORDER BY ${fused} DESC, ${distance}) AS place
+      FROM ${fusedKeys(rows, '__found')}) AS f
+    JOIN ${chunks} AS c ON c.chunk_key = f.${CHUNK_KEY} WHERE f.place <= ${firstCount})`
 }

@@ -83,12 +83,17 @@ export function hybridRows(rows: HybridRows): string {
 }
 
 /** @param relation of `__chunk_key` and the distances to all texts */
-export function fusedRows(
-  { knowledgeBase, search, hybrid, ranking }: HybridRows,
-  relation: string,
-): string {
+export function fusedRows(rows: HybridRows, relation: string): string {
+  const { chunks } = chunkTables(rows.knowledgeBase)
+  return `(SELECT c.*, f.* EXCLUDE (${CHUNK_KEY}) FROM ${fusedKeys(rows, relation)} AS f
+    JOIN ${chunks} AS c ON c.chunk_key = f.${CHUNK_KEY})`
+}
+
+/** `__chunk_key`, the distances and the fused relevances: what is known before a chunk is read. */
+export function fusedKeys({ search, hybrid, ranking }: HybridRows, relation: string): string {
   const texts = textsOfRanking(ranking)
   const columns = [
+    `m.${CHUNK_KEY}`,
     ...textsOfSearch(search).map((text) => `m.${distanceColumn(text)}`),
     ...texts.map((text) => `${fusedSql(text, hybrid)} AS ${fusedColumn(text)}`),
   ]
@@ -96,8 +101,7 @@ export function fusedRows(
     `LEFT JOIN __near_${text} AS n${text} ON n${text}.chunk_key = m.${CHUNK_KEY}`,
     `LEFT JOIN __worded_${text} AS k${text} ON k${text}.chunk_key = m.${CHUNK_KEY}`,
   ])
-  return `(SELECT c.*, ${columns.join(', ')} FROM ${relation} AS m
-    JOIN ${chunkTables(knowledgeBase).chunks} AS c ON c.chunk_key = m.${CHUNK_KEY} ${joins.join(' ')})`
+  return `(SELECT ${columns.join(', ')} FROM ${relation} AS m ${joins.join(' ')})`
 }
 
 function fusedSql(text: number, hybrid: HybridSearch): string {

@@ -132,8 +132,10 @@ function candidatesOf(
   const count = Math.max(shape.nearestCount, least)
   const found = candidateSearchOf(shape.search, select.where_clause ?? null, source)
   if (typeof found === 'string') return scan(found)
-  const { text, conditions } = found
-  const { sql } = graftOf(knowledgeBase, { ...shape, nearestCount: null, candidatesFor: text })
+  const { text, conditions, isCutByDistance } = found
+  const firstCount = isCutByDistance ? null : shape.nearestCount
+  const known = { nearestCount: null, candidatesFor: text, firstCount }
+  const { sql } = graftOf(knowledgeBase, { ...shape, ...known })
   const rows = {
     sql,
     apply: (tree: TreeNode) => {
