@@ -63,7 +63,7 @@ export function isJsonType(contentType: string): boolean {
 }
 
 /**
- * JSON text as a value. A key `__proto__` is left out, and a whole number that a double cannot
+ * JSON text as a value. A key `__proto__` is refused, and a whole number that a double cannot
  * hold exactly becomes its digits as text, as in the answers.
  * @throws AppError `invalid_json`
  */
@@ -76,6 +76,7 @@ export function parseJson(bytes: Uint8Array): unknown {
     const needsCare = text.includes('__proto__') || text.includes('\\u00') || /\d{16}/.test(text)
     return needsCare ? JSON.parse(text, carefully) : JSON.parse(text)
   } catch (error) {
+    if (error instanceof AppError) throw error
     const why = error instanceof SyntaxError ? 'it does not parse' : 'it is not UTF-8'
     throw new AppError('invalid_json', `The body is not valid JSON: ${why}`, { cause: error })
   }
@@ -86,7 +87,9 @@ interface ReviverContext {
 }
 
 function carefully(key: string, value: unknown, context?: ReviverContext): unknown {
-  if (key === '__proto__') return undefined
+  if (key === '__proto__') {
+    throw new AppError('invalid_json', 'The JSON has a key "__proto__", which no name may be')
+  }
   if (typeof value !== 'number' || !Number.isInteger(value)) return value
   if (Number.isSafeInteger(value)) return value
   const source = context?.source

@@ -134,11 +134,21 @@ describe('knowledge bases', () => {
     expect(fixture.inserted).toEqual([])
   })
 
-  test('rows keep what JSON says: no prototype is set, large whole numbers keep their digits', async () => {
+  test('a key __proto__ is refused, wherever it stands', async () => {
+    const fixture = testServer()
+    await client(fixture)(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
+    const body = '{"knowledge_base":{"rows":[{"content":"x","a":{"__proto__":1}}]}}'
+    const headers = { 'content-type': 'application/json' }
+    const { status, json } = await send(fixture.server, `PUT ${KBS}/teas`, { body, headers })
+    expect([status, fixture.inserted]).toEqual([400, []])
+    expect(json).toMatchObject({ code: 'invalid_json' })
+  })
+
+  test('rows keep what JSON says: large whole numbers keep their digits', async () => {
     const fixture = testServer()
     await client(fixture)(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
     const body =
-      '{"knowledge_base":{"rows":[{"__proto__":{"x":1},"id":12345678901234567890,"a":9007199254740993,"b":1e20,"c":"__proto__"}]}}'
+      '{"knowledge_base":{"rows":[{"id":12345678901234567890,"a":9007199254740993,"b":1e20,"c":"__proto__"}]}}'
     const headers = { 'content-type': 'application/json; charset=utf-8' }
     await send(fixture.server, `PUT ${KBS}/teas`, { body, headers })
     const [row] = fixture.inserted[0]?.request.rows ?? []

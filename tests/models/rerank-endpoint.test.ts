@@ -69,7 +69,7 @@ describe('servers', () => {
     expect(server.seen[0]?.query).toBe('?tenant=seven')
   })
 
-  test('scores outside of 0 to 1 are squashed, all of them, from then on', async () => {
+  test('scores outside of 0 to 1 are squashed, all of their answer and none of the next', async () => {
     await using server = scriptedServer(rerankServer)
     const reranker = rerankerAt(server.url, 'rerank')
     expect(await reranker.rerank('q', ['0.5'], NEVER)).toEqual([0.5])
@@ -77,7 +77,23 @@ describe('servers', () => {
     expect(scores.map((score) => Number(score.toFixed(4)))).toEqual([
       0.0474, 0.5, 0.9997, 0.6225, 0, 1,
     ])
-    expect((await reranker.rerank('q', ['0'], NEVER))[0]).toBe(0.5)
+    expect(await reranker.rerank('q', ['0.25'], NEVER)).toEqual([0.25])
+  })
+
+  test('scores are what the option raw_scores says', async () => {
+    await using server = scriptedServer(rerankServer)
+    const raw = rerankerAt(server.url, 'rerank', { raw_scores: true })
+    expect(await raw.rerank('q', ['0'], NEVER)).toEqual([0.5])
+    const unit = rerankerAt(server.url, 'rerank', { raw_scores: false })
+    const error = await thrownBy(unit.rerank('q', ['2'], NEVER))
+    expect(error).toMatchObject({ code: 'provider_failed' })
+    expect(String(error)).toContain('a score is not from 0 to 1')
+  })
+
+  test('a service whose scores are from 0 to 1 fails with another one', async () => {
+    await using server = scriptedServer(rerankServer)
+    const error = await thrownBy(rerankerAt(server.url, 'cohere').rerank('q', ['5'], NEVER))
+    expect(String(error)).toContain('a score is not from 0 to 1')
   })
 })
 

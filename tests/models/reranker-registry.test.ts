@@ -72,6 +72,7 @@ test('options have the defaults that existing clients know', () => {
     timeoutMs: 30_000,
     topLogprobs: 4,
     answerTokensMax: 100,
+    hasRawScores: null,
   })
 })
 

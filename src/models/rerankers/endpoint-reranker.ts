@@ -24,15 +24,14 @@ export interface EndpointRerankerConfig {
 }
 
 /**
- * Asks a server that reranks. Servers that give raw scores instead of scores in [0, 1] have all of
- * them put there by the logistic function, which keeps their order; from the first raw score on,
- * so that scores of different queries can be compared.
+ * Asks a server that reranks. Raw scores are put into [0, 1] by the logistic function, which keeps
+ * their order: all of an answer in which one is outside, or of every answer where the option
+ * `raw_scores` says so. No answer changes what a later one means.
  */
 export class EndpointReranker implements Reranker {
   readonly #config: EndpointRerankerConfig
   readonly #url: string
   readonly #fetch = boundedFetch(RERANK_LIMITS.answerBytesMax)
-  #isRaw = false
 
   constructor(config: EndpointRerankerConfig) {
     this.#config = config
@@ -52,8 +51,7 @@ export class EndpointReranker implements Reranker {
       return inLanes(calls, bounds, (texts, laneSignal) => this.#scoresOf(texts, laneSignal))
     })
     const all = scores.flat()
-    if (!isInUnitRange(all)) this.#isRaw = true
-    return this.#isRaw ? all.map(squashed) : all
+    return (options.hasRawScores ?? !isInUnitRange(all)) ? all.map(squashed) : all
   }
 
   #scoresOf(texts: ShownTexts, signal: AbortSignal): Promise<readonly number[]> {
@@ -109,7 +107,13 @@ export class EndpointReranker implements Reranker {
     try {
       const answer = jsonOf(text)
       if (answer === undefined) throw new Error('the answer is no JSON')
-      return { kind: 'done', value: scoresFrom(answer, passageCount) }
+      const scores = scoresFrom(answer, passageCount)
+      const { api, options } = this.#config
+      const isUnit = options.hasRawScores === false || api.givesUnitScores
+      if (isUnit && options.hasRawScores !== true && !isInUnitRange(scores)) {
+        throw new Error('a score is not from 0 to 1')
+      }
+      return { kind: 'done', value: scores }
     } catch (error) {
       return this.#failed({ status: null, detail: messageOf(error), isPassing: false })
     }

@@ -8,6 +8,8 @@ export interface RerankApi {
   readonly pathPrefix: string
   readonly needsModelName: boolean
   readonly passagesPerCallMax: number
+  /** Its scores are from 0 to 1; else they may be raw ones as well. */
+  readonly givesUnitScores: boolean
   body(texts: ShownTexts, modelName: string): Readonly<Record<string, unknown>>
 }
 
@@ -22,6 +24,7 @@ export const RERANK_APIS: Readonly<Record<RerankProvider, RerankApi>> = {
   cohere: {
     publicUrl: 'https://api.cohere.com',
     pathPrefix: '/v2',
+    givesUnitScores: true,
     needsModelName: true,
     // What Cohere recommends at most is 1000.
     passagesPerCallMax: 500,
@@ -30,6 +33,7 @@ export const RERANK_APIS: Readonly<Record<RerankProvider, RerankApi>> = {
   jina: {
     publicUrl: 'https://api.jina.ai',
     pathPrefix: '/v1',
+    givesUnitScores: true,
     needsModelName: true,
     passagesPerCallMax: 500,
     // By default the passages would come back too.
@@ -38,6 +42,7 @@ export const RERANK_APIS: Readonly<Record<RerankProvider, RerankApi>> = {
   vllm: {
     publicUrl: null,
     pathPrefix: '/v1',
+    givesUnitScores: false,
     needsModelName: true,
     passagesPerCallMax: 500,
     body: documentsBody,
@@ -45,6 +50,7 @@ export const RERANK_APIS: Readonly<Record<RerankProvider, RerankApi>> = {
   tei: {
     publicUrl: null,
     pathPrefix: '',
+    givesUnitScores: true,
     needsModelName: false,
     // A server started without options refuses more.
     passagesPerCallMax: 32,
@@ -55,6 +61,7 @@ export const RERANK_APIS: Readonly<Record<RerankProvider, RerankApi>> = {
   rerank: {
     publicUrl: null,
     pathPrefix: '/v1',
+    givesUnitScores: false,
     needsModelName: false,
     passagesPerCallMax: 500,
     body: documentsBody,

@@ -20,6 +20,8 @@ export interface RerankOptions {
   readonly topLogprobs: number
   /** Of a chat model's answer. */
   readonly answerTokensMax: number
+  /** Whether a `/rerank` server gives scores of any size; null: as its scores are. */
+  readonly hasRawScores: boolean | null
 }
 
 export type RerankMethod = 'multi-class' | 'binary' | 'no-logprobs'
@@ -54,6 +56,8 @@ export function rerankOptionsOf({ options }: ModelRef): RerankOptions {
     timeoutMs: seconds('timeout', { min: 0.01, max: 300, unset: 30 }),
     topLogprobs: wholeOf(options, 'top_logprobs', { min: 1, max: 20, unset: 4 }),
     answerTokensMax: wholeOf(options, 'max_tokens', { min: 1, max: 32_768, unset: 100 }),
+    hasRawScores:
+      (options.raw_scores ?? null) === null ? null : booleanOf(options, 'raw_scores', false),
   }
 }
 
