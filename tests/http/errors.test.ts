@@ -218,6 +218,14 @@ const CASES: readonly Case[] = [
   },
   {
     line: 'POST /api/sql/query',
+    sent: raw('{"query":"SELECT 1","params":{"a":[{"__proto__":{"x":1}}]}}'),
+    status: 400,
+    code: 'invalid_json',
+    title: 'Bad Request',
+    detail: 'The JSON has a key "__proto__", which no name may be',
+  },
+  {
+    line: 'POST /api/sql/query',
     sent: raw('[1]'),
     status: 400,
     code: 'invalid_request',
