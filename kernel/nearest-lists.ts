@@ -3,8 +3,10 @@
  * a row's own scale does not change which one it is.
  */
 
-// Of a row's bound: scale f32, lost f32.
-const BOUND_BYTES: usize = 8
+import { backOf, frontOf } from './row-codes'
+
+// Of a row's bound, its scale f32 first.
+const BOUND_BYTES: usize = 12
 
 /** Where the centroids are, and how many. */
 let bounds: usize = 0
@@ -22,17 +24,25 @@ export function compareWith(boundsAt: usize, codesAt: usize, rowStride: usize, a
 /**
  * Puts for each of the `rowCount` rows of the list the number of its nearest centroid there, of
  * equally near ones the first.
- * @param rowCodes where the codes of row 0 are
+ * @param heads where the upper halves of the codes of row 0 are
+ * @param tails where the lower ones are
  * @param scratch room for four rows of 16-bit codes
  */
-export function assignTo(rowList: usize, rowCount: i32, rowCodes: usize, scratch: usize): void {
+export function assignTo(
+  rowList: usize,
+  rowCount: i32,
+  heads: usize,
+  tails: usize,
+  scratch: usize,
+): void {
   for (let from = 0; from < rowCount; from += 4) {
     const here = rowList + (<usize>from << 2)
     const most = min(4, rowCount - from)
     for (let i = 0; i < 4; i++) {
       // At the end the last row stands in for those that are missing.
       const row = load<i32>(here + (<usize>min(i, most - 1) << 2))
-      widen(rowCodes + <usize>row * stride, scratch + (<usize>i << 4))
+      const at = <usize>row * (stride >> 1)
+      widen(heads + at, tails + at, scratch + (<usize>i << 4))
     }
     const lists = nearestOfFour(scratch)
     store<i32>(here, i32x4.extract_lane(lists, 0))
@@ -43,9 +53,16 @@ export function assignTo(rowList: usize, rowCount: i32, rowCodes: usize, scratch
 }
 
 /** Eight codes as 16 bytes, then those of the other three rows, and so on. */
-function widen(from: usize, to: usize): void {
-  for (let i: usize = 0; i < stride; i += 8) {
-    v128.store(to + i * 8, v128.load_ext<i8>(from + i))
+function widen(heads: usize, tails: usize, to: usize): void {
+  for (let i: usize = 0; i < stride; i += 32) {
+    const upper = v128.load(heads + (i >> 1))
+    const lower = v128.load(tails + (i >> 1))
+    const front = frontOf(upper, lower)
+    const back = backOf(upper, lower)
+    v128.store(to + i * 8, i16x8.extend_low_i8x16_s(front))
+    v128.store(to + i * 8, i16x8.extend_high_i8x16_s(front), 64)
+    v128.store(to + i * 8, i16x8.extend_low_i8x16_s(back), 128)
+    v128.store(to + i * 8, i16x8.extend_high_i8x16_s(back), 192)
   }
 }
 

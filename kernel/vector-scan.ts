@@ -9,7 +9,8 @@
  *     | <x,y> - s*t*<c,a> |  <=  e*|y| + |x|*f
  *
  * so the codes alone tell which rows can not be among the nearest k. All others are measured with
- * their floats: the answer is that of the exact scan.
+ * their floats: the answer is that of the exact scan. Of most rows the upper halves of their codes
+ * tell it already, with another e; they lie apart, so that half of the memory is read.
  *
  * The offsets are those of `src/search/vector/memory-layout.ts`, which `configure` hands over. One
  * instance belongs to one thread; what threads share is the rows.
@@ -24,13 +25,25 @@ import {
   sortPairs,
 } from './nearest-heap'
 import { assignTo, compareWith } from './nearest-lists'
+import {
+  coarseLost,
+  coarseScale,
+  dotCoarse,
+  dotFine,
+  fineLost,
+  fineScale,
+  placeCodes,
+  readQuery,
+} from './query-codes'
+import { copyCodes, headsLostLength, lostLength, writeCodes } from './row-codes'
 
 // Of a row's identity: key f64, version u64 (added at | removed at << 32).
 const IDENTITY_BYTES: usize = 16
 const VERSION: usize = 8
-// Of a row's bound: scale f32, lost f32.
-const BOUND_BYTES: usize = 8
+// Of a row's bound: scale f32, lost f32, lost by the upper halves of its codes f32.
+const BOUND_BYTES: usize = 12
 const LOST: usize = 4
+const HEADS_LOST: usize = 8
 
 /** Removed at this: not removed. */
 const NEVER: u64 = 0xffffffff
@@ -49,19 +62,17 @@ const LOST_FACTOR: f64 = 1.0001
 const LOST_MARGIN: f64 = 0.000001
 /** More than float64 arithmetic loses in sums of 4096 products. */
 const ARITHMETIC_SLACK: f64 = 0.000000001
-/** Partial sums of products stay within an i32. */
-const SUM_MAX: f64 = 2147000000.0
-const QUERY_CODE_MAX: f64 = 32767.0
 
 let stride: usize = 0
 let holdsFloats: bool = false
 let identities: usize = 0
 let bounds: usize = 0
-let codes: usize = 0
+let heads: usize = 0
+let tails: usize = 0
 let floats: usize = 0
 
 let input: usize = 0
-let queryCodes: usize = 0
+let rowCodes: usize = 0
 let rowList: usize = 0
 let distances: usize = 0
 let keys: usize = 0
@@ -72,15 +83,17 @@ let candidatesMax: i32 = 0
 
 let wanted: i32 = 0
 let snapshot: u64 = 0
-let queryScale: f64 = 0
-let slack: f64 = 0
+/** |x|*f, and what arithmetic loses. */
+let fineSlack: f64 = 0
+let coarseSlack: f64 = 0
+let coarseReach: f64 = 0
 let foundCount: i32 = 0
 let lowerCount: i32 = 0
 let candidateCount: i32 = 0
 /** No row with a smaller inner product can be among the nearest. */
 let threshold: f64 = -Infinity
 
-/** @param rowStride codes per row: the dimensions, filled up with zeros to a multiple of 16 */
+/** @param rowStride codes per row: the dimensions, filled up with zeros to a multiple of 32 */
 export function openIndex(rowStride: i32, withFloats: i32): void {
   stride = rowStride
   holdsFloats = withFloats != 0
@@ -90,25 +103,27 @@ export function openIndex(rowStride: i32, withFloats: i32): void {
 export function openExtent(address: usize, capacity: i32): void {
   identities = address
   bounds = identities + IDENTITY_BYTES * <usize>capacity
-  codes = bounds + BOUND_BYTES * <usize>capacity
-  floats = codes + stride * <usize>capacity
+  heads = bounds + BOUND_BYTES * <usize>capacity
+  tails = heads + (stride >> 1) * <usize>capacity
+  floats = tails + (stride >> 1) * <usize>capacity
 }
 
-/** The first rows of an extent are centroids; its index has been opened. */
-export function openCentroids(address: usize, capacity: i32, count: i32): void {
-  const at = address + IDENTITY_BYTES * <usize>capacity
-  compareWith(at, at + BOUND_BYTES * <usize>capacity, stride, count)
+/** Their bounds, and their codes one after the other; their index has been opened. */
+export function openCentroids(boundsAt: usize, codesAt: usize, count: i32): void {
+  compareWith(boundsAt, codesAt, stride, count)
 }
 
 /** Puts for each row at [0, rowCount) of the row list the number of its nearest centroid there. */
 export function assignRows(rowCount: i32): void {
-  assignTo(rowList, rowCount, codes, candidates)
+  assignTo(rowList, rowCount, heads, tails, candidates)
 }
 
 /** Where this thread has its scratch memory. */
 export function configureSlot(
   inputAt: usize,
-  queryCodesAt: usize,
+  fineCodesAt: usize,
+  coarseCodesAt: usize,
+  rowCodesAt: usize,
   rowListAt: usize,
   distancesAt: usize,
   keysAt: usize,
@@ -117,7 +132,8 @@ export function configureSlot(
   candidateLimit: i32,
 ): void {
   input = inputAt
-  queryCodes = queryCodesAt
+  placeCodes(fineCodesAt, coarseCodesAt)
+  rowCodes = rowCodesAt
   rowList = rowListAt
   distances = distancesAt
   keys = keysAt
@@ -140,8 +156,14 @@ function boundOf(row: i32): usize {
 
 // @ts-ignore: a decorator of AssemblyScript
 @inline
-function codesOf(row: i32): usize {
-  return codes + <usize>row * stride
+function headsAt(row: i32): usize {
+  return heads + <usize>row * (stride >> 1)
+}
+
+// @ts-ignore: a decorator of AssemblyScript
+@inline
+function tailsAt(row: i32): usize {
+  return tails + <usize>row * (stride >> 1)
 }
 
 // @ts-ignore: a decorator of AssemblyScript
@@ -164,44 +186,12 @@ export function storeRow(row: i32, key: f64, addedAt: u32): i32 {
 }
 
 function quantise(row: i32): void {
-  const target = codesOf(row)
   const scale = largest() / 127
-  const perCode = f32x4.splat(<f32>1 / scale)
-  let squares = f32x4.splat(0)
-  for (let i: usize = 0; i < stride; i += 16) {
-    const from = input + i * 4
-    const a = rounded(v128.load(from), perCode)
-    const b = rounded(v128.load(from, 16), perCode)
-    const c = rounded(v128.load(from, 32), perCode)
-    const d = rounded(v128.load(from, 48), perCode)
-    const front = i16x8.narrow_i32x4_s(i32x4.trunc_sat_f32x4_s(a), i32x4.trunc_sat_f32x4_s(b))
-    const back = i16x8.narrow_i32x4_s(i32x4.trunc_sat_f32x4_s(c), i32x4.trunc_sat_f32x4_s(d))
-    v128.store(target + i, i8x16.narrow_i16x8_s(front, back))
-    const size = f32x4.splat(scale)
-    squares = f32x4.add(squares, squaredRest(v128.load(from), a, size))
-    squares = f32x4.add(squares, squaredRest(v128.load(from, 16), b, size))
-    squares = f32x4.add(squares, squaredRest(v128.load(from, 32), c, size))
-    squares = f32x4.add(squares, squaredRest(v128.load(from, 48), d, size))
-  }
-  const front = <f64>f32x4.extract_lane(squares, 0) + <f64>f32x4.extract_lane(squares, 1)
-  const back = <f64>f32x4.extract_lane(squares, 2) + <f64>f32x4.extract_lane(squares, 3)
+  writeCodes(input, stride, scale, headsAt(row), tailsAt(row))
   const bound = boundOf(row)
   store<f32>(bound, scale)
-  store<f32>(bound, <f32>(Math.sqrt(front + back) * LOST_FACTOR + LOST_MARGIN), LOST)
-}
-
-/** Half to even; at most 127 and a rounding error, which the conversion takes away. */
-// @ts-ignore: a decorator of AssemblyScript
-@inline
-function rounded(x: v128, perCode: v128): v128 {
-  return f32x4.nearest(f32x4.mul(x, perCode))
-}
-
-// @ts-ignore: a decorator of AssemblyScript
-@inline
-function squaredRest(x: v128, code: v128, scale: v128): v128 {
-  const rest = f32x4.sub(x, f32x4.mul(code, scale))
-  return f32x4.mul(rest, rest)
+  store<f32>(bound, <f32>(lostLength * LOST_FACTOR + LOST_MARGIN), LOST)
+  store<f32>(bound, <f32>(headsLostLength * LOST_FACTOR + LOST_MARGIN), HEADS_LOST)
 }
 
 /** Of the input's parts, without their signs. */
@@ -212,6 +202,11 @@ function largest(): f32 {
   }
   const one = max(f32x4.extract_lane(most, 0), f32x4.extract_lane(most, 1))
   return max(one, max(f32x4.extract_lane(most, 2), f32x4.extract_lane(most, 3)))
+}
+
+/** Puts the codes of a row at the slot's row codes. */
+export function readCodes(row: i32): void {
+  copyCodes(headsAt(row), tailsAt(row), stride, rowCodes)
 }
 
 /** From `removedAt` on nobody sees the row. */
@@ -233,25 +228,12 @@ export function begin(k: i32, seenAt: u32, farthest: f64): void {
   candidateCount = 0
   threshold = -Infinity
   raise(1 - farthest - ARITHMETIC_SLACK)
-  quantiseQuery()
-}
-
-function quantiseQuery(): void {
-  const most = <f64>largest()
   const length = Math.sqrt(dotF64(input, input))
-  // |c| <= 127*sqrt(stride), and |<c,a>| <= |c|*|a| for the parts of a sum as for the whole.
-  const lengthMax = SUM_MAX / (127.0 * Math.sqrt(<f64>stride)) - Math.sqrt(<f64>stride)
-  const perCode = min(QUERY_CODE_MAX / most, lengthMax / length)
-  queryScale = 1 / perCode
-  let lost: f64 = 0
-  for (let i: usize = 0; i < stride; i++) {
-    const x = <f64>load<f32>(input + i * 4)
-    const code = nearest(x * perCode)
-    store<i16>(queryCodes + i * 2, <i16>code)
-    const rest = x - code * queryScale
-    lost += rest * rest
-  }
-  slack = Math.sqrt(lost) * LENGTH_MAX + ARITHMETIC_SLACK
+  readQuery(input, stride, <f64>largest(), length)
+  fineSlack = fineLost * LENGTH_MAX + ARITHMETIC_SLACK
+  coarseSlack = coarseLost * LENGTH_MAX + ARITHMETIC_SLACK
+  // |t*a|, at most: coarse codes lose more than can be left out.
+  coarseReach = length + coarseLost
 }
 
 /** Only within [-1, 1]: distances beyond are all 0 or all 2, so that the key decides. */
@@ -283,27 +265,15 @@ export function scanRows(from: i32, to: i32): i32 {
 @inline
 function isSettled(row: i32): bool {
   const bound = boundOf(row)
-  const estimate = <f64>dotCodes(codesOf(row)) * <f64>load<f32>(bound) * queryScale
-  const lost = <f64>load<f32>(bound, LOST) + slack
+  const scale = <f64>load<f32>(bound)
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    const lost = <f64>load<f32>(bound, HEADS_LOST) * coarseReach + coarseSlack
+    if (dotCoarse(headsAt(row)) * (scale * coarseScale) + lost < threshold) return true
+  }
+  const estimate = dotFine(headsAt(row), tailsAt(row)) * scale * fineScale
+  const lost = <f64>load<f32>(bound, LOST) + fineSlack
   if (estimate + lost < threshold) return true
   return isTaken(row, estimate, lost)
-}
-
-// @ts-ignore: a decorator of AssemblyScript
-@inline
-function dotCodes(first: usize): i32 {
-  let even = i32x4.splat(0)
-  let odd = i32x4.splat(0)
-  const end = first + stride
-  let query = queryCodes
-  for (let at = first; at < end; at += 16) {
-    even = i32x4.add(even, i32x4.dot_i16x8_s(v128.load_ext<i8>(at), v128.load(query)))
-    odd = i32x4.add(odd, i32x4.dot_i16x8_s(v128.load_ext<i8>(at, 8), v128.load(query, 16)))
-    query += 32
-  }
-  const sum = i32x4.add(even, odd)
-  const front = i32x4.extract_lane(sum, 0) + i32x4.extract_lane(sum, 1)
-  return front + i32x4.extract_lane(sum, 2) + i32x4.extract_lane(sum, 3)
 }
 
 function offerLower(lower: f64): void {

@@ -1,20 +1,25 @@
-/** `bun scripts/build-kernel.ts`: compiles `kernel/vector-scan.ts` to the module that the program carries. */
+/** `bun scripts/build-kernel.ts`: compiles `kernel/vector-scan.ts` to the modules that the program carries. */
 import { join } from 'node:path'
 import { main as compile } from 'assemblyscript/asc'
 
 const ROOT = join(import.meta.dir, '..')
 const SOURCE = 'kernel/vector-scan.ts'
-const SOURCES = [SOURCE, 'kernel/nearest-heap.ts', 'kernel/nearest-lists.ts']
+const PARTS = ['nearest-heap', 'nearest-lists', 'query-codes', 'row-codes']
+const SOURCES = [SOURCE, ...PARTS.map((name) => `kernel/${name}.ts`)]
 const TARGET = 'src/search/vector/kernel-module.ts'
 const LINE_CHARS = 88
 
-/** @throws Error with the compiler's words where the source does not compile */
-export async function compiledKernel(): Promise<Uint8Array> {
+/**
+ * @param features of WebAssembly, besides those that it always uses
+ * @throws Error with the compiler's words where the source does not compile
+ */
+async function compiledKernel(features: readonly string[]): Promise<Uint8Array> {
   const texts = new Map<string, string>()
   for (const name of SOURCES) texts.set(name, await Bun.file(join(ROOT, name)).text())
   const written = new Map<string, Uint8Array>()
   const words: string[] = []
-  const { error } = await compile([SOURCE, '--outFile', 'kernel.wasm', ...OPTIONS], {
+  const enabled = features.flatMap((feature) => ['--enable', feature])
+  const { error } = await compile([SOURCE, '--outFile', 'kernel.wasm', ...OPTIONS, ...enabled], {
     readFile: (name) => texts.get(name) ?? null,
     writeFile: (name, contents) => {
       written.set(name, typeof contents === 'string' ? Buffer.from(contents) : contents)
@@ -33,17 +38,22 @@ const OPTIONS: readonly string[] = [
   ...['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65536'],
 ]
 
-/** The text of the file that carries the module. */
-export function kernelFile(bytes: Uint8Array): string {
-  const base64 = Buffer.from(bytes).toString('base64')
-  const lines = base64.match(new RegExp(`.{1,${LINE_CHARS}}`, 'g')) ?? []
+/** The text of the file that carries the modules. */
+export async function kernelFile(): Promise<string> {
   return [
     `/** ${SOURCE}, compiled by scripts/build-kernel.ts: change that, not this. */`,
-    'export const KERNEL_BASE64 = [',
-    ...lines.map((line) => `  '${line}',`),
-    "].join('')",
+    ...constant('SIMD_KERNEL_BASE64', await compiledKernel([])),
+    '',
+    '/** The same for engines with relaxed SIMD. */',
+    ...constant('RELAXED_KERNEL_BASE64', await compiledKernel(['relaxed-simd'])),
     '',
   ].join('\n')
 }
 
-if (import.meta.main) await Bun.write(join(ROOT, TARGET), kernelFile(await compiledKernel()))
+function constant(name: string, bytes: Uint8Array): readonly string[] {
+  const base64 = Buffer.from(bytes).toString('base64')
+  const lines = base64.match(new RegExp(`.{1,${LINE_CHARS}}`, 'g')) ?? []
+  return [`export const ${name} = [`, ...lines.map((line) => `  '${line}',`), "].join('')"]
+}
+
+if (import.meta.main) await Bun.write(join(ROOT, TARGET), await kernelFile())

@@ -21,8 +21,8 @@ export async function assignRows(
   signal: AbortSignal,
 ): Promise<void> {
   const { shape, pool } = base
-  const { extent, count: listCount } = centroids
-  const task = { kind: 'assign', shape, centroids: extent, listCount } as const
+  const { codes, count: listCount } = centroids
+  const task = { kind: 'assign', shape, centroids: codes, listCount } as const
   const taskRows = sliceRows(task, LIST_LIMITS.taskProducts)
   const failed = new AbortController()
   const stopped = AbortSignal.any([signal, failed.signal])

@@ -1,5 +1,5 @@
 import type { Kernel } from './kernel.ts'
-import { type Extent, PART_WORDS, ROW_LIST_MAX, type RowShape } from './memory-layout.ts'
+import { PART_WORDS, ROW_LIST_MAX, type RowShape } from './memory-layout.ts'
 import { VECTOR_LIMITS } from './search-limits.ts'
 
 /** Rows that a thread shall compare with the centroids of all lists. Memory is only read. */
@@ -10,9 +10,14 @@ export interface AssignTask {
   readonly parts: Float64Array
   /** Rows within their extents. */
   readonly rows: Int32Array
-  /** The centroids are its first `listCount` rows. */
-  readonly centroids: Extent
+  readonly centroids: CentroidCodes
   readonly listCount: number
+}
+
+/** Where those of all lists are, and their codes one after the other. */
+export interface CentroidCodes {
+  readonly boundsAt: number
+  readonly codesAt: number
 }
 
 /** The number of the nearest list for each row, in the order of the task. */
@@ -30,7 +35,7 @@ export function* assignSteps(kernel: Kernel, task: AssignTask): Generator<undefi
   for (let part = 0; part < parts.length; part += PART_WORDS) {
     const [address = 0, capacity = 0, from = 0, to = 0] = parts.subarray(part)
     kernel.openExtent(address, capacity)
-    kernel.openCentroids(centroids.address, centroids.capacity, listCount)
+    kernel.openCentroids(centroids.boundsAt, centroids.codesAt, listCount)
     for (let at = from; at < to; at += sliceMax) {
       const slice = rows.subarray(at, Math.min(to, at + sliceMax))
       kernel.rowList.set(slice)

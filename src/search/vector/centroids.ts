@@ -1,5 +1,6 @@
+import type { CentroidCodes } from './assign.ts'
 import { type Kernel, openExtent } from './kernel.ts'
-import { type Extent, type RowShape, rowBytes } from './memory-layout.ts'
+import { type Extent, extentLayout, type RowShape, rowBytes } from './memory-layout.ts'
 import { scan } from './scan.ts'
 import { VECTOR_LIMITS } from './search-limits.ts'
 import { BLOCK_BYTES_MAX, type Block, type VectorMemory } from './vector-memory.ts'
@@ -10,7 +11,9 @@ const ALWAYS = 0
 /** The middles of lists: unit vectors that lie in shared memory like those of an index. */
 export class Centroids {
   readonly count: number
-  readonly extent: Extent
+  /** Beside their rows, as threads compare with them. */
+  readonly codes: CentroidCodes
+  readonly #extent: Extent
   readonly #shape: RowShape
   readonly #memory: VectorMemory
   readonly #kernel: Kernel
@@ -26,8 +29,11 @@ export class Centroids {
     this.#memory = memory
     this.#kernel = memory.kernel
     const capacity = Math.ceil(count / 8) * 8
-    this.#block = memory.allocate(capacity * rowBytes(this.#shape))
-    this.extent = { address: this.#block.address, capacity }
+    this.#block = memory.allocate(capacity * centroidBytes(stride))
+    this.#extent = { address: this.#block.address, capacity }
+    const { bounds } = extentLayout(this.#extent, stride)
+    const codesAt = this.#block.address + capacity * rowBytes(this.#shape)
+    this.codes = { boundsAt: bounds, codesAt }
   }
 
   get bytes(): number {
@@ -39,12 +45,19 @@ export class Centroids {
     this.#open()
     this.#kernel.input.fill(0, vector.length, this.#shape.stride)
     this.#kernel.input.set(vector)
-    return this.#kernel.storeRow(list, list, ALWAYS) === 1
+    if (this.#kernel.storeRow(list, list, ALWAYS) !== 1) return false
+    this.#kernel.readCodes(list)
+    const { stride } = this.#shape
+    const at = this.codes.codesAt + list * stride
+    new Int8Array(this.#memory.memory.buffer, at, stride).set(
+      this.#kernel.rowCodes.subarray(0, stride),
+    )
+    return true
   }
 
   /** The numbers of the lists whose centroids are nearest, the nearest first. */
   nearest(queryVector: Float32Array, countMax: number): readonly number[] {
-    const { address, capacity } = this.extent
+    const { address, capacity } = this.#extent
     const result = scan(this.#kernel, {
       kind: 'scan',
       shape: this.#shape,
@@ -62,12 +75,17 @@ export class Centroids {
   }
 
   #open(): void {
-    openExtent(this.#kernel, this.#shape, this.extent)
+    openExtent(this.#kernel, this.#shape, this.#extent)
   }
 }
 
 /** So many fit into one block, and all of them can be put in order. */
 export function centroidsMax(stride: number): number {
-  const fitting = Math.floor(BLOCK_BYTES_MAX / rowBytes({ stride, holdsFloats: true }))
+  const fitting = Math.floor(BLOCK_BYTES_MAX / centroidBytes(stride))
   return Math.min(VECTOR_LIMITS.neighboursMax, fitting - (fitting % 8))
+}
+
+/** Their rows, and their codes once more. */
+function centroidBytes(stride: number): number {
+  return rowBytes({ stride, holdsFloats: true }) + stride
 }

@@ -15,8 +15,10 @@ export interface KernelOperations {
   /** With floats the number of `distances` and `keys`, without that of candidates. */
   finish(): number
   dropCandidates(): void
-  /** The first `count` rows of an extent are centroids of the index opened last. */
-  openCentroids(address: number, capacity: number, count: number): void
+  /** Puts the codes of a row at `rowCodes`. */
+  readCodes(row: number): void
+  /** The bounds of centroids of the index opened last, and their codes, one after the other. */
+  openCentroids(boundsAt: number, codesAt: number, count: number): void
   /**
    * Puts for each row at [0, rowCount) of the row list the number of its nearest centroid there, of
    * equally near ones the first.
@@ -35,6 +37,7 @@ export interface Candidate {
 export interface Kernel extends KernelOperations {
   /** A vector to be stored or searched for goes here, filled up with zeros to the stride. */
   readonly input: Float32Array
+  readonly rowCodes: Int8Array
   readonly rowList: Int32Array
   readonly distances: Float64Array
   readonly keys: Float64Array

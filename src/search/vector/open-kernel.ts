@@ -1,10 +1,11 @@
 import type { Kernel, KernelOperations } from './kernel.ts'
-import { KERNEL_BASE64 } from './kernel-module.ts'
+import { RELAXED_KERNEL_BASE64, SIMD_KERNEL_BASE64 } from './kernel-module.ts'
 import { CANDIDATE_BYTES, CANDIDATES_MAX, ROW_LIST_MAX, slotLayout } from './memory-layout.ts'
 import { ScalarKernel } from './scalar-kernel.ts'
 import { VECTOR_LIMITS } from './search-limits.ts'
 
-export type KernelChoice = 'fastest' | 'scalar'
+/** `simd`: without relaxed SIMD. Each only where the engine has it. */
+export type KernelChoice = 'fastest' | 'simd' | 'scalar'
 
 /** @param slot 0 for the calling thread, from 1 on for the threads' scans */
 export function openKernel(
@@ -14,10 +15,12 @@ export function openKernel(
 ): Kernel {
   const at = slotLayout(slot)
   const { buffer } = memory
+  const module = moduleOf(choice)
   const operations =
-    choice === 'fastest' && hasSimd() ? wasmOperations(memory, slot) : new ScalarKernel(memory, at)
+    module === undefined ? new ScalarKernel(memory, at) : wasmOperations(module, memory, slot)
   return Object.assign(operations, {
     input: new Float32Array(buffer, at.input, VECTOR_LIMITS.dimensionsMax),
+    rowCodes: new Int8Array(buffer, at.rowCodes, VECTOR_LIMITS.dimensionsMax),
     rowList: new Int32Array(buffer, at.rowList, ROW_LIST_MAX),
     distances: new Float64Array(buffer, at.distances, VECTOR_LIMITS.neighboursMax),
     keys: new Float64Array(buffer, at.keys, VECTOR_LIMITS.neighboursMax),
@@ -25,18 +28,24 @@ export function openKernel(
   })
 }
 
-/** `(func (result v128) i32.const 0 i8x16.splat i8x16.popcnt)`: valid where there is SIMD. */
-const SIMD_PROBE = new Uint8Array([
-  ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3],
-  ...[2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11],
-])
-
-function hasSimd(): boolean {
-  return WebAssembly.validate(SIMD_PROBE)
+const MODULES: Readonly<Record<KernelChoice, readonly string[]>> = {
+  fastest: [RELAXED_KERNEL_BASE64, SIMD_KERNEL_BASE64],
+  simd: [SIMD_KERNEL_BASE64],
+  scalar: [],
 }
 
-function wasmOperations(memory: WebAssembly.Memory, slot: number): KernelOperations {
-  const module = new WebAssembly.Module(Buffer.from(KERNEL_BASE64, 'base64'))
+/** undefined: the engine knows none of them. */
+function moduleOf(choice: KernelChoice): Uint8Array<ArrayBuffer> | undefined {
+  const modules = MODULES[choice].map((base64) => Uint8Array.fromBase64(base64))
+  return modules.find((bytes) => WebAssembly.validate(bytes))
+}
+
+function wasmOperations(
+  bytes: Uint8Array<ArrayBuffer>,
+  memory: WebAssembly.Memory,
+  slot: number,
+): KernelOperations {
+  const module = new WebAssembly.Module(bytes)
   const { exports } = new WebAssembly.Instance(module, { env: { memory } })
   // The module is ours: a test compiles its source and calls all of them.
   const operations = exports as unknown as KernelOperations & {
@@ -44,7 +53,7 @@ function wasmOperations(memory: WebAssembly.Memory, slot: number): KernelOperati
   }
   const at = slotLayout(slot)
   operations.configureSlot(
-    ...[at.input, at.queryCodes, at.rowList, at.distances],
+    ...[at.input, at.fineCodes, at.coarseCodes, at.rowCodes, at.rowList, at.distances],
     ...[at.keys, at.lowers, at.candidates, CANDIDATES_MAX],
   )
   return { ...operations }

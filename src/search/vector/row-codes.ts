@@ -1,4 +1,5 @@
-import { extentLayout, type RowShape } from './memory-layout.ts'
+import { openExtent } from './kernel.ts'
+import { BOUND_BYTES, extentLayout, type RowShape } from './memory-layout.ts'
 import type { RowTable } from './row-table.ts'
 import type { VectorMemory } from './vector-memory.ts'
 
@@ -14,14 +15,12 @@ export interface RowCodesParts {
 /** What the rows of an index hold, read by the main thread. */
 export class RowCodes {
   readonly #parts: RowCodesParts
-  #codes: Int8Array
   #floats: Float32Array
   #words: Uint32Array
 
   constructor(parts: RowCodesParts) {
     this.#parts = parts
     const { buffer } = parts.memory.memory
-    this.#codes = new Int8Array(buffer)
     this.#floats = new Float32Array(buffer)
     this.#words = new Uint32Array(buffer)
   }
@@ -40,11 +39,13 @@ export class RowCodes {
     const { stride } = this.#parts.shape
     const { extent, first } = this.#parts.rows.extentOf(row)
     this.#renew()
-    const { bounds, codes } = extentLayout(extent, stride)
-    const scale = this.#floats[bounds / 4 + (row - first) * 2] ?? 0
-    const from = codes + (row - first) * stride
+    const { kernel } = this.#parts.memory
+    openExtent(kernel, this.#parts.shape, extent)
+    kernel.readCodes(row - first)
+    const { bounds } = extentLayout(extent, stride)
+    const scale = this.#floats[(bounds + (row - first) * BOUND_BYTES) / 4] ?? 0
     for (let index = 0; index < stride; index++) {
-      sums[at + index] = (sums[at + index] ?? 0) + (this.#codes[from + index] ?? 0) * scale
+      sums[at + index] = (sums[at + index] ?? 0) + (kernel.rowCodes[index] ?? 0) * scale
     }
   }
 
@@ -58,8 +59,7 @@ export class RowCodes {
   /** Shared memory that has grown shows its new part in a new buffer only. */
   #renew(): void {
     const { buffer } = this.#parts.memory.memory
-    if (buffer.byteLength === this.#codes.byteLength) return
-    this.#codes = new Int8Array(buffer)
+    if (buffer.byteLength === this.#floats.byteLength) return
     this.#floats = new Float32Array(buffer)
     this.#words = new Uint32Array(buffer)
   }

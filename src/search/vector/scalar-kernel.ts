@@ -1,11 +1,13 @@
 import type { KernelOperations } from './kernel.ts'
 import {
+  BOUND_BYTES,
   CANDIDATE_BYTES,
   CANDIDATES_MAX,
   type ExtentLayout,
   extentLayout,
   type SlotLayout,
 } from './memory-layout.ts'
+import { type MemoryViews, memoryViews } from './memory-views.ts'
 
 /** The constants of `kernel/vector-scan.ts`, where they are explained. */
 const NEVER = 0xffffffff
@@ -16,11 +18,13 @@ const LOST_FACTOR = 1.0001
 const LOST_MARGIN = 0.000001
 const SUM_MAX = 2147000000
 const QUERY_CODE_MAX = 32767
+/** Scale, what is lost, and what the upper halves of codes lose, which only relaxed SIMD needs. */
+const BOUND_WORDS = BOUND_BYTES / 4
 /** Adding and taking away 1.5 * 2^23 (2^52) leaves a float32 (float64) rounded half to even. */
 const ROUNDING_F32 = 12582912
 const ROUNDING_F64 = 6755399441055744
 
-const NOWHERE: ExtentLayout = { identities: 0, bounds: 0, codes: 0, floats: 0 }
+const NOWHERE: ExtentLayout = { identities: 0, bounds: 0, heads: 0, tails: 0, floats: 0 }
 
 /**
  * The kernel where the processor or the engine has no SIMD: the same bytes and the same neighbours,
@@ -29,11 +33,11 @@ const NOWHERE: ExtentLayout = { identities: 0, bounds: 0, codes: 0, floats: 0 }
 export class ScalarKernel implements KernelOperations {
   readonly #memory: WebAssembly.Memory
   readonly #slot: SlotLayout
-  #views: Views
+  #views: MemoryViews
   #stride = 0
   #holdsFloats = false
   #extent = NOWHERE
-  #centroids = NOWHERE
+  #centroids = { boundsAt: 0, codesAt: 0 }
   #centroidCount = 0
 
   #wanted = 0
@@ -51,7 +55,7 @@ export class ScalarKernel implements KernelOperations {
   constructor(memory: WebAssembly.Memory, slot: SlotLayout) {
     this.#memory = memory
     this.#slot = slot
-    this.#views = viewsOf(memory.buffer)
+    this.#views = memoryViews(memory.buffer)
   }
 
   openIndex(stride: number, holdsFloats: number): void {
@@ -63,7 +67,7 @@ export class ScalarKernel implements KernelOperations {
     this.#extent = extentLayout({ address, capacity }, this.#stride)
     // Shared memory that has grown shows its new part in a new buffer only.
     const { buffer } = this.#memory
-    if (buffer.byteLength !== this.#views.bytes.byteLength) this.#views = viewsOf(buffer)
+    if (buffer.byteLength !== this.#views.bytes.byteLength) this.#views = memoryViews(buffer)
   }
 
   storeRow(row: number, key: number, addedAt: number): number {
@@ -121,8 +125,15 @@ export class ScalarKernel implements KernelOperations {
     this.#places.length = 0
   }
 
-  openCentroids(address: number, capacity: number, count: number): void {
-    this.#centroids = extentLayout({ address, capacity }, this.#stride)
+  readCodes(row: number): void {
+    const { rowCodes } = this.#slot
+    for (let index = 0; index < this.#stride; index++) {
+      this.#views.codes[rowCodes + index] = this.#codeAt(row, index)
+    }
+  }
+
+  openCentroids(boundsAt: number, codesAt: number, count: number): void {
+    this.#centroids = { boundsAt, codesAt }
     this.#centroidCount = count
   }
 
@@ -135,18 +146,19 @@ export class ScalarKernel implements KernelOperations {
   }
 
   #nearestOf(row: number): number {
-    const { bounds, codes } = this.#centroids
-    const vectors = this.#views.codes
-    const from = this.#extent.codes + row * this.#stride
+    const { boundsAt, codesAt } = this.#centroids
+    const { codes, floats } = this.#views
+    const from = this.#slot.rowCodes
+    this.readCodes(row)
     let best = Number.NEGATIVE_INFINITY
     let nearest = 0
     for (let centroid = 0; centroid < this.#centroidCount; centroid++) {
-      const other = codes + centroid * this.#stride
+      const other = codesAt + centroid * this.#stride
       let sum = 0
       for (let index = 0; index < this.#stride; index++) {
-        sum += (vectors[from + index] ?? 0) * (vectors[other + index] ?? 0)
+        sum += (codes[from + index] ?? 0) * (codes[other + index] ?? 0)
       }
-      const scale = this.#views.floats[bounds / 4 + centroid * 2] ?? 0
+      const scale = floats[boundsAt / 4 + centroid * BOUND_WORDS] ?? 0
       const near = Math.fround(Math.fround(sum) * scale)
       if (near <= best) continue
       best = near
@@ -164,30 +176,54 @@ export class ScalarKernel implements KernelOperations {
   }
 
   #quantise(row: number): void {
-    const { floats, codes } = this.#views
+    const { floats } = this.#views
     const from = this.#slot.input / 4
-    const to = this.#extent.codes + row * this.#stride
     const scale = Math.fround(this.#largest() / 127)
     const perCode = Math.fround(1 / scale)
     const squares = new Float32Array(4)
+    const headSquares = new Float32Array(4)
     for (let index = 0; index < this.#stride; index++) {
       const x = floats[from + index] ?? 0
       const scaled = Math.fround(x * perCode)
       const code = Math.fround(Math.fround(scaled + ROUNDING_F32) - ROUNDING_F32)
-      codes[to + index] = code
-      const rest = Math.fround(x - Math.fround(code * scale))
+      this.#storeCode(row, index, code)
       const lane = index & 3
-      squares[lane] = (squares[lane] ?? 0) + Math.fround(rest * rest)
+      squares[lane] = (squares[lane] ?? 0) + squaredRest(x, code, scale)
+      const said = Math.floor(code / 16) * 16 + 7.5
+      headSquares[lane] = (headSquares[lane] ?? 0) + squaredRest(x, said, scale)
     }
-    const [a = 0, b = 0, c = 0, d = 0] = squares
-    const bound = this.#extent.bounds / 4 + row * 2
+    const bound = this.#extent.bounds / 4 + row * BOUND_WORDS
     floats[bound] = scale
-    floats[bound + 1] = Math.sqrt(a + b + (c + d)) * LOST_FACTOR + LOST_MARGIN
+    floats[bound + 1] = lengthOf(squares) * LOST_FACTOR + LOST_MARGIN
+    floats[bound + 2] = lengthOf(headSquares) * LOST_FACTOR + LOST_MARGIN
+  }
+
+  /** Halves of two codes share a byte, see `kernel/row-codes.ts`. */
+  #codeAt(row: number, index: number): number {
+    const { bytes } = this.#views
+    const { heads, tails } = this.#extent
+    const at = (row * this.#stride) / 2 + halfPlace(index)
+    const shift = (index & 16) / 4
+    const head = ((bytes[heads + at] ?? 0) >> shift) & 15
+    const tail = ((bytes[tails + at] ?? 0) >> shift) & 15
+    return head * 16 + tail - 128
+  }
+
+  #storeCode(row: number, index: number, code: number): void {
+    const { bytes } = this.#views
+    const { heads, tails } = this.#extent
+    const at = (row * this.#stride) / 2 + halfPlace(index)
+    const shift = (index & 16) / 4
+    const others = 240 >> shift
+    // What the conversion to 8 bits takes away is taken away here as well.
+    const unsigned = Math.min(code, 127) + 128
+    bytes[heads + at] = ((bytes[heads + at] ?? 0) & others) | ((unsigned >> 4) << shift)
+    bytes[tails + at] = ((bytes[tails + at] ?? 0) & others) | ((unsigned & 15) << shift)
   }
 
   #quantiseQuery(): void {
     const { floats, shorts } = this.#views
-    const { input, queryCodes } = this.#slot
+    const { input, fineCodes } = this.#slot
     const length = Math.sqrt(this.#dot(input, input))
     const lengthMax = SUM_MAX / (127 * Math.sqrt(this.#stride)) - Math.sqrt(this.#stride)
     const perCode = Math.min(QUERY_CODE_MAX / this.#largest(), lengthMax / length)
@@ -196,7 +232,7 @@ export class ScalarKernel implements KernelOperations {
     for (let index = 0; index < this.#stride; index++) {
       const x = floats[input / 4 + index] ?? 0
       const code = x * perCode + ROUNDING_F64 - ROUNDING_F64
-      shorts[queryCodes / 2 + index] = code
+      shorts[fineCodes / 2 + index] = code
       const rest = x - code * this.#queryScale
       lost += rest * rest
     }
@@ -217,7 +253,7 @@ export class ScalarKernel implements KernelOperations {
   }
 
   #isSettled(row: number): boolean {
-    const bound = this.#extent.bounds / 4 + row * 2
+    const bound = this.#extent.bounds / 4 + row * BOUND_WORDS
     const scale = this.#views.floats[bound] ?? 0
     const estimate = this.#dotCodes(row) * scale * this.#queryScale
     const lost = (this.#views.floats[bound + 1] ?? 0) + this.#slack
@@ -227,8 +263,9 @@ export class ScalarKernel implements KernelOperations {
 
   #dotCodes(row: number): number {
     const { codes, shorts } = this.#views
-    const first = this.#extent.codes + row * this.#stride
-    const query = this.#slot.queryCodes / 2
+    const first = this.#slot.rowCodes
+    const query = this.#slot.fineCodes / 2
+    this.readCodes(row)
     let sum = 0
     for (let index = 0; index < this.#stride; index++) {
       sum += (codes[first + index] ?? 0) * (shorts[query + index] ?? 0)
@@ -319,27 +356,18 @@ export class ScalarKernel implements KernelOperations {
   }
 }
 
-/** The whole memory as numbers of each kind. */
-interface Views {
-  readonly bytes: Uint8Array
-  readonly codes: Int8Array
-  readonly shorts: Int16Array
-  readonly integers: Int32Array
-  readonly words: Uint32Array
-  readonly floats: Float32Array
-  readonly doubles: Float64Array
+/** Of 32 codes the first 16 and the others lie in the same bytes. */
+function halfPlace(index: number): number {
+  return (index >> 5) * 16 + (index & 15)
 }
 
-function viewsOf(buffer: ArrayBufferLike): Views {
-  return {
-    bytes: new Uint8Array(buffer),
-    codes: new Int8Array(buffer),
-    shorts: new Int16Array(buffer),
-    integers: new Int32Array(buffer),
-    words: new Uint32Array(buffer),
-    floats: new Float32Array(buffer),
-    doubles: new Float64Array(buffer),
-  }
+function squaredRest(x: number, code: number, scale: number): number {
+  const rest = Math.fround(x - Math.fround(code * scale))
+  return Math.fround(rest * rest)
+}
+
+function lengthOf([a = 0, b = 0, c = 0, d = 0]: Float32Array): number {
+  return Math.sqrt(a + b + (c + d))
 }
 
 /** The first of the indexes [0, count) at which the condition holds from there on; `count` if none. */

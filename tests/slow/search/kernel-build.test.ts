@@ -1,11 +1,10 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { compiledKernel, kernelFile } from '../../../scripts/build-kernel.ts'
+import { kernelFile } from '../../../scripts/build-kernel.ts'
 
 const CARRIED = join(import.meta.dir, '../../../src/search/vector/kernel-module.ts')
 
 test('the kernel that the program carries is its source, compiled', async () => {
-  const built = kernelFile(await compiledKernel())
+  const built = await kernelFile()
   expect(built === (await Bun.file(CARRIED).text())).toBe(true)
-  expect(kernelFile(new Uint8Array([0])) === built).toBe(false)
 })

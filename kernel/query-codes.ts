@@ -1,0 +1,123 @@
+/**
+ * The query vector in codes, and their products with a row's, in AssemblyScript: fine ones of 16
+ * bits for whole codes, and coarse ones of 8 bits for the upper halves of codes, of which relaxed
+ * SIMD multiplies 16 at once.
+ */
+
+import { backOf, frontOf, lowerBits, upperBits } from './row-codes'
+
+/** Partial sums of products stay within an i32. */
+const SUM_MAX: f64 = 2147000000.0
+const FINE_MAX: f64 = 32767.0
+const COARSE_MAX: f64 = 127.0
+/** What a code of which the upper half is 0 is on average: 128 are added to each. */
+const COARSE_ZERO: f64 = 7.5 - 128.0
+const HEADS_BYTES: usize = 64
+
+let fineCodes: usize = 0
+let coarseCodes: usize = 0
+let coarseSum: f64 = 0
+let stride: usize = 0
+
+/** What one is worth, and the length of what rounding lost. */
+export let fineScale: f64 = 0
+export let fineLost: f64 = 0
+export let coarseScale: f64 = 0
+export let coarseLost: f64 = 0
+
+export function placeCodes(fineAt: usize, coarseAt: usize): void {
+  fineCodes = fineAt
+  coarseCodes = coarseAt
+}
+
+/**
+ * @param most the largest of the query's numbers, without their signs
+ * @param length of the query
+ */
+export function readQuery(query: usize, rowStride: usize, most: f64, length: f64): void {
+  stride = rowStride
+  // |c| <= 127*sqrt(stride), and |<c,a>| <= |c|*|a| for the parts of a sum as for the whole.
+  const lengthMax = SUM_MAX / (127.0 * Math.sqrt(<f64>stride)) - Math.sqrt(<f64>stride)
+  const perCode = min(FINE_MAX / most, lengthMax / length)
+  fineScale = 1 / perCode
+  coarseScale = most / COARSE_MAX
+  coarseSum = 0
+  let fine: f64 = 0
+  let coarse: f64 = 0
+  for (let i: usize = 0; i < stride; i++) {
+    const x = <f64>load<f32>(query + i * 4)
+    const code = nearest(x * perCode)
+    store<i16>(fineCodes + i * 2, <i16>code)
+    const rest = x - code * fineScale
+    fine += rest * rest
+    const near = nearest(x / coarseScale)
+    store<i8>(coarseCodes + i, <i8>near)
+    coarseSum += near
+    const far = x - near * coarseScale
+    coarse += far * far
+  }
+  fineLost = Math.sqrt(fine)
+  coarseLost = Math.sqrt(coarse)
+}
+
+/** With a row's whole codes. */
+// @ts-ignore: a decorator of AssemblyScript
+@inline
+export function dotFine(heads: usize, tails: usize): f64 {
+  let even = i32x4.splat(0)
+  let odd = i32x4.splat(0)
+  let query = fineCodes
+  for (let at: usize = 0; at < stride >> 1; at += 16) {
+    const upper = v128.load(heads + at)
+    const lower = v128.load(tails + at)
+    const front = frontOf(upper, lower)
+    const back = backOf(upper, lower)
+    even = i32x4.add(even, i32x4.dot_i16x8_s(i16x8.extend_low_i8x16_s(front), v128.load(query)))
+    odd = i32x4.add(odd, i32x4.dot_i16x8_s(i16x8.extend_high_i8x16_s(front), v128.load(query, 16)))
+    even = i32x4.add(even, i32x4.dot_i16x8_s(i16x8.extend_low_i8x16_s(back), v128.load(query, 32)))
+    odd = i32x4.add(odd, i32x4.dot_i16x8_s(i16x8.extend_high_i8x16_s(back), v128.load(query, 48)))
+    query += 64
+  }
+  return <f64>sumOf(i32x4.add(even, odd))
+}
+
+/** With a row's codes as their upper halves say them. Only where there is relaxed SIMD. */
+// @ts-ignore: a decorator of AssemblyScript
+@inline
+export function dotCoarse(heads: usize): f64 {
+  let sums = i32x4.splat(0)
+  const end = heads + (stride >> 1)
+  const whole = heads + ((stride >> 1) & ~(HEADS_BYTES - 1))
+  let at = heads
+  let query = coarseCodes
+  for (; at < whole; at += HEADS_BYTES) {
+    // Eight sums of two products of 127 and 15 are less than 2^15.
+    let some = products(v128.load(at), query)
+    some = i16x8.add(some, products(v128.load(at, 16), query + 32))
+    some = i16x8.add(some, products(v128.load(at, 32), query + 64))
+    some = i16x8.add(some, products(v128.load(at, 48), query + 96))
+    sums = i32x4.add(sums, i32x4.extadd_pairwise_i16x8_s(some))
+    query += 2 * HEADS_BYTES
+  }
+  for (; at < end; at += 16) {
+    sums = i32x4.add(sums, i32x4.extadd_pairwise_i16x8_s(products(v128.load(at), query)))
+    query += 32
+  }
+  return 16.0 * <f64>sumOf(sums) + COARSE_ZERO * coarseSum
+}
+
+/** Of 32 codes, in pairs. The second factor is never negative, which relaxed SIMD asks for. */
+// @ts-ignore: a decorator of AssemblyScript
+@inline
+function products(heads: v128, query: usize): v128 {
+  const front = i16x8.relaxed_dot_i8x16_i7x16_s(v128.load(query), lowerBits(heads))
+  const back = i16x8.relaxed_dot_i8x16_i7x16_s(v128.load(query, 16), upperBits(heads))
+  return i16x8.add(front, back)
+}
+
+// @ts-ignore: a decorator of AssemblyScript
+@inline
+function sumOf(lanes: v128): i32 {
+  const front = i32x4.extract_lane(lanes, 0) + i32x4.extract_lane(lanes, 1)
+  return front + i32x4.extract_lane(lanes, 2) + i32x4.extract_lane(lanes, 3)
+}
