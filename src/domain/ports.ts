@@ -147,6 +147,8 @@ export type BoundValue =
 export interface BoundSql {
   readonly sql: string
   readonly values: Readonly<Record<string, BoundValue>>
+  /** True when its answer has few rows, which are then made all at once. */
+  readonly isShort?: boolean
 }
 
 export interface RunLimits {

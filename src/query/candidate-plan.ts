@@ -1,6 +1,7 @@
 import type { SqlEngine } from '../domain/ports.ts'
 import type { CandidateGraft, Subtree } from '../sql/pending-graft.ts'
-import { parseTree, type TreeNode, treeText } from '../sql/select-ast.ts'
+import { parseTree, queryOf, statementOf, type TreeNode, treeText } from '../sql/select-ast.ts'
+import { isShortAnswer } from '../sql/short-answer.ts'
 import { parameterNames, tokenize } from '../sql/tokens.ts'
 import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
 
@@ -17,7 +18,8 @@ export async function candidatePlan(
   if (grafts.length === 0) return null
   const requests = await Promise.all(grafts.map((graft) => requestOf(graft, engine)))
   for (const { rows } of grafts) rows.apply(await parsed(rows, engine))
-  return { ...(await printed(tree, engine)), requests }
+  const isShort = isShortAnswer(queryOf(statementOf(tree)))
+  return { ...(await printed(tree, engine)), requests, isShort }
 }
 
 async function requestOf(

@@ -17,6 +17,8 @@ export interface SelectPlan {
   readonly parameters: ReadonlySet<string>
   /** The same statement, where the nearest chunks of its searches are known; null: it has no search that could use them. */
   readonly candidates: CandidatePlan | null
+  /** True when a LIMIT keeps its answer short. */
+  readonly isShort: boolean
   /** True when it holds tables that are made of the catalog as it was. */
   readonly readsCatalog: boolean
   /** The searches that have every vector measured in any case. */
@@ -28,6 +30,7 @@ export interface SelectPlan {
 /** A SELECT that gets the nearest chunks of its searches as bound lists. */
 export interface CandidatePlan {
   readonly sql: string
+  readonly isShort: boolean
   readonly parameters: ReadonlySet<string>
   readonly requests: readonly CandidateRequest[]
 }

@@ -11,6 +11,7 @@ import type { NameScope } from '../sql/relation.ts'
 import { Requests } from '../sql/requests.ts'
 import { rewrite } from '../sql/rewrite.ts'
 import { parseTree, queryOf, statementOf, type TreeNode, treeText } from '../sql/select-ast.ts'
+import { isShortAnswer } from '../sql/short-answer.ts'
 import { bindSystemFunctions } from '../sql/system-functions.ts'
 import { parameterNames, toDuckDB, tokenize, withoutClosingSemicolons } from '../sql/tokens.ts'
 import { candidatePlan } from './candidate-plan.ts'
@@ -79,7 +80,8 @@ async function planTree(tree: TreeNode, planning: Planning): Promise<SelectPlan>
   const isOfCatalog = [...values.values()].some((plan) => plan.readsCatalog)
   const readsCatalog = requests.readsCatalog || isOfCatalog
   const requested = { searches, agents, thresholds, scans, rerankings, readsCatalog }
-  const plan = { ...requested, sql: printed, values, parameters, written }
+  const isShort = isShortAnswer(queryOf(statementOf(tree)))
+  const plan = { ...requested, sql: printed, values, parameters, written, isShort }
   // Last: it changes the tree.
   return { ...plan, candidates: await candidatePlan(tree, candidates, engine) }
 }

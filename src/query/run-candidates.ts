@@ -62,7 +62,7 @@ export async function foundCandidates(
     bound[candidateDistancesParameter(text)] = one.neighbours.map(({ distance }) => distance)
   }
   return {
-    statement: { sql: plan.sql, values: bound },
+    statement: { sql: plan.sql, values: bound, isShort: plan.isShort },
     isCurrent: () => all.every((one) => one.isCurrent()),
   }
 }

@@ -100,10 +100,14 @@ export async function prepareSelect(
   const binding = { deps, signal, params, options }
   const values = await boundValues(plan, binding)
   if (plan.rerankings.length === 0) {
-    return { plan, statement: { sql: plan.sql, values }, warnings: [] }
+    return { plan, statement: { sql: plan.sql, values, isShort: plan.isShort }, warnings: [] }
   }
   const reranked = await rerankedValues(plan, binding)
-  const statement = { sql: plan.sql, values: { ...values, ...reranked.values } }
+  const statement = {
+    sql: plan.sql,
+    values: { ...values, ...reranked.values },
+    isShort: plan.isShort,
+  }
   return { plan, statement, warnings: reranked.warnings }
 }
 

@@ -1,4 +1,9 @@
-import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from '@duckdb/node-api'
+import {
+  type DuckDBConnection,
+  type DuckDBDataChunk,
+  DuckDBMaterializedResult,
+  type DuckDBResult,
+} from '@duckdb/node-api'
 import type { BoundSql } from '../domain/ports.ts'
 import type { Leave } from './admission-queue.ts'
 import { typedValueOf } from './bound-values.ts'
@@ -41,6 +46,7 @@ export class ReadSession {
   #rejectStep: ((reason: unknown) => void) | null = null
   #isOver = false
   #result: DuckDBResult | null = null
+  #chunksRead = 0
   readonly #onAbort = () => this.#abandon()
 
   constructor(parts: SessionParts) {
@@ -61,7 +67,8 @@ export class ReadSession {
         const typed = typedValueOf(value)
         prepared.bindValue(prepared.parameterIndex(name), typed.value, typed.type)
       }
-      const result = await this.#step(() => prepared.stream())
+      const run = () => (statement.isShort === true ? prepared.run() : prepared.stream())
+      const result = await this.#step(run)
       this.#result = result
       return result
     })
@@ -72,12 +79,22 @@ export class ReadSession {
     this.#parts.deadline.signal.throwIfAborted()
     const result = this.#result
     if (this.#isOver || result === null) return null
+    if (result instanceof DuckDBMaterializedResult) return this.#nextMade(result)
     return this.#guarded(async () => {
       const data = await this.#step(() => result.fetchChunk())
       if (data !== null && data.rowCount > 0) return data
       this.#end()
       return null
     })
+  }
+
+  /** Rows that are made already need no connection any more when the last of them are given. */
+  #nextMade(result: DuckDBMaterializedResult): DuckDBDataChunk | null {
+    const { chunkCount } = result
+    const data = this.#chunksRead < chunkCount ? result.getChunk(this.#chunksRead) : null
+    this.#chunksRead += 1
+    if (this.#chunksRead >= chunkCount) this.#end()
+    return data
   }
 
   /** All rows are read. A transaction that only read has nothing to lose, so that nobody waits for its end. */

@@ -111,6 +111,7 @@ test('a plan with a long text is not kept', () => {
     agents: [],
     thresholds: [],
     rerankings: [],
+    isShort: false,
     values: new Map(),
     written: [],
   }
@@ -131,6 +132,7 @@ test('a plan is kept until what it rests on changes', () => {
     agents: [],
     thresholds: [],
     rerankings: [],
+    isShort: false,
   }
   const plan = { ...requests, values: new Map(), written: [], parameters: new Set<string>() }
   const versions = { version: 1, definitionsVersion: 1 }

@@ -175,9 +175,11 @@ test.each([
   }
   const search = { text: 0, of: { kind: 'constant', text }, knowledgeBase } as const
   expect(
-    hybridValues(search, { ...plan, readsCatalog: false, thresholds: [], rerankings: [] }, text)[
-      alphaParameter(0)
-    ],
+    hybridValues(
+      search,
+      { ...plan, readsCatalog: false, isShort: false, thresholds: [], rerankings: [] },
+      text,
+    )[alphaParameter(0)],
   ).toBe(alpha)
 })
 

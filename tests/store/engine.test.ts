@@ -199,6 +199,35 @@ test('a large result comes in many batches, in order', async () => {
   expect(count).toBeGreaterThan(10)
 })
 
+describe('an answer that is made all at once', () => {
+  const short = (sql: string, signal = AbortSignal.any([])) => {
+    return store.engine.run({ sql, values: {}, isShort: true }, { timeoutMs: 5_000 }, signal)
+  }
+
+  test.each([0, 1, 2048, 5000])('has its %d rows, in order', async (count) => {
+    const { columns, batches } = await short(`SELECT i FROM range(${count}) t(i)`)
+    const found: unknown[] = []
+    for await (const batch of batches) found.push(...batch.map(([value]) => value))
+    expect(columns).toEqual([{ name: 'i', type: 'BIGINT' }])
+    expect(found).toEqual(Array.from({ length: count }, (_, index) => index))
+  })
+
+  test('frees its place with its last row, or when nobody reads it', async () => {
+    for (let round = 0; round < STATEMENTS_MAX * 3; round += 1) {
+      const { batches } = await short('SELECT 1')
+      if (round % 2 === 0) await batches[Symbol.asyncIterator]().return?.()
+    }
+    expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
+  })
+
+  test('is stopped at an abort', async () => {
+    const leaving = new AbortController()
+    const failed = failureOf(short(ENDLESS, leaving.signal))
+    leaving.abort(new Error('gone'))
+    expect((await failed).message).toBe('gone')
+  })
+})
+
 test('closing ends what runs and refuses what comes', async () => {
   const other = await openMemoryStore()
   const running = failureOf(

@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { nameScope } from '../../src/query/name-scope.ts'
+import { planSelect } from '../../src/query/plan-select.ts'
+import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
+
+let fixture: SqlFixture
+beforeAll(async () => {
+  fixture = await openSqlFixture()
+})
+afterAll(() => fixture.close())
+
+test.each([
+  ['SELECT * FROM kb LIMIT 10', true],
+  ['SELECT * FROM kb ORDER BY id LIMIT 2048 OFFSET 7', true],
+  ["SELECT * FROM kb WHERE content = 'text 5'", true],
+  ['SELECT id FROM kb UNION ALL SELECT id FROM kb LIMIT 3', true],
+  ['SELECT * FROM kb LIMIT 2049', false],
+  ['SELECT * FROM kb LIMIT 10 PERCENT', false],
+  ['SELECT * FROM kb LIMIT :n', false],
+  ['SELECT * FROM kb', false],
+  ['SELECT * FROM (SELECT * FROM kb LIMIT 10) AS few, kb', false],
+])('%s: a short answer: %p', async (sql, isShort) => {
+  const { catalog, engine } = fixture.deps
+  const scope = { ...nameScope(catalog.snapshot(), 'mindsdb'), readsChunkKeys: false }
+  const plan = await planSelect(sql, scope, engine)
+  expect(plan.isShort).toBe(isShort)
+  expect(plan.candidates?.isShort ?? isShort).toBe(isShort)
+})
