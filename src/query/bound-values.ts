@@ -106,12 +106,12 @@ async function searchValues(
 function givenVector(of: RequestedText, params: Values): Float32Array | undefined {
   const value = of.kind === 'parameter' ? params.get(of.name) : undefined
   if (!Array.isArray(value) || !value.every((item) => typeof item === 'number')) return undefined
-  return value.length === 0 ? undefined : Float32Array.from(value)
+  return value.length === 0 ? undefined : new Float32Array(value)
 }
 
 /** @throws AppError `dimension_mismatch`, `sql_invalid_search` */
 function checkedVector(vector: Float32Array, kb: KnowledgeBase): Float32Array {
-  const length = Math.hypot(...vector)
+  const length = lengthOf(vector)
   if (length > 0 && Number.isFinite(length)) return unitVector(vector, kb)
   const message = 'A query vector has finite numbers that are not all zero'
   throw new AppError('sql_invalid_search', message)
@@ -155,11 +155,18 @@ function unitVector(vector: Float32Array, kb: KnowledgeBase): Float32Array {
     const sizes = `the query has ${vector.length}, ${kb.name} holds ${kb.dimensions}`
     throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
   }
-  const length = Math.hypot(...vector)
+  const length = lengthOf(vector)
   if (!(length > 0 && Number.isFinite(length))) {
     throw new AppError('provider_failed', 'The embedding model gave no usable vector for this text')
   }
   return vector.map((value) => value / length)
+}
+
+/** In float64, which no square of a float32 overflows. */
+function lengthOf(vector: Float32Array): number {
+  let squares = 0
+  for (let index = 0; index < vector.length; index += 1) squares += (vector[index] ?? 0) ** 2
+  return Math.sqrt(squares)
 }
 
 function boundValue(name: string, value: unknown): BoundValue {
