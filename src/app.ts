@@ -12,6 +12,7 @@ import { guardedFetch, internet } from './ingest/guarded-fetch.ts'
 import { INGEST_LIMITS } from './ingest/ingest-limits.ts'
 import { insert } from './ingest/insert.ts'
 import type { CrawlRequest, InsertDeps } from './ingest/insert-request.ts'
+import { Reembedding } from './ingest/reembedding.ts'
 import { uploadFile } from './ingest/upload-file.ts'
 import { urlPolicy } from './ingest/url-policy.ts'
 import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
@@ -49,7 +50,9 @@ export interface AppOptions {
 export interface App {
   handle(request: Request): Promise<Response>
   listen(address: { readonly hostname: string; readonly port: number }): Listener
-  /** Ends the threads and then the store. */
+  /** Goes on with what is done in the background and was not complete when the last process ended. */
+  start(): void
+  /** Ends what is done in the background, the threads and then the store. */
   close(): Promise<void>
 }
 
@@ -66,11 +69,14 @@ export function createApp(options: AppOptions): App {
   const builtin = new BuiltinEmbedder()
   const { openaiApiKey, openaiBaseUrl } = settings
   const embedders = options.embedders ?? embedderRegistry({ builtin, openaiApiKey, openaiBaseUrl })
+  const log = options.log ?? SILENT
+  const reembedding = reembeddingOf({ store, embedders, log })
   const catalogDeps: CatalogDeps = {
     catalog: store.catalog,
     embedders,
     rerankers: options.rerankers ?? rerankerRegistry({ openaiApiKey, openaiBaseUrl }),
     chatProviders: CHAT_PROVIDERS,
+    reembeddings: reembedding,
   }
   const queryDeps: QueryDeps = {
     ...catalogDeps,
@@ -86,7 +92,6 @@ export function createApp(options: AppOptions): App {
     queryMs: settings.queryMs,
   }
   const reader = new DocumentReader()
-  const log = options.log ?? SILENT
   const agents = agentPool(settings, queryDeps, log)
   const server = createServer({
     ...useCases({ queryDeps, insertDeps: insertDepsOf(options, { queryDeps, reader }), agents }),
@@ -110,12 +115,30 @@ export function createApp(options: AppOptions): App {
   return {
     handle: server.handle,
     listen: server.listen,
+    start: () => reembedding.start(),
     async close() {
       agents.close()
+      await reembedding.close()
       await Promise.all([reader.close(), builtin.close()])
       await store.close()
     },
   }
+}
+
+interface ReembeddingParts {
+  readonly store: Store
+  readonly embedders: EmbedderRegistry
+  readonly log: AppLog
+}
+
+function reembeddingOf({ store, embedders, log }: ReembeddingParts): Reembedding {
+  return new Reembedding({
+    store: store.nextVectors,
+    embedders,
+    snapshot: () => store.catalog.snapshot(),
+    delay,
+    onFailure: (error) => log.failure({ requestId: 'reembedding', error }),
+  })
 }
 
 function storedDepsOf(store: Store) {

@@ -43,6 +43,7 @@ export async function serve(settings: Settings, version: string): Promise<number
   // Searches are answered at once; those that come first by scans.
   store.vectorIndexes.start()
   store.extensions.start()
+  app.start()
   const reason = await Promise.race([stopped, fatal.promise])
   if (reason instanceof AppError) logger.fatal({ code: reason.code, message: reason.message })
   logger.info({ signal: reason instanceof AppError ? null : reason }, 'stopping')

@@ -30,8 +30,13 @@ export const planning: Scenario = {
     withFolder(async (directory) => {
       const store = await openStore({ directory, threadPoolSize: 16 })
       try {
-        const chatProviders = ['builtin']
-        const deps = { catalog: store.catalog, embedders, rerankers: NO_RERANKERS, chatProviders }
+        const deps = {
+          catalog: store.catalog,
+          embedders,
+          rerankers: NO_RERANKERS,
+          chatProviders: ['builtin'],
+          reembeddings: { wake: () => {}, progressOf: () => null },
+        }
         const fields = { name: 'kb', metadata_columns: ['price', 'kind'] }
         await createKnowledgeBase('mindsdb', fields, deps)
         const rounds = size === 'quick' ? 50 : 400

@@ -1,4 +1,4 @@
-import type { Catalog, EmbedderRegistry, RerankerRegistry } from '../domain/ports.ts'
+import type { Catalog, EmbedderRegistry, Reembeddings, RerankerRegistry } from '../domain/ports.ts'
 
 /** What creating, altering and dropping needs. */
 export interface CatalogDeps {
@@ -7,4 +7,5 @@ export interface CatalogDeps {
   readonly rerankers: RerankerRegistry
   /** The providers an agent's model may name. */
   readonly chatProviders: readonly string[]
+  readonly reembeddings: Reembeddings
 }

@@ -6,13 +6,20 @@ import type {
   KnowledgeBaseDraft,
 } from '../domain/knowledge-base.ts'
 import { LIMITS } from '../domain/limits.ts'
-import { BUILTIN_EMBEDDING_MODEL, BUILTIN_PROVIDER, type ModelRef } from '../domain/model-ref.ts'
+import type { ModelRef } from '../domain/model-ref.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
+import {
+  checkedDimensions,
+  type EmbeddingChange,
+  embeddingChangeOf,
+  embeddingModelOf,
+  mergedFields,
+} from './embedding-change.ts'
 import { FieldReader, type Fields, isObject } from './fields.ts'
 import { HYBRID_FIELDS, hybridParams } from './hybrid-fields.ts'
 import { checkLanguageStays, languageParam } from './language-field.ts'
-import { MASK, maskedOptions, modelRefOf } from './model-fields.ts'
+import { modelRefOf } from './model-fields.ts'
 import { preprocessingOf } from './preprocessing-fields.ts'
 
 const CODE = 'invalid_knowledge_base'
@@ -66,7 +73,7 @@ export async function createKnowledgeBase(
     const detail = `Knowledge Base with name ${name} already exists`
     throw new AppError('knowledge_base_exists', detail)
   }
-  const embeddingModel = embeddingModelOf(read.object('embedding_model'))
+  const embeddingModel = embeddingModelOf(read.object('embedding_model') ?? {})
   const probe = await deps.embedders.probe(embeddingModel, LIMITS.embedProbeMs)
   const warnings = probe.kind === 'unreachable' ? [probe.warning] : []
   const draft: KnowledgeBaseDraft = {
@@ -84,17 +91,15 @@ export async function createKnowledgeBase(
       created_embedding_model: `kb_embedding_${name}`,
       ...(warnings.length > 0 ? { warnings } : {}),
     },
-    dimensions: checkedDimensions(
-      probe.kind === 'ready' ? probe.dimensions : null,
-      read.integer('vector_size', { min: 1, max: 65_536 }),
-    ),
+    dimensions: checkedDimensions(probe, embeddingModel, vectorSize(read)),
   }
   return deps.catalog.createKnowledgeBase(draft)
 }
 
 /**
- * Changes the definition; chunks that are stored already stay as they were cut and embedded.
- * @throws AppError `invalid_knowledge_base` when the embedding model of a filled knowledge base would change
+ * Changes the definition; chunks that are stored already stay as they were cut. Another embedding model takes over when
+ * they are embedded anew, see `embeddingChangeOf`.
+ * @throws AppError those of `embeddingChangeOf`, `invalid_knowledge_base`
  */
 export async function alterKnowledgeBase(
   kb: KnowledgeBase,
@@ -105,19 +110,31 @@ export async function alterKnowledgeBase(
   const read = new FieldReader(fields, CODE)
   read.allowOnly(ALTER_FIELDS, notAllowed)
   checkLanguageStays(kb, read)
-  const model = read.object('embedding_model')
-  const embeddingModel = model && (await changedEmbeddingModel(kb, model, deps))
+  const sentModel = read.object('embedding_model')
+  const asked = sentModel && { fields: sentModel, vectorSize: vectorSize(read) }
+  const embedding = asked && (await embeddingChangeOf(kb, asked, deps))
   const preprocessing = read.object('preprocessing')
   const changes: KnowledgeBaseChanges = {
-    ...(embeddingModel === undefined ? {} : { embeddingModel }),
+    ...embedding?.changes,
     ...(fields.reranking_model === undefined || fields.reranking_model === null
       ? {}
       : { rerankingModel: rerankingModelOf(fields.reranking_model, kb.rerankingModel, deps) }),
     ...changedColumns(read),
     ...(preprocessing === undefined ? {} : { preprocessing: preprocessingOf(preprocessing) }),
-    params: { ...kb.params, ...keptParams(fields), ...hybridParams(read) },
+    params: { ...paramsBefore(kb, embedding), ...keptParams(fields), ...hybridParams(read) },
   }
-  return deps.catalog.alterKnowledgeBase(kb, changes)
+  const altered = await deps.catalog.alterKnowledgeBase(kb, changes)
+  if (embedding !== undefined) deps.reembeddings.wake(altered)
+  return altered
+}
+
+/** What was noted about the model of before does not hold for another one. */
+function paramsBefore({ params }: KnowledgeBase, embedding: EmbeddingChange | undefined): Fields {
+  if (embedding === undefined) return params
+  const { warnings: _, ...others } = params
+  const { vector_size: __, ...withoutSize } = others
+  const kept = embedding.changes.nextEmbedding == null ? others : withoutSize
+  return embedding.warnings.length === 0 ? kept : { ...kept, warnings: embedding.warnings }
 }
 
 export async function dropKnowledgeBase(kb: KnowledgeBase, deps: CatalogDeps): Promise<void> {
@@ -174,13 +191,6 @@ function storageOfName(name: string): Fields {
   return rest.length > 0 ? {} : { database, table }
 }
 
-function embeddingModelOf(fields: Fields | undefined): ModelRef {
-  const defaults = { provider: BUILTIN_PROVIDER, code: CODE } as const
-  const ref = modelRefOf(fields ?? {}, defaults)
-  if (ref.provider !== BUILTIN_PROVIDER || ref.modelName !== '') return ref
-  return { ...ref, modelName: BUILTIN_EMBEDDING_MODEL }
-}
-
 /** `false` and `{}` mean: no reranking. The reranker is made, which checks its settings, and not called. */
 function rerankingModelOf(
   sent: unknown,
@@ -211,37 +221,8 @@ function checkedCandidates({ options: { candidates } }: ModelRef): void {
   throw new AppError(CODE, `reranking_model.candidates must be ${expected}`)
 }
 
-/** What is stored, its secrets masked, with what was sent on top. */
-function mergedFields(stored: ModelRef, sent: Fields): Fields {
-  return {
-    provider: stored.provider,
-    model_name: stored.modelName,
-    ...(stored.apiKey === undefined ? {} : { api_key: MASK }),
-    ...(stored.baseUrl === undefined ? {} : { base_url: stored.baseUrl }),
-    ...maskedOptions(stored),
-    ...sent,
-  }
-}
-
-async function changedEmbeddingModel(
-  kb: KnowledgeBase,
-  sent: Fields,
-  deps: CatalogDeps,
-): Promise<ModelRef> {
-  const stored = kb.embeddingModel
-  const ref = modelRefOf(
-    mergedFields(stored, sent),
-    { provider: stored.provider, code: CODE },
-    stored,
-  )
-  const isSameModel = ref.provider === stored.provider && ref.modelName === stored.modelName
-  if (!isSameModel && kb.dimensions !== null) {
-    const setting = ref.provider === stored.provider ? 'model_name' : 'provider'
-    const why = 'its vectors come from another model; create a new knowledge base'
-    throw new AppError(CODE, `You can't update '${setting}' setting of ${kb.name}: ${why}`)
-  }
-  await deps.embedders.probe(ref, LIMITS.embedProbeMs)
-  return ref
+function vectorSize(read: FieldReader): number | undefined {
+  return read.integer('vector_size', { min: 1, max: 65_536 })
 }
 
 function columnsOf(
@@ -289,10 +270,4 @@ function idColumn(read: FieldReader): string | undefined {
   const column = read.text('id_column')
   if (column?.trim() === '') throw new AppError(CODE, '"id_column" must not be empty')
   return column
-}
-
-function checkedDimensions(learned: number | null, asked: number | undefined): number | null {
-  if (learned === null || asked === undefined || learned === asked) return learned
-  const sizes = `the model gives ${learned}, "vector_size" says ${asked}`
-  throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
 }

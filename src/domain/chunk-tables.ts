@@ -16,6 +16,13 @@ export function fileTable(fileId: number): string {
 export interface TableIds {
   readonly projectId: number
   readonly id: number
+  /** Vectors of another model lie in a table of another number. */
+  readonly vectorsNumber: number
+}
+
+/** The tables as they will be once the vectors of the next model are complete. */
+export function withNextVectors({ projectId, id, vectorsNumber }: TableIds): TableIds {
+  return { projectId, id, vectorsNumber: vectorsNumber + 1 }
 }
 
 /** Quoted full names of a knowledge base's tables, joined by `chunk_key`. */
@@ -49,8 +56,12 @@ export function chunkTables(ids: TableIds): ChunkTables {
 
 export type ChunkTablePart = 'chunks' | 'vectors' | 'postings' | 'recent_postings' | 'term_counts'
 
-export function chunkTableName(ids: Pick<TableIds, 'id'>, part: ChunkTablePart): string {
-  return `kb_${ids.id}_${part}`
+export function chunkTableName(
+  { id, vectorsNumber }: Pick<TableIds, 'id' | 'vectorsNumber'>,
+  part: ChunkTablePart,
+): string {
+  const number = part === 'vectors' && vectorsNumber > 0 ? `_${vectorsNumber}` : ''
+  return `kb_${id}_${part}${number}`
 }
 
 /** The table in a project's schema that holds the rows of a `ProjectTable`. */

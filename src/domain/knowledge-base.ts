@@ -45,6 +45,10 @@ export interface KnowledgeBase {
   readonly params: Readonly<Record<string, unknown>>
   /** Length of the stored vectors; null until the first one is known. */
   readonly dimensions: number | null
+  /** Of the vectors table: it grows by one whenever another embedding model takes over. */
+  readonly vectorsNumber: number
+  /** The model whose vectors are being made; null: the model stays. */
+  readonly nextEmbeddingModel: ModelRef | null
   /** Metadata columns seen so far, in the order of their first appearance. */
   readonly storedMetadata: readonly MetadataColumn[]
   /** null: nobody asked for a type of index, Eider chooses. */
@@ -58,8 +62,22 @@ export interface KnowledgeBase {
 /** What a new knowledge base is made of. */
 export type KnowledgeBaseDraft = Omit<
   KnowledgeBase,
-  'id' | 'projectName' | 'storedMetadata' | 'vectorIndex' | 'revision' | 'createdAt' | 'updatedAt'
+  | 'id'
+  | 'projectName'
+  | 'storedMetadata'
+  | 'vectorIndex'
+  | 'vectorsNumber'
+  | 'nextEmbeddingModel'
+  | 'revision'
+  | 'createdAt'
+  | 'updatedAt'
 >
+
+/** A model that is to take over, and the length of its vectors where it is known. */
+export interface NextEmbedding {
+  readonly model: ModelRef
+  readonly dimensions: number | null
+}
 
 /** What may change after creation; a missing field stays. */
 export type KnowledgeBaseChanges = Partial<
@@ -73,7 +91,10 @@ export type KnowledgeBaseChanges = Partial<
     | 'preprocessing'
     | 'params'
     | 'vectorIndex'
-  >
+  > & {
+    /** null: the model stays, and what was made of the next one's vectors goes. */
+    readonly nextEmbedding: NextEmbedding | null
+  }
 >
 
 export const DEFAULT_CONTENT_COLUMNS: readonly string[] = ['content']

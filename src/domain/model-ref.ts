@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util'
+
 /** Which model to call and how to reach it. `apiKey` and `baseUrl` override the settings' defaults. */
 export interface ModelRef {
   readonly provider: string
@@ -6,6 +8,13 @@ export interface ModelRef {
   readonly baseUrl?: string
   /** Whatever else the caller sent (`api_version`, `method`, …), kept and given back as it was. */
   readonly options: Readonly<Record<string, unknown>>
+}
+
+/** Whether both give the same vectors, as far as one can tell without asking: only their keys may differ. */
+export function isSameSource(one: ModelRef, other: ModelRef): boolean {
+  const { apiKey: _, ...source } = one
+  const { apiKey: __, ...otherSource } = other
+  return isDeepStrictEqual(source, otherSource)
 }
 
 /** The provider that needs no key, no download and no network. */

@@ -9,6 +9,12 @@ import type { Citation } from './completion-event.ts'
 import type { Row } from './document.ts'
 import type { KnowledgeBase, KnowledgeBaseChanges, KnowledgeBaseDraft } from './knowledge-base.ts'
 import type { ModelRef } from './model-ref.ts'
+import type {
+  MissingVectors,
+  NextVector,
+  ReembeddingProgress,
+  SwitchOutcome,
+} from './next-vectors.ts'
 import type { Project } from './project.ts'
 import type { ProjectTable } from './project-table.ts'
 import type { RowStream } from './query-result.ts'
@@ -25,7 +31,14 @@ export interface Catalog {
   dropProject(project: Project): Promise<void>
   /** @throws AppError `knowledge_base_exists`, `storage_in_use` */
   createKnowledgeBase(draft: KnowledgeBaseDraft): Promise<KnowledgeBase>
+  /**
+   * With `nextEmbedding` another model is going to take over; where there are no chunks it does so at once.
+   * @throws AppError `knowledge_base_not_found`; `invalid_knowledge_base` where the embedding model is to change and
+   * another one has taken over since `kb` was read
+   */
   alterKnowledgeBase(kb: KnowledgeBase, changes: KnowledgeBaseChanges): Promise<KnowledgeBase>
+  /** True where no chunk is stored. @throws AppError `knowledge_base_not_found` */
+  isEmpty(kb: KnowledgeBase): Promise<boolean>
   /** Definition, chunks and vectors go in one transaction. */
   dropKnowledgeBase(kb: KnowledgeBase): Promise<void>
   /** @throws AppError `agent_exists` */
@@ -47,6 +60,35 @@ export type WriteOutcome =
   /** A stored vector that was to be taken over is gone: another insert replaced its document meanwhile. */
   | { readonly kind: 'stale' }
 
+/** The vectors of a knowledge base's next embedding model, until it takes over. */
+export interface NextVectors {
+  /**
+   * The first chunks without a vector, from a key on.
+   * @throws AppError `knowledge_base_not_found`
+   */
+  missing(
+    kb: KnowledgeBase,
+    from: { readonly afterKey: bigint; readonly limit: number },
+  ): Promise<MissingVectors>
+  /**
+   * Stores vectors, with length one. They must be of `kb.nextEmbeddingModel`: where that is another one by now, nothing
+   * is stored.
+   * @returns whether they are stored
+   * @throws AppError `dimension_mismatch` (naming both numbers), `provider_failed` for a vector without a direction
+   */
+  append(kb: KnowledgeBase, vectors: readonly NextVector[]): Promise<boolean>
+  /** The next model and its vectors take over, in one transaction, where no chunk is without one. */
+  switchOver(kb: KnowledgeBase): Promise<SwitchOutcome>
+}
+
+/** Makes the vectors of next embedding models, in the background. */
+export interface Reembeddings {
+  /** The next embedding model of this knowledge base has changed. */
+  wake(kb: Pick<KnowledgeBase, 'id'>): void
+  /** null: nothing is being made for it. */
+  progressOf(kb: Pick<KnowledgeBase, 'id'>): ReembeddingProgress | null
+}
+
 /** Documents of knowledge bases, whole. */
 export interface DocumentStore {
   /** The stored chunks of these documents, so that unchanged text keeps its vector. */
@@ -57,7 +99,7 @@ export interface DocumentStore {
   /**
    * Replaces each document whole, all of them in one transaction; ids must be distinct. Vectors are normalised.
    * @throws AppError `dimension_mismatch` (naming both numbers), `provider_failed` for a zero or non-finite vector,
-   * `knowledge_base_not_found` when it was dropped meanwhile, `storage_full`
+   * `knowledge_base_not_found` when it was dropped meanwhile, `storage_full`, `SupersededVectors`
    */
   replaceDocuments(kb: KnowledgeBase, documents: readonly EmbeddedDocument[]): Promise<WriteOutcome>
 }
@@ -73,7 +115,7 @@ export interface ChunkStore extends DocumentStore {
   removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number>
   /**
    * Changes those of the chunks that are still there, in one transaction: how many they were. Keys must be distinct.
-   * @throws AppError `dimension_mismatch`, `knowledge_base_not_found`, `storage_full`
+   * @throws AppError `dimension_mismatch`, `knowledge_base_not_found`, `storage_full`, `SupersededVectors`
    */
   changeChunks(kb: KnowledgeBase, changes: readonly ChunkChange[]): Promise<number>
   /**

@@ -1,8 +1,10 @@
 /** Domain → the records of api.md, with every secret masked. */
 import type { Completion } from '../agents/complete.ts'
+import { shownReembedding } from '../catalog/embedding-change.ts'
 import { maskedModelFields } from '../catalog/model-fields.ts'
 import type { Agent, AgentParams } from '../domain/agent.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { ReembeddingProgress } from '../domain/next-vectors.ts'
 import type { Project } from '../domain/project.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
 import type { View } from '../domain/view.ts'
@@ -28,7 +30,8 @@ export function projectRecord(project: Project) {
   }
 }
 
-export function knowledgeBaseRecord(kb: KnowledgeBase) {
+/** @param progress of a change of the embedding model */
+export function knowledgeBaseRecord(kb: KnowledgeBase, progress: ReembeddingProgress | null) {
   const { sent } = kb.preprocessing
   return {
     id: kb.id,
@@ -45,7 +48,11 @@ export function knowledgeBaseRecord(kb: KnowledgeBase) {
     metadata_columns: kb.metadataColumns ?? kb.storedMetadata.map((column) => column.name),
     content_columns: kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS,
     id_column: kb.idColumn ?? 'id',
-    params: { ...(sent === null ? {} : { preprocessing: sent }), ...kb.params },
+    params: {
+      ...(sent === null ? {} : { preprocessing: sent }),
+      ...kb.params,
+      ...shownReembedding(kb, progress),
+    },
   }
 }
 

@@ -1,7 +1,8 @@
 import type { Chunk, ChunkVector, EmbeddedChunk, EmbeddedDocument } from '../domain/chunk.ts'
 import type { Document } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { DocumentStore, Embedder } from '../domain/ports.ts'
+import type { DocumentStore, Embedder, EmbedderRegistry } from '../domain/ports.ts'
+import { withModelInForce } from '../domain/superseded-vectors.ts'
 import { embedTexts } from './embed-texts.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 import { LoopShare } from './loop-share.ts'
@@ -17,23 +18,27 @@ type KnownVectors = Map<string, ChunkVector>
 
 export interface StoreDeps {
   readonly chunks: DocumentStore
-  readonly embedder: Embedder
+  readonly embedders: Pick<EmbedderRegistry, 'embedder'>
 }
 
 /**
  * Stores the documents in one transaction. Only text that is neither stored with one of them nor repeated is embedded.
  * Ids must be distinct.
+ * @returns the knowledge base as it was embedded for: another model may have taken over
  */
 export async function embedAndStore(
   { kb, documents }: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
   deps: StoreDeps,
   signal: AbortSignal,
-): Promise<void> {
-  if (documents.length === 0) return
-  const write = (embedded: readonly EmbeddedDocument[]) => {
-    return deps.chunks.replaceDocuments(kb, embedded)
-  }
-  await embedAndWrite({ kb, documents, write }, deps, signal)
+): Promise<KnowledgeBase> {
+  if (documents.length === 0) return kb
+  return withModelInForce(kb, async (inForce) => {
+    const write = (embedded: readonly EmbeddedDocument[]) => {
+      return deps.chunks.replaceDocuments(inForce, embedded)
+    }
+    await embedAndWrite({ kb: inForce, documents, write }, deps, signal)
+    return inForce
+  })
 }
 
 interface DocumentsToWrite<O> {
@@ -49,14 +54,15 @@ export async function embedAndWrite<O extends { readonly kind: 'stored' | 'stale
   deps: StoreDeps,
   signal: AbortSignal,
 ): Promise<O> {
-  const { documents } = target
+  const { kb, documents } = target
+  const embedder = deps.embedders.embedder(kb.embeddingModel)
   const known: KnownVectors = await storedVectors(target, deps, signal)
-  await embedUnknown(documents, { known, embedder: deps.embedder }, signal)
+  await embedUnknown(documents, { known, embedder }, signal)
   const outcome = await target.write(await withVectors(documents, known, signal))
   if (outcome.kind === 'stored') return outcome
   // A stored vector went away meanwhile. Without any, the second attempt cannot become stale.
   for (const [text, vector] of known) if (vector.kind === 'stored') known.delete(text)
-  await embedUnknown(documents, { known, embedder: deps.embedder }, signal)
+  await embedUnknown(documents, { known, embedder }, signal)
   return target.write(await withVectors(documents, known, signal))
 }
 

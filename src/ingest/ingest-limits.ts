@@ -15,6 +15,11 @@ export const INGEST_LIMITS = {
   jsonCharsMax: 10_000_000,
   /** Documents whose stored chunks are looked up at once. */
   lookupDocuments: 1000,
+  /** Chunks that get a vector of the next embedding model in one round. */
+  reembedBatchChunks: 200,
+  /** After a round that failed; twice as long after each further one. */
+  reembedPauseMs: 1_000,
+  reembedPauseMsMax: 300_000,
   /** How long an insert may keep the event loop to itself. */
   loopSliceMs: 5,
 

@@ -1,6 +1,5 @@
 import type { Row } from '../domain/document.ts'
 import { columnRuleOf } from './column-rule.ts'
-import type { StoreDeps } from './embed-documents.ts'
 import { failedInsert } from './failed-insert.ts'
 import type { InsertDeps, InsertReport, InsertRequest } from './insert-request.ts'
 import { crawledRows } from './sources/crawl.ts'
@@ -30,15 +29,13 @@ export async function insert(
 ): Promise<InsertReport> {
   const { kb } = request
   const rule = columnRuleOf(kb)
-  const store: StoreDeps = {
-    chunks: deps.chunks,
-    embedder: deps.embedders.embedder(kb.embeddingModel),
-  }
+  // A model that cannot be called is refused before anything is read.
+  deps.embedders.embedder(kb.embeddingModel)
   const counts: StoredCounts = { storedRows: 0, skippedRows: 0, chunks: 0, readRows: 0 }
   for (const source of sourcesOf(request, deps, signal)) {
     const before = counts.storedRows
     try {
-      await storeRows({ ...source, kb, rule, counts }, store, signal)
+      await storeRows({ ...source, kb, rule, counts }, deps, signal)
     } catch (error) {
       throw failedInsert(error, { source: source.name, before, after: counts.storedRows, signal })
     }

@@ -1,7 +1,8 @@
-import type { Chunk } from '../domain/chunk.ts'
+import type { Chunk, DocumentChange, EmbeddedDocument } from '../domain/chunk.ts'
 import type { Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { ChunkStore, Embedder } from '../domain/ports.ts'
+import type { ChunkStore, EmbedderRegistry } from '../domain/ports.ts'
+import { withModelInForce } from '../domain/superseded-vectors.ts'
 import { AppError } from '../errors.ts'
 import { chunksOf } from './chunker.ts'
 import { type ChunkedDocument, embedAndWrite } from './embed-documents.ts'
@@ -24,29 +25,30 @@ export interface NewTexts {
  */
 export async function replaceTexts(
   { kb, changes }: { readonly kb: KnowledgeBase; readonly changes: readonly NewTexts[] },
-  deps: { readonly chunks: ChunkStore; readonly embedder: Embedder },
+  deps: {
+    readonly chunks: ChunkStore
+    readonly embedders: Pick<EmbedderRegistry, 'embedder'>
+  },
   signal: AbortSignal,
 ): Promise<number> {
   const documents = await cutDocuments(kb, changes, signal)
-  const outcome = await embedAndWrite(
-    {
-      kb,
-      documents,
-      write: (embedded) => {
-        const asked = embedded.map(({ document, chunks }) => ({
-          documentId: document.id,
-          columns: document.texts.map(({ column }) => column),
-          metadata: document.metadata,
-          chunks,
-        }))
-        return deps.chunks.changeDocuments(kb, asked)
-      },
-    },
-    deps,
-    signal,
-  )
+  const outcome = await withModelInForce(kb, (inForce) => {
+    const write = (embedded: readonly EmbeddedDocument[]) => {
+      return deps.chunks.changeDocuments(inForce, embedded.map(documentChange))
+    }
+    return embedAndWrite({ kb: inForce, documents, write }, deps, signal)
+  })
   if (outcome.kind === 'stored') return outcome.chunkCount
   throw new Error('stale without a stored vector')
+}
+
+function documentChange({ document, chunks }: EmbeddedDocument): DocumentChange {
+  return {
+    documentId: document.id,
+    columns: document.texts.map(({ column }) => column),
+    metadata: document.metadata,
+    chunks,
+  }
 }
 
 async function cutDocuments(

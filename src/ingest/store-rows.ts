@@ -46,6 +46,7 @@ export async function storeRows(
 ): Promise<void> {
   const share = new LoopShare()
   const pending = new PendingDocuments()
+  let inForce = kb
   const first = counts.readRows
   let skippedRows = 0
   const { batchChunks = INGEST_LIMITS.queryBatchChunks } = options
@@ -67,8 +68,10 @@ export async function storeRows(
   async function flush(): Promise<void> {
     const taken = pending.take()
     const documents = options.skipsStored === true ? await unstored(kb, taken, deps) : taken
-    const stored = embedAndStore({ kb, documents }, deps, signal).then(() => true)
-    if ((await stored.catch(skippingFailed(documents.length))) === undefined) return
+    const stored = embedAndStore({ kb: inForce, documents }, deps, signal)
+    const storedFor = await stored.catch(skippingFailed(documents.length))
+    if (storedFor === undefined) return
+    inForce = storedFor
     counts.storedRows += documents.length
     counts.chunks += documents.reduce((sum, { chunks }) => sum + chunks.length, 0)
   }

@@ -26,14 +26,15 @@ export class AskedIndexes {
 
   /** null: nothing but the copy of the vectors is asked for. */
   make(kb: KnowledgeBase, index: VectorIndex): AskedIndex | null {
-    const { vectorIndex: definition, dimensions, id, projectId } = kb
+    const { vectorIndex: definition, dimensions } = kb
     if (definition === null || definition.type === 'exact' || dimensions === null) return null
     const { options } = definition
     if (definition.type === 'ivf') return new ListsIndex(index, options)
     if (!this.#parts.extensions.possibility().possible) return null
     const graphs = () => this.#openGraphs()
     const { engine } = this.#parts
-    return new GraphIndex({ engine, graphs, ids: { id, projectId }, dimensions, index, options })
+    const ids = { id: kb.id, projectId: kb.projectId, vectorsNumber: kb.vectorsNumber }
+    return new GraphIndex({ engine, graphs, ids, dimensions, index, options })
   }
 
   async close(): Promise<void> {

@@ -44,6 +44,8 @@ export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): Kno
     preprocessing: unsealed<Preprocessing>(row.sealedPreprocessing, secrets),
     params: unsealed<KnowledgeBase['params']>(row.sealedParams, secrets),
     dimensions: row.dimensions,
+    vectorsNumber: row.vectorsNumber,
+    nextEmbeddingModel: unsealedOrNull<ModelRef>(row.sealedNextEmbeddingModel, secrets),
     storedMetadata: row.storedMetadata,
     vectorIndex: row.vectorIndex,
     revision: row.revision,
@@ -91,6 +93,6 @@ function unsealed<T>(sealed: string, secrets: Secrets): T {
   return JSON.parse(secrets.open(sealed)) as T
 }
 
-function unsealedOrNull<T>(sealed: string | null, secrets: Secrets): T | null {
+export function unsealedOrNull<T>(sealed: string | null, secrets: Secrets): T | null {
   return sealed === null ? null : unsealed<T>(sealed, secrets)
 }

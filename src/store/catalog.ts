@@ -33,6 +33,7 @@ import { type CatalogState, having, without } from './catalog-state.ts'
 import { createChunkTables } from './chunk-columns.ts'
 import type { Database } from './database.ts'
 import { queriesOver } from './drizzle.ts'
+import { applyEmbeddingChange, dropNextVectors, hasNoChunks, rowOf } from './embedding-change.ts'
 import { dropKeywordTables } from './keyword-index.ts'
 import { nextId } from './load-catalog.ts'
 import { agents, knowledgeBases, projects, tables, views } from './schema.ts'
@@ -126,6 +127,8 @@ export class StoredCatalog implements Catalog {
           dimensions: draft.dimensions,
           storedMetadata: [],
           vectorIndex: null,
+          sealedNextEmbeddingModel: null,
+          vectorsNumber: 0,
           revision: 0,
           nextChunkKey: 1,
           ...this.#created(),
@@ -142,12 +145,14 @@ export class StoredCatalog implements Catalog {
     const { database, secrets } = this.#parts
     return database.write(
       async (connection) => {
-        const { embeddingModel, rerankingModel, preprocessing, params, ...plain } = changes
+        const { embeddingModel, nextEmbedding, ...others } = changes
+        const embedding = { kb, secrets, embeddingModel, nextEmbedding }
+        const { rerankingModel, preprocessing, params, ...plain } = others
         const [row] = await queriesOver(connection)
           .update(knowledgeBases)
           .set({
             ...plain,
-            ...(embeddingModel && { sealedEmbeddingModel: sealedJson(embeddingModel, secrets) }),
+            ...(await applyEmbeddingChange(connection, embedding)),
             ...(rerankingModel !== undefined && {
               sealedRerankingModel: sealedJsonOrNull(rerankingModel, secrets),
             }),
@@ -164,6 +169,13 @@ export class StoredCatalog implements Catalog {
     )
   }
 
+  async isEmpty(kb: KnowledgeBase): Promise<boolean> {
+    return this.#parts.database.lease(async (connection) => {
+      if ((await rowOf(connection, kb)) === undefined) throw noKnowledgeBase(kb)
+      return hasNoChunks(connection, kb)
+    })
+  }
+
   dropKnowledgeBase(kb: KnowledgeBase): Promise<void> {
     const { database, state } = this.#parts
     return database.write(
@@ -171,11 +183,13 @@ export class StoredCatalog implements Catalog {
         const dropped = await queriesOver(connection)
           .delete(knowledgeBases)
           .where(eq(knowledgeBases.id, kb.id))
-          .returning({ id: knowledgeBases.id })
-        if (dropped.length === 0) throw noKnowledgeBase(kb)
-        const tables = chunkTables(kb)
-        await connection.run(`DROP TABLE IF EXISTS ${tables.vectors}`)
-        await connection.run(`DROP TABLE ${tables.chunks}`)
+          .returning({ vectorsNumber: knowledgeBases.vectorsNumber })
+        const [row] = dropped
+        if (row === undefined) throw noKnowledgeBase(kb)
+        const ids = { ...kb, ...row }
+        await dropNextVectors(connection, ids)
+        await connection.run(`DROP TABLE IF EXISTS ${chunkTables(ids).vectors}`)
+        await connection.run(`DROP TABLE ${chunkTables(ids).chunks}`)
         await dropKeywordTables(connection, kb)
       },
       () => {

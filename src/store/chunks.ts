@@ -10,6 +10,7 @@ import { chunkTables } from '../domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { type Language, languageOf } from '../domain/language.ts'
 import type { ChunkStore, DocumentsOutcome, WriteOutcome } from '../domain/ports.ts'
+import { SupersededVectors } from '../domain/superseded-vectors.ts'
 import { timestampOfMillis } from '../domain/timestamp.ts'
 import { AppError } from '../errors.ts'
 import { TermReader } from '../search/keyword/term-reader.ts'
@@ -27,6 +28,7 @@ import { type Incoming, preparedChunks, preparedDocuments } from './prepared-cha
 import { removeChunkRows } from './remove-chunk-rows.ts'
 import { type OpenTables, replaceChunkRows, StaleVectors } from './replace-chunk-rows.ts'
 import { knowledgeBases } from './schema.ts'
+import type { Secrets } from './secrets.ts'
 import type { VectorIndexes } from './vector-indexes.ts'
 import { vectorRowsFrom } from './vector-rows.ts'
 
@@ -168,7 +170,7 @@ export class StoredChunks implements ChunkStore {
     work: (tables: OpenTables) => Promise<Written<T>>,
   ) {
     const { secrets, now } = this.#parts
-    const { row, tables } = await openTables(connection, kb, incoming)
+    const { row, tables } = await openTables(connection, kb, { incoming, secrets })
     const written = await work(tables)
     const changes = {
       dimensions: tables.dimensions,
@@ -237,27 +239,32 @@ function notFound(kb: KnowledgeBase): AppError {
 
 /**
  * Tables are changed first, see `applyMetadataPlan`.
- * @throws AppError `knowledge_base_not_found`, `dimension_mismatch`, `insert_failed` for too many metadata columns
+ * @throws AppError `knowledge_base_not_found`, `dimension_mismatch`, `insert_failed` for too many metadata columns,
+ * `SupersededVectors`
  */
 async function openTables(
   connection: DuckDBConnection,
   kb: KnowledgeBase,
-  incoming: Incoming,
+  { incoming, secrets }: { readonly incoming: Incoming; readonly secrets: Secrets },
 ): Promise<{ readonly row: KnowledgeBaseRow; readonly tables: OpenTables }> {
   const [row] = await queriesOver(connection)
     .select()
     .from(knowledgeBases)
     .where(eq(knowledgeBases.id, kb.id))
   if (row === undefined) throw notFound(kb)
+  if (incoming.dimensions !== null && row.vectorsNumber !== kb.vectorsNumber) {
+    throw new SupersededVectors(knowledgeBaseOf(row, { projectName: kb.projectName, secrets }))
+  }
   const dimensions = storedDimensions(row, incoming)
   const plan = planMetadata(row.storedMetadata, incoming.metadata)
   await applyMetadataPlan(connection, row, plan)
   if (row.dimensions === null && dimensions !== null) {
     await createVectorTable(connection, row, dimensions)
   }
-  const { id, projectId, nextChunkKey } = row
+  const { id, projectId, vectorsNumber, nextChunkKey } = row
   const { columns } = plan
-  return { row, tables: { connection, id, projectId, dimensions, columns, nextChunkKey } }
+  const ids = { id, projectId, vectorsNumber }
+  return { row, tables: { connection, ...ids, dimensions, columns, nextChunkKey } }
 }
 
 /** @throws AppError `dimension_mismatch` naming both numbers */

@@ -3,6 +3,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import catalogSql from '../../drizzle/0001_catalog.sql' with { type: 'text' }
 import viewsAndTablesSql from '../../drizzle/0002_views_and_tables.sql' with { type: 'text' }
 import vectorIndexesSql from '../../drizzle/0003_vector_indexes.sql' with { type: 'text' }
+import nextVectorsSql from '../../drizzle/0004_next_vectors.sql' with { type: 'text' }
 import type { Database } from './database.ts'
 import { StartError } from './start-error.ts'
 
@@ -17,6 +18,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: '0001_catalog', sql: catalogSql },
   { number: 2, name: '0002_views_and_tables', sql: viewsAndTablesSql },
   { number: 3, name: '0003_vector_indexes', sql: vectorIndexesSql },
+  { number: 4, name: '0004_next_vectors', sql: nextVectorsSql },
 ]
 
 /**

@@ -66,6 +66,8 @@ export const knowledgeBases = eider.table(
     createdAt: moment('created_at'),
     updatedAt: moment('updated_at'),
     vectorIndex: json<VectorIndexDefinition>('vector_index'),
+    sealedNextEmbeddingModel: text('sealed_next_embedding_model'),
+    vectorsNumber: integer('vectors_number').notNull().default(0),
   },
   (table) => [unique().on(table.projectId, table.nameKey)],
 )

@@ -17,6 +17,7 @@ import { loadCatalog } from './load-catalog.ts'
 import { lockNoteOf } from './lock-note.ts'
 import { memoryBytesOf } from './memory-limit.ts'
 import { MIGRATIONS, type Migration, migrate } from './migrate.ts'
+import { StoredNextVectors } from './next-vectors.ts'
 import { openRevokedTokens, type RevokedTokens } from './revoked-tokens.ts'
 import { openSecrets, type Secrets } from './secrets.ts'
 import { StoredTables } from './tables.ts'
@@ -59,6 +60,7 @@ export interface StoreOptions {
 export interface Store {
   readonly catalog: StoredCatalog
   readonly chunks: StoredChunks
+  readonly nextVectors: StoredNextVectors
   readonly files: StoredFiles
   readonly tables: StoredTables
   readonly engine: StoredEngine
@@ -130,6 +132,7 @@ async function storeOver(database: Database, options: OpenedOptions): Promise<St
   return {
     catalog,
     chunks: new StoredChunks({ ...parts, vectorIndexes }),
+    nextVectors: new StoredNextVectors(parts),
     files: new StoredFiles({ ...parts, directory: folder, engine }),
     tables: new StoredTables({ ...parts, engine }),
     engine,

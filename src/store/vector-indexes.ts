@@ -38,13 +38,26 @@ export interface VectorIndexesOptions {
   readonly wholeVectorsMax: number
 }
 
-type Entry =
-  | { readonly kind: 'loading'; readonly copy: VectorCopy; readonly loaded: Promise<void> }
-  | CopiedEntry
-  /** Not tried again before another one has gone. */
-  | { readonly kind: 'refused'; readonly reason: string }
+type Entry = LoadingEntry | CopiedEntry | RefusedEntry
 
-interface CopiedEntry {
+interface OfVectors {
+  /** Of the table that is copied. */
+  readonly vectorsNumber: number
+}
+
+interface LoadingEntry extends OfVectors {
+  readonly kind: 'loading'
+  readonly copy: VectorCopy
+  readonly loaded: Promise<void>
+}
+
+/** Not tried again before another one has gone. */
+interface RefusedEntry extends OfVectors {
+  readonly kind: 'refused'
+  readonly reason: string
+}
+
+interface CopiedEntry extends OfVectors {
   readonly kind: 'copied'
   readonly copy: VectorCopy
   /** What its owner's index was made of: a new one has another text. */
@@ -89,7 +102,10 @@ export class VectorIndexes implements NearestChunks {
     const byId = new Map(knowledgeBases.map((kb) => [kb.id, kb]))
     for (const [id, entry] of [...this.#entries]) {
       const kb = byId.get(id)
-      if (kb === undefined) this.forget(id)
+      const isOther = kb?.vectorsNumber !== entry.vectorsNumber
+      if (isOther) this.forget(id)
+      if (kb === undefined) continue
+      if (isOther) this.#load(kb)
       else if (entry.kind === 'copied') this.#ask(entry, kb)
     }
   }
@@ -205,6 +221,7 @@ export class VectorIndexes implements NearestChunks {
   async #copyFor(kb: KnowledgeBase, signal: AbortSignal): Promise<VectorCopy | null> {
     const copy = this.#copyOf(kb)
     const entry = this.#entries.get(kb.id)
+    if (entry?.vectorsNumber !== kb.vectorsNumber) return null
     const isNext = this.#loadCount === 1
     if (copy !== null || entry?.kind !== 'loading' || !isNext) return copy
     await raced(entry.loaded, AbortSignal.any([signal, AbortSignal.timeout(LOAD_WAIT_MS)]))
@@ -216,7 +233,8 @@ export class VectorIndexes implements NearestChunks {
   #copyOf(asked: KnowledgeBase): VectorCopy | null {
     const { knowledgeBases } = this.#options.state.snapshot()
     const kb = knowledgeBases.find(({ id }) => id === asked.id)
-    if (kb === undefined) return null
+    // The query vector of an older plan is of another model.
+    if (kb === undefined || kb.vectorsNumber !== asked.vectorsNumber) return null
     const entry = this.#entries.get(kb.id)
     if (entry === undefined) this.#load(kb)
     if (entry === undefined || entry.kind !== 'copied') return null
@@ -247,10 +265,11 @@ export class VectorIndexes implements NearestChunks {
     this.#lastLoad = loaded.finally(() => {
       this.#loadCount -= 1
     })
-    this.#entries.set(kb.id, { kind: 'loading', copy, loaded: this.#lastLoad })
+    const { vectorsNumber } = kb
+    this.#entries.set(kb.id, { kind: 'loading', copy, loaded: this.#lastLoad, vectorsNumber })
   }
 
-  async #loadInto({ id }: KnowledgeBase, copy: VectorCopy): Promise<void> {
+  async #loadInto({ id, vectorsNumber }: KnowledgeBase, copy: VectorCopy): Promise<void> {
     const isWanted = () => {
       const entry = this.#entries.get(id)
       return entry?.kind === 'loading' && entry.copy === copy
@@ -263,11 +282,11 @@ export class VectorIndexes implements NearestChunks {
       this.forget(id)
       return
     }
-    this.#entries.set(id, entry)
+    this.#entries.set(id, { ...entry, vectorsNumber })
     this.#follow(this.#options.state.snapshot())
   }
 
-  async #loaded(copy: VectorCopy): Promise<Entry | { readonly kind: 'missed' }> {
+  async #loaded(copy: VectorCopy): Promise<Loaded> {
     try {
       return (await copy.load()) ? { kind: 'copied', copy, asked: 'null' } : { kind: 'missed' }
     } catch (error) {
@@ -282,8 +301,8 @@ export class VectorIndexes implements NearestChunks {
   #newCopy(kb: KnowledgeBase): VectorCopy {
     const { database, engine, wholeVectorsMax } = this.#options
     const { memory, pool } = this.#scanner()
-    const { id, projectId } = kb
-    const ids = { id, projectId }
+    const { id, projectId, vectorsNumber } = kb
+    const ids = { id, projectId, vectorsNumber }
     const fetched = new FetchedVectors(engine, ids)
     return new VectorCopy({ database, memory, pool, ids, fetched, wholeVectorsMax })
   }
@@ -296,6 +315,11 @@ export class VectorIndexes implements NearestChunks {
     return this.#scanning
   }
 }
+
+type Loaded =
+  | Omit<CopiedEntry, 'vectorsNumber'>
+  | Omit<RefusedEntry, 'vectorsNumber'>
+  | { readonly kind: 'missed' }
 
 /** Resolves with the work, or at the abort. */
 function raced(work: Promise<void>, signal: AbortSignal): Promise<void> {

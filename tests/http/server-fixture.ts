@@ -11,6 +11,7 @@ import { AppError } from '../../src/errors.ts'
 import type { LogEntry, LoggedError } from '../../src/http/request-scope.ts'
 import { createServer, type Server } from '../../src/http/server.ts'
 import type { InsertFields, SentFile, ServerDeps } from '../../src/http/server-deps.ts'
+import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 
 export const NOW_MS = Date.UTC(2026, 3, 30, 12, 0, 0)
 const STAMP = '2026-04-30 12:00:00.000000'
@@ -52,6 +53,8 @@ export function fakeCatalog(): Catalog {
         projectName: projectName(draft.projectId),
         storedMetadata: [],
         vectorIndex: null,
+        vectorsNumber: 0,
+        nextEmbeddingModel: null,
         revision: 0,
         ...times,
       }
@@ -63,6 +66,9 @@ export function fakeCatalog(): Catalog {
       const others = snapshot.knowledgeBases.filter((one) => one.id !== kb.id)
       change({ knowledgeBases: [...others, altered] })
       return altered
+    },
+    async isEmpty() {
+      return true
     },
     async dropKnowledgeBase(kb) {
       change({ knowledgeBases: snapshot.knowledgeBases.filter((one) => one.id !== kb.id) })
@@ -164,6 +170,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       embedders: EMBEDDERS,
       rerankers: { providers: [], reranker: () => ({ rerank: async () => [] }) },
       chatProviders: ['builtin', 'openai'],
+      reembeddings: NO_REEMBEDDINGS,
     },
     views: {
       create: async () => Promise.reject(new Error('not expected')),

@@ -10,6 +10,7 @@ import { NO_RERANKERS } from '../../src/query/reranked-values.ts'
 import { runQuery } from '../../src/query/run-query.ts'
 import { Variables } from '../../src/query/variables.ts'
 import { openStore } from '../../src/store/store.ts'
+import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 
 export interface SqlFixture {
   readonly deps: QueryDeps
@@ -54,6 +55,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     embedders,
     rerankers: NO_RERANKERS,
     chatProviders: ['builtin'],
+    reembeddings: NO_REEMBEDDINGS,
     agents,
     chatModels: { defaultModel: null, chatModel: () => Promise.reject(new Error('no model')) },
     chunks: store.chunks,

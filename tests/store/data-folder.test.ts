@@ -142,10 +142,12 @@ test('a knowledge base of before there were index statements takes one', async (
   const before = await openStore({ directory: folder.path })
   await before.catalog.createKnowledgeBase(draftOf('kb'))
   await before.close()
-  // As the folder was: without the column, and without the step that makes it.
+  // As the folder was: without the columns, and without the steps that make them.
   const instance = await DuckDBInstance.create(join(folder.path, 'eider-data.duckdb'))
   const connection = await instance.connect()
-  await connection.run('ALTER TABLE eider.knowledge_bases DROP COLUMN vector_index')
+  for (const column of ['vector_index', 'sealed_next_embedding_model', 'vectors_number']) {
+    await connection.run(`ALTER TABLE eider.knowledge_bases DROP COLUMN ${column}`)
+  }
   await connection.run('DELETE FROM eider.migrations WHERE number >= 3')
   connection.closeSync()
   instance.closeSync()

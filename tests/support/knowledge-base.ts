@@ -33,6 +33,8 @@ export function knowledgeBase(changes: Partial<KnowledgeBase> = {}): KnowledgeBa
     projectName: 'mindsdb',
     storedMetadata: [],
     vectorIndex: null,
+    vectorsNumber: 0,
+    nextEmbeddingModel: null,
     revision: 0,
     createdAt: '',
     updatedAt: '',

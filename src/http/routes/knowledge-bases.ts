@@ -33,6 +33,10 @@ function named(edge: Edge, path: KnowledgeBasePath): KnowledgeBase {
   return requireKnowledgeBase(snapshotOf(edge), path.project_name, path.knowledge_base_name)
 }
 
+function recordOf({ deps }: Edge, kb: KnowledgeBase) {
+  return knowledgeBaseRecord(kb, deps.catalog.reembeddings.progressOf(kb))
+}
+
 export const addKnowledgeBaseRoutes: AddRoutes = (app, edge) => {
   addListRoutes(app, edge)
   addOneRoutes(app, edge)
@@ -44,7 +48,7 @@ const addListRoutes: AddRoutes = (app, edge) => {
     ({ params }) => {
       const snapshot = snapshotOf(edge)
       const project = requireProject(snapshot, params.project_name)
-      return Response.json(knowledgeBasesOf(snapshot, project).map(knowledgeBaseRecord))
+      return Response.json(knowledgeBasesOf(snapshot, project).map((kb) => recordOf(edge, kb)))
     },
     route({
       summary: 'List the knowledge bases of a project',
@@ -59,7 +63,7 @@ const addListRoutes: AddRoutes = (app, edge) => {
       const sent = await readJson(edge, request, CREATE_KNOWLEDGE_BASE)
       const { catalog } = edge.deps
       const kb = await createKnowledgeBase(params.project_name, sent.knowledge_base, catalog)
-      return Response.json(knowledgeBaseRecord(kb), { status: 201 })
+      return Response.json(recordOf(edge, kb), { status: 201 })
     },
     route({
       summary: 'Create a knowledge base',
@@ -73,7 +77,7 @@ const addListRoutes: AddRoutes = (app, edge) => {
 const addOneRoutes: AddRoutes = (app, edge) => {
   app.get(
     ONE,
-    ({ params }) => Response.json(knowledgeBaseRecord(named(edge, params))),
+    ({ params }) => Response.json(recordOf(edge, named(edge, params))),
     route({ summary: 'Read a knowledge base', tag, answers: { 200: 'Its record', ...missing } }),
   )
   app.put(

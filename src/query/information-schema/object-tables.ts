@@ -1,8 +1,10 @@
 /** The tables of information_schema over what the catalog defines. Secrets are masked. */
+import { shownReembedding } from '../../catalog/embedding-change.ts'
 import { maskedModelFields } from '../../catalog/model-fields.ts'
 import type { Agent } from '../../domain/agent.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { ReembeddingProgress } from '../../domain/next-vectors.ts'
 import {
   type Cell,
   emptyTable,
@@ -24,7 +26,7 @@ const AGENTS = 'NAME PROJECT MODEL PARAMS'
 export const OBJECT_TABLES: readonly SchemaTable[] = [
   schemaTable('DATABASES', DATABASES, ({ snapshot }) => databaseRows(snapshot)),
   schemaTable('KNOWLEDGE_BASES', KNOWLEDGE_BASES, ({ snapshot }) => {
-    return snapshot.knowledgeBases.map(knowledgeBaseRow)
+    return snapshot.knowledgeBases.map((kb) => knowledgeBaseRow(kb, null))
   }),
   schemaTable('AGENTS', AGENTS, ({ snapshot }) => snapshot.agents.map(agentRow)),
   schemaTable('VIEWS', 'NAME PROJECT QUERY', ({ snapshot }) => {
@@ -79,7 +81,7 @@ function databaseRows(snapshot: CatalogSnapshot): readonly SchemaRow[] {
   return [...projects, { NAME: 'files', TYPE: 'data', ENGINE: 'files', CONNECTION_DATA: '{}' }]
 }
 
-function knowledgeBaseRow(kb: KnowledgeBase): SchemaRow {
+function knowledgeBaseRow(kb: KnowledgeBase, progress: ReembeddingProgress | null): SchemaRow {
   const metadata = kb.metadataColumns ?? kb.storedMetadata.map((column) => column.name)
   const { rerankingModel } = kb
   return {
@@ -91,7 +93,7 @@ function knowledgeBaseRow(kb: KnowledgeBase): SchemaRow {
     METADATA_COLUMNS: JSON.stringify(metadata),
     CONTENT_COLUMNS: JSON.stringify(kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS),
     ID_COLUMN: kb.idColumn ?? 'id',
-    PARAMS: JSON.stringify(kb.params),
+    PARAMS: JSON.stringify({ ...kb.params, ...shownReembedding(kb, progress) }),
     VECTOR_INDEX: kb.vectorIndex && JSON.stringify(kb.vectorIndex),
   }
 }
@@ -128,8 +130,12 @@ export interface DescribedObject {
   readonly rows: readonly (readonly Cell[])[]
 }
 
-export function describedKnowledgeBase(kb: KnowledgeBase): DescribedObject {
-  return described(KNOWLEDGE_BASES, knowledgeBaseRow(kb))
+/** @param progress of a change of the embedding model */
+export function describedKnowledgeBase(
+  kb: KnowledgeBase,
+  progress: ReembeddingProgress | null,
+): DescribedObject {
+  return described(KNOWLEDGE_BASES, knowledgeBaseRow(kb, progress))
 }
 
 export function describedAgent(agent: Agent): DescribedObject {

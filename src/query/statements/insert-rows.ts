@@ -28,6 +28,8 @@ export async function insertRows(
   signal: AbortSignal,
 ): Promise<number> {
   const options = storingOptions(statement.options)
+  // A model that cannot be called is refused before anything is read.
+  deps.embedders.embedder(kb.embeddingModel)
   refuseRepeated(statement.columns ?? [])
   const isValues = /^\s*\(*\s*values\b/i.test(statement.source)
   const select = { sql: statement.source, database: db, params }
@@ -39,9 +41,8 @@ export async function insertRows(
   // VALUES are one transaction, unless the statement says otherwise.
   const isUnbounded = !isValues || options.batchChunks !== undefined
   const source = { kb, rule, rows, isUnbounded, counts, options }
-  const store = { chunks: deps.chunks, embedder: deps.embedders.embedder(kb.embeddingModel) }
   try {
-    await storeRows(source, store, signal)
+    await storeRows(source, deps, signal)
   } catch (error) {
     const after = counts.storedRows
     throw failedInsert(error, { source: 'INSERT', before: 0, after, signal })

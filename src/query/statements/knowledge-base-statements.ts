@@ -31,7 +31,7 @@ export async function runKnowledgeBaseStatement(
     case 'drop_knowledge_base':
       return drop(statement, db, deps)
     case 'describe_knowledge_base':
-      return describe(mustFind(statement.name, db, deps), db)
+      return describe(mustFind(statement.name, db, deps), db, deps)
   }
 }
 
@@ -65,8 +65,8 @@ async function drop(
   return done(db)
 }
 
-function describe(kb: KnowledgeBase, db: string): QueryResult {
-  const { columns, rows } = describedKnowledgeBase(kb)
+function describe(kb: KnowledgeBase, db: string, { reembeddings }: QueryDeps): QueryResult {
+  const { columns, rows } = describedKnowledgeBase(kb, reembeddings.progressOf(kb))
   return { kind: 'table', rows: rowsOf(columns, rows), context: { db } }
 }
 

@@ -2,6 +2,7 @@ import type { ChunkChange } from '../../domain/chunk.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
+import { withModelInForce } from '../../domain/superseded-vectors.ts'
 import { AppError } from '../../errors.ts'
 import { embedTexts } from '../../ingest/embed-texts.ts'
 import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
@@ -83,15 +84,17 @@ async function updateChunks(
     refuseTooMany(changes.length)
   }
   if (changes.length === 0) return 0
-  const embedder = deps.embedders.embedder(kb.embeddingModel)
-  const vectors = await embedTexts(texts, embedder, signal)
-  const stored = changes.map(({ text, ...change }): ChunkChange => {
-    const vector = text === undefined ? undefined : vectors.get(text)
-    return text === undefined || vector === undefined
-      ? change
-      : { ...change, content: { text, vector } }
+  return withModelInForce(kb, async (inForce) => {
+    const embedder = deps.embedders.embedder(inForce.embeddingModel)
+    const vectors = await embedTexts(texts, embedder, signal)
+    const stored = changes.map(({ text, ...change }): ChunkChange => {
+      const vector = text === undefined ? undefined : vectors.get(text)
+      return text === undefined || vector === undefined
+        ? change
+        : { ...change, content: { text, vector } }
+    })
+    return deps.chunks.changeChunks(inForce, stored)
   })
-  return deps.chunks.changeChunks(kb, stored)
 }
 
 /** The new text of a chunk of this column, or undefined where it keeps its own. */
@@ -122,8 +125,7 @@ async function updateDocuments(
     refuseTooMany(documents.size)
   }
   if (documents.size === 0) return 0
-  const store = { chunks: deps.chunks, embedder: deps.embedders.embedder(kb.embeddingModel) }
-  return replaceTexts({ kb, changes: [...documents.values()] }, store, signal)
+  return replaceTexts({ kb, changes: [...documents.values()] }, deps, signal)
 }
 
 function isSame(one: AssignedValues, other: AssignedValues): boolean {

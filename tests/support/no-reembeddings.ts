@@ -1,0 +1,4 @@
+import type { Reembeddings } from '../../src/domain/ports.ts'
+
+/** Nothing is done in the background. */
+export const NO_REEMBEDDINGS: Reembeddings = { wake: () => {}, progressOf: () => null }
