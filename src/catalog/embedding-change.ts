@@ -46,7 +46,7 @@ export async function embeddingChangeOf(
     throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
   }
   if (!isOther && isAsLong) {
-    const isNamed = fields.provider !== undefined || fields.model_name !== undefined
+    const isNamed = isText(fields.provider) || isText(fields.model_name)
     const ends = isNamed && kb.nextEmbeddingModel !== null
     return {
       changes: { embeddingModel: model, ...(ends ? { nextEmbedding: null } : {}) },

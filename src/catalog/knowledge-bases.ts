@@ -46,6 +46,9 @@ const KEPT_PARAMS = [
   'kb_skip_existing',
 ] as const
 
+/** What only answers say: a client that saves what it read sends it back. */
+const SHOWN_PARAMS: ReadonlySet<string> = new Set(['warnings', 'reembedding'])
+
 const CREATE_FIELDS = new Set<string>(['name', 'storage', ...DEFINING_FIELDS, ...KEPT_PARAMS])
 const ALTER_FIELDS = new Set<string>([...DEFINING_FIELDS, ...KEPT_PARAMS])
 
@@ -139,6 +142,7 @@ function paramsBefore({ params }: KnowledgeBase, embedding: EmbeddingChange | un
 
 export async function dropKnowledgeBase(kb: KnowledgeBase, deps: CatalogDeps): Promise<void> {
   await deps.catalog.dropKnowledgeBase(kb)
+  deps.reembeddings.wake(kb)
 }
 
 /** True where a request's fields change the definition, not only insert. */
@@ -153,7 +157,8 @@ function withParams(sent: Fields): Fields {
   if (params === undefined || params === null) return outer
   if (!isObject(params)) throw new AppError(CODE, 'Field "params" must be an object')
   const given = Object.entries(outer).filter(([, value]) => value !== null && value !== undefined)
-  return { ...params, ...Object.fromEntries(given) }
+  const own = Object.entries(params).filter(([field]) => !SHOWN_PARAMS.has(field))
+  return { ...Object.fromEntries(own), ...Object.fromEntries(given) }
 }
 
 function notAllowed(name: string): string {

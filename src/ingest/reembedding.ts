@@ -41,7 +41,9 @@ export class Reembedding implements Reembeddings {
 
   /** Goes on with all that is not complete. */
   start(): void {
-    for (const kb of this.#options.snapshot().knowledgeBases) this.wake(kb)
+    for (const kb of this.#options.snapshot().knowledgeBases) {
+      if (kb.nextEmbeddingModel !== null) this.wake(kb)
+    }
   }
 
   wake({ id }: KnowledgeBaseId): void {

@@ -171,8 +171,11 @@ export class StoredCatalog implements Catalog {
 
   async isEmpty(kb: KnowledgeBase): Promise<boolean> {
     return this.#parts.database.lease(async (connection) => {
+      await connection.run('BEGIN TRANSACTION READ ONLY')
       if ((await rowOf(connection, kb)) === undefined) throw noKnowledgeBase(kb)
-      return hasNoChunks(connection, kb)
+      const isEmpty = await hasNoChunks(connection, kb)
+      await connection.run('COMMIT')
+      return isEmpty
     })
   }
 

@@ -113,8 +113,9 @@ export class StoredNextVectors implements NextVectors {
     if (count > 0) return { outcome: { kind: 'missing', count }, changed: null }
     const { chunks, vectors } = chunkTables(row)
     if (dimensions !== null) {
-      await connection.run(`DELETE FROM ${chunkTables(withNextVectors(row)).vectors}
-        WHERE chunk_key NOT IN (SELECT chunk_key FROM ${chunks})`)
+      const next = chunkTables(withNextVectors(row)).vectors
+      await connection.run(`DELETE FROM ${next} AS n
+        WHERE NOT EXISTS (SELECT 1 FROM ${chunks} AS c WHERE c.chunk_key = n.chunk_key)`)
     }
     await connection.run(`DROP TABLE IF EXISTS ${vectors}`)
     const changes = {
@@ -174,11 +175,11 @@ async function missingChunks(
   const { chunks } = chunkTables(ids)
   const next = chunkTables(withNextVectors(ids)).vectors
   const done = isThere
-    ? `AND chunk_key NOT IN (SELECT chunk_key FROM ${next} WHERE chunk_key > $after)`
+    ? `ANTI JOIN (SELECT chunk_key FROM ${next} WHERE chunk_key > $after) AS n USING (chunk_key)`
     : ''
   const reader = await connection.runAndReadAll(
     `SELECT chunk_key, chunk_content FROM ${chunks} WHERE chunk_key IN (
-        SELECT chunk_key FROM ${chunks} WHERE chunk_key > $after ${done}
+        SELECT chunk_key FROM ${chunks} ${done} WHERE chunk_key > $after
         ORDER BY chunk_key LIMIT $limit)
       ORDER BY chunk_key`,
     { after: afterKey, limit },
@@ -197,7 +198,7 @@ async function missingCount(
   const { chunks } = chunkTables(ids)
   if (!isThere) return countOf(connection, chunks)
   const next = chunkTables(withNextVectors(ids)).vectors
-  return countOf(connection, `${chunks} WHERE chunk_key NOT IN (SELECT chunk_key FROM ${next})`)
+  return countOf(connection, `${chunks} ANTI JOIN ${next} USING (chunk_key)`)
 }
 
 async function countOf(connection: DuckDBConnection, from: string): Promise<number> {

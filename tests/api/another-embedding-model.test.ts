@@ -1,79 +1,10 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import type { EmbedderRegistry } from '../../src/domain/ports.ts'
-import type { AppError } from '../../src/errors.ts'
+import { AppError } from '../../src/errors.ts'
+import { rowsOf, temporaryFolder } from '../store/store-fixture.ts'
+import { FakeModels } from '../support/fake-models.ts'
 import { createTestApp, type TestApp, type TestAppOptions } from '../support/test-app.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'
-
-/** Models of the lengths in their names: `small-3`. What they embed waits for the gate, and fails as long as they do. */
-class FakeModels {
-  readonly asked = new Map<string, string[]>()
-  readonly failing = new Map<string, AppError>()
-  readonly unreachable = new Set<string>()
-  /** Resolves with each batch of a model that is held, which goes on when it is let go. */
-  readonly #gates = new Map<
-    string,
-    { reached: PromiseWithResolvers<void>; open: PromiseWithResolvers<void> }
-  >()
-
-  hold(model: string): { readonly reached: Promise<void>; letGo(): void } {
-    const gate = { reached: Promise.withResolvers<void>(), open: Promise.withResolvers<void>() }
-    this.#gates.set(model, gate)
-    const letGo = () => {
-      this.#gates.delete(model)
-      gate.open.resolve()
-    }
-    return { reached: gate.reached.promise, letGo }
-  }
-
-  registry(): EmbedderRegistry {
-    return {
-      providers: ['builtin', 'openai'],
-      probe: async ({ modelName }) => {
-        const failure = this.failing.get(modelName)
-        if (failure?.code === 'provider_refused') throw failure
-        if (this.unreachable.has(modelName)) {
-          return {
-            kind: 'unreachable',
-            warning: 'The embedding model could not be tried: it slept',
-          }
-        }
-        return { kind: 'ready', dimensions: lengthOf(modelName) }
-      },
-      embedder: ({ modelName }) => ({
-        embed: async (texts, signal) => {
-          const gate = this.#gates.get(modelName)
-          gate?.reached.resolve()
-          if (gate !== undefined) await untilOpen(gate.open.promise, signal)
-          const failure = this.failing.get(modelName)
-          if (failure !== undefined) throw failure
-          this.asked.set(modelName, [...(this.asked.get(modelName) ?? []), ...texts])
-          return texts.map((text) => vectorOf(text, modelName))
-        },
-      }),
-    }
-  }
-}
-
-function untilOpen(open: Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise, reject } = Promise.withResolvers<void>()
-  signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  return Promise.race([open, promise])
-}
-
-function lengthOf(modelName: string): number {
-  return Number(modelName.split('-')[1])
-}
-
-/** Of a text with the number n: the unit vector at an angle of n degrees, which models turn by their names' sums. */
-function vectorOf(text: string, modelName: string): Float32Array {
-  const turn = [...modelName].reduce((sum, char) => sum + (char.codePointAt(0) ?? 0), 0)
-  const angle = ((Number(/\d+/.exec(text)?.[0] ?? 0) + turn) * Math.PI) / 180
-  const vector = new Float32Array(lengthOf(modelName))
-  vector[0] = Math.cos(angle)
-  vector[1] = Math.sin(angle)
-  return vector
-}
 
 const opened: TestApp[] = []
 afterEach(async () => {
@@ -148,12 +79,16 @@ async function nearest(t: TestApp, text: string): Promise<readonly unknown[]> {
 }
 
 /** Each chunk is found at no distance by its own text: its vector is of the model in force. */
-async function expectAllFound(t: TestApp, texts: readonly string[]): Promise<void> {
-  expect((await t.rows('SELECT count(*) FROM kb'))[0]).toEqual([texts.length])
+async function expectAllFound(
+  t: TestApp,
+  texts: readonly string[],
+  count = texts.length,
+): Promise<void> {
+  expect((await t.rows('SELECT count(*) FROM kb'))[0]).toEqual([count])
   for (const text of texts) expect((await nearest(t, text))[0]).toBe(text)
   expect(
     await t.rows("SELECT count(*) FROM kb WHERE content = 'text 1' AND distance >= 0"),
-  ).toEqual([[texts.length]])
+  ).toEqual([[count]])
 }
 
 describe.each(['new-5', 'new-3'])('another model, %s', (next) => {
@@ -174,10 +109,8 @@ describe.each(['new-5', 'new-3'])('another model, %s', (next) => {
     })
     expect(await nearest(t, 'text 7')).toContain('text 7')
     expect((await insert(t, numbered(31, 10))).status).toBe(200)
-    await t.send('POST', '/api/sql/query', { query: "DELETE FROM kb WHERE id = 'd3'" })
-    await t.send('POST', '/api/sql/query', {
-      query: "UPDATE kb SET content = 'text 99' WHERE id = 'd4'",
-    })
+    await sql(t, "DELETE FROM kb WHERE id = 'd3'")
+    await sql(t, "UPDATE kb SET content = 'text 99' WHERE id = 'd4'")
     held.letGo()
     await until(t, inForce(next))
     const numbers = [...Array.from({ length: 40 }, (_, index) => index + 1), 99]
@@ -218,3 +151,261 @@ describe.each(['new-5', 'new-3'])('another model, %s', (next) => {
     expect((await found)[0]).toBe('text 12')
   })
 })
+
+describe('a change that is under way', () => {
+  test('goes on after a restart with what is missing', async () => {
+    using folder = temporaryFolder()
+    const models = new FakeModels()
+    const before = await createTestApp({ directory: folder.path, embedders: models.registry() })
+    await filled(before, 450)
+    await before.rows('SELECT count(*) FROM kb')
+    const held = models.hold('new-5', 1)
+    await alter(before, model('new-5'))
+    await held.reached
+    expect((await shown(before)).params.reembedding).toMatchObject({ done: 200, total: 450 })
+    await before.close()
+    held.letGo()
+    const after = await appOver(models, { directory: folder.path })
+    expect((await shown(after)).params.reembedding).toEqual({
+      provider: 'openai',
+      model_name: 'new-5',
+    })
+    after.app.start()
+    await until(after, inForce('new-5'))
+    expect(models.asked.get('new-5')?.filter((text) => text.startsWith('text'))).toHaveLength(450)
+    expect((await after.rows('SELECT count(*) FROM kb'))[0]).toEqual([450])
+    expect((await nearest(after, 'text 100'))[0]).toBe('text 100')
+  })
+
+  test('ends when the model in force is named again', async () => {
+    const models = new FakeModels()
+    const t = await appOver(models)
+    await filled(t, 250)
+    const held = models.hold('new-5', 1)
+    await alter(t, model('new-5'))
+    await held.reached
+    expect((await alter(t, model('old-3'))).status).toBe(200)
+    held.letGo()
+    expect(await until(t, inForce('old-3'))).toBeDefined()
+    expect((await nearest(t, 'text 8'))[0]).toBe('text 8')
+    expect(await vectorTables(t)).toBe(1)
+    await alter(t, model('new-3'))
+    await until(t, inForce('new-3'))
+    expect((await nearest(t, 'text 8'))[0]).toBe('text 8')
+  })
+
+  test('is not touched by another key for the model in force', async () => {
+    const models = new FakeModels()
+    const t = await appOver(models)
+    await filled(t, 250)
+    const held = models.hold('new-5', 1)
+    await alter(t, model('new-5'))
+    await held.reached
+    expect((await alter(t, { api_key: 'sk-other' })).status).toBe(200)
+    expect((await shown(t)).params.reembedding).toMatchObject({ model_name: 'new-5' })
+    held.letGo()
+    await until(t, inForce('new-5'))
+    expect((await nearest(t, 'text 8'))[0]).toBe('text 8')
+  })
+
+  test('gives way to a third model', async () => {
+    const models = new FakeModels()
+    const t = await appOver(models)
+    await filled(t, 250)
+    const held = models.hold('new-5', 1)
+    await alter(t, model('new-5'))
+    await held.reached
+    await alter(t, model('newer-5'))
+    held.letGo()
+    await until(t, inForce('newer-5'))
+    for (const text of ['text 1', 'text 200', 'text 250']) {
+      expect((await nearest(t, text))[0]).toBe(text)
+    }
+    expect(await vectorTables(t)).toBe(1)
+  })
+
+  test.each([
+    ['the knowledge base', `DROP KNOWLEDGE_BASE kb`],
+    ['its project', 'DROP PROJECT other'],
+  ])('goes with %s', async (what, drop) => {
+    const models = new FakeModels()
+    const t = await appOver(models)
+    const project = what === 'its project' ? 'other' : 'mindsdb'
+    await sql(t, 'CREATE PROJECT other')
+    await sql(
+      t,
+      `CREATE KNOWLEDGE_BASE ${project}.kb USING embedding_model = ${JSON.stringify(model('old-3'))}`,
+    )
+    for (let from = 1; from <= 201; from += 100) {
+      const values = numbered(from, 100).map(({ id, content }) => `('${id}', '${content}')`)
+      await sql(t, `INSERT INTO ${project}.kb (id, content) VALUES ${values.join(', ')}`)
+    }
+    const held = models.hold('new-5', 1)
+    await sql(
+      t,
+      `ALTER KNOWLEDGE_BASE ${project}.kb USING embedding_model = ${JSON.stringify(model('new-5'))}`,
+    )
+    await held.reached
+    await sql(t, drop)
+    held.letGo()
+    expect(await vectorTables(t)).toBe(0)
+    await sql(
+      t,
+      `CREATE KNOWLEDGE_BASE kb USING embedding_model = ${JSON.stringify(model('new-5'))}`,
+    )
+    expect((await shown(t)).params.reembedding).toBeUndefined()
+  })
+
+  test('is shown by DESCRIBE, without a secret', async () => {
+    const models = new FakeModels()
+    const t = await appOver(models)
+    await filled(t)
+    const held = models.hold('new-5')
+    await sql(
+      t,
+      `ALTER KNOWLEDGE_BASE kb USING embedding_model = ${JSON.stringify(model('new-5'))}`,
+    )
+    await held.reached
+    const described = JSON.stringify(await t.rows('DESCRIBE KNOWLEDGE_BASE kb'))
+    const wanted = '"reembedding":{"provider":"openai","model_name":"new-5","done":0,"total":30}'
+    expect(described).toContain(JSON.stringify(wanted).slice(1, -1))
+    expect(described).not.toContain('sk-hush')
+    const all = JSON.stringify(await t.rows('SELECT * FROM information_schema.knowledge_bases'))
+    expect(all).toContain('new-5')
+    expect(all).not.toContain('sk-hush')
+    // A client that saves what it read changes nothing.
+    const { params } = await shown(t)
+    expect((await t.send('PUT', `${KBS}/kb`, { knowledge_base: { params } })).status).toBe(200)
+    held.letGo()
+    await until(t, inForce('new-5'))
+  })
+})
+
+describe('what is refused changes nothing', () => {
+  test.each<[string, Record<string, unknown>, Record<string, unknown>, number, string[]]>([
+    ['a model that refuses', model('bad-7'), {}, 400, ['no such model']],
+    ['a model out of reach', model('far-7'), {}, 502, ['it slept', 'keeps its model']],
+    [
+      'vectors of another length than asked for',
+      { ...model('new-5'), dimensions: 8 },
+      {},
+      400,
+      ['5', '8'],
+    ],
+    [
+      'vectors of another length than vector_size',
+      model('new-5'),
+      { vector_size: 9 },
+      400,
+      ['5', '9'],
+    ],
+  ])('%s', async (_, embedding_model, others, status, words) => {
+    const models = new FakeModels()
+    models.failing.set('bad-7', new AppError('provider_refused', 'no such model'))
+    models.unreachable.add('far-7')
+    const t = await appOver(models)
+    await filled(t)
+    const before = await shown(t)
+    const refused = await alter(t, embedding_model, others)
+    expect(refused.status).toBe(status)
+    for (const word of words) expect(refused.text).toContain(word)
+    expect(await shown(t)).toEqual(before)
+    expect((await nearest(t, 'text 5'))[0]).toBe('text 5')
+  })
+
+  test('the same model, whose vectors have another length at the new address', async () => {
+    const models = new FakeModels()
+    const t = await appOver(models)
+    await filled(t)
+    models.lengths.set('old-3', 4)
+    const refused = await alter(t, { base_url: 'http://elsewhere.test/v1', api_key: 'sk-2' })
+    expect([refused.status, refused.text.includes('gives 4, kb holds 3')]).toEqual([400, true])
+    expect((await shown(t)).embedding_model.base_url).toBeUndefined()
+  })
+})
+
+describe('without chunks another model is in force at once', () => {
+  test('and its vectors have their own length', async () => {
+    const models = new FakeModels()
+    const t = await appOver(models)
+    await filled(t)
+    await sql(t, 'DELETE FROM kb')
+    await alter(t, model('new-5'))
+    expect(inForce('new-5')(await shown(t))).toBe(true)
+    await insert(t, numbered(1, 3))
+    await expectAllFound(t, ['text 1', 'text 2', 'text 3'])
+  })
+
+  test('also one that cannot be reached, with a warning', async () => {
+    const models = new FakeModels()
+    models.unreachable.add('far-7')
+    const t = await appOver(models)
+    await t.send('POST', KBS, { knowledge_base: { name: 'kb', embedding_model: model('old-3') } })
+    expect((await alter(t, model('far-7'))).status).toBe(200)
+    expect((await shown(t)).params.warnings).toEqual([expect.stringContaining('it slept')])
+    await insert(t, numbered(1, 3))
+    await expectAllFound(t, ['text 1', 'text 2', 'text 3'])
+  })
+
+  test('an insert that is under way is embedded anew', async () => {
+    const models = new FakeModels()
+    const t = await appOver(models)
+    await t.send('POST', KBS, { knowledge_base: { name: 'kb', embedding_model: model('old-3') } })
+    const held = models.hold('old-3')
+    const inserted = insert(t, numbered(1, 3))
+    await held.reached
+    await alter(t, model('new-3'))
+    held.letGo()
+    expect((await inserted).status).toBe(200)
+    await expectAllFound(t, ['text 1', 'text 2', 'text 3'])
+  })
+
+  test('when they go while it takes over', async () => {
+    const models = new FakeModels()
+    const t = await appOver(models)
+    await filled(t, 250)
+    const held = models.hold('new-5', 1)
+    await alter(t, model('new-5'))
+    await held.reached
+    await sql(t, 'DELETE FROM kb')
+    await alter(t, model('newer-4'))
+    expect(inForce('newer-4')(await shown(t))).toBe(true)
+    held.letGo()
+    await insert(t, numbered(1, 3))
+    await expectAllFound(t, ['text 1', 'text 2', 'text 3'])
+  })
+})
+
+describe('UPDATE', () => {
+  test.each([
+    ['of a document', "UPDATE kb SET content = 'text 77' WHERE id = 'd2'"],
+    ['of a chunk', "UPDATE kb SET content = 'text 77' WHERE chunk_id = 'd2:content:1of1:0to6'"],
+  ])('%s that another model overtakes is embedded anew', async (_, statement) => {
+    const models = new FakeModels()
+    const t = await appOver(models)
+    await filled(t)
+    const held = models.hold('old-3')
+    const updated = sql(t, statement)
+    await held.reached
+    await alter(t, model('new-3'))
+    await until(t, inForce('new-3'))
+    held.letGo()
+    await updated
+    await expectAllFound(t, ['text 77', ...[1, 3, 4, 30].map((n) => `text ${n}`)], 30)
+  })
+})
+
+async function sql(t: TestApp, query: string): Promise<void> {
+  const { body } = await t.send('POST', '/api/sql/query', { query })
+  expect(body).not.toMatchObject({ type: 'error' })
+}
+
+/** How many there are, in force or not. */
+async function vectorTables(t: TestApp): Promise<number> {
+  const { store } = t
+  const rows = await rowsOf(
+    store,
+    "SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'kb%vectors%'",
+  )
+  return Number(rows[0]?.[0])
+}

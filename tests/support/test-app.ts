@@ -1,11 +1,12 @@
 import { type App, createApp } from '../../src/app.ts'
 import type { EmbedderRegistry, RerankerRegistry } from '../../src/domain/ports.ts'
 import { type Environment, settingsFrom } from '../../src/settings.ts'
-import { openStore } from '../../src/store/store.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
 
 /** The whole product in memory, without a port: what a request to it answers. */
 export interface TestApp {
   readonly app: App
+  readonly store: Store
   /** Sends JSON, answers status and parsed body (text where it is no JSON). */
   send(method: string, path: string, body?: unknown, headers?: HeadersInit): Promise<Answer>
   /** The rows of a statement; throws where it failed. */
@@ -51,7 +52,13 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     const text = await response.text()
     return { status: response.status, body: parsed(text), text, headers: response.headers }
   }
-  return { app, send, rows: (sql, params) => rowsOf(send, sql, params), close: () => app.close() }
+  return {
+    app,
+    store,
+    send,
+    rows: (sql, params) => rowsOf(send, sql, params),
+    close: () => app.close(),
+  }
 }
 
 function parsed(text: string): unknown {

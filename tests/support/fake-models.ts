@@ -1,0 +1,92 @@
+import type { EmbedderRegistry } from '../../src/domain/ports.ts'
+import type { AppError } from '../../src/errors.ts'
+
+interface Gate {
+  batchesBefore: number
+  readonly reached: PromiseWithResolvers<void>
+  readonly open: PromiseWithResolvers<void>
+}
+
+/** Models of the lengths in their names: `small-3`. What they embed waits for the gate, and fails as long as they do. */
+export class FakeModels {
+  readonly asked = new Map<string, string[]>()
+  readonly crashing = new Map<string, Error>()
+  readonly failing = new Map<string, AppError>()
+  /** Other ones than in the name. */
+  readonly lengths = new Map<string, number>()
+  readonly unreachable = new Set<string>()
+  /** Resolves with each batch of a model that is held, which goes on when it is let go. */
+  readonly #gates = new Map<string, Gate>()
+
+  /** The model's batches wait, but for the first ones. */
+  hold(model: string, batchesBefore = 0): { readonly reached: Promise<void>; letGo(): void } {
+    const gate = {
+      batchesBefore,
+      reached: Promise.withResolvers<void>(),
+      open: Promise.withResolvers<void>(),
+    }
+    this.#gates.set(model, gate)
+    const letGo = () => {
+      this.#gates.delete(model)
+      gate.open.resolve()
+    }
+    return { reached: gate.reached.promise, letGo }
+  }
+
+  registry(): EmbedderRegistry {
+    return {
+      providers: ['builtin', 'openai'],
+      probe: async ({ modelName }) => {
+        const failure = this.failing.get(modelName)
+        if (failure?.code === 'provider_refused') throw failure
+        if (this.unreachable.has(modelName)) {
+          return {
+            kind: 'unreachable',
+            warning: 'The embedding model could not be tried: it slept',
+          }
+        }
+        return { kind: 'ready', dimensions: this.#lengthOf(modelName) }
+      },
+      embedder: ({ modelName }) => ({
+        embed: async (texts, signal) => {
+          await this.#passed(modelName, signal)
+          const failure = this.failing.get(modelName)
+          if (failure !== undefined) throw failure
+          const crash = this.crashing.get(modelName)
+          if (crash !== undefined) throw crash
+          this.asked.set(modelName, [...(this.asked.get(modelName) ?? []), ...texts])
+          return texts.map((text) => vectorOf(text, modelName, this.#lengthOf(modelName)))
+        },
+      }),
+    }
+  }
+
+  async #passed(model: string, signal: AbortSignal): Promise<void> {
+    const gate = this.#gates.get(model)
+    if (gate === undefined) return
+    gate.batchesBefore -= 1
+    if (gate.batchesBefore >= 0) return
+    gate.reached.resolve()
+    await untilOpen(gate.open.promise, signal)
+  }
+
+  #lengthOf(model: string): number {
+    return this.lengths.get(model) ?? Number(model.split('-')[1])
+  }
+}
+
+function untilOpen(open: Promise<void>, signal: AbortSignal): Promise<void> {
+  const { promise, reject } = Promise.withResolvers<void>()
+  signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  return Promise.race([open, promise])
+}
+
+/** Of a text with the number n: the unit vector at an angle of n degrees, which models turn by their names' sums. */
+function vectorOf(text: string, modelName: string, length: number): Float32Array {
+  const turn = [...modelName].reduce((sum, char) => sum + (char.codePointAt(0) ?? 0), 0)
+  const angle = ((Number(/\d+/.exec(text)?.[0] ?? 0) + turn) * Math.PI) / 180
+  const vector = new Float32Array(length)
+  vector[0] = Math.cos(angle)
+  vector[1] = Math.sin(angle)
+  return vector
+}
