@@ -274,6 +274,32 @@ test('a dropped knowledge base gives its memory to one that found none', async (
   expect(found).toBeNull()
 })
 
+test('the vectors of another model take the place of those that did not fit', async () => {
+  await open({ vectorMemory: '17MiB' })
+  const long = newVector(...randomUnit(4096, seededRandom(11)))
+  const some = Array.from({ length: 1500 }, (_, index) => `text ${index}`)
+  await put([{ id: 'long', texts: some, vectors: some.map(() => long) }])
+  await store.vectorIndexes.settled()
+  const before = current(store)
+  expect(store.vectorIndexes.access(before).detail).toContain('do not fit')
+  const model = { ...before.embeddingModel, modelName: 'short' }
+  await store.catalog.alterKnowledgeBase(before, { nextEmbedding: { model, dimensions: 2 } })
+  const { chunks } = await store.nextVectors.missing(before, { afterKey: 0n, limit: some.length })
+  const vectors = chunks.map(({ chunkKey }, index) => {
+    const angle = index / some.length
+    return { chunkKey, vector: Float32Array.of(Math.cos(angle), Math.sin(angle)) }
+  })
+  expect(await store.nextVectors.append(current(store), vectors)).toBe(true)
+  expect(await store.nextVectors.switchOver(before)).toEqual({ kind: 'switched' })
+  await store.vectorIndexes.settled()
+  expect(store.vectorIndexes.access(current(store)).kind).toBe('memory')
+  const found = await nearest(Float32Array.of(1, 0), 2)
+  expect(found?.neighbours.map(({ key }) => key)).toEqual(chunks.slice(0, 2).map((c) => c.chunkKey))
+  const search = { knowledgeBase: before, queryVector: Float32Array.of(1, 0), count: 1 }
+  const ofOld = store.vectorIndexes.nearest({ ...search, kept: null, limits: LIMITS }, signal)
+  expect(await ofOld).toBeNull()
+})
+
 test('after a restart the vectors are loaded', async () => {
   using folder = temporaryFolder()
   const random = seededRandom(10)
