@@ -1,0 +1,113 @@
+/** A knowledge base `kb` whose embedding model is altered, over the whole product. */
+import { expect } from 'bun:test'
+import { rowsOf } from '../store/store-fixture.ts'
+import type { FakeModels } from '../support/fake-models.ts'
+import { createTestApp, type TestApp, type TestAppOptions } from '../support/test-app.ts'
+
+export const KBS = '/api/projects/mindsdb/knowledge_bases'
+
+const opened: TestApp[] = []
+
+/** After each test. */
+export async function closeApps(): Promise<void> {
+  for (const app of opened.splice(0)) await app.close()
+}
+
+export async function appOver(models: FakeModels, options: TestAppOptions = {}): Promise<TestApp> {
+  const t = await createTestApp({ ...options, embedders: models.registry() })
+  opened.push(t)
+  return t
+}
+
+export const model = (name: string) => ({
+  provider: 'openai',
+  model_name: name,
+  api_key: 'sk-hush',
+})
+
+export async function filled(t: TestApp, count = 30): Promise<void> {
+  const create = { name: 'kb', embedding_model: model('old-3') }
+  expect((await t.send('POST', KBS, { knowledge_base: create })).status).toBe(201)
+  expect((await insert(t, numbered(1, count))).status).toBe(200)
+}
+
+export function numbered(from: number, count: number) {
+  return Array.from({ length: count }, (_, index) => {
+    return { id: `d${from + index}`, content: `text ${from + index}` }
+  })
+}
+
+export function insert(t: TestApp, rows: readonly unknown[]) {
+  return t.send('PUT', `${KBS}/kb`, { knowledge_base: { rows } })
+}
+
+export function alter(
+  t: TestApp,
+  embedding_model: Record<string, unknown>,
+  others: Record<string, unknown> = {},
+) {
+  return t.send('PUT', `${KBS}/kb`, { knowledge_base: { embedding_model, ...others } })
+}
+
+export interface Shown {
+  readonly embedding_model: { readonly model_name: string; readonly base_url?: string }
+  readonly params: {
+    readonly reembedding?: Readonly<Record<string, unknown>>
+    readonly warnings?: unknown
+  }
+}
+
+export async function shown(t: TestApp): Promise<Shown> {
+  // The body's form is that of api.md.
+  return (await t.send('GET', `${KBS}/kb`)).body as Shown
+}
+
+/** Until the record is as wanted; the test's own deadline ends a wait in vain. */
+export async function until(t: TestApp, isWanted: (kb: Shown) => boolean): Promise<Shown> {
+  for (;;) {
+    const kb = await shown(t)
+    if (isWanted(kb)) return kb
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+export const inForce = (name: string) => (kb: Shown) => {
+  return kb.embedding_model.model_name === name && kb.params.reembedding === undefined
+}
+
+/** The nearest to a text first: with angles, those of the nearest numbers. */
+export async function nearest(t: TestApp, text: string): Promise<readonly unknown[]> {
+  const rows = await t.rows(
+    `SELECT chunk_content, distance FROM kb WHERE content = '${text}' LIMIT 3`,
+  )
+  expect(Number(rows[0]?.[1])).toBeCloseTo(0, 5)
+  return rows.map(([content]) => content)
+}
+
+/** Each chunk is found at no distance by its own text: its vector is of the model in force. */
+export async function expectAllFound(
+  t: TestApp,
+  texts: readonly string[],
+  count = texts.length,
+): Promise<void> {
+  expect((await t.rows('SELECT count(*) FROM kb'))[0]).toEqual([count])
+  for (const text of texts) expect((await nearest(t, text))[0]).toBe(text)
+  expect(
+    await t.rows("SELECT count(*) FROM kb WHERE content = 'text 1' AND distance >= 0"),
+  ).toEqual([[count]])
+}
+
+export async function sql(t: TestApp, query: string): Promise<void> {
+  const { body } = await t.send('POST', '/api/sql/query', { query })
+  expect(body).not.toMatchObject({ type: 'error' })
+}
+
+/** How many there are, in force or not. */
+export async function vectorTables(t: TestApp): Promise<number> {
+  const { store } = t
+  const rows = await rowsOf(
+    store,
+    "SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'kb%vectors%'",
+  )
+  return Number(rows[0]?.[0])
+}
