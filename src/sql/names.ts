@@ -1,5 +1,6 @@
 /** Column names, as users write them, on the sub-query that stands for a knowledge base. */
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { metadataName } from './metadata-name.ts'
 import type { SearchSource } from './search-source.ts'
 import {
   columnNames,
@@ -41,7 +42,7 @@ export function fixMetadataPaths(select: TreeNode, source: SearchSource, kb: Kno
     })
     const alias = node.alias ?? ''
     if (column !== undefined && keys.length === 1) {
-      replace(node, { ...columnNode(source.alias, column.name), alias })
+      replace(node, { ...columnNode(source.alias, metadataName(column)), alias })
     } else replace(node, { ...jsonText(source.alias, keys), alias })
   }
 }
