@@ -146,6 +146,17 @@ describe('a search', () => {
     ])
   })
 
+  test.each(['🍵', '😀😀 👍🏽', '!!! …', '"" - ?'])(
+    'for %s, which has no word, is one by vectors',
+    async (query) => {
+      expect(await idsOf({ query, mode: 'keyword' })).toEqual([])
+      const byVectors = await idsOf({ query, mode: 'vector' })
+      expect(await idsOf({ query, mode: 'hybrid' })).toEqual(byVectors)
+      expect(await idsOf({ query, alpha: 0 })).toEqual(byVectors)
+      expect(await idsOf({ query, fusion: 'rrf' })).toEqual(byVectors)
+    },
+  )
+
   test('takes a vector in place of a text', async () => {
     const query = Array.from({ length: 64 }, (_, index) => (index === 3 ? 1 : 0.1))
     const { results } = await search({ query, k: 3 })
@@ -211,6 +222,17 @@ describe('explain', () => {
     const ms = explain?.ms as Readonly<Record<string, number>>
     expect(Object.keys(ms)).toEqual(['plan', 'embed', 'candidates', 'rerank', 'rows', 'total'])
     expect(ms.total).toBeGreaterThan(0)
+  })
+
+  test('says that the nearest are those among what the filters keep', async () => {
+    const accessOf = async (filters: unknown) => {
+      const { explain } = await search({ query: 'tea', explain: true, filters })
+      return explain?.access
+    }
+    const detail = '5 vectors in memory, scanned exactly'
+    const among = `${detail}, among the chunks that the conditions keep`
+    expect(await accessOf({ price: 5 })).toEqual({ kind: 'memory', detail: among })
+    expect(await accessOf({})).toEqual({ kind: 'memory', detail })
   })
 
   test('says where a reranked result stood before', async () => {
