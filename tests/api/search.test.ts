@@ -272,6 +272,11 @@ describe('what is refused', () => {
     [{ query: [] }, 'invalid_request', 'Field "query" must not be empty'],
     [{ query: 7 }, 'invalid_request', 'Field "query"'],
     [{ query: [1, null] }, 'invalid_request', 'Field "query[1]"'],
+    [
+      { query: Array(65_537).fill(1) },
+      'invalid_request',
+      'list of at most 65536 numbers, not of 65537',
+    ],
     [{ query: vector }, 'sql_invalid_search', 'finite numbers that are not all zero'],
     [{ query: [...vector.slice(1), 1e300] }, 'sql_invalid_search', 'finite numbers'],
     [{ query: [1, 2, 3] }, 'dimension_mismatch', 'the query has 3, teas holds 64'],
