@@ -42,7 +42,8 @@ export function indexStatement(read: StatementReader): IndexStatement | undefine
 
 /** An index has no name: a knowledge base has one at most. */
 function expectKnowledgeBase(read: StatementReader): void {
-  if (!read.takeWords('on', 'knowledge_base')) throw read.expected('ON KNOWLEDGE_BASE')
+  if (!read.takeWords('on')) throw read.expected('ON KNOWLEDGE_BASE')
+  read.expectWord('knowledge_base')
 }
 
 /** `SHOW INDEXES FROM t` is about a table's columns and another statement. */
