@@ -10,6 +10,7 @@ import {
   replace,
   type TreeNode,
   textNode,
+  textOf,
   walk,
   walkExpression,
 } from './select-ast.ts'
@@ -30,6 +31,7 @@ export function stripProjects(
 
 /** `metadata.key` → the typed column of that name, or the text under that key. */
 export function fixMetadataPaths(select: TreeNode, source: SearchSource, kb: KnowledgeBase): void {
+  const shown = new Set(nodesOf(select.select_list))
   for (const node of walkExpression(select)) {
     if (!isColumn(node)) continue
     const names = columnNames(node)
@@ -40,9 +42,10 @@ export function fixMetadataPaths(select: TreeNode, source: SearchSource, kb: Kno
     const column = kb.storedMetadata.find((stored) => {
       return stored.name.toLowerCase() === key.toLowerCase()
     })
-    const alias = node.alias ?? ''
+    const alias = textOf(node.alias)
     if (column !== undefined && keys.length === 1) {
-      replace(node, { ...columnNode(source.alias, metadataName(column)), alias })
+      const ownName = alias === '' && shown.has(node) ? column.name : alias
+      replace(node, { ...columnNode(source.alias, metadataName(column)), alias: ownName })
     } else replace(node, { ...jsonText(source.alias, keys), alias })
   }
 }

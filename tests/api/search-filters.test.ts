@@ -113,6 +113,11 @@ describe('filters', () => {
       ['a', 7, true],
       ['b', 8, true],
     ])
+    const { body } = await t.send('POST', '/api/sql/query', {
+      query:
+        'SELECT metadata.distance, max(metadata.distance) AS m FROM named GROUP BY metadata.distance',
+    })
+    expect(body).toMatchObject({ column_names: ['distance', 'm'] })
     expect(await t.rows('SELECT metadata.distance AS own FROM named ORDER BY own')).toEqual([
       [7],
       [8],
