@@ -17,6 +17,22 @@ const PIPS = [['pip'], ['pip3'], ['python3', '-m', 'pip'], ['python', '-m', 'pip
 
 class Unfetched extends Error {}
 
+const USAGE = `npm run extensions
+
+Fetches DuckDB's vss extension, for DuckDB ${version()}, through pip. It takes no arguments.
+EIDER_EXTENSION_DIR names the folder (${SETTINGS.extensionDirectory.default}).
+`
+
+const [argument] = Bun.argv.slice(2)
+if (argument === '--help' || argument === '-h') {
+  process.stdout.write(USAGE)
+  process.exit(0)
+}
+if (argument !== undefined) {
+  process.stderr.write(`There is no argument ${JSON.stringify(argument)}\n\n${USAGE}`)
+  process.exit(2)
+}
+
 const temporary = mkdtempSync(join(tmpdir(), 'eider-extensions-'))
 try {
   const fetched = fetch(version().replace(/^v/, ''))

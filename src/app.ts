@@ -74,7 +74,9 @@ export function createApp(options: AppOptions): App {
   const catalogDeps: CatalogDeps = {
     catalog: store.catalog,
     embedders,
-    rerankers: options.rerankers ?? rerankerRegistry({ openaiApiKey, openaiBaseUrl }),
+    rerankers:
+      options.rerankers ??
+      rerankerRegistry({ openaiApiKey, openaiBaseUrl, nowMs: () => performance.now() }),
     chatProviders: CHAT_PROVIDERS,
     reembeddings: reembedding,
   }

@@ -56,8 +56,9 @@ export class FieldReader {
   ): number | undefined {
     const value = this.#fields[name]
     if (value === undefined || value === null) return undefined
-    if (typeof value !== 'number' || !Number.isInteger(value)) {
-      throw this.#wrong(name, 'an integer', value)
+    if (typeof value !== 'number') throw this.#wrong(name, 'an integer', value)
+    if (!Number.isInteger(value)) {
+      throw new AppError(this.#code, `Field "${name}" must be an integer; it is ${value}`)
     }
     if (value < bounds.min || value > bounds.max) {
       const allowed = `from ${bounds.min} to ${bounds.max}`

@@ -68,6 +68,7 @@ function typeOf(text: string | undefined, sent: Fields): VectorIndexType | null 
   if (text === undefined) {
     const [first] = Object.keys(sent)
     if (first === undefined) return null
+    if (Object.hasOwn(sent, 'type')) throw new AppError(CODE, `"type" is null; there are ${TYPES}`)
     throw new AppError(CODE, `"${first}" needs a "type" beside it; there are ${TYPES}`)
   }
   const type = text.toLowerCase()

@@ -68,7 +68,7 @@ function shapeError(error: WrongValue, method: string): AppError {
     return new AppError('missing_parameter', `Must provide "${keys.at(-1)}" field in "${parent}"`)
   }
   const expected = expectationOf(wrong.schema)
-  const found = hugeInteger(wrong) ?? kindOf(wrong.value)
+  const found = hugeInteger(wrong) ?? longList(wrong) ?? kindOf(wrong.value)
   const message = `Field "${fieldName(keys)}" must be ${expected}, not ${found}`
   return new AppError('invalid_request', message)
 }
@@ -101,6 +101,12 @@ function hugeInteger({ value, schema }: WrongValue): string | undefined {
   return `the number ${value.length > 40 ? `${value.slice(0, 40)}…` : value}`
 }
 
+function longList({ value, schema }: WrongValue): string | undefined {
+  const kinds: readonly TSchema[] = schema.anyOf ?? [schema]
+  if (!Array.isArray(value)) return undefined
+  return kinds.some(({ maxItems }) => value.length > maxItems) ? `of ${value.length}` : undefined
+}
+
 function jsonTypeOf(value: unknown): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'array' : typeof value
@@ -123,6 +129,7 @@ function kindOf(value: unknown): string {
   if (value === null || value === undefined) return 'null'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'boolean') return String(value)
+  if (value === Infinity || value === -Infinity) return 'one too large for a double'
   if (typeof value === 'number')
     return Number.isInteger(value) ? `the number ${value}` : 'a fraction'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
@@ -143,7 +150,10 @@ function expectationOf(schema: TSchema): string {
     return [...new Set(named)].join(' or ')
   }
   if (schema.const !== undefined) return JSON.stringify(schema.const)
-  if (schema.type === 'array') return `a list of ${NAMES[schema.items?.type]?.[1] ?? 'values'}`
+  if (schema.type === 'array') {
+    const most = schema.maxItems === undefined ? '' : `at most ${schema.maxItems} `
+    return `a list of ${most}${NAMES[schema.items?.type]?.[1] ?? 'values'}`
+  }
   if (schema.multipleOf === 1) return `an integer${boundsOf(schema)}`
   return NAMES[schema.type]?.[0] ?? 'another value'
 }

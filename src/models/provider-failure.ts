@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts'
 import type { Endpoint } from './endpoint.ts'
 import { member } from './member.ts'
+import { redacted } from './redacted.ts'
 
 /** What a provider's client told about a failed call. */
 export interface FailureFacts {
@@ -15,8 +16,6 @@ export interface FailureFacts {
 /** Statuses that another try may change: everything else from 400 to 499 is a definite refusal. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])
 
-const DETAIL_CHARS_MAX = 300
-
 /** `provider_refused` for a definite refusal (bad key, no such model), else `provider_failed`. */
 export function providerFailure(facts: FailureFacts, endpoint: Endpoint): AppError {
   const { status, url } = facts
@@ -29,43 +28,6 @@ export function providerFailure(facts: FailureFacts, endpoint: Endpoint): AppErr
   const hint = isRefusal && endpoint.apiKey === null ? ' (no api_key was sent)' : ''
   const message = `${url} answered ${status}${hint}${said}`
   return new AppError(isRefusal ? 'provider_refused' : 'provider_failed', message, { cause })
-}
-
-/** This many characters of a secret in a row are not shown. */
-const SECRET_RUN_CHARS = 6
-
-/**
- * One line, shortened, without any longer part of a secret, in whatever case the server echoes it.
- */
-export function redacted(text: string, secrets: readonly string[]): string {
-  const line = text
-    .slice(0, 10_000)
-    .replace(/[\p{Cc}\s]+/gu, ' ')
-    .trim()
-  const hidden = secrets.reduce((shown, secret) => withoutRuns(shown, secret), line)
-  if (hidden.length <= DETAIL_CHARS_MAX) return hidden
-  return `${hidden.slice(0, DETAIL_CHARS_MAX).toWellFormed()}…`
-}
-
-function withoutRuns(text: string, secret: string): string {
-  const runChars = Math.min(SECRET_RUN_CHARS, secret.length)
-  const lowerText = text.toLowerCase()
-  const lowerSecret = secret.toLowerCase()
-  // Some letters change their length with their case: then places cannot be compared.
-  if (lowerText.length !== text.length) return text.replaceAll(secret, '******')
-  let shown = ''
-  for (let index = 0; index < text.length; ) {
-    let end = index + runChars
-    if (end > text.length || !lowerSecret.includes(lowerText.slice(index, end))) {
-      shown += text[index]
-      index += 1
-      continue
-    }
-    while (end < text.length && lowerSecret.includes(lowerText.slice(index, end + 1))) end += 1
-    shown += '******'
-    index = end
-  }
-  return shown
 }
 
 /** Levels of an error object that are looked into. */

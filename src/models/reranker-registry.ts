@@ -5,6 +5,7 @@ import { chosenEndpoint } from './endpoint.ts'
 import { OPENAI_PUBLIC_URL } from './openai/openai-public-url.ts'
 import { EndpointReranker } from './rerankers/endpoint-reranker.ts'
 import { listwiseReranker } from './rerankers/listwise-reranker.ts'
+import { PausedReranker } from './rerankers/paused-reranker.ts'
 import { PointwiseReranker } from './rerankers/pointwise-reranker.ts'
 import { RERANK_APIS, type RerankProvider } from './rerankers/rerank-api.ts'
 import { rerankOptionsOf } from './rerankers/rerank-options.ts'
@@ -12,6 +13,8 @@ import { rerankOptionsOf } from './rerankers/rerank-options.ts'
 export interface RerankerRegistryDeps {
   readonly openaiApiKey?: string | undefined
   readonly openaiBaseUrl?: string | undefined
+  /** Milliseconds, for differences: what failed is left alone for a while. */
+  readonly nowMs: () => number
 }
 
 /** Rerankers that are kept for what they learned of their servers. */
@@ -20,7 +23,8 @@ const KEPT_MAX = 64
 /**
  * The kinds of reranker that there are, by the name of their provider: `openai` for any chat model
  * behind OpenAI's API, the others for servers that rerank. The same reference gives the same
- * reranker, which knows by then what its server can do.
+ * reranker, which knows by then what its server can do,
+ * and whether it failed.
  */
 export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
   const kinds = new Map<string, (ref: ModelRef) => Reranker>([
@@ -41,7 +45,7 @@ export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
     providers: [...kinds.keys()],
     reranker(ref) {
       const key = JSON.stringify(ref)
-      const reranker = kept.get(key) ?? made(ref)
+      const reranker = kept.get(key) ?? new PausedReranker(made(ref), deps.nowMs)
       // What was asked for last stands last, and the first one goes.
       kept.delete(key)
       kept.set(key, reranker)

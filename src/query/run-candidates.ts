@@ -9,6 +9,9 @@ import { limitsOf } from './run-limits.ts'
 /** While a knowledge base is written to, candidates may be old before they are read. */
 const ATTEMPTS_MAX = 6
 
+/** What is said behind how the nearest are found, where a search has conditions. */
+export const AMONG_KEPT = ', among the chunks that the conditions keep'
+
 type Values = Readonly<Record<string, BoundValue>>
 
 interface FoundCandidates {

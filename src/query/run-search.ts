@@ -2,7 +2,9 @@ import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { VectorAccess } from '../domain/ports.ts'
 import { measuredDeps, type StageTimes } from './measured-deps.ts'
 import type { QueryDeps } from './query-deps.ts'
+import { AMONG_KEPT } from './run-candidates.ts'
 import {
+  type CheckedSearch,
   type ChunkSearch,
   checkedSearch,
   type FoundChunk,
@@ -73,8 +75,6 @@ export async function runSearch(
   const explanations = order.explain
     ? await searchExplanations(search, found, { deps, signal })
     : []
-  const access = deps.nearest.access(kb)
-  const scan = { kind: 'scan', detail: 'the database measured every vector' } as const
   return {
     results: chunks.map((chunk, index) => ({
       ...chunk,
@@ -87,9 +87,18 @@ export async function runSearch(
       ? {
           mode: search.mode,
           isReranked: wasReranked,
-          access: measured.wasFromMemory() || access.kind === 'scan' ? access : scan,
+          access: accessOf(search, measured.wasFromMemory(), deps),
           ms: { ...measured.times, total },
         }
       : null,
   }
+}
+
+function accessOf(search: CheckedSearch, wasFromMemory: boolean, deps: QueryDeps): VectorAccess {
+  // The first condition is the text.
+  const isFiltered = search.conditions.length > 1
+  const access = deps.nearest.access(search.knowledgeBase, isFiltered)
+  if (access.kind === 'scan') return access
+  if (!wasFromMemory) return { kind: 'scan', detail: 'the database measured every vector' }
+  return isFiltered ? { ...access, detail: `${access.detail}${AMONG_KEPT}` } : access
 }

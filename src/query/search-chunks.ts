@@ -70,12 +70,13 @@ export function checkedSearch(kb: KnowledgeBase, search: ChunkSearch): CheckedSe
     throw wrong(alpha === undefined ? 'fusion' : 'alpha', 'is for the mode "hybrid"')
   }
   const filter = filters === undefined ? null : searchFilter(kb, filters)
+  const narrowing = filter === null || filter.sql === 'TRUE' ? [] : [filter.sql]
   return {
     knowledgeBase: kb,
     mode,
     isReranked: isRerankedSearch(kb, search),
     k,
-    conditions: ['content = :query', ...(filter === null ? [] : [filter.sql])],
+    conditions: ['content = :query', ...narrowing],
     fusion: [
       ...(alpha === undefined ? [] : [`hybrid_search_alpha = ${alpha}`]),
       ...(fusion === undefined ? [] : [`hybrid_search_fusion = '${fusion}'`]),

@@ -3,6 +3,7 @@ import { KNOWLEDGE_BASE_COLUMNS } from '../domain/knowledge-base.ts'
 import { AppError } from '../errors.ts'
 import { nearestName } from '../sql/nearest-name.ts'
 import { excerptAt } from '../sql/placed-error.ts'
+import { optionHint } from '../sql/search-options.ts'
 import { type Token, tokenize } from '../sql/tokens.ts'
 
 /**
@@ -23,7 +24,9 @@ export async function withPlace<T>(
     if (name === undefined) throw error
     const tokens = namesIn(sql)
     const nearest = nearestName(name, columnsOf(tokens, snapshot))
-    const hint = nearest === undefined ? '' : `. Did you mean "${nearest}"?`
+    const did = nearest === undefined ? undefined : `Did you mean "${nearest}"?`
+    const said = optionHint(name) ?? did
+    const hint = said === undefined ? '' : `. ${said}`
     const token = tokens.find(({ value }) => value.toLowerCase() === name.toLowerCase())
     const excerpt = token && excerptAt(sql, [...sql.slice(0, token.start)].length)
     throw new AppError('sql_unknown_name', `Column "${name}" does not exist${hint}`, {

@@ -7,6 +7,7 @@ import { COLUMN_SEARCH_COLUMNS, columnRankingOf, unmeasuredChunks } from './colu
 import { hybridCandidateCtes, hybridCandidateRows } from './hybrid-candidate-rows.ts'
 import { type HybridRows, hybridCtes, hybridRows } from './hybrid-rows.ts'
 import { measuredRows } from './measured-rows.ts'
+import { isTakenName, metadataName } from './metadata-name.ts'
 import {
   CHUNK_KEY,
   distanceColumn,
@@ -116,7 +117,13 @@ function hiddenColumnsOf(kb: KnowledgeBase, used: ReadonlySet<string>): readonly
   }
   add('content', 'c.chunk_content')
   add(CHUNK_KEY, 'c.chunk_key')
-  for (const column of kb.storedMetadata) add(column.name, `c.${quote(column.column)}`)
+  for (const column of kb.storedMetadata) {
+    const sql = `c.${quote(column.column)}`
+    const name = metadataName(column)
+    const isNamed = used.has(name) || used.has(column.name.toLowerCase())
+    if (isTakenName(column.name) && isNamed) hidden.push({ name, sql })
+    add(column.name, sql)
+  }
   // Declared columns of which no row has come yet are there as well: they are empty.
   for (const name of kb.metadataColumns ?? []) add(name, 'NULL')
   return hidden

@@ -1,5 +1,6 @@
 /** Column names, as users write them, on the sub-query that stands for a knowledge base. */
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { metadataName } from './metadata-name.ts'
 import type { SearchSource } from './search-source.ts'
 import {
   columnNames,
@@ -9,6 +10,7 @@ import {
   replace,
   type TreeNode,
   textNode,
+  textOf,
   walk,
   walkExpression,
 } from './select-ast.ts'
@@ -29,6 +31,7 @@ export function stripProjects(
 
 /** `metadata.key` → the typed column of that name, or the text under that key. */
 export function fixMetadataPaths(select: TreeNode, source: SearchSource, kb: KnowledgeBase): void {
+  const shown = new Set(nodesOf(select.select_list))
   for (const node of walkExpression(select)) {
     if (!isColumn(node)) continue
     const names = columnNames(node)
@@ -39,9 +42,10 @@ export function fixMetadataPaths(select: TreeNode, source: SearchSource, kb: Kno
     const column = kb.storedMetadata.find((stored) => {
       return stored.name.toLowerCase() === key.toLowerCase()
     })
-    const alias = node.alias ?? ''
+    const alias = textOf(node.alias)
     if (column !== undefined && keys.length === 1) {
-      replace(node, { ...columnNode(source.alias, column.name), alias })
+      const ownName = alias === '' && shown.has(node) ? column.name : alias
+      replace(node, { ...columnNode(source.alias, metadataName(column)), alias: ownName })
     } else replace(node, { ...jsonText(source.alias, keys), alias })
   }
 }

@@ -1,5 +1,6 @@
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { CONDITIONS } from './hybrid-rows.ts'
+import { metadataName } from './metadata-name.ts'
 import {
   columnNames,
   constantNumber,
@@ -82,7 +83,8 @@ export function isThresholdOn(condition: TreeNode, alias: string): boolean {
 
 /** The columns of its chunks that a condition may name, in lower case. */
 export function ownNames(kb: KnowledgeBase): ReadonlySet<string> {
-  const names = [...kb.storedMetadata.map(({ name }) => name), ...(kb.metadataColumns ?? [])]
+  const stored = kb.storedMetadata.flatMap((column) => [column.name, metadataName(column)])
+  const names = [...stored, ...(kb.metadataColumns ?? [])]
   const plain = ['id', 'chunk_id', 'chunk_content', 'metadata']
   const measures = new Set(['relevance', 'distance'])
   return new Set(

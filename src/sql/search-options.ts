@@ -1,6 +1,7 @@
 /** `hybrid_search = true` and the like: settings of a search that stand in a WHERE as if they were columns. */
 import { FUSIONS, type Fusion, fusionNamed, type HybridDefaults } from '../domain/hybrid-search.ts'
 import { AppError } from '../errors.ts'
+import { placed } from './placed-error.ts'
 import type { HybridSearch } from './ranking.ts'
 import {
   columnNames,
@@ -73,6 +74,14 @@ export function hybridSearchOf(
   return isHybrid && weight !== 1 ? { alpha: weight, fusion: fusion ?? defaults.fusion } : null
 }
 
+/** How an option is written, as a hint where its name stands for a column that there is not. */
+export function optionHint(name: string): string | undefined {
+  const option = OPTIONS.find((one) => one === name.toLowerCase())
+  if (option === undefined) return undefined
+  const how = `${option} = ${EXAMPLES[option]}`
+  return `It is an option of a search: ${how}, beside the other conditions of the WHERE`
+}
+
 /** True for a name that means something to a search where it is compared, whatever columns there are. In lower case. */
 export function isSearchName(name: string): boolean {
   const isOption = OPTIONS.some((option) => option === name)
@@ -89,7 +98,11 @@ function onlyValue<T>(
   name: OptionName,
   read: (option: SearchOption) => T,
 ): T | undefined {
-  const values = new Set(options.filter((option) => option.name === name).map(read))
+  const values = new Set(
+    options
+      .filter((option) => option.name === name)
+      .map((option) => placed(option.column, () => read(option))),
+  )
   if (values.size > 1) {
     throw new AppError('sql_invalid_search', `${name} is set twice, to different values`)
   }

@@ -50,7 +50,7 @@ export function takeSearch(
   const exclusions: Exclusion[] = []
   const options: SearchOption[] = []
   const taker: Taker = { source, texts, exclusions, options }
-  const rankings = conditions.flatMap((condition) => take(condition, false, taker) ?? [])
+  const rankings = conditions.flatMap((condition) => take(condition, ALONE, taker) ?? [])
   const ranking = joined('farthest', rankings)
   // The texts of a column are searched for by vectors; that is no mistake where nobody asked for more.
   const isHybrid = ranking?.kind !== 'column' && texts.hybridDefaults.isHybrid
@@ -69,22 +69,34 @@ interface Taker {
   readonly options: SearchOption[]
 }
 
-/** @param isNegated true inside an odd number of NOTs */
-function take(node: TreeNode, isNegated: boolean, taker: Taker): Ranking | null {
-  if (node.type === 'OPERATOR_NOT') {
-    const [child] = nodesOf(node.children)
-    return child === undefined ? null : take(child, !isNegated, taker)
-  }
-  if (node.class === 'CONJUNCTION') {
-    const parts = nodesOf(node.children).flatMap((child) => take(child, isNegated, taker) ?? [])
-    const isAnd = (node.type === 'CONJUNCTION_AND') !== isNegated
-    return joined(isAnd ? 'farthest' : 'nearest', parts)
-  }
-  return placed(node, () => takeCondition(node, isNegated, taker))
+/** What stands around a condition. */
+interface Around {
+  /** True inside an odd number of NOTs. */
+  readonly isNegated: boolean
+  /** True inside an OR, however far out. */
+  readonly isEither: boolean
 }
 
-function takeCondition(node: TreeNode, isNegated: boolean, taker: Taker): Ranking | null {
-  if (takeOption(node, isNegated, taker)) return null
+const ALONE: Around = { isNegated: false, isEither: false }
+
+function take(node: TreeNode, around: Around, taker: Taker): Ranking | null {
+  const { isNegated } = around
+  if (node.type === 'OPERATOR_NOT') {
+    const [child] = nodesOf(node.children)
+    return child === undefined ? null : take(child, { ...around, isNegated: !isNegated }, taker)
+  }
+  if (node.class === 'CONJUNCTION') {
+    const isAnd = (node.type === 'CONJUNCTION_AND') !== isNegated
+    const inner = { isNegated, isEither: around.isEither || node.type === 'CONJUNCTION_OR' }
+    const parts = nodesOf(node.children).flatMap((child) => take(child, inner, taker) ?? [])
+    return joined(isAnd ? 'farthest' : 'nearest', parts)
+  }
+  return placed(node, () => takeCondition(node, around, taker))
+}
+
+function takeCondition(node: TreeNode, around: Around, taker: Taker): Ranking | null {
+  const { isNegated } = around
+  if (takeOption(node, around, taker)) return null
   checkThreshold(node, taker)
   const operator = operatorOf(node)
   const [column, ...operands] = operandsOf(node)
@@ -216,11 +228,13 @@ function noText(operand: TreeNode): AppError {
 }
 
 /** Options are read where they stand, and TRUE as predicates. */
-function takeOption(node: TreeNode, isNegated: boolean, { source, options }: Taker): boolean {
+function takeOption(node: TreeNode, around: Around, { source, options }: Taker): boolean {
   const option = searchOptionOf(node)
   if (option === undefined || !isNamed(option.column, option.name, source)) return false
-  if (isNegated) {
-    throw new AppError('sql_invalid_search', `${option.name} cannot stand within NOT`)
+  if (around.isNegated || around.isEither) {
+    const within = around.isNegated ? 'NOT' : 'OR'
+    const message = `${option.name} cannot stand within ${within}: it is said of the whole search`
+    throw new AppError('sql_invalid_search', message)
   }
   options.push(option)
   replace(node, truthNode(true))

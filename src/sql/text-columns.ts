@@ -3,6 +3,7 @@
  * fail at the first `A-5`; so equality compares as text here, and order (`id > 999`) as numbers where they are some.
  */
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { metadataName } from './metadata-name.ts'
 import type { SearchSource } from './search-source.ts'
 import {
   castNode,
@@ -27,7 +28,7 @@ const ORDERS = new Set([
 export function compareAsText(select: TreeNode, source: SearchSource, kb: KnowledgeBase): void {
   const texts = new Set(['id', 'chunk_id', 'chunk_content'])
   for (const column of kb.storedMetadata) {
-    if (column.type === 'VARCHAR') texts.add(column.name.toLowerCase())
+    if (column.type === 'VARCHAR') texts.add(metadataName(column).toLowerCase())
   }
   const isTextColumn = (node: TreeNode | undefined) => isTextOf(node, source, texts)
   for (const node of walkExpression(select)) {

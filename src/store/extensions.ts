@@ -1,9 +1,8 @@
-import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { IndexPossibility } from '../domain/vector-index.ts'
+import { extensionFile } from './extension-file.ts'
 import { installExtension } from './install-extension.ts'
-import { systemCodeOf } from './start-error.ts'
 
 const FILE_NAME = 'vss.duckdb_extension'
 
@@ -26,8 +25,8 @@ type Found =
   | { readonly kind: 'none'; readonly reason: string }
 
 /**
- * The file of DuckDB's `vss` extension: where it is, or why it cannot be used. Only its last bytes are read here, so that
- * a start without graphs pays nothing; DuckDB checks the whole file's signature when it loads it.
+ * The file of DuckDB's `vss` extension: where it is, or why it cannot be used. Only its ends are read here, so that a
+ * start without graphs pays nothing; DuckDB checks the whole file's signature when it loads it.
  */
 export class Extensions {
   readonly #options: ExtensionsOptions
@@ -96,9 +95,9 @@ export class Extensions {
       ...(directory === null ? [] : [join(directory, builds), directory]),
       join(own, builds),
     ].map((folder) => join(folder, FILE_NAME))) {
-      const build = buildOf(path)
-      if (build === `for DuckDB ${expected}`) return { kind: 'file', path }
-      if (build !== null) wrong ??= build
+      const found = extensionFile(path, { version, platform })
+      if (found.kind === 'right') return { kind: 'file', path }
+      if (found.kind === 'wrong') wrong ??= found.what
     }
     if (wrong !== null) {
       const reason = `The vss extension that was found is ${wrong}; it must be for DuckDB ${expected}`
@@ -107,42 +106,5 @@ export class Extensions {
     const where = directory === null ? '' : ` in ${directory}`
     const what = `The vss extension for DuckDB ${expected} was not found${where}`
     return { kind: 'none', reason: `${what}: npm run extensions` }
-  }
-}
-
-/** The end of an extension's file: eight fields in reverse order, then a signature. */
-const FOOTER_BYTES = 512
-const FIELD_BYTES = 32
-const FIELDS = { version: 5, platform: 6, format: 7 } as const
-
-/** `for DuckDB v1.5.5, linux_amd64`, or what is wrong with the file; null: there is none. */
-function buildOf(path: string): string | null {
-  const footer = footerOf(path)
-  if (typeof footer === 'string' || footer === null) return footer
-  const field = (index: number) => {
-    const bytes = footer.subarray(index * FIELD_BYTES, (index + 1) * FIELD_BYTES)
-    return bytes.toString('latin1').replace(/\0+$/, '')
-  }
-  const [version, platform] = [field(FIELDS.version), field(FIELDS.platform)]
-  const isExtension = field(FIELDS.format) === '4' && /^[\w.-]+$/.test(version + platform)
-  return isExtension ? `for DuckDB ${version}, ${platform}` : 'damaged, or no extension'
-}
-
-function footerOf(path: string): Buffer | string | null {
-  let file: number | undefined
-  try {
-    // First of all: opening a pipe would wait for its writer.
-    const stat = statSync(path)
-    if (!stat.isFile()) return 'no file'
-    if (stat.size < FOOTER_BYTES) return stat.size === 0 ? 'empty' : 'damaged, or no extension'
-    file = openSync(path, 'r')
-    const footer = Buffer.alloc(FOOTER_BYTES)
-    readSync(file, footer, 0, FOOTER_BYTES, stat.size - FOOTER_BYTES)
-    return footer
-  } catch (error) {
-    const isMissing = ['ENOENT', 'ENOTDIR'].includes(systemCodeOf(error) ?? '')
-    return isMissing ? null : 'unreadable'
-  } finally {
-    if (file !== undefined) closeSync(file)
   }
 }

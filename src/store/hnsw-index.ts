@@ -54,9 +54,6 @@ export class HnswIndex {
   /** Rows in the graph, the removed ones included. */
   #indexedCount = 0
   #revision = 0
-  #graphBytes = 0
-  /** Since its bytes were counted. */
-  #isGrown = false
   #searchCount = 0
   #isLoaded = false
   #failure: unknown = null
@@ -79,10 +76,15 @@ export class HnswIndex {
     return this.#revision
   }
 
-  /** About; of the graph, its table and what waits for them. */
+  /**
+   * About: of the vectors in the graph, once more in its table, and of those that wait. Computed, as what the extension
+   * says of itself (1.5.5) is what it set aside, the same for one vector and for thousands, whatever `M` is.
+   */
   get bytes(): number {
-    const stored = this.#indexedCount + (this.#rebuild?.copiedCount ?? 0) + this.#recent.count
-    return this.#graphBytes + stored * this.#options.dimensions * Float32Array.BYTES_PER_ELEMENT
+    const vectorBytes = this.#options.dimensions * Float32Array.BYTES_PER_ELEMENT
+    const stored = this.#indexedCount + (this.#rebuild?.copiedCount ?? 0)
+    const nodeBytes = nodeBytesOf(this.#options.parameters)
+    return stored * (2 * vectorBytes + nodeBytes) + this.#recent.count * vectorBytes
   }
 
   /** Vectors that the graph does not have yet. */
@@ -258,18 +260,12 @@ export class HnswIndex {
       while (!this.#closing.signal.aborted && this.#table !== null) {
         if (this.#recent.count > 0) await this.#indexRecent(this.#table)
         else if (this.#rebuild !== null || this.#isWorn) await this.#rebuildStep(this.#table)
-        else if (this.#isGrown) await this.#measure(this.#table)
         else break
       }
     } finally {
       // At once with the last look at what is to be done: a change that comes later begins anew.
       this.#isWorking = false
     }
-  }
-
-  async #measure(table: HnswTable): Promise<void> {
-    this.#isGrown = false
-    this.#graphBytes = await table.graphBytes()
   }
 
   get #indexedThereCount(): number {
@@ -299,13 +295,11 @@ export class HnswIndex {
       // It may hang: nobody waits for it.
       iterator.return?.()?.catch(() => {})
     }
-    await this.#measure(table)
   }
 
   /** Moves the oldest recent vectors into the graph. */
   async #indexRecent(table: HnswTable): Promise<void> {
     const oldest = this.#recent.all().slice(0, STAGED_MAX)
-    this.#isGrown = true
     await table.insert(oldest, (slice) => {
       this.#indexedTo = (slice.at(-1)?.row ?? 0) + 1
       this.#indexedCount += slice.length
@@ -338,7 +332,6 @@ export class HnswIndex {
     this.#removed = rebuild.removed
     this.#indexedCount = rebuild.copiedCount
     this.#rebuild = null
-    this.#isGrown = true
     await table.drop()
   }
 
@@ -346,6 +339,11 @@ export class HnswIndex {
     const rows = Array.from({ length: to - from }, (_, index) => from + index)
     return new Set(rows.filter((row) => this.#removed.has(row)))
   }
+}
+
+/** A key, a level and, at four bytes a link, `2 M` links below and `M` on each of the `1 / (M - 1)` levels above. */
+function nodeBytesOf({ m }: HnswTableOptions['parameters']): number {
+  return 16 + 2 * m * 4 + Math.ceil((4 + m * 4) / (m - 1))
 }
 
 function nearestOf(found: readonly FoundRow[], k: number): readonly Neighbour[] {

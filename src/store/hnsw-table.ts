@@ -137,17 +137,6 @@ export class HnswTable {
     return rows.flat().join('\n')
   }
 
-  /** Bytes of the graph as the extension estimates them; the table has the vectors once more. */
-  async graphBytes(): Promise<number> {
-    return this.#options.database.lease(async (connection) => {
-      const sql =
-        'SELECT approx_memory_usage FROM pragma_hnsw_index_info() WHERE index_name = $name'
-      const name = this.#indexName
-      const reader = await this.#inTurn(() => connection.runAndReadAll(sql, { name }))
-      return Number(reader.getRows()[0]?.[0] ?? 0)
-    })
-  }
-
   /** Waits for what was asked for before. */
   async drop(): Promise<void> {
     await this.#options.database.lease(async (connection) => {

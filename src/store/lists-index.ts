@@ -1,4 +1,5 @@
 import { INDEXED_VECTORS_MIN } from '../domain/vector-index.ts'
+import { AppError } from '../errors.ts'
 import type { VectorChange, VectorIndex } from '../search/vector/vector-index.ts'
 import { type AskedIndex, fewVectors } from './asked-index.ts'
 import type { IndexReport } from './vector-index-states.ts'
@@ -78,9 +79,13 @@ export class ListsIndex implements AskedIndex {
     this.#training = this.#index
       .trainLists(options, this.#closing.signal)
       .then(() => {})
-      .catch(() => {
+      .catch((error: unknown) => {
         if (this.#closing.signal.aborted) return
-        this.#failure = 'the lists could not be trained; all vectors are compared'
+        const isFull = error instanceof AppError && error.code === 'out_of_memory'
+        const reason = isFull
+          ? 'the lists do not fit into the memory for vectors (EIDER_VECTOR_MEMORY)'
+          : 'the lists could not be trained'
+        this.#failure = `${reason}; all vectors are compared`
       })
       .finally(() => {
         this.#training = null

@@ -167,15 +167,25 @@ export class VectorIndexes implements NearestChunks {
   }
 
   /** What its owner asked for, as it is now; null: there is nothing but a copy, or not even that. */
-  reportOf({ id }: KnowledgeBase): IndexReport | null {
-    const entry = this.#entries.get(id)
-    if (entry?.kind !== 'copied') return null
+  reportOf(kb: KnowledgeBase): IndexReport | null {
+    const entry = this.#entries.get(kb.id)
+    if (entry?.kind !== 'copied') return this.#reportWithoutCopy(kb, entry)
     const { asked, index } = entry.copy
     if (asked !== null) return asked.report()
     if (index === null) return null
     const size = `${Math.ceil(index.bytes / 1024 ** 2)} MiB`
     const detail = `all vectors are compared, in ${size} of memory`
     return { state: 'exact', vectorCount: index.count, detail }
+  }
+
+  /** null: nobody asked for more than a copy. */
+  #reportWithoutCopy(kb: KnowledgeBase, entry: Entry | undefined): IndexReport | null {
+    const isAsked = kb.vectorIndex !== null && kb.vectorIndex.type !== 'exact'
+    if (!isAsked || kb.dimensions === null) return null
+    const isPossible = entry?.kind !== 'refused' && this.#options.bytesMax > 0
+    const state = isPossible ? 'building' : 'unavailable'
+    const { detail } = this.access(kb)
+    return { state, vectorCount: null, detail: `${detail}; all vectors are compared` }
   }
 
   /** Whether `endCommit` is to be told what a write has changed. */

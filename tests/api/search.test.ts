@@ -146,6 +146,17 @@ describe('a search', () => {
     ])
   })
 
+  test.each(['🍵', '😀😀 👍🏽', '!!! …', '"" - ?'])(
+    'for %s, which has no word, is one by vectors',
+    async (query) => {
+      expect(await idsOf({ query, mode: 'keyword' })).toEqual([])
+      const byVectors = await idsOf({ query, mode: 'vector' })
+      expect(await idsOf({ query, mode: 'hybrid' })).toEqual(byVectors)
+      expect(await idsOf({ query, alpha: 0 })).toEqual(byVectors)
+      expect(await idsOf({ query, fusion: 'rrf' })).toEqual(byVectors)
+    },
+  )
+
   test('takes a vector in place of a text', async () => {
     const query = Array.from({ length: 64 }, (_, index) => (index === 3 ? 1 : 0.1))
     const { results } = await search({ query, k: 3 })
@@ -174,72 +185,6 @@ describe('a search', () => {
     const rows = await t.rows('SELECT id FROM teas WHERE content = :query LIMIT 1', { query })
     expect(rows).toEqual([['assam']])
   })
-})
-
-describe('filters', () => {
-  test.each([
-    [{ colour: 'black' }, ['assam', 'keemun']],
-    [{ COLOUR: 'black', price: { '<': 7 } }, ['assam']],
-    [{ price: { '>=': 5, '<=': 6 } }, ['assam', 'rooibos']],
-    [{ price: { '>': 6, not: 9 } }, ['keemun']],
-    [{ year: { in: [2001, 2003, 7] } }, ['keemun', 'sencha']],
-    [{ year: { not_in: [2001, 2002] } }, ['keemun', 'mate', 'rooibos']],
-    [{ year: { in: [] } }, []],
-    [{ year: { not_in: [] }, id: 'mate' }, ['mate']],
-    [{ year: null }, ['mate', 'rooibos']],
-    [{ year: { not: null }, price: { '=': 9 } }, ['sencha']],
-    [{ colour: { not: 'black' }, price: { '<': 9 } }, ['mate', 'rooibos']],
-    [{ year: { not: 2001 } }, ['assam', 'keemun', 'mate', 'rooibos']],
-    [{ chunk_content: { like: '%china%' } }, ['keemun']],
-    [{ chunk_content: { not_like: '%tea%' } }, ['mate', 'rooibos']],
-    [{ price: { like: '6' } }, ['assam']],
-    [{ id: { in: ['mate', 'sencha'] }, or: [{ price: 4 }, { price: 5 }] }, ['mate']],
-    [
-      { or: [{ colour: 'red' }, { and: [{ colour: 'black' }, { price: 7 }] }] },
-      ['keemun', 'rooibos'],
-    ],
-    [{ not: { year: { '>': 2001 } } }, ['mate', 'rooibos', 'sencha']],
-    [{ 'a"b': 1 }, ['rooibos']],
-    [{ colour: "it's" }, ['mate']],
-    [{ colour: "' OR 1=1 --" }, []],
-    [{ colour: ':query' }, []],
-    [{ id: 5 }, []],
-    [{}, ['assam', 'keemun', 'mate', 'rooibos', 'sencha']],
-  ])('%j', async (filters, ids) => {
-    for (const mode of ['vector', 'hybrid']) {
-      const found = await idsOf({ query: 'tea', mode, filters })
-      expect(found.toSorted()).toEqual(ids)
-    }
-  })
-
-  test.each([
-    [{ nope: 1 }, 'Field "filters.nope" names no column. There are: id, chunk_id, chunk_content'],
-    [{ 'price") OR true --': 1 }, 'names no column'],
-    [{ relevance: 1 }, 'Field "filters.relevance" names no column'],
-    [{ __chunk_key: 1 }, 'names no column'],
-    [{ content: 'x' }, 'names no column'],
-    [{ price: { '<>': 1 } }, 'Field "filters.price.<>" is no operator. There are: ='],
-    [{ price: {} }, 'Field "filters.price" needs an operator'],
-    [{ price: { '<': null } }, 'Field "filters.price.<" must be a text, a number'],
-    [{ price: { '<': { a: 1 } } }, 'must be a text, a number'],
-    [{ price: [1, 2] }, 'Field "filters.price" must be a text, a number'],
-    [{ price: { in: 3 } }, 'Field "filters.price.in" must be a list'],
-    [{ price: { in: [1, 'x'] } }, 'must be a list of values of one kind'],
-    [{ colour: { like: 3 } }, 'Field "filters.colour.like" must be a text'],
-    [{ or: [] }, 'Field "filters.or" must be a list'],
-    [{ or: [{ price: 1 }, 3] }, 'Field "filters.or[1]" must be an object'],
-    [{ not: 'x' }, 'Field "filters.not" must be an object'],
-    [nested(30), 'Field "filters" may be nested 10 levels deep'],
-    [{ or: Array.from({ length: 300 }, () => ({ price: 1 })) }, 'may have 200 conditions'],
-    ['price = 1', 'Field "filters" must be an object'],
-  ])('%j is refused', async (filters, message) => {
-    const { status, body } = await sent({ query: 'tea', filters })
-    expect([status, body]).toMatchObject([400, { detail: expect.stringContaining(message) }])
-  })
-
-  function nested(depth: number): unknown {
-    return depth === 0 ? { price: 1 } : { not: nested(depth - 1) }
-  }
 })
 
 describe('neighbours', () => {
@@ -279,6 +224,17 @@ describe('explain', () => {
     expect(ms.total).toBeGreaterThan(0)
   })
 
+  test('says that the nearest are those among what the filters keep', async () => {
+    const accessOf = async (filters: unknown) => {
+      const { explain } = await search({ query: 'tea', explain: true, filters })
+      return explain?.access
+    }
+    const detail = '5 vectors in memory, scanned exactly'
+    const among = `${detail}, among the chunks that the conditions keep`
+    expect(await accessOf({ price: 5 })).toEqual({ kind: 'memory', detail: among })
+    expect(await accessOf({})).toEqual({ kind: 'memory', detail })
+  })
+
   test('says where a reranked result stood before', async () => {
     const body = { query: 'mate shrub', k: 3, explain: true }
     const { results, explain } = await search(body, 'judged')
@@ -316,6 +272,11 @@ describe('what is refused', () => {
     [{ query: [] }, 'invalid_request', 'Field "query" must not be empty'],
     [{ query: 7 }, 'invalid_request', 'Field "query"'],
     [{ query: [1, null] }, 'invalid_request', 'Field "query[1]"'],
+    [
+      { query: Array(65_537).fill(1) },
+      'invalid_request',
+      'list of at most 65536 numbers, not of 65537',
+    ],
     [{ query: vector }, 'sql_invalid_search', 'finite numbers that are not all zero'],
     [{ query: [...vector.slice(1), 1e300] }, 'sql_invalid_search', 'finite numbers'],
     [{ query: [1, 2, 3] }, 'dimension_mismatch', 'the query has 3, teas holds 64'],

@@ -8,10 +8,11 @@ import { scriptedServer } from './fixtures/scripted-server.ts'
 const ref = (provider: string, rest: Partial<ModelRef> = {}): ModelRef => {
   return { provider, modelName: 'm', options: {}, ...rest }
 }
+const nowMs = () => 0
 const good = () => completion('80')
 
 test('knows its providers and lists them where another is asked for', () => {
-  const registry = rerankerRegistry({})
+  const registry = rerankerRegistry({ nowMs })
   expect(registry.providers).toEqual(['openai', 'cohere', 'jina', 'vllm', 'tei', 'rerank'])
   const said = 'toString. Available providers: openai, cohere, jina, vllm, tei, rerank'
   expect(() => registry.reranker(ref('toString'))).toThrow(said)
@@ -28,13 +29,13 @@ test.each([
   ['vllm without a model', ref('vllm', { modelName: '', baseUrl: 'http://v' }), '"model_name"'],
   ['a wrong option', ref('tei', { baseUrl: 'http://t', options: { mode: 'x' } }), '.mode must'],
 ])('refuses %s', (_, model, said) => {
-  const refused = () => rerankerRegistry({}).reranker(model)
+  const refused = () => rerankerRegistry({ nowMs }).reranker(model)
   expect(refused).toThrow(said)
   expect(refused).toThrow(expect.objectContaining({ code: 'invalid_knowledge_base' }))
 })
 
 test('tei and rerank need no model name', () => {
-  const registry = rerankerRegistry({})
+  const registry = rerankerRegistry({ nowMs })
   for (const provider of ['tei', 'rerank']) {
     const model = ref(provider, { modelName: '', baseUrl: 'http://localhost:1' })
     expect(typeof registry.reranker(model).rerank).toBe('function')
@@ -44,7 +45,11 @@ test('tei and rerank need no model name', () => {
 test('the key of the settings goes to the address of the settings and no other', async () => {
   await using trusted = scriptedServer(good)
   await using other = scriptedServer(good)
-  const registry = rerankerRegistry({ openaiApiKey: 'sk-settings', openaiBaseUrl: trusted.url })
+  const registry = rerankerRegistry({
+    nowMs,
+    openaiApiKey: 'sk-settings',
+    openaiBaseUrl: trusted.url,
+  })
   await registry.reranker(ref('openai')).rerank('q', ['p'], NEVER)
   await registry.reranker(ref('openai', { baseUrl: other.url })).rerank('q', ['p'], NEVER)
   expect(trusted.seen[0]?.headers.get('authorization')).toBe('Bearer sk-settings')
@@ -52,7 +57,7 @@ test('the key of the settings goes to the address of the settings and no other',
 })
 
 test('the same reference keeps what was learned, and old ones are forgotten', () => {
-  const registry = rerankerRegistry({})
+  const registry = rerankerRegistry({ nowMs })
   const model = (name: string) => ref('rerank', { modelName: name, baseUrl: 'http://localhost:1' })
   const first = registry.reranker(model('first'))
   for (let count = 0; count < 63; count += 1) registry.reranker(model(`m${count}`))

@@ -204,6 +204,21 @@ describe('what cannot be evaluated', () => {
       `Option "alpha" is for mode 'hybrid', not 'keyword'`,
       "test_table = a.b, alpha = 0.5, mode = 'keyword'",
     ],
+    [
+      'a table to save to without a name',
+      'Option "save_to" must name a table',
+      "test_table = a.b, save_to = ' '",
+    ],
+    [
+      'nothing to do',
+      'leaves nothing to do without generate_data',
+      'test_table = a.b, evaluate = false',
+    ],
+    [
+      'a reranking that there is not',
+      'teas has no reranking model',
+      'test_table = a.b, reranking = true',
+    ],
     ['a name that is no text', 'Field "test_table" must be a string', 'test_table = 3'],
     [
       'a number of questions that is none',
@@ -226,6 +241,35 @@ describe('what cannot be evaluated', () => {
     await expect(evaluate("test_table = other, version = 'judgments'")).rejects.toThrow(
       'and a column grade or score or relevance in mindsdb.other',
     )
+  })
+
+  test('columns of another type', async () => {
+    await table('listed', 'question, doc_id', [[['a', 'b'], 'assam']])
+    await expect(evaluate('test_table = listed')).rejects.toThrow(
+      'the column "question" of mindsdb.listed holds VARCHAR[]; a question is a text',
+    )
+    await table('numbered', 'question, doc_id', [[7, 'assam']])
+    await expect(evaluate('test_table = numbered')).rejects.toThrow('a question is a text')
+    await table('several', 'question, doc_id', [['tea', ['assam']]])
+    await expect(evaluate('test_table = several')).rejects.toThrow('named by its id')
+    await table('flagged', 'question, doc_id, grade', [['tea', 'assam', true]])
+    await expect(evaluate('test_table = flagged')).rejects.toThrow('a grade is a number')
+  })
+
+  test('a model for judgments, which asks none', async () => {
+    await table('graded', 'query, document, grade', [['tea', 'assam', 1]])
+    for (const version of ['', ", version = 'judgments'"]) {
+      const options = `test_table = graded, llm = {"provider": "openai"}${version}`
+      await expect(evaluate(options)).rejects.toThrow("version 'judgments' asks no model")
+    }
+  })
+
+  test('a model for documents is not asked, which is told', async () => {
+    await table('found', 'question, doc_id', [['tea', 'assam']])
+    const query = `EVALUATE KNOWLEDGE_BASE teas USING test_table = found, llm = {"provider": "openai"}`
+    const { body } = await t.send('POST', '/api/sql/query', { query })
+    const said = "llm is for generate_data and for version 'llm_relevancy'"
+    expect(body).toMatchObject({ warnings: [`${said}: version 'doc_id' asks no model`] })
   })
 
   test('an empty table, empty values and grades that are no numbers', async () => {
@@ -270,10 +314,6 @@ describe('what cannot be evaluated', () => {
     const { body } = await t.send('POST', '/api/sql/query', { query: 'EVALUATE AGENT a' })
     expect(body).toMatchObject({ type: 'error', error_code: 4002 })
   })
-})
-
-test('evaluate = false without data to generate has no rows', async () => {
-  expect(await evaluate('test_table = a.b, evaluate = false')).toEqual([])
 })
 
 test('ends within a second when its client goes away while it searches', async () => {

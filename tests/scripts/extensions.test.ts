@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Runs the script where `pip` is this shell script, or where there is none. */
-function runWith(pip: string | null) {
+function runWith(pip: string | null, ...args: readonly string[]) {
   const bin = join(folder, 'bin')
   mkdirSync(bin)
   if (pip !== null) {
@@ -20,7 +20,7 @@ function runWith(pip: string | null) {
     chmodSync(join(bin, 'pip'), 0o755)
   }
   const directory = join(folder, 'extensions')
-  const run = Bun.spawnSync([process.execPath, SCRIPT], {
+  const run = Bun.spawnSync([process.execPath, SCRIPT, ...args], {
     env: { PATH: bin, HOME: folder, TMPDIR: folder, EIDER_EXTENSION_DIR: directory },
     stdout: 'pipe',
     stderr: 'pipe',
@@ -28,6 +28,7 @@ function runWith(pip: string | null) {
   return {
     exitCode: run.exitCode,
     said: run.stderr.toString().trim(),
+    answered: run.stdout.toString().trim(),
     isMade: existsSync(directory),
   }
 }
@@ -67,4 +68,18 @@ test('a file that DuckDB does not load is not put in place', () => {
     echo garbage > "$target/vss.duckdb_extension"`)
   expect([exitCode, isMade]).toEqual([1, false])
   expect(said).toBe('DuckDB does not load the file that pip gave')
+})
+
+test('an argument that it does not know is refused, and pip is not asked', () => {
+  const { exitCode, said, isMade } = runWith('echo asked >&2; exit 1', '--bogus')
+  expect([exitCode, isMade]).toEqual([2, false])
+  expect(said).toStartWith('There is no argument "--bogus"')
+  expect(said).toContain('npm run extensions')
+  expect(said).not.toContain('asked')
+})
+
+test('--help says what it does, and does nothing', () => {
+  const { exitCode, answered, isMade } = runWith('exit 1', '--help')
+  expect([exitCode, isMade]).toEqual([0, false])
+  expect(answered).toContain('EIDER_EXTENSION_DIR')
 })

@@ -69,3 +69,19 @@ test('SHOW INDEXES FROM is still about the indexes of a table, as existing clien
   const [columns] = await rowsOf('SHOW INDEXES FROM kb')
   expect(columns).toContain('Key_name')
 })
+
+test('SHOW INDEX ON leaves out the words KNOWLEDGE_BASE', async () => {
+  expect(await rowsOf('SHOW INDEX ON kb')).toEqual([COLUMNS, KB])
+  expect(await rowsOf('SHOW INDEXES ON mindsdb.kb')).toEqual([COLUMNS, KB])
+  await expect(rowsOf('SHOW INDEX ON nothing')).rejects.toThrow('does not exist: nothing')
+})
+
+test('LIKE, WHERE, ORDER BY and LIMIT narrow it as any SHOW', async () => {
+  const names = async (sql: string) => (await rowsOf(sql)).slice(1).map(([, name]) => name)
+  expect(await names("SHOW INDEXES LIKE 'em%'")).toEqual(['empty'])
+  expect(await names("SHOW INDEXES WHERE state = 'ready' OR vectors > 100")).toEqual(['kb', 'kb'])
+  expect(await names('SHOW INDEX ORDER BY vectors DESC NULLS LAST LIMIT 1')).toEqual(['kb'])
+  expect(await names("SHOW INDEXES ON KNOWLEDGE_BASE kb WHERE type = 'ivf'")).toEqual([])
+  await expect(rowsOf('SHOW INDEXES WHERE nothing = 1')).rejects.toThrow('"nothing"')
+  await expect(rowsOf('SHOW INDEXES WHERE state = (SELECT 1')).rejects.toThrow()
+})

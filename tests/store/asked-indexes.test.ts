@@ -105,6 +105,25 @@ test('a graph without its extension is not there, and says why; searches are exa
   expect(await keysNear(randomUnit(DIMENSIONS, seededRandom(9)))).toHaveLength(10)
 })
 
+test.each([
+  ['0MB', 'EIDER_VECTOR_MEMORY is 0'],
+  ['1MB', 'its vectors do not fit into the memory for vectors (EIDER_VECTOR_MEMORY)'],
+])(
+  'with %s for vectors what is asked for is unavailable, and says why',
+  async (vectorMemory, why) => {
+    await store.close()
+    store = await openStore({ directory: ':memory:', threadPoolSize: 6, vectorMemory })
+    await store.catalog.createKnowledgeBase(draftOf('kb'))
+    await put(documents(0, 1200))
+    await ask(IVF)
+    expect(store.indexStates.states()).toMatchObject([
+      { type: 'ivf', state: 'unavailable', detail: `${why}; all vectors are compared` },
+    ])
+    await ask({ vectorIndex: { type: 'exact', options: {} } })
+    expect(store.indexStates.states()).toMatchObject([{ type: 'exact', state: 'exact' }])
+  },
+)
+
 test('a type that is asked for and dropped while it is built leaves nothing behind', async () => {
   await put(documents(0, 2500))
   await store.vectorIndexes.settled()

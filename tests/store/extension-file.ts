@@ -6,11 +6,20 @@ export interface ExtensionBuild {
   readonly platform: string
 }
 
-/** The last bytes of an extension as DuckDB writes them, after some that are no program. */
-export function extensionBytes({ version, platform }: ExtensionBuild): Buffer {
+/** The ends of the extension as DuckDB's build for Linux has them, with nothing that runs between them. */
+export function extensionBytes(
+  { version, platform }: ExtensionBuild,
+  { entry = 'vss_duckdb_cpp_init', signatureByte = 9, sectionsAt = 900 } = {},
+): Buffer {
+  const program = Buffer.alloc(1000, 7)
+  program.write('\x7fELF', 'latin1')
+  program.writeBigUInt64LE(BigInt(sectionsAt), 0x28)
+  program.writeUInt16LE(50, 0x3a)
+  program.writeUInt16LE(2, 0x3c)
+  program.write(`${entry}\0`, 500)
   const fields = ['', '', '', 'CPP', 'b833341', version, platform, '4']
   const metadata = fields.map((field) => Buffer.from(field.padEnd(32, '\0'), 'latin1'))
-  return Buffer.concat([Buffer.alloc(1000, 7), ...metadata, Buffer.alloc(256, 9)])
+  return Buffer.concat([program, ...metadata, Buffer.alloc(256, signatureByte)])
 }
 
 /** @param folder as DuckDB and Eider lay them out: the file is in folders of its version and platform */

@@ -89,14 +89,18 @@ export function evaluateOptions(sent: Fields): EvaluateOptions {
     throw new AppError(CODE, `${what}: judgments are what people say`)
   }
   const kMax = version === 'llm_relevancy' ? JUDGED_K_MAX : K_MAX
-  const saveTo = read.text('save_to')?.trim() ?? ''
+  const evaluates = read.truth('evaluate') ?? true
+  if (!evaluates && generation === null) {
+    const what = 'evaluate = false leaves nothing to do without generate_data'
+    throw new AppError(CODE, what)
+  }
   return {
     testTable,
     version: version ?? (generation === null ? null : 'doc_id'),
     generation,
-    evaluates: read.truth('evaluate') ?? true,
+    evaluates,
     llm: read.object('llm') ?? null,
-    saveTo: saveTo === '' ? null : saveTo,
+    saveTo: read.text('save_to')?.trim() ?? null,
     search: searchOf(read, { alpha: sent.alpha, kMax }),
     isPerQuestion: read.truth('per_question') ?? false,
   }

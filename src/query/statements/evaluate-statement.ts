@@ -52,6 +52,7 @@ export async function runEvaluateStatement(
   const { statement, db } = request
   const kb = mustFind(statement.name, db, deps)
   const options = evaluateOptions(statement.options)
+  refuseReranking(options, kb)
   const saveTo = targetOf(options.saveTo, 'save_to', { request, deps })
   refuseOneTable({ request, options, saveTo }, deps)
   await generate({ request, kb, options }, deps, signal)
@@ -71,6 +72,13 @@ export async function runEvaluateStatement(
   }
   const noted = warnings.size === 0 ? {} : { warnings: [...warnings] }
   return { kind: 'table', rows: { ...rowStreamOf(table), ...noted }, context: { db } }
+}
+
+/** @throws AppError `invalid_request` where a reranking is asked for that there is not */
+function refuseReranking({ search }: EvaluateOptions, { name, rerankingModel }: KnowledgeBase) {
+  if (search.reranking !== true || rerankingModel !== null) return
+  const message = `Option "reranking" cannot be true: ${name} has no reranking model`
+  throw new AppError('invalid_request', message)
 }
 
 interface MeasuredRun extends EvaluateRun {
@@ -153,6 +161,7 @@ async function evaluated(
   const table = await openTestTable(name, { db: request.db, deps }, signal)
   const version = versionOf(options, table)
   requireColumns(table, { wanted: COLUMNS[version], version })
+  noteUnusedModel(options, version, warnings)
   const { search, isPerQuestion } = options
   if (saveTo !== null) {
     const rows = withRun(emptyTable(version, isPerQuestion), { kb, startedMs: 0 })
@@ -163,6 +172,19 @@ async function evaluated(
   if (model !== null) return evaluatedRelevance(evaluation, model, signal)
   if (version === 'judgments') return evaluatedJudgments(evaluation, signal)
   return evaluatedDocuments(evaluation, signal)
+}
+
+/** Clients name a model for documents as well, where it has written the questions before: that is told, not refused. */
+function noteUnusedModel(
+  { llm, generation }: EvaluateOptions,
+  version: EvaluationVersion,
+  warnings: Set<string>,
+): void {
+  if (llm === null || generation !== null || version === 'llm_relevancy') return
+  const what = "llm is for generate_data and for version 'llm_relevancy'"
+  const asked = `${what}: version '${version}' asks no model`
+  if (version === 'judgments') throw new AppError('invalid_request', asked)
+  warnings.add(asked)
 }
 
 /** Before the first search: without a model there is nothing to wait for. */

@@ -5,7 +5,7 @@ import type { ExplainStatement } from '../../sql/statements/explain-statement.ts
 import type { SelectPlan } from '../plan-cache.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { NO_RERANKERS } from '../reranked-values.ts'
-import { foundCandidates } from '../run-candidates.ts'
+import { AMONG_KEPT, foundCandidates } from '../run-candidates.ts'
 import { limitsOf } from '../run-limits.ts'
 import { prepareSelect } from '../run-select.ts'
 import type { StatementRequest } from './statement-request.ts'
@@ -48,7 +48,7 @@ function choicesOf(plan: SelectPlan, isFound: boolean, deps: QueryDeps): readonl
     const name = `${kb.projectName}.${kb.name}`
     if (kind === 'scan') return `${name}: the database measures every vector, because ${detail}`
     if (!isFound) return `${name}: the database measures every vector, because another search must`
-    const among = kept === null ? '' : ', among the chunks that the conditions keep'
+    const among = kept === null ? '' : AMONG_KEPT
     return `${name}: the nearest ${count} of ${detail}${among}`
   })
   const scans = plan.scans.map(({ knowledgeBase: kb, reason }) => {

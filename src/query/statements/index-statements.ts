@@ -1,15 +1,19 @@
 import { createVectorIndex, dropVectorIndex } from '../../catalog/vector-indexes.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { type QueryResult, rowsOf } from '../../domain/query-result.ts'
+import type { QueryResult } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import type { IndexStatement } from '../../sql/statements/index-statements.ts'
+import { rowsSql, schemaColumns } from '../information-schema/schema-table.ts'
 import type { QueryDeps } from '../query-deps.ts'
+import { runComposedSelect } from './composed-select.ts'
 import { findNamed, mustFind } from './knowledge-base-statements.ts'
+import { narrowedSelect, type Shown } from './shown-select.ts'
 import { done, type StatementRequest } from './statement-request.ts'
 
 export async function runIndexStatement(
-  { statement, db }: StatementRequest<IndexStatement>,
+  { statement, db, params }: StatementRequest<IndexStatement>,
   deps: QueryDeps,
+  signal: AbortSignal,
 ): Promise<QueryResult> {
   switch (statement.kind) {
     case 'create_index': {
@@ -20,8 +24,11 @@ export async function runIndexStatement(
     case 'drop_index':
       return drop(statement, db, deps)
     case 'show_indexes': {
-      const { knowledgeBase } = statement
-      return show(knowledgeBase && mustFind(knowledgeBase, db, deps), db, deps)
+      const { knowledgeBase, narrowing } = statement
+      const shown = shownIndexes(knowledgeBase && mustFind(knowledgeBase, db, deps), deps)
+      const select = { sql: narrowedSelect(shown, narrowing), database: db, params }
+      const rows = await runComposedSelect(select, deps, signal)
+      return { kind: 'table', rows, context: { db } }
     }
   }
 }
@@ -40,15 +47,15 @@ async function drop(
   return done(db)
 }
 
-const COLUMNS = ['project', 'knowledge_base', 'type', 'state', 'vectors', 'detail'] as const
+const COLUMNS = schemaColumns('project knowledge_base type state vectors:BIGINT detail')
 
-function show(kb: KnowledgeBase | null, db: string, deps: QueryDeps): QueryResult {
+function shownIndexes(kb: KnowledgeBase | null, deps: QueryDeps): Shown {
   const states = deps.indexes.states().filter(({ project, knowledgeBase }) => {
     return kb === null || (project === kb.projectName && knowledgeBase === kb.name)
   })
   const rows = states.map((one) => {
-    const { project, knowledgeBase, type, state, vectorCount, detail } = one
-    return [project, knowledgeBase, type, state, vectorCount, detail]
+    const { project, knowledgeBase: knowledge_base, type, state, vectorCount, detail } = one
+    return { project, knowledge_base, type, state, vectors: vectorCount, detail }
   })
-  return { kind: 'table', rows: rowsOf(COLUMNS, rows), context: { db } }
+  return { sql: rowsSql(COLUMNS, rows), likeColumn: 'knowledge_base' }
 }

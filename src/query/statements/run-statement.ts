@@ -29,7 +29,7 @@ export async function runStatement(
     case 'create_index':
     case 'drop_index':
     case 'show_indexes':
-      return runIndexStatement({ ...request, statement }, deps)
+      return runIndexStatement({ ...request, statement }, deps, signal)
     case 'create_agent':
     case 'alter_agent':
     case 'drop_agent':

@@ -2,7 +2,7 @@
 import { type CatalogSnapshot, requireProject } from '../../domain/catalog-snapshot.ts'
 import { literal, quote } from '../../domain/identifier.ts'
 import type { QualifiedName } from '../../sql/statements/qualified-name.ts'
-import type { ShowRows } from '../../sql/statements/show-statements.ts'
+import type { Narrowing, ShowRows } from '../../sql/statements/show-statements.ts'
 import { INFORMATION_SCHEMA } from '../information-schema.ts'
 import { FILES_DATABASE, nameScope } from '../name-scope.ts'
 import { enclosed } from './composed-select.ts'
@@ -15,8 +15,14 @@ export interface ShowScope {
 
 /** @throws AppError `project_not_found`, `sql_unknown_name` */
 export function shownSelect(statement: ShowRows, scope: ShowScope): string {
-  const { sql, likeColumn } = shownRows(statement, scope)
-  const { like, where, order } = statement.narrowing
+  return narrowedSelect(shownRows(statement, scope), statement.narrowing)
+}
+
+/** The rows that are left of what a SHOW shows. */
+export function narrowedSelect(
+  { sql, likeColumn }: Shown,
+  { like, where, order }: Narrowing,
+): string {
   const pattern = like?.endsWith('\\') === true ? `${like}\\` : (like ?? '')
   const conditions = [
     ...(like === null ? [] : [`${quote(likeColumn)} ILIKE ${literal(pattern)} ESCAPE '\\'`]),
@@ -34,7 +40,7 @@ export function columnsCondition(name: QualifiedName, scope: ShowScope): string 
   return `TABLE_SCHEMA = ${literal(schema)} AND lower(TABLE_NAME) = lower(${literal(name.name)})`
 }
 
-interface Shown {
+export interface Shown {
   readonly sql: string
   /** What LIKE is about. */
   readonly likeColumn: string

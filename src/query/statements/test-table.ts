@@ -12,6 +12,8 @@ export interface TestTable {
   /** As the caller named it: for messages. */
   readonly shownName: string
   readonly columns: readonly string[]
+  /** DuckDB's, one for each column. */
+  readonly types: readonly string[]
   readonly database: string
 }
 
@@ -50,7 +52,8 @@ export async function openTestTable(
   const rows = await runComposedSelect(select, deps, signal)
   await rows.batches[Symbol.asyncIterator]().return?.()
   const columns = rows.columns.map((column) => column.name)
-  return { source, shownName: `${project ?? db}.${name}`, columns, database: db }
+  const types = rows.columns.map((column) => column.type)
+  return { source, shownName: `${project ?? db}.${name}`, columns, types, database: db }
 }
 
 export function hasColumns(table: TestTable, wanted: readonly TestColumn[]): boolean {
@@ -63,11 +66,35 @@ export function requireColumns(
   { wanted, version }: { readonly wanted: readonly TestColumn[]; readonly version: string },
 ): void {
   const missing = wanted.filter((column) => columnOf(table, column) === undefined)
-  if (missing.length === 0) return
+  if (missing.length === 0) {
+    for (const column of wanted) requireType(table, column)
+    return
+  }
   const names = missing.map((column) => `a column ${COLUMN_NAMES[column].join(' or ')}`)
   const has = table.columns.length === 0 ? 'none' : table.columns.join(', ')
   const needs = `version '${version}' needs ${names.join(', and ')}`
   throw new AppError('invalid_request', `${needs} in ${table.shownName}; its columns are ${has}`)
+}
+
+/** Whether a column of this type can hold such a thing: texts, ids, numbers. */
+const FITS: Readonly<Record<TestColumn, (type: string) => boolean>> = {
+  question: (type) => type === 'VARCHAR' || type.startsWith('ENUM'),
+  document: (type) => !/^(STRUCT|MAP|UNION|JSON|BLOB)|\]$/.test(type),
+  grade: (type) => /INT|^FLOAT|^DOUBLE|^DECIMAL|^VARCHAR/.test(type) && !type.endsWith(']'),
+}
+
+const EXPECTED: Readonly<Record<TestColumn, string>> = {
+  question: 'a question is a text',
+  document: 'a document is named by its id',
+  grade: 'a grade is a number',
+}
+
+function requireType(table: TestTable, column: TestColumn): void {
+  const name = columnOf(table, column) ?? ''
+  const type = table.types[table.columns.indexOf(name)] ?? ''
+  if (FITS[column](type)) return
+  const found = `the column ${quote(name)} of ${table.shownName} holds ${type}`
+  throw new AppError('invalid_request', `${found}; ${EXPECTED[column]}`)
 }
 
 /** The quoted name of the column, for SQL. */

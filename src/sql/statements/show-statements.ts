@@ -136,7 +136,7 @@ function takeFrom(read: StatementReader): boolean {
 
 const ORDERING = ['order', 'limit', 'offset']
 
-function narrowing(read: StatementReader): Narrowing {
+export function narrowing(read: StatementReader): Narrowing {
   const like = read.takeWords('like') ? read.string() : null
   const where = read.takeWords('where') ? read.textUntil(...ORDERING) : null
   const order = ORDERING.includes(read.peekWord() ?? '') ? read.rest() : null

@@ -180,26 +180,31 @@ export class StatementReader {
 
   /** `key = value, key = value`; the commas may be missing, as an existing client leaves them out. */
   options(): Readonly<Record<string, unknown>> {
-    const options: Record<string, unknown> = {}
-    do {
-      const key = this.name('the name of an option').toLowerCase()
-      this.expectSymbol('=')
-      options[key] = this.#value(0)
-    } while (this.takeSymbol(',') || this.#at < this.#tokens.length)
-    return options
+    const options = new Map<string, unknown>()
+    do this.#takeOption(options)
+    while (this.takeSymbol(',') || this.#at < this.#tokens.length)
+    return Object.fromEntries(options)
   }
 
   /** `(key = value, …)`, or the same to the end of the statement without parentheses. */
   enclosedOptions(): Readonly<Record<string, unknown>> {
     if (!this.takeSymbol('(')) return this.options()
-    const options: Record<string, unknown> = {}
-    do {
-      const key = this.name('the name of an option').toLowerCase()
-      this.expectSymbol('=')
-      options[key] = this.#value(0)
-    } while (this.takeSymbol(','))
+    const options = new Map<string, unknown>()
+    do this.#takeOption(options)
+    while (this.takeSymbol(','))
     this.expectSymbol(')')
-    return options
+    return Object.fromEntries(options)
+  }
+
+  #takeOption(options: Map<string, unknown>): void {
+    const at = this.#at
+    const key = this.name('the name of an option').toLowerCase()
+    if (options.has(key)) {
+      this.#at = at
+      throw this.expected('each option once', `"${key.slice(0, 40)}" again`)
+    }
+    this.expectSymbol('=')
+    options.set(key, this.#value(0))
   }
 
   expected(what: string, found?: string): AppError {

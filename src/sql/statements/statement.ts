@@ -69,7 +69,7 @@ const WRITING_WORDS = new Set(
 )
 
 const KNOWN =
-  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, EVALUATE KNOWLEDGE_BASE, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, PROJECT, VIEW and TABLE'
+  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, EVALUATE KNOWLEDGE_BASE, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, PROJECT, VIEW, TABLE and INDEX ON KNOWLEDGE_BASE'
 
 /** What DuckDB would read as something else, or only refuse with its own words. */
 function refuseOthers(read: StatementReader): void {

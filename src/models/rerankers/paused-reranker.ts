@@ -1,0 +1,71 @@
+import type { Reranker } from '../../domain/ports.ts'
+import { AppError } from '../../errors.ts'
+
+/** After the first failure, then twice as long after each further one. */
+const PAUSE_MS = 5_000
+const PAUSE_MS_MAX = 60_000
+
+interface Pause {
+  readonly failure: AppError
+  readonly lengthMs: number
+  /** By the clock of the reranker. */
+  readonly endMs: number
+}
+
+/**
+ * Leaves a reranker that failed alone for a while, so that not every search waits for its whole deadline: calls fail at
+ * once with what it said last. After the pause one call tries it; others go on failing until that one has come back.
+ */
+export class PausedReranker implements Reranker {
+  readonly #reranker: Reranker
+  readonly #nowMs: () => number
+  #pause: Pause | null = null
+  #isTrying = false
+
+  /** @param nowMs milliseconds, for differences */
+  constructor(reranker: Reranker, nowMs: () => number) {
+    this.#reranker = reranker
+    this.#nowMs = nowMs
+  }
+
+  async rerank(
+    queryText: string,
+    passages: readonly string[],
+    signal: AbortSignal,
+  ): Promise<readonly number[]> {
+    const before = this.#pause
+    this.#refuseWhilePaused(before)
+    this.#isTrying = before !== null
+    try {
+      const scores = await this.#reranker.rerank(queryText, passages, signal)
+      this.#pause = null
+      return scores
+    } catch (error) {
+      // A caller who left says nothing about the reranker.
+      if (!signal.aborted) this.#noteFailure(error, before)
+      throw error
+    } finally {
+      if (before !== null) this.#isTrying = false
+    }
+  }
+
+  #refuseWhilePaused(pause: Pause | null): void {
+    if (pause === null) return
+    const restMs = pause.endMs - this.#nowMs()
+    if (restMs <= 0 && !this.#isTrying) return
+    const { failure } = pause
+    const rest = `${Math.max(1, Math.ceil(restMs / 1000))} s`
+    const message = `${failure.message} (it was not asked: the next try is in ${rest})`
+    throw new AppError(failure.code, message, { title: failure.title, cause: failure })
+  }
+
+  /** @param before the pause that this call came after: one outage that several calls meet counts once */
+  #noteFailure(failure: unknown, before: Pause | null): void {
+    const isOfReranker =
+      failure instanceof AppError &&
+      (failure.code === 'provider_failed' || failure.code === 'provider_refused')
+    if (!isOfReranker || this.#pause !== before) return
+    const lengthMs = before === null ? PAUSE_MS : Math.min(PAUSE_MS_MAX, before.lengthMs * 2)
+    this.#pause = { failure, lengthMs, endMs: this.#nowMs() + lengthMs }
+  }
+}
