@@ -62,6 +62,8 @@ const SPARE_AGENTS = 2
 /** The rows of an insert's query are read while others are embedded, which may take long. */
 const INSERT_READING_MS = 24 * 3_600_000
 
+const nowMs = () => performance.now()
+
 const SILENT: AppLog = { request: () => {}, failure: () => {} }
 
 export function createApp(options: AppOptions): App {
@@ -74,9 +76,7 @@ export function createApp(options: AppOptions): App {
   const catalogDeps: CatalogDeps = {
     catalog: store.catalog,
     embedders,
-    rerankers:
-      options.rerankers ??
-      rerankerRegistry({ openaiApiKey, openaiBaseUrl, nowMs: () => performance.now() }),
+    rerankers: options.rerankers ?? rerankerRegistry({ openaiApiKey, openaiBaseUrl, nowMs }),
     chatProviders: CHAT_PROVIDERS,
     reembeddings: reembedding,
   }
