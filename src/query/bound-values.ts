@@ -130,13 +130,18 @@ async function columnVectors(
 
 function searchText(of: Exclude<RequestedText, { kind: 'column' }>, params: Values): string {
   const text = of.kind === 'constant' ? of.text : params.get(of.name)
-  if (typeof text !== 'string' || text.trim() === '') {
-    throw new AppError(
-      'sql_invalid_search',
-      'content is searched for a text, and this one is empty',
-    )
-  }
-  return text.toWellFormed()
+  if (typeof text === 'string' && text.trim() !== '') return text.toWellFormed()
+  const isEmpty = typeof text === 'string' || (Array.isArray(text) && text.length === 0)
+  const message = isEmpty
+    ? 'content is searched for a text, and this one is empty'
+    : `content is searched for a text or a list of numbers, and this parameter is ${kindOf(text)}`
+  throw new AppError('sql_invalid_search', message)
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return 'null'
+  if (Array.isArray(value)) return 'a list of other values: each text is a parameter of its own'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
 /** The texts' vectors with unit length, as the stored ones are. */

@@ -60,6 +60,9 @@ export interface MeasuredScan {
   readonly reason: string
 }
 
+/** Each is embedded on its own. */
+const SEARCHES_MAX = 1000
+
 /** Views of a statement, counted as often as they are read, also by one another. */
 const VIEWS_MAX = 200
 
@@ -93,8 +96,13 @@ export class Requests {
     throw new AppError('sql_not_supported', message)
   }
 
+  /** @throws AppError `sql_invalid_search` for too many */
   addSearch(of: RequestedText, knowledgeBase: KnowledgeBase): number {
     const text = this.searches.length
+    if (text >= SEARCHES_MAX) {
+      const message = `A statement searches for at most ${SEARCHES_MAX} texts`
+      throw new AppError('sql_invalid_search', message)
+    }
     this.searches.push({ text, of, knowledgeBase })
     return text
   }

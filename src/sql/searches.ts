@@ -2,7 +2,14 @@ import type { HybridDefaults } from '../domain/hybrid-search.ts'
 import { AppError } from '../errors.ts'
 import { HAS_TEXT } from './column-search.ts'
 import { placed } from './placed-error.ts'
-import { type Exclusion, excludedColumn, joined, type Ranking, type Search } from './ranking.ts'
+import {
+  type Exclusion,
+  excludedColumn,
+  joined,
+  type Ranking,
+  type Search,
+  textsOfRanking,
+} from './ranking.ts'
 import type { RequestedText } from './requests.ts'
 import { hybridSearchOf, isReranked, type SearchOption, searchOptionOf } from './search-options.ts'
 import type { SearchSource } from './search-source.ts'
@@ -54,13 +61,22 @@ export function takeSearch(
   const ranking = joined('farthest', rankings)
   // The texts of a column are searched for by vectors; that is no mistake where nobody asked for more.
   const isHybrid = ranking?.kind !== 'column' && texts.hybridDefaults.isHybrid
+  const hybrid = hybridSearchOf(options, { ...texts.hybridDefaults, isHybrid })
+  const wantedCount = textsOfRanking(ranking).length
+  if (hybrid !== null && wantedCount > HYBRID_TEXTS_MAX) {
+    const message = `A hybrid search has at most ${HYBRID_TEXTS_MAX} texts, and this one ${wantedCount}`
+    throw new AppError('sql_invalid_search', message)
+  }
   return {
     ranking,
     exclusions,
-    hybrid: hybridSearchOf(options, { ...texts.hybridDefaults, isHybrid }),
+    hybrid,
     isReranked: isReranked(options),
   }
 }
+
+/** Each one makes the statement longer by its two parts and their scales. */
+const HYBRID_TEXTS_MAX = 30
 
 interface Taker {
   readonly source: SearchSource

@@ -7,6 +7,9 @@ const NOT_A_SELECT = 'line 1, column 1: only SELECT statements are supported her
 /** DuckDB makes two statements of it. */
 const PIVOT_WITHOUT_VALUES = 'PIVOT must name its values here: ON column IN (…)'
 
+/** DuckDB advises to change a setting then. */
+const TOO_DEEP = /^Max expression depth limit of (\d+) exceeded/
+
 /**
  * What `json_serialize_sql` answers for a text that it cannot read.
  * `position` counts characters (code points) from 0.
@@ -22,6 +25,11 @@ export function syntaxError(sql: string, failure: ParseFailure): AppError {
   if (failure.error_type === 'not implemented') {
     const isPivot = /\bpivot(_wider)?\b/i.test(sql)
     return new AppError('sql_not_supported', isPivot ? PIVOT_WITHOUT_VALUES : NOT_A_SELECT)
+  }
+  const levels = TOO_DEEP.exec(failure.error_message)?.[1]
+  if (levels !== undefined) {
+    const message = `A statement has at most ${levels} expressions within one another`
+    return new AppError('sql_not_supported', message)
   }
   const position = Number(failure.position)
   if (failure.position === undefined || !Number.isSafeInteger(position)) {
