@@ -117,6 +117,9 @@ function takeCondition(node: TreeNode, around: Around, taker: Taker): Ranking | 
   const operator = operatorOf(node)
   const [column, ...operands] = operandsOf(node)
   if (column === undefined || !isContent(column, taker.source)) {
+    // `content IN :list`, as DuckDB reads it.
+    const isList = operator === 'contains' && column?.class === 'PARAMETER'
+    if (isList && operands.some((one) => isContent(one, taker.source))) throw wrongList()
     refuseOtherUse(node, taker.source)
     return null
   }
@@ -174,6 +177,11 @@ function wrongOperator(): AppError {
     'sql_invalid_search',
     `${message}; for other text conditions use chunk_content`,
   )
+}
+
+function wrongList(): AppError {
+  const message = 'content IN takes each text as a parameter of its own: content IN (:one, :other)'
+  return new AppError('sql_invalid_search', message)
 }
 
 /** `=` and LIKE are different kinds of node in DuckDB's tree; this names them alike. */
