@@ -14,7 +14,7 @@ export type ExtensionFile =
   | { readonly kind: 'wrong'; readonly what: string }
 
 /**
- * Whether this may be the `vss` extension of that build. Some bytes of its end and its beginning are read, 9 KB in a
+ * Whether this may be the `vss` extension of that build. Some bytes of its end and its beginning are read, 1 MiB in a
  * right one; what is between them DuckDB checks by its signature when it loads the file.
  */
 export function extensionFile(path: string, wanted: WantedBuild): ExtensionFile {
