@@ -226,8 +226,25 @@ export interface NearestSearch {
   readonly count: number
   /** A SELECT of the keys of the chunks among which to search; null: all. */
   readonly kept: BoundSql | null
-  /** For the SELECT of the keys. */
+  /** For the SELECTs of keys and words. */
   readonly limits: RunLimits
+  /** Set for a hybrid search. */
+  readonly words?: WordSearch
+}
+
+/** What a hybrid search looks for besides its vector. */
+export interface WordSearch {
+  /** Of the text, as the keyword index has them; distinct. */
+  readonly terms: readonly bigint[]
+  /** What a chunk must hold word for word, in any case. */
+  readonly phrases: readonly string[]
+  /** So many of the best. */
+  readonly count: number
+  /**
+   * Nearest chunks need not be found where the best by words have so many that are better than the last of them, or than
+   * nothing while they are fewer than `count`; null: the nearest are needed in any case.
+   */
+  readonly enoughCount: number | null
 }
 
 export interface NearestChunk {
@@ -236,9 +253,27 @@ export interface NearestChunk {
   readonly distance: number
 }
 
+export interface WordedChunk {
+  readonly key: bigint
+  /** BM25, see domain/bm25.ts. */
+  readonly score: number
+}
+
+export interface WordsFound {
+  /** The best first: `count` of them or all there are, and any that are equal to the last. */
+  readonly best: readonly WordedChunk[]
+  /**
+   * Their distances, or those of any other chunks. One that is gone may be left out.
+   * @throws AppError those of `SqlEngine.run`
+   */
+  measured(keys: readonly bigint[], signal: AbortSignal): Promise<readonly NearestChunk[]>
+}
+
 export interface NearestFound {
   /** The nearest first: `count` of them or all there are, and any that are exactly as far as the last. */
   readonly neighbours: readonly NearestChunk[]
+  /** Set where they were asked for. */
+  readonly words?: WordsFound
   /** Of one state of the knowledge base: false once a later one may be visible to a transaction that begins. */
   isCurrent(): boolean
 }

@@ -112,12 +112,22 @@ export class VectorCopy {
     signal: AbortSignal,
   ): Promise<readonly NearestChunk[]> {
     const keys = near.map(({ key }) => key)
+    const measured = await this.measuredOf(keys, queryVector, signal)
+    if (measured.length === near.length) return measured
+    throw new AppError('internal', 'A chunk went while it was searched')
+  }
+
+  /** The distances of those of the chunks that are there. */
+  async measuredOf(
+    keys: readonly bigint[],
+    queryVector: Float32Array,
+    signal: AbortSignal,
+  ): Promise<readonly NearestChunk[]> {
     const inMemory = this.#isWhole ? this.#index?.vectorsOf(keys) : undefined
     const vectors = inMemory ?? (await this.#parts.fetched.vectorsOf(keys, signal))
-    return keys.map((key) => {
+    return keys.flatMap((key) => {
       const vector = vectors.get(key)
-      if (vector === undefined) throw new AppError('internal', 'A chunk went while it was searched')
-      return { key, distance: databaseDistance(vector, queryVector) }
+      return vector === undefined ? [] : [{ key, distance: databaseDistance(vector, queryVector) }]
     })
   }
 
