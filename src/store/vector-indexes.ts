@@ -1,35 +1,22 @@
 import { availableParallelism } from 'node:os'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type {
-  NearestChunk,
-  NearestChunks,
-  NearestFound,
-  NearestSearch,
-  VectorAccess,
-  WordedChunk,
-} from '../domain/ports.ts'
+import type { NearestChunks, NearestFound, NearestSearch, VectorAccess } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
-import { float32Margin, nearestWithin } from '../search/vector/nearest-within.ts'
 import { ScanPool } from '../search/vector/scan-pool.ts'
 import { VECTOR_LIMITS } from '../search/vector/search-limits.ts'
-import type { VectorIndex } from '../search/vector/vector-index.ts'
 import { VectorMemory } from '../search/vector/vector-memory.ts'
 import type { AskedIndexes } from './asked-indexes.ts'
 import type { CatalogState } from './catalog-state.ts'
+import { CopySearches } from './copy-searches.ts'
 import type { Database } from './database.ts'
 import type { StoredEngine } from './engine.ts'
 import { FetchedVectors } from './fetched-vectors.ts'
-import { KeptKeys, type KeptSelect } from './kept-keys.ts'
 import { type CommittedWrite, VectorCopy } from './vector-copy.ts'
 import type { IndexReport } from './vector-index-states.ts'
-import { type Among, WordedChunks } from './worded-chunks.ts'
 
 /** More threads only wait for memory. */
 const THREADS_MAX = 8
-
-/** What is nearly as near as the last may be nearer in DuckDB's arithmetic. */
-const ASKED_MORE = 4
 
 /** Who waits longer for vectors to be loaded scans. */
 const LOAD_WAIT_MS = 5_000
@@ -71,18 +58,6 @@ interface CopiedEntry extends OfVectors {
   asked: string
 }
 
-/** A copy as a transaction sees its table that begins while it is current. */
-interface CopiedState {
-  readonly copy: VectorCopy
-  readonly index: VectorIndex
-  readonly revision: number
-  isCurrent(): boolean
-}
-
-interface KeptAmong extends Among {
-  readonly select: KeptSelect
-}
-
 /** The threads and the memory of all copies; made for the first one. */
 interface Scanning {
   readonly memory: VectorMemory
@@ -96,8 +71,7 @@ interface Scanning {
  */
 export class VectorIndexes implements NearestChunks {
   readonly #options: VectorIndexesOptions
-  readonly #keptKeys: KeptKeys
-  readonly #words: WordedChunks
+  readonly #searches: CopySearches
   readonly #entries = new Map<number, Entry>()
   #scanning: Scanning | null = null
   #lastLoad: Promise<void> = Promise.resolve()
@@ -106,8 +80,7 @@ export class VectorIndexes implements NearestChunks {
 
   constructor(options: VectorIndexesOptions) {
     this.#options = options
-    this.#keptKeys = new KeptKeys(options.engine)
-    this.#words = new WordedChunks(options.engine, this.#keptKeys)
+    this.#searches = new CopySearches(options.engine)
     options.state.onChange((snapshot) => this.#follow(snapshot))
   }
 
@@ -158,7 +131,7 @@ export class VectorIndexes implements NearestChunks {
     const isCurrent = copy.watch()
     const { revision } = index
     try {
-      return await this.#found({ copy, index, revision, isCurrent }, search, signal)
+      return await this.#searches.found({ copy, index, revision, isCurrent }, search, signal)
     } catch (error) {
       signal.throwIfAborted()
       // A copy that is let go, or vectors that went meanwhile: not a failure of the search.
@@ -267,59 +240,6 @@ export class VectorIndexes implements NearestChunks {
     return null
   }
 
-  async #found(at: CopiedState, search: NearestSearch, signal: AbortSignal) {
-    const { copy, isCurrent } = at
-    const { words } = search
-    const among = await this.#among(at, search, signal)
-    if (words === undefined) {
-      const neighbours = await this.#near(at, { ...search, among }, signal)
-      return neighbours === null ? null : { neighbours, isCurrent }
-    }
-    const best = await this.#words.best({ ...at, ...search, words, among }, signal)
-    if (best === null) return null
-    const isEnough = words.enoughCount !== null && hasBetter(best, words.count, words.enoughCount)
-    const neighbours = isEnough ? [] : await this.#near(at, { ...search, among }, signal)
-    if (neighbours === null) return null
-    const measured = async (keys: readonly bigint[], of: AbortSignal) => {
-      return copy.measuredOf(keys, search.queryVector, of)
-    }
-    return { neighbours, words: { best, measured }, isCurrent }
-  }
-
-  /** The chunks that the conditions keep; null: there are no conditions. */
-  async #among(
-    at: CopiedState,
-    { kept, limits }: NearestSearch,
-    signal: AbortSignal,
-  ): Promise<KeptAmong | null> {
-    if (kept === null) return null
-    const select = { ...at, kept, limits }
-    return {
-      select,
-      keys: await this.#keptKeys.few(select, at.index.count, signal),
-      keptOf: (keys) => this.#keptKeys.keptOf(keys, select, signal),
-    }
-  }
-
-  /** With all that DuckDB, which rounds otherwise, could find nearer than the last of them. */
-  async #near(
-    { copy, index }: CopiedState,
-    search: NearestSearch & { readonly among: KeptAmong | null },
-    signal: AbortSignal,
-  ): Promise<readonly NearestChunk[] | null> {
-    const { queryVector, count: k, among } = search
-    const nearest = { queryVector, k, margin: float32Margin(queryVector.length) }
-    const asked = async () => {
-      const found = await copy.asked?.search({ queryVector, k: k + ASKED_MORE }, signal)
-      return found ?? nearestWithin(index, nearest, signal)
-    }
-    const near =
-      among === null
-        ? await asked()
-        : await this.#keptKeys.nearest({ ...among.select, index, ...nearest }, among.keys, signal)
-    return near && copy.measured(queryVector, near, signal)
-  }
-
   #load(kb: KnowledgeBase): void {
     const { bytesMax } = this.#options
     if (this.#isClosed || bytesMax === 0 || kb.dimensions === null) return
@@ -397,12 +317,6 @@ function raced(work: Promise<void>, signal: AbortSignal): Promise<void> {
     void work.then(done, done)
     if (signal.aborted) done()
   })
-}
-
-/** Whether so many are better than what has no part in a relevance. */
-function hasBetter(best: readonly WordedChunk[], count: number, wanted: number): boolean {
-  const least = best.length < count ? 0 : (best.at(-1)?.score ?? 0)
-  return wanted === 0 || (best[wanted - 1]?.score ?? 0) > least
 }
 
 function scan(detail: string): VectorAccess {
