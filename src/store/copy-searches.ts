@@ -1,3 +1,4 @@
+import type { TableIds } from '../domain/chunk-tables.ts'
 import type {
   NearestChunk,
   NearestFound,
@@ -9,7 +10,7 @@ import { float32Margin, nearestWithin } from '../search/vector/nearest-within.ts
 import type { VectorIndex } from '../search/vector/vector-index.ts'
 import type { StoredEngine } from './engine.ts'
 import { KeptKeys, type KeptSelect } from './kept-keys.ts'
-import type { VectorCopy } from './vector-copy.ts'
+import type { CommittedWrite, VectorCopy } from './vector-copy.ts'
 import { type Among, WordedChunks } from './worded-chunks.ts'
 
 /** What is nearly as near as the last may be nearer in DuckDB's arithmetic. */
@@ -40,6 +41,12 @@ export class CopySearches {
   constructor(engine: StoredEngine) {
     this.#keptKeys = new KeptKeys(engine)
     this.#words = new WordedChunks(engine, this.#keptKeys)
+  }
+
+  /** A write was committed. */
+  written({ id }: Pick<TableIds, 'id'>, { revision, changed }: CommittedWrite): void {
+    const removedKeys = changed === null ? null : [...(changed.removedKeys ?? [])]
+    this.#words.written({ id }, revision, removedKeys)
   }
 
   /**

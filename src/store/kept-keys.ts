@@ -4,6 +4,7 @@ import { VECTOR_LIMITS } from '../search/vector/search-limits.ts'
 import type { VectorIndex } from '../search/vector/vector-index.ts'
 import type { StoredEngine } from './engine.ts'
 import { RecentKeyLists } from './recent-key-lists.ts'
+import { RecentNames } from './recent-names.ts'
 import { keysOf } from './vector-rows.ts'
 
 /** Which chunks are meant, of one state of their knowledge base. */
@@ -36,7 +37,7 @@ const WEAK_MAX = 1_000
 export class KeptKeys {
   readonly #engine: StoredEngine
   /** SELECTs that kept many keys when they were last listed. */
-  readonly #weak = new Set<string>()
+  readonly #weak = new RecentNames(WEAK_MAX)
   readonly #recent = new RecentKeyLists()
 
   constructor(engine: StoredEngine) {
@@ -54,7 +55,7 @@ export class KeptKeys {
     if (this.#weak.has(select.kept.sql)) return null
     const keysMax = Math.max(LIST_KEYS_MAX, Math.floor(chunkCount / 4))
     const keys = await this.#listed(select, keysMax, signal)
-    if (keys === null) this.#noteWeak(select.kept.sql)
+    if (keys === null) this.#weak.add(select.kept.sql)
     else this.#keep(select, keys)
     return keys
   }
@@ -88,12 +89,6 @@ export class KeptKeys {
 
   #keep({ kept, revision, isCurrent }: KeptSelect, keys: BigInt64Array): void {
     if (isCurrent()) this.#recent.set(kept, { revision, keys })
-  }
-
-  #noteWeak(sql: string): void {
-    this.#weak.add(sql)
-    const [oldest] = this.#weak
-    if (this.#weak.size > WEAK_MAX && oldest !== undefined) this.#weak.delete(oldest)
   }
 
   /** All keys that the conditions keep; null: they are more than that. */

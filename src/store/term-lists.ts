@@ -1,18 +1,20 @@
-import { chunkTables, type TableIds } from '../domain/chunk-tables.ts'
-import type { BoundSql, RunLimits } from '../domain/ports.ts'
+import type { TableIds } from '../domain/chunk-tables.ts'
+import type { RunLimits } from '../domain/ports.ts'
 import type { Corpus, TermList } from '../search/keyword/best-worded.ts'
 import type { StoredEngine } from './engine.ts'
-import { TermListBuilder } from './term-list-builder.ts'
+import { postingsSql } from './postings-sql.ts'
+import { RecentNames } from './recent-names.ts'
+import { RemovedKeys } from './removed-keys.ts'
+import { type BasedList, type CorpusState, TermListBuilder, without } from './term-list-builder.ts'
 
 /** Of all lists together. */
 const BYTES_MAX = 64 * 1024 ** 2
 /** Of the lists of one search: adding up so many scores holds the main thread for some 20 ms. */
 const POSTINGS_MAX = 4_000_000
-/** Sorted postings are looked up term by term: DuckDB then reads the blocks of that term alone, in half the time. */
-const SINGLE_TERMS_MAX = 8
 /** A list takes its eight bytes for each posting, and about so many around them. */
 const LIST_BYTES = 400
 const CORPORA_MAX = 1_000
+const REFUSED_MAX = 1_000
 
 /** The terms of one search, of one state of its knowledge base. */
 export interface TermsSearch {
@@ -32,24 +34,24 @@ export interface FoundTerms {
 
 interface KnownList {
   readonly revision: number
+  /** Of the next chunk that comes after that revision. */
+  readonly nextKey: number
   /** null: it is too long, or has numbers that a list has no room for. */
   readonly list: TermList | null
 }
 
-interface KnownCorpus {
-  readonly revision: number
-  readonly corpus: Corpus
-}
-
 /**
- * The postings of the terms that were searched last, as the tables of their knowledge bases have them.
- * A list is good until its knowledge base is written to.
+ * The postings of the terms that were searched last, as the tables of their knowledge bases have them. After a write
+ * only what came is read, since chunks have ascending keys; what went is known from the write.
  */
 export class TermLists {
   readonly #engine: StoredEngine
   readonly #bytesMax: number
   readonly #lists = new Map<string, KnownList>()
-  readonly #corpora = new Map<number, KnownCorpus>()
+  readonly #corpora = new Map<number, CorpusState>()
+  readonly #removed = new RemovedKeys()
+  /** Searches for too many postings: reading them once more would take longer than the search itself. */
+  readonly #refused = new RecentNames(REFUSED_MAX)
   #bytes = 0
 
   constructor(engine: StoredEngine, bytesMax = BYTES_MAX) {
@@ -62,55 +64,92 @@ export class TermLists {
     return this.#bytes
   }
 
+  /** A write was committed. @param removedKeys null: nobody looked */
+  written(
+    { id }: Pick<TableIds, 'id'>,
+    revision: number,
+    removedKeys: readonly bigint[] | null,
+  ): void {
+    const hasLists = this.#corpora.has(id)
+    this.#removed.note(id, revision, hasLists ? removedKeys : null)
+  }
+
   /**
    * @returns null when they are too many postings for this
    * @throws AppError as `SqlEngine.run` does
    */
   async of(search: TermsSearch, signal: AbortSignal): Promise<FoundTerms | null> {
-    const known = new Map(search.terms.map((term) => [term, this.#get(search, term)]))
-    const missing = search.terms.filter((term) => known.get(term) === undefined)
-    const [corpus, loaded] = await Promise.all([
-      this.#corpus(search, signal),
-      missing.length === 0 ? null : this.#loaded(search, missing, signal),
-    ])
-    const lists: TermList[] = []
-    let count = 0
-    for (const term of search.terms) {
-      const list = known.get(term)?.list ?? loaded?.get(term) ?? null
-      if (list === null) return null
-      count += list.keys.length
-      if (list.keys.length > 0) lists.push(list)
+    const { ids, revision, terms } = search
+    if (this.#refused.has(nameOfSearch(search))) return null
+    const lists = new Map<bigint, TermList | null>()
+    const based = new Map<bigint, BasedList>()
+    for (const term of terms) {
+      const known = this.#get(ids, term)
+      if (known?.revision === revision) lists.set(term, known.list)
+      else based.set(term, this.#basedOn(known, search))
     }
-    return count > POSTINGS_MAX ? null : { lists, corpus }
+    let state = this.#corpora.get(ids.id)
+    if (based.size > 0 || state?.revision !== revision) {
+      const loaded = await this.#loaded(search, based, signal)
+      if (loaded === null) {
+        this.#refused.add(nameOfSearch(search))
+        return null
+      }
+      state = loaded.state
+      for (const [term, list] of loaded.lists) lists.set(term, list)
+      // Whoever asks for a revision that is past asks again; any other is left to the database.
+      if (state.revision !== revision && search.isCurrent()) return null
+    }
+    return found([...lists.values()], state.corpus)
   }
 
-  #get({ ids, revision }: TermsSearch, term: bigint): KnownList | undefined {
+  #get(ids: TableIds, term: bigint): KnownList | undefined {
     const name = nameOf(ids, term)
     const known = this.#lists.get(name)
     if (known === undefined) return undefined
     this.#remove(name, known)
-    if (known.revision !== revision) return undefined
     this.#add(name, known)
     return known
   }
 
-  async #loaded(search: TermsSearch, terms: readonly bigint[], signal: AbortSignal) {
-    const { ids, limits, revision } = search
-    const builder = new TermListBuilder(terms, POSTINGS_MAX)
-    for await (const chunk of this.#engine.chunks(postingsOf(ids, terms), limits, signal)) {
-      if (!builder.add(chunk)) break
+  /** What is left of a list of an earlier revision. */
+  #basedOn(known: KnownList | undefined, { ids, revision }: TermsSearch): BasedList {
+    const list = known?.list ?? null
+    if (known === undefined || list === null) return { list: null, since: 0 }
+    const removed = this.#removed.between(ids.id, known.revision, revision)
+    if (removed === null) return { list: null, since: 0 }
+    return { list: without(list, removed), since: known.nextKey }
+  }
+
+  async #loaded(
+    { ids, limits, revision }: TermsSearch,
+    based: ReadonlyMap<bigint, BasedList>,
+    signal: AbortSignal,
+  ) {
+    const builder = new TermListBuilder(based, POSTINGS_MAX)
+    const wanted = [...based].map(([term, { since }]) => ({ term, since }))
+    for await (const chunk of this.#engine.chunks(postingsSql(ids, wanted), limits, signal)) {
+      if (!builder.add(chunk)) return null
     }
+    const state = builder.state()
     const lists = builder.lists()
-    if (search.isCurrent()) {
-      for (const [term, list] of lists) this.#set(nameOf(ids, term), { revision, list })
+    this.#keepState(ids.id, state)
+    const { nextKey } = state
+    for (const [term, list] of lists) {
+      // What later writes have removed is still in a list that was brought up to the revision asked for.
+      const isWhole = state.revision === revision || based.get(term)?.list === null
+      if (isWhole) this.#set(nameOf(ids, term), { revision: state.revision, nextKey, list })
     }
-    return lists
+    return { state, lists }
   }
 
   #set(name: string, list: KnownList): void {
-    if (sizeOf(list) > this.#bytesMax) return
     const known = this.#lists.get(name)
-    if (known !== undefined) this.#remove(name, known)
+    if (known !== undefined) {
+      if (known.revision > list.revision) return
+      this.#remove(name, known)
+    }
+    if (sizeOf(list) > this.#bytesMax) return
     this.#add(name, list)
     for (const [oldest, old] of this.#lists) {
       if (this.#bytes <= this.#bytesMax) break
@@ -128,46 +167,31 @@ export class TermLists {
     this.#bytes -= sizeOf(list)
   }
 
-  async #corpus(search: TermsSearch, signal: AbortSignal): Promise<Corpus> {
-    const { ids, limits, revision } = search
-    const known = this.#corpora.get(ids.id)
-    if (known?.revision === revision) return known.corpus
-    const sql = `SELECT count(*)::DOUBLE, coalesce(sum(term_count) / count(*), 0)::DOUBLE
-      FROM ${chunkTables(ids).termCounts}`
-    let corpus: Corpus = { chunkCount: 0, meanTermCount: 0 }
-    for await (const chunk of this.#engine.chunks({ sql, values: {} }, limits, signal)) {
-      const [chunkCount, meanTermCount] = chunk.getRowValues(0)
-      corpus = { chunkCount: Number(chunkCount), meanTermCount: Number(meanTermCount) }
-    }
-    if (search.isCurrent()) this.#keepCorpus(ids.id, { revision, corpus })
-    return corpus
-  }
-
-  #keepCorpus(id: number, known: KnownCorpus): void {
+  #keepState(id: number, state: CorpusState): void {
+    const known = this.#corpora.get(id)
+    if (known !== undefined && known.revision > state.revision) return
     this.#corpora.delete(id)
-    this.#corpora.set(id, known)
+    this.#corpora.set(id, state)
     const [oldest] = this.#corpora.keys()
-    if (this.#corpora.size > CORPORA_MAX && oldest !== undefined) this.#corpora.delete(oldest)
+    if (this.#corpora.size <= CORPORA_MAX || oldest === undefined) return
+    this.#corpora.delete(oldest)
+    this.#removed.forget(oldest)
   }
 }
 
-/** A SELECT of `term, chunk_key, frequency, term_count`. */
-function postingsOf(ids: TableIds, terms: readonly bigint[]): BoundSql {
-  const { postings, recentPostings } = chunkTables(ids)
-  const columns = 'term, chunk_key, frequency, term_count'
-  const rows = (table: string, condition: string) => {
-    return `SELECT ${columns} FROM ${table} WHERE term ${condition}`
+function found(all: readonly (TermList | null)[], corpus: Corpus): FoundTerms | null {
+  const lists: TermList[] = []
+  let count = 0
+  for (const list of all) {
+    if (list === null) return null
+    count += list.keys.length
+    if (list.keys.length > 0) lists.push(list)
   }
-  const isOne = 'IN (SELECT unnest($terms::BIGINT[]))'
-  if (terms.length > SINGLE_TERMS_MAX) {
-    const sql = `${rows(postings, isOne)} UNION ALL ${rows(recentPostings, isOne)}`
-    return { sql, values: { terms } }
-  }
-  const names = terms.map((_, index) => `term_${index}`)
-  const parts = names.map((name) => rows(postings, `= $${name}::BIGINT`))
-  const values = Object.fromEntries(names.map((name, index) => [name, terms[index] ?? 0n]))
-  const sql = [...parts, rows(recentPostings, isOne)].join(' UNION ALL ')
-  return { sql, values: { ...values, terms } }
+  return count > POSTINGS_MAX ? null : { lists, corpus }
+}
+
+function nameOfSearch({ ids, terms, revision }: TermsSearch): string {
+  return `${ids.id} ${revision} ${terms.join(' ')}`
 }
 
 function nameOf({ id }: TableIds, term: bigint): string {

@@ -187,6 +187,7 @@ export class VectorIndexes implements NearestChunks {
 
   /** @param write null: the transaction was undone */
   endCommit(kb: KnowledgeBase, write: CommittedWrite | null): void {
+    if (write !== null) this.#searches.written(kb, write)
     const entry = this.#entries.get(kb.id)
     if (entry?.kind === 'refused') return
     if (entry !== undefined && !entry.copy.endCommit(write)) this.forget(kb.id)

@@ -1,4 +1,4 @@
-import { chunkTables } from '../domain/chunk-tables.ts'
+import { chunkTables, type TableIds } from '../domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { BoundSql, RunLimits, WordedChunk, WordSearch } from '../domain/ports.ts'
 import { ascendingKeys, commonKeys } from '../search/keyword/allowed-keys.ts'
@@ -38,6 +38,15 @@ export class WordedChunks {
   constructor(engine: StoredEngine, keptKeys: KeptKeys) {
     this.#lists = new TermLists(engine)
     this.#keptKeys = keptKeys
+  }
+
+  /** A write was committed. @param removedKeys null: nobody looked */
+  written(
+    ids: Pick<TableIds, 'id'>,
+    revision: number,
+    removedKeys: readonly bigint[] | null,
+  ): void {
+    this.#lists.written(ids, revision, removedKeys)
   }
 
   /**
