@@ -7,10 +7,15 @@ import { RecentNames } from './recent-names.ts'
 import { RemovedKeys } from './removed-keys.ts'
 import { type BasedList, type CorpusState, TermListBuilder, without } from './term-list-builder.ts'
 
-/** Of all lists together. */
-const BYTES_MAX = 64 * 1024 ** 2
-/** Of the lists of one search: adding up so many scores holds the main thread for some 20 ms. */
-const POSTINGS_MAX = 4_000_000
+export interface TermListLimits {
+  /** Of all lists together. */
+  readonly bytesMax: number
+  /** Of the lists of one search: adding up so many scores holds the main thread for some 20 ms. */
+  readonly postingsMax: number
+}
+
+const LIMITS: TermListLimits = { bytesMax: 64 * 1024 ** 2, postingsMax: 4_000_000 }
+
 /** A list takes its eight bytes for each posting, and about so many around them. */
 const LIST_BYTES = 400
 const CORPORA_MAX = 1_000
@@ -46,7 +51,7 @@ interface KnownList {
  */
 export class TermLists {
   readonly #engine: StoredEngine
-  readonly #bytesMax: number
+  readonly #limits: TermListLimits
   readonly #lists = new Map<string, KnownList>()
   readonly #corpora = new Map<number, CorpusState>()
   readonly #removed = new RemovedKeys()
@@ -54,9 +59,9 @@ export class TermLists {
   readonly #refused = new RecentNames(REFUSED_MAX)
   #bytes = 0
 
-  constructor(engine: StoredEngine, bytesMax = BYTES_MAX) {
+  constructor(engine: StoredEngine, limits: TermListLimits = LIMITS) {
     this.#engine = engine
-    this.#bytesMax = bytesMax
+    this.#limits = limits
   }
 
   /** Of all lists that are held. */
@@ -100,7 +105,7 @@ export class TermLists {
       // Whoever asks for a revision that is past asks again; any other is left to the database.
       if (state.revision !== revision && search.isCurrent()) return null
     }
-    return found([...lists.values()], state.corpus)
+    return found([...lists.values()], state.corpus, this.#limits.postingsMax)
   }
 
   #get(ids: TableIds, term: bigint): KnownList | undefined {
@@ -126,7 +131,7 @@ export class TermLists {
     based: ReadonlyMap<bigint, BasedList>,
     signal: AbortSignal,
   ) {
-    const builder = new TermListBuilder(based, POSTINGS_MAX)
+    const builder = new TermListBuilder(based, this.#limits.postingsMax)
     const wanted = [...based].map(([term, { since }]) => ({ term, since }))
     for await (const chunk of this.#engine.chunks(postingsSql(ids, wanted), limits, signal)) {
       if (!builder.add(chunk)) return null
@@ -149,10 +154,10 @@ export class TermLists {
       if (known.revision > list.revision) return
       this.#remove(name, known)
     }
-    if (sizeOf(list) > this.#bytesMax) return
+    if (sizeOf(list) > this.#limits.bytesMax) return
     this.#add(name, list)
     for (const [oldest, old] of this.#lists) {
-      if (this.#bytes <= this.#bytesMax) break
+      if (this.#bytes <= this.#limits.bytesMax) break
       this.#remove(oldest, old)
     }
   }
@@ -179,7 +184,11 @@ export class TermLists {
   }
 }
 
-function found(all: readonly (TermList | null)[], corpus: Corpus): FoundTerms | null {
+function found(
+  all: readonly (TermList | null)[],
+  corpus: Corpus,
+  postingsMax: number,
+): FoundTerms | null {
   const lists: TermList[] = []
   let count = 0
   for (const list of all) {
@@ -187,7 +196,7 @@ function found(all: readonly (TermList | null)[], corpus: Corpus): FoundTerms | 
     count += list.keys.length
     if (list.keys.length > 0) lists.push(list)
   }
-  return count > POSTINGS_MAX ? null : { lists, corpus }
+  return count > postingsMax ? null : { lists, corpus }
 }
 
 function nameOfSearch({ ids, terms, revision }: TermsSearch): string {
