@@ -45,7 +45,7 @@ export class CopySearches {
 
   /** A write was committed. */
   written({ id }: Pick<TableIds, 'id'>, { revision, changed }: CommittedWrite): void {
-    const removedKeys = changed === null ? null : [...(changed.removedKeys ?? [])]
+    const removedKeys = changed === null ? null : (changed.removedKeys ?? new BigInt64Array())
     this.#words.written({ id }, revision, removedKeys)
   }
 

@@ -1,10 +1,12 @@
+import { ascendingKeys } from '../search/keyword/allowed-keys.ts'
+
 /** Of all writes that are remembered, of one knowledge base. */
 const KEYS_MAX = 100_000
 const WRITES_MAX = 1_000
 
 interface Removal {
   readonly revision: number
-  readonly keys: readonly bigint[]
+  readonly keys: BigInt64Array
 }
 
 /**
@@ -15,7 +17,7 @@ export class RemovedKeys {
   readonly #removals = new Map<number, Removal[]>()
 
   /** @param keys null: nobody knows */
-  note(id: number, revision: number, keys: readonly bigint[] | null): void {
+  note(id: number, revision: number, keys: BigInt64Array | null): void {
     const known = this.#removals.get(id) ?? []
     const isNext = known.length === 0 || known.at(-1)?.revision === revision - 1
     if (keys === null || !isNext) this.#removals.delete(id)
@@ -32,8 +34,8 @@ export class RemovedKeys {
     const removals = this.#removals.get(id) ?? []
     const since = removals.filter(({ revision }) => revision > from && revision <= to)
     if (since.length !== to - from) return null
-    const keys = since.flatMap((removal) => removal.keys)
-    return Uint32Array.from(keys, Number).sort()
+    const keys = since.flatMap((removal) => [...ascendingKeys(removal.keys)])
+    return Uint32Array.from(keys).sort()
   }
 
   forget(id: number): void {

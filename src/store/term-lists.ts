@@ -70,11 +70,7 @@ export class TermLists {
   }
 
   /** A write was committed. @param removedKeys null: nobody looked */
-  written(
-    { id }: Pick<TableIds, 'id'>,
-    revision: number,
-    removedKeys: readonly bigint[] | null,
-  ): void {
+  written({ id }: Pick<TableIds, 'id'>, revision: number, removedKeys: BigInt64Array | null): void {
     const hasLists = this.#corpora.has(id)
     this.#removed.note(id, revision, hasLists ? removedKeys : null)
   }

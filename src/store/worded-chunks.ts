@@ -44,11 +44,7 @@ export class WordedChunks {
   }
 
   /** A write was committed. @param removedKeys null: nobody looked */
-  written(
-    ids: Pick<TableIds, 'id'>,
-    revision: number,
-    removedKeys: readonly bigint[] | null,
-  ): void {
+  written(ids: Pick<TableIds, 'id'>, revision: number, removedKeys: BigInt64Array | null): void {
     this.#lists.written(ids, revision, removedKeys)
   }
 
