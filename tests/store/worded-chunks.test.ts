@@ -2,10 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { chunkTables } from '../../src/domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type { BoundSql, WordSearch } from '../../src/domain/ports.ts'
 import { queryTermKeys } from '../../src/search/keyword/query-terms.ts'
-import { keywordScoresSql } from '../../src/sql/keyword-scores.ts'
-import { keywordsParameter, phrasesParameter } from '../../src/sql/ranking.ts'
 import { databaseDistance } from '../../src/store/database-distance.ts'
 import { MIGRATIONS } from '../../src/store/migrate.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
@@ -21,9 +18,16 @@ import {
   type TestDocument,
   temporaryFolder,
 } from './store-fixture.ts'
+import {
+  type Asked,
+  found,
+  LIMITS,
+  QUERY_VECTOR,
+  read,
+  remembered,
+  wordsOf,
+} from './worded-fixture.ts'
 
-const LIMITS = { timeoutMs: 10_000 }
-const QUERY_VECTOR = Float32Array.from([1, 0, 0])
 const { signal } = new AbortController()
 
 let store: Store
@@ -40,62 +44,12 @@ function now(): KnowledgeBase {
   return current(store, kb.name)
 }
 
+function base() {
+  return { store, kb: now() }
+}
+
 function put(...documents: readonly TestDocument[]) {
   return store.chunks.replaceDocuments(now(), documents.map(documentOf))
-}
-
-interface Asked {
-  readonly text: string
-  readonly phrases?: readonly string[]
-  readonly count?: number
-  /** A condition over the chunks. */
-  readonly where?: string
-}
-
-function wordsOf({ text, phrases = [], count = 100 }: Asked): WordSearch {
-  return { terms: queryTermKeys(text, 'english'), phrases, count, enoughCount: null }
-}
-
-function keptBy(where: string | undefined): BoundSql | null {
-  if (where === undefined) return null
-  const { chunks } = chunkTables(kb)
-  return { sql: `SELECT chunk_key AS __chunk_key FROM ${chunks} WHERE ${where}`, values: {} }
-}
-
-async function found(asked: Asked) {
-  const search = {
-    knowledgeBase: now(),
-    queryVector: QUERY_VECTOR,
-    count: 10,
-    kept: keptBy(asked.where),
-    limits: LIMITS,
-    words: wordsOf(asked),
-  }
-  return store.vectorIndexes.nearest(search, signal)
-}
-
-/** Keys and scores from memory, the best first. */
-async function remembered(asked: Asked) {
-  const words = (await found(asked))?.words
-  return words?.best.map(({ key, score }) => [key, score.toFixed(8)])
-}
-
-/** The same from the statement that reads the tables. */
-async function read({ text, phrases = [], count = 100, where = 'true' }: Asked) {
-  const { chunks } = chunkTables(kb)
-  const rows = await rowsOf(
-    store,
-    `SELECT chunk_key::VARCHAR, score FROM (${keywordScoresSql(kb, 0)})
-      WHERE chunk_key IN (SELECT chunk_key FROM ${chunks} WHERE ${where})
-      ORDER BY score DESC, chunk_key`,
-    {
-      [keywordsParameter(0)]: queryTermKeys(text, 'english'),
-      [phrasesParameter(0)]: ['', ...phrases],
-    },
-  )
-  const all = rows.map(([key, score]) => ({ key: BigInt(String(key)), score: Number(score) }))
-  const least = all[count - 1]?.score ?? 0
-  return all.filter(({ score }) => score >= least).map(({ key, score }) => [key, score.toFixed(8)])
 }
 
 const ASKED: readonly Asked[] = [
@@ -108,7 +62,8 @@ const ASKED: readonly Asked[] = [
 ]
 
 async function expectRead(all = ASKED) {
-  for (const asked of all) expect(await remembered(asked)).toEqual(await read(asked))
+  for (const asked of all)
+    expect(await remembered(base(), asked)).toEqual(await read(base(), asked))
 }
 
 type Step =
@@ -153,7 +108,7 @@ test('the best by words are what the tables say, whatever was written in between
         }
       },
     ),
-    { numRuns: 5 },
+    { numRuns: 4 },
   )
 })
 
@@ -189,26 +144,10 @@ function numbered(id: string, count: number): TestDocument {
   return { id, texts }
 }
 
-test('conditions that keep most chunks are checked for the best alone', async () => {
-  const count = 21_000
-  const texts = Array.from({ length: count }, (_, index) => `tea ${'leaf '.repeat(index % 5)}`)
-  const angle = (index: number) => (index / count) * 1.5
-  const vectors = texts.map((_, index) => {
-    return newVector(Math.cos(angle(index)), Math.sin(angle(index)), 0)
-  })
-  await put({ id: 'a', texts, vectors })
-  await store.vectorIndexes.settled()
-  const asked = { text: 'tea cup', count: 2, where: 'chunk_key % 50 != 0' }
-  // Thousands are equally good.
-  expect(await remembered(asked)).toBeUndefined()
-  await put({ id: 'b', texts: ['tea cup', 'cup', 'cup and cup of tea'] })
-  await expectRead([asked, { ...asked, count: 1, where: 'chunk_key != 21003' }])
-})
-
 test('a chunk found by its words alone has the distance that the database measures', async () => {
   const vectors = [newVector(1, 2, 2), newVector(-3, 4, 0)]
   await put({ id: 'a', texts: ['green tea', 'milk'], vectors })
-  const words = (await found({ text: 'milk' }))?.words
+  const words = (await found(base(), { text: 'milk' }))?.words
   const [milk] = words?.best ?? []
   const unit = Float32Array.from([-0.6, 0.8, 0])
   const keys = [milk?.key ?? -1n, 12_345n]
@@ -233,8 +172,8 @@ test('the nearest are not looked for where words are enough', async () => {
 
 test('a list that has no room for a number is left to the database', async () => {
   await put({ id: 'a', texts: ['tea '.repeat(70_000), 'milk tea'] })
-  expect(await found({ text: 'tea' })).toBeNull()
-  expect(await remembered({ text: 'milk' })).toEqual(await read({ text: 'milk' }))
+  expect(await found(base(), { text: 'tea' })).toBeNull()
+  expect(await remembered(base(), { text: 'milk' })).toEqual(await read(base(), { text: 'milk' }))
 })
 
 test('lists beyond the limits are let go, the oldest first, or not made', async () => {
@@ -247,9 +186,9 @@ test('lists beyond the limits are let go, the oldest first, or not made', async 
   const limits = { bytesMax: 6_000, postingsMax: 700 }
   const lists = new TermLists(store.engine, limits)
   for (const of of terms) {
-    const found = await lists.of(asked(of), signal)
-    expect(found?.lists[0]?.keys.length).toBeGreaterThan(250)
-    expect(found?.corpus.chunkCount).toBe(600)
+    const terms = await lists.of(asked(of), signal)
+    expect(terms?.lists[0]?.keys.length).toBeGreaterThan(250)
+    expect(terms?.corpus.chunkCount).toBe(600)
     expect(lists.bytes).toBeLessThanOrEqual(limits.bytesMax)
   }
   expect(lists.bytes).toBeGreaterThan(4_000)

@@ -1,0 +1,35 @@
+import { expect, test } from 'bun:test'
+import {
+  current,
+  documentOf,
+  draftOf,
+  newVector,
+  openMemoryStore,
+  type TestDocument,
+} from '../../store/store-fixture.ts'
+import { read, remembered } from '../../store/worded-fixture.ts'
+
+test('conditions that keep most chunks are checked for the best alone', async () => {
+  const count = 21_000
+  const texts = Array.from({ length: count }, (_, index) => `tea ${'leaf '.repeat(index % 5)}`)
+  const angle = (index: number) => (index / count) * 1.5
+  const vectors = texts.map((_, index) => {
+    return newVector(Math.cos(angle(index)), Math.sin(angle(index)), 0)
+  })
+  const store = await openMemoryStore()
+  await store.catalog.createKnowledgeBase(draftOf('kb'))
+  const put = (document: TestDocument) => {
+    return store.chunks.replaceDocuments(current(store), [documentOf(document)])
+  }
+  const base = () => ({ store, kb: current(store) })
+  await put({ id: 'a', texts, vectors })
+  await store.vectorIndexes.settled()
+  const asked = { text: 'tea cup', count: 2, where: 'chunk_key % 50 != 0' }
+  // Thousands are equally good.
+  expect(await remembered(base(), asked)).toBeUndefined()
+  await put({ id: 'b', texts: ['tea cup', 'cup', 'cup and cup of tea'] })
+  for (const one of [asked, { ...asked, count: 1, where: 'chunk_key != 21003' }]) {
+    expect(await remembered(base(), one)).toEqual(await read(base(), one))
+  }
+  await store.close()
+})
