@@ -8,11 +8,8 @@ import type { StoredEngine } from './engine.ts'
 import type { KeptKeys } from './kept-keys.ts'
 import { type FoundTerms, TermLists } from './term-lists.ts'
 
-/** So many chunks that are equally good are left to the database. */
-const BEST_MAX = 4096
-
-/** Chunks that are checked against conditions at once: binding their keys holds the main thread. */
-const CHECKED_MAX = 16_384
+/** More chunks that are equally good are left to the database; so many can be checked against conditions, or measured. */
+const BEST_MAX = 16_384
 
 export interface WordedSearch {
   readonly knowledgeBase: KnowledgeBase
@@ -81,9 +78,9 @@ export class WordedChunks {
     terms: FoundTerms,
     { words: { count }, among, allowed }: WordedSearch & CheckedAmong,
   ): Promise<readonly ScoredKey[] | null> {
-    for (let wanted = 4 * count + 16; wanted <= CHECKED_MAX; wanted *= 4) {
+    for (let wanted = 4 * count + 16; wanted <= BEST_MAX; wanted *= 4) {
       const best = bestWorded({ ...terms, count: wanted, allowed })
-      if (best.length > CHECKED_MAX) return null
+      if (best.length > BEST_MAX) return null
       const kept = await among.keptOf(best.map(({ key }) => BigInt(key)))
       const passing = best.filter(({ key }) => kept.has(BigInt(key)))
       const least = passing[count - 1]?.score

@@ -107,3 +107,18 @@ test('words that are in too many chunks are left to the database', async () => {
   expect(await rowsOf(nearest)).toEqual(await rowsOf(nothing))
   expect(times()).toBe(1)
 })
+
+test('where memory holds the codes of vectors only, the rows are the same', async () => {
+  await store.close()
+  store = await openStore({ directory: ':memory:', wholeVectorsMax: 0 })
+  await store.catalog.createKnowledgeBase(draftOf('kb'))
+  const documents = Array.from({ length: 150 }, (_, index) => {
+    const texts = [`${index < 20 ? 'green' : 'black'} tea ${index}`]
+    return documentOf({ id: `d${index}`, texts, vectors: [newVector(index, 10, 0)] })
+  })
+  await store.chunks.replaceDocuments(current(store), documents)
+  const sql = SQL.replace('green tea 12', 'green tea 140')
+  const { times, nearest } = then(async () => {})
+  expect(await rowsOf(nearest, sql)).toEqual(await rowsOf(nothing, sql))
+  expect(times()).toBe(1)
+})
