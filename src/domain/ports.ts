@@ -21,6 +21,7 @@ import type { RowStream } from './query-result.ts'
 import type { FileFormat, UploadedFile } from './uploaded-file.ts'
 import type { IndexPossibility, VectorIndexState, VectorIndexType } from './vector-index.ts'
 import type { View, ViewChanges, ViewDraft } from './view.ts'
+import type { WordedChunk, WordSearch } from './word-search.ts'
 
 /** Names and definitions. Reads come from the snapshot; a write is one transaction and renews it before it resolves. */
 export interface Catalog {
@@ -232,31 +233,10 @@ export interface NearestSearch {
   readonly words?: WordSearch
 }
 
-/** What a hybrid search looks for besides its vector. */
-export interface WordSearch {
-  /** Of the text, as the keyword index has them; distinct. */
-  readonly terms: readonly bigint[]
-  /** What a chunk must hold word for word, in any case. */
-  readonly phrases: readonly string[]
-  /** So many of the best. */
-  readonly count: number
-  /**
-   * Nearest chunks need not be found where the best by words have so many that are better than the last of them, or than
-   * nothing while they are fewer than `count`; null: the nearest are needed in any case.
-   */
-  readonly enoughCount: number | null
-}
-
 export interface NearestChunk {
   readonly key: bigint
   /** Cosine distance, 0 to 2. */
   readonly distance: number
-}
-
-export interface WordedChunk {
-  readonly key: bigint
-  /** BM25, see domain/bm25.ts. */
-  readonly score: number
 }
 
 export interface WordsFound {

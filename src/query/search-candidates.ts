@@ -4,9 +4,9 @@ import type {
   NearestChunk,
   NearestFound,
   NearestSearch,
-  WordSearch,
   WordsFound,
 } from '../domain/ports.ts'
+import type { WordSearch } from '../domain/word-search.ts'
 import { firstFused } from '../search/hybrid/first-fused.ts'
 import { type FusionWeights, fusedChunks } from '../search/hybrid/fused-chunks.ts'
 import {

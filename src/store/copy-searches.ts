@@ -1,11 +1,6 @@
 import type { TableIds } from '../domain/chunk-tables.ts'
-import type {
-  NearestChunk,
-  NearestFound,
-  NearestSearch,
-  WordedChunk,
-  WordSearch,
-} from '../domain/ports.ts'
+import type { NearestChunk, NearestFound, NearestSearch } from '../domain/ports.ts'
+import type { WordedChunk, WordSearch } from '../domain/word-search.ts'
 import { float32Margin, nearestWithin } from '../search/vector/nearest-within.ts'
 import type { VectorIndex } from '../search/vector/vector-index.ts'
 import type { StoredEngine } from './engine.ts'

@@ -1,6 +1,7 @@
 import { chunkTables, type TableIds } from '../domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { BoundSql, RunLimits, WordedChunk, WordSearch } from '../domain/ports.ts'
+import type { BoundSql, RunLimits } from '../domain/ports.ts'
+import type { WordedChunk, WordSearch } from '../domain/word-search.ts'
 import { ascendingKeys, commonKeys } from '../search/keyword/allowed-keys.ts'
 import type { ScoredKey } from '../search/keyword/best-scores.ts'
 import { bestWorded } from '../search/keyword/best-worded.ts'

@@ -1,6 +1,7 @@
 import { chunkTables } from '../../src/domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type { BoundSql, WordSearch } from '../../src/domain/ports.ts'
+import type { BoundSql } from '../../src/domain/ports.ts'
+import type { WordSearch } from '../../src/domain/word-search.ts'
 import { queryTermKeys } from '../../src/search/keyword/query-terms.ts'
 import { keywordScoresSql } from '../../src/sql/keyword-scores.ts'
 import { keywordsParameter, phrasesParameter } from '../../src/sql/ranking.ts'

@@ -3,7 +3,8 @@
  * same order, so that a search gives the same relevances whoever makes them.
  */
 import { type Fusion, PART_CHUNKS, RRF_K } from '../../domain/hybrid-search.ts'
-import type { NearestChunk, WordedChunk } from '../../domain/ports.ts'
+import type { NearestChunk } from '../../domain/ports.ts'
+import type { WordedChunk } from '../../domain/word-search.ts'
 
 export interface FoundParts {
   /** The nearest first: at least those that have a part. */
