@@ -10,6 +10,15 @@ export type Fusion = (typeof FUSIONS)[number]
 
 export const DEFAULT_FUSION: Fusion = 'scaled'
 
+/** The best of each kind, and those equal to the last of them, have a part in a relevance. */
+export const PART_CHUNKS = 100
+
+/**
+ * How much the first ranks stand out. G. Cormack, C. Clarke, S. Büttcher: Reciprocal Rank Fusion outperforms Condorcet
+ * and individual Rank Learning Methods, 2009. Theirs is the sum of 1 / (60 + rank); times 61 the first of all has 1.
+ */
+export const RRF_K = 60
+
 /** The fusion of that name, in any case. */
 export function fusionNamed(name: string): Fusion | undefined {
   const key = name.trim().toLowerCase()

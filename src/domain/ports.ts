@@ -21,6 +21,7 @@ import type { RowStream } from './query-result.ts'
 import type { FileFormat, UploadedFile } from './uploaded-file.ts'
 import type { IndexPossibility, VectorIndexState, VectorIndexType } from './vector-index.ts'
 import type { View, ViewChanges, ViewDraft } from './view.ts'
+import type { WordedChunk, WordSearch } from './word-search.ts'
 
 /** Names and definitions. Reads come from the snapshot; a write is one transaction and renews it before it resolves. */
 export interface Catalog {
@@ -226,8 +227,10 @@ export interface NearestSearch {
   readonly count: number
   /** A SELECT of the keys of the chunks among which to search; null: all. */
   readonly kept: BoundSql | null
-  /** For the SELECT of the keys. */
+  /** For the SELECTs of keys and words. */
   readonly limits: RunLimits
+  /** Set for a hybrid search. */
+  readonly words?: WordSearch
 }
 
 export interface NearestChunk {
@@ -236,9 +239,21 @@ export interface NearestChunk {
   readonly distance: number
 }
 
+export interface WordsFound {
+  /** The best first: `count` of them or all there are, and any that are equal to the last. */
+  readonly best: readonly WordedChunk[]
+  /**
+   * Their distances, or those of any other chunks. One that is gone may be left out.
+   * @throws AppError those of `SqlEngine.run`
+   */
+  measured(keys: readonly bigint[], signal: AbortSignal): Promise<readonly NearestChunk[]>
+}
+
 export interface NearestFound {
   /** The nearest first: `count` of them or all there are, and any that are exactly as far as the last. */
   readonly neighbours: readonly NearestChunk[]
+  /** Set where they were asked for. */
+  readonly words?: WordsFound
   /** Of one state of the knowledge base: false once a later one may be visible to a transaction that begins. */
   isCurrent(): boolean
 }

@@ -23,10 +23,10 @@ export async function candidatePlan(
 }
 
 async function requestOf(
-  { text, knowledgeBase, count, kept }: CandidateGraft,
+  { text, knowledgeBase, count, kept, hybrid }: CandidateGraft,
   engine: SqlEngine,
 ): Promise<CandidateRequest> {
-  const request = { text, knowledgeBase, count }
+  const request = { text, knowledgeBase, count, hybrid }
   if (kept === null) return { ...request, kept: null }
   const tree = await parsed(kept, engine)
   kept.apply(tree)

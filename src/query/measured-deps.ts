@@ -1,3 +1,4 @@
+import type { WordsFound } from '../domain/ports.ts'
 import type { QueryDeps } from './query-deps.ts'
 
 /** The stages of a search, in milliseconds. */
@@ -5,10 +6,10 @@ export interface StageTimes {
   /** From text to a statement: only for one that was not seen before. */
   plan: number
   embed: number
-  /** Finding the nearest chunks in memory. */
+  /** Finding the nearest chunks, and those with the best words, in memory. */
   candidates: number
   rerank: number
-  /** What the database did: measuring, keywords and reading the rows. */
+  /** What the database did: reading the rows, and measuring and keywords where memory had no answer. */
   rows: number
 }
 
@@ -58,7 +59,12 @@ export function measuredDeps(deps: QueryDeps, nowMs: () => number): MeasuredDeps
       nearest: async (search, signal) => {
         const found = await timed('candidates', () => nearest.nearest(search, signal))
         if (found !== null) isFromMemory = true
-        return found
+        if (found?.words === undefined) return found
+        const { words } = found
+        const measured: WordsFound['measured'] = (keys, of) => {
+          return timed('candidates', () => words.measured(keys, of))
+        }
+        return { ...found, words: { ...words, measured } }
       },
       access: (kb) => nearest.access(kb),
     },

@@ -1,5 +1,6 @@
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { HybridGraft } from '../sql/pending-graft.ts'
 import type { AgentRequest, MeasuredScan, RerankRequest, SearchRequest } from '../sql/requests.ts'
 import type { TreeNode } from '../sql/select-ast.ts'
 
@@ -43,6 +44,8 @@ export interface CandidateRequest {
   readonly count: number
   /** A SELECT of the keys of the chunks among which they are; null: all of them. */
   readonly kept: { readonly sql: string; readonly parameters: ReadonlySet<string> } | null
+  /** null: by vectors alone. */
+  readonly hybrid: HybridGraft | null
 }
 
 const PLANS_MAX = 500

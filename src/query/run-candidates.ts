@@ -1,10 +1,9 @@
-import type { BoundSql, BoundValue, NearestFound } from '../domain/ports.ts'
+import type { BoundSql, BoundValue } from '../domain/ports.ts'
 import type { RowStream } from '../domain/query-result.ts'
-import { candidateDistancesParameter, candidateKeysParameter } from '../sql/candidate-rows.ts'
-import { vectorParameter } from '../sql/ranking.ts'
-import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
+import type { CandidatePlan } from './plan-cache.ts'
 import type { QueryDeps } from './query-deps.ts'
 import { limitsOf } from './run-limits.ts'
+import { type SearchCandidates, searchCandidates } from './search-candidates.ts'
 
 /** While a knowledge base is written to, candidates may be old before they are read. */
 const ATTEMPTS_MAX = 6
@@ -54,33 +53,16 @@ export async function foundCandidates(
     if (value !== undefined) bound[name] = value
   }
   const found = await Promise.all(
-    plan.requests.map((request) => nearest(request, values, { deps, signal })),
+    plan.requests.map((request) => searchCandidates(request, values, { deps, signal })),
   )
-  const all: NearestFound[] = []
-  for (const [index, { text }] of plan.requests.entries()) {
-    const one = found[index] ?? null
+  const all: SearchCandidates[] = []
+  for (const one of found) {
     if (one === null) return null
     all.push(one)
-    bound[candidateKeysParameter(text)] = one.neighbours.map(({ key }) => key)
-    bound[candidateDistancesParameter(text)] = one.neighbours.map(({ distance }) => distance)
+    Object.assign(bound, one.values)
   }
   return {
     statement: { sql: plan.sql, values: bound, isShort: plan.isShort },
     isCurrent: () => all.every((one) => one.isCurrent()),
   }
-}
-
-async function nearest(
-  { text, knowledgeBase, count, kept }: CandidateRequest,
-  values: Values,
-  { deps, signal }: { readonly deps: QueryDeps; readonly signal: AbortSignal },
-): Promise<NearestFound | null> {
-  const queryVector = values[vectorParameter(text)]
-  if (!(queryVector instanceof Float32Array)) return null
-  const limits = limitsOf(deps)
-  const search = { knowledgeBase, queryVector, count, limits }
-  if (kept === null) return deps.nearest.nearest({ ...search, kept: null }, signal)
-  const own = Object.entries(values).filter(([name]) => kept.parameters.has(name))
-  const statement = { sql: kept.sql, values: Object.fromEntries(own) }
-  return deps.nearest.nearest({ ...search, kept: statement }, signal)
 }

@@ -4,7 +4,7 @@ import { quote } from '../domain/identifier.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { CONDITIONS } from './hybrid-rows.ts'
 import { isThresholdOn, splitConditions } from './own-conditions.ts'
-import { CHUNK_KEY, distanceColumn, type Search } from './ranking.ts'
+import { CHUNK_KEY, distanceColumn, fusedColumn, type Search } from './ranking.ts'
 import {
   columnNames,
   constantTruth,
@@ -24,11 +24,25 @@ export function candidateDistancesParameter(text: number): string {
   return `eider_candidate_distances_${text}`
 }
 
-/** The candidates with the cosine distance to the text as `__distance_<text>`. */
-export function candidateRows(kb: KnowledgeBase, text: number): string {
-  const keys = `unnest($${candidateKeysParameter(text)}::BIGINT[]) AS chunk_key`
-  const distances = `unnest($${candidateDistancesParameter(text)}::DOUBLE[]) AS distance`
-  return `(SELECT c.*, n.distance AS ${distanceColumn(text)} FROM (SELECT ${keys}, ${distances}) AS n
+/** The bound list of their relevances, of a hybrid search. */
+export function candidateRelevancesParameter(text: number): string {
+  return `eider_candidate_relevances_${text}`
+}
+
+/**
+ * The candidates with the cosine distance to the text as `__distance_<text>`, those of a hybrid search with their
+ * relevance as `__fused_<text>` as well.
+ */
+export function candidateRows(kb: KnowledgeBase, text: number, isHybrid: boolean): string {
+  const list = (parameter: string, type: string, name: string) => {
+    return `unnest($${parameter}::${type}[]) AS ${name}`
+  }
+  const lists = [
+    list(candidateKeysParameter(text), 'BIGINT', 'chunk_key'),
+    list(candidateDistancesParameter(text), 'DOUBLE', distanceColumn(text)),
+    ...(isHybrid ? [list(candidateRelevancesParameter(text), 'DOUBLE', fusedColumn(text))] : []),
+  ]
+  return `(SELECT c.*, n.* EXCLUDE (chunk_key) FROM (SELECT ${lists.join(', ')}) AS n
     JOIN ${chunkTables(kb).chunks} AS c USING (chunk_key))`
 }
 

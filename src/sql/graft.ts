@@ -4,7 +4,6 @@ import { quote } from '../domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
 import { candidateRows, keptKeysSql } from './candidate-rows.ts'
 import { COLUMN_SEARCH_COLUMNS, columnRankingOf, unmeasuredChunks } from './column-search.ts'
-import { hybridCandidateCtes, hybridCandidateRows } from './hybrid-candidate-rows.ts'
 import { type HybridRows, hybridCtes, hybridRows } from './hybrid-rows.ts'
 import { measuredRows } from './measured-rows.ts'
 import { isTakenName, metadataName } from './metadata-name.ts'
@@ -35,8 +34,6 @@ export interface GraftShape {
   readonly hasConditions: boolean
   /** The text whose nearest chunks are known when the statement runs; null or unset: all are measured. */
   readonly candidatesFor?: number | null
-  /** Of those known chunks, so many of the first are enough; null or unset: all may be needed. */
-  readonly firstCount?: number | null
   /** The number of the reranking that gives the chunks; null or unset: none does. */
   readonly reranking?: number | null
 }
@@ -70,7 +67,8 @@ export function graftOf(kb: KnowledgeBase, shape: GraftShape): Graft {
   }
   const hybrid = hybridOf(kb, shape, hidden)
   const all = allRows(kb, shape, { hidden, hybrid })
-  const ctes = hybrid === null ? '' : `${ctesOf(hybrid, shape)} `
+  const isFused = hybrid !== null && (shape.candidatesFor ?? null) === null
+  const ctes = isFused ? `${hybridCtes(hybrid)} ` : ''
   const hiddenColumns = [
     ...hidden.map((column) => column.name),
     ...exclusions.map((exclusion) => excludedColumn(exclusion.index)),
@@ -144,10 +142,6 @@ function hybridOf(
   return { knowledgeBase: kb, dimensions: kb.dimensions, search, hybrid, ranking, conditions }
 }
 
-function ctesOf(hybrid: HybridRows, { candidatesFor = null }: GraftShape): string {
-  return candidatesFor === null ? hybridCtes(hybrid) : hybridCandidateCtes(hybrid, candidatesFor)
-}
-
 interface RowsParts {
   readonly hidden: readonly HiddenColumn[]
   readonly hybrid: HybridRows | null
@@ -173,14 +167,13 @@ function allRows(kb: KnowledgeBase, shape: GraftShape, { hidden, hybrid }: RowsP
 
 function searchedRows(
   kb: KnowledgeBase,
-  { search, candidatesFor = null, firstCount = null }: GraftShape,
+  { search, candidatesFor = null }: GraftShape,
   hybrid: HybridRows | null,
 ): string {
   if (candidatesFor === null) {
     return hybrid === null ? measuredRows(kb, search) : hybridRows(hybrid)
   }
-  if (hybrid === null) return candidateRows(kb, candidatesFor)
-  return hybridCandidateRows(hybrid, { text: candidatesFor, firstCount })
+  return candidateRows(kb, candidatesFor, hybrid !== null)
 }
 
 /** The keys of the chunks that conditions keep, see `keptKeysSql`. */

@@ -2,16 +2,7 @@
  * What the vectors and the keywords each add to a chunk's relevance in a hybrid search: a part from 0 to 1 for the best
  * hundred of each kind and those equal to the last of them, 0 for all others.
  */
-import type { Fusion } from '../domain/hybrid-search.ts'
-
-/** The best of each kind that count. */
-export const PART_CHUNKS = 100
-
-/**
- * How much the first ranks stand out. G. Cormack, C. Clarke, S. Büttcher: Reciprocal Rank Fusion outperforms Condorcet
- * and individual Rank Learning Methods, 2009. Theirs is the sum of 1 / (60 + rank); times 61 the first of all has 1.
- */
-const RRF_K = 60
+import { type Fusion, PART_CHUNKS, RRF_K } from '../domain/hybrid-search.ts'
 
 const RRF_PART = `${RRF_K + 1}::DOUBLE / (${RRF_K} + rank)`
 

@@ -1,6 +1,6 @@
 /**
  * Vectors and keywords together: a chunk's relevance is alpha · vector part + (1 - alpha) · keyword part, see
- * hybrid-parts.ts. Every chunk is measured; `hybridCandidateRows` is for where the nearest are known.
+ * hybrid-parts.ts. Every chunk is measured; where the first are enough, `search/hybrid/` makes the same of those that count.
  */
 import { chunkTables } from '../domain/chunk-tables.ts'
 import { quote } from '../domain/identifier.ts'
@@ -35,33 +35,20 @@ export interface HybridRows {
 
 /** The WITH of a hybrid search: `__measured`, and the parts of each text as `__near_<text>` and `__worded_<text>`. */
 export function hybridCtes(rows: HybridRows): string {
-  const kept = `SELECT ${CHUNK_KEY} FROM __measured`
   const ofTexts = textsOfRanking(rows.ranking).flatMap((text) => [
     `__distances_${text} AS (SELECT ${CHUNK_KEY} AS chunk_key, ${distanceColumn(text)} AS distance
       FROM __measured)`,
-    ...partCtes(rows, { text, distances: `__distances_${text}`, kept }),
+    ...partCtes(rows, text),
   ])
   return `WITH ${[`__measured AS MATERIALIZED (${measuredSql(rows)})`, ...ofTexts].join(', ')}`
 }
 
-/** What the parts of one text are made from. */
-export interface PartsSource {
-  readonly text: number
-  /** A relation of `chunk_key, distance`. */
-  readonly distances: string
-  /** A SELECT of the keys of the chunks that the conditions keep; null: all. */
-  readonly kept: string | null
-}
-
-export function partCtes(
-  { knowledgeBase, hybrid: { fusion } }: HybridRows,
-  { text, distances, kept }: PartsSource,
-): readonly string[] {
-  const keptOnly = kept === null ? '' : ` WHERE chunk_key IN (${kept})`
-  const scores = `SELECT * FROM (${keywordScoresSql(knowledgeBase, text)})${keptOnly}`
+function partCtes({ knowledgeBase, hybrid: { fusion } }: HybridRows, text: number) {
+  const scores = `SELECT * FROM (${keywordScoresSql(knowledgeBase, text)})
+    WHERE chunk_key IN (SELECT ${CHUNK_KEY} FROM __measured)`
   return [
     `__keywords_${text} AS MATERIALIZED (${scores})`,
-    `__near_${text} AS MATERIALIZED (${nearPartsSql(distances, fusion)})`,
+    `__near_${text} AS MATERIALIZED (${nearPartsSql(`__distances_${text}`, fusion)})`,
     `__worded_${text} AS MATERIALIZED (${wordedPartsSql(`__keywords_${text}`, fusion)})`,
   ]
 }
@@ -78,22 +65,10 @@ function measuredSql({ knowledgeBase, dimensions, search, conditions }: HybridRo
 }
 
 /** The chunks that the conditions keep, with distances and fused relevances. */
-export function hybridRows(rows: HybridRows): string {
-  return fusedRows(rows, '__measured')
-}
-
-/** @param relation of `__chunk_key` and the distances to all texts */
-export function fusedRows(rows: HybridRows, relation: string): string {
-  const { chunks } = chunkTables(rows.knowledgeBase)
-  return `(SELECT c.*, f.* EXCLUDE (${CHUNK_KEY}) FROM ${fusedKeys(rows, relation)} AS f
-    JOIN ${chunks} AS c ON c.chunk_key = f.${CHUNK_KEY})`
-}
-
-/** `__chunk_key`, the distances and the fused relevances: what is known before a chunk is read. */
-export function fusedKeys({ search, hybrid, ranking }: HybridRows, relation: string): string {
+export function hybridRows({ knowledgeBase, search, hybrid, ranking }: HybridRows): string {
+  const { chunks } = chunkTables(knowledgeBase)
   const texts = textsOfRanking(ranking)
   const columns = [
-    `m.${CHUNK_KEY}`,
     ...textsOfSearch(search).map((text) => `m.${distanceColumn(text)}`),
     ...texts.map((text) => `${fusedSql(text, hybrid)} AS ${fusedColumn(text)}`),
   ]
@@ -101,7 +76,8 @@ export function fusedKeys({ search, hybrid, ranking }: HybridRows, relation: str
     `LEFT JOIN __near_${text} AS n${text} ON n${text}.chunk_key = m.${CHUNK_KEY}`,
     `LEFT JOIN __worded_${text} AS k${text} ON k${text}.chunk_key = m.${CHUNK_KEY}`,
   ])
-  return `(SELECT ${columns.join(', ')} FROM ${relation} AS m ${joins.join(' ')})`
+  return `(SELECT c.*, ${columns.join(', ')} FROM __measured AS m ${joins.join(' ')}
+    JOIN ${chunks} AS c ON c.chunk_key = m.${CHUNK_KEY})`
 }
 
 function fusedSql(text: number, hybrid: HybridSearch): string {

@@ -1,28 +1,16 @@
+import { BM25 } from '../domain/bm25.ts'
 import { chunkTables } from '../domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { keywordsParameter, phrasesParameter } from './ranking.ts'
 
-/** How much a term's further occurrences in a chunk add. */
-const K1 = 1.2
-
-/** How much a chunk's length counts. */
-const B = 0.75
-
-/** Threads add in any order, and what is equally good must be equal. */
-const SCORE_DIGITS = 9
-
 /**
- * A SELECT of `chunk_key, score`: BM25 of each chunk that holds a term of the text, and all its phrases.
- *
- * With N chunks, df of them with the term, tf the term's occurrences in the chunk and l / L its length over the mean one,
- * both in terms: the sum over the terms of ln(1 + (N - df + 0.5) / (df + 0.5)) · tf · (k1 + 1) / (tf + k1 · (1 - b + b · l / L)).
- * S. Robertson, H. Zaragoza: The Probabilistic Relevance Framework: BM25 and Beyond, 2009; the idf is Lucene's, which is
- * never negative.
+ * A SELECT of `chunk_key, score`: BM25 (domain/bm25.ts) of each chunk that holds a term of the text, and all its phrases.
  */
 export function keywordScoresSql(kb: KnowledgeBase, text: number): string {
+  const { k1, b, scoreDigits } = BM25
   const { chunks, postings, recentPostings, termCounts } = chunkTables(kb)
   const phrases = `$${phrasesParameter(text)}::VARCHAR[]`
-  const saturation = `frequency + ${K1}::DOUBLE * (${1 - B}::DOUBLE + ${B}::DOUBLE * term_count / mean)`
+  const saturation = `frequency + ${k1}::DOUBLE * (${1 - b}::DOUBLE + ${b}::DOUBLE * term_count / mean)`
   // With no phrase but the empty one `quoted` is empty, and no text is read.
   return `WITH hits AS MATERIALIZED (
       SELECT * FROM (SELECT * FROM ${postings} UNION ALL SELECT * FROM ${recentPostings})
@@ -34,7 +22,7 @@ export function keywordScoresSql(kb: KnowledgeBase, text: number): string {
     quoted AS MATERIALIZED (SELECT chunk_key, lower(chunk_content) AS content FROM ${chunks}
       WHERE chunk_key IN (SELECT chunk_key FROM hits WHERE len(${phrases}) > 1))
     SELECT chunk_key,
-      round(sum(idf * frequency * ${K1 + 1}::DOUBLE / (${saturation})), ${SCORE_DIGITS}) AS score
+      round(sum(idf * frequency * ${k1 + 1}::DOUBLE / (${saturation})), ${scoreDigits}) AS score
     FROM hits JOIN weights USING (term)
     WHERE chunk_key NOT IN (SELECT chunk_key FROM quoted
       WHERE NOT list_bool_and(list_transform(${phrases}, phrase -> contains(content, lower(phrase)))))

@@ -1,11 +1,11 @@
 /** A knowledge base in a FROM: what its SELECT asks of it, and the sub-query that answers. */
-import { hybridDefaultsOf } from '../domain/hybrid-search.ts'
+import { hybridDefaultsOf, PART_CHUNKS } from '../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { candidateSearchOf } from './candidate-rows.ts'
 import { columnRankingOf, measure, measuresSql } from './column-search.ts'
 import { type Surroundings, valuesSelect } from './column-values.ts'
 import { type GraftShape, graftOf, keptKeysOf } from './graft.ts'
-import { PART_CHUNKS } from './hybrid-parts.ts'
+
 import { fixMetadataPaths, hideColumns } from './names.ts'
 import { ownConditions, putConditions } from './own-conditions.ts'
 import { type CandidateGraft, type PendingGraft, putSubquery } from './pending-graft.ts'
@@ -134,23 +134,16 @@ function candidatesOf(
   if (typeof found === 'string') return scan(found)
   const { text, conditions, isCutByDistance } = found
   const firstCount = isCutByDistance ? null : shape.nearestCount
-  const known = { nearestCount: null, candidatesFor: text, firstCount }
-  const { sql } = graftOf(knowledgeBase, { ...shape, ...known })
-  const rows = {
-    sql,
-    apply: (tree: TreeNode) => {
-      const statement = statementOf(tree)
-      // A hybrid search looks for keywords among the same chunks.
-      if (shape.hasConditions && conditions !== null) putConditions(statement, copyOf(conditions))
-      putSubquery(ref, alias, statement)
-    },
-  }
-  if (conditions === null) return { text, knowledgeBase, count, kept: null, rows }
+  const hybrid = shape.search.hybrid === null ? null : { ...shape.search.hybrid, firstCount }
+  const { sql } = graftOf(knowledgeBase, { ...shape, nearestCount: null, candidatesFor: text })
+  const rows = { sql, apply: (tree: TreeNode) => putSubquery(ref, alias, statementOf(tree)) }
+  const graft = { text, knowledgeBase, count, hybrid, rows }
+  if (conditions === null) return { ...graft, kept: null }
   const kept = {
     sql: keptKeysOf(knowledgeBase, alias, shape.usedNames),
     apply: (tree: TreeNode) => putConditions(tree, conditions),
   }
-  return { text, knowledgeBase, count, kept, rows }
+  return { ...graft, kept }
 }
 
 /** @throws AppError `sql_invalid_search` where `content` is compared and could not be searched */

@@ -1,4 +1,5 @@
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { HybridSearch } from './ranking.ts'
 import type { NameScope } from './relation.ts'
 import { replace, type TreeNode } from './select-ast.ts'
 
@@ -12,6 +13,12 @@ export interface PendingGraft {
   apply(parsed: TreeNode): void
 }
 
+/** What a hybrid search makes of the chunks that were found. */
+export interface HybridGraft extends HybridSearch {
+  /** So many of the first are enough; null: all that were found may be needed. */
+  readonly firstCount: number | null
+}
+
 /** The same rows, where the nearest chunks of a text are known before the statement runs. */
 export interface CandidateGraft {
   /** The number of the searched text. */
@@ -21,6 +28,8 @@ export interface CandidateGraft {
   readonly count: number
   /** A SELECT of the keys of the chunks among which they are; null: all of them. */
   readonly kept: Subtree | null
+  /** null: by vectors alone. */
+  readonly hybrid: HybridGraft | null
   readonly rows: Subtree
 }
 

@@ -4,19 +4,25 @@ import { VECTOR_LIMITS } from '../search/vector/search-limits.ts'
 import type { VectorIndex } from '../search/vector/vector-index.ts'
 import type { StoredEngine } from './engine.ts'
 import { RecentKeyLists } from './recent-key-lists.ts'
+import { RecentNames } from './recent-names.ts'
 import { keysOf } from './vector-rows.ts'
 
-export interface KeptSearch {
-  readonly index: VectorIndex
+/** Which chunks are meant, of one state of their knowledge base. */
+export interface KeptSelect {
   /** A SELECT of the keys of the chunks that the conditions keep, as `__chunk_key`. */
   readonly kept: BoundSql
   readonly limits: RunLimits
+  readonly revision: number
+  /** Whether a transaction that begins now still sees that revision. */
+  isCurrent(): boolean
+}
+
+export interface KeptSearch extends KeptSelect {
+  readonly index: VectorIndex
   readonly queryVector: Float32Array
   readonly k: number
   /** As in `nearestWithin`. */
   readonly margin: number
-  /** Whether the index still is what a transaction sees that begins now. */
-  isCurrent(): boolean
 }
 
 /** A list of so many keys, or of a quarter of all, is read quickly. */
@@ -31,44 +37,63 @@ const WEAK_MAX = 1_000
 export class KeptKeys {
   readonly #engine: StoredEngine
   /** SELECTs that kept many keys when they were last listed. */
-  readonly #weak = new Set<string>()
+  readonly #weak = new RecentNames(WEAK_MAX)
   readonly #recent = new RecentKeyLists()
 
   constructor(engine: StoredEngine) {
     this.#engine = engine
   }
 
-  /** @returns null when more chunks than an index gives are equally near */
-  async nearest(search: KeptSearch, signal: AbortSignal): Promise<readonly NearestChunk[] | null> {
-    const { index, kept } = search
-    const known = this.#recent.get(kept, index.revision)
-    if (known !== undefined) return nearestWithin(index, { ...search, allowedKeys: known }, signal)
-    if (!this.#weak.has(kept.sql)) {
-      const keysMax = Math.max(LIST_KEYS_MAX, Math.floor(index.count / 4))
-      const keys = await this.#listed(search, keysMax, signal)
-      if (keys !== null) {
-        if (search.isCurrent()) this.#recent.set(kept, { revision: index.revision, keys })
-        return nearestWithin(index, { ...search, allowedKeys: keys }, signal)
-      }
-      this.#noteWeak(kept.sql)
-    }
-    const passing = await this.#passing(search, signal)
-    if (passing !== null) return passing
-    this.#weak.delete(kept.sql)
-    const allowedKeys = await this.#listed(search, Number.MAX_SAFE_INTEGER, signal)
-    if (allowedKeys === null) return null
-    return nearestWithin(index, { ...search, allowedKeys }, signal)
+  /** The keys where they are few; null: they are many, which `keptOf` recognises. */
+  async few(
+    select: KeptSelect,
+    chunkCount: number,
+    signal: AbortSignal,
+  ): Promise<BigInt64Array | null> {
+    const known = this.#recent.get(select.kept, select.revision)
+    if (known !== undefined) return known
+    if (this.#weak.has(select.kept.sql)) return null
+    const keysMax = Math.max(LIST_KEYS_MAX, Math.floor(chunkCount / 4))
+    const keys = await this.#listed(select, keysMax, signal)
+    if (keys === null) this.#weak.add(select.kept.sql)
+    else this.#keep(select, keys)
+    return keys
   }
 
-  #noteWeak(sql: string): void {
-    this.#weak.add(sql)
-    const [oldest] = this.#weak
-    if (this.#weak.size > WEAK_MAX && oldest !== undefined) this.#weak.delete(oldest)
+  /** All keys, however many. */
+  async all(select: KeptSelect, signal: AbortSignal): Promise<BigInt64Array> {
+    const known = this.#recent.get(select.kept, select.revision)
+    if (known !== undefined) return known
+    const keys = await this.#listed(select, Number.MAX_SAFE_INTEGER, signal)
+    if (keys === null) throw new Error('a list without a limit has no end before its own')
+    this.#keep(select, keys)
+    return keys
+  }
+
+  /**
+   * @param few what `few` gave
+   * @returns null when more chunks than an index gives are equally near
+   */
+  async nearest(
+    search: KeptSearch,
+    few: BigInt64Array | null,
+    signal: AbortSignal,
+  ): Promise<readonly NearestChunk[] | null> {
+    if (few !== null) return nearestWithin(search.index, { ...search, allowedKeys: few }, signal)
+    const passing = await this.#passing(search, signal)
+    if (passing !== null) return passing
+    this.#weak.delete(search.kept.sql)
+    const allowedKeys = await this.all(search, signal)
+    return nearestWithin(search.index, { ...search, allowedKeys }, signal)
+  }
+
+  #keep({ kept, revision, isCurrent }: KeptSelect, keys: BigInt64Array): void {
+    if (isCurrent()) this.#recent.set(kept, { revision, keys })
   }
 
   /** All keys that the conditions keep; null: they are more than that. */
   async #listed(
-    { kept, limits }: KeptSearch,
+    { kept, limits }: KeptSelect,
     keysMax: number,
     signal: AbortSignal,
   ): Promise<BigInt64Array | null> {
@@ -96,7 +121,8 @@ export class KeptKeys {
     const { neighboursMax } = VECTOR_LIMITS
     for (let wanted = 4 * k + 16; ; wanted *= 4) {
       const near = await index.search({ queryVector, k: Math.min(wanted, neighboursMax) }, signal)
-      const kept = await this.#keptOf(near, search, signal)
+      const nearKeys = near.map(({ key }) => key)
+      const kept = await this.keptOf(nearKeys, search, signal)
       const passing = near.filter(({ key }) => kept.has(key))
       const farthest = (passing[k - 1]?.distance ?? Number.POSITIVE_INFINITY) + margin
       const isAll = near.length < Math.min(wanted, neighboursMax)
@@ -108,14 +134,15 @@ export class KeptKeys {
     }
   }
 
-  async #keptOf(
-    near: readonly NearestChunk[],
-    { kept, limits }: KeptSearch,
+  /** Those of the chunks that the conditions keep. */
+  async keptOf(
+    keys: readonly bigint[],
+    { kept, limits }: Pick<KeptSelect, 'kept' | 'limits'>,
     signal: AbortSignal,
   ): Promise<ReadonlySet<bigint>> {
     const sql = `SELECT __chunk_key FROM (${kept.sql})
       JOIN (SELECT unnest($eider_near::BIGINT[]) AS near_key) ON __chunk_key = near_key`
-    const values = { ...kept.values, eider_near: near.map(({ key }) => key) }
+    const values = { ...kept.values, eider_near: keys }
     const found = new Set<bigint>()
     for await (const chunk of this.#engine.chunks({ sql, values }, limits, signal)) {
       for (const key of keysOf(chunk)) found.add(key)

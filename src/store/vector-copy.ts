@@ -9,11 +9,15 @@ import type { VectorMemory } from '../search/vector/vector-memory.ts'
 import type { AskedIndex } from './asked-index.ts'
 import type { Database } from './database.ts'
 import { databaseDistance } from './database-distance.ts'
+import { yieldToEventLoop } from './event-loop.ts'
 import type { FetchedVectors } from './fetched-vectors.ts'
 import { vectorRowsOf } from './vector-rows.ts'
 
 /** Rows of removed vectors, beyond as many as there are vectors. */
 const EMPTY_ROWS_MAX = 20_000
+
+/** Vectors that are measured between two looks at what else waits. */
+const MEASURED_PER_TURN = 1_024
 
 /** What a write did to the vectors; `changed` null: nobody looked, as there was no copy then. */
 export interface CommittedWrite {
@@ -112,13 +116,31 @@ export class VectorCopy {
     signal: AbortSignal,
   ): Promise<readonly NearestChunk[]> {
     const keys = near.map(({ key }) => key)
-    const inMemory = this.#isWhole ? this.#index?.vectorsOf(keys) : undefined
-    const vectors = inMemory ?? (await this.#parts.fetched.vectorsOf(keys, signal))
-    return keys.map((key) => {
-      const vector = vectors.get(key)
-      if (vector === undefined) throw new AppError('internal', 'A chunk went while it was searched')
-      return { key, distance: databaseDistance(vector, queryVector) }
-    })
+    const measured = await this.measuredOf(keys, queryVector, signal)
+    if (measured.length === near.length) return measured
+    throw new AppError('internal', 'A chunk went while it was searched')
+  }
+
+  /** The distances of those of the chunks that are there. */
+  async measuredOf(
+    keys: readonly bigint[],
+    queryVector: Float32Array,
+    signal: AbortSignal,
+  ): Promise<readonly NearestChunk[]> {
+    const measured: NearestChunk[] = []
+    for (let start = 0; start < keys.length; start += MEASURED_PER_TURN) {
+      if (start > 0) await yieldToEventLoop()
+      signal.throwIfAborted()
+      const some = keys.slice(start, start + MEASURED_PER_TURN)
+      const inMemory = this.#isWhole ? this.#index?.vectorsOf(some) : undefined
+      const vectors = inMemory ?? (await this.#parts.fetched.vectorsOf(some, signal))
+      for (const key of some) {
+        const vector = vectors.get(key)
+        if (vector === undefined) continue
+        measured.push({ key, distance: databaseDistance(vector, queryVector) })
+      }
+    }
+    return measured
   }
 
   /** What its owner asked for beside it. */

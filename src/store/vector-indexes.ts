@@ -3,26 +3,20 @@ import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { NearestChunks, NearestFound, NearestSearch, VectorAccess } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
-import { float32Margin, nearestWithin } from '../search/vector/nearest-within.ts'
 import { ScanPool } from '../search/vector/scan-pool.ts'
 import { VECTOR_LIMITS } from '../search/vector/search-limits.ts'
-import type { VectorIndex } from '../search/vector/vector-index.ts'
 import { VectorMemory } from '../search/vector/vector-memory.ts'
-import type { AskedIndex } from './asked-index.ts'
 import type { AskedIndexes } from './asked-indexes.ts'
 import type { CatalogState } from './catalog-state.ts'
+import { CopySearches } from './copy-searches.ts'
 import type { Database } from './database.ts'
 import type { StoredEngine } from './engine.ts'
 import { FetchedVectors } from './fetched-vectors.ts'
-import { KeptKeys } from './kept-keys.ts'
 import { type CommittedWrite, VectorCopy } from './vector-copy.ts'
 import type { IndexReport } from './vector-index-states.ts'
 
 /** More threads only wait for memory. */
 const THREADS_MAX = 8
-
-/** What is nearly as near as the last may be nearer in DuckDB's arithmetic. */
-const ASKED_MORE = 4
 
 /** Who waits longer for vectors to be loaded scans. */
 const LOAD_WAIT_MS = 5_000
@@ -64,13 +58,6 @@ interface CopiedEntry extends OfVectors {
   asked: string
 }
 
-/** An index, and whether it is up to date with what a transaction sees that begins now. */
-interface IndexedState {
-  readonly index: VectorIndex
-  readonly asked: AskedIndex | null
-  isCurrent(): boolean
-}
-
 /** The threads and the memory of all copies; made for the first one. */
 interface Scanning {
   readonly memory: VectorMemory
@@ -84,7 +71,7 @@ interface Scanning {
  */
 export class VectorIndexes implements NearestChunks {
   readonly #options: VectorIndexesOptions
-  readonly #keptKeys: KeptKeys
+  readonly #searches: CopySearches
   readonly #entries = new Map<number, Entry>()
   #scanning: Scanning | null = null
   #lastLoad: Promise<void> = Promise.resolve()
@@ -93,7 +80,7 @@ export class VectorIndexes implements NearestChunks {
 
   constructor(options: VectorIndexesOptions) {
     this.#options = options
-    this.#keptKeys = new KeptKeys(options.engine)
+    this.#searches = new CopySearches(options.engine)
     options.state.onChange((snapshot) => this.#follow(snapshot))
   }
 
@@ -142,10 +129,9 @@ export class VectorIndexes implements NearestChunks {
     if (copy === null || index === null || search.count > VECTOR_LIMITS.neighboursMax) return null
     await copy.settled()
     const isCurrent = copy.watch()
+    const { revision } = index
     try {
-      const near = await this.#near({ index, asked: copy.asked, isCurrent }, search, signal)
-      if (near === null) return null
-      return { neighbours: await copy.measured(search.queryVector, near, signal), isCurrent }
+      return await this.#searches.found({ copy, index, revision, isCurrent }, search, signal)
     } catch (error) {
       signal.throwIfAborted()
       // A copy that is let go, or vectors that went meanwhile: not a failure of the search.
@@ -201,6 +187,7 @@ export class VectorIndexes implements NearestChunks {
 
   /** @param write null: the transaction was undone */
   endCommit(kb: KnowledgeBase, write: CommittedWrite | null): void {
+    if (write !== null) this.#searches.written(kb, write)
     const entry = this.#entries.get(kb.id)
     if (entry?.kind === 'refused') return
     if (entry !== undefined && !entry.copy.endCommit(write)) this.forget(kb.id)
@@ -252,17 +239,6 @@ export class VectorIndexes implements NearestChunks {
     this.forget(kb.id)
     this.#load(kb)
     return null
-  }
-
-  /** With all that DuckDB, which rounds otherwise, could find nearer than the last of them. */
-  async #near(at: IndexedState, search: NearestSearch, signal: AbortSignal) {
-    const { queryVector, count: k, kept, limits } = search
-    const nearest = { queryVector, k, margin: float32Margin(queryVector.length) }
-    if (kept === null) {
-      const asked = await at.asked?.search({ queryVector, k: k + ASKED_MORE }, signal)
-      return asked ?? nearestWithin(at.index, nearest, signal)
-    }
-    return this.#keptKeys.nearest({ ...at, kept, limits, ...nearest }, signal)
   }
 
   #load(kb: KnowledgeBase): void {

@@ -20,6 +20,13 @@ export function keysOf(chunk: DuckDBDataChunk, column = 0): BigInt64Array {
   return items.subarray(0, chunk.rowCount)
 }
 
+/** An INTEGER column of a chunk, without NULLs. */
+export function numbersOf(chunk: DuckDBDataChunk, column: number): Int32Array {
+  const items = partOf(chunk.getColumnVector(column), 'items')
+  if (!(items instanceof Int32Array)) throw new Error('the library keeps numbers elsewhere now')
+  return items.subarray(0, chunk.rowCount)
+}
+
 function floatsOf(chunk: DuckDBDataChunk): Float32Array {
   const items = partOf(partOf(chunk.getColumnVector(1), 'childData'), 'items')
   if (!(items instanceof Float32Array)) throw new Error('the library keeps vectors elsewhere now')

@@ -1,3 +1,4 @@
+import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
 import type { AgentAnswers } from '../../domain/ports.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../domain/query-result.ts'
 import type { RerankRequest } from '../../sql/requests.ts'
@@ -42,15 +43,21 @@ const NO_AGENTS: AgentAnswers = {
   ask: async () => ({ content: '', traceId: '', citations: [] }),
 }
 
+/** Memory answers all searches of a statement, or none. */
+const MUST_SCAN = 'another search must, or too many chunks have the same words'
+
 function choicesOf(plan: SelectPlan, isFound: boolean, deps: QueryDeps): readonly string[] {
-  const found = (plan.candidates?.requests ?? []).map(({ knowledgeBase: kb, count, kept }) => {
-    const { kind, detail } = deps.nearest.access(kb, kept !== null)
-    const name = `${kb.projectName}.${kb.name}`
-    if (kind === 'scan') return `${name}: the database measures every vector, because ${detail}`
-    if (!isFound) return `${name}: the database measures every vector, because another search must`
-    const among = kept === null ? '' : AMONG_KEPT
-    return `${name}: the nearest ${count} of ${detail}${among}`
-  })
+  const found = (plan.candidates?.requests ?? []).map(
+    ({ knowledgeBase: kb, count, kept, hybrid }) => {
+      const { kind, detail } = deps.nearest.access(kb, kept !== null)
+      const name = `${kb.projectName}.${kb.name}`
+      if (kind === 'scan') return `${name}: the database measures every vector, because ${detail}`
+      if (!isFound) return `${name}: the database measures every vector, because ${MUST_SCAN}`
+      const among = kept === null ? '' : AMONG_KEPT
+      const words = hybrid === null ? '' : `, and the best ${PART_CHUNKS} by their words`
+      return `${name}: the nearest ${count} of ${detail}${words}${among}`
+    },
+  )
   const scans = plan.scans.map(({ knowledgeBase: kb, reason }) => {
     return `${kb.projectName}.${kb.name}: the database measures every vector, because ${reason}`
   })

@@ -1,0 +1,124 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import type { NearestChunks } from '../../src/domain/ports.ts'
+import { runQuery } from '../../src/query/run-query.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
+import { current, documentOf, draftOf, newVector } from '../store/store-fixture.ts'
+import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
+
+const SQL = `SELECT id, chunk_content, relevance, distance FROM kb
+  WHERE content = 'green tea 12' AND hybrid_search_alpha = 0.4 LIMIT 3`
+
+let fixture: SqlFixture
+let store: Store
+
+beforeEach(async () => {
+  fixture = await openSqlFixture()
+  store = await openStore({ directory: ':memory:' })
+  await store.catalog.createKnowledgeBase(draftOf('kb'))
+  const documents = Array.from({ length: 30 }, (_, index) => {
+    const texts = [`${index % 2 === 0 ? 'green' : 'black'} tea ${index}`]
+    return documentOf({ id: `d${index}`, texts, vectors: [newVector(index, 10, 0)] })
+  })
+  await store.chunks.replaceDocuments(current(store), documents)
+})
+
+afterEach(async () => {
+  await fixture.close()
+  await store.close()
+})
+
+async function rowsOf(nearest: NearestChunks, sql = SQL) {
+  const { catalog, engine, chunks } = store
+  const deps = { ...fixture.deps, catalog, engine, chunks, nearest }
+  const request = { sql, db: 'mindsdb', params: {} }
+  const result = await runQuery(request, deps, new AbortController().signal)
+  if (result.kind !== 'table') throw new Error('a table was asked for')
+  const rows: (readonly unknown[])[] = []
+  for await (const batch of result.rows.batches) rows.push(...batch)
+  return rows
+}
+
+/** Does something each time that chunks were found, before their statement runs. */
+function then(work: (times: number) => Promise<unknown>) {
+  let times = 0
+  const nearest: NearestChunks = {
+    nearest: async (search, signal) => {
+      const found = await store.vectorIndexes.nearest(search, signal)
+      times += 1
+      await work(times)
+      return found
+    },
+    access: (kb) => store.vectorIndexes.access(kb),
+  }
+  return { nearest, times: () => times }
+}
+
+const nothing: NearestChunks = {
+  nearest: async () => null,
+  access: () => ({ kind: 'scan', detail: 'this is a test' }),
+}
+
+function put(id: string, text: string) {
+  const document = documentOf({ id, texts: [text], vectors: [newVector(12, 10, 0)] })
+  return store.chunks.replaceDocuments(current(store), [document])
+}
+
+test('a write between the finding and the reading is seen', async () => {
+  const once = then(async (times) => {
+    if (times === 1) await put('new', 'green tea 12 12')
+  })
+  const rows = await rowsOf(once.nearest)
+  expect(rows[0]?.[0]).toBe('new')
+  expect(once.times()).toBe(2)
+  expect(rows).toEqual(await rowsOf(nothing))
+})
+
+test('while every attempt is overtaken by a write, the database searches', async () => {
+  const always = then((times) => put(`new${times}`, `green tea tea ${times}`))
+  const rows = await rowsOf(always.nearest)
+  expect(always.times()).toBe(6)
+  expect(rows).toEqual(await rowsOf(nothing))
+})
+
+test('a chunk that is removed or gets another text is not found by its old one', async () => {
+  const sql = SQL.replace('LIMIT 3', 'LIMIT 40')
+  const before = await rowsOf(store.vectorIndexes, sql)
+  expect(before).toHaveLength(30)
+  await put('d12', 'coffee')
+  await store.chunks.removeChunks(current(store), [1n, 3n])
+  const rows = await rowsOf(store.vectorIndexes, sql)
+  expect(rows).toHaveLength(28)
+  expect(rows).toEqual(await rowsOf(nothing, sql))
+})
+
+test('what finds no words is not used for them', async () => {
+  const withoutWords: NearestChunks = {
+    nearest: async ({ words: _words, ...search }, signal) => {
+      return store.vectorIndexes.nearest(search, signal)
+    },
+    access: (kb) => store.vectorIndexes.access(kb),
+  }
+  expect(await rowsOf(withoutWords)).toEqual(await rowsOf(nothing))
+})
+
+test('words that are in too many chunks are left to the database', async () => {
+  await put('long', 'green '.repeat(70_000))
+  const { times, nearest } = then(async () => {})
+  expect(await rowsOf(nearest)).toEqual(await rowsOf(nothing))
+  expect(times()).toBe(1)
+})
+
+test('where memory holds the codes of vectors only, the rows are the same', async () => {
+  await store.close()
+  store = await openStore({ directory: ':memory:', wholeVectorsMax: 0 })
+  await store.catalog.createKnowledgeBase(draftOf('kb'))
+  const documents = Array.from({ length: 150 }, (_, index) => {
+    const texts = [`${index < 20 ? 'green' : 'black'} tea ${index}`]
+    return documentOf({ id: `d${index}`, texts, vectors: [newVector(index, 10, 0)] })
+  })
+  await store.chunks.replaceDocuments(current(store), documents)
+  const sql = SQL.replace('green tea 12', 'green tea 140')
+  const { times, nearest } = then(async () => {})
+  expect(await rowsOf(nearest, sql)).toEqual(await rowsOf(nothing, sql))
+  expect(times()).toBe(1)
+})
