@@ -21,8 +21,6 @@ const NUMBER = /(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?/y
 const SPACE = /(?:\s|--[^\n\r]*)+/uy
 const COMMENT_MARK = /\/\*|\*\//g
 const DOLLAR_QUOTE = /\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/uy
-/** DuckDB 1.5.5 makes plain spaces of these, also within dollar quotes. */
-const WIDE_SPACE = /(?! )\p{Z}|[\u200b-\u200f\ufeff]/u
 const PARAMETER = /[:$]([\p{L}_][\p{L}\p{N}_]*)/uy
 /** `@name`, and MySQL's `@@name` or `@@session.name`. Before a space, `@` is DuckDB's operator for the absolute value. */
 const VARIABLE = /@(?:@(?:(?:session|global|local)\.)?)?([\p{L}_][\p{L}\p{N}_]*)/iuy
@@ -228,8 +226,9 @@ function unterminated(what: string, sql: string, at: number): AppError {
 function duckDBTextOf(token: Token): string {
   if (token.kind === 'parameter') return `$${token.value}`
   if (token.kind === 'name') return `"${token.value.replaceAll('"', '""')}"`
-  const isKept = token.text.startsWith('$') && !WIDE_SPACE.test(token.value)
-  if (token.kind === 'string' && !isKept) {
+  // Also one between dollars: there DuckDB 1.5.5 makes wide spaces plain, and after `$$$$`, or a quote between dollars, in
+  // other texts as well.
+  if (token.kind === 'string') {
     return `'${token.value.replaceAll("'", "''")}'`
   }
   return token.text
