@@ -51,7 +51,10 @@ export class ReadSession {
 
   constructor(parts: SessionParts) {
     this.#parts = parts
-    parts.deadline.signal.addEventListener('abort', this.#onAbort, { once: true })
+    const { signal } = parts.deadline
+    signal.addEventListener('abort', this.#onAbort, { once: true })
+    // Aborted while it waited for its connection: nobody is told again.
+    if (signal.aborted) this.#abandon()
   }
 
   /**

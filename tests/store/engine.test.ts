@@ -168,6 +168,16 @@ describe('places', () => {
     expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
   })
 
+  test('an abort while a statement begins frees its place', async () => {
+    for (let round = 0; round < STATEMENTS_MAX * 3; round += 1) {
+      const leaving = new AbortController()
+      const failed = failureOf(run('SELECT 1', 1000, leaving.signal))
+      leaving.abort(new Error('gone'))
+      expect((await failed).message).toBe('gone')
+    }
+    expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
+  })
+
   test('the deadline covers the wait for a place', async () => {
     const running = Array.from({ length: STATEMENTS_MAX }, () => failureOf(run(ENDLESS, 1000)))
     const waited = await failureOf(run('SELECT 1', 50))
