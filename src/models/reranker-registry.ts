@@ -1,5 +1,6 @@
 import type { ModelRef } from '../domain/model-ref.ts'
 import type { Reranker, RerankerRegistry } from '../domain/ports.ts'
+import { RecentMap } from '../domain/recent-map.ts'
 import { AppError } from '../errors.ts'
 import { chosenEndpoint } from './endpoint.ts'
 import { OPENAI_PUBLIC_URL } from './openai/openai-public-url.ts'
@@ -33,7 +34,7 @@ export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
       return [provider, (ref: ModelRef) => endpointReranker(ref, provider)] as const
     }),
   ])
-  const kept = new Map<string, Reranker>()
+  const kept = new RecentMap<string, Reranker>({ sizeMax: KEPT_MAX })
   const made = (ref: ModelRef): Reranker => {
     const kind = kinds.get(ref.provider)
     if (kind !== undefined) return kind(ref)
@@ -46,11 +47,7 @@ export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
     reranker(ref) {
       const key = JSON.stringify(ref)
       const reranker = kept.get(key) ?? new PausedReranker(made(ref), deps.nowMs)
-      // What was asked for last stands last, and the first one goes.
-      kept.delete(key)
       kept.set(key, reranker)
-      const [oldest] = kept.keys()
-      if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest)
       return reranker
     },
   }

@@ -1,5 +1,6 @@
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { RecentMap } from '../domain/recent-map.ts'
 import type { HybridGraft } from '../sql/pending-graft.ts'
 import type { AgentRequest, MeasuredScan, RerankRequest, SearchRequest } from '../sql/requests.ts'
 import type { TreeNode } from '../sql/select-ast.ts'
@@ -62,25 +63,19 @@ type Versions = Pick<CatalogSnapshot, 'version' | 'definitionsVersion'>
 
 /** Plans of recent statements. One is good until a definition changes; one that reads the catalog, until anything does. */
 export class PlanCache {
-  readonly #plans = new Map<string, KnownPlan>()
+  readonly #plans = new RecentMap<string, KnownPlan>({ sizeMax: PLANS_MAX })
 
   /** @param statement what a plan is made of, besides the catalog */
   get(statement: string, versions: Versions): SelectPlan | undefined {
-    const key = keyOf(statement, versions)
-    const known = this.#plans.get(key)
-    if (known === undefined) return undefined
-    this.#plans.delete(key)
-    if (known.plan.readsCatalog && known.catalogVersion !== versions.version) return undefined
-    this.#plans.set(key, known)
-    return known.plan
+    const known = this.#plans.get(keyOf(statement, versions))
+    if (known?.plan.readsCatalog && known.catalogVersion !== versions.version) return undefined
+    return known?.plan
   }
 
   set(statement: string, versions: Versions, plan: SelectPlan): void {
     const key = keyOf(statement, versions)
     if (key.length > KEY_CHARS_MAX || plan.sql.length > SQL_CHARS_MAX) return
     this.#plans.set(key, { plan, catalogVersion: versions.version })
-    const [oldest] = this.#plans.keys()
-    if (this.#plans.size > PLANS_MAX && oldest !== undefined) this.#plans.delete(oldest)
   }
 }
 

@@ -1,10 +1,10 @@
 import type { BoundSql, NearestChunk, RunLimits } from '../domain/ports.ts'
+import { RecentMap } from '../domain/recent-map.ts'
 import { nearestWithin } from '../search/vector/nearest-within.ts'
 import { VECTOR_LIMITS } from '../search/vector/search-limits.ts'
 import type { VectorIndex } from '../search/vector/vector-index.ts'
 import type { StoredEngine } from './engine.ts'
 import { RecentKeyLists } from './recent-key-lists.ts'
-import { RecentNames } from './recent-names.ts'
 import { keysOf } from './vector-rows.ts'
 
 /** Which chunks are meant, of one state of their knowledge base. */
@@ -37,7 +37,7 @@ const WEAK_MAX = 1_000
 export class KeptKeys {
   readonly #engine: StoredEngine
   /** SELECTs that kept many keys when they were last listed. */
-  readonly #weak = new RecentNames(WEAK_MAX)
+  readonly #weak = new RecentMap<string, true>({ sizeMax: WEAK_MAX })
   readonly #recent = new RecentKeyLists()
 
   constructor(engine: StoredEngine) {
@@ -52,10 +52,10 @@ export class KeptKeys {
   ): Promise<BigInt64Array | null> {
     const known = this.#recent.get(select.kept, select.revision)
     if (known !== undefined) return known
-    if (this.#weak.has(select.kept.sql)) return null
+    if (this.#weak.get(select.kept.sql) !== undefined) return null
     const keysMax = Math.max(LIST_KEYS_MAX, Math.floor(chunkCount / 4))
     const keys = await this.#listed(select, keysMax, signal)
-    if (keys === null) this.#weak.add(select.kept.sql)
+    if (keys === null) this.#weak.set(select.kept.sql, true)
     else this.#keep(select, keys)
     return keys
   }

@@ -1,4 +1,5 @@
 import type { BoundSql } from '../domain/ports.ts'
+import { RecentMap } from '../domain/recent-map.ts'
 
 const BYTES_MAX = 32 * 1024 ** 2
 /** Of one list: longer ones are read again. */
@@ -17,43 +18,20 @@ const OF_THE_MOMENT = /now|current|today|time|\bage?\b|\bago\b/i
  * language, a source. Good until the knowledge base is written to.
  */
 export class RecentKeyLists {
-  readonly #lists = new Map<string, KeyList>()
-  #bytes = 0
+  readonly #lists = new RecentMap<string, KeyList>({ sizeMax: BYTES_MAX, sizeOf })
 
   get(kept: BoundSql, revision: number): BigInt64Array | undefined {
-    const name = nameOf(kept)
-    const known = this.#lists.get(name)
-    if (known === undefined) return undefined
-    this.#remove(name, known)
-    if (known.revision !== revision) return undefined
-    this.#add(name, known)
-    return known.keys
+    const known = this.#lists.get(nameOf(kept))
+    return known?.revision === revision ? known.keys : undefined
   }
 
   set(kept: BoundSql, list: KeyList): void {
     if (list.keys.byteLength > LIST_BYTES_MAX || OF_THE_MOMENT.test(kept.sql)) return
-    const name = nameOf(kept)
-    const known = this.#lists.get(name)
-    if (known !== undefined) this.#remove(name, known)
-    this.#add(name, list)
-    for (const [oldest, { keys }] of this.#lists) {
-      if (this.#bytes <= BYTES_MAX) break
-      this.#remove(oldest, { keys })
-    }
-  }
-
-  #add(name: string, list: KeyList): void {
-    this.#lists.set(name, list)
-    this.#bytes += sizeOf(name, list)
-  }
-
-  #remove(name: string, list: Pick<KeyList, 'keys'>): void {
-    this.#lists.delete(name)
-    this.#bytes -= sizeOf(name, list)
+    this.#lists.set(nameOf(kept), list)
   }
 }
 
-function sizeOf(name: string, { keys }: Pick<KeyList, 'keys'>): number {
+function sizeOf({ keys }: KeyList, name: string): number {
   return name.length * 2 + keys.byteLength + 200
 }
 

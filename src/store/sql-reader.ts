@@ -1,8 +1,8 @@
 import type { DuckDBConnection, DuckDBPreparedStatement } from '@duckdb/node-api'
+import { RecentMap } from '../domain/recent-map.ts'
 import { AppError } from '../errors.ts'
 import type { Database } from './database.ts'
 import { statementError } from './database-error.ts'
-import { RecentTrees } from './recent-trees.ts'
 import { checkCharacters, type ParseFailure, syntaxError } from './syntax-error.ts'
 
 /** Readers at work at once; a text takes well under a millisecond. */
@@ -17,10 +17,14 @@ interface Reader {
   readonly print: DuckDBPreparedStatement
 }
 
+const RECENT_MAX = 100
+const RECENT_CHARS_MAX = 4_000
+
 /** SQL ⇄ syntax tree by DuckDB's own parser, with both statements prepared: three times faster. */
 export class SqlReader {
   readonly #database: Database
-  readonly #recent = new RecentTrees()
+  /** The sub-queries that stand for knowledge bases come again and again. */
+  readonly #recent = new RecentMap<string, string>({ sizeMax: RECENT_MAX })
   readonly #idle: Reader[] = []
   readonly #waiting: ((reader: Reader) => void)[] = []
   #count = 0
@@ -37,7 +41,7 @@ export class SqlReader {
     checkCharacters(sql)
     const tree = await this.#answer('parse', sql)
     if (!tree.startsWith('{"error":true')) {
-      this.#recent.set(sql, tree)
+      if (sql.length <= RECENT_CHARS_MAX) this.#recent.set(sql, tree)
       return tree
     }
     // The shape is DuckDB's own, of the version that package.json pins.

@@ -1,9 +1,9 @@
 import type { TableIds } from '../domain/chunk-tables.ts'
 import type { RunLimits } from '../domain/ports.ts'
+import { RecentMap } from '../domain/recent-map.ts'
 import type { Corpus, TermList } from '../search/keyword/best-worded.ts'
 import type { StoredEngine } from './engine.ts'
 import { postingsSql } from './postings-sql.ts'
-import { RecentNames } from './recent-names.ts'
 import { RemovedKeys } from './removed-keys.ts'
 import { type BasedList, type CorpusState, TermListBuilder, without } from './term-list-builder.ts'
 
@@ -52,21 +52,21 @@ interface KnownList {
 export class TermLists {
   readonly #engine: StoredEngine
   readonly #limits: TermListLimits
-  readonly #lists = new Map<string, KnownList>()
+  readonly #lists: RecentMap<string, KnownList>
   readonly #corpora = new Map<number, CorpusState>()
   readonly #removed = new RemovedKeys()
   /** Searches for too many postings: reading them once more would take longer than the search itself. */
-  readonly #refused = new RecentNames(REFUSED_MAX)
-  #bytes = 0
+  readonly #refused = new RecentMap<string, true>({ sizeMax: REFUSED_MAX })
 
   constructor(engine: StoredEngine, limits: TermListLimits = LIMITS) {
     this.#engine = engine
     this.#limits = limits
+    this.#lists = new RecentMap({ sizeMax: limits.bytesMax, sizeOf })
   }
 
   /** Of all lists that are held. */
   get bytes(): number {
-    return this.#bytes
+    return this.#lists.size
   }
 
   /** A write was committed. @param removedKeys null: nobody looked */
@@ -81,11 +81,11 @@ export class TermLists {
    */
   async of(search: TermsSearch, signal: AbortSignal): Promise<FoundTerms | null> {
     const { ids, revision, terms } = search
-    if (this.#refused.has(nameOfSearch(search))) return null
+    if (this.#refused.get(nameOfSearch(search)) !== undefined) return null
     const lists = new Map<bigint, TermList | null>()
     const based = new Map<bigint, BasedList>()
     for (const term of terms) {
-      const known = this.#get(ids, term)
+      const known = this.#lists.get(nameOf(ids, term))
       if (known?.revision === revision) lists.set(term, known.list)
       else based.set(term, this.#basedOn(known, search))
     }
@@ -93,7 +93,7 @@ export class TermLists {
     if (based.size > 0 || state?.revision !== revision) {
       const loaded = await this.#loaded(search, based, signal)
       if (loaded === null) {
-        this.#refused.add(nameOfSearch(search))
+        this.#refused.set(nameOfSearch(search), true)
         return null
       }
       state = loaded.state
@@ -102,15 +102,6 @@ export class TermLists {
       if (state.revision !== revision && search.isCurrent()) return null
     }
     return found([...lists.values()], state.corpus, this.#limits.postingsMax)
-  }
-
-  #get(ids: TableIds, term: bigint): KnownList | undefined {
-    const name = nameOf(ids, term)
-    const known = this.#lists.get(name)
-    if (known === undefined) return undefined
-    this.#remove(name, known)
-    this.#add(name, known)
-    return known
   }
 
   /** What is left of a list of an earlier revision. */
@@ -146,26 +137,7 @@ export class TermLists {
 
   #set(name: string, list: KnownList): void {
     const known = this.#lists.get(name)
-    if (known !== undefined) {
-      if (known.revision > list.revision) return
-      this.#remove(name, known)
-    }
-    if (sizeOf(list) > this.#limits.bytesMax) return
-    this.#add(name, list)
-    for (const [oldest, old] of this.#lists) {
-      if (this.#bytes <= this.#limits.bytesMax) break
-      this.#remove(oldest, old)
-    }
-  }
-
-  #add(name: string, list: KnownList): void {
-    this.#lists.set(name, list)
-    this.#bytes += sizeOf(list)
-  }
-
-  #remove(name: string, list: KnownList): void {
-    this.#lists.delete(name)
-    this.#bytes -= sizeOf(list)
+    if (known === undefined || known.revision <= list.revision) this.#lists.set(name, list)
   }
 
   #keepState(id: number, state: CorpusState): void {

@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import type { Embedder } from '../../domain/ports.ts'
+import { RecentMap } from '../../domain/recent-map.ts'
 import { AppError } from '../../errors.ts'
 import { EmbeddingWorker } from './embedding-worker.ts'
 import { MINI_LM_CHARS_MAX } from './mini-lm-limits.ts'
-import { RecentVectors } from './recent-vectors.ts'
 
 /** Single texts, which are queries, whose vectors are kept: some 2 KB each. */
 const RECENT_TEXTS_MAX = 256
@@ -30,7 +30,7 @@ export function builtinEmbedderOptions(): BuiltinEmbedderOptions {
  */
 export class BuiltinEmbedder implements Embedder {
   readonly #options: BuiltinEmbedderOptions
-  readonly #recent = new RecentVectors(RECENT_TEXTS_MAX)
+  readonly #recent = new RecentMap<string, Float32Array>({ sizeMax: RECENT_TEXTS_MAX })
   #worker: EmbeddingWorker | null = null
   #isClosed = false
 
@@ -47,12 +47,13 @@ export class BuiltinEmbedder implements Embedder {
     if (texts.length === 0) return []
     const query = texts.length === 1 ? texts[0] : undefined
     const known = query === undefined ? undefined : this.#recent.get(query)
-    if (known !== undefined) return [known]
+    if (known !== undefined) return [known.slice()]
     const shortened = texts.map((text) => text.slice(0, MINI_LM_CHARS_MAX))
     const vectors = await this.#running().embed(shortened, signal)
     const [vector] = vectors
     if (query !== undefined && vector !== undefined && query.length <= RECENT_TEXT_CHARS_MAX) {
-      this.#recent.add(query, vector)
+      // The caller may change his.
+      this.#recent.set(query, vector.slice())
     }
     return vectors
   }

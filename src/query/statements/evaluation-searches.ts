@@ -40,33 +40,37 @@ export interface FoundChunk {
 }
 
 /** The first k chunks for each question. */
-export function foundChunks(
+export async function foundChunks(
   questions: readonly string[],
   plan: SearchPlan,
   signal: AbortSignal,
 ): Promise<readonly SearchedQuestion<FoundChunk>[]> {
-  return inLanes(questions, { lanesMax: SEARCHES_AT_ONCE, signal }, async (question, lane) => {
-    const columns = ['id', 'chunk_content']
-    const { rows, seconds } = await rowsFound({ question, columns, limit: plan.k }, plan, lane)
-    return {
-      found: rows.map(([id, content]) => {
-        return { documentId: String(id), content: String(content ?? '') }
-      }),
-      seconds,
-    }
+  const searched = await firstRows(questions, { ...plan, columns: ['id', 'chunk_content'] }, signal)
+  return searched.map(({ rows, seconds }) => {
+    const found = rows.map(([id, content]) => {
+      return { documentId: String(id), content: String(content ?? '') }
+    })
+    return { found, seconds }
   })
 }
 
 /** The documents of the first k chunks for each question; one that has several comes several times. */
-export function foundDocumentIds(
+export async function foundDocumentIds(
   questions: readonly string[],
   plan: SearchPlan,
   signal: AbortSignal,
 ): Promise<readonly SearchedQuestion<string>[]> {
-  return inLanes(questions, { lanesMax: SEARCHES_AT_ONCE, signal }, async (question, lane) => {
-    const asked = { question, columns: ['id'], limit: plan.k }
-    const { rows, seconds } = await rowsFound(asked, plan, lane)
-    return { found: rows.map(([id]) => String(id)), seconds }
+  const searched = await firstRows(questions, { ...plan, columns: ['id'] }, signal)
+  return searched.map(({ rows, seconds }) => ({ found: rows.map(([id]) => String(id)), seconds }))
+}
+
+function firstRows(
+  questions: readonly string[],
+  { columns, ...plan }: SearchPlan & Pick<AskedSearch, 'columns'>,
+  signal: AbortSignal,
+) {
+  return inLanes(questions, { lanesMax: SEARCHES_AT_ONCE, signal }, (question, lane) => {
+    return rowsFound({ question, columns, limit: plan.k }, plan, lane)
   })
 }
 
