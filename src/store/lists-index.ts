@@ -4,9 +4,6 @@ import type { VectorChange, VectorIndex } from '../search/vector/vector-index.ts
 import { type AskedIndex, fewVectors } from './asked-index.ts'
 import type { IndexReport } from './vector-index-states.ts'
 
-/** A base that has grown by this is trained again: its lists have become too long. */
-const GROWTH_MAX = 1.5
-
 /**
  * Inverted lists (IVF) over the copy of the vectors: trained in the background, again when the
  * knowledge base has grown.
@@ -67,9 +64,8 @@ export class ListsIndex implements AskedIndex {
   }
 
   #trainWhereDue(): void {
-    const { count, listsReport } = this.#index
-    const trainedCount = listsReport?.vectorCount ?? INDEXED_VECTORS_MIN / GROWTH_MAX
-    const isDue = count >= trainedCount * GROWTH_MAX
+    const { count, listsReport, needsTraining } = this.#index
+    const isDue = listsReport === null ? count >= INDEXED_VECTORS_MIN : needsTraining
     if (!isDue || this.#training !== null || this.#failure !== null) return
     const { nlist, train_count: sampleCount } = this.#options
     const options = {

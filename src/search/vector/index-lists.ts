@@ -53,11 +53,10 @@ export class IndexLists {
     return (this.#lists?.bytes ?? 0) + (this.#next?.bytes ?? 0)
   }
 
-  /** There are so many more vectors than at the last training, or so many without one. */
+  /** There are so many more vectors than at the last training. */
   get needsTraining(): boolean {
-    const count = this.#base.count()
-    if (this.#report === null) return count >= LIST_LIMITS.vectorsMin
-    return count > this.#report.vectorCount * LIST_LIMITS.growthMax
+    const trainedCount = this.#report?.vectorCount ?? Number.POSITIVE_INFINITY
+    return this.#base.count() > trainedCount * LIST_LIMITS.growthMax
   }
 
   /**

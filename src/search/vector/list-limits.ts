@@ -1,7 +1,5 @@
 /** Limits and aims of inverted lists. */
 export const LIST_LIMITS = {
-  /** From so many vectors on lists are worth their training without being asked for. */
-  vectorsMin: 300_000,
   /** Lists of a base of n vectors: so many times the square root of n. */
   listFactor: 2,
   /** Vectors per list of which the centroids are the means. */

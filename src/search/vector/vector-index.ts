@@ -102,7 +102,7 @@ export class VectorIndex {
     return this.#lists.report
   }
 
-  /** Lists are worth a training: so many vectors have come since the last one, or are there. */
+  /** Lists are worth another training: so many vectors have come since the last one. */
   get needsTraining(): boolean {
     return this.#lists.needsTraining
   }
