@@ -7,7 +7,7 @@ import type { ScoredKey } from '../search/keyword/best-scores.ts'
 import { bestWorded } from '../search/keyword/best-worded.ts'
 import type { StoredEngine } from './engine.ts'
 import type { KeptKeys } from './kept-keys.ts'
-import { type FoundTerms, TermLists } from './term-lists.ts'
+import { type FoundTerms, PostingLists } from './posting-lists.ts'
 
 /** More chunks that are equally good are left to the database; so many can be checked against conditions, or measured. */
 const BEST_MAX = 16_384
@@ -33,11 +33,11 @@ export interface Among {
 
 /** Finds the chunks with the best words, from lists in memory. */
 export class WordedChunks {
-  readonly #lists: TermLists
+  readonly #lists: PostingLists
   readonly #keptKeys: KeptKeys
 
   constructor(engine: StoredEngine, keptKeys: KeptKeys) {
-    this.#lists = new TermLists(engine)
+    this.#lists = new PostingLists(engine)
     this.#keptKeys = keptKeys
   }
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { ascendingKeys, commonKeys } from '../../src/search/keyword/allowed-keys.ts'
-import { bestWorded, type Corpus, type TermList } from '../../src/search/keyword/best-worded.ts'
+import { bestWorded, type Corpus, type PostingList } from '../../src/search/keyword/best-worded.ts'
 
 type Posting = readonly [key: number, frequency: number, termCount: number]
 
-function listOf(postings: readonly Posting[]): TermList {
+function listOf(postings: readonly Posting[]): PostingList {
   const sorted = postings.toSorted(([one], [other]) => one - other)
   return {
     keys: Uint32Array.from(sorted, ([key]) => key),

@@ -5,8 +5,8 @@ import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import { queryTermKeys } from '../../src/search/keyword/query-terms.ts'
 import { databaseDistance } from '../../src/store/database-distance.ts'
 import { MIGRATIONS } from '../../src/store/migrate.ts'
+import { PostingLists } from '../../src/store/posting-lists.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
-import { TermLists } from '../../src/store/term-lists.ts'
 import {
   current,
   documentOf,
@@ -184,7 +184,7 @@ test('lists beyond the limits are let go, the oldest first, or not made', async 
     return { ids: kb, terms: of, revision, limits: LIMITS, isCurrent: () => true }
   }
   const limits = { bytesMax: 6_000, postingsMax: 700 }
-  const lists = new TermLists(store.engine, limits)
+  const lists = new PostingLists(store.engine, limits)
   for (const of of terms) {
     const terms = await lists.of(asked(of), signal)
     expect(terms?.lists[0]?.keys.length).toBeGreaterThan(250)

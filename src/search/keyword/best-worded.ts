@@ -2,7 +2,7 @@ import { BM25 } from '../../domain/bm25.ts'
 import { BestScores, type ScoredKey } from './best-scores.ts'
 
 /** The chunks that hold one term: three lists of one length. */
-export interface TermList {
+export interface PostingList {
   /** Ascending. */
   readonly keys: Uint32Array
   /** How often the term stands among the chunk's terms. */
@@ -19,7 +19,7 @@ export interface Corpus {
 
 export interface WordedSearch {
   /** One list for each term that a chunk holds. */
-  readonly lists: readonly TermList[]
+  readonly lists: readonly PostingList[]
   readonly corpus: Corpus
   readonly count: number
   /** Ascending keys of the chunks among which to search; null: all. */
@@ -51,12 +51,12 @@ export function bestWorded(search: WordedSearch): readonly ScoredKey[] {
 
 /** The chunks of one term in turn, with what it adds to their scores. */
 class TermScorer {
-  readonly #list: TermList
+  readonly #list: PostingList
   readonly #rarity: number
   readonly #meanTermCount: number
   #index = 0
 
-  constructor(list: TermList, { chunkCount, meanTermCount }: Corpus) {
+  constructor(list: PostingList, { chunkCount, meanTermCount }: Corpus) {
     const having = list.keys.length
     this.#list = list
     this.#rarity = Math.log(1 + (chunkCount - having + 0.5) / (having + 0.5))

@@ -1,20 +1,25 @@
 import type { TableIds } from '../domain/chunk-tables.ts'
 import type { RunLimits } from '../domain/ports.ts'
 import { RecentMap } from '../domain/recent-map.ts'
-import type { Corpus, TermList } from '../search/keyword/best-worded.ts'
+import type { Corpus, PostingList } from '../search/keyword/best-worded.ts'
 import type { StoredEngine } from './engine.ts'
+import {
+  type BasedList,
+  type CorpusState,
+  PostingListBuilder,
+  without,
+} from './posting-list-builder.ts'
 import { postingsSql } from './postings-sql.ts'
 import { RemovedKeys } from './removed-keys.ts'
-import { type BasedList, type CorpusState, TermListBuilder, without } from './term-list-builder.ts'
 
-export interface TermListLimits {
+export interface PostingListLimits {
   /** Of all lists together. */
   readonly bytesMax: number
   /** Of the lists of one search: adding up so many scores holds the main thread for some 20 ms. */
   readonly postingsMax: number
 }
 
-const LIMITS: TermListLimits = { bytesMax: 64 * 1024 ** 2, postingsMax: 4_000_000 }
+const LIMITS: PostingListLimits = { bytesMax: 64 * 1024 ** 2, postingsMax: 4_000_000 }
 
 /** A list takes its eight bytes for each posting, and about so many around them. */
 const LIST_BYTES = 400
@@ -33,7 +38,7 @@ export interface TermsSearch {
 
 export interface FoundTerms {
   /** Of the terms that a chunk holds. */
-  readonly lists: readonly TermList[]
+  readonly lists: readonly PostingList[]
   readonly corpus: Corpus
 }
 
@@ -42,23 +47,23 @@ interface KnownList {
   /** Of the next chunk that comes after that revision. */
   readonly nextKey: number
   /** null: it is too long, or has numbers that a list has no room for. */
-  readonly list: TermList | null
+  readonly list: PostingList | null
 }
 
 /**
  * The postings of the terms that were searched last, as the tables of their knowledge bases have them. After a write
  * only what came is read, since chunks have ascending keys; what went is known from the write.
  */
-export class TermLists {
+export class PostingLists {
   readonly #engine: StoredEngine
-  readonly #limits: TermListLimits
+  readonly #limits: PostingListLimits
   readonly #lists: RecentMap<string, KnownList>
   readonly #corpora = new Map<number, CorpusState>()
   readonly #removed = new RemovedKeys()
   /** Searches for too many postings: reading them once more would take longer than the search itself. */
   readonly #refused = new RecentMap<string, true>({ sizeMax: REFUSED_MAX })
 
-  constructor(engine: StoredEngine, limits: TermListLimits = LIMITS) {
+  constructor(engine: StoredEngine, limits: PostingListLimits = LIMITS) {
     this.#engine = engine
     this.#limits = limits
     this.#lists = new RecentMap({ sizeMax: limits.bytesMax, sizeOf })
@@ -82,7 +87,7 @@ export class TermLists {
   async of(search: TermsSearch, signal: AbortSignal): Promise<FoundTerms | null> {
     const { ids, revision, terms } = search
     if (this.#refused.get(nameOfSearch(search)) !== undefined) return null
-    const lists = new Map<bigint, TermList | null>()
+    const lists = new Map<bigint, PostingList | null>()
     const based = new Map<bigint, BasedList>()
     for (const term of terms) {
       const known = this.#lists.get(nameOf(ids, term))
@@ -118,7 +123,7 @@ export class TermLists {
     based: ReadonlyMap<bigint, BasedList>,
     signal: AbortSignal,
   ) {
-    const builder = new TermListBuilder(based, this.#limits.postingsMax)
+    const builder = new PostingListBuilder(based, this.#limits.postingsMax)
     const wanted = [...based].map(([term, { since }]) => ({ term, since }))
     for await (const chunk of this.#engine.chunks(postingsSql(ids, wanted), limits, signal)) {
       if (!builder.add(chunk)) return null
@@ -153,11 +158,11 @@ export class TermLists {
 }
 
 function found(
-  all: readonly (TermList | null)[],
+  all: readonly (PostingList | null)[],
   corpus: Corpus,
   postingsMax: number,
 ): FoundTerms | null {
-  const lists: TermList[] = []
+  const lists: PostingList[] = []
   let count = 0
   for (const list of all) {
     if (list === null) return null

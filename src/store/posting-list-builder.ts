@@ -1,5 +1,5 @@
 import type { DuckDBDataChunk } from '@duckdb/node-api'
-import type { Corpus, TermList } from '../search/keyword/best-worded.ts'
+import type { Corpus, PostingList } from '../search/keyword/best-worded.ts'
 import { keysOf, numbersOf } from './vector-rows.ts'
 
 const NUMBER_MAX = 0xffff
@@ -7,7 +7,7 @@ const NUMBER_MAX = 0xffff
 /** What a list is made on. */
 export interface BasedList {
   /** Of the chunks with smaller keys than `since`; null: there is nothing yet. */
-  readonly list: TermList | null
+  readonly list: PostingList | null
   /** The first key that is wanted. */
   readonly since: number
 }
@@ -21,7 +21,7 @@ export interface CorpusState {
 }
 
 /** Makes the lists of terms out of the rows of `postingsSql`, in whatever order these come. */
-export class TermListBuilder {
+export class PostingListBuilder {
   readonly #growing: ReadonlyMap<bigint, GrowingList>
   readonly #postingsMax: number
   readonly #state = new Map<number, number>()
@@ -69,13 +69,13 @@ export class TermListBuilder {
   }
 
   /** null for a term whose numbers are too large for a list. */
-  lists(): ReadonlyMap<bigint, TermList | null> {
+  lists(): ReadonlyMap<bigint, PostingList | null> {
     return new Map([...this.#growing].map(([term, list]) => [term, list.list()]))
   }
 }
 
 /** The list without the chunks of some keys, which ascend. */
-export function without(list: TermList, keys: Uint32Array): TermList {
+export function without(list: PostingList, keys: Uint32Array): PostingList {
   const { keys: all, frequencies, termCounts } = list
   const kept: number[] = []
   let at = 0
@@ -102,7 +102,7 @@ interface PostingRows {
 
 /** A list that is copied before the first posting is added to it. */
 class GrowingList {
-  readonly #base: TermList | null
+  readonly #base: PostingList | null
   #keys = new Uint32Array(0)
   #frequencies = new Uint16Array(0)
   #termCounts = new Uint16Array(0)
@@ -110,7 +110,7 @@ class GrowingList {
   #fits = true
   #isSorted = true
 
-  constructor(base: TermList | null) {
+  constructor(base: PostingList | null) {
     this.#base = base
   }
 
@@ -136,7 +136,7 @@ class GrowingList {
     }
   }
 
-  list(): TermList | null {
+  list(): PostingList | null {
     if (!this.#fits) return null
     if (this.#size === 0 && this.#base !== null) return this.#base
     const list = {
@@ -147,7 +147,7 @@ class GrowingList {
     return this.#isSorted ? list : sorted(list)
   }
 
-  #begin({ keys, frequencies, termCounts }: TermList, more: number): void {
+  #begin({ keys, frequencies, termCounts }: PostingList, more: number): void {
     this.#reserve(keys.length + more)
     this.#keys.set(keys)
     this.#frequencies.set(frequencies)
@@ -169,7 +169,7 @@ function grown<T extends Uint32Array | Uint16Array>(from: T, to: T): T {
   return to
 }
 
-function sorted(list: TermList): TermList {
+function sorted(list: PostingList): PostingList {
   const { keys } = list
   return picked(
     list,
@@ -178,7 +178,10 @@ function sorted(list: TermList): TermList {
 }
 
 /** The postings at some places, in that order. */
-function picked({ keys, frequencies, termCounts }: TermList, places: readonly number[]): TermList {
+function picked(
+  { keys, frequencies, termCounts }: PostingList,
+  places: readonly number[],
+): PostingList {
   return {
     keys: Uint32Array.from(places, (index) => keys[index] ?? 0),
     frequencies: Uint16Array.from(places, (index) => frequencies[index] ?? 0),
