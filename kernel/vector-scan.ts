@@ -1,6 +1,6 @@
 /**
  * The scan of a vector index, in AssemblyScript: `scripts/build-kernel.ts` compiles it, and
- * `src/search/vector/scalar-kernel.ts` says the same in plain TypeScript, operation by operation.
+ * `src/retrieval/kernel/scalar-kernel.ts` says the same in plain TypeScript, operation by operation.
  *
  * A vector x (float32, |x| near 1) is stored with 8-bit codes c, a scale s and the length of what
  * rounding lost, e = |x - s*c|. For a query y held in 16-bit codes a with scale t, where
@@ -12,7 +12,7 @@
  * their floats: the answer is that of the exact scan. Of most rows the upper halves of their codes
  * tell it already, with another e; they lie apart, so that half of the memory is read.
  *
- * The offsets are those of `src/search/vector/memory-layout.ts`, which `configure` hands over. One
+ * The offsets are those of `src/retrieval/kernel/memory-layout.ts`, which `configure` hands over. One
  * instance belongs to one thread; what threads share is the rows.
  */
 

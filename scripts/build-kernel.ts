@@ -6,7 +6,7 @@ const ROOT = join(import.meta.dir, '..')
 const SOURCE = 'kernel/vector-scan.ts'
 const PARTS = ['nearest-heap', 'nearest-lists', 'query-codes', 'row-codes']
 const SOURCES = [SOURCE, ...PARTS.map((name) => `kernel/${name}.ts`)]
-const TARGET = 'src/search/vector/kernel-module.ts'
+const TARGET = 'src/retrieval/kernel/kernel-module.ts'
 const LINE_CHARS = 88
 
 /**

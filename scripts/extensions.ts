@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { version } from '@duckdb/node-api'
 import { SETTINGS } from '../src/settings.ts'
-import { HnswDatabase } from '../src/store/hnsw-database.ts'
+import { HnswDatabase } from '../src/store/hnsw/hnsw-database.ts'
 
 const PACKAGE = 'duckdb-extension-vss'
 const FILE_NAME = 'vss.duckdb_extension'

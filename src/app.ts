@@ -7,24 +7,24 @@ import type { ChatModels, Embedder, EmbedderRegistry, RerankerRegistry } from '.
 import type { LogEntry, LoggedError } from './http/request-scope.ts'
 import { createServer, type Listener } from './http/server.ts'
 import type { InsertFields, ServerDeps } from './http/server-deps.ts'
-import { DocumentReader } from './ingest/document-reader.ts'
-import { guardedFetch, internet } from './ingest/guarded-fetch.ts'
+import { guardedFetch, internet } from './ingest/crawl/guarded-fetch.ts'
+import { urlPolicy } from './ingest/crawl/url-policy.ts'
 import { INGEST_LIMITS } from './ingest/ingest-limits.ts'
 import { insert } from './ingest/insert.ts'
 import type { CrawlRequest, InsertDeps } from './ingest/insert-request.ts'
-import { Reembedding } from './ingest/reembedding.ts'
+import { DocumentReader } from './ingest/readers/document-reader.ts'
+import { Reembedding } from './ingest/reembed.ts'
 import { uploadFile } from './ingest/upload-file.ts'
-import { urlPolicy } from './ingest/url-policy.ts'
 import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
 import { CHAT_PROVIDERS } from './models/chat-providers.ts'
 import { embedderRegistry } from './models/embedder-registry.ts'
 import { rerankerRegistry } from './models/reranker-registry.ts'
 import { exportRows } from './query/export-rows.ts'
-import { PlanCache } from './query/plan-cache.ts'
 import type { QueryDeps } from './query/query-deps.ts'
 import { runQuery } from './query/run-query.ts'
-import { runSearch } from './query/run-search.ts'
-import { runSelect } from './query/run-select.ts'
+import { runSearch } from './query/search/run-search.ts'
+import { PlanCache } from './query/select/plan-cache.ts'
+import { runSelect } from './query/select/run-select.ts'
 import { Variables } from './query/variables.ts'
 import { alterView, createView } from './query/views.ts'
 import { isLoopback, type Settings } from './settings.ts'
@@ -135,7 +135,7 @@ interface ReembeddingParts {
 
 function reembeddingOf({ store, embedders, log }: ReembeddingParts): Reembedding {
   return new Reembedding({
-    store: store.nextVectors,
+    store: store.reembeddingStore,
     embedders,
     snapshot: () => store.catalog.snapshot(),
     delay,
@@ -146,7 +146,7 @@ function reembeddingOf({ store, embedders, log }: ReembeddingParts): Reembedding
 function storedDepsOf(store: Store) {
   return {
     engine: store.engine,
-    nearest: store.vectorIndexes,
+    nearest: store.vectorCaches,
     indexes: store.indexStates,
     chunks: store.chunks,
     tables: store.tables,
@@ -252,7 +252,7 @@ function agentPool(settings: Settings, queryDeps: QueryDeps, log: AppLog): Agent
       defaultModel: defaultChatModel(settings),
       chatDefaults: chatDefaultsOf(settings),
       sparesMax: SPARE_AGENTS,
-      workerUrl: new URL('./workers/agent.ts', import.meta.url).href,
+      workerUrl: new URL('./workers/agent-entry.ts', import.meta.url).href,
     },
     {
       catalog: queryDeps.catalog,

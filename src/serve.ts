@@ -41,7 +41,7 @@ export async function serve(settings: Settings, version: string): Promise<number
     `Eider ${version} is ready at ${address}, data in ${settings.dataDirectory}\n`,
   )
   // Searches are answered at once; those that come first by scans.
-  store.vectorIndexes.start()
+  store.vectorCaches.start()
   store.extensions.start()
   app.start()
   const reason = await Promise.race([stopped, fatal.promise])

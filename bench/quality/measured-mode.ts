@@ -1,10 +1,6 @@
 /** Asks every question of a collection in one mode over HTTP, and rates what comes back. */
 import type { EiderClient } from '../../scripts/eider-client.ts'
-import {
-  type MeanMetrics,
-  meanMetrics,
-  metricsOf,
-} from '../../src/search/evaluation/retrieval-metrics.ts'
+import { type MeanMetrics, meanMetrics, metricsOf } from '../../src/evaluation/retrieval-metrics.ts'
 import { percentile } from '../load.ts'
 import type { JudgedQuestion } from './beir-collection.ts'
 import type { SearchMode } from './search-mode.ts'

@@ -8,9 +8,9 @@ import {
   type DuckDBValue,
   FLOAT,
 } from '@duckdb/node-api'
-import { ScanPool } from '../../src/search/vector/scan-pool.ts'
-import { VectorIndex } from '../../src/search/vector/vector-index.ts'
-import { VectorMemory } from '../../src/search/vector/vector-memory.ts'
+import { ExactIndex } from '../../src/retrieval/vectors/exact-index.ts'
+import { ScanPool } from '../../src/retrieval/vectors/scan-pool.ts'
+import { VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
 import { type LoadResult, latencyMeasures, rateMeasure, runLoad } from '../load.ts'
 import { seededRandom } from '../sample-texts.ts'
 import type { BenchSize, Measure, Scenario } from '../scenario.ts'
@@ -41,7 +41,7 @@ export const vectorIndex: Scenario = {
 }
 
 interface Rivals {
-  readonly index: VectorIndex
+  readonly index: ExactIndex
   readonly connections: readonly DuckDBConnection[]
   readonly queryVectors: readonly Float32Array[]
   readonly count: number
@@ -51,7 +51,7 @@ async function measuresOf(count: number): Promise<readonly Measure[]> {
   const instance = await DuckDBInstance.create(':memory:')
   const memory = new VectorMemory({ bytesMax: MEMORY_BYTES, threadCount: THREADS })
   const pool = new ScanPool(memory)
-  const index = new VectorIndex({ memory, pool, dimensions: DIMENSIONS })
+  const index = new ExactIndex({ memory, pool, dimensions: DIMENSIONS })
   try {
     const connections = await Promise.all(Array.from({ length: 8 }, () => instance.connect()))
     const [connection] = connections

@@ -1,5 +1,5 @@
+import type { VectorIndexDefinition } from './index-definition.ts'
 import type { ModelRef } from './model-ref.ts'
-import type { VectorIndexDefinition } from './vector-index.ts'
 
 /** How texts are cut. Sizes in characters (UTF-16 code units). */
 export interface Preprocessing {

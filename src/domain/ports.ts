@@ -7,21 +7,21 @@ import type { CatalogSnapshot } from './catalog-snapshot.ts'
 import type { ChunkChange, DocumentChange, EmbeddedDocument, StoredChunkText } from './chunk.ts'
 import type { Citation } from './completion-event.ts'
 import type { Row } from './document.ts'
+import type { IndexPossibility, VectorIndexState, VectorIndexType } from './index-definition.ts'
+import type { KeywordHit, KeywordSearch } from './keyword-search.ts'
 import type { KnowledgeBase, KnowledgeBaseChanges, KnowledgeBaseDraft } from './knowledge-base.ts'
 import type { ModelRef } from './model-ref.ts'
+import type { Project } from './project.ts'
+import type { ProjectTable } from './project-table.ts'
+import type { RowStream } from './query-result.ts'
 import type {
   MissingVectors,
   NextVector,
   ReembeddingProgress,
   SwitchOutcome,
-} from './next-vectors.ts'
-import type { Project } from './project.ts'
-import type { ProjectTable } from './project-table.ts'
-import type { RowStream } from './query-result.ts'
+} from './reembedding.ts'
 import type { FileFormat, UploadedFile } from './uploaded-file.ts'
-import type { IndexPossibility, VectorIndexState, VectorIndexType } from './vector-index.ts'
 import type { View, ViewChanges, ViewDraft } from './view.ts'
-import type { WordedChunk, WordSearch } from './word-search.ts'
 
 /** Names and definitions. Reads come from the snapshot; a write is one transaction and renews it before it resolves. */
 export interface Catalog {
@@ -62,7 +62,7 @@ export type WriteOutcome =
   | { readonly kind: 'stale' }
 
 /** The vectors of a knowledge base's next embedding model, until it takes over. */
-export interface NextVectors {
+export interface ReembeddingStore {
   /**
    * The first chunks without a vector, from a key on.
    * @throws AppError `knowledge_base_not_found`
@@ -230,7 +230,7 @@ export interface NearestSearch {
   /** For the SELECTs of keys and words. */
   readonly limits: RunLimits
   /** Set for a hybrid search. */
-  readonly words?: WordSearch
+  readonly words?: KeywordSearch
 }
 
 export interface NearestChunk {
@@ -239,9 +239,9 @@ export interface NearestChunk {
   readonly distance: number
 }
 
-export interface WordsFound {
+export interface KeywordHits {
   /** The best first: `count` of them or all there are, and any that are equal to the last. */
-  readonly best: readonly WordedChunk[]
+  readonly best: readonly KeywordHit[]
   /**
    * Their distances, or those of any other chunks. One that is gone may be left out.
    * @throws AppError those of `SqlEngine.run`
@@ -253,7 +253,7 @@ export interface NearestFound {
   /** The nearest first: `count` of them or all there are, and any that are exactly as far as the last. */
   readonly neighbours: readonly NearestChunk[]
   /** Set where they were asked for. */
-  readonly words?: WordsFound
+  readonly words?: KeywordHits
   /** Of one state of the knowledge base: false once a later one may be visible to a transaction that begins. */
   isCurrent(): boolean
 }

@@ -9,7 +9,7 @@ import type { QueryResult } from '../domain/query-result.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
 import type { View } from '../domain/view.ts'
 import type { QueryRequest } from '../query/run-query.ts'
-import type { SearchAnswer, SearchOrder } from '../query/run-search.ts'
+import type { SearchAnswer, SearchOrder } from '../query/search/run-search.ts'
 import type { NewView } from '../query/views.ts'
 import type { LogEntry, LoggedError } from './request-scope.ts'
 

@@ -1,7 +1,7 @@
 import type { Document, DocumentText, Row, RowValue } from '../domain/document.ts'
 import { LIMITS } from '../domain/limits.ts'
 import { AppError } from '../errors.ts'
-import { type ColumnRule, findColumn } from './column-rule.ts'
+import { type ColumnMapping, findColumn } from './column-mapping.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 import { wellFormedRow } from './well-formed.ts'
 
@@ -13,7 +13,11 @@ export type RowDocument = Omit<Document, 'id'> & { readonly id: string | null }
  * @throws AppError `insert_failed` naming a content column that is missing and the columns there are, or an id that is
  * no text
  */
-export function documentOfRow(sent: Row, rowIndex: number, rule: ColumnRule): RowDocument | null {
+export function documentOfRow(
+  sent: Row,
+  rowIndex: number,
+  rule: ColumnMapping,
+): RowDocument | null {
   const row = wellFormedRow(sent, LIMITS.cellCharsMax)
   const columns = Object.keys(row)
   const content = rule.contentColumns.map((name) => {
@@ -71,7 +75,7 @@ function idOf(value: RowValue): string | null {
 }
 
 /** Every other column, or those that the knowledge base names: null where the row lacks one. */
-function metadataOf(row: Row, rule: ColumnRule, known: ReadonlySet<string>): Row {
+function metadataOf(row: Row, rule: ColumnMapping, known: ReadonlySet<string>): Row {
   if (rule.metadataColumns === null) {
     return Object.fromEntries(Object.entries(row).filter(([name]) => !known.has(name)))
   }

@@ -1,11 +1,11 @@
 import type { Row } from '../domain/document.ts'
-import { columnRuleOf } from './column-rule.ts'
+import { columnMappingOf } from './column-mapping.ts'
+import { crawledRows } from './crawl/crawled-rows.ts'
 import { failedInsert } from './failed-insert.ts'
 import type { InsertDeps, InsertReport, InsertRequest } from './insert-request.ts'
-import { crawledRows } from './sources/crawl.ts'
-import { rowsOfFiles } from './sources/files.ts'
-import { rowsOfQuery } from './sources/query.ts'
-import { sentRows } from './sources/rows.ts'
+import { rowsOfFiles } from './sources/file-rows.ts'
+import { rowsOfQuery } from './sources/query-rows.ts'
+import { sentRows } from './sources/sent-rows.ts'
 import { type StoredCounts, storeRows } from './store-rows.ts'
 
 export type SourceName = 'rows' | 'files' | 'urls' | 'query'
@@ -28,7 +28,7 @@ export async function insert(
   signal: AbortSignal,
 ): Promise<InsertReport> {
   const { kb } = request
-  const rule = columnRuleOf(kb)
+  const rule = columnMappingOf(kb)
   // A model that cannot be called is refused before anything is read.
   deps.embedders.embedder(kb.embeddingModel)
   const counts: StoredCounts = { storedRows: 0, skippedRows: 0, chunks: 0, readRows: 0 }

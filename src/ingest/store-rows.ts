@@ -2,8 +2,8 @@ import type { Chunk } from '../domain/chunk.ts'
 import type { Document, Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
-import { chunksOf } from './chunker.ts'
-import type { ColumnRule } from './column-rule.ts'
+import { chunksOf } from './chunking/chunker.ts'
+import type { ColumnMapping } from './column-mapping.ts'
 import { contentId } from './content-id.ts'
 import { documentOfRow } from './document-of-row.ts'
 import { type ChunkedDocument, embedAndStore, type StoreDeps } from './embed-documents.ts'
@@ -22,7 +22,7 @@ export interface StoredCounts {
 
 export interface RowsToStore {
   readonly kb: KnowledgeBase
-  readonly rule: ColumnRule
+  readonly rule: ColumnMapping
   readonly rows: AsyncIterable<Row>
   readonly isUnbounded: boolean
   readonly counts: StoredCounts
@@ -133,7 +133,7 @@ class PendingDocuments {
 interface NumberedRow {
   readonly row: Row
   readonly rowIndex: number
-  readonly rule: ColumnRule
+  readonly rule: ColumnMapping
   readonly kb: KnowledgeBase
 }
 

@@ -4,8 +4,8 @@ import { checkedName } from '../domain/identifier.ts'
 import type { FileStore, NewFile } from '../domain/ports.ts'
 import type { FileFormat, UploadedFile } from '../domain/uploaded-file.ts'
 import { AppError } from '../errors.ts'
-import type { DocumentFormat, DocumentReading } from './document-reading.ts'
 import { fileFormat } from './file-format.ts'
+import type { DocumentFormat, DocumentReading } from './readers/document-reading.ts'
 
 export interface FileUpload {
   /** The name that the file gets in SQL: `files.<name>`. */

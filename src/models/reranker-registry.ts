@@ -1,7 +1,7 @@
 import type { ModelRef } from '../domain/model-ref.ts'
 import type { Reranker, RerankerRegistry } from '../domain/ports.ts'
-import { RecentMap } from '../domain/recent-map.ts'
 import { AppError } from '../errors.ts'
+import { LruMap } from '../runtime/lru-map.ts'
 import { chosenEndpoint } from './endpoint.ts'
 import { OPENAI_PUBLIC_URL } from './openai/openai-public-url.ts'
 import { EndpointReranker } from './rerankers/endpoint-reranker.ts'
@@ -34,7 +34,7 @@ export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
       return [provider, (ref: ModelRef) => endpointReranker(ref, provider)] as const
     }),
   ])
-  const kept = new RecentMap<string, Reranker>({ sizeMax: KEPT_MAX })
+  const kept = new LruMap<string, Reranker>({ sizeMax: KEPT_MAX })
   const made = (ref: ModelRef): Reranker => {
     const kind = kinds.get(ref.provider)
     if (kind !== undefined) return kind(ref)

@@ -1,13 +1,13 @@
 import { requireProject } from '../domain/catalog-snapshot.ts'
 import type { ExportedRows } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
-import { FILES_DATABASE } from './name-scope.ts'
 import type { QueryDeps } from './query-deps.ts'
-import { replanned } from './replanned.ts'
-import { limitsOf } from './run-limits.ts'
 import { dialectStatement, type QueryRequest, selectWithOptions } from './run-query.ts'
-import { prepareSelect } from './run-select.ts'
-import { withPlace } from './unknown-column.ts'
+import { FILES_DATABASE } from './select/name-scope.ts'
+import { limitsOf } from './select/run-limits.ts'
+import { prepareSelect } from './select/run-select.ts'
+import { withPlace } from './select/unknown-column.ts'
+import { withReplan } from './select/with-replan.ts'
 
 /** Runs one SELECT and gives its rows as a Parquet file. @throws AppError as for running it */
 export async function exportRows(
@@ -22,7 +22,7 @@ export async function exportRows(
   }
   const request = { ...selectWithOptions(sql), database: db, params }
   return withPlace(sql, snapshot, () => {
-    return replanned(deps, async () => {
+    return withReplan(deps, async () => {
       const { statement } = await prepareSelect(request, deps, signal)
       return deps.engine.exportParquet(statement, limitsOf(deps), signal)
     })

@@ -9,7 +9,7 @@ import type {
   TableStore,
   VectorIndexStates,
 } from '../domain/ports.ts'
-import type { PlanCache } from './plan-cache.ts'
+import type { PlanCache } from './select/plan-cache.ts'
 import type { Variables } from './variables.ts'
 
 /** What running SQL needs. */

@@ -1,12 +1,12 @@
 import { requireProject } from '../domain/catalog-snapshot.ts'
 import type { QueryResult } from '../domain/query-result.ts'
-import { parseStatement, type Statement } from '../sql/statements/statement.ts'
-import { type Token, tokenize, withoutClosingSemicolons } from '../sql/tokens.ts'
-import { type SelectWithOptions, takeUsingOptions } from '../sql/using-options.ts'
-import { FILES_DATABASE } from './name-scope.ts'
+import { parseStatement, type Statement } from '../sql/dialect/parse-statement.ts'
+import { type SelectWithOptions, takeUsingOptions } from '../sql/dialect/using-options.ts'
+import { type Token, tokenize, withoutClosingSemicolons } from '../sql/lexer/tokens.ts'
 import type { QueryDeps } from './query-deps.ts'
-import { type Parameters, runSelect } from './run-select.ts'
-import { runStatement } from './statements/run-statement.ts'
+import { runStatement } from './run-statement.ts'
+import { FILES_DATABASE } from './select/name-scope.ts'
+import { type Parameters, runSelect } from './select/run-select.ts'
 
 export interface QueryRequest {
   readonly sql: string

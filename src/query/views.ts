@@ -1,10 +1,10 @@
 import { type CatalogSnapshot, requireProject } from '../domain/catalog-snapshot.ts'
 import { checkedName, nameKey, quote } from '../domain/identifier.ts'
 import type { View } from '../domain/view.ts'
-import { describeSelect } from './describe-select.ts'
-import { nameScope } from './name-scope.ts'
-import { planSelect } from './plan-select.ts'
 import type { QueryDeps } from './query-deps.ts'
+import { describeSelect } from './select/describe-select.ts'
+import { nameScope } from './select/name-scope.ts'
+import { planSelect } from './select/plan-select.ts'
 
 export interface NewView {
   readonly project: string

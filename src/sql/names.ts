@@ -1,7 +1,5 @@
 /** Column names, as users write them, on the sub-query that stands for a knowledge base. */
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import { metadataName } from './metadata-name.ts'
-import type { SearchSource } from './search-source.ts'
 import {
   columnNames,
   columnNode,
@@ -13,7 +11,9 @@ import {
   textOf,
   walk,
   walkExpression,
-} from './select-ast.ts'
+} from './ast/select-ast.ts'
+import { metadataName } from './search/metadata-name.ts'
+import type { SearchSource } from './search/search-source.ts'
 
 /** `project.kb.column` → `kb.column`: a sub-query has an alias and no schema. */
 export function stripProjects(

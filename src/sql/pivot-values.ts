@@ -3,7 +3,7 @@
  * Here they are looked up by a SELECT like any other and written into the text.
  */
 import { literal } from '../domain/identifier.ts'
-import { type Token, tokenize } from './tokens.ts'
+import { type Token, tokenize } from './lexer/tokens.ts'
 
 /** A column of a PIVOT whose values nobody named. */
 export interface PivotColumn {

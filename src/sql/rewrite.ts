@@ -5,16 +5,7 @@
  */
 import type { Agent } from '../domain/agent.ts'
 import { AppError } from '../errors.ts'
-import { agentGraft } from './agent-source.ts'
-import { originalsOf, type Surroundings } from './column-values.ts'
-import { graftKnowledgeBase, type KnowledgeBaseSource } from './knowledge-base-source.ts'
-import { hideColumns, stripProjects } from './names.ts'
-import { type PendingGraft, putSubquery } from './pending-graft.ts'
-import { placed } from './placed-error.ts'
-import type { SelectPlace } from './ranked-order.ts'
-import { CHUNK_KEY } from './ranking.ts'
-import type { NameScope } from './relation.ts'
-import type { Requests } from './requests.ts'
+import { placed } from './ast/placed-error.ts'
 import {
   columnNames,
   isColumn,
@@ -27,7 +18,16 @@ import {
   textsOf,
   walk,
   walkExpression,
-} from './select-ast.ts'
+} from './ast/select-ast.ts'
+import { hideColumns, stripProjects } from './names.ts'
+import type { NameScope } from './relation.ts'
+import { originalsOf, type Surroundings } from './search/correlated-values.ts'
+import { type KnowledgeBaseSource, putKnowledgeBase } from './search/knowledge-base-source.ts'
+import type { Requests } from './search/plan-inputs.ts'
+import { CHUNK_KEY } from './search/ranking.ts'
+import type { SelectPlace } from './search/top-k.ts'
+import { agentSubquery } from './subquery/agent-subquery.ts'
+import { putSubquery, type TreeEdit } from './subquery/tree-edit.ts'
 
 export interface Rewriting {
   readonly names: NameScope
@@ -38,7 +38,7 @@ export interface Rewriting {
 }
 
 /** Rewrites the tree in place. The grafts it gives must be parsed and applied before the tree is printed. */
-export function rewrite(tree: TreeNode, rewriting: Rewriting): readonly PendingGraft[] {
+export function rewrite(tree: TreeNode, rewriting: Rewriting): readonly TreeEdit[] {
   const rewriter: Rewriter = {
     ...rewriting,
     usedNames: usedNamesOf(tree, rewriting.names),
@@ -56,7 +56,7 @@ interface Rewriter extends Rewriting {
   readonly usedNames: ReadonlySet<string>
   /** Each node as it was written. */
   readonly originals: ReadonlyMap<TreeNode, TreeNode>
-  readonly grafts: PendingGraft[]
+  readonly grafts: TreeEdit[]
   /** Table names that were written with a project or schema: name → the qualifiers used. */
   readonly qualifiers: Map<string, Set<string>>
 }
@@ -173,11 +173,11 @@ function visitSelect(select: TreeNode, outer: Scope, rewriter: Rewriter): void {
   for (const source of sources.knowledgeBases) {
     const isOnly = sources.knowledgeBases.length === 1
     const graft = { source, isOnly, place: scope.place, around, usedNames, requests, names }
-    grafts.push(...graftKnowledgeBase(select, graft))
+    grafts.push(...putKnowledgeBase(select, graft))
   }
   for (const { ref, alias, agent } of sources.agents) {
     const isOnly = select.from_table === ref
-    const { sql, hiddenColumns } = agentGraft({ agent, alias, isOnly }, around, requests)
+    const { sql, hiddenColumns } = agentSubquery({ agent, alias, isOnly }, around, requests)
     hideColumns(select, alias, hiddenColumns)
     grafts.push({ sql, apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)) })
   }

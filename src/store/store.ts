@@ -4,25 +4,25 @@ import { findProject } from '../domain/catalog-snapshot.ts'
 import type { VectorIndexStates } from '../domain/ports.ts'
 import { DEFAULT_PROJECT } from '../domain/project.ts'
 import type { AppError } from '../errors.ts'
-import { AskedIndexes } from './asked-indexes.ts'
-import { StoredCatalog } from './catalog.ts'
-import { StoredChunks } from './chunks.ts'
-import { Database } from './database.ts'
-import { StoredEngine } from './engine.ts'
-import { Extensions } from './extensions.ts'
-import { clearUploads } from './file-reader.ts'
-import { StoredFiles } from './files.ts'
-import { indexOlderKnowledgeBases } from './index-older-knowledge-bases.ts'
-import { loadCatalog } from './load-catalog.ts'
-import { lockNoteOf } from './lock-note.ts'
-import { memoryBytesOf } from './memory-limit.ts'
-import { MIGRATIONS, type Migration, migrate } from './migrate.ts'
-import { StoredNextVectors } from './next-vectors.ts'
-import { openRevokedTokens, type RevokedTokens } from './revoked-tokens.ts'
-import { openSecrets, type Secrets } from './secrets.ts'
-import { StoredTables } from './tables.ts'
-import { StoredIndexStates } from './vector-index-states.ts'
-import { VectorIndexes } from './vector-indexes.ts'
+import { VectorCaches } from '../retrieval/vector-caches.ts'
+import { loadCatalog } from './catalog/load-catalog.ts'
+import { MIGRATIONS, type Migration, migrate } from './catalog/migrate.ts'
+import { openRevokedTokens, type RevokedTokens } from './catalog/revoked-tokens.ts'
+import { openSecrets, type Secrets } from './catalog/secrets.ts'
+import { StoredCatalog } from './catalog/stored-catalog.ts'
+import { indexOlderKnowledgeBases } from './documents/index-older-knowledge-bases.ts'
+import { StoredChunks } from './documents/stored-chunks.ts'
+import { StoredReembedding } from './documents/stored-reembedding.ts'
+import { Database } from './duckdb/database.ts'
+import { StoredEngine } from './duckdb/engine.ts'
+import { lockNoteOf } from './duckdb/lock-note.ts'
+import { memoryBytesOf } from './duckdb/memory-limit.ts'
+import { Accelerators } from './hnsw/accelerators.ts'
+import { Extensions } from './hnsw/extensions.ts'
+import { StoredIndexStates } from './hnsw/index-states.ts'
+import { clearUploads } from './tables/file-reader.ts'
+import { StoredFiles } from './tables/stored-files.ts'
+import { StoredTables } from './tables/stored-tables.ts'
 
 export interface StoreOptions {
   /** The data folder; `:memory:` keeps nothing. */
@@ -60,11 +60,11 @@ export interface StoreOptions {
 export interface Store {
   readonly catalog: StoredCatalog
   readonly chunks: StoredChunks
-  readonly nextVectors: StoredNextVectors
+  readonly reembeddingStore: StoredReembedding
   readonly files: StoredFiles
   readonly tables: StoredTables
   readonly engine: StoredEngine
-  readonly vectorIndexes: VectorIndexes
+  readonly vectorCaches: VectorCaches
   readonly indexStates: VectorIndexStates
   readonly extensions: Extensions
   readonly revokedTokens: RevokedTokens
@@ -117,11 +117,11 @@ async function storeOver(database: Database, options: OpenedOptions): Promise<St
     directory: options.extensionDirectory ?? null,
     isInstallAllowed: options.isExtensionInstallAllowed ?? false,
   })
-  const vectorIndexes = new VectorIndexes({
+  const vectorCaches = new VectorCaches({
     database,
     state,
     engine,
-    asked: new AskedIndexes({ engine, extensions }),
+    asked: new Accelerators({ engine, extensions }),
     bytesMax: memoryBytesOf(options.vectorMemory ?? '20%'),
     wholeVectorsMax: options.wholeVectorsMax ?? 250_000,
   })
@@ -131,24 +131,24 @@ async function storeOver(database: Database, options: OpenedOptions): Promise<St
   }
   return {
     catalog,
-    chunks: new StoredChunks({ ...parts, vectorIndexes }),
-    nextVectors: new StoredNextVectors(parts),
+    chunks: new StoredChunks({ ...parts, vectorCaches }),
+    reembeddingStore: new StoredReembedding(parts),
     files: new StoredFiles({ ...parts, directory: folder, engine }),
     tables: new StoredTables({ ...parts, engine }),
     engine,
-    vectorIndexes,
+    vectorCaches,
     indexStates: new StoredIndexStates({
       state,
       extensions,
-      nearest: vectorIndexes,
-      reportOf: (kb) => vectorIndexes.reportOf(kb),
+      nearest: vectorCaches,
+      reportOf: (kb) => vectorCaches.reportOf(kb),
     }),
     extensions,
     revokedTokens: await openRevokedTokens(database, now),
     secrets,
     close: async () => {
       extensions.close()
-      await vectorIndexes.close()
+      await vectorCaches.close()
       await engine.close()
       await database.close()
     },

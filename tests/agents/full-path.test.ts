@@ -33,7 +33,7 @@ function poolWith(deps: Partial<AgentDeps> = {}) {
       defaultModel: null,
       chatDefaults: {},
       sparesMax: 0,
-      workerUrl: new URL('../../src/workers/agent.ts', import.meta.url).href,
+      workerUrl: new URL('../../src/workers/agent-entry.ts', import.meta.url).href,
     },
     {
       catalog: { snapshot: () => snapshotOf({ knowledgeBases: [kbNamed('mindsdb.docs')] }) },

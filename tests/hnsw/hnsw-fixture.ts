@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { version } from '@duckdb/node-api'
 import { Glob } from 'bun'
-import { HnswDatabase } from '../../src/store/hnsw-database.ts'
-import { HnswIndex, type VectorBatch } from '../../src/store/hnsw-index.ts'
+import { HnswDatabase } from '../../src/store/hnsw/hnsw-database.ts'
+import { HnswIndex, type VectorBatch } from '../../src/store/hnsw/hnsw-index.ts'
 
 export const DIMENSIONS = 32
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
-import type { HnswDatabase } from '../../src/store/hnsw-database.ts'
+import type { HnswDatabase } from '../../src/store/hnsw/hnsw-database.ts'
 import { DIMENSIONS, HnswFixture, openDatabase } from './hnsw-fixture.ts'
 
 let database: HnswDatabase

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type ChunkSize, chunkText, type TextSpan } from '../../src/ingest/chunk-text.ts'
+import { type ChunkSize, chunkText, type TextSpan } from '../../src/ingest/chunking/chunk-text.ts'
 
 const DEFAULT: ChunkSize = { chunkSizeChars: 1000, chunkOverlapChars: 200 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Preprocessing } from '../../src/domain/knowledge-base.ts'
-import { chunksOf } from '../../src/ingest/chunker.ts'
+import { chunksOf } from '../../src/ingest/chunking/chunker.ts'
 
 function chunks(type: Preprocessing['type'], text: string, chunkSizeChars = 1000) {
   const document = { id: 'd', rowIndex: 0, texts: [{ column: 'body', text }], metadata: {} }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import type { Row } from '../../src/domain/document.ts'
-import type { ColumnRule } from '../../src/ingest/column-rule.ts'
+import type { ColumnMapping } from '../../src/ingest/column-mapping.ts'
 import { documentOfRow } from '../../src/ingest/document-of-row.ts'
 
-const DEFAULT: ColumnRule = {
+const DEFAULT: ColumnMapping = {
   contentColumns: ['content'],
   metadataColumns: null,
   idColumns: ['id'],

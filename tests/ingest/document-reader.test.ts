@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { AppError } from '../../src/errors.ts'
-import { DocumentReader, documentReaderOptions } from '../../src/ingest/document-reader.ts'
-import type { RawDocument } from '../../src/ingest/document-reading.ts'
+import { DocumentReader, documentReaderOptions } from '../../src/ingest/readers/document-reader.ts'
+import type { RawDocument } from '../../src/ingest/readers/document-reading.ts'
 import { never } from './insert-fixture.ts'
 
 const readers: DocumentReader[] = []

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { AppError } from '../../src/errors.ts'
-import { guardedFetch, internet, type Network } from '../../src/ingest/guarded-fetch.ts'
-import type { FetchedPage } from '../../src/ingest/page-fetcher.ts'
-import { urlPolicy } from '../../src/ingest/url-policy.ts'
+import { guardedFetch, internet, type Network } from '../../src/ingest/crawl/guarded-fetch.ts'
+import type { FetchedPage } from '../../src/ingest/crawl/page-fetcher.ts'
+import { urlPolicy } from '../../src/ingest/crawl/url-policy.ts'
 import { never } from './insert-fixture.ts'
 
 const seen: { readonly path: string; readonly host: string; readonly agent: string }[] = []
@@ -145,8 +145,8 @@ describe('a page', () => {
 
   test('ignores a proxy of the environment', async () => {
     const script = `
-      import { guardedFetch, internet } from '${import.meta.dir}/../../src/ingest/guarded-fetch.ts'
-      import { urlPolicy } from '${import.meta.dir}/../../src/ingest/url-policy.ts'
+      import { guardedFetch, internet } from '${import.meta.dir}/../../src/ingest/crawl/guarded-fetch.ts'
+      import { urlPolicy } from '${import.meta.dir}/../../src/ingest/crawl/url-policy.ts'
       const policy = urlPolicy(['127.0.0.1'])
       const pages = guardedFetch({ policy, userAgent: 'x', network: internet, pageMs: 5000 })
       const signal = new AbortController().signal

@@ -10,10 +10,10 @@ import type {
 } from '../../src/domain/ports.ts'
 import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
 import { AppError } from '../../src/errors.ts'
-import { answerReading } from '../../src/ingest/answer-reading.ts'
-import type { DocumentReading } from '../../src/ingest/document-reading.ts'
+import type { FetchedPage, PageFetcher } from '../../src/ingest/crawl/page-fetcher.ts'
 import type { InsertDeps } from '../../src/ingest/insert-request.ts'
-import type { FetchedPage, PageFetcher } from '../../src/ingest/page-fetcher.ts'
+import { answerReading } from '../../src/ingest/readers/answer-reading.ts'
+import type { DocumentReading } from '../../src/ingest/readers/document-reading.ts'
 
 export const never = new AbortController().signal
 

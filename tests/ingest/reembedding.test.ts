@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
 import { AppError } from '../../src/errors.ts'
-import { Reembedding } from '../../src/ingest/reembedding.ts'
+import { Reembedding } from '../../src/ingest/reembed.ts'
 import type { Store } from '../../src/store/store.ts'
 import { current, documentOf, draftOf, openMemoryStore, rowsOf } from '../store/store-fixture.ts'
 import { FakeModels } from '../support/fake-models.ts'
@@ -56,7 +56,7 @@ async function fixtureOf(chunkCount: number): Promise<Fixture> {
   const pauses = new Pauses()
   const failures: unknown[] = []
   const reembedding = new Reembedding({
-    store: store.nextVectors,
+    store: store.reembeddingStore,
     embedders: models.registry(),
     snapshot: () => store.catalog.snapshot(),
     delay: pauses.delay,
@@ -195,17 +195,17 @@ test('chunks that are gone leave no vector behind, and those that came have one'
 test('vectors of a model that is no longer the next one are not stored', async () => {
   const { store } = await fixtureOf(3)
   const before = current(store)
-  const { chunks } = await store.nextVectors.missing(before, { afterKey: 0n, limit: 10 })
+  const { chunks } = await store.reembeddingStore.missing(before, { afterKey: 0n, limit: 10 })
   const vector = Float32Array.from([1, 0, 0, 0, 0])
   const vectors = chunks.map(({ chunkKey }) => ({ chunkKey, vector }))
   await store.catalog.alterKnowledgeBase(before, {
     nextEmbedding: { model: { ...NEXT, modelName: 'third-5' }, dimensions: 5 },
   })
-  expect(await store.nextVectors.append(before, vectors)).toBe(false)
-  expect(await store.nextVectors.switchOver(before)).toEqual({ kind: 'missing', count: 3 })
-  expect(await store.nextVectors.append(current(store), vectors)).toBe(true)
-  expect(await store.nextVectors.switchOver(before)).toEqual({ kind: 'switched' })
-  expect(await store.nextVectors.switchOver(current(store))).toEqual({ kind: 'settled' })
+  expect(await store.reembeddingStore.append(before, vectors)).toBe(false)
+  expect(await store.reembeddingStore.switchOver(before)).toEqual({ kind: 'missing', count: 3 })
+  expect(await store.reembeddingStore.append(current(store), vectors)).toBe(true)
+  expect(await store.reembeddingStore.switchOver(before)).toEqual({ kind: 'switched' })
+  expect(await store.reembeddingStore.switchOver(current(store))).toEqual({ kind: 'settled' })
   const again = { nextEmbedding: { model: NEXT, dimensions: 5 } }
   await expect(store.catalog.alterKnowledgeBase(before, again)).rejects.toThrow('just taken over')
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { crawlableUrl, requireAllowed, urlPolicy } from '../../src/ingest/url-policy.ts'
+import { crawlableUrl, requireAllowed, urlPolicy } from '../../src/ingest/crawl/url-policy.ts'
 
 const strict = urlPolicy([])
 

@@ -4,7 +4,7 @@ import {
   type JudgedRelevance,
   judgedRelevance,
   meanRelevance,
-} from '../../src/search/evaluation/judged-relevance.ts'
+} from '../../src/evaluation/judged-relevance.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 import { type JudgeServer, judgeServer, type Reply } from './judge-server.ts'
 

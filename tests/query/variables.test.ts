@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { BoundValue } from '../../src/domain/ports.ts'
 import type { AppError } from '../../src/errors.ts'
-import { requestValues } from '../../src/query/request-values.ts'
-import { runSelect } from '../../src/query/run-select.ts'
+import { requestValues } from '../../src/query/select/request-values.ts'
+import { runSelect } from '../../src/query/select/run-select.ts'
 import { Variables } from '../../src/query/variables.ts'
-import { parameterNames, toDuckDB, tokenize } from '../../src/sql/tokens.ts'
+import { parameterNames, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
 import { openSqlFixture, type SqlFixture } from '../sql/sql-fixture.ts'
 
 const values = (...entries: readonly (readonly [string, BoundValue])[]) => new Map(entries)

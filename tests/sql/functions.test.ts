@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { isAggregateFunction, isWindowFunction } from '../../src/sql/aggregate-functions.ts'
-import { isScalarFunction } from '../../src/sql/scalar-functions.ts'
+import { isAggregateFunction, isWindowFunction } from '../../src/sql/guard/aggregate-functions.ts'
+import { isScalarFunction } from '../../src/sql/guard/scalar-functions.ts'
 
 /**
  * What a statement must not call although DuckDB has it: reading settings, variables, sequences, the session, the catalog or

@@ -43,12 +43,12 @@ function then(work: (times: number) => Promise<unknown>) {
   let times = 0
   const nearest: NearestChunks = {
     nearest: async (search, signal) => {
-      const found = await store.vectorIndexes.nearest(search, signal)
+      const found = await store.vectorCaches.nearest(search, signal)
       times += 1
       await work(times)
       return found
     },
-    access: (kb) => store.vectorIndexes.access(kb),
+    access: (kb) => store.vectorCaches.access(kb),
   }
   return { nearest, times: () => times }
 }
@@ -82,11 +82,11 @@ test('while every attempt is overtaken by a write, the database searches', async
 
 test('a chunk that is removed or gets another text is not found by its old one', async () => {
   const sql = SQL.replace('LIMIT 3', 'LIMIT 40')
-  const before = await rowsOf(store.vectorIndexes, sql)
+  const before = await rowsOf(store.vectorCaches, sql)
   expect(before).toHaveLength(30)
   await put('d12', 'coffee')
   await store.chunks.removeChunks(current(store), [1n, 3n])
-  const rows = await rowsOf(store.vectorIndexes, sql)
+  const rows = await rowsOf(store.vectorCaches, sql)
   expect(rows).toHaveLength(28)
   expect(rows).toEqual(await rowsOf(nothing, sql))
 })
@@ -94,9 +94,9 @@ test('a chunk that is removed or gets another text is not found by its old one',
 test('what finds no words is not used for them', async () => {
   const withoutWords: NearestChunks = {
     nearest: async ({ words: _words, ...search }, signal) => {
-      return store.vectorIndexes.nearest(search, signal)
+      return store.vectorCaches.nearest(search, signal)
     },
-    access: (kb) => store.vectorIndexes.access(kb),
+    access: (kb) => store.vectorCaches.access(kb),
   }
   expect(await rowsOf(withoutWords)).toEqual(await rowsOf(nothing))
 })

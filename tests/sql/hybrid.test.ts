@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { alterKnowledgeBase, createKnowledgeBase } from '../../src/catalog/knowledge-bases.ts'
+import {
+  alterKnowledgeBase,
+  createKnowledgeBase,
+} from '../../src/catalog/knowledge-base-definitions.ts'
 import type { ModelRef } from '../../src/domain/model-ref.ts'
 import type { NearestChunks } from '../../src/domain/ports.ts'
-import { hybridValues } from '../../src/query/hybrid-values.ts'
 import type { QueryDeps } from '../../src/query/query-deps.ts'
 import { runQuery } from '../../src/query/run-query.ts'
-import { alphaParameter, keywordsParameter } from '../../src/sql/ranking.ts'
+import { hybridValues } from '../../src/query/select/hybrid-values.ts'
+import { alphaParameter, keywordsParameter } from '../../src/sql/search/ranking.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { plainScores } from '../store/keyword-fixture.ts'
 import { current, documentOf, failureOf } from '../store/store-fixture.ts'
@@ -40,7 +43,7 @@ afterAll(async () => {
 })
 
 function depsOf(): QueryDeps {
-  const { catalog, engine, vectorIndexes: nearest } = store
+  const { catalog, engine, vectorCaches: nearest } = store
   return { ...fixture.deps, catalog, engine, nearest }
 }
 

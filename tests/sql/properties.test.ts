@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { runQuery } from '../../src/query/run-query.ts'
-import { parseTree, treeText } from '../../src/sql/select-ast.ts'
+import { parseTree, treeText } from '../../src/sql/ast/select-ast.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 
 const RUNS = 25

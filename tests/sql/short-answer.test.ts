@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { nameScope } from '../../src/query/name-scope.ts'
-import { planSelect } from '../../src/query/plan-select.ts'
+import { nameScope } from '../../src/query/select/name-scope.ts'
+import { planSelect } from '../../src/query/select/plan-select.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 
 let fixture: SqlFixture

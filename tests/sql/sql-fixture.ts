@@ -1,13 +1,13 @@
-import { createAgent } from '../../src/catalog/agents.ts'
-import { createKnowledgeBase } from '../../src/catalog/knowledge-bases.ts'
+import { createAgent } from '../../src/catalog/agent-definitions.ts'
+import { createKnowledgeBase } from '../../src/catalog/knowledge-base-definitions.ts'
 import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
 import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
 import type { AgentAnswers, EmbedderRegistry } from '../../src/domain/ports.ts'
 import type { ResultValue } from '../../src/domain/query-result.ts'
-import { PlanCache } from '../../src/query/plan-cache.ts'
 import type { QueryDeps } from '../../src/query/query-deps.ts'
-import { NO_RERANKERS } from '../../src/query/reranked-values.ts'
 import { runQuery } from '../../src/query/run-query.ts'
+import { PlanCache } from '../../src/query/select/plan-cache.ts'
+import { NO_RERANKERS } from '../../src/query/select/reranked-values.ts'
 import { Variables } from '../../src/query/variables.ts'
 import { openStore } from '../../src/store/store.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
@@ -50,7 +50,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
   const deps: QueryDeps = {
     catalog,
     engine,
-    nearest: store.vectorIndexes,
+    nearest: store.vectorCaches,
     indexes: store.indexStates,
     embedders,
     rerankers: NO_RERANKERS,
@@ -74,7 +74,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     Array.from({ length: 200 }, (_, index) => document(index)),
   )
   // What is answered from memory and what is scanned must be the same rows: here it is from memory.
-  await store.vectorIndexes.settled()
+  await store.vectorCaches.settled()
   const rows = Array.from({ length: 200 }, (_, a) => ({ id: `d${a}`, a }))
   const file = { name: 't', originalName: 't.json', format: 'jsonl', sizeBytes: 1 } as const
   const bytes = new TextEncoder().encode(rows.map((row) => JSON.stringify(row)).join('\n'))

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/errors.ts'
-import { constantText, nodesOf, parseTree, walk } from '../../src/sql/select-ast.ts'
-import { toDuckDB, tokenize } from '../../src/sql/tokens.ts'
+import { constantText, nodesOf, parseTree, walk } from '../../src/sql/ast/select-ast.ts'
+import { toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 
 let store: Store

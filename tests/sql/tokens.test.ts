@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { parameterNames, placeOf, toDuckDB, tokenize } from '../../src/sql/tokens.ts'
+import { parameterNames, placeOf, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
 
 const duckDB = (sql: string, escapes?: 'standard' | 'backslash') => {
   return toDuckDB(sql, tokenize(sql, escapes))

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { MIGRATIONS } from '../../src/store/migrate.ts'
+import { MIGRATIONS } from '../../src/store/catalog/migrate.ts'
 import { openStore } from '../../src/store/store.ts'
 import { documentOf, draftOf, temporaryFolder } from './store-fixture.ts'
 

@@ -1,9 +1,9 @@
+import { Analyzer } from '../../src/analysis/analyzer.ts'
+import { queryTermKeys } from '../../src/analysis/query-terms.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import { languageOf } from '../../src/domain/language.ts'
-import { queryTermKeys } from '../../src/search/keyword/query-terms.ts'
-import { TermReader } from '../../src/search/keyword/term-reader.ts'
-import { keywordScoresSql } from '../../src/sql/keyword-scores.ts'
-import { keywordsParameter, phrasesParameter } from '../../src/sql/ranking.ts'
+import { keywordsParameter, phrasesParameter } from '../../src/sql/search/ranking.ts'
+import { keywordScoresSql } from '../../src/sql/subquery/keyword-scores.ts'
 import type { Store } from '../../src/store/store.ts'
 import { rowsOf } from './store-fixture.ts'
 
@@ -29,7 +29,7 @@ export async function keywordScores(
 
 /** BM25 as it stands in the book, over texts that are all distinct. */
 export function plainScores(texts: readonly string[], query: string): ReadonlyMap<string, number> {
-  const reader = new TermReader('english')
+  const reader = new Analyzer('english')
   const termsOf = (text: string) => [...reader.terms(text)].flat().map((term) => term.text)
   const documents = texts.map((text) => ({ text, terms: termsOf(text) }))
   const meanLength = documents.reduce((sum, { terms }) => sum + terms.length, 0) / documents.length

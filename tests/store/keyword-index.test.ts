@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { chunkTables } from '../../src/domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import { MIGRATIONS } from '../../src/store/migrate.ts'
+import { MIGRATIONS } from '../../src/store/catalog/migrate.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { expectedOrder, keywordScores, plainScores } from './keyword-fixture.ts'
 import {

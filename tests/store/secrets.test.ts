@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { openSecrets } from '../../src/store/secrets.ts'
+import { openSecrets } from '../../src/store/catalog/secrets.ts'
 
 test('a sealed text opens to itself, and is another one each time', () => {
   const secrets = openSecrets(null)

@@ -1,9 +1,9 @@
 import { Readability } from '@mozilla/readability'
 import { parseHTML } from 'linkedom'
 import { AppError } from '../../errors.ts'
-import type { RawDocument, ReadDocument } from '../document-reading.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { decodeText } from './decode-text.ts'
+import type { RawDocument, ReadDocument } from './document-reading.ts'
 import { markdownOfHtml } from './markdown-of-html.ts'
 
 /** An article of less text than this may have been found in the wrong place: the whole page is taken. */

@@ -1,5 +1,5 @@
-import type { RawDocument, ReadDocument } from '../document-reading.ts'
 import { decodeText } from './decode-text.ts'
+import type { RawDocument, ReadDocument } from './document-reading.ts'
 
 const FIRST_HEADING = /^ {0,3}#{1,6}[ \t]+([^\n]{1,500})/m
 const TITLE_LOOKED_FOR_CHARS = 10_000

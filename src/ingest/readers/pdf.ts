@@ -1,7 +1,7 @@
 import { extractText, getDocumentProxy, getMeta } from 'unpdf'
 import { AppError } from '../../errors.ts'
-import type { RawDocument, ReadDocument } from '../document-reading.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
+import type { RawDocument, ReadDocument } from './document-reading.ts'
 
 /** Of pdf.js: its warnings would go to our standard output. */
 const ERRORS_ONLY = 0

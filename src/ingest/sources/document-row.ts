@@ -1,6 +1,6 @@
 import type { Row } from '../../domain/document.ts'
-import type { ColumnRule } from '../column-rule.ts'
-import { findColumn, ID_COLUMN } from '../column-rule.ts'
+import type { ColumnMapping } from '../column-mapping.ts'
+import { findColumn, ID_COLUMN } from '../column-mapping.ts'
 
 const TEXT_COLUMN = 'content'
 
@@ -16,7 +16,7 @@ export interface OwnText {
  * the knowledge base's first content column where it has none of that name; content columns that the document does not
  * know are empty.
  */
-export function documentRow({ id, content, columns }: OwnText, rule: ColumnRule): Row {
+export function documentRow({ id, content, columns }: OwnText, rule: ColumnMapping): Row {
   const { contentColumns } = rule
   const column = findColumn(contentColumns, TEXT_COLUMN) ?? contentColumns[0] ?? TEXT_COLUMN
   const [idColumn = ID_COLUMN] = rule.idColumns

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Embedder } from '../../domain/ports.ts'
-import { RecentMap } from '../../domain/recent-map.ts'
 import { AppError } from '../../errors.ts'
+import { LruMap } from '../../runtime/lru-map.ts'
 import { EmbeddingWorker } from './embedding-worker.ts'
 import { MINI_LM_CHARS_MAX } from './mini-lm-limits.ts'
 
@@ -20,7 +20,7 @@ export interface BuiltinEmbedderOptions {
 export function builtinEmbedderOptions(): BuiltinEmbedderOptions {
   return {
     modelFolder: fileURLToPath(new URL('../../../assets/all-MiniLM-L6-v2-int8', import.meta.url)),
-    workerUrl: new URL('../../workers/embedder.ts', import.meta.url).href,
+    workerUrl: new URL('../../workers/embedder-entry.ts', import.meta.url).href,
   }
 }
 
@@ -30,7 +30,7 @@ export function builtinEmbedderOptions(): BuiltinEmbedderOptions {
  */
 export class BuiltinEmbedder implements Embedder {
   readonly #options: BuiltinEmbedderOptions
-  readonly #recent = new RecentMap<string, Float32Array>({ sizeMax: RECENT_TEXTS_MAX })
+  readonly #recent = new LruMap<string, Float32Array>({ sizeMax: RECENT_TEXTS_MAX })
   #worker: EmbeddingWorker | null = null
   #isClosed = false
 

@@ -1,5 +1,5 @@
-import { inLanes } from '../../domain/in-lanes.ts'
 import type { Reranker } from '../../domain/ports.ts'
+import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import { boundedFetch } from '../bounded-fetch.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { providerFailure, saidBy } from '../provider-failure.ts'
@@ -47,8 +47,8 @@ export class EndpointReranker implements Reranker {
     const calls = callsOf(shownTexts(queryText, passages), api.passagesPerCallMax)
     const deadline = { url: this.#url, timeoutMs: options.timeoutMs, signal }
     const scores = await withinDeadline(deadline, (both) => {
-      const bounds = { lanesMax: options.callsAtOnceMax, signal: both }
-      return inLanes(calls, bounds, (texts, laneSignal) => this.#scoresOf(texts, laneSignal))
+      const bounds = { concurrencyMax: options.callsAtOnceMax, signal: both }
+      return mapConcurrent(calls, bounds, (texts, laneSignal) => this.#scoresOf(texts, laneSignal))
     })
     const all = scores.flat()
     return (options.hasRawScores ?? !isInUnitRange(all)) ? all.map(squashed) : all

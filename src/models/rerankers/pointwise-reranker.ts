@@ -1,6 +1,6 @@
-import { inLanes } from '../../domain/in-lanes.ts'
 import type { Reranker } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
+import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import type { JudgeAnswer } from './judge-answer.ts'
 import { type CallForm, isCallRefusal, type Judge, type JudgeConfig, judge } from './judge-call.ts'
 import { CLASS_LABELS, labelScore, numberScore, YES_LABELS } from './judged-score.ts'
@@ -55,9 +55,17 @@ export class PointwiseReranker implements Reranker {
     const judged = (question: Question, laneSignal: AbortSignal) => {
       return this.#score(question, laneSignal)
     }
-    const lanesMax = this.#options.callsAtOnceMax
-    const first = await inLanes(questions.slice(0, aloneCount), { lanesMax: 1, signal }, judged)
-    const rest = await inLanes(questions.slice(aloneCount), { lanesMax, signal }, judged)
+    const concurrencyMax = this.#options.callsAtOnceMax
+    const first = await mapConcurrent(
+      questions.slice(0, aloneCount),
+      { concurrencyMax: 1, signal },
+      judged,
+    )
+    const rest = await mapConcurrent(
+      questions.slice(aloneCount),
+      { concurrencyMax, signal },
+      judged,
+    )
     return [...first, ...rest]
   }
 

@@ -4,7 +4,7 @@ import { maskedModelFields } from '../../catalog/model-fields.ts'
 import type { Agent } from '../../domain/agent.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { ReembeddingProgress } from '../../domain/next-vectors.ts'
+import type { ReembeddingProgress } from '../../domain/reembedding.ts'
 import {
   type Cell,
   emptyTable,

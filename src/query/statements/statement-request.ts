@@ -1,6 +1,6 @@
 import type { QueryResult } from '../../domain/query-result.ts'
-import type { Statement } from '../../sql/statements/statement.ts'
-import type { Parameters } from '../run-select.ts'
+import type { Statement } from '../../sql/dialect/parse-statement.ts'
+import type { Parameters } from '../select/run-select.ts'
 
 /** A statement of the dialect and what it came with. */
 export interface StatementRequest<S extends Statement = Statement> {

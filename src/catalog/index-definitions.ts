@@ -1,0 +1,89 @@
+import type { VectorIndexDefinition, VectorIndexType } from '../domain/index-definition.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { AppError } from '../errors.ts'
+import type { CatalogDeps } from './catalog-deps.ts'
+import { FieldReader, type Fields } from './fields.ts'
+
+const CODE = 'invalid_request'
+
+interface Bounds {
+  readonly min: number
+  readonly max: number
+}
+
+/** What each type can be told, beside its metric. */
+const OPTIONS: Readonly<Record<VectorIndexType, Readonly<Record<string, Bounds>>>> = {
+  exact: {},
+  ivf: {
+    nlist: { min: 1, max: 65_536 },
+    train_count: { min: 1, max: 100_000_000 },
+  },
+  hnsw: {
+    m: { min: 2, max: 100 },
+    ef_construction: { min: 4, max: 2000 },
+    ef_search: { min: 1, max: 4096 },
+  },
+}
+
+const TYPES = 'hnsw, ivf, exact and auto'
+
+/**
+ * Says how the vectors of a knowledge base are to be searched; without a type Eider chooses again. Answers stay those
+ * of the exact search, or nearly, whatever is asked for, and however few vectors there are.
+ * @throws AppError `invalid_request`, `unknown_field`, `knowledge_base_not_found`
+ */
+export async function createVectorIndex(
+  kb: KnowledgeBase,
+  sent: Fields,
+  deps: CatalogDeps,
+): Promise<void> {
+  await deps.catalog.alterKnowledgeBase(kb, { vectorIndex: vectorIndexOf(sent) })
+}
+
+/** Eider chooses again. @throws AppError `knowledge_base_not_found` */
+export async function dropVectorIndex(kb: KnowledgeBase, deps: CatalogDeps): Promise<void> {
+  await deps.catalog.alterKnowledgeBase(kb, { vectorIndex: null })
+}
+
+function vectorIndexOf(sent: Fields): VectorIndexDefinition | null {
+  const read = new FieldReader(sent, CODE)
+  const type = typeOf(read.text('type'), sent)
+  const known = type === null ? {} : OPTIONS[type]
+  const names = ['type', 'metric', ...Object.keys(known)]
+  read.allowOnly(new Set(names), (name) => {
+    const what = `An index of the type ${type ?? 'auto'} has no option "${name}"`
+    return `${what}; there are ${names.join(', ')}`
+  })
+  checkMetric(read.text('metric'))
+  if (type === null) return null
+  const options = Object.entries(known).flatMap(([name, bounds]) => {
+    const value = read.integer(name, bounds)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return { type, options: Object.fromEntries(options) }
+}
+
+/** null: Eider chooses. */
+function typeOf(text: string | undefined, sent: Fields): VectorIndexType | null {
+  if (text === undefined) {
+    const [first] = Object.keys(sent)
+    if (first === undefined) return null
+    if (Object.hasOwn(sent, 'type')) throw new AppError(CODE, `"type" is null; there are ${TYPES}`)
+    throw new AppError(CODE, `"${first}" needs a "type" beside it; there are ${TYPES}`)
+  }
+  const type = text.toLowerCase()
+  if (type === 'auto') return null
+  // The name of an existing client for lists that lie in a file.
+  if (type === 'ivf' || type === 'ivf_file') return 'ivf'
+  if (type === 'hnsw' || type === 'exact') return type
+  throw new AppError(
+    CODE,
+    `There is no index of the type "${text.slice(0, 80)}"; there are ${TYPES}`,
+  )
+}
+
+function checkMetric(metric: string | undefined): void {
+  if (metric === undefined || metric.toLowerCase() === 'cosine') return
+  const message = `The metric "${metric.slice(0, 80)}" is not supported; there is cosine`
+  throw new AppError(CODE, message)
+}

@@ -1,0 +1,125 @@
+import { t } from 'elysia'
+import { alterAgent, createAgent, dropAgent } from '../../catalog/agent-definitions.ts'
+import { type Fields, isObject } from '../../catalog/fields.ts'
+import type { Agent } from '../../domain/agent.ts'
+import { agentsOf, findAgent, requireAgent, requireProject } from '../../domain/catalog-snapshot.ts'
+import { AppError } from '../../errors.ts'
+import { bodySchema } from '../body-schema.ts'
+import { type AddRoutes, type Edge, readJson, snapshotOf } from '../edge.ts'
+import { route } from '../openapi.ts'
+import { agentRecord } from '../wire.ts'
+
+const LIST = '/api/projects/:project_name/agents'
+const ONE = `${LIST}/:agent_name` as const
+
+const tag = 'Agents'
+const missing = { 404: 'No such project or agent' }
+
+const optionalText = t.Optional(t.Union([t.String(), t.Null()]))
+const optionalObject = t.Optional(t.Union([t.Object({}), t.Null()]))
+
+/** Further fields are left to the catalog, which knows the wording for those it refuses. */
+const DEFINITION = {
+  model: optionalObject,
+  data: optionalObject,
+  prompt_template: optionalText,
+  params: optionalObject,
+  /** The older way to name a model. */
+  model_name: optionalText,
+  provider: optionalText,
+}
+const CREATE = bodySchema(
+  t.Object(
+    { agent: t.Object({ name: t.String(), ...DEFINITION }) },
+    { additionalProperties: false },
+  ),
+)
+const UPDATE = bodySchema(
+  t.Object(
+    { agent: t.Object({ name: optionalText, ...DEFINITION }) },
+    { additionalProperties: false },
+  ),
+)
+
+export const addAgentRoutes: AddRoutes = (app, edge) => {
+  const { deps } = edge
+  app.get(
+    LIST,
+    ({ params }) => {
+      const snapshot = snapshotOf(edge)
+      const agents = agentsOf(snapshot, requireProject(snapshot, params.project_name))
+      return Response.json(agents.map((agent) => agentRecord(agent)))
+    },
+    route({
+      summary: 'List the agents of a project',
+      tag,
+      answers: { 200: 'Their records', 404: 'No such project' },
+    }),
+  )
+  app.post(
+    LIST,
+    async ({ request, params }) => {
+      requireProject(snapshotOf(edge), params.project_name)
+      const { agent: sent } = await readJson(edge, request, CREATE)
+      const agent = await createAgent(params.project_name, sent, deps.catalog)
+      return Response.json(agentRecord(agent, sentApiKey(sent)), { status: 201 })
+    },
+    route({
+      summary: 'Create an agent',
+      tag,
+      body: CREATE,
+      answers: { 201: 'Its record', 404: 'No such project', 409: 'The name is taken' },
+    }),
+  )
+  app.get(
+    ONE,
+    ({ params }) => Response.json(agentRecord(namedAgent(edge, params))),
+    route({ summary: 'Read an agent', tag, answers: { 200: 'Its record', ...missing } }),
+  )
+  app.put(
+    ONE,
+    async ({ request, params }) => {
+      agentToAlter(edge, params)
+      const { agent: sent } = await readJson(edge, request, UPDATE)
+      const agent = await alterAgent(agentToAlter(edge, params), sent, deps.catalog)
+      return Response.json(agentRecord(agent, sentApiKey(sent)))
+    },
+    route({
+      summary: 'Change the fields of an agent that are sent',
+      tag,
+      body: UPDATE,
+      answers: { 200: 'Its record', 400: 'No such agent: PUT never creates' },
+    }),
+  )
+  app.delete(
+    ONE,
+    async ({ params }) => {
+      await dropAgent(namedAgent(edge, params), deps.catalog)
+      return new Response(null, { status: 204 })
+    },
+    route({ summary: 'Delete an agent', tag, answers: { 204: 'Deleted', ...missing } }),
+  )
+}
+
+export interface AgentPath {
+  readonly project_name: string
+  readonly agent_name: string
+}
+
+/** @throws AppError `project_not_found`, `agent_not_found` */
+export function namedAgent(edge: Edge, path: AgentPath): Agent {
+  return requireAgent(snapshotOf(edge), path.project_name, path.agent_name)
+}
+
+function agentToAlter(edge: Edge, path: AgentPath): Agent {
+  const snapshot = snapshotOf(edge)
+  const agent = findAgent(snapshot, requireProject(snapshot, path.project_name), path.agent_name)
+  if (agent !== undefined) return agent
+  const message = 'Creation of an agent using the PUT method is not allowed.'
+  throw new AppError('agent_creation_not_allowed', message)
+}
+
+function sentApiKey({ model }: Fields): string | undefined {
+  const key = isObject(model) ? model.api_key : undefined
+  return typeof key === 'string' ? key : undefined
+}

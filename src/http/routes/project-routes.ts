@@ -1,0 +1,67 @@
+import { t } from 'elysia'
+import { createProject, dropProject } from '../../catalog/project-definitions.ts'
+import { requireProject } from '../../domain/catalog-snapshot.ts'
+import { bodySchema } from '../body-schema.ts'
+import { type AddRoutes, readJson, snapshotOf } from '../edge.ts'
+import { route } from '../openapi.ts'
+import { projectRecord } from '../wire.ts'
+
+const PROJECT = t.Object({ name: t.String() }, { additionalProperties: false })
+const CREATE = bodySchema(t.Object({ project: PROJECT }, { additionalProperties: false }))
+/** The name without its wrapper is understood, too. */
+const CREATE_FLAT = bodySchema(
+  t.Object(
+    { name: t.Optional(t.String()), project: t.Optional(PROJECT) },
+    { additionalProperties: false },
+  ),
+)
+
+const tag = 'Projects'
+
+export const addProjectRoutes: AddRoutes = (app, edge) => {
+  app.get(
+    '/api/projects',
+    () => Response.json(snapshotOf(edge).projects.map(projectRecord)),
+    route({ summary: 'List the projects', tag, answers: { 200: 'The projects' } }),
+  )
+  app.post(
+    '/api/projects',
+    async ({ request }) => {
+      const sent = await readJson(edge, request, CREATE_FLAT)
+      const name = sent.name ?? CREATE.check(sent, request.method).project.name
+      return Response.json(projectRecord(await createProject(name, edge.deps.catalog)), {
+        status: 201,
+      })
+    },
+    route({
+      summary: 'Create a project',
+      tag,
+      body: CREATE,
+      answers: { 201: 'The project', 409: 'The name is taken' },
+    }),
+  )
+  app.get(
+    '/api/projects/:project_name',
+    ({ params }) => {
+      return Response.json(projectRecord(requireProject(snapshotOf(edge), params.project_name)))
+    },
+    route({
+      summary: 'Read a project',
+      tag,
+      answers: { 200: 'The project', 404: 'No such project' },
+    }),
+  )
+  app.delete(
+    '/api/projects/:project_name',
+    async ({ params }) => {
+      const project = requireProject(snapshotOf(edge), params.project_name)
+      await dropProject(project, edge.deps.catalog)
+      return new Response(null, { status: 204 })
+    },
+    route({
+      summary: 'Delete a project with all that is in it',
+      tag,
+      answers: { 204: 'Deleted', 404: 'No such project' },
+    }),
+  )
+}

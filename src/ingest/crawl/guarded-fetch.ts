@@ -1,0 +1,155 @@
+import { lookup } from 'node:dns/promises'
+import { AppError } from '../../errors.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
+import type { FetchedPage, FetchOptions, PageFetcher } from './page-fetcher.ts'
+import { crawlableUrl, requireAllowed, type UrlPolicy } from './url-policy.ts'
+
+export interface GuardedFetchOptions {
+  readonly policy: UrlPolicy
+  readonly userAgent: string
+  readonly network: Network
+  /** For one request, from the look-up of its host to its last byte. */
+  readonly pageMs: number
+}
+
+/**
+ * Fetches from checked addresses only: a host is resolved, every address of it is checked, and the connection goes to
+ * exactly the address that was checked; each redirect begins anew. A proxy of the environment is not used, because the
+ * check would be its affair then.
+ */
+export function guardedFetch(options: GuardedFetchOptions): PageFetcher {
+  return { fetch: (url, each) => fetchPage(url, each, options) }
+}
+
+/** What reaches the network, passed in so that a test decides what a name means. */
+export interface Network {
+  /** All addresses of a host. */
+  resolve(host: string): Promise<readonly string[]>
+  fetch(url: string, init: BunFetchRequestInit): Promise<Response>
+}
+
+export const internet: Network = {
+  resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
+  fetch: (url, init) => fetch(url, init),
+}
+
+async function fetchPage(
+  start: string,
+  each: FetchOptions,
+  options: GuardedFetchOptions,
+): Promise<FetchedPage> {
+  let url = crawlableUrl(start)
+  for (let hop = 0; hop <= INGEST_LIMITS.redirectsMax; hop += 1) {
+    await each.beforeRequest?.(url)
+    const answer = await answerOf(url, each, options)
+    if (!(answer instanceof URL)) return answer
+    url = answer
+  }
+  const limit = `more than ${INGEST_LIMITS.redirectsMax} redirects`
+  throw new AppError('crawl_failed', `GET ${start} failed: ${limit}`)
+}
+
+/** The page, or where it redirects to. */
+async function answerOf(
+  url: URL,
+  each: FetchOptions,
+  options: GuardedFetchOptions,
+): Promise<FetchedPage | URL> {
+  const timeout = AbortSignal.timeout(options.pageMs)
+  const signal = AbortSignal.any([each.signal, timeout])
+  try {
+    const response = await request(url, options, signal)
+    const target = redirectOf(response, url)
+    if (target === null) return await pageOf(response, url, { ...each, signal })
+    await response.body?.cancel()
+    return target
+  } catch (error) {
+    if (each.signal.aborted) throw each.signal.reason
+    if (error instanceof AppError) throw error
+    const isLate = timeout.aborted
+    const why = isLate ? `took longer than ${options.pageMs} ms` : `failed: ${reasonOf(error)}`
+    throw new AppError('crawl_failed', `GET ${url.href} ${why}`, { cause: error })
+  }
+}
+
+async function request(
+  url: URL,
+  { policy, userAgent, network }: GuardedFetchOptions,
+  signal: AbortSignal,
+): Promise<Response> {
+  const addresses = await addressesOf(url, network, signal)
+  requireAllowed(url.hostname, addresses, policy)
+  const [address] = addresses
+  if (address === undefined) throw new Error(`${url.hostname} has no address`)
+  const target = new URL(url)
+  target.hostname = address.includes(':') ? `[${address}]` : address
+  return network.fetch(target.href, {
+    headers: {
+      host: url.host,
+      'user-agent': userAgent,
+      accept: 'text/html, application/xhtml+xml, text/*;q=0.9, application/pdf;q=0.8, */*;q=0.1',
+    },
+    redirect: 'manual',
+    signal,
+    // A connection that is kept would serve another host on the same address, whose certificate nobody checked.
+    keepalive: false,
+    ...(url.protocol === 'https:' ? { tls: { serverName: url.hostname } } : {}),
+    // Bun 1.4: `false` is the one value that ignores HTTP_PROXY; its type does not know it.
+    ...NO_PROXY,
+  })
+}
+
+const NO_PROXY: object = { proxy: false }
+
+/** A resolver knows no signal: it is left behind when time is up. */
+async function addressesOf(
+  url: URL,
+  network: Network,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  if (host !== url.hostname || /^[\d.]+$/.test(host)) return [host]
+  signal.throwIfAborted()
+  const aborted = Promise.withResolvers<never>()
+  const abort = () => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([network.resolve(host), aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+function redirectOf(response: Response, url: URL): URL | null {
+  const location = response.headers.get('location')
+  if (!REDIRECTS.has(response.status) || location === null) return null
+  return crawlableUrl(location, url.href)
+}
+
+/** Bytes are counted after decompression, so that a small answer cannot become a large one. */
+async function pageOf(response: Response, url: URL, each: FetchOptions): Promise<FetchedPage> {
+  const parts: Uint8Array[] = []
+  let length = 0
+  // The loop's own end, by a throw too, cancels the stream and closes the connection.
+  for await (const part of response.body ?? []) {
+    each.signal.throwIfAborted()
+    length += part.byteLength
+    if (length > each.bytesMax) {
+      const limit = `the answer has more than ${each.bytesMax} bytes`
+      throw new AppError('crawl_failed', `GET ${url.href} failed: ${limit}`)
+    }
+    parts.push(part)
+  }
+  return {
+    url: url.href,
+    status: response.status,
+    contentType: response.headers.get('content-type'),
+    bytes: Buffer.concat(parts),
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,78 @@
+import robotsParser from 'robots-parser'
+import { AppError } from '../../errors.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
+import type { PageFetcher } from './page-fetcher.ts'
+
+/** The name by which a `robots.txt` speaks to us. */
+export const ROBOT_NAME = 'Eider'
+
+interface Rules {
+  isAllowed(url: string): boolean
+  readonly delayMs: number
+}
+
+/** The rules of the sites of one crawl (RFC 9309), asked once for each origin. */
+export class Robots {
+  readonly #pages: PageFetcher
+  readonly #rules = new Map<string, Promise<Rules>>()
+  readonly #nextAt = new Map<string, number>()
+
+  constructor(pages: PageFetcher) {
+    this.#pages = pages
+  }
+
+  /**
+   * Waits for the turn that the site's crawl delay leaves us.
+   * @throws AppError `crawl_failed` where the site refuses this address or its rules cannot be read
+   */
+  async permit(url: URL, signal: AbortSignal): Promise<void> {
+    const known = this.#rules.get(url.origin)
+    const asked = known ?? rulesOf(url.origin, this.#pages, signal)
+    if (known === undefined) this.#rules.set(url.origin, asked)
+    const rules = await asked
+    if (!rules.isAllowed(url.href)) {
+      throw new AppError('crawl_failed', `${url.href} is refused by the robots.txt of its site`)
+    }
+    const now = performance.now()
+    const at = Math.max(now, this.#nextAt.get(url.origin) ?? 0)
+    this.#nextAt.set(url.origin, at + rules.delayMs)
+    await pause(at - now, signal)
+  }
+}
+
+const ANYTHING: Rules = { isAllowed: () => true, delayMs: 0 }
+
+/** A site without rules allows everything; one whose rules cannot be read nothing (RFC 9309, 2.3.1). */
+async function rulesOf(origin: string, pages: PageFetcher, signal: AbortSignal): Promise<Rules> {
+  const url = `${origin}/robots.txt`
+  const { status, bytes } = await pages.fetch(url, {
+    signal,
+    bytesMax: INGEST_LIMITS.robotsBytesMax,
+  })
+  if (status >= 400 && status < 500) return ANYTHING
+  if (status < 200 || status > 299) {
+    const why = `its rules cannot be read: GET ${url} answered ${status}`
+    throw new AppError('crawl_failed', `${origin} is not crawled because ${why}`)
+  }
+  const robots = robotsParser(url, new TextDecoder().decode(bytes))
+  const delayMs = (robots.getCrawlDelay(ROBOT_NAME) ?? 0) * 1000
+  return {
+    isAllowed: (address) => robots.isAllowed(address, ROBOT_NAME) ?? true,
+    delayMs: Math.min(Math.max(0, delayMs || 0), INGEST_LIMITS.crawlDelayMsMax),
+  }
+}
+
+async function pause(delayMs: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  if (delayMs <= 0) return
+  const done = Promise.withResolvers<void>()
+  const timer = setTimeout(done.resolve, delayMs)
+  const abort = () => done.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    await done.promise
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
+  }
+}

@@ -1,0 +1,72 @@
+import { requireFile } from '../../domain/catalog-snapshot.ts'
+import type { Row, RowValue } from '../../domain/document.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { FileFormat, UploadedFile } from '../../domain/uploaded-file.ts'
+import { type ColumnMapping, columnMappingOf, findColumn } from '../column-mapping.ts'
+import type { InsertDeps } from '../insert-request.ts'
+import { documentRow } from './document-row.ts'
+
+type FilesDeps = Pick<InsertDeps, 'snapshot' | 'files'>
+
+/**
+ * The rows of uploaded files, one after the other; all names are looked up before the first row.
+ * @throws AppError `file_not_found`
+ */
+export async function* rowsOfFiles(
+  { kb, files }: { readonly kb: KnowledgeBase; readonly files: readonly string[] },
+  deps: FilesDeps,
+  signal: AbortSignal,
+): AsyncGenerator<Row> {
+  const snapshot = deps.snapshot()
+  const found = files.map((name) => requireFile(snapshot, name))
+  const rule = columnMappingOf(kb)
+  for (const file of found) yield* rowsOfFile(file, rule, deps.files.rows(file, signal))
+}
+
+const IS_DOCUMENT: Readonly<Record<FileFormat, boolean>> = {
+  csv: false,
+  json: false,
+  jsonl: false,
+  parquet: false,
+  pdf: true,
+  html: true,
+  markdown: true,
+  text: true,
+  table: false,
+}
+
+/** A table with one of the content columns is taken as it is; of any other, each row becomes a text. */
+async function* rowsOfFile(
+  file: UploadedFile,
+  rule: ColumnMapping,
+  rows: AsyncIterable<Row>,
+): AsyncGenerator<Row> {
+  const hasContent = rule.contentColumns.some((name) => findColumn(file.columns, name))
+  let rowIndex = 0
+  for await (const row of rows) {
+    rowIndex += 1
+    if (IS_DOCUMENT[file.format]) yield documentFileRow(file, row, rule)
+    else yield hasContent ? row : textOfRow(row, `${file.name}:${rowIndex}`, rule)
+  }
+}
+
+function documentFileRow(file: UploadedFile, row: Row, rule: ColumnMapping): Row {
+  const { id, content, ...columns } = row
+  return documentRow({ id: textOf(id) || file.name, content: textOf(content), columns }, rule)
+}
+
+/** `{tea: 'green', price: 9}` → `tea: green, price: 9`. */
+function textOfRow(row: Row, ownId: string, rule: ColumnMapping): Row {
+  const idColumn = rule.idColumns.map((name) => findColumn(Object.keys(row), name)).find(Boolean)
+  const content = Object.entries(row)
+    .filter(([, value]) => value !== null && value !== '')
+    .map(([name, value]) => `${name}: ${textOf(value)}`)
+    .join(', ')
+  const named = idColumn === undefined ? '' : textOf(row[idColumn])
+  return documentRow({ id: named || ownId, content, columns: row }, rule)
+}
+
+function textOf(value: RowValue | undefined): string {
+  if (value === undefined || value === null) return ''
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}

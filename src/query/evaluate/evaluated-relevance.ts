@@ -1,0 +1,118 @@
+import { relevancePrompt } from '../../evaluation/evaluation-prompts.ts'
+import {
+  type JudgedRelevance,
+  judgedRelevance,
+  meanRelevance,
+} from '../../evaluation/judged-relevance.ts'
+import { mapConcurrent } from '../../runtime/map-concurrent.ts'
+import type { Evaluation } from './evaluation.ts'
+import { type EvaluationModel, MODEL_CALLS_AT_ONCE } from './evaluation-model.ts'
+import {
+  type FoundChunk,
+  foundChunks,
+  meanSeconds,
+  type SearchedQuestion,
+} from './evaluation-searches.ts'
+import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
+import { plainQuestions } from './test-table.ts'
+
+/** Each of them is k calls of the model. */
+const QUESTIONS_MAX = 1000
+
+const MEANS = {
+  avg_relevancy: 'DOUBLE',
+  avg_relevance_score_by_k: 'VARCHAR',
+  avg_first_relevant_position: 'DOUBLE',
+  mean_mrr: 'DOUBLE',
+  hit_at_k: 'DOUBLE',
+  bin_precision_at_k: 'DOUBLE',
+  avg_entropy: 'DOUBLE',
+  avg_ndcg: 'DOUBLE',
+  avg_query_time: 'DOUBLE',
+} as const
+
+const PER_QUESTION = {
+  question: 'VARCHAR',
+  relevancy: 'DOUBLE',
+  relevance_scores: 'VARCHAR',
+  first_relevant_position: 'BIGINT',
+  reciprocal_rank: 'DOUBLE',
+  precision_at_k: 'DOUBLE',
+  entropy: 'DOUBLE',
+  ndcg: 'DOUBLE',
+  query_time: 'DOUBLE',
+} as const
+
+export function relevanceColumns(isPerQuestion: boolean): EvaluationTable {
+  return isPerQuestion ? evaluationTable(PER_QUESTION, []) : evaluationTable(MEANS, [])
+}
+
+/**
+ * How relevant a model finds the first k chunks of each question.
+ * @throws AppError `invalid_request` for a test table that cannot be used, `provider_failed` and
+ * `provider_refused` of the model, those of a search
+ */
+export async function evaluatedRelevance(
+  { table, plan, isPerQuestion }: Evaluation,
+  model: EvaluationModel,
+  signal: AbortSignal,
+): Promise<EvaluationTable> {
+  const { k, deps } = plan
+  const questions = await plainQuestions(table, { deps, questionsMax: QUESTIONS_MAX, signal })
+  const searched = await foundChunks(questions, plan, signal)
+  const scores = await scoresOf({ questions, searched }, model, signal)
+  const judged = scores.map((own) => judgedRelevance(own, k))
+  if (!isPerQuestion) return meansRow(judged, meanSeconds(searched))
+  const rows = judged.map((one, index) => ({
+    question: questions[index] ?? '',
+    relevancy: one.relevance,
+    relevance_scores: JSON.stringify(one.scores),
+    first_relevant_position: one.firstRelevantPosition,
+    reciprocal_rank: one.reciprocalRank,
+    precision_at_k: one.precision,
+    entropy: one.entropy,
+    ndcg: one.ndcg,
+    query_time: searched[index]?.seconds ?? null,
+  }))
+  return evaluationTable(PER_QUESTION, rows)
+}
+
+function meansRow(judged: readonly JudgedRelevance[], seconds: number): EvaluationTable {
+  const means = meanRelevance(judged)
+  const row = {
+    avg_relevancy: means.relevance,
+    avg_relevance_score_by_k: JSON.stringify(means.relevanceAt),
+    avg_first_relevant_position: means.firstRelevantPosition,
+    mean_mrr: means.reciprocalRank,
+    hit_at_k: means.hitRate,
+    bin_precision_at_k: means.precision,
+    avg_entropy: means.entropy,
+    avg_ndcg: means.ndcg,
+    avg_query_time: seconds,
+  }
+  return evaluationTable(MEANS, [row])
+}
+
+interface ToJudge {
+  readonly questions: readonly string[]
+  readonly searched: readonly SearchedQuestion<FoundChunk>[]
+}
+
+/** For each question the scores of its passages, in their order. */
+async function scoresOf(
+  { questions, searched }: ToJudge,
+  model: EvaluationModel,
+  signal: AbortSignal,
+): Promise<readonly (readonly number[])[]> {
+  const pairs = questions.flatMap((question, index) => {
+    return (searched[index]?.found ?? []).map(({ content }) => ({ index, question, content }))
+  })
+  const bounds = { concurrencyMax: MODEL_CALLS_AT_ONCE, signal }
+  const judged = await mapConcurrent(pairs, bounds, async ({ index, question, content }, lane) => {
+    const score = await model.askUntilRead(relevancePrompt(question, content), lane)
+    return { index, score }
+  })
+  const scores = questions.map((): number[] => [])
+  for (const { index, score } of judged) scores[index]?.push(score)
+  return scores
+}

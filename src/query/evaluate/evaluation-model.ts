@@ -1,0 +1,119 @@
+import type { Fields } from '../../catalog/fields.ts'
+import { modelRefOf } from '../../catalog/model-fields.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { BUILTIN_PROVIDER, type ModelRef } from '../../domain/model-ref.ts'
+import type { ChatModel } from '../../domain/ports.ts'
+import { AppError } from '../../errors.ts'
+import type { EvaluationPrompt } from '../../evaluation/evaluation-prompts.ts'
+import type { QueryDeps } from '../query-deps.ts'
+
+/** Calls of the model at the same time. */
+export const MODEL_CALLS_AT_ONCE = 8
+
+/** Replies of one evaluation that may be other than what was asked for. */
+const BAD_REPLIES_MAX = 5
+/** A question or a number is far shorter; the thoughts of some models are not. */
+const REPLY_CHARS_MAX = 100_000
+
+/** A chat model with its patience for bad replies, for one evaluation. */
+export class EvaluationModel {
+  readonly #model: ChatModel
+  readonly #name: string
+  #badReplies = 0
+
+  /** @param name for messages, without secrets */
+  constructor(model: ChatModel, name: string) {
+    this.#model = model
+    this.#name = name
+  }
+
+  /**
+   * @returns what the reply says; null: it is not what was asked for
+   * @throws AppError `provider_failed` when too many were not, and as the model fails
+   */
+  async ask<T>(prompt: EvaluationPrompt<T>, signal: AbortSignal): Promise<T | null> {
+    const reply = await this.#reply(prompt, signal)
+    const said = reply.length > REPLY_CHARS_MAX ? null : prompt.read(reply)
+    if (said === null) this.#countBadReply()
+    return said
+  }
+
+  /** Asks again after a bad reply. @throws AppError as `ask` */
+  async askUntilRead<T>(prompt: EvaluationPrompt<T>, signal: AbortSignal): Promise<T> {
+    for (;;) {
+      const said = await this.ask(prompt, signal)
+      // Bounded: too many bad replies are a failure.
+      if (said !== null) return said
+    }
+  }
+
+  async #reply({ system, user }: EvaluationPrompt<unknown>, signal: AbortSignal): Promise<string> {
+    const messages = [
+      { role: 'system', content: system },
+      { role: 'user', content: user },
+    ] as const
+    let reply = ''
+    for await (const delta of this.#model.respond({ messages, tools: [] }, signal)) {
+      signal.throwIfAborted()
+      if (delta.kind === 'text') reply += delta.text
+      if (reply.length > REPLY_CHARS_MAX) break
+    }
+    // The OpenAI library ends an aborted stream without a word.
+    signal.throwIfAborted()
+    return reply
+  }
+
+  #countBadReply(): void {
+    this.#badReplies += 1
+    if (this.#badReplies <= BAD_REPLIES_MAX) return
+    const message = `${this.#name} gave ${this.#badReplies} replies that are not what was asked for`
+    throw new AppError('provider_failed', `${message}; at most ${BAD_REPLIES_MAX} are passed over`)
+  }
+}
+
+/**
+ * The model of the option `llm`, else the knowledge base's reranking model where it is a chat model, else that of the
+ * settings.
+ * @param purpose what it is needed for, for the message when there is none
+ * @throws AppError `missing_parameter`, `invalid_request`, `unknown_provider`
+ */
+export async function evaluationModel(
+  llm: Fields | null,
+  { kb, purpose, deps }: EvaluationModelRequest,
+): Promise<EvaluationModel> {
+  const ref = llm === null ? defaultRef(kb, deps) : modelRefOf(llm, LLM_FIELDS, kb.rerankingModel)
+  if (ref === null || ref.provider === BUILTIN_PROVIDER) throw noModel(purpose)
+  try {
+    const name = `The ${ref.provider} model ${ref.modelName}`
+    return new EvaluationModel(await deps.chatModels.chatModel(ref), name)
+  } catch (error) {
+    // What an agent's model lacks is what `llm` lacks here.
+    if (!(error instanceof AppError) || error.code !== 'invalid_agent') throw error
+    throw new AppError('invalid_request', `llm: ${error.message}`, { cause: error })
+  }
+}
+
+export interface EvaluationModelRequest {
+  readonly kb: KnowledgeBase
+  readonly purpose: string
+  readonly deps: QueryDeps
+}
+
+const LLM_FIELDS = { provider: 'openai', code: 'invalid_request' } as const
+
+function defaultRef(kb: KnowledgeBase, deps: QueryDeps): ModelRef | null {
+  const { rerankingModel } = kb
+  const isChat = rerankingModel !== null && deps.chatProviders.includes(rerankingModel.provider)
+  if (isChat && rerankingModel.provider !== BUILTIN_PROVIDER) return rerankingModel
+  return deps.chatModels.defaultModel
+}
+
+function noModel(purpose: string): AppError {
+  const how = [
+    'llm = {"provider": "openai", "model_name": "…", "api_key": "…"}',
+    'a chat model as reranking_model of the knowledge base',
+    'EIDER_CHAT_PROVIDER with EIDER_CHAT_MODEL',
+  ]
+  const message = `${purpose} needs a language model, which the built-in one is not`
+  return new AppError('missing_parameter', `${message}: set ${how.join(', or ')}`)
+}

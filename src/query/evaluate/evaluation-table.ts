@@ -1,0 +1,131 @@
+import {
+  findAgent,
+  findKnowledgeBase,
+  findTable,
+  findView,
+  requireProject,
+} from '../../domain/catalog-snapshot.ts'
+import { checkedName, nameKey, quote } from '../../domain/identifier.ts'
+import type { BoundSql, NewTable } from '../../domain/ports.ts'
+import type { ResultColumn, ResultValue, RowStream } from '../../domain/query-result.ts'
+import { AppError } from '../../errors.ts'
+import type { QualifiedName } from '../../sql/dialect/qualified-name.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { FILES_DATABASE } from '../select/name-scope.ts'
+
+/** Rows that are at hand, with DuckDB's types, so that they can be answered and be stored. */
+export interface EvaluationTable {
+  readonly columns: readonly ResultColumn[]
+  readonly rows: readonly (readonly ResultValue[])[]
+}
+
+/**
+ * Rows of objects, one column for each name of `types`, in their order.
+ * @param types name → DuckDB's name of the type
+ */
+export function evaluationTable<Name extends string>(
+  types: Readonly<Record<Name, string>>,
+  rows: readonly Readonly<Record<Name, ResultValue>>[],
+): EvaluationTable {
+  const columns = Object.entries<string>(types).map(([name, type]) => ({ name, type }))
+  const values = rows.map((row) => {
+    const byName = new Map<string, ResultValue>(Object.entries(row))
+    return columns.map(({ name }) => byName.get(name) ?? null)
+  })
+  return { columns, rows: values }
+}
+
+export function rowStreamOf({ columns, rows }: EvaluationTable): RowStream {
+  async function* batches() {
+    if (rows.length > 0) yield rows
+  }
+  return { columns, batches: batches() }
+}
+
+/** The table to be written, not made yet. */
+export type TableTarget = Omit<NewTable, 'select'>
+
+/**
+ * A table of a project that may be written: it is there, or its name is free.
+ * @param option its name, for messages
+ * @throws AppError `project_not_found`, `invalid_name`, `relation_exists`, `invalid_request` for a file
+ */
+export function tableTarget(
+  { project: projectName, name }: QualifiedName,
+  { option, db, deps }: { readonly option: string; readonly db: string; readonly deps: QueryDeps },
+): TableTarget {
+  if ((projectName ?? db).toLowerCase() === FILES_DATABASE) {
+    const message = `${option} is written and must be a table of a project; files are uploaded`
+    throw new AppError('invalid_request', message)
+  }
+  const snapshot = deps.catalog.snapshot()
+  const project = requireProject(snapshot, projectName ?? db)
+  checkedName('table', name)
+  const other = [findKnowledgeBase, findView, findAgent].some((find) => {
+    return find(snapshot, project, name) !== undefined
+  })
+  if (other) {
+    const message = `${option}: ${project.name}.${name} is there already and is no table`
+    throw new AppError('relation_exists', message)
+  }
+  const stored = findTable(snapshot, project, name)
+  return { projectId: project.id, name: stored?.name ?? name }
+}
+
+/**
+ * Before there is anything to store: a table that is there has all of these columns.
+ * @throws AppError `invalid_request`
+ */
+export function checkTargetColumns(
+  target: TableTarget,
+  columns: readonly ResultColumn[],
+  deps: QueryDeps,
+): void {
+  const table = deps.catalog.snapshot().tables.find(({ projectId, name }) => {
+    return projectId === target.projectId && nameKey(name) === nameKey(target.name)
+  })
+  if (table === undefined) return
+  const known = new Set(table.columns.map(({ name }) => nameKey(name)))
+  const missing = columns.filter(({ name }) => !known.has(nameKey(name)))
+  if (missing.length === 0) return
+  const names = missing.map(({ name }) => name).join(', ')
+  const has = table.columns.map(({ name }) => name).join(', ')
+  const message = `save_to: the table ${table.name} has no column ${names}; it has ${has}`
+  throw new AppError('invalid_request', message)
+}
+
+/** A SELECT of ours that gives just these rows. */
+export function selectOfRows({ columns, rows }: EvaluationTable): BoundSql {
+  const list = columns.map(({ name, type }, index) => {
+    return `unnest($column_${index}::${type}[]) AS ${quote(name)}`
+  })
+  const values = columns.map((_, index) => {
+    return [`column_${index}`, rows.map((row) => scalar(row[index]))] as const
+  })
+  return { sql: `SELECT ${list.join(', ')}`, values: Object.fromEntries(values) }
+}
+
+function scalar(value: ResultValue | undefined): string | number | boolean | null {
+  if (value === undefined || value === null) return null
+  return typeof value === 'object' ? JSON.stringify(value) : value
+}
+
+const PART = '(?:`([^`]+)`|"([^"]+)"|([^.`"]+))'
+const TABLE_NAME = new RegExp(`^(?:${PART}\\.)?${PART}$`)
+
+/**
+ * Reads `project.table`; a name in quotes may hold what it likes.
+ * @param option its name, for messages
+ * @throws AppError `invalid_request`
+ */
+export function tableName(text: string, option: string): QualifiedName {
+  const found = TABLE_NAME.exec(text)
+  const [first, second] = [found?.slice(1, 4), found?.slice(4, 7)].map((parts) => {
+    return parts?.find((part) => part !== undefined)?.trim()
+  })
+  if (second !== undefined && second !== '' && first !== '') {
+    return { project: first ?? null, name: second }
+  }
+  const message = `Option "${option}" must name a table, as in project.table; it is '${text}'`
+  throw new AppError('invalid_request', message)
+}

@@ -1,0 +1,97 @@
+import { quote } from '../../domain/identifier.ts'
+import type { ResultValue } from '../../domain/query-result.ts'
+import { AppError } from '../../errors.ts'
+import { caretAt } from '../../sql/ast/placed-error.ts'
+import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
+import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
+import { CHUNK_KEY } from '../../sql/search/ranking.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { runComposedSelect } from '../select/composed-select.ts'
+import type { RowRequest } from './row-request.ts'
+
+type Changing = Extract<RowStatement, { kind: 'update' | 'delete' }>
+
+/** A chunk that an UPDATE or DELETE means, and the values of further expressions over it. */
+export interface MatchingChunk {
+  readonly chunkKey: bigint
+  readonly values: readonly ResultValue[]
+}
+
+/**
+ * Finds the chunks by a SELECT like any other: what its WHERE means there it means here. Whatever becomes of them, it
+ * happens to just these.
+ * @param expressions SQL over the chunk's columns
+ * @throws AppError `sql_invalid_search` for a search without a threshold, and those of the SELECT
+ */
+export async function* matchingChunks(
+  { statement, kb, db, params }: RowRequest<Changing>,
+  { expressions, deps }: { readonly expressions: readonly string[]; readonly deps: QueryDeps },
+  signal: AbortSignal,
+): AsyncGenerator<readonly MatchingChunk[], void> {
+  const { where, alias } = statement
+  for (const sql of [...expressions, where ?? '']) refuseOtherParts(sql)
+  if (where !== null) refuseSearchAlone(where)
+  const list = [CHUNK_KEY, ...expressions.map((sql, index) => `(${sql}\n) AS "${VALUE}${index}"`)]
+  const name = `${quote(kb.projectName)}.${quote(kb.name)}`
+  const from = alias === null ? name : `${name} AS ${quote(alias)}`
+  const condition = where === null ? '' : ` WHERE (${where}\n)`
+  // Nested, a search has no implied LIMIT.
+  const sql = `SELECT * FROM (SELECT ${list.join(', ')} FROM ${from}${condition})`
+  const request = { sql, database: db, params, readsChunkKeys: true }
+  const { batches } = await runComposedSelect(request, deps, signal)
+  for await (const batch of batches) {
+    yield batch.map(([key, ...values]) => ({ chunkKey: BigInt(String(key)), values }))
+  }
+}
+
+const VALUE = '__value_'
+
+/**
+ * What is put between parentheses must not close them: the rest would be another part of the statement. And the keys of
+ * chunks are for the SELECT around it.
+ */
+function refuseOtherParts(sql: string): void {
+  let depth = 0
+  for (const { text, value, start } of tokensOf(sql)) {
+    if (text === '(') depth += 1
+    if (text === ')') depth -= 1
+    if (value.toLowerCase() === CHUNK_KEY) {
+      throw new AppError('sql_unknown_name', `Column "${CHUNK_KEY}" does not exist`)
+    }
+    if (depth >= 0) continue
+    throw new AppError('sql_syntax', 'a parenthesis is closed that was not opened', {
+      excerpt: caretAt(sql, start),
+    })
+  }
+}
+
+/** `content = '…'` ranks and filters nothing: alone it would mean every chunk. */
+function refuseSearchAlone(where: string): void {
+  const words = new Set(namesIn(where))
+  if (!words.has('content') || words.has('relevance') || words.has('distance')) return
+  const how = "add a threshold: content = '…' AND relevance >= 0.8"
+  const message = `content ranks and does not filter, so that this would mean every row; ${how}`
+  throw new AppError('sql_invalid_search', message)
+}
+
+const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
+
+/** The names in a condition, in lower case, without those of its sub-queries. */
+export function namesIn(sql: string): readonly string[] {
+  const tokens = tokensOf(sql)
+  const names: string[] = []
+  // For each open parenthesis, whether a sub-query stands in it or around it.
+  const open: boolean[] = []
+  for (const [index, { kind, text, value }] of tokens.entries()) {
+    const isWithin = open.at(-1) === true
+    if (text === '(') {
+      open.push(isWithin || QUERY_WORDS.has(tokens[index + 1]?.text.toLowerCase() ?? ''))
+    } else if (text === ')') open.pop()
+    else if ((kind === 'word' || kind === 'name') && !isWithin) names.push(value.toLowerCase())
+  }
+  return names
+}
+
+function tokensOf(sql: string): readonly Token[] {
+  return tokenize(sql, sql.includes("\\'") ? 'backslash' : 'standard')
+}

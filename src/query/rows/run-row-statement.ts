@@ -1,0 +1,67 @@
+import {
+  findAgent,
+  findKnowledgeBase,
+  findTable,
+  findView,
+  knowledgeBasesOf,
+  requireProject,
+} from '../../domain/catalog-snapshot.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import type { QueryResult } from '../../domain/query-result.ts'
+import { AppError } from '../../errors.ts'
+import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
+import type { QualifiedName } from '../../sql/dialect/qualified-name.ts'
+import { nearestName } from '../../sql/lexer/did-you-mean.ts'
+import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { FILES_DATABASE } from '../select/name-scope.ts'
+import { done, type StatementRequest } from '../statements/statement-request.ts'
+import { deleteRows } from './delete-rows.ts'
+import { insertRows } from './insert-rows.ts'
+import { updateRows } from './update-rows.ts'
+
+/** INSERT, UPDATE and DELETE; `affected_rows` counts documents, or the chunks that were changed or deleted. */
+export async function runRowStatement(
+  request: StatementRequest<RowStatement>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const { statement, db } = request
+  const kb = target(statement.table, db, deps)
+  switch (statement.kind) {
+    case 'insert':
+      return done(db, await insertRows({ ...request, statement, kb }, deps, signal))
+    case 'update':
+      return done(db, await updateRows({ ...request, statement, kb }, deps, signal))
+    case 'delete':
+      return done(db, await deleteRows({ ...request, statement, kb }, deps, signal))
+  }
+}
+
+/**
+ * @throws AppError `project_not_found`, `knowledge_base_not_found` with the nearest name, `sql_not_supported` for what
+ * is none
+ */
+function target({ project: qualifier, name }: QualifiedName, db: string, deps: QueryDeps) {
+  const snapshot = deps.catalog.snapshot()
+  const database = qualifier ?? db
+  if (nameKey(database) === FILES_DATABASE) throw noKnowledgeBase(`${FILES_DATABASE}.${name}`)
+  if (nameKey(database) === INFORMATION_SCHEMA) throw noKnowledgeBase(`${database}.${name}`)
+  const project = requireProject(snapshot, database)
+  const kb = findKnowledgeBase(snapshot, project, name)
+  if (kb !== undefined) return kb
+  const isOther = [findView, findTable, findAgent].some((find) => {
+    return find(snapshot, project, name) !== undefined
+  })
+  if (isOther) throw noKnowledgeBase(name)
+  const names = knowledgeBasesOf(snapshot, project).map((one) => one.name)
+  const nearest = nearestName(name, names)
+  const hint = nearest === undefined ? '' : `. Did you mean "${nearest}"?`
+  const message = `Knowledge base does not exist: ${name}${hint}`
+  throw new AppError('knowledge_base_not_found', message)
+}
+
+function noKnowledgeBase(name: string): AppError {
+  const message = `"${name}" is no knowledge base: only those have rows to change`
+  return new AppError('sql_not_supported', message)
+}

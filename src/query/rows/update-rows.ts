@@ -1,0 +1,140 @@
+import type { ChunkChange } from '../../domain/chunk.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { ResultValue } from '../../domain/query-result.ts'
+import { withModelInForce } from '../../domain/superseded-vectors.ts'
+import { AppError } from '../../errors.ts'
+import { embedTexts } from '../../ingest/embed-texts.ts'
+import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
+import { type NewTexts, replaceTexts } from '../../ingest/replace-texts.ts'
+import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { type AssignedValues, assignedValues } from './assigned-values.ts'
+import { assignmentTargets } from './assignment-targets.ts'
+import { matchingChunks, namesIn } from './matching-chunks.ts'
+import type { RowRequest } from './row-request.ts'
+
+type Update = Extract<RowStatement, { kind: 'update' }>
+
+/**
+ * Computes the new values by a SELECT, then changes just the chunks that it found: metadata in place; a new content of
+ * the chunk where WHERE names `chunk_id`, else of its whole document, which is cut and embedded anew.
+ * @returns how many chunks changed, or are the changed documents' now
+ * @throws AppError `sql_not_supported` for what cannot be set, `insert_failed` for a content that cannot be stored
+ */
+export async function updateRows(
+  request: RowRequest<Update>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<number> {
+  const { statement, kb } = request
+  const targets = assignmentTargets(statement, kb)
+  if (targets.every((target) => target.kind !== 'content')) {
+    const changes: ChunkChange[] = []
+    for await (const { chunkKey, metadata } of assigned(request, [], { deps, signal })) {
+      changes.push({ chunkKey, metadata })
+    }
+    return changes.length === 0 ? 0 : deps.chunks.changeChunks(kb, changes)
+  }
+  const isOfChunks = statement.where !== null && namesIn(statement.where).includes('chunk_id')
+  const update = isOfChunks ? updateChunks : updateDocuments
+  return update(request, deps, signal)
+}
+
+interface AssignedChunk extends AssignedValues {
+  readonly chunkKey: bigint
+  /** Values of the other expressions. */
+  readonly others: readonly ResultValue[]
+}
+
+/** The matching chunks with their new values, and those of other expressions. */
+async function* assigned(
+  request: RowRequest<Update>,
+  others: readonly string[],
+  { deps, signal }: { readonly deps: QueryDeps; readonly signal: AbortSignal },
+): AsyncGenerator<AssignedChunk, void> {
+  const { statement, kb } = request
+  const targets = assignmentTargets(statement, kb)
+  const expressions = [...others, ...statement.assignments.map(({ value }) => value)]
+  for await (const chunks of matchingChunks(request, { expressions, deps }, signal)) {
+    for (const { chunkKey, values } of chunks) {
+      const own = assignedValues(targets, values.slice(others.length), kb)
+      yield { ...own, chunkKey, others: values.slice(0, others.length) }
+    }
+  }
+}
+
+/** Each chunk by itself: it keeps its `chunk_id`, and only a text that differs is embedded. */
+async function updateChunks(
+  request: RowRequest<Update>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<number> {
+  const { kb } = request
+  const changes: (Omit<ChunkChange, 'content'> & { readonly text: string | undefined })[] = []
+  const texts = new Set<string>()
+  const others = ['chunk_content', "metadata->>'content_column'"]
+  for await (const chunk of assigned(request, others, { deps, signal })) {
+    const [oldText, column] = chunk.others
+    const newText = textFor(String(column), chunk, kb)
+    const text = newText === oldText ? undefined : newText
+    if (newText === undefined && Object.keys(chunk.metadata).length === 0) continue
+    if (text !== undefined) texts.add(text)
+    changes.push({ chunkKey: chunk.chunkKey, metadata: chunk.metadata, text })
+    refuseTooMany(changes.length)
+  }
+  if (changes.length === 0) return 0
+  return withModelInForce(kb, async (inForce) => {
+    const embedder = deps.embedders.embedder(inForce.embeddingModel)
+    const vectors = await embedTexts(texts, embedder, signal)
+    const stored = changes.map(({ text, ...change }): ChunkChange => {
+      const vector = text === undefined ? undefined : vectors.get(text)
+      return text === undefined || vector === undefined
+        ? change
+        : { ...change, content: { text, vector } }
+    })
+    return deps.chunks.changeChunks(inForce, stored)
+  })
+}
+
+/** The new text of a chunk of this column, or undefined where it keeps its own. */
+function textFor(column: string, { texts }: AssignedValues, kb: KnowledgeBase): string | undefined {
+  // A knowledge base may have had other columns before: whatever the chunk is of, it is of the only one.
+  const isOnly = (kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS).length === 1
+  const found = [...texts].find(([name]) => isOnly || nameKey(name) === nameKey(column))
+  return found?.[1]
+}
+
+/** Whole documents: all their matching chunks must say the same. */
+async function updateDocuments(
+  request: RowRequest<Update>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<number> {
+  const { kb } = request
+  const documents = new Map<string, NewTexts>()
+  for await (const { others, texts, metadata } of assigned(request, ['id'], { deps, signal })) {
+    const documentId = String(others[0])
+    const known = documents.get(documentId)
+    if (known === undefined) documents.set(documentId, { documentId, texts, metadata })
+    else if (!isSame(known, { texts, metadata })) {
+      const how = 'name the chunk by chunk_id in WHERE'
+      const message = `The chunks of document ${documentId} get different values; ${how}`
+      throw new AppError('insert_failed', message)
+    }
+    refuseTooMany(documents.size)
+  }
+  if (documents.size === 0) return 0
+  return replaceTexts({ kb, changes: [...documents.values()] }, deps, signal)
+}
+
+function isSame(one: AssignedValues, other: AssignedValues): boolean {
+  const isTextSame = [...one.texts].every(([column, text]) => other.texts.get(column) === text)
+  return isTextSame && JSON.stringify(one.metadata) === JSON.stringify(other.metadata)
+}
+
+function refuseTooMany(count: number): void {
+  if (count <= INGEST_LIMITS.sourceChunksMax) return
+  const limit = `New content is for at most ${INGEST_LIMITS.sourceChunksMax} rows at once`
+  throw new AppError('insert_failed', `${limit}; narrow the WHERE`)
+}

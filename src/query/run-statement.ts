@@ -1,0 +1,65 @@
+import type { QueryResult } from '../domain/query-result.ts'
+import { runEvaluateStatement } from './evaluate/run-evaluate.ts'
+import type { QueryDeps } from './query-deps.ts'
+import { runRowStatement } from './rows/run-row-statement.ts'
+import { runShowStatement } from './show/run-show.ts'
+import { runAgentStatement } from './statements/run-agent.ts'
+import { runExplainStatement } from './statements/run-explain.ts'
+import { runIndexStatement } from './statements/run-index.ts'
+import { runKnowledgeBaseStatement } from './statements/run-knowledge-base.ts'
+import { runProjectStatement } from './statements/run-project.ts'
+import { runSessionStatement } from './statements/run-session.ts'
+import { runTableStatement } from './statements/run-table.ts'
+import { runViewStatement } from './statements/run-view.ts'
+import type { StatementRequest } from './statements/statement-request.ts'
+
+/** Runs one of the dialect's own statements. */
+export async function runStatement(
+  request: StatementRequest,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const { statement } = request
+  switch (statement.kind) {
+    case 'create_knowledge_base':
+    case 'alter_knowledge_base':
+    case 'drop_knowledge_base':
+    case 'describe_knowledge_base':
+      return runKnowledgeBaseStatement({ ...request, statement }, deps)
+    case 'create_index':
+    case 'drop_index':
+    case 'show_indexes':
+      return runIndexStatement({ ...request, statement }, deps, signal)
+    case 'create_agent':
+    case 'alter_agent':
+    case 'drop_agent':
+    case 'describe_agent':
+      return runAgentStatement({ ...request, statement }, deps)
+    case 'create_project':
+    case 'drop_project':
+      return runProjectStatement({ ...request, statement }, deps)
+    case 'create_view':
+    case 'alter_view':
+    case 'drop_view':
+      return runViewStatement({ ...request, statement }, deps, signal)
+    case 'create_table':
+    case 'drop_table':
+      return runTableStatement({ ...request, statement }, deps, signal)
+    case 'insert':
+    case 'update':
+    case 'delete':
+      return runRowStatement({ ...request, statement }, deps, signal)
+    case 'show':
+    case 'show_create':
+    case 'describe':
+      return runShowStatement({ ...request, statement }, deps, signal)
+    case 'evaluate_knowledge_base':
+      return runEvaluateStatement({ ...request, statement }, deps, signal)
+    case 'explain':
+      return runExplainStatement({ ...request, statement }, deps, signal)
+    case 'use':
+    case 'set':
+    case 'transaction':
+      return runSessionStatement({ ...request, statement }, deps, signal)
+  }
+}

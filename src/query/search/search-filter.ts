@@ -1,0 +1,154 @@
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { AppError } from '../../errors.ts'
+import { type FilterColumn, filterColumns, METADATA_PREFIX } from './filter-column.ts'
+import { comparable, ordered, scalarOf, valueList } from './filter-value.ts'
+
+/** A condition over the columns of chunks: text for a WHERE, and the values that it names. */
+export interface SearchFilter {
+  readonly sql: string
+  readonly params: Readonly<Record<string, unknown>>
+}
+
+/** ANDs, ORs and NOTs within each other. */
+const DEPTH_MAX = 10
+const CONDITIONS_MAX = 200
+/** Names that an error lists. */
+const SHOWN_NAMES_MAX = 50
+
+interface Building {
+  /** By name in lower case. */
+  readonly columns: ReadonlyMap<string, FilterColumn>
+  readonly params: Record<string, unknown>
+  conditionCount: number
+}
+
+interface Place {
+  /** As in `filters.or[1].price`. */
+  readonly path: string
+  readonly depth: number
+  readonly building: Building
+}
+
+/**
+ * A filter in JSON as SQL: `{"category": "book", "price": {"<": 10}, "or": [{…}, {…}]}`. Names are those of the knowledge
+ * base's columns, without case, `metadata.or` a column `or`; values never become part of the text.
+ * @throws AppError `invalid_request` that names the place
+ */
+export function searchFilter(kb: KnowledgeBase, filters: unknown): SearchFilter {
+  const building = { columns: filterColumns(kb), params: {}, conditionCount: 0 }
+  const sql = allOf(filters, { path: 'filters', depth: 0, building })
+  return { sql, params: building.params }
+}
+
+function allOf(filters: unknown, { path, depth, building }: Place): string {
+  if (!isObject(filters)) {
+    const isColumn = path.endsWith('.not') && building.columns.has(`${METADATA_PREFIX}not`)
+    const hint = isColumn ? `; the column is "${METADATA_PREFIX}not"` : ''
+    throw wrong(path, `must be an object of conditions${hint}`)
+  }
+  if (depth > DEPTH_MAX) throw wrong('filters', `may be nested ${DEPTH_MAX} levels deep`)
+  const parts = Object.entries(filters).map(([name, value]) => {
+    const inner = { path: `${path}.${shortened(name)}`, depth: depth + 1, building }
+    const key = name.toLowerCase()
+    if (key === 'and' || key === 'or') return joined(key, value, inner)
+    if (key === 'not') return `NOT coalesce(${allOf(value, inner)}, FALSE)`
+    return columnCondition(columnNamed(name, inner), value, inner)
+  })
+  return parts.length === 0 ? 'TRUE' : `(${parts.join(' AND ')})`
+}
+
+function joined(operator: 'and' | 'or', value: unknown, place: Place): string {
+  const { path } = place
+  if (!Array.isArray(value) || value.length === 0) {
+    const isColumn = place.building.columns.has(`${METADATA_PREFIX}${operator}`)
+    const hint = isColumn ? `; the column is "${METADATA_PREFIX}${operator}"` : ''
+    throw wrong(path, `must be a list of at least one object of conditions${hint}`)
+  }
+  const parts = value.map((one, index) => allOf(one, { ...place, path: `${path}[${index}]` }))
+  return `(${parts.join(operator === 'and' ? ' AND ' : ' OR ')})`
+}
+
+function columnNamed(name: string, { path, building: { columns } }: Place): FilterColumn {
+  const column = columns.get(name.toLowerCase())
+  if (column !== undefined) return column
+  const names = new Set([...columns.values()].map((one) => shortened(one.name)))
+  const shown = [...names].slice(0, SHOWN_NAMES_MAX).join(', ')
+  const more = names.size > SHOWN_NAMES_MAX ? ', …' : ''
+  throw wrong(path, `names no column. There are: ${shown}${more}`)
+}
+
+function columnCondition(column: FilterColumn, value: unknown, { path, building }: Place): string {
+  if (!isObject(value)) return comparison({ column, operator: '=', value, path }, building)
+  const parts = Object.entries(value).map(([operator, operand]) => {
+    const place = `${path}.${shortened(operator)}`
+    return comparison({ column, operator, value: operand, path: place }, building)
+  })
+  if (parts.length === 0) throw wrong(path, `needs an operator: ${OPERATORS}`)
+  return `(${parts.join(' AND ')})`
+}
+
+interface Comparison {
+  readonly column: FilterColumn
+  readonly operator: string
+  readonly value: unknown
+  readonly path: string
+}
+
+const OPERATORS = '=, not, <, <=, >, >=, in, not_in, like, not_like'
+const ORDERS = new Set(['<', '<=', '>', '>='])
+
+function comparison({ column, operator, value, path }: Comparison, building: Building): string {
+  building.conditionCount += 1
+  if (building.conditionCount > CONDITIONS_MAX) {
+    throw wrong('filters', `may have ${CONDITIONS_MAX} conditions`)
+  }
+  const bind = (bound: unknown) => boundName(bound, building)
+  const name = column.sql
+  if (operator === 'in' || operator === 'not_in') {
+    const { values, hasNull } = valueList(value, column, path)
+    const isIn = [
+      ...(values.length === 0 ? [] : [`${name} IN ${bind(values)}`]),
+      ...(hasNull ? [`${name} IS NULL`] : []),
+    ]
+    const any = isIn.length === 0 ? 'FALSE' : isIn.join(' OR ')
+    return operator === 'in' ? `(${any})` : `(NOT coalesce(${any}, FALSE))`
+  }
+  if (value === null && operator === '=') return `${name} IS NULL`
+  if (value === null && operator === 'not') return `${name} IS NOT NULL`
+  if (operator === 'like' || operator === 'not_like') {
+    if (typeof value !== 'string') throw wrong(path, 'must be a text')
+    const like = `CAST(${name} AS VARCHAR) LIKE ${bind(value)}`
+    return operator === 'like' ? like : `(NOT coalesce(${like}, FALSE))`
+  }
+  if (operator === '=') return `${name} = ${bind(comparable(scalarOf(value, path), column, path))}`
+  if (operator === 'not') {
+    return `${name} IS DISTINCT FROM ${bind(comparable(scalarOf(value, path), column, path))}`
+  }
+  if (ORDERS.has(operator)) {
+    const bound = ordered(scalarOf(value, path), column, path)
+    const isNumber = column.type === 'VARCHAR' && typeof bound === 'number'
+    const side = isNumber ? `TRY_CAST(${name} AS DOUBLE)` : name
+    return `${side} ${operator} ${bind(bound)}`
+  }
+  throw wrong(path, `is no operator. There are: ${OPERATORS}`)
+}
+
+function boundName(value: unknown, { params }: Building): string {
+  const name = `filter_${Object.keys(params).length}`
+  params[name] = value
+  return `:${name}`
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const NAME_CHARS_MAX = 60
+
+function shortened(name: string): string {
+  return name.length > NAME_CHARS_MAX ? `${name.slice(0, NAME_CHARS_MAX).toWellFormed()}…` : name
+}
+
+function wrong(path: string, what: string): AppError {
+  return new AppError('invalid_request', `Field "${path}" ${what}`)
+}

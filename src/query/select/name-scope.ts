@@ -1,0 +1,145 @@
+import {
+  agentsOf,
+  type CatalogSnapshot,
+  findAgent,
+  findFile,
+  findKnowledgeBase,
+  findProject,
+  findTable,
+  findView,
+  knowledgeBasesOf,
+  tablesOf,
+  viewsOf,
+} from '../../domain/catalog-snapshot.ts'
+import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../domain/chunk-tables.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { Project } from '../../domain/project.ts'
+import { AppError } from '../../errors.ts'
+import { nearestName } from '../../sql/lexer/did-you-mean.ts'
+import type { NameScope, Relation } from '../../sql/relation.ts'
+import {
+  INFORMATION_SCHEMA,
+  INFORMATION_SCHEMA_TABLES,
+  informationSchemaSql,
+  projectSchemaSql,
+} from '../information-schema/information-schema.ts'
+
+/** The name under which uploaded files stand in SQL. */
+export const FILES_DATABASE = 'files'
+
+/** All that a caller with narrowed rights may read: an agent's `data`. */
+export interface AllowedData {
+  readonly knowledgeBases: readonly KnowledgeBase[]
+  /** `files.<name>`, `<project>.<table or view>`. */
+  readonly tables: readonly string[]
+}
+
+/**
+ * The tables that a statement may name: those of the catalog, or only those that are allowed.
+ * @param database the project of names without a qualifier, or `files`
+ */
+export function nameScope(
+  snapshot: CatalogSnapshot,
+  database: string,
+  allowed?: AllowedData,
+): NameScope {
+  return {
+    resolve(parts) {
+      const [name = '', qualifier = database] = parts.toReversed()
+      if (parts.length > 2) throw unknown(parts.join('.'), 'expected at most project.name')
+      const relation = find(snapshot, qualifier, name)
+      if (relation === undefined) throw missing(snapshot, qualifier, name)
+      if (allowed !== undefined && !isAllowed(relation, `${qualifier}.${name}`, allowed)) {
+        throw notAllowed(`${qualifier}.${name}`, allowed)
+      }
+      return relation
+    },
+  }
+}
+
+function find(snapshot: CatalogSnapshot, qualifier: string, name: string): Relation | undefined {
+  if (qualifier.toLowerCase() === FILES_DATABASE) {
+    const file = findFile(snapshot, name)
+    return file && { kind: 'table', schema: FILES_SCHEMA, table: fileTable(file.id) }
+  }
+  if (qualifier.toLowerCase() === INFORMATION_SCHEMA) {
+    const sql = informationSchemaSql(snapshot, name)
+    return sql === undefined ? undefined : { kind: 'query', sql }
+  }
+  const project = findProject(snapshot, qualifier)
+  return project && findInProject(snapshot, project, name)
+}
+
+function findInProject(
+  snapshot: CatalogSnapshot,
+  project: Project,
+  name: string,
+): Relation | undefined {
+  const knowledgeBase = findKnowledgeBase(snapshot, project, name)
+  if (knowledgeBase !== undefined) return { kind: 'knowledge_base', knowledgeBase }
+  const table = findTable(snapshot, project, name)
+  if (table !== undefined) {
+    const schema = projectSchema(table.projectId)
+    return { kind: 'table', schema, table: projectTable(table.id) }
+  }
+  const view = findView(snapshot, project, name)
+  if (view !== undefined) {
+    return { kind: 'view', sql: view.sql, names: nameScope(snapshot, view.database) }
+  }
+  const agent = findAgent(snapshot, project, name)
+  if (agent !== undefined) return { kind: 'agent', agent }
+  const sql = projectSchemaSql(snapshot, project, name)
+  return sql === undefined ? undefined : { kind: 'query', sql }
+}
+
+function isAllowed(relation: Relation, name: string, allowed: AllowedData): boolean {
+  if (relation.kind === 'query' || relation.kind === 'agent') return false
+  if (relation.kind === 'knowledge_base') {
+    return allowed.knowledgeBases.some((kb) => kb.id === relation.knowledgeBase.id)
+  }
+  return allowed.tables.some((table) => table.toLowerCase() === name.toLowerCase())
+}
+
+function unknown(name: string, why: string): AppError {
+  return new AppError('sql_unknown_name', `Table '${name}' not found: ${why}`)
+}
+
+function missing(snapshot: CatalogSnapshot, qualifier: string, name: string): AppError {
+  if (qualifier.toLowerCase() === INFORMATION_SCHEMA) {
+    const nearest = nearestName(name, INFORMATION_SCHEMA_TABLES)
+    const known = `information_schema has the tables ${INFORMATION_SCHEMA_TABLES.join(', ')}`
+    const hint = nearest === undefined ? known : `did you mean "${nearest}"?`
+    return unknown(`${qualifier}.${name}`, hint)
+  }
+  const isFiles = qualifier.toLowerCase() === FILES_DATABASE
+  const project = findProject(snapshot, qualifier)
+  if (!isFiles && project === undefined) {
+    const projects = [...snapshot.projects.map((one) => one.name), FILES_DATABASE]
+    const hint = didYouMean(nearestName(qualifier, projects))
+    return unknown(`${qualifier}.${name}`, `there is no project or database "${qualifier}"${hint}`)
+  }
+  const named = project === undefined ? snapshot.files : relationsOf(snapshot, project)
+  const nearest = nearestName(
+    name,
+    named.map((one) => one.name),
+  )
+  const message = `Table '${name}' not found in database: ${qualifier}${didYouMean(nearest)}`
+  return new AppError('sql_unknown_name', message)
+}
+
+function relationsOf(snapshot: CatalogSnapshot, project: Project) {
+  return [knowledgeBasesOf, viewsOf, tablesOf, agentsOf].flatMap((of) => {
+    return of(snapshot, project).map(({ name }) => ({ name }))
+  })
+}
+
+function didYouMean(name: string | undefined): string {
+  return name === undefined ? '' : `. Did you mean "${name}"?`
+}
+
+function notAllowed(name: string, allowed: AllowedData): AppError {
+  const kbs = allowed.knowledgeBases.map((kb) => `${kb.projectName}.${kb.name}`)
+  const names = [...kbs, ...allowed.tables]
+  const available = names.length === 0 ? 'none' : names.join(', ')
+  return new AppError('sql_forbidden', `${name} is not available here. Available: ${available}`)
+}

@@ -1,0 +1,89 @@
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { LruMap } from '../../runtime/lru-map.ts'
+import type { TreeNode } from '../../sql/ast/select-ast.ts'
+import type {
+  AgentRequest,
+  MeasuredScan,
+  RerankRequest,
+  SearchRequest,
+} from '../../sql/search/plan-inputs.ts'
+import type { HybridEdit } from '../../sql/subquery/tree-edit.ts'
+
+/** A statement ready to run, but for the values of its parameters, the vectors of its searches and agents' answers. */
+export interface SelectPlan {
+  readonly sql: string
+  readonly searches: readonly SearchRequest[]
+  readonly agents: readonly AgentRequest[]
+  readonly rerankings: readonly RerankRequest[]
+  /** Parameters that relevance is compared with. */
+  readonly thresholds: readonly string[]
+  /** The plans of the SELECTs that give the texts of `column` requests, and the candidates of rerankings. */
+  readonly values: ReadonlyMap<TreeNode, SelectPlan>
+  /** The placeholders that stand in `sql`. */
+  readonly parameters: ReadonlySet<string>
+  /** The same statement, where the nearest chunks of its searches are known; null: it has no search that could use them. */
+  readonly candidates: CandidatePlan | null
+  /** True when a LIMIT keeps its answer short. */
+  readonly isShort: boolean
+  /** True when it holds tables that are made of the catalog as it was. */
+  readonly readsCatalog: boolean
+  /** The searches that have every vector measured in any case. */
+  readonly scans: readonly MeasuredScan[]
+  /** The parameters of the statement as the client wrote it, also those that became searches. */
+  readonly written: readonly string[]
+}
+
+/** A SELECT that gets the nearest chunks of its searches as bound lists. */
+export interface CandidatePlan {
+  readonly sql: string
+  readonly isShort: boolean
+  readonly parameters: ReadonlySet<string>
+  readonly requests: readonly CandidateRequest[]
+}
+
+/** Chunks to be found before the statement runs. */
+export interface CandidateRequest {
+  /** The number of the searched text. */
+  readonly text: number
+  readonly knowledgeBase: KnowledgeBase
+  readonly count: number
+  /** A SELECT of the keys of the chunks among which they are; null: all of them. */
+  readonly kept: { readonly sql: string; readonly parameters: ReadonlySet<string> } | null
+  /** null: by vectors alone. */
+  readonly hybrid: HybridEdit | null
+}
+
+const PLANS_MAX = 500
+const KEY_CHARS_MAX = 10_000
+/** A large catalog makes long texts of the tables of information_schema. */
+const SQL_CHARS_MAX = 100_000
+
+interface KnownPlan {
+  readonly plan: SelectPlan
+  readonly catalogVersion: number
+}
+
+type Versions = Pick<CatalogSnapshot, 'version' | 'definitionsVersion'>
+
+/** Plans of recent statements. One is good until a definition changes; one that reads the catalog, until anything does. */
+export class PlanCache {
+  readonly #plans = new LruMap<string, KnownPlan>({ sizeMax: PLANS_MAX })
+
+  /** @param statement what a plan is made of, besides the catalog */
+  get(statement: string, versions: Versions): SelectPlan | undefined {
+    const known = this.#plans.get(keyOf(statement, versions))
+    if (known?.plan.readsCatalog && known.catalogVersion !== versions.version) return undefined
+    return known?.plan
+  }
+
+  set(statement: string, versions: Versions, plan: SelectPlan): void {
+    const key = keyOf(statement, versions)
+    if (key.length > KEY_CHARS_MAX || plan.sql.length > SQL_CHARS_MAX) return
+    this.#plans.set(key, { plan, catalogVersion: versions.version })
+  }
+}
+
+function keyOf(statement: string, { definitionsVersion }: Versions): string {
+  return `${definitionsVersion}\0${statement}`
+}

@@ -1,0 +1,68 @@
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import { KNOWLEDGE_BASE_COLUMNS } from '../../domain/knowledge-base.ts'
+import { AppError } from '../../errors.ts'
+import { excerptAt } from '../../sql/ast/placed-error.ts'
+import { nearestName } from '../../sql/lexer/did-you-mean.ts'
+import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
+import { optionHint } from '../../sql/search/search-options.ts'
+
+/**
+ * Runs a statement that DuckDB binds; where it does not know a column, the message names the nearest one of the relations
+ * that the statement names, and the place in the caller's text.
+ */
+export async function withPlace<T>(
+  sql: string,
+  snapshot: CatalogSnapshot,
+  run: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    const isUnknownName = error instanceof AppError && error.code === 'sql_unknown_name'
+    if (!isUnknownName) throw error
+    const name = UNKNOWN_COLUMN.exec(error.message)?.[1]
+    if (name === undefined) throw error
+    const tokens = namesIn(sql)
+    const nearest = nearestName(name, columnsOf(tokens, snapshot))
+    const did = nearest === undefined ? undefined : `Did you mean "${nearest}"?`
+    const said = optionHint(name) ?? did
+    const hint = said === undefined ? '' : `. ${said}`
+    const token = tokens.find(({ value }) => value.toLowerCase() === name.toLowerCase())
+    const excerpt = token && excerptAt(sql, [...sql.slice(0, token.start)].length)
+    throw new AppError('sql_unknown_name', `Column "${name}" does not exist${hint}`, {
+      cause: error,
+      ...(excerpt === undefined ? {} : { excerpt }),
+    })
+  }
+}
+
+/** DuckDB's words for it. */
+const UNKNOWN_COLUMN = /(?:Referenced column|have a column named) "([^"]+)"/
+
+function namesIn(sql: string): readonly Token[] {
+  try {
+    return tokenize(sql).filter(({ kind }) => kind === 'word' || kind === 'name')
+  } catch {
+    return []
+  }
+}
+
+/** The columns of every relation that has one of these names, in whatever project. */
+function columnsOf(tokens: readonly Token[], snapshot: CatalogSnapshot): readonly string[] {
+  const names = new Set(tokens.map(({ value }) => value.toLowerCase()))
+  const isNamed = ({ name }: { readonly name: string }) => names.has(name.toLowerCase())
+  return [
+    ...snapshot.knowledgeBases
+      .filter(isNamed)
+      .flatMap((kb) => [
+        ...kb.storedMetadata.map((column) => column.name),
+        ...(kb.metadataColumns ?? []),
+        ...KNOWLEDGE_BASE_COLUMNS,
+        'content',
+      ]),
+    ...snapshot.files.filter(isNamed).flatMap((file) => file.columns),
+    ...[...snapshot.views, ...snapshot.tables].filter(isNamed).flatMap((relation) => {
+      return relation.columns.map((column) => column.name)
+    }),
+  ]
+}

@@ -1,0 +1,93 @@
+import {
+  alterKnowledgeBase,
+  createKnowledgeBase,
+  dropKnowledgeBase,
+} from '../../catalog/knowledge-base-definitions.ts'
+import { findKnowledgeBase, findProject } from '../../domain/catalog-snapshot.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { type QueryResult, rowsOf } from '../../domain/query-result.ts'
+import { AppError } from '../../errors.ts'
+import type { KnowledgeBaseStatement } from '../../sql/dialect/parse-knowledge-base.ts'
+import type { QualifiedName } from '../../sql/dialect/qualified-name.ts'
+import { describedKnowledgeBase } from '../information-schema/object-tables.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { done, type StatementRequest } from './statement-request.ts'
+
+type StatementOf<K extends KnowledgeBaseStatement['kind']> = Extract<
+  KnowledgeBaseStatement,
+  { kind: K }
+>
+
+export async function runKnowledgeBaseStatement(
+  { statement, db }: StatementRequest<KnowledgeBaseStatement>,
+  deps: QueryDeps,
+): Promise<QueryResult> {
+  switch (statement.kind) {
+    case 'create_knowledge_base':
+      return create(statement, db, deps)
+    case 'alter_knowledge_base':
+      await alterKnowledgeBase(mustFind(statement.name, db, deps), statement.options, deps)
+      return done(db)
+    case 'drop_knowledge_base':
+      return drop(statement, db, deps)
+    case 'describe_knowledge_base':
+      return describe(mustFind(statement.name, db, deps), db, deps)
+  }
+}
+
+async function create(
+  statement: StatementOf<'create_knowledge_base'>,
+  db: string,
+  deps: QueryDeps,
+): Promise<QueryResult> {
+  const { name, project } = statement.name
+  const fields = { ...statement.options, name }
+  try {
+    await createKnowledgeBase(project ?? db, fields, deps)
+  } catch (error) {
+    const isThere = error instanceof AppError && error.code === 'knowledge_base_exists'
+    if (!isThere) throw error
+    if (!statement.ifNotExists) {
+      throw new AppError('knowledge_base_exists', `Knowledge base already exists: ${name}`)
+    }
+  }
+  return done(db)
+}
+
+async function drop(
+  statement: StatementOf<'drop_knowledge_base'>,
+  db: string,
+  deps: QueryDeps,
+): Promise<QueryResult> {
+  const kb = findNamed(statement.name, db, deps)
+  if (kb !== undefined) await dropKnowledgeBase(kb, deps)
+  else if (!statement.ifExists) throw doesNotExist(statement.name)
+  return done(db)
+}
+
+function describe(kb: KnowledgeBase, db: string, { reembeddings }: QueryDeps): QueryResult {
+  const { columns, rows } = describedKnowledgeBase(kb, reembeddings.progressOf(kb))
+  return { kind: 'table', rows: rowsOf(columns, rows), context: { db } }
+}
+
+export function findNamed(
+  name: QualifiedName,
+  db: string,
+  deps: QueryDeps,
+): KnowledgeBase | undefined {
+  const snapshot = deps.catalog.snapshot()
+  const project = findProject(snapshot, name.project ?? db)
+  return project && findKnowledgeBase(snapshot, project, name.name)
+}
+
+/** @throws AppError `knowledge_base_not_found` */
+export function mustFind(name: QualifiedName, db: string, deps: QueryDeps): KnowledgeBase {
+  const kb = findNamed(name, db, deps)
+  if (kb === undefined) throw doesNotExist(name)
+  return kb
+}
+
+function doesNotExist(name: QualifiedName): AppError {
+  const message = `Knowledge base does not exist: ${name.name}`
+  return new AppError('knowledge_base_not_found', message)
+}

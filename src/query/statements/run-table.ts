@@ -1,0 +1,102 @@
+import { findFile, findProject, findTable, requireProject } from '../../domain/catalog-snapshot.ts'
+import { checkedName } from '../../domain/identifier.ts'
+import type { ProjectTable } from '../../domain/project-table.ts'
+import type { QueryResult } from '../../domain/query-result.ts'
+import type { UploadedFile } from '../../domain/uploaded-file.ts'
+import { AppError } from '../../errors.ts'
+import type { TableStatement } from '../../sql/dialect/parse-table.ts'
+import type { QualifiedName } from '../../sql/dialect/qualified-name.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { FILES_DATABASE } from '../select/name-scope.ts'
+import { limitsOf } from '../select/run-limits.ts'
+import { prepareSelect } from '../select/run-select.ts'
+import { withPlace } from '../select/unknown-column.ts'
+import { withReplan } from '../select/with-replan.ts'
+import { done, type StatementRequest } from './statement-request.ts'
+
+type StatementOf<K extends TableStatement['kind']> = Extract<TableStatement, { kind: K }>
+
+export async function runTableStatement(
+  request: StatementRequest<TableStatement>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const { statement, db } = request
+  if (statement.kind === 'create_table') return create({ ...request, statement }, deps, signal)
+  const found = find(statement.name, db, deps)
+  if (found !== undefined) await drop(found, deps)
+  else if (!statement.ifExists) throw doesNotExist(statement.name)
+  return done(db)
+}
+
+/** A table of a project, or a file. */
+type Found =
+  | { readonly kind: 'table'; readonly table: ProjectTable }
+  | { readonly kind: 'file'; readonly file: UploadedFile }
+
+async function create(
+  { statement, db, params }: StatementRequest<StatementOf<'create_table'>>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const { source, ifNotExists, orReplace } = statement
+  const isThere = () => find(statement.name, db, deps) !== undefined
+  if (isThere() && ifNotExists) return done(db)
+  if (isThere() && !orReplace) throw exists(statement.name)
+  const name = checkedName('table', statement.name.name)
+  const project = isFile(statement.name, db)
+    ? null
+    : requireProject(deps.catalog.snapshot(), statement.name.project ?? db)
+  const sql = source.select
+  const asked = { sql, database: source.database ?? db, params }
+  const limits = limitsOf(deps)
+  try {
+    const made = await withPlace(sql, deps.catalog.snapshot(), () => {
+      return withReplan(deps, async () => {
+        const { statement: select } = await prepareSelect(asked, deps, signal)
+        const target = { name, select, orReplace }
+        return project === null
+          ? deps.files.importSelect(target, limits, signal)
+          : deps.tables.createTable({ ...target, projectId: project.id }, limits, signal)
+      })
+    })
+    return done(db, made.rowCount)
+  } catch (error) {
+    // Another statement has made it meanwhile.
+    if (ifNotExists && isTaken(error) && isThere()) return done(db)
+    throw error
+  }
+}
+
+function isTaken(error: unknown): boolean {
+  if (!(error instanceof AppError)) return false
+  return error.code === 'relation_exists' || error.code === 'file_exists'
+}
+
+async function drop(found: Found, deps: QueryDeps): Promise<void> {
+  if (found.kind === 'file') await deps.files.dropFile(found.file)
+  else await deps.tables.dropTable(found.table)
+}
+
+function isFile(name: QualifiedName, db: string): boolean {
+  return (name.project ?? db).toLowerCase() === FILES_DATABASE
+}
+
+function find(name: QualifiedName, db: string, deps: QueryDeps): Found | undefined {
+  const snapshot = deps.catalog.snapshot()
+  if (isFile(name, db)) {
+    const file = findFile(snapshot, name.name)
+    return file && { kind: 'file', file }
+  }
+  const project = findProject(snapshot, name.project ?? db)
+  const table = project && findTable(snapshot, project, name.name)
+  return table && { kind: 'table', table }
+}
+
+function exists({ name }: QualifiedName): AppError {
+  return new AppError('relation_exists', `A table with name ${name} already exists`)
+}
+
+function doesNotExist({ name }: QualifiedName): AppError {
+  return new AppError('table_not_found', `Table with name ${name} does not exist`)
+}

@@ -1,0 +1,68 @@
+import { findProject, findView } from '../../domain/catalog-snapshot.ts'
+import type { QueryResult } from '../../domain/query-result.ts'
+import type { View } from '../../domain/view.ts'
+import { AppError } from '../../errors.ts'
+import type { ViewStatement } from '../../sql/dialect/parse-view.ts'
+import type { QualifiedName } from '../../sql/dialect/qualified-name.ts'
+import type { WrittenSelect } from '../../sql/dialect/written-select.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { alterView, createView } from '../views.ts'
+import { done, type StatementRequest } from './statement-request.ts'
+
+export async function runViewStatement(
+  request: StatementRequest<ViewStatement>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const { statement, db } = request
+  const view = findOf(statement.name, db, deps)
+  switch (statement.kind) {
+    case 'create_view': {
+      if (view !== undefined && statement.ifNotExists) return done(db)
+      await create({ ...request, statement }, deps, signal)
+      return done(db)
+    }
+    case 'alter_view': {
+      const definition = definitionOf(statement.source, db)
+      await alterView(existing(view, statement.name), definition, { deps, signal })
+      return done(db)
+    }
+    case 'drop_view':
+      if (view !== undefined || !statement.ifExists) {
+        await deps.catalog.dropView(existing(view, statement.name))
+      }
+      return done(db)
+  }
+}
+
+async function create(
+  { statement, db }: StatementRequest<Extract<ViewStatement, { kind: 'create_view' }>>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name, source, orReplace, ifNotExists } = statement
+  const named = { project: name.project ?? db, name: name.name }
+  try {
+    await createView({ ...named, ...definitionOf(source, db), orReplace }, deps, signal)
+  } catch (error) {
+    const isTaken = error instanceof AppError && error.code === 'relation_exists'
+    // Another statement has made it meanwhile.
+    if (ifNotExists && isTaken && findOf(name, db, deps) !== undefined) return
+    throw error
+  }
+}
+
+function definitionOf({ select, database }: WrittenSelect, db: string) {
+  return { sql: select, database: database ?? db }
+}
+
+function findOf(name: QualifiedName, db: string, deps: QueryDeps): View | undefined {
+  const snapshot = deps.catalog.snapshot()
+  const project = findProject(snapshot, name.project ?? db)
+  return project && findView(snapshot, project, name.name)
+}
+
+function existing(view: View | undefined, name: QualifiedName): View {
+  if (view !== undefined) return view
+  throw new AppError('view_not_found', `View with name ${name.name} does not exist`)
+}

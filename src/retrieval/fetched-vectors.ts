@@ -1,0 +1,62 @@
+import { chunkTables, type TableIds } from '../domain/chunk-tables.ts'
+import type { RunLimits } from '../domain/ports.ts'
+import type { StoredEngine } from '../store/duckdb/engine.ts'
+import { vectorRowsOf } from '../store/duckdb/vector-rows.ts'
+
+const LIMITS: RunLimits = { timeoutMs: 60_000 }
+
+/** Six megabytes of 384 dimensions. */
+const KEPT_MAX = 4096
+
+/**
+ * Single vectors from their table. Those fetched last are kept: a chunk's vector never changes, and
+ * a key is never given again.
+ */
+export class FetchedVectors {
+  readonly #engine: StoredEngine
+  readonly #sql: string
+  readonly #kept = new Map<bigint, Float32Array>()
+
+  constructor(engine: StoredEngine, ids: TableIds) {
+    this.#engine = engine
+    this.#sql = `SELECT v.chunk_key, v.vector FROM (SELECT unnest($keys::BIGINT[]) AS chunk_key) AS n
+      JOIN ${chunkTables(ids).vectors} AS v USING (chunk_key)`
+  }
+
+  /** A key that is gone may be left out. @throws AppError as `SqlEngine.run` does */
+  async vectorsOf(
+    keys: readonly bigint[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<bigint, Float32Array>> {
+    const found = new Map<bigint, Float32Array>()
+    // Taken before any wait: what is kept now may not be kept after it.
+    for (const key of keys) {
+      const vector = this.#kept.get(key)
+      if (vector !== undefined) found.set(key, vector)
+    }
+    const missing = keys.filter((key) => !found.has(key))
+    if (missing.length === 0) return found
+    for (const [key, vector] of await this.#fetched(missing, signal)) {
+      found.set(key, vector)
+      this.#kept.set(key, vector)
+    }
+    for (const key of this.#kept.keys()) {
+      if (this.#kept.size <= KEPT_MAX) break
+      this.#kept.delete(key)
+    }
+    return found
+  }
+
+  async #fetched(keys: readonly bigint[], signal: AbortSignal) {
+    const vectors = new Map<bigint, Float32Array>()
+    const select = { sql: this.#sql, values: { keys } }
+    for await (const chunk of this.#engine.chunks(select, LIMITS, signal)) {
+      const rows = vectorRowsOf(chunk)
+      const dimensions = rows.vectors.length / rows.keys.length
+      for (const [index, key] of rows.keys.entries()) {
+        vectors.set(key, rows.vectors.slice(index * dimensions, (index + 1) * dimensions))
+      }
+    }
+    return vectors
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * What `sql/subquery/hybrid-rows.ts` computes, over the chunks that have a part in it: with the same operations on numbers, in the
+ * same order, so that a search gives the same relevances whoever makes them.
+ */
+import { type Fusion, PART_CHUNKS, RRF_K } from '../domain/hybrid-search.ts'
+import type { KeywordHit } from '../domain/keyword-search.ts'
+import type { NearestChunk } from '../domain/ports.ts'
+
+export interface FoundParts {
+  /** The nearest first: at least those that have a part. */
+  readonly neighbours: readonly NearestChunk[]
+  /** The best first: exactly those that have a part. */
+  readonly worded: readonly KeywordHit[]
+}
+
+export interface FusedHit {
+  readonly key: bigint
+  /** 0 to 1. */
+  readonly relevance: number
+  /** null: it was found by its words alone. */
+  readonly distance: number | null
+}
+
+export interface FusionWeights {
+  /** The weight of the vectors, 0 to 1. */
+  readonly alpha: number
+  readonly fusion: Fusion
+}
+
+/** All chunks that were found, the most relevant first. */
+export function fusedHits(
+  { neighbours, worded }: FoundParts,
+  { alpha, fusion }: FusionWeights,
+): readonly FusedHit[] {
+  const near = nearParts(neighbours, fusion)
+  const words = wordedParts(worded, fusion)
+  const distances = new Map<bigint, number>()
+  for (const { key, distance } of neighbours) distances.set(key, distance)
+  const fused = [...new Set([...distances.keys(), ...words.keys()])].map((key) => {
+    const sum = alpha * (near.get(key) ?? 0) + (1 - alpha) * (words.get(key) ?? 0)
+    return { key, relevance: Math.min(1, sum), distance: distances.get(key) ?? null }
+  })
+  return fused.sort((one, other) => other.relevance - one.relevance)
+}
+
+type Parts = ReadonlyMap<bigint, number>
+
+function nearParts(neighbours: readonly NearestChunk[], fusion: Fusion): Parts {
+  const nearest = neighbours[0]?.distance ?? 0
+  const last = Math.min(PART_CHUNKS, neighbours.length) - 1
+  const farthest = neighbours[last]?.distance ?? 0
+  const counted = neighbours.filter(({ distance }) => distance <= farthest)
+  const ranks = rrfParts(counted.map(({ distance }) => distance))
+  const parts = new Map<bigint, number>()
+  for (const [index, { key, distance }] of counted.entries()) {
+    const scaled = distance === nearest ? 1 : (farthest - distance) / (farthest - nearest)
+    parts.set(key, fusion === 'rrf' ? (ranks[index] ?? 0) : scaled)
+  }
+  return parts
+}
+
+/** While fewer chunks than count have a term, the scale ends at those without one. */
+function wordedParts(worded: readonly KeywordHit[], fusion: Fusion): Parts {
+  const best = worded[0]?.score ?? 0
+  const least = worded.length < PART_CHUNKS ? 0 : (worded.at(-1)?.score ?? 0)
+  const ranks = rrfParts(worded.map(({ score }) => score))
+  const parts = new Map<bigint, number>()
+  for (const [index, { key, score }] of worded.entries()) {
+    const scaled = score === best ? 1 : (score - least) / (best - least)
+    parts.set(key, fusion === 'rrf' ? (ranks[index] ?? 0) : scaled)
+  }
+  return parts
+}
+
+/** Equal values share the first of their ranks. */
+function rrfParts(ranked: readonly number[]): readonly number[] {
+  let rank = 1
+  return ranked.map((value, index) => {
+    if (index > 0 && value !== ranked[index - 1]) rank = index + 1
+    return (RRF_K + 1) / (RRF_K + rank)
+  })
+}

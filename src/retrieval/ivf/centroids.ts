@@ -1,0 +1,91 @@
+import { type Kernel, openExtent } from '../kernel/kernel.ts'
+import { type Extent, extentLayout, type RowShape, rowBytes } from '../kernel/memory-layout.ts'
+import { scan } from '../vectors/scan.ts'
+import { VECTOR_LIMITS } from '../vectors/vector-limits.ts'
+import { BLOCK_BYTES_MAX, type Block, type VectorMemory } from '../vectors/vector-memory.ts'
+import type { CentroidCodes } from './assign.ts'
+
+/** They were there before the first search. */
+const ALWAYS = 0
+
+/** The middles of lists: unit vectors that lie in shared memory like those of an index. */
+export class Centroids {
+  readonly count: number
+  /** Beside their rows, as threads compare with them. */
+  readonly codes: CentroidCodes
+  readonly #extent: Extent
+  readonly #shape: RowShape
+  readonly #memory: VectorMemory
+  readonly #kernel: Kernel
+  readonly #block: Block
+
+  /**
+   * @param count at most `centroidsMax`
+   * @throws AppError `out_of_memory`
+   */
+  constructor(memory: VectorMemory, stride: number, count: number) {
+    this.count = count
+    this.#shape = { stride, holdsFloats: true }
+    this.#memory = memory
+    this.#kernel = memory.kernel
+    const capacity = Math.ceil(count / 8) * 8
+    this.#block = memory.allocate(capacity * centroidBytes(stride))
+    this.#extent = { address: this.#block.address, capacity }
+    const { bounds } = extentLayout(this.#extent, stride)
+    const codesAt = this.#block.address + capacity * rowBytes(this.#shape)
+    this.codes = { boundsAt: bounds, codesAt }
+  }
+
+  get bytes(): number {
+    return this.#block.bytes
+  }
+
+  /** @returns false where the vector is not of unit length; nothing has changed then */
+  store(list: number, vector: Float32Array): boolean {
+    this.#open()
+    this.#kernel.input.fill(0, vector.length, this.#shape.stride)
+    this.#kernel.input.set(vector)
+    if (this.#kernel.storeRow(list, list, ALWAYS) !== 1) return false
+    this.#kernel.readCodes(list)
+    const { stride } = this.#shape
+    const at = this.codes.codesAt + list * stride
+    new Int8Array(this.#memory.memory.buffer, at, stride).set(
+      this.#kernel.rowCodes.subarray(0, stride),
+    )
+    return true
+  }
+
+  /** The numbers of the lists whose centroids are nearest, the nearest first. */
+  nearest(queryVector: Float32Array, countMax: number): readonly number[] {
+    const { address, capacity } = this.#extent
+    const result = scan(this.#kernel, {
+      kind: 'scan',
+      shape: this.#shape,
+      queryVector,
+      k: Math.min(countMax, this.count),
+      snapshot: ALWAYS,
+      parts: Float64Array.of(address, capacity, 0, this.count),
+      rows: null,
+    })
+    return result.kind === 'found' ? [...result.keys] : []
+  }
+
+  release(): void {
+    this.#memory.release(this.#block)
+  }
+
+  #open(): void {
+    openExtent(this.#kernel, this.#shape, this.#extent)
+  }
+}
+
+/** So many fit into one block, and all of them can be put in order. */
+export function centroidsMax(stride: number): number {
+  const fitting = Math.floor(BLOCK_BYTES_MAX / centroidBytes(stride))
+  return Math.min(VECTOR_LIMITS.neighboursMax, fitting - (fitting % 8))
+}
+
+/** Their rows, and their codes once more. */
+function centroidBytes(stride: number): number {
+  return rowBytes({ stride, holdsFloats: true }) + stride
+}

@@ -1,0 +1,90 @@
+import { INDEXED_VECTORS_MIN } from '../../domain/index-definition.ts'
+import { AppError } from '../../errors.ts'
+import type { IndexReport } from '../../store/hnsw/index-states.ts'
+import { type Accelerator, fewVectors } from '../accelerator.ts'
+import type { ExactIndex, VectorChange } from '../vectors/exact-index.ts'
+
+/**
+ * Inverted lists (IVF) over the copy of the vectors: trained in the background, again when the
+ * knowledge base has grown.
+ */
+export class IvfAccelerator implements Accelerator {
+  readonly #index: ExactIndex
+  readonly #options: Readonly<Record<string, number>>
+  readonly #closing = new AbortController()
+  #training: Promise<void> | null = null
+  #failure: string | null = null
+
+  /** @param options `nlist` lists, made of `train_count` vectors; unset: as many as suit the number of vectors */
+  constructor(index: ExactIndex, options: Readonly<Record<string, number>>) {
+    this.#index = index
+    this.#options = options
+    this.#trainWhereDue()
+  }
+
+  async search(
+    search: { readonly queryVector: Float32Array; readonly k: number },
+    signal: AbortSignal,
+  ) {
+    if (this.#index.listsReport?.isWorthwhile !== true) return null
+    return this.#index.search({ ...search, effort: 'lists' }, signal)
+  }
+
+  apply(_: VectorChange): void {
+    this.#trainWhereDue()
+  }
+
+  report(): IndexReport {
+    const { count, listsReport: lists } = this.#index
+    if (this.#training !== null && lists === null) {
+      return { state: 'building', vectorCount: count, detail: 'the lists are being trained' }
+    }
+    if (this.#failure !== null) {
+      return { state: 'unavailable', vectorCount: count, detail: this.#failure }
+    }
+    if (lists === null) return fewVectors(count)
+    const recall = `recall@10 ${lists.recallAt10.toFixed(3)} on vectors of its own`
+    if (!lists.isWorthwhile) {
+      const detail = `all vectors are compared: so many of the ${lists.listCount} lists would have to be read`
+      return { state: 'exact', vectorCount: count, detail }
+    }
+    const read = `${lists.probeCount} of ${lists.listCount} lists are read`
+    return { state: 'ready', vectorCount: count, detail: `${read}, ${recall}` }
+  }
+
+  async settled(): Promise<void> {
+    while (this.#training !== null) await this.#training
+    await this.#index.listsSettled()
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#training
+    this.#index.dropLists()
+  }
+
+  #trainWhereDue(): void {
+    const { count, listsReport, needsTraining } = this.#index
+    const isDue = listsReport === null ? count >= INDEXED_VECTORS_MIN : needsTraining
+    if (!isDue || this.#training !== null || this.#failure !== null) return
+    const { nlist, train_count: sampleCount } = this.#options
+    const options = {
+      ...(nlist === undefined ? {} : { listCount: Math.min(nlist, count) }),
+      ...(sampleCount === undefined ? {} : { sampleCount }),
+    }
+    this.#training = this.#index
+      .trainLists(options, this.#closing.signal)
+      .then(() => {})
+      .catch((error: unknown) => {
+        if (this.#closing.signal.aborted) return
+        const isFull = error instanceof AppError && error.code === 'out_of_memory'
+        const reason = isFull
+          ? 'the lists do not fit into the memory for vectors (EIDER_VECTOR_MEMORY)'
+          : 'the lists could not be trained'
+        this.#failure = `${reason}; all vectors are compared`
+      })
+      .finally(() => {
+        this.#training = null
+      })
+  }
+}

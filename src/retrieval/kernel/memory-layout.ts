@@ -1,0 +1,105 @@
+/**
+ * Where things lie in the memory that all threads share. `kernel/vector-scan.ts` counts on it.
+ *
+ * ```
+ * one slot per scan:    input f32 · fine codes i16 · coarse codes, a row's codes i8 · row list i32
+ *                       · distances, keys, lowers f64 · candidates
+ * extents, in blocks:   identities (key f64, added u32, removed u32) · bounds (scale, lost, lost by heads f32)
+ *                       · heads, then tails: halves of codes, 4 bits × stride each · floats f32 × stride, where they are held
+ * ```
+ */
+import { VECTOR_LIMITS } from '../vectors/vector-limits.ts'
+
+export const PAGE_BYTES = 65_536
+
+/** The first page stays empty: address 0 is nobody's. */
+const FIRST_SLOT = PAGE_BYTES
+const IDENTITY_BYTES = 16
+/** Of a row, its scale first. */
+export const BOUND_BYTES = 12
+/** Upper f64, lower f64, key f64. */
+export const CANDIDATE_BYTES = 24
+export const CANDIDATES_MAX = 8192
+export const ROW_LIST_MAX = 4096
+/** Numbers per extent in the parts of a task: address, capacity, from, to. */
+export const PART_WORDS = 4
+
+export interface SlotLayout {
+  readonly input: number
+  readonly fineCodes: number
+  readonly coarseCodes: number
+  readonly rowCodes: number
+  readonly rowList: number
+  readonly distances: number
+  readonly keys: number
+  readonly lowers: number
+  readonly candidates: number
+  readonly end: number
+}
+
+/** Scratch memory of one scan at a time; slot 0 is the calling thread's. All parts are aligned to 16 bytes. */
+export function slotLayout(index: number): SlotLayout {
+  const { dimensionsMax, neighboursMax } = VECTOR_LIMITS
+  const neighbourBytes = neighboursMax * 8
+  const input = FIRST_SLOT + index * slotBytes()
+  const fineCodes = input + dimensionsMax * 4
+  const coarseCodes = fineCodes + dimensionsMax * 2
+  const rowCodes = coarseCodes + dimensionsMax
+  const rowList = rowCodes + dimensionsMax
+  const distances = rowList + ROW_LIST_MAX * 4
+  const keys = distances + neighbourBytes
+  const lowers = keys + neighbourBytes
+  const candidates = lowers + neighbourBytes
+  const end = input + slotBytes()
+  const neighbours = { distances, keys, lowers, candidates }
+  return { input, fineCodes, coarseCodes, rowCodes, rowList, ...neighbours, end }
+}
+
+function slotBytes(): number {
+  const { dimensionsMax, neighboursMax } = VECTOR_LIMITS
+  const search = neighboursMax * 8 * 3 + CANDIDATES_MAX * CANDIDATE_BYTES
+  return wholePages(dimensionsMax * 8 + ROW_LIST_MAX * 4 + search)
+}
+
+export function wholePages(bytes: number): number {
+  return Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES
+}
+
+/** What the rows of one index look like. */
+export interface RowShape {
+  /** Codes of a row: the dimensions, filled up with zeros to a multiple of 32. */
+  readonly stride: number
+  readonly holdsFloats: boolean
+}
+
+export function rowShape(dimensions: number, holdsFloats: boolean): RowShape {
+  return { stride: Math.ceil(dimensions / 32) * 32, holdsFloats }
+}
+
+export function rowBytes({ stride, holdsFloats }: RowShape): number {
+  return IDENTITY_BYTES + BOUND_BYTES + stride * (holdsFloats ? 5 : 1)
+}
+
+/** Rows of one index that lie together. */
+export interface Extent {
+  readonly address: number
+  /** A multiple of 8, so that codes and floats are aligned. */
+  readonly capacity: number
+}
+
+/** Addresses within an extent. */
+export interface ExtentLayout {
+  readonly identities: number
+  readonly bounds: number
+  readonly heads: number
+  readonly tails: number
+  readonly floats: number
+}
+
+export function extentLayout({ address, capacity }: Extent, stride: number): ExtentLayout {
+  const bounds = address + IDENTITY_BYTES * capacity
+  const heads = bounds + BOUND_BYTES * capacity
+  const tails = heads + (stride / 2) * capacity
+  const floats = tails + (stride / 2) * capacity
+  return { identities: address, bounds, heads, tails, floats }
+}

@@ -1,0 +1,60 @@
+import { VECTOR_LIMITS } from '../vectors/vector-limits.ts'
+import type { Kernel, KernelOperations } from './kernel.ts'
+import { RELAXED_KERNEL_BASE64, SIMD_KERNEL_BASE64 } from './kernel-module.ts'
+import { CANDIDATE_BYTES, CANDIDATES_MAX, ROW_LIST_MAX, slotLayout } from './memory-layout.ts'
+import { ScalarKernel } from './scalar-kernel.ts'
+
+/** `simd`: without relaxed SIMD. Each only where the engine has it. */
+export type KernelChoice = 'fastest' | 'simd' | 'scalar'
+
+/** @param slot 0 for the calling thread, from 1 on for the threads' scans */
+export function openKernel(
+  memory: WebAssembly.Memory,
+  slot: number,
+  choice: KernelChoice = 'fastest',
+): Kernel {
+  const at = slotLayout(slot)
+  const { buffer } = memory
+  const module = moduleOf(choice)
+  const operations =
+    module === undefined ? new ScalarKernel(memory, at) : wasmOperations(module, memory, slot)
+  return Object.assign(operations, {
+    input: new Float32Array(buffer, at.input, VECTOR_LIMITS.dimensionsMax),
+    rowCodes: new Int8Array(buffer, at.rowCodes, VECTOR_LIMITS.dimensionsMax),
+    rowList: new Int32Array(buffer, at.rowList, ROW_LIST_MAX),
+    distances: new Float64Array(buffer, at.distances, VECTOR_LIMITS.neighboursMax),
+    keys: new Float64Array(buffer, at.keys, VECTOR_LIMITS.neighboursMax),
+    candidates: new Float64Array(buffer, at.candidates, (CANDIDATES_MAX * CANDIDATE_BYTES) / 8),
+  })
+}
+
+const MODULES: Readonly<Record<KernelChoice, readonly string[]>> = {
+  fastest: [RELAXED_KERNEL_BASE64, SIMD_KERNEL_BASE64],
+  simd: [SIMD_KERNEL_BASE64],
+  scalar: [],
+}
+
+/** undefined: the engine knows none of them. */
+function moduleOf(choice: KernelChoice): Uint8Array<ArrayBuffer> | undefined {
+  const modules = MODULES[choice].map((base64) => Uint8Array.fromBase64(base64))
+  return modules.find((bytes) => WebAssembly.validate(bytes))
+}
+
+function wasmOperations(
+  bytes: Uint8Array<ArrayBuffer>,
+  memory: WebAssembly.Memory,
+  slot: number,
+): KernelOperations {
+  const module = new WebAssembly.Module(bytes)
+  const { exports } = new WebAssembly.Instance(module, { env: { memory } })
+  // The module is ours: a test compiles its source and calls all of them.
+  const operations = exports as unknown as KernelOperations & {
+    configureSlot(...addresses: readonly number[]): void
+  }
+  const at = slotLayout(slot)
+  operations.configureSlot(
+    ...[at.input, at.fineCodes, at.coarseCodes, at.rowCodes, at.rowList, at.distances],
+    ...[at.keys, at.lowers, at.candidates, CANDIDATES_MAX],
+  )
+  return { ...operations }
+}

@@ -1,0 +1,190 @@
+import type { DuckDBDataChunk } from '@duckdb/node-api'
+import { keysOf, numbersOf } from '../../store/duckdb/vector-rows.ts'
+import type { Corpus, PostingList } from './keyword-hits.ts'
+
+const NUMBER_MAX = 0xffff
+
+/** What a list is made on. */
+export interface BasedList {
+  /** Of the chunks with smaller keys than `since`; null: there is nothing yet. */
+  readonly list: PostingList | null
+  /** The first key that is wanted. */
+  readonly since: number
+}
+
+/** All chunks of a knowledge base, at one revision. */
+export interface CorpusState {
+  readonly revision: number
+  /** Of the next chunk that comes. */
+  readonly nextKey: number
+  readonly corpus: Corpus
+}
+
+/** Makes the lists of terms out of the rows of `postingsSql`, in whatever order these come. */
+export class PostingListBuilder {
+  readonly #growing: ReadonlyMap<bigint, GrowingList>
+  readonly #postingsMax: number
+  readonly #state = new Map<number, number>()
+  #count = 0
+
+  constructor(based: ReadonlyMap<bigint, BasedList>, postingsMax: number) {
+    this.#growing = new Map([...based].map(([term, of]) => [term, new GrowingList(of.list)]))
+    this.#postingsMax = postingsMax
+  }
+
+  /**
+   * @param chunk its memory is not needed any more afterwards
+   * @returns false when they are too many: nothing is whole then
+   */
+  add(chunk: DuckDBDataChunk): boolean {
+    this.#count += chunk.rowCount
+    if (this.#count > this.#postingsMax) return false
+    const terms = keysOf(chunk)
+    const rows = {
+      keys: keysOf(chunk, 1),
+      frequencies: numbersOf(chunk, 2),
+      termCounts: numbersOf(chunk, 3),
+    }
+    const halves = new Int32Array(terms.buffer, terms.byteOffset, terms.length * 2)
+    for (let start = 0; start < terms.length; ) {
+      let end = start + 1
+      if (rows.frequencies[start] === 0) {
+        this.#state.set(rows.termCounts[start] ?? 0, Number(rows.keys[start] ?? 0n))
+      } else {
+        while (end < terms.length && isSame(halves, start, end) && rows.frequencies[end] !== 0) {
+          end += 1
+        }
+        this.#growing.get(terms[start] ?? 0n)?.add(rows, start, end)
+      }
+      start = end
+    }
+    return true
+  }
+
+  state(): CorpusState {
+    const part = (number: number) => this.#state.get(number) ?? 0
+    const [revision, nextKey, chunkCount] = [part(0), part(1), part(2)]
+    const meanTermCount = chunkCount === 0 ? 0 : part(3) / chunkCount
+    return { revision, nextKey, corpus: { chunkCount, meanTermCount } }
+  }
+
+  /** null for a term whose numbers are too large for a list. */
+  lists(): ReadonlyMap<bigint, PostingList | null> {
+    return new Map([...this.#growing].map(([term, list]) => [term, list.list()]))
+  }
+}
+
+/** The list without the chunks of some keys, which ascend. */
+export function without(list: PostingList, keys: Uint32Array): PostingList {
+  const { keys: all, frequencies, termCounts } = list
+  const kept: number[] = []
+  let at = 0
+  let isChanged = false
+  if (keys.length === 0) return list
+  for (const [index, key] of all.entries()) {
+    while (at < keys.length && (keys[at] ?? 0) < key) at += 1
+    if (at < keys.length && keys[at] === key) isChanged = true
+    else kept.push(index)
+  }
+  return isChanged ? picked({ keys: all, frequencies, termCounts }, kept) : list
+}
+
+/** Two keys of 64 bits, without a JavaScript value for either. */
+function isSame(halves: Int32Array, one: number, other: number): boolean {
+  return halves[2 * one] === halves[2 * other] && halves[2 * one + 1] === halves[2 * other + 1]
+}
+
+interface PostingRows {
+  readonly keys: BigInt64Array
+  readonly frequencies: Int32Array
+  readonly termCounts: Int32Array
+}
+
+/** A list that is copied before the first posting is added to it. */
+class GrowingList {
+  readonly #base: PostingList | null
+  #keys = new Uint32Array(0)
+  #frequencies = new Uint16Array(0)
+  #termCounts = new Uint16Array(0)
+  #size = 0
+  #fits = true
+  #isSorted = true
+
+  constructor(base: PostingList | null) {
+    this.#base = base
+  }
+
+  add(rows: PostingRows, start: number, end: number): void {
+    if (this.#size === 0 && this.#base !== null) this.#begin(this.#base, end - start)
+    this.#reserve(this.#size + end - start)
+    // The lower and the upper half of each key: a processor that DuckDB runs on has the lower one first.
+    const halves = new Uint32Array(rows.keys.buffer, rows.keys.byteOffset, rows.keys.length * 2)
+    let last = this.#size === 0 ? -1 : (this.#keys[this.#size - 1] ?? 0)
+    for (let row = start; row < end; row += 1) {
+      const key = halves[2 * row] ?? 0
+      const frequency = rows.frequencies[row] ?? 0
+      const termCount = rows.termCounts[row] ?? 0
+      if (halves[2 * row + 1] !== 0 || frequency > NUMBER_MAX || termCount > NUMBER_MAX) {
+        this.#fits = false
+      }
+      if (key <= last) this.#isSorted = false
+      last = key
+      this.#keys[this.#size] = key
+      this.#frequencies[this.#size] = frequency
+      this.#termCounts[this.#size] = termCount
+      this.#size += 1
+    }
+  }
+
+  list(): PostingList | null {
+    if (!this.#fits) return null
+    if (this.#size === 0 && this.#base !== null) return this.#base
+    const list = {
+      keys: this.#keys.slice(0, this.#size),
+      frequencies: this.#frequencies.slice(0, this.#size),
+      termCounts: this.#termCounts.slice(0, this.#size),
+    }
+    return this.#isSorted ? list : sorted(list)
+  }
+
+  #begin({ keys, frequencies, termCounts }: PostingList, more: number): void {
+    this.#reserve(keys.length + more)
+    this.#keys.set(keys)
+    this.#frequencies.set(frequencies)
+    this.#termCounts.set(termCounts)
+    this.#size = keys.length
+  }
+
+  #reserve(size: number): void {
+    if (size <= this.#keys.length) return
+    const capacity = Math.max(16, size, this.#keys.length * 2)
+    this.#keys = grown(this.#keys, new Uint32Array(capacity))
+    this.#frequencies = grown(this.#frequencies, new Uint16Array(capacity))
+    this.#termCounts = grown(this.#termCounts, new Uint16Array(capacity))
+  }
+}
+
+function grown<T extends Uint32Array | Uint16Array>(from: T, to: T): T {
+  to.set(from)
+  return to
+}
+
+function sorted(list: PostingList): PostingList {
+  const { keys } = list
+  return picked(
+    list,
+    Array.from(keys.keys()).sort((a, b) => (keys[a] ?? 0) - (keys[b] ?? 0)),
+  )
+}
+
+/** The postings at some places, in that order. */
+function picked(
+  { keys, frequencies, termCounts }: PostingList,
+  places: readonly number[],
+): PostingList {
+  return {
+    keys: Uint32Array.from(places, (index) => keys[index] ?? 0),
+    frequencies: Uint16Array.from(places, (index) => frequencies[index] ?? 0),
+    termCounts: Uint16Array.from(places, (index) => termCounts[index] ?? 0),
+  }
+}

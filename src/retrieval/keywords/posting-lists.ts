@@ -1,0 +1,185 @@
+import type { TableIds } from '../../domain/chunk-tables.ts'
+import type { RunLimits } from '../../domain/ports.ts'
+import { LruMap } from '../../runtime/lru-map.ts'
+import type { StoredEngine } from '../../store/duckdb/engine.ts'
+import type { Corpus, PostingList } from './keyword-hits.ts'
+import {
+  type BasedList,
+  type CorpusState,
+  PostingListBuilder,
+  without,
+} from './posting-list-builder.ts'
+import { postingsSql } from './postings-sql.ts'
+import { Tombstones } from './tombstones.ts'
+
+export interface PostingListLimits {
+  /** Of all lists together. */
+  readonly bytesMax: number
+  /** Of the lists of one search: adding up so many scores holds the main thread for some 20 ms. */
+  readonly postingsMax: number
+}
+
+const LIMITS: PostingListLimits = { bytesMax: 64 * 1024 ** 2, postingsMax: 4_000_000 }
+
+/** A list takes its eight bytes for each posting, and about so many around them. */
+const LIST_BYTES = 400
+const CORPORA_MAX = 1_000
+const REFUSED_MAX = 1_000
+
+/** The terms of one search, of one state of its knowledge base. */
+export interface TermsSearch {
+  readonly ids: TableIds
+  readonly terms: readonly bigint[]
+  readonly revision: number
+  readonly limits: RunLimits
+  /** Whether a transaction that begins now still sees that revision. */
+  isCurrent(): boolean
+}
+
+export interface FoundTerms {
+  /** Of the terms that a chunk holds. */
+  readonly lists: readonly PostingList[]
+  readonly corpus: Corpus
+}
+
+interface KnownList {
+  readonly revision: number
+  /** Of the next chunk that comes after that revision. */
+  readonly nextKey: number
+  /** null: it is too long, or has numbers that a list has no room for. */
+  readonly list: PostingList | null
+}
+
+/**
+ * The postings of the terms that were searched last, as the tables of their knowledge bases have them. After a write
+ * only what came is read, since chunks have ascending keys; what went is known from the write.
+ */
+export class PostingLists {
+  readonly #engine: StoredEngine
+  readonly #limits: PostingListLimits
+  readonly #lists: LruMap<string, KnownList>
+  readonly #corpora = new Map<number, CorpusState>()
+  readonly #removed = new Tombstones()
+  /** Searches for too many postings: reading them once more would take longer than the search itself. */
+  readonly #refused = new LruMap<string, true>({ sizeMax: REFUSED_MAX })
+
+  constructor(engine: StoredEngine, limits: PostingListLimits = LIMITS) {
+    this.#engine = engine
+    this.#limits = limits
+    this.#lists = new LruMap({ sizeMax: limits.bytesMax, sizeOf })
+  }
+
+  /** Of all lists that are held. */
+  get bytes(): number {
+    return this.#lists.size
+  }
+
+  /** A write was committed. @param removedKeys null: nobody looked */
+  written({ id }: Pick<TableIds, 'id'>, revision: number, removedKeys: BigInt64Array | null): void {
+    const hasLists = this.#corpora.has(id)
+    this.#removed.note(id, revision, hasLists ? removedKeys : null)
+  }
+
+  /**
+   * @returns null when they are too many postings for this
+   * @throws AppError as `SqlEngine.run` does
+   */
+  async of(search: TermsSearch, signal: AbortSignal): Promise<FoundTerms | null> {
+    const { ids, revision, terms } = search
+    if (this.#refused.get(nameOfSearch(search)) !== undefined) return null
+    const lists = new Map<bigint, PostingList | null>()
+    const based = new Map<bigint, BasedList>()
+    for (const term of terms) {
+      const known = this.#lists.get(nameOf(ids, term))
+      if (known?.revision === revision) lists.set(term, known.list)
+      else based.set(term, this.#basedOn(known, search))
+    }
+    let state = this.#corpora.get(ids.id)
+    if (based.size > 0 || state?.revision !== revision) {
+      const loaded = await this.#loaded(search, based, signal)
+      if (loaded === null) {
+        this.#refused.set(nameOfSearch(search), true)
+        return null
+      }
+      state = loaded.state
+      for (const [term, list] of loaded.lists) lists.set(term, list)
+      // Whoever asks for a revision that is past asks again; any other is left to the database.
+      if (state.revision !== revision && search.isCurrent()) return null
+    }
+    return found([...lists.values()], state.corpus, this.#limits.postingsMax)
+  }
+
+  /** What is left of a list of an earlier revision. */
+  #basedOn(known: KnownList | undefined, { ids, revision }: TermsSearch): BasedList {
+    const list = known?.list ?? null
+    if (known === undefined || list === null) return { list: null, since: 0 }
+    const removed = this.#removed.between(ids.id, known.revision, revision)
+    if (removed === null) return { list: null, since: 0 }
+    return { list: without(list, removed), since: known.nextKey }
+  }
+
+  async #loaded(
+    { ids, limits, revision }: TermsSearch,
+    based: ReadonlyMap<bigint, BasedList>,
+    signal: AbortSignal,
+  ) {
+    const builder = new PostingListBuilder(based, this.#limits.postingsMax)
+    const wanted = [...based].map(([term, { since }]) => ({ term, since }))
+    for await (const chunk of this.#engine.chunks(postingsSql(ids, wanted), limits, signal)) {
+      if (!builder.add(chunk)) return null
+    }
+    const state = builder.state()
+    const lists = builder.lists()
+    this.#keepState(ids.id, state)
+    const { nextKey } = state
+    for (const [term, list] of lists) {
+      // What later writes have removed is still in a list that was brought up to the revision asked for.
+      const isWhole = state.revision === revision || based.get(term)?.list === null
+      if (isWhole) this.#set(nameOf(ids, term), { revision: state.revision, nextKey, list })
+    }
+    return { state, lists }
+  }
+
+  #set(name: string, list: KnownList): void {
+    const known = this.#lists.get(name)
+    if (known === undefined || known.revision <= list.revision) this.#lists.set(name, list)
+  }
+
+  #keepState(id: number, state: CorpusState): void {
+    const known = this.#corpora.get(id)
+    if (known !== undefined && known.revision > state.revision) return
+    this.#corpora.delete(id)
+    this.#corpora.set(id, state)
+    const [oldest] = this.#corpora.keys()
+    if (this.#corpora.size <= CORPORA_MAX || oldest === undefined) return
+    this.#corpora.delete(oldest)
+    this.#removed.forget(oldest)
+  }
+}
+
+function found(
+  all: readonly (PostingList | null)[],
+  corpus: Corpus,
+  postingsMax: number,
+): FoundTerms | null {
+  const lists: PostingList[] = []
+  let count = 0
+  for (const list of all) {
+    if (list === null) return null
+    count += list.keys.length
+    if (list.keys.length > 0) lists.push(list)
+  }
+  return count > postingsMax ? null : { lists, corpus }
+}
+
+function nameOfSearch({ ids, terms, revision }: TermsSearch): string {
+  return `${ids.id} ${revision} ${terms.join(' ')}`
+}
+
+function nameOf({ id }: TableIds, term: bigint): string {
+  return `${id} ${term}`
+}
+
+function sizeOf({ list }: KnownList): number {
+  return LIST_BYTES + 8 * (list?.keys.length ?? 0)
+}

@@ -1,0 +1,236 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { chunkTables, type TableIds } from '../domain/chunk-tables.ts'
+import type { NearestChunk } from '../domain/ports.ts'
+import { AppError } from '../errors.ts'
+import { yieldToEventLoop } from '../runtime/yield.ts'
+import type { Database } from '../store/duckdb/database.ts'
+import { vectorRowsOf } from '../store/duckdb/vector-rows.ts'
+import type { Accelerator } from './accelerator.ts'
+import { databaseDistance } from './database-distance.ts'
+import type { FetchedVectors } from './fetched-vectors.ts'
+import { ExactIndex, type VectorChange } from './vectors/exact-index.ts'
+import type { FetchVectors } from './vectors/rescore.ts'
+import type { ScanRunner } from './vectors/scan.ts'
+import type { VectorMemory } from './vectors/vector-memory.ts'
+
+/** Rows of removed vectors, beyond as many as there are vectors. */
+const EMPTY_ROWS_MAX = 20_000
+
+/** Vectors that are measured between two looks at what else waits. */
+const MEASURED_PER_TURN = 1_024
+
+/** What a write did to the vectors; `changed` null: nobody looked, as there was no copy then. */
+export interface CommittedWrite {
+  readonly revision: number
+  readonly changed: Omit<VectorChange, 'revision'> | null
+}
+
+export interface VectorCacheParts {
+  readonly database: Database
+  readonly memory: VectorMemory
+  readonly pool: ScanRunner
+  readonly fetched: FetchedVectors
+  readonly ids: TableIds
+  /** Beyond so many vectors memory holds their codes only, a fifth of the bytes. */
+  readonly wholeVectorsMax: number
+}
+
+/**
+ * The vectors of one knowledge base in memory, as they are in its table: loaded once, then told of
+ * each write after its commit and before its answer. A copy that has missed one is of no more use.
+ */
+export class VectorCache {
+  readonly #parts: VectorCacheParts
+  readonly #stopping = new AbortController()
+  #index: ExactIndex | null = null
+  /** Memory holds the vectors themselves, not their codes alone. */
+  #isWhole = true
+  /** Writes that were committed while the vectors were loaded. */
+  #waiting: CommittedWrite[] | null = []
+  #asked: Accelerator | null = null
+  #lastAsked: Promise<void> = Promise.resolve()
+  #commitCount = 0
+  #commit: PromiseWithResolvers<void> | null = null
+
+  constructor(parts: VectorCacheParts) {
+    this.#parts = parts
+  }
+
+  /** null until all vectors are there. */
+  get index(): ExactIndex | null {
+    return this.#waiting === null ? this.#index : null
+  }
+
+  /**
+   * Reads all vectors.
+   * @returns false when a write was missed meanwhile: the copy must be thrown away
+   * @throws AppError `out_of_memory`; the reason of the stop
+   */
+  async load(): Promise<boolean> {
+    const { database } = this.#parts
+    this.#index = await database.lease(async (connection) => {
+      await connection.run('BEGIN TRANSACTION READ ONLY')
+      const index = await this.#loaded(connection)
+      await connection.run('COMMIT')
+      return index
+    })
+    const waiting = this.#waiting ?? []
+    this.#waiting = null
+    return waiting.every((write) => this.#takeOver(write))
+  }
+
+  /** A write is about to be committed: who begins to read now may see it. */
+  beginCommit(): void {
+    this.#commitCount += 1
+    this.#commit ??= Promise.withResolvers()
+  }
+
+  /** @returns false when the copy must be thrown away */
+  endCommit(write: CommittedWrite | null): boolean {
+    this.#commit?.resolve()
+    this.#commit = null
+    if (write === null) return true
+    if (this.#waiting === null) return this.#takeOver(write)
+    this.#waiting.push(write)
+    return true
+  }
+
+  /** Resolves when no write is being committed. */
+  async settled(): Promise<void> {
+    while (this.#commit !== null) await this.#commit.promise
+  }
+
+  /** Tells whether still no later write can be seen by a transaction that has just begun. */
+  watch(): () => boolean {
+    const count = this.#commitCount
+    return () => this.#commitCount === count && !this.#stopping.signal.aborted
+  }
+
+  /**
+   * The same chunks with the distances that DuckDB measures.
+   * @throws AppError `internal` when one is gone
+   */
+  async measured(
+    queryVector: Float32Array,
+    near: readonly NearestChunk[],
+    signal: AbortSignal,
+  ): Promise<readonly NearestChunk[]> {
+    const keys = near.map(({ key }) => key)
+    const measured = await this.measuredOf(keys, queryVector, signal)
+    if (measured.length === near.length) return measured
+    throw new AppError('internal', 'A chunk went while it was searched')
+  }
+
+  /** The distances of those of the chunks that are there. */
+  async measuredOf(
+    keys: readonly bigint[],
+    queryVector: Float32Array,
+    signal: AbortSignal,
+  ): Promise<readonly NearestChunk[]> {
+    const measured: NearestChunk[] = []
+    for (let start = 0; start < keys.length; start += MEASURED_PER_TURN) {
+      if (start > 0) await yieldToEventLoop()
+      signal.throwIfAborted()
+      const some = keys.slice(start, start + MEASURED_PER_TURN)
+      const inMemory = this.#isWhole ? this.#index?.vectorsOf(some) : undefined
+      const vectors = inMemory ?? (await this.#parts.fetched.vectorsOf(some, signal))
+      for (const key of some) {
+        const vector = vectors.get(key)
+        if (vector === undefined) continue
+        measured.push({ key, distance: databaseDistance(vector, queryVector) })
+      }
+    }
+    return measured
+  }
+
+  /** What its owner asked for beside it. */
+  get asked(): Accelerator | null {
+    return this.#asked
+  }
+
+  /** Another one takes its place, once it is let go. @param make null: none */
+  ask(make: (index: ExactIndex) => Accelerator | null): void {
+    const before = this.#asked
+    this.#asked = null
+    const turn = this.#lastAsked.then(async () => {
+      await before?.close()
+      if (this.#stopping.signal.aborted || this.#lastAsked !== turn) return
+      this.#asked = this.index === null ? null : make(this.index)
+    })
+    this.#lastAsked = turn
+  }
+
+  /** Resolves when what was asked for is built. */
+  async askedSettled(): Promise<void> {
+    await this.#lastAsked
+    await this.#asked?.settled()
+  }
+
+  close(): void {
+    void this.#asked?.close()
+    this.#stopping.abort(new AppError('shutting_down', 'The vectors in memory are let go'))
+    this.#index?.close()
+  }
+
+  #takeOver({ revision, changed }: CommittedWrite): boolean {
+    const index = this.#index
+    if (index === null || revision <= index.revision) return index !== null
+    if (changed === null || revision !== index.revision + 1) return false
+    try {
+      index.apply({ ...changed, revision })
+      this.#asked?.apply({ ...changed, revision })
+      // Empty rows are scanned as well: when they are most of all, a new copy is quicker.
+      return index.emptyRowCount <= index.count + EMPTY_ROWS_MAX
+    } catch {
+      // What does not fit is scanned by the database.
+      return false
+    }
+  }
+
+  async #loaded(connection: DuckDBConnection): Promise<ExactIndex> {
+    const { ids } = this.#parts
+    const { signal } = this.#stopping
+    const { revision, dimensions } = await definitionOf(connection, ids)
+    const { vectors } = chunkTables(ids)
+    const index = this.#newIndex(dimensions, await countOf(connection, vectors))
+    try {
+      const result = await connection.stream(`SELECT chunk_key, vector FROM ${vectors}`)
+      for (let chunk = await result.fetchChunk(); chunk; chunk = await result.fetchChunk()) {
+        signal.throwIfAborted()
+        if (chunk.rowCount === 0) break
+        index.apply({ ...vectorRowsOf(chunk), revision })
+      }
+      index.apply({ revision })
+      return index
+    } catch (error) {
+      index.close()
+      throw error
+    }
+  }
+
+  #newIndex(dimensions: number, count: number): ExactIndex {
+    const { memory, pool, fetched, wholeVectorsMax } = this.#parts
+    this.#isWhole = count <= wholeVectorsMax
+    if (this.#isWhole) return new ExactIndex({ memory, pool, dimensions })
+    const fetchVectors: FetchVectors = (keys, signal) => fetched.vectorsOf(keys, signal)
+    return new ExactIndex({ memory, pool, dimensions, fetchVectors })
+  }
+}
+
+async function definitionOf(connection: DuckDBConnection, { id }: TableIds) {
+  const reader = await connection.runAndReadAll(
+    'SELECT revision, dimensions FROM eider.knowledge_bases WHERE id = $id',
+    { id },
+  )
+  const [row] = reader.getRows()
+  const [revision = null, dimensions = null] = row ?? []
+  if (revision === null || dimensions === null) {
+    throw new AppError('knowledge_base_not_found', 'The knowledge base has no vectors any more')
+  }
+  return { revision: Number(revision), dimensions: Number(dimensions) }
+}
+
+async function countOf(connection: DuckDBConnection, table: string): Promise<number> {
+  const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${table}`)
+  return Number(reader.getRows()[0]?.[0] ?? 0)
+}

@@ -1,0 +1,325 @@
+import { availableParallelism } from 'node:os'
+import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { NearestChunks, NearestFound, NearestSearch, VectorAccess } from '../domain/ports.ts'
+import { AppError } from '../errors.ts'
+import type { CatalogState } from '../store/catalog/catalog-state.ts'
+import type { Database } from '../store/duckdb/database.ts'
+import type { StoredEngine } from '../store/duckdb/engine.ts'
+import type { Accelerators } from '../store/hnsw/accelerators.ts'
+import type { IndexReport } from '../store/hnsw/index-states.ts'
+import { FetchedVectors } from './fetched-vectors.ts'
+import { Retriever } from './retriever.ts'
+import { type CommittedWrite, VectorCache } from './vector-cache.ts'
+import { ScanPool } from './vectors/scan-pool.ts'
+import { VECTOR_LIMITS } from './vectors/vector-limits.ts'
+import { VectorMemory } from './vectors/vector-memory.ts'
+
+/** More threads only wait for memory. */
+const THREADS_MAX = 8
+
+/** Who waits longer for vectors to be loaded scans. */
+const LOAD_WAIT_MS = 5_000
+
+export interface VectorCachesOptions {
+  readonly database: Database
+  readonly state: CatalogState
+  readonly engine: StoredEngine
+  readonly asked: Accelerators
+  /** Of all copies together; 0: every search is a scan in the database. */
+  readonly bytesMax: number
+  /** Vectors of one knowledge base that are held whole; of more, only their codes are. */
+  readonly wholeVectorsMax: number
+}
+
+type Entry = LoadingEntry | CopiedEntry | RefusedEntry
+
+interface OfVectors {
+  /** Of the table that is copied. */
+  readonly vectorsNumber: number
+}
+
+interface LoadingEntry extends OfVectors {
+  readonly kind: 'loading'
+  readonly copy: VectorCache
+  readonly loaded: Promise<void>
+}
+
+/** Not tried again before another one has gone. */
+interface RefusedEntry extends OfVectors {
+  readonly kind: 'refused'
+  readonly reason: string
+}
+
+interface CopiedEntry extends OfVectors {
+  readonly kind: 'copied'
+  readonly copy: VectorCache
+  /** What its owner's index was made of: a new one has another text. */
+  asked: string
+}
+
+/** The threads and the memory of all copies; made for the first one. */
+interface Scanning {
+  readonly memory: VectorMemory
+  readonly pool: ScanPool
+}
+
+/**
+ * Copies of the knowledge bases' vectors in memory, which answer searches for the nearest chunks.
+ * Each is loaded in the background, one after the other; meanwhile, and where memory does not
+ * suffice, the database scans.
+ */
+export class VectorCaches implements NearestChunks {
+  readonly #options: VectorCachesOptions
+  readonly #searches: Retriever
+  readonly #entries = new Map<number, Entry>()
+  #scanning: Scanning | null = null
+  #lastLoad: Promise<void> = Promise.resolve()
+  #loadCount = 0
+  #isClosed = false
+
+  constructor(options: VectorCachesOptions) {
+    this.#options = options
+    this.#searches = new Retriever(options.engine)
+    options.state.onChange((snapshot) => this.#follow(snapshot))
+  }
+
+  /** What is asked for has changed, or is gone. */
+  #follow({ knowledgeBases }: CatalogSnapshot): void {
+    const byId = new Map(knowledgeBases.map((kb) => [kb.id, kb]))
+    for (const [id, entry] of [...this.#entries]) {
+      const kb = byId.get(id)
+      const isOther = kb?.vectorsNumber !== entry.vectorsNumber
+      if (isOther) this.forget(id)
+      if (kb === undefined) continue
+      if (isOther) this.#load(kb)
+      else if (entry.kind === 'copied') this.#ask(entry, kb)
+    }
+  }
+
+  #ask(entry: CopiedEntry, kb: KnowledgeBase): void {
+    const asked = JSON.stringify(kb.vectorIndex)
+    if (asked === entry.asked) return
+    entry.asked = asked
+    entry.copy.ask((index) => this.#options.asked.make(kb, index))
+  }
+
+  /** Loads all that there is, the knowledge base written to last first. */
+  start(): void {
+    const { knowledgeBases } = this.#options.state.snapshot()
+    const byAge = knowledgeBases.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
+    for (const kb of byAge) this.#load(kb)
+  }
+
+  /** Resolves when nothing is being loaded or built. */
+  async settled(): Promise<void> {
+    let last: Promise<void>
+    do {
+      last = this.#lastLoad
+      await last
+    } while (last !== this.#lastLoad)
+    for (const entry of this.#entries.values()) {
+      if (entry.kind === 'copied') await entry.copy.askedSettled()
+    }
+  }
+
+  async nearest(search: NearestSearch, signal: AbortSignal): Promise<NearestFound | null> {
+    const copy = await this.#copyFor(search.knowledgeBase, signal)
+    const index = copy?.index ?? null
+    if (copy === null || index === null || search.count > VECTOR_LIMITS.neighboursMax) return null
+    await copy.settled()
+    const isCurrent = copy.watch()
+    const { revision } = index
+    try {
+      return await this.#searches.found({ copy, index, revision, isCurrent }, search, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      // A copy that is let go, or vectors that went meanwhile: not a failure of the search.
+      if (!isCurrent()) return { neighbours: [], isCurrent }
+      throw error
+    }
+  }
+
+  access(kb: KnowledgeBase, isConditional = false): VectorAccess {
+    if (this.#options.bytesMax === 0) return scan('EIDER_VECTOR_MEMORY is 0')
+    const entry = this.#entries.get(kb.id)
+    if (entry?.kind === 'refused') return scan(entry.reason)
+    const index = entry?.copy.index ?? null
+    if (index === null) return scan('its vectors are not in memory yet')
+    const vectors = `${index.count} vectors in memory`
+    const report = isConditional ? null : (entry?.copy.asked?.report() ?? null)
+    if (report?.state !== 'ready') return { kind: 'memory', detail: `${vectors}, scanned exactly` }
+    return { kind: 'memory', detail: `${vectors}, nearly: ${report.detail}` }
+  }
+
+  /** What its owner asked for, as it is now; null: there is nothing but a copy, or not even that. */
+  reportOf(kb: KnowledgeBase): IndexReport | null {
+    const entry = this.#entries.get(kb.id)
+    if (entry?.kind !== 'copied') return this.#reportWithoutCopy(kb, entry)
+    const { asked, index } = entry.copy
+    if (asked !== null) return asked.report()
+    if (index === null) return null
+    const size = `${Math.ceil(index.bytes / 1024 ** 2)} MiB`
+    const detail = `all vectors are compared, in ${size} of memory`
+    return { state: 'exact', vectorCount: index.count, detail }
+  }
+
+  /** null: nobody asked for more than a copy. */
+  #reportWithoutCopy(kb: KnowledgeBase, entry: Entry | undefined): IndexReport | null {
+    const isAsked = kb.vectorIndex !== null && kb.vectorIndex.type !== 'exact'
+    if (!isAsked || kb.dimensions === null) return null
+    const isPossible = entry?.kind !== 'refused' && this.#options.bytesMax > 0
+    const state = isPossible ? 'building' : 'unavailable'
+    const { detail } = this.access(kb)
+    return { state, vectorCount: null, detail: `${detail}; all vectors are compared` }
+  }
+
+  /** Whether `endCommit` is to be told what a write has changed. */
+  isCopied(kb: Pick<KnowledgeBase, 'id'>): boolean {
+    const entry = this.#entries.get(kb.id)
+    return entry !== undefined && entry.kind !== 'refused'
+  }
+
+  beginCommit({ id }: Pick<KnowledgeBase, 'id'>): void {
+    const entry = this.#entries.get(id)
+    if (entry !== undefined && entry.kind !== 'refused') entry.copy.beginCommit()
+  }
+
+  /** @param write null: the transaction was undone */
+  endCommit(kb: KnowledgeBase, write: CommittedWrite | null): void {
+    if (write !== null) this.#searches.written(kb, write)
+    const entry = this.#entries.get(kb.id)
+    if (entry?.kind === 'refused') return
+    if (entry !== undefined && !entry.copy.endCommit(write)) this.forget(kb.id)
+    this.#load(kb)
+  }
+
+  /** The vectors of a knowledge base are others, or gone. */
+  forget(id: number): void {
+    const entry = this.#entries.get(id)
+    this.#entries.delete(id)
+    if (entry === undefined || entry.kind === 'refused') return
+    entry.copy.close()
+    // There is room now, perhaps for one that found none.
+    for (const [other, { kind }] of this.#entries) {
+      if (kind === 'refused') this.#entries.delete(other)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const id of [...this.#entries.keys()]) this.forget(id)
+    await this.settled()
+    await this.#options.asked.close()
+    await this.#scanning?.pool.close()
+  }
+
+  /** A scan reads as much as a load does: who comes while his vectors are loaded waits for them. */
+  async #copyFor(kb: KnowledgeBase, signal: AbortSignal): Promise<VectorCache | null> {
+    const copy = this.#copyOf(kb)
+    const entry = this.#entries.get(kb.id)
+    if (entry?.vectorsNumber !== kb.vectorsNumber) return null
+    const isNext = this.#loadCount === 1
+    if (copy !== null || entry?.kind !== 'loading' || !isNext) return copy
+    await raced(entry.loaded, AbortSignal.any([signal, AbortSignal.timeout(LOAD_WAIT_MS)]))
+    signal.throwIfAborted()
+    return this.#copyOf(kb)
+  }
+
+  /** null: there is none yet. One that is behind is replaced. */
+  #copyOf(asked: KnowledgeBase): VectorCache | null {
+    const { knowledgeBases } = this.#options.state.snapshot()
+    const kb = knowledgeBases.find(({ id }) => id === asked.id)
+    // The query vector of an older plan is of another model.
+    if (kb === undefined || kb.vectorsNumber !== asked.vectorsNumber) return null
+    const entry = this.#entries.get(kb.id)
+    if (entry === undefined) this.#load(kb)
+    if (entry === undefined || entry.kind !== 'copied') return null
+    if (entry.copy.index?.revision === kb.revision) return entry.copy
+    this.forget(kb.id)
+    this.#load(kb)
+    return null
+  }
+
+  #load(kb: KnowledgeBase): void {
+    const { bytesMax } = this.#options
+    if (this.#isClosed || bytesMax === 0 || kb.dimensions === null) return
+    if (this.#entries.has(kb.id)) return
+    const copy = this.#newCopy(kb)
+    this.#loadCount += 1
+    const loaded = this.#lastLoad.then(() => this.#loadInto(kb, copy))
+    this.#lastLoad = loaded.finally(() => {
+      this.#loadCount -= 1
+    })
+    const { vectorsNumber } = kb
+    this.#entries.set(kb.id, { kind: 'loading', copy, loaded: this.#lastLoad, vectorsNumber })
+  }
+
+  async #loadInto({ id, vectorsNumber }: KnowledgeBase, copy: VectorCache): Promise<void> {
+    const isWanted = () => {
+      const entry = this.#entries.get(id)
+      return entry?.kind === 'loading' && entry.copy === copy
+    }
+    if (!isWanted()) return
+    const entry = await this.#loaded(copy)
+    if (!isWanted()) return
+    if (entry.kind === 'refused') copy.close()
+    if (entry.kind === 'missed') {
+      this.forget(id)
+      return
+    }
+    this.#entries.set(id, { ...entry, vectorsNumber })
+    this.#follow(this.#options.state.snapshot())
+  }
+
+  async #loaded(copy: VectorCache): Promise<Loaded> {
+    try {
+      return (await copy.load()) ? { kind: 'copied', copy, asked: 'null' } : { kind: 'missed' }
+    } catch (error) {
+      const isFull = error instanceof AppError && error.code === 'out_of_memory'
+      const reason = isFull
+        ? 'its vectors do not fit into the memory for vectors (EIDER_VECTOR_MEMORY)'
+        : 'its vectors could not be loaded into memory'
+      return { kind: 'refused', reason }
+    }
+  }
+
+  #newCopy(kb: KnowledgeBase): VectorCache {
+    const { database, engine, wholeVectorsMax } = this.#options
+    const { memory, pool } = this.#scanner()
+    const { id, projectId, vectorsNumber } = kb
+    const ids = { id, projectId, vectorsNumber }
+    const fetched = new FetchedVectors(engine, ids)
+    return new VectorCache({ database, memory, pool, ids, fetched, wholeVectorsMax })
+  }
+
+  #scanner(): Scanning {
+    if (this.#scanning !== null) return this.#scanning
+    const threadCount = Math.min(availableParallelism(), THREADS_MAX)
+    const memory = new VectorMemory({ bytesMax: this.#options.bytesMax, threadCount })
+    this.#scanning = { memory, pool: new ScanPool(memory) }
+    return this.#scanning
+  }
+}
+
+type Loaded =
+  | Omit<CopiedEntry, 'vectorsNumber'>
+  | Omit<RefusedEntry, 'vectorsNumber'>
+  | { readonly kind: 'missed' }
+
+/** Resolves with the work, or at the abort. */
+function raced(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    signal.addEventListener('abort', done, { once: true })
+    void work.then(done, done)
+    if (signal.aborted) done()
+  })
+}
+
+function scan(detail: string): VectorAccess {
+  return { kind: 'scan', detail }
+}

@@ -1,0 +1,351 @@
+import { AppError } from '../../errors.ts'
+import { IndexLists, type ListOptions, type ListsReport } from '../ivf/index-lists.ts'
+import type { ListBase } from '../ivf/list-base.ts'
+import { type Kernel, openExtent } from '../kernel/kernel.ts'
+import { extentLayout, type RowShape, rowShape } from '../kernel/memory-layout.ts'
+import { numbersOfKeys } from './chunk-keys.ts'
+import { KeyRows } from './key-rows.ts'
+import { type Neighbour, nearestOf } from './neighbours.ts'
+import { QuantizedRows } from './quantized-rows.ts'
+import { unitQueryVector } from './query-vector.ts'
+import { type FetchVectors, rescored } from './rescore.ts'
+import { type PlacedExtent, RowTable } from './row-table.ts'
+import { codeBytesOf, type ScanResult, type ScanRunner, type ScanTask, scan } from './scan.ts'
+import { Snapshots } from './snapshots.ts'
+import { VECTOR_LIMITS } from './vector-limits.ts'
+import type { VectorMemory } from './vector-memory.ts'
+
+export interface ExactIndexOptions {
+  readonly memory: VectorMemory
+  readonly pool: ScanRunner
+  /** 1 to `VECTOR_LIMITS.dimensionsMax`. */
+  readonly dimensions: number
+  /**
+   * Reads the vectors of candidates where memory shall hold their codes only, a fifth of the bytes.
+   * Without it memory holds the floats as well.
+   */
+  readonly fetchVectors?: FetchVectors
+}
+
+/** What one commit changed: what is removed first, then what is there now. */
+export interface VectorChange {
+  readonly removedKeys?: BigInt64Array
+  /** Distinct. A key that is there already gets the new vector. */
+  readonly keys?: BigInt64Array
+  /** Row by row, each of unit length. */
+  readonly vectors?: Float32Array
+  /** Of the table after the commit. */
+  readonly revision: number
+}
+
+export interface VectorSearch {
+  readonly queryVector: Float32Array
+  readonly k: number
+  /** Only among these; keys that are not there do no harm. */
+  readonly allowedKeys?: BigInt64Array
+  /**
+   * `lists`: only the lists about the query vector are read, where there are any and nothing else is
+   * `allowedKeys`; there are still `k` neighbours, and some nearer ones may be missing. See
+   * `ExactIndex.listsReport`. Unset: `exact`.
+   */
+  readonly effort?: 'exact' | 'lists'
+}
+
+/**
+ * A copy of one knowledge base's vectors in shared memory, searched by threads. It finds what the
+ * exact scan finds, in float64: the nearest first, of equally near ones the smaller key. Once lists
+ * are trained, a search may be content with less.
+ */
+export class ExactIndex {
+  readonly #options: ExactIndexOptions
+  readonly #shape: RowShape
+  readonly #rows: RowTable
+  readonly #keyRows = new KeyRows()
+  readonly #kernel: Kernel
+  readonly #snapshots = new Snapshots()
+  readonly #closing = new AbortController()
+  readonly #lists: IndexLists
+  #revision = 0
+
+  /** @throws AppError `dimension_mismatch` for dimensions out of bounds */
+  constructor(options: ExactIndexOptions) {
+    const { dimensions, memory } = options
+    const { dimensionsMax } = VECTOR_LIMITS
+    if (!Number.isInteger(dimensions) || dimensions < 1 || dimensions > dimensionsMax) {
+      const sizes = `an index takes 1 to ${dimensionsMax}, not ${dimensions}`
+      throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+    }
+    this.#options = options
+    this.#shape = rowShape(dimensions, options.fetchVectors === undefined)
+    this.#rows = new RowTable(memory, this.#shape)
+    this.#kernel = memory.kernel
+    this.#lists = new IndexLists(this.#listBase())
+  }
+
+  /** Vectors that are there. */
+  get count(): number {
+    return this.#keyRows.size
+  }
+
+  /** Of the last change: an index whose revision is not its table's is stale. */
+  get revision(): number {
+    return this.#revision
+  }
+
+  /** Of memory, its spare part included. */
+  get bytes(): number {
+    return this.#rows.bytes + this.#lists.bytes
+  }
+
+  /** What the last training of lists has come to; null before the first one. */
+  get listsReport(): ListsReport | null {
+    return this.#lists.report
+  }
+
+  /** Lists are worth another training: so many vectors have come since the last one. */
+  get needsTraining(): boolean {
+    return this.#lists.needsTraining
+  }
+
+  /** Vectors that no list holds yet, so that each search reads them. */
+  get waitingCount(): number {
+    return this.#lists.waitingCount
+  }
+
+  /** Rows that are scanned and hold nothing. Where they are most of all, build the index anew. */
+  get emptyRowCount(): number {
+    return this.#rows.rowCount - this.count
+  }
+
+  /**
+   * Takes over one commit, whole or not at all. Searches that run see the rows of before.
+   * @throws AppError `out_of_memory`, `dimension_mismatch`, `internal` for a vector that is not of
+   * unit length
+   */
+  apply(change: VectorChange): void {
+    this.#closing.signal.throwIfAborted()
+    const keys = numbersOfKeys(change.keys ?? new BigInt64Array())
+    const removedKeys = numbersOfKeys(change.removedKeys ?? new BigInt64Array())
+    const vectors = change.vectors ?? new Float32Array()
+    if (vectors.length !== keys.length * this.#options.dimensions) {
+      const sizes = `${keys.length} keys and ${vectors.length} numbers`
+      throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+    }
+    const next = this.#snapshots.current + 1
+    const rows = this.#rows.take(keys.length, this.#snapshots.oldest)
+    this.#store(rows, keys, vectors)
+    const removed: number[] = []
+    for (const key of removedKeys) removed.push(...this.#remove(key, next))
+    for (const [index, key] of keys.entries()) {
+      removed.push(...this.#remove(key, next))
+      this.#keyRows.set(key, rows[index] ?? 0)
+    }
+    this.#snapshots.advance()
+    this.#revision = change.revision
+    this.#lists.changed({ stored: rows, removed })
+  }
+
+  /**
+   * The nearest `k` of all, or of those allowed; fewer where there are fewer.
+   * @throws AppError `dimension_mismatch`, `sql_invalid_search` for a vector without a direction or
+   * a `k` that is no count or more than `VECTOR_LIMITS.neighboursMax`, `too_busy`, `shutting_down`,
+   * `internal` when threads keep ending
+   */
+  async search(search: VectorSearch, signal: AbortSignal): Promise<readonly Neighbour[]> {
+    const stopped = AbortSignal.any([signal, this.#closing.signal])
+    stopped.throwIfAborted()
+    const queryVector = unitQueryVector(search.queryVector, this.#options.dimensions)
+    const rows = this.#rowsToScan({ ...search, queryVector })
+    const k = this.#possibleCount(search.k, rows)
+    if (k === 0) return []
+    const snapshot = this.#snapshots.enter()
+    try {
+      const tasks = this.#tasks({ queryVector, k, snapshot }, rows)
+      return await this.#nearest(await this.#scanAll(tasks, stopped), { queryVector, k }, stopped)
+    } finally {
+      this.#snapshots.leave(snapshot)
+    }
+  }
+
+  /**
+   * Makes inverted lists in the background, for searches with `effort: 'lists'`. They are exact until
+   * all is done, and stay so where lists are not worthwhile, or when this fails or is aborted.
+   * @throws AppError `too_busy` during another training, `invalid_request` for a number of lists
+   * that is none, `out_of_memory`, `shutting_down`, `internal` when threads keep ending
+   */
+  async trainLists(options: ListOptions, signal: AbortSignal): Promise<ListsReport> {
+    const stopped = AbortSignal.any([signal, this.#closing.signal])
+    try {
+      return await this.#lists.train(options, stopped)
+    } catch (error) {
+      // What fails after an abort fails because of it.
+      stopped.throwIfAborted()
+      throw error
+    }
+  }
+
+  /** Lets the lists go: searches are exact. */
+  dropLists(): void {
+    this.#lists.release()
+  }
+
+  /** Resolves when no vector is being given a list in the background. */
+  async listsSettled(): Promise<void> {
+    await this.#lists.assigned()
+  }
+
+  /** Copies of the vectors that memory holds: of the keys that are there, where it holds floats. */
+  vectorsOf(keys: readonly bigint[]): ReadonlyMap<bigint, Float32Array> {
+    const vectors = new Map<bigint, Float32Array>()
+    if (!this.#shape.holdsFloats) return vectors
+    const { buffer } = this.#options.memory.memory
+    for (const key of keys) {
+      const row = this.#keyRows.get(Number(key))
+      if (row === undefined) continue
+      const { extent, first } = this.#rows.extentOf(row)
+      const { floats } = extentLayout(extent, this.#shape.stride)
+      const address = floats + (row - first) * this.#shape.stride * 4
+      vectors.set(key, new Float32Array(buffer, address, this.#options.dimensions).slice())
+    }
+    return vectors
+  }
+
+  /** Gives the memory back; searches that run end with `shutting_down`. */
+  close(): void {
+    this.#closing.abort(new AppError('shutting_down', 'The vector index is closed'))
+    this.#lists.release()
+    this.#rows.release()
+  }
+
+  /** Nobody sees these rows before the snapshot advances. */
+  #store(rows: Int32Array, keys: Float64Array, vectors: Float32Array): void {
+    const { dimensions } = this.#options
+    const { input } = this.#kernel
+    input.fill(0, dimensions, this.#shape.stride)
+    const addedAt = this.#snapshots.current + 1
+    let placed: PlacedExtent | undefined
+    for (let index = 0; index < rows.length; index++) {
+      const row = rows[index] ?? 0
+      const next = this.#rows.extentOf(row)
+      if (next !== placed) openExtent(this.#kernel, this.#shape, next.extent)
+      placed = next
+      input.set(vectors.subarray(index * dimensions, (index + 1) * dimensions))
+      if (this.#kernel.storeRow(row - next.first, keys[index] ?? 0, addedAt) === 1) continue
+      this.#giveBack(rows)
+      throw new AppError('internal', `The vector of chunk ${keys[index]} is not of unit length`)
+    }
+  }
+
+  /** The rows of a change that failed: in a block of another index before, they hold anything. */
+  #giveBack(rows: Int32Array): void {
+    for (const row of rows) {
+      this.#kernel.removeRow(this.#open(row), 0)
+      this.#rows.free(row, 0)
+    }
+  }
+
+  /** @returns its row, where there is such a key */
+  #remove(key: number, removedAt: number): readonly number[] {
+    const row = this.#keyRows.get(key)
+    if (row === undefined) return []
+    this.#kernel.removeRow(this.#open(row), removedAt)
+    this.#keyRows.delete(key)
+    this.#rows.free(row, removedAt)
+    return [row]
+  }
+
+  /** null: all of them, in their order. */
+  #rowsToScan({ allowedKeys, effort, queryVector, k }: VectorSearch): Int32Array | null {
+    if (allowedKeys !== undefined) return this.#rowsOf(allowedKeys)
+    return effort === 'lists' ? this.#lists.rowsNear(queryVector, k) : null
+  }
+
+  #listBase(): ListBase {
+    const { memory, pool, dimensions } = this.#options
+    const [shape, rows] = [this.#shape, this.#rows]
+    return {
+      ...{ memory, pool, shape, dimensions, rows },
+      codes: new QuantizedRows({ memory, shape, rows }),
+      count: () => this.count,
+      rowOf: (key) => this.#keyRows.get(Number(key)),
+      nearest: (queryVector, k, signal) => this.search({ queryVector, k }, signal),
+    }
+  }
+
+  /** Its number within its extent, which the kernel has open now. */
+  #open(row: number): number {
+    const { extent, first } = this.#rows.extentOf(row)
+    openExtent(this.#kernel, this.#shape, extent)
+    return row - first
+  }
+
+  /** Ascending and distinct. */
+  #rowsOf(keys: BigInt64Array): Int32Array {
+    const rows = new Int32Array(keys.length)
+    let count = 0
+    for (const key of numbersOfKeys(keys)) {
+      const row = this.#keyRows.get(key)
+      if (row !== undefined) rows[count++] = row
+    }
+    const found = rows.subarray(0, count).sort()
+    return found.filter((row, index) => row !== found[index - 1])
+  }
+
+  #possibleCount(k: number, rows: Int32Array | null): number {
+    const { neighboursMax } = VECTOR_LIMITS
+    const possible = Math.min(k, rows === null ? this.count : rows.length)
+    if (Number.isInteger(k) && k >= 0 && possible <= neighboursMax) return possible
+    const message = `A vector search gives 0 to ${neighboursMax} neighbours, not ${k}`
+    throw new AppError('sql_invalid_search', message)
+  }
+
+  /** One scan for each thread that has nothing else to do, and that has enough to do then. */
+  #tasks(search: Pick<ScanTask, 'queryVector' | 'k' | 'snapshot'>, rows: Int32Array | null) {
+    const rowCount = rows === null ? this.#rows.rowCount : rows.length
+    const codeBytes = rowCount * this.#shape.stride
+    const worthwhile = Math.ceil(codeBytes / VECTOR_LIMITS.partBytesMin)
+    const count = Math.max(1, Math.min(worthwhile, this.#options.pool.idleCount))
+    return Array.from({ length: count }, (_, index): ScanTask => {
+      const from = Math.floor((rowCount * index) / count)
+      const to = Math.floor((rowCount * (index + 1)) / count)
+      const part =
+        rows === null
+          ? { parts: this.#rows.rangeParts(from, to), rows: null }
+          : this.#rows.listParts(rows.subarray(from, to))
+      return { kind: 'scan', ...search, ...part, shape: this.#shape }
+    })
+  }
+
+  async #scanAll(tasks: readonly ScanTask[], signal: AbortSignal): Promise<readonly ScanResult[]> {
+    const [only] = tasks
+    if (
+      only !== undefined &&
+      tasks.length === 1 &&
+      codeBytesOf(only) <= VECTOR_LIMITS.inlineBytesMax
+    ) {
+      return [scan(this.#kernel, only)]
+    }
+    if (only !== undefined && tasks.length === 1)
+      return [await this.#options.pool.run(only, signal)]
+    const failed = new AbortController()
+    const stopped = AbortSignal.any([signal, failed.signal])
+    try {
+      return await Promise.all(tasks.map((task) => this.#options.pool.run(task, stopped)))
+    } catch (error) {
+      // The other parts of a search that failed are of no use.
+      failed.abort(error)
+      throw error
+    }
+  }
+
+  async #nearest(
+    results: readonly ScanResult[],
+    search: Pick<ScanTask, 'queryVector' | 'k'>,
+    signal: AbortSignal,
+  ): Promise<readonly Neighbour[]> {
+    const { fetchVectors } = this.#options
+    if (fetchVectors === undefined) return nearestOf(results, search.k)
+    const candidates = results.flatMap((one) => (one.kind === 'candidates' ? one.candidates : []))
+    return rescored(candidates, { ...search, fetchVectors }, signal)
+  }
+}

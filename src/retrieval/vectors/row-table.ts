@@ -1,0 +1,149 @@
+import { type Extent, type RowShape, rowBytes } from '../kernel/memory-layout.ts'
+import type { Block, VectorMemory } from './vector-memory.ts'
+
+const BLOCK_BYTES_MIN = 64 * 1024
+const BLOCK_BYTES_MAX = 16 * 1024 ** 2
+/** Codes and floats of an extent are aligned when its rows are a multiple of this. */
+const ROWS_MULTIPLE = 8
+
+/** An extent of one index. */
+export interface PlacedExtent {
+  readonly extent: Extent
+  readonly block: Block
+  /** Its rows are [first, first + capacity) of the index. */
+  readonly first: number
+}
+
+/**
+ * The rows of one index and the memory they lie in. Rows are numbered through all extents; a row
+ * that was removed is given out again when no search can see it any more.
+ */
+export class RowTable {
+  readonly #memory: VectorMemory
+  readonly #shape: RowShape
+  #extents: PlacedExtent[] = []
+  #capacity = 0
+  #bytes = 0
+  #rowCount = 0
+  /** In the order of their removal. */
+  #free: { readonly row: number; readonly removedAt: number }[] = []
+  #freeTaken = 0
+  #lastExtent: PlacedExtent | undefined
+
+  constructor(memory: VectorMemory, shape: RowShape) {
+    this.#memory = memory
+    this.#shape = shape
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Rows that were ever given out, those that are free again too. */
+  get rowCount(): number {
+    return this.#rowCount
+  }
+
+  /**
+   * Rows for `count` vectors.
+   * @param unseenFrom the oldest snapshot that anybody still looks at
+   * @throws AppError `out_of_memory`; no row is taken then
+   */
+  take(count: number, unseenFrom: number): Int32Array {
+    let reused = 0
+    while (reused < count) {
+      const next = this.#free[this.#freeTaken + reused]
+      if (next === undefined || next.removedAt > unseenFrom) break
+      reused += 1
+    }
+    while (this.#capacity - this.#rowCount < count - reused) this.#addExtent()
+    const rows = new Int32Array(count)
+    for (let index = 0; index < count; index++) {
+      rows[index] = index < reused ? this.#reuse() : this.#rowCount++
+    }
+    return rows
+  }
+
+  free(row: number, removedAt: number): void {
+    this.#free.push({ row, removedAt })
+  }
+
+  extentOf(row: number): PlacedExtent {
+    const last = this.#lastExtent
+    if (last !== undefined && row >= last.first && row < last.first + last.extent.capacity) {
+      return last
+    }
+    const found = this.#extents.findLast(({ first }) => first <= row)
+    if (found === undefined) throw new Error(`there is no row ${row}`)
+    this.#lastExtent = found
+    return found
+  }
+
+  /** The rows [from, to) as parts of a scan. */
+  rangeParts(from: number, to: number): Float64Array {
+    const parts: number[] = []
+    for (const { extent, first } of this.#extents) {
+      const start = Math.max(from, first)
+      const end = Math.min(to, first + extent.capacity)
+      if (start < end) parts.push(extent.address, extent.capacity, start - first, end - first)
+    }
+    return Float64Array.from(parts)
+  }
+
+  /** Some rows, ascending, as parts of a scan: rows count within their extents then. */
+  listParts(rows: Int32Array): { readonly parts: Float64Array; readonly rows: Int32Array } {
+    const parts: number[] = []
+    const local = new Int32Array(rows.length)
+    let current: PlacedExtent | undefined
+    for (let index = 0; index < rows.length; index++) {
+      const row = rows[index] ?? 0
+      const placed = this.extentOf(row)
+      if (placed !== current) {
+        parts.push(placed.extent.address, placed.extent.capacity, index, index)
+        current = placed
+      }
+      parts[parts.length - 1] = index + 1
+      local[index] = row - placed.first
+    }
+    return { parts: Float64Array.from(parts), rows: local }
+  }
+
+  /** Gives all memory back. Nobody may be looking at it. */
+  release(): void {
+    for (const { block } of this.#extents) this.#memory.release(block)
+    this.#extents = []
+    this.#free = []
+    this.#freeTaken = 0
+    this.#lastExtent = undefined
+    this.#capacity = 0
+    this.#rowCount = 0
+    this.#bytes = 0
+  }
+
+  #reuse(): number {
+    const next = this.#free[this.#freeTaken]
+    if (next === undefined) throw new Error('no row is free')
+    this.#freeTaken += 1
+    if (this.#freeTaken * 2 > this.#free.length) {
+      this.#free = this.#free.slice(this.#freeTaken)
+      this.#freeTaken = 0
+    }
+    return next.row
+  }
+
+  /** As much again as there is: few extents, and at most half of the memory is empty. */
+  #addExtent(): void {
+    const bytesMin = Math.max(BLOCK_BYTES_MIN, rowBytes(this.#shape) * ROWS_MULTIPLE)
+    const wanted = Math.max(bytesMin, Math.min(this.#bytes, BLOCK_BYTES_MAX))
+    const block = this.#memory.allocate(wanted)
+    const rows = Math.floor(block.bytes / rowBytes(this.#shape))
+    const capacity = rows - (rows % ROWS_MULTIPLE)
+    this.#extents.push({
+      extent: { address: block.address, capacity },
+      block,
+      first: this.#capacity,
+    })
+    this.#capacity += capacity
+    this.#bytes += block.bytes
+  }
+}

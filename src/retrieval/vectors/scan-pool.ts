@@ -1,0 +1,241 @@
+import { Worker } from 'node:worker_threads'
+import { AppError } from '../../errors.ts'
+import type { AssignResult, AssignTask } from '../ivf/assign.ts'
+import type { ScanResult, ScanRunner, ScanTask } from './scan.ts'
+import type { FromScanThread, ThreadResult, ThreadTask, ToScanThread } from './scan-thread.ts'
+import { VECTOR_LIMITS } from './vector-limits.ts'
+import type { VectorMemory } from './vector-memory.ts'
+
+export interface ScanPoolOptions {
+  /** Entry of a scanning thread. */
+  readonly workerUrl: string
+  readonly queueMax: number
+  readonly attemptsMax: number
+}
+
+export function scanPoolOptions(): ScanPoolOptions {
+  return {
+    workerUrl: new URL('../../workers/scan-entry.ts', import.meta.url).href,
+    queueMax: VECTOR_LIMITS.queueMax,
+    attemptsMax: VECTOR_LIMITS.attemptsMax,
+  }
+}
+
+interface Job {
+  readonly id: number
+  readonly task: ThreadTask
+  readonly settled: PromiseWithResolvers<ThreadResult>
+  attempts: number
+  isCancelled: boolean
+}
+
+/** The place of one thread. */
+interface Seat {
+  readonly slots: readonly number[]
+  readonly cancelled: Int32Array<SharedArrayBuffer>
+  worker: Worker | null
+  batch: readonly Job[]
+}
+
+/**
+ * The threads that scan, shared by all indexes; each starts with its first scan. When they are busy,
+ * scans of one index wait for each other and go through memory together, which is what limits them.
+ * A thread that ends is replaced, and its scans are tried again by whoever is free.
+ */
+export class ScanPool implements ScanRunner {
+  readonly #memory: VectorMemory
+  readonly #options: ScanPoolOptions
+  readonly #seats: readonly Seat[]
+  readonly #queue: Job[] = []
+  #lastId = 0
+  #isClosed = false
+
+  constructor(memory: VectorMemory, options: ScanPoolOptions = scanPoolOptions()) {
+    this.#memory = memory
+    this.#options = options
+    this.#seats = Array.from({ length: memory.threadCount }, (_, index) => ({
+      slots: slotsOf(index),
+      cancelled: new Int32Array(new SharedArrayBuffer(4 * VECTOR_LIMITS.batchMax)),
+      worker: null,
+      batch: [],
+    }))
+  }
+
+  get threadCount(): number {
+    return this.#seats.length
+  }
+
+  /** Threads with nothing to do. */
+  get idleCount(): number {
+    return this.#seats.filter((seat) => seat.batch.length === 0).length
+  }
+
+  /**
+   * Waits for a free thread and lets it scan. An abort ends the wait at once, and the scan soon.
+   * @throws AppError `too_busy`, `shutting_down`, `internal` when threads end again and again
+   */
+  async run(task: ScanTask, signal: AbortSignal): Promise<ScanResult> {
+    const result = await this.#done(task, signal)
+    if (result.kind === 'assigned') throw new Error('a scan was answered like something else')
+    return result
+  }
+
+  /** The same for rows that are compared with centroids. */
+  async assign(task: AssignTask, signal: AbortSignal): Promise<AssignResult> {
+    const result = await this.#done(task, signal)
+    if (result.kind !== 'assigned') throw new Error('rows were answered like a scan')
+    return result
+  }
+
+  async #done(task: ThreadTask, signal: AbortSignal): Promise<ThreadResult> {
+    signal.throwIfAborted()
+    if (this.#isClosed) throw closed()
+    if (this.#queue.length >= this.#options.queueMax) {
+      const limit = `${this.#options.queueMax} searches are waiting`
+      throw new AppError('too_busy', `Vector search is too busy: ${limit}`)
+    }
+    this.#lastId = (this.#lastId + 1) % 2 ** 31
+    const settled = Promise.withResolvers<ThreadResult>()
+    const job: Job = { id: this.#lastId, task, settled, attempts: 0, isCancelled: false }
+    const abort = () => this.#cancel(job, signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    this.#queue.push(job)
+    this.#startNext()
+    try {
+      return await settled.promise
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  /** Ends the threads; whoever waits fails with `shutting_down`. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const job of this.#queue.splice(0)) job.settled.reject(closed())
+    const workers = this.#seats.flatMap(({ worker }) => (worker === null ? [] : [worker]))
+    for (const seat of this.#seats) {
+      for (const job of seat.batch) job.settled.reject(closed())
+      seat.batch = []
+      seat.worker = null
+    }
+    await Promise.all(workers.map((worker) => worker.terminate()))
+  }
+
+  #startNext(): void {
+    if (this.#isClosed) return
+    const idle = this.#seats.filter((seat) => seat.batch.length === 0)
+    for (const [index, seat] of idle.entries()) {
+      const share = Math.ceil(this.#queue.length / (idle.length - index))
+      const batch = this.#nextBatch(Math.min(share, VECTOR_LIMITS.batchMax))
+      if (batch.length > 0) this.#start(seat, batch)
+    }
+  }
+
+  /** The next job, and such as go through the same memory. */
+  #nextBatch(countMax: number): readonly Job[] {
+    const first = this.#queue.shift()
+    if (first === undefined) return []
+    const batch = [first]
+    for (let index = 0; index < this.#queue.length && batch.length < countMax; ) {
+      const job = this.#queue[index]
+      if (job !== undefined && goTogether(first, job)) {
+        batch.push(job)
+        this.#queue.splice(index, 1)
+      } else {
+        index += 1
+      }
+    }
+    return batch
+  }
+
+  #start(seat: Seat, batch: readonly Job[]): void {
+    seat.batch = batch
+    for (const job of batch) job.attempts += 1
+    try {
+      seat.worker ??= this.#startWorker(seat)
+      seat.worker.ref()
+      const scans = batch.map(({ id, task }) => ({ id, task }))
+      post(seat.worker, { kind: 'scan', batch: scans })
+    } catch (cause) {
+      seat.batch = []
+      for (const job of batch) job.settled.reject(threadFailed(cause))
+    }
+  }
+
+  #startWorker(seat: Seat): Worker {
+    const worker = new Worker(new URL(this.#options.workerUrl))
+    worker.on('message', (answer: FromScanThread) => this.#answered(seat, worker, answer))
+    worker.on('exit', () => this.#ended(seat, worker, new Error('the thread ended')))
+    // Two threads must never share a slot: the next one starts when this one is surely gone.
+    worker.on('error', (cause) => {
+      void worker.terminate().finally(() => this.#ended(seat, worker, cause))
+    })
+    const { memory, kernelChoice } = this.#memory
+    const cancelled = seat.cancelled.buffer
+    post(worker, { kind: 'open', memory, slots: seat.slots, kernel: kernelChoice, cancelled })
+    return worker
+  }
+
+  #answered(seat: Seat, worker: Worker, { results }: FromScanThread): void {
+    if (seat.worker !== worker) return
+    const { batch } = seat
+    seat.batch = []
+    worker.unref()
+    for (const [index, job] of batch.entries()) {
+      const result = results[index]
+      // A cancelled one was rejected when it was cancelled.
+      if (result) job.settled.resolve(result)
+    }
+    this.#startNext()
+  }
+
+  #ended(seat: Seat, worker: Worker, cause: unknown): void {
+    if (seat.worker !== worker) return
+    const { batch } = seat
+    seat.worker = null
+    seat.batch = []
+    for (const job of batch.toReversed()) {
+      if (job.isCancelled) continue
+      if (job.attempts < this.#options.attemptsMax) this.#queue.unshift(job)
+      else job.settled.reject(threadFailed(cause))
+    }
+    this.#startNext()
+  }
+
+  #cancel(job: Job, reason: unknown): void {
+    job.isCancelled = true
+    job.settled.reject(reason)
+    const index = this.#queue.indexOf(job)
+    if (index !== -1) this.#queue.splice(index, 1)
+    for (const { batch, cancelled } of this.#seats) {
+      const position = batch.indexOf(job)
+      if (position !== -1) Atomics.store(cancelled, position, job.id)
+    }
+  }
+}
+
+/** Slot 0 of the memory is the calling thread's. */
+function slotsOf(seatIndex: number): readonly number[] {
+  const { batchMax } = VECTOR_LIMITS
+  return Array.from({ length: batchMax }, (_, index) => 1 + seatIndex * batchMax + index)
+}
+
+/** Whole scans that begin in the same place. What ended a thread once is tried alone. */
+function goTogether(one: Job, other: Job): boolean {
+  if (one.attempts > 0 || other.attempts > 0) return false
+  if (one.task.kind !== 'scan' || other.task.kind !== 'scan') return false
+  if (one.task.rows !== null || other.task.rows !== null) return false
+  return one.task.parts[0] === other.task.parts[0]
+}
+
+function post(worker: Worker, message: ToScanThread): void {
+  worker.postMessage(message)
+}
+
+function closed(): AppError {
+  return new AppError('shutting_down', 'Vector search is closed')
+}
+
+function threadFailed(cause: unknown): AppError {
+  return new AppError('internal', 'A thread of vector search ended unexpectedly', { cause })
+}

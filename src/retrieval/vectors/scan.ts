@@ -1,0 +1,108 @@
+import type { AssignResult, AssignTask } from '../ivf/assign.ts'
+import { type Candidate, candidatesOf, type Kernel } from '../kernel/kernel.ts'
+import { PART_WORDS, ROW_LIST_MAX, type RowShape } from '../kernel/memory-layout.ts'
+import { VECTOR_LIMITS } from './vector-limits.ts'
+
+/** What one thread looks through, as it is posted to it. */
+export interface ScanTask {
+  readonly kind: 'scan'
+  readonly shape: RowShape
+  /** Of unit length. */
+  readonly queryVector: Float32Array
+  readonly k: number
+  /** The rows as they were at this point are seen. */
+  readonly snapshot: number
+  /** `address, capacity, from, to` of each extent; [from, to) are its rows, or indexes into `rows`. */
+  readonly parts: Float64Array
+  /** Rows within their extents: a search among some only. */
+  readonly rows: Int32Array | null
+}
+
+export type ScanResult =
+  /** The nearest first, equally near ones by key. */
+  | { readonly kind: 'found'; readonly keys: Float64Array; readonly distances: Float64Array }
+  /** No floats are held: among these are the nearest. */
+  | { readonly kind: 'candidates'; readonly candidates: readonly Candidate[] }
+
+/** Whoever lets a thread scan, or compare rows with centroids. */
+export interface ScanRunner {
+  readonly threadCount: number
+  /** Threads with nothing to do. */
+  readonly idleCount: number
+  run(task: ScanTask, signal: AbortSignal): Promise<ScanResult>
+  assign(task: AssignTask, signal: AbortSignal): Promise<AssignResult>
+}
+
+/** One scan, slice by slice: each step is short, and between two of them it can be left. */
+export function* scanSteps(kernel: Kernel, task: ScanTask): Generator<undefined, ScanResult> {
+  const { shape, queryVector, parts } = task
+  const drained: Candidate[] = []
+  const sliceRows = Math.ceil(VECTOR_LIMITS.sliceBytes / shape.stride)
+  const sliceMax = task.rows === null ? sliceRows : Math.min(sliceRows, ROW_LIST_MAX)
+  kernel.openIndex(shape.stride, shape.holdsFloats ? 1 : 0)
+  kernel.input.fill(0, queryVector.length, shape.stride)
+  kernel.input.set(queryVector)
+  kernel.begin(task.k, task.snapshot, Number.POSITIVE_INFINITY)
+  for (let part = 0; part < parts.length; part += PART_WORDS) {
+    const [address = 0, capacity = 0, from = 0, to = 0] = parts.subarray(part)
+    kernel.openExtent(address, capacity)
+    for (let at = from; at < to; at += sliceMax) {
+      scanSlice({ kernel, rows: task.rows, drained }, at, Math.min(to, at + sliceMax))
+      yield
+    }
+  }
+  return resultOf(kernel, task, drained)
+}
+
+/** The same in one go. */
+export function scan(kernel: Kernel, task: ScanTask): ScanResult {
+  const steps = scanSteps(kernel, task)
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done) return step.value
+  }
+}
+
+interface Slice {
+  readonly kernel: Kernel
+  readonly rows: Int32Array | null
+  readonly drained: Candidate[]
+}
+
+function scanSlice({ kernel, rows, drained }: Slice, from: number, to: number): void {
+  if (rows !== null) kernel.rowList.set(rows.subarray(from, to))
+  const base = rows === null ? 0 : from
+  const end = to - base
+  let at = from - base
+  while (at < end) {
+    at = rows === null ? kernel.scanRange(at, end) : kernel.scanRows(at, end)
+    if (at < end) drain(kernel, drained)
+  }
+}
+
+/** Without floats the kernel's place for candidates can fill up: as many as there may be are full. */
+function drain(kernel: Kernel, drained: Candidate[]): void {
+  for (const candidate of candidatesOf(kernel, kernel.finish())) drained.push(candidate)
+  kernel.dropCandidates()
+}
+
+function resultOf(kernel: Kernel, task: ScanTask, drained: Candidate[]): ScanResult {
+  if (!task.shape.holdsFloats) {
+    drain(kernel, drained)
+    return { kind: 'candidates', candidates: drained }
+  }
+  const count = kernel.finish()
+  return {
+    kind: 'found',
+    keys: kernel.keys.slice(0, count),
+    distances: kernel.distances.slice(0, count),
+  }
+}
+
+/** Codes that the task reads: how long it will take. */
+export function codeBytesOf({ parts, shape }: ScanTask): number {
+  let rows = 0
+  for (let part = 0; part < parts.length; part += PART_WORDS) {
+    rows += (parts[part + 3] ?? 0) - (parts[part + 2] ?? 0)
+  }
+  return rows * shape.stride
+}

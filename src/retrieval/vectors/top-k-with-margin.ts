@@ -1,0 +1,37 @@
+import type { ExactIndex, VectorSearch } from './exact-index.ts'
+import type { Neighbour } from './neighbours.ts'
+import { VECTOR_LIMITS } from './vector-limits.ts'
+
+/**
+ * The nearest `k`, and all that are at most `margin` farther than the k-th: enough for somebody who
+ * measures again, with another rounding, and takes the nearest `k` of these. Null when those are
+ * more than an index gives.
+ * @throws AppError as `ExactIndex.search` does
+ */
+export async function topKWithMargin(
+  index: Pick<ExactIndex, 'search'>,
+  search: VectorSearch & { readonly margin: number },
+  signal: AbortSignal,
+): Promise<readonly Neighbour[] | null> {
+  const { neighboursMax } = VECTOR_LIMITS
+  if (search.k > neighboursMax) return null
+  // What is no count goes on as it is, to be refused.
+  let wanted = search.k > 0 ? Math.min(search.k + 8, neighboursMax) : search.k
+  for (;;) {
+    const found = await index.search({ ...search, k: wanted }, signal)
+    const farthest = (found[search.k - 1]?.distance ?? Number.POSITIVE_INFINITY) + search.margin
+    const count = found.findIndex(({ distance }) => distance > farthest)
+    if (count !== -1) return found.slice(0, count)
+    if (found.length < wanted || wanted === 0) return found
+    if (wanted === neighboursMax) return null
+    wanted = Math.min(wanted * 2, neighboursMax)
+  }
+}
+
+/**
+ * How far two distances can change places when inner products of unit vectors are added up in
+ * float32 in any order: each is off by no more than n * 2^-24, and a little for 1 - x.
+ */
+export function float32Margin(dimensions: number): number {
+  return 2 * (dimensions + 2) * 2 ** -24
+}

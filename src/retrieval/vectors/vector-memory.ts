@@ -1,0 +1,143 @@
+import { AppError } from '../../errors.ts'
+import type { Kernel } from '../kernel/kernel.ts'
+import { PAGE_BYTES, slotLayout } from '../kernel/memory-layout.ts'
+import { type KernelChoice, openKernel } from '../kernel/open-kernel.ts'
+import { VECTOR_LIMITS } from './vector-limits.ts'
+
+/** Blocks are 2^n pages long; memory grows by the largest. */
+export const BLOCK_BYTES_MAX = 16 * 1024 ** 2
+const ORDER_MAX = Math.log2(BLOCK_BYTES_MAX / PAGE_BYTES)
+
+export interface VectorMemoryOptions {
+  /** Of all indexes together, at most 4 GiB. */
+  readonly bytesMax: number
+  /** Threads that will scan, besides the calling one. */
+  readonly threadCount: number
+  /** `scalar` to do without SIMD where there is some. */
+  readonly kernel?: KernelChoice
+}
+
+/**
+ * The memory of all vector indexes: one WebAssembly memory that every thread sees. It grows in
+ * place, nothing is ever copied, and blocks that were given back serve the next index. It does not
+ * shrink. One memory, because JavaScriptCore (Bun 1.4.4) checks the bounds of each access from the
+ * ninth memory of a process on, which makes a scan take 1.6 times as long.
+ */
+export class VectorMemory {
+  readonly memory: WebAssembly.Memory
+  readonly kernelChoice: KernelChoice
+  /** The calling thread's own. */
+  readonly kernel: Kernel
+  readonly threadCount: number
+  readonly #bytesMax: number
+  readonly #start: number
+  #end: number
+  #usedBytes = 0
+  #reservedBytes = 0
+  /** By order n: where free blocks of 2^n pages begin. */
+  readonly #free: readonly Set<number>[]
+
+  /** @throws AppError `out_of_memory` where not even addresses can be reserved */
+  constructor({ bytesMax, threadCount, kernel = 'fastest' }: VectorMemoryOptions) {
+    this.threadCount = threadCount
+    this.kernelChoice = kernel
+    this.#start = slotLayout(threadCount * VECTOR_LIMITS.batchMax).end
+    this.#end = this.#start
+    this.#bytesMax = Math.min(bytesMax, VECTOR_LIMITS.memoryBytesMax - this.#start)
+    this.#free = Array.from({ length: ORDER_MAX + 1 }, () => new Set<number>())
+    // Whole blocks only.
+    const blockCount = Math.max(0, Math.floor(this.#bytesMax / BLOCK_BYTES_MAX))
+    const maximum = (this.#start + blockCount * BLOCK_BYTES_MAX) / PAGE_BYTES
+    try {
+      this.memory = new WebAssembly.Memory({
+        initial: this.#start / PAGE_BYTES,
+        maximum,
+        shared: true,
+      })
+    } catch (cause) {
+      throw new AppError('out_of_memory', 'No memory for vector search', { cause })
+    }
+    this.kernel = openKernel(this.memory, 0, kernel)
+  }
+
+  /** In blocks that indexes hold, and what they have reserved; what was given back does not count. */
+  get usedBytes(): number {
+    return this.#usedBytes
+  }
+
+  /**
+   * A block of at least so many bytes, as the power of two that it is.
+   * @throws AppError `out_of_memory`; nothing has changed then
+   */
+  allocate(bytes: number): Block {
+    const order = orderFor(bytes)
+    const found = this.#free.findIndex((blocks, index) => index >= order && blocks.size > 0)
+    if (found === -1) this.#grow()
+    const from = found === -1 ? ORDER_MAX : found
+    const [address] = this.#free[from] ?? []
+    if (address === undefined) throw new Error('memory has grown and has no free block')
+    this.#free[from]?.delete(address)
+    for (let half = from - 1; half >= order; half--) {
+      this.#free[half]?.add(address + PAGE_BYTES * 2 ** half)
+    }
+    this.#usedBytes += PAGE_BYTES * 2 ** order
+    return { address, bytes: PAGE_BYTES * 2 ** order }
+  }
+
+  /**
+   * Sets memory aside that an index takes elsewhere, so that it counts.
+   * @throws AppError `out_of_memory`; nothing has changed then
+   */
+  reserve(bytes: number): void {
+    if (this.#end - this.#start + this.#reservedBytes + bytes > this.#bytesMax) throw this.#full()
+    this.#reservedBytes += bytes
+    this.#usedBytes += bytes
+  }
+
+  unreserve(bytes: number): void {
+    this.#reservedBytes -= bytes
+    this.#usedBytes -= bytes
+  }
+
+  release({ address, bytes }: Block): void {
+    this.#usedBytes -= bytes
+    let start = address
+    let order = orderFor(bytes)
+    for (; order < ORDER_MAX; order++) {
+      const size = PAGE_BYTES * 2 ** order
+      const offset = start - this.#start
+      const buddy = this.#start + ((offset / size) % 2 === 0 ? offset + size : offset - size)
+      if (!this.#free[order]?.delete(buddy)) break
+      start = Math.min(start, buddy)
+    }
+    this.#free[order]?.add(start)
+  }
+
+  #grow(): void {
+    const taken = this.#end - this.#start
+    if (taken + this.#reservedBytes + BLOCK_BYTES_MAX > this.#bytesMax) throw this.#full()
+    try {
+      this.memory.grow(BLOCK_BYTES_MAX / PAGE_BYTES)
+    } catch (cause) {
+      throw new AppError('out_of_memory', 'No more memory for vector search', { cause })
+    }
+    this.#free[ORDER_MAX]?.add(this.#end)
+    this.#end += BLOCK_BYTES_MAX
+  }
+
+  #full(): AppError {
+    const limit = `its limit is ${this.#bytesMax} bytes`
+    return new AppError('out_of_memory', `The memory for vector search is full: ${limit}`)
+  }
+}
+
+export interface Block {
+  readonly address: number
+  readonly bytes: number
+}
+
+function orderFor(bytes: number): number {
+  const order = Math.max(0, Math.ceil(Math.log2(bytes / PAGE_BYTES)))
+  if (order > ORDER_MAX) throw new Error(`a block of ${bytes} bytes is too large`)
+  return order
+}

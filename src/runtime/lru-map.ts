@@ -1,0 +1,53 @@
+export interface LruMapOptions<Key, Value> {
+  /** Of all values together. */
+  readonly sizeMax: number
+  /** Unset: each counts as one. */
+  readonly sizeOf?: (value: Value, key: Key) => number
+}
+
+/** Values by their keys, as many as there is room for: the one not used for the longest time goes first. */
+export class LruMap<Key, Value> {
+  readonly #values = new Map<Key, Value>()
+  readonly #sizeMax: number
+  readonly #sizeOf: (value: Value, key: Key) => number
+  #size = 0
+
+  constructor({ sizeMax, sizeOf = () => 1 }: LruMapOptions<Key, Value>) {
+    this.#sizeMax = sizeMax
+    this.#sizeOf = sizeOf
+  }
+
+  /** Of all values that are held. */
+  get size(): number {
+    return this.#size
+  }
+
+  get(key: Key): Value | undefined {
+    const value = this.#values.get(key)
+    if (value === undefined) return undefined
+    // A Map keeps its keys in the order in which they were set.
+    this.#values.delete(key)
+    this.#values.set(key, value)
+    return value
+  }
+
+  /** One that is larger than all may be together is not kept. */
+  set(key: Key, value: Value): void {
+    this.delete(key)
+    const size = this.#sizeOf(value, key)
+    if (size > this.#sizeMax) return
+    this.#values.set(key, value)
+    this.#size += size
+    for (const oldest of this.#values.keys()) {
+      if (this.#size <= this.#sizeMax) return
+      this.delete(oldest)
+    }
+  }
+
+  delete(key: Key): void {
+    const value = this.#values.get(key)
+    if (value === undefined) return
+    this.#values.delete(key)
+    this.#size -= this.#sizeOf(value, key)
+  }
+}

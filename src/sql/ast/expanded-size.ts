@@ -1,0 +1,153 @@
+/**
+ * How large a statement becomes when DuckDB 1.5.5 binds it. An alias that is used again, a macro that uses its argument
+ * twice, BETWEEN, a lambda within a lambda and a CTE that is named twice are copied, so that thirty of them in a row are a
+ * thousand million expressions: memory without end, in a step that no interrupt reaches.
+ */
+import { AppError } from '../../errors.ts'
+import type { TreeValue } from './select-ast.ts'
+import { columnNames, isNode, nodesOf, type TreeNode, textOf } from './select-ast.ts'
+
+/** Expressions. DuckDB takes some three seconds for so many. */
+const SIZE_MAX = 100_000
+
+/** For `*` over a table, whose columns are not known here. */
+const TABLE_COLUMNS = 10
+
+interface Size {
+  readonly size: number
+  readonly columns: number
+}
+
+interface Scope {
+  readonly ctes: ReadonlyMap<string, Size>
+  /** The SELECT list so far. */
+  readonly aliases: ReadonlyMap<string, number>
+  /** What `*` stands for. */
+  readonly columns: number
+}
+
+/** Macros that use an argument more than once: how many expressions they are made of, and how often it stands in them. */
+const MACROS: Readonly<Record<string, { readonly own: number; readonly copies: number }>> = {
+  array_pop_back: { own: 6, copies: 2 },
+  array_to_string: { own: 8, copies: 2 },
+  array_to_string_comma_default: { own: 8, copies: 2 },
+  fmod: { own: 4, copies: 2 },
+  json_group_array: { own: 10, copies: 2 },
+  json_group_object: { own: 20, copies: 2 },
+  map_contains_entry: { own: 4, copies: 2 },
+  nullif: { own: 3, copies: 2 },
+  round_even: { own: 20, copies: 8 },
+  roundbankers: { own: 20, copies: 8 },
+  split_part: { own: 10, copies: 2 },
+  wavg: { own: 6, copies: 2 },
+  weighted_avg: { own: 6, copies: 2 },
+}
+
+/** @throws AppError `sql_not_supported` for a statement that would be copied to more than its limit */
+export function checkExpandedSize(query: TreeNode): void {
+  if (sizeOfQuery(query, new Map()).size <= SIZE_MAX) return
+  const what = 'aliases, CTEs and functions within one another that stand for more than'
+  throw new AppError('sql_not_supported', `The statement has ${what} ${SIZE_MAX} expressions`)
+}
+
+function sizeOfQuery(query: TreeNode, outer: ReadonlyMap<string, Size>): Size {
+  const ctes = new Map(outer)
+  for (const entry of isNode(query.cte_map) ? nodesOf(query.cte_map.map) : []) {
+    const statement = isNode(entry.value) ? entry.value.query : undefined
+    const body = isNode(statement) && isNode(statement.node) ? statement.node : undefined
+    if (body !== undefined) ctes.set(textOf(entry.key).toLowerCase(), sizeOfQuery(body, ctes))
+  }
+  if (query.type === 'SELECT_NODE') return sizeOfSelect(query, ctes)
+  if (query.type === 'RECURSIVE_CTE_NODE') ctes.delete(textOf(query.cte_name).toLowerCase())
+  const sides = [query.left, query.right, ...nodesOf(query.children)].filter(isNode)
+  const sizes = sides.map((side) => sizeOfQuery(side, ctes))
+  return { size: sum(sizes), columns: Math.max(1, ...sizes.map((side) => side.columns)) }
+}
+
+function sizeOfSelect(select: TreeNode, ctes: ReadonlyMap<string, Size>): Size {
+  const from = isNode(select.from_table) ? sizeOfSource(select.from_table, ctes) : NOTHING
+  const aliases = new Map<string, number>()
+  const scope: Scope = { ctes, aliases, columns: from.columns }
+  let { size } = from
+  let columns = 0
+  for (const item of nodesOf(select.select_list)) {
+    const own = sizeOfExpression(item, scope)
+    size += own
+    columns += item.class === 'STAR' ? from.columns : 1
+    if (textOf(item.alias) !== '') aliases.set(textOf(item.alias).toLowerCase(), own)
+  }
+  const { where_clause: where = null, having = null, qualify = null, modifiers = null } = select
+  const { group_expressions: groups = null } = select
+  return { size: size + sizeOfParts([where, having, qualify, modifiers, groups], scope), columns }
+}
+
+const NOTHING: Size = { size: 0, columns: 1 }
+
+function sizeOfSource(ref: TreeNode, ctes: ReadonlyMap<string, Size>): Size {
+  const scope: Scope = { ctes, aliases: new Map(), columns: 1 }
+  if (ref.type === 'BASE_TABLE') {
+    const known =
+      textOf(ref.schema_name) === '' ? ctes.get(textOf(ref.table_name).toLowerCase()) : undefined
+    return known ?? { size: 1, columns: TABLE_COLUMNS }
+  }
+  if (ref.type === 'SUBQUERY' || ref.type === 'SHOW_REF') {
+    const query = ref.type === 'SUBQUERY' && isNode(ref.subquery) ? ref.subquery.node : ref.query
+    return isNode(query) ? sizeOfQuery(query, ctes) : NOTHING
+  }
+  if (ref.type === 'JOIN') {
+    const sides = [ref.left, ref.right].filter(isNode).map((side) => sizeOfSource(side, ctes))
+    const columns = sides.reduce((total, side) => total + side.columns, 0)
+    return { size: sum(sides) + sizeOfParts([ref.condition ?? null], scope), columns }
+  }
+  const source = isNode(ref.source) ? sizeOfSource(ref.source, ctes) : NOTHING
+  const cells = ref.type === 'PIVOT' ? pivotCells(ref) : 0
+  const { function: call = null, values = null, aggregates = null, pivots = null } = ref
+  const own = sizeOfParts([call, values, aggregates, pivots], scope)
+  return { size: source.size + own + cells * 2, columns: source.columns + cells + TABLE_COLUMNS }
+}
+
+/** The columns that a PIVOT makes. */
+function pivotCells(ref: TreeNode): number {
+  const combinations = nodesOf(ref.pivots).reduce((total, pivot) => {
+    return total * Math.max(1, nodesOf(pivot.entries).length)
+  }, 1)
+  return combinations * Math.max(1, nodesOf(ref.aggregates).length)
+}
+
+function sum(sizes: readonly Size[]): number {
+  return sizes.reduce((total, { size }) => total + size, 0)
+}
+
+function sizeOfParts(values: readonly TreeValue[], scope: Scope): number {
+  return values.reduce<number>((total, value) => total + sizeOf(value, scope), 0)
+}
+
+/** Of all expressions in a part of the tree. */
+function sizeOf(value: TreeValue, scope: Scope): number {
+  if (Array.isArray(value)) return sizeOfParts(value, scope)
+  if (!isNode(value)) return 0
+  if (typeof value.class === 'string') return sizeOfExpression(value, scope)
+  return sizeOfParts(Object.values(value), scope)
+}
+
+function sizeOfExpression(node: TreeNode, scope: Scope): number {
+  if (node.class === 'COLUMN_REF') {
+    const [name = '', ...others] = columnNames(node)
+    return (others.length === 0 ? scope.aliases.get(name.toLowerCase()) : undefined) ?? 1
+  }
+  if (node.class === 'CONSTANT') return 1
+  if (node.class === 'STAR') return scope.columns + partsOf(node, scope)
+  if (node.class === 'SUBQUERY' && isNode(node.subquery) && isNode(node.subquery.node)) {
+    return 1 + sizeOf(node.child ?? null, scope) + sizeOfQuery(node.subquery.node, scope.ctes).size
+  }
+  if (node.class === 'FUNCTION') {
+    const macro = MACROS[textOf(node.function_name).toLowerCase()]
+    return (macro?.own ?? 1) + (macro?.copies ?? 1) * partsOf(node, scope)
+  }
+  const isCopied = node.class === 'LAMBDA' || node.class === 'BETWEEN'
+  return 1 + (isCopied ? 2 : 1) * partsOf(node, scope)
+}
+
+function partsOf(node: TreeNode, scope: Scope): number {
+  return sizeOfParts(Object.values(node), scope)
+}

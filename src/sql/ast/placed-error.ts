@@ -1,0 +1,59 @@
+import { AppError } from '../../errors.ts'
+import { placeOf } from '../lexer/tokens.ts'
+import { isNode, isNumber, nodesOf, type TreeNode } from './select-ast.ts'
+
+/** A failure that belongs to a place in the statement: an offset in characters into the text that DuckDB read. */
+export class PlacedError extends Error {
+  readonly failure: AppError
+  readonly offset: number
+
+  constructor(failure: AppError, offset: number) {
+    super(failure.message, { cause: failure })
+    this.failure = failure
+    this.offset = offset
+  }
+}
+
+/** `query_location` of what was not written but made. */
+const NOWHERE = 2 ** 62
+
+/** Runs work on a node; its failure gets the place where the node begins, where it has none yet. */
+export function placed<T>(node: TreeNode, work: () => T): T {
+  const offset = offsetOf(node)
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof AppError) || offset >= NOWHERE) throw error
+    throw new PlacedError(error, offset)
+  }
+}
+
+/** Of `a = b` DuckDB gives the place of the sign: the first of its parts stands before it. */
+function offsetOf(node: TreeNode): number {
+  const parts = [node, node.left, ...nodesOf(node.children)].filter(isNode)
+  const offsets = parts.map(({ query_location: location }) => {
+    return isNumber(location) ? Number(location.rawJSON) : NOWHERE
+  })
+  return Math.min(...offsets)
+}
+
+const EXCERPT_CHARS = 120
+
+/**
+ * `line 2, column 5:`, the line of the text, and a caret under the place.
+ * @param offset in characters (code points)
+ */
+export function excerptAt(text: string, offset: number): string {
+  const at = [...text].slice(0, offset).join('').length
+  return `${placeOf(text, at)}:\n${caretAt(text, at)}`
+}
+
+/** The line around a place and a caret under it. @param at in code units */
+export function caretAt(text: string, at: number): string {
+  const lineStart = text.lastIndexOf('\n', at - 1) + 1
+  const [line = ''] = text.slice(lineStart).split('\n')
+  const column = [...text.slice(lineStart, at)].length
+  const start = Math.max(0, column - EXCERPT_CHARS / 2)
+  const shown = [...line].slice(start, start + EXCERPT_CHARS).join('')
+  return `${shown.replaceAll(/[\t\r\0]/g, ' ')}\n${' '.repeat(column - start)}^`
+}

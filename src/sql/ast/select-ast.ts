@@ -1,0 +1,258 @@
+/**
+ * The part of DuckDB's serialised syntax tree that we touch (`json_serialize_sql`, DuckDB 1.5). Its shape belongs to
+ * that version: the corpus in tests/sql tells when it changes.
+ */
+
+import { AppError } from '../../errors.ts'
+
+/** A value of the tree. Numbers are kept as they were written: `query_location` is 2^64-1 and doubles end in `.0`. */
+export type TreeValue = null | boolean | string | RawNumber | TreeValue[] | TreeNode
+
+export interface TreeNode {
+  [field: string]: TreeValue
+}
+
+export interface RawNumber {
+  readonly rawJSON: string
+}
+
+interface LosslessJson {
+  parse(
+    text: string,
+    reviver: (key: string, value: unknown, context: { source: string }) => unknown,
+  ): unknown
+  rawJSON(text: string): RawNumber
+}
+
+// TypeScript's library does not know JSON.rawJSON and the reviver's third argument yet; Bun 1.4 has both.
+const lossless = JSON as unknown as LosslessJson
+
+export function parseTree(text: string): TreeNode {
+  // DuckDB writes the constant `1e400` like this, which is no JSON. Within a string the quotes would be escaped.
+  const json = text
+    .replaceAll('"value":Infinity', '"value":1e999')
+    .replaceAll('"value":-Infinity', '"value":-1e999')
+  const tree = parsedJson(json)
+  if (!isNode(tree)) throw new Error('a syntax tree must be an object')
+  return tree
+}
+
+function parsedJson(json: string): unknown {
+  try {
+    return lossless.parse(json, (_key, value, context) => {
+      return typeof value === 'number' ? lossless.rawJSON(context.source) : value
+    })
+  } catch (cause) {
+    // The stack holds some two thousand objects within objects.
+    if (!(cause instanceof RangeError)) throw cause
+    throw new AppError('sql_not_supported', 'The statement is nested too deeply', { cause })
+  }
+}
+
+export function treeText(tree: TreeNode): string {
+  return JSON.stringify(tree)
+}
+
+export function copyOf(node: TreeNode): TreeNode {
+  const copy: TreeNode = {}
+  for (const field of Object.keys(node)) copy[field] = copyOfValue(node[field] ?? null)
+  return copy
+}
+
+function copyOfValue(value: TreeValue): TreeValue {
+  if (Array.isArray(value)) return value.map(copyOfValue)
+  return isNode(value) ? copyOf(value) : value
+}
+
+export function isNode(value: unknown): value is TreeNode {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isNumber(value)
+}
+
+export function isNumber(value: unknown): value is RawNumber {
+  return typeof value === 'object' && value !== null && 'rawJSON' in value
+}
+
+/** The nodes in a field that holds a list. */
+export function nodesOf(value: TreeValue | undefined): TreeNode[] {
+  return Array.isArray(value) ? value.filter(isNode) : []
+}
+
+/** The texts in a field that holds a list. */
+export function textsOf(value: TreeValue | undefined): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+}
+
+export function textOf(value: TreeValue | undefined): string {
+  return typeof value === 'string' ? value : ''
+}
+
+export function numberOf(value: TreeValue | undefined): number {
+  return isNumber(value) ? Number(value.rawJSON) : Number.NaN
+}
+
+/** The single statement of a tree. */
+export function statementOf(tree: TreeNode): TreeNode {
+  const [statement, ...others] = nodesOf(tree.statements)
+  if (statement === undefined || others.length > 0) throw new Error('expected one statement')
+  return statement
+}
+
+/** The query (SELECT, set operation …) of a statement or of a sub-query's statement. */
+export function queryOf(statement: TreeValue | undefined): TreeNode {
+  const query = isNode(statement) ? statement.node : undefined
+  if (!isNode(query)) throw new Error('a statement must hold a query')
+  return query
+}
+
+/** Puts one node in the place of another, which all that refer to it then see. */
+export function replace(node: TreeNode, by: TreeNode): void {
+  for (const field of Object.keys(node)) delete node[field]
+  Object.assign(node, by)
+}
+
+/** Each node below and including this one, parents first, in the order in which they are written. */
+export function walk(value: TreeValue): Generator<TreeNode> {
+  return walkFields(value, NO_FIELDS)
+}
+
+const NO_FIELDS: ReadonlySet<string> = new Set()
+
+/** Where another query begins: a sub-query of an expression or a FROM, the CTEs, what DESCRIBE describes. */
+const QUERY_FIELDS: ReadonlySet<string> = new Set(['subquery', 'cte_map', 'query'])
+
+/** Each node of an expression or a SELECT, without the queries inside it: their names mean something else. */
+export function walkExpression(value: TreeValue): Generator<TreeNode> {
+  return walkFields(value, QUERY_FIELDS)
+}
+
+/** A stack instead of generators within generators: those pass each node through every level above it. */
+function* walkFields(value: TreeValue, leftOut: ReadonlySet<string>): Generator<TreeNode> {
+  const stack: TreeValue[] = [value]
+  while (stack.length > 0) {
+    const next = stack.pop() ?? null
+    if (Array.isArray(next)) {
+      for (let index = next.length - 1; index >= 0; index -= 1) stack.push(next[index] ?? null)
+    } else if (isNode(next)) {
+      yield next
+      const fields = Object.keys(next)
+      for (let index = fields.length - 1; index >= 0; index -= 1) {
+        const field = fields[index] ?? ''
+        const inner = next[field]
+        if (typeof inner === 'object' && inner !== null && !leftOut.has(field)) stack.push(inner)
+      }
+    }
+  }
+}
+
+export function isColumn(node: TreeValue | undefined): node is TreeNode {
+  return isNode(node) && node.class === 'COLUMN_REF'
+}
+
+/** The parts of a column's name: `["k", "price"]`. */
+export function columnNames(node: TreeNode): string[] {
+  return textsOf(node.column_names)
+}
+
+/** The text of a constant, or undefined for anything else. */
+export function constantText(node: TreeValue | undefined): string | undefined {
+  if (!isNode(node) || node.class !== 'CONSTANT' || !isNode(node.value)) return undefined
+  return typeof node.value.value === 'string' ? node.value.value : undefined
+}
+
+/**
+ * The value of a numeric constant (a DECIMAL is stored as an integer and a scale), or of the cast that stands for one,
+ * see exact-constants.ts; undefined for anything else.
+ */
+export function constantNumber(node: TreeValue | undefined): number | undefined {
+  if (!isNode(node)) return undefined
+  if (node.class === 'CAST') return castNumber(node)
+  if (node.class !== 'CONSTANT' || !isNode(node.value)) return undefined
+  const { value, type } = node.value
+  if (!isNumber(value) || !isNode(type)) return undefined
+  const scale = isNode(type.type_info) ? numberOf(type.type_info.scale) : 0
+  return Number(value.rawJSON) / 10 ** (Number.isNaN(scale) ? 0 : scale)
+}
+
+function castNumber({ child, cast_type: type }: TreeNode): number | undefined {
+  const id = isNode(type) ? textOf(type.id) : ''
+  if (id === 'DECIMAL') return constantNumber(child)
+  const text = id === 'DOUBLE' ? constantText(child) : undefined
+  const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text)
+  return Number.isNaN(value) ? undefined : value
+}
+
+/** True or false written in the statement: a boolean constant, or the cast of 't' / 'f' that DuckDB makes of it. */
+export function constantTruth(node: TreeValue | undefined): boolean | undefined {
+  if (!isNode(node)) return undefined
+  if (node.class === 'CAST') {
+    const text = constantText(node.child)?.toLowerCase()
+    if (text === 't' || text === 'true') return true
+    return text === 'f' || text === 'false' ? false : undefined
+  }
+  const value = node.class === 'CONSTANT' && isNode(node.value) ? node.value.value : undefined
+  return typeof value === 'boolean' ? value : undefined
+}
+
+const NO_LOCATION = { query_location: lossless.rawJSON('18446744073709551615') } as const
+
+export function columnNode(...names: string[]): TreeNode {
+  return { class: 'COLUMN_REF', type: 'COLUMN_REF', alias: '', ...NO_LOCATION, column_names: names }
+}
+
+export function integerNode(value: number): TreeNode {
+  return {
+    class: 'CONSTANT',
+    type: 'VALUE_CONSTANT',
+    alias: '',
+    ...NO_LOCATION,
+    value: {
+      type: { id: 'BIGINT', type_info: null },
+      is_null: false,
+      value: lossless.rawJSON(String(value)),
+    },
+  }
+}
+
+export function textNode(value: string): TreeNode {
+  return {
+    class: 'CONSTANT',
+    type: 'VALUE_CONSTANT',
+    alias: '',
+    ...NO_LOCATION,
+    value: { type: { id: 'VARCHAR', type_info: null }, is_null: false, value },
+  }
+}
+
+export function truthNode(value: boolean): TreeNode {
+  return {
+    class: 'CONSTANT',
+    type: 'VALUE_CONSTANT',
+    alias: '',
+    ...NO_LOCATION,
+    value: { type: { id: 'BOOLEAN', type_info: null }, is_null: false, value },
+  }
+}
+
+export function castNode(child: TreeNode, typeId: string, isTry: boolean): TreeNode {
+  return {
+    class: 'CAST',
+    type: 'OPERATOR_CAST',
+    alias: '',
+    ...NO_LOCATION,
+    child,
+    cast_type: { id: typeId, type_info: null },
+    try_cast: isTry,
+  }
+}
+
+/** `ORDER BY` over columns, ascending, nulls last. */
+export function orderNodes(...columns: TreeNode[]): TreeNode[] {
+  return columns.map((expression) => {
+    return { type: 'ASCENDING', null_order: 'NULLS LAST', expression }
+  })
+}
+
+/** The same, descending. */
+export function descendingOrderNodes(...columns: TreeNode[]): TreeNode[] {
+  return orderNodes(...columns).map((order) => ({ ...order, type: 'DESCENDING' }))
+}

@@ -1,0 +1,69 @@
+import { AppError } from '../../errors.ts'
+import { variableOf } from '../lexer/variable-names.ts'
+import type { StatementReader } from './statement-reader.ts'
+
+/** What changes nothing but what the answer says, or a variable. */
+export type SessionStatement =
+  | { readonly kind: 'use'; readonly database: string }
+  | {
+      readonly kind: 'set'
+      readonly variables: readonly Setting[]
+      /** Of the server: none can be changed, some may be sent. */
+      readonly settings: readonly Setting[]
+    }
+  /** BEGIN, COMMIT, ROLLBACK: each statement is a transaction of its own. */
+  | { readonly kind: 'transaction' }
+
+export interface Setting {
+  /** In lower case. */
+  readonly name: string
+  /** As it was written: an expression for a variable. */
+  readonly value: string
+}
+
+export function sessionStatement(read: StatementReader): SessionStatement | undefined {
+  if (read.takeWords('use')) return { kind: 'use', database: read.name('a project') }
+  if (read.takeWords('set')) return setStatement(read)
+  const isTransaction =
+    read.takeWords('start', 'transaction') ||
+    ['begin', 'commit', 'rollback'].some((word) => read.takeWords(word))
+  if (isTransaction) {
+    if (!read.takeWords('transaction')) read.takeWords('work')
+    if (!read.takeWords('read', 'only')) read.takeWords('read', 'write')
+    return { kind: 'transaction' }
+  }
+  if (read.takeWords('reset') || read.takeWords('pragma')) {
+    throw new AppError('sql_forbidden', 'Settings cannot be read or changed in SQL here')
+  }
+  return undefined
+}
+
+/** `SET @a = …, @b = …`, or settings as MySQL's clients send them. */
+function setStatement(read: StatementReader): SessionStatement {
+  const variables: Setting[] = []
+  const settings: Setting[] = []
+  do {
+    const parameter = read.takeVariable()
+    const variable = parameter === undefined ? undefined : variableOf(parameter)
+    if (variable?.kind === 'user') variables.push(assigned(variable.name, read))
+    else settings.push(variable === undefined ? setting(read) : assigned(variable.name, read))
+  } while (read.takeSymbol(','))
+  return { kind: 'set', variables, settings }
+}
+
+function setting(read: StatementReader): Setting {
+  if (['names', 'charset'].some((word) => read.takeWords(word))) return charset(read)
+  if (read.takeWords('character', 'set')) return charset(read)
+  for (const scope of ['session', 'global', 'local']) if (read.takeWords(scope)) break
+  if (read.takeWords('transaction')) return { name: 'transaction', value: read.rest() }
+  return assigned(read.name('@name or the name of a setting').toLowerCase(), read)
+}
+
+function charset(read: StatementReader): Setting {
+  return { name: 'names', value: read.textUntil(',') }
+}
+
+function assigned(name: string, read: StatementReader): Setting {
+  if (!read.takeSymbol(':=') && !read.takeWords('to')) read.expectSymbol('=')
+  return { name, value: read.textUntil(',') }
+}

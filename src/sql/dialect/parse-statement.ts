@@ -1,0 +1,80 @@
+/** The dialect's own statements: what DuckDB's parser does not know. One file for each thing they are about. */
+import { AppError } from '../../errors.ts'
+import { type Token, withoutClosingSemicolons } from '../lexer/tokens.ts'
+import { type AgentStatement, agentStatement } from './parse-agent.ts'
+import { type EvaluateStatement, evaluateStatement } from './parse-evaluate.ts'
+import { type ExplainStatement, explainStatement } from './parse-explain.ts'
+import { type IndexStatement, indexStatement } from './parse-index.ts'
+import { type KnowledgeBaseStatement, knowledgeBaseStatement } from './parse-knowledge-base.ts'
+import { type ProjectStatement, projectStatement } from './parse-project.ts'
+import { type RowStatement, rowStatement } from './parse-rows.ts'
+import { type SessionStatement, sessionStatement } from './parse-session.ts'
+import { type ShowStatement, showStatement } from './parse-show.ts'
+import { type TableStatement, tableStatement } from './parse-table.ts'
+import { type ViewStatement, viewStatement } from './parse-view.ts'
+import { StatementReader } from './statement-reader.ts'
+
+export type Statement =
+  | AgentStatement
+  | EvaluateStatement
+  | ExplainStatement
+  | IndexStatement
+  | KnowledgeBaseStatement
+  | ProjectStatement
+  | RowStatement
+  | SessionStatement
+  | ShowStatement
+  | TableStatement
+  | ViewStatement
+
+/** Each takes the words of a statement of its own, or none. */
+const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
+  knowledgeBaseStatement,
+  agentStatement,
+  projectStatement,
+  viewStatement,
+  tableStatement,
+  rowStatement,
+  indexStatement,
+  showStatement,
+  sessionStatement,
+  explainStatement,
+  evaluateStatement,
+]
+
+/**
+ * The statement, or undefined when it is DuckDB's to read.
+ * @throws AppError `sql_syntax` with line and column, what was expected and what was found
+ */
+export function parseStatement(sql: string, all: readonly Token[]): Statement | undefined {
+  const read = new StatementReader(sql, withoutClosingSemicolons(all))
+  if (QUERY_WORDS.has(read.peekWord() ?? '')) return undefined
+  for (const reader of READERS) {
+    const statement = reader(read)
+    if (statement === undefined) continue
+    read.expectEnd()
+    return statement
+  }
+  refuseOthers(read)
+  return undefined
+}
+
+/** What begins a query is DuckDB's. */
+const QUERY_WORDS = new Set(['select', 'with', 'from', 'values', 'pivot', 'unpivot', 'table'])
+
+const WRITING_WORDS = new Set(
+  'insert update delete create alter drop truncate copy attach detach set reset evaluate merge'.split(
+    ' ',
+  ),
+)
+
+const KNOWN =
+  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, EVALUATE KNOWLEDGE_BASE, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, PROJECT, VIEW, TABLE and INDEX ON KNOWLEDGE_BASE'
+
+/** What DuckDB would read as something else, or only refuse with its own words. */
+function refuseOthers(read: StatementReader): void {
+  const first = read.peekWord()
+  if (first === undefined || !WRITING_WORDS.has(first)) return
+  const message = `${first.toUpperCase()} of this kind is not supported; there are ${KNOWN}`
+  throw new AppError('sql_not_supported', message)
+}

@@ -1,0 +1,273 @@
+import { AppError } from '../../errors.ts'
+import { caretAt } from '../ast/placed-error.ts'
+import { placeOf, type Token } from '../lexer/tokens.ts'
+import type { Options } from './options.ts'
+
+const DEPTH_MAX = 50
+
+/** Words that stand for one key word of the dialect: `KNOWLEDGE BASE` is `KNOWLEDGE_BASE`. */
+const SPLIT_WORDS: Readonly<Record<string, readonly [string, string]>> = {
+  knowledge_base: ['knowledge', 'base'],
+  knowledge_bases: ['knowledge', 'bases'],
+}
+
+const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
+
+/** Reads a dialect statement from left to right. Whatever does not fit is a `sql_syntax` error with its place. */
+export class StatementReader {
+  readonly #sql: string
+  readonly #tokens: readonly Token[]
+  #at = 0
+
+  constructor(sql: string, tokens: readonly Token[]) {
+    this.#sql = sql
+    this.#tokens = tokens
+  }
+
+  /** The next key word in lower case, or one further on, not taken. */
+  peekWord(ahead = 0): string | undefined {
+    const token = this.#tokens[this.#at + ahead]
+    return token?.kind === 'word' ? token.value.toLowerCase() : undefined
+  }
+
+  /** Takes these key words, all or none. */
+  takeWords(...words: readonly string[]): boolean {
+    const start = this.#at
+    for (const word of words) {
+      if (!this.#takeWord(word)) {
+        this.#at = start
+        return false
+      }
+    }
+    return true
+  }
+
+  expectWord(word: string): void {
+    if (!this.#takeWord(word)) throw this.expected(word.toUpperCase())
+  }
+
+  takeSymbol(symbol: string): boolean {
+    const token = this.#tokens[this.#at]
+    if (token?.kind !== 'symbol' || token.text !== symbol) return false
+    this.#at += 1
+    return true
+  }
+
+  expectSymbol(symbol: string): void {
+    if (!this.takeSymbol(symbol)) throw this.expected(`"${symbol}"`)
+  }
+
+  /** True where that symbol comes next, or further on; it is not taken. */
+  isAt(symbol: string, ahead = 0): boolean {
+    const token = this.#tokens[this.#at + ahead]
+    return token?.kind === 'symbol' && token.text === symbol
+  }
+
+  /** Takes all that is left, as it was written. */
+  rest(): string {
+    return this.#takeText(this.#tokens.length)
+  }
+
+  /** Takes the text up to one of these key words or symbols outside of parentheses, to one that closes nothing, or to the end. */
+  textUntil(...ends: readonly string[]): string {
+    let depth = 0
+    let end = this.#at
+    for (; end < this.#tokens.length; end += 1) {
+      const { kind = 'symbol', text = '' } = this.#tokens[end] ?? {}
+      const isEnd = (kind === 'word' || kind === 'symbol') && ends.includes(text.toLowerCase())
+      const isClose = kind === 'symbol' && ')]}'.includes(text)
+      if (depth === 0 && (isEnd || isClose)) break
+      if (kind === 'symbol' && '([{'.includes(text)) depth += 1
+      if (isClose) depth -= 1
+    }
+    return this.#takeText(end)
+  }
+
+  /** True before `(a, b)`: a list of names in parentheses. */
+  isList(): boolean {
+    const [open, name, next] = this.#tokens.slice(this.#at, this.#at + 3)
+    const isName = name?.kind === 'name' || (name?.kind === 'word' && !QUERY_WORDS.has(name.text))
+    return open?.text === '(' && isName && (next?.text === ',' || next?.text === ')')
+  }
+
+  /** `(a, b)`. */
+  nameList(what: string): readonly string[] {
+    const names: string[] = []
+    this.expectSymbol('(')
+    do names.push(this.name(what))
+    while (this.takeSymbol(','))
+    this.expectSymbol(')')
+    return names
+  }
+
+  /** Takes all that is left: a query, and the options of a USING at its end. `JOIN t USING (column)` is none. */
+  queryAndOptions(): { readonly query: string; readonly options: Options | null } {
+    const at = this.#tokens.findLastIndex((token, index) => {
+      const isUsing = token.kind === 'word' && token.value.toLowerCase() === 'using'
+      const key = this.#tokens[index + 1]?.kind
+      const isOption = (key === 'word' || key === 'name') && this.#tokens[index + 2]?.text === '='
+      return index >= this.#at && isUsing && isOption
+    })
+    if (at === -1) return { query: this.rest(), options: null }
+    const query = this.#takeText(at)
+    this.#at = at + 1
+    const options = this.options()
+    this.expectEnd()
+    return { query, options }
+  }
+
+  /** Takes the SELECT that is left, without parentheses around the whole of it. */
+  restAsSelect(): string {
+    const first = this.#tokens[this.#at]
+    const last = this.#tokens.at(-1)
+    const isEnclosed = first?.text === '(' && this.#closeOf(this.#at) === this.#tokens.length - 1
+    const text = this.rest()
+    if (!isEnclosed || first === undefined || last === undefined) return text
+    return this.#sql.slice(first.end, last.start).trim()
+  }
+
+  /** The place of the parenthesis that closes this one. */
+  #closeOf(open: number): number {
+    let depth = 0
+    for (let at = open; at < this.#tokens.length; at += 1) {
+      const text = this.#tokens[at]?.text
+      if (text === '(') depth += 1
+      if (text === ')') depth -= 1
+      if (depth === 0) return at
+    }
+    return -1
+  }
+
+  #takeText(end: number): string {
+    const first = this.#tokens[this.#at]
+    const last = this.#tokens[end - 1]
+    if (first === undefined || last === undefined || end <= this.#at) {
+      throw this.expected('an expression')
+    }
+    this.#at = end
+    return this.#sql.slice(first.start, last.end)
+  }
+
+  expectEnd(): void {
+    if (this.#at < this.#tokens.length) throw this.expected('the end of the statement')
+  }
+
+  /** A name, plain or quoted. */
+  name(what: string): string {
+    const token = this.#tokens[this.#at]
+    if (token === undefined || (token.kind !== 'word' && token.kind !== 'name')) {
+      throw this.expected(what)
+    }
+    this.#at += 1
+    return token.value
+  }
+
+  /** Takes `@name` or `@@name`: the parameter that stands for it. */
+  takeVariable(): string | undefined {
+    const token = this.#tokens[this.#at]
+    if (token?.kind !== 'parameter' || token.text[0] !== '@') return undefined
+    this.#at += 1
+    return token.value
+  }
+
+  string(): string {
+    const token = this.#tokens[this.#at]
+    const isText = token?.kind === 'string' || (token?.kind === 'name' && token.text[0] === '"')
+    if (token === undefined || !isText) throw this.expected('a text in single quotes')
+    this.#at += 1
+    return token.value
+  }
+
+  /** `key = value, key = value`; the commas may be missing, as an existing client leaves them out. */
+  options(): Readonly<Record<string, unknown>> {
+    const options = new Map<string, unknown>()
+    do this.#takeOption(options)
+    while (this.takeSymbol(',') || this.#at < this.#tokens.length)
+    return Object.fromEntries(options)
+  }
+
+  /** `(key = value, …)`, or the same to the end of the statement without parentheses. */
+  enclosedOptions(): Readonly<Record<string, unknown>> {
+    if (!this.takeSymbol('(')) return this.options()
+    const options = new Map<string, unknown>()
+    do this.#takeOption(options)
+    while (this.takeSymbol(','))
+    this.expectSymbol(')')
+    return Object.fromEntries(options)
+  }
+
+  #takeOption(options: Map<string, unknown>): void {
+    const at = this.#at
+    const key = this.name('the name of an option').toLowerCase()
+    if (options.has(key)) {
+      this.#at = at
+      throw this.expected('each option once', `"${key.slice(0, 40)}" again`)
+    }
+    this.expectSymbol('=')
+    options.set(key, this.#value(0))
+  }
+
+  expected(what: string, found?: string): AppError {
+    const token = this.#tokens[this.#at]
+    const shown = found ?? (token === undefined ? 'the end' : `"${token.text.slice(0, 40)}"`)
+    const at = token?.start ?? this.#sql.trimEnd().length
+    const message = `${placeOf(this.#sql, at)}: expected ${what}, found ${shown}`
+    return new AppError('sql_syntax', message, { excerpt: caretAt(this.#sql, at) })
+  }
+
+  #takeWord(word: string): boolean {
+    const split = SPLIT_WORDS[word]
+    if (this.peekWord() === word) {
+      this.#at += 1
+      return true
+    }
+    return split !== undefined && this.takeWords(...split)
+  }
+
+  #value(depth: number): unknown {
+    if (depth > DEPTH_MAX) throw this.expected(`at most ${DEPTH_MAX} levels of lists and objects`)
+    if (this.takeSymbol('{')) return this.#object(depth)
+    if (this.takeSymbol('[')) return this.#list(depth)
+    const sign = this.takeSymbol('-') ? -1 : 1
+    const token = this.#tokens[this.#at]
+    if (token === undefined) throw this.expected('a value')
+    if (token.kind === 'number') {
+      this.#at += 1
+      return sign * Number(token.value.replaceAll('_', ''))
+    }
+    if (sign === -1) throw this.expected('a number after "-"')
+    return token.kind === 'word' ? this.#wordValue() : this.string()
+  }
+
+  /** `true`, `false`, `null`, or a name as `project.table`. */
+  #wordValue(): unknown {
+    const word = this.name('a value')
+    const constants: Readonly<Record<string, unknown>> = { true: true, false: false, null: null }
+    if (Object.hasOwn(constants, word.toLowerCase())) return constants[word.toLowerCase()]
+    let path = word
+    while (this.takeSymbol('.')) path += `.${this.name('a name')}`
+    return path
+  }
+
+  #object(depth: number): Readonly<Record<string, unknown>> {
+    const entries: [string, unknown][] = []
+    if (this.takeSymbol('}')) return {}
+    do {
+      const token = this.#tokens[this.#at]
+      const key = token?.kind === 'word' ? this.name('a key') : this.string()
+      if (!this.takeSymbol('=')) this.expectSymbol(':')
+      entries.push([key, this.#value(depth + 1)])
+    } while (this.takeSymbol(','))
+    this.expectSymbol('}')
+    return Object.fromEntries(entries)
+  }
+
+  #list(depth: number): readonly unknown[] {
+    const values: unknown[] = []
+    if (this.takeSymbol(']')) return values
+    do values.push(this.#value(depth + 1))
+    while (this.takeSymbol(','))
+    this.expectSymbol(']')
+    return values
+  }
+}

@@ -1,0 +1,43 @@
+import { tokenize } from '../lexer/tokens.ts'
+import type { StatementReader } from './statement-reader.ts'
+
+/** A SELECT at the end of a statement. */
+export interface WrittenSelect {
+  /** As it was written, without parentheses around it. */
+  readonly select: string
+  /** The project of names without a qualifier in it; null: that of the request. */
+  readonly database: string | null
+}
+
+/**
+ * Takes the SELECT that is left. An existing client writes one that is meant for another project as
+ * `SELECT * FROM project (SELECT …)`.
+ */
+export function writtenSelect(read: StatementReader): WrittenSelect {
+  const select = read.restAsSelect()
+  return projectSelect(select) ?? { select, database: null }
+}
+
+function projectSelect(sql: string): WrittenSelect | undefined {
+  const tokens = tokenize(sql)
+  const [select, star, from, project, open, query] = tokens
+  const last = tokens.at(-1)
+  const start = [select, star, from].map((token) => token?.text.toLowerCase()).join(' ')
+  const isName = project?.kind === 'word' || project?.kind === 'name'
+  const isQuery = query?.kind === 'word' && /^(select|with)$/i.test(query.text)
+  if (start !== 'select * from' || !isName || open?.text !== '(' || !isQuery) return undefined
+  if (last === undefined || closeOf(tokens.map(({ text }) => text)) !== tokens.length - 1) {
+    return undefined
+  }
+  return { select: sql.slice(open.end, last.start).trim(), database: project.value }
+}
+
+/** The place of the parenthesis that closes the first one. */
+function closeOf(texts: readonly string[]): number {
+  let depth = 0
+  return texts.findIndex((text) => {
+    if (text === '(') depth += 1
+    if (text === ')') depth -= 1
+    return text === ')' && depth === 0
+  })
+}

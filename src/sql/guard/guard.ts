@@ -1,0 +1,131 @@
+import { AppError } from '../../errors.ts'
+import { checkExpandedSize } from '../ast/expanded-size.ts'
+import { placed } from '../ast/placed-error.ts'
+import {
+  columnNames,
+  constantText,
+  isColumn,
+  isNode,
+  nodesOf,
+  queryOf,
+  statementOf,
+  type TreeNode,
+  textOf,
+  walk,
+} from '../ast/select-ast.ts'
+import { checkDepth } from '../ast/statement-depth.ts'
+import { isLiteralParameter } from '../lexer/search-literals.ts'
+import { variableOf } from '../lexer/variable-names.ts'
+import { isAggregateFunction, isWindowFunction } from './aggregate-functions.ts'
+import { isScalarFunction } from './scalar-functions.ts'
+
+/** Kinds of expression that compute from values. What is not listed is refused. */
+const EXPRESSIONS = new Set([
+  'BETWEEN',
+  'CASE',
+  'CAST',
+  'COLLATE',
+  'COLUMN_REF',
+  'COMPARISON',
+  'CONJUNCTION',
+  'CONSTANT',
+  'FUNCTION',
+  'LAMBDA',
+  'LAMBDA_REF',
+  'OPERATOR',
+  'PARAMETER',
+  'POSITIONAL_REFERENCE',
+  'STAR',
+  'SUBQUERY',
+  'WINDOW',
+])
+
+/** Table functions that make rows from their arguments alone. */
+const TABLE_FUNCTIONS = new Set([
+  'range',
+  'generate_series',
+  'unnest',
+  'repeat',
+  'repeat_row',
+  'json_each',
+  'json_tree',
+])
+
+/** `a.b.c`: DuckDB 1.5.5 ends the process for ten thousand. */
+const NAME_PARTS_MAX = 50
+
+/** Functions that turn JSON into the shape of their second argument: DuckDB 1.5.5 ends the process for one that is deep. */
+const SHAPED_FUNCTIONS = new Set([
+  'from_json',
+  'from_json_strict',
+  'json_transform',
+  'json_transform_strict',
+])
+const SHAPE_BRACKETS_MAX = 500
+
+/**
+ * The second gate: what the client wrote may only compute. Runs on the parsed statement before names are resolved and
+ * searches are grafted, so that it never has to allow what only the grafts use. Tables are not checked here: rewriting
+ * resolves each name or refuses it.
+ * @throws AppError `sql_forbidden` that names the function or the construct
+ */
+export function guard(tree: TreeNode): void {
+  if (nodesOf(tree.statements).length > 1) {
+    throw new AppError('sql_not_supported', 'Only one statement per request is allowed')
+  }
+  const query = queryOf(statementOf(tree))
+  checkDepth(query)
+  checkExpandedSize(query)
+  for (const node of walk(query)) {
+    if (typeof node.class === 'string') placed(node, () => checkExpression(node))
+    else if (node.type === 'TABLE_FUNCTION') placed(node, () => checkTableFunction(node))
+    else if (node.id === 'VARIANT') throw forbidden('The type VARIANT')
+    else if (isNode(node.at_clause)) placed(node, refuseTimeTravel)
+  }
+}
+
+function checkExpression(node: TreeNode): void {
+  const kind = textOf(node.class)
+  if (!EXPRESSIONS.has(kind)) throw forbidden(`An expression of kind ${kind}`)
+  const parameter = kind === 'PARAMETER' ? textOf(node.identifier).toLowerCase() : ''
+  const isOurs = isLiteralParameter(parameter) || variableOf(parameter) !== undefined
+  if (parameter.startsWith('eider_') && !isOurs) {
+    throw forbidden('A parameter whose name begins with "eider_"')
+  }
+  if (isColumn(node) && columnNames(node).length > NAME_PARTS_MAX) {
+    throw new AppError('sql_not_supported', `A name has at most ${NAME_PARTS_MAX} parts`)
+  }
+  if (kind === 'FUNCTION' || kind === 'WINDOW') checkFunction(node)
+}
+
+function checkFunction(node: TreeNode): void {
+  const name = textOf(node.function_name)
+  const isOperator = /^[^\p{L}\p{N}_]+$/u.test(name)
+  const isKnown = isScalarFunction(name) || isAggregateFunction(name) || isWindowFunction(name)
+  if (!isOperator && !isKnown && !TABLE_FUNCTIONS.has(name.toLowerCase())) {
+    throw forbidden(`Function ${name}`)
+  }
+  if (SHAPED_FUNCTIONS.has(name.toLowerCase())) checkShape(name, nodesOf(node.children)[1])
+}
+
+/** @throws AppError `sql_forbidden` unless the shape is written in the statement and is not deep */
+function checkShape(name: string, shape: TreeNode | undefined): void {
+  const text = shape?.class === 'CAST' ? constantText(shape.child) : constantText(shape)
+  const opened = text?.match(/[[{]/g)?.length ?? 0
+  if (text !== undefined && opened <= SHAPE_BRACKETS_MAX) return
+  const wanted = `a text in single quotes with at most ${SHAPE_BRACKETS_MAX} brackets`
+  throw new AppError('sql_forbidden', `The shape that ${name} is given here must be ${wanted}`)
+}
+
+function refuseTimeTravel(): never {
+  throw forbidden('AT (…) on a table')
+}
+
+function checkTableFunction(ref: TreeNode): void {
+  const name = isNode(ref.function) ? textOf(ref.function.function_name) : ''
+  if (!TABLE_FUNCTIONS.has(name.toLowerCase())) throw forbidden(`Table function ${name}`)
+}
+
+function forbidden(what: string): AppError {
+  return new AppError('sql_forbidden', `${what} is not available in SQL here`)
+}

@@ -1,0 +1,150 @@
+/**
+ * `content = t.column`: a search for another text in each row. The texts are embedded before the statement runs, and the
+ * distance is computed where the row of the other table can be seen: each use of `distance` and `relevance` becomes an
+ * expression over the chunk's vector and the column.
+ */
+import { chunkTables } from '../../domain/chunk-tables.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { AppError } from '../../errors.ts'
+import {
+  columnNames,
+  columnNode,
+  copyOf,
+  isColumn,
+  isNode,
+  nodesOf,
+  queryOf,
+  replace,
+  statementOf,
+  type TreeNode,
+  textOf,
+  textsOf,
+  walk,
+  walkExpression,
+} from '../ast/select-ast.ts'
+import { textsParameter, vectorsParameter } from './plan-inputs.ts'
+import type { ColumnRanking, Ranking, Search } from './ranking.ts'
+import type { SearchSource } from './search-source.ts'
+
+const VECTOR = '__vector'
+const TEXT = '__text'
+
+/** Stands for the predicate `content = t.column` until it is known what it filters: rows that have a text. */
+export const HAS_TEXT = '__has_text'
+
+/** What `*` must not show of a source that is searched by a column. */
+export const COLUMN_SEARCH_COLUMNS: readonly string[] = [VECTOR]
+
+/** @throws AppError `sql_not_supported` for a column beside other texts */
+export function columnRankingOf({ ranking, exclusions, hybrid }: Search): ColumnRanking | null {
+  const column = columnIn(ranking)
+  if (column !== null && hybrid !== null) {
+    throw new AppError('sql_not_supported', 'hybrid_search goes with texts, not with a column')
+  }
+  if (column === null || (column === ranking && exclusions.length === 0)) return column
+  const message = 'content is compared with a column or with texts, not with both in one search'
+  throw new AppError('sql_not_supported', message)
+}
+
+function columnIn(ranking: Ranking | null): ColumnRanking | null {
+  if (ranking === null || ranking.kind === 'text') return null
+  if (ranking.kind === 'column') return ranking
+  return ranking.of.map(columnIn).find((part) => part !== null) ?? null
+}
+
+/** The chunks with their vectors, to be measured by `measure`. @param columns further columns of the chunks `c` */
+export function unmeasuredChunks(kb: KnowledgeBase, columns: readonly string[]): string {
+  const { chunks, vectors } = chunkTables(kb)
+  const isEmpty = kb.dimensions === null
+  const list = [
+    'c.document_id AS id',
+    'c.chunk_id',
+    'c.chunk_content',
+    'c.metadata',
+    'NULL::DOUBLE AS relevance',
+    'NULL::DOUBLE AS distance',
+    ...columns,
+    isEmpty ? `NULL AS ${VECTOR}` : `v.vector AS ${VECTOR}`,
+  ]
+  const join = isEmpty ? '' : ` JOIN ${vectors} AS v USING (chunk_key)`
+  return `SELECT ${list.join(', ')} FROM ${chunks} AS c${join}`
+}
+
+/** The measures as a SELECT of expressions over `__vector` and `__text`. */
+export function measuresSql(kb: KnowledgeBase, text: number): string {
+  if (kb.dimensions === null) {
+    return `SELECT NULL::DOUBLE AS distance, NULL::DOUBLE AS relevance, true AS ${HAS_TEXT}`
+  }
+  const place = `list_position($${textsParameter(text)}::VARCHAR[], ${TEXT}::VARCHAR)`
+  const vector = `($${vectorsParameter(text)}::FLOAT[${kb.dimensions}][])[${place}]`
+  const product = `array_negative_inner_product(${VECTOR}, ${vector})`
+  const distance = `least(2, greatest(0, 1 + ${product}))::DOUBLE`
+  const relevance = `1 / (1 + ${distance})`
+  return `SELECT ${distance} AS distance, ${relevance} AS relevance, ${place} IS NOT NULL AS ${HAS_TEXT}`
+}
+
+/**
+ * Puts the measures in the place of `distance`, `relevance` and the predicate on `content`.
+ * @param select the SELECT in which the source stands; its order is made already
+ * @param measures the tree of `measuresSql`
+ */
+export function measure(
+  select: TreeNode,
+  { source, ranking }: { readonly source: SearchSource; readonly ranking: ColumnRanking },
+  measures: TreeNode,
+): void {
+  const expressions = new Map<string, TreeNode>()
+  for (const expression of nodesOf(queryOf(statementOf(measures)).select_list)) {
+    const name = textOf(expression.alias)
+    fillIn(expression, source.alias, ranking.operand)
+    expressions.set(name, { ...expression, alias: '' })
+  }
+  const items = new Set(nodesOf(select.select_list))
+  // Without a qualifier `distance` is this source's only outside of sub-queries.
+  const own = new Set(walkExpression(select))
+  for (const node of [...walk(select)]) {
+    if (own.has(node) && node.class === 'STAR') replaceInStar(node, source.alias, expressions)
+    const isOnly = source.isOnly && own.has(node)
+    const expression = measureOf(node, { ...source, isOnly }, expressions)
+    if (expression === undefined) continue
+    const shown = textOf(node.alias) || (columnNames(node).at(-1) ?? '')
+    replace(node, { ...copyOf(expression), alias: items.has(node) ? shown : '' })
+  }
+}
+
+function fillIn(expression: TreeNode, alias: string, operand: TreeNode): void {
+  for (const node of [...walk(expression)]) {
+    if (!isColumn(node)) continue
+    if (columnNames(node)[0] === VECTOR) replace(node, columnNode(alias, VECTOR))
+    else if (columnNames(node)[0] === TEXT) replace(node, { ...copyOf(operand), alias: '' })
+  }
+}
+
+function measureOf(
+  node: TreeNode,
+  { alias, isOnly }: SearchSource,
+  expressions: ReadonlyMap<string, TreeNode>,
+): TreeNode | undefined {
+  if (!isColumn(node)) return undefined
+  const names = columnNames(node).map((name) => name.toLowerCase())
+  const isOwn = names.length === 1 ? isOnly : names.length === 2 && names[0] === alias.toLowerCase()
+  return isOwn ? expressions.get(names.at(-1) ?? '') : undefined
+}
+
+/** `*` and `k.*` show the measures as well. */
+function replaceInStar(
+  star: TreeNode,
+  alias: string,
+  expressions: ReadonlyMap<string, TreeNode>,
+): void {
+  const relation = textOf(star.relation_name)
+  if (relation !== '' && relation.toLowerCase() !== alias.toLowerCase()) return
+  const taken = [
+    ...textsOf(star.exclude_list),
+    ...nodesOf(star.replace_list).map((entry) => textOf(entry.key)),
+  ].map((name) => name.toLowerCase())
+  const entries = [...expressions]
+    .filter(([name]) => name !== HAS_TEXT && !taken.includes(name))
+    .map(([name, value]) => ({ key: name, value: copyOf(value) }))
+  star.replace_list = [...nodesOf(star.replace_list).filter(isNode), ...entries]
+}

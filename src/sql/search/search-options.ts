@@ -1,0 +1,136 @@
+/** `hybrid_search = true` and the like: settings of a search that stand in a WHERE as if they were columns. */
+import {
+  FUSIONS,
+  type Fusion,
+  fusionNamed,
+  type HybridDefaults,
+} from '../../domain/hybrid-search.ts'
+import { AppError } from '../../errors.ts'
+import { placed } from '../ast/placed-error.ts'
+import {
+  columnNames,
+  constantNumber,
+  constantText,
+  constantTruth,
+  isColumn,
+  isNode,
+  type TreeNode,
+} from '../ast/select-ast.ts'
+import type { HybridSearch } from './ranking.ts'
+
+const OPTIONS = [
+  'hybrid_search',
+  'hybrid_search_alpha',
+  'hybrid_search_fusion',
+  'reranking',
+] as const
+
+type OptionName = (typeof OPTIONS)[number]
+
+export interface SearchOption {
+  readonly name: OptionName
+  readonly column: TreeNode
+  readonly value: TreeNode
+}
+
+/** The comparison as an option, if a column of that name is compared. */
+export function searchOptionOf(node: TreeNode): SearchOption | undefined {
+  if (node.class !== 'COMPARISON') return undefined
+  const { left, right } = node
+  if (!isNode(left) || !isNode(right)) return undefined
+  const [column, value] = optionName(left) === undefined ? [right, left] : [left, right]
+  const name = optionName(column)
+  if (name === undefined) return undefined
+  if (node.type === 'COMPARE_EQUAL') return { name, column, value }
+  throw new AppError(
+    'sql_invalid_search',
+    `${name} is set with =, as in ${name} = ${EXAMPLES[name]}`,
+  )
+}
+
+function optionName(node: TreeNode): OptionName | undefined {
+  if (!isColumn(node)) return undefined
+  const name = columnNames(node).at(-1)?.toLowerCase()
+  return OPTIONS.find((option) => option === name)
+}
+
+const EXAMPLES: Readonly<Record<OptionName, string>> = {
+  hybrid_search: 'true',
+  hybrid_search_alpha: '0.5',
+  hybrid_search_fusion: "'rrf'",
+  reranking: 'false',
+}
+
+/**
+ * What the options of one search say together.
+ * @param defaults of its knowledge base, for what the search does not say
+ * @returns null for a search by vectors alone: with `hybrid_search = false`, an alpha of 1, or where nothing asks for more
+ * @throws AppError `sql_invalid_search` for a value that is none, or two that contradict each other
+ */
+export function hybridSearchOf(
+  options: readonly SearchOption[],
+  defaults: HybridDefaults,
+): HybridSearch | null {
+  const isOn = onlyValue(options, 'hybrid_search', truthOf)
+  const alpha = onlyValue(options, 'hybrid_search_alpha', alphaOf)
+  const fusion = onlyValue(options, 'hybrid_search_fusion', fusionOf)
+  const isHybrid = isOn ?? (alpha !== undefined || fusion !== undefined || defaults.isHybrid)
+  const weight = alpha ?? defaults.alpha
+  return isHybrid && weight !== 1 ? { alpha: weight, fusion: fusion ?? defaults.fusion } : null
+}
+
+/** How an option is written, as a hint where its name stands for a column that there is not. */
+export function optionHint(name: string): string | undefined {
+  const option = OPTIONS.find((one) => one === name.toLowerCase())
+  if (option === undefined) return undefined
+  const how = `${option} = ${EXAMPLES[option]}`
+  return `It is an option of a search: ${how}, beside the other conditions of the WHERE`
+}
+
+/** True for a name that means something to a search where it is compared, whatever columns there are. In lower case. */
+export function isSearchName(name: string): boolean {
+  const isOption = OPTIONS.some((option) => option === name)
+  return isOption || ['content', 'metadata', 'relevance', 'distance'].includes(name)
+}
+
+/** Unless `reranking = false` stands there. @throws AppError as `hybridSearchOf` */
+export function isReranked(options: readonly SearchOption[]): boolean {
+  return onlyValue(options, 'reranking', truthOf) ?? true
+}
+
+function onlyValue<T>(
+  options: readonly SearchOption[],
+  name: OptionName,
+  read: (option: SearchOption) => T,
+): T | undefined {
+  const values = new Set(
+    options
+      .filter((option) => option.name === name)
+      .map((option) => placed(option.column, () => read(option))),
+  )
+  if (values.size > 1) {
+    throw new AppError('sql_invalid_search', `${name} is set twice, to different values`)
+  }
+  const [value] = values
+  return value
+}
+
+function truthOf({ name, value }: SearchOption): boolean {
+  const isTrue = constantTruth(value)
+  if (isTrue === undefined)
+    throw new AppError('sql_invalid_search', `${name} must be true or false`)
+  return isTrue
+}
+
+function alphaOf({ value }: SearchOption): number {
+  const alpha = constantNumber(value)
+  if (alpha !== undefined && alpha >= 0 && alpha <= 1) return alpha
+  throw new AppError('sql_invalid_search', 'hybrid_search_alpha must be a number from 0 to 1')
+}
+
+function fusionOf({ value }: SearchOption): Fusion {
+  const fusion = fusionNamed(constantText(value) ?? '')
+  if (fusion !== undefined) return fusion
+  const known = FUSIONS.map((name) => `'${name}'`).join(' or ')
+  throw new AppError('sql_invalid_search', `hybrid_search_fusion must be ${known}`)
+}

@@ -1,0 +1,308 @@
+import type { HybridDefaults } from '../../domain/hybrid-search.ts'
+import { AppError } from '../../errors.ts'
+import { placed } from '../ast/placed-error.ts'
+import {
+  columnNames,
+  columnNode,
+  constantNumber,
+  constantText,
+  copyOf,
+  isColumn,
+  isNode,
+  nodesOf,
+  replace,
+  type TreeNode,
+  type TreeValue,
+  textOf,
+  truthNode,
+  walk,
+  walkExpression,
+} from '../ast/select-ast.ts'
+import { HAS_TEXT } from './lateral-search.ts'
+import type { PlannedText } from './plan-inputs.ts'
+import {
+  type Exclusion,
+  excludedColumn,
+  joined,
+  type Ranking,
+  type Search,
+  textsOfRanking,
+} from './ranking.ts'
+import { hybridSearchOf, isReranked, type SearchOption, searchOptionOf } from './search-options.ts'
+import type { SearchSource } from './search-source.ts'
+
+/** What a search does with the texts that it finds. The same text of the same model may come twice. */
+export interface SearchTexts {
+  /** Numbers a text of the statement. */
+  add(text: PlannedText): number
+  /** Notes a parameter that must be a threshold of relevance. */
+  addThreshold(parameter: string): void
+  /** What the knowledge base does with texts unless the search says otherwise. */
+  readonly hybridDefaults: HybridDefaults
+  /** The values of an expression over other sources, or undefined where there is none that could give them. */
+  valuesOf(expression: TreeNode): TreeNode | undefined
+}
+
+/**
+ * Takes the search out of a SELECT's conditions (its WHERE and those of its joins): each predicate on `content` is replaced
+ * by what it filters, TRUE for a wanted text (a search ranks), the source's `__excluded_<n>` column for an unwanted one.
+ * Options (`reranking = false`, …) become TRUE as well.
+ * @throws AppError `sql_invalid_search` for what `content` cannot be compared with
+ */
+export function takeSearch(
+  conditions: readonly TreeNode[],
+  source: SearchSource,
+  texts: SearchTexts,
+): Search {
+  const exclusions: Exclusion[] = []
+  const options: SearchOption[] = []
+  const taker: Taker = { source, texts, exclusions, options }
+  const rankings = conditions.flatMap((condition) => take(condition, ALONE, taker) ?? [])
+  const ranking = joined('farthest', rankings)
+  // The texts of a column are searched for by vectors; that is no mistake where nobody asked for more.
+  const isHybrid = ranking?.kind !== 'column' && texts.hybridDefaults.isHybrid
+  const hybrid = hybridSearchOf(options, { ...texts.hybridDefaults, isHybrid })
+  const wantedCount = textsOfRanking(ranking).length
+  if (hybrid !== null && wantedCount > HYBRID_TEXTS_MAX) {
+    const message = `A hybrid search has at most ${HYBRID_TEXTS_MAX} texts, and this one ${wantedCount}`
+    throw new AppError('sql_invalid_search', message)
+  }
+  return {
+    ranking,
+    exclusions,
+    hybrid,
+    isReranked: isReranked(options),
+  }
+}
+
+/** Each one makes the statement longer by its two parts and their scales. */
+const HYBRID_TEXTS_MAX = 30
+
+interface Taker {
+  readonly source: SearchSource
+  readonly texts: SearchTexts
+  readonly exclusions: Exclusion[]
+  readonly options: SearchOption[]
+}
+
+/** What stands around a condition. */
+interface Around {
+  /** True inside an odd number of NOTs. */
+  readonly isNegated: boolean
+  /** True inside an OR, however far out. */
+  readonly isEither: boolean
+}
+
+const ALONE: Around = { isNegated: false, isEither: false }
+
+function take(node: TreeNode, around: Around, taker: Taker): Ranking | null {
+  const { isNegated } = around
+  if (node.type === 'OPERATOR_NOT') {
+    const [child] = nodesOf(node.children)
+    return child === undefined ? null : take(child, { ...around, isNegated: !isNegated }, taker)
+  }
+  if (node.class === 'CONJUNCTION') {
+    const isAnd = (node.type === 'CONJUNCTION_AND') !== isNegated
+    const inner = { isNegated, isEither: around.isEither || node.type === 'CONJUNCTION_OR' }
+    const parts = nodesOf(node.children).flatMap((child) => take(child, inner, taker) ?? [])
+    return joined(isAnd ? 'farthest' : 'nearest', parts)
+  }
+  return placed(node, () => takeCondition(node, around, taker))
+}
+
+function takeCondition(node: TreeNode, around: Around, taker: Taker): Ranking | null {
+  const { isNegated } = around
+  if (takeOption(node, around, taker)) return null
+  checkThreshold(node, taker)
+  const operator = operatorOf(node)
+  const [column, ...operands] = operandsOf(node)
+  if (column === undefined || !isContent(column, taker.source)) {
+    // `content IN :list`, as DuckDB reads it.
+    const isList = operator === 'contains' && column?.class === 'PARAMETER'
+    if (isList && operands.some((one) => isContent(one, taker.source))) throw wrongList()
+    refuseOtherUse(node, taker.source)
+    return null
+  }
+  return takePredicate(node, { operator, operands, isNegated }, taker)
+}
+
+interface Predicate {
+  readonly operator: string
+  readonly operands: readonly TreeNode[]
+  readonly isNegated: boolean
+}
+
+const WANTING = new Set(['COMPARE_EQUAL', '~~', '~~*', 'COMPARE_IN'])
+const EXCLUDING = new Set(['COMPARE_NOTEQUAL', '!~~', '!~~*', 'COMPARE_NOT_IN'])
+
+function takePredicate(node: TreeNode, predicate: Predicate, taker: Taker): Ranking | null {
+  const { operator, operands, isNegated } = predicate
+  if (operator === 'OPERATOR_IS_NULL' || operator === 'OPERATOR_IS_NOT_NULL') {
+    replace(node, truthNode(operator === 'OPERATOR_IS_NOT_NULL'))
+    return null
+  }
+  if (!WANTING.has(operator) && !EXCLUDING.has(operator)) throw wrongOperator()
+  const isWanted = WANTING.has(operator) !== isNegated
+  const [first] = operands
+  if (isWanted && operands.length === 1 && first !== undefined && !isFixedText(first)) {
+    const ranking = columnRanking(first, taker)
+    replace(node, columnNode(taker.source.alias, HAS_TEXT))
+    return ranking
+  }
+  if (!isWanted && operands.some((operand) => isOfOthers(operand, taker))) {
+    throw new AppError('sql_not_supported', 'A column cannot be what content is not to be about')
+  }
+  const texts = operands.map((operand) => taker.texts.add(searchTextOf(operand, operator)))
+  if (isWanted) {
+    replace(node, truthNode(!isNegated))
+    return joined(
+      'nearest',
+      texts.map((text) => ({ kind: 'text', text })),
+    )
+  }
+  const index = taker.exclusions.length
+  taker.exclusions.push({ index, texts })
+  const excluded = columnNode(taker.source.alias, excludedColumn(index))
+  replace(node, isNegated ? excluded : notNode(excluded))
+  return null
+}
+
+function notNode(child: TreeNode): TreeNode {
+  return { ...truthNode(true), class: 'OPERATOR', type: 'OPERATOR_NOT', children: [child] }
+}
+
+function wrongOperator(): AppError {
+  const message = 'content is searched with =, !=, LIKE, NOT LIKE, IN and NOT IN'
+  return new AppError(
+    'sql_invalid_search',
+    `${message}; for other text conditions use chunk_content`,
+  )
+}
+
+function wrongList(): AppError {
+  const message = 'content IN takes each text as a parameter of its own: content IN (:one, :other)'
+  return new AppError('sql_invalid_search', message)
+}
+
+/** `=` and LIKE are different kinds of node in DuckDB's tree; this names them alike. */
+function operatorOf(node: TreeNode): string {
+  return node.class === 'FUNCTION' ? textOf(node.function_name) : textOf(node.type)
+}
+
+/** The compared expressions, the column first whichever side it stands on. */
+function operandsOf(node: TreeNode): readonly TreeNode[] {
+  if (node.class === 'COMPARISON') {
+    const sides = [node.left, node.right].filter(isNode)
+    return isColumn(unwrapped(sides[1])) && !isColumn(unwrapped(sides[0])) ? sides.reverse() : sides
+  }
+  if (node.class === 'FUNCTION' || node.class === 'OPERATOR') return nodesOf(node.children)
+  return []
+}
+
+const TEXT_FUNCTIONS = new Set(['lower', 'upper', 'trim'])
+
+/** `lower(content)` is `content` to a search. */
+function unwrapped(node: TreeNode | undefined): TreeNode | undefined {
+  const isTextFunction =
+    node?.class === 'FUNCTION' && TEXT_FUNCTIONS.has(textOf(node.function_name))
+  return isTextFunction ? nodesOf(node.children)[0] : node
+}
+
+function isNamed(node: TreeNode | undefined, name: string, source: SearchSource): boolean {
+  if (!isColumn(node)) return false
+  const names = columnNames(node).map((part) => part.toLowerCase())
+  if (names.at(-1) !== name) return false
+  if (names.length === 1) return source.isOnly
+  return names.length === 2 && names[0] === source.alias.toLowerCase()
+}
+
+function isContent(node: TreeNode, source: SearchSource): boolean {
+  return isNamed(unwrapped(node), 'content', source)
+}
+
+function searchTextOf(operand: TreeNode, operator: string): PlannedText {
+  if (operand.class === 'PARAMETER') return { kind: 'parameter', name: textOf(operand.identifier) }
+  const text = constantText(operand)
+  if (text === undefined) throw noText(operand)
+  return { kind: 'constant', text: operator.includes('~~') ? text.replace(/^%+|%+$/g, '') : text }
+}
+
+function isFixedText(operand: TreeNode): boolean {
+  return operand.class === 'PARAMETER' || constantText(operand) !== undefined
+}
+
+function isOfOthers(operand: TreeNode, { texts }: Taker): boolean {
+  return [...walk(operand)].some(isColumn) && texts.valuesOf(operand) !== undefined
+}
+
+function columnRanking(operand: TreeNode, { texts }: Taker): Ranking {
+  const select = [...walk(operand)].some(isColumn) ? texts.valuesOf(operand) : undefined
+  if (select === undefined) throw noText(operand)
+  return { kind: 'column', text: texts.add({ kind: 'column', select }), operand: copyOf(operand) }
+}
+
+function noText(operand: TreeNode): AppError {
+  if (isColumn(operand)) {
+    const name = columnNames(operand).join('.')
+    const hint = `content = "${name}" compares with a column; a text stands in single quotes`
+    return new AppError('sql_invalid_search', `${hint}: content = '${name}'`)
+  }
+  const what = 'a text, a :parameter or a column of another table'
+  return new AppError('sql_invalid_search', `content is searched for ${what}`)
+}
+
+/** Options are read where they stand, and TRUE as predicates. */
+function takeOption(node: TreeNode, around: Around, { source, options }: Taker): boolean {
+  const option = searchOptionOf(node)
+  if (option === undefined || !isNamed(option.column, option.name, source)) return false
+  if (around.isNegated || around.isEither) {
+    const within = around.isNegated ? 'NOT' : 'OR'
+    const message = `${option.name} cannot stand within ${within}: it is said of the whole search`
+    throw new AppError('sql_invalid_search', message)
+  }
+  options.push(option)
+  replace(node, truthNode(true))
+  return true
+}
+
+function checkThreshold(node: TreeNode, { source, texts }: Taker): void {
+  if (node.class !== 'COMPARISON') return
+  const [column, value] = operandsOf(node)
+  if (!isNamed(column, 'relevance', source)) return
+  if (value?.class === 'PARAMETER') texts.addThreshold(textOf(value.identifier))
+  const threshold = constantNumber(value)
+  if (threshold !== undefined) checkedThreshold(threshold)
+}
+
+/** @throws AppError `sql_invalid_search` for anything but a number from 0 to 1 */
+export function checkedThreshold(threshold: unknown): void {
+  if (typeof threshold === 'number' && threshold >= 0 && threshold <= 1) return
+  const message = `Invalid relevance threshold ${threshold}: expected a number from 0 to 1`
+  throw new AppError('sql_invalid_search', message)
+}
+
+function refuseOtherUse(node: TreeNode, source: SearchSource): void {
+  for (const inner of walkExpression(node)) {
+    if (isNamed(inner, 'content', source)) throw wrongOperator()
+  }
+}
+
+/** @throws AppError `sql_invalid_search` where `content` is compared outside of WHERE, so that no search is lost */
+export function refuseSearches(expression: TreeValue, source: SearchSource): void {
+  refuseAmong(walkExpression(expression), source)
+}
+
+/** The same for the sub-queries of an expression or a FROM, which see this source by its alias. */
+export function refuseCorrelatedSearches(expression: TreeValue, source: SearchSource): void {
+  refuseAmong(walk(expression), { ...source, isOnly: false })
+}
+
+function refuseAmong(nodes: Iterable<TreeNode>, source: SearchSource): void {
+  for (const node of nodes) {
+    const operator = operatorOf(node)
+    if (!WANTING.has(operator) && !EXCLUDING.has(operator)) continue
+    if (operandsOf(node).some((operand) => isContent(operand, source))) {
+      throw new AppError('sql_invalid_search', 'content can be searched in WHERE only')
+    }
+  }
+}

@@ -1,0 +1,165 @@
+/** What a search means for the order and the number of rows of its SELECT. */
+
+import {
+  columnNode,
+  constantNumber,
+  descendingOrderNodes,
+  integerNode,
+  isNode,
+  nodesOf,
+  orderNodes,
+  type TreeNode,
+  textOf,
+  walkExpression,
+} from '../ast/select-ast.ts'
+import { isAggregateFunction } from '../guard/aggregate-functions.ts'
+
+/** Where a SELECT stands: the statement itself, or a part of it (CTE, sub-query, side of a UNION). */
+export type SelectPlace = 'outermost' | 'nested'
+
+/** A plain search without LIMIT gives this many rows. */
+export const PLAIN_SEARCH_ROWS = 10
+
+interface RankedSelect {
+  readonly alias: string
+  readonly place: SelectPlace
+  /** The knowledge base is the only thing in the FROM. */
+  readonly isAlone: boolean
+  readonly isSearched: boolean
+  /** By relevance first: that of a hybrid search is not a function of the distance. */
+  readonly isHybrid: boolean
+}
+
+/**
+ * Rows of a search come nearest first; equal rows by `chunk_id`, so that LIMIT n is the first n of LIMIT m. An order
+ * that the statement names stays and gets the same tie-break.
+ */
+export function orderByDistance(select: TreeNode, ranked: RankedSelect): void {
+  const { alias, place, isAlone, isSearched, isHybrid } = ranked
+  if (isCombining(select)) return
+  const isPlain = place === 'outermost' && isAlone && !hasWindow(select)
+  const needsLimit = isPlain && isSearched && !isLimited(select)
+  const order = orderOf(select)
+  const nearestFirst = [
+    ...(isHybrid ? descendingOrderNodes(columnNode(alias, 'relevance')) : []),
+    ...orderNodes(columnNode(alias, 'distance'), columnNode(alias, 'chunk_id')),
+  ]
+  if (order !== undefined) {
+    const orders = nodesOf(order.orders)
+    if (isAlone && !isOrderByAll(orders)) {
+      order.orders = [...orders, ...orderNodes(columnNode(alias, 'chunk_id'))]
+    }
+    if (needsLimit) select.qualify = firstRows(nearestFirst, PLAIN_SEARCH_ROWS)
+    return
+  }
+  const modifiers = nodesOf(select.modifiers)
+  if (isSearched) modifiers.unshift({ type: 'ORDER_MODIFIER', orders: nearestFirst })
+  if (needsLimit) limitTo(modifiers, PLAIN_SEARCH_ROWS)
+  select.modifiers = modifiers
+}
+
+/** How many of the nearest rows are enough to answer the SELECT, or null when all may be needed. */
+export function nearestCountOf(select: TreeNode, place: SelectPlace): number | null {
+  if (isCombining(select) || hasWindow(select) || orderOf(select) !== undefined) return null
+  if (isNode(select.sample) || (isNode(select.from_table) && isNode(select.from_table.sample))) {
+    return null
+  }
+  if (hasSubquery(select.where_clause ?? null)) return null
+  const limit = limitOf(select)
+  const isUnlimited = !isLimited(select)
+  if (isUnlimited && place === 'nested') return null
+  const rows = isUnlimited ? PLAIN_SEARCH_ROWS : constantNumber(limit?.limit)
+  const offset = isNode(limit?.offset) ? constantNumber(limit?.offset) : 0
+  const isPercent = limit?.type === 'LIMIT_PERCENT_MODIFIER'
+  // DuckDB rounds `LIMIT 2.5`, and sums of parts are not what it rounds.
+  const isCounted = Number.isSafeInteger(rows) && Number.isSafeInteger(offset) && !isPercent
+  return rows === undefined || offset === undefined || !isCounted ? null : rows + offset
+}
+
+/** OFFSET alone is a LIMIT without a number. */
+function isLimited(select: TreeNode): boolean {
+  return isNode(limitOf(select)?.limit)
+}
+
+function limitTo(modifiers: TreeNode[], rows: number): void {
+  const offset = modifiers.find((modifier) => modifier.type === 'LIMIT_MODIFIER')
+  if (offset === undefined) modifiers.push(limitNode(rows))
+  else offset.limit = integerNode(rows)
+}
+
+function orderOf(select: TreeNode): TreeNode | undefined {
+  return nodesOf(select.modifiers).find((modifier) => modifier.type === 'ORDER_MODIFIER')
+}
+
+function limitOf(select: TreeNode): TreeNode | undefined {
+  return nodesOf(select.modifiers).find((modifier) => {
+    return modifier.type === 'LIMIT_MODIFIER' || modifier.type === 'LIMIT_PERCENT_MODIFIER'
+  })
+}
+
+/** True when an answered row is no longer one row of the source: GROUP BY, aggregates, DISTINCT. */
+function isCombining(select: TreeNode): boolean {
+  if (nodesOf(select.group_expressions).length > 0 || isNode(select.having)) return true
+  if (Array.isArray(select.group_sets) && select.group_sets.length > 0) return true
+  if (select.aggregate_handling !== 'STANDARD_HANDLING') return true
+  if (nodesOf(select.modifiers).some((modifier) => modifier.type === 'DISTINCT_MODIFIER'))
+    return true
+  return [select.select_list, select.modifiers].some((part) => {
+    return [...walkExpression(part ?? null)].some((node) => {
+      return node.class === 'FUNCTION' && isAggregateFunction(textOf(node.function_name))
+    })
+  })
+}
+
+function hasWindow(select: TreeNode): boolean {
+  if (isNode(select.qualify)) return true
+  return [select.select_list, select.modifiers].some((part) => {
+    return [...walkExpression(part ?? null)].some((node) => node.class === 'WINDOW')
+  })
+}
+
+function hasSubquery(expression: TreeNode[keyof TreeNode]): boolean {
+  return [...walkExpression(expression)].some((node) => node.class === 'SUBQUERY')
+}
+
+/** `ORDER BY ALL` is a star, beside which nothing may stand. */
+function isOrderByAll(orders: readonly TreeNode[]): boolean {
+  return orders.some((order) => isNode(order.expression) && order.expression.class === 'STAR')
+}
+
+function limitNode(rows: number): TreeNode {
+  return { type: 'LIMIT_MODIFIER', limit: integerNode(rows), offset: null }
+}
+
+/** `row_number() OVER (ORDER BY …) <= rows`, for a QUALIFY: it is applied after WHERE and before ORDER BY. */
+function firstRows(orders: TreeNode[], rows: number): TreeNode {
+  const rowNumber: TreeNode = {
+    class: 'WINDOW',
+    type: 'WINDOW_ROW_NUMBER',
+    alias: '',
+    function_name: 'row_number',
+    schema: '',
+    catalog: '',
+    children: [],
+    partitions: [],
+    orders,
+    start: 'UNBOUNDED_PRECEDING',
+    end: 'CURRENT_ROW_RANGE',
+    start_expr: null,
+    end_expr: null,
+    offset_expr: null,
+    default_expr: null,
+    ignore_nulls: false,
+    filter_expr: null,
+    exclude_clause: 'NO_OTHER',
+    distinct: false,
+    arg_orders: [],
+  }
+  return {
+    class: 'COMPARISON',
+    type: 'COMPARE_LESSTHANOREQUALTO',
+    alias: '',
+    left: rowNumber,
+    right: integerNode(rows),
+  }
+}

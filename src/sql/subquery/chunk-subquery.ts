@@ -1,0 +1,225 @@
+/** The sub-query that takes the place of a knowledge base's name. */
+import { chunkTables } from '../../domain/chunk-tables.ts'
+import { quote } from '../../domain/identifier.ts'
+import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
+import {
+  COLUMN_SEARCH_COLUMNS,
+  columnRankingOf,
+  unmeasuredChunks,
+} from '../search/lateral-search.ts'
+import { isTakenName, metadataName } from '../search/metadata-name.ts'
+import {
+  CHUNK_KEY,
+  distanceColumn,
+  type Exclusion,
+  excludedColumn,
+  fusedColumn,
+  type Ranking,
+  type Search,
+  termsParameter,
+  textsOfRanking,
+} from '../search/ranking.ts'
+import { candidateRows, keptKeysSql } from './candidate-rows.ts'
+import { distanceRows } from './distance-rows.ts'
+import { type HybridRows, hybridCtes, hybridRows } from './hybrid-rows.ts'
+import { rerankedRows } from './reranked-rows.ts'
+
+/** The cosine similarity from which a chunk counts as being about an unwanted text. */
+const EXCLUDED_SIMILARITY = 0.5
+
+export interface ChunkSubqueryShape {
+  readonly alias: string
+  readonly search: Search
+  /** Names that the statement uses, in lower case: only these hidden columns are made. */
+  readonly usedNames: ReadonlySet<string>
+  /** Only the first so many rows of those that the WHERE keeps can be answered; null: all rows may be. */
+  readonly nearestCount: number | null
+  /** Whether conditions of the statement narrow the rows over which a hybrid search makes its scales. */
+  readonly hasConditions: boolean
+  /** The text whose nearest chunks are known when the statement runs; null or unset: all are measured. */
+  readonly candidatesFor?: number | null
+  /** The number of the reranking that gives the chunks; null or unset: none does. */
+  readonly reranking?: number | null
+}
+
+export interface ChunkSubquery {
+  /** A SELECT of the six columns, then the hidden ones. */
+  readonly sql: string
+  /** Columns that `*` must not show. */
+  readonly hiddenColumns: readonly string[]
+}
+
+/**
+ * A knowledge base as a relation: the six columns of decisions.md 4 and, hidden from `*`, `content` and the metadata
+ * columns that the statement names. With `nearestCount`, the place for the statement's own WHERE is the sub-query that
+ * `nearestWhere` finds: only so many wide rows are then read.
+ */
+export function chunkSubqueryOf(kb: KnowledgeBase, shape: ChunkSubqueryShape): ChunkSubquery {
+  const hidden = hiddenColumnsOf(kb, shape.usedNames)
+  const exclusions = shape.search.exclusions
+  if (columnRankingOf(shape.search) !== null) {
+    const columns = hidden.map(columnSql)
+    const names = hidden.map((column) => column.name)
+    const sql = unmeasuredChunks(kb, columns)
+    return { sql, hiddenColumns: [...names, ...COLUMN_SEARCH_COLUMNS] }
+  }
+  const { reranking = null } = shape
+  if (reranking !== null) {
+    const list = [...PLAIN_COLUMNS, 'r.relevance', 'r.distance', ...hidden.map(columnSql)]
+    const sql = `SELECT ${list.join(', ')} FROM ${rerankedRows(kb, reranking)}`
+    return { sql, hiddenColumns: hidden.map(({ name }) => name) }
+  }
+  const hybrid = hybridOf(kb, shape, hidden)
+  const all = allRows(kb, shape, { hidden, hybrid })
+  const isFused = hybrid !== null && (shape.candidatesFor ?? null) === null
+  const ctes = isFused ? `${hybridCtes(hybrid)} ` : ''
+  const hiddenColumns = [
+    ...hidden.map((column) => column.name),
+    ...exclusions.map((exclusion) => excludedColumn(exclusion.index)),
+  ]
+  if (shape.nearestCount === null) return { sql: `${ctes}${all}`, hiddenColumns }
+  const alias = quote(shape.alias)
+  const excluded = exclusions.map(({ index }) => `s.${quote(excludedColumn(index))}`)
+  const kept = exclusions.map(({ index }) => `, ${alias}.${quote(excludedColumn(index))}`).join('')
+  const best = hybrid === null ? '' : `${alias}.relevance DESC, `
+  const nearest = `SELECT ${alias}.${CHUNK_KEY}, ${alias}.relevance, ${alias}.distance${kept}
+    FROM (${all}) AS ${alias} WHERE TRUE
+    ORDER BY ${best}${alias}.distance, ${alias}.chunk_id LIMIT ${shape.nearestCount}`
+  const list = [
+    ...PLAIN_COLUMNS,
+    's.relevance',
+    's.distance',
+    ...hidden.map(columnSql),
+    ...excluded,
+  ]
+  const sql = `${ctes}SELECT ${list.join(', ')} FROM (${nearest}) AS s
+    JOIN ${chunkTables(kb).chunks} AS c ON c.chunk_key = s.${CHUNK_KEY}`
+  return { sql, hiddenColumns }
+}
+
+const PLAIN_COLUMNS = ['c.document_id AS id', 'c.chunk_id', 'c.chunk_content', 'c.metadata']
+
+interface HiddenColumn {
+  readonly name: string
+  readonly sql: string
+}
+
+function columnSql({ name, sql }: HiddenColumn): string {
+  return `${sql} AS ${quote(name)}`
+}
+
+function hiddenColumnsOf(kb: KnowledgeBase, used: ReadonlySet<string>): readonly HiddenColumn[] {
+  const shown = new Set<string>(KNOWLEDGE_BASE_COLUMNS)
+  const hidden: HiddenColumn[] = []
+  const add = (name: string, sql: string) => {
+    const key = name.toLowerCase()
+    if (shown.has(key) || !used.has(key)) return
+    shown.add(key)
+    hidden.push({ name, sql })
+  }
+  add('content', 'c.chunk_content')
+  add(CHUNK_KEY, 'c.chunk_key')
+  for (const column of kb.storedMetadata) {
+    const sql = `c.${quote(column.column)}`
+    const name = metadataName(column)
+    const isNamed = used.has(name) || used.has(column.name.toLowerCase())
+    if (isTakenName(column.name) && isNamed) hidden.push({ name, sql })
+    add(column.name, sql)
+  }
+  // Declared columns of which no row has come yet are there as well: they are empty.
+  for (const name of kb.metadataColumns ?? []) add(name, 'NULL')
+  return hidden
+}
+
+/** null for a search by vectors alone, and where there is nothing to search. */
+function hybridOf(
+  kb: KnowledgeBase,
+  { search, alias, hasConditions }: ChunkSubqueryShape,
+  hidden: readonly HiddenColumn[],
+): HybridRows | null {
+  const { hybrid, ranking } = search
+  if (hybrid === null || ranking === null || kb.dimensions === null) return null
+  const own = hidden.filter(({ name }) => name !== CHUNK_KEY)
+  const conditions = hasConditions
+    ? { alias, columns: [...PLAIN_COLUMNS, ...own.map(columnSql)] }
+    : null
+  return { knowledgeBase: kb, dimensions: kb.dimensions, search, hybrid, ranking, conditions }
+}
+
+interface RowsParts {
+  readonly hidden: readonly HiddenColumn[]
+  readonly hybrid: HybridRows | null
+}
+
+function allRows(
+  kb: KnowledgeBase,
+  shape: ChunkSubqueryShape,
+  { hidden, hybrid }: RowsParts,
+): string {
+  const { ranking, exclusions } = shape.search
+  const isSearched = ranking !== null || exclusions.length > 0
+  const hasKey = shape.nearestCount === null || hidden.some(({ name }) => name === CHUNK_KEY)
+  const columns = [
+    ...(hasKey ? [] : [`c.chunk_key AS ${CHUNK_KEY}`]),
+    ...PLAIN_COLUMNS,
+    `${relevanceSql(ranking, hybrid)} AS relevance`,
+    ranking === null ? 'NULL::DOUBLE AS distance' : `${distanceSql(ranking)} AS distance`,
+    ...hidden.map(columnSql),
+    ...exclusions.map((exclusion) => {
+      return `${excludedSql(exclusion, ranking)} AS ${quote(excludedColumn(exclusion.index))}`
+    }),
+  ]
+  const from = isSearched ? searchedRows(kb, shape, hybrid) : chunkTables(kb).chunks
+  return `SELECT ${columns.join(', ')} FROM ${from} AS c`
+}
+
+function searchedRows(
+  kb: KnowledgeBase,
+  { search, candidatesFor = null }: ChunkSubqueryShape,
+  hybrid: HybridRows | null,
+): string {
+  if (candidatesFor === null) {
+    return hybrid === null ? distanceRows(kb, search) : hybridRows(hybrid)
+  }
+  return candidateRows(kb, candidatesFor, hybrid !== null)
+}
+
+/** The keys of the chunks that conditions keep, see `keptKeysSql`. */
+export function keptKeysOf(kb: KnowledgeBase, alias: string, used: ReadonlySet<string>): string {
+  const own = hiddenColumnsOf(kb, used).filter(({ name }) => name !== CHUNK_KEY)
+  return keptKeysSql(kb, { alias, columns: [...PLAIN_COLUMNS, ...own.map(columnSql)] })
+}
+
+function relevanceSql(ranking: Ranking | null, hybrid: HybridRows | null): string {
+  if (ranking === null) return 'NULL::DOUBLE'
+  return hybrid === null ? `1 / (1 + (${distanceSql(ranking)}))` : fusedSql(ranking)
+}
+
+function fusedSql(ranking: Ranking): string {
+  if (ranking.kind === 'text') return `c.${fusedColumn(ranking.text)}`
+  if (ranking.kind === 'column') throw new Error('a search by a column is measured elsewhere')
+  const parts = ranking.of.map(fusedSql).join(', ')
+  return `${ranking.kind === 'nearest' ? 'greatest' : 'least'}(${parts})`
+}
+
+function distanceSql(ranking: Ranking): string {
+  if (ranking.kind === 'text') return `c.${distanceColumn(ranking.text)}`
+  if (ranking.kind === 'column') throw new Error('a search by a column is measured elsewhere')
+  const parts = ranking.of.map(distanceSql).join(', ')
+  return `${ranking.kind === 'nearest' ? 'least' : 'greatest'}(${parts})`
+}
+
+/** A chunk is about an unwanted text when it has all its words, or is near to it and no nearer to a wanted one. */
+function excludedSql(exclusion: Exclusion, ranking: Ranking | null): string {
+  const wanted = textsOfRanking(ranking).map((text) => `c.${distanceColumn(text)}`)
+  const isAbout = exclusion.texts.map((text) => {
+    const distance = `c.${distanceColumn(text)}`
+    const isNear = `${distance} <= ${1 - EXCLUDED_SIMILARITY}`
+    const isNearest = wanted.map((other) => ` AND ${distance} <= ${other}`).join('')
+    const terms = `$${termsParameter(text)}::VARCHAR[]`
+    const hasTerm = `term -> contains(lower(c.chunk_content), term)`
+    const hasTerms = `len(${terms}) > 0 AND list_bool_and(list_transform(${terms}, ${hasTerm}))`
+    return `(${hasTerms}) OR (${isNear}${isNearest})`
+  })
+  return `coalesce(${isAbout.map((part) => `(${part})`).join(' OR ')}, false)`
+}

@@ -1,0 +1,143 @@
+/** A search whose candidates are reranked before its statement runs: their scores are its relevance. */
+import { chunkTables } from '../../domain/chunk-tables.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { LIMITS } from '../../domain/limits.ts'
+import type { ModelRef } from '../../domain/model-ref.ts'
+import {
+  columnNames,
+  columnNode,
+  copyOf,
+  integerNode,
+  isColumn,
+  type TreeNode,
+  type TreeValue,
+  walk,
+} from '../ast/select-ast.ts'
+import type { Surroundings } from '../search/correlated-values.ts'
+import type { Requests, RerankedSearch } from '../search/plan-inputs.ts'
+import { conjunctionOf, conjunctsOf, ownNames } from '../search/predicate-pushdown.ts'
+import { CHUNK_KEY, excludedColumn, type Search, textsOfRanking } from '../search/ranking.ts'
+
+/**
+ * Without the option `candidates`. The same for each LIMIT, since LIMIT n is the first n of LIMIT m: a candidate that
+ * only a larger one had could come first.
+ */
+const CANDIDATES = 50
+
+/** The bound list of the keys of the chunks, in the order of their candidates. */
+export function rerankedKeysParameter(number: number): string {
+  return `eider_reranked_${number}`
+}
+
+export function rerankedRelevancesParameter(number: number): string {
+  return `eider_reranked_relevances_${number}`
+}
+
+export function rerankedDistancesParameter(number: number): string {
+  return `eider_reranked_distances_${number}`
+}
+
+/** The FROM of a graft: the chunks as `c`, their relevance and distance as those of `r`. */
+export function rerankedRows(kb: KnowledgeBase, number: number): string {
+  const lists = [
+    `unnest($${rerankedKeysParameter(number)}::BIGINT[]) AS chunk_key`,
+    `unnest($${rerankedRelevancesParameter(number)}::DOUBLE[]) AS relevance`,
+    `unnest($${rerankedDistancesParameter(number)}::DOUBLE[]) AS distance`,
+  ]
+  return `(SELECT ${lists.join(', ')}) AS r
+    JOIN ${chunkTables(kb).chunks} AS c ON c.chunk_key = r.chunk_key`
+}
+
+interface RerankedSource {
+  readonly alias: string
+  readonly knowledgeBase: KnowledgeBase
+  readonly search: Search
+  /** So many of the first rows are enough. */
+  readonly count: number
+  /** The SELECT as it was written. */
+  readonly around: Surroundings
+  readonly requests: Requests
+}
+
+/**
+ * What is reranked of a SELECT that needs its first rows only.
+ * @param select after its search was taken out
+ * @returns null where nothing is: no reranking model, `reranking = false`, or a condition that the candidates alone could
+ * not be checked by
+ */
+export function rerankedSearchOf(select: TreeNode, source: RerankedSource): RerankedSearch | null {
+  const { alias, knowledgeBase: kb, search, count, around, requests } = source
+  if (kb.rerankingModel === null || !search.isReranked || !requests.reranks) return null
+  if (count === 0 || count > LIMITS.rerankCandidatesMax) return null
+  const from = around.select.from_table ?? null
+  const where = around.select.where_clause ?? null
+  if (isRenaming(from) || !canCheckAlone(select.where_clause ?? null, source)) return null
+  const written = conjunctsOf(where)
+  if (written.some((part) => namesOf(part).has('relevance') && namesOf(part).has('content'))) {
+    return null
+  }
+  const rerankedCount = candidateCount(kb.rerankingModel)
+  const kept = written.filter((part) => !namesOf(part).has('relevance'))
+  const list = [CHUNK_KEY, 'chunk_content', 'relevance', 'distance']
+  const node: TreeNode = {
+    ...copyOf(around.select),
+    modifiers: [limitNode(Math.max(rerankedCount, count))],
+    cte_map: { map: [] },
+    select_list: list.map((name) => columnNode(alias, name)),
+    where_clause: conjunctionOf(kept),
+  }
+  return {
+    texts: textsOfRanking(search.ranking).flatMap((text) => requests.searches[text]?.of ?? []),
+    candidates: { error: false, statements: [{ node, named_param_map: [] }] },
+    rerankedCount,
+    thresholds: conjunctionOf(thresholdsOf(select.where_clause ?? null)),
+  }
+}
+
+function candidateCount({ options: { candidates } }: ModelRef): number {
+  return typeof candidates === 'number' ? candidates : CANDIDATES
+}
+
+function thresholdsOf(where: TreeValue): readonly TreeNode[] {
+  return conjunctsOf(where).filter((part) => namesOf(part).has('relevance'))
+}
+
+/** True where each condition is about the chunks and their nearness alone, and a threshold about nothing but that. */
+function canCheckAlone(
+  where: TreeValue,
+  { alias, knowledgeBase, search }: RerankedSource,
+): boolean {
+  const excluded = search.exclusions.map(({ index }) => excludedColumn(index))
+  const measures = new Set(['relevance', 'distance'])
+  const known = new Set([...ownNames(knowledgeBase), ...excluded, ...measures])
+  return conjunctsOf(where).every((part) => {
+    const isThreshold = namesOf(part).has('relevance')
+    return [...walk(part)].every((node) => {
+      if (node.class === 'SUBQUERY' || node.class === 'STAR') return false
+      return !isColumn(node) || isOf(node, alias, isThreshold ? measures : known)
+    })
+  })
+}
+
+function isOf(column: TreeNode, alias: string, names: ReadonlySet<string>): boolean {
+  const parts = columnNames(column).map((part) => part.toLowerCase())
+  const isOwn = parts.length === 1 || (parts.length === 2 && parts[0] === alias.toLowerCase())
+  return isOwn && names.has(parts.at(-1) ?? '')
+}
+
+/** The last parts of the columns' names, in lower case. */
+function namesOf(condition: TreeNode): ReadonlySet<string> {
+  const columns = [...walk(condition)].filter(isColumn)
+  return new Set(columns.map((column) => columnNames(column).at(-1)?.toLowerCase() ?? ''))
+}
+
+/** `FROM kb AS k (a, b)`: the columns have other names then. */
+function isRenaming(from: TreeValue): boolean {
+  if (typeof from !== 'object' || from === null || !('column_name_alias' in from)) return false
+  const { column_name_alias: names } = from
+  return Array.isArray(names) && names.length > 0
+}
+
+function limitNode(rows: number): TreeNode {
+  return { type: 'LIMIT_MODIFIER', limit: integerNode(rows), offset: null }
+}

@@ -1,0 +1,99 @@
+/**
+ * What must hold before a write of the catalog. Called within the write, so that nothing changes in
+ * between.
+ */
+import { type CatalogSnapshot, findProject } from '../../domain/catalog-snapshot.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { Project } from '../../domain/project.ts'
+import { AppError } from '../../errors.ts'
+
+const DEFAULT_VECTOR_DATABASE = 'duckdb'
+
+interface Scoped {
+  readonly name: string
+  readonly projectId: number
+}
+
+type Storage = Pick<KnowledgeBase, 'name' | 'vectorDatabase' | 'vectorDatabaseTable'>
+
+/** @throws AppError `project_exists` */
+export function checkProjectName(snapshot: CatalogSnapshot, name: string): void {
+  if (findProject(snapshot, name) === undefined) return
+  throw new AppError('project_exists', `Project with name ${name} already exists`)
+}
+
+/** @throws AppError `project_not_found` when it was dropped meanwhile */
+export function currentProject(snapshot: CatalogSnapshot, id: number, name = 'this'): Project {
+  const project = snapshot.projects.find((candidate) => candidate.id === id)
+  if (project !== undefined) return project
+  throw new AppError('project_not_found', `Project with name ${name} does not exist`)
+}
+
+/** @throws AppError `knowledge_base_exists`, `storage_in_use` */
+export function checkKnowledgeBase(snapshot: CatalogSnapshot, draft: Scoped & Storage): void {
+  if (snapshot.knowledgeBases.some((kb) => isSameRelation(kb, draft))) {
+    const message = `Knowledge Base with name ${draft.name} already exists`
+    throw new AppError('knowledge_base_exists', message)
+  }
+  checkRelationName(snapshot, draft)
+  if (isDefaultStorage(draft)) return
+  if (nameKey(draft.vectorDatabase) === DEFAULT_VECTOR_DATABASE) {
+    const rule = `in the storage ${DEFAULT_VECTOR_DATABASE} a knowledge base has the table of its own name`
+    throw new AppError('storage_in_use', `Storage ${draft.vectorDatabaseTable}: ${rule}`)
+  }
+  const key = storageKey(draft)
+  const other = snapshot.knowledgeBases.find((kb) => {
+    return !isDefaultStorage(kb) && storageKey(kb) === key
+  })
+  if (other === undefined) return
+  const storage = `${draft.vectorDatabase}.${draft.vectorDatabaseTable}`
+  const owner = `${other.projectName}.${other.name}`
+  throw new AppError('storage_in_use', `Storage ${storage} is used by knowledge base ${owner}`)
+}
+
+/** @throws AppError `agent_exists` */
+export function checkAgentName(snapshot: CatalogSnapshot, agent: Scoped, ownId?: number): void {
+  const other = snapshot.agents.find((candidate) => isSameRelation(candidate, agent))
+  if (other !== undefined && other.id === ownId) return
+  if (other !== undefined) {
+    throw new AppError('agent_exists', `Agent with name ${agent.name} already exists`)
+  }
+  checkRelationName(snapshot, agent)
+}
+
+/**
+ * What can stand in a FROM shares its names within a project. @throws AppError `relation_exists`
+ */
+export function checkRelationName(snapshot: CatalogSnapshot, draft: Scoped): void {
+  const kinds = [
+    ['A knowledge base', snapshot.knowledgeBases],
+    ['A view', snapshot.views],
+    ['A table', snapshot.tables],
+    ['An agent', snapshot.agents],
+  ] as const
+  for (const [kind, things] of kinds) {
+    if (!things.some((thing: Scoped) => isSameRelation(thing, draft))) continue
+    throw new AppError('relation_exists', `${kind} with name ${draft.name} already exists`)
+  }
+}
+
+/** Whether two things have one name in one project. */
+export function isSameRelation(one: Scoped, other: Scoped): boolean {
+  return one.projectId === other.projectId && nameKey(one.name) === nameKey(other.name)
+}
+
+/**
+ * The pair that a knowledge base without `storage` gets: a name of its own project, which conflicts
+ * with nothing.
+ */
+function isDefaultStorage(storage: Storage): boolean {
+  return (
+    nameKey(storage.vectorDatabase) === DEFAULT_VECTOR_DATABASE &&
+    nameKey(storage.vectorDatabaseTable) === nameKey(storage.name)
+  )
+}
+
+function storageKey(storage: Storage): string {
+  return JSON.stringify([nameKey(storage.vectorDatabase), nameKey(storage.vectorDatabaseTable)])
+}

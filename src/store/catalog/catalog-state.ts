@@ -1,0 +1,75 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+
+type CatalogParts = Omit<CatalogSnapshot, 'version' | 'definitionsVersion'>
+
+interface Identified {
+  readonly id: number
+}
+
+/**
+ * The catalog in memory. Changed only by the `committed` step of a write, so that within a turn of
+ * the write queue it is exactly what is stored.
+ */
+export class CatalogState {
+  #snapshot: CatalogSnapshot
+  readonly #listeners: ((snapshot: CatalogSnapshot) => void)[] = []
+
+  constructor(parts: CatalogParts) {
+    this.#snapshot = deepFrozen({ version: 1, definitionsVersion: 1, ...parts })
+  }
+
+  snapshot(): CatalogSnapshot {
+    return this.#snapshot
+  }
+
+  change(parts: Partial<CatalogParts>): void {
+    const before = this.#snapshot
+    const version = before.version + 1
+    const isNew = changesDefinitions(before.knowledgeBases, parts)
+    const definitionsVersion = before.definitionsVersion + (isNew ? 1 : 0)
+    this.#snapshot = deepFrozen({ ...before, ...parts, version, definitionsVersion })
+    for (const listener of this.#listeners) listener(this.#snapshot)
+  }
+
+  /** For what is derived from the stored things: told of each change. */
+  onChange(listener: (snapshot: CatalogSnapshot) => void): void {
+    this.#listeners.push(listener)
+  }
+}
+
+/** False when only the documents of knowledge bases have changed. */
+function changesDefinitions(
+  before: readonly KnowledgeBase[],
+  { knowledgeBases, ...others }: Partial<CatalogParts>,
+): boolean {
+  if (knowledgeBases === undefined || Object.keys(others).length > 0) return true
+  if (knowledgeBases.length !== before.length) return true
+  return knowledgeBases.some((kb, index) => {
+    const known = before[index]
+    return kb !== known && (known === undefined || !isDefinedAs(kb, known))
+  })
+}
+
+function isDefinedAs(one: KnowledgeBase, other: KnowledgeBase): boolean {
+  const { revision, updatedAt } = one
+  return isDeepStrictEqual(one, { ...other, revision, updatedAt })
+}
+
+/** The list with this thing added, or in the place of the one with its id. */
+export function having<T extends Identified>(things: readonly T[], thing: T): readonly T[] {
+  const isThere = things.some((other) => other.id === thing.id)
+  if (!isThere) return [...things, thing]
+  return things.map((other) => (other.id === thing.id ? thing : other))
+}
+
+export function without<T extends Identified>(things: readonly T[], id: number): readonly T[] {
+  return things.filter((thing) => thing.id !== id)
+}
+
+function deepFrozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const part of Object.values(value)) deepFrozen(part)
+  return Object.freeze(value)
+}

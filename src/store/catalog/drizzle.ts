@@ -1,0 +1,34 @@
+import { type DuckDBConnection, DuckDBTimestampValue, type DuckDBValue } from '@duckdb/node-api'
+import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
+import { timestampOf } from '../../domain/timestamp.ts'
+
+export type CatalogQueries = PgRemoteDatabase<Record<string, never>>
+
+/** Typed queries over one connection, within whatever transaction it has open. */
+export function queriesOver(connection: DuckDBConnection): CatalogQueries {
+  return drizzle(async (sql, params, method) => {
+    const reader = await connection.runAndReadAll(sql, params.map(bound))
+    const rows = reader.getRows().map((row) => row.map(unbound))
+    return {
+      rows: method === 'execute' ? rows.map((row) => named(reader.columnNames(), row)) : rows,
+    }
+  })
+}
+
+function named(names: readonly string[], row: readonly unknown[]): Record<string, unknown> {
+  return Object.fromEntries(names.map((name, index) => [name, row[index]]))
+}
+
+function bound(value: unknown): DuckDBValue {
+  if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
+  // A number without a fraction would be bound as DOUBLE otherwise, which compares worse with
+  // BIGINT keys.
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
+  throw new Error(`the catalog has no columns for a ${typeof value}`)
+}
+
+function unbound(value: DuckDBValue): unknown {
+  if (typeof value === 'bigint') return Number(value)
+  if (value instanceof DuckDBTimestampValue) return timestampOf(value.micros)
+  return value
+}

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+import type { DuckDBConnection } from '@duckdb/node-api'
+import catalogSql from '../../../drizzle/0001_catalog.sql' with { type: 'text' }
+import viewsAndTablesSql from '../../../drizzle/0002_views_and_tables.sql' with { type: 'text' }
+import vectorIndexesSql from '../../../drizzle/0003_vector_indexes.sql' with { type: 'text' }
+import nextVectorsSql from '../../../drizzle/0004_next_vectors.sql' with { type: 'text' }
+import type { Database } from '../duckdb/database.ts'
+import { StartError } from '../duckdb/start-error.ts'
+
+export interface Migration {
+  readonly number: number
+  readonly name: string
+  readonly sql: string
+}
+
+/** Numbered from 1 without a gap. What was released is never edited: a change is a new file. */
+export const MIGRATIONS: readonly Migration[] = [
+  { number: 1, name: '0001_catalog', sql: catalogSql },
+  { number: 2, name: '0002_views_and_tables', sql: viewsAndTablesSql },
+  { number: 3, name: '0003_vector_indexes', sql: vectorIndexesSql },
+  { number: 4, name: '0004_next_vectors', sql: nextVectorsSql },
+]
+
+/**
+ * Brings the catalog to the newest version, each step in one transaction.
+ * @throws StartError when the file is newer than this program, or an applied step was edited since
+ */
+export async function migrate(
+  database: Database,
+  migrations: readonly Migration[] = MIGRATIONS,
+): Promise<void> {
+  const applied = await database.write(appliedHashes)
+  const newest = Math.max(0, ...applied.keys())
+  if (newest > migrations.length) {
+    const versions = `catalog version ${newest}, this program knows up to ${migrations.length}`
+    throw new StartError(`The data folder was written by a newer Eider: ${versions}`)
+  }
+  for (const migration of migrations) {
+    const hash = hashOf(migration.sql)
+    const known = applied.get(migration.number)
+    if (known === undefined) await database.write((c) => apply(c, { ...migration, hash }))
+    else if (known !== hash) {
+      const where = `Catalog step ${migration.name} of the data folder`
+      throw new StartError(`${where} is another one than this program's: its file was edited`)
+    }
+  }
+}
+
+async function appliedHashes(connection: DuckDBConnection): Promise<ReadonlyMap<number, string>> {
+  await connection.run('CREATE SCHEMA IF NOT EXISTS eider')
+  await connection.run(`CREATE TABLE IF NOT EXISTS eider.migrations (
+    number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, hash VARCHAR NOT NULL)`)
+  const reader = await connection.runAndReadAll('SELECT number, hash FROM eider.migrations')
+  return new Map(reader.getRows().map(([number, hash]) => [Number(number), String(hash)]))
+}
+
+async function apply(
+  connection: DuckDBConnection,
+  migration: Migration & { readonly hash: string },
+): Promise<void> {
+  const { number, name, sql, hash } = migration
+  await connection.run(sql)
+  await connection.run('INSERT INTO eider.migrations VALUES ($1, $2, $3)', [number, name, hash])
+}
+
+/** Line ends do not count: a checkout may change them. */
+function hashOf(sql: string): string {
+  return createHash('sha256').update(sql.replaceAll('\r\n', '\n')).digest('hex')
+}

@@ -1,0 +1,137 @@
+/** The catalog as drizzle sees it. Migrations make the tables; a test compares the two. */
+import { bigint, customType, integer, pgSchema, text, timestamp, unique } from 'drizzle-orm/pg-core'
+import type { AgentData, AgentParams } from '../../domain/agent.ts'
+import type { VectorIndexDefinition } from '../../domain/index-definition.ts'
+import type { MetadataColumn } from '../../domain/knowledge-base.ts'
+import type { FileFormat } from '../../domain/uploaded-file.ts'
+import type { RelationColumn } from '../../domain/view.ts'
+
+const eider = pgSchema('eider')
+
+/**
+ * JSON text in the database, a value outside. What is read was written by this program: it is
+ * trusted.
+ */
+const json = <T>(name: string) =>
+  customType<{ data: T; driverData: string }>({
+    dataType: () => 'JSON',
+    toDriver: (value) => JSON.stringify(value),
+    // The catalog's JSON is only ever written by `toDriver`, so that it has the column's type.
+    fromDriver: (value) => JSON.parse(value) as T,
+  })(name)
+
+/** Microseconds, UTC, as `YYYY-MM-DD HH:MM:SS.ffffff`. */
+const moment = (name: string) => timestamp(name, { precision: 6, mode: 'string' }).notNull()
+
+const count = (name: string) => bigint(name, { mode: 'number' }).notNull()
+
+export const counters = eider.table('counters', {
+  name: text('name').primaryKey(),
+  nextValue: count('next_value'),
+})
+
+export const keyCheck = eider.table('key_check', {
+  id: integer('id').primaryKey(),
+  sealed: text('sealed').notNull(),
+})
+
+export const projects = eider.table('projects', {
+  id: integer('id').primaryKey(),
+  name: text('name').notNull(),
+  nameKey: text('name_key').notNull().unique(),
+  createdAt: moment('created_at'),
+  updatedAt: moment('updated_at'),
+})
+
+export const knowledgeBases = eider.table(
+  'knowledge_bases',
+  {
+    id: integer('id').primaryKey(),
+    projectId: integer('project_id').notNull(),
+    name: text('name').notNull(),
+    nameKey: text('name_key').notNull(),
+    vectorDatabase: text('vector_database').notNull(),
+    vectorDatabaseTable: text('vector_database_table').notNull(),
+    sealedEmbeddingModel: text('sealed_embedding_model').notNull(),
+    sealedRerankingModel: text('sealed_reranking_model'),
+    contentColumns: json<readonly string[]>('content_columns'),
+    metadataColumns: json<readonly string[]>('metadata_columns'),
+    idColumn: text('id_column'),
+    sealedPreprocessing: text('sealed_preprocessing').notNull(),
+    sealedParams: text('sealed_params').notNull(),
+    dimensions: integer('dimensions'),
+    storedMetadata: json<readonly MetadataColumn[]>('stored_metadata').notNull(),
+    revision: count('revision'),
+    nextChunkKey: count('next_chunk_key'),
+    createdAt: moment('created_at'),
+    updatedAt: moment('updated_at'),
+    vectorIndex: json<VectorIndexDefinition>('vector_index'),
+    sealedNextEmbeddingModel: text('sealed_next_embedding_model'),
+    vectorsNumber: integer('vectors_number').notNull().default(0),
+  },
+  (table) => [unique().on(table.projectId, table.nameKey)],
+)
+
+export const agents = eider.table(
+  'agents',
+  {
+    id: integer('id').primaryKey(),
+    projectId: integer('project_id').notNull(),
+    name: text('name').notNull(),
+    nameKey: text('name_key').notNull(),
+    sealedModel: text('sealed_model'),
+    data: json<AgentData>('data'),
+    promptTemplate: text('prompt_template'),
+    params: json<AgentParams>('params').notNull(),
+    createdAt: moment('created_at'),
+    updatedAt: moment('updated_at'),
+  },
+  (table) => [unique().on(table.projectId, table.nameKey)],
+)
+
+export const files = eider.table('files', {
+  id: integer('id').primaryKey(),
+  name: text('name').notNull(),
+  nameKey: text('name_key').notNull().unique(),
+  originalName: text('original_name').notNull(),
+  format: text('format').$type<FileFormat>().notNull(),
+  sizeBytes: count('size_bytes'),
+  columns: json<readonly string[]>('columns').notNull(),
+  rowCount: count('row_count'),
+  createdAt: moment('created_at'),
+})
+
+export const views = eider.table(
+  'views',
+  {
+    id: integer('id').primaryKey(),
+    projectId: integer('project_id').notNull(),
+    name: text('name').notNull(),
+    nameKey: text('name_key').notNull(),
+    sql: text('sql').notNull(),
+    database: text('database').notNull(),
+    columns: json<readonly RelationColumn[]>('columns').notNull(),
+    createdAt: moment('created_at'),
+    updatedAt: moment('updated_at'),
+  },
+  (table) => [unique().on(table.projectId, table.nameKey)],
+)
+
+export const tables = eider.table(
+  'tables',
+  {
+    id: integer('id').primaryKey(),
+    projectId: integer('project_id').notNull(),
+    name: text('name').notNull(),
+    nameKey: text('name_key').notNull(),
+    columns: json<readonly RelationColumn[]>('columns').notNull(),
+    rowCount: count('row_count'),
+    createdAt: moment('created_at'),
+  },
+  (table) => [unique().on(table.projectId, table.nameKey)],
+)
+
+export const revokedTokens = eider.table('revoked_tokens', {
+  id: text('id').primaryKey(),
+  expiresAt: moment('expires_at'),
+})

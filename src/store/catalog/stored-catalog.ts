@@ -1,0 +1,353 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { eq } from 'drizzle-orm'
+import type { Agent, AgentChanges, AgentDraft } from '../../domain/agent.ts'
+import { type CatalogSnapshot, findView } from '../../domain/catalog-snapshot.ts'
+import { chunkTables, projectSchema } from '../../domain/chunk-tables.ts'
+import { nameKey, quote } from '../../domain/identifier.ts'
+import type {
+  KnowledgeBase,
+  KnowledgeBaseChanges,
+  KnowledgeBaseDraft,
+} from '../../domain/knowledge-base.ts'
+import type { Catalog } from '../../domain/ports.ts'
+import type { Project } from '../../domain/project.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import type { View, ViewChanges, ViewDraft } from '../../domain/view.ts'
+import { AppError } from '../../errors.ts'
+import { createChunkTables } from '../documents/chunk-columns.ts'
+import { dropKeywordTables } from '../documents/keyword-index.ts'
+import {
+  applyEmbeddingChange,
+  dropNextVectors,
+  hasNoChunks,
+  rowOf,
+} from '../documents/switch-embedding.ts'
+import type { Database } from '../duckdb/database.ts'
+import {
+  checkAgentName,
+  checkKnowledgeBase,
+  checkProjectName,
+  checkRelationName,
+  currentProject,
+} from './catalog-checks.ts'
+import {
+  agentOf,
+  knowledgeBaseOf,
+  projectOf,
+  sealedJson,
+  sealedJsonOrNull,
+  viewOf,
+} from './catalog-rows.ts'
+import { type CatalogState, having, without } from './catalog-state.ts'
+import { queriesOver } from './drizzle.ts'
+import { nextId } from './load-catalog.ts'
+import { agents, knowledgeBases, projects, tables, views } from './schema.ts'
+import type { Secrets } from './secrets.ts'
+
+export interface CatalogParts {
+  readonly database: Database
+  readonly state: CatalogState
+  readonly secrets: Secrets
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/** The catalog over DuckDB. Each write is one turn of the write queue. */
+export class StoredCatalog implements Catalog {
+  readonly #parts: CatalogParts
+
+  constructor(parts: CatalogParts) {
+    this.#parts = parts
+  }
+
+  snapshot(): CatalogSnapshot {
+    return this.#parts.state.snapshot()
+  }
+
+  createProject(name: string): Promise<Project> {
+    const { database, state } = this.#parts
+    return database.write(
+      async (connection) => {
+        checkProjectName(state.snapshot(), name)
+        const queries = queriesOver(connection)
+        const id = await nextId(queries, 'project')
+        const row = { id, name, nameKey: nameKey(name), ...this.#created() }
+        await queries.insert(projects).values(row)
+        await connection.run(`CREATE SCHEMA ${quote(projectSchema(id))}`)
+        return projectOf(row)
+      },
+      (project) => state.change({ projects: having(state.snapshot().projects, project) }),
+    )
+  }
+
+  dropProject(project: Project): Promise<void> {
+    const { database, state } = this.#parts
+    return database.write(
+      async (connection) => {
+        currentProject(state.snapshot(), project.id, project.name)
+        const queries = queriesOver(connection)
+        await connection.run(`DROP SCHEMA ${quote(projectSchema(project.id))} CASCADE`)
+        await queries.delete(knowledgeBases).where(eq(knowledgeBases.projectId, project.id))
+        await queries.delete(agents).where(eq(agents.projectId, project.id))
+        await queries.delete(views).where(eq(views.projectId, project.id))
+        await queries.delete(tables).where(eq(tables.projectId, project.id))
+        await queries.delete(projects).where(eq(projects.id, project.id))
+      },
+      () => {
+        const old = state.snapshot()
+        const isElsewhere = (thing: { readonly projectId: number }) =>
+          thing.projectId !== project.id
+        state.change({
+          projects: without(old.projects, project.id),
+          knowledgeBases: old.knowledgeBases.filter(isElsewhere),
+          agents: old.agents.filter(isElsewhere),
+          views: old.views.filter(isElsewhere),
+          tables: old.tables.filter(isElsewhere),
+        })
+      },
+    )
+  }
+
+  createKnowledgeBase(draft: KnowledgeBaseDraft): Promise<KnowledgeBase> {
+    const { database, state, secrets } = this.#parts
+    return database.write(
+      async (connection) => {
+        const project = currentProject(state.snapshot(), draft.projectId)
+        checkKnowledgeBase(state.snapshot(), draft)
+        const queries = queriesOver(connection)
+        const row = {
+          id: await nextId(queries, 'knowledge_base'),
+          projectId: project.id,
+          name: draft.name,
+          nameKey: nameKey(draft.name),
+          vectorDatabase: draft.vectorDatabase,
+          vectorDatabaseTable: draft.vectorDatabaseTable,
+          sealedEmbeddingModel: sealedJson(draft.embeddingModel, secrets),
+          sealedRerankingModel: sealedJsonOrNull(draft.rerankingModel, secrets),
+          contentColumns: draft.contentColumns,
+          metadataColumns: draft.metadataColumns,
+          idColumn: draft.idColumn,
+          sealedPreprocessing: sealedJson(draft.preprocessing, secrets),
+          sealedParams: sealedJson(draft.params, secrets),
+          dimensions: draft.dimensions,
+          storedMetadata: [],
+          vectorIndex: null,
+          sealedNextEmbeddingModel: null,
+          vectorsNumber: 0,
+          revision: 0,
+          nextChunkKey: 1,
+          ...this.#created(),
+        }
+        await queries.insert(knowledgeBases).values(row)
+        await createChunkTables(connection, row)
+        return knowledgeBaseOf(row, { projectName: project.name, secrets })
+      },
+      (kb) => this.#keepKnowledgeBase(kb),
+    )
+  }
+
+  alterKnowledgeBase(kb: KnowledgeBase, changes: KnowledgeBaseChanges): Promise<KnowledgeBase> {
+    const { database, secrets } = this.#parts
+    return database.write(
+      async (connection) => {
+        const { embeddingModel, nextEmbedding, ...others } = changes
+        const embedding = { kb, secrets, embeddingModel, nextEmbedding }
+        const { rerankingModel, preprocessing, params, ...plain } = others
+        const [row] = await queriesOver(connection)
+          .update(knowledgeBases)
+          .set({
+            ...plain,
+            ...(await applyEmbeddingChange(connection, embedding)),
+            ...(rerankingModel !== undefined && {
+              sealedRerankingModel: sealedJsonOrNull(rerankingModel, secrets),
+            }),
+            ...(preprocessing && { sealedPreprocessing: sealedJson(preprocessing, secrets) }),
+            ...(params && { sealedParams: sealedJson(params, secrets) }),
+            updatedAt: this.#now(),
+          })
+          .where(eq(knowledgeBases.id, kb.id))
+          .returning()
+        if (row === undefined) throw noKnowledgeBase(kb)
+        return knowledgeBaseOf(row, { projectName: kb.projectName, secrets })
+      },
+      (altered) => this.#keepKnowledgeBase(altered),
+    )
+  }
+
+  async isEmpty(kb: KnowledgeBase): Promise<boolean> {
+    return this.#parts.database.lease(async (connection) => {
+      await connection.run('BEGIN TRANSACTION READ ONLY')
+      if ((await rowOf(connection, kb)) === undefined) throw noKnowledgeBase(kb)
+      const isEmpty = await hasNoChunks(connection, kb)
+      await connection.run('COMMIT')
+      return isEmpty
+    })
+  }
+
+  dropKnowledgeBase(kb: KnowledgeBase): Promise<void> {
+    const { database, state } = this.#parts
+    return database.write(
+      async (connection) => {
+        const dropped = await queriesOver(connection)
+          .delete(knowledgeBases)
+          .where(eq(knowledgeBases.id, kb.id))
+          .returning({ vectorsNumber: knowledgeBases.vectorsNumber })
+        const [row] = dropped
+        if (row === undefined) throw noKnowledgeBase(kb)
+        const ids = { ...kb, ...row }
+        await dropNextVectors(connection, ids)
+        await connection.run(`DROP TABLE IF EXISTS ${chunkTables(ids).vectors}`)
+        await connection.run(`DROP TABLE ${chunkTables(ids).chunks}`)
+        await dropKeywordTables(connection, kb)
+      },
+      () => {
+        state.change({ knowledgeBases: without(state.snapshot().knowledgeBases, kb.id) })
+      },
+    )
+  }
+
+  createAgent(draft: AgentDraft): Promise<Agent> {
+    const { database, state, secrets } = this.#parts
+    return database.write(
+      async (connection) => {
+        const project = currentProject(state.snapshot(), draft.projectId)
+        checkAgentName(state.snapshot(), draft)
+        const queries = queriesOver(connection)
+        const { model, ...plain } = draft
+        const row = {
+          ...plain,
+          id: await nextId(queries, 'agent'),
+          nameKey: nameKey(draft.name),
+          sealedModel: sealedJsonOrNull(model, secrets),
+          ...this.#created(),
+        }
+        await queries.insert(agents).values(row)
+        return agentOf(row, { projectName: project.name, secrets })
+      },
+      (agent) => this.#keepAgent(agent),
+    )
+  }
+
+  alterAgent(agent: Agent, changes: AgentChanges): Promise<Agent> {
+    const { database, state, secrets } = this.#parts
+    return database.write(
+      async (connection) => {
+        const { name, model, ...plain } = changes
+        if (name !== undefined) checkAgentName(state.snapshot(), { ...agent, name }, agent.id)
+        const [row] = await queriesOver(connection)
+          .update(agents)
+          .set({
+            ...plain,
+            ...(name !== undefined && { name, nameKey: nameKey(name) }),
+            ...(model !== undefined && { sealedModel: sealedJsonOrNull(model, secrets) }),
+            updatedAt: this.#now(),
+          })
+          .where(eq(agents.id, agent.id))
+          .returning()
+        if (row === undefined) throw noAgent(agent)
+        return agentOf(row, { projectName: agent.projectName, secrets })
+      },
+      (altered) => this.#keepAgent(altered),
+    )
+  }
+
+  dropAgent(agent: Agent): Promise<void> {
+    const { database, state } = this.#parts
+    return database.write(
+      async (connection) => {
+        const dropped = await queriesOver(connection)
+          .delete(agents)
+          .where(eq(agents.id, agent.id))
+          .returning({ id: agents.id })
+        if (dropped.length === 0) throw noAgent(agent)
+      },
+      () => state.change({ agents: without(state.snapshot().agents, agent.id) }),
+    )
+  }
+
+  createView(draft: ViewDraft, orReplace = false): Promise<View> {
+    const { database, state } = this.#parts
+    return database.write(
+      async (connection) => {
+        const project = currentProject(state.snapshot(), draft.projectId)
+        const old = orReplace ? findView(state.snapshot(), project, draft.name) : undefined
+        if (old !== undefined) return this.#alteredView(connection, old, draft)
+        checkRelationName(state.snapshot(), draft)
+        const queries = queriesOver(connection)
+        const id = await nextId(queries, 'view')
+        const row = { ...draft, id, nameKey: nameKey(draft.name), ...this.#created() }
+        await queries.insert(views).values(row)
+        return viewOf(row, project.name)
+      },
+      (view) => state.change({ views: having(state.snapshot().views, view) }),
+    )
+  }
+
+  alterView(view: View, changes: ViewChanges): Promise<View> {
+    const { database, state } = this.#parts
+    return database.write(
+      (connection) => this.#alteredView(connection, view, changes),
+      (altered) => state.change({ views: having(state.snapshot().views, altered) }),
+    )
+  }
+
+  async #alteredView(
+    connection: DuckDBConnection,
+    view: View,
+    { sql, database, columns }: ViewChanges,
+  ): Promise<View> {
+    const [row] = await queriesOver(connection)
+      .update(views)
+      .set({ sql, database, columns, updatedAt: this.#now() })
+      .where(eq(views.id, view.id))
+      .returning()
+    if (row === undefined) throw noView(view)
+    return viewOf(row, view.projectName)
+  }
+
+  dropView(view: View): Promise<void> {
+    const { database, state } = this.#parts
+    return database.write(
+      async (connection) => {
+        const dropped = await queriesOver(connection)
+          .delete(views)
+          .where(eq(views.id, view.id))
+          .returning({ id: views.id })
+        if (dropped.length === 0) throw noView(view)
+      },
+      () => state.change({ views: without(state.snapshot().views, view.id) }),
+    )
+  }
+
+  #keepKnowledgeBase(kb: KnowledgeBase): void {
+    const { state } = this.#parts
+    state.change({ knowledgeBases: having(state.snapshot().knowledgeBases, kb) })
+  }
+
+  #keepAgent(agent: Agent): void {
+    const { state } = this.#parts
+    state.change({ agents: having(state.snapshot().agents, agent) })
+  }
+
+  #now(): string {
+    return timestampOfMillis(this.#parts.now())
+  }
+
+  #created(): { readonly createdAt: string; readonly updatedAt: string } {
+    const now = this.#now()
+    return { createdAt: now, updatedAt: now }
+  }
+}
+
+function noKnowledgeBase(kb: KnowledgeBase): AppError {
+  const message = `Knowledge Base with name ${kb.name} does not exist`
+  return new AppError('knowledge_base_not_found', message)
+}
+
+function noAgent(agent: Agent): AppError {
+  return new AppError('agent_not_found', `Agent with name ${agent.name} does not exist`)
+}
+
+function noView(view: View): AppError {
+  return new AppError('view_not_found', `View with name ${view.name} does not exist`)
+}

@@ -1,0 +1,296 @@
+import { type DuckDBConnection, LIST, listValue, VARCHAR } from '@duckdb/node-api'
+import { eq } from 'drizzle-orm'
+import { Analyzer } from '../../analysis/analyzer.ts'
+import type {
+  ChunkChange,
+  DocumentChange,
+  EmbeddedDocument,
+  StoredChunkText,
+} from '../../domain/chunk.ts'
+import { chunkTables } from '../../domain/chunk-tables.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { type Language, languageOf } from '../../domain/language.ts'
+import type { ChunkStore, DocumentsOutcome, WriteOutcome } from '../../domain/ports.ts'
+import { SupersededVectors } from '../../domain/superseded-vectors.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import { AppError } from '../../errors.ts'
+import type { VectorCaches } from '../../retrieval/vector-caches.ts'
+import { yieldToEventLoop } from '../../runtime/yield.ts'
+import { knowledgeBaseOf } from '../catalog/catalog-rows.ts'
+import { having } from '../catalog/catalog-state.ts'
+import { queriesOver } from '../catalog/drizzle.ts'
+import { knowledgeBases } from '../catalog/schema.ts'
+import type { Secrets } from '../catalog/secrets.ts'
+import type { CatalogParts } from '../catalog/stored-catalog.ts'
+import { vectorRowsFrom } from '../duckdb/vector-rows.ts'
+import { changeChunkRows, changeDocumentRows } from './chunk-changes.ts'
+import { applyMetadataPlan, createVectorTable } from './chunk-columns.ts'
+import { chunkRowsOf } from './chunk-rows.ts'
+import { needsSorting, sortPostings } from './keyword-index.ts'
+import { planMetadata } from './metadata-columns.ts'
+import { type Incoming, preparedChunks, preparedDocuments } from './prepared-changes.ts'
+import { removeChunkRows } from './remove-chunk-rows.ts'
+import { type OpenTables, replaceChunkRows, StaleVectors } from './replace-chunk-rows.ts'
+
+type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
+
+/** What a write did, besides what it answers. */
+interface Written<T> {
+  readonly result: T
+  readonly newRowCount: number
+  readonly removedKeys: readonly bigint[]
+}
+
+interface OpenWrite {
+  readonly connection: DuckDBConnection
+  readonly kb: KnowledgeBase
+  readonly incoming: Incoming
+}
+
+interface ChunksParts extends CatalogParts {
+  readonly vectorCaches: VectorCaches
+}
+
+/** Chunks and vectors in DuckDB's tables. */
+export class StoredChunks implements ChunkStore {
+  readonly #parts: ChunksParts
+  readonly #termReaders = new Map<Language, Analyzer>()
+  /** Ids of the knowledge bases whose postings are going to be sorted. */
+  readonly #sorting = new Set<number>()
+
+  constructor(parts: ChunksParts) {
+    this.#parts = parts
+  }
+
+  async storedTexts(
+    kb: KnowledgeBase,
+    documentIds: readonly string[],
+  ): Promise<readonly StoredChunkText[]> {
+    if (documentIds.length === 0) return []
+    const sql = `SELECT chunk_key, document_id, chunk_content FROM ${chunkTables(kb).chunks}
+      WHERE document_id IN (SELECT unnest($ids)) ORDER BY chunk_key`
+    return this.#read(kb, async (connection) => {
+      const texts: StoredChunkText[] = []
+      const result = await connection.stream(sql, idsValue(documentIds), { ids: LIST(VARCHAR) })
+      for await (const data of result) {
+        for (const [chunkKey, documentId, content] of data.getRows()) {
+          texts.push({
+            chunkKey: BigInt(String(chunkKey)),
+            documentId: String(documentId),
+            content: String(content),
+          })
+        }
+        await yieldToEventLoop()
+      }
+      return texts
+    })
+  }
+
+  /** How many chunks are stored. @throws AppError `knowledge_base_not_found` */
+  async chunkCount(kb: KnowledgeBase): Promise<number> {
+    return this.#read(kb, async (connection) => {
+      const reader = await connection.runAndReadAll(
+        `SELECT count(*) FROM ${chunkTables(kb).chunks}`,
+      )
+      return Number(reader.getRows()[0]?.[0] ?? 0)
+    })
+  }
+
+  async replaceDocuments(
+    kb: KnowledgeBase,
+    documents: readonly EmbeddedDocument[],
+  ): Promise<WriteOutcome> {
+    const { rows, documentIds, ...incoming } = await chunkRowsOf(documents, this.#analyzer(kb))
+    const replace = async (tables: OpenTables) => {
+      const removedKeys = await keysOfDocuments(tables, documentIds)
+      await replaceChunkRows(tables, { rows, removedKeys })
+      return { result: { kind: 'stored' } as const, newRowCount: rows.length, removedKeys }
+    }
+    return this.#write(kb, incoming, replace).catch(staleOutcome)
+  }
+
+  removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number> {
+    return this.#write(kb, { metadata: [], dimensions: null }, async (tables) => {
+      const result = await removeChunkRows(tables.connection, tables, chunkKeys)
+      return { result, newRowCount: 0, removedKeys: chunkKeys }
+    })
+  }
+
+  async changeChunks(kb: KnowledgeBase, asked: readonly ChunkChange[]): Promise<number> {
+    const { changes, incoming } = await preparedChunks(asked, this.#analyzer(kb))
+    return this.#write(kb, incoming, async (tables) => {
+      const { chunkCount, newRowCount, removedKeys } = await changeChunkRows(tables, changes)
+      return { result: chunkCount, newRowCount, removedKeys }
+    })
+  }
+
+  async changeDocuments(
+    kb: KnowledgeBase,
+    asked: readonly DocumentChange[],
+  ): Promise<DocumentsOutcome> {
+    const { changes, incoming } = await preparedDocuments(asked, this.#analyzer(kb))
+    const change = async (tables: OpenTables) => {
+      const { chunkCount, newRowCount, removedKeys } = await changeDocumentRows(tables, changes)
+      return { result: { kind: 'stored', chunkCount } as const, newRowCount, removedKeys }
+    }
+    return this.#write(kb, incoming, change).catch(staleOutcome)
+  }
+
+  /** One transaction of chunks, vectors and terms, in tables that have room for what comes. */
+  async #write<T>(
+    kb: KnowledgeBase,
+    incoming: Incoming,
+    work: (tables: OpenTables) => Promise<Written<T>>,
+  ): Promise<T> {
+    const { database, state, vectorCaches } = this.#parts
+    let isCommitting = false
+    try {
+      const { isUnsorted, result } = await database.write(
+        async (connection) => {
+          const done = await this.#written({ connection, kb, incoming }, work)
+          vectorCaches.beginCommit(kb)
+          isCommitting = true
+          return done
+        },
+        ({ changed, vectors }) => {
+          state.change({ knowledgeBases: having(state.snapshot().knowledgeBases, changed) })
+          vectorCaches.endCommit(changed, vectors)
+        },
+      )
+      if (isUnsorted) this.#sortPostings(kb)
+      return result
+    } catch (error) {
+      if (isCommitting) vectorCaches.endCommit(kb, null)
+      throw error
+    }
+  }
+
+  async #written<T>(
+    { connection, kb, incoming }: OpenWrite,
+    work: (tables: OpenTables) => Promise<Written<T>>,
+  ) {
+    const { secrets, now } = this.#parts
+    const { row, tables } = await openTables(connection, kb, { incoming, secrets })
+    const written = await work(tables)
+    const changes = {
+      dimensions: tables.dimensions,
+      storedMetadata: tables.columns,
+      revision: row.revision + 1,
+      nextChunkKey: row.nextChunkKey + written.newRowCount,
+      updatedAt: timestampOfMillis(now()),
+    }
+    await queriesOver(connection)
+      .update(knowledgeBases)
+      .set(changes)
+      .where(eq(knowledgeBases.id, row.id))
+    const { projectName } = kb
+    return {
+      changed: knowledgeBaseOf({ ...row, ...changes }, { projectName, secrets }),
+      result: written.result,
+      isUnsorted: await needsSorting(connection, row),
+      vectors: { revision: changes.revision, changed: await this.#vectorChange(tables, written) },
+    }
+  }
+
+  /** What the write has done to the vectors, for a copy of them; null: there is no copy. */
+  async #vectorChange(tables: OpenTables, { removedKeys }: Written<unknown>) {
+    if (!this.#parts.vectorCaches.isCopied(tables)) return null
+    const { connection, dimensions, nextChunkKey } = tables
+    const removed = { removedKeys: BigInt64Array.from(removedKeys) }
+    if (dimensions === null) return removed
+    return { ...removed, ...(await vectorRowsFrom(connection, tables, nextChunkKey)) }
+  }
+
+  /** After the write, not in it: who has inserted does not wait. */
+  #sortPostings(kb: KnowledgeBase): void {
+    if (this.#sorting.has(kb.id)) return
+    this.#sorting.add(kb.id)
+    const sorted = this.#parts.database.write((connection) => sortPostings(connection, kb))
+    // Searches only take longer without it: whatever prevents it, the next insert tries again.
+    void sorted.catch(() => {}).finally(() => this.#sorting.delete(kb.id))
+  }
+
+  #analyzer(kb: KnowledgeBase): Analyzer {
+    const language = languageOf(kb)
+    const known = this.#termReaders.get(language)
+    if (known !== undefined) return known
+    const reader = new Analyzer(language)
+    this.#termReaders.set(language, reader)
+    return reader
+  }
+
+  async #read<T>(
+    kb: KnowledgeBase,
+    work: (connection: DuckDBConnection) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await this.#parts.database.lease(work)
+    } catch (error) {
+      const isGone = error instanceof Error && /^Catalog Error: Table/.test(error.message)
+      throw isGone ? notFound(kb) : error
+    }
+  }
+}
+
+function notFound(kb: KnowledgeBase): AppError {
+  const message = `Knowledge Base with name ${kb.name} does not exist`
+  return new AppError('knowledge_base_not_found', message)
+}
+
+/**
+ * Tables are changed first, see `applyMetadataPlan`.
+ * @throws AppError `knowledge_base_not_found`, `dimension_mismatch`, `insert_failed` for too many metadata columns,
+ * `SupersededVectors`
+ */
+async function openTables(
+  connection: DuckDBConnection,
+  kb: KnowledgeBase,
+  { incoming, secrets }: { readonly incoming: Incoming; readonly secrets: Secrets },
+): Promise<{ readonly row: KnowledgeBaseRow; readonly tables: OpenTables }> {
+  const [row] = await queriesOver(connection)
+    .select()
+    .from(knowledgeBases)
+    .where(eq(knowledgeBases.id, kb.id))
+  if (row === undefined) throw notFound(kb)
+  if (incoming.dimensions !== null && row.vectorsNumber !== kb.vectorsNumber) {
+    throw new SupersededVectors(knowledgeBaseOf(row, { projectName: kb.projectName, secrets }))
+  }
+  const dimensions = storedDimensions(row, incoming)
+  const plan = planMetadata(row.storedMetadata, incoming.metadata)
+  await applyMetadataPlan(connection, row, plan)
+  if (row.dimensions === null && dimensions !== null) {
+    await createVectorTable(connection, row, dimensions)
+  }
+  const { id, projectId, vectorsNumber, nextChunkKey } = row
+  const { columns } = plan
+  const ids = { id, projectId, vectorsNumber }
+  return { row, tables: { connection, ...ids, dimensions, columns, nextChunkKey } }
+}
+
+/** @throws AppError `dimension_mismatch` naming both numbers */
+function storedDimensions(row: KnowledgeBaseRow, { dimensions }: Incoming): number | null {
+  if (row.dimensions === null || dimensions === null) return row.dimensions ?? dimensions
+  if (row.dimensions === dimensions) return row.dimensions
+  const sizes = `the model gives ${dimensions}, ${row.name} holds ${row.dimensions}`
+  throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+}
+
+function staleOutcome(error: unknown): { readonly kind: 'stale' } {
+  if (error instanceof StaleVectors) return { kind: 'stale' }
+  throw error
+}
+
+async function keysOfDocuments(
+  tables: OpenTables,
+  documentIds: readonly string[],
+): Promise<readonly bigint[]> {
+  const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks}
+    WHERE document_id IN (SELECT unnest($ids))`
+  const types = { ids: LIST(VARCHAR) }
+  const reader = await tables.connection.runAndReadAll(sql, idsValue(documentIds), types)
+  return reader.getRows().map(([key]) => BigInt(String(key)))
+}
+
+function idsValue(documentIds: readonly string[]) {
+  return { ids: listValue(documentIds.map((id) => id.toWellFormed())) }
+}

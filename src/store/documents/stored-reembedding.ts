@@ -1,0 +1,238 @@
+import {
+  BIGINT,
+  DuckDBArrayValue,
+  type DuckDBConnection,
+  type DuckDBValue,
+  INTEGER,
+} from '@duckdb/node-api'
+import { eq } from 'drizzle-orm'
+import {
+  chunkTableName,
+  chunkTables,
+  projectSchema,
+  type TableIds,
+  withNextVectors,
+} from '../../domain/chunk-tables.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { isSameSource, type ModelRef } from '../../domain/model-ref.ts'
+import type { ReembeddingStore } from '../../domain/ports.ts'
+import type { MissingVectors, NextVector, SwitchOutcome } from '../../domain/reembedding.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import { AppError } from '../../errors.ts'
+import { knowledgeBaseOf, unsealedOrNull } from '../catalog/catalog-rows.ts'
+import { having } from '../catalog/catalog-state.ts'
+import { queriesOver } from '../catalog/drizzle.ts'
+import { knowledgeBases } from '../catalog/schema.ts'
+import type { CatalogParts } from '../catalog/stored-catalog.ts'
+import { appendColumns } from '../duckdb/column-appender.ts'
+import { createVectorTable } from './chunk-columns.ts'
+import { sameDimensions } from './chunk-rows.ts'
+import { rowOf, takenOver } from './switch-embedding.ts'
+import { unitVector } from './unit-vector.ts'
+
+/** Appending holds the main thread: so many rows at a time keep that under 20 ms. */
+const ROWS_PER_APPEND = 64
+
+/**
+ * Vectors of the next model in a table of their own, which nothing reads before it takes the place of the other. A chunk
+ * with another text is a chunk with another key, so a vector that is there always belongs to its chunk's text.
+ */
+export class StoredReembedding implements ReembeddingStore {
+  readonly #parts: CatalogParts
+
+  constructor(parts: CatalogParts) {
+    this.#parts = parts
+  }
+
+  async missing(
+    kb: KnowledgeBase,
+    { afterKey, limit }: { readonly afterKey: bigint; readonly limit: number },
+  ): Promise<MissingVectors> {
+    return this.#parts.database.lease(async (connection) => {
+      await connection.run('BEGIN TRANSACTION READ ONLY')
+      const row = await rowOf(connection, kb)
+      if (row === undefined) throw notFound(kb)
+      const isThere = (await nextDimensions(connection, row)) !== null
+      const missing = await missingChunks(connection, row, { isThere, afterKey, limit })
+      const chunkCount = await countOf(connection, chunkTables(row).chunks)
+      const next = chunkTables(withNextVectors(row)).vectors
+      const doneCount = isThere ? await countOf(connection, next) : 0
+      await connection.run('COMMIT')
+      return { chunks: missing, doneCount, chunkCount }
+    })
+  }
+
+  async append(kb: KnowledgeBase, vectors: readonly NextVector[]): Promise<boolean> {
+    const { database, secrets } = this.#parts
+    if (vectors.length === 0) return true
+    let dimensions: number | null = null
+    const units: NextVector[] = []
+    for (const { chunkKey, vector } of vectors) {
+      const unit = unitVector(vector, `with the key ${chunkKey}`)
+      dimensions = sameDimensions(dimensions, unit.length)
+      units.push({ chunkKey, vector: unit })
+    }
+    const length = dimensions ?? 0
+    return database.write(async (connection) => {
+      const row = await rowOf(connection, kb)
+      if (row === undefined) throw notFound(kb)
+      const next = unsealedOrNull<ModelRef>(row.sealedNextEmbeddingModel, secrets)
+      const { nextEmbeddingModel: made, vectorsNumber } = kb
+      if (next === null || made === null || row.vectorsNumber !== vectorsNumber) return false
+      if (!isSameSource(next, made)) return false
+      await openNextTable(connection, row, length)
+      await appendNextVectors(connection, row, units)
+      return true
+    })
+  }
+
+  switchOver(kb: KnowledgeBase): Promise<SwitchOutcome> {
+    const { database, state } = this.#parts
+    return database
+      .write(
+        (connection) => this.#switched(connection, kb),
+        ({ changed }) => {
+          if (changed === null) return
+          state.change({ knowledgeBases: having(state.snapshot().knowledgeBases, changed) })
+        },
+      )
+      .then(({ outcome }) => outcome)
+  }
+
+  async #switched(
+    connection: DuckDBConnection,
+    kb: KnowledgeBase,
+  ): Promise<{ readonly outcome: SwitchOutcome; readonly changed: KnowledgeBase | null }> {
+    const { secrets, now } = this.#parts
+    const row = await rowOf(connection, kb)
+    if (row?.sealedNextEmbeddingModel == null) {
+      return { outcome: { kind: 'settled' }, changed: null }
+    }
+    const dimensions = await nextDimensions(connection, row)
+    const count = await missingCount(connection, row, dimensions !== null)
+    if (count > 0) return { outcome: { kind: 'missing', count }, changed: null }
+    const { chunks, vectors } = chunkTables(row)
+    if (dimensions !== null) {
+      const next = chunkTables(withNextVectors(row)).vectors
+      await connection.run(`DELETE FROM ${next} AS n
+        WHERE NOT EXISTS (SELECT 1 FROM ${chunks} AS c WHERE c.chunk_key = n.chunk_key)`)
+    }
+    await connection.run(`DROP TABLE IF EXISTS ${vectors}`)
+    const changes = {
+      ...takenOver(row, { sealedEmbeddingModel: row.sealedNextEmbeddingModel, dimensions }),
+      updatedAt: timestampOfMillis(now()),
+    }
+    await queriesOver(connection)
+      .update(knowledgeBases)
+      .set(changes)
+      .where(eq(knowledgeBases.id, row.id))
+    const changed = knowledgeBaseOf(
+      { ...row, ...changes },
+      { projectName: kb.projectName, secrets },
+    )
+    return { outcome: { kind: 'switched' }, changed }
+  }
+}
+
+function notFound(kb: KnowledgeBase): AppError {
+  const message = `Knowledge Base with name ${kb.name} does not exist`
+  return new AppError('knowledge_base_not_found', message)
+}
+
+/** The length of the vectors in the next table; null: there is no such table yet. */
+async function nextDimensions(connection: DuckDBConnection, ids: TableIds): Promise<number | null> {
+  const reader = await connection.runAndReadAll(
+    `SELECT data_type FROM duckdb_columns()
+      WHERE schema_name = $schema AND table_name = $table AND column_name = 'vector'`,
+    nextTable(ids),
+  )
+  const [type] = reader.getRows()[0] ?? []
+  if (type === undefined) return null
+  const length = /^FLOAT\[(\d+)\]$/.exec(String(type))?.[1]
+  if (length === undefined) throw new Error(`vectors of the type ${type}`)
+  return Number(length)
+}
+
+function nextTable(ids: TableIds): { readonly schema: string; readonly table: string } {
+  return {
+    schema: projectSchema(ids.projectId),
+    table: chunkTableName(withNextVectors(ids), 'vectors'),
+  }
+}
+
+interface MissingFrom {
+  readonly isThere: boolean
+  readonly afterKey: bigint
+  readonly limit: number
+}
+
+/** Keys first: the texts of those that are not asked for are not read. */
+async function missingChunks(
+  connection: DuckDBConnection,
+  ids: TableIds,
+  { isThere, afterKey, limit }: MissingFrom,
+): Promise<MissingVectors['chunks']> {
+  const { chunks } = chunkTables(ids)
+  const next = chunkTables(withNextVectors(ids)).vectors
+  const done = isThere
+    ? `ANTI JOIN (SELECT chunk_key FROM ${next} WHERE chunk_key > $after) AS n USING (chunk_key)`
+    : ''
+  const reader = await connection.runAndReadAll(
+    `SELECT chunk_key, chunk_content FROM ${chunks} WHERE chunk_key IN (
+        SELECT chunk_key FROM ${chunks} ${done} WHERE chunk_key > $after
+        ORDER BY chunk_key LIMIT $limit)
+      ORDER BY chunk_key`,
+    { after: afterKey, limit },
+    { after: BIGINT, limit: INTEGER },
+  )
+  return reader.getRows().map(([key, content]) => {
+    return { chunkKey: BigInt(String(key)), content: String(content) }
+  })
+}
+
+async function missingCount(
+  connection: DuckDBConnection,
+  ids: TableIds,
+  isThere: boolean,
+): Promise<number> {
+  const { chunks } = chunkTables(ids)
+  if (!isThere) return countOf(connection, chunks)
+  const next = chunkTables(withNextVectors(ids)).vectors
+  return countOf(connection, `${chunks} ANTI JOIN ${next} USING (chunk_key)`)
+}
+
+async function countOf(connection: DuckDBConnection, from: string): Promise<number> {
+  const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${from}`)
+  return Number(reader.getRows()[0]?.[0] ?? 0)
+}
+
+/** Makes the table with the first vectors. @throws AppError `dimension_mismatch` naming both numbers */
+async function openNextTable(
+  connection: DuckDBConnection,
+  ids: TableIds,
+  dimensions: number,
+): Promise<void> {
+  const known = await nextDimensions(connection, ids)
+  if (known === dimensions) return
+  if (known === null) return createVectorTable(connection, withNextVectors(ids), dimensions)
+  const sizes = `the model gives ${dimensions}, and gave ${known} before`
+  throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+}
+
+async function appendNextVectors(
+  connection: DuckDBConnection,
+  ids: TableIds,
+  vectors: readonly NextVector[],
+): Promise<void> {
+  await appendColumns({ connection, ...nextTable(ids) }, function* () {
+    for (let start = 0; start < vectors.length; start += ROWS_PER_APPEND) {
+      const some = vectors.slice(start, start + ROWS_PER_APPEND)
+      yield [some.map(({ chunkKey }) => chunkKey), some.map(({ vector }) => arrayOf(vector))]
+    }
+  })
+}
+
+function arrayOf(vector: Float32Array): DuckDBValue {
+  // The declared type is a list of values; a view of floats is read the same way and is not copied into one.
+  return new DuckDBArrayValue(vector as unknown as readonly DuckDBValue[])
+}

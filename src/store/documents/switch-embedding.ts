@@ -1,0 +1,101 @@
+/** What a change of the embedding model does to the row and the tables of a knowledge base, within the caller's write. */
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { eq } from 'drizzle-orm'
+import { chunkTables, type TableIds, withNextVectors } from '../../domain/chunk-tables.ts'
+import type { KnowledgeBase, NextEmbedding } from '../../domain/knowledge-base.ts'
+import { isSameSource, type ModelRef } from '../../domain/model-ref.ts'
+import { AppError } from '../../errors.ts'
+import { sealedJson, unsealedOrNull } from '../catalog/catalog-rows.ts'
+import { queriesOver } from '../catalog/drizzle.ts'
+import { knowledgeBases } from '../catalog/schema.ts'
+import type { Secrets } from '../catalog/secrets.ts'
+import { createVectorTable } from './chunk-columns.ts'
+
+export type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
+
+interface EmbeddingChange {
+  readonly embeddingModel: ModelRef | undefined
+  readonly nextEmbedding: NextEmbedding | null | undefined
+  readonly kb: KnowledgeBase
+  readonly secrets: Secrets
+}
+
+/**
+ * Changes the tables. @returns what changes in the row
+ * @throws AppError `invalid_knowledge_base` where another model has taken over since `kb` was read
+ */
+export async function applyEmbeddingChange(
+  connection: DuckDBConnection,
+  { kb, secrets, embeddingModel, nextEmbedding }: EmbeddingChange,
+): Promise<Partial<KnowledgeBaseRow>> {
+  if (embeddingModel === undefined && nextEmbedding === undefined) return {}
+  const row = await rowOf(connection, kb)
+  // Whoever updates the row finds out.
+  if (row === undefined) return {}
+  if (row.vectorsNumber !== kb.vectorsNumber) {
+    const what = `Another embedding model has just taken over ${kb.name}`
+    throw new AppError('invalid_knowledge_base', `${what}: nothing was altered, see what it is now`)
+  }
+  const own =
+    embeddingModel === undefined
+      ? {}
+      : { sealedEmbeddingModel: sealedJson(embeddingModel, secrets) }
+  if (nextEmbedding === undefined) return own
+  if (nextEmbedding === null) {
+    await dropNextVectors(connection, row)
+    return { ...own, sealedNextEmbeddingModel: null }
+  }
+  if (await hasNoChunks(connection, row))
+    return replacedAtOnce(connection, row, { nextEmbedding, secrets })
+  const before = unsealedOrNull<ModelRef>(row.sealedNextEmbeddingModel, secrets)
+  if (before === null || !isSameSource(before, nextEmbedding.model)) {
+    await dropNextVectors(connection, row)
+  }
+  return { ...own, sealedNextEmbeddingModel: sealedJson(nextEmbedding.model, secrets) }
+}
+
+export async function rowOf(
+  connection: DuckDBConnection,
+  { id }: Pick<KnowledgeBase, 'id'>,
+): Promise<KnowledgeBaseRow | undefined> {
+  const rows = await queriesOver(connection)
+    .select()
+    .from(knowledgeBases)
+    .where(eq(knowledgeBases.id, id))
+  return rows[0]
+}
+
+export async function hasNoChunks(connection: DuckDBConnection, ids: TableIds): Promise<boolean> {
+  const sql = `SELECT 1 FROM ${chunkTables(ids).chunks} LIMIT 1`
+  return (await connection.runAndReadAll(sql)).currentRowCount === 0
+}
+
+export async function dropNextVectors(connection: DuckDBConnection, ids: TableIds): Promise<void> {
+  await connection.run(`DROP TABLE IF EXISTS ${chunkTables(withNextVectors(ids)).vectors}`)
+}
+
+/** What the row says once the next model has taken over. */
+export function takenOver(
+  row: Pick<KnowledgeBaseRow, 'vectorsNumber' | 'revision'>,
+  next: { readonly sealedEmbeddingModel: string; readonly dimensions: number | null },
+): Partial<KnowledgeBaseRow> {
+  return {
+    ...next,
+    sealedNextEmbeddingModel: null,
+    vectorsNumber: row.vectorsNumber + 1,
+    revision: row.revision + 1,
+  }
+}
+
+/** Without chunks there is nothing to wait for. An insert of before that is not stored yet is told by the number. */
+async function replacedAtOnce(
+  connection: DuckDBConnection,
+  row: KnowledgeBaseRow,
+  { nextEmbedding, secrets }: { readonly nextEmbedding: NextEmbedding; readonly secrets: Secrets },
+): Promise<Partial<KnowledgeBaseRow>> {
+  const { model, dimensions } = nextEmbedding
+  await dropNextVectors(connection, row)
+  await connection.run(`DROP TABLE IF EXISTS ${chunkTables(row).vectors}`)
+  if (dimensions !== null) await createVectorTable(connection, withNextVectors(row), dimensions)
+  return takenOver(row, { sealedEmbeddingModel: sealedJson(model, secrets), dimensions })
+}

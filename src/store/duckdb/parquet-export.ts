@@ -1,0 +1,54 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { literal } from '../../domain/identifier.ts'
+import type { BoundSql, ExportedRows } from '../../domain/ports.ts'
+import { AppError } from '../../errors.ts'
+
+/** A file that DuckDB writes and an answer is read from. */
+export interface ExportFile {
+  /** Writes the rows of a SELECT into the file. */
+  statementOf(select: BoundSql): BoundSql
+  /** The bytes of the file. Its name goes at once, so that nothing is left, whoever reads or stops reading. */
+  read(): Promise<ExportedRows>
+  remove(): void
+}
+
+/** @param directory is made where it is missing */
+export function newExportFile(directory: string): ExportFile {
+  makeDirectory(directory)
+  const path = join(directory, `${crypto.randomUUID()}.parquet`)
+  const remove = () => rmSync(path, { force: true })
+  return {
+    statementOf: (select) => ({
+      ...select,
+      sql: `COPY (${select.sql}) TO ${literal(path)} (FORMAT parquet)`,
+    }),
+    async read() {
+      const reader = Bun.file(path).stream().getReader()
+      // The first read opens the file.
+      const first = await reader.read()
+      remove()
+      return { pieces: bytesOf(first.value, reader) }
+    },
+    remove,
+  }
+}
+
+function makeDirectory(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new AppError('storage_full', 'The folder of exports cannot be made', { cause: error })
+  }
+}
+
+async function* bytesOf(
+  first: Uint8Array | undefined,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    for (let piece = first; piece !== undefined; piece = (await reader.read()).value) yield piece
+  } finally {
+    await reader.cancel()
+  }
+}

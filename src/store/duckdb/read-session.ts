@@ -1,0 +1,203 @@
+import {
+  type DuckDBConnection,
+  type DuckDBDataChunk,
+  DuckDBMaterializedResult,
+  type DuckDBResult,
+} from '@duckdb/node-api'
+import type { BoundSql } from '../../domain/ports.ts'
+import type { Deadline } from '../../runtime/deadline.ts'
+import type { Leave } from '../../runtime/semaphore.ts'
+import { statementError } from './database-error.ts'
+import type { PreparedStatements } from './prepared-statements.ts'
+import { checkCharacters } from './syntax-error.ts'
+import { typedValueOf } from './typed-values.ts'
+
+/**
+ * An interrupt is lost when the statement has not begun, so it is repeated until the call has come
+ * back.
+ */
+const INTERRUPT_EVERY_MS = 20
+
+const BEGIN = 'BEGIN TRANSACTION READ ONLY'
+const COMMIT = 'COMMIT'
+
+interface SessionParts {
+  /** Takes the connection when all went well. */
+  readonly giveBack: (connection: DuckDBConnection) => void
+  /** Whether the READ ONLY transaction is open already, and whether it stays open afterwards. */
+  readonly transaction: { readonly isBegun: boolean; readonly isKept: boolean }
+  /** Takes the connection in any other case. */
+  readonly discard: (connection: DuckDBConnection) => void
+  readonly connection: DuckDBConnection
+  readonly statements: PreparedStatements
+  readonly deadline: Deadline
+  /** Frees the place among the running statements. */
+  readonly leave: Leave
+}
+
+/**
+ * One statement in one READ ONLY transaction on a connection of its own. Whoever waits is answered
+ * the moment the deadline aborts; the connection stays taken, and the statement counted as running,
+ * until DuckDB has let go of it.
+ */
+export class ReadSession {
+  readonly #parts: SessionParts
+  #running: Promise<unknown> | null = null
+  #rejectStep: ((reason: unknown) => void) | null = null
+  #isOver = false
+  #result: DuckDBResult | null = null
+  #chunksRead = 0
+  readonly #onAbort = () => this.#abandon()
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts
+    const { signal } = parts.deadline
+    signal.addEventListener('abort', this.#onAbort, { once: true })
+    // Aborted while it waited for its connection: nobody is told again.
+    if (signal.aborted) this.#abandon()
+  }
+
+  /**
+   * @throws AppError of the `sql_…` group, `timeout`, `out_of_memory`; the caller's reason on abort
+   */
+  async start(statement: BoundSql): Promise<DuckDBResult> {
+    const { connection, statements } = this.#parts
+    return this.#guarded(async () => {
+      checkCharacters(statement.sql)
+      if (!this.#parts.transaction.isBegun) await this.#step(() => this.#run(BEGIN))
+      const prepared = await this.#step(() => statements.of(connection, statement.sql))
+      for (const [name, value] of Object.entries(statement.values)) {
+        const typed = typedValueOf(value)
+        prepared.bindValue(prepared.parameterIndex(name), typed.value, typed.type)
+      }
+      const run = () => (statement.isShort === true ? prepared.run() : prepared.stream())
+      const result = await this.#step(run)
+      this.#result = result
+      return result
+    })
+  }
+
+  /** The next rows; null: there are none left, and the session is over. */
+  async next(): Promise<DuckDBDataChunk | null> {
+    this.#parts.deadline.signal.throwIfAborted()
+    const result = this.#result
+    if (this.#isOver || result === null) return null
+    if (result instanceof DuckDBMaterializedResult) return this.#nextMade(result)
+    return this.#guarded(async () => {
+      const data = await this.#step(() => result.fetchChunk())
+      if (data !== null && data.rowCount > 0) return data
+      this.#end()
+      return null
+    })
+  }
+
+  /** Rows that are made already need no connection any more when the last of them are given. */
+  #nextMade(result: DuckDBMaterializedResult): DuckDBDataChunk | null {
+    const { chunkCount } = result
+    const data = this.#chunksRead < chunkCount ? result.getChunk(this.#chunksRead) : null
+    this.#chunksRead += 1
+    if (this.#chunksRead >= chunkCount) this.#end()
+    return data
+  }
+
+  /** All rows are read. A transaction that only read has nothing to lose, so that nobody waits for its end. */
+  #end(): void {
+    this.#isOver = true
+    const leave = () => this.#leave('give back')
+    if (this.#parts.transaction.isKept) leave()
+    else this.#run(COMMIT).then(leave, () => this.#rollBack())
+  }
+
+  /** Stops before the end. */
+  async stop(): Promise<void> {
+    if (this.#isOver) return
+    this.#isOver = true
+    await this.#rollBack()
+  }
+
+  async #run(sql: string): Promise<void> {
+    const { connection, statements } = this.#parts
+    const prepared = await statements.withoutData(connection, sql)
+    await prepared.run()
+  }
+
+  async #guarded<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      const { signal } = this.#parts.deadline
+      if (signal.aborted) throw signal.reason
+      await this.stop()
+      throw statementError(error)
+    }
+  }
+
+  #step<T>(start: () => Promise<T>): Promise<T> {
+    const { signal } = this.#parts.deadline
+    signal.throwIfAborted()
+    const running = start()
+    this.#running = running
+    return new Promise<T>((resolve, reject) => {
+      this.#rejectStep = reject
+      const settled = () => {
+        this.#running = null
+      }
+      running.then(
+        (value) => {
+          settled()
+          resolve(value)
+        },
+        (error: unknown) => {
+          settled()
+          reject(error)
+        },
+      )
+    })
+  }
+
+  /**
+   * The deadline has aborted: answers at once, then waits in the background for the statement to
+   * stop.
+   */
+  #abandon(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const { deadline, connection } = this.#parts
+    const running = this.#running
+    this.#rejectStep?.(deadline.signal.reason)
+    if (running === null) {
+      void this.#rollBack()
+      return
+    }
+    const interrupt = () => connection.interrupt()
+    interrupt()
+    const timer = setInterval(interrupt, INTERRUPT_EVERY_MS)
+    const finish = () => {
+      clearInterval(timer)
+      return this.#rollBack()
+    }
+    void running.then(finish, finish)
+  }
+
+  /**
+   * Ends the transaction off the main thread, where closing the connection would wait for it on the
+   * main thread.
+   */
+  async #rollBack(): Promise<void> {
+    // Without a transaction there is nothing to roll back, and the connection is thrown away in any
+    // case.
+    await this.#parts.connection.run('ROLLBACK').catch(() => {})
+    this.#leave('discard')
+  }
+
+  #leave(how: 'give back' | 'discard'): void {
+    const { giveBack, discard, connection, deadline, leave } = this.#parts
+    this.#isOver = true
+    this.#result = null
+    deadline.signal.removeEventListener('abort', this.#onAbort)
+    deadline.end()
+    if (how === 'give back') giveBack(connection)
+    else discard(connection)
+    leave()
+  }
+}

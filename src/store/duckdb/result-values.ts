@@ -1,0 +1,219 @@
+/** DuckDB's values → what JSON can say (decisions.md 4). */
+import {
+  DuckDBArrayType,
+  DuckDBArrayValue,
+  DuckDBBlobValue,
+  DuckDBDateValue,
+  DuckDBDecimalValue,
+  DuckDBListType,
+  DuckDBListValue,
+  DuckDBMapType,
+  DuckDBMapValue,
+  DuckDBStructType,
+  DuckDBStructValue,
+  DuckDBTimestampMillisecondsValue,
+  DuckDBTimestampNanosecondsValue,
+  DuckDBTimestampSecondsValue,
+  DuckDBTimestampTZValue,
+  DuckDBTimestampValue,
+  DuckDBTimeValue,
+  type DuckDBType,
+  DuckDBTypeId,
+  DuckDBUnionType,
+  DuckDBUnionValue,
+  type DuckDBValue,
+} from '@duckdb/node-api'
+import type { ResultValue } from '../../domain/query-result.ts'
+import { timestampOf } from '../../domain/timestamp.ts'
+
+export type ValueConverter = (value: DuckDBValue) => ResultValue
+
+/** Chosen once per column. */
+export function converterOf(type: DuckDBType): ValueConverter {
+  if (type instanceof DuckDBListType || type instanceof DuckDBArrayType) {
+    return listConverter(converterOf(type.valueType))
+  }
+  if (type instanceof DuckDBStructType) return structConverter(type)
+  if (type instanceof DuckDBMapType) return mapConverter(type)
+  if (type instanceof DuckDBUnionType) return unionConverter(type)
+  if (type.alias === 'JSON') return jsonValue
+  return CONVERTERS[type.typeId] ?? text
+}
+
+/** `DECIMAL(18,3)`, `JSON`, `STRUCT("a" INTEGER)`. */
+export function typeName(type: DuckDBType): string {
+  // DuckDB's JSON is a VARCHAR under another name, which the library forgets within lists.
+  if (type instanceof DuckDBListType) return `${typeName(type.valueType)}[]`
+  if (type instanceof DuckDBArrayType) return `${typeName(type.valueType)}[${type.length}]`
+  return type.alias ?? type.toString()
+}
+
+const same: ValueConverter = (value) => {
+  // Only for types whose values are booleans, texts or small integers already.
+  return value as ResultValue
+}
+
+const CONVERTERS: Partial<Record<DuckDBTypeId, ValueConverter>> = {
+  [DuckDBTypeId.SQLNULL]: () => null,
+  [DuckDBTypeId.BOOLEAN]: same,
+  [DuckDBTypeId.TINYINT]: same,
+  [DuckDBTypeId.SMALLINT]: same,
+  [DuckDBTypeId.INTEGER]: same,
+  [DuckDBTypeId.UTINYINT]: same,
+  [DuckDBTypeId.USMALLINT]: same,
+  [DuckDBTypeId.UINTEGER]: same,
+  [DuckDBTypeId.VARCHAR]: same,
+  [DuckDBTypeId.ENUM]: same,
+  [DuckDBTypeId.BIGINT]: safeInteger,
+  [DuckDBTypeId.UBIGINT]: safeInteger,
+  [DuckDBTypeId.FLOAT]: finiteNumber,
+  [DuckDBTypeId.DOUBLE]: finiteNumber,
+  [DuckDBTypeId.DECIMAL]: (value) => {
+    return value instanceof DuckDBDecimalValue ? value.toDouble() : null
+  },
+  [DuckDBTypeId.DATE]: dateText,
+  [DuckDBTypeId.TIME]: timeText,
+  [DuckDBTypeId.TIMESTAMP]: timestampText,
+  [DuckDBTypeId.TIMESTAMP_S]: timestampText,
+  [DuckDBTypeId.TIMESTAMP_MS]: timestampText,
+  [DuckDBTypeId.TIMESTAMP_NS]: timestampText,
+  [DuckDBTypeId.TIMESTAMP_TZ]: timestampText,
+  [DuckDBTypeId.BLOB]: (value) => {
+    return value instanceof DuckDBBlobValue ? Buffer.from(value.bytes).toString('base64') : null
+  },
+}
+
+/** HUGEINT, UUID, INTERVAL, BIT, TIMETZ and whatever a later DuckDB adds. */
+function text(value: DuckDBValue): ResultValue {
+  return value === null ? null : String(value)
+}
+
+function safeInteger(value: DuckDBValue): ResultValue {
+  if (typeof value !== 'bigint') return null
+  const number = Number(value)
+  return Number.isSafeInteger(number) ? number : value.toString()
+}
+
+function finiteNumber(value: DuckDBValue): ResultValue {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null
+}
+
+function dateText(value: DuckDBValue): ResultValue {
+  if (!(value instanceof DuckDBDateValue)) return null
+  return value.isFinite ? value.toString() : infinity(value.days)
+}
+
+/** Always with six digits of the second, as timestamps have. */
+function timeText(value: DuckDBValue): ResultValue {
+  if (!(value instanceof DuckDBTimeValue)) return null
+  const [time = '', fraction = ''] = value.toString().split('.')
+  return `${time}.${fraction.padEnd(6, '0')}`
+}
+
+function timestampText(value: DuckDBValue): ResultValue {
+  const micros = microsOf(value)
+  if (micros === null) return null
+  const canBeInfinite = typeof value === 'object' && value !== null && 'isFinite' in value
+  if (canBeInfinite && !value.isFinite) return infinity(micros)
+  const shown = timestampOf(micros)
+  // DuckDB's calendar reaches twenty thousand years further than JavaScript's.
+  return shown === 'infinity' ? String(value) : shown
+}
+
+/** UTC for a TIMESTAMPTZ; what is finer than a microsecond is cut off. */
+function microsOf(value: DuckDBValue): bigint | null {
+  if (value instanceof DuckDBTimestampValue) return value.micros
+  if (value instanceof DuckDBTimestampTZValue) return value.micros
+  if (value instanceof DuckDBTimestampSecondsValue) return value.seconds * 1_000_000n
+  if (value instanceof DuckDBTimestampMillisecondsValue) return value.millis * 1000n
+  if (!(value instanceof DuckDBTimestampNanosecondsValue)) return null
+  const { nanos } = value
+  return nanos >= 0n ? nanos / 1000n : (nanos - 999n) / 1000n
+}
+
+function infinity(sign: number | bigint): string {
+  return sign > 0 ? 'infinity' : '-infinity'
+}
+
+function listConverter(item: ValueConverter): ValueConverter {
+  return (value) => {
+    const isList = value instanceof DuckDBListValue || value instanceof DuckDBArrayValue
+    return isList ? value.items.map(item) : null
+  }
+}
+
+function structConverter(type: DuckDBStructType): ValueConverter {
+  const fields = type.entryNames.map((name, index) => {
+    const fieldType = type.entryTypes[index]
+    return [name, fieldType === undefined ? text : converterOf(fieldType)] as const
+  })
+  return (value) => {
+    if (!(value instanceof DuckDBStructValue)) return null
+    const { entries } = value
+    return Object.fromEntries(
+      fields.map(([name, convert]) => [name, convert(entries[name] ?? null)]),
+    )
+  }
+}
+
+/** A JSON object, as DuckDB's own `to_json` writes a map. */
+function mapConverter(type: DuckDBMapType): ValueConverter {
+  const keyOf = converterOf(type.keyType)
+  const itemOf = converterOf(type.valueType)
+  return (value) => {
+    if (!(value instanceof DuckDBMapValue)) return null
+    return Object.fromEntries(
+      value.entries.map((entry) => [keyText(keyOf(entry.key)), itemOf(entry.value)]),
+    )
+  }
+}
+
+function keyText(key: ResultValue): string {
+  return typeof key === 'object' ? JSON.stringify(key) : String(key)
+}
+
+/** `{"<tag>": value}`, as DuckDB's own `to_json` writes a union. */
+function unionConverter(type: DuckDBUnionType): ValueConverter {
+  const converters = new Map(
+    type.memberTags.map((tag, index) => {
+      const member = type.memberTypes[index]
+      return [tag, member === undefined ? text : converterOf(member)] as const
+    }),
+  )
+  return (value) => {
+    if (!(value instanceof DuckDBUnionValue)) return null
+    const convert = converters.get(value.tag) ?? text
+    return { [value.tag]: convert(value.value) }
+  }
+}
+
+const MAY_HOLD_LARGE_INTEGER = /\d{16}/
+
+interface Source {
+  readonly source?: string
+}
+
+/**
+ * TypeScript's declaration does not know the third argument of a reviver yet (ECMAScript:
+ * JSON.parse source text).
+ */
+const parseJson = JSON.parse as (
+  json: string,
+  reviver?: (key: string, part: ResultValue, context: Source) => ResultValue,
+) => ResultValue
+
+/** Integers that a JavaScript number cannot hold stay exact, as texts. */
+function jsonValue(value: DuckDBValue): ResultValue {
+  if (typeof value !== 'string') return null
+  try {
+    return MAY_HOLD_LARGE_INTEGER.test(value) ? parseJson(value, exactInteger) : parseJson(value)
+  } catch {
+    // A JSON column may hold what only DuckDB reads as JSON, such as NaN.
+    return value
+  }
+}
+
+function exactInteger(_key: string, part: ResultValue, { source }: Source): ResultValue {
+  const isLarge = typeof part === 'number' && Number.isInteger(part) && !Number.isSafeInteger(part)
+  return isLarge && source !== undefined && /^-?\d+$/.test(source) ? source : part
+}

@@ -1,0 +1,100 @@
+import type { DuckDBConnection, DuckDBPreparedStatement } from '@duckdb/node-api'
+import { AppError } from '../../errors.ts'
+import { LruMap } from '../../runtime/lru-map.ts'
+import type { Database } from './database.ts'
+import { statementError } from './database-error.ts'
+import { checkCharacters, type ParseFailure, syntaxError } from './syntax-error.ts'
+
+/** Readers at work at once; a text takes well under a millisecond. */
+const READERS_MAX = 4
+
+const PARSE_SQL = 'SELECT json_serialize_sql($1::VARCHAR)'
+const PRINT_SQL = 'SELECT json_deserialize_sql($1::JSON)'
+
+interface Reader {
+  readonly connection: DuckDBConnection
+  readonly parse: DuckDBPreparedStatement
+  readonly print: DuckDBPreparedStatement
+}
+
+const RECENT_MAX = 100
+const RECENT_CHARS_MAX = 4_000
+
+/** SQL ⇄ syntax tree by DuckDB's own parser, with both statements prepared: three times faster. */
+export class SqlParser {
+  readonly #database: Database
+  /** The sub-queries that stand for knowledge bases come again and again. */
+  readonly #recent = new LruMap<string, string>({ sizeMax: RECENT_MAX })
+  readonly #idle: Reader[] = []
+  readonly #waiting: ((reader: Reader) => void)[] = []
+  #count = 0
+  #isClosed = false
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** @throws AppError `sql_syntax`, `sql_not_supported` */
+  async parse(sql: string): Promise<string> {
+    const known = this.#recent.get(sql)
+    if (known !== undefined) return known
+    checkCharacters(sql)
+    const tree = await this.#answer('parse', sql)
+    if (!tree.startsWith('{"error":true')) {
+      if (sql.length <= RECENT_CHARS_MAX) this.#recent.set(sql, tree)
+      return tree
+    }
+    // The shape is DuckDB's own, of the version that package.json pins.
+    throw syntaxError(sql, JSON.parse(tree) as ParseFailure)
+  }
+
+  print(tree: string): Promise<string> {
+    return this.#answer('print', tree)
+  }
+
+  async #answer(kind: 'parse' | 'print', text: string): Promise<string> {
+    const reader = await this.#take()
+    try {
+      const statement = reader[kind]
+      statement.bindVarchar(1, text.toWellFormed())
+      const [row] = await (await statement.run()).getRows()
+      this.#giveBack(reader)
+      const answer = row?.[0]
+      if (typeof answer === 'string') return answer
+      throw new AppError('sql_syntax', 'The statement cannot be read')
+    } catch (error) {
+      if (error instanceof AppError) throw error
+      // A prepared statement outlives its own failure: what failed was the text.
+      this.#giveBack(reader)
+      throw statementError(error)
+    }
+  }
+
+  async #take(): Promise<Reader> {
+    if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
+    const idle = this.#idle.pop()
+    if (idle !== undefined) return idle
+    if (this.#count >= READERS_MAX) return new Promise((resolve) => this.#waiting.push(resolve))
+    this.#count += 1
+    try {
+      const connection = await this.#database.take()
+      const parse = await connection.prepare(PARSE_SQL)
+      return { connection, parse, print: await connection.prepare(PRINT_SQL) }
+    } catch (error) {
+      this.#count -= 1
+      throw error
+    }
+  }
+
+  #giveBack(reader: Reader): void {
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#idle.push(reader)
+    else next(reader)
+  }
+
+  /** Texts that are being read, or wait for it, still are. */
+  close(): void {
+    this.#isClosed = true
+    for (const { connection } of this.#idle.splice(0)) this.#database.discard(connection)
+  }
+}

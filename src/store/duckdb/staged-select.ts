@@ -1,0 +1,80 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { literal } from '../../domain/identifier.ts'
+import type { BoundSql } from '../../domain/ports.ts'
+import type { RelationColumn } from '../../domain/view.ts'
+import type { Database } from './database.ts'
+import { statementError } from './database-error.ts'
+import { interruptible } from './interruptible.ts'
+
+/** The temporary table that holds the rows of a SELECT, on one connection only. */
+const STAGED = 'eider_staged'
+
+const STAGED_ROWS = `temp.${STAGED}`
+
+/**
+ * The rows of a SELECT on the way into a table. They are read in a READ ONLY transaction, in which a temporary table can
+ * be written all the same, and are moved by a write that runs no SQL of a caller.
+ */
+export interface StagedSelect {
+  readonly connection: DuckDBConnection
+  readonly columns: readonly RelationColumn[]
+  readonly rowCount: number
+  /**
+   * Makes a table of the rows, within a write on `connection`. An abort stops it with its reason.
+   * @param table quoted
+   */
+  moveInto(table: string, signal: AbortSignal): Promise<void>
+  /**
+   * Adds the rows to a table that has all of their columns, as `moveInto` does.
+   * @throws AppError `sql_failed` for a value that its column cannot hold
+   */
+  appendTo(table: string, signal: AbortSignal): Promise<void>
+  /** Drops the rows. */
+  release(): void
+}
+
+export function stagingOf(select: BoundSql): BoundSql {
+  return { ...select, sql: `CREATE OR REPLACE TEMP TABLE ${STAGED} AS ${select.sql}` }
+}
+
+/** @param connection has run `stagingOf` of the SELECT */
+export async function stagedSelect(
+  connection: DuckDBConnection,
+  database: Pick<Database, 'discard'>,
+): Promise<StagedSelect> {
+  const release = () => database.discard(connection)
+  try {
+    const counted = await connection.runAndReadAll(`SELECT count(*) FROM ${STAGED_ROWS}`)
+    const described = await connection.runAndReadAll(
+      `SELECT column_name, data_type FROM duckdb_columns()
+        WHERE database_name = 'temp' AND table_name = ${literal(STAGED)} ORDER BY column_index`,
+    )
+    return {
+      connection,
+      columns: described.getRows().map(([name, type]) => {
+        return { name: String(name), type: String(type) }
+      }),
+      rowCount: Number(counted.getRows()[0]?.[0] ?? 0),
+      moveInto: (table, signal) => {
+        return interruptible(connection, signal, `CREATE TABLE ${table} AS FROM ${STAGED_ROWS}`)
+      },
+      appendTo: (table, signal) => appended(connection, table, signal),
+      release,
+    }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+async function appended(
+  connection: DuckDBConnection,
+  table: string,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await interruptible(connection, signal, `INSERT INTO ${table} BY NAME FROM ${STAGED_ROWS}`)
+  } catch (error) {
+    throw signal.aborted ? error : statementError(error)
+  }
+}

@@ -1,0 +1,368 @@
+import { AppError } from '../../errors.ts'
+import type { VectorChange } from '../../retrieval/vectors/exact-index.ts'
+import type { Neighbour } from '../../retrieval/vectors/neighbours.ts'
+import { DeltaBuffer } from './delta-buffer.ts'
+import { type FoundRow, HnswTable, type HnswTableOptions, INSERTED_MAX } from './hnsw-table.ts'
+
+/** Vectors that lie in a table without a graph at a time. */
+const STAGED_MAX = 256
+/** Recent vectors beside which the graph is searched: while more are added, comparing all vectors is quicker. */
+const RECENT_MAX = 256
+/** Beyond this share of removed vectors, and this many, the graph is built anew. */
+const REMOVED_SHARE_MAX = 0.15
+const REMOVED_MIN = 100
+/** Rows that one search may ask the graph for. */
+const FETCHED_MAX = 4096
+/** Searches that run or wait their turn; comparing all vectors is quicker than to wait longer. */
+const SEARCHES_MAX = 4
+
+export interface VectorBatch {
+  /** Distinct, also from those of other batches. */
+  readonly keys: BigInt64Array
+  /** Row by row, each of unit length. */
+  readonly vectors: Float32Array
+}
+
+interface Rebuild {
+  readonly table: HnswTable
+  /** Rows below are copied, those of them that were there. */
+  copiedTo: number
+  copiedCount: number
+  /** Of the copied rows, those that were removed since. */
+  readonly removed: Set<number>
+}
+
+/**
+ * The vectors of one knowledge base in a graph (HNSW, Malkov and Yashunin, 2016) of DuckDB's `vss` extension. New
+ * vectors are searched one by one until the graph has them; removed ones stay in the graph and are left out of what it
+ * finds, until it is built anew.
+ */
+export class HnswIndex {
+  readonly #options: HnswTableOptions
+  readonly #closing = new AbortController()
+  /** The row of each vector that is there. */
+  readonly #rows = new Map<number, number>()
+  readonly #recent: DeltaBuffer
+  /** Keys that changed while all were loaded: what the load reads of them is old. */
+  #changedKeys: Set<number> | null = null
+  #table: HnswTable | null = null
+  #removed = new Set<number>()
+  #rebuild: Rebuild | null = null
+  #nextRow = 0
+  /** Rows from here on are not in the graph. */
+  #indexedTo = 0
+  /** Rows in the graph, the removed ones included. */
+  #indexedCount = 0
+  #revision = 0
+  #searchCount = 0
+  #isLoaded = false
+  #failure: unknown = null
+  #loading: Promise<void> = Promise.resolve()
+  #work: Promise<void> = Promise.resolve()
+  #isWorking = false
+
+  constructor(options: HnswTableOptions) {
+    this.#options = options
+    this.#recent = new DeltaBuffer()
+  }
+
+  /** Vectors that are there. */
+  get count(): number {
+    return this.#rows.size
+  }
+
+  /** Of the last change: an index whose revision is not its table's is stale. */
+  get revision(): number {
+    return this.#revision
+  }
+
+  /**
+   * About: of the vectors in the graph, once more in its table, and of those that wait. Computed, as what the extension
+   * says of itself (1.5.5) is what it set aside, the same for one vector and for thousands, whatever `M` is.
+   */
+  get bytes(): number {
+    const vectorBytes = this.#options.dimensions * Float32Array.BYTES_PER_ELEMENT
+    const stored = this.#indexedCount + (this.#rebuild?.copiedCount ?? 0)
+    const nodeBytes = nodeBytesOf(this.#options.parameters)
+    return stored * (2 * vectorBytes + nodeBytes) + this.#recent.count * vectorBytes
+  }
+
+  /** Vectors that the graph does not have yet. */
+  get waitingCount(): number {
+    return this.#recent.count
+  }
+
+  /** `failed`: every search gives null, for good. */
+  get state(): 'building' | 'ready' | 'failed' {
+    if (this.#failure !== null) return 'failed'
+    return this.#isLoaded ? 'ready' : 'building'
+  }
+
+  /**
+   * Builds the graph, some 500 vectors of 384 numbers a second. Changes may be applied meanwhile, and are those of later
+   * revisions.
+   * @throws AppError `shutting_down` when it is closed; DuckDB's error when memory does not suffice
+   */
+  async load(batches: AsyncIterable<VectorBatch>, revision: number): Promise<void> {
+    this.#closing.signal.throwIfAborted()
+    this.#revision = revision
+    this.#changedKeys = new Set()
+    const loading = this.#load(batches)
+    this.#loading = loading.catch(() => {})
+    try {
+      await loading
+    } catch (error) {
+      this.#failure ??= error
+      throw error
+    } finally {
+      this.#changedKeys = null
+    }
+    this.#isLoaded = true
+    this.#workInBackground()
+  }
+
+  /** Takes over one commit; searches see it at once. @throws AppError `dimension_mismatch` */
+  apply({ removedKeys, keys, vectors, revision }: VectorChange): void {
+    this.#closing.signal.throwIfAborted()
+    const added = keys ?? new BigInt64Array()
+    const numbers = vectors ?? new Float32Array()
+    if (numbers.length !== added.length * this.#options.dimensions) {
+      const sizes = `${added.length} keys and ${numbers.length} numbers`
+      throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+    }
+    for (const key of [...(removedKeys ?? []), ...added]) {
+      this.#remove(Number(key))
+      this.#changedKeys?.add(Number(key))
+    }
+    this.#add(added, numbers)
+    this.#revision = revision
+    if (this.#isLoaded) this.#workInBackground()
+  }
+
+  /**
+   * The nearest `k`, or all there are, the nearest first; seldom a nearer one is missing. Distances are of float32.
+   * @param search.queryVector of unit length
+   * @returns null where the graph cannot say: compare all of them
+   */
+  async search(
+    search: { readonly queryVector: Float32Array; readonly k: number },
+    signal: AbortSignal,
+  ): Promise<readonly Neighbour[] | null> {
+    signal.throwIfAborted()
+    const { queryVector, k } = search
+    const table = this.#table
+    // What is added to a graph holds up those who search it.
+    const isAddedTo = this.#recent.count > RECENT_MAX || this.#rebuild !== null
+    const isBusy = this.#searchCount >= SEARCHES_MAX
+    if (table === null || this.state !== 'ready' || isAddedTo || isBusy) return null
+    this.#checkDimensions(queryVector)
+    this.#searchCount += 1
+    try {
+      // What is moved into the graph meanwhile is in this list or in what the graph finds.
+      const before = this.#recent.all()
+      const found = await this.#found(table, search)
+      signal.throwIfAborted()
+      if (found === null) return null
+      const recent = this.#recent.measured(before, queryVector)
+      return nearestOf([...found, ...recent].filter(this.#isThere), k)
+    } catch (error) {
+      // A graph that was replaced or let go meanwhile: not a failure of the search.
+      if (this.#table !== table || this.#closing.signal.aborted) return null
+      throw error
+    } finally {
+      this.#searchCount -= 1
+    }
+  }
+
+  /** How DuckDB runs a search; null before there is a graph. */
+  async plan(queryVector: Float32Array, k: number): Promise<string | null> {
+    return (await this.#table?.plan(queryVector, k)) ?? null
+  }
+
+  /** Resolves when the graph has all vectors that are there, or the index has failed. */
+  async settled(): Promise<void> {
+    while (this.#isWorking) await this.#work
+  }
+
+  /** Ends what is done in the background and lets go of the graph. */
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    this.#closing.abort(new AppError('shutting_down', 'The index in memory is let go'))
+    await Promise.all([this.#loading, this.settled()])
+    const tables = [this.#table, this.#rebuild?.table ?? null]
+    this.#table = null
+    this.#rebuild = null
+    this.#rows.clear()
+    // One that cannot be dropped goes with its instance.
+    for (const table of tables) await table?.drop().catch(() => {})
+  }
+
+  readonly #isThere = ({ row, key }: FoundRow): boolean => this.#rows.get(key) === row
+
+  #add(keys: BigInt64Array, vectors: Float32Array, isNew: (key: number) => boolean = () => true) {
+    const { dimensions } = this.#options
+    const added = Array.from(keys, Number).flatMap((key, index) => {
+      if (!isNew(key)) return []
+      const row = this.#nextRow++
+      this.#rows.set(key, row)
+      return [{ row, key, vector: vectors.slice(index * dimensions, (index + 1) * dimensions) }]
+    })
+    this.#recent.add(added)
+  }
+
+  #remove(key: number): void {
+    const row = this.#rows.get(key)
+    if (row === undefined) return
+    this.#rows.delete(key)
+    if (row >= this.#indexedTo) {
+      this.#recent.remove(row)
+      return
+    }
+    this.#removed.add(row)
+    if (this.#rebuild !== null && row < this.#rebuild.copiedTo) this.#rebuild.removed.add(row)
+  }
+
+  #checkDimensions(queryVector: Float32Array): void {
+    const { dimensions } = this.#options
+    if (queryVector.length === dimensions) return
+    const sizes = `the index has ${dimensions}, the query vector ${queryVector.length}`
+    throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+  }
+
+  /** At least `k` that are there, or all; null: the graph did not give as many. */
+  async #found(
+    table: HnswTable,
+    { queryVector, k }: { readonly queryVector: Float32Array; readonly k: number },
+  ): Promise<readonly FoundRow[] | null> {
+    let fetchedCount = this.#removed.size === 0 ? k : 2 * k + 16
+    while (fetchedCount <= FETCHED_MAX) {
+      if (k === 0 || this.#indexedThereCount === 0) return []
+      const found = await table.nearest(queryVector, fetchedCount)
+      const there = found.filter(this.#isThere)
+      if (there.length >= Math.min(k, this.#indexedThereCount)) return there
+      if (found.length < fetchedCount) return null
+      fetchedCount *= 4
+    }
+    return null
+  }
+
+  /** One at a time, until there is nothing left to do. */
+  #workInBackground(): void {
+    if (this.#isWorking || this.#failure !== null) return
+    this.#isWorking = true
+    this.#work = this.#maintain().catch((error: unknown) => {
+      if (!this.#closing.signal.aborted) this.#failure = error
+    })
+  }
+
+  async #maintain(): Promise<void> {
+    try {
+      while (!this.#closing.signal.aborted && this.#table !== null) {
+        if (this.#recent.count > 0) await this.#indexRecent(this.#table)
+        else if (this.#rebuild !== null || this.#isWorn) await this.#rebuildStep(this.#table)
+        else break
+      }
+    } finally {
+      // At once with the last look at what is to be done: a change that comes later begins anew.
+      this.#isWorking = false
+    }
+  }
+
+  get #indexedThereCount(): number {
+    return this.#indexedCount - this.#removed.size
+  }
+
+  get #isWorn(): boolean {
+    const { size } = this.#removed
+    return size >= REMOVED_MIN && size > REMOVED_SHARE_MAX * this.#indexedCount
+  }
+
+  async #load(batches: AsyncIterable<VectorBatch>): Promise<void> {
+    const { signal } = this.#closing
+    const table = await HnswTable.create(this.#options)
+    this.#table = table
+    const isUnchanged = (key: number) => this.#changedKeys?.has(key) === false
+    const iterator = batches[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        const { done, value } = await unlessAborted(iterator.next(), signal)
+        if (done === true) break
+        this.#add(value.keys, value.vectors, isUnchanged)
+        while (this.#recent.count > 0) await this.#indexRecent(table)
+      }
+      while (this.#recent.count > 0) await this.#indexRecent(table)
+    } finally {
+      // It may hang: nobody waits for it.
+      iterator.return?.()?.catch(() => {})
+    }
+  }
+
+  /** Moves the oldest recent vectors into the graph. */
+  async #indexRecent(table: HnswTable): Promise<void> {
+    const oldest = this.#recent.all().slice(0, STAGED_MAX)
+    await table.insert(oldest, (slice) => {
+      this.#indexedTo = (slice.at(-1)?.row ?? 0) + 1
+      this.#indexedCount += slice.length
+      for (const { row } of slice) {
+        // What was removed while it was added is in the graph now.
+        if (!this.#recent.remove(row)) this.#removed.add(row)
+      }
+      this.#closing.signal.throwIfAborted()
+    })
+  }
+
+  /** Copies some of what is there into a new graph, which takes the place of this one in the end. */
+  async #rebuildStep(table: HnswTable): Promise<void> {
+    this.#rebuild ??= {
+      table: await HnswTable.create(this.#options),
+      copiedTo: 0,
+      copiedCount: 0,
+      removed: new Set(),
+    }
+    const rebuild = this.#rebuild
+    const from = rebuild.copiedTo
+    const to = Math.min(from + INSERTED_MAX, this.#indexedTo)
+    const except = this.#removedIn(from, to)
+    const copiedCount = await table.copyInto(rebuild.table, { from, to, except: [...except] })
+    rebuild.copiedTo = to
+    rebuild.copiedCount += copiedCount
+    for (const row of this.#removedIn(from, to)) if (!except.has(row)) rebuild.removed.add(row)
+    if (to < this.#indexedTo) return
+    this.#table = rebuild.table
+    this.#removed = rebuild.removed
+    this.#indexedCount = rebuild.copiedCount
+    this.#rebuild = null
+    await table.drop()
+  }
+
+  #removedIn(from: number, to: number): ReadonlySet<number> {
+    const rows = Array.from({ length: to - from }, (_, index) => from + index)
+    return new Set(rows.filter((row) => this.#removed.has(row)))
+  }
+}
+
+/** A key, a level and, at four bytes a link, `2 M` links below and `M` on each of the `1 / (M - 1)` levels above. */
+function nodeBytesOf({ m }: HnswTableOptions['parameters']): number {
+  return 16 + 2 * m * 4 + Math.ceil((4 + m * 4) / (m - 1))
+}
+
+function nearestOf(found: readonly FoundRow[], k: number): readonly Neighbour[] {
+  const byKey = new Map(found.map((one) => [one.key, one]))
+  return [...byKey.values()]
+    .sort((one, other) => one.distance - other.distance || one.key - other.key)
+    .slice(0, k)
+    .map(({ key, distance }) => ({ key: BigInt(key), distance }))
+}
+
+/** @throws the signal's reason as soon as it aborts */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}

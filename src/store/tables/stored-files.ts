@@ -1,0 +1,281 @@
+import { type DuckDBAppender, type DuckDBConnection, DuckDBDataChunk } from '@duckdb/node-api'
+import { eq } from 'drizzle-orm'
+import { FILES_SCHEMA, fileTable } from '../../domain/chunk-tables.ts'
+import type { Row, RowValue } from '../../domain/document.ts'
+import { nameKey, quote } from '../../domain/identifier.ts'
+import type {
+  BoundSql,
+  FileStore,
+  NewFile,
+  NewSelectedFile,
+  RunLimits,
+} from '../../domain/ports.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import type { UploadedFile } from '../../domain/uploaded-file.ts'
+import { AppError } from '../../errors.ts'
+import { deadlineOf } from '../../runtime/deadline.ts'
+import { yieldToEventLoop } from '../../runtime/yield.ts'
+import { fileOf } from '../catalog/catalog-rows.ts'
+import { having, without } from '../catalog/catalog-state.ts'
+import { queriesOver } from '../catalog/drizzle.ts'
+import { nextId } from '../catalog/load-catalog.ts'
+import { files } from '../catalog/schema.ts'
+import type { CatalogParts } from '../catalog/stored-catalog.ts'
+import { jsonText } from '../documents/chunk-rows.ts'
+import type { StoredEngine } from '../duckdb/engine.ts'
+import type { StagedSelect } from '../duckdb/staged-select.ts'
+import { distinctNames, readFile, STAGED_TABLE, type StagedColumn } from './file-reader.ts'
+
+const ROWS_PER_APPEND = 128
+const ROWS_PER_PAGE = 1024
+const PAGE_READ_MS = 60_000
+
+export interface FileParts extends CatalogParts {
+  readonly directory: string | null
+  readonly engine: Pick<StoredEngine, 'run' | 'stage'>
+}
+
+/** Puts a table's rows into an appender. @returns how many */
+type Fill = (appender: DuckDBAppender) => Promise<number>
+
+/** Uploaded files as tables of DuckDB. */
+export class StoredFiles implements FileStore {
+  readonly #parts: FileParts
+
+  constructor(parts: FileParts) {
+    this.#parts = parts
+  }
+
+  async importTable(file: NewFile, bytes: Uint8Array, signal: AbortSignal): Promise<UploadedFile> {
+    this.#checkName(file.name)
+    const { directory } = this.#parts
+    return readFile(
+      { format: file.format, bytes, directory },
+      async ({ connection, columns }) => {
+        const rows = await connection.stream(`SELECT * FROM ${STAGED_TABLE}`)
+        return this.#store(file, columns, async (appender) => {
+          let count = 0
+          for await (const data of rows) {
+            signal.throwIfAborted()
+            appender.appendDataChunk(data)
+            appender.flushSync()
+            count += data.rowCount
+            await yieldToEventLoop()
+          }
+          return count
+        })
+      },
+      signal,
+    )
+  }
+
+  async importRows(file: NewFile, rows: readonly Row[]): Promise<UploadedFile> {
+    this.#checkName(file.name)
+    const columns = rowColumns(rows)
+    if (columns.length === 0) throw new AppError('file_unreadable', 'The file holds no rows')
+    return this.#store(file, columns, (appender) => appendRows(appender, columns, rows))
+  }
+
+  async importSelect(
+    file: NewSelectedFile,
+    limits: RunLimits,
+    signal: AbortSignal,
+  ): Promise<UploadedFile> {
+    this.#replacedBy(file)
+    const deadline = deadlineOf(limits.timeoutMs, signal)
+    try {
+      const staged = await this.#parts.engine.stage(file.select, limits, deadline.signal)
+      return await this.#storeStaged(file, staged, deadline.signal).finally(staged.release)
+    } finally {
+      deadline.end()
+    }
+  }
+
+  #storeStaged(
+    file: NewSelectedFile,
+    staged: StagedSelect,
+    signal: AbortSignal,
+  ): Promise<UploadedFile> {
+    const { database, state } = this.#parts
+    return database.write(
+      async (connection) => {
+        signal.throwIfAborted()
+        const old = this.#replacedBy(file)
+        if (old !== undefined) await dropWithin(connection, old)
+        const { name } = file
+        const { rowCount, columns } = staged
+        const made = { name, originalName: name, format: 'table', sizeBytes: 0, rowCount } as const
+        const entry = { ...made, columns: columns.map((column) => column.name) }
+        return this.#created(connection, entry, (table) => staged.moveInto(table, signal))
+      },
+      (stored) => {
+        const others = state.snapshot().files.filter((other) => !isSameName(other, stored))
+        state.change({ files: [...others, stored] })
+      },
+      staged.connection,
+    )
+  }
+
+  /** The file that gives way to a new one. @throws AppError `file_exists` */
+  #replacedBy({ name, orReplace = false }: NewSelectedFile): UploadedFile | undefined {
+    if (!orReplace) this.#checkName(name)
+    return this.#parts.state.snapshot().files.find((file) => isSameName(file, { name }))
+  }
+
+  /**
+   * The rows in the order of the file, page by page: whoever embeds them takes longer than a
+   * statement may. A file's table never changes, so that its row ids count from 0 without a gap.
+   */
+  async *rows(file: UploadedFile, signal: AbortSignal): AsyncGenerator<Row, void, void> {
+    const sql = `SELECT * FROM ${tableName(file.id)} WHERE rowid >= $first AND rowid < $end`
+    for (let first = 0; first < file.rowCount; first += ROWS_PER_PAGE) {
+      yield* await this.#page(file, { sql, values: { first, end: first + ROWS_PER_PAGE } }, signal)
+    }
+  }
+
+  async #page(file: UploadedFile, statement: BoundSql, signal: AbortSignal): Promise<Row[]> {
+    const limits = { timeoutMs: PAGE_READ_MS }
+    try {
+      const { columns, batches } = await this.#parts.engine.run(statement, limits, signal)
+      const rows: Row[] = []
+      for await (const batch of batches) {
+        for (const values of batch) {
+          rows.push(Object.fromEntries(columns.map(({ name }, at) => [name, values[at] ?? null])))
+        }
+      }
+      return rows
+    } catch (error) {
+      const isGone = error instanceof AppError && error.code === 'sql_unknown_name'
+      throw isGone ? notFound(file) : error
+    }
+  }
+
+  dropFile(file: UploadedFile): Promise<void> {
+    const { database, state } = this.#parts
+    return database.write(
+      (connection) => dropWithin(connection, file),
+      () => state.change({ files: without(state.snapshot().files, file.id) }),
+    )
+  }
+
+  /** Row of the catalog and table, in one transaction. */
+  #store(file: NewFile, columns: readonly StagedColumn[], fill: Fill): Promise<UploadedFile> {
+    const { database, state, now } = this.#parts
+    return database.write(
+      async (connection) => {
+        this.#checkName(file.name)
+        const queries = queriesOver(connection)
+        const id = await nextId(queries, 'file')
+        const definition = columns.map(({ name, type }) => `${quote(name)} ${type}`).join(', ')
+        await connection.run(`CREATE TABLE ${tableName(id)} (${definition})`)
+        const row = {
+          id,
+          name: file.name,
+          nameKey: nameKey(file.name),
+          originalName: file.originalName,
+          format: file.format,
+          sizeBytes: file.sizeBytes,
+          columns: columns.map(({ name }) => name),
+          rowCount: await filled(connection, id, fill),
+          createdAt: timestampOfMillis(now()),
+        }
+        await queries.insert(files).values(row)
+        return fileOf(row)
+      },
+      (stored) => state.change({ files: having(state.snapshot().files, stored) }),
+    )
+  }
+
+  /** A new file's row of the catalog, after its table. */
+  async #created(
+    connection: DuckDBConnection,
+    entry: Omit<UploadedFile, 'id' | 'createdAt'>,
+    makeTable: (name: string) => Promise<unknown>,
+  ): Promise<UploadedFile> {
+    const queries = queriesOver(connection)
+    const id = await nextId(queries, 'file')
+    await makeTable(tableName(id))
+    const createdAt = timestampOfMillis(this.#parts.now())
+    const row = { ...entry, id, nameKey: nameKey(entry.name), createdAt }
+    await queries.insert(files).values(row)
+    return fileOf(row)
+  }
+
+  #checkName(name: string): void {
+    const { files: known } = this.#parts.state.snapshot()
+    if (!known.some((file) => isSameName(file, { name }))) return
+    throw new AppError('file_exists', `File already exists: ${name}`)
+  }
+}
+
+function isSameName(one: { readonly name: string }, other: { readonly name: string }): boolean {
+  return nameKey(one.name) === nameKey(other.name)
+}
+
+function notFound(file: UploadedFile): AppError {
+  return new AppError('file_not_found', `File with name ${file.name} does not exist`)
+}
+
+/** @throws AppError `file_not_found` when it was dropped meanwhile */
+async function dropWithin(connection: DuckDBConnection, file: UploadedFile): Promise<void> {
+  const dropped = await queriesOver(connection)
+    .delete(files)
+    .where(eq(files.id, file.id))
+    .returning({ id: files.id })
+  if (dropped.length === 0) throw notFound(file)
+  await connection.run(`DROP TABLE ${tableName(file.id)}`)
+}
+
+function tableName(fileId: number): string {
+  return `${quote(FILES_SCHEMA)}.${quote(fileTable(fileId))}`
+}
+
+async function filled(connection: DuckDBConnection, fileId: number, fill: Fill): Promise<number> {
+  const appender = await connection.createAppender(fileTable(fileId), FILES_SCHEMA)
+  const count = await fill(appender)
+  appender.closeSync()
+  return count
+}
+
+/** Every column of any row. Texts are VARCHAR; a column with anything else is JSON. */
+function rowColumns(rows: readonly Row[]): readonly StagedColumn[] {
+  const types = new Map<string, 'VARCHAR' | 'JSON'>()
+  for (const row of rows) {
+    for (const [name, value] of Object.entries(row)) {
+      const isText = value === null || typeof value === 'string'
+      if (!isText) types.set(name, 'JSON')
+      else if (!types.has(name)) types.set(name, 'VARCHAR')
+    }
+  }
+  const names = distinctNames([...types.keys()])
+  return [...types.values()].map((type, index) => ({ name: names[index] ?? '', type }))
+}
+
+async function appendRows(
+  appender: DuckDBAppender,
+  columns: readonly StagedColumn[],
+  rows: readonly Row[],
+): Promise<number> {
+  const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))]
+  const types = columns.map((_, index) => appender.columnType(index))
+  for (let start = 0; start < rows.length; start += ROWS_PER_APPEND) {
+    const batch = rows.slice(start, start + ROWS_PER_APPEND)
+    const data = DuckDBDataChunk.create(types, batch.length)
+    data.setColumns(
+      columns.map(({ type }, index) => {
+        const key = keys[index] ?? ''
+        return batch.map((row) => cellText(row[key], type))
+      }),
+    )
+    appender.appendDataChunk(data)
+    appender.flushSync()
+    await yieldToEventLoop()
+  }
+  return rows.length
+}
+
+function cellText(value: RowValue | undefined, type: string): string | null {
+  if (value === null || value === undefined) return null
+  if (type === 'VARCHAR' && typeof value === 'string') return value.toWellFormed()
+  return jsonText(value)
+}

@@ -1,0 +1,167 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { eq } from 'drizzle-orm'
+import { projectSchema, projectTable } from '../../domain/chunk-tables.ts'
+import { nameKey, quote } from '../../domain/identifier.ts'
+import type { NewTable, RunLimits, TableStore } from '../../domain/ports.ts'
+import type { ProjectTable } from '../../domain/project-table.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import { AppError } from '../../errors.ts'
+import { deadlineOf } from '../../runtime/deadline.ts'
+import { checkRelationName, currentProject, isSameRelation } from '../catalog/catalog-checks.ts'
+import { tableOf } from '../catalog/catalog-rows.ts'
+import { without } from '../catalog/catalog-state.ts'
+import { queriesOver } from '../catalog/drizzle.ts'
+import { nextId } from '../catalog/load-catalog.ts'
+import { tables } from '../catalog/schema.ts'
+import type { CatalogParts } from '../catalog/stored-catalog.ts'
+import type { StoredEngine } from '../duckdb/engine.ts'
+import type { StagedSelect } from '../duckdb/staged-select.ts'
+
+export interface TableParts extends CatalogParts {
+  readonly engine: Pick<StoredEngine, 'stage'>
+}
+
+/** Tables of projects, made from SELECTs. */
+export class StoredTables implements TableStore {
+  readonly #parts: TableParts
+
+  constructor(parts: TableParts) {
+    this.#parts = parts
+  }
+
+  async createTable(
+    target: NewTable,
+    limits: RunLimits,
+    signal: AbortSignal,
+  ): Promise<ProjectTable> {
+    this.#replacedBy(target)
+    const deadline = deadlineOf(limits.timeoutMs, signal)
+    try {
+      const staged = await this.#parts.engine.stage(target.select, limits, deadline.signal)
+      return await this.#store(target, staged, deadline.signal).finally(staged.release)
+    } finally {
+      deadline.end()
+    }
+  }
+
+  async appendRows(
+    target: NewTable,
+    limits: RunLimits,
+    signal: AbortSignal,
+  ): Promise<ProjectTable> {
+    if (this.#tableOf(target) === undefined) this.#replacedBy(target)
+    const deadline = deadlineOf(limits.timeoutMs, signal)
+    try {
+      const staged = await this.#parts.engine.stage(target.select, limits, deadline.signal)
+      return await this.#append(target, staged, deadline.signal).finally(staged.release)
+    } finally {
+      deadline.end()
+    }
+  }
+
+  dropTable(table: ProjectTable): Promise<void> {
+    const { database, state } = this.#parts
+    return database.write(
+      (connection) => dropWithin(connection, table),
+      () => state.change({ tables: without(state.snapshot().tables, table.id) }),
+    )
+  }
+
+  #store(target: NewTable, staged: StagedSelect, signal: AbortSignal): Promise<ProjectTable> {
+    return this.#parts.database.write(
+      async (connection) => {
+        signal.throwIfAborted()
+        const old = this.#replacedBy(target)
+        if (old !== undefined) await dropWithin(connection, old)
+        return this.#made(target, staged, signal)
+      },
+      (table) => this.#committed(table),
+      staged.connection,
+    )
+  }
+
+  #append(target: NewTable, staged: StagedSelect, signal: AbortSignal): Promise<ProjectTable> {
+    return this.#parts.database.write(
+      async (connection) => {
+        signal.throwIfAborted()
+        const old = this.#tableOf(target)
+        if (old === undefined) {
+          this.#replacedBy(target)
+          return this.#made(target, staged, signal)
+        }
+        checkColumns(old, staged)
+        await staged.appendTo(tableName(old), signal)
+        const rowCount = old.rowCount + staged.rowCount
+        const queries = queriesOver(connection)
+        await queries.update(tables).set({ rowCount }).where(eq(tables.id, old.id))
+        return { ...old, rowCount }
+      },
+      (table) => this.#committed(table),
+      staged.connection,
+    )
+  }
+
+  /** A new table, within a write on the connection of its rows. */
+  async #made(target: NewTable, staged: StagedSelect, signal: AbortSignal): Promise<ProjectTable> {
+    const { state, now } = this.#parts
+    const project = currentProject(state.snapshot(), target.projectId)
+    const queries = queriesOver(staged.connection)
+    const row = {
+      id: await nextId(queries, 'table'),
+      projectId: project.id,
+      name: target.name,
+      nameKey: nameKey(target.name),
+      columns: staged.columns,
+      rowCount: staged.rowCount,
+      createdAt: timestampOfMillis(now()),
+    }
+    await staged.moveInto(tableName(row), signal)
+    await queries.insert(tables).values(row)
+    return tableOf(row, project.name)
+  }
+
+  #committed(table: ProjectTable): void {
+    const { state } = this.#parts
+    const others = state.snapshot().tables.filter((other) => !isSameRelation(other, table))
+    state.change({ tables: [...others, table] })
+  }
+
+  #tableOf(target: NewTable): ProjectTable | undefined {
+    return this.#parts.state.snapshot().tables.find((table) => isSameRelation(table, target))
+  }
+
+  /** The table that gives way to a new one. @throws AppError `relation_exists`, `project_not_found` */
+  #replacedBy(target: NewTable): ProjectTable | undefined {
+    const old = this.#tableOf(target)
+    if (old !== undefined && target.orReplace === true) return old
+    checkRelationName(this.#parts.state.snapshot(), target)
+    return undefined
+  }
+}
+
+/** @throws AppError `table_not_found` when it was dropped meanwhile */
+async function dropWithin(connection: DuckDBConnection, table: ProjectTable): Promise<void> {
+  const dropped = await queriesOver(connection)
+    .delete(tables)
+    .where(eq(tables.id, table.id))
+    .returning({ id: tables.id })
+  if (dropped.length === 0) {
+    throw new AppError('table_not_found', `Table with name ${table.name} does not exist`)
+  }
+  await connection.run(`DROP TABLE ${tableName(table)}`)
+}
+
+/** @throws AppError `invalid_request` */
+function checkColumns(table: ProjectTable, { columns }: StagedSelect): void {
+  const known = new Set(table.columns.map(({ name }) => nameKey(name)))
+  const missing = columns.filter(({ name }) => !known.has(nameKey(name)))
+  if (missing.length === 0) return
+  const names = missing.map(({ name }) => name).join(', ')
+  const has = table.columns.map(({ name }) => name).join(', ')
+  const message = `The table ${table.name} has no column ${names}; it has ${has}`
+  throw new AppError('invalid_request', message)
+}
+
+function tableName(table: { readonly projectId: number; readonly id: number }): string {
+  return `${quote(projectSchema(table.projectId))}.${quote(projectTable(table.id))}`
+}

@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { foundDocuments } from '../../src/evaluation/found-documents.ts'
+import { judgedRelevance, meanRelevance } from '../../src/evaluation/judged-relevance.ts'
+
+describe('found documents', () => {
+  test('are counted by their positions', () => {
+    const found = foundDocuments([0, 2, null, 12], 20)
+    expect(found).toMatchObject({ total: 4, totalFound: 3, retrievedInTop10: 2 })
+    expect(found.cumulativeRecall.length).toBe(20)
+    expect(found.cumulativeRecall.slice(0, 4)).toEqual([0.25, 0.25, 0.5, 0.5])
+    expect(found.cumulativeRecall[19]).toBe(0.75)
+  })
+})
+
+describe('judged relevance', () => {
+  test('of a ranking with the best passage in third place', () => {
+    const judged = judgedRelevance([0.2, 0.4, 0.9, 0.5], 10)
+    expect(judged.relevance).toBeCloseTo(0.5, 12)
+    expect(judged.firstRelevantPosition).toBe(2)
+    expect(judged.reciprocalRank).toBeCloseTo(1 / 3, 12)
+    expect(judged.precision).toBeCloseTo(0.2, 12)
+    const gain = (scores: readonly number[]) => {
+      return scores.reduce((sum, score, index) => sum + score / Math.log2(index + 2), 0)
+    }
+    const ndcg = gain([0.2, 0.4, 0.9, 0.5]) / gain([0.9, 0.5, 0.4, 0.2])
+    expect(judged.ndcg).toBeCloseTo(ndcg, 12)
+  })
+
+  test('without any relevance has no entropy and no order', () => {
+    const judged = judgedRelevance([0, 0], 10)
+    expect(judged).toMatchObject({ entropy: null, ndcg: null, reciprocalRank: 0, precision: 0 })
+    expect(judged.firstRelevantPosition).toBeNull()
+  })
+
+  test('has no entropy in one passage, and ln n in n equal ones', () => {
+    expect(judgedRelevance([0, 0.8, 0], 3).entropy).toBeCloseTo(0, 12)
+    expect(judgedRelevance([0.3, 0.3, 0.3, 0.3], 4).entropy).toBeCloseTo(Math.log(4), 12)
+  })
+
+  test('keeps its values within their ranges', () => {
+    const scores = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 10 })
+    fc.assert(
+      fc.property(scores, (list) => {
+        const { ndcg, entropy, precision, relevance } = judgedRelevance(list, 10)
+        for (const value of [ndcg ?? 0, precision, relevance]) {
+          expect(value).toBeGreaterThanOrEqual(0)
+          expect(value).toBeLessThanOrEqual(1 + 1e-9)
+        }
+        expect(entropy ?? 0).toBeGreaterThanOrEqual(-1e-9)
+        expect(entropy ?? 0).toBeLessThanOrEqual(Math.log(Math.max(1, list.length)) + 1e-9)
+      }),
+    )
+  })
+
+  test('is averaged over the questions that have the value', () => {
+    const means = meanRelevance([judgedRelevance([0, 1], 2), judgedRelevance([0], 2)])
+    expect(means).toEqual({
+      relevance: 0.25,
+      relevanceAt: [0, 1],
+      firstRelevantPosition: 1,
+      reciprocalRank: 0.25,
+      hitRate: 0.5,
+      precision: 0.25,
+      entropy: 0,
+      ndcg: 1 / Math.log2(3),
+    })
+  })
+
+  test('of no question has no means', () => {
+    expect(meanRelevance([])).toMatchObject({ relevance: null, ndcg: null, relevanceAt: [] })
+  })
+})

@@ -1,0 +1,104 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { ascendingKeys, commonKeys } from '../../src/retrieval/keywords/allowed-keys.ts'
+import {
+  type Corpus,
+  keywordHits,
+  type PostingList,
+} from '../../src/retrieval/keywords/keyword-hits.ts'
+
+type Posting = readonly [key: number, frequency: number, termCount: number]
+
+function listOf(postings: readonly Posting[]): PostingList {
+  const sorted = postings.toSorted(([one], [other]) => one - other)
+  return {
+    keys: Uint32Array.from(sorted, ([key]) => key),
+    frequencies: Uint16Array.from(sorted, ([, frequency]) => frequency),
+    termCounts: Uint16Array.from(sorted, ([, , termCount]) => termCount),
+  }
+}
+
+/** BM25 as it stands in the book: key → score. */
+function plainScores(lists: readonly (readonly Posting[])[], corpus: Corpus) {
+  const scores = new Map<number, number>()
+  for (const postings of lists) {
+    const rarity = Math.log(
+      1 + (corpus.chunkCount - postings.length + 0.5) / (postings.length + 0.5),
+    )
+    for (const [key, frequency, termCount] of postings) {
+      const length = 1 - 0.75 + (0.75 * termCount) / corpus.meanTermCount
+      const score = (rarity * frequency * 2.2) / (frequency + 1.2 * length)
+      scores.set(key, (scores.get(key) ?? 0) + score)
+    }
+  }
+  return scores
+}
+
+/** Keys far apart and close together. */
+const key = fc.oneof(
+  fc.integer({ min: 0, max: 40 }),
+  fc.integer({ min: 8150, max: 8250 }),
+  fc.integer({ min: 0, max: 0xffff_ffff }),
+)
+const posting = fc.tuple(key, fc.integer({ min: 1, max: 4 }), fc.constantFrom(3, 8, 40))
+const postings = fc.uniqueArray(posting, { selector: ([one]) => one, maxLength: 60 })
+
+test('the best by words are those that every score would give, and their equals', () => {
+  fc.assert(
+    fc.property(
+      fc.array(postings, { maxLength: 5 }),
+      fc.integer({ min: 1, max: 12 }),
+      fc.option(fc.uniqueArray(key, { maxLength: 80 })),
+      (lists, count, keys) => {
+        const corpus = { chunkCount: 300, meanTermCount: 9 }
+        const allowed = keys === null ? null : Uint32Array.from(keys).sort()
+        const found = keywordHits({ lists: lists.map(listOf), corpus, count, allowed })
+        const wanted = [...plainScores(lists, corpus)]
+          .filter(([one]) => keys === null || keys.includes(one))
+          .map(([one, score]) => [one, Number(score.toFixed(9))] as const)
+          .toSorted(([a, one], [b, other]) => other - one || a - b)
+        const least = wanted[count - 1]?.[1] ?? 0
+        const best = wanted.filter(([, score]) => score >= least - 5e-10)
+        expect(found.map((one) => one.key).toSorted()).toEqual(best.map(([one]) => one).toSorted())
+        for (const [index, { score }] of found.entries()) {
+          expect(score).toBeCloseTo(best[index]?.[1] ?? Number.NaN, 8)
+        }
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
+
+test('chunks that are equally good are all there, in the order of their keys', () => {
+  const same = Array.from({ length: 500 }, (_, index): Posting => [index * 7, 1, 5])
+  const corpus = { chunkCount: 1000, meanTermCount: 5 }
+  const found = keywordHits({ lists: [listOf(same)], corpus, count: 10, allowed: null })
+  expect(found.map((one) => one.key)).toEqual(same.map(([one]) => one))
+  expect(new Set(found.map((one) => one.score)).size).toBe(1)
+})
+
+test('nothing has a word: nothing is found', () => {
+  const corpus = { chunkCount: 0, meanTermCount: 0 }
+  expect(keywordHits({ lists: [], corpus, count: 10, allowed: null })).toEqual([])
+  const empty = new Uint32Array(0)
+  const lists = [listOf([[1, 1, 1]])]
+  expect(keywordHits({ lists, corpus, count: 10, allowed: empty })).toEqual([])
+})
+
+test('keys ascend and are common as those of sets', () => {
+  const large = fc.bigInt({ min: 0n, max: 2n ** 34n })
+  const keys = fc.uniqueArray(fc.oneof(large, fc.bigInt({ min: 0n, max: 30n })))
+  fc.assert(
+    fc.property(keys, keys, (one, other) => {
+      const small = (all: readonly bigint[]) => {
+        return all.filter((item) => item < 2n ** 32n).map(Number)
+      }
+      const ascending = (all: readonly number[]) => all.toSorted((a, b) => a - b)
+      const [first, second] = [one, other].map((all) => ascendingKeys(BigInt64Array.from(all)))
+      expect([...(first ?? [])]).toEqual(ascending(small(one)))
+      const both = small(one).filter((item) => small(other).includes(item))
+      const empty = new Uint32Array(0)
+      expect([...commonKeys(first ?? empty, second ?? empty)]).toEqual(ascending(both))
+    }),
+  )
+})

@@ -1,0 +1,78 @@
+/** Vectors and the plain scan over them that every index must agree with. */
+import type { Neighbour } from '../../src/retrieval/vectors/neighbours.ts'
+
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+export function unit(vector: readonly number[]): Float32Array {
+  const length = Math.sqrt(vector.reduce((sum, part) => sum + part * part, 0))
+  return Float32Array.from(vector, (part) => part / length)
+}
+
+export function randomUnit(dimensions: number, random: () => number): Float32Array {
+  return unit(Array.from({ length: dimensions }, () => random() + random() - 1 || 1))
+}
+
+export type Table = ReadonlyMap<bigint, Float32Array>
+
+/** In float64 with four sums, the nearest first, of equally near ones the smaller key. */
+export function exactNearest(
+  table: Table,
+  queryVector: Float32Array,
+  k: number,
+): readonly Neighbour[] {
+  const all = Array.from(table, ([key, vector]) => ({
+    key,
+    distance: exactDistance(queryVector, vector),
+  }))
+  all.sort((a, b) => a.distance - b.distance || (a.key < b.key ? -1 : 1))
+  return all.slice(0, k)
+}
+
+function exactDistance(one: Float32Array, other: Float32Array): number {
+  const sums = [0, 0, 0, 0]
+  for (let index = 0; index < one.length; index++) {
+    const product = (one[index] ?? Number.NaN) * (other[index] ?? Number.NaN)
+    sums[index % 4] = (sums[index % 4] ?? 0) + product
+  }
+  const [a = 0, b = 0, c = 0, d = 0] = sums
+  return Math.min(2, Math.max(0, 1 - (a + c + (b + d))))
+}
+
+export function joined(vectors: readonly Float32Array[]): Float32Array {
+  const dimensions = vectors[0]?.length ?? 0
+  const all = new Float32Array(vectors.length * dimensions)
+  for (const [index, vector] of vectors.entries()) all.set(vector, index * dimensions)
+  return all
+}
+
+/** A change that puts all of the table into an index. */
+export function wholeTable(table: Table, revision: number) {
+  const keys = BigInt64Array.from(table.keys())
+  return { keys, vectors: joined([...table.values()]), revision }
+}
+
+export interface Clusters {
+  readonly dimensions: number
+  readonly clusterCount: number
+  /** Of the parts of a vector about its cluster's middle, when those of the middle are 1. */
+  readonly spread: number
+}
+
+/** Unit vectors about a few middles, one with each call. */
+export function clusteredUnits(clusters: Clusters, random: () => number): () => Float32Array {
+  const { dimensions, clusterCount, spread } = clusters
+  // The middles are the same whatever comes after them.
+  const fixed = seededRandom(12)
+  const middles = Array.from({ length: clusterCount }, () => randomUnit(dimensions, fixed))
+  return () => {
+    const middle = middles[Math.floor(random() * clusterCount)] ?? new Float32Array()
+    const noise = randomUnit(dimensions, random)
+    return unit(Array.from(middle, (part, index) => part + spread * (noise[index] ?? 0)))
+  }
+}

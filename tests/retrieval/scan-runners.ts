@@ -1,0 +1,32 @@
+/** What scans where no threads are wanted. */
+import { type AssignTask, assignSteps } from '../../src/retrieval/ivf/assign.ts'
+import type { ScanRunner } from '../../src/retrieval/vectors/scan.ts'
+import { scan } from '../../src/retrieval/vectors/scan.ts'
+import type { VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
+
+/** Small indexes are scanned by the caller: no thread is asked. */
+export const NO_THREADS: ScanRunner = {
+  threadCount: 1,
+  idleCount: 0,
+  run: () => Promise.reject(new Error('a small index needs no thread')),
+  assign: () => Promise.reject(new Error('nobody trains lists')),
+}
+
+/** The calling thread does all, a task at a time; `onTask` hears of each that compares rows. */
+export function callingThread(memory: VectorMemory, onTask: () => void = () => {}): ScanRunner {
+  return {
+    threadCount: 1,
+    idleCount: 1,
+    run: async (task, signal) => {
+      signal.throwIfAborted()
+      return scan(memory.kernel, task)
+    },
+    assign: async (task: AssignTask, signal) => {
+      await Promise.resolve()
+      onTask()
+      signal.throwIfAborted()
+      const steps = assignSteps(memory.kernel, task)
+      for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value
+    },
+  }
+}

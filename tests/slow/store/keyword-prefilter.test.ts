@@ -1,0 +1,39 @@
+import { expect, test } from 'bun:test'
+import { read, remembered } from '../../store/keyword-retriever-fixture.ts'
+import {
+  current,
+  documentOf,
+  draftOf,
+  newVector,
+  openMemoryStore,
+  type TestDocument,
+} from '../../store/store-fixture.ts'
+
+test('conditions that keep most chunks are checked for the best alone', async () => {
+  const count = 21_000
+  const texts = Array.from({ length: count }, (_, index) => {
+    return index < 17_500 ? 'milk' : `tea ${'leaf '.repeat(index % 5)}`
+  })
+  const angle = (index: number) => (index / count) * 1.5
+  const vectors = texts.map((_, index) => {
+    return newVector(Math.cos(angle(index)), Math.sin(angle(index)), 0)
+  })
+  const store = await openMemoryStore()
+  await store.catalog.createKnowledgeBase(draftOf('kb'))
+  const put = (document: TestDocument) => {
+    return store.chunks.replaceDocuments(current(store), [documentOf(document)])
+  }
+  const base = () => ({ store, kb: current(store) })
+  await put({ id: 'a', texts, vectors })
+  await store.vectorCaches.settled()
+  const where = 'chunk_key % 50 != 0'
+  // More are equally good than memory answers for.
+  expect(await remembered(base(), { text: 'milk', where })).toBeUndefined()
+  const asked = { text: 'tea cup', count: 2, where }
+  expect(await remembered(base(), asked)).toEqual(await read(base(), asked))
+  await put({ id: 'b', texts: ['tea cup', 'cup', 'cup and cup of tea'] })
+  for (const one of [asked, { ...asked, count: 1, where: 'chunk_key != 21003' }]) {
+    expect(await remembered(base(), one)).toEqual(await read(base(), one))
+  }
+  await store.close()
+})

@@ -1,0 +1,210 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { queryTermKeys } from '../../src/analysis/query-terms.ts'
+import { chunkTables } from '../../src/domain/chunk-tables.ts'
+import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
+import { databaseDistance } from '../../src/retrieval/database-distance.ts'
+import { PostingLists } from '../../src/retrieval/keywords/posting-lists.ts'
+import { MIGRATIONS } from '../../src/store/catalog/migrate.ts'
+import { openStore, type Store } from '../../src/store/store.ts'
+import {
+  type Asked,
+  found,
+  LIMITS,
+  QUERY_VECTOR,
+  read,
+  remembered,
+  wordsOf,
+} from './keyword-retriever-fixture.ts'
+import {
+  current,
+  documentOf,
+  draftOf,
+  failureOf,
+  newVector,
+  openMemoryStore,
+  rowsOf,
+  type TestDocument,
+  temporaryFolder,
+} from './store-fixture.ts'
+
+const { signal } = new AbortController()
+
+let store: Store
+let kb: KnowledgeBase
+
+beforeEach(async () => {
+  store = await openMemoryStore()
+  kb = await store.catalog.createKnowledgeBase(draftOf('kb'))
+})
+
+afterEach(() => store.close())
+
+function now(): KnowledgeBase {
+  return current(store, kb.name)
+}
+
+function base() {
+  return { store, kb: now() }
+}
+
+function put(...documents: readonly TestDocument[]) {
+  return store.chunks.replaceDocuments(now(), documents.map(documentOf))
+}
+
+const ASKED: readonly Asked[] = [
+  { text: 'tea' },
+  { text: 'green tea cups', count: 3 },
+  { text: 'black milk leaf', count: 1, where: 'chunk_key % 3 = 0' },
+  { text: 'green tea', phrases: ['Green Tea'] },
+  { text: 'tea leaf', phrases: ['tea'], where: 'chunk_key % 2 = 0' },
+  { text: 'unheard of' },
+]
+
+async function expectRead(all = ASKED) {
+  for (const asked of all)
+    expect(await remembered(base(), asked)).toEqual(await read(base(), asked))
+}
+
+type Step =
+  | { readonly kind: 'put'; readonly documents: readonly TestDocument[] }
+  | { readonly kind: 'remove'; readonly part: number }
+
+const word = fc.constantFrom('tea', 'green', 'black', 'cups', 'cup', 'the', 'milk', 'of', 'leaf')
+const text = fc.array(word, { maxLength: 12 }).map((words) => words.join(' '))
+const document = fc.record({
+  id: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'),
+  texts: fc.array(text, { maxLength: 4 }),
+})
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    kind: fc.constant('put' as const),
+    documents: fc.uniqueArray(document, { selector: ({ id }) => id, maxLength: 5 }),
+  }),
+  fc.record({ kind: fc.constant('remove' as const), part: fc.integer({ min: 2, max: 5 }) }),
+)
+
+async function take(one: Step) {
+  if (one.kind === 'put') await put(...one.documents)
+  if (one.kind !== 'remove') return
+  const sql = `SELECT chunk_key::VARCHAR FROM ${chunkTables(kb).chunks} WHERE chunk_key % ${one.part} = 0`
+  const keys = (await rowsOf(store, sql)).map(([key]) => BigInt(String(key)))
+  await store.chunks.removeChunks(now(), keys)
+}
+
+test('the best by words are what the tables say, whatever was written in between', async () => {
+  const two = fc.shuffledSubarray([...ASKED], { minLength: 2, maxLength: 2 })
+  let run = 0
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(step, two), { minLength: 2, maxLength: 5 }),
+      async (steps) => {
+        run += 1
+        kb = await store.catalog.createKnowledgeBase(draftOf(`kb ${run}`))
+        await put({ id: 'first', texts: ['a cup of green tea', 'milk'] })
+        for (const [one, asked] of steps) {
+          await take(one)
+          await expectRead(asked)
+        }
+      },
+    ),
+    { numRuns: 4 },
+  )
+})
+
+test('sorted postings and recent ones make one list', async () => {
+  using folder = temporaryFolder()
+  const older = await openStore({ directory: folder.path })
+  const ofOlder = await older.catalog.createKnowledgeBase(draftOf('kb'))
+  await older.chunks.replaceDocuments(ofOlder, [documentOf(numbered('a', 40))])
+  await older.close()
+  await store.close()
+  const { postings, recentPostings, termCounts } = chunkTables(ofOlder)
+  // A keyword index that is made when the folder is opened is sorted.
+  const sql = [postings, recentPostings, termCounts].map((one) => `DROP TABLE ${one};`).join('\n')
+  const migrations = [...MIGRATIONS, { number: MIGRATIONS.length + 1, name: 'without', sql }]
+  store = await openStore({ directory: folder.path, migrations })
+  kb = current(store)
+  await put(numbered('b', 30))
+  const [row] = await rowsOf(
+    store,
+    `SELECT (SELECT count(*) FROM ${postings}) > 0, (SELECT count(*) FROM ${recentPostings}) > 0`,
+  )
+  expect(row).toEqual([true, true])
+  await expectRead()
+})
+
+function numbered(id: string, count: number): TestDocument {
+  const words = ['tea', 'green', 'black', 'cup', 'milk', 'leaf']
+  const texts = Array.from({ length: count }, (_, index) => {
+    return Array.from({ length: 1 + (index % 5) }, (__, at) => words[(index * 5 + at) % 6]).join(
+      ' ',
+    )
+  })
+  return { id, texts }
+}
+
+test('a chunk found by its words alone has the distance that the database measures', async () => {
+  const vectors = [newVector(1, 2, 2), newVector(-3, 4, 0)]
+  await put({ id: 'a', texts: ['green tea', 'milk'], vectors })
+  const words = (await found(base(), { text: 'milk' }))?.words
+  const [milk] = words?.best ?? []
+  const unit = Float32Array.from([-0.6, 0.8, 0])
+  const keys = [milk?.key ?? -1n, 12_345n]
+  expect(await words?.measured(keys, signal)).toEqual([
+    { key: keys[0] ?? -1n, distance: databaseDistance(unit, QUERY_VECTOR) },
+  ])
+})
+
+test('the nearest are not looked for where words are enough', async () => {
+  await put({ id: 'a', texts: ['green tea', 'black tea', 'milk'] })
+  const neighbours = async (text: string, enoughCount: number | null) => {
+    const words = { ...wordsOf({ text }), enoughCount }
+    const search = { knowledgeBase: now(), queryVector: QUERY_VECTOR, count: 10 }
+    const limits = LIMITS
+    const near = await store.vectorCaches.nearest({ ...search, kept: null, limits, words }, signal)
+    return near?.neighbours.length
+  }
+  expect(await neighbours('tea', 2)).toBe(0)
+  expect(await neighbours('tea', 3)).toBe(3)
+  expect(await neighbours('tea', null)).toBe(3)
+})
+
+test('a list that has no room for a number is left to the database', async () => {
+  await put({ id: 'a', texts: ['tea '.repeat(70_000), 'milk tea'] })
+  expect(await found(base(), { text: 'tea' })).toBeNull()
+  expect(await remembered(base(), { text: 'milk' })).toEqual(await read(base(), { text: 'milk' }))
+})
+
+test('lists beyond the limits are let go, the oldest first, or not made', async () => {
+  await put(numbered('a', 600))
+  const terms = ['tea', 'green', 'black'].map((one) => queryTermKeys(one, 'english'))
+  const asked = (of: readonly bigint[]) => {
+    const { revision } = now()
+    return { ids: kb, terms: of, revision, limits: LIMITS, isCurrent: () => true }
+  }
+  const limits = { bytesMax: 6_000, postingsMax: 700 }
+  const lists = new PostingLists(store.engine, limits)
+  for (const of of terms) {
+    const terms = await lists.of(asked(of), signal)
+    expect(terms?.lists[0]?.keys.length).toBeGreaterThan(250)
+    expect(terms?.corpus.chunkCount).toBe(600)
+    expect(lists.bytes).toBeLessThanOrEqual(limits.bytesMax)
+  }
+  expect(lists.bytes).toBeGreaterThan(4_000)
+  expect(await lists.of(asked(terms.flat()), signal)).toBeNull()
+  expect(await lists.of(asked(terms.flat()), signal)).toBeNull()
+})
+
+test('a search that is left, or out of time, leaves no half list', async () => {
+  await put(numbered('a', 50))
+  const left = new AbortController()
+  const search = { knowledgeBase: now(), queryVector: QUERY_VECTOR, count: 10, kept: null }
+  const words = wordsOf({ text: 'tea green' })
+  const leaving = store.vectorCaches.nearest({ ...search, limits: LIMITS, words }, left.signal)
+  left.abort(new Error('the client has left'))
+  expect(await failureOf(leaving)).toEqual({ code: 'other', message: 'the client has left' })
+  const late = store.vectorCaches.nearest({ ...search, limits: { timeoutMs: 0 }, words }, signal)
+  expect((await failureOf(late)).code).toBe('timeout')
+  await expectRead()
+})
