@@ -27,6 +27,7 @@ import { PlanCache } from './query/select/plan-cache.ts'
 import { runSelect } from './query/select/run-select.ts'
 import { Variables } from './query/variables.ts'
 import { alterView, createView } from './query/views.ts'
+import { sleep } from './runtime/cancellation.ts'
 import { isLoopback, type Settings } from './settings.ts'
 import type { Store } from './store/store.ts'
 
@@ -112,7 +113,7 @@ export function createApp(options: AppOptions): App {
     logError: (error) => log.failure(error),
     now: () => Date.now(),
     newId: () => crypto.randomUUID(),
-    delay,
+    sleep,
   })
   return {
     handle: server.handle,
@@ -138,7 +139,7 @@ function reembeddingOf({ store, embedders, log }: ReembeddingParts): Reembedding
     store: store.reembeddingStore,
     embedders,
     snapshot: () => store.catalog.snapshot(),
-    delay,
+    sleep,
     onFailure: (error) => log.failure({ requestId: 'reembedding', error }),
   })
 }
@@ -297,17 +298,4 @@ function chatDefaultsOf(settings: Settings) {
     ...(anthropicApiKey === undefined ? {} : { anthropicApiKey }),
     ...(anthropicBaseUrl === undefined ? {} : { anthropicBaseUrl }),
   }
-}
-
-/** Resolves after that time, or at once when the signal is aborted. */
-function delay(ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  const stop = () => {
-    clearTimeout(timer)
-    resolve()
-  }
-  if (signal.aborted) stop()
-  else signal.addEventListener('abort', stop, { once: true })
-  return promise
 }

@@ -2,11 +2,11 @@ import type { Citation, CompletionEvent } from '../domain/completion-event.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
 import type { Catalog } from '../domain/ports.ts'
 import { AppError, toAppError } from '../errors.ts'
+import { onAbort, startDeadline } from '../runtime/cancellation.ts'
+import { Semaphore } from '../runtime/semaphore.ts'
 import { AgentActor } from './agent-actor.ts'
-import { AgentPlaces, type PlaceLimits } from './agent-places.ts'
 import { type AgentQuestion, checkedModel } from './agent-question.ts'
 import type { Select } from './data-reader.ts'
-import { Deadline } from './deadline.ts'
 import { failureEvent } from './failure-event.ts'
 import { systemPrompt } from './prompt.ts'
 import type { AgentTask, ChatDefaults, ReceivedEvent } from './protocol.ts'
@@ -29,7 +29,13 @@ export interface AgentDeps {
   onFailure(error: AppError, traceId: string): void
 }
 
-export interface AgentPoolOptions extends PlaceLimits {
+export interface AgentPoolOptions {
+  /** Questions that are answered at once. */
+  readonly agentsMax: number
+  /** Of these, questions to one agent. */
+  readonly agentQuestionsMax: number
+  /** Questions that may wait for a place. */
+  readonly agentQueueMax: number
   /**
    * Seconds that an answer may take, and tool calls before it, where the agent's params say
    * nothing.
@@ -56,14 +62,14 @@ export interface FullAnswer extends Answer {
 export class AgentPool {
   readonly #options: AgentPoolOptions
   readonly #deps: AgentDeps
-  readonly #places: AgentPlaces
+  readonly #places: Semaphore
   readonly #spares: SpareWorkers
   readonly #closing = new AbortController()
 
   constructor(options: AgentPoolOptions, deps: AgentDeps) {
     this.#options = options
     this.#deps = deps
-    this.#places = new AgentPlaces(options)
+    this.#places = placesOf(options)
     this.#spares = new SpareWorkers({ url: options.workerUrl, sparesMax: options.sparesMax })
   }
 
@@ -105,11 +111,18 @@ export class AgentPool {
     const model = checkedModel(question, { ...this.#deps, ...this.#options })
     const { agent } = question
     const seconds = agent.params.timeoutSeconds ?? this.#options.agentTimeoutSeconds
-    const deadline = new Deadline(seconds, [signal, this.#closing.signal])
+    const deadline = startDeadline({
+      timeoutMs: seconds * 1000,
+      signals: [signal, this.#closing.signal],
+      timeoutError: () => {
+        return new AppError('timeout', `The agent gave no answer within ${seconds} seconds`)
+      },
+      cancelledMessage: 'The question was cancelled',
+    })
     try {
-      const leave = await this.#places.enter(agent.id, deadline.signal)
+      const leave = await this.#places.enter(deadline.signal, agent.id)
       // A client that stops reading and never returns must not keep the place.
-      deadline.signal.addEventListener('abort', leave, { once: true })
+      onAbort(deadline.signal, leave)
       try {
         deadline.signal.throwIfAborted()
         return yield* this.#conversation(question, model, deadline.signal)
@@ -117,7 +130,7 @@ export class AgentPool {
         leave()
       }
     } finally {
-      deadline.clear()
+      deadline.end()
     }
   }
 
@@ -164,8 +177,7 @@ export class AgentPool {
       embed: this.#deps.embed,
     }
     const actor = new AgentActor({ worker, task, tools })
-    const stop = () => actor.stop(toAppError(signal.reason))
-    signal.addEventListener('abort', stop, { once: true })
+    const stopListening = onAbort(signal, () => actor.stop(toAppError(signal.reason)))
     try {
       for await (const event of actor.events()) {
         if (event.kind === 'output') return event.output
@@ -175,7 +187,7 @@ export class AgentPool {
       const message = 'The agent stopped unexpectedly: its thread ended without an answer'
       throw new AppError('agent_crashed', message)
     } finally {
-      signal.removeEventListener('abort', stop)
+      stopListening()
       this.#spares.refill()
     }
   }
@@ -187,6 +199,19 @@ export class AgentPool {
     this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
     this.#spares.close()
   }
+}
+
+function placesOf(options: AgentPoolOptions): Semaphore {
+  const { agentsMax, agentQuestionsMax, agentQueueMax } = options
+  const limits =
+    `at most ${agentsMax} questions are answered at once, ${agentQuestionsMax} of one agent, ` +
+    `and ${agentQueueMax} wait`
+  return new Semaphore({
+    placesMax: agentsMax,
+    placesPerKeyMax: agentQuestionsMax,
+    waitingMax: agentQueueMax,
+    tooBusyMessage: `Too many questions: ${limits}. Try again later`,
+  })
 }
 
 /** The event as the client sees it, with our own trace id. */

@@ -9,7 +9,7 @@ const WAITING_MAX = 4
 
 interface ThrottleDeps {
   readonly now: () => number
-  readonly delay: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
 /**
@@ -54,7 +54,7 @@ export class LoginThrottle {
     const delayMs = Math.min(DELAY_MS_MAX, FIRST_DELAY_MS * 2 ** this.#wrongCount)
     this.#wrongCount = Math.min(this.#wrongCount + 1, 10)
     // A client that hangs up must not shorten the wait of the next one.
-    await this.#deps.delay(delayMs, new AbortController().signal)
+    await this.#deps.sleep(delayMs, new AbortController().signal)
     return false
   }
 }

@@ -1,3 +1,5 @@
+import { onAbort } from '../runtime/cancellation.ts'
+
 /**
  * What is known about one request beside its content: its id, when it is to stop, and when it is
  * over.
@@ -48,9 +50,7 @@ export class RequestScope {
     this.#onArrived = onArrived
     if (!hasBody(request)) onArrived()
     const { signal } = request
-    const stop = () => this.#abort.abort(signal.reason)
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
+    onAbort(signal, () => this.#abort.abort(signal.reason))
   }
 
   /** Aborted when the client goes away, the stream is cancelled or the server stops. */

@@ -51,7 +51,7 @@ export interface ServerDeps {
   /** A new UUID. */
   readonly newId: () => string
   /** Resolves after that time, or at once when the signal is aborted. */
-  readonly delay: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
 export interface ServerSettings {

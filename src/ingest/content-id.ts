@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { DocumentText } from '../domain/document.ts'
-import type { LoopShare } from './loop-share.ts'
+import type { TimeSlice } from '../runtime/scheduling.ts'
 
 const HASHED_AT_ONCE_CHARS = 1_000_000
 const ID_HEX_DIGITS = 16
@@ -8,7 +8,7 @@ const ID_HEX_DIGITS = 16
 /** The id of a document that has none: the first 16 hex digits of the MD5 of its content, columns by line feeds. */
 export async function contentId(
   texts: readonly DocumentText[],
-  share: LoopShare,
+  slice: TimeSlice,
   signal: AbortSignal,
 ): Promise<string> {
   const hash = createHash('md5')
@@ -18,7 +18,7 @@ export async function contentId(
       const end = pieceEnd(text, start + HASHED_AT_ONCE_CHARS)
       hash.update(text.slice(start, end))
       start = end
-      await share.giveWay(signal)
+      await slice.yieldIfSpent(signal)
     }
   }
   return hash.digest('hex').slice(0, ID_HEX_DIGITS)

@@ -3,9 +3,9 @@ import type { Document } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { DocumentStore, Embedder, EmbedderRegistry } from '../domain/ports.ts'
 import { withModelInForce } from '../domain/superseded-vectors.ts'
+import { TimeSlice } from '../runtime/scheduling.ts'
 import { embedTexts } from './embed-texts.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
-import { LoopShare } from './loop-share.ts'
 
 /** A document that is cut and not embedded yet. */
 export interface ChunkedDocument {
@@ -72,12 +72,12 @@ async function storedVectors(
   signal: AbortSignal,
 ): Promise<KnownVectors> {
   const ids = target.documents.map(({ document }) => document.id)
-  const share = new LoopShare()
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
   const wanted = new Set<string>()
   for (const { chunks } of target.documents) {
     for (const { content } of chunks) {
       wanted.add(content)
-      if (share.isSpent) await share.giveWay(signal)
+      if (slice.isSpent) await slice.yieldIfSpent(signal)
     }
   }
   const known: KnownVectors = new Map()
@@ -96,12 +96,12 @@ async function embedUnknown(
   { known, embedder }: { readonly known: KnownVectors; readonly embedder: Embedder },
   signal: AbortSignal,
 ): Promise<void> {
-  const share = new LoopShare()
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
   const texts = new Set<string>()
   for (const { chunks } of documents) {
     for (const { content } of chunks) {
       if (!known.has(content)) texts.add(content)
-      if (share.isSpent) await share.giveWay(signal)
+      if (slice.isSpent) await slice.yieldIfSpent(signal)
     }
   }
   for (const [text, vector] of await embedTexts(texts, embedder, signal)) {
@@ -114,13 +114,13 @@ async function withVectors(
   known: KnownVectors,
   signal: AbortSignal,
 ): Promise<readonly EmbeddedDocument[]> {
-  const share = new LoopShare()
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
   const embedded: EmbeddedDocument[] = []
   for (const { document, chunks } of documents) {
     const withVectorsOfOne: EmbeddedChunk[] = []
     for (const chunk of chunks) {
       withVectorsOfOne.push(withVector(chunk, known))
-      if (share.isSpent) await share.giveWay(signal)
+      if (slice.isSpent) await slice.yieldIfSpent(signal)
     }
     embedded.push({ document, chunks: withVectorsOfOne })
   }

@@ -1,7 +1,8 @@
 import { LIMITS } from '../domain/limits.ts'
 import type { Embedder } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
-import { LoopShare } from './loop-share.ts'
+import { TimeSlice } from '../runtime/scheduling.ts'
+import { INGEST_LIMITS } from './ingest-limits.ts'
 
 /**
  * The vectors of texts, some texts at a time.
@@ -12,11 +13,11 @@ export async function embedTexts(
   embedder: Embedder,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Float32Array>> {
-  const share = new LoopShare()
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
   const vectors = new Map<string, Float32Array>()
   let batch: string[] = []
   const embedBatch = async () => {
-    await share.giveWay(signal)
+    await slice.yieldIfSpent(signal)
     const found = await embedder.embed(batch, signal)
     for (const [index, text] of batch.entries()) {
       const vector = found[index]

@@ -12,7 +12,7 @@ export interface ReembeddingOptions {
   readonly embedders: Pick<EmbedderRegistry, 'embedder'>
   snapshot(): CatalogSnapshot
   /** Resolves after that time, or at once when the signal is aborted. */
-  readonly delay: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   /** Told of what nobody expected. */
   readonly onFailure: (error: unknown) => void
 }
@@ -99,7 +99,8 @@ export class Reembedding implements Reembeddings {
       } catch (error) {
         if (signal.aborted || this.#wanted(id) === null) return
         this.#note(id, { error: this.#shown(error) })
-        await this.#options.delay(pauseMs, signal)
+        // An abort meanwhile ends the loop.
+        await this.#options.sleep(pauseMs, signal).catch(() => {})
         pauseMs = Math.min(pauseMs * 2, INGEST_LIMITS.reembedPauseMsMax)
       }
     }

@@ -4,10 +4,10 @@ import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { ChunkStore, EmbedderRegistry } from '../domain/ports.ts'
 import { withModelInForce } from '../domain/superseded-vectors.ts'
 import { AppError } from '../errors.ts'
+import { TimeSlice } from '../runtime/scheduling.ts'
 import { chunksOf } from './chunking/chunker.ts'
 import { type ChunkedDocument, embedAndWrite } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
-import { LoopShare } from './loop-share.ts'
 
 /** New texts of one document's content columns, and values of metadata columns over those that are stored. */
 export interface NewTexts {
@@ -56,7 +56,7 @@ async function cutDocuments(
   changes: readonly NewTexts[],
   signal: AbortSignal,
 ): Promise<readonly ChunkedDocument[]> {
-  const share = new LoopShare()
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
   const documents: ChunkedDocument[] = []
   let chunkCount = 0
   for (const { documentId: id, texts, metadata } of changes) {
@@ -65,7 +65,7 @@ async function cutDocuments(
     const document = { id, rowIndex: 0, texts: columns, metadata }
     const chunks: Chunk[] = []
     for (const chunk of chunksOf(document, kb.preprocessing)) {
-      if (share.isSpent) await share.giveWay(signal)
+      if (slice.isSpent) await slice.yieldIfSpent(signal)
       if (chunk === null) continue
       chunks.push(chunk)
       chunkCount += 1

@@ -2,13 +2,13 @@ import type { Chunk } from '../domain/chunk.ts'
 import type { Document, Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
+import { TimeSlice } from '../runtime/scheduling.ts'
 import { chunksOf } from './chunking/chunker.ts'
 import type { ColumnMapping } from './column-mapping.ts'
 import { contentId } from './content-id.ts'
 import { documentOfRow } from './document-of-row.ts'
 import { type ChunkedDocument, embedAndStore, type StoreDeps } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
-import { LoopShare } from './loop-share.ts'
 
 /** Grows while a request runs; a failure finds here what is stored already. */
 export interface StoredCounts {
@@ -44,18 +44,18 @@ export async function storeRows(
   deps: StoreDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const share = new LoopShare()
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
   const pending = new PendingDocuments()
   let inForce = kb
   const first = counts.readRows
   let skippedRows = 0
   const { batchChunks = INGEST_LIMITS.queryBatchChunks } = options
   for await (const row of rows) {
-    if (share.isSpent) await share.giveWay(signal)
+    if (slice.isSpent) await slice.yieldIfSpent(signal)
     const rowIndex = counts.readRows
     counts.readRows += 1
     const chunked = await naming(rowIndex - first, () => {
-      return chunkedRow({ row, rowIndex, rule, kb }, share, signal)
+      return chunkedRow({ row, rowIndex, rule, kb }, slice, signal)
     }).catch(skippingFailed(1))
     if (chunked === null) skippedRows += 1
     else if (chunked !== undefined) pending.add(chunked)
@@ -140,17 +140,17 @@ interface NumberedRow {
 /** null: the row has no content. */
 async function chunkedRow(
   { row, rowIndex, rule, kb }: NumberedRow,
-  share: LoopShare,
+  slice: TimeSlice,
   signal: AbortSignal,
 ): Promise<ChunkedDocument | null> {
   const found = documentOfRow(row, rowIndex, rule)
   if (found === null) return null
-  const id = found.id ?? (await contentId(found.texts, share, signal))
+  const id = found.id ?? (await contentId(found.texts, slice, signal))
   const document: Document = { ...found, id }
   const chunks: Chunk[] = []
   for (const chunk of chunksOf(document, kb.preprocessing)) {
     if (chunk !== null) chunks.push(chunk)
-    if (share.isSpent) await share.giveWay(signal)
+    if (slice.isSpent) await slice.yieldIfSpent(signal)
     if (chunks.length > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
   }
   if (chunks.length === 0) return null

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts'
+import { abortable, withDeadline } from '../runtime/cancellation.ts'
 
 /**
  * Hands on what a stream yields; `timeout` when nothing comes for too long, the signal's reason
@@ -28,18 +29,10 @@ async function withinIdleTime<T>(
   next: Promise<T>,
   watch: { readonly url: string; readonly idleMs: number; readonly signal: AbortSignal },
 ): Promise<T> {
-  const stop = Promise.withResolvers<never>()
-  const abort = () => stop.reject(watch.signal.reason)
-  const timer = setTimeout(() => {
-    const message = `${watch.url} sent nothing for ${watch.idleMs} ms in the middle of its answer`
-    stop.reject(new AppError('timeout', message))
-  }, watch.idleMs)
-  watch.signal.addEventListener('abort', abort, { once: true })
-  try {
-    watch.signal.throwIfAborted()
-    return await Promise.race([next, stop.promise])
-  } finally {
-    clearTimeout(timer)
-    watch.signal.removeEventListener('abort', abort)
+  const timeoutError = (ms: number) => {
+    const message = `${watch.url} sent nothing for ${ms} ms in the middle of its answer`
+    return new AppError('timeout', message)
   }
+  const deadline = { timeoutMs: watch.idleMs, signal: watch.signal, timeoutError }
+  return withDeadline(deadline, (signal) => abortable(next, signal))
 }

@@ -3,6 +3,7 @@ import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { NearestChunks, NearestFound, NearestSearch, VectorAccess } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
+import { abortable } from '../runtime/cancellation.ts'
 import type { CatalogState } from '../store/catalog/catalog-state.ts'
 import type { Database } from '../store/duckdb/database.ts'
 import type { StoredEngine } from '../store/duckdb/engine.ts'
@@ -221,7 +222,9 @@ export class VectorCaches implements NearestChunks {
     if (entry?.vectorsNumber !== kb.vectorsNumber) return null
     const isNext = this.#loadCount === 1
     if (copy !== null || entry?.kind !== 'loading' || !isNext) return copy
-    await raced(entry.loaded, AbortSignal.any([signal, AbortSignal.timeout(LOAD_WAIT_MS)]))
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(LOAD_WAIT_MS)])
+    // A load that fails or takes longer leaves the search to a scan.
+    await abortable(entry.loaded, patience).catch(() => {})
     signal.throwIfAborted()
     return this.#copyOf(kb)
   }
@@ -306,19 +309,6 @@ type Loaded =
   | Omit<CopiedEntry, 'vectorsNumber'>
   | Omit<RefusedEntry, 'vectorsNumber'>
   | { readonly kind: 'missed' }
-
-/** Resolves with the work, or at the abort. */
-function raced(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    signal.addEventListener('abort', done, { once: true })
-    void work.then(done, done)
-    if (signal.aborted) done()
-  })
-}
 
 function scan(detail: string): VectorAccess {
   return { kind: 'scan', detail }

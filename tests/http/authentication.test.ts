@@ -217,8 +217,8 @@ describe('POST /api/login', () => {
 
   test('tries in parallel wait for each other, and the queue has an end', async () => {
     const waits: (() => void)[] = []
-    const delay = () => new Promise<void>((resolve) => waits.push(resolve))
-    const { server } = lockedServer({ delay })
+    const sleep = () => new Promise<void>((resolve) => waits.push(resolve))
+    const { server } = lockedServer({ sleep })
     const tries = Array.from({ length: 6 }, (_, index) => {
       const password = index === 1 ? RIGHT.password : 'x'
       return send(server, 'POST /api/login', { json: { ...RIGHT, password } })

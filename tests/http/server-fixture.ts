@@ -202,7 +202,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     logError: (error) => seen.errors.push(error),
     now: () => seen.clock.nowMs,
     newId: () => `id-${++ids}`,
-    delay: async (ms) => {
+    sleep: async (ms) => {
       seen.delays.push(ms)
     },
     ...overrides,

@@ -14,7 +14,7 @@ class Pauses {
   #next = Promise.withResolvers<void>()
   #pause = Promise.withResolvers<void>()
 
-  readonly delay = async (ms: number, signal: AbortSignal): Promise<void> => {
+  readonly sleep = async (ms: number, signal: AbortSignal): Promise<void> => {
     this.asked.push(ms)
     this.#pause = Promise.withResolvers<void>()
     signal.addEventListener('abort', () => this.#pause.resolve(), { once: true })
@@ -59,7 +59,7 @@ async function fixtureOf(chunkCount: number): Promise<Fixture> {
     store: store.reembeddingStore,
     embedders: models.registry(),
     snapshot: () => store.catalog.snapshot(),
-    delay: pauses.delay,
+    sleep: pauses.sleep,
     onFailure: (error) => failures.push(error),
   })
   const fixture = { store, models, pauses, failures, reembedding }

@@ -5,7 +5,7 @@ import { failureOf } from '../store/store-fixture.ts'
 const { signal } = new AbortController()
 
 test('lets in as many as there are places, then in the order of arrival', async () => {
-  const queue = new Semaphore({ placesMax: 1, waitingMax: 2 })
+  const queue = new Semaphore({ placesMax: 1, waitingMax: 2, tooBusyMessage: 'Too many' })
   const entered: string[] = []
   const leave = await queue.enter(signal)
   const second = queue.enter(signal).then((leaveSecond) => {
@@ -22,7 +22,7 @@ test('lets in as many as there are places, then in the order of arrival', async 
 })
 
 test('who gives up while waiting does not take a place', async () => {
-  const queue = new Semaphore({ placesMax: 1, waitingMax: 2 })
+  const queue = new Semaphore({ placesMax: 1, waitingMax: 2, tooBusyMessage: 'Too many' })
   const leave = await queue.enter(signal)
   const controller = new AbortController()
   const impatient = queue.enter(controller.signal)
@@ -31,4 +31,22 @@ test('who gives up while waiting does not take a place', async () => {
   expect((await failureOf(impatient)).message).toBe('enough')
   leave()
   expect(typeof (await patient)).toBe('function')
+})
+
+test('a key that has its places is passed by, and comes when one is free', async () => {
+  const tooBusyMessage = 'Too many'
+  const places = new Semaphore({ placesMax: 2, placesPerKeyMax: 1, waitingMax: 5, tooBusyMessage })
+  const entered: string[] = []
+  const enter = async (key: string) => {
+    const release = await places.enter(signal, key)
+    entered.push(key)
+    return release
+  }
+  const first = await enter('busy')
+  const waiting = enter('busy')
+  await enter('other')
+  expect([entered, places.taken, places.waiting]).toEqual([['busy', 'other'], 2, 1])
+  first()
+  await waiting
+  expect(entered).toEqual(['busy', 'other', 'busy'])
 })

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { AppError } from '../../errors.ts'
+import { abortable } from '../../runtime/cancellation.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { FetchedPage, FetchOptions, PageFetcher } from './page-fetcher.ts'
 import { crawlableUrl, requireAllowed, type UrlPolicy } from './url-policy.ts'
@@ -109,15 +110,7 @@ async function addressesOf(
 ): Promise<readonly string[]> {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   if (host !== url.hostname || /^[\d.]+$/.test(host)) return [host]
-  signal.throwIfAborted()
-  const aborted = Promise.withResolvers<never>()
-  const abort = () => aborted.reject(signal.reason)
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    return await Promise.race([network.resolve(host), aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', abort)
-  }
+  return abortable(network.resolve(host), signal)
 }
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])

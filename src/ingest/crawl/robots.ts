@@ -1,5 +1,6 @@
 import robotsParser from 'robots-parser'
 import { AppError } from '../../errors.ts'
+import { sleep } from '../../runtime/cancellation.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { PageFetcher } from './page-fetcher.ts'
 
@@ -36,7 +37,7 @@ export class Robots {
     const now = performance.now()
     const at = Math.max(now, this.#nextAt.get(url.origin) ?? 0)
     this.#nextAt.set(url.origin, at + rules.delayMs)
-    await pause(at - now, signal)
+    await sleep(at - now, signal)
   }
 }
 
@@ -59,20 +60,5 @@ async function rulesOf(origin: string, pages: PageFetcher, signal: AbortSignal):
   return {
     isAllowed: (address) => robots.isAllowed(address, ROBOT_NAME) ?? true,
     delayMs: Math.min(Math.max(0, delayMs || 0), INGEST_LIMITS.crawlDelayMsMax),
-  }
-}
-
-async function pause(delayMs: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted()
-  if (delayMs <= 0) return
-  const done = Promise.withResolvers<void>()
-  const timer = setTimeout(done.resolve, delayMs)
-  const abort = () => done.reject(signal.reason)
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    await done.promise
-  } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', abort)
   }
 }

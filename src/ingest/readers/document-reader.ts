@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { AppError, type ErrorCode } from '../../errors.ts'
+import { abortable } from '../../runtime/cancellation.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { DocumentReading, RawDocument, ReadDocument } from './document-reading.ts'
 import type { ReadingAnswer, ReadingJob } from './reading-protocol.ts'
@@ -81,7 +82,7 @@ export class DocumentReader implements DocumentReading {
     this.#turn = before.then(() => done.promise)
     this.#waiting += 1
     try {
-      await unlessAborted(before, ended)
+      await abortable(before, ended)
       return await this.#run(job, terms, ended)
     } finally {
       this.#waiting -= 1
@@ -95,7 +96,7 @@ export class DocumentReader implements DocumentReading {
     const worker = this.#running()
     worker.ref()
     try {
-      const answer = await unlessAborted(answered(worker, job), AbortSignal.any([signal, timeout]))
+      const answer = await abortable(answered(worker, job), AbortSignal.any([signal, timeout]))
       if (answer.kind === 'failed') throw new AppError(answer.code, answer.message)
       worker.unref()
       return answer
@@ -148,16 +149,4 @@ function answered(worker: Worker, job: ReadingJob): Promise<ReadingAnswer> {
     worker.off('error', failed)
     worker.off('exit', ended)
   })
-}
-
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted()
-  const aborted = Promise.withResolvers<never>()
-  const abort = () => aborted.reject(signal.reason)
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    return await Promise.race([work, aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', abort)
-  }
 }

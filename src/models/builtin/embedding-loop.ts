@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import type { EmbeddingAnswer, EmbeddingRequest } from './embedding-protocol.ts'
 import { EmbeddingQueue } from './embedding-queue.ts'
 import { MiniLm } from './mini-lm.ts'
@@ -77,8 +78,8 @@ export class EmbeddingLoop {
       this.#thread.post({ kind: 'failed', id: task.jobId, reason: reasonOf(error) }, [])
     }
     // Two turns of the event loop: the requests that came meanwhile are read in the first.
-    await nextTurn()
-    await nextTurn()
+    await yieldToEventLoop()
+    await yieldToEventLoop()
     return true
   }
 
@@ -88,12 +89,6 @@ export class EmbeddingLoop {
     for (const [index, vector] of vectors.entries()) all.set(vector, index * MINI_LM_DIMENSIONS)
     this.#thread.post({ kind: 'vectors', id, vectors: all }, [buffer])
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve)
-  })
 }
 
 function reasonOf(error: unknown): string {

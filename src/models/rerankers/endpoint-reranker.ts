@@ -4,6 +4,7 @@ import { boundedFetch } from '../bounded-fetch.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { providerFailure, saidBy } from '../provider-failure.ts'
 import { type RerankApi, rerankUrl } from './rerank-api.ts'
+import { withRerankDeadline } from './rerank-deadline.ts'
 import { RERANK_LIMITS, type ShownTexts, shownTexts } from './rerank-limits.ts'
 import type { RerankOptions } from './rerank-options.ts'
 import { isInUnitRange, scoresFrom, squashed } from './rerank-results.ts'
@@ -14,7 +15,6 @@ import {
   retryAfterMs,
   type TryResult,
 } from './retried.ts'
-import { withinDeadline } from './within-deadline.ts'
 
 export interface EndpointRerankerConfig {
   readonly api: RerankApi
@@ -46,7 +46,7 @@ export class EndpointReranker implements Reranker {
     const { api, options } = this.#config
     const calls = callsOf(shownTexts(queryText, passages), api.passagesPerCallMax)
     const deadline = { url: this.#url, timeoutMs: options.timeoutMs, signal }
-    const scores = await withinDeadline(deadline, (both) => {
+    const scores = await withRerankDeadline(deadline, (both) => {
       const bounds = { concurrencyMax: options.callsAtOnceMax, signal: both }
       return mapConcurrent(calls, bounds, (texts, laneSignal) => this.#scoresOf(texts, laneSignal))
     })

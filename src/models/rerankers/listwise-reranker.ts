@@ -2,9 +2,9 @@ import type { Reranker } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
 import { type CallForm, isCallRefusal, type Judge, type JudgeConfig, judge } from './judge-call.ts'
 import { namedOrder } from './named-order.ts'
+import { withRerankDeadline } from './rerank-deadline.ts'
 import { type ShownTexts, shownTexts } from './rerank-limits.ts'
 import { listPrompt } from './rerank-prompts.ts'
-import { withinDeadline } from './within-deadline.ts'
 
 /** Passages that a model orders in one call. */
 const WINDOW_SIZE = 20
@@ -25,7 +25,7 @@ export function listwiseReranker(config: JudgeConfig): Reranker {
       const shown = shownTexts(queryText, passages)
       if (passages.length < 2) return passages.map(() => 1)
       const deadline = { url: model.url, timeoutMs, signal }
-      const order = await withinDeadline(deadline, (both) => orderOf(shown, model, both))
+      const order = await withRerankDeadline(deadline, (both) => orderOf(shown, model, both))
       const scores = passages.map(() => 0)
       for (const [position, index] of order.entries()) {
         scores[index] = (order.length - position) / order.length

@@ -4,10 +4,10 @@ import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import type { JudgeAnswer } from './judge-answer.ts'
 import { type CallForm, isCallRefusal, type Judge, type JudgeConfig, judge } from './judge-call.ts'
 import { CLASS_LABELS, labelScore, numberScore, YES_LABELS } from './judged-score.ts'
+import { withRerankDeadline } from './rerank-deadline.ts'
 import { shownTexts } from './rerank-limits.ts'
 import type { RerankMethod, RerankOptions } from './rerank-options.ts'
 import { type JudgePrompt, passagePrompt } from './rerank-prompts.ts'
-import { withinDeadline } from './within-deadline.ts'
 
 /** Asks a chat model about each passage by itself. */
 export class PointwiseReranker implements Reranker {
@@ -36,7 +36,7 @@ export class PointwiseReranker implements Reranker {
     const { timeoutMs } = this.#options
     const deadline = { url: this.#judge.url, timeoutMs, signal }
     const questions = shown.passages.map((passage) => ({ queryText: shown.queryText, passage }))
-    const scores = await withinDeadline(deadline, (both) => this.#scoresOf(questions, both))
+    const scores = await withRerankDeadline(deadline, (both) => this.#scoresOf(questions, both))
     const judgedCount = scores.filter((score) => score !== null).length
     if (judgedCount * 2 < scores.length) {
       this.#knownForm = null

@@ -1,5 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import type { AppError } from '../../errors.ts'
+import { sleep } from '../../runtime/cancellation.ts'
 
 export interface RetryPolicy {
   /** Tries after the first. */
@@ -35,7 +35,7 @@ export async function retried<T>(
     const waitMs = waitMsOf(result, policy, retryIndex)
     const isLast = retryIndex >= policy.retriesMax
     if (!result.isPassing || isLast || waitMs > policy.waitMsMax) throw result.error
-    await pause(waitMs, signal)
+    await sleep(waitMs, signal)
   }
 }
 
@@ -44,16 +44,6 @@ function waitMsOf(failed: FailedTry, policy: RetryPolicy, retryIndex: number): n
   if (failed.retryAfterMs !== null) return failed.retryAfterMs
   const doubled = Math.min(policy.delayMs * 2 ** retryIndex, policy.waitMsMax)
   return doubled * (1 - Math.random() / 4)
-}
-
-async function pause(waitMs: number, signal: AbortSignal): Promise<void> {
-  try {
-    await wait(waitMs, undefined, { signal })
-  } catch (error) {
-    // Node throws an error of its own where the caller's reason is wanted.
-    signal.throwIfAborted()
-    throw error
-  }
 }
 
 /** 429 and whatever is the server's own fault; null: no answer came. */

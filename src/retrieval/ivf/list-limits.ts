@@ -14,6 +14,8 @@ export const LIST_LIMITS = {
   questions: 200,
   /** Numbers of neighbours for which the lists to be read are counted; more are searched exactly. */
   depths: [10, 32, 100],
+  /** Of the main thread, in one piece: others wait no longer for it. */
+  busyMsMax: 4,
   /** What is aimed at, so that 0.95 holds for other questions than those measured. */
   recallAim: 0.97,
   /** Of all vectors; a row out of order takes some 7 times as long, so that more are hardly faster. */

@@ -1,4 +1,4 @@
-import { breather } from '../../runtime/breather.ts'
+import { TimeSlice } from '../../runtime/scheduling.ts'
 import type { InvertedLists, Probing } from './inverted-lists.ts'
 import type { ListBase } from './list-base.ts'
 import { LIST_LIMITS } from './list-limits.ts'
@@ -32,7 +32,7 @@ export async function measuredRecall(
   signal: AbortSignal,
 ): Promise<ListRecall> {
   const rows = await sampledRows(base, { count: LIST_LIMITS.questions, random }, signal)
-  const breathe = breather(signal)
+  const slice = new TimeSlice(LIST_LIMITS.busyMsMax)
   const questions: Question[] = []
   // Some come on top of the count where rows are empty or all are asked: take evenly.
   const count = Math.min(rows.length, LIST_LIMITS.questions)
@@ -40,7 +40,7 @@ export async function measuredRecall(
     const row = rows[Math.floor((index * rows.length) / count)] ?? 0
     const question = await asked({ base, lists, row }, signal)
     if (question !== null) questions.push(question)
-    await breathe()
+    await slice.yieldIfSpent(signal)
   }
   const measured = { questions, lists, count: base.count() }
   const probings = LIST_LIMITS.depths.map((depth) => probingOf(measured, depth))

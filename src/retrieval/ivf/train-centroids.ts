@@ -1,4 +1,4 @@
-import { breather } from '../../runtime/breather.ts'
+import { TimeSlice } from '../../runtime/scheduling.ts'
 import { unitOf } from '../vectors/quantized-rows.ts'
 import { assignRows } from './assign-rows.ts'
 import { Centroids } from './centroids.ts'
@@ -47,7 +47,7 @@ export async function sampledRows(
   signal: AbortSignal,
 ): Promise<Int32Array> {
   const { rowCount } = base.rows
-  const breathe = breather(signal)
+  const slice = new TimeSlice(LIST_LIMITS.busyMsMax)
   const steps = Math.min(rowCount, base.count() <= count ? rowCount : count)
   const rows = new Int32Array(steps)
   let found = 0
@@ -56,7 +56,7 @@ export async function sampledRows(
     const to = Math.floor(((step + 1) * rowCount) / steps)
     const row = from + Math.floor(random() * (to - from))
     if (base.codes.addedAt(row) !== null) rows[found++] = row
-    if (step % 256 === 0) await breathe()
+    if (step % 256 === 0) await slice.yieldIfSpent(signal)
   }
   return rows.subarray(0, found)
 }
@@ -114,19 +114,19 @@ class Rounds {
 
   async #sum(signal: AbortSignal): Promise<void> {
     const { base, sample } = this.#parts
-    const breathe = breather(signal)
+    const slice = new TimeSlice(LIST_LIMITS.busyMsMax)
     this.#sums.fill(0)
     for (const [index, row] of sample.entries()) {
       base.codes.addTo(this.#sums, (this.#lists[index] ?? 0) * this.#stride, row)
-      if (index % 256 === 0) await breathe()
+      if (index % 256 === 0) await slice.yieldIfSpent(signal)
     }
   }
 
   async #moveAll(signal: AbortSignal): Promise<void> {
-    const breathe = breather(signal)
+    const slice = new TimeSlice(LIST_LIMITS.busyMsMax)
     for (let list = 0; list < this.#parts.centroids.count; list++) {
       this.#move(list)
-      if (list % 64 === 0) await breathe()
+      if (list % 64 === 0) await slice.yieldIfSpent(signal)
     }
   }
 

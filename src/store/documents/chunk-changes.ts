@@ -4,7 +4,7 @@
  */
 import { mergedMetadata } from '../../domain/chunk.ts'
 import { nameKey } from '../../domain/identifier.ts'
-import { yieldToEventLoop } from '../../runtime/yield.ts'
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { type ChunkRow, chunkMetadata, rowsOfDocument } from './chunk-rows.ts'
 import { valuesByKey } from './metadata-columns.ts'
 import { MetadataUpdate } from './metadata-update.ts'

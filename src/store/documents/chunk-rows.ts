@@ -10,7 +10,7 @@ import {
 } from '../../domain/chunk.ts'
 import type { Document, Row, RowValue } from '../../domain/document.ts'
 import { AppError } from '../../errors.ts'
-import { yieldToEventLoop } from '../../runtime/yield.ts'
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { type ChunkTerms, TermCounter } from './chunk-terms.ts'
 import { valuesByKey } from './metadata-columns.ts'
 import { unitVector } from './unit-vector.ts'

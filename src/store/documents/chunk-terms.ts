@@ -1,5 +1,5 @@
 import type { Analyzer, Term } from '../../analysis/analyzer.ts'
-import { yieldToEventLoop } from '../../runtime/yield.ts'
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 
 /** The distinct terms of a chunk with their numbers; `termCount` is the sum of these. */
 export interface ChunkTerms {

@@ -3,7 +3,7 @@
 import type { Analyzer } from '../../analysis/analyzer.ts'
 import type { ChunkChange, ChunkVector, DocumentChange } from '../../domain/chunk.ts'
 import type { Row, RowValue } from '../../domain/document.ts'
-import { yieldToEventLoop } from '../../runtime/yield.ts'
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { type IndexedChunk, indexedChunks, sameDimensions, unitOf } from './chunk-rows.ts'
 import { type ChunkTerms, TermCounter } from './chunk-terms.ts'
 import { typeOfValue } from './metadata-columns.ts'

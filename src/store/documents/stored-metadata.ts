@@ -4,7 +4,7 @@ import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
 import type { Row } from '../../domain/document.ts'
 import { nameKey, quote } from '../../domain/identifier.ts'
 import type { MetadataColumn } from '../../domain/knowledge-base.ts'
-import { yieldToEventLoop } from '../../runtime/yield.ts'
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 
 /** A stored chunk without its text. */
 export interface StoredMetadata {

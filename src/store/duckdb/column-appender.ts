@@ -8,7 +8,7 @@ import {
   DuckDBDataChunk,
   type DuckDBValue,
 } from '@duckdb/node-api'
-import { yieldToEventLoop } from '../../runtime/yield.ts'
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 
 export interface AppendTarget {
   readonly connection: DuckDBConnection

@@ -2,7 +2,7 @@ import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from '@duckdb/no
 import type { BoundSql, ExportedRows, RunLimits, SqlEngine } from '../../domain/ports.ts'
 import type { RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
-import { type Deadline, deadlineOf } from '../../runtime/deadline.ts'
+import type { Deadline } from '../../runtime/cancellation.ts'
 import { Semaphore } from '../../runtime/semaphore.ts'
 import type { Database } from './database.ts'
 import { newExportFile } from './parquet-export.ts'
@@ -13,6 +13,7 @@ import { typeName } from './result-values.ts'
 import { rowBatches } from './row-batches.ts'
 import { SqlParser } from './sql-parser.ts'
 import { type StagedSelect, stagedSelect, stagingOf } from './staged-select.ts'
+import { statementDeadline } from './statement-deadline.ts'
 
 export interface EngineOptions {
   readonly statementsMax: number
@@ -41,6 +42,7 @@ export class StoredEngine implements SqlEngine {
     this.#admission = new Semaphore({
       placesMax: options.statementsMax,
       waitingMax: options.waitingMax,
+      tooBusyMessage: `Too many SQL statements at once: ${options.statementsMax} run and ${options.waitingMax} wait`,
     })
   }
 
@@ -54,7 +56,7 @@ export class StoredEngine implements SqlEngine {
 
   async run(statement: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<RowStream> {
     if (this.#isClosing) throw shuttingDown()
-    const deadline = deadlineOf(limits.timeoutMs, signal)
+    const deadline = statementDeadline(limits, signal)
     const session = await this.#admit(deadline)
     const result = await session.start(statement)
     // The first rows are read here, so that a statement that fails does so before an answer has
@@ -77,7 +79,7 @@ export class StoredEngine implements SqlEngine {
     signal: AbortSignal,
   ): AsyncGenerator<DuckDBDataChunk, void, void> {
     if (this.#isClosing) throw shuttingDown()
-    const session = await this.#admit(deadlineOf(limits.timeoutMs, signal))
+    const session = await this.#admit(statementDeadline(limits, signal))
     await session.start(select)
     try {
       for (let chunk = await session.next(); chunk; chunk = await session.next()) yield chunk
@@ -91,7 +93,7 @@ export class StoredEngine implements SqlEngine {
    */
   async stage(select: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<StagedSelect> {
     if (this.#isClosing) throw shuttingDown()
-    const deadline = deadlineOf(limits.timeoutMs, signal)
+    const deadline = statementDeadline(limits, signal)
     const kept = Promise.withResolvers<DuckDBConnection>()
     // Nobody waits for it yet when the statement fails.
     kept.promise.catch(() => {})
@@ -113,7 +115,7 @@ export class StoredEngine implements SqlEngine {
     if (this.#isClosing) throw shuttingDown()
     const file = newExportFile(this.#database.exportsDirectory)
     try {
-      const deadline = deadlineOf(limits.timeoutMs, signal)
+      const deadline = statementDeadline(limits, signal)
       // An abort is answered at once, and DuckDB may make the file after that.
       const session = await this.#admit(deadline, { onDiscard: file.remove })
       await session.start(file.statementOf(select))

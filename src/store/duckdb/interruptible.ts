@@ -1,29 +1,47 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
+import { onAbort } from '../../runtime/cancellation.ts'
 
-/** An interrupt is lost when the statement has not begun, so it is repeated. */
 const INTERRUPT_EVERY_MS = 20
 
-/** Runs a statement of ours until it is done or the signal aborts. @throws the signal's reason */
-export async function interruptible(
+/**
+ * Interrupts what runs on the connection, again and again: DuckDB forgets an interrupt that comes before the statement has
+ * begun. Returns how to stop.
+ */
+export function startInterrupting(connection: DuckDBConnection): () => void {
+  const interrupt = () => connection.interrupt()
+  interrupt()
+  const timer = setInterval(interrupt, INTERRUPT_EVERY_MS)
+  return () => clearInterval(timer)
+}
+
+/** Runs one statement of ours until it is done or the signal aborts. @throws as `interruptible` */
+export async function runInterruptibly(
   connection: DuckDBConnection,
   signal: AbortSignal,
   sql: string,
 ): Promise<void> {
+  await interruptible(connection, signal, () => connection.run(sql))
+}
+
+/** Runs statements of ours until they are done or the signal aborts. @throws the signal's reason; DuckDB's error */
+export async function interruptible<T>(
+  connection: DuckDBConnection,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> {
   signal.throwIfAborted()
-  let timer: ReturnType<typeof setInterval> | undefined
-  const interrupt = () => connection.interrupt()
-  const stop = () => {
-    interrupt()
-    timer = setInterval(interrupt, INTERRUPT_EVERY_MS)
-  }
-  signal.addEventListener('abort', stop, { once: true })
+  let stopInterrupting = () => {}
+  const stopListening = onAbort(signal, () => {
+    stopInterrupting = startInterrupting(connection)
+  })
   try {
-    await connection.run(sql)
+    const result = await work()
+    signal.throwIfAborted()
+    return result
   } catch (error) {
     throw signal.aborted ? signal.reason : error
   } finally {
-    signal.removeEventListener('abort', stop)
-    clearInterval(timer)
+    stopListening()
+    stopInterrupting()
   }
-  signal.throwIfAborted()
 }

@@ -5,18 +5,13 @@ import {
   type DuckDBResult,
 } from '@duckdb/node-api'
 import type { BoundSql } from '../../domain/ports.ts'
-import type { Deadline } from '../../runtime/deadline.ts'
-import type { Leave } from '../../runtime/semaphore.ts'
+import { type Deadline, onAbort } from '../../runtime/cancellation.ts'
+import type { Release } from '../../runtime/semaphore.ts'
 import { statementError } from './database-error.ts'
+import { startInterrupting } from './interruptible.ts'
 import type { PreparedStatements } from './prepared-statements.ts'
 import { checkCharacters } from './syntax-error.ts'
 import { typedValueOf } from './typed-values.ts'
-
-/**
- * An interrupt is lost when the statement has not begun, so it is repeated until the call has come
- * back.
- */
-const INTERRUPT_EVERY_MS = 20
 
 const BEGIN = 'BEGIN TRANSACTION READ ONLY'
 const COMMIT = 'COMMIT'
@@ -32,7 +27,7 @@ interface SessionParts {
   readonly statements: PreparedStatements
   readonly deadline: Deadline
   /** Frees the place among the running statements. */
-  readonly leave: Leave
+  readonly leave: Release
 }
 
 /**
@@ -47,14 +42,11 @@ export class ReadSession {
   #isOver = false
   #result: DuckDBResult | null = null
   #chunksRead = 0
-  readonly #onAbort = () => this.#abandon()
+  readonly #stopListening: () => void
 
   constructor(parts: SessionParts) {
     this.#parts = parts
-    const { signal } = parts.deadline
-    signal.addEventListener('abort', this.#onAbort, { once: true })
-    // Aborted while it waited for its connection: nobody is told again.
-    if (signal.aborted) this.#abandon()
+    this.#stopListening = onAbort(parts.deadline.signal, () => this.#abandon())
   }
 
   /**
@@ -169,11 +161,9 @@ export class ReadSession {
       void this.#rollBack()
       return
     }
-    const interrupt = () => connection.interrupt()
-    interrupt()
-    const timer = setInterval(interrupt, INTERRUPT_EVERY_MS)
+    const stopInterrupting = startInterrupting(connection)
     const finish = () => {
-      clearInterval(timer)
+      stopInterrupting()
       return this.#rollBack()
     }
     void running.then(finish, finish)
@@ -194,7 +184,7 @@ export class ReadSession {
     const { giveBack, discard, connection, deadline, leave } = this.#parts
     this.#isOver = true
     this.#result = null
-    deadline.signal.removeEventListener('abort', this.#onAbort)
+    this.#stopListening()
     deadline.end()
     if (how === 'give back') giveBack(connection)
     else discard(connection)

@@ -1,6 +1,6 @@
 import type { DuckDBDataChunk, DuckDBResult } from '@duckdb/node-api'
 import type { ResultValue } from '../../domain/query-result.ts'
-import { yieldToEventLoop } from '../../runtime/yield.ts'
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { converterOf, type ValueConverter } from './result-values.ts'
 
 /** Converting holds the main thread: a batch ends after this time, or with its rows. */

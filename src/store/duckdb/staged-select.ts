@@ -4,7 +4,7 @@ import type { BoundSql } from '../../domain/ports.ts'
 import type { RelationColumn } from '../../domain/view.ts'
 import type { Database } from './database.ts'
 import { statementError } from './database-error.ts'
-import { interruptible } from './interruptible.ts'
+import { runInterruptibly } from './interruptible.ts'
 
 /** The temporary table that holds the rows of a SELECT, on one connection only. */
 const STAGED = 'eider_staged'
@@ -56,7 +56,7 @@ export async function stagedSelect(
       }),
       rowCount: Number(counted.getRows()[0]?.[0] ?? 0),
       moveInto: (table, signal) => {
-        return interruptible(connection, signal, `CREATE TABLE ${table} AS FROM ${STAGED_ROWS}`)
+        return runInterruptibly(connection, signal, `CREATE TABLE ${table} AS FROM ${STAGED_ROWS}`)
       },
       appendTo: (table, signal) => appended(connection, table, signal),
       release,
@@ -73,7 +73,7 @@ async function appended(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    await interruptible(connection, signal, `INSERT INTO ${table} BY NAME FROM ${STAGED_ROWS}`)
+    await runInterruptibly(connection, signal, `INSERT INTO ${table} BY NAME FROM ${STAGED_ROWS}`)
   } catch (error) {
     throw signal.aborted ? error : statementError(error)
   }

@@ -1,6 +1,7 @@
 import { AppError } from '../../errors.ts'
 import type { VectorChange } from '../../retrieval/vectors/exact-index.ts'
 import type { Neighbour } from '../../retrieval/vectors/neighbours.ts'
+import { abortable } from '../../runtime/cancellation.ts'
 import { DeltaBuffer } from './delta-buffer.ts'
 import { type FoundRow, HnswTable, type HnswTableOptions, INSERTED_MAX } from './hnsw-table.ts'
 
@@ -285,7 +286,7 @@ export class HnswIndex {
     const iterator = batches[Symbol.asyncIterator]()
     try {
       for (;;) {
-        const { done, value } = await unlessAborted(iterator.next(), signal)
+        const { done, value } = await abortable(iterator.next(), signal)
         if (done === true) break
         this.#add(value.keys, value.vectors, isUnchanged)
         while (this.#recent.count > 0) await this.#indexRecent(table)
@@ -352,17 +353,4 @@ function nearestOf(found: readonly FoundRow[], k: number): readonly Neighbour[] 
     .sort((one, other) => one.distance - other.distance || one.key - other.key)
     .slice(0, k)
     .map(({ key, distance }) => ({ key: BigInt(key), distance }))
-}
-
-/** @throws the signal's reason as soon as it aborts */
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted()
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    return await Promise.race([promise, aborted])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
 }

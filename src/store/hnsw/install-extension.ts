@@ -1,6 +1,7 @@
 import { DuckDBInstance } from '@duckdb/node-api'
 import { AppError } from '../../errors.ts'
-import { interruptible } from '../duckdb/interruptible.ts'
+import { abortable, withDeadline } from '../../runtime/cancellation.ts'
+import { runInterruptibly } from '../duckdb/interruptible.ts'
 
 const INSTALL_MS_MAX = 60_000
 
@@ -19,26 +20,20 @@ export async function installExtension(
   { name, directory }: ExtensionToInstall,
   signal: AbortSignal,
 ): Promise<void> {
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(INSTALL_MS_MAX)])
   const instance = await DuckDBInstance.create(':memory:', {
     extension_directory: directory,
     threads: '1',
   })
   const connection = await instance.connect()
-  const installing = interruptible(connection, deadline, `INSTALL ${name}`).finally(() => {
-    // Not before: closing would wait for the statement, on the main thread.
-    connection.closeSync()
-    instance.closeSync()
+  const timeoutError = (ms: number) => {
+    return new AppError('timeout', `Fetching the extension took longer than ${ms} ms`)
+  }
+  await withDeadline({ timeoutMs: INSTALL_MS_MAX, signal, timeoutError }, (deadline) => {
+    const installing = runInterruptibly(connection, deadline, `INSTALL ${name}`).finally(() => {
+      // Not before: closing would wait for the statement, on the main thread.
+      connection.closeSync()
+      instance.closeSync()
+    })
+    return abortable(installing, deadline)
   })
-  const { promise, reject } = Promise.withResolvers<never>()
-  const onAbort = () => {
-    const message = `Fetching the extension took longer than ${INSTALL_MS_MAX} ms`
-    reject(signal.aborted ? signal.reason : new AppError('timeout', message))
-  }
-  deadline.addEventListener('abort', onAbort, { once: true })
-  try {
-    await Promise.race([installing, promise])
-  } finally {
-    deadline.removeEventListener('abort', onAbort)
-  }
 }

@@ -12,9 +12,9 @@ import { literal, quote } from '../../domain/identifier.ts'
 import type { FileFormat } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
 import { resourceError } from '../duckdb/database-error.ts'
+import { interruptible } from '../duckdb/interruptible.ts'
 import { memoryLimitOf } from '../duckdb/memory-limit.ts'
 
-const INTERRUPT_EVERY_MS = 20
 const READER_MEMORY = '25%'
 const READER_SPILL = '10GiB'
 const NAME_CHARS_MAX = 256
@@ -209,28 +209,4 @@ function unreadable(error: unknown, path: string): unknown {
   const [detail = ''] = resource.message.split(/\n(?:\n|LINE )/)
   const message = detail.replaceAll(`"${path}"`, 'the file').replaceAll(path, 'the file')
   return new AppError('file_unreadable', `The file could not be read: ${message}`, { cause: error })
-}
-
-/**
- * An interrupt is lost when the statement has not begun, so it is repeated until the work has
- * stopped.
- */
-async function interruptible<T>(
-  connection: DuckDBConnection,
-  signal: AbortSignal,
-  work: () => Promise<T>,
-): Promise<T> {
-  let timer: ReturnType<typeof setInterval> | undefined
-  const onAbort = () => {
-    timer = setInterval(() => connection.interrupt(), INTERRUPT_EVERY_MS)
-  }
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    return await work()
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-    clearInterval(timer)
-  }
 }

@@ -13,8 +13,7 @@ import type {
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import type { UploadedFile } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
-import { deadlineOf } from '../../runtime/deadline.ts'
-import { yieldToEventLoop } from '../../runtime/yield.ts'
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { fileOf } from '../catalog/catalog-rows.ts'
 import { having, without } from '../catalog/catalog-state.ts'
 import { queriesOver } from '../catalog/drizzle.ts'
@@ -24,6 +23,7 @@ import type { CatalogParts } from '../catalog/stored-catalog.ts'
 import { jsonText } from '../documents/chunk-rows.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import type { StagedSelect } from '../duckdb/staged-select.ts'
+import { statementDeadline } from '../duckdb/statement-deadline.ts'
 import { distinctNames, readFile, STAGED_TABLE, type StagedColumn } from './file-reader.ts'
 
 const ROWS_PER_APPEND = 128
@@ -82,7 +82,7 @@ export class StoredFiles implements FileStore {
     signal: AbortSignal,
   ): Promise<UploadedFile> {
     this.#replacedBy(file)
-    const deadline = deadlineOf(limits.timeoutMs, signal)
+    const deadline = statementDeadline(limits, signal)
     try {
       const staged = await this.#parts.engine.stage(file.select, limits, deadline.signal)
       return await this.#storeStaged(file, staged, deadline.signal).finally(staged.release)

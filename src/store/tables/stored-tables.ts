@@ -6,7 +6,6 @@ import type { NewTable, RunLimits, TableStore } from '../../domain/ports.ts'
 import type { ProjectTable } from '../../domain/project-table.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError } from '../../errors.ts'
-import { deadlineOf } from '../../runtime/deadline.ts'
 import { checkRelationName, currentProject, isSameRelation } from '../catalog/catalog-checks.ts'
 import { tableOf } from '../catalog/catalog-rows.ts'
 import { without } from '../catalog/catalog-state.ts'
@@ -16,6 +15,7 @@ import { tables } from '../catalog/schema.ts'
 import type { CatalogParts } from '../catalog/stored-catalog.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import type { StagedSelect } from '../duckdb/staged-select.ts'
+import { statementDeadline } from '../duckdb/statement-deadline.ts'
 
 export interface TableParts extends CatalogParts {
   readonly engine: Pick<StoredEngine, 'stage'>
@@ -35,7 +35,7 @@ export class StoredTables implements TableStore {
     signal: AbortSignal,
   ): Promise<ProjectTable> {
     this.#replacedBy(target)
-    const deadline = deadlineOf(limits.timeoutMs, signal)
+    const deadline = statementDeadline(limits, signal)
     try {
       const staged = await this.#parts.engine.stage(target.select, limits, deadline.signal)
       return await this.#store(target, staged, deadline.signal).finally(staged.release)
@@ -50,7 +50,7 @@ export class StoredTables implements TableStore {
     signal: AbortSignal,
   ): Promise<ProjectTable> {
     if (this.#tableOf(target) === undefined) this.#replacedBy(target)
-    const deadline = deadlineOf(limits.timeoutMs, signal)
+    const deadline = statementDeadline(limits, signal)
     try {
       const staged = await this.#parts.engine.stage(target.select, limits, deadline.signal)
       return await this.#append(target, staged, deadline.signal).finally(staged.release)

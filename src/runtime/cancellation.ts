@@ -1,0 +1,113 @@
+/** Ending work: by its caller, by its deadline, or by waiting no longer. Nothing here leaves a listener or a timer behind. */
+import { AppError } from '../errors.ts'
+
+export interface Deadline {
+  /** Aborts with a caller's reason, or with the deadline's own error when its time is over. */
+  readonly signal: AbortSignal
+  abort(reason: unknown): void
+  /** Counts anew, from now. */
+  restart(timeoutMs: number): void
+  /** Lets go of the timer and of the callers' signals. */
+  end(): void
+}
+
+export interface DeadlineOptions {
+  readonly timeoutMs: number
+  /** The first of them to abort ends the deadline, with its reason. */
+  readonly signals: readonly AbortSignal[]
+  /** What is thrown when the time is over. */
+  readonly timeoutError: (timeoutMs: number) => AppError
+  /** Set: a caller's reason that is not an `AppError` becomes `cancelled` with this message. */
+  readonly cancelledMessage?: string
+}
+
+export function startDeadline(options: DeadlineOptions): Deadline {
+  const { timeoutMs, signals, timeoutError } = options
+  const controller = new AbortController()
+  const stopListening = signals.map((signal) => {
+    return onAbort(signal, () => controller.abort(reasonOf(signal, options)))
+  })
+  const startTimer = (ms: number) => setTimeout(() => controller.abort(timeoutError(ms)), ms)
+  let timer = startTimer(timeoutMs)
+  return {
+    signal: controller.signal,
+    abort: (reason) => controller.abort(reason),
+    restart: (ms) => {
+      clearTimeout(timer)
+      timer = startTimer(ms)
+    },
+    end: () => {
+      clearTimeout(timer)
+      for (const stop of stopListening) stop()
+    },
+  }
+}
+
+function reasonOf({ reason }: AbortSignal, { cancelledMessage }: DeadlineOptions): unknown {
+  if (cancelledMessage === undefined || reason instanceof AppError) return reason
+  return new AppError('cancelled', cancelledMessage, { cause: reason })
+}
+
+/**
+ * Runs `work` with a signal that ends it in time.
+ * @throws the caller's reason when it aborted, `timeoutError` when the time was over, what `work` throws
+ */
+export async function withDeadline<T>(
+  { timeoutMs, signal, timeoutError }: WorkDeadline,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted()
+  const deadline = startDeadline({ timeoutMs, signals: [signal], timeoutError })
+  try {
+    return await work(deadline.signal)
+  } catch (error) {
+    // Work that is aborted may fail in words of its own.
+    deadline.signal.throwIfAborted()
+    throw error
+  } finally {
+    deadline.end()
+  }
+}
+
+export interface WorkDeadline {
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+  readonly timeoutError: (timeoutMs: number) => AppError
+}
+
+/** Calls `listener` once at the abort, at once where it was aborted before. Returns how to stop listening. */
+export function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  if (signal.aborted) {
+    listener()
+    return () => {}
+  }
+  signal.addEventListener('abort', listener, { once: true })
+  return () => signal.removeEventListener('abort', listener)
+}
+
+/**
+ * Waits for work that cannot be aborted itself, no longer than its signal allows.
+ * @throws the signal's reason as soon as it aborts; what the work throws
+ */
+export async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>()
+  const stopListening = onAbort(signal, () => aborted.reject(signal.reason))
+  try {
+    return await Promise.race([aborted.promise, work])
+  } finally {
+    stopListening()
+  }
+}
+
+/** @throws the signal's reason when it aborts meanwhile */
+export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  if (ms <= 0) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  try {
+    await abortable(promise, signal)
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,59 @@
+import { type Transferable, Worker } from 'node:worker_threads'
+
+export interface WorkerHostOptions {
+  /** Entry of the thread: a file of `workers/`. */
+  readonly url: string
+  readonly onMessage: (data: unknown) => void
+  /**
+   * Called once when the thread has ended by itself, or failed; nothing comes after it. The cause may hold anything: it is
+   * for the log.
+   */
+  readonly onEnd: (cause: unknown) => void
+}
+
+/** The main thread's side of one thread, from its start to its end. The thread alone does not keep the process up. */
+export class WorkerHost {
+  readonly #worker: Worker
+  readonly #options: WorkerHostOptions
+  #hasEnded = false
+
+  constructor(options: WorkerHostOptions) {
+    this.#options = options
+    this.#worker = new Worker(new URL(options.url))
+    this.#worker.unref()
+    this.#worker.on('message', (data: unknown) => {
+      if (!this.#hasEnded) options.onMessage(data)
+    })
+    this.#worker.on('messageerror', (error) => this.#end(error))
+    this.#worker.on('error', (error) => this.#end(error))
+    this.#worker.on('exit', (code) => this.#end(`the thread ended with exit code ${code}`))
+  }
+
+  /** A thread that has ended hears nothing more: start another one. */
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
+
+  /** Does nothing once the thread has ended. */
+  post(message: unknown, transfer: readonly Transferable[] = []): void {
+    if (!this.#hasEnded) this.#worker.postMessage(message, [...transfer])
+  }
+
+  /** While it is busy the thread keeps the process up. */
+  setBusy(isBusy: boolean): void {
+    if (isBusy) this.#worker.ref()
+    else this.#worker.unref()
+  }
+
+  /** At once, whatever the thread is doing; `onEnd` is not called. */
+  async terminate(): Promise<void> {
+    this.#hasEnded = true
+    await this.#worker.terminate()
+  }
+
+  #end(cause: unknown): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    this.#options.onEnd(cause)
+  }
+}

@@ -1,0 +1,36 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { WorkerHost } from '../../src/runtime/worker-host.ts'
+
+const url = pathToFileURL(join(import.meta.dir, 'fixtures/echo-thread.ts')).href
+
+function startedHost() {
+  const answer = Promise.withResolvers<unknown>()
+  const end = Promise.withResolvers<unknown>()
+  const host = new WorkerHost({ url, onMessage: answer.resolve, onEnd: end.resolve })
+  host.setBusy(true)
+  return { host, answer: answer.promise, end: end.promise }
+}
+
+test('what is posted is answered', async () => {
+  const { host, answer } = startedHost()
+  host.post('hello')
+  expect(await answer).toBe('hello')
+  await host.terminate()
+  expect(host.hasEnded).toBe(true)
+})
+
+test('a thread that fails is said to have ended, once, and hears nothing more', async () => {
+  const { host, end } = startedHost()
+  host.post('fail')
+  expect(String(await end)).toContain('as it was told')
+  expect(host.hasEnded).toBe(true)
+  host.post('hello')
+})
+
+test('a thread that exits is said to have ended', async () => {
+  const { host, end } = startedHost()
+  host.post('exit')
+  expect(await end).toBe('the thread ended with exit code 3')
+})
