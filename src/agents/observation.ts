@@ -1,3 +1,4 @@
+import { csvRow } from '../domain/csv.ts'
 import type { ResultValue, RowStream } from '../domain/query-result.ts'
 import { AGENT_LIMITS } from './agent-limits.ts'
 import { byteSize, firstBytes, firstChars } from './text-size.ts'
@@ -92,17 +93,13 @@ function shortLine(row: readonly ResultValue[], roomBytes: number): string {
 }
 
 function csvLine(cells: readonly string[], cellCharsMax: number): string {
-  return `${cells.map((cell) => csvCell(cutCell(cell, cellCharsMax))).join(',')}\r\n`
+  return csvRow(cells.map((cell) => (cell === '' ? null : cutCell(cell, cellCharsMax))))
 }
 
 function cutCell(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text
   const kept = firstChars(text, charsMax)
   return `${kept}… (${text.length - kept.length} more characters)`
-}
-
-function csvCell(text: string): string {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 /** Nothing for NULL, JSON for lists and objects. */

@@ -1,3 +1,4 @@
+import { csvRow } from '../domain/csv.ts'
 import type { QueryContext, ResultColumn, ResultValue } from '../domain/query-result.ts'
 import { type AppError, ERRORS } from '../errors.ts'
 
@@ -82,14 +83,11 @@ const CSV_FORMAT: SqlFormat = {
 }
 
 function csvLine(values: readonly ResultValue[]): string {
-  return `${values.map(csvField).join(',')}\r\n`
-}
-
-function csvField(value: ResultValue): string {
-  if (value === null) return ''
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  const isPlain = text !== '' && !/[",\r\n]/.test(text)
-  return isPlain ? text : `"${text.replaceAll('"', '""')}"`
+  return csvRow(
+    values.map((value) => {
+      return typeof value === 'string' || value === null ? value : JSON.stringify(value)
+    }),
+  )
 }
 
 /**

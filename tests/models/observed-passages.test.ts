@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { parseCsv } from '../../src/models/builtin/csv.ts'
+import { parseCsv } from '../../src/domain/csv.ts'
 import { namesIn, passagesIn } from '../../src/models/builtin/observed-passages.ts'
 
 const HEAD =

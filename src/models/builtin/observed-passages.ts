@@ -1,4 +1,4 @@
-import { parseCsv } from './csv.ts'
+import { parseCsv } from '../../domain/csv.ts'
 
 /** A chunk as a search showed it. */
 export interface Passage {

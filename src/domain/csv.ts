@@ -1,7 +1,19 @@
+/** CSV in the excel dialect (RFC 4180): rows end with `\r\n`, quotes are doubled in quotes. */
+
+/** One row with its end. A null is an empty cell; an empty string is quoted, so that the two differ. */
+export function csvRow(cells: readonly (string | null)[]): string {
+  return `${cells.map(csvCell).join(',')}\r\n`
+}
+
+function csvCell(text: string | null): string {
+  if (text === null) return ''
+  const isPlain = text !== '' && !/[",\r\n]/.test(text)
+  return isPlain ? text : `"${text.replaceAll('"', '""')}"`
+}
+
 /**
- * The rows of CSV text in the excel dialect: `,` between cells, quotes doubled in quotes, rows end
- * with `\r\n` or `\n`. Takes what it gets: a quote that is never closed lasts to the end, what
- * follows a closed one belongs to the cell.
+ * The rows of a text. Rows may end with `\n` as well. Takes what it gets: a quote that is never closed lasts to the end,
+ * what follows a closed one belongs to the cell.
  */
 export function parseCsv(text: string): readonly (readonly string[])[] {
   const rows: string[][] = []
