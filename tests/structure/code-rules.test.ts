@@ -14,13 +14,13 @@ test('a planted long file, long function and wide function are found', async () 
   const planted = await plantedModules({
     'src/sql/file.ts': `${lines(400)}\nexport {}`,
     'src/sql/function.ts': `const ok = () => {\n${lines(58)}\n}\nfunction long() {\n${lines(59)}\n}`,
-    'src/sql/wide.ts': 'export class Store { insert(a: 1, b: 2, c: 3, d: 4) { return a } }',
+    'src/sql/wide.ts': 'export class Store { insert(a: 1, b: 2, c: 3, d: 4, e: 5) { return a } }',
     'tests/sql/case.test.ts': `test('all', () => {\n${lines(80)}\n})`,
   })
   expect(sizeViolations(planted)).toEqual([
     'src/sql/file.ts: 401 lines',
     'src/sql/function.ts:61: long has 61 lines',
-    'src/sql/wide.ts:1: insert has 4 parameters',
+    'src/sql/wide.ts:1: insert has 5 parameters',
   ])
 })
 

@@ -4,7 +4,7 @@ import type { FindingKind, SourceModule } from './source-module.ts'
 
 const FILE_LINES_MAX = 400
 const FUNCTION_LINES_MAX = 60
-const PARAMETERS_MAX = 3
+const PARAMETERS_MAX = 4
 
 /** They say nothing about what is inside. */
 const BANNED_NAMES: readonly string[] = [
