@@ -2,10 +2,8 @@ import { AppError } from '../errors.ts'
 import type { Agent } from './agent.ts'
 import { nameKey } from './identifier.ts'
 import type { KnowledgeBase } from './knowledge-base.ts'
-import type { Project } from './project.ts'
-import type { ProjectTable } from './project-table.ts'
+import type { Project, ProjectTable, View } from './project.ts'
 import type { UploadedFile } from './uploaded-file.ts'
-import type { View } from './view.ts'
 
 /** Everything that has a name, as of the last committed change. Names are compared without case. */
 export interface CatalogSnapshot {

@@ -15,6 +15,23 @@ export interface KeywordSearch {
 
 export interface KeywordHit {
   readonly key: bigint
-  /** BM25, see domain/bm25.ts. */
+  /** The BM25 score, by the formula below. */
   readonly score: number
 }
+
+/**
+ * BM25, of a chunk for a text: with N chunks, df of them with the term, tf the term's occurrences in the chunk and l / L its
+ * length over the mean one, both in terms: the sum over the text's terms of
+ * ln(1 + (N - df + 0.5) / (df + 0.5)) · tf · (k1 + 1) / (tf + k1 · (1 - b + b · l / L)).
+ *
+ * S. Robertson, H. Zaragoza: The Probabilistic Relevance Framework: BM25 and Beyond, 2009; the idf is Lucene's, which is
+ * never negative.
+ */
+export const BM25 = {
+  /** How much a term's further occurrences in a chunk add. */
+  k1: 1.2,
+  /** How much a chunk's length counts. */
+  b: 0.75,
+  /** Decimals of a score: terms are added in any order, and what is equally good must be equal. */
+  scoreDigits: 9,
+} as const

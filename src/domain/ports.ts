@@ -11,8 +11,7 @@ import type { IndexPossibility, VectorIndexState, VectorIndexType } from './inde
 import type { KeywordHit, KeywordSearch } from './keyword-search.ts'
 import type { KnowledgeBase, KnowledgeBaseChanges, KnowledgeBaseDraft } from './knowledge-base.ts'
 import type { ModelRef } from './model-ref.ts'
-import type { Project } from './project.ts'
-import type { ProjectTable } from './project-table.ts'
+import type { Project, ProjectTable, View, ViewChanges, ViewDraft } from './project.ts'
 import type { RowStream } from './query-result.ts'
 import type {
   MissingVectors,
@@ -21,7 +20,6 @@ import type {
   SwitchOutcome,
 } from './reembedding.ts'
 import type { FileFormat, UploadedFile } from './uploaded-file.ts'
-import type { View, ViewChanges, ViewDraft } from './view.ts'
 
 /** Names and definitions. Reads come from the snapshot; a write is one transaction and renews it before it resolves. */
 export interface Catalog {

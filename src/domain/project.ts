@@ -1,3 +1,5 @@
+/** A namespace, and the relations in it besides knowledge bases: views and tables. */
+
 export interface Project {
   readonly id: number
   readonly name: string
@@ -8,3 +10,40 @@ export interface Project {
 
 /** The project that every data folder has and that cannot be deleted. Existing clients name it. */
 export const DEFAULT_PROJECT = 'mindsdb'
+
+/** A SELECT with a name. Its names are resolved each time it is read. */
+export interface View {
+  readonly id: number
+  readonly name: string
+  readonly projectId: number
+  readonly projectName: string
+  /** One SELECT, as it was written. */
+  readonly sql: string
+  /** The project of names without a qualifier in it, or `files`: `context.db` of the statement that made it. */
+  readonly database: string
+  /** As they were when it was made or changed. */
+  readonly columns: readonly RelationColumn[]
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+/** A column of a view or table and DuckDB's name of its type. */
+export interface RelationColumn {
+  readonly name: string
+  readonly type: string
+}
+
+export type ViewDraft = Omit<View, 'id' | 'projectName' | 'createdAt' | 'updatedAt'>
+
+export type ViewChanges = Pick<ViewDraft, 'sql' | 'database' | 'columns'>
+
+/** A table of a project, made by `CREATE TABLE … AS`. Its rows lie in a table of DuckDB, see domain/chunk-tables.ts. */
+export interface ProjectTable {
+  readonly id: number
+  readonly name: string
+  readonly projectId: number
+  readonly projectName: string
+  readonly columns: readonly RelationColumn[]
+  readonly rowCount: number
+  readonly createdAt: string
+}

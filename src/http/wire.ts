@@ -4,10 +4,9 @@ import { shownReembedding } from '../catalog/embedding-change.ts'
 import { maskedModelFields } from '../catalog/model-fields.ts'
 import type { Agent, AgentParams } from '../domain/agent.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { Project } from '../domain/project.ts'
+import type { Project, View } from '../domain/project.ts'
 import type { ReembeddingProgress } from '../domain/reembedding.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
-import type { View } from '../domain/view.ts'
 
 export function viewRecord(view: View) {
   return {

@@ -2,7 +2,7 @@ import type { Chunk, ChunkVector, EmbeddedChunk, EmbeddedDocument } from '../dom
 import type { Document } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { DocumentStore, Embedder, EmbedderRegistry } from '../domain/ports.ts'
-import { withModelInForce } from '../domain/superseded-vectors.ts'
+import { withModelInForce } from '../domain/reembedding.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
 import { embedTexts } from './embed-texts.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'

@@ -2,7 +2,7 @@ import type { Chunk, DocumentChange, EmbeddedDocument } from '../domain/chunk.ts
 import type { Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { ChunkStore, EmbedderRegistry } from '../domain/ports.ts'
-import { withModelInForce } from '../domain/superseded-vectors.ts'
+import { withModelInForce } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
 import { chunksOf } from './chunking/chunker.ts'

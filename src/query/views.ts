@@ -1,6 +1,6 @@
 import { type CatalogSnapshot, requireProject } from '../domain/catalog-snapshot.ts'
 import { checkedName, nameKey, quote } from '../domain/identifier.ts'
-import type { View } from '../domain/view.ts'
+import type { View } from '../domain/project.ts'
 import type { QueryDeps } from './query-deps.ts'
 import { describeSelect } from './select/describe-select.ts'
 import { nameScope } from './select/name-scope.ts'

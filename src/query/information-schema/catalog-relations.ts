@@ -1,7 +1,7 @@
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import { fileTable } from '../../domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { RelationColumn } from '../../domain/view.ts'
+import type { RelationColumn } from '../../domain/project.ts'
 import type { SchemaSource, SchemaTable } from './schema-table.ts'
 
 /** Whatever can stand in a FROM. */

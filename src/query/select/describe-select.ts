@@ -1,5 +1,5 @@
 import type { AgentAnswers } from '../../domain/ports.ts'
-import type { RelationColumn } from '../../domain/view.ts'
+import type { RelationColumn } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { NO_RERANKERS } from './reranked-values.ts'

@@ -1,6 +1,6 @@
 import { findFile, findProject, findTable, requireProject } from '../../domain/catalog-snapshot.ts'
 import { checkedName } from '../../domain/identifier.ts'
-import type { ProjectTable } from '../../domain/project-table.ts'
+import type { ProjectTable } from '../../domain/project.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
 import type { UploadedFile } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'

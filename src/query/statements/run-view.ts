@@ -1,6 +1,6 @@
 import { findProject, findView } from '../../domain/catalog-snapshot.ts'
+import type { View } from '../../domain/project.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
-import type { View } from '../../domain/view.ts'
 import { AppError } from '../../errors.ts'
 import type { ViewStatement } from '../../sql/dialect/parse-view.ts'
 import type { QualifiedName } from '../../sql/dialect/qualified-name.ts'

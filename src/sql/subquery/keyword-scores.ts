@@ -1,10 +1,10 @@
-import { BM25 } from '../../domain/bm25.ts'
 import { chunkTables } from '../../domain/chunk-tables.ts'
+import { BM25 } from '../../domain/keyword-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { keywordsParameter, phrasesParameter } from '../search/ranking.ts'
 
 /**
- * A SELECT of `chunk_key, score`: BM25 (domain/bm25.ts) of each chunk that holds a term of the text, and all its phrases.
+ * A SELECT of `chunk_key, score`: BM25 (domain/keyword-search.ts) of each chunk that holds a term of the text, and all its phrases.
  */
 export function keywordScoresSql(kb: KnowledgeBase, text: number): string {
   const { k1, b, scoreDigits } = BM25

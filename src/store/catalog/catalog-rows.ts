@@ -2,10 +2,8 @@
 import type { Agent } from '../../domain/agent.ts'
 import type { KnowledgeBase, Preprocessing } from '../../domain/knowledge-base.ts'
 import type { ModelRef } from '../../domain/model-ref.ts'
-import type { Project } from '../../domain/project.ts'
-import type { ProjectTable } from '../../domain/project-table.ts'
+import type { Project, ProjectTable, View } from '../../domain/project.ts'
 import type { UploadedFile } from '../../domain/uploaded-file.ts'
-import type { View } from '../../domain/view.ts'
 import type { agents, files, knowledgeBases, projects, tables, views } from './schema.ts'
 import type { Secrets } from './secrets.ts'
 

@@ -3,8 +3,8 @@ import { bigint, customType, integer, pgSchema, text, timestamp, unique } from '
 import type { AgentData, AgentParams } from '../../domain/agent.ts'
 import type { VectorIndexDefinition } from '../../domain/index-definition.ts'
 import type { MetadataColumn } from '../../domain/knowledge-base.ts'
+import type { RelationColumn } from '../../domain/project.ts'
 import type { FileFormat } from '../../domain/uploaded-file.ts'
-import type { RelationColumn } from '../../domain/view.ts'
 
 const eider = pgSchema('eider')
 

@@ -10,9 +10,8 @@ import type {
   KnowledgeBaseDraft,
 } from '../../domain/knowledge-base.ts'
 import type { Catalog } from '../../domain/ports.ts'
-import type { Project } from '../../domain/project.ts'
+import type { Project, View, ViewChanges, ViewDraft } from '../../domain/project.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
-import type { View, ViewChanges, ViewDraft } from '../../domain/view.ts'
 import { AppError } from '../../errors.ts'
 import { createChunkTables } from '../documents/chunk-columns.ts'
 import { dropKeywordTables } from '../documents/keyword-index.ts'

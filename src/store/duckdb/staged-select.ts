@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal } from '../../domain/identifier.ts'
 import type { BoundSql } from '../../domain/ports.ts'
-import type { RelationColumn } from '../../domain/view.ts'
+import type { RelationColumn } from '../../domain/project.ts'
 import type { Database } from './database.ts'
 import { statementError } from './database-error.ts'
 import { runInterruptibly } from './interruptible.ts'
