@@ -13,7 +13,8 @@ test('a planted long file, long function and wide function are found', async () 
   const lines = (count: number) => Array.from({ length: count }, () => '  call()').join('\n')
   const planted = await plantedModules({
     'src/sql/file.ts': `${lines(400)}\nexport {}`,
-    'src/sql/function.ts': `const ok = () => {\n${lines(58)}\n}\nfunction long() {\n${lines(59)}\n}`,
+    'src/sql/function.ts': `const ok = () => {\n if (a) b()\n${lines(57)}\n}\nfunction long() {\n for (;;) b()\n${lines(58)}\n}`,
+    'src/sql/wiring.ts': `const wired = () => {\n${lines(90)}\n  onError(() => (a ? b : c))\n}`,
     'src/sql/wide.ts': 'export class Store { insert(a: 1, b: 2, c: 3, d: 4, e: 5) { return a } }',
     'tests/sql/case.test.ts': `test('all', () => {\n${lines(80)}\n})`,
   })

@@ -155,7 +155,9 @@ function wayTo(
   return undefined
 }
 
-function importGraph(modules: readonly SourceModule[]): ReadonlyMap<string, readonly string[]> {
+export function importGraph(
+  modules: readonly SourceModule[],
+): ReadonlyMap<string, readonly string[]> {
   return new Map(modules.map((module) => [module.path, localImports(module)]))
 }
 
@@ -166,7 +168,7 @@ function localImports(module: SourceModule): readonly string[] {
     .map((target) => posix.join(folder, target))
 }
 
-function sourceModules(modules: readonly SourceModule[]): readonly SourceModule[] {
+export function sourceModules(modules: readonly SourceModule[]): readonly SourceModule[] {
   return modules.filter((module) => module.path.startsWith('src/'))
 }
 

@@ -12,6 +12,10 @@ export interface SourceModule {
   /** From the root of the project, with `/`. */
   readonly path: string
   readonly lineCount: number
+  /** Lines that hold neither an import nor a comment alone, and are not empty. */
+  readonly codeLineCount: number
+  /** Whether nothing of the module is left when it runs: interfaces, type aliases and imports only. */
+  readonly isTypeOnly: boolean
   /** What stands between the quotes of imports, exports from, `import()` and import types. */
   readonly imports: readonly string[]
   readonly functions: readonly FunctionFact[]
@@ -24,6 +28,8 @@ export interface FunctionFact {
   readonly line: number
   readonly lineCount: number
   readonly parameterCount: number
+  /** Whether its own code chooses or repeats; the functions inside it are judged by themselves. */
+  readonly isBranching: boolean
 }
 
 export interface Finding {
@@ -41,9 +47,14 @@ export type FindingKind =
   | 'cast without a reason above'
   | 'environment'
 
+/** Read once per process: every test file that asks for the project's modules gets the same ones. */
+const projects = new Map<string, Promise<readonly SourceModule[]>>()
+
 /** Every module of the project that its tsconfig.json names, in the order of their paths. */
 export function projectModules(root: string): Promise<readonly SourceModule[]> {
-  return modulesOf(root, {})
+  const known = projects.get(root) ?? modulesOf(root, {})
+  projects.set(root, known)
+  return known
 }
 
 /** The same facts for modules that are nowhere on disk: path from the root → text. */
@@ -107,8 +118,30 @@ function moduleOf(path: string, source: SourceFile): SourceModule {
     })
   }
   visit(source)
-  const lineCount = source.text.trimEnd().split('\n').length
-  return { path, lineCount, imports: [...imports], functions, findings }
+  return {
+    path,
+    lineCount: source.text.trimEnd().split('\n').length,
+    codeLineCount: codeLineCount(source),
+    isTypeOnly: source.statements.every(isTypeStatement),
+    imports: [...imports],
+    functions,
+    findings,
+  }
+}
+
+function codeLineCount(source: SourceFile): number {
+  const code = source.statements.filter((statement) => !is.isImportDeclaration(statement))
+  const lines = code.flatMap((statement) => statement.getText(source).split('\n'))
+  return lines.filter((line) => !/^\s*($|\/\/|\/\*|\*)/.test(line)).length
+}
+
+function isTypeStatement(statement: Node): boolean {
+  return (
+    is.isInterfaceDeclaration(statement) ||
+    is.isTypeAliasDeclaration(statement) ||
+    is.isImportDeclaration(statement) ||
+    (is.isExportDeclaration(statement) && statement.isTypeOnly)
+  )
 }
 
 type LineOf = (position: number) => number
@@ -155,7 +188,34 @@ function functionFact(
 ): FunctionFact {
   const line = at.lineOf(node.getStart(at.source))
   const lineCount = at.lineOf(node.end) - line + 1
-  return { name: nameOf(node), line, lineCount, parameterCount: at.parameterCount }
+  return {
+    name: nameOf(node),
+    line,
+    lineCount,
+    parameterCount: at.parameterCount,
+    isBranching: isBranching(node),
+  }
+}
+
+const BRANCHES: ReadonlySet<SyntaxKind> = new Set([
+  SyntaxKind.IfStatement,
+  SyntaxKind.ConditionalExpression,
+  SyntaxKind.SwitchStatement,
+  SyntaxKind.ForStatement,
+  SyntaxKind.ForInStatement,
+  SyntaxKind.ForOfStatement,
+  SyntaxKind.WhileStatement,
+  SyntaxKind.DoStatement,
+  SyntaxKind.CatchClause,
+])
+
+function isBranching(node: Node): boolean {
+  let found = false
+  node.forEachChild((child) => {
+    const isInner = parametersOf(child) !== undefined
+    found ||= BRANCHES.has(child.kind) || (!isInner && isBranching(child))
+  })
+  return found
 }
 
 function nameOf(node: Node): string {

@@ -1,0 +1,43 @@
+/** What a folder of `src/` looks like: how many files it holds, how deep they are, and how they are called. */
+import { posix } from 'node:path'
+import { importGraph, sourceModules } from './import-rules.ts'
+import type { SourceModule } from './source-module.ts'
+
+const FOLDER_FILES_MAX = 20
+/** Of code: without imports, comments and empty lines. */
+const SHALLOW_LINES_MAX = 40
+
+/** Folders with more files than a reader looks through; those in folders within it are not its own. */
+export function crowdedFolders(modules: readonly SourceModule[]): readonly string[] {
+  const folders = Map.groupBy(sourceModules(modules), ({ path }) => posix.dirname(path))
+  return [...folders]
+    .filter(([, files]) => files.length > FOLDER_FILES_MAX)
+    .map(([folder, files]) => `${folder}: ${files.length} files`)
+}
+
+/**
+ * Files that one other file imports and that hide little: they belong into that file. A thread's entry, types alone and
+ * what a test imports have a reason of their own.
+ */
+export function shallowFiles(modules: readonly SourceModule[]): readonly string[] {
+  const importers = new Map<string, string[]>()
+  for (const [path, targets] of importGraph(modules)) {
+    for (const target of targets) importers.set(target, [...(importers.get(target) ?? []), path])
+  }
+  return sourceModules(modules).flatMap(({ path, codeLineCount, isTypeOnly }) => {
+    const importedBy = importers.get(path) ?? []
+    const [importer, ...others] = importedBy.filter((one) => one.startsWith('src/'))
+    if (importer === undefined || others.length > 0 || codeLineCount >= SHALLOW_LINES_MAX) return []
+    const isTested = importedBy.some((one) => one.startsWith('tests/'))
+    if (isTypeOnly || isTested || path.startsWith('src/workers/')) return []
+    return [`${path}: ${codeLineCount} lines, imported by ${importer} alone`]
+  })
+}
+
+/** Base names that several files of `src/` have: a reader who opens one by its name gets the other. */
+export function sharedNames(modules: readonly SourceModule[]): readonly string[] {
+  const names = Map.groupBy(sourceModules(modules), ({ path }) => posix.basename(path))
+  return [...names]
+    .filter(([, files]) => files.length > 1)
+    .map(([, files]) => files.map(({ path }) => path).join(' and '))
+}
