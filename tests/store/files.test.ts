@@ -119,6 +119,18 @@ test('an abort stops an upload and leaves nothing', async () => {
   await onDisk.close()
 })
 
+test('an abort while the file is being written is not lost', async () => {
+  const controller = new AbortController()
+  // Without rows nothing looks at the signal later on.
+  const bytes = new TextEncoder().encode('a,b\n')
+  const file = { name: 'f', originalName: 'f.csv', format: 'csv', sizeBytes: bytes.length } as const
+  const upload = failureOf(store.files.importTable(file, bytes, controller.signal))
+  // The upload has looked at its signal once, and waits for its folder now.
+  controller.abort(new Error('gone'))
+  expect((await upload).message).toBe('gone')
+  expect(store.catalog.snapshot().files).toEqual([])
+})
+
 test('what a killed upload left behind is removed at the next start', async () => {
   using folder = temporaryFolder()
   await Bun.write(join(folder.path, 'uploads', 'x', 'file'), 'left behind')
