@@ -1,3 +1,4 @@
+import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { type CheckedSearch, type FoundChunk, searchChunks } from './search-chunks.ts'
 
@@ -11,9 +12,6 @@ export interface ChunkExplanation {
   readonly fusion: { readonly rank: number; readonly relevance: number } | null
   readonly reranker: { readonly score: number; readonly rankBefore: number | null } | null
 }
-
-/** The best of each part that are looked at: those that span the scales of a hybrid search. */
-const PART_CHUNKS = 100
 
 interface Explained {
   readonly chunks: readonly FoundChunk[]
