@@ -1,7 +1,6 @@
 import { newStemmer } from 'snowball-stemmers'
 import type { Language } from '../domain/language.ts'
 import { stopWordsOf } from './stop-words.ts'
-import { wordsOf } from './words.ts'
 
 /** What a keyword index counts: the stem of a word. */
 export interface Term {
@@ -35,11 +34,7 @@ export class Analyzer {
     this.#locale = language === 'turkish' ? 'tr' : undefined
     // English writes accents as it likes; elsewhere they make another word.
     this.#folds = language === 'english'
-    if (language === 'none') this.#stem = (word) => word
-    else {
-      const stemmer = newStemmer(language)
-      this.#stem = (word) => stemmer.stem(word)
-    }
+    this.#stem = stemmerOf(language)
   }
 
   /** The terms of a text in its order, as often as they stand there; in pieces of some thousands of characters. */
@@ -79,6 +74,13 @@ export class Analyzer {
   }
 }
 
+/** Takes words to their stems in one language: `running` → `run`. Making it takes longer than a call: keep it. */
+export function stemmerOf(language: Language): (word: string) => string {
+  if (language === 'none') return (word) => word
+  const stemmer = newStemmer(language)
+  return (word) => stemmer.stem(word)
+}
+
 /** `café` → `cafe`: Latin letters only, since other scripts write vowels as marks. */
 function withoutAccents(word: string): string {
   return /[\u00c0-\u024f]/.test(word)
@@ -92,4 +94,60 @@ function withoutAccents(word: string): string {
  */
 export function termKey(term: string): bigint {
   return BigInt.asIntN(64, Bun.hash.xxHash64(term))
+}
+
+/**
+ * The words of a text in lower case and compatibility form (NFKC): `Ｔｅａ` is `tea`. Runs of letters, marks and digits
+ * are words; where a script writes no spaces, the dictionary of Unicode's segmentation (UAX 29) finds them. In pieces,
+ * since a text may be a hundred million characters long.
+ */
+export function* wordsOf(text: string, locale: string | undefined): Generator<readonly string[]> {
+  for (const piece of piecesOf(text)) {
+    const normal = piece.normalize('NFKC')
+    const plain = locale === undefined ? normal.toLowerCase() : normal.toLocaleLowerCase(locale)
+    const words = plain.match(WORD) ?? []
+    yield UNSPACED.test(plain) ? words.flatMap(segmentsOf) : words
+  }
+}
+
+/** All words of a text that is not long; see `wordsOf`. */
+export function words(text: string): readonly string[] {
+  return [...wordsOf(text, undefined)].flat()
+}
+
+const WORD = /[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}]+)*/gu
+
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
+
+function segmentsOf(word: string): readonly string[] {
+  if (!UNSPACED.test(word)) return [word]
+  const segmenter = new Intl.Segmenter('und', { granularity: 'word' })
+  return [...segmenter.segment(word)]
+    .filter(({ isWordLike }) => isWordLike)
+    .map(({ segment }) => segment)
+}
+
+const PIECE_CHARS = 16_384
+
+/** The text cut at white space, or anywhere but inside a character where there is none. */
+function* piecesOf(text: string): Generator<string> {
+  let start = 0
+  while (text.length - start > PIECE_CHARS) {
+    const end = cutBefore(text, start + PIECE_CHARS, start)
+    yield text.slice(start, end)
+    start = end
+  }
+  yield text.slice(start)
+}
+
+/** How far back white space is looked for. */
+const CUT_CHARS = 1024
+
+function cutBefore(text: string, end: number, start: number): number {
+  for (let at = end; at > Math.max(start, end - CUT_CHARS); at -= 1) {
+    if (/\s/.test(text.charAt(at - 1))) return at
+  }
+  const isPair = /[\ud800-\udbff]/.test(text.charAt(end - 1))
+  return isPair ? end - 1 : end
 }
