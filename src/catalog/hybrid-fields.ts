@@ -13,7 +13,7 @@ export const HYBRID_FIELDS = [
 
 /**
  * The fields that were sent, as `params` holds them.
- * @throws AppError `invalid_knowledge_base` for another value than `hybridDefaultsOf` reads
+ * @throws AppError `invalid_knowledge_base` for a value that searches could not use
  */
 export function hybridParams(read: FieldReader): Fields {
   const isHybrid = read.truth('hybrid_search')

@@ -1,5 +1,5 @@
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import { LANGUAGES, type Language, languageNamed, languageOf } from '../domain/language.ts'
+import { LANGUAGES, type Language, languageNamed } from '../domain/language.ts'
 import { AppError } from '../errors.ts'
 import type { FieldReader } from './fields.ts'
 
@@ -17,8 +17,8 @@ export function languageParam(read: FieldReader): { readonly language?: Language
 
 /** @throws AppError `invalid_knowledge_base` for another language than that of the keyword index */
 export function checkLanguageStays(kb: KnowledgeBase, read: FieldReader): void {
-  const { language = languageOf(kb) } = languageParam(read)
-  if (language === languageOf(kb)) return
+  const { language = kb.language } = languageParam(read)
+  if (language === kb.language) return
   const why = 'its keyword index is made for it; create a new knowledge base'
-  throw new AppError(CODE, `The language of ${kb.name} stays ${languageOf(kb)}: ${why}`)
+  throw new AppError(CODE, `The language of ${kb.name} stays ${kb.language}: ${why}`)
 }

@@ -1,5 +1,3 @@
-import type { KnowledgeBase } from './knowledge-base.ts'
-
 /**
  * How the vectors' part and the keywords' part of a relevance are made comparable: `scaled` by the distances and scores
  * themselves, `rrf` by their ranks alone.
@@ -26,20 +24,9 @@ export function fusionNamed(name: string): Fusion | undefined {
 }
 
 /** What holds for searches of a knowledge base that do not say otherwise. */
-export interface HybridDefaults {
+export interface SearchDefaults {
   readonly isHybrid: boolean
-  /** The weight of the vectors, 0 to 1; null: as suits the text. */
+  /** The weight of the vectors, 0 to 1; null: it depends on the query text. */
   readonly alpha: number | null
   readonly fusion: Fusion
-}
-
-/** Its parameters `hybrid_search`, `hybrid_search_alpha` and `hybrid_search_fusion`. */
-export function hybridDefaultsOf({ params }: Pick<KnowledgeBase, 'params'>): HybridDefaults {
-  const { hybrid_search: isHybrid, hybrid_search_alpha: alpha, hybrid_search_fusion: name } = params
-  const fusion = typeof name === 'string' ? fusionNamed(name) : undefined
-  return {
-    isHybrid: isHybrid === true,
-    alpha: typeof alpha === 'number' ? alpha : null,
-    fusion: fusion ?? DEFAULT_FUSION,
-  }
 }

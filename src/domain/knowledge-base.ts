@@ -1,4 +1,6 @@
+import type { SearchDefaults } from './hybrid-search.ts'
 import type { VectorIndexDefinition } from './index-definition.ts'
+import type { Language } from './language.ts'
 import type { ModelRef } from './model-ref.ts'
 
 /** How texts are cut. Sizes in characters (UTF-16 code units). */
@@ -41,7 +43,11 @@ export interface KnowledgeBase {
   readonly metadataColumns: readonly string[] | null
   readonly idColumn: string | null
   readonly preprocessing: Preprocessing
-  /** What the caller sent beyond the fields above, plus `warnings`. */
+  /** For searches that do not say otherwise. */
+  readonly search: SearchDefaults
+  /** Of the text: the keyword index is made for it, so that it never changes. */
+  readonly language: Language
+  /** What the caller sent beyond the columns and models, plus `warnings`, as `GET` shows it. Searches read the fields above. */
   readonly params: Readonly<Record<string, unknown>>
   /** Length of the stored vectors; null until the first one is known. */
   readonly dimensions: number | null
@@ -59,10 +65,12 @@ export interface KnowledgeBase {
   readonly updatedAt: string
 }
 
-/** What a new knowledge base is made of. */
+/** A new knowledge base; `search` and `language` follow from its `params`. */
 export type KnowledgeBaseDraft = Omit<
   KnowledgeBase,
   | 'id'
+  | 'search'
+  | 'language'
   | 'projectName'
   | 'storedMetadata'
   | 'vectorIndex'

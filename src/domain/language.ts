@@ -1,5 +1,3 @@
-import type { KnowledgeBase } from './knowledge-base.ts'
-
 /** Languages whose words the keyword search can reduce to their stems; `none` leaves words as they are. */
 export const LANGUAGES = [
   'arabic',
@@ -36,10 +34,4 @@ export const DEFAULT_LANGUAGE: Language = 'english'
 export function languageNamed(name: string): Language | undefined {
   const key = name.trim().toLowerCase()
   return LANGUAGES.find((language) => language === key)
-}
-
-/** The language of a knowledge base's texts: its parameter `language`, which never changes. */
-export function languageOf(kb: Pick<KnowledgeBase, 'params'>): Language {
-  const { language } = kb.params
-  return (typeof language === 'string' ? languageNamed(language) : undefined) ?? DEFAULT_LANGUAGE
 }

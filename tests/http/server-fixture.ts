@@ -51,6 +51,8 @@ export function fakeCatalog(): Catalog {
         ...draft,
         id: ++lastId,
         projectName: projectName(draft.projectId),
+        search: { isHybrid: false, alpha: null, fusion: 'scaled' },
+        language: 'english',
         storedMetadata: [],
         vectorIndex: null,
         vectorsNumber: 0,

@@ -1,7 +1,6 @@
 import { Analyzer } from '../../src/analysis/analyzer.ts'
 import { queryTermKeys } from '../../src/analysis/query-terms.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import { languageOf } from '../../src/domain/language.ts'
 import { keywordsParameter, phrasesParameter } from '../../src/sql/search/ranking.ts'
 import { keywordScoresSql } from '../../src/sql/subquery/keyword-scores.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -20,7 +19,7 @@ export async function keywordScores(
     `SELECT chunk_content, score FROM (${keywordScoresSql(kb, 0)}) JOIN ${chunks} USING (chunk_key)
       ORDER BY score DESC, chunk_content`,
     {
-      [keywordsParameter(0)]: queryTermKeys(text, languageOf(kb)),
+      [keywordsParameter(0)]: queryTermKeys(text, kb.language),
       [phrasesParameter(0)]: ['', ...phrases],
     },
   )

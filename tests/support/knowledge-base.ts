@@ -30,6 +30,8 @@ export function knowledgeBase(changes: Partial<KnowledgeBase> = {}): KnowledgeBa
   return {
     ...knowledgeBaseDraft({ name: changes.name ?? 'kb' }),
     id: 1,
+    search: { isHybrid: false, alpha: null, fusion: 'scaled' },
+    language: 'english',
     projectName: 'mindsdb',
     storedMetadata: [],
     vectorIndex: null,

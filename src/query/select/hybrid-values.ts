@@ -1,7 +1,6 @@
 import { isForeignToEnglish } from '../../analysis/foreign-words.ts'
 import { isMostlyLatin, phrasesOf, queryTermKeys } from '../../analysis/query-terms.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { languageOf } from '../../domain/language.ts'
 import { BUILTIN_PROVIDER } from '../../domain/model-ref.ts'
 import type { BoundValue } from '../../domain/ports.ts'
 import type { SearchRequest } from '../../sql/search/plan-inputs.ts'
@@ -28,8 +27,7 @@ export function hybridValues(
   if (!plan.parameters.has(keywordsParameter(number))) return {}
   const alpha = { [alphaParameter(number)]: text === null ? ALPHA : alphaOf(text, knowledgeBase) }
   return {
-    [keywordsParameter(number)]:
-      text === null ? [] : queryTermKeys(text, languageOf(knowledgeBase)),
+    [keywordsParameter(number)]: text === null ? [] : queryTermKeys(text, knowledgeBase.language),
     [phrasesParameter(number)]: ['', ...(text === null ? [] : phrasesOf(text))],
     ...(plan.parameters.has(alphaParameter(number)) ? alpha : {}),
   }
@@ -39,7 +37,7 @@ export function hybridValues(
 function alphaOf(text: string, kb: KnowledgeBase): number {
   if (kb.embeddingModel.provider !== BUILTIN_PROVIDER) return ALPHA
   if (!isMostlyLatin(text)) return FOREIGN_SCRIPT_ALPHA
-  const language = languageOf(kb)
+  const { language } = kb
   const isOfForeign = language !== 'english' && language !== 'none'
   return isOfForeign || isForeignToEnglish(text) ? FOREIGN_LANGUAGE_ALPHA : ALPHA
 }

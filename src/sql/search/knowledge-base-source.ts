@@ -1,5 +1,5 @@
 /** A knowledge base in a FROM: what its SELECT asks of it, and the sub-query that answers. */
-import { hybridDefaultsOf, PART_CHUNKS } from '../../domain/hybrid-search.ts'
+import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { copyOf, isNode, queryOf, statementOf, type TreeNode } from '../ast/select-ast.ts'
 import { fixMetadataPaths, hideColumns } from '../names.ts'
@@ -157,7 +157,7 @@ function searchOf(select: TreeNode, source: SearchSource, grafting: Grafting): S
   const search = takeSearch(conditions, source, {
     add: (of) => requests.addSearch(of, grafting.source.knowledgeBase),
     addThreshold: (parameter) => requests.thresholds.push(parameter),
-    hybridDefaults: hybridDefaultsOf(grafting.source.knowledgeBase),
+    hybridDefaults: grafting.source.knowledgeBase.search,
     valuesOf: (expression) => valuesSelect(expression, source.alias.toLowerCase(), around),
   })
   for (const part of ['select_list', 'having', 'qualify', 'from_table'] as const) {

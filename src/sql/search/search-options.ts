@@ -3,7 +3,7 @@ import {
   FUSIONS,
   type Fusion,
   fusionNamed,
-  type HybridDefaults,
+  type SearchDefaults,
 } from '../../domain/hybrid-search.ts'
 import { AppError } from '../../errors.ts'
 import { placed } from '../ast/placed-error.ts'
@@ -69,7 +69,7 @@ const EXAMPLES: Readonly<Record<OptionName, string>> = {
  */
 export function hybridSearchOf(
   options: readonly SearchOption[],
-  defaults: HybridDefaults,
+  defaults: SearchDefaults,
 ): HybridSearch | null {
   const isOn = onlyValue(options, 'hybrid_search', truthOf)
   const alpha = onlyValue(options, 'hybrid_search_alpha', alphaOf)

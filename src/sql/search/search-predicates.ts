@@ -1,4 +1,4 @@
-import type { HybridDefaults } from '../../domain/hybrid-search.ts'
+import type { SearchDefaults } from '../../domain/hybrid-search.ts'
 import { AppError } from '../../errors.ts'
 import { placed } from '../ast/placed-error.ts'
 import {
@@ -38,7 +38,7 @@ export interface SearchTexts {
   /** Notes a parameter that must be a threshold of relevance. */
   addThreshold(parameter: string): void
   /** What the knowledge base does with texts unless the search says otherwise. */
-  readonly hybridDefaults: HybridDefaults
+  readonly hybridDefaults: SearchDefaults
   /** The values of an expression over other sources, or undefined where there is none that could give them. */
   valuesOf(expression: TreeNode): TreeNode | undefined
 }

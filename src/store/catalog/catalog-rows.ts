@@ -1,6 +1,8 @@
 /** Rows of the catalog's tables ⇄ what the domain talks about. */
 import type { Agent } from '../../domain/agent.ts'
+import { DEFAULT_FUSION, fusionNamed, type SearchDefaults } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase, Preprocessing } from '../../domain/knowledge-base.ts'
+import { DEFAULT_LANGUAGE, type Language, languageNamed } from '../../domain/language.ts'
 import type { ModelRef } from '../../domain/model-ref.ts'
 import type { Project, ProjectTable, View } from '../../domain/project.ts'
 import type { UploadedFile } from '../../domain/uploaded-file.ts'
@@ -27,6 +29,7 @@ export function projectOf(row: ProjectRow): Project {
 
 export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): KnowledgeBase {
   const { secrets, projectName } = context
+  const params = unsealed<KnowledgeBase['params']>(row.sealedParams, secrets)
   return {
     id: row.id,
     name: row.name,
@@ -40,7 +43,9 @@ export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): Kno
     metadataColumns: row.metadataColumns,
     idColumn: row.idColumn,
     preprocessing: unsealed<Preprocessing>(row.sealedPreprocessing, secrets),
-    params: unsealed<KnowledgeBase['params']>(row.sealedParams, secrets),
+    search: searchDefaultsOf(params),
+    language: languageOf(params),
+    params,
     dimensions: row.dimensions,
     vectorsNumber: row.vectorsNumber,
     nextEmbeddingModel: unsealedOrNull<ModelRef>(row.sealedNextEmbeddingModel, secrets),
@@ -50,6 +55,20 @@ export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): Kno
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
   }
+}
+
+function searchDefaultsOf(params: KnowledgeBase['params']): SearchDefaults {
+  const { hybrid_search: isHybrid, hybrid_search_alpha: alpha, hybrid_search_fusion: name } = params
+  const fusion = typeof name === 'string' ? fusionNamed(name) : undefined
+  return {
+    isHybrid: isHybrid === true,
+    alpha: typeof alpha === 'number' ? alpha : null,
+    fusion: fusion ?? DEFAULT_FUSION,
+  }
+}
+
+function languageOf({ language: name }: KnowledgeBase['params']): Language {
+  return (typeof name === 'string' ? languageNamed(name) : undefined) ?? DEFAULT_LANGUAGE
 }
 
 export function agentOf(row: AgentRow, context: RowContext): Agent {

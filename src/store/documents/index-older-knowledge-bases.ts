@@ -2,7 +2,6 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { Analyzer } from '../../analysis/analyzer.ts'
 import { chunkTableName, chunkTables, projectSchema } from '../../domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { languageOf } from '../../domain/language.ts'
 import type { Database } from '../duckdb/database.ts'
 import { TermCounter } from './chunk-terms.ts'
 import {
@@ -38,7 +37,7 @@ async function indexedTables(connection: DuckDBConnection): Promise<ReadonlySet<
 async function indexAll(connection: DuckDBConnection, kb: KnowledgeBase): Promise<void> {
   await dropKeywordTables(connection, kb)
   await createKeywordTables(connection, kb)
-  const counter = new TermCounter(new Analyzer(languageOf(kb)))
+  const counter = new TermCounter(new Analyzer(kb.language))
   let lastKey = -1n
   for (;;) {
     const rows = await keywordRowsAfter(connection, kb, { lastKey, counter })

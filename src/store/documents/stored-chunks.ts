@@ -9,7 +9,7 @@ import type {
 } from '../../domain/chunk.ts'
 import { chunkTables } from '../../domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { type Language, languageOf } from '../../domain/language.ts'
+import type { Language } from '../../domain/language.ts'
 import type { ChunkStore, DocumentsOutcome, WriteOutcome } from '../../domain/ports.ts'
 import { SupersededVectors } from '../../domain/reembedding.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
@@ -210,8 +210,7 @@ export class StoredChunks implements ChunkStore {
     void sorted.catch(() => {}).finally(() => this.#sorting.delete(kb.id))
   }
 
-  #analyzer(kb: KnowledgeBase): Analyzer {
-    const language = languageOf(kb)
+  #analyzer({ language }: KnowledgeBase): Analyzer {
     const known = this.#termReaders.get(language)
     if (known !== undefined) return known
     const reader = new Analyzer(language)
