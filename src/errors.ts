@@ -91,6 +91,20 @@ export class AppError extends Error {
   }
 }
 
+const NOUNS = {
+  project: 'Project',
+  knowledge_base: 'Knowledge Base',
+  agent: 'Agent',
+  view: 'View',
+  table: 'Table',
+  file: 'File',
+} as const
+
+/** For a name that nothing of this kind has, or no longer has. */
+export function notFound(kind: keyof typeof NOUNS, name: string): AppError {
+  return new AppError(`${kind}_not_found`, `${NOUNS[kind]} with name ${name} does not exist`)
+}
+
 /** The same failure for every caller: what is not an `AppError` is a bug and shows nothing of itself. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error

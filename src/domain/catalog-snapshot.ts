@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts'
+import { notFound } from '../errors.ts'
 import type { Agent } from './agent.ts'
 import { nameKey } from './identifier.ts'
 import type { KnowledgeBase } from './knowledge-base.ts'
@@ -91,7 +91,7 @@ export function findFile(snapshot: CatalogSnapshot, name: string): UploadedFile 
 export function requireProject(snapshot: CatalogSnapshot, name: string): Project {
   const project = findProject(snapshot, name)
   if (project !== undefined) return project
-  throw new AppError('project_not_found', `Project with name ${name} does not exist`)
+  throw notFound('project', name)
 }
 
 /** @throws AppError `project_not_found`, `knowledge_base_not_found` */
@@ -102,26 +102,26 @@ export function requireKnowledgeBase(
 ): KnowledgeBase {
   const kb = findKnowledgeBase(snapshot, requireProject(snapshot, projectName), name)
   if (kb !== undefined) return kb
-  throw new AppError('knowledge_base_not_found', `Knowledge Base with name ${name} does not exist`)
+  throw notFound('knowledge_base', name)
 }
 
 /** @throws AppError `project_not_found`, `agent_not_found` */
 export function requireAgent(snapshot: CatalogSnapshot, projectName: string, name: string): Agent {
   const agent = findAgent(snapshot, requireProject(snapshot, projectName), name)
   if (agent !== undefined) return agent
-  throw new AppError('agent_not_found', `Agent with name ${name} does not exist`)
+  throw notFound('agent', name)
 }
 
 /** @throws AppError `project_not_found`, `view_not_found` */
 export function requireView(snapshot: CatalogSnapshot, projectName: string, name: string): View {
   const view = findView(snapshot, requireProject(snapshot, projectName), name)
   if (view !== undefined) return view
-  throw new AppError('view_not_found', `View with name ${name} does not exist`)
+  throw notFound('view', name)
 }
 
 /** @throws AppError `file_not_found` */
 export function requireFile(snapshot: CatalogSnapshot, name: string): UploadedFile {
   const file = findFile(snapshot, name)
   if (file !== undefined) return file
-  throw new AppError('file_not_found', `File with name ${name} does not exist`)
+  throw notFound('file', name)
 }

@@ -7,7 +7,7 @@ import type { AppError } from '../errors.ts'
 import { VectorCaches } from '../retrieval/vector-caches.ts'
 import { loadCatalog } from './catalog/load-catalog.ts'
 import { MIGRATIONS, type Migration, migrate } from './catalog/migrate.ts'
-import { openRevokedTokens, type RevokedTokens } from './catalog/revoked-tokens.ts'
+import { StoredRevokedTokens } from './catalog/revoked-tokens.ts'
 import { openSecrets, type Secrets } from './catalog/secrets.ts'
 import { StoredCatalog } from './catalog/stored-catalog.ts'
 import { indexOlderKnowledgeBases } from './documents/index-older-knowledge-bases.ts'
@@ -67,7 +67,7 @@ export interface Store {
   readonly vectorCaches: VectorCaches
   readonly indexStates: VectorIndexStates
   readonly extensions: Extensions
-  readonly revokedTokens: RevokedTokens
+  readonly revokedTokens: StoredRevokedTokens
   readonly secrets: Secrets
   /** Ends statements, waits for writes, moves the log into the file. */
   close(): Promise<void>
@@ -144,7 +144,7 @@ async function storeOver(database: Database, options: OpenedOptions): Promise<St
       reportOf: (kb) => vectorCaches.reportOf(kb),
     }),
     extensions,
-    revokedTokens: await openRevokedTokens(database, now),
+    revokedTokens: await StoredRevokedTokens.open(database, now),
     secrets,
     close: async () => {
       extensions.close()

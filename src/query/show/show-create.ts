@@ -3,7 +3,7 @@ import { maskedModelFields } from '../../catalog/model-fields.ts'
 import type { Agent } from '../../domain/agent.ts'
 import { literal, quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { AppError } from '../../errors.ts'
+import { notFound } from '../../errors.ts'
 import type { QualifiedName } from '../../sql/dialect/qualified-name.ts'
 import { agentOptions } from '../information-schema/object-tables.ts'
 import { nameScope } from '../select/name-scope.ts'
@@ -22,7 +22,7 @@ export function createdSelect(
     case 'view':
       return viewSelect(name.name, `CREATE VIEW ${path} AS (${relation.sql})`)
     default:
-      if (scope.isView) throw isNoView(name.name)
+      if (scope.isView) throw notFound('view', name.name)
   }
   switch (relation.kind) {
     case 'knowledge_base':
@@ -82,8 +82,4 @@ function usingText(options: Readonly<Record<string, unknown>>): string {
     return `  ${name} = ${typeof value === 'string' ? literal(value) : JSON.stringify(value)}`
   })
   return lines.length === 0 ? '' : ` USING\n${lines.join(',\n')}`
-}
-
-function isNoView(name: string): AppError {
-  return new AppError('view_not_found', `View with name ${name} does not exist`)
 }

@@ -2,7 +2,7 @@ import { alterAgent, createAgent, dropAgent } from '../../catalog/agent-definiti
 import type { Agent } from '../../domain/agent.ts'
 import { findAgent, findProject } from '../../domain/catalog-snapshot.ts'
 import { type QueryResult, rowsOf } from '../../domain/query-result.ts'
-import { AppError } from '../../errors.ts'
+import { notFound } from '../../errors.ts'
 import type { AgentStatement } from '../../sql/dialect/parse-agent.ts'
 import type { QualifiedName } from '../../sql/dialect/qualified-name.ts'
 import { describedAgent } from '../information-schema/object-tables.ts'
@@ -44,5 +44,5 @@ function find(name: QualifiedName, db: string, deps: QueryDeps): Agent | undefin
 
 function existing(agent: Agent | undefined, name: QualifiedName): Agent {
   if (agent !== undefined) return agent
-  throw new AppError('agent_not_found', `Agent with name ${name.name} does not exist`)
+  throw notFound('agent', name.name)
 }

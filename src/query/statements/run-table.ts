@@ -3,7 +3,7 @@ import { checkedName } from '../../domain/identifier.ts'
 import type { ProjectTable } from '../../domain/project.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
 import type { UploadedFile } from '../../domain/uploaded-file.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, notFound } from '../../errors.ts'
 import type { TableStatement } from '../../sql/dialect/parse-table.ts'
 import type { QualifiedName } from '../../sql/dialect/qualified-name.ts'
 import type { QueryDeps } from '../query-deps.ts'
@@ -25,7 +25,7 @@ export async function runTableStatement(
   if (statement.kind === 'create_table') return create({ ...request, statement }, deps, signal)
   const found = find(statement.name, db, deps)
   if (found !== undefined) await drop(found, deps)
-  else if (!statement.ifExists) throw doesNotExist(statement.name)
+  else if (!statement.ifExists) throw notFound('table', statement.name.name)
   return done(db)
 }
 
@@ -95,8 +95,4 @@ function find(name: QualifiedName, db: string, deps: QueryDeps): Found | undefin
 
 function exists({ name }: QualifiedName): AppError {
   return new AppError('relation_exists', `A table with name ${name} already exists`)
-}
-
-function doesNotExist({ name }: QualifiedName): AppError {
-  return new AppError('table_not_found', `Table with name ${name} does not exist`)
 }

@@ -1,7 +1,7 @@
 import { findProject, findView } from '../../domain/catalog-snapshot.ts'
 import type { View } from '../../domain/project.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, notFound } from '../../errors.ts'
 import type { ViewStatement } from '../../sql/dialect/parse-view.ts'
 import type { QualifiedName } from '../../sql/dialect/qualified-name.ts'
 import type { WrittenSelect } from '../../sql/dialect/written-select.ts'
@@ -64,5 +64,5 @@ function findOf(name: QualifiedName, db: string, deps: QueryDeps): View | undefi
 
 function existing(view: View | undefined, name: QualifiedName): View {
   if (view !== undefined) return view
-  throw new AppError('view_not_found', `View with name ${name.name} does not exist`)
+  throw notFound('view', name.name)
 }

@@ -6,7 +6,7 @@ import { type CatalogSnapshot, findProject } from '../../domain/catalog-snapshot
 import { nameKey } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { Project } from '../../domain/project.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, notFound } from '../../errors.ts'
 
 const DEFAULT_VECTOR_DATABASE = 'duckdb'
 
@@ -27,7 +27,7 @@ export function checkProjectName(snapshot: CatalogSnapshot, name: string): void 
 export function currentProject(snapshot: CatalogSnapshot, id: number, name = 'this'): Project {
   const project = snapshot.projects.find((candidate) => candidate.id === id)
   if (project !== undefined) return project
-  throw new AppError('project_not_found', `Project with name ${name} does not exist`)
+  throw notFound('project', name)
 }
 
 /** @throws AppError `knowledge_base_exists`, `storage_in_use` */

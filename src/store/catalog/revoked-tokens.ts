@@ -1,49 +1,60 @@
 import { lt } from 'drizzle-orm'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import type { Database } from '../duckdb/database.ts'
-import { queriesOver } from './drizzle.ts'
+import { type CatalogQueries, queriesOver } from './drizzle.ts'
 import { revokedTokens } from './schema.ts'
 
-export interface RevokedTokens {
-  /**
-   * From when it resolves the token is refused, also after a restart. It is forgotten once it has
-   * expired anyway.
-   */
-  revoke(id: string, expiresAtMillis: number): Promise<void>
-  isRevoked(id: string): boolean
+/** Tokens that were logged out: in the database, and all of them in memory. */
+export class StoredRevokedTokens {
+  readonly #database: Database
+  readonly #now: () => number
+  /** Token id → milliseconds since 1970. */
+  readonly #expiries: Map<string, number>
+
+  private constructor(database: Database, now: () => number, expiries: Map<string, number>) {
+    this.#database = database
+    this.#now = now
+    this.#expiries = expiries
+  }
+
+  /** @param now milliseconds since 1970 */
+  static async open(database: Database, now: () => number): Promise<StoredRevokedTokens> {
+    const rows = await database.write(async (connection) => {
+      const queries = queriesOver(connection)
+      await deleteExpired(queries, now())
+      return queries.select().from(revokedTokens)
+    })
+    const expiries = rows.map(({ id, expiresAt }) => {
+      return [id, Date.parse(`${expiresAt.replace(' ', 'T')}Z`)] as const
+    })
+    return new StoredRevokedTokens(database, now, new Map(expiries))
+  }
+
+  /** Once this resolves, the token is refused, also after a restart. It is forgotten when it has expired. */
+  revoke(tokenId: string, expiresAtMillis: number): Promise<void> {
+    return this.#database.write(
+      async (connection) => {
+        const queries = queriesOver(connection)
+        await deleteExpired(queries, this.#now())
+        const row = { id: tokenId, expiresAt: timestampOfMillis(expiresAtMillis) }
+        await queries.insert(revokedTokens).values(row).onConflictDoNothing()
+      },
+      () => {
+        for (const [id, expiry] of this.#expiries) {
+          if (expiry < this.#now()) this.#expiries.delete(id)
+        }
+        this.#expiries.set(tokenId, expiresAtMillis)
+      },
+    )
+  }
+
+  isRevoked(tokenId: string): boolean {
+    return this.#expiries.has(tokenId)
+  }
 }
 
-/** Tokens that were logged out, held in memory. */
-export async function openRevokedTokens(
-  database: Database,
-  now: () => number,
-): Promise<RevokedTokens> {
-  const expiryOf = new Map<string, number>()
-  await database.write(async (connection) => {
-    const queries = queriesOver(connection)
-    await queries.delete(revokedTokens).where(lt(revokedTokens.expiresAt, timestampOfMillis(now())))
-    for (const row of await queries.select().from(revokedTokens)) {
-      expiryOf.set(row.id, Date.parse(`${row.expiresAt.replace(' ', 'T')}Z`))
-    }
-  })
-  const forgetExpired = () => {
-    for (const [id, expiresAt] of expiryOf) if (expiresAt < now()) expiryOf.delete(id)
-  }
-  return {
-    revoke: (id, expiresAtMillis) =>
-      database.write(
-        async (connection) => {
-          const queries = queriesOver(connection)
-          const today = timestampOfMillis(now())
-          await queries.delete(revokedTokens).where(lt(revokedTokens.expiresAt, today))
-          const expiresAt = timestampOfMillis(expiresAtMillis)
-          await queries.insert(revokedTokens).values({ id, expiresAt }).onConflictDoNothing()
-        },
-        () => {
-          forgetExpired()
-          expiryOf.set(id, expiresAtMillis)
-        },
-      ),
-    isRevoked: (id) => expiryOf.has(id),
-  }
+async function deleteExpired(queries: CatalogQueries, nowMillis: number): Promise<void> {
+  await queries
+    .delete(revokedTokens)
+    .where(lt(revokedTokens.expiresAt, timestampOfMillis(nowMillis)))
 }

@@ -12,7 +12,7 @@ import type {
 import type { Catalog } from '../../domain/ports.ts'
 import type { Project, View, ViewChanges, ViewDraft } from '../../domain/project.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError } from '../../errors.ts'
+import { notFound } from '../../errors.ts'
 import { createChunkTables } from '../documents/chunk-columns.ts'
 import { dropKeywordTables } from '../documents/keyword-index.ts'
 import {
@@ -166,7 +166,7 @@ export class StoredCatalog implements Catalog {
           })
           .where(eq(knowledgeBases.id, kb.id))
           .returning()
-        if (row === undefined) throw noKnowledgeBase(kb)
+        if (row === undefined) throw notFound('knowledge_base', kb.name)
         return knowledgeBaseOf(row, { projectName: kb.projectName, secrets })
       },
       (altered) => this.#keepKnowledgeBase(altered),
@@ -176,7 +176,7 @@ export class StoredCatalog implements Catalog {
   async isEmpty(kb: KnowledgeBase): Promise<boolean> {
     return this.#parts.database.lease(async (connection) => {
       await connection.run('BEGIN TRANSACTION READ ONLY')
-      if ((await rowOf(connection, kb)) === undefined) throw noKnowledgeBase(kb)
+      if ((await rowOf(connection, kb)) === undefined) throw notFound('knowledge_base', kb.name)
       const isEmpty = await hasNoChunks(connection, kb)
       await connection.run('COMMIT')
       return isEmpty
@@ -192,7 +192,7 @@ export class StoredCatalog implements Catalog {
           .where(eq(knowledgeBases.id, kb.id))
           .returning({ vectorsNumber: knowledgeBases.vectorsNumber })
         const [row] = dropped
-        if (row === undefined) throw noKnowledgeBase(kb)
+        if (row === undefined) throw notFound('knowledge_base', kb.name)
         const ids = { ...kb, ...row }
         await dropNextVectors(connection, ids)
         await connection.run(`DROP TABLE IF EXISTS ${chunkTables(ids).vectors}`)
@@ -243,7 +243,7 @@ export class StoredCatalog implements Catalog {
           })
           .where(eq(agents.id, agent.id))
           .returning()
-        if (row === undefined) throw noAgent(agent)
+        if (row === undefined) throw notFound('agent', agent.name)
         return agentOf(row, { projectName: agent.projectName, secrets })
       },
       (altered) => this.#keepAgent(altered),
@@ -258,7 +258,7 @@ export class StoredCatalog implements Catalog {
           .delete(agents)
           .where(eq(agents.id, agent.id))
           .returning({ id: agents.id })
-        if (dropped.length === 0) throw noAgent(agent)
+        if (dropped.length === 0) throw notFound('agent', agent.name)
       },
       () => state.change({ agents: without(state.snapshot().agents, agent.id) }),
     )
@@ -300,7 +300,7 @@ export class StoredCatalog implements Catalog {
       .set({ sql, database, columns, updatedAt: this.#now() })
       .where(eq(views.id, view.id))
       .returning()
-    if (row === undefined) throw noView(view)
+    if (row === undefined) throw notFound('view', view.name)
     return viewOf(row, view.projectName)
   }
 
@@ -312,7 +312,7 @@ export class StoredCatalog implements Catalog {
           .delete(views)
           .where(eq(views.id, view.id))
           .returning({ id: views.id })
-        if (dropped.length === 0) throw noView(view)
+        if (dropped.length === 0) throw notFound('view', view.name)
       },
       () => state.change({ views: without(state.snapshot().views, view.id) }),
     )
@@ -336,17 +336,4 @@ export class StoredCatalog implements Catalog {
     const now = this.#now()
     return { createdAt: now, updatedAt: now }
   }
-}
-
-function noKnowledgeBase(kb: KnowledgeBase): AppError {
-  const message = `Knowledge Base with name ${kb.name} does not exist`
-  return new AppError('knowledge_base_not_found', message)
-}
-
-function noAgent(agent: Agent): AppError {
-  return new AppError('agent_not_found', `Agent with name ${agent.name} does not exist`)
-}
-
-function noView(view: View): AppError {
-  return new AppError('view_not_found', `View with name ${view.name} does not exist`)
 }

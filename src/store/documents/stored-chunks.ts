@@ -13,7 +13,7 @@ import type { Language } from '../../domain/language.ts'
 import type { ChunkStore, DocumentsOutcome, WriteOutcome } from '../../domain/ports.ts'
 import { SupersededVectors } from '../../domain/reembedding.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, notFound } from '../../errors.ts'
 import type { VectorCaches } from '../../retrieval/vector-caches.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { knowledgeBaseOf } from '../catalog/catalog-rows.ts'
@@ -226,14 +226,9 @@ export class StoredChunks implements ChunkStore {
       return await this.#parts.database.lease(work)
     } catch (error) {
       const isGone = error instanceof Error && /^Catalog Error: Table/.test(error.message)
-      throw isGone ? notFound(kb) : error
+      throw isGone ? notFound('knowledge_base', kb.name) : error
     }
   }
-}
-
-function notFound(kb: KnowledgeBase): AppError {
-  const message = `Knowledge Base with name ${kb.name} does not exist`
-  return new AppError('knowledge_base_not_found', message)
 }
 
 /**
@@ -250,7 +245,7 @@ async function openTables(
     .select()
     .from(knowledgeBases)
     .where(eq(knowledgeBases.id, kb.id))
-  if (row === undefined) throw notFound(kb)
+  if (row === undefined) throw notFound('knowledge_base', kb.name)
   if (incoming.dimensions !== null && row.vectorsNumber !== kb.vectorsNumber) {
     throw new SupersededVectors(knowledgeBaseOf(row, { projectName: kb.projectName, secrets }))
   }

@@ -18,7 +18,7 @@ import { isSameSource, type ModelRef } from '../../domain/model-ref.ts'
 import type { ReembeddingStore } from '../../domain/ports.ts'
 import type { MissingVectors, NextVector, SwitchOutcome } from '../../domain/reembedding.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, notFound } from '../../errors.ts'
 import { knowledgeBaseOf, unsealedOrNull } from '../catalog/catalog-rows.ts'
 import { having } from '../catalog/catalog-state.ts'
 import { queriesOver } from '../catalog/drizzle.ts'
@@ -51,7 +51,7 @@ export class StoredReembedding implements ReembeddingStore {
     return this.#parts.database.lease(async (connection) => {
       await connection.run('BEGIN TRANSACTION READ ONLY')
       const row = await rowOf(connection, kb)
-      if (row === undefined) throw notFound(kb)
+      if (row === undefined) throw notFound('knowledge_base', kb.name)
       const isThere = (await nextDimensions(connection, row)) !== null
       const missing = await missingChunks(connection, row, { isThere, afterKey, limit })
       const chunkCount = await countOf(connection, chunkTables(row).chunks)
@@ -75,7 +75,7 @@ export class StoredReembedding implements ReembeddingStore {
     const length = dimensions ?? 0
     return database.write(async (connection) => {
       const row = await rowOf(connection, kb)
-      if (row === undefined) throw notFound(kb)
+      if (row === undefined) throw notFound('knowledge_base', kb.name)
       const next = unsealedOrNull<ModelRef>(row.sealedNextEmbeddingModel, secrets)
       const { nextEmbeddingModel: made, vectorsNumber } = kb
       if (next === null || made === null || row.vectorsNumber !== vectorsNumber) return false
@@ -132,11 +132,6 @@ export class StoredReembedding implements ReembeddingStore {
     )
     return { outcome: { kind: 'switched' }, changed }
   }
-}
-
-function notFound(kb: KnowledgeBase): AppError {
-  const message = `Knowledge Base with name ${kb.name} does not exist`
-  return new AppError('knowledge_base_not_found', message)
 }
 
 /** The length of the vectors in the next table; null: there is no such table yet. */

@@ -12,7 +12,7 @@ import type {
 } from '../../domain/ports.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import type { UploadedFile } from '../../domain/uploaded-file.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, notFound } from '../../errors.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { fileOf } from '../catalog/catalog-rows.ts'
 import { having, without } from '../catalog/catalog-state.ts'
@@ -146,7 +146,7 @@ export class StoredFiles implements FileStore {
       return rows
     } catch (error) {
       const isGone = error instanceof AppError && error.code === 'sql_unknown_name'
-      throw isGone ? notFound(file) : error
+      throw isGone ? notFound('file', file.name) : error
     }
   }
 
@@ -212,17 +212,13 @@ function isSameName(one: { readonly name: string }, other: { readonly name: stri
   return nameKey(one.name) === nameKey(other.name)
 }
 
-function notFound(file: UploadedFile): AppError {
-  return new AppError('file_not_found', `File with name ${file.name} does not exist`)
-}
-
 /** @throws AppError `file_not_found` when it was dropped meanwhile */
 async function dropWithin(connection: DuckDBConnection, file: UploadedFile): Promise<void> {
   const dropped = await queriesOver(connection)
     .delete(files)
     .where(eq(files.id, file.id))
     .returning({ id: files.id })
-  if (dropped.length === 0) throw notFound(file)
+  if (dropped.length === 0) throw notFound('file', file.name)
   await connection.run(`DROP TABLE ${tableName(file.id)}`)
 }
 

@@ -5,7 +5,7 @@ import { nameKey, quote } from '../../domain/identifier.ts'
 import type { NewTable, RunLimits, TableStore } from '../../domain/ports.ts'
 import type { ProjectTable } from '../../domain/project.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, notFound } from '../../errors.ts'
 import { checkRelationName, currentProject, isSameRelation } from '../catalog/catalog-checks.ts'
 import { tableOf } from '../catalog/catalog-rows.ts'
 import { without } from '../catalog/catalog-state.ts'
@@ -145,9 +145,7 @@ async function dropWithin(connection: DuckDBConnection, table: ProjectTable): Pr
     .delete(tables)
     .where(eq(tables.id, table.id))
     .returning({ id: tables.id })
-  if (dropped.length === 0) {
-    throw new AppError('table_not_found', `Table with name ${table.name} does not exist`)
-  }
+  if (dropped.length === 0) throw notFound('table', table.name)
   await connection.run(`DROP TABLE ${tableName(table)}`)
 }
 
