@@ -1,16 +1,23 @@
 /**
- * Runs every folder of `tests/` as one suite, the slow ones last, and closes with one plain line: `N passed, N failed`.
- * With `--fast` it leaves the slow ones out; with `--hnsw` it adds those that need the vss extension (`npm run extensions`). Ends with 1 on any failure, and when nothing ran. Node and Bun both run it.
+ * Runs every folder of `tests/` as one suite in a process of its own, two side by side, and closes with one plain line:
+ * `N passed, N failed`. `--fast` leaves out the slow suites; `--hnsw` adds those that need the vss extension
+ * (`npm run extensions`). Ends with 1 on any failure, and when nothing ran. Node and Bun both run it.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const SUITE_MS_MAX = 6 * 60_000
+const SUITE_MS_MAX = 10 * 60_000
 const TEST_MS_MAX = 60_000
+const OUTPUT_MS_MAX = 2000
+const SUITES_AT_ONCE = 2
+/** The longest ones begin first, so that none of them is left running alone at the end. */
+const LONGEST_FIRST = ['sql', 'store', 'api', 'query', 'retrieval', 'ingest']
+/** They kill processes, fill both cores or watch how late a timer comes: nothing runs beside them. */
+const ALONE = ['agents', 'retrieval', 'server', 'store'].map((name) => join('tests', 'slow', name))
 const TEST_FILE = /\.(test|spec)\.tsx?$/
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -23,18 +30,28 @@ const reports = mkdtempSync(join(tmpdir(), 'eider-test-'))
 try {
   const withSlow = !process.argv.includes('--fast')
   const withHnsw = process.argv.includes('--hnsw')
-  const counts = suites({ withSlow, withHnsw }).map((suite, index) => runSuite(suite, index))
-  process.exitCode = closingLine(counts)
+  const all = suites({ withSlow, withHnsw })
+  const shared = await runSideBySide(all.filter((suite) => !ALONE.includes(suite)))
+  const alone = []
+  for (const suite of all) if (ALONE.includes(suite)) alone.push(await runSuite(suite))
+  process.exitCode = closingLine([...shared, ...alone])
 } finally {
   rmSync(reports, { recursive: true, force: true })
 }
 
 /** Folders with tests, relative to the project, fast ones first: each folder of `tests/slow/` is a suite too. */
 function suites({ withSlow, withHnsw }) {
-  const fast = foldersOf('tests').filter((folder) => !/[\\/](slow|support|hnsw)$/.test(folder))
+  const fast = foldersOf('tests')
+    .filter((folder) => !/[\\/](slow|support|hnsw)$/.test(folder))
+    .sort((a, b) => turnOf(a) - turnOf(b))
   const slow = withSlow ? foldersOf(join('tests', 'slow')) : []
   const hnsw = withHnsw ? [join('tests', 'hnsw')] : []
   return [...fast, ...slow, ...hnsw].filter(hasTests)
+}
+
+function turnOf(folder) {
+  const turn = LONGEST_FIRST.indexOf(basename(folder))
+  return turn === -1 ? LONGEST_FIRST.length : turn
 }
 
 function foldersOf(folder) {
@@ -59,22 +76,58 @@ function entriesOf(folder) {
   }
 }
 
-function runSuite(suite, index) {
-  console.log(`\n== ${suite}`)
-  const report = join(reports, `${index}.xml`)
-  const path = `./${suite.replaceAll('\\', '/')}/`
-  const run = spawnSync(
-    bun,
-    ['test', path, `--timeout=${TEST_MS_MAX}`, '--reporter=junit', `--reporter-outfile=${report}`],
-    {
-      cwd: root,
-      env: { ...process.env, UV_THREADPOOL_SIZE: process.env.UV_THREADPOOL_SIZE ?? '16' },
-      stdio: ['ignore', 'inherit', 'inherit'],
-      timeout: SUITE_MS_MAX,
-      killSignal: 'SIGKILL',
-    },
+async function runSideBySide(all) {
+  const waiting = [...all]
+  const counts = []
+  const lane = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      counts.push(await runSuite(next))
+    }
+  }
+  await Promise.all(Array.from({ length: SUITES_AT_ONCE }, lane))
+  return counts
+}
+
+/** What a suite prints is shown when it has ended: lines of two suites never mix. */
+async function runSuite(suite) {
+  const report = join(reports, `${suite.replaceAll(/[\\/]/g, '-')}.xml`)
+  const startedAt = performance.now()
+  const run = await ended(
+    spawn(
+      bun,
+      [
+        'test',
+        `./${suite.replaceAll('\\', '/')}/`,
+        `--timeout=${TEST_MS_MAX}`,
+        '--reporter=junit',
+        `--reporter-outfile=${report}`,
+      ],
+      {
+        cwd: root,
+        env: { ...process.env, UV_THREADPOOL_SIZE: process.env.UV_THREADPOOL_SIZE ?? '16' },
+        stdio: ['ignore', 'pipe', 'pipe'],
+        timeout: SUITE_MS_MAX,
+        killSignal: 'SIGKILL',
+      },
+    ),
   )
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
+  process.stdout.write(`\n== ${suite} (${seconds} s)\n${run.output}`)
   return withCrash(countsOf(report), run, suite)
+}
+
+/** How a process ended, and all that it printed. */
+function ended(child) {
+  const chunks = []
+  child.stdout.on('data', (chunk) => chunks.push(chunk))
+  child.stderr.on('data', (chunk) => chunks.push(chunk))
+  return new Promise((resolve) => {
+    const end = (how) => resolve({ ...how, output: Buffer.concat(chunks).toString() })
+    child.on('error', (error) => end({ status: null, signal: null, error }))
+    child.on('close', (status, signal) => end({ status, signal }))
+    // A process that it left behind may hold its output open.
+    child.on('exit', (status, signal) => setTimeout(() => end({ status, signal }), OUTPUT_MS_MAX))
+  })
 }
 
 /** The report's own totals; none of it where bun ended before it could write one. */
