@@ -122,9 +122,11 @@ async function columnVectors(
   plan: SelectPlan,
   binding: Binding,
 ): Promise<Readonly<Record<string, BoundValue>>> {
-  if (!plan.parameters.has(vectorsParameter(text))) return {}
+  const needsVectors = plan.parameters.has(vectorsParameter(text))
+  if (!needsVectors && !plan.parameters.has(textsParameter(text))) return {}
   const texts = (await textsOf(of, plan, binding)).filter((value) => value.trim() !== '')
-  const vectors = texts.length === 0 ? [] : await unitVectors(texts, knowledgeBase, binding)
+  const isEmbedded = needsVectors && texts.length > 0
+  const vectors = isEmbedded ? await unitVectors(texts, knowledgeBase, binding) : []
   return { [textsParameter(text)]: texts, [vectorsParameter(text)]: vectors }
 }
 

@@ -14,6 +14,7 @@ import {
   textOf,
   walk,
 } from '../ast/select-ast.ts'
+import { isVolatile } from '../guard/stability.ts'
 
 /** A SELECT around an expression and what it sees. */
 export interface Surroundings {
@@ -32,7 +33,8 @@ export function originalsOf(tree: TreeNode): ReadonlyMap<TreeNode, TreeNode> {
 
 /**
  * A tree of `SELECT DISTINCT <expression> FROM …`, where the FROM is that of the innermost SELECT whose sources the
- * expression names, without the source that is asked, or undefined where there is none.
+ * expression names, without the source that is asked. undefined where there is none, or where the expression has another
+ * value each time.
  * @param asked the alias of the source that is asked for these values
  */
 export function valuesSelect(
@@ -40,7 +42,7 @@ export function valuesSelect(
   asked: string,
   around: Surroundings,
 ): TreeNode | undefined {
-  const found = frameOf(expression, asked, around)
+  const found = isVolatile(expression) ? undefined : frameOf(expression, asked, around)
   if (found === undefined) return undefined
   const { frame, inside } = found
   const from = isNode(frame.select.from_table)
@@ -112,7 +114,7 @@ function without(ref: TreeNode, omission: Omission): TreeNode | undefined {
   if (left === undefined || right === undefined) return left ?? right
   const kept = [...aliasesOf(left), ...aliasesOf(right)]
   const condition = isNode(ref.condition) ? ref.condition : null
-  if (condition === null || names(condition, kept)) return { ...ref, left, right }
+  if (condition === null || canNarrow(condition, kept)) return { ...ref, left, right }
   return { ...ref, left, right, condition: null, ref_type: 'CROSS', join_type: 'INNER' }
 }
 
@@ -125,9 +127,13 @@ function isOmitted(ref: TreeNode, { asked, isAsked, inside }: Omission): boolean
   })
 }
 
-/** True when the expression names columns of these sources alone, each with its qualifier. */
-function names(expression: TreeNode, aliases: readonly string[] | 'all'): boolean {
-  return [...walk(expression)].every((node) => {
+/**
+ * True when the condition names columns of these sources alone, each with its qualifier. A volatile one is evaluated in the
+ * statement itself: here it would let other rows pass than there.
+ */
+function canNarrow(condition: TreeNode, aliases: readonly string[] | 'all'): boolean {
+  if (isVolatile(condition)) return false
+  return [...walk(condition)].every((node) => {
     if (node.class === 'SUBQUERY') return false
     if (!isColumn(node) || aliases === 'all') return true
     return aliases.includes(columnNames(node).at(-2)?.toLowerCase() ?? '')
@@ -138,7 +144,7 @@ function names(expression: TreeNode, aliases: readonly string[] | 'all'): boolea
 function conjunctsOver(where: TreeValue, aliases: readonly string[] | 'all'): readonly TreeNode[] {
   if (!isNode(where)) return []
   const parts = where.type === 'CONJUNCTION_AND' ? nodesOf(where.children) : [where]
-  return parts.filter((part) => names(part, aliases)).map(copyOf)
+  return parts.filter((part) => canNarrow(part, aliases)).map(copyOf)
 }
 
 function joinedByAnd(parts: readonly TreeNode[]): TreeNode | null {

@@ -2,6 +2,7 @@
 import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { copyOf, isNode, queryOf, statementOf, type TreeNode } from '../ast/select-ast.ts'
+import { isVolatile } from '../guard/stability.ts'
 import { fixMetadataPaths, hideColumns } from '../names.ts'
 import type { NameScope } from '../relation.ts'
 import { candidateSearchOf } from '../subquery/candidate-rows.ts'
@@ -59,15 +60,16 @@ export function putKnowledgeBase(select: TreeNode, grafting: Grafting): readonly
     const reranked = rerankedGraft(select, { search, count: nearestCount }, grafting)
     if (reranked !== null) return [reranked]
   }
-  const nearestWhere =
-    nearestCount !== null && isNode(select.where_clause) ? copyOf(select.where_clause) : null
+  const where = select.where_clause ?? null
+  const nearestWhere = nearestCount !== null && isNode(where) ? copyOf(where) : null
   const isHybrid = search.hybrid !== null && isSearched
-  const conditions =
-    isHybrid && isAlone ? pushedDownPredicates(select.where_clause ?? null, alias, kb) : null
+  const conditions = isHybrid && isAlone ? pushedDownPredicates(where, alias, kb) : null
   const hasConditions = conditions !== null
   const shape = { alias, search, usedNames, nearestCount, hasConditions }
   const graft = chunkSubqueryOf(kb, shape)
   const candidates = isSearched ? candidatesOf(select, { ...shape, columnRanking }, grafting) : null
+  // The nearest rows have met it already. Another evaluation could refuse some of them.
+  if (nearestWhere !== null && isVolatile(where)) select.where_clause = null
   if (!source.isPivoted) hideColumns(select, alias, graft.hiddenColumns)
   if (isAlone || isSearched) {
     orderByDistance(select, { alias, place, isAlone, isSearched, isHybrid })

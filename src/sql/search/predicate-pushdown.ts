@@ -12,12 +12,16 @@ import {
   textOf,
   walk,
 } from '../ast/select-ast.ts'
+import { isVolatile } from '../guard/stability.ts'
 import { CONDITIONS } from '../subquery/hybrid-rows.ts'
 import { metadataName } from './metadata-name.ts'
 
 /** The members of a WHERE's AND, in two parts. */
 export interface SplitConditions {
-  /** Those that name nothing but columns of the chunks, as one condition. null: there is none. */
+  /**
+   * Those that name nothing but columns of the chunks, as one condition; none of them is volatile, since it is checked
+   * again with the others. null: there is none.
+   */
   readonly own: TreeNode | null
   readonly others: readonly TreeNode[]
 }
@@ -35,7 +39,7 @@ export function splitConditions(
     return (parts.length === 1 || isQualified) && names.has(parts.at(-1) ?? '')
   }
   const parts = conjunctsOf(where)
-  const own = parts.filter((part) => namesOnly(part, isOwn))
+  const own = parts.filter((part) => namesOnly(part, isOwn) && !isVolatile(part))
   return { own: conjunctionOf(own), others: parts.filter((part) => !own.includes(part)) }
 }
 
@@ -102,16 +106,10 @@ export function conjunctsOf(where: TreeValue): readonly TreeNode[] {
   return where.type === 'CONJUNCTION_AND' ? nodesOf(where.children).flatMap(conjunctsOf) : [where]
 }
 
-/** Two evaluations of it differ. */
-const RANDOM = new Set(['random', 'uuid', 'gen_random_uuid'])
-
 /** True for a condition over columns of the chunks alone, at least one of them. */
 function namesOnly(condition: TreeNode, isOwn: (column: TreeNode) => boolean): boolean {
   const nodes = [...walk(condition)]
-  const isOther = ({ class: kind, function_name: name }: TreeNode) => {
-    return kind === 'SUBQUERY' || kind === 'STAR' || RANDOM.has(textOf(name))
-  }
-  if (nodes.some(isOther)) return false
+  if (nodes.some(({ class: kind }) => kind === 'SUBQUERY' || kind === 'STAR')) return false
   const columns = nodes.filter(isColumn)
   return columns.length > 0 && columns.every(isOwn)
 }
