@@ -1,9 +1,8 @@
 import type { Document, DocumentText, Row, RowValue } from '../domain/document.ts'
+import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
 import { LIMITS } from '../domain/limits.ts'
 import { AppError } from '../errors.ts'
-import { type ColumnMapping, findColumn } from './column-mapping.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
-import { wellFormedRow } from './well-formed.ts'
 
 /** A document whose row names no id gets one from its content. */
 export type RowDocument = Omit<Document, 'id'> & { readonly id: string | null }
@@ -85,4 +84,94 @@ function metadataOf(row: Row, rule: ColumnMapping, known: ReadonlySet<string>): 
     return [name, column === undefined ? null : (row[column] ?? null)] as const
   })
   return Object.fromEntries(entries)
+}
+
+/** What the columns of a row are to a knowledge base (decisions.md 5). Names are compared without case. */
+export interface ColumnMapping {
+  readonly contentColumns: readonly string[]
+  /** null: every column that is neither the id nor content. */
+  readonly metadataColumns: readonly string[] | null
+  /** Looked for in this order. */
+  readonly idColumns: readonly string[]
+}
+
+export const ID_COLUMN = 'id'
+
+export function columnMappingOf(kb: KnowledgeBase): ColumnMapping {
+  const hasOwnId = kb.idColumn !== null && kb.idColumn.toLowerCase() !== ID_COLUMN
+  return {
+    contentColumns: kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS,
+    metadataColumns: kb.metadataColumns,
+    idColumns: hasOwnId && kb.idColumn !== null ? [kb.idColumn, ID_COLUMN] : [ID_COLUMN],
+  }
+}
+
+/** The column of that name as it is written among `columns`: exactly so, else without case. */
+export function findColumn(columns: readonly string[], name: string): string | undefined {
+  if (columns.includes(name)) return name
+  const key = name.toLowerCase()
+  return columns.find((column) => column.toLowerCase() === key)
+}
+
+/**
+ * The row with every lone surrogate replaced by U+FFFD, which is one code unit too: offsets stay as they are.
+ * @throws AppError `insert_failed` where values are nested too deeply or a cell is too long
+ */
+export function wellFormedRow(row: Row, cellCharsMax: number): Row {
+  const entries = Object.entries(row).map(([name, value]) => {
+    if (typeof value === 'string' && value.length > cellCharsMax) {
+      const found = `found ${value.length}`
+      const limit = `A cell has at most ${cellCharsMax} characters`
+      throw new AppError('insert_failed', `${limit}, ${found} in column "${name}"`)
+    }
+    return [name.toWellFormed(), wellFormed(value, 0)] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+function wellFormed(value: RowValue, depth: number): RowValue {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (value === null || typeof value !== 'object') return value
+  if (depth > INGEST_LIMITS.nestingMax) {
+    throw new AppError(
+      'insert_failed',
+      `A value is nested deeper than ${INGEST_LIMITS.nestingMax} levels`,
+    )
+  }
+  if (isList(value)) return value.map((item) => wellFormed(item, depth + 1))
+  const entries = Object.entries(value).map(([key, item]) => {
+    return [key.toWellFormed(), wellFormed(item, depth + 1)] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+function isList(value: object): value is readonly RowValue[] {
+  return Array.isArray(value)
+}
+
+const TEXT_COLUMN = 'content'
+
+export interface OwnText {
+  readonly id: string
+  readonly content: string
+  /** What else is known about the document. */
+  readonly columns: Row
+}
+
+/**
+ * A row for a document that has no columns of its own, such as a page: its text stands in the column `content`, or in
+ * the knowledge base's first content column where it has none of that name; content columns that the document does not
+ * know are empty.
+ */
+export function documentRow({ id, content, columns }: OwnText, rule: ColumnMapping): Row {
+  const { contentColumns } = rule
+  const column = findColumn(contentColumns, TEXT_COLUMN) ?? contentColumns[0] ?? TEXT_COLUMN
+  const [idColumn = ID_COLUMN] = rule.idColumns
+  const taken = [idColumn, ...contentColumns]
+  const others = Object.entries(columns).filter(([name]) => findColumn(taken, name) === undefined)
+  const known = contentColumns.map((name) => {
+    const own = findColumn(Object.keys(columns), name)
+    return [name, own === undefined ? null : (columns[own] ?? null)] as const
+  })
+  return Object.fromEntries([[idColumn, id], ...known, [column, content], ...others])
 }

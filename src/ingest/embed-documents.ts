@@ -1,10 +1,11 @@
 import type { Chunk, ChunkVector, EmbeddedChunk, EmbeddedDocument } from '../domain/chunk.ts'
 import type { Document } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { LIMITS } from '../domain/limits.ts'
 import type { DocumentStore, Embedder, EmbedderRegistry } from '../domain/ports.ts'
 import { withModelInForce } from '../domain/reembedding.ts'
+import { AppError } from '../errors.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
-import { embedTexts } from './embed-texts.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 
 /** A document that is cut and not embedded yet. */
@@ -131,4 +132,39 @@ function withVector(chunk: Chunk, known: KnownVectors): EmbeddedChunk {
   const vector = known.get(chunk.content)
   if (vector === undefined) throw new Error('a chunk was not embedded')
   return { chunk, vector }
+}
+
+/**
+ * The vectors of texts, some texts at a time.
+ * @throws AppError those of the embedder, and `provider_failed` where it gives another number of vectors than of texts
+ */
+export async function embedTexts(
+  texts: ReadonlySet<string>,
+  embedder: Embedder,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Float32Array>> {
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
+  const vectors = new Map<string, Float32Array>()
+  let batch: string[] = []
+  const embedBatch = async () => {
+    await slice.yieldIfSpent(signal)
+    const found = await embedder.embed(batch, signal)
+    for (const [index, text] of batch.entries()) {
+      const vector = found[index]
+      if (vector === undefined || found.length !== batch.length) throw miscounted(found, batch)
+      vectors.set(text, vector)
+    }
+    batch = []
+  }
+  for (const text of texts) {
+    batch.push(text)
+    if (batch.length === LIMITS.insertBatchChunks) await embedBatch()
+  }
+  if (batch.length > 0) await embedBatch()
+  return vectors
+}
+
+function miscounted(vectors: readonly Float32Array[], texts: readonly string[]): AppError {
+  const counts = `${vectors.length} vectors for ${texts.length} texts`
+  return new AppError('provider_failed', `The embedding model answered ${counts}`)
 }

@@ -3,7 +3,7 @@ import type { Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { DocumentStore, EmbedderRegistry, FileStore } from '../domain/ports.ts'
 import type { RowStream } from '../domain/query-result.ts'
-import type { PageFetcher } from './crawl/page-fetcher.ts'
+import type { PageFetcher } from './crawl/guarded-fetch.ts'
 import type { DocumentReading } from './readers/document-reading.ts'
 
 export interface CrawlRequest {

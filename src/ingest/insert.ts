@@ -1,18 +1,17 @@
 import type { Row } from '../domain/document.ts'
-import { columnMappingOf } from './column-mapping.ts'
 import { crawledRows } from './crawl/crawled-rows.ts'
+import { columnMappingOf } from './document-of-row.ts'
 import { failedInsert } from './failed-insert.ts'
 import type { InsertDeps, InsertReport, InsertRequest } from './insert-request.ts'
 import { rowsOfFiles } from './sources/file-rows.ts'
 import { rowsOfQuery } from './sources/query-rows.ts'
-import { sentRows } from './sources/sent-rows.ts'
 import { type StoredCounts, storeRows } from './store-rows.ts'
 
 export type SourceName = 'rows' | 'files' | 'urls' | 'query'
 
 interface Source {
   readonly name: SourceName
-  readonly rows: AsyncIterable<Row>
+  readonly rows: AsyncIterable<Row> | readonly Row[]
   /** Stored piece by piece, because nobody knows how much it is. */
   readonly isUnbounded: boolean
 }
@@ -50,11 +49,11 @@ function sourcesOf(
   signal: AbortSignal,
 ): readonly Source[] {
   const { kb, rows, files, urls, crawl, query } = request
-  const bounded = (name: SourceName, source: AsyncIterable<Row>): Source => {
+  const bounded = (name: SourceName, source: Source['rows']): Source => {
     return { name, rows: source, isUnbounded: false }
   }
   return [
-    ...(rows === undefined ? [] : [bounded('rows', sentRows(rows))]),
+    ...(rows === undefined ? [] : [bounded('rows', rows)]),
     ...(files === undefined ? [] : [bounded('files', rowsOfFiles({ kb, files }, deps, signal))]),
     ...(urls === undefined
       ? []

@@ -4,7 +4,7 @@ import type { ModelRef } from '../domain/model-ref.ts'
 import type { EmbedderRegistry, ReembeddingStore, Reembeddings } from '../domain/ports.ts'
 import type { MissingVectors, ReembeddingProgress } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
-import { embedTexts } from './embed-texts.ts'
+import { embedTexts } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 
 export interface ReembeddingOptions {

@@ -4,8 +4,8 @@ import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
 import { chunksOf } from './chunking/chunker.ts'
-import type { ColumnMapping } from './column-mapping.ts'
 import { contentId } from './content-id.ts'
+import type { ColumnMapping } from './document-of-row.ts'
 import { documentOfRow } from './document-of-row.ts'
 import { type ChunkedDocument, embedAndStore, type StoreDeps } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
@@ -23,7 +23,7 @@ export interface StoredCounts {
 export interface RowsToStore {
   readonly kb: KnowledgeBase
   readonly rule: ColumnMapping
-  readonly rows: AsyncIterable<Row>
+  readonly rows: AsyncIterable<Row> | readonly Row[]
   readonly isUnbounded: boolean
   readonly counts: StoredCounts
   readonly options?: StoringOptions

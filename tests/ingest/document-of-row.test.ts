@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Row } from '../../src/domain/document.ts'
-import type { ColumnMapping } from '../../src/ingest/column-mapping.ts'
+import type { ColumnMapping } from '../../src/ingest/document-of-row.ts'
 import { documentOfRow } from '../../src/ingest/document-of-row.ts'
 
 const DEFAULT: ColumnMapping = {

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { AppError } from '../../src/errors.ts'
+import type { FetchedPage } from '../../src/ingest/crawl/guarded-fetch.ts'
 import { guardedFetch, internet, type Network } from '../../src/ingest/crawl/guarded-fetch.ts'
-import type { FetchedPage } from '../../src/ingest/crawl/page-fetcher.ts'
 import { urlPolicy } from '../../src/ingest/crawl/url-policy.ts'
 import { never } from './insert-fixture.ts'
 

@@ -10,10 +10,10 @@ import type {
 } from '../../src/domain/ports.ts'
 import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
 import { AppError } from '../../src/errors.ts'
-import type { FetchedPage, PageFetcher } from '../../src/ingest/crawl/page-fetcher.ts'
+import type { FetchedPage, PageFetcher } from '../../src/ingest/crawl/guarded-fetch.ts'
 import type { InsertDeps } from '../../src/ingest/insert-request.ts'
-import { answerReading } from '../../src/ingest/readers/answer-reading.ts'
 import type { DocumentReading } from '../../src/ingest/readers/document-reading.ts'
+import { answerJob } from '../../src/ingest/readers/reader-job.ts'
 
 export const never = new AbortController().signal
 
@@ -112,12 +112,12 @@ function registryOf(embedder: Embedder): EmbedderRegistry {
 /** Reads in this thread: the real one has its own tests. */
 export const directReader: DocumentReading = {
   async read(document) {
-    const answer = await answerReading({ kind: 'read', document })
+    const answer = await answerJob({ kind: 'read', document })
     if (answer.kind === 'read') return answer.document
     throw answer.kind === 'failed' ? new AppError(answer.code, answer.message) : new Error()
   },
   async matching(texts, patterns) {
-    const answer = await answerReading({ kind: 'match', texts, patterns })
+    const answer = await answerJob({ kind: 'match', texts, patterns })
     if (answer.kind === 'matching') return answer.texts
     throw answer.kind === 'failed' ? new AppError(answer.code, answer.message) : new Error()
   },

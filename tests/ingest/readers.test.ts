@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { DocumentFormat, RawDocument } from '../../src/ingest/readers/document-reading.ts'
-import { readDocument } from '../../src/ingest/readers/read-document.ts'
+import { readDocument } from '../../src/ingest/readers/reader-job.ts'
 import { tinyPdf } from './tiny-pdf.ts'
 
 function raw(format: DocumentFormat, content: string | Uint8Array, url: string | null = null) {

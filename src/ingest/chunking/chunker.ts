@@ -2,8 +2,7 @@ import type { Chunk, ChunkSource } from '../../domain/chunk.ts'
 import type { Document, DocumentText } from '../../domain/document.ts'
 import type { Preprocessing } from '../../domain/knowledge-base.ts'
 import { chunkJson } from './chunk-json.ts'
-import { chunkMarkdown } from './chunk-markdown.ts'
-import { chunkText, type TextSpan } from './chunk-text.ts'
+import { chunkMarkdown, chunkText, type TextSpan } from './chunk-text.ts'
 
 /** A chunk before it has a number. */
 interface Piece extends TextSpan {

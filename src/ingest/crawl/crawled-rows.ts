@@ -1,13 +1,13 @@
 import type { Row } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
-import { columnMappingOf } from '../column-mapping.ts'
+import { columnMappingOf, documentRow } from '../document-of-row.ts'
+import { formatOfBytes } from '../file-format.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { CrawlRequest, InsertDeps } from '../insert-request.ts'
-import { documentRow } from '../sources/document-row.ts'
+import type { DocumentFormat } from '../readers/document-reading.ts'
 import { type CrawlScope, crawlScope, isInScope, refuseRedirect, siteOf } from './crawl-scope.ts'
-import type { FetchedPage } from './page-fetcher.ts'
-import { isSuccess, pageFormat } from './page-format.ts'
+import type { FetchedPage } from './guarded-fetch.ts'
 import { Robots } from './robots.ts'
 import { crawlableUrl } from './url-policy.ts'
 
@@ -211,4 +211,51 @@ function linkFilter(
     if (crawl.patterns.length === 0) return inScope
     return deps.reader.matching(inScope, crawl.patterns, signal)
   }
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status <= 299
+}
+
+const FORMATS: Readonly<Record<string, DocumentFormat>> = {
+  'text/html': 'html',
+  'application/xhtml+xml': 'html',
+  'text/markdown': 'markdown',
+  'text/x-markdown': 'markdown',
+  'application/pdf': 'pdf',
+  'application/json': 'text',
+  'application/ld+json': 'text',
+  'application/x-ndjson': 'text',
+}
+
+/**
+ * How a page is to be read, by its content type, and by its bytes where it has none.
+ * @throws AppError `crawl_failed` for what is no text
+ */
+function pageFormat({ url, contentType, bytes }: FetchedPage): {
+  readonly format: DocumentFormat
+  readonly charset: string | null
+} {
+  const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim())
+  const name = type.toLowerCase()
+  const isPlain = name === 'text/plain' && /\.(md|markdown)$/i.test(new URL(url).pathname)
+  const known = isPlain ? 'markdown' : FORMATS[name]
+  const format = known ?? (name.startsWith('text/') ? 'text' : null)
+  const found = format ?? (name === '' ? documentFormatOf(bytes) : null)
+  if (found === null) {
+    const what = name === '' ? 'holds no text' : `has the type ${name.slice(0, 100)}`
+    throw new AppError('crawl_failed', `${url} ${what}; expected HTML, text, Markdown, PDF or JSON`)
+  }
+  return { format: found, charset: charsetOf(parameters) }
+}
+
+function documentFormatOf(bytes: Uint8Array): DocumentFormat | null {
+  const format = formatOfBytes(bytes)
+  if (format === 'pdf' || format === 'html') return format
+  return format === null || format === 'parquet' ? null : 'text'
+}
+
+function charsetOf(parameters: readonly string[]): string | null {
+  const parameter = parameters.find((one) => /^charset=/i.test(one))
+  return parameter?.slice('charset='.length).replace(/^"(.*)"$/, '$1') || null
 }

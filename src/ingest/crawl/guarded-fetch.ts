@@ -2,7 +2,6 @@ import { lookup } from 'node:dns/promises'
 import { AppError } from '../../errors.ts'
 import { abortable } from '../../runtime/cancellation.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import type { FetchedPage, FetchOptions, PageFetcher } from './page-fetcher.ts'
 import { crawlableUrl, requireAllowed, type UrlPolicy } from './url-policy.ts'
 
 export interface GuardedFetchOptions {
@@ -32,6 +31,27 @@ export interface Network {
 export const internet: Network = {
   resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
   fetch: (url, init) => fetch(url, init),
+}
+
+export interface FetchedPage {
+  /** Where the page was in the end, after redirects. */
+  readonly url: string
+  readonly status: number
+  readonly contentType: string | null
+  readonly bytes: Uint8Array
+}
+
+export interface FetchOptions {
+  readonly signal: AbortSignal
+  readonly bytesMax: number
+  /** Asked before each request, redirects included; what it throws ends the fetch. */
+  beforeRequest?(url: URL): Promise<void>
+}
+
+/** Pages of the web; the addresses that may be asked are the implementation's affair. */
+export interface PageFetcher {
+  /** @throws AppError `address_refused`, `crawl_failed` (no answer, too large, too slow) */
+  fetch(url: string, options: FetchOptions): Promise<FetchedPage>
 }
 
 async function fetchPage(

@@ -2,7 +2,7 @@ import robotsParser from 'robots-parser'
 import { AppError } from '../../errors.ts'
 import { sleep } from '../../runtime/cancellation.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import type { PageFetcher } from './page-fetcher.ts'
+import type { PageFetcher } from './guarded-fetch.ts'
 
 /** The name by which a `robots.txt` speaks to us. */
 export const ROBOT_NAME = 'Eider'

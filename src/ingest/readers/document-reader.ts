@@ -3,7 +3,7 @@ import { AppError, type ErrorCode } from '../../errors.ts'
 import { abortable } from '../../runtime/cancellation.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { DocumentReading, RawDocument, ReadDocument } from './document-reading.ts'
-import type { ReadingAnswer, ReadingJob } from './reading-protocol.ts'
+import type { ReaderAnswer, ReaderJob } from './reader-job.ts'
 
 export interface DocumentReaderOptions {
   /** Entry of the reading thread. */
@@ -71,7 +71,7 @@ export class DocumentReader implements DocumentReading {
     await this.#stopWorker()
   }
 
-  async #inTurn(job: ReadingJob, terms: JobTerms, signal: AbortSignal): Promise<ReadingAnswer> {
+  async #inTurn(job: ReaderJob, terms: JobTerms, signal: AbortSignal): Promise<ReaderAnswer> {
     const { queueMax } = this.#options
     if (this.#waiting >= queueMax) {
       throw new AppError('too_busy', `More than ${queueMax} documents are waiting to be read`)
@@ -90,7 +90,7 @@ export class DocumentReader implements DocumentReading {
     }
   }
 
-  async #run(job: ReadingJob, terms: JobTerms, signal: AbortSignal): Promise<ReadingAnswer> {
+  async #run(job: ReaderJob, terms: JobTerms, signal: AbortSignal): Promise<ReaderAnswer> {
     signal.throwIfAborted()
     const timeout = AbortSignal.timeout(terms.deadlineMs)
     const worker = this.#running()
@@ -134,8 +134,8 @@ export class DocumentReader implements DocumentReading {
   }
 }
 
-function answered(worker: Worker, job: ReadingJob): Promise<ReadingAnswer> {
-  const answer = Promise.withResolvers<ReadingAnswer>()
+function answered(worker: Worker, job: ReaderJob): Promise<ReaderAnswer> {
+  const answer = Promise.withResolvers<ReaderAnswer>()
   const ended = () => answer.reject(new Error('the reading thread ended'))
   const failed = (cause: unknown) => {
     answer.reject(new Error('the reading thread failed', { cause }))

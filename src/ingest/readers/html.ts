@@ -1,10 +1,12 @@
+import { highlightedCodeBlock, strikethrough, taskListItems } from '@joplin/turndown-plugin-gfm'
 import { Readability } from '@mozilla/readability'
 import { parseHTML } from 'linkedom'
+import TurndownService from 'turndown'
 import { AppError } from '../../errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import { decodeText } from './decode-text.ts'
 import type { RawDocument, ReadDocument } from './document-reading.ts'
-import { markdownOfHtml } from './markdown-of-html.ts'
+import { markdownTables } from './markdown-tables.ts'
+import { decodeText } from './text.ts'
 
 /** An article of less text than this may have been found in the wrong place: the whole page is taken. */
 const ARTICLE_CHARS_MIN = 500
@@ -120,4 +122,17 @@ function isElement(node: Node): node is Element {
 function trimmedOrNull(text: string | null | undefined): string | null {
   const trimmed = text?.replace(/\s+/g, ' ').trim() ?? ''
   return trimmed === '' ? null : trimmed
+}
+
+/** HTML as Markdown with tables. Give it text: on the nodes of another DOM its tables break (turndown 7.2). */
+export function markdownOfHtml(html: string): string {
+  const turndown = new TurndownService({
+    headingStyle: 'atx',
+    codeBlockStyle: 'fenced',
+    bulletListMarker: '-',
+    emDelimiter: '*',
+  })
+  turndown.use([highlightedCodeBlock, strikethrough, taskListItems, markdownTables])
+  turndown.remove(['script', 'style', 'noscript'])
+  return turndown.turndown(html).trim().toWellFormed()
 }

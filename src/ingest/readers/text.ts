@@ -1,6 +1,56 @@
-import { decodeText } from './decode-text.ts'
 import type { RawDocument, ReadDocument } from './document-reading.ts'
 
 export function readText({ bytes, charset }: RawDocument): ReadDocument {
   return { content: decodeText(bytes, charset), title: null, links: [] }
+}
+
+const FIRST_HEADING = /^ {0,3}#{1,6}[ \t]+([^\n]{1,500})/m
+const TITLE_LOOKED_FOR_CHARS = 10_000
+
+/** Markdown as it is; its first heading is its title. */
+export function readMarkdown({ bytes, charset }: RawDocument): ReadDocument {
+  const content = decodeText(bytes, charset)
+  const heading = FIRST_HEADING.exec(content.slice(0, TITLE_LOOKED_FOR_CHARS))?.[1]
+  const title = heading?.replace(/[ \t]+#*\s*$/, '').trim() || null
+  return { content, title, links: [] }
+}
+
+/**
+ * Bytes as text, by the first of these that holds: a byte order mark, the encoding that was declared, UTF-8 without an
+ * error, windows-1252 (which has none). Line ends become `\n`.
+ */
+export function decodeText(bytes: Uint8Array, declared: string | null): string {
+  const text = markedText(bytes) ?? declaredText(bytes, declared) ?? guessedText(bytes)
+  return text.replaceAll('\r\n', '\n').toWellFormed()
+}
+
+function markedText(bytes: Uint8Array): string | null {
+  const [first, second, third] = bytes
+  if (first === 0xef && second === 0xbb && third === 0xbf) return decoded(bytes, 'utf-8')
+  if (first === 0xff && second === 0xfe) return decoded(bytes, 'utf-16le')
+  if (first === 0xfe && second === 0xff) return decoded(bytes, 'utf-16be')
+  return null
+}
+
+/** null: no encoding of that name, or a UTF-8 that is none. */
+function declaredText(bytes: Uint8Array, name: string | null): string | null {
+  if (name === null) return null
+  try {
+    const decoder = new TextDecoder(name)
+    return decoder.encoding === 'utf-8' ? null : decoder.decode(bytes)
+  } catch {
+    return null
+  }
+}
+
+function guessedText(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return decoded(bytes, 'windows-1252')
+  }
+}
+
+function decoded(bytes: Uint8Array, encoding: Bun.Encoding): string {
+  return new TextDecoder(encoding).decode(bytes)
 }

@@ -2,9 +2,8 @@ import { requireFile } from '../../domain/catalog-snapshot.ts'
 import type { Row, RowValue } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { FileFormat, UploadedFile } from '../../domain/uploaded-file.ts'
-import { type ColumnMapping, columnMappingOf, findColumn } from '../column-mapping.ts'
+import { type ColumnMapping, columnMappingOf, documentRow, findColumn } from '../document-of-row.ts'
 import type { InsertDeps } from '../insert-request.ts'
-import { documentRow } from './document-row.ts'
 
 type FilesDeps = Pick<InsertDeps, 'snapshot' | 'files'>
 

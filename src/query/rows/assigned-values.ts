@@ -4,7 +4,7 @@ import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { LIMITS } from '../../domain/limits.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
-import { wellFormedRow } from '../../ingest/well-formed.ts'
+import { wellFormedRow } from '../../ingest/document-of-row.ts'
 import { type AssignmentTarget, metadataName } from './assignment-targets.ts'
 
 /** The new values of one chunk. */

@@ -1,7 +1,7 @@
 import { nameKey } from '../../domain/identifier.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { AppError } from '../../errors.ts'
-import { findColumn } from '../../ingest/column-mapping.ts'
+import { findColumn } from '../../ingest/document-of-row.ts'
 import type { Assignment, RowStatement } from '../../sql/dialect/parse-rows.ts'
 
 /** What a SET column is to the knowledge base. */

@@ -3,7 +3,7 @@ import type { Row, RowValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../domain/knowledge-base.ts'
 import type { RowStream } from '../../domain/query-result.ts'
-import { type ColumnMapping, findColumn } from '../../ingest/column-mapping.ts'
+import { type ColumnMapping, findColumn } from '../../ingest/document-of-row.ts'
 
 /**
  * The values of a SELECT as the rows of an insert. An object in a column `metadata` stands for its fields, where the

@@ -4,7 +4,7 @@ import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowle
 import type { ResultValue } from '../../domain/query-result.ts'
 import { withModelInForce } from '../../domain/reembedding.ts'
 import { AppError } from '../../errors.ts'
-import { embedTexts } from '../../ingest/embed-texts.ts'
+import { embedTexts } from '../../ingest/embed-documents.ts'
 import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
 import { type NewTexts, replaceTexts } from '../../ingest/replace-texts.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'

@@ -1,0 +1,71 @@
+import { AppError, type ErrorCode } from '../../errors.ts'
+import type { DocumentFormat, RawDocument, ReadDocument } from './document-reading.ts'
+import { readMarkdown, readText } from './text.ts'
+
+/** What the main thread asks of the reader thread, one thing at a time. */
+export type ReaderJob =
+  | { readonly kind: 'read'; readonly document: RawDocument }
+  | {
+      readonly kind: 'match'
+      readonly texts: readonly string[]
+      readonly patterns: readonly string[]
+    }
+
+export type ReaderAnswer =
+  | { readonly kind: 'read'; readonly document: ReadDocument }
+  | { readonly kind: 'matching'; readonly texts: readonly string[] }
+  | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string }
+
+/** The reader thread's work: every failure is an answer. */
+export async function answerJob(job: ReaderJob): Promise<ReaderAnswer> {
+  try {
+    if (job.kind === 'match') return matching(job.texts, job.patterns)
+    return { kind: 'read', document: await readDocument(job.document) }
+  } catch (error) {
+    if (error instanceof AppError) {
+      return { kind: 'failed', code: error.code, message: error.message }
+    }
+    const reason = error instanceof Error ? error.message : String(error)
+    const message = `The document could not be read: ${reason.slice(0, 500)}`
+    return { kind: 'failed', code: 'file_unreadable', message }
+  }
+}
+
+type Read = (document: RawDocument) => ReadDocument | Promise<ReadDocument>
+
+/** The large parsers are loaded with the first document that needs them. */
+const READERS: Readonly<Record<DocumentFormat, Read>> = {
+  pdf: async (document) => (await import('./pdf.ts')).readPdf(document),
+  html: async (document) => (await import('./html.ts')).readHtml(document),
+  markdown: readMarkdown,
+  text: readText,
+}
+
+/** Bytes → text. May take long: it belongs into a thread. @throws AppError `file_unreadable` */
+export async function readDocument(document: RawDocument): Promise<ReadDocument> {
+  return READERS[document.format](document)
+}
+
+function matching(texts: readonly string[], patterns: readonly string[]): ReaderAnswer {
+  const expressions = patterns.map(expressionOf)
+  const found = texts.filter((text) => expressions.some((expression) => expression.test(text)))
+  return { kind: 'matching', texts: found }
+}
+
+function expressionOf(pattern: string): RegExp {
+  try {
+    return new RegExp(pattern, 'u')
+  } catch {
+    return withoutUnicode(pattern)
+  }
+}
+
+/** Unicode mode refuses escapes that other languages know, such as `\-`. */
+function withoutUnicode(pattern: string): RegExp {
+  try {
+    return new RegExp(pattern)
+  } catch (cause) {
+    const shown = JSON.stringify(pattern.slice(0, 100))
+    throw new AppError('insert_failed', `${shown} is no regular expression`, { cause })
+  }
+}
