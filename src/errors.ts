@@ -67,22 +67,26 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-interface AppErrorOptions {
-  /** What went wrong underneath: for the log, never for the caller. */
-  readonly cause?: unknown
-  /** Replaces the code's usual title where clients know another wording. */
-  readonly title?: string
-  /** The place in the caller's text, its line and a caret under it: shown below the message where there is room. */
-  readonly excerpt?: string
-}
-
 /** A failure that was expected: `message` is written for the caller and holds no secret. */
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly title: string
   readonly excerpt: string | undefined
 
-  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
+  /**
+   * @param options `cause`: for the log, never for the caller; `title` replaces the code's usual title where clients know
+   * another wording; `excerpt`: the line of the caller's text with a caret under the place, shown below the message where
+   * there is room
+   */
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: {
+      readonly cause?: unknown
+      readonly title?: string
+      readonly excerpt?: string
+    } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'AppError'
     this.code = code
@@ -109,4 +113,18 @@ export function notFound(kind: keyof typeof NOUNS, name: string): AppError {
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
   return new AppError('internal', 'Internal error', { cause: error })
+}
+
+/** Why the program cannot start, written for whoever starts it. */
+export class StartError extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'StartError'
+  }
+}
+
+/** The `code` of a failed call of the operating system: `EACCES`, `ENOSPC`. */
+export function systemCodeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined
+  return typeof error.code === 'string' ? error.code : undefined
 }

@@ -1,6 +1,6 @@
 /** Start and stop: settings → store → app → listen; SIGTERM → drain → close. */
 import packageJson from '../package.json' with { type: 'json' }
-import { AppError } from './errors.ts'
+import { AppError, StartError } from './errors.ts'
 import { type Settings, settingsFrom, settingsHelp } from './settings.ts'
 
 /** DuckDB's calls run on Bun's thread pool, whose size is read from the environment before any of our code runs. */
@@ -48,8 +48,7 @@ function settingsOf(args: readonly string[]): Settings | number {
 function failedStart(error: unknown): number {
   const message = error instanceof Error ? error.message : String(error)
   process.stderr.write(`eider: ${message}\n`)
-  const isExpected =
-    error instanceof AppError || (error instanceof Error && 'isStartError' in error)
+  const isExpected = error instanceof AppError || error instanceof StartError
   if (!isExpected && error instanceof Error) process.stderr.write(`${error.stack}\n`)
   return 1
 }

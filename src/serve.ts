@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { type AppLog, createApp } from './app.ts'
-import { AppError } from './errors.ts'
+import { AppError, StartError, systemCodeOf } from './errors.ts'
 import type { Listener } from './http/server.ts'
 import type { Settings } from './settings.ts'
 import { openStore } from './store/store.ts'
@@ -83,19 +83,13 @@ function stopSignal(): Promise<NodeJS.Signals> {
   })
 }
 
-/** A start that failed for a reason that the user can mend. */
-class ListenError extends Error {
-  readonly isStartError = true
-}
-
-function listenFailure(error: unknown, { host, port }: Settings): Error {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
+function listenFailure(error: unknown, { host, port }: Settings): StartError {
+  const code = systemCodeOf(error)
   const reason: Readonly<Record<string, string>> = {
     EADDRINUSE: `port ${port} is taken, perhaps by another Eider. Set EIDER_PORT to use another one`,
     EACCES: `permission for port ${port} is denied. Set EIDER_PORT to use another one`,
     EADDRNOTAVAIL: `this machine has no address ${host}. Set EIDER_HOST to one that it has`,
   }
-  const known = typeof code === 'string' ? reason[code] : undefined
-  const detail = known ?? (error instanceof Error ? error.message : String(error))
-  return new ListenError(`Cannot listen at ${host}:${port}: ${detail}`, { cause: error })
+  const detail = reason[code ?? ''] ?? (error instanceof Error ? error.message : String(error))
+  return new StartError(`Cannot listen at ${host}:${port}: ${detail}`, error)
 }

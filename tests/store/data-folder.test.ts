@@ -13,7 +13,7 @@ async function openElsewhere(directory: string): Promise<string> {
   const program = `
     import { openStore } from ${JSON.stringify(STORE_MODULE)}
     try { await (await openStore({ directory: process.argv[1] })).close(); console.log('opened') }
-    catch (error) { console.log(error.isStartError, error.message) }`
+    catch (error) { console.log(error.name === 'StartError', error.message) }`
   const child = Bun.spawn([process.execPath, '-e', program, directory], { stderr: 'inherit' })
   const text = await new Response(child.stdout).text()
   await child.exited

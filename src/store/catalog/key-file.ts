@@ -8,7 +8,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { StartError, systemCodeOf } from '../duckdb/start-error.ts'
+import { StartError, systemCodeOf } from '../../errors.ts'
 
 export const KEY_BYTES = 32
 

@@ -1,7 +1,6 @@
 import { asc, eq, sql } from 'drizzle-orm'
-import { AppError } from '../../errors.ts'
+import { AppError, StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
-import { StartError } from '../duckdb/start-error.ts'
 import { agentOf, fileOf, knowledgeBaseOf, projectOf, tableOf, viewOf } from './catalog-rows.ts'
 import { CatalogState } from './catalog-state.ts'
 import { type CatalogQueries, queriesOver } from './drizzle.ts'

@@ -4,8 +4,8 @@ import catalogSql from '../../../drizzle/0001_catalog.sql' with { type: 'text' }
 import viewsAndTablesSql from '../../../drizzle/0002_views_and_tables.sql' with { type: 'text' }
 import vectorIndexesSql from '../../../drizzle/0003_vector_indexes.sql' with { type: 'text' }
 import nextVectorsSql from '../../../drizzle/0004_next_vectors.sql' with { type: 'text' }
+import { StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
-import { StartError } from '../duckdb/start-error.ts'
 
 export interface Migration {
   readonly number: number

@@ -10,20 +10,25 @@ import {
 } from '@duckdb/node-api'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 
-export interface AppendTarget {
-  readonly connection: DuckDBConnection
-  /** `temp` for a temporary table; missing: the database. */
-  readonly catalog?: 'temp'
-  readonly schema: string
-  readonly table: string
-}
-
-/** Some rows at a time, each time as columns: in the order of the table, all of one length. */
+/** Batches of rows, each as columns: in the order of the table's, all of one length. */
 export type AppendedColumns = Iterable<DuckDBValue[][]>
 
-/** @param batches made from the table's number of columns where they depend on it */
+/**
+ * @param target `catalog` is `temp` for a temporary table, unset for one of the database
+ * @param batches made from the table's number of columns where they depend on it
+ */
 export async function appendColumns(
-  { connection, catalog, schema, table }: AppendTarget,
+  {
+    connection,
+    catalog,
+    schema,
+    table,
+  }: {
+    readonly connection: DuckDBConnection
+    readonly catalog?: 'temp'
+    readonly schema: string
+    readonly table: string
+  },
   batches: AppendedColumns | ((columnCount: number) => AppendedColumns),
 ): Promise<void> {
   const appender = await connection.createAppender(table, schema, catalog)
@@ -44,7 +49,7 @@ export async function appendColumns(
   }
 }
 
-/** Closing tries the same rows again and fails again: the first error is the one to see. */
+/** Closing tries the same rows again and fails again; the first error is the one to report. */
 function closeAfterFailure(appender: DuckDBAppender): void {
   try {
     appender.closeSync()

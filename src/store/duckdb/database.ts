@@ -1,13 +1,11 @@
 import { mkdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { literal } from '../../domain/identifier.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, StartError, systemCodeOf } from '../../errors.ts'
 import { resourceError } from './database-error.ts'
 import { type LockNote, lockConflict, removeLockNote, writeLockNote } from './lock-note.ts'
-import { memoryLimitOf } from './memory-limit.ts'
-import { StartError, systemCodeOf } from './start-error.ts'
 
 /** DuckDB calls the database by the file's name: it must not be that of a schema. */
 const FILE_NAME = 'eider-data.duckdb'
@@ -271,4 +269,41 @@ function unusable(directory: string, error: unknown): StartError {
   const [detail] = error instanceof Error ? error.message.split('\n') : [String(error)]
   const message = `The data folder ${directory} cannot be used: ${reason ?? detail}`
   return new StartError(message, error)
+}
+
+/**
+ * A size that DuckDB understands. It takes no percentages: `60%` is that share of the machine's
+ * memory, or of the container's where that has less.
+ */
+export function memoryLimitOf(setting: string): string {
+  const share = shareOf(setting)
+  if (share === undefined) return setting
+  const mebibytes = Math.floor((machineBytes() * share) / 1024 ** 2)
+  return `${Math.max(mebibytes, 64)}MiB`
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  MB: 1000 ** 2,
+  GB: 1000 ** 3,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+}
+
+/** The same size in bytes. */
+export function memoryBytesOf(setting: string): number {
+  const share = shareOf(setting)
+  if (share !== undefined) return Math.floor(machineBytes() * share)
+  const [, amount = '0', unit = 'MB'] = /^(\d+(?:\.\d+)?)(\w+)$/.exec(setting) ?? []
+  return Math.floor(Number(amount) * (UNITS[unit] ?? 0))
+}
+
+/** 0 to 1. */
+function shareOf(setting: string): number | undefined {
+  const share = /^(\d+(?:\.\d+)?)%$/.exec(setting)?.[1]
+  return share === undefined ? undefined : Number(share) / 100
+}
+
+function machineBytes(): number {
+  const constrained = process.constrainedMemory()
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }

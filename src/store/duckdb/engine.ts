@@ -3,64 +3,58 @@ import type { BoundSql, ExportedRows, RunLimits, SqlEngine } from '../../domain/
 import type { RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import type { Deadline } from '../../runtime/cancellation.ts'
-import { Semaphore } from '../../runtime/semaphore.ts'
+import { type Release, Semaphore } from '../../runtime/semaphore.ts'
 import type { Database } from './database.ts'
+import { statementDeadline } from './interruptible.ts'
 import { newExportFile } from './parquet-export.ts'
-import { PreparedStatements } from './prepared-statements.ts'
+import { PreparedStatements, ReadConnections } from './read-connections.ts'
 import { ReadSession } from './read-session.ts'
-import { ReadTransactions } from './read-transactions.ts'
-import { typeName } from './result-values.ts'
-import { rowBatches } from './row-batches.ts'
+import { rowBatches, typeName } from './result-rows.ts'
 import { SqlParser } from './sql-parser.ts'
 import { type StagedSelect, stagedSelect, stagingOf } from './staged-select.ts'
-import { statementDeadline } from './statement-deadline.ts'
-
-export interface EngineOptions {
-  readonly statementsMax: number
-  /** Statements that may wait for a place. */
-  readonly waitingMax: number
-}
 
 const CLOSE_GRACE_MS = 2_000
 
 /** DuckDB as a reader of SQL and a runner of guarded SELECTs. */
 export class StoredEngine implements SqlEngine {
   readonly #database: Database
-  readonly #reader: SqlParser
+  readonly #parser: SqlParser
   readonly #admission: Semaphore
   readonly #statements: PreparedStatements
-  readonly #transactions: ReadTransactions
+  readonly #connections: ReadConnections
   readonly #open = new Set<Deadline>()
   #isClosing = false
   #onIdle: (() => void) | null = null
 
-  constructor(database: Database, options: EngineOptions) {
+  /** @param limits how many statements may run at once, and how many more may wait for a place */
+  constructor(
+    database: Database,
+    { statementsMax, waitingMax }: { readonly statementsMax: number; readonly waitingMax: number },
+  ) {
     this.#database = database
-    this.#reader = new SqlParser(database)
+    this.#parser = new SqlParser(database)
     this.#statements = new PreparedStatements(() => database.dataVersion)
-    this.#transactions = new ReadTransactions(database)
+    this.#connections = new ReadConnections(database)
     this.#admission = new Semaphore({
-      placesMax: options.statementsMax,
-      waitingMax: options.waitingMax,
-      tooBusyMessage: `Too many SQL statements at once: ${options.statementsMax} run and ${options.waitingMax} wait`,
+      placesMax: statementsMax,
+      waitingMax,
+      tooBusyMessage: `Too many SQL statements at once: ${statementsMax} run and ${waitingMax} wait`,
     })
   }
 
   parse(sql: string): Promise<string> {
-    return this.#reader.parse(sql)
+    return this.#parser.parse(sql)
   }
 
   print(tree: string): Promise<string> {
-    return this.#reader.print(tree)
+    return this.#parser.print(tree)
   }
 
   async run(statement: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<RowStream> {
-    if (this.#isClosing) throw shuttingDown()
     const deadline = statementDeadline(limits, signal)
     const session = await this.#admit(deadline)
     const result = await session.start(statement)
-    // The first rows are read here, so that a statement that fails does so before an answer has
-    // begun.
+    // The first rows are read here, so that a statement that fails does so before the answer begins.
     const first = await session.next()
     if (limits.readingMs !== undefined && first !== null) deadline.restart(limits.readingMs)
     return {
@@ -78,7 +72,6 @@ export class StoredEngine implements SqlEngine {
     limits: RunLimits,
     signal: AbortSignal,
   ): AsyncGenerator<DuckDBDataChunk, void, void> {
-    if (this.#isClosing) throw shuttingDown()
     const session = await this.#admit(statementDeadline(limits, signal))
     await session.start(select)
     try {
@@ -88,23 +81,18 @@ export class StoredEngine implements SqlEngine {
     }
   }
 
-  /**
-   * Runs a SELECT like `run`, into a temporary table. @throws AppError as `run` does
-   */
+  /** Runs a SELECT like `run`, into a temporary table. @throws AppError as `run` does */
   async stage(select: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<StagedSelect> {
-    if (this.#isClosing) throw shuttingDown()
-    const deadline = statementDeadline(limits, signal)
-    const kept = Promise.withResolvers<DuckDBConnection>()
+    const staged = Promise.withResolvers<DuckDBConnection>()
     // Nobody waits for it yet when the statement fails.
-    kept.promise.catch(() => {})
-    const session = await this.#admit(deadline, {
-      giveBack: kept.resolve,
-      onDiscard: () => kept.reject(new AppError('internal', 'The rows of the statement are gone')),
+    staged.promise.catch(() => {})
+    const session = await this.#admit(statementDeadline(limits, signal), {
+      giveBack: staged.resolve,
+      onDiscard: () =>
+        staged.reject(new AppError('internal', 'The rows of the statement are gone')),
     })
-    await session.start(stagingOf(select))
-    // Bounded: the one row that says how many there were.
-    while ((await session.next()) !== null);
-    return stagedSelect(await kept.promise, this.#database)
+    await runToEnd(session, stagingOf(select))
+    return stagedSelect(await staged.promise, this.#database)
   }
 
   async exportParquet(
@@ -112,15 +100,12 @@ export class StoredEngine implements SqlEngine {
     limits: RunLimits,
     signal: AbortSignal,
   ): Promise<ExportedRows> {
-    if (this.#isClosing) throw shuttingDown()
     const file = newExportFile(this.#database.exportsDirectory)
     try {
       const deadline = statementDeadline(limits, signal)
       // An abort is answered at once, and DuckDB may make the file after that.
       const session = await this.#admit(deadline, { onDiscard: file.remove })
-      await session.start(file.statementOf(select))
-      // Bounded: the one row that says how many there were.
-      while ((await session.next()) !== null);
+      await runToEnd(session, file.statementOf(select))
       return await file.read()
     } catch (error) {
       file.remove()
@@ -141,33 +126,27 @@ export class StoredEngine implements SqlEngine {
         }
       })
     }
-    this.#transactions.close()
-    this.#reader.close()
+    this.#connections.close()
+    this.#parser.close()
   }
 
+  /** Waits for a place among the running statements, then for a connection. */
   async #admit(deadline: Deadline, ends: SessionEnds = {}): Promise<ReadSession> {
+    if (this.#isClosing) {
+      deadline.end()
+      throw shuttingDown()
+    }
     this.#open.add(deadline)
-    const forget = () => {
+    let release: Release = () => {}
+    const leave = () => {
+      release()
       deadline.end()
       this.#open.delete(deadline)
       if (this.#open.size === 0) this.#onIdle?.()
     }
     try {
-      const place = await this.#admission.enter(deadline.signal)
-      const leave = () => {
-        place()
-        forget()
-      }
-      return await this.#sessionIn({ deadline, leave, ends })
-    } catch (error) {
-      forget()
-      throw error
-    }
-  }
-
-  async #sessionIn({ deadline, leave, ends }: Admitted): Promise<ReadSession> {
-    try {
-      const read = await this.#transactions.take()
+      release = await this.#admission.enter(deadline.signal)
+      const read = await this.#connections.take()
       return new ReadSession({
         connection: read.connection,
         giveBack: ends.giveBack ?? read.giveBack,
@@ -194,10 +173,10 @@ interface SessionEnds {
   readonly onDiscard?: () => void
 }
 
-interface Admitted {
-  readonly deadline: Deadline
-  readonly leave: () => void
-  readonly ends: SessionEnds
+/** Runs a statement whose result is the one row that says how many rows it wrote. */
+async function runToEnd(session: ReadSession, statement: BoundSql): Promise<void> {
+  await session.start(statement)
+  while ((await session.next()) !== null);
 }
 
 function shuttingDown(): AppError {

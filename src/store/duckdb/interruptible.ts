@@ -1,5 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { onAbort } from '../../runtime/cancellation.ts'
+import type { RunLimits } from '../../domain/ports.ts'
+import { AppError } from '../../errors.ts'
+import { type Deadline, onAbort, startDeadline } from '../../runtime/cancellation.ts'
 
 const INTERRUPT_EVERY_MS = 20
 
@@ -44,4 +46,12 @@ export async function interruptible<T>(
     stopListening()
     stopInterrupting()
   }
+}
+
+/** One statement's time: for waiting, running and reading its rows. */
+export function statementDeadline({ timeoutMs }: RunLimits, signal: AbortSignal): Deadline {
+  const timeoutError = (ms: number) => {
+    return new AppError('timeout', `The statement took longer than its limit of ${ms} ms`)
+  }
+  return startDeadline({ timeoutMs, signals: [signal], timeoutError })
 }

@@ -5,7 +5,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { StartError } from './start-error.ts'
+import { StartError } from '../../errors.ts'
 
 const NOTE_NAME = 'eider.lock'
 const NOTE_BYTES_MAX = 4096

@@ -7,21 +7,20 @@ import {
 import type { BoundSql } from '../../domain/ports.ts'
 import { type Deadline, onAbort } from '../../runtime/cancellation.ts'
 import type { Release } from '../../runtime/semaphore.ts'
-import { statementError } from './database-error.ts'
+import { checkCharacters, statementError } from './database-error.ts'
 import { startInterrupting } from './interruptible.ts'
-import type { PreparedStatements } from './prepared-statements.ts'
-import { checkCharacters } from './syntax-error.ts'
+import type { PreparedStatements } from './read-connections.ts'
 import { typedValueOf } from './typed-values.ts'
 
 const BEGIN = 'BEGIN TRANSACTION READ ONLY'
 const COMMIT = 'COMMIT'
 
 interface SessionParts {
-  /** Takes the connection when all went well. */
+  /** Takes the connection back when all went well. */
   readonly giveBack: (connection: DuckDBConnection) => void
   /** Whether the READ ONLY transaction is open already, and whether it stays open afterwards. */
   readonly transaction: { readonly isBegun: boolean; readonly isKept: boolean }
-  /** Takes the connection in any other case. */
+  /** Takes the connection back in any other case. */
   readonly discard: (connection: DuckDBConnection) => void
   readonly connection: DuckDBConnection
   readonly statements: PreparedStatements
@@ -31,9 +30,8 @@ interface SessionParts {
 }
 
 /**
- * One statement in one READ ONLY transaction on a connection of its own. Whoever waits is answered
- * the moment the deadline aborts; the connection stays taken, and the statement counted as running,
- * until DuckDB has let go of it.
+ * One statement in one READ ONLY transaction on a connection of its own. When the deadline aborts, the caller hears it at
+ * once; the connection stays taken, and the statement counts as running, until DuckDB has let go of it.
  */
 export class ReadSession {
   readonly #parts: SessionParts
@@ -57,7 +55,7 @@ export class ReadSession {
     return this.#guarded(async () => {
       checkCharacters(statement.sql)
       if (!this.#parts.transaction.isBegun) await this.#step(() => this.#run(BEGIN))
-      const prepared = await this.#step(() => statements.of(connection, statement.sql))
+      const prepared = await this.#step(() => statements.prepare(connection, statement.sql))
       for (const [name, value] of Object.entries(statement.values)) {
         const typed = typedValueOf(value)
         prepared.bindValue(prepared.parameterIndex(name), typed.value, typed.type)
@@ -83,7 +81,7 @@ export class ReadSession {
     })
   }
 
-  /** Rows that are made already need no connection any more when the last of them are given. */
+  /** A materialized result needs its connection no longer than until its last rows are read. */
   #nextMade(result: DuckDBMaterializedResult): DuckDBDataChunk | null {
     const { chunkCount } = result
     const data = this.#chunksRead < chunkCount ? result.getChunk(this.#chunksRead) : null
@@ -92,7 +90,7 @@ export class ReadSession {
     return data
   }
 
-  /** All rows are read. A transaction that only read has nothing to lose, so that nobody waits for its end. */
+  /** All rows are read. Nobody waits for the COMMIT: a transaction that only read has nothing to lose. */
   #end(): void {
     this.#isOver = true
     const leave = () => this.#leave('give back')
@@ -100,7 +98,7 @@ export class ReadSession {
     else this.#run(COMMIT).then(leave, () => this.#rollBack())
   }
 
-  /** Stops before the end. */
+  /** Ends the session before all rows are read. */
   async stop(): Promise<void> {
     if (this.#isOver) return
     this.#isOver = true
@@ -109,7 +107,7 @@ export class ReadSession {
 
   async #run(sql: string): Promise<void> {
     const { connection, statements } = this.#parts
-    const prepared = await statements.withoutData(connection, sql)
+    const prepared = await statements.prepareControl(connection, sql)
     await prepared.run()
   }
 
@@ -174,8 +172,7 @@ export class ReadSession {
    * main thread.
    */
   async #rollBack(): Promise<void> {
-    // Without a transaction there is nothing to roll back, and the connection is thrown away in any
-    // case.
+    // It fails where no transaction is open; the connection is thrown away in any case.
     await this.#parts.connection.run('ROLLBACK').catch(() => {})
     this.#leave('discard')
   }

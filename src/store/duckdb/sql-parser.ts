@@ -2,8 +2,12 @@ import type { DuckDBConnection, DuckDBPreparedStatement } from '@duckdb/node-api
 import { AppError } from '../../errors.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
 import type { Database } from './database.ts'
-import { statementError } from './database-error.ts'
-import { checkCharacters, type ParseFailure, syntaxError } from './syntax-error.ts'
+import {
+  checkCharacters,
+  type ParseFailure,
+  statementError,
+  syntaxError,
+} from './database-error.ts'
 
 /** Readers at work at once; a text takes well under a millisecond. */
 const READERS_MAX = 4

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
-import { systemCodeOf } from '../duckdb/start-error.ts'
+import { systemCodeOf } from '../../errors.ts'
 
 export interface WantedBuild {
   /** Of DuckDB, as `v1.5.5`. */

@@ -22,8 +22,8 @@ import { files } from '../catalog/schema.ts'
 import type { CatalogParts } from '../catalog/stored-catalog.ts'
 import { jsonText } from '../documents/chunk-rows.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
+import { statementDeadline } from '../duckdb/interruptible.ts'
 import type { StagedSelect } from '../duckdb/staged-select.ts'
-import { statementDeadline } from '../duckdb/statement-deadline.ts'
 import { distinctNames, readFile, STAGED_TABLE, type StagedColumn } from './file-reader.ts'
 
 const ROWS_PER_APPEND = 128

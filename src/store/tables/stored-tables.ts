@@ -14,8 +14,8 @@ import { nextId } from '../catalog/load-catalog.ts'
 import { tables } from '../catalog/schema.ts'
 import type { CatalogParts } from '../catalog/stored-catalog.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
+import { statementDeadline } from '../duckdb/interruptible.ts'
 import type { StagedSelect } from '../duckdb/staged-select.ts'
-import { statementDeadline } from '../duckdb/statement-deadline.ts'
 
 export interface TableParts extends CatalogParts {
   readonly engine: Pick<StoredEngine, 'stage'>
