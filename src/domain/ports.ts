@@ -192,6 +192,12 @@ export interface BoundSql {
   readonly isShort?: boolean
 }
 
+/** A SELECT of the keys of the chunks that conditions keep, as `__chunk_key`. */
+export interface PrefilterSql extends BoundSql {
+  /** False where a later statement may keep other chunks although none was written: its conditions read the clock. */
+  readonly isCacheable: boolean
+}
+
 export interface RunLimits {
   /** For waiting, running and reading the rows. */
   readonly timeoutMs: number
@@ -224,7 +230,7 @@ export interface NearestSearch {
   readonly queryVector: Float32Array
   readonly count: number
   /** A SELECT of the keys of the chunks among which to search; null: all. */
-  readonly kept: BoundSql | null
+  readonly kept: PrefilterSql | null
   /** For the SELECTs of keys and words. */
   readonly limits: RunLimits
   /** Set for a hybrid search. */

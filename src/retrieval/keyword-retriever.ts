@@ -1,7 +1,7 @@
 import { chunkTables, type TableIds } from '../domain/chunk-tables.ts'
 import type { KeywordHit, KeywordSearch } from '../domain/keyword-search.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { BoundSql, RunLimits } from '../domain/ports.ts'
+import type { PrefilterSql, RunLimits } from '../domain/ports.ts'
 import type { StoredEngine } from '../store/duckdb/engine.ts'
 import { ascendingKeys, commonKeys } from './keywords/allowed-keys.ts'
 import type { ScoredKey } from './keywords/best-scores.ts'
@@ -101,7 +101,7 @@ interface CheckedAmong {
 }
 
 /** A SELECT of the keys of the chunks that hold a term and all phrases. */
-function phrasedKeys(kb: KnowledgeBase, { terms, phrases }: KeywordSearch): BoundSql {
+function phrasedKeys(kb: KnowledgeBase, { terms, phrases }: KeywordSearch): PrefilterSql {
   const { chunks, postings, recentPostings } = chunkTables(kb)
   const sql = `SELECT chunk_key AS __chunk_key
     FROM (SELECT chunk_key, lower(chunk_content) AS content FROM ${chunks} WHERE chunk_key IN
@@ -109,5 +109,5 @@ function phrasedKeys(kb: KnowledgeBase, { terms, phrases }: KeywordSearch): Boun
         UNION ALL SELECT term, chunk_key FROM ${recentPostings})
         WHERE term IN (SELECT unnest($terms::BIGINT[]))))
     WHERE list_bool_and(list_transform($phrases::VARCHAR[], phrase -> contains(content, lower(phrase))))`
-  return { sql, values: { terms, phrases } }
+  return { sql, values: { terms, phrases }, isCacheable: true }
 }

@@ -1,4 +1,4 @@
-import type { BoundSql } from '../domain/ports.ts'
+import type { BoundSql, PrefilterSql } from '../domain/ports.ts'
 import { LruMap } from '../runtime/lru-map.ts'
 
 const BYTES_MAX = 32 * 1024 ** 2
@@ -9,9 +9,6 @@ interface KeyList {
   readonly revision: number
   readonly keys: BigInt64Array
 }
-
-/** What these mean differs from one statement to the next. */
-const OF_THE_MOMENT = /now|current|today|time|\bage?\b|\bago\b/i
 
 /**
  * Keys that conditions kept, for the next search with the same conditions: those of a tenant, a
@@ -25,8 +22,8 @@ export class PrefilterCache {
     return known?.revision === revision ? known.keys : undefined
   }
 
-  set(kept: BoundSql, list: KeyList): void {
-    if (list.keys.byteLength > LIST_BYTES_MAX || OF_THE_MOMENT.test(kept.sql)) return
+  set(kept: PrefilterSql, list: KeyList): void {
+    if (list.keys.byteLength > LIST_BYTES_MAX || !kept.isCacheable) return
     this.#lists.set(nameOf(kept), list)
   }
 }

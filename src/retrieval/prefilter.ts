@@ -1,4 +1,4 @@
-import type { BoundSql, NearestChunk, RunLimits } from '../domain/ports.ts'
+import type { NearestChunk, PrefilterSql, RunLimits } from '../domain/ports.ts'
 import { LruMap } from '../runtime/lru-map.ts'
 import type { StoredEngine } from '../store/duckdb/engine.ts'
 import { keysOf } from '../store/duckdb/vector-rows.ts'
@@ -9,8 +9,7 @@ import { VECTOR_LIMITS } from './vectors/vector-limits.ts'
 
 /** Which chunks are meant, of one state of their knowledge base. */
 export interface PrefilterSelect {
-  /** A SELECT of the keys of the chunks that the conditions keep, as `__chunk_key`. */
-  readonly kept: BoundSql
+  readonly kept: PrefilterSql
   readonly limits: RunLimits
   readonly revision: number
   /** Whether a transaction that begins now still sees that revision. */

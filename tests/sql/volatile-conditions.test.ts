@@ -167,3 +167,41 @@ test('UPDATE and DELETE find their chunks by a volatile condition once', async (
     await own.close()
   }
 })
+
+test.each([
+  ['price < 7', true],
+  ['"snow" = 1 AND lifetime = 1 AND k."random" = 1 AND metadata.today = 1', true],
+  ["chunk_content <> 'now today random()'", true],
+  [
+    "chunk_content <> 'now' AND date_trunc('day', now()) > TIMESTAMP '2020-01-01' + to_days(price)",
+    false,
+  ],
+  ["age(TIMESTAMP '2020-01-01' + to_days(price)) > INTERVAL 1 DAY", false],
+  ["current_localtimestamp() > TIMESTAMP '2020-01-01' + to_days(price)", false],
+  ["ago(INTERVAL 1 DAY) > TIMESTAMP '2020-01-01' + to_days(price)", false],
+])(
+  'the chunks that %s keeps may be kept for the next statement: %p',
+  async (condition, isCacheable) => {
+    const own = await openSqlFixture()
+    const columns = ['snow', 'lifetime', 'random', 'today']
+    const metadata = columns.map((column) => `1 AS ${column}`).join(', ')
+    await own.answer(
+      `INSERT INTO kb SELECT 'x' AS id, 'text 60' AS content, 1 AS price, ${metadata}`,
+    )
+    const asked: unknown[] = []
+    const nearest: NearestChunks = {
+      nearest: async (search, signal) => {
+        asked.push(search.kept?.isCacheable)
+        return own.deps.nearest.nearest(search, signal)
+      },
+      access: (kb) => own.deps.nearest.access(kb),
+    }
+    try {
+      const sql = `SELECT id FROM kb AS k WHERE ${SEARCH} AND ${condition} LIMIT 3`
+      expect((await rowsOf(sql, { ...own.deps, nearest })).length).toBeGreaterThan(0)
+      expect(asked).toEqual([isCacheable])
+    } finally {
+      await own.close()
+    }
+  },
+)

@@ -2,7 +2,7 @@ import { queryTermKeys } from '../../src/analysis/query-terms.ts'
 import { chunkTables } from '../../src/domain/chunk-tables.ts'
 import type { KeywordSearch } from '../../src/domain/keyword-search.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type { BoundSql } from '../../src/domain/ports.ts'
+import type { PrefilterSql } from '../../src/domain/ports.ts'
 import { keywordsParameter, phrasesParameter } from '../../src/sql/search/ranking.ts'
 import { keywordScoresSql } from '../../src/sql/subquery/keyword-scores.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -40,10 +40,14 @@ export async function found({ store, kb }: Base, asked: Asked) {
   return store.vectorCaches.nearest(search, new AbortController().signal)
 }
 
-function keptBy(kb: KnowledgeBase, where: string | undefined): BoundSql | null {
+function keptBy(kb: KnowledgeBase, where: string | undefined): PrefilterSql | null {
   if (where === undefined) return null
   const { chunks } = chunkTables(kb)
-  return { sql: `SELECT chunk_key AS __chunk_key FROM ${chunks} WHERE ${where}`, values: {} }
+  return {
+    sql: `SELECT chunk_key AS __chunk_key FROM ${chunks} WHERE ${where}`,
+    values: {},
+    isCacheable: true,
+  }
 }
 
 /** Keys and scores from memory, the best first. */

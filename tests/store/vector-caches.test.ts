@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { setImmediate } from 'node:timers/promises'
 import { chunkTables } from '../../src/domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type { BoundSql, NearestFound } from '../../src/domain/ports.ts'
+import type { NearestFound, PrefilterSql } from '../../src/domain/ports.ts'
 import { databaseDistance } from '../../src/retrieval/database-distance.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { randomUnit, seededRandom } from '../retrieval/sample-vectors.ts'
@@ -42,16 +42,17 @@ function put(some: readonly TestDocument[]) {
   return store.chunks.replaceDocuments(current(store), some.map(documentOf))
 }
 
-function nearest(queryVector: Float32Array, count = 10, kept: BoundSql | null = null) {
+function nearest(queryVector: Float32Array, count = 10, kept: PrefilterSql | null = null) {
   const knowledgeBase = current(store)
   const search = { knowledgeBase, queryVector, count, kept, limits: LIMITS }
   return store.vectorCaches.nearest(search, signal)
 }
 
-function keptBy(kb: KnowledgeBase, condition: string): BoundSql {
+function keptBy(kb: KnowledgeBase, condition: string): PrefilterSql {
   return {
     sql: `SELECT chunk_key AS __chunk_key FROM ${chunkTables(kb).chunks} WHERE ${condition}`,
     values: {},
+    isCacheable: true,
   }
 }
 

@@ -36,7 +36,7 @@ async function requestOf(
   if (kept === null) return { ...request, kept: null }
   const tree = await parsed(kept, engine)
   kept.apply(tree)
-  return { ...request, kept: await printed(tree, engine) }
+  return { ...request, kept: { ...(await printed(tree, engine)), isCacheable: kept.isCacheable } }
 }
 
 async function parsed({ sql }: Subtree, engine: SqlEngine): Promise<TreeNode> {

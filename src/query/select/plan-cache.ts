@@ -49,7 +49,11 @@ export interface CandidateRequest {
   readonly knowledgeBase: KnowledgeBase
   readonly count: number
   /** A SELECT of the keys of the chunks among which they are; null: all of them. */
-  readonly kept: { readonly sql: string; readonly parameters: ReadonlySet<string> } | null
+  readonly kept: {
+    readonly sql: string
+    readonly parameters: ReadonlySet<string>
+    readonly isCacheable: boolean
+  } | null
   /** null: by vectors alone. */
   readonly hybrid: HybridEdit | null
 }

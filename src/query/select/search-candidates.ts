@@ -77,7 +77,8 @@ function nearestSearch(
   const search = { knowledgeBase, queryVector, count, limits: limitsOf(deps) }
   if (kept === null) return { ...search, kept }
   const own = Object.entries(values).filter(([name]) => kept.parameters.has(name))
-  return { ...search, kept: { sql: kept.sql, values: Object.fromEntries(own) } }
+  const { sql, isCacheable } = kept
+  return { ...search, kept: { sql, values: Object.fromEntries(own), isCacheable } }
 }
 
 function alphaOf(hybrid: HybridEdit, text: number, values: Values): number {

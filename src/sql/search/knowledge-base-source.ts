@@ -2,7 +2,7 @@
 import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { copyOf, isNode, queryOf, statementOf, type TreeNode } from '../ast/select-ast.ts'
-import { isVolatile } from '../guard/stability.ts'
+import { isVolatile, stabilityOf } from '../guard/stability.ts'
 import { fixMetadataPaths, hideColumns } from '../names.ts'
 import type { NameScope } from '../relation.ts'
 import { candidateSearchOf } from '../subquery/candidate-rows.ts'
@@ -146,6 +146,7 @@ function candidatesOf(
   if (conditions === null) return { ...graft, kept: null }
   const kept = {
     sql: keptKeysOf(knowledgeBase, alias, shape.usedNames),
+    isCacheable: stabilityOf(conditions) === 'consistent',
     apply: (tree: TreeNode) => putConditions(tree, conditions),
   }
   return { ...graft, kept }

@@ -27,7 +27,7 @@ export interface CandidateEdit {
   /** So many of the nearest are enough. */
   readonly count: number
   /** A SELECT of the keys of the chunks among which they are; null: all of them. */
-  readonly kept: Subtree | null
+  readonly kept: PrefilterEdit | null
   /** null: by vectors alone. */
   readonly hybrid: HybridEdit | null
   readonly rows: Subtree
@@ -36,6 +36,11 @@ export interface CandidateEdit {
 export interface Subtree {
   readonly sql: string
   apply(parsed: TreeNode): void
+}
+
+export interface PrefilterEdit extends Subtree {
+  /** False where its conditions read the clock. */
+  readonly isCacheable: boolean
 }
 
 /** Puts a sub-query in the place of a table's name. */
