@@ -1,8 +1,12 @@
 /** Joins use cases to edges. The program and the tests call exactly this. */
 import { AgentPool } from './agents/agent-pool.ts'
-import { complete } from './agents/complete.ts'
 import type { CatalogDeps } from './catalog/catalog-deps.ts'
-import { BUILTIN_EMBEDDING_MODEL, BUILTIN_PROVIDER, type ModelRef } from './domain/model-ref.ts'
+import {
+  BUILTIN_EMBEDDING_MODEL,
+  BUILTIN_PROVIDER,
+  type ChatDefaults,
+  type ModelRef,
+} from './domain/model-ref.ts'
 import type { ChatModels, Embedder, EmbedderRegistry, RerankerRegistry } from './domain/ports.ts'
 import type { LogEntry, LoggedError } from './http/request-scope.ts'
 import { createServer, type Listener } from './http/server.ts'
@@ -86,7 +90,7 @@ export function createApp(options: AppOptions): App {
     ...storedDepsOf(store),
     agents: {
       ask: (agent, question, signal) => {
-        return complete({ agent, question, history: [], deltas: false }, agents, signal)
+        return agents.complete({ agent, question, history: [], deltas: false }, signal)
       },
     },
     chatModels: chatModelsOf(settings, embedders),
@@ -95,7 +99,7 @@ export function createApp(options: AppOptions): App {
     queryMs: settings.queryMs,
   }
   const reader = new DocumentReader()
-  const agents = agentPool(settings, queryDeps, log)
+  const agents = agentPool(settings, queryDeps)
   const server = createServer({
     ...useCases({ queryDeps, insertDeps: insertDepsOf(options, { queryDeps, reader }), agents }),
     settings: {
@@ -198,7 +202,7 @@ function useCases({
     uploadFile: (file, signal) => uploadFile(file, insertDeps, signal),
     agents: {
       ask: (question, signal) => agents.ask(question, signal),
-      complete: (question, signal) => complete(question, agents, signal),
+      complete: (question, signal) => agents.complete(question, signal),
     },
   }
 }
@@ -241,7 +245,7 @@ function crawlRequestOf({ limit, crawlDepth, filters }: InsertFields): CrawlRequ
   }
 }
 
-function agentPool(settings: Settings, queryDeps: QueryDeps, log: AppLog): AgentPool {
+function agentPool(settings: Settings, queryDeps: QueryDeps): AgentPool {
   return new AgentPool(
     {
       agentsMax: settings.agentsMax,
@@ -263,8 +267,6 @@ function agentPool(settings: Settings, queryDeps: QueryDeps, log: AppLog): Agent
       embed: builtinEmbed(queryDeps.embedders),
       chatProviders: queryDeps.chatProviders,
       newTraceId: () => crypto.randomUUID(),
-      onFailure: (error, traceId) =>
-        log.failure({ requestId: traceId, error: error.cause ?? error }),
     },
   )
 }
@@ -290,12 +292,7 @@ function builtinEmbed(embedders: EmbedderRegistry): Embedder['embed'] {
   return (texts, signal) => embedders.embedder(ref).embed(texts, signal)
 }
 
-function chatDefaultsOf(settings: Settings) {
+function chatDefaultsOf(settings: Settings): ChatDefaults {
   const { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl } = settings
-  return {
-    ...(openaiApiKey === undefined ? {} : { openaiApiKey }),
-    ...(openaiBaseUrl === undefined ? {} : { openaiBaseUrl }),
-    ...(anthropicApiKey === undefined ? {} : { anthropicApiKey }),
-    ...(anthropicBaseUrl === undefined ? {} : { anthropicBaseUrl }),
-  }
+  return { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl }
 }

@@ -1,26 +1,22 @@
+import type { Embedder, ToolCall } from '../domain/ports.ts'
 import { AppError, toAppError } from '../errors.ts'
 import { AGENT_LIMITS } from './agent-limits.ts'
 import type { AgentWorker } from './agent-worker.ts'
-import { EventInbox } from './event-inbox.ts'
 import {
+  type AgentEvent,
   type AgentTask,
   errorOf,
+  type FromWorker,
   failureOf,
   messageChars,
   parseFromWorker,
-  type ReceivedEvent,
-  type ReceivedMessage,
   type WorkerRequest,
 } from './protocol.ts'
 
 /** What a worker may ask for; both run on the main thread. */
-export interface ActorTools {
+export interface ActorTools extends Pick<Embedder, 'embed'> {
   /** @throws what ends the question */
-  runTool(
-    call: { readonly name: string; readonly input: string },
-    signal: AbortSignal,
-  ): Promise<string>
-  embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]>
+  runTool(call: Pick<ToolCall, 'name' | 'input'>, signal: AbortSignal): Promise<string>
 }
 
 export interface ActorOptions {
@@ -57,14 +53,14 @@ export class AgentActor {
   }
 
   /** Events in the order of the worker, up to its `output`. @throws AppError why there is none */
-  async *events(): AsyncGenerator<ReceivedEvent, void> {
+  async *events(): AsyncGenerator<AgentEvent, void> {
     try {
       // Bounded: `#count` ends a worker after `eventsMax` events.
       for (;;) {
         const event = await this.#inbox.take()
         this.#options.worker.post({ kind: 'taken' })
         yield event
-        if (event.kind === 'output' || event.kind === 'end') return
+        if (event.type === 'output' || event.type === 'end') return
       }
     } finally {
       this.stop(new AppError('cancelled', 'The question was cancelled'))
@@ -91,7 +87,7 @@ export class AgentActor {
   }
 
   /** @returns which limit the worker has exceeded, or null */
-  #count(message: ReceivedMessage): string | null {
+  #count(message: FromWorker): string | null {
     const { eventsMax, messagesCharsMax, embedsPendingMax, embedTextsMax } = AGENT_LIMITS
     this.#chars += messageChars(message)
     if (this.#chars > messagesCharsMax) return `more than ${messagesCharsMax} characters`
@@ -146,5 +142,42 @@ export class AgentActor {
     const { name, input } = request
     const observation = await tools.runTool({ name, input }, signal)
     return { kind: 'tool_result', id, observation } as const
+  }
+}
+
+/** Events on their way from a worker to a client that reads them at its own speed. */
+class EventInbox {
+  readonly #waitingMax: number
+  readonly #events: AgentEvent[] = []
+  #reader: PromiseWithResolvers<AgentEvent> | null = null
+  #failure: unknown = null
+
+  constructor(waitingMax: number) {
+    this.#waitingMax = waitingMax
+  }
+
+  /** @returns whether there was room */
+  push(event: AgentEvent): boolean {
+    const reader = this.#reader
+    this.#reader = null
+    if (reader !== null) reader.resolve(event)
+    else if (this.#events.length >= this.#waitingMax) return false
+    else this.#events.push(event)
+    return true
+  }
+
+  /** What is waiting is still read; then `take` throws this. Only the first failure counts. */
+  fail(failure: AppError): void {
+    this.#failure ??= failure
+    this.#reader?.reject(this.#failure)
+    this.#reader = null
+  }
+
+  async take(): Promise<AgentEvent> {
+    const next = this.#events.shift()
+    if (next !== undefined) return next
+    if (this.#failure !== null) throw this.#failure
+    this.#reader = Promise.withResolvers()
+    return this.#reader.promise
   }
 }

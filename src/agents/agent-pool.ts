@@ -1,32 +1,45 @@
-import type { Citation, CompletionEvent } from '../domain/completion-event.ts'
-import type { ModelRef } from '../domain/model-ref.ts'
-import type { Catalog } from '../domain/ports.ts'
+import type { Agent, ConversationTurn } from '../domain/agent.ts'
+import type { CompletionEvent } from '../domain/completion-event.ts'
+import {
+  BUILTIN_CHAT_MODEL,
+  BUILTIN_PROVIDER,
+  type ChatDefaults,
+  type ModelRef,
+} from '../domain/model-ref.ts'
+import type { Catalog, Embedder } from '../domain/ports.ts'
 import { AppError, toAppError } from '../errors.ts'
 import { onAbort, startDeadline } from '../runtime/cancellation.ts'
 import { Semaphore } from '../runtime/semaphore.ts'
 import { AgentActor } from './agent-actor.ts'
-import { type AgentQuestion, checkedModel } from './agent-question.ts'
+import { agentData } from './agent-data.ts'
+import { AGENT_LIMITS, byteSize } from './agent-limits.ts'
+import { SpareWorkers } from './agent-worker.ts'
+import { type Answer, outputEvent, progressEvent, startEvent } from './completion-stream.ts'
 import type { Select } from './data-reader.ts'
-import { failureEvent } from './failure-event.ts'
 import { systemPrompt } from './prompt.ts'
-import type { AgentTask, ChatDefaults, ReceivedEvent } from './protocol.ts'
-import { resolvedData } from './resolved-data.ts'
-import { SpareWorkers } from './spare-workers.ts'
+import type { AgentTask } from './protocol.ts'
 import { ToolHost } from './tool-host.ts'
 import { toolSpecs } from './tools.ts'
-import { type Answer, actionsEvent, outputEvent, stepsEvent } from './wire-events.ts'
+
+/** A question to an agent, as a client puts it. */
+export interface AgentQuestion {
+  readonly agent: Agent
+  readonly question: string
+  /** Earlier turns, the oldest first. */
+  readonly history: readonly ConversationTurn[]
+  /** Whether text is wanted while it is written. */
+  readonly deltas: boolean
+}
 
 export interface AgentDeps {
   readonly catalog: Pick<Catalog, 'snapshot'>
   readonly select: Select
   /** The built-in embedder, for a model that ranks sentences. */
-  embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]>
+  readonly embed: Embedder['embed']
   /** Providers of chat models that there are. */
   readonly chatProviders: readonly string[]
   /** A UUID. */
   newTraceId(): string
-  /** A failure that a stream was told of: for the log, with its cause. */
-  onFailure(error: AppError, traceId: string): void
 }
 
 export interface AgentPoolOptions {
@@ -52,12 +65,6 @@ export interface AgentPoolOptions {
   readonly workerUrl: string
 }
 
-/** What the events of a question amount to. */
-export interface FullAnswer extends Answer {
-  /** The texts of the chunks that the model was shown. */
-  readonly context: readonly string[]
-}
-
 /** Answers questions to agents, each in a thread of its own. */
 export class AgentPool {
   readonly #options: AgentPoolOptions
@@ -70,7 +77,7 @@ export class AgentPool {
     this.#options = options
     this.#deps = deps
     this.#places = placesOf(options)
-    this.#spares = new SpareWorkers({ url: options.workerUrl, sparesMax: options.sparesMax })
+    this.#spares = new SpareWorkers(options.workerUrl, options.sparesMax)
   }
 
   /** Questions that are being answered and that wait for a place. */
@@ -79,36 +86,29 @@ export class AgentPool {
   }
 
   /**
-   * The stream of one question: `start` first, `end` last, once, whatever happens in between; a
-   * failure after `start` is one `error` event. Stops within a second of the signal's abort.
-   * @throws AppError before the first event: `invalid_request`, `unknown_provider`, `too_busy`,
-   * `shutting_down`, `timeout` while waiting for a place
+   * One question, one answer, without its events.
+   * @throws AppError as the question failed: `timeout`, `step_limit`, `provider_refused`, `agent_crashed`, …
    */
-  async *ask(question: AgentQuestion, signal: AbortSignal): AsyncGenerator<CompletionEvent, void> {
-    let traceId: string | null = null
-    try {
-      for await (const event of this.run(question, signal)) {
-        if ('type' in event && event.type === 'start') traceId = event.trace_id
-        yield event
-      }
-    } catch (error) {
-      if (traceId === null) throw error
-      const failure = toAppError(error)
-      this.#deps.onFailure(failure, traceId)
-      yield failureEvent(failure, traceId)
+  async complete(question: AgentQuestion, signal: AbortSignal): Promise<Answer> {
+    const events = this.ask(question, signal)
+    // Bounded: the deadline ends every question.
+    for (;;) {
+      const { done, value } = await events.next()
+      if (done) return value
     }
-    yield { type: 'end' }
   }
 
   /**
-   * The same without `end`, for callers that want the failure itself. Returns what the answer is.
-   * @throws AppError before and after the first event
+   * The events of one question from `start` to its output; returns the answer. Stops within a second of the signal's
+   * abort.
+   * @throws AppError before the first event: `invalid_request`, `unknown_provider`, `too_busy`, `shutting_down`,
+   * `timeout` while waiting for a place; after it: as the question failed
    */
-  async *run(
+  async *ask(
     question: AgentQuestion,
     signal: AbortSignal,
-  ): AsyncGenerator<CompletionEvent, FullAnswer> {
-    const model = checkedModel(question, { ...this.#deps, ...this.#options })
+  ): AsyncGenerator<CompletionEvent, Answer> {
+    const model = this.#modelFor(question)
     const { agent } = question
     const seconds = agent.params.timeoutSeconds ?? this.#options.agentTimeoutSeconds
     const deadline = startDeadline({
@@ -134,55 +134,68 @@ export class AgentPool {
     }
   }
 
+  /**
+   * The model that answers. Whatever can be known to be wrong is found before the first event.
+   * @throws AppError `invalid_request` for an empty question and one that is too long, `unknown_provider`
+   */
+  #modelFor({ agent, question }: AgentQuestion): ModelRef {
+    const { questionBytesMax } = AGENT_LIMITS
+    if (question.trim() === '') throw new AppError('invalid_request', 'The question is empty')
+    if (byteSize(question) > questionBytesMax) {
+      throw new AppError('invalid_request', `A question has at most ${questionBytesMax} bytes`)
+    }
+    const model = agent.model ?? this.#options.defaultModel ?? BUILTIN_MODEL
+    const { chatProviders } = this.#deps
+    if (chatProviders.includes(model.provider)) return model
+    const known = chatProviders.join(', ')
+    const message = `Wrong model provider: ${model.provider}. Available providers: ${known}`
+    throw new AppError('unknown_provider', message)
+  }
+
   async *#conversation(
-    asked: AgentQuestion,
+    { agent, question, history, deltas }: AgentQuestion,
     model: ModelRef,
     signal: AbortSignal,
-  ): AsyncGenerator<CompletionEvent, FullAnswer> {
-    const { agent, question } = asked
-    const data = resolvedData(agent, this.#deps.catalog.snapshot())
-    const { observationBytesMax } = this.#options
-    const { select } = this.#deps
+  ): AsyncGenerator<CompletionEvent, Answer> {
+    const { observationBytesMax, chatDefaults, agentStepsMax } = this.#options
+    const { catalog, select } = this.#deps
+    const data = agentData(agent, catalog.snapshot())
     const host = new ToolHost({ data, project: agent.projectName, select, observationBytesMax })
     const traceId = this.#deps.newTraceId()
     const task: AgentTask = {
       question,
-      history: asked.history,
-      traceId,
+      history,
       systemPrompt: systemPrompt(agent, data),
       tools: toolSpecs(data),
       model,
-      chatDefaults: this.#options.chatDefaults,
-      maxSteps: agent.params.maxSteps ?? this.#options.agentStepsMax,
-      deltas: asked.deltas,
+      chatDefaults,
+      maxSteps: agent.params.maxSteps ?? agentStepsMax,
+      deltas,
     }
-    yield { type: 'start', prompt: question, trace_id: traceId }
-    const content = yield* this.#events(task, host, signal)
-    const citations: readonly Citation[] = await host.citations(content, signal)
+    yield startEvent(question, traceId)
+    const content = yield* this.#progress(task, { host, traceId }, signal)
+    const citations = await host.citations(content, signal)
     const answer = { content, traceId, citations, warnings: data.warnings }
     yield outputEvent(answer)
-    return { ...answer, context: host.context }
+    return agent.params.returnContext === true ? { ...answer, context: host.context } : answer
   }
 
-  /** @returns the text of the answer */
-  async *#events(
+  /** The events between the start and the answer. @returns the text of the answer */
+  async *#progress(
     task: AgentTask,
-    host: ToolHost,
+    { host, traceId }: { readonly host: ToolHost; readonly traceId: string },
     signal: AbortSignal,
   ): AsyncGenerator<CompletionEvent, string> {
     signal.throwIfAborted()
     const worker = this.#spares.lease(task.model.provider)
-    const tools = {
-      runTool: host.run.bind(host),
-      embed: this.#deps.embed,
-    }
+    const tools = { runTool: host.run.bind(host), embed: this.#deps.embed }
     const actor = new AgentActor({ worker, task, tools })
     const stopListening = onAbort(signal, () => actor.stop(toAppError(signal.reason)))
     try {
       for await (const event of actor.events()) {
-        if (event.kind === 'output') return event.output
-        const wire = wireEvent(event, task)
-        if (wire !== null) yield wire
+        if (event.type === 'output') return event.output
+        // The client has its start already, and an end without an output is not an answer.
+        if (event.type !== 'start' && event.type !== 'end') yield progressEvent(event, traceId)
       }
       const message = 'The agent stopped unexpectedly: its thread ended without an answer'
       throw new AppError('agent_crashed', message)
@@ -192,13 +205,17 @@ export class AgentPool {
     }
   }
 
-  /**
-   * Ends every question and refuses new ones. Questions in a stream get an error and their `end`.
-   */
+  /** Ends every question with `shutting_down` and refuses new ones. */
   close(): void {
     this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
     this.#spares.close()
   }
+}
+
+const BUILTIN_MODEL: ModelRef = {
+  provider: BUILTIN_PROVIDER,
+  modelName: BUILTIN_CHAT_MODEL,
+  options: {},
 }
 
 function placesOf(options: AgentPoolOptions): Semaphore {
@@ -212,20 +229,4 @@ function placesOf(options: AgentPoolOptions): Semaphore {
     waitingMax: agentQueueMax,
     tooBusyMessage: `Too many questions: ${limits}. Try again later`,
   })
-}
-
-/** The event as the client sees it, with our own trace id. */
-function wireEvent(event: ReceivedEvent, { traceId, deltas }: AgentTask): CompletionEvent | null {
-  switch (event.kind) {
-    case 'actions':
-      return actionsEvent(event.actions, traceId)
-    case 'steps':
-      return stepsEvent(event.steps, traceId)
-    case 'delta':
-      return deltas ? { type: 'delta', content: event.content, trace_id: traceId } : null
-    case 'start':
-    case 'output':
-    case 'end':
-      return null
-  }
 }

@@ -1,5 +1,5 @@
-import { Worker } from 'node:worker_threads'
 import { AppError } from '../errors.ts'
+import { WorkerHost } from '../runtime/worker-host.ts'
 import type { ToWorker } from './protocol.ts'
 
 export interface WorkerListener {
@@ -10,54 +10,88 @@ export interface WorkerListener {
 
 /** A thread that answers one question, from its start to its end. Warm until it is asked. */
 export class AgentWorker {
-  readonly #worker: Worker
+  readonly #host: WorkerHost
   #listener: WorkerListener | null = null
-  #stop: AppError | null = null
+  #failure: AppError | null = null
 
   constructor(url: string) {
-    this.#worker = new Worker(new URL(url))
-    // A server that is done may end although a spare thread is up.
-    this.#worker.unref()
-    this.#worker.on('message', (data: unknown) => this.#listener?.message(data))
-    this.#worker.on('messageerror', (error) =>
-      this.#stopped(crashed('it was not understood', error)),
-    )
-    this.#worker.on('error', (error) => this.#stopped(crashed('its thread failed', error)))
-    this.#worker.on('exit', (code) => {
-      this.#stopped(crashed(`its thread ended with exit code ${code}`, null))
+    this.#host = new WorkerHost({
+      url,
+      onMessage: (data) => this.#listener?.message(data),
+      onEnd: (cause, exitCode) => {
+        this.#failure = crashed(cause, exitCode)
+        this.#listener?.stopped(this.#failure)
+      },
     })
   }
 
   get hasStopped(): boolean {
-    return this.#stop !== null
+    return this.#host.hasEnded
   }
 
   /** From now on the process stays up for this thread. */
   listen(listener: WorkerListener): void {
     this.#listener = listener
-    this.#worker.ref()
-    if (this.#stop !== null) listener.stopped(this.#stop)
+    this.#host.setBusy(true)
+    if (this.#failure !== null) listener.stopped(this.#failure)
   }
 
   post(message: ToWorker): void {
-    if (this.#stop === null) this.#worker.postMessage(message)
+    this.#host.post(message)
   }
 
-  /** At once, whatever the thread is doing. Its listener hears nothing any more. */
+  /** At once, whatever the thread is doing. Its listener hears nothing more. */
   terminate(): void {
     this.#listener = null
-    this.#stop ??= new AppError('agent_crashed', 'The agent was stopped')
-    void this.#worker.terminate()
-  }
-
-  #stopped(error: AppError): void {
-    if (this.#stop !== null) return
-    this.#stop = error
-    this.#listener?.stopped(error)
+    void this.#host.terminate()
   }
 }
 
 /** The thread's own words may hold anything: they are for the log. */
-function crashed(what: string, cause: unknown): AppError {
-  return new AppError('agent_crashed', `The agent stopped unexpectedly: ${what}`, { cause })
+function crashed(cause: unknown, exitCode: number | undefined): AppError {
+  const message = 'The agent stopped unexpectedly: its thread'
+  if (exitCode === undefined) return new AppError('agent_crashed', `${message} failed`, { cause })
+  return new AppError('agent_crashed', `${message} ended with exit code ${exitCode}`)
+}
+
+/** Threads that are up before a question comes. Each answers one question and is not taken back. */
+export class SpareWorkers {
+  readonly #url: string
+  readonly #sparesMax: number
+  #spares: readonly AgentWorker[] = []
+  #isClosed = false
+  #provider: string | null = null
+
+  constructor(url: string, sparesMax: number) {
+    this.#url = url
+    this.#sparesMax = sparesMax
+    this.refill()
+  }
+
+  /** A thread of one's own for a model of this provider. A spare that has died meanwhile is passed over. */
+  lease(provider: string): AgentWorker {
+    this.#provider = provider
+    if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
+    const [worker, ...rest] = this.#spares.filter((spare) => !spare.hasStopped)
+    this.#spares = rest
+    return worker ?? new AgentWorker(this.#url)
+  }
+
+  /** Better after a question than during it: the start of a thread would take the processor from its answer. */
+  refill(): void {
+    if (this.#isClosed) return
+    const alive = this.#spares.filter((spare) => !spare.hasStopped)
+    const missing = this.#sparesMax - alive.length
+    const fresh = Array.from({ length: missing }, () => new AgentWorker(this.#url))
+    // Loading an SDK takes longer than starting the thread, and the next question is probably of the same kind.
+    const provider = this.#provider
+    if (provider !== null) for (const worker of fresh) worker.post({ kind: 'prepare', provider })
+    this.#spares = [...alive, ...fresh]
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const spare of this.#spares) spare.terminate()
+    this.#spares = []
+  }
 }

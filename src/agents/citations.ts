@@ -1,15 +1,113 @@
 import type { Citation } from '../domain/completion-event.ts'
+import { nameKey } from '../domain/identifier.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { ResultValue } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
+import { AGENT_LIMITS } from './agent-limits.ts'
 import { type DataReader, selectChunks } from './data-reader.ts'
-import { citationOf, type Passage, passagesOf } from './passages.ts'
+import type { FirstRows } from './observation.ts'
+
+/** A chunk as the model was shown it. */
+export interface ShownPassage {
+  readonly chunkId: string
+  /** null: the statement did not select it. */
+  readonly documentId: string | null
+  readonly text: string | null
+  readonly relevance: number | null
+  /** Where it may come from: those that its statement names. */
+  readonly origins: readonly KnowledgeBase[]
+}
+
+/** The chunks in some rows: those with a column `chunk_id`. */
+export function passagesOf(
+  { columns, rows }: Pick<FirstRows, 'columns' | 'rows'>,
+  origins: readonly KnowledgeBase[],
+): readonly ShownPassage[] {
+  const indexOf = (name: string) => columns.findIndex((column) => nameKey(column) === name)
+  const columnIndexes = {
+    chunkId: indexOf('chunk_id'),
+    documentId: indexOf('id'),
+    text: indexOf('chunk_content'),
+    relevance: indexOf('relevance'),
+  }
+  return rows.flatMap((row) => {
+    const chunkId = row[columnIndexes.chunkId]
+    if (typeof chunkId !== 'string') return []
+    const relevance = row[columnIndexes.relevance]
+    const passage = {
+      chunkId,
+      documentId: textOrNull(row[columnIndexes.documentId]),
+      text: textOrNull(row[columnIndexes.text]),
+      relevance: typeof relevance === 'number' ? relevance : null,
+      origins,
+    }
+    return [passage]
+  })
+}
+
+function textOrNull(value: ResultValue | undefined): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+/**
+ * What is known of a chunk from two results of the same origins; the later wins where both know
+ * something.
+ */
+export function mergedPassage(known: ShownPassage | undefined, next: ShownPassage): ShownPassage {
+  if (known === undefined) return next
+  return {
+    chunkId: next.chunkId,
+    documentId: next.documentId ?? known.documentId,
+    text: next.text ?? known.text,
+    relevance: next.relevance ?? known.relevance,
+    origins: next.origins,
+  }
+}
+
+/**
+ * The passages whose chunk ids stand in the answer in square brackets, in the order of their first
+ * mention.
+ */
+export function citedPassages(
+  answer: string,
+  seen: Iterable<ShownPassage>,
+): readonly ShownPassage[] {
+  const cited = [...seen].map((passage) => ({
+    passage,
+    position: mentionOf(passage.chunkId, answer),
+  }))
+  return cited
+    .filter(({ position }) => position !== -1)
+    .sort((first, second) => first.position - second.position)
+    .slice(0, AGENT_LIMITS.citationsMax)
+    .map(({ passage }) => passage)
+}
+
+/** Occurrences of one chunk id that are looked at: an answer that cites it does so in one of the first. */
+const PLACES_MAX = 100
+/** White space between an id and its bracket or comma. */
+const NEARBY_CHARS = 4
+
+/** `[id]`, or one of several: `[id, other]`. -1: nowhere. */
+function mentionOf(chunkId: string, answer: string): number {
+  if (chunkId === '') return -1
+  let at = answer.indexOf(chunkId)
+  for (let places = 0; at !== -1 && places < PLACES_MAX; places += 1) {
+    const before = answer.slice(Math.max(0, at - NEARBY_CHARS), at).trimEnd()
+    const end = at + chunkId.length
+    const after = answer.slice(end, end + NEARBY_CHARS).trimStart()
+    if (/[[,;]$/.test(before) && /^[\],;]/.test(after)) return at
+    at = answer.indexOf(chunkId, at + 1)
+  }
+  return -1
+}
 
 /**
  * The citations of an answer. What the model's statements left open (which of two knowledge bases,
  * the text) is looked up; a chunk that cannot be found again is not cited.
  */
 export async function citationsOf(
-  cited: readonly Passage[],
+  cited: readonly ShownPassage[],
   reader: DataReader,
   signal: AbortSignal,
 ): Promise<readonly Citation[]> {
@@ -26,16 +124,16 @@ export async function citationsOf(
 }
 
 async function lookedUp(
-  open: readonly Passage[],
+  open: readonly ShownPassage[],
   reader: DataReader,
   signal: AbortSignal,
-): Promise<ReadonlyMap<Passage, Citation>> {
-  const found = new Map<Passage, Citation>()
+): Promise<ReadonlyMap<ShownPassage, Citation>> {
+  const found = new Map<ShownPassage, Citation>()
   for (const kb of new Set(open.flatMap((passage) => passage.origins))) {
     const wanted = open.filter((passage) => !found.has(passage) && passage.origins.includes(kb))
-    const stored = await storedPassages(kb, wanted, { reader, signal })
+    const stored = await storedPassages(kb, wanted, reader, signal)
     for (const passage of wanted) {
-      const match = stored.find((one) => isSameChunk(one, passage))
+      const match = stored.find((candidate) => isSameChunk(candidate, passage))
       const citation = match && citationOf({ ...match, relevance: passage.relevance })
       if (citation) found.set(passage, citation)
     }
@@ -44,24 +142,39 @@ async function lookedUp(
 }
 
 /** The same id may stand in two knowledge bases: then the text tells them apart. */
-function isSameChunk(stored: Passage, seen: Passage): boolean {
+function isSameChunk(stored: ShownPassage, seen: ShownPassage): boolean {
   return stored.chunkId === seen.chunkId && (seen.text === null || seen.text === stored.text)
 }
 
 async function storedPassages(
   kb: KnowledgeBase,
-  wanted: readonly Passage[],
-  { reader, signal }: { readonly reader: DataReader; readonly signal: AbortSignal },
-): Promise<readonly Passage[]> {
+  wanted: readonly ShownPassage[],
+  reader: DataReader,
+  signal: AbortSignal,
+): Promise<readonly ShownPassage[]> {
   if (wanted.length === 0) return []
   const chunkIds = wanted.map((passage) => passage.chunkId)
   try {
-    const { columns, rows } = await reader.read(selectChunks(kb, chunkIds), signal)
-    return passagesOf({ columns, rows, origins: [kb] })
+    return passagesOf(await reader.read(selectChunks(kb, chunkIds), signal), [kb])
   } catch (error) {
     signal.throwIfAborted()
     // The knowledge base may be gone by now: its chunks are not cited, and the answer stands.
     if (error instanceof AppError) return []
     throw error
+  }
+}
+
+/** null where the passage alone does not tell its origin, its document or its text. */
+function citationOf(passage: ShownPassage): Citation | null {
+  const { documentId, text, chunkId, relevance, origins } = passage
+  const [origin] = origins
+  if (origin === undefined || origins.length > 1) return null
+  if (documentId === null || text === null) return null
+  return {
+    knowledge_base: `${origin.projectName}.${origin.name}`,
+    document_id: documentId,
+    chunk_id: chunkId,
+    text,
+    relevance,
   }
 }

@@ -1,15 +1,9 @@
+import type { AllowedData } from '../domain/agent.ts'
 import { literal, quote } from '../domain/identifier.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { RowStream } from '../domain/query-result.ts'
 import { AGENT_LIMITS } from './agent-limits.ts'
 import { type FirstRows, firstRows } from './observation.ts'
-
-/** All that a statement may read; everything else is refused. */
-export interface AllowedData {
-  readonly knowledgeBases: readonly KnowledgeBase[]
-  /** `files.<name>`, `<project>.<table or view>`. */
-  readonly tables: readonly string[]
-}
 
 export interface SelectScope {
   /** The project of names without a qualifier. */

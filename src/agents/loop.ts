@@ -1,18 +1,9 @@
-import type { CompletionEvent } from '../domain/completion-event.ts'
-import type { ChatMessage, ChatModel, ToolCall } from '../domain/ports.ts'
+import type { ConversationTurn } from '../domain/agent.ts'
+import type { Action } from '../domain/completion-event.ts'
+import type { ChatDelta, ChatMessage, ChatModel, ToolCall } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
-import { actionOf, readTurn, type Turn } from './model-turn.ts'
-import { type OpenPrompt, openingMessages, withinLimits } from './open-prompt.ts'
-import { actionsEvent, outputEvent, stepsEvent } from './wire-events.ts'
-
-/** One question, with all that the model is told about it. */
-export interface Ask extends OpenPrompt {
-  readonly traceId: string
-  /** Tool calls before the answer. */
-  readonly maxSteps: number
-  /** Whether text is wanted while it is written. */
-  readonly deltas: boolean
-}
+import { AGENT_LIMITS, byteSize } from './agent-limits.ts'
+import type { AgentEvent, Assignment } from './protocol.ts'
 
 export interface AgentPorts {
   readonly model: ChatModel
@@ -22,23 +13,25 @@ export interface AgentPorts {
 
 /** A conversation under way. */
 interface Progress {
-  readonly ask: Ask
+  readonly assignment: Assignment
   readonly ports: AgentPorts
   readonly messages: ChatMessage[]
   readonly calls: ToolCall[]
 }
 
-type Events = AsyncGenerator<CompletionEvent, void>
-
 /**
- * Think, act, observe: start, then actions and steps for each tool call, then output, then end.
+ * Think, act, observe: start, then an action and a step for each tool call, then output, then end.
  * @throws AppError `step_limit`, and whatever the model throws
  */
-export async function* answer(ask: Ask, ports: AgentPorts, signal: AbortSignal): Events {
-  yield { type: 'start', prompt: ask.question, trace_id: ask.traceId }
-  const progress: Progress = { ask, ports, messages: [...openingMessages(ask)], calls: [] }
-  const content = yield* conversation(progress, signal)
-  yield outputEvent({ content, traceId: ask.traceId, citations: [], warnings: [] })
+export async function* answer(
+  assignment: Assignment,
+  ports: AgentPorts,
+  signal: AbortSignal,
+): AsyncGenerator<AgentEvent, void> {
+  yield { type: 'start' }
+  const messages = [...openingMessages(assignment)]
+  const output = yield* conversation({ assignment, ports, messages, calls: [] }, signal)
+  yield { type: 'output', output }
   yield { type: 'end' }
 }
 
@@ -46,16 +39,16 @@ export async function* answer(ask: Ask, ports: AgentPorts, signal: AbortSignal):
 async function* conversation(
   progress: Progress,
   signal: AbortSignal,
-): AsyncGenerator<CompletionEvent, string> {
-  const { ask, calls, messages } = progress
+): AsyncGenerator<AgentEvent, string> {
+  const { assignment, calls, messages } = progress
   let hasBeenSilent = false
   // Each turn makes a call or ends the conversation, but for one that says nothing.
-  for (let turns = 0; turns < ask.maxSteps + 2; turns += 1) {
-    const isLast = calls.length >= ask.maxSteps
+  for (let turns = 0; turns < assignment.maxSteps + 2; turns += 1) {
+    const isLast = calls.length >= assignment.maxSteps
     if (isLast) messages.push({ role: 'system', content: LAST_TURN })
     const turn = yield* nextTurn(progress, isLast, signal)
     if (turn.calls.length > 0) {
-      if (isLast) throw stepLimit(ask.maxSteps)
+      if (isLast) throw stepLimit(assignment.maxSteps)
       yield* act(progress, turn, signal)
     } else if (turn.text.trim() !== '') {
       return turn.text
@@ -66,7 +59,7 @@ async function* conversation(
       messages.push({ role: 'system', content: ASK_AGAIN })
     }
   }
-  throw stepLimit(ask.maxSteps)
+  throw stepLimit(assignment.maxSteps)
 }
 
 const LAST_TURN =
@@ -80,48 +73,90 @@ function stepLimit(maxSteps: number): AppError {
 }
 
 async function* nextTurn(
-  { ask, ports, messages }: Progress,
+  { assignment, ports, messages }: Progress,
   isLast: boolean,
   signal: AbortSignal,
-): AsyncGenerator<CompletionEvent, Turn> {
-  const request = { messages: withinLimits(messages), tools: isLast ? [] : ask.tools }
+): AsyncGenerator<AgentEvent, Turn> {
+  const request = { messages: withinLimits(messages), tools: isLast ? [] : assignment.tools }
   const reading = readTurn(ports.model.respond(request, signal), signal)
   for (;;) {
     const { done, value } = await reading.next()
     if (done) return value
-    if (ask.deltas) yield { type: 'delta', content: value, trace_id: ask.traceId }
+    if (assignment.deltas) yield { type: 'delta', content: value }
   }
+}
+
+/** What a model said in one go: calls, or without them the answer. */
+interface Turn {
+  readonly text: string
+  readonly calls: readonly ToolCall[]
+}
+
+/**
+ * Reads one turn to its end and passes its text on while it comes. @throws AppError
+ * `provider_failed` for an endless one
+ */
+async function* readTurn(
+  deltas: AsyncIterable<ChatDelta>,
+  signal: AbortSignal,
+): AsyncGenerator<string, Turn> {
+  const { turnCharsMax, turnCallsMax } = AGENT_LIMITS
+  const texts: string[] = []
+  const calls: ToolCall[] = []
+  let chars = 0
+  for await (const delta of deltas) {
+    signal.throwIfAborted()
+    chars += delta.kind === 'text' ? delta.text.length : delta.call.input.length
+    if (chars > turnCharsMax) throw tooMuch(`${turnCharsMax} characters`)
+    if (delta.kind === 'tool_call') calls.push(delta.call)
+    if (calls.length > turnCallsMax) throw tooMuch(`${turnCallsMax} tool calls`)
+    if (delta.kind === 'text' && delta.text !== '') {
+      texts.push(delta.text)
+      yield delta.text
+    }
+  }
+  // The OpenAI library ends an aborted stream without a word.
+  signal.throwIfAborted()
+  return { text: texts.join(''), calls }
+}
+
+function tooMuch(limit: string): AppError {
+  return new AppError('provider_failed', `The model wrote more than ${limit} in one turn`)
 }
 
 /**
  * Runs the calls of one turn, one after the other. The model sees a result for each, as its
  * protocol demands.
  */
-async function* act(progress: Progress, turn: Turn, signal: AbortSignal): Events {
-  const { ask, calls, messages } = progress
+async function* act(
+  progress: Progress,
+  turn: Turn,
+  signal: AbortSignal,
+): AsyncGenerator<AgentEvent, void> {
+  const { assignment, calls, messages } = progress
   messages.push({ role: 'assistant', content: turn.text, toolCalls: turn.calls })
   for (const [index, call] of turn.calls.entries()) {
-    if (calls.length >= ask.maxSteps) {
-      const content = `Not run: at most ${ask.maxSteps} tool calls are allowed`
+    if (calls.length >= assignment.maxSteps) {
+      const content = `Not run: at most ${assignment.maxSteps} tool calls are allowed`
       messages.push({ role: 'tool', callId: call.id, content })
       continue
     }
     const action = actionOf(call, index === 0 ? turn.text : '')
-    yield actionsEvent([action], ask.traceId)
+    yield { type: 'action', action }
     calls.push(call)
     const observation = await observationOfCall(call, progress, signal)
     signal.throwIfAborted()
     messages.push({ role: 'tool', callId: call.id, content: observation })
-    yield stepsEvent([{ action, observation }], ask.traceId)
+    yield { type: 'step', step: { action, observation } }
   }
 }
 
 async function observationOfCall(
   call: ToolCall,
-  { ask, ports, calls }: Progress,
+  { assignment, ports, calls }: Progress,
   signal: AbortSignal,
 ): Promise<string> {
-  const names = ask.tools.map((tool) => tool.name)
+  const names = assignment.tools.map((tool) => tool.name)
   if (!names.includes(call.name)) {
     return `${call.name} is not a valid tool, try one of [${names.join(', ')}]`
   }
@@ -137,9 +172,63 @@ const REPEATED =
 function isRepeated(calls: readonly ToolCall[]): boolean {
   const [first, ...others] = calls.slice(-3)
   if (first === undefined || others.length < 2) return false
-  return others.every((call) => isSame(call, first))
+  return others.every(({ name, input }) => {
+    return name === first.name && input.trim() === first.input.trim()
+  })
 }
 
-function isSame(one: ToolCall, other: ToolCall): boolean {
-  return one.name === other.name && one.input.trim() === other.input.trim()
+/** The call as it is told to the client, with the text that the model wrote before it. */
+function actionOf(call: ToolCall, thought: string): Action {
+  const text = thought.trim()
+  const lines = [
+    ...(text === '' ? [] : [`Thought: ${text}`]),
+    `Action: ${call.name}`,
+    `Action Input: ${call.input}`,
+  ]
+  return { tool: call.name, tool_input: call.input, log: lines.join('\n') }
+}
+
+/** The instruction, the newest turns that fit into `historyBytesMax`, and the question. */
+function openingMessages(assignment: Assignment): readonly ChatMessage[] {
+  const { systemPrompt, question } = assignment
+  const history = newestThatFit(assignment.history, AGENT_LIMITS.historyBytesMax)
+  return [
+    { role: 'system', content: systemPrompt },
+    ...history.map(({ role, content }): ChatMessage => {
+      return role === 'user' ? { role, content } : { role, content, toolCalls: [] }
+    }),
+    { role: 'user', content: question },
+  ]
+}
+
+function newestThatFit(
+  history: readonly ConversationTurn[],
+  bytesMax: number,
+): readonly ConversationTurn[] {
+  const spoken = history.filter((turn) => turn.content.trim() !== '')
+  let bytes = 0
+  const tooOld = spoken.findLastIndex((turn) => {
+    bytes += byteSize(turn.content)
+    return bytes > bytesMax
+  })
+  return spoken.slice(tooOld + 1)
+}
+
+const LEFT_OUT = '(left out to save room; call the tool again if you need it)'
+
+/**
+ * The same messages with the oldest observations left out beyond `observationsBytesMax`. The newest
+ * always stays.
+ */
+function withinLimits(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  const newest = messages.findLastIndex((message) => message.role === 'tool')
+  let bytes = 0
+  const tooOld = messages.findLastIndex((message, index) => {
+    bytes += message.role === 'tool' ? byteSize(message.content) : 0
+    return bytes > AGENT_LIMITS.observationsBytesMax && index < newest
+  })
+  return messages.map((message, index) => {
+    const isKept = message.role !== 'tool' || index > tooOld || index === newest
+    return isKept ? message : { ...message, content: LEFT_OUT }
+  })
 }

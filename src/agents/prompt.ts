@@ -1,9 +1,9 @@
 import type { Agent } from '../domain/agent.ts'
+import { type AvailableData, fullName } from './agent-data.ts'
 import { AGENT_LIMITS } from './agent-limits.ts'
-import { fullName, type ResolvedData } from './resolved-data.ts'
 
 /** What the model is told before the conversation. */
-export function systemPrompt(agent: Agent, data: ResolvedData): string {
+export function systemPrompt(agent: Agent, data: AvailableData): string {
   const parts = [
     OPENING_PART,
     ...(agent.promptTemplate === null ? [] : [`Your instruction:\n${agent.promptTemplate}`]),
@@ -19,7 +19,7 @@ export function systemPrompt(agent: Agent, data: ResolvedData): string {
 const OPENING_PART =
   'You answer questions from the data described below, which you read with tools and cannot change.'
 
-function dataPart(data: ResolvedData): string {
+function dataPart(data: AvailableData): string {
   const kbs = data.knowledgeBases.map((kb) => {
     const columns = kb.storedMetadata.map((column) => `${column.name} ${column.type}`)
     return columns.length === 0

@@ -1,29 +1,37 @@
 import type { ConversationTurn } from '../domain/agent.ts'
-import type { Action, CompletionEvent, Step } from '../domain/completion-event.ts'
-import type { ModelRef } from '../domain/model-ref.ts'
+import type { Action, Step } from '../domain/completion-event.ts'
+import type { ChatDefaults, ModelRef } from '../domain/model-ref.ts'
 import type { ToolSpec } from '../domain/ports.ts'
 import { AppError, ERRORS, type ErrorCode, toAppError } from '../errors.ts'
 
-/** Keys and addresses for models that name none of their own. */
-export interface ChatDefaults {
-  readonly openaiApiKey?: string
-  readonly openaiBaseUrl?: string
-  readonly anthropicApiKey?: string
-  readonly anthropicBaseUrl?: string
+/** What the model is told and how far it may go. */
+export interface Assignment {
+  readonly question: string
+  /** Earlier turns, the oldest first. */
+  readonly history: readonly ConversationTurn[]
+  readonly systemPrompt: string
+  readonly tools: readonly ToolSpec[]
+  /** Tool calls before the answer. */
+  readonly maxSteps: number
+  /** Whether text is wanted while it is written. */
+  readonly deltas: boolean
 }
 
 /** All that a worker needs to know for one question. It can be cloned between threads. */
-export interface AgentTask {
-  readonly question: string
-  readonly history: readonly ConversationTurn[]
-  readonly traceId: string
-  readonly systemPrompt: string
-  readonly tools: readonly ToolSpec[]
+export interface AgentTask extends Assignment {
   readonly model: ModelRef
   readonly chatDefaults: ChatDefaults
-  readonly maxSteps: number
-  readonly deltas: boolean
 }
+
+/** What happened while a worker answers: `start`, an `action` and its `step` for each tool call, `output`, `end`. */
+export type AgentEvent =
+  | { readonly type: 'start' }
+  | { readonly type: 'action'; readonly action: Action }
+  | { readonly type: 'step'; readonly step: Step }
+  /** A piece of the model's text, where deltas are wanted. */
+  | { readonly type: 'delta'; readonly content: string }
+  | { readonly type: 'output'; readonly output: string }
+  | { readonly type: 'end' }
 
 /** An `AppError` on its way between threads. */
 export interface Failure {
@@ -48,18 +56,6 @@ export type ToWorker =
   /** One more event has left the queue: the worker may send another. */
   | { readonly kind: 'taken' }
 
-/**
- * What counts of an event that a worker sent; `messages` and `trace_id` are made anew on the main
- * thread.
- */
-export type ReceivedEvent =
-  | { readonly kind: 'start' }
-  | { readonly kind: 'actions'; readonly actions: readonly Action[] }
-  | { readonly kind: 'steps'; readonly steps: readonly Step[] }
-  | { readonly kind: 'delta'; readonly content: string }
-  | { readonly kind: 'output'; readonly output: string }
-  | { readonly kind: 'end' }
-
 /** A request of a worker, answered with the same `id`. */
 export type WorkerRequest =
   | {
@@ -72,13 +68,7 @@ export type WorkerRequest =
 
 /** Worker → main thread. */
 export type FromWorker =
-  | { readonly kind: 'event'; readonly event: CompletionEvent }
-  | WorkerRequest
-  | { readonly kind: 'failed'; readonly failure: Failure }
-
-/** The same after a look at it. */
-export type ReceivedMessage =
-  | { readonly kind: 'event'; readonly event: ReceivedEvent }
+  | { readonly kind: 'event'; readonly event: AgentEvent }
   | WorkerRequest
   | { readonly kind: 'failed'; readonly failure: Failure }
 
@@ -100,8 +90,8 @@ function providerStatusOf(cause: unknown): number | undefined {
   return typeof found === 'number' && Number.isInteger(found) ? found : undefined
 }
 
-/** A worker may send anything: what is no message of this protocol is undefined. */
-export function parseFromWorker(data: unknown): ReceivedMessage | undefined {
+/** A worker may send anything: undefined for what is not a message of this protocol. */
+export function parseFromWorker(data: unknown): FromWorker | undefined {
   if (!isRecord(data)) return undefined
   const { kind, id } = data
   if (kind === 'event') {
@@ -122,17 +112,28 @@ export function parseFromWorker(data: unknown): ReceivedMessage | undefined {
   return { kind, id, texts: data.texts }
 }
 
-function parseEvent(event: unknown): ReceivedEvent | undefined {
-  if (!isRecord(event)) return undefined
-  const { type, content, output } = event
-  if (type === 'start' || type === 'end') return { kind: type }
-  if (type === 'delta' && typeof content === 'string') return { kind: type, content }
-  if (type !== undefined) return undefined
-  if (typeof output === 'string') return { kind: 'output', output }
-  const actions = listOf(event.actions, parseAction)
-  if (actions !== undefined) return { kind: 'actions', actions }
-  const steps = listOf(event.steps, parseStep)
-  return steps && { kind: 'steps', steps }
+function parseEvent(value: unknown): AgentEvent | undefined {
+  if (!isRecord(value)) return undefined
+  const { type, content, output } = value
+  switch (type) {
+    case 'start':
+    case 'end':
+      return { type }
+    case 'action': {
+      const action = parseAction(value.action)
+      return action && { type, action }
+    }
+    case 'step': {
+      const step = parseStep(value.step)
+      return step && { type, step }
+    }
+    case 'delta':
+      return typeof content === 'string' ? { type, content } : undefined
+    case 'output':
+      return typeof output === 'string' ? { type, output } : undefined
+    default:
+      return undefined
+  }
 }
 
 function parseAction(value: unknown): Action | undefined {
@@ -157,15 +158,6 @@ function parseFailure(value: unknown): Failure | undefined {
   return { code, message, ...(status === undefined ? {} : { providerStatus: status }) }
 }
 
-function listOf<T>(
-  value: unknown,
-  parse: (item: unknown) => T | undefined,
-): readonly T[] | undefined {
-  if (!Array.isArray(value)) return undefined
-  const items = value.map(parse).filter((item) => item !== undefined)
-  return items.length === value.length ? items : undefined
-}
-
 function isTextList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
@@ -179,39 +171,35 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /** The text that a message carries, in code units: what its limits are counted in. */
-export function messageChars(message: ReceivedMessage): number {
+export function messageChars(message: FromWorker): number {
   switch (message.kind) {
     case 'event':
       return eventChars(message.event)
     case 'tool_call':
       return message.name.length + message.input.length
     case 'embed':
-      return charsOf(message.texts)
+      return message.texts.reduce((sum, text) => sum + text.length, 0)
     case 'failed':
       return message.failure.message.length
   }
 }
 
-function eventChars(event: ReceivedEvent): number {
-  switch (event.kind) {
+function eventChars(event: AgentEvent): number {
+  switch (event.type) {
     case 'start':
     case 'end':
       return 0
+    case 'action':
+      return actionChars(event.action)
+    case 'step':
+      return actionChars(event.step.action) + event.step.observation.length
     case 'delta':
       return event.content.length
     case 'output':
       return event.output.length
-    case 'actions':
-      return charsOf(event.actions.flatMap(actionTexts))
-    case 'steps':
-      return charsOf(event.steps.flatMap((step) => [...actionTexts(step.action), step.observation]))
   }
 }
 
-function actionTexts({ tool, tool_input, log }: Action): readonly string[] {
-  return [tool, tool_input, log]
-}
-
-function charsOf(texts: readonly string[]): number {
-  return texts.reduce((sum, text) => sum + text.length, 0)
+function actionChars({ tool, tool_input, log }: Action): number {
+  return tool.length + tool_input.length + log.length
 }

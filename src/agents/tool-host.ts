@@ -1,34 +1,29 @@
 import type { Citation } from '../domain/completion-event.ts'
+import type { ToolCall } from '../domain/ports.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
-import { AGENT_LIMITS } from './agent-limits.ts'
-import { citationsOf } from './citations.ts'
+import { type AvailableData, fullName, namedKnowledgeBases } from './agent-data.ts'
+import { AGENT_LIMITS, byteSize, firstBytes } from './agent-limits.ts'
+import {
+  citationsOf,
+  citedPassages,
+  mergedPassage,
+  passagesOf,
+  type ShownPassage,
+} from './citations.ts'
 import { type DataReader, dataReader, type Select } from './data-reader.ts'
-import { describedKnowledgeBases, describedTables } from './described-data.ts'
-import { namedKnowledgeBases } from './named-knowledge-bases.ts'
 import { observationOf } from './observation.ts'
-import { citedPassages, merged, type Passage, passagesOf } from './passages.ts'
-import { fullName, type ResolvedData } from './resolved-data.ts'
-import { byteSize, firstBytes } from './text-size.ts'
+import { describeKnowledgeBases, describeTables } from './tool-descriptions.ts'
 import { isToolName, type ToolName } from './tools.ts'
 
 export interface ToolHostOptions {
-  readonly data: ResolvedData
+  readonly data: AvailableData
   /** The agent's project. */
   readonly project: string
   readonly select: Select
   readonly observationBytesMax: number
 }
 
-/** The call of a tool; every tool takes at most one text. */
-export interface HostedCall {
-  readonly name: string
-  readonly input: string
-}
-
-/**
- * These end the question; any other expected failure is told to the model, which may try something
- * else.
- */
+/** These end the question; any other expected failure is told to the model, which may try something else. */
 const FATAL_CODES: readonly ErrorCode[] = ['cancelled', 'shutting_down']
 
 /**
@@ -39,7 +34,7 @@ const FATAL_CODES: readonly ErrorCode[] = ['cancelled', 'shutting_down']
 export class ToolHost {
   readonly #options: ToolHostOptions
   readonly #reader: DataReader
-  readonly #seen = new Map<string, Passage>()
+  readonly #seen = new Map<string, ShownPassage>()
 
   constructor(options: ToolHostOptions) {
     this.#options = options
@@ -52,7 +47,10 @@ export class ToolHost {
    * What the tool found, or what went wrong, as text for the model of at most `observationBytesMax`
    * bytes.
    */
-  async run({ name, input }: HostedCall, signal: AbortSignal): Promise<string> {
+  async run(
+    { name, input }: Pick<ToolCall, 'name' | 'input'>,
+    signal: AbortSignal,
+  ): Promise<string> {
     if (!isToolName(name)) throw new AppError('internal', `There is no tool "${name.slice(0, 80)}"`)
     try {
       return await this.#run(name, input, signal)
@@ -66,16 +64,15 @@ export class ToolHost {
 
   async #run(name: ToolName, input: string, signal: AbortSignal): Promise<string> {
     const { observationBytesMax: bytesMax, data } = this.#options
-    const describing = { reader: this.#reader, bytesMax }
     switch (name) {
       case 'kb_list_tool':
         return namesText(data.knowledgeBases.map(fullName), 'No knowledge bases found.', bytesMax)
       case 'sql_db_list_tables':
         return namesText(data.tables, 'No tables found.', bytesMax)
       case 'kb_info_tool':
-        return describedKnowledgeBases(input, describing, signal)
+        return describeKnowledgeBases(input, this.#reader, signal, bytesMax)
       case 'sql_db_schema':
-        return describedTables(input, describing, signal)
+        return describeTables(input, this.#reader, signal, bytesMax)
       case 'kb_query_tool':
       case 'sql_db_query':
         return this.#query(sqlIn(input), signal)
@@ -88,22 +85,19 @@ export class ToolHost {
       rowsMax: AGENT_LIMITS.observationRowsMax,
       bytesMax: this.#options.observationBytesMax,
     })
-    const { knowledgeBases } = this.#options.data
-    const scope = { knowledgeBases, project: this.#options.project }
-    const origins = namedKnowledgeBases(sql, scope)
-    const rows = result.rows.slice(0, shownCount)
-    for (const passage of passagesOf({ columns: result.columns, rows, origins })) {
-      this.#remember(passage)
-    }
+    const { data, project } = this.#options
+    const origins = namedKnowledgeBases(sql, data.knowledgeBases, project)
+    const shown = { columns: result.columns, rows: result.rows.slice(0, shownCount) }
+    for (const passage of passagesOf(shown, origins)) this.#remember(passage)
     return text
   }
 
-  #remember(passage: Passage): void {
+  #remember(passage: ShownPassage): void {
     // Two knowledge bases may hold chunks with the same id.
     const key = JSON.stringify([passage.chunkId, passage.origins.map((kb) => kb.id)])
     const known = this.#seen.get(key)
     if (known === undefined && this.#seen.size >= AGENT_LIMITS.passagesMax) return
-    this.#seen.set(key, merged(known, passage))
+    this.#seen.set(key, mergedPassage(known, passage))
   }
 
   /** The chunks that the answer names and the model was shown. */

@@ -1,5 +1,5 @@
 import type { ToolSpec } from '../domain/ports.ts'
-import type { ResolvedData } from './resolved-data.ts'
+import type { AvailableData } from './agent-data.ts'
 
 export const TOOL_NAMES = [
   'kb_list_tool',
@@ -57,7 +57,7 @@ const SPECS: Readonly<Record<ToolName, Omit<ToolSpec, 'name'>>> = {
 }
 
 /** The tools for knowledge bases, and those for tables where the agent has any. */
-export function toolSpecs(data: ResolvedData): readonly ToolSpec[] {
+export function toolSpecs(data: AvailableData): readonly ToolSpec[] {
   const names = data.tables.length === 0 ? KB_TOOLS : [...KB_TOOLS, ...TABLE_TOOLS]
   return names.map((name) => ({ name, ...SPECS[name] }))
 }

@@ -1,4 +1,4 @@
-import type { ChatModel } from '../domain/ports.ts'
+import type { ChatModel, Embedder, ToolCall } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
 import { AGENT_LIMITS } from './agent-limits.ts'
 import { answer } from './loop.ts'
@@ -11,16 +11,14 @@ import {
   type WorkerRequest,
 } from './protocol.ts'
 
-type Embed = (texts: readonly string[], signal: AbortSignal) => Promise<readonly Float32Array[]>
-
 export interface SessionPorts {
   post(message: FromWorker): void
-  chatModel(task: AgentTask, embed: Embed): Promise<ChatModel>
+  chatModel(task: AgentTask, embed: Embedder['embed']): Promise<ChatModel>
   /** Loads what a provider's models need, ahead of a question. */
   prepare(provider: string): Promise<void>
 }
 
-type Reply = Exclude<ToWorker, { kind: 'ask' } | { kind: 'taken' } | { kind: 'prepare' }>
+type Reply = Extract<ToWorker, { readonly id: number }>
 
 /** The worker's side of one question: the loop, joined to the main thread by messages. */
 export class WorkerSession {
@@ -52,9 +50,7 @@ export class WorkerSession {
     const { signal } = new AbortController()
     try {
       const model = await this.#ports.chatModel(task, (texts) => this.#embed(texts))
-      const runTool = ({ name, input }: { name: string; input: string }) => {
-        return this.#runTool(name, input)
-      }
+      const runTool = (call: ToolCall) => this.#runTool(call)
       for await (const event of answer(task, { model, runTool }, signal)) {
         await this.#untilRoom()
         this.#ports.post({ kind: 'event', event })
@@ -72,7 +68,7 @@ export class WorkerSession {
     this.#room -= 1
   }
 
-  async #runTool(name: string, input: string): Promise<string> {
+  async #runTool({ name, input }: ToolCall): Promise<string> {
     const reply = await this.#request({ kind: 'tool_call', id: this.#newId(), name, input })
     if (reply.kind === 'tool_result') return reply.observation
     throw unexpected(reply)

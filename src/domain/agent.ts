@@ -1,8 +1,16 @@
+import type { KnowledgeBase } from './knowledge-base.ts'
 import type { ModelRef } from './model-ref.ts'
 
 /** What an agent may read: `<project>.<knowledge base>`, `<data source>.<table>`, globs allowed. */
 export interface AgentData {
   readonly knowledgeBases: readonly string[]
+  readonly tables: readonly string[]
+}
+
+/** What an agent's `data` stands for at one moment: its statements may read nothing else. */
+export interface AllowedData {
+  readonly knowledgeBases: readonly KnowledgeBase[]
+  /** `files.<name>`, `<project>.<table or view>`. */
   readonly tables: readonly string[]
 }
 

@@ -1,4 +1,5 @@
 /** The wire format of `/completions/stream` (api.md, Events): each event is one `data: {json}` chunk. */
+import type { ErrorCode } from '../errors.ts'
 
 export interface Action {
   readonly tool: string
@@ -65,6 +66,66 @@ export type FailureType =
   | 'not_found'
   | 'rate_limit'
   | 'general'
+
+/** What a client is told about a failure after `start`. A provider's own status says more where it is known. */
+export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
+  invalid_json: 'general',
+  invalid_request: 'general',
+  missing_parameter: 'general',
+  missing_field: 'general',
+  unknown_field: 'general',
+  invalid_name: 'general',
+  unauthorized: 'general',
+  wrong_credentials: 'general',
+  invalid_credentials: 'general',
+  forbidden_origin: 'general',
+  not_found: 'general',
+  method_not_allowed: 'general',
+  body_too_large: 'general',
+  unsupported_media_type: 'general',
+  project_not_found: 'general',
+  project_exists: 'general',
+  project_not_deletable: 'general',
+  knowledge_base_not_found: 'general',
+  knowledge_base_exists: 'general',
+  storage_in_use: 'general',
+  index_not_found: 'general',
+  agent_not_found: 'general',
+  agent_exists: 'general',
+  agent_creation_not_allowed: 'general',
+  file_not_found: 'general',
+  file_exists: 'general',
+  file_unreadable: 'general',
+  view_not_found: 'general',
+  table_not_found: 'general',
+  relation_exists: 'general',
+  invalid_knowledge_base: 'general',
+  invalid_agent: 'general',
+  insert_failed: 'general',
+  invalid_select: 'general',
+  crawl_failed: 'general',
+  address_refused: 'general',
+  unknown_provider: 'general',
+  provider_refused: 'authentication',
+  provider_failed: 'connection',
+  dimension_mismatch: 'general',
+  sql_syntax: 'general',
+  sql_not_supported: 'general',
+  sql_unknown_name: 'general',
+  sql_forbidden: 'general',
+  sql_invalid_search: 'general',
+  sql_missing_parameter: 'general',
+  sql_failed: 'general',
+  timeout: 'timeout',
+  cancelled: 'general',
+  too_busy: 'general',
+  shutting_down: 'general',
+  out_of_memory: 'general',
+  storage_full: 'general',
+  step_limit: 'timeout',
+  agent_crashed: 'general',
+  internal: 'general',
+}
 
 export interface ErrorEvent {
   readonly type: 'error'

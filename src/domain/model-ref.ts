@@ -10,6 +10,14 @@ export interface ModelRef {
   readonly options: Readonly<Record<string, unknown>>
 }
 
+/** Keys and addresses from the settings, for chat models that name none of their own. */
+export interface ChatDefaults {
+  readonly openaiApiKey?: string | undefined
+  readonly openaiBaseUrl?: string | undefined
+  readonly anthropicApiKey?: string | undefined
+  readonly anthropicBaseUrl?: string | undefined
+}
+
 /** Whether both give the same vectors, as far as one can tell without asking: only their keys may differ. */
 export function isSameSource(one: ModelRef, other: ModelRef): boolean {
   const { apiKey: _, ...source } = one

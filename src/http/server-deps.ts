@@ -1,5 +1,5 @@
-import type { AgentQuestion } from '../agents/agent-question.ts'
-import type { Completion } from '../agents/complete.ts'
+import type { AgentQuestion } from '../agents/agent-pool.ts'
+import type { Answer } from '../agents/completion-stream.ts'
 import type { CatalogDeps } from '../catalog/catalog-deps.ts'
 import type { CompletionEvent } from '../domain/completion-event.ts'
 import type { Row } from '../domain/document.ts'
@@ -95,9 +95,9 @@ export interface ViewDesk {
 }
 
 export interface AgentDesk {
-  /** The first event is `start`; a failure before it is thrown. */
+  /** The first event is `start`, the last one the output; a failure is thrown. */
   readonly ask: (question: AgentQuestion, signal: AbortSignal) => AsyncIterable<CompletionEvent>
-  readonly complete: (question: AgentQuestion, signal: AbortSignal) => Promise<Completion>
+  readonly complete: (question: AgentQuestion, signal: AbortSignal) => Promise<Answer>
 }
 
 /** Tokens that were logged out before their time. They outlive the process. */

@@ -1,5 +1,5 @@
 /** Domain → the records of api.md, with every secret masked. */
-import type { Completion } from '../agents/complete.ts'
+import type { Answer } from '../agents/completion-stream.ts'
 import { shownReembedding } from '../catalog/embedding-change.ts'
 import { maskedModelFields } from '../catalog/model-fields.ts'
 import type { Agent, AgentParams } from '../domain/agent.ts'
@@ -101,7 +101,7 @@ export function fileRecord(file: UploadedFile) {
   }
 }
 
-export function answerRecord(answer: Completion) {
+export function answerRecord(answer: Answer) {
   const { content, traceId, citations, warnings, context } = answer
   return {
     message: {

@@ -1,4 +1,4 @@
-import type { ModelRef } from '../domain/model-ref.ts'
+import type { ChatDefaults, ModelRef } from '../domain/model-ref.ts'
 import type { ChatModel } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
 import { ANTHROPIC_PUBLIC_URL } from './anthropic/anthropic-public-url.ts'
@@ -7,14 +7,6 @@ import { CHAT_LIMITS } from './chat-limits.ts'
 import { CHAT_PROVIDERS } from './chat-providers.ts'
 import { chosenEndpoint } from './endpoint.ts'
 import { OPENAI_PUBLIC_URL } from './openai/openai-public-url.ts'
-
-/** What the settings offer where a model names no address or key of its own. */
-export interface ChatDefaults {
-  readonly openaiApiKey?: string | undefined
-  readonly openaiBaseUrl?: string | undefined
-  readonly anthropicApiKey?: string | undefined
-  readonly anthropicBaseUrl?: string | undefined
-}
 
 /** What a chat model may use besides its provider. */
 export interface ChatTools {

@@ -6,9 +6,9 @@ export interface WorkerHostOptions {
   readonly onMessage: (data: unknown) => void
   /**
    * Called once when the thread has ended by itself, or failed; nothing comes after it. The cause may hold anything: it is
-   * for the log.
+   * for the log. The exit code is there where the thread ended without an error.
    */
-  readonly onEnd: (cause: unknown) => void
+  readonly onEnd: (cause: unknown, exitCode?: number) => void
 }
 
 /** The main thread's side of one thread, from its start to its end. The thread alone does not keep the process up. */
@@ -26,7 +26,7 @@ export class WorkerHost {
     })
     this.#worker.on('messageerror', (error) => this.#end(error))
     this.#worker.on('error', (error) => this.#end(error))
-    this.#worker.on('exit', (code) => this.#end(`the thread ended with exit code ${code}`))
+    this.#worker.on('exit', (code) => this.#end(`the thread ended with exit code ${code}`, code))
   }
 
   /** A thread that has ended hears nothing more: start another one. */
@@ -51,9 +51,9 @@ export class WorkerHost {
     await this.#worker.terminate()
   }
 
-  #end(cause: unknown): void {
+  #end(cause: unknown, exitCode?: number): void {
     if (this.#hasEnded) return
     this.#hasEnded = true
-    this.#options.onEnd(cause)
+    this.#options.onEnd(cause, exitCode)
   }
 }

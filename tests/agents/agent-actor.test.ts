@@ -9,7 +9,6 @@ import { collected } from './agent-fixture.ts'
 const TASK: AgentTask = {
   question: 'Why?',
   history: [],
-  traceId: 'trace-1',
   systemPrompt: '',
   tools: [],
   model: { provider: 'builtin', modelName: 'fake', options: {} },
@@ -137,7 +136,7 @@ describe('AgentActor', () => {
     send(DELTA)
     send({ kind: 'failed', failure: { code: 'step_limit', message: 'No answer' } })
     const events = actor.events()
-    expect(await events.next()).toMatchObject({ value: { kind: 'delta' } })
+    expect(await events.next()).toMatchObject({ value: { type: 'delta' } })
     await expect(events.next()).rejects.toMatchObject({ code: 'step_limit' })
   })
 })

@@ -1,3 +1,8 @@
+import type { AgentPool, AgentQuestion } from '../../src/agents/agent-pool.ts'
+import {
+  type CompletionStreamOptions,
+  completionStream,
+} from '../../src/agents/completion-stream.ts'
 import type { Agent } from '../../src/domain/agent.ts'
 import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
 import type { CompletionEvent } from '../../src/domain/completion-event.ts'
@@ -81,6 +86,16 @@ export function transcript(events: readonly CompletionEvent[]): readonly string[
     if (event.type === 'delta') return `delta ${event.content}`
     return event.type
   })
+}
+
+/** The stream of one question, as a client of the server receives it. */
+export function streamOf(
+  pool: AgentPool,
+  question: AgentQuestion,
+  signal = NO_SIGNAL,
+  onFailure: CompletionStreamOptions['onFailure'] = () => {},
+) {
+  return completionStream(pool.ask(question, signal), { deltas: question.deltas, onFailure })
 }
 
 export async function collected<T>(events: AsyncIterable<T>): Promise<readonly T[]> {

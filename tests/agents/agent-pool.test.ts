@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { type AgentDeps, AgentPool, type AgentPoolOptions } from '../../src/agents/agent-pool.ts'
-import { complete } from '../../src/agents/complete.ts'
 import type { Agent } from '../../src/domain/agent.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
 import { AppError } from '../../src/errors.ts'
@@ -10,6 +9,7 @@ import {
   kbNamed,
   NO_SIGNAL,
   snapshotOf,
+  streamOf,
   transcript,
 } from './agent-fixture.ts'
 
@@ -38,7 +38,6 @@ const DEPS: AgentDeps = {
   embed: async (texts) => texts.map(() => Float32Array.of(1, 0, 0)),
   chatProviders: ['builtin'],
   newTraceId: () => 'trace-1',
-  onFailure: () => {},
 }
 
 const open: AgentPool[] = []
@@ -58,7 +57,7 @@ function asked(question: string, agent: Agent = agentNamed('helper'), deltas = f
 }
 
 function ask(pool: AgentPool, question: string, signal = NO_SIGNAL) {
-  return pool.ask(asked(question), signal)
+  return streamOf(pool, asked(question), signal)
 }
 
 async function linesOf(pool: AgentPool, question: string) {
@@ -92,7 +91,7 @@ describe('ask', () => {
   test('attaches the citations and warnings that the main thread knows of', async () => {
     const data = { knowledgeBases: ['mindsdb.docs', 'mindsdb.gone'], tables: [] }
     const question = asked('query output-citing', agentNamed('helper', { data }))
-    const events = await collected(poolWith().ask(question, NO_SIGNAL))
+    const events = await collected(streamOf(poolWith(), question))
     expect(events.at(-2)).toMatchObject({
       citations: [{ knowledge_base: 'mindsdb.docs', chunk_id: CHUNK_ID, text: '30 days.' }],
       warnings: ['No knowledge base found: mindsdb.gone'],
@@ -107,7 +106,7 @@ describe('ask', () => {
 
   test('passes deltas on when they are asked for', async () => {
     const question = asked('delta output', agentNamed('helper'), true)
-    const events = await collected(poolWith().ask(question, NO_SIGNAL))
+    const events = await collected(streamOf(poolWith(), question))
     expect(transcript(events)).toEqual(['start', 'delta piece', 'output The answer', 'end'])
   })
 
@@ -138,16 +137,11 @@ describe('ask', () => {
   test('the log hears of a failure with its cause', async () => {
     const bug = new TypeError('x is not a function')
     const heard: unknown[] = []
-    const pool = poolWith(
-      {},
-      {
-        select: async () => {
-          throw bug
-        },
-        onFailure: (error, traceId) => heard.push(error.cause, traceId),
-      },
+    const select = () => Promise.reject(bug)
+    const events = streamOf(poolWith({}, { select }), asked('query'), NO_SIGNAL, (error, traceId) =>
+      heard.push(error.cause, traceId),
     )
-    const lines = await linesOf(pool, 'query')
+    const lines = transcript(await collected(events))
     expect(lines).toEqual(['start', 'error general: Internal error', 'end'])
     expect(heard).toEqual([bug, 'trace-1'])
   })
@@ -167,7 +161,7 @@ describe('ask', () => {
   test('the deadline ends even an endless loop', async () => {
     const pool = poolWith()
     const question = asked('spin', agentNamed('helper', { params: { timeoutSeconds: 0.2 } }))
-    const lines = transcript(await collected(pool.ask(question, NO_SIGNAL)))
+    const lines = transcript(await collected(streamOf(pool, question)))
     const error = 'error timeout: The agent gave no answer within 0.2 seconds'
     expect(lines).toEqual(['start', error, 'end'])
     expect(pool.load.running).toBe(0)
@@ -222,7 +216,7 @@ describe('ask', () => {
     const pool = poolWith({ agentTimeoutSeconds: 0.2, agentQuestionsMax: 1 })
     await started(pool, 'hang')
     const patient = asked('output', agentNamed('helper', { params: { timeoutSeconds: 20 } }))
-    const lines = transcript(await collected(pool.ask(patient, NO_SIGNAL)))
+    const lines = transcript(await collected(streamOf(pool, patient)))
     expect(lines).toEqual(['start', 'output The answer', 'end'])
   })
 
@@ -254,7 +248,7 @@ test('threads that do not come up, spare ones or not, are an error like any othe
 
 describe('before the first event', () => {
   const first = (pool: AgentPool, question = asked('output')) => {
-    return pool.ask(question, NO_SIGNAL).next()
+    return streamOf(pool, question).next()
   }
 
   test('an unknown provider is refused', async () => {
@@ -288,7 +282,7 @@ describe('before the first event', () => {
     const running = await started(pool, 'hang')
     const waiting = ask(pool, 'output').next()
     const other = asked('output', agentNamed('other', { id: 2 }))
-    const lines = transcript(await collected(pool.ask(other, NO_SIGNAL)))
+    const lines = transcript(await collected(streamOf(pool, other)))
     expect(lines).toContain('output The answer')
     expect(pool.load).toEqual({ running: 1, waiting: 1 })
     await running.return()
@@ -298,7 +292,7 @@ describe('before the first event', () => {
   test('the deadline counts while waiting', async () => {
     const pool = poolWith({ agentsMax: 1, agentTimeoutSeconds: 0.2 })
     const slow = agentNamed('slow', { params: { timeoutSeconds: 60 } })
-    await pool.ask(asked('hang', slow), NO_SIGNAL).next()
+    await streamOf(pool, asked('hang', slow)).next()
     await expect(first(pool)).rejects.toMatchObject({ code: 'timeout' })
     expect(pool.load).toEqual({ running: 1, waiting: 0 })
   })
@@ -325,7 +319,7 @@ describe('close', () => {
 
 describe('complete', () => {
   test('returns the answer with its citations', async () => {
-    const answer = await complete(asked('query output-citing'), poolWith(), NO_SIGNAL)
+    const answer = await poolWith().complete(asked('query output-citing'), NO_SIGNAL)
     expect(answer).toEqual({
       content: `So it is [${CHUNK_ID}].`,
       traceId: 'trace-1',
@@ -344,7 +338,7 @@ describe('complete', () => {
 
   test('returns what the model was shown where the agent says so', async () => {
     const agent = agentNamed('helper', { params: { returnContext: true } })
-    const answer = await complete(asked('query output', agent), poolWith(), NO_SIGNAL)
+    const answer = await poolWith().complete(asked('query output', agent), NO_SIGNAL)
     expect(answer.context).toEqual(['30 days.'])
   })
 
@@ -353,11 +347,13 @@ describe('complete', () => {
     ['step-limit', 'step_limit'],
     ['rate-limited', 'provider_failed'],
   ])('a question that ends with "%s" fails with %s', async (act, code) => {
-    await expect(complete(asked(act), poolWith(), NO_SIGNAL)).rejects.toMatchObject({ code })
+    await expect(poolWith().complete(asked(act), NO_SIGNAL)).rejects.toMatchObject({ code })
   })
 
   test('shows nothing of what a thread threw', async () => {
-    const failure = await complete(asked('throw'), poolWith(), NO_SIGNAL).catch((error) => error)
+    const failure = await poolWith()
+      .complete(asked('throw'), NO_SIGNAL)
+      .catch((error) => error)
     expect(failure).toBeInstanceOf(AppError)
     expect(failure.message).not.toContain('secret')
   })

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { failureEvent } from '../../src/agents/failure-event.ts'
+import { failureEvent } from '../../src/agents/completion-stream.ts'
 import { errorOf, failureOf, parseFromWorker } from '../../src/agents/protocol.ts'
 import { AppError, type ErrorCode } from '../../src/errors.ts'
 

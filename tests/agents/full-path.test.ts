@@ -5,8 +5,8 @@ import {
   agentNamed,
   collected,
   kbNamed,
-  NO_SIGNAL,
   snapshotOf,
+  streamOf,
   transcript,
 } from './agent-fixture.ts'
 import { type ChatServer, chatServer, type Said } from './chat-server.ts'
@@ -43,7 +43,6 @@ function poolWith(deps: Partial<AgentDeps> = {}) {
       embed: async (texts) => texts.map(() => Float32Array.of(1, 0, 0)),
       chatProviders: ['builtin', 'openai', 'anthropic'],
       newTraceId: () => crypto.randomUUID(),
-      onFailure: () => {},
       ...deps,
     },
   )
@@ -73,7 +72,7 @@ describe('a question to an agent', () => {
       { kind: 'call', name: 'kb_query_tool', input: { sql_query: SQL } },
       { kind: 'text', pieces: ['In 30 days ', `[${CHUNK_ID}].`] },
     )
-    const events = await collected(poolWith().ask(asked(agentOf(server)), NO_SIGNAL))
+    const events = await collected(streamOf(poolWith(), asked(agentOf(server))))
     expect(transcript(events)).toEqual([
       'start',
       'actions kb_query_tool',
@@ -89,7 +88,7 @@ describe('a question to an agent', () => {
 
   test('a provider that refuses the key is an error of that type, without the key', async () => {
     const server = served({ kind: 'status', status: 401 })
-    const events = await collected(poolWith().ask(asked(agentOf(server)), NO_SIGNAL))
+    const events = await collected(streamOf(poolWith(), asked(agentOf(server))))
     expect(events).toHaveLength(3)
     expect(events[1]).toMatchObject({ type: 'error', error_type: 'authentication' })
     expect(JSON.stringify(events)).not.toContain('k-123456789')
@@ -98,7 +97,7 @@ describe('a question to an agent', () => {
   test('a client that leaves ends the call of the provider', async () => {
     const server = served({ kind: 'stall' })
     const controller = new AbortController()
-    const events = poolWith().ask(asked(agentOf(server)), controller.signal)
+    const events = streamOf(poolWith(), asked(agentOf(server)), controller.signal)
     await events.next()
     const rest = collected(events)
     while (server.requests.length === 0) await Bun.sleep(5)
@@ -109,9 +108,7 @@ describe('a question to an agent', () => {
 
   test('is answered by the built-in model without a key', async () => {
     const model = { provider: 'builtin', modelName: 'extractive', options: {} }
-    const events = await collected(
-      poolWith().ask(asked(agentNamed('helper', { model })), NO_SIGNAL),
-    )
+    const events = await collected(streamOf(poolWith(), asked(agentNamed('helper', { model }))))
     expect(transcript(events).map((line) => line.split(' ')[0])).toEqual([
       'start',
       'actions',

@@ -1,25 +1,37 @@
 import { describe, expect, test } from 'bun:test'
 import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
-import { type AgentPorts, type Ask, answer } from '../../src/agents/loop.ts'
+import { outputEvent, progressEvent, startEvent } from '../../src/agents/completion-stream.ts'
+import { type AgentPorts, answer } from '../../src/agents/loop.ts'
+import type { AgentEvent, Assignment } from '../../src/agents/protocol.ts'
 import { toolSpecs } from '../../src/agents/tools.ts'
+import type { CompletionEvent } from '../../src/domain/completion-event.ts'
 import type { ChatModel } from '../../src/domain/ports.ts'
 import { AppError } from '../../src/errors.ts'
 import { call, collected, NO_SIGNAL, scriptedModel, transcript } from './agent-fixture.ts'
 
-const ASK: Ask = {
+const ASK: Assignment = {
   question: 'How long may I return it?',
   history: [],
   systemPrompt: 'You read data.',
   tools: toolSpecs({ knowledgeBases: [], tables: [], warnings: [] }),
-  traceId: 'trace-1',
   maxSteps: 10,
   deltas: false,
 }
 
 const echo: AgentPorts['runTool'] = async ({ name, input }) => `${name}(${input})`
 
-function played(ask: Partial<Ask>, model: ChatModel, runTool = echo) {
-  return collected(answer({ ...ASK, ...ask }, { model, runTool }, NO_SIGNAL))
+async function played(ask: Partial<Assignment>, model: ChatModel, runTool = echo) {
+  const events = await collected(answer({ ...ASK, ...ask }, { model, runTool }, NO_SIGNAL))
+  return events.map(wireEvent)
+}
+
+/** As the main thread passes it on. */
+function wireEvent(event: AgentEvent): CompletionEvent {
+  const traceId = 'trace-1'
+  if (event.type === 'start') return startEvent(ASK.question, traceId)
+  if (event.type === 'end') return { type: 'end' }
+  if (event.type !== 'output') return progressEvent(event, traceId)
+  return outputEvent({ content: event.output, traceId, citations: [], warnings: [] })
 }
 
 async function failureOf(work: Promise<unknown>): Promise<unknown> {

@@ -9,7 +9,6 @@ import { call, scriptedModel } from './agent-fixture.ts'
 const TASK: AgentTask = {
   question: 'Why?',
   history: [],
-  traceId: 'trace-1',
   systemPrompt: '',
   tools: [{ name: 'kb_list_tool', description: '', input: null }],
   model: { provider: 'builtin', modelName: 'fake', options: {} },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { AgentQuestion } from '../../src/agents/agent-question.ts'
+import type { AgentQuestion } from '../../src/agents/agent-pool.ts'
 import type { CompletionEvent } from '../../src/domain/completion-event.ts'
 import { AppError } from '../../src/errors.ts'
 import type { ServerDeps } from '../../src/http/server-deps.ts'

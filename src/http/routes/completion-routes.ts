@@ -1,8 +1,11 @@
-import type { AgentQuestion } from '../../agents/agent-question.ts'
+import type { AgentQuestion } from '../../agents/agent-pool.ts'
+import { completionStream } from '../../agents/completion-stream.ts'
+import type { CompletionEvent } from '../../domain/completion-event.ts'
 import { COMPLETION, conversationOf } from '../conversation.ts'
-import { type AddRoutes, type Edge, logStreamFailure, readJson } from '../edge.ts'
-import { eventStream } from '../event-stream.ts'
+import { type AddRoutes, type Edge, readJson } from '../edge.ts'
 import { route } from '../openapi.ts'
+import type { RequestScope } from '../request-scope.ts'
+import { streamedResponse } from '../streamed-response.ts'
 import { answerRecord } from '../wire.ts'
 import { type AgentPath, namedAgent } from './agent-routes.ts'
 
@@ -31,11 +34,13 @@ export const addCompletionRoutes: AddRoutes = (app, edge) => {
     async ({ request, params }) => {
       const question = await questionOf(edge, request, params)
       const scope = edge.scopeOf(request)
-      return eventStream(agents.ask(question, scope.signal), {
-        scope,
+      const events = completionStream(agents.ask(question, scope.signal), {
         deltas: question.deltas,
-        onFailure: logStreamFailure(edge, scope),
+        onFailure: (failure, traceId) => {
+          edge.deps.logError({ requestId: traceId, error: failure.cause ?? failure })
+        },
       })
+      return eventStream(events, scope)
     },
     route({
       summary: 'Ask an agent and watch its steps',
@@ -52,4 +57,40 @@ async function questionOf(edge: Edge, request: Request, path: AgentPath): Promis
   const { messages, stream_options } = await readJson(edge, request, COMPLETION)
   const conversation = conversationOf(messages)
   return { ...conversation, agent: namedAgent(edge, path), deltas: stream_options?.deltas ?? false }
+}
+
+const HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+  'x-accel-buffering': 'no',
+}
+
+/**
+ * Events of a completion as `data: {json}` chunks (api.md, Events). The first event is awaited before the response
+ * begins: what fails until then is thrown and becomes a status.
+ */
+async function eventStream(
+  events: AsyncGenerator<CompletionEvent, void>,
+  scope: RequestScope,
+): Promise<Response> {
+  const first = await events.next()
+  const keepAlive = { text: ': keep-alive\n\n' }
+  return streamedResponse(chunksOf(first, events), { scope, headers: HEADERS, keepAlive })
+}
+
+async function* chunksOf(
+  first: IteratorResult<CompletionEvent, void>,
+  rest: AsyncGenerator<CompletionEvent, void>,
+): AsyncGenerator<string> {
+  try {
+    if (!first.done) yield chunkOf(first.value)
+    for await (const event of rest) yield chunkOf(event)
+  } finally {
+    // A client may leave before the second event is asked for.
+    await rest.return()
+  }
+}
+
+function chunkOf(event: CompletionEvent): string {
+  return `data: ${JSON.stringify(event)}\n\n`
 }

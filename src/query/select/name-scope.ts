@@ -1,3 +1,4 @@
+import type { AllowedData } from '../../domain/agent.ts'
 import {
   agentsOf,
   type CatalogSnapshot,
@@ -12,7 +13,6 @@ import {
   viewsOf,
 } from '../../domain/catalog-snapshot.ts'
 import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../domain/chunk-tables.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { Project } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
@@ -26,13 +26,6 @@ import {
 
 /** The name under which uploaded files stand in SQL. */
 export const FILES_DATABASE = 'files'
-
-/** All that a caller with narrowed rights may read: an agent's `data`. */
-export interface AllowedData {
-  readonly knowledgeBases: readonly KnowledgeBase[]
-  /** `files.<name>`, `<project>.<table or view>`. */
-  readonly tables: readonly string[]
-}
 
 /**
  * The tables that a statement may name: those of the catalog, or only those that are allowed.

@@ -6,6 +6,7 @@ import {
   collected,
   kbNamed,
   snapshotOf,
+  streamOf,
   transcript,
 } from '../../agents/agent-fixture.ts'
 
@@ -32,7 +33,6 @@ test('hundreds of questions, half of them to broken agents, each get one end', a
       embed: async (texts) => texts.map(() => Float32Array.of(1)),
       chatProviders: ['builtin'],
       newTraceId: () => crypto.randomUUID(),
-      onFailure: () => {},
     },
   )
   const outcomes = Array.from({ length: QUESTIONS }, async (_, index) => {
@@ -40,7 +40,7 @@ test('hundreds of questions, half of them to broken agents, each get one end', a
     const controller = new AbortController()
     const isEndless = question === 'hang' || question === 'spin'
     const request = { agent: agentNamed('helper'), question, history: [], deltas: false }
-    const events = pool.ask(request, controller.signal)
+    const events = streamOf(pool, request, controller.signal)
     await events.next()
     // A thread in an endless loop, or in the middle of its start.
     if (isEndless) setTimeout(() => controller.abort(), index % 50)

@@ -1,16 +1,13 @@
-import type { Agent } from '../domain/agent.ts'
+import type { Agent, AllowedData } from '../domain/agent.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+import { nameKey } from '../domain/identifier.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import { matchesGlob } from './glob.ts'
 
 /** The data source that uploaded files stand in. */
 const FILES = 'files'
 
 /** What an agent's `data` names at this moment. */
-export interface ResolvedData {
-  readonly knowledgeBases: readonly KnowledgeBase[]
-  /** `files.<name>`, `<project>.<table or view>`. */
-  readonly tables: readonly string[]
+export interface AvailableData extends AllowedData {
   /** One sentence for each name that stands for nothing. */
   readonly warnings: readonly string[]
 }
@@ -19,7 +16,7 @@ export interface ResolvedData {
  * Only what `data` names: an agent without it may read nothing. Patterns are looked up anew for
  * each question.
  */
-export function resolvedData(agent: Agent, snapshot: CatalogSnapshot): ResolvedData {
+export function agentData(agent: Agent, snapshot: CatalogSnapshot): AvailableData {
   const { knowledgeBases: kbPatterns, tables: tablePatterns } = agent.data ?? NO_DATA
   const kbs = eachFound(kbPatterns, (pattern) => {
     const [project, name] = parts(pattern, agent.projectName)
@@ -72,4 +69,69 @@ function eachFound<T>(patterns: readonly string[], find: (pattern: string) => re
     for (const match of matches) found.add(match)
   }
   return { found: [...found], missing }
+}
+
+/**
+ * Whether a name is meant by a pattern: `*` stands for any characters, `?` for one. Without case,
+ * in at most pattern × name steps.
+ */
+export function matchesGlob(pattern: string, name: string): boolean {
+  const wanted = [...nameKey(pattern)]
+  const given = [...nameKey(name)]
+  let at = 0
+  let position = 0
+  let starAt = -1
+  let starPosition = 0
+  while (position < given.length) {
+    if (wanted[at] === '*') {
+      starAt = at
+      starPosition = position
+      at += 1
+    } else if (wanted[at] === '?' || wanted[at] === given[position]) {
+      at += 1
+      position += 1
+    } else if (starAt !== -1) {
+      // The last star takes one character more.
+      starPosition += 1
+      position = starPosition
+      at = starAt + 1
+    } else {
+      return false
+    }
+  }
+  return wanted.slice(at).every((char) => char === '*')
+}
+
+/**
+ * The knowledge bases that a statement may read, by the names in it: one inside a string or a comment counts too.
+ * @param project of names without a qualifier
+ */
+export function namedKnowledgeBases(
+  sql: string,
+  knowledgeBases: readonly KnowledgeBase[],
+  project: string,
+): readonly KnowledgeBase[] {
+  const unquoted = nameKey(sql).replaceAll(/["`]/g, '')
+  const text = unquoted
+    .split('.')
+    .map((part) => part.trim())
+    .join('.')
+  const home = nameKey(project)
+  return knowledgeBases.filter((kb) => {
+    if (standsIn(text, nameKey(fullName(kb)))) return true
+    return nameKey(kb.projectName) === home && standsIn(text, nameKey(kb.name))
+  })
+}
+
+/**
+ * Whether a name stands in a text by itself, neither as a part of a longer one nor behind a
+ * qualifier.
+ */
+function standsIn(text: string, name: string): boolean {
+  for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + 1)) {
+    const before = text.slice(Math.max(0, at - 1), at)
+    const after = text.slice(at + name.length, at + name.length + 1)
+    if (!/[\p{L}\p{N}_.]/u.test(before) && !/[\p{L}\p{N}_]/u.test(after)) return true
+  }
+  return false
 }

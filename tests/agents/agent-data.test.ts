@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { matchesGlob } from '../../src/agents/glob.ts'
-import { namedKnowledgeBases } from '../../src/agents/named-knowledge-bases.ts'
+import {
+  agentData,
+  fullName,
+  matchesGlob,
+  namedKnowledgeBases,
+} from '../../src/agents/agent-data.ts'
 import { systemPrompt } from '../../src/agents/prompt.ts'
-import { fullName, resolvedData } from '../../src/agents/resolved-data.ts'
 import { toolSpecs } from '../../src/agents/tools.ts'
 import { agentNamed, fileNamed, kbNamed, snapshotOf } from './agent-fixture.ts'
 
@@ -18,11 +21,11 @@ const SNAPSHOT = snapshotOf({
 
 function resolved(knowledgeBases: readonly string[], tables: readonly string[] = []) {
   const agent = agentNamed('helper', { data: { knowledgeBases, tables } })
-  const data = resolvedData(agent, SNAPSHOT)
+  const data = agentData(agent, SNAPSHOT)
   return { ...data, knowledgeBases: data.knowledgeBases.map(fullName) }
 }
 
-describe('resolvedData', () => {
+describe('agentData', () => {
   test('a full name means one knowledge base, without case', () => {
     expect(resolved(['SHOP.Docs']).knowledgeBases).toEqual(['shop.docs'])
   })
@@ -63,7 +66,7 @@ describe('resolvedData', () => {
   })
 
   test('an agent without data may read nothing', () => {
-    const data = resolvedData(agentNamed('helper', { data: null }), SNAPSHOT)
+    const data = agentData(agentNamed('helper', { data: null }), SNAPSHOT)
     expect(data).toMatchObject({ knowledgeBases: [], tables: [] })
     expect(data.warnings).toEqual(['Agent helper has no data: it may read nothing'])
   })
@@ -92,7 +95,7 @@ describe('systemPrompt', () => {
   test('holds the instruction, the names and the warnings', () => {
     const data = { knowledgeBases: ['mindsdb.docs', 'mindsdb.gone'], tables: ['files.prices'] }
     const agent = agentNamed('helper', { promptTemplate: 'You help the shop.', data })
-    const prompt = systemPrompt(agent, resolvedData(agent, SNAPSHOT))
+    const prompt = systemPrompt(agent, agentData(agent, SNAPSHOT))
     expect(prompt).toContain('You help the shop.')
     expect(prompt).toContain('- mindsdb.docs\n')
     expect(prompt).toContain('- files.prices\n')
@@ -102,7 +105,7 @@ describe('systemPrompt', () => {
   test('does not grow with the catalog without bound', () => {
     const knowledgeBases = Array.from({ length: 5000 }, (_, index) => kbNamed(`mindsdb.kb${index}`))
     const agent = agentNamed('helper', { data: { knowledgeBases: ['*'], tables: [] } })
-    const prompt = systemPrompt(agent, resolvedData(agent, snapshotOf({ knowledgeBases })))
+    const prompt = systemPrompt(agent, agentData(agent, snapshotOf({ knowledgeBases })))
     expect(prompt).toContain('and 4900 more')
     expect(prompt.length).toBeLessThan(10_000)
   })
@@ -129,6 +132,6 @@ test.each([
   ['SELECT * FROM "Docs Archive"', ['mindsdb.docs', 'mindsdb.Docs Archive']],
   ['SELECT * FROM docs2, my_docs, x.docs', []],
 ])('%s names its knowledge bases', (sql, expected) => {
-  const scope = { knowledgeBases: SNAPSHOT.knowledgeBases, project: 'mindsdb' }
-  expect(namedKnowledgeBases(sql, scope).map(fullName)).toEqual(expected)
+  const named = namedKnowledgeBases(sql, SNAPSHOT.knowledgeBases, 'mindsdb')
+  expect(named.map(fullName)).toEqual(expected)
 })

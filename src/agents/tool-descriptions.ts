@@ -1,72 +1,71 @@
 import { nameKey } from '../domain/identifier.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import { AGENT_LIMITS } from './agent-limits.ts'
+import { fullName } from './agent-data.ts'
+import { AGENT_LIMITS, firstBytes } from './agent-limits.ts'
 import { type DataReader, sqlName, sqlTableName } from './data-reader.ts'
 import { observationOf } from './observation.ts'
-import { fullName } from './resolved-data.ts'
-import { firstBytes } from './text-size.ts'
 
 const SAMPLE_ROWS = 3
 
-interface Describing {
-  readonly reader: DataReader
-  readonly bytesMax: number
-}
-
 /** Columns, size and some rows of the knowledge bases that a model names. */
-export function describedKnowledgeBases(
+export function describeKnowledgeBases(
   input: string,
-  { reader, bytesMax }: Describing,
+  reader: DataReader,
   signal: AbortSignal,
+  bytesMax: number,
 ): Promise<string> {
-  const { knowledgeBases } = reader.scope.allowed
-  const available = knowledgeBases.map((kb) => ({ name: fullName(kb), kb }))
-  return described(input, { available, bytesMax, project: reader.scope.project }, (entry, bytes) =>
-    describeKnowledgeBase(entry.kb, { reader, bytesMax: bytes }, signal),
-  )
+  const { allowed, project } = reader.scope
+  const available = allowed.knowledgeBases.map((kb) => ({
+    name: fullName(kb),
+    describe: (partBytesMax: number) => describeKnowledgeBase(kb, reader, signal, partBytesMax),
+  }))
+  return describeNamed(input, available, project, bytesMax)
 }
 
 /** Columns with types and some rows of the tables that a model names. */
-export function describedTables(
+export function describeTables(
   input: string,
-  { reader, bytesMax }: Describing,
+  reader: DataReader,
   signal: AbortSignal,
+  bytesMax: number,
 ): Promise<string> {
-  const available = reader.scope.allowed.tables.map((name) => ({ name }))
-  return described(input, { available, bytesMax, project: 'files' }, (entry, bytes) =>
-    describeTable(entry.name, { reader, bytesMax: bytes }, signal),
-  )
+  const available = reader.scope.allowed.tables.map((name) => ({
+    name,
+    describe: (partBytesMax: number) => describeTable(name, reader, signal, partBytesMax),
+  }))
+  return describeNamed(input, available, 'files', bytesMax)
 }
 
-interface Catalogue<T> {
-  readonly available: readonly T[]
-  /** Stands before a name without a qualifier. */
-  readonly project: string
-  readonly bytesMax: number
+interface Describable {
+  readonly name: string
+  describe(bytesMax: number): Promise<string>
 }
 
-async function described<T extends { readonly name: string }>(
+/** @param qualifier stands before a name that has none */
+async function describeNamed(
   input: string,
-  { available, project, bytesMax }: Catalogue<T>,
-  describe: (entry: T, bytesMax: number) => Promise<string>,
+  available: readonly Describable[],
+  qualifier: string,
+  bytesMax: number,
 ): Promise<string> {
   const names = namesIn(input)
   if (names.length === 0) return 'Name what you want described, separated by commas'
-  const asked = names.slice(0, AGENT_LIMITS.describedNamesMax)
+  const described = names.slice(0, AGENT_LIMITS.describedNamesMax)
+  const partBytesMax = Math.floor(bytesMax / described.length)
   const parts: string[] = []
-  for (const name of asked) {
-    const keys = [nameKey(name), nameKey(`${project}.${name}`)]
-    const entry = available.find((one) => keys.includes(nameKey(one.name)))
-    const share = Math.floor(bytesMax / asked.length)
-    const text = entry === undefined ? notAvailable(name, available) : await describe(entry, share)
-    parts.push(firstBytes(text, share - 2))
+  for (const name of described) {
+    const keys = [nameKey(name), nameKey(`${qualifier}.${name}`)]
+    const match = available.find((entry) => keys.includes(nameKey(entry.name)))
+    const text =
+      match === undefined ? notAvailable(name, available) : await match.describe(partBytesMax)
+    parts.push(firstBytes(text, partBytesMax - 2))
   }
-  if (names.length > asked.length) parts.push(`Only ${asked.length} names at a time`)
+  if (names.length > described.length) parts.push(`Only ${described.length} names at a time`)
   return firstBytes(parts.join('\n\n'), bytesMax)
 }
 
-function notAvailable(name: string, available: readonly { readonly name: string }[]): string {
-  const names = available.slice(0, AGENT_LIMITS.promptNamesMax).map((one) => one.name)
+function notAvailable(name: string, available: readonly Describable[]): string {
+  const names = available.slice(0, AGENT_LIMITS.promptNamesMax).map((entry) => entry.name)
   return `${name.slice(0, 200)} is not available. Available: ${names.join(', ') || 'none'}`
 }
 
@@ -85,8 +84,9 @@ function namesIn(input: string): readonly string[] {
 
 async function describeKnowledgeBase(
   kb: KnowledgeBase,
-  { reader, bytesMax }: Describing,
+  reader: DataReader,
   signal: AbortSignal,
+  bytesMax: number,
 ): Promise<string> {
   const from = sqlName(kb)
   const count = `SELECT count(*) AS chunks, count(DISTINCT id) AS documents FROM ${from}`
@@ -103,8 +103,9 @@ async function describeKnowledgeBase(
 
 async function describeTable(
   table: string,
-  { reader, bytesMax }: Describing,
+  reader: DataReader,
   signal: AbortSignal,
+  bytesMax: number,
 ): Promise<string> {
   const from = sqlTableName(table)
   const sample = await reader.read(`SELECT * FROM ${from} LIMIT ${SAMPLE_ROWS}`, signal)

@@ -1,0 +1,108 @@
+import {
+  type ActionsEvent,
+  type Citation,
+  type CompletionEvent,
+  type DeltaEvent,
+  type ErrorEvent,
+  FAILURE_TYPES,
+  type FailureType,
+  type OutputEvent,
+  type StartEvent,
+  type StepsEvent,
+} from '../domain/completion-event.ts'
+import { type AppError, toAppError } from '../errors.ts'
+import { type AgentEvent, failureOf } from './protocol.ts'
+
+export interface CompletionStreamOptions {
+  /** `delta` events are passed on only to a client that asked for them. */
+  readonly deltas: boolean
+  /** Called with a failure after `start`, which the client is told of as an event. */
+  readonly onFailure: (failure: AppError, traceId: string) => void
+}
+
+/**
+ * The events of one question as its client receives them: `start` first, `end` last, exactly once, whatever the question
+ * does. A failure after `start` becomes one `error` event; a failure before it is thrown, since nothing was sent yet.
+ */
+export async function* completionStream(
+  events: AsyncIterable<CompletionEvent>,
+  { deltas, onFailure }: CompletionStreamOptions,
+): AsyncGenerator<CompletionEvent, void> {
+  let traceId: string | null = null
+  try {
+    for await (const event of events) {
+      const type = 'type' in event ? event.type : null
+      if (type === 'end') break
+      if ('trace_id' in event) traceId = event.trace_id
+      if (deltas || type !== 'delta') yield event
+    }
+    if (traceId === null) throw new Error('an agent gave no event at all')
+  } catch (error) {
+    if (traceId === null) throw error
+    const failure = toAppError(error)
+    onFailure(failure, traceId)
+    yield failureEvent(failure, traceId)
+  }
+  yield { type: 'end' }
+}
+
+export function startEvent(question: string, traceId: string): StartEvent {
+  return { type: 'start', prompt: question, trace_id: traceId }
+}
+
+type Progress = Extract<AgentEvent, { readonly type: 'action' | 'step' | 'delta' }>
+
+/** What a client is told between the start and the answer. `messages` repeats the text of the event. */
+export function progressEvent(
+  event: Progress,
+  traceId: string,
+): ActionsEvent | StepsEvent | DeltaEvent {
+  switch (event.type) {
+    case 'action': {
+      const { action } = event
+      return { actions: [action], messages: [{ content: action.log }], trace_id: traceId }
+    }
+    case 'step': {
+      const { step } = event
+      return { steps: [step], messages: [{ content: step.observation }], trace_id: traceId }
+    }
+    case 'delta':
+      return { type: 'delta', content: event.content, trace_id: traceId }
+  }
+}
+
+/** The answer to one question. */
+export interface Answer {
+  readonly content: string
+  readonly traceId: string
+  readonly citations: readonly Citation[]
+  readonly warnings: readonly string[]
+  /** The texts that the model was shown, for an agent with `return_context`. */
+  readonly context?: readonly string[]
+}
+
+export function outputEvent({ content, traceId, citations, warnings }: Answer): OutputEvent {
+  return { output: content, messages: [{ content }], trace_id: traceId, citations, warnings }
+}
+
+export function failureEvent(failure: AppError, traceId: string): ErrorEvent {
+  const { message } = failure
+  return { type: 'error', content: message, error_type: failureType(failure), trace_id: traceId }
+}
+
+const STATUS_TYPES: Readonly<Record<number, FailureType>> = {
+  401: 'authentication',
+  403: 'authentication',
+  404: 'not_found',
+  429: 'rate_limit',
+}
+
+/** Where the status of the model's provider is known, it says more than the code. */
+function failureType(failure: AppError): FailureType {
+  const { code, providerStatus: status } = failureOf(failure)
+  const isRefusal = code === 'provider_refused'
+  if (status !== undefined && (isRefusal || code === 'provider_failed')) {
+    return STATUS_TYPES[status] ?? (isRefusal ? 'general' : 'connection')
+  }
+  return FAILURE_TYPES[code]
+}
