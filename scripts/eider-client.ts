@@ -53,7 +53,7 @@ async function send(url: string, method: string, body: unknown): Promise<Respons
 }
 
 function tableOf(answer: unknown): Table {
-  // The shape is api.md's; a server that breaks it is seen by the checks below.
+  // The shape is the contract's; a server that breaks it is seen by the checks below.
   const { type, column_names, data, error_message } = answer as Record<string, unknown>
   if (type === 'error') throw new Error(`SQL: ${error_message}`)
   if (type === 'ok') return { columnNames: [], rows: [] }

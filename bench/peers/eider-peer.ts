@@ -88,7 +88,7 @@ export function nearestOf(client: EiderClient): Nearest {
       query: `SELECT id FROM ${KNOWLEDGE_BASE} WHERE content = :q ${filter} LIMIT ${K}`,
       params: { q: query },
     })
-    // The shape is api.md's, and a failed statement has no data.
+    // The shape is the contract's, and a failed statement has no data.
     const { data, error_message } = answer as Record<string, unknown>
     if (!Array.isArray(data)) throw new Error(`SQL: ${error_message}`)
     return data.map((row: unknown) => Number(Array.isArray(row) ? row[0] : Number.NaN))

@@ -53,7 +53,7 @@ async function answerTo(
   const askedAt = performance.now()
   const answer = await client.request('POST', '/sql/query', { query, params: { question: text } })
   const tookMs = performance.now() - askedAt
-  // The shape is api.md's; a server that breaks it is seen by the checks below.
+  // The shape is the contract's; a server that breaks it is seen by the checks below.
   const { type, data, error_message } = answer as Record<string, unknown>
   if (type === 'error') throw new Error(String(error_message))
   if (!Array.isArray(data)) throw new Error('no table came')

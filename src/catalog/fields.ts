@@ -1,5 +1,5 @@
 /**
- * Reads the contract's fields (api.md) out of what a client sent: the object under the wrapper of a REST body, or the
+ * Reads the contract's fields (docs/contract.md) out of what a client sent: the object under the wrapper of a REST body, or the
  * options of a SQL statement. Both edges share the names and so share this.
  */
 import { AppError, ERRORS, type ErrorCode } from '../errors.ts'

@@ -53,7 +53,7 @@ const CREATE_FIELDS = new Set<string>(['name', 'storage', ...DEFINING_FIELDS, ..
 const ALTER_FIELDS = new Set<string>([...DEFINING_FIELDS, ...KEPT_PARAMS])
 
 /**
- * Creates a knowledge base from the contract's fields; what is missing gets the defaults of decisions.md 5. The
+ * Creates a knowledge base from the contract's fields; what is missing gets the defaults of docs/contract.md 5. The
  * embedding model is tried once: an unreachable one is a warning in `params`, a definite refusal creates nothing.
  * @throws AppError `project_not_found`, `knowledge_base_exists`, `missing_parameter`, `invalid_name`,
  * `invalid_knowledge_base`, `unknown_provider`, `provider_refused`, `dimension_mismatch`

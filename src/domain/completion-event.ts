@@ -1,4 +1,4 @@
-/** The wire format of `/completions/stream` (api.md, Events): each event is one `data: {json}` chunk. */
+/** The wire format of `/completions/stream` (docs/contract.md 3): each event is one `data: {json}` chunk. */
 import type { ErrorCode } from '../errors.ts'
 
 export interface Action {

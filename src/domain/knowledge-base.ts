@@ -38,7 +38,7 @@ export interface KnowledgeBase {
   readonly vectorDatabaseTable: string
   readonly embeddingModel: ModelRef
   readonly rerankingModel: ModelRef | null
-  /** null: not set by the caller, the default of decisions.md 5 applies. */
+  /** null: not set by the caller, the default of docs/contract.md 5 applies. */
   readonly contentColumns: readonly string[] | null
   readonly metadataColumns: readonly string[] | null
   readonly idColumn: string | null

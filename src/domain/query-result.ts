@@ -1,4 +1,4 @@
-/** How a column's values are written in JSON (decisions.md 4). */
+/** How a column's values are written in JSON (docs/contract.md 4.11). */
 export interface ResultColumn {
   readonly name: string
   /** DuckDB's name of the type: `VARCHAR`, `DECIMAL(18,3)`, `JSON`. */

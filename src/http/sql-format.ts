@@ -54,7 +54,7 @@ function namesOf(columns: readonly ResultColumn[]): readonly string[] {
 }
 
 /**
- * The SQL query result of api.md. `type` comes last, so that a statement which fails after its
+ * The result of a query as clients read it. `type` comes last, so that a statement which fails after its
  * first rows still ends as JSON that says `error`.
  */
 const JSON_FORMAT: SqlFormat = {

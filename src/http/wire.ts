@@ -1,4 +1,4 @@
-/** Domain → the records of api.md, with every secret masked. */
+/** Domain → the records that clients read, with every secret masked. */
 import type { Answer } from '../agents/completion-stream.ts'
 import { shownReembedding } from '../catalog/embedding-change.ts'
 import { maskedModelFields } from '../catalog/model-fields.ts'
@@ -57,7 +57,7 @@ export function knowledgeBaseRecord(kb: KnowledgeBase, progress: ReembeddingProg
 
 /**
  * What is not set is shown empty, never null: sent back, the empty value means "not set" again.
- * @param sentApiKey the key that this very request carried; only then it is shown (api.md, Agent)
+ * @param sentApiKey the key that this very request carried; only then it is shown (docs/contract.md 2.4)
  */
 export function agentRecord(agent: Agent, sentApiKey?: string) {
   const { data, model } = agent

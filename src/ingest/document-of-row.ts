@@ -86,7 +86,7 @@ function metadataOf(row: Row, rule: ColumnMapping, known: ReadonlySet<string>): 
   return Object.fromEntries(entries)
 }
 
-/** What the columns of a row are to a knowledge base (decisions.md 5). Names are compared without case. */
+/** What the columns of a row are to a knowledge base (docs/contract.md 5.1). Names are compared without case. */
 export interface ColumnMapping {
   readonly contentColumns: readonly string[]
   /** null: every column that is neither the id nor content. */

@@ -58,7 +58,7 @@ export interface Shown {
 }
 
 export async function shown(t: TestApp): Promise<Shown> {
-  // The body's form is that of api.md.
+  // The body has the form of docs/contract.md.
   return (await t.send('GET', `${KBS}/kb`)).body as Shown
 }
 

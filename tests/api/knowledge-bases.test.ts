@@ -15,7 +15,7 @@ const put = (name: string, fields: Record<string, unknown>) => {
 }
 
 describe('create and read', () => {
-  test('every field of api.md, secrets masked, ids numbers', async () => {
+  test('every field that clients read, secrets masked, ids numbers', async () => {
     const sent = {
       name: 'my_kb',
       storage: { database: 'my_vectors', table: 'my_table' },

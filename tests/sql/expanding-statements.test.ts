@@ -18,7 +18,7 @@ afterAll(() => t.close())
 
 async function codeOf(query: string): Promise<number | undefined> {
   const { body } = await t.send('POST', '/api/sql/query', { query })
-  // The shape of a failed statement's answer (README.md).
+  // The shape of a failed statement's answer (docs/errors.md).
   return (body as { readonly error_code?: number }).error_code
 }
 

@@ -1,4 +1,4 @@
--- Attempts to get out of the gates, one a line after the error code that is the right answer (README.md).
+-- Attempts to get out of the gates, one a line after the error code that is the right answer (docs/errors.md).
 -- Files of the server.
 4004 SELECT * FROM read_csv('/etc/passwd')
 4004 SELECT * FROM read_csv_auto('/etc/passwd')

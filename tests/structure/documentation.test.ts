@@ -2,18 +2,41 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { ERRORS } from '../../src/errors.ts'
 import { SETTINGS } from '../../src/settings.ts'
-import { misstatedErrors, routesOf, undocumentedRoutes, unnamed } from './documentation.ts'
+import {
+  brokenLinks,
+  missingCitations,
+  missingPaths,
+  misstatedErrors,
+  routesOf,
+  undocumentedRoutes,
+  unnamed,
+} from './documentation.ts'
+import { trackedTextFiles } from './tracked-files.ts'
 
-const readme = () => Bun.file(join(import.meta.dir, '../../README.md')).text()
+const README_BYTES_MAX = 6 * 1024
 
-test('README.md names every setting', async () => {
-  const names = Object.values(SETTINGS).map((setting) => setting.name)
-  expect(names).toContain('EIDER_PORT')
-  expect(unnamed(names, await readme())).toEqual([])
+const files = await trackedTextFiles(join(import.meta.dir, '../..'))
+const paths = files.map(({ path }) => path)
+const pages = files.filter(({ path }) => path.endsWith('.md'))
+
+function pageOf(path: string): string {
+  const page = pages.find((one) => one.path === path)
+  if (page === undefined) throw new Error(`There is no ${path}`)
+  return page.text
+}
+
+test('README.md is short', () => {
+  expect(Buffer.byteLength(pageOf('README.md'))).toBeLessThanOrEqual(README_BYTES_MAX)
 })
 
-test('README.md shows every error code with its status and number', async () => {
-  expect(misstatedErrors(ERRORS, await readme())).toEqual([])
+test('docs/settings.md names every setting', () => {
+  const names = Object.values(SETTINGS).map((setting) => setting.name)
+  expect(names).toContain('EIDER_PORT')
+  expect(unnamed(names, pageOf('docs/settings.md'))).toEqual([])
+})
+
+test('docs/errors.md shows every error code with its status and number', () => {
+  expect(misstatedErrors(ERRORS, pageOf('docs/errors.md'))).toEqual([])
 })
 
 test('a planted setting that is only part of a word is found', () => {
@@ -45,5 +68,55 @@ test('planted routes without a line are found, other names for parameters are no
     'DELETE /api/projects/{project_name}',
     'POST /api/sql/query',
     'GET /api/util/ping',
+  ])
+})
+
+test('files and folders that the pages name are there', () => {
+  expect(missingPaths(pages, paths)).toEqual([])
+})
+
+test('planted names of files that are not there are found, routes and options are not', () => {
+  const text =
+    'Look at `src/sql/gone.ts`, `sql/rewrite.ts`, `sql/old/`, `/sql/x`, `a/b`, `rewrite.ts`, `gone.ts` and `docs/`'
+  const planted = missingPaths([{ path: 'docs/a.md', text }], ['src/sql/rewrite.ts', 'docs/a.md'])
+  const missing = ['src/sql/gone.ts', 'sql/old', 'gone.ts']
+  expect(planted).toEqual(missing.map((path) => `docs/a.md: ${path}`))
+})
+
+test('links lead to pages and headings that are there', () => {
+  expect(brokenLinks(pages, paths)).toEqual([])
+})
+
+test('planted broken links are found', () => {
+  const planted = [
+    { path: 'docs/a.md', text: '[1](b.md) [2](b.md#in-a-few-words) [3](gone.md) [4](#none)' },
+    { path: 'docs/b.md', text: '## In a few words\n[5](../docs/) [6](https://example.org/x)' },
+  ]
+  expect(brokenLinks(planted, ['docs/a.md', 'docs/b.md'])).toEqual([
+    'docs/a.md: gone.md',
+    'docs/a.md: #none',
+  ])
+})
+
+test('pages that the code cites are there', () => {
+  const sources = files.filter(({ path }) => path.startsWith('src/'))
+  expect(missingCitations(sources, pages)).toEqual([])
+})
+
+test('planted citations of pages that are not there are found', () => {
+  const text =
+    '// docs/a.md 4, docs/a.md 4.2, docs/a.md 5, docs/a.md 4.3, b.md, decision 7, decision 8, github.com/x/y.md'
+  const found = missingCitations(
+    [{ path: 'src/a.ts', text }],
+    [
+      { path: 'docs/a.md', text: '## 4. SQL\n1. one\n2. two\n## 6. Agents\n3. three\n' },
+      { path: 'docs/decisions/0007-seven.md', text: '' },
+    ],
+  )
+  expect(found).toEqual([
+    'src/a.ts: docs/a.md 5',
+    'src/a.ts: docs/a.md 4.3',
+    'src/a.ts: b.md',
+    'src/a.ts: decision 8',
   ])
 })

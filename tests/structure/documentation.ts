@@ -1,4 +1,6 @@
-/** What README.md must name: every setting, every error code and every route. */
+/** What the documentation must name, and that all it names is there: settings, error codes, routes, files and pages. */
+import { posix } from 'node:path'
+import type { TextFile } from './tracked-files.ts'
 
 /** Names that do not stand in the text as whole words. */
 export function unnamed(names: readonly string[], text: string): readonly string[] {
@@ -50,4 +52,106 @@ export function undocumentedRoutes(routes: readonly string[], text: string): rea
 function withoutNames(path: string): string {
   const shape = path.replaceAll(/\{[^}]*\}|:\w+/g, '{}').replaceAll('*', '{}')
   return shape.length > 1 ? shape.replace(/[./]+$/, '') : shape
+}
+
+/** `src/sql/rewrite.ts`, `docs/`, or, as pages about the code write it, `sql/rewrite.ts`: folders and files of the project. */
+const NAMED_PATH = /`([a-z][\w.-]*(?:\/[\w.-]+)*\/?)`/g
+
+/**
+ * Files and folders that a page names between back-ticks and that are not there: neither from the root, nor in `src/`,
+ * nor beside the page. A name counts as a path where it begins with a folder of these, or ends as TypeScript does; one
+ * without a folder may be that of any file.
+ */
+export function missingPaths(
+  pages: readonly TextFile[],
+  projectPaths: readonly string[],
+): readonly string[] {
+  const known = new Set(projectPaths.flatMap(withFolders))
+  const folders = new Set([...known].map((path) => path.replace(/^src\//, '').split('/')[0] ?? ''))
+  const baseNames = new Set(projectPaths.map((path) => posix.basename(path)))
+  return pages.flatMap(({ path: page, text }) => {
+    const names = [...text.matchAll(NAMED_PATH)].map(([, name = '']) => name.replace(/\/$/, ''))
+    const paths = names.filter((name) => {
+      const isBelowFolder = name.includes('/') && folders.has(name.split('/')[0] ?? '')
+      return isBelowFolder || name.endsWith('.ts')
+    })
+    const missing = paths.filter((path) => {
+      const places = [path, `src/${path}`, posix.join(posix.dirname(page), path)]
+      const isThere = places.some((place) => known.has(place))
+      return path.includes('/') ? !isThere : !isThere && !baseNames.has(path)
+    })
+    return [...new Set(missing)].map((path) => `${page}: ${path}`)
+  })
+}
+
+/** `a/b/c.ts` → `a`, `a/b`, `a/b/c.ts` */
+function withFolders(path: string): readonly string[] {
+  const parts = path.split('/')
+  return parts.map((_, index) => parts.slice(0, index + 1).join('/'))
+}
+
+/** Links of Markdown pages into the project whose file or heading is not there. */
+export function brokenLinks(
+  pages: readonly TextFile[],
+  projectPaths: readonly string[],
+): readonly string[] {
+  const known = new Set(projectPaths.flatMap(withFolders))
+  const anchors = new Map(pages.map(({ path, text }) => [path, anchorsOf(text)]))
+  return pages.flatMap(({ path: page, text }) => {
+    const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link)
+    return links
+      .filter((link) => !/^[a-z]+:/.test(link))
+      .filter((link) => {
+        const [file = '', anchor] = link.split('#')
+        const target = file === '' ? page : posix.join(posix.dirname(page), file).replace(/\/$/, '')
+        const hasAnchor = anchor === undefined || anchors.get(target)?.has(anchor)
+        return !known.has(target) || !hasAnchor
+      })
+      .map((link) => `${page}: ${link}`)
+  })
+}
+
+function anchorsOf(markdown: string): ReadonlySet<string> {
+  const headings = markdown.match(/^#+ .*$/gm) ?? []
+  return new Set(
+    headings.map((heading) => {
+      const words = heading
+        .replace(/^#+ /, '')
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      return words.replaceAll(' ', '-')
+    }),
+  )
+}
+
+/**
+ * Pages that comments of the code cite and that are not there: `docs/page.md`, a section of it (`docs/contract.md 4`, or
+ * `4.3` for its third sentence), or `decision 7`. A page of another site is not ours to check.
+ */
+export function missingCitations(
+  sources: readonly TextFile[],
+  pages: readonly TextFile[],
+): readonly string[] {
+  const texts = new Map(pages.map(({ path, text }) => [path, text]))
+  return sources.flatMap(({ path, text }) => {
+    const cited = [...text.matchAll(/([\w./-]*\b[\w-]+\.md)\b(?: (\d+)(?:\.(\d+))?)?/g)]
+    const missing = cited.filter(([, page = '', section, item]) => {
+      if (/^[\w-]+\.[a-z]+\//.test(page)) return false
+      const found = texts.get(page)
+      return found === undefined || !hasSection(found, section, item)
+    })
+    const decisions = [...text.matchAll(/\bdecisions? (\d+)/g)].filter(([, number = '']) => {
+      const start = `docs/decisions/${number.padStart(4, '0')}-`
+      return ![...texts.keys()].some((page) => page.startsWith(start))
+    })
+    return [...missing, ...decisions].map(([citation]) => `${path}: ${citation}`)
+  })
+}
+
+function hasSection(page: string, section: string | undefined, item: string | undefined): boolean {
+  if (section === undefined) return true
+  const [, after] = page.split(new RegExp(`^## ${section}\\. .*$`, 'm'))
+  const body = after?.split(/^## /m)[0]
+  if (body === undefined) return false
+  return item === undefined || new RegExp(`^${item}\\. `, 'm').test(body)
 }

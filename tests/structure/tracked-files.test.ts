@@ -6,35 +6,12 @@ import {
   foreignAddresses,
   type LockFile,
   missingPlatforms,
-  type TextFile,
+  trackedTextFiles,
   unwantedPackages,
 } from './tracked-files.ts'
 
 const ROOT = join(import.meta.dir, '../..')
-const BYTES_MAX = 2_000_000
 const lock: LockFile = lockFile
-
-/** What git tracks or would track; in a copy without git, all but what is installed or stored. */
-async function trackedPaths(): Promise<readonly string[]> {
-  const command = ['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
-  const git = Bun.spawnSync(command, { cwd: ROOT, stderr: 'ignore' })
-  if (git.success) return git.stdout.toString().split('\0').filter(Boolean)
-  const all = new Bun.Glob('**/*').scan({ cwd: ROOT, dot: true })
-  return (await Array.fromAsync(all)).filter((path) => {
-    return !/^(node_modules|\.git|data|demo-data|coverage)\//.test(path)
-  })
-}
-
-async function textFiles(): Promise<readonly TextFile[]> {
-  const files = await Promise.all(
-    (await trackedPaths()).map(async (path) => {
-      const file = Bun.file(join(ROOT, path))
-      const text = (await file.exists()) && file.size < BYTES_MAX ? await file.text() : ''
-      return { path: path.replaceAll('\\', '/'), text }
-    }),
-  )
-  return files.filter(({ text }) => text !== '' && !text.includes('\0'))
-}
 
 /** Loopback registries have no name of their own to give away. */
 function configuredRegistryHosts(): readonly string[] {
@@ -44,7 +21,7 @@ function configuredRegistryHosts(): readonly string[] {
 }
 
 test('no file names a registry or a folder of somebody’s machine', async () => {
-  const files = await textFiles()
+  const files = await trackedTextFiles(ROOT)
   expect(files.map((file) => file.path)).toContain('package.json')
   const own = files.filter((file) => !file.path.startsWith('tests/structure/tracked-files'))
   expect(foreignAddresses(own, configuredRegistryHosts())).toEqual([])

@@ -1,9 +1,44 @@
 /** What every text file of the project must be free of, and what its lock file must hold. */
+import { join } from 'node:path'
+
+const BYTES_MAX = 2_000_000
 
 export interface TextFile {
   /** From the root of the project, with `/`. */
   readonly path: string
   readonly text: string
+}
+
+/** What git tracks or would track; in a copy without git, all but what is installed or stored. */
+async function trackedPaths(root: string): Promise<readonly string[]> {
+  const command = ['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
+  const git = Bun.spawnSync(command, { cwd: root, stderr: 'ignore' })
+  if (git.success) return git.stdout.toString().split('\0').filter(Boolean)
+  const all = new Bun.Glob('**/*').scan({ cwd: root, dot: true })
+  return (await Array.fromAsync(all)).filter((path) => {
+    return !/^(node_modules|\.git|data|demo-data|coverage)\//.test(path)
+  })
+}
+
+/** Read once per process. */
+const projects = new Map<string, Promise<readonly TextFile[]>>()
+
+/** Every text file of the project that git tracks or would track. */
+export function trackedTextFiles(root: string): Promise<readonly TextFile[]> {
+  const known = projects.get(root) ?? readTextFiles(root)
+  projects.set(root, known)
+  return known
+}
+
+async function readTextFiles(root: string): Promise<readonly TextFile[]> {
+  const files = await Promise.all(
+    (await trackedPaths(root)).map(async (path) => {
+      const file = Bun.file(join(root, path))
+      const text = (await file.exists()) && file.size < BYTES_MAX ? await file.text() : ''
+      return { path: path.replaceAll('\\', '/'), text }
+    }),
+  )
+  return files.filter(({ text }) => text !== '' && !text.includes('\0'))
 }
 
 /** A folder of the machine on which somebody worked: absolute, and not the end of a longer path or address. */

@@ -66,7 +66,7 @@ const HEADERS = {
 }
 
 /**
- * Events of a completion as `data: {json}` chunks (api.md, Events). The first event is awaited before the response
+ * Events of a completion as `data: {json}` chunks (docs/contract.md 3). The first event is awaited before the response
  * begins: what fails until then is thrown and becomes a status.
  */
 async function eventStream(

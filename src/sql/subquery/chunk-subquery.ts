@@ -50,7 +50,7 @@ export interface ChunkSubquery {
 }
 
 /**
- * A knowledge base as a relation: the six columns of decisions.md 4 and, hidden from `*`, `content` and the metadata
+ * A knowledge base as a relation: the six columns of docs/contract.md 4.4 and, hidden from `*`, `content` and the metadata
  * columns that the statement names. With `nearestCount`, the place for the statement's own WHERE is the sub-query that
  * `nearestWhere` finds: only so many wide rows are then read.
  */

@@ -1,4 +1,4 @@
-/** The rows of a result: DuckDB's values as what JSON can say (decisions.md 4), in batches. */
+/** The rows of a result: DuckDB's values as what JSON can say (docs/contract.md 4.11), in batches. */
 import {
   DuckDBArrayType,
   DuckDBArrayValue,

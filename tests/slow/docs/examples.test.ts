@@ -1,4 +1,4 @@
-/** The examples of README.md, docs/search.md and docs/sql.md, run with the built-in model against the product in memory. */
+/** The examples of README.md and of the pages of docs/, run with the built-in model against the product in memory. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { builtinEmbedders } from '../../support/builtin-embedders.ts'
@@ -22,18 +22,22 @@ function curlCallOf(command: string): CurlCall {
   const words = [...command.matchAll(/'([^']*)'|"((?:[^"\\]|\\.)*)"|([^\s\\]+)/g)].map((word) => {
     return word[1] ?? word[2]?.replaceAll(/\\(.)/g, '$1') ?? word[3] ?? ''
   })
-  const after = (flag: string) => words[words.indexOf(flag) + 1] ?? ''
+  const after = (flag: string) =>
+    words.includes(flag) ? words[words.indexOf(flag) + 1] : undefined
   const address = words.find((word) => word.startsWith('localhost:47334')) ?? ''
+  const data = after('-d')
   return {
-    method: after('-X'),
+    method: after('-X') ?? 'GET',
     path: address.replace('localhost:47334', ''),
-    body: JSON.parse(after('-d')),
+    body: data === undefined ? undefined : JSON.parse(data),
   }
 }
 
 const readme = await Bun.file(join(ROOT, 'README.md')).text()
 const sqlPage = await Bun.file(join(ROOT, 'docs/sql.md')).text()
 const searchPage = await Bun.file(join(ROOT, 'docs/search.md')).text()
+const httpPage = await Bun.file(join(ROOT, 'docs/http.md')).text()
+const errorsPage = await Bun.file(join(ROOT, 'docs/errors.md')).text()
 
 function commandsOf(markdown: string): readonly string[] {
   return blocksOf(markdown, 'sh')
@@ -66,12 +70,16 @@ describe('README.md', () => {
   })
 })
 
+/** What the README's commands leave behind. */
+async function appOfReadme(): Promise<TestApp> {
+  const t = await createTestApp({ embedders })
+  for (const { method, path, body } of commands.map(curlCallOf)) await t.send(method, path, body)
+  return t
+}
+
 describe('docs/search.md', () => {
   test('its searches find what the README stored', async () => {
-    const t = await createTestApp({ embedders })
-    for (const { method, path, body } of commands.slice(0, 2).map(curlCallOf)) {
-      await t.send(method, path, body)
-    }
+    const t = await appOfReadme()
     const calls = commandsOf(searchPage).map(curlCallOf)
     expect(calls.length).toBe(3)
     const best: string[] = []
@@ -82,6 +90,52 @@ describe('docs/search.md', () => {
       best.push(results[0]?.chunk_content.split(' ')[0] ?? '')
     }
     expect(best).toEqual(['Rooibos', 'Assam', 'Sencha'])
+    await t.close()
+  })
+})
+
+describe('docs/http.md', () => {
+  test('its commands do what it says, after those of the README', async () => {
+    const t = await appOfReadme()
+    const calls = commandsOf(httpPage).map(curlCallOf)
+    expect(calls.length).toBe(4)
+    const answers: string[] = []
+    for (const { method, path, body } of calls) {
+      const answer = await t.send(method, path, body)
+      expect([path, [200, 201].includes(answer.status), answer.text]).toEqual([
+        path,
+        true,
+        answer.text,
+      ])
+      answers.push(answer.text)
+    }
+    expect(answers.slice(1, 3)).toEqual(['""', '""'])
+    expect(await t.rows('SELECT DISTINCT id FROM recipes ORDER BY 1')).toEqual([
+      ['Iced tea'],
+      ['Tea 1'],
+      ['Tea 2'],
+      ['Tea 3'],
+    ])
+    expect(answers[3]).toContain('India')
+    expect(answers[3]).toContain('"citations":[{')
+    await t.close()
+  })
+})
+
+describe('docs/errors.md', () => {
+  test('its answers are those of the server, but for what it leaves out', async () => {
+    const t = await createTestApp({ embedders })
+    const calls = commandsOf(errorsPage).map(curlCallOf)
+    const shown = blocksOf(errorsPage, 'json').map((block) => JSON.parse(block))
+    expect([calls.length, shown.length]).toEqual([2, 2])
+    for (const [index, { method, path, body }] of calls.entries()) {
+      const answer = await t.send(method, path, body)
+      const fields = Object.entries(shown[index] as Record<string, unknown>)
+      expect(Object.keys(answer.body as object).sort()).toEqual(fields.map(([name]) => name).sort())
+      const given = fields.filter(([, value]) => value !== '…' && typeof value !== 'object')
+      expect(answer.body).toMatchObject(Object.fromEntries(given))
+      expect(answer.status).toBe(index === 0 ? 404 : 200)
+    }
     await t.close()
   })
 })

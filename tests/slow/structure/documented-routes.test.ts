@@ -17,9 +17,9 @@ async function servedOpenApi(): Promise<OpenApiPaths> {
   }
 }
 
-test('README.md names every route that the server describes', async () => {
+test('docs/http.md names every route that the server describes', async () => {
   const routes = routesOf(await servedOpenApi())
   expect(routes).toContain('POST /api/sql/query')
-  const readme = await Bun.file(join(import.meta.dir, '../../../README.md')).text()
-  expect(undocumentedRoutes(routes, readme)).toEqual([])
+  const page = await Bun.file(join(import.meta.dir, '../../../docs/http.md')).text()
+  expect(undocumentedRoutes(routes, page)).toEqual([])
 })

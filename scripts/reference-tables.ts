@@ -1,8 +1,16 @@
-/** Writes the tables of README.md that are made from the code: routes, errors and settings. Run it after a change. */
+/**
+ * `bun scripts/reference-tables.ts [address of openapi.json]`: writes the tables of the documentation that are made from the
+ * code. Routes come from a running server. Run it after a change of routes, error codes or settings.
+ */
 import { ERRORS } from '../src/errors.ts'
 import { SETTINGS } from '../src/settings.ts'
 
-const README = new URL('../README.md', import.meta.url)
+/** The page of each table. */
+const PAGES: Readonly<Record<string, string>> = {
+  routes: 'docs/http.md',
+  errors: 'docs/errors.md',
+  settings: 'docs/settings.md',
+}
 
 interface Operation {
   readonly summary?: string
@@ -33,10 +41,14 @@ async function tables(openApiUrl: string): Promise<Readonly<Record<string, reado
 }
 
 const [openApiUrl = 'http://127.0.0.1:47334/openapi.json'] = process.argv.slice(2)
-let text = await Bun.file(README).text()
 for (const [name, rows] of Object.entries(await tables(openApiUrl))) {
+  const page = new URL(`../${PAGES[name]}`, import.meta.url)
+  const text = await Bun.file(page).text()
   const marked = new RegExp(`<!-- ${name} -->[\\s\\S]*?<!-- /${name} -->`)
-  if (!marked.test(text)) throw new Error(`README.md has no place for the table "${name}"`)
-  text = text.replace(marked, `<!-- ${name} -->\n${rows.join('\n')}\n<!-- /${name} -->`)
+  if (!marked.test(text)) throw new Error(`${PAGES[name]} has no place for the table "${name}"`)
+  const table = `<!-- ${name} -->\n${rows.join('\n')}\n<!-- /${name} -->`
+  await Bun.write(
+    page,
+    text.replace(marked, () => table),
+  )
 }
-await Bun.write(README, text)
