@@ -3,14 +3,15 @@ import { runEvaluateStatement } from './evaluate/run-evaluate.ts'
 import type { QueryDeps } from './query-deps.ts'
 import { runRowStatement } from './rows/run-row-statement.ts'
 import { runShowStatement } from './show/run-show.ts'
-import { runAgentStatement } from './statements/run-agent.ts'
+import {
+  runAgentStatement,
+  runProjectStatement,
+  runViewStatement,
+} from './statements/run-definition.ts'
 import { runExplainStatement } from './statements/run-explain.ts'
-import { runIndexStatement } from './statements/run-index.ts'
-import { runKnowledgeBaseStatement } from './statements/run-knowledge-base.ts'
-import { runProjectStatement } from './statements/run-project.ts'
+import { runIndexStatement, runKnowledgeBaseStatement } from './statements/run-knowledge-base.ts'
 import { runSessionStatement } from './statements/run-session.ts'
 import { runTableStatement } from './statements/run-table.ts'
-import { runViewStatement } from './statements/run-view.ts'
 import type { StatementRequest } from './statements/statement-request.ts'
 
 /** Runs one of the dialect's own statements. */

@@ -27,15 +27,10 @@ const STILL_SHALLOW: readonly string[] = [
   'src/models/openai/openai-vectors.ts',
   'src/models/rerankers/rerank-results.ts',
   'src/query/export-rows.ts',
-  'src/query/rows/delete-rows.ts',
-  'src/query/rows/run-row-statement.ts',
   'src/query/select/candidate-plan.ts',
   'src/query/select/describe-select.ts',
   'src/query/select/pivot-request.ts',
   'src/query/select/structured-answer.ts',
-  'src/query/show/run-show.ts',
-  'src/query/statements/run-agent.ts',
-  'src/query/statements/run-project.ts',
   'src/retrieval/kernel/memory-views.ts',
   'src/retrieval/keywords/postings-sql.ts',
   'src/retrieval/prefilter-cache.ts',
@@ -46,7 +41,6 @@ const STILL_SHALLOW: readonly string[] = [
   'src/sql/ast/json-limits.ts',
   'src/sql/ast/statement-depth.ts',
   'src/sql/dialect/using-options.ts',
-  'src/store/catalog/revoked-tokens.ts',
   'src/store/hnsw/delta-buffer.ts',
 ]
 

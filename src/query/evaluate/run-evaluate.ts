@@ -7,7 +7,7 @@ import { AppError } from '../../errors.ts'
 import type { EvaluateStatement } from '../../sql/dialect/parse-evaluate.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { limitsOf } from '../select/run-limits.ts'
-import { mustFind } from '../statements/run-knowledge-base.ts'
+import { requireKnowledgeBaseNamed } from '../statements/run-knowledge-base.ts'
 import type { StatementRequest } from '../statements/statement-request.ts'
 import {
   type EvaluateOptions,
@@ -50,7 +50,7 @@ export async function runEvaluateStatement(
   signal: AbortSignal,
 ): Promise<QueryResult> {
   const { statement, db } = request
-  const kb = mustFind(statement.name, db, deps)
+  const kb = requireKnowledgeBaseNamed(statement.name, db, deps)
   const options = evaluateOptions(statement.options)
   refuseReranking(options, kb)
   const saveTo = targetOf(options.saveTo, 'save_to', { request, deps })

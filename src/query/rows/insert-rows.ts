@@ -1,19 +1,21 @@
 import { FieldReader, type Fields } from '../../catalog/fields.ts'
+import { ownMetadata } from '../../domain/chunk.ts'
+import type { Row, RowValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
+import { KNOWLEDGE_BASE_COLUMNS } from '../../domain/knowledge-base.ts'
 import type { RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
-import { columnMappingOf } from '../../ingest/document-of-row.ts'
+import { type ColumnMapping, columnMappingOf, findColumn } from '../../ingest/document-of-row.ts'
 import { failedInsert } from '../../ingest/failed-insert.ts'
 import { type StoringOptions, storeRows } from '../../ingest/store-rows.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
-import type { RowRequest } from './row-request.ts'
-import { rowsToInsert } from './rows-to-insert.ts'
+import type { KnowledgeBaseRequest } from '../statements/statement-request.ts'
 
 type Insert = Extract<RowStatement, { kind: 'insert' }>
 
-/** The rows of a SELECT are read while others are embedded, which may take long. */
+/** The rows of a SELECT are read while earlier ones are embedded, which may take hours. */
 const READING_MS = 24 * 3_600_000
 
 const BATCH_MAX = 100_000
@@ -23,7 +25,7 @@ const BATCH_MAX = 100_000
  * @throws AppError `insert_failed` and those of the SELECT, the embedder and the store
  */
 export async function insertRows(
-  { statement, kb, db, params }: RowRequest<Insert>,
+  { statement, kb, db, params }: KnowledgeBaseRequest<Insert>,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<number> {
@@ -36,11 +38,11 @@ export async function insertRows(
   const stream = await runSelect(select, { ...deps, readingMs: READING_MS }, signal)
   const columns = await columnsOf(statement, stream, isValues)
   const counts = { storedRows: 0, skippedRows: 0, chunks: 0, readRows: 0 }
-  const rule = columnMappingOf(kb)
-  const rows = rowsToInsert(stream.batches, columns, rule)
+  const mapping = columnMappingOf(kb)
+  const rows = rowsToInsert(stream.batches, columns, mapping)
   // VALUES are one transaction, unless the statement says otherwise.
   const isUnbounded = !isValues || options.batchChunks !== undefined
-  const source = { kb, rule, rows, isUnbounded, counts, options }
+  const source = { kb, rule: mapping, rows, isUnbounded, counts, options }
   try {
     await storeRows(source, deps, signal)
   } catch (error) {
@@ -60,7 +62,7 @@ async function columnsOf(
   const { columns } = statement
   if (columns === null && !isValues) return own
   if (columns?.length === own.length) return columns
-  // Its rows are not going to be read.
+  // Nobody is going to read the rows.
   await stream.batches[Symbol.asyncIterator]().return?.()
   if (columns === null) {
     const how = 'INSERT INTO name (id, content) VALUES (…)'
@@ -110,5 +112,81 @@ function storingOptions(sent: Fields): StoringOptions {
     skipsStored: read.truth('kb_skip_existing') === true,
     skipsFailed: error === 'skip',
     ...(batchChunks === undefined ? {} : { batchChunks }),
+  }
+}
+
+/**
+ * The values of a SELECT as the rows of an insert. An object in a column `metadata` stands for its fields, where the
+ * knowledge base has no column of that name; rows of `SELECT *` from a knowledge base are its chunks.
+ * @param columns the names of the values
+ */
+async function* rowsToInsert(
+  batches: RowStream['batches'],
+  columns: readonly string[],
+  mapping: ColumnMapping,
+): AsyncGenerator<Row, void, void> {
+  const isOfKnowledgeBase = KNOWLEDGE_BASE_COLUMNS.every((name) => columns.includes(name))
+  const known = [
+    ...mapping.contentColumns,
+    ...(mapping.metadataColumns ?? []),
+    ...mapping.idColumns,
+  ]
+  const metadataColumn = findColumn(columns, 'metadata')
+  const flattened = findColumn(known, 'metadata') === undefined ? metadataColumn : undefined
+  // Of columns with one name the first, as in a join of two tables with an `id`.
+  const columnIndexes = new Map(columns.map((name, index) => [name, index] as const).toReversed())
+  for await (const batch of batches) {
+    for (const values of batch) {
+      const entries = [...columnIndexes].map(
+        ([name, index]) => [name, values[index] ?? null] as const,
+      )
+      const row: Row = Object.fromEntries(entries.toReversed())
+      const document = isOfKnowledgeBase ? documentOfChunk(row, mapping) : row
+      yield flattened === undefined ? document : withFields(document, flattened)
+    }
+  }
+}
+
+/**
+ * A chunk as a document of its own. Where it is all that its document holds, it keeps the document's id. Otherwise its
+ * chunk id becomes the id, so that no chunk replaces another.
+ */
+function documentOfChunk(row: Row, { contentColumns }: ColumnMapping): Row {
+  const { chunk_id, chunk_content, relevance: _, distance: __, ...rest } = row
+  const metadata = objectOf(row.metadata ?? null)
+  const column = String(metadata?.content_column ?? '')
+  const [only = '', ...others] = contentColumns
+  const isSameColumn = nameKey(column) === nameKey(only) || column === 'content'
+  const isWhole = typeof chunk_id === 'string' && /:1of1:\d+to\d+$/.test(chunk_id)
+  const keepsId = isWhole && isSameColumn && others.length === 0
+  const target = findColumn(contentColumns, column) ?? only
+  return {
+    ...Object.fromEntries(contentColumns.map((name) => [name, null])),
+    [target]: chunk_content ?? null,
+    ...rest,
+    ...(keepsId ? {} : { id: chunk_id ?? null }),
+  }
+}
+
+/** A column that has the name of a field wins. */
+function withFields(row: Row, metadataColumn: string): Row {
+  const { [metadataColumn]: metadata = null, ...rest } = row
+  if (metadata === null) return rest
+  const fields = objectOf(metadata)
+  return fields === null ? row : { ...ownMetadata(fields), ...rest }
+}
+
+function objectOf(value: RowValue): Row | null {
+  const object = typeof value === 'string' && value.startsWith('{') ? parsed(value) : value
+  if (typeof object !== 'object' || object === null || Array.isArray(object)) return null
+  // What JSON holds is a row's values.
+  return object as Row
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
   }
 }

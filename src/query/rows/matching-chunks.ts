@@ -7,7 +7,7 @@ import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
-import type { RowRequest } from './row-request.ts'
+import type { KnowledgeBaseRequest } from '../statements/statement-request.ts'
 
 type Changing = Extract<RowStatement, { kind: 'update' | 'delete' }>
 
@@ -18,15 +18,16 @@ export interface MatchingChunk {
 }
 
 /**
- * Finds the chunks by a SELECT like any other: what its WHERE means there it means here. Whatever becomes of them, it
- * happens to just these.
+ * Finds the chunks by a SELECT like any other, so that a WHERE means the same in both. The change then happens to
+ * exactly these chunks, whatever is written in between.
  * @param expressions SQL over the chunk's columns
  * @throws AppError `sql_invalid_search` for a search without a threshold, and those of the SELECT
  */
 export async function* matchingChunks(
-  { statement, kb, db, params }: RowRequest<Changing>,
-  { expressions, deps }: { readonly expressions: readonly string[]; readonly deps: QueryDeps },
+  { statement, kb, db, params }: KnowledgeBaseRequest<Changing>,
+  deps: QueryDeps,
   signal: AbortSignal,
+  expressions: readonly string[] = [],
 ): AsyncGenerator<readonly MatchingChunk[], void> {
   const { where, alias } = statement
   for (const sql of [...expressions, where ?? '']) refuseOtherParts(sql)

@@ -15,9 +15,13 @@ import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { FILES_DATABASE } from '../select/name-scope.ts'
-import { done, type StatementRequest } from '../statements/statement-request.ts'
-import { deleteRows } from './delete-rows.ts'
+import {
+  done,
+  type KnowledgeBaseRequest,
+  type StatementRequest,
+} from '../statements/statement-request.ts'
 import { insertRows } from './insert-rows.ts'
+import { matchingChunks } from './matching-chunks.ts'
 import { updateRows } from './update-rows.ts'
 
 /** INSERT, UPDATE and DELETE; `affected_rows` counts documents, or the chunks that were changed or deleted. */
@@ -27,7 +31,7 @@ export async function runRowStatement(
   signal: AbortSignal,
 ): Promise<QueryResult> {
   const { statement, db } = request
-  const kb = target(statement.table, db, deps)
+  const kb = changeableKnowledgeBase(statement.table, db, deps)
   switch (statement.kind) {
     case 'insert':
       return done(db, await insertRows({ ...request, statement, kb }, deps, signal))
@@ -38,30 +42,47 @@ export async function runRowStatement(
   }
 }
 
+/** Removes exactly the chunks that its WHERE found. @returns how many were still there */
+async function deleteRows(
+  request: KnowledgeBaseRequest<Extract<RowStatement, { kind: 'delete' }>>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<number> {
+  const keys: bigint[] = []
+  for await (const chunks of matchingChunks(request, deps, signal)) {
+    for (const { chunkKey } of chunks) keys.push(chunkKey)
+  }
+  return keys.length === 0 ? 0 : deps.chunks.removeChunks(request.kb, keys)
+}
+
 /**
- * @throws AppError `project_not_found`, `knowledge_base_not_found` with the nearest name, `sql_not_supported` for what
- * is none
+ * @throws AppError `project_not_found`, `knowledge_base_not_found` with the nearest name, `sql_not_supported` for
+ * another relation
  */
-function target({ project: qualifier, name }: QualifiedName, db: string, deps: QueryDeps) {
+function changeableKnowledgeBase(
+  { project: qualifier, name }: QualifiedName,
+  db: string,
+  deps: QueryDeps,
+) {
   const snapshot = deps.catalog.snapshot()
   const database = qualifier ?? db
-  if (nameKey(database) === FILES_DATABASE) throw noKnowledgeBase(`${FILES_DATABASE}.${name}`)
-  if (nameKey(database) === INFORMATION_SCHEMA) throw noKnowledgeBase(`${database}.${name}`)
+  if (nameKey(database) === FILES_DATABASE) throw notAKnowledgeBase(`${FILES_DATABASE}.${name}`)
+  if (nameKey(database) === INFORMATION_SCHEMA) throw notAKnowledgeBase(`${database}.${name}`)
   const project = requireProject(snapshot, database)
   const kb = findKnowledgeBase(snapshot, project, name)
   if (kb !== undefined) return kb
   const isOther = [findView, findTable, findAgent].some((find) => {
     return find(snapshot, project, name) !== undefined
   })
-  if (isOther) throw noKnowledgeBase(name)
-  const names = knowledgeBasesOf(snapshot, project).map((one) => one.name)
+  if (isOther) throw notAKnowledgeBase(name)
+  const names = knowledgeBasesOf(snapshot, project).map((known) => known.name)
   const nearest = nearestName(name, names)
   const hint = nearest === undefined ? '' : `. Did you mean "${nearest}"?`
   const message = `Knowledge base does not exist: ${name}${hint}`
   throw new AppError('knowledge_base_not_found', message)
 }
 
-function noKnowledgeBase(name: string): AppError {
+function notAKnowledgeBase(name: string): AppError {
   const message = `"${name}" is no knowledge base: only those have rows to change`
   return new AppError('sql_not_supported', message)
 }

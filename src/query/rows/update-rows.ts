@@ -9,21 +9,21 @@ import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
 import { type NewTexts, replaceTexts } from '../../ingest/replace-texts.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import type { QueryDeps } from '../query-deps.ts'
-import { type AssignedValues, assignedValues } from './assigned-values.ts'
-import { assignmentTargets } from './assignment-targets.ts'
+import type { KnowledgeBaseRequest } from '../statements/statement-request.ts'
+import { type AssignedValues, assignedValues, assignmentTargets } from './assignments.ts'
 import { matchingChunks, namesIn } from './matching-chunks.ts'
-import type { RowRequest } from './row-request.ts'
 
 type Update = Extract<RowStatement, { kind: 'update' }>
 
 /**
- * Computes the new values by a SELECT, then changes just the chunks that it found: metadata in place; a new content of
- * the chunk where WHERE names `chunk_id`, else of its whole document, which is cut and embedded anew.
- * @returns how many chunks changed, or are the changed documents' now
+ * Computes the new values by a SELECT, then changes exactly the chunks that it found. Metadata changes in place. A new
+ * content is that of the chunk where WHERE names `chunk_id`, else of its whole document, which is chunked and embedded
+ * again.
+ * @returns how many chunks changed, or how many the changed documents have now
  * @throws AppError `sql_not_supported` for what cannot be set, `insert_failed` for a content that cannot be stored
  */
 export async function updateRows(
-  request: RowRequest<Update>,
+  request: KnowledgeBaseRequest<Update>,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<number> {
@@ -31,7 +31,7 @@ export async function updateRows(
   const targets = assignmentTargets(statement, kb)
   if (targets.every((target) => target.kind !== 'content')) {
     const changes: ChunkChange[] = []
-    for await (const { chunkKey, metadata } of assigned(request, [], { deps, signal })) {
+    for await (const { chunkKey, metadata } of assignedChunks(request, deps, signal)) {
       changes.push({ chunkKey, metadata })
     }
     return changes.length === 0 ? 0 : deps.chunks.changeChunks(kb, changes)
@@ -48,15 +48,16 @@ interface AssignedChunk extends AssignedValues {
 }
 
 /** The matching chunks with their new values, and those of other expressions. */
-async function* assigned(
-  request: RowRequest<Update>,
-  others: readonly string[],
-  { deps, signal }: { readonly deps: QueryDeps; readonly signal: AbortSignal },
+async function* assignedChunks(
+  request: KnowledgeBaseRequest<Update>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+  others: readonly string[] = [],
 ): AsyncGenerator<AssignedChunk, void> {
   const { statement, kb } = request
   const targets = assignmentTargets(statement, kb)
   const expressions = [...others, ...statement.assignments.map(({ value }) => value)]
-  for await (const chunks of matchingChunks(request, { expressions, deps }, signal)) {
+  for await (const chunks of matchingChunks(request, deps, signal, expressions)) {
     for (const { chunkKey, values } of chunks) {
       const own = assignedValues(targets, values.slice(others.length), kb)
       yield { ...own, chunkKey, others: values.slice(0, others.length) }
@@ -66,7 +67,7 @@ async function* assigned(
 
 /** Each chunk by itself: it keeps its `chunk_id`, and only a text that differs is embedded. */
 async function updateChunks(
-  request: RowRequest<Update>,
+  request: KnowledgeBaseRequest<Update>,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<number> {
@@ -74,7 +75,7 @@ async function updateChunks(
   const changes: (Omit<ChunkChange, 'content'> & { readonly text: string | undefined })[] = []
   const texts = new Set<string>()
   const others = ['chunk_content', "metadata->>'content_column'"]
-  for await (const chunk of assigned(request, others, { deps, signal })) {
+  for await (const chunk of assignedChunks(request, deps, signal, others)) {
     const [oldText, column] = chunk.others
     const newText = textFor(String(column), chunk, kb)
     const text = newText === oldText ? undefined : newText
@@ -107,13 +108,13 @@ function textFor(column: string, { texts }: AssignedValues, kb: KnowledgeBase): 
 
 /** Whole documents: all their matching chunks must say the same. */
 async function updateDocuments(
-  request: RowRequest<Update>,
+  request: KnowledgeBaseRequest<Update>,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<number> {
   const { kb } = request
   const documents = new Map<string, NewTexts>()
-  for await (const { others, texts, metadata } of assigned(request, ['id'], { deps, signal })) {
+  for await (const { others, texts, metadata } of assignedChunks(request, deps, signal, ['id'])) {
     const documentId = String(others[0])
     const known = documents.get(documentId)
     if (known === undefined) documents.set(documentId, { documentId, texts, metadata })
@@ -128,9 +129,9 @@ async function updateDocuments(
   return replaceTexts({ kb, changes: [...documents.values()] }, deps, signal)
 }
 
-function isSame(one: AssignedValues, other: AssignedValues): boolean {
-  const isTextSame = [...one.texts].every(([column, text]) => other.texts.get(column) === text)
-  return isTextSame && JSON.stringify(one.metadata) === JSON.stringify(other.metadata)
+function isSame(first: AssignedValues, second: AssignedValues): boolean {
+  const isTextSame = [...first.texts].every(([column, text]) => second.texts.get(column) === text)
+  return isTextSame && JSON.stringify(first.metadata) === JSON.stringify(second.metadata)
 }
 
 function refuseTooMany(count: number): void {

@@ -55,9 +55,9 @@ function shownRows(statement: ShowRows, scope: ShowScope): Shown {
     case 'projects':
       return shown('Database=NAME', 'databases', "TYPE = 'project'")
     case 'files':
-      return shownTables(FILES_DATABASE, { isFull, scope })
+      return shownTables(FILES_DATABASE, scope, isFull)
     case 'tables':
-      return shownTables(database, { isFull, scope })
+      return shownTables(database, scope, isFull)
     case 'table_status':
       return shown(TABLE_STATUS, 'tables', schemaCondition(database, scope))
     case 'columns':
@@ -100,13 +100,8 @@ function shown(columns: string, table: string, condition = 'true'): Shown {
   return { sql, likeColumn: pairs[0]?.[0] ?? '' }
 }
 
-interface TablesScope {
-  readonly isFull: boolean
-  readonly scope: ShowScope
-}
-
 /** Existing clients look for the column `Tables_in_<database as they wrote it>`. */
-function shownTables(database: string, { isFull, scope }: TablesScope): Shown {
+function shownTables(database: string, scope: ShowScope, isFull: boolean): Shown {
   const likeColumn = `Tables_in_${database}`
   const columns = `TABLE_NAME AS ${quote(likeColumn)}${isFull ? ', TABLE_TYPE AS "Table_type"' : ''}`
   const condition = schemaCondition(database, scope)

@@ -1,3 +1,4 @@
+import { createVectorIndex, dropVectorIndex } from '../../catalog/index-definitions.ts'
 import {
   alterKnowledgeBase,
   createKnowledgeBase,
@@ -7,10 +8,14 @@ import { findKnowledgeBase, findProject } from '../../domain/catalog-snapshot.ts
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { type QueryResult, rowsOf } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
+import type { IndexStatement } from '../../sql/dialect/parse-index.ts'
 import type { KnowledgeBaseStatement } from '../../sql/dialect/parse-knowledge-base.ts'
 import type { QualifiedName } from '../../sql/dialect/qualified-name.ts'
 import { describedKnowledgeBase } from '../information-schema/object-tables.ts'
+import { rowsSql, schemaColumns } from '../information-schema/schema-table.ts'
 import type { QueryDeps } from '../query-deps.ts'
+import { runComposedSelect } from '../select/composed-select.ts'
+import { narrowedSelect, type Shown } from '../show/show-select.ts'
 import { done, type StatementRequest } from './statement-request.ts'
 
 type StatementOf<K extends KnowledgeBaseStatement['kind']> = Extract<
@@ -26,12 +31,16 @@ export async function runKnowledgeBaseStatement(
     case 'create_knowledge_base':
       return create(statement, db, deps)
     case 'alter_knowledge_base':
-      await alterKnowledgeBase(mustFind(statement.name, db, deps), statement.options, deps)
+      await alterKnowledgeBase(
+        requireKnowledgeBaseNamed(statement.name, db, deps),
+        statement.options,
+        deps,
+      )
       return done(db)
     case 'drop_knowledge_base':
       return drop(statement, db, deps)
     case 'describe_knowledge_base':
-      return describe(mustFind(statement.name, db, deps), db, deps)
+      return describe(requireKnowledgeBaseNamed(statement.name, db, deps), db, deps)
   }
 }
 
@@ -59,7 +68,7 @@ async function drop(
   db: string,
   deps: QueryDeps,
 ): Promise<QueryResult> {
-  const kb = findNamed(statement.name, db, deps)
+  const kb = findKnowledgeBaseNamed(statement.name, db, deps)
   if (kb !== undefined) await dropKnowledgeBase(kb, deps)
   else if (!statement.ifExists) throw doesNotExist(statement.name)
   return done(db)
@@ -70,7 +79,62 @@ function describe(kb: KnowledgeBase, db: string, { reembeddings }: QueryDeps): Q
   return { kind: 'table', rows: rowsOf(columns, rows), context: { db } }
 }
 
-export function findNamed(
+export async function runIndexStatement(
+  { statement, db, params }: StatementRequest<IndexStatement>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  switch (statement.kind) {
+    case 'create_index': {
+      const kb = requireKnowledgeBaseNamed(statement.knowledgeBase, db, deps)
+      await createVectorIndex(kb, statement.options, deps)
+      return done(db)
+    }
+    case 'drop_index':
+      return dropIndex(statement, db, deps)
+    case 'show_indexes': {
+      const { knowledgeBase, narrowing } = statement
+      const shown = shownIndexes(
+        knowledgeBase && requireKnowledgeBaseNamed(knowledgeBase, db, deps),
+        deps,
+      )
+      const select = { sql: narrowedSelect(shown, narrowing), database: db, params }
+      const rows = await runComposedSelect(select, deps, signal)
+      return { kind: 'table', rows, context: { db } }
+    }
+  }
+}
+
+async function dropIndex(
+  { knowledgeBase, ifExists }: IndexStatement & { readonly kind: 'drop_index' },
+  db: string,
+  deps: QueryDeps,
+): Promise<QueryResult> {
+  const kb = ifExists
+    ? findKnowledgeBaseNamed(knowledgeBase, db, deps)
+    : requireKnowledgeBaseNamed(knowledgeBase, db, deps)
+  if (kb !== undefined && kb.vectorIndex !== null) await dropVectorIndex(kb, deps)
+  else if (!ifExists) {
+    const message = `The knowledge base ${knowledgeBase.name} has no index of its own: Eider chooses`
+    throw new AppError('index_not_found', message)
+  }
+  return done(db)
+}
+
+const INDEX_COLUMNS = schemaColumns('project knowledge_base type state vectors:BIGINT detail')
+
+function shownIndexes(kb: KnowledgeBase | null, deps: QueryDeps): Shown {
+  const states = deps.indexes.states().filter(({ project, knowledgeBase }) => {
+    return kb === null || (project === kb.projectName && knowledgeBase === kb.name)
+  })
+  const rows = states.map((one) => {
+    const { project, knowledgeBase: knowledge_base, type, state, vectorCount, detail } = one
+    return { project, knowledge_base, type, state, vectors: vectorCount, detail }
+  })
+  return { sql: rowsSql(INDEX_COLUMNS, rows), likeColumn: 'knowledge_base' }
+}
+
+export function findKnowledgeBaseNamed(
   name: QualifiedName,
   db: string,
   deps: QueryDeps,
@@ -81,8 +145,12 @@ export function findNamed(
 }
 
 /** @throws AppError `knowledge_base_not_found` */
-export function mustFind(name: QualifiedName, db: string, deps: QueryDeps): KnowledgeBase {
-  const kb = findNamed(name, db, deps)
+export function requireKnowledgeBaseNamed(
+  name: QualifiedName,
+  db: string,
+  deps: QueryDeps,
+): KnowledgeBase {
+  const kb = findKnowledgeBaseNamed(name, db, deps)
   if (kb === undefined) throw doesNotExist(name)
   return kb
 }

@@ -26,7 +26,7 @@ export async function runSessionStatement(
       for (const setting of statement.settings) checkSetting(setting)
       const values = new Map<string, BoundValue>()
       for (const { name, value } of statement.variables) {
-        values.set(name, await evaluated(value, request, { deps, signal }))
+        values.set(name, await evaluate(value, request, deps, signal))
       }
       // Only now: each expression saw the values before the statement, and a failure has changed nothing.
       deps.variables.set(values)
@@ -56,16 +56,12 @@ function checkSetting({ name, value }: Setting): void {
   throw new AppError('sql_forbidden', `Setting ${name} cannot be changed in SQL; ${hint}`)
 }
 
-interface Running {
-  readonly deps: QueryDeps
-  readonly signal: AbortSignal
-}
-
 /** The value of an expression, or of a SELECT of one value. */
-async function evaluated(
+async function evaluate(
   expression: string,
   { db, params }: StatementRequest,
-  { deps, signal }: Running,
+  deps: QueryDeps,
+  signal: AbortSignal,
 ): Promise<BoundValue> {
   const request = { sql: `SELECT ${enclosed(expression)}`, database: db, params }
   try {

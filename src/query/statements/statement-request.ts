@@ -1,3 +1,4 @@
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
 import type { Parameters } from '../select/run-select.ts'
@@ -8,6 +9,11 @@ export interface StatementRequest<S extends Statement = Statement> {
   /** The project of names without a qualifier, or `files`. */
   readonly db: string
   readonly params: Parameters
+}
+
+/** A statement about a knowledge base that was found. */
+export interface KnowledgeBaseRequest<S extends Statement = Statement> extends StatementRequest<S> {
+  readonly kb: KnowledgeBase
 }
 
 /** The answer of a statement that has no rows. */
