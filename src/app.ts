@@ -8,9 +8,9 @@ import {
   type ModelRef,
 } from './domain/model-ref.ts'
 import type { ChatModels, Embedder, EmbedderRegistry, RerankerRegistry } from './domain/ports.ts'
-import type { LogEntry, LoggedError } from './http/request-scope.ts'
+import type { InsertFields, ServerDeps } from './http/edge.ts'
+import type { LogEntry, LoggedError } from './http/running-requests.ts'
 import { createServer, type Listener } from './http/server.ts'
-import type { InsertFields, ServerDeps } from './http/server-deps.ts'
 import { guardedFetch, internet } from './ingest/crawl/guarded-fetch.ts'
 import { urlPolicy } from './ingest/crawl/url-policy.ts'
 import { INGEST_LIMITS } from './ingest/ingest-limits.ts'

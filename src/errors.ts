@@ -1,7 +1,15 @@
-/**
- * Every expected failure has one code from this closed list. `status` is what an HTTP answer carries, `number` the
- * `error_code` of a failed SQL statement (stable, never reused), `title` the wording that existing clients know.
- */
+export interface ErrorKind {
+  /** Of the HTTP answer. */
+  readonly status: number
+  /** The `error_code` of a failed SQL statement: stable, never reused. */
+  readonly number: number
+  /** The wording that existing clients know. */
+  readonly title: string
+  /** When the client may try again, where waiting helps. */
+  readonly retryAfterSeconds?: number
+}
+
+/** Every expected failure has one code from this closed list. */
 export const ERRORS = {
   invalid_json: { status: 400, number: 1001, title: 'Bad Request' },
   invalid_request: { status: 400, number: 1002, title: 'Wrong arguments' },
@@ -56,14 +64,14 @@ export const ERRORS = {
   sql_failed: { status: 400, number: 4007, title: 'Query failed' },
   timeout: { status: 504, number: 5001, title: 'Timeout' },
   cancelled: { status: 499, number: 5002, title: 'Cancelled' },
-  too_busy: { status: 503, number: 5003, title: 'Too busy' },
-  shutting_down: { status: 503, number: 5004, title: 'Shutting down' },
+  too_busy: { status: 503, number: 5003, title: 'Too busy', retryAfterSeconds: 1 },
+  shutting_down: { status: 503, number: 5004, title: 'Shutting down', retryAfterSeconds: 5 },
   out_of_memory: { status: 507, number: 5005, title: 'Out of memory' },
   storage_full: { status: 507, number: 5006, title: 'Storage full' },
   step_limit: { status: 504, number: 5007, title: 'Step limit reached' },
   agent_crashed: { status: 500, number: 5008, title: 'Agent stopped unexpectedly' },
   internal: { status: 500, number: 5000, title: 'Internal error' },
-} as const
+} as const satisfies Readonly<Record<string, ErrorKind>>
 
 export type ErrorCode = keyof typeof ERRORS
 

@@ -1,8 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { jwt } from '@elysiajs/jwt'
 import { AppError } from '../errors.ts'
-import { LoginThrottle } from './login-throttle.ts'
-import type { ServerDeps } from './server-deps.ts'
 
 const COOKIE = 'session'
 
@@ -11,20 +9,45 @@ export interface Credentials {
   readonly password: string
 }
 
+export interface LoginSettings {
+  /** The login is on when both are set. */
+  readonly username?: string | undefined
+  readonly password?: string | undefined
+  readonly tokenTtlSeconds: number
+}
+
+export interface AuthenticationDeps {
+  readonly settings: LoginSettings
+  /** Tokens that were logged out before they expired. They outlive the process. */
+  readonly revokedTokens: {
+    /** @param expiresMs when the token expires by itself; after that it need not be remembered */
+    revoke(tokenId: string, expiresMs: number): Promise<void>
+    isRevoked(tokenId: string): boolean
+  }
+  /** At least 32 random bytes that outlive the process: the key that signs tokens is derived from them. */
+  readonly signingKey: Uint8Array
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  /** A new UUID. */
+  readonly newId: () => string
+  /** @throws the signal's reason when it aborts meanwhile */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
 interface Session {
   readonly tokenId: string
   readonly expiresMs: number
 }
 
-/** Who may come in. Without a username and password in the settings, everyone. */
+/** Logins and their tokens. Without a username and password in the settings, everyone may come in. */
 export class Authentication {
   readonly isOn: boolean
-  readonly #deps: ServerDeps
+  readonly #deps: AuthenticationDeps
   readonly #expected: Credentials
   readonly #tokens: TokenSigner
   readonly #throttle: LoginThrottle
 
-  constructor(deps: ServerDeps) {
+  constructor(deps: AuthenticationDeps) {
     const { username, password } = deps.settings
     this.isOn = username !== undefined && password !== undefined
     this.#deps = deps
@@ -34,8 +57,8 @@ export class Authentication {
   }
 
   /**
-   * A token for the right credentials; wrong ones wait. With the login off, any get a token, so
-   * that a client which always logs in works.
+   * A token for the right credentials; wrong ones wait. With the login off, any credentials get a token, so that a client
+   * which always logs in works.
    * @throws AppError `wrong_credentials`, `too_busy`
    */
   async login(sent: Credentials, signal: AbortSignal): Promise<string> {
@@ -90,15 +113,13 @@ export class Authentication {
   }
 }
 
-interface TokenClaims {
-  readonly jti: string
-  /** Seconds since 1970. */
-  readonly iat: number
-  readonly exp: number
-}
-
 interface TokenSigner {
-  sign(claims: TokenClaims): Promise<string>
+  /** @param claims times in seconds since 1970 */
+  sign(claims: {
+    readonly jti: string
+    readonly iat: number
+    readonly exp: number
+  }): Promise<string>
   verify(token: string, nowMs: number): Promise<Session | undefined>
 }
 
@@ -135,12 +156,106 @@ function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
-/** The bearer token and the cookie's, as far as they are there. */
+/** The bearer token and the cookie's, those that are there. */
 function tokensOf(request: Request): readonly string[] {
   const bearer = /^bearer +(\S+)$/i.exec(request.headers.get('authorization')?.trim() ?? '')?.[1]
   const cookies = (request.headers.get('cookie') ?? '').split(';')
   const prefix = `${COOKIE}=`
-  const cookie = cookies.map((one) => one.trim()).find((one) => one.startsWith(prefix))
+  const cookie = cookies.map((part) => part.trim()).find((part) => part.startsWith(prefix))
   const tokens = [bearer ?? '', cookie?.slice(prefix.length) ?? '']
   return tokens.filter((token) => token !== '')
+}
+
+const FIRST_DELAY_MS = 250
+const DELAY_MS_MAX = 1_000
+/** After this long without a wrong attempt, the next one waits only the first delay. */
+const QUIET_MS = 15 * 60_000
+/** The last in the queue waits for all before it: four seconds at the longest delay. */
+const WAITING_MAX = 4
+
+/**
+ * Takes one login attempt at a time and slows down wrong ones: 250 ms, 500 ms, 1 s. Attempts in parallel wait for each
+ * other, so they gain nothing.
+ */
+class LoginThrottle {
+  readonly #deps: Pick<AuthenticationDeps, 'now' | 'sleep'>
+  #last: Promise<unknown> = Promise.resolve()
+  #waitingCount = 0
+  #wrongCount = 0
+  #lastWrongMs = 0
+
+  constructor(deps: Pick<AuthenticationDeps, 'now' | 'sleep'>) {
+    this.#deps = deps
+  }
+
+  /** True for the right credentials. @throws AppError `too_busy` when too many wait already */
+  async attempt(isRight: () => boolean, signal: AbortSignal): Promise<boolean> {
+    if (this.#waitingCount >= WAITING_MAX) {
+      throw new AppError('too_busy', `More than ${WAITING_MAX} logins are waiting; try again later`)
+    }
+    this.#waitingCount++
+    const turn = this.#last.then(() => this.#try(isRight, signal))
+    this.#last = turn.catch(() => undefined)
+    try {
+      return await turn
+    } finally {
+      this.#waitingCount--
+    }
+  }
+
+  async #try(isRight: () => boolean, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted()
+    if (isRight()) {
+      this.#wrongCount = 0
+      return true
+    }
+    const now = this.#deps.now()
+    if (now - this.#lastWrongMs > QUIET_MS) this.#wrongCount = 0
+    this.#lastWrongMs = now
+    const delayMs = Math.min(DELAY_MS_MAX, FIRST_DELAY_MS * 2 ** this.#wrongCount)
+    this.#wrongCount = Math.min(this.#wrongCount + 1, 10)
+    // A client that hangs up must not shorten the wait of the next one.
+    await this.#deps.sleep(delayMs, new AbortController().signal)
+    return false
+  }
+}
+
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i
+const LOOPBACK_HOST = /^(([\w-]+\.)*localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i
+
+/**
+ * Refuses a change that a page of another site asks for. Browsers send `Origin` with every such request; other clients
+ * send none.
+ * @param isLoopback the server listens on this machine only: a page whose own name resolves to it must not get in
+ * @throws AppError `forbidden_origin`
+ */
+export function refuseCrossSite(request: Request, isLoopback: boolean): void {
+  if (SAFE_METHODS.has(request.method)) return
+  const origin = request.headers.get('origin')
+  if (origin === null) return
+  const host = URL.canParse(origin) ? new URL(origin).host : ''
+  const target = (request.headers.get('host') ?? new URL(request.url).host).toLowerCase()
+  const isSame = host !== '' && withPort(host, origin) === withPort(target, origin)
+  if (isSame && (!isLoopback || LOOPBACK.test(host))) return
+  throw new AppError('forbidden_origin', 'Requests from pages of another origin are refused')
+}
+
+/** `URL.host` leaves out the scheme's default port; a `Host` header may have it. */
+function withPort(host: string, origin: string): string {
+  if (/:\d+$/.test(host)) return host
+  return `${host}:${origin.startsWith('https:') ? 443 : 80}`
+}
+
+/**
+ * Refuses a request whose `Host` does not name this machine. A page can make its own name resolve to 127.0.0.1 (DNS
+ * rebinding): its requests are then same-origin, and it could read everything. No browser leaves `Host` out.
+ * @throws AppError `forbidden_origin`
+ */
+export function refuseForeignHost(request: Request): void {
+  const host = request.headers.get('host')
+  if (host === null || LOOPBACK_HOST.test(host)) return
+  const found = `The Host ${JSON.stringify(host.slice(0, 100))} does not name this machine`
+  const how = 'open Eider by its loopback address (localhost or 127.0.0.1), or turn the login on'
+  throw new AppError('forbidden_origin', `${found}; ${how}`)
 }

@@ -1,17 +1,39 @@
 import { AppError } from '../errors.ts'
+import { yieldToEventLoop } from '../runtime/scheduling.ts'
+import type { BodySchema } from './body-schema.ts'
+import type { Edge } from './edge.ts'
+
+const LARGE_BODY_BYTES = 256 * 1024
 
 /** Deeper JSON is refused: code that walks a value would run out of stack. */
 const DEPTH_MAX = 200
 
 /**
- * The body's bytes. The limit holds before reading (Content-Length) and while reading, so that no
- * more than `bytesMax` is ever in memory.
- * @throws AppError `body_too_large`, `cancelled` when the client went away meanwhile
+ * The JSON body of a request, checked by its schema.
+ * @throws AppError `unsupported_media_type`, `body_too_large`, `invalid_json`, `cancelled`, those of the schema
  */
-export async function readBytes(
+export async function readJson<T>(edge: Edge, request: Request, body: BodySchema<T>): Promise<T> {
+  requireJsonType(request)
+  const bytes = await readBody(edge, request, body.bytesMax)
+  const value = parseJson(bytes)
+  // Parsing a large body has held the event loop; what waits goes first.
+  if (bytes.byteLength > LARGE_BODY_BYTES) await yieldToEventLoop()
+  return body.check(value, request.method)
+}
+
+/** The bytes of a request's body. @throws AppError `body_too_large`, `cancelled` */
+export async function readBody(
+  edge: Edge,
   request: Request,
-  bytesMax: number,
+  bytesMax = Number.POSITIVE_INFINITY,
 ): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = await readBytes(request, Math.min(bytesMax, edge.deps.settings.bodyBytesMax))
+  edge.scopeOf(request).bodyArrived()
+  return bytes
+}
+
+/** Checks the limit before reading (Content-Length) and while reading, so that no more than `bytesMax` is ever in memory. */
+async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
   const declared = request.headers.get('content-length')
   if (declared !== null && Number(declared) > bytesMax) throw tooLarge(bytesMax)
   try {
@@ -50,7 +72,7 @@ function tooLarge(bytesMax: number): AppError {
 }
 
 /** @throws AppError `unsupported_media_type` unless the body is declared as JSON */
-export function requireJsonType(request: Request): void {
+function requireJsonType(request: Request): void {
   const type = request.headers.get('content-type')
   if (type !== null && isJsonType(type)) return
   const found = type === null ? 'is missing' : `is "${type.slice(0, 100)}"`
@@ -82,11 +104,8 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-interface ReviverContext {
-  readonly source?: string
-}
-
-function carefully(key: string, value: unknown, context?: ReviverContext): unknown {
+/** A reviver for `JSON.parse`; `source` is the text of a number. */
+function carefully(key: string, value: unknown, context?: { readonly source?: string }): unknown {
   if (key === '__proto__') {
     throw new AppError('invalid_json', 'The JSON has a key "__proto__", which no name may be')
   }
@@ -99,23 +118,21 @@ function carefully(key: string, value: unknown, context?: ReviverContext): unkno
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/**
- * The place of the quote that ends the string, found by the native search: most of a body is text.
- */
+/** Where the quote is that ends the string. The native search is fast, and most of a body is strings. */
 function endOfString(json: Uint8Array, start: number): number {
   let end = json.indexOf(QUOTE, start)
   while (end !== -1 && isEscaped(json, end)) end = json.indexOf(QUOTE, end + 1)
   return end === -1 ? json.length : end
 }
 
-/** After an odd number of backslashes; those of the string's start do not reach further back. */
+/** True after an odd number of backslashes. The string's opening quote ends the count. */
 function isEscaped(json: Uint8Array, index: number): boolean {
   let backslashes = 0
   while (json[index - 1 - backslashes] === BACKSLASH) backslashes++
   return backslashes % 2 === 1
 }
 
-/** How deep brackets and braces nest, those in strings not counted. */
+/** How deep brackets and braces nest, not counting those in strings. */
 function depthOf(json: Uint8Array): number {
   let depth = 0
   let deepest = 0

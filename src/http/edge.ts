@@ -1,11 +1,21 @@
 import type { Elysia } from 'elysia'
+import type { AgentQuestion } from '../agents/agent-pool.ts'
+import type { Answer } from '../agents/completion-stream.ts'
+import type { CatalogDeps } from '../catalog/catalog-deps.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+import type { CompletionEvent } from '../domain/completion-event.ts'
+import type { Row } from '../domain/document.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { ExportedRows, VectorIndexStates } from '../domain/ports.ts'
+import type { View } from '../domain/project.ts'
+import type { QueryResult } from '../domain/query-result.ts'
+import type { UploadedFile } from '../domain/uploaded-file.ts'
 import { ERRORS, toAppError } from '../errors.ts'
-import type { Authentication } from './authentication.ts'
-import { parseJson, readBytes, requireJsonType } from './body.ts'
-import type { BodySchema } from './body-schema.ts'
-import type { RequestScope } from './request-scope.ts'
-import type { ServerDeps } from './server-deps.ts'
+import type { QueryRequest } from '../query/run-query.ts'
+import type { SearchAnswer, SearchOrder } from '../query/search/run-search.ts'
+import type { NewView } from '../query/views.ts'
+import type { Authentication, AuthenticationDeps, LoginSettings } from './authentication.ts'
+import type { RequestDeps, RequestScope } from './running-requests.ts'
 
 /** What every route has at hand. */
 export interface Edge {
@@ -19,44 +29,74 @@ export interface Edge {
 /** Adds the routes of one resource. */
 export type AddRoutes = (app: Elysia, edge: Edge) => void
 
-const LARGE_BODY_BYTES = 256 * 1024
-
 export function snapshotOf(edge: Edge): CatalogSnapshot {
   return edge.deps.catalog.catalog.snapshot()
 }
 
-/**
- * @throws AppError `unsupported_media_type`, `body_too_large`, `invalid_json`, or what the schema
- * finds
- */
-export async function readJson<T>(edge: Edge, request: Request, body: BodySchema<T>): Promise<T> {
-  requireJsonType(request)
-  const bytes = await readBody(edge, request, body.bytesMax)
-  const value = parseJson(bytes)
-  // Reading a large body held the loop already; whoever waits goes first.
-  if (bytes.byteLength > LARGE_BODY_BYTES) await new Promise((resolve) => setImmediate(resolve))
-  return body.check(value, request.method)
-}
-
-/** @throws AppError `body_too_large`, `cancelled` */
-export async function readBody(
-  edge: Edge,
-  request: Request,
-  bytesMax = Number.POSITIVE_INFINITY,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = await readBytes(request, Math.min(bytesMax, edge.deps.settings.bodyBytesMax))
-  edge.scopeOf(request).bodyArrived()
-  return bytes
-}
-
-/**
- * For what fails after the answer has begun: the log has it, in the answer's own way the client
- * too.
- */
+/** For a failure after the answer has begun: it is logged here, and the answer reports it in its own format. */
 export function logStreamFailure(edge: Edge, scope: RequestScope): (error: unknown) => void {
   return (error) => {
     if (scope.signal.aborted) return
     const { code } = toAppError(error)
     if (ERRORS[code].status >= 500) edge.deps.logError({ requestId: scope.id, error })
   }
+}
+
+/** Everything that the routes call. `app.ts` binds the use cases to their dependencies; tests pass fakes. */
+export interface ServerDeps extends AuthenticationDeps, RequestDeps {
+  readonly settings: ServerSettings & LoginSettings
+  readonly catalog: CatalogDeps
+  readonly indexes: Pick<VectorIndexStates, 'possible'>
+  readonly query: (request: QueryRequest, signal: AbortSignal) => Promise<QueryResult>
+  /** The rows of one SELECT as a Parquet file. */
+  readonly exportRows: (request: QueryRequest, signal: AbortSignal) => Promise<ExportedRows>
+  readonly search: (
+    kb: KnowledgeBase,
+    order: SearchOrder,
+    signal: AbortSignal,
+  ) => Promise<SearchAnswer>
+  readonly views: {
+    readonly create: (view: NewView, signal: AbortSignal) => Promise<View>
+    readonly alter: (view: View, sql: string, signal: AbortSignal) => Promise<View>
+  }
+  readonly insert: (
+    kb: KnowledgeBase,
+    request: InsertFields,
+    signal: AbortSignal,
+  ) => Promise<unknown>
+  readonly uploadFile: (file: SentFile, signal: AbortSignal) => Promise<UploadedFile>
+  readonly dropFile: (file: UploadedFile) => Promise<void>
+  readonly agents: {
+    /** The first event is `start`, the last one the output; a failure is thrown. */
+    readonly ask: (question: AgentQuestion, signal: AbortSignal) => AsyncIterable<CompletionEvent>
+    readonly complete: (question: AgentQuestion, signal: AbortSignal) => Promise<Answer>
+  }
+}
+
+interface ServerSettings {
+  readonly version: string
+  readonly bodyBytesMax: number
+  /** True where the server listens on this machine only. */
+  readonly isLoopback: boolean
+}
+
+/** The sources of one insert, checked for their form; at least one is there. */
+export interface InsertFields {
+  readonly rows?: readonly Row[]
+  /** One SELECT. */
+  readonly query?: string
+  /** Names of uploaded files. */
+  readonly files?: readonly string[]
+  readonly urls?: readonly string[]
+  /** Most pages to crawl. */
+  readonly limit?: number
+  readonly crawlDepth?: number
+  /** Regular expressions over addresses, or the domains to stay in. */
+  readonly filters?: readonly string[] | { readonly allowedDomains: readonly string[] }
+}
+
+export interface SentFile {
+  readonly name: string
+  readonly originalName: string
+  readonly bytes: Uint8Array
 }

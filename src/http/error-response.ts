@@ -1,18 +1,12 @@
 import { timestampOfMillis } from '../domain/timestamp.ts'
-import { type AppError, ERRORS, type ErrorCode } from '../errors.ts'
-
-/** Seconds after which a client may try again, where waiting helps. */
-const RETRY_AFTER_SECONDS: Partial<Record<ErrorCode, string>> = {
-  too_busy: '1',
-  shutting_down: '5',
-}
+import { AppError, ERRORS, type ErrorKind, toAppError } from '../errors.ts'
 
 /**
  * A failure as `application/problem+json` (RFC 9457): `type`, `title`, `status`, `detail`, and
  * beyond the RFC `code` and `timestamp`. Nothing of the cause is in it.
  */
 export function errorResponse(error: AppError, nowMs: number): Response {
-  const { status } = ERRORS[error.code]
+  const { status, retryAfterSeconds }: ErrorKind = ERRORS[error.code]
   const body = {
     type: `/docs#${error.code}`,
     title: error.title,
@@ -23,7 +17,13 @@ export function errorResponse(error: AppError, nowMs: number): Response {
   }
   const headers = new Headers({ 'content-type': 'application/problem+json' })
   if (error.code === 'unauthorized') headers.set('www-authenticate', 'Bearer realm="Eider"')
-  const retryAfter = RETRY_AFTER_SECONDS[error.code]
-  if (retryAfter !== undefined) headers.set('retry-after', retryAfter)
+  if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds))
   return new Response(JSON.stringify(body), { status, headers })
+}
+
+/** The failure of a request. Once the request is aborted, whatever is thrown comes of that and is not a bug. */
+export function requestError(error: unknown, signal: AbortSignal): AppError {
+  if (error instanceof AppError || !signal.aborted) return toAppError(error)
+  if (signal.reason instanceof AppError) return signal.reason
+  return new AppError('cancelled', 'The client closed the connection', { cause: error })
 }

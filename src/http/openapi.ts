@@ -1,7 +1,4 @@
-/**
- * The OpenAPI 3.1 document: the same schemas that check the bodies, and the same records that are
- * answered.
- */
+/** The OpenAPI 3.1 document, made of the same schemas that check the bodies. */
 import { openapi } from '@elysiajs/openapi'
 import type { DocumentDecoration } from 'elysia'
 import { ERRORS } from '../errors.ts'
@@ -20,7 +17,7 @@ const TAGS = {
   Server: 'Login, health and version',
 } as const
 
-interface RouteInit {
+interface RouteOptions {
   readonly summary: string
   readonly tag: keyof typeof TAGS
   readonly body?: BodySchema<unknown>
@@ -28,14 +25,12 @@ interface RouteInit {
   readonly answers: Readonly<Record<number, string>>
   /** Content type of the success, where it is not JSON. */
   readonly produces?: string
+  /** Open to everyone, even where the login is on. */
   readonly isPublic?: boolean
 }
 
-/**
- * The options of a route: its place in the document, and that Elysia leaves its body alone
- * (`body.ts` reads it).
- */
-export function route(init: RouteInit): { parse: 'none'; detail: DocumentDecoration } {
+/** The options of a route: how it is documented, and that Elysia leaves its body alone, which `body.ts` reads. */
+export function route(init: RouteOptions): { parse: 'none'; detail: DocumentDecoration } {
   const responses = Object.entries(init.answers).map(([status, description]) => {
     return [status, answerOf(Number(status), description, init.produces)] as const
   })
@@ -49,6 +44,11 @@ export function route(init: RouteInit): { parse: 'none'; detail: DocumentDecorat
       responses: { ...Object.fromEntries(responses), default: PROBLEM_ANSWER },
     },
   }
+}
+
+/** True for a route that a login does not guard: `route` declared it so. */
+export function isPublic(hooks: { readonly detail?: DocumentDecoration }): boolean {
+  return hooks.detail?.security?.length === 0
 }
 
 function jsonBody(body: BodySchema<unknown>) {
@@ -78,10 +78,7 @@ const PROBLEM = {
   },
 }
 
-/**
- * The plugin that serves the document. Its own reader would load scripts from elsewhere, so it is
- * off.
- */
+/** The plugin that serves the document. Its viewer is off: it would load scripts from other sites. */
 export function openApiDocument(version: string) {
   return openapi({
     provider: null,

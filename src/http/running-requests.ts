@@ -1,20 +1,40 @@
 import { AppError, toAppError } from '../errors.ts'
+import { onAbort } from '../runtime/cancellation.ts'
 import { errorResponse } from './error-response.ts'
-import { RequestScope } from './request-scope.ts'
-import type { ServerDeps } from './server-deps.ts'
 
-/**
- * The requests under way: each gets its scope, its one line in the log, and an answer whatever
- * happens.
- */
+export interface LogEntry {
+  readonly method: string
+  /** Without the query string, which may hold secrets. */
+  readonly path: string
+  readonly status: number
+  /** From the request's arrival to the last byte of its answer. */
+  readonly ms: number
+  readonly requestId: string
+}
+
+export interface LoggedError {
+  readonly requestId: string
+  readonly error: unknown
+}
+
+export interface RequestDeps {
+  readonly log: (entry: LogEntry) => void
+  readonly logError: (error: LoggedError) => void
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  /** A new UUID. */
+  readonly newId: () => string
+}
+
+/** The requests under way: each gets its scope, one line in the log and, whatever happens, an answer. */
 export class RunningRequests {
-  readonly #deps: ServerDeps
+  readonly #deps: RequestDeps
   readonly #scopes = new WeakMap<Request, RequestScope>()
   readonly #running = new Set<RequestScope>()
   #isStopping = false
   #onIdle = () => {}
 
-  constructor(deps: ServerDeps) {
+  constructor(deps: RequestDeps) {
     this.#deps = deps
   }
 
@@ -28,11 +48,14 @@ export class RunningRequests {
     return scope
   }
 
-  async answer(request: Request, { onArrived, route }: AnswerInit): Promise<Response> {
+  /** @param onArrived called when the whole request has arrived: silence on the connection is then the server's own */
+  async answer(
+    request: Request,
+    onArrived: () => void,
+    route: () => Promise<Response>,
+  ): Promise<Response> {
     const startMs = this.#deps.now()
-    const scope = new RequestScope({
-      id: this.#requestId(request),
-      request,
+    const scope = new RequestScope(this.#requestId(request), request, {
       onArrived,
       onEnd: (ended) => this.#ended(ended, startMs),
     })
@@ -47,7 +70,7 @@ export class RunningRequests {
   async #respond(scope: RequestScope, route: () => Promise<Response>): Promise<Response> {
     const { now, logError } = this.#deps
     try {
-      // An open connection can bring requests after the port is closed.
+      // Requests can still come over open connections after the port is closed.
       if (this.#isStopping) throw shuttingDown()
       if (!isDecodable(scope.path)) {
         throw new AppError('invalid_request', 'The path holds a malformed percent escape')
@@ -72,10 +95,7 @@ export class RunningRequests {
     if (this.#running.size === 0) this.#onIdle()
   }
 
-  /**
-   * Resolves when nothing is under way, at the latest after `graceMs` and a second to end what was
-   * aborted.
-   */
+  /** Resolves when nothing is under way: at the latest after `graceMs` and a second for aborted requests to end. */
   async drain(graceMs: number): Promise<void> {
     this.#isStopping = true
     const idle = new Promise<void>((resolve) => {
@@ -88,13 +108,8 @@ export class RunningRequests {
   }
 }
 
-/** What was aborted gets this long to end. */
+/** How long aborted requests get to end. */
 const ABORT_MS = 1_000
-
-interface AnswerInit {
-  readonly onArrived: () => void
-  readonly route: () => Promise<Response>
-}
 
 function shuttingDown(): AppError {
   return new AppError('shutting_down', 'The server is shutting down')
@@ -108,4 +123,82 @@ function isDecodable(path: string): boolean {
   } catch {
     return false
   }
+}
+
+/** What is known about one request beside its content: its id, when to stop, and when it is over. */
+export class RequestScope {
+  readonly id: string
+  readonly method: string
+  readonly path: string
+  readonly #abort = new AbortController()
+  readonly #onEnd: (scope: RequestScope) => void
+  readonly #onArrived: () => void
+  #isStreaming = false
+  #hasEnded = false
+  #status = 0
+
+  /**
+   * @param events `onArrived`: called when the whole request has arrived; `onEnd`: called once, when the answer is complete
+   * or the client is gone
+   */
+  constructor(
+    id: string,
+    request: Request,
+    { onArrived, onEnd }: { onArrived(): void; onEnd(scope: RequestScope): void },
+  ) {
+    this.id = id
+    this.method = request.method
+    this.path = pathOf(request.url)
+    this.#onEnd = onEnd
+    this.#onArrived = onArrived
+    if (!hasBody(request)) onArrived()
+    const { signal } = request
+    onAbort(signal, () => this.#abort.abort(signal.reason))
+  }
+
+  /** Aborted when the client goes away, the stream is cancelled or the server stops. */
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  get status(): number {
+    return this.#status
+  }
+
+  abort(reason: unknown): void {
+    this.#abort.abort(reason)
+  }
+
+  bodyArrived(): void {
+    this.#onArrived()
+  }
+
+  /** From now on only `end` ends the request. */
+  startStreaming(): void {
+    this.#isStreaming = true
+  }
+
+  /** The status is decided. Without a stream, the request is over. */
+  answered(status: number): void {
+    this.#status = status
+    if (!this.#isStreaming) this.end()
+  }
+
+  end(): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    this.#onEnd(this)
+  }
+}
+
+function hasBody({ headers }: Request): boolean {
+  return headers.has('transfer-encoding') || (headers.get('content-length') ?? '0') !== '0'
+}
+
+/** The path of an absolute URL as it was sent, without the query string. */
+function pathOf(url: string): string {
+  const start = url.indexOf('/', url.indexOf('//') + 2)
+  if (start === -1) return '/'
+  const end = url.indexOf('?', start)
+  return end === -1 ? url.slice(start) : url.slice(start, end)
 }

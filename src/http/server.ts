@@ -1,12 +1,9 @@
 import { Elysia } from 'elysia'
-import { AppError, ERRORS, toAppError } from '../errors.ts'
-import { Authentication } from './authentication.ts'
-import { refuseCrossSite, refuseForeignHost } from './cross-site.ts'
-import type { Edge } from './edge.ts'
-import { errorResponse } from './error-response.ts'
-import { openApiDocument } from './openapi.ts'
-import type { RequestScope } from './request-scope.ts'
-import { isPublic, methodsOf } from './route-table.ts'
+import { AppError, ERRORS } from '../errors.ts'
+import { Authentication, refuseCrossSite, refuseForeignHost } from './authentication.ts'
+import type { Edge, ServerDeps } from './edge.ts'
+import { errorResponse, requestError } from './error-response.ts'
+import { isPublic, openApiDocument } from './openapi.ts'
 import { addAgentRoutes } from './routes/agent-routes.ts'
 import { addCompletionRoutes } from './routes/completion-routes.ts'
 import { addDatabaseRoutes } from './routes/database-routes.ts'
@@ -19,8 +16,7 @@ import { addSearchRoutes } from './routes/search-routes.ts'
 import { addSqlRoutes } from './routes/sql-routes.ts'
 import { addStatusRoutes } from './routes/status-routes.ts'
 import { addViewRoutes } from './routes/view-routes.ts'
-import { RunningRequests } from './running-requests.ts'
-import type { ServerDeps } from './server-deps.ts'
+import { type RequestScope, RunningRequests } from './running-requests.ts'
 
 /** Longest silence on a connection, outside of a request that is being worked on. */
 const IDLE_SECONDS = 120
@@ -50,8 +46,8 @@ export function createServer(deps: ServerDeps): Server {
     isReady: () => !requests.isStopping,
   }
   const app = createApp(edge)
-  const answer: AnswerOne = (request, onArrived) => {
-    return requests.answer(request, { onArrived, route: () => app.handle(request) })
+  const answer: AnswerRequest = (request, onArrived) => {
+    return requests.answer(request, onArrived, () => app.handle(request))
   }
   return {
     handle: (request) => answer(request, () => {}),
@@ -59,19 +55,22 @@ export function createServer(deps: ServerDeps): Server {
   }
 }
 
-type AnswerOne = (request: Request, onArrived: () => void) => Promise<Response>
+/** @param onArrived called when the whole request has arrived */
+type AnswerRequest = (request: Request, onArrived: () => void) => Promise<Response>
 
 function createApp(edge: Edge): Elysia {
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
-  app.onError(({ error, request }) => failureResponse(app, edge, { error, request }))
+  app.onError(({ error, request }) => failureResponse(app, edge, request, error))
   const { isLoopback } = edge.deps.settings
   if (isLoopback && !edge.authentication.isOn) {
     app.onRequest(({ request }) => refuseForeignHost(request))
   }
   app.onBeforeHandle(({ request }) => refuseCrossSite(request, isLoopback))
+  const publicRoutes = new Set<string>()
   if (edge.authentication.isOn) {
     app.onBeforeHandle(async ({ request, route }) => {
-      if (!isPublic(request.method, route)) await edge.authentication.require(request)
+      const method = request.method === 'HEAD' ? 'GET' : request.method
+      if (!publicRoutes.has(`${method} ${route}`)) await edge.authentication.require(request)
     })
   }
   app.use(openApiDocument(edge.deps.settings.version))
@@ -87,27 +86,25 @@ function createApp(edge: Edge): Elysia {
   addDatabaseRoutes(app, edge)
   addSqlRoutes(app, edge)
   addPageRoutes(app, edge)
+  for (const { method, path, hooks } of app.routes) {
+    if (isPublic(hooks)) publicRoutes.add(`${method} ${path}`)
+  }
   return app
 }
 
-interface Failure {
-  readonly error: unknown
-  readonly request: Request
-}
-
-function failureResponse(app: Elysia, edge: Edge, { error, request }: Failure): Response {
+function failureResponse(app: Elysia, edge: Edge, request: Request, error: unknown): Response {
   const { deps } = edge
   const scope = edge.scopeOf(request)
   const isUnmatched = error instanceof Error && 'code' in error && error.code === 'NOT_FOUND'
   if (isUnmatched) return unmatchedResponse(app, scope, deps.now())
-  const failure = appErrorOf(error, scope.signal)
+  const failure = requestError(error, scope.signal)
   if (ERRORS[failure.code].status >= 500) {
     deps.logError({ requestId: scope.id, error: failure.cause ?? failure })
   }
   return errorResponse(failure, deps.now())
 }
 
-/** A path that nothing answers, or not with this method. */
+/** The answer on a path that there is not, or not with this method. */
 function unmatchedResponse(app: Elysia, scope: RequestScope, nowMs: number): Response {
   const methods = methodsOf(app.routes, scope.path)
   if (methods.length === 0) {
@@ -122,16 +119,25 @@ function unmatchedResponse(app: Elysia, scope: RequestScope, nowMs: number): Res
   return response
 }
 
-/** What was aborted is no bug, whatever it throws. */
-function appErrorOf(error: unknown, signal: AbortSignal): AppError {
-  if (error instanceof AppError || !signal.aborted) return toAppError(error)
-  if (signal.reason instanceof AppError) return signal.reason
-  return new AppError('cancelled', 'The client closed the connection', { cause: error })
+/** The methods that answer on a path; none where the path is unknown. */
+function methodsOf(routes: Elysia['routes'], path: string): readonly string[] {
+  const methods = routes.filter((route) => isMatch(route.path, path)).map((route) => route.method)
+  const withHead = methods.includes('GET') ? [...methods, 'HEAD'] : methods
+  return [...new Set(withHead)]
+}
+
+function isMatch(pattern: string, path: string): boolean {
+  const parts = pattern.split('/')
+  const found = path.replace(/(?<=.)\/$/, '').split('/')
+  if (parts.length !== found.length) return false
+  return parts.every((part, index) => {
+    return part.startsWith(':') ? found[index] !== '' : part === found[index]
+  })
 }
 
 function listen(
   address: { readonly hostname: string; readonly port: number },
-  answer: AnswerOne,
+  answer: AnswerRequest,
   requests: RunningRequests,
 ): Listener {
   const server = Bun.serve({
@@ -143,7 +149,7 @@ function listen(
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     development: false,
     async fetch(request, bun) {
-      // Bun counts the time in which an answer is worked out as silence, too.
+      // Bun counts the time that an answer takes as silence, too.
       const response = await answer(request, () => bun.timeout(request, 0))
       bun.timeout(request, IDLE_SECONDS)
       return response

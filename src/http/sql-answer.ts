@@ -1,6 +1,6 @@
 import type { QueryResult } from '../domain/query-result.ts'
 import { toAppError } from '../errors.ts'
-import type { RequestScope } from './request-scope.ts'
+import type { RequestScope } from './running-requests.ts'
 import { type AnswerEnd, contextRecord, type ResultRow, type SqlFormat } from './sql-format.ts'
 import { streamedResponse } from './streamed-response.ts'
 

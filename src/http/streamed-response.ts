@@ -1,4 +1,4 @@
-import type { RequestScope } from './request-scope.ts'
+import type { RequestScope } from './running-requests.ts'
 
 /** Proxies and the server itself close a connection on which nothing is sent. */
 const KEEP_ALIVE_MS = 15_000

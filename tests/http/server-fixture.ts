@@ -8,9 +8,9 @@ import type { Project } from '../../src/domain/project.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
 import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
 import { AppError } from '../../src/errors.ts'
-import type { LogEntry, LoggedError } from '../../src/http/request-scope.ts'
+import type { InsertFields, SentFile, ServerDeps } from '../../src/http/edge.ts'
+import type { LogEntry, LoggedError } from '../../src/http/running-requests.ts'
 import { createServer, type Server } from '../../src/http/server.ts'
-import type { InsertFields, SentFile, ServerDeps } from '../../src/http/server-deps.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 
 export const NOW_MS = Date.UTC(2026, 3, 30, 12, 0, 0)

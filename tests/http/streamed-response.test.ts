@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
-import { RequestScope } from '../../src/http/request-scope.ts'
+import { RequestScope } from '../../src/http/running-requests.ts'
 import { streamedResponse } from '../../src/http/streamed-response.ts'
 
 function scope(onEnd = () => {}): RequestScope {
   const request = new Request('http://localhost/x?y=z')
-  return new RequestScope({ id: '1', request, onEnd, onArrived: () => {} })
+  return new RequestScope('1', request, { onEnd, onArrived: () => {} })
 }
 
 async function* never(): AsyncGenerator<string> {

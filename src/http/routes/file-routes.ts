@@ -1,7 +1,8 @@
 import { requireFile } from '../../domain/catalog-snapshot.ts'
-import { type AddRoutes, readBody, snapshotOf } from '../edge.ts'
+import { AppError } from '../../errors.ts'
+import { isJsonType, parseJson, readBody } from '../body.ts'
+import { type AddRoutes, snapshotOf } from '../edge.ts'
 import { route } from '../openapi.ts'
-import { uploadedBody } from '../upload.ts'
 import { fileRecord } from '../wire.ts'
 
 const ONE = '/api/files/:file_name'
@@ -47,4 +48,67 @@ export const addFileRoutes: AddRoutes = (app, edge) => {
     },
     route({ summary: 'Delete a file', tag, answers: { 204: 'Deleted', ...missing } }),
   )
+}
+
+interface UploadedBody {
+  readonly originalName: string
+  readonly bytes: Uint8Array
+}
+
+interface UploadInit {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly contentType: string
+  /** Where the body itself names no file. */
+  readonly fallbackName: string
+}
+
+/**
+ * The file in a body: the part `file` of a form, or else the body itself.
+ * @throws AppError `missing_parameter` for a form without a file, `invalid_request` for one that
+ * cannot be read or for an upload by address
+ */
+export async function uploadedBody(init: UploadInit): Promise<UploadedBody> {
+  const { bytes, contentType, fallbackName } = init
+  if (/^multipart\/form-data\b/i.test(contentType))
+    return formFile(await formOf(init), fallbackName)
+  if (isJsonType(contentType)) refuseAddress(bytes)
+  return { originalName: fallbackName, bytes }
+}
+
+type Form = Awaited<ReturnType<Response['formData']>>
+
+async function formOf({ bytes, contentType }: UploadInit): Promise<Form> {
+  try {
+    return await new Response(bytes, { headers: { 'content-type': contentType } }).formData()
+  } catch (cause) {
+    const message = 'The body is not valid multipart/form-data'
+    throw new AppError('invalid_request', message, { cause })
+  }
+}
+
+async function formFile(form: Form, fallbackName: string): Promise<UploadedBody> {
+  const file = form.get('file')
+  if (file === null || typeof file === 'string') {
+    if (form.get('source_type') === 'url') throw noAddresses()
+    throw new AppError('missing_parameter', 'Must provide the part "file" in the form')
+  }
+  const given = form.get('original_file_name')
+  const named = typeof given === 'string' && given !== '' ? given : file.name
+  return { originalName: named || fallbackName, bytes: new Uint8Array(await file.arrayBuffer()) }
+}
+
+/**
+ * `{"source_type": "url", …}` asks the server to fetch the file; any other JSON is a file itself.
+ */
+function refuseAddress(bytes: Uint8Array): void {
+  const head = new TextDecoder().decode(bytes.subarray(0, 4096))
+  if (!/^\s*\{/.test(head) || !head.includes('"source_type"')) return
+  const value = parseJson(bytes)
+  const isAddress = typeof value === 'object' && value !== null && 'source_type' in value
+  if (isAddress && value.source_type === 'url') throw noAddresses()
+}
+
+function noAddresses(): AppError {
+  const instead = 'send its bytes, or insert "urls" into a knowledge base'
+  return new AppError('invalid_request', `A file cannot be uploaded by its address; ${instead}`)
 }

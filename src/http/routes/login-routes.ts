@@ -1,8 +1,9 @@
 import { t } from 'elysia'
 import { AppError } from '../../errors.ts'
 import type { Credentials } from '../authentication.ts'
+import { readJson } from '../body.ts'
 import { bodySchema } from '../body-schema.ts'
-import { type AddRoutes, readJson } from '../edge.ts'
+import type { AddRoutes } from '../edge.ts'
 import { route } from '../openapi.ts'
 
 /**

@@ -1,8 +1,9 @@
 import { t } from 'elysia'
 import { createProject, dropProject } from '../../catalog/project-definitions.ts'
 import { requireProject } from '../../domain/catalog-snapshot.ts'
+import { readJson } from '../body.ts'
 import { bodySchema } from '../body-schema.ts'
-import { type AddRoutes, readJson, snapshotOf } from '../edge.ts'
+import { type AddRoutes, snapshotOf } from '../edge.ts'
 import { route } from '../openapi.ts'
 import { projectRecord } from '../wire.ts'
 

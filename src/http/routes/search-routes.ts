@@ -1,5 +1,6 @@
 import { requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
-import { type AddRoutes, readJson, snapshotOf } from '../edge.ts'
+import { readJson } from '../body.ts'
+import { type AddRoutes, snapshotOf } from '../edge.ts'
 import { route } from '../openapi.ts'
 import { SEARCH, searchOrder, searchRecord } from '../search-body.ts'
 
