@@ -31,8 +31,10 @@ import { PlanCache } from './query/select/plan-cache.ts'
 import { runSelect } from './query/select/run-select.ts'
 import { Variables } from './query/variables.ts'
 import { alterView, createView } from './query/views.ts'
+import { openRetrieval, type Retrieval } from './retrieval/open-retrieval.ts'
 import { sleep } from './runtime/cancellation.ts'
 import { isLoopback, type Settings } from './settings.ts'
+import { memoryBytesOf } from './store/duckdb/database.ts'
 import type { Store } from './store/store.ts'
 
 export interface AppLog {
@@ -55,11 +57,14 @@ export interface AppOptions {
 export interface App {
   handle(request: Request): Promise<Response>
   listen(address: { readonly hostname: string; readonly port: number }): Listener
-  /** Goes on with what is done in the background and was not complete when the last process ended. */
+  /** Loads vectors into memory, and goes on with what was not complete when the last process ended. */
   start(): void
   /** Ends what is done in the background, the threads and then the store. */
   close(): Promise<void>
 }
+
+/** Of one knowledge base: of more vectors memory holds only the codes, a fifth of the bytes. */
+const WHOLE_VECTORS_MAX = 250_000
 
 /** Threads for questions that are up already: some 10 MB each. */
 const SPARE_AGENTS = 2
@@ -77,6 +82,7 @@ export function createApp(options: AppOptions): App {
   const { openaiApiKey, openaiBaseUrl } = settings
   const embedders = options.embedders ?? embedderRegistry({ builtin, openaiApiKey, openaiBaseUrl })
   const log = options.log ?? SILENT
+  const retrieval = retrievalOver(store, settings)
   const reembedding = reembeddingOf({ store, embedders, log })
   const catalogDeps: CatalogDeps = {
     catalog: store.catalog,
@@ -87,7 +93,7 @@ export function createApp(options: AppOptions): App {
   }
   const queryDeps: QueryDeps = {
     ...catalogDeps,
-    ...storedDepsOf(store),
+    ...storedDepsOf(store, retrieval),
     agents: {
       ask: (agent, question, signal) => {
         return agents.complete({ agent, question, history: [], deltas: false }, signal)
@@ -102,14 +108,7 @@ export function createApp(options: AppOptions): App {
   const agents = agentPool(settings, queryDeps)
   const server = createServer({
     ...useCases({ queryDeps, insertDeps: insertDepsOf(options, { queryDeps, reader }), agents }),
-    settings: {
-      version: options.version,
-      username: settings.username,
-      password: settings.password,
-      tokenTtlSeconds: settings.tokenTtlSeconds,
-      bodyBytesMax: settings.bodyBytesMax,
-      isLoopback: isLoopback(settings.host),
-    },
+    settings: serverSettingsOf(options),
     dropFile: (file) => store.files.dropFile(file),
     revokedTokens: store.revokedTokens,
     signingKey: store.secrets.signingKey(),
@@ -122,13 +121,36 @@ export function createApp(options: AppOptions): App {
   return {
     handle: server.handle,
     listen: server.listen,
-    start: () => reembedding.start(),
+    start() {
+      // Searches are answered at once; those that come before their vectors by scans.
+      retrieval.vectorCaches.start()
+      store.extensions.start()
+      reembedding.start()
+    },
     async close() {
       agents.close()
       await reembedding.close()
       await Promise.all([reader.close(), builtin.close()])
+      await retrieval.vectorCaches.close()
       await store.close()
     },
+  }
+}
+
+function retrievalOver(store: Store, { vectorMemory }: Settings): Retrieval {
+  const bytesMax = memoryBytesOf(vectorMemory)
+  return openRetrieval(store, { bytesMax, wholeVectorsMax: WHOLE_VECTORS_MAX })
+}
+
+function serverSettingsOf({ settings, version }: AppOptions): ServerDeps['settings'] {
+  const { username, password, tokenTtlSeconds, bodyBytesMax, host } = settings
+  return {
+    version,
+    username,
+    password,
+    tokenTtlSeconds,
+    bodyBytesMax,
+    isLoopback: isLoopback(host),
   }
 }
 
@@ -148,11 +170,11 @@ function reembeddingOf({ store, embedders, log }: ReembeddingParts): Reembedding
   })
 }
 
-function storedDepsOf(store: Store) {
+function storedDepsOf(store: Store, { vectorCaches, indexStates }: Retrieval) {
   return {
     engine: store.engine,
-    nearest: store.vectorCaches,
-    indexes: store.indexStates,
+    nearest: vectorCaches,
+    indexes: indexStates,
     chunks: store.chunks,
     tables: store.tables,
     files: store.files,

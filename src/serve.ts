@@ -19,7 +19,6 @@ export async function serve(settings: Settings, version: string): Promise<number
   const store = await openStore({
     directory: settings.dataDirectory,
     memoryLimit: settings.memoryLimit,
-    vectorMemory: settings.vectorMemory,
     extensionDirectory: settings.extensionDirectory,
     isExtensionInstallAllowed: settings.extensionInstall,
     threads: settings.threads,
@@ -40,9 +39,6 @@ export async function serve(settings: Settings, version: string): Promise<number
   process.stdout.write(
     `Eider ${version} is ready at ${address}, data in ${settings.dataDirectory}\n`,
   )
-  // Searches are answered at once; those that come first by scans.
-  store.vectorCaches.start()
-  store.extensions.start()
   app.start()
   const reason = await Promise.race([stopped, fatal.promise])
   if (reason instanceof AppError) logger.fatal({ code: reason.code, message: reason.message })

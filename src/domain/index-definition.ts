@@ -27,6 +27,9 @@ export interface VectorIndexState {
   readonly detail: string
 }
 
+/** What an index that was asked for is now. */
+export type IndexReport = Pick<VectorIndexState, 'state' | 'vectorCount' | 'detail'>
+
 /** Whether a type of index can be made here. */
 export type IndexPossibility =
   | { readonly possible: true }
@@ -34,6 +37,12 @@ export type IndexPossibility =
 
 /** Fewer vectors than these are compared one by one as quickly as any index finds them. */
 export const INDEXED_VECTORS_MIN = 1000
+
+/** The report of an index of few vectors, for which none is built. */
+export function fewVectors(count: number): IndexReport {
+  const detail = `all vectors are compared while there are fewer than ${INDEXED_VECTORS_MIN}`
+  return { state: 'exact', vectorCount: count, detail }
+}
 
 /** Published defaults of HNSW as the `vss` extension has them. */
 export const HNSW_DEFAULTS = { m: 16, ef_construction: 128, ef_search: 64 } as const

@@ -1,7 +1,6 @@
 import { chunkTables, type TableIds } from '../domain/chunk-tables.ts'
 import type { RunLimits } from '../domain/ports.ts'
-import type { StoredEngine } from '../store/duckdb/engine.ts'
-import { vectorRowsOf } from '../store/duckdb/vector-rows.ts'
+import type { ColumnReader } from '../domain/retrieval-ports.ts'
 
 const LIMITS: RunLimits = { timeoutMs: 60_000 }
 
@@ -13,12 +12,12 @@ const KEPT_MAX = 4096
  * a key is never given again.
  */
 export class FetchedVectors {
-  readonly #engine: StoredEngine
+  readonly #reader: ColumnReader
   readonly #sql: string
   readonly #kept = new Map<bigint, Float32Array>()
 
-  constructor(engine: StoredEngine, ids: TableIds) {
-    this.#engine = engine
+  constructor(reader: ColumnReader, ids: TableIds) {
+    this.#reader = reader
     this.#sql = `SELECT v.chunk_key, v.vector FROM (SELECT unnest($keys::BIGINT[]) AS chunk_key) AS n
       JOIN ${chunkTables(ids).vectors} AS v USING (chunk_key)`
   }
@@ -50,11 +49,11 @@ export class FetchedVectors {
   async #fetched(keys: readonly bigint[], signal: AbortSignal) {
     const vectors = new Map<bigint, Float32Array>()
     const select = { sql: this.#sql, values: { keys } }
-    for await (const chunk of this.#engine.chunks(select, LIMITS, signal)) {
-      const rows = vectorRowsOf(chunk)
-      const dimensions = rows.vectors.length / rows.keys.length
-      for (const [index, key] of rows.keys.entries()) {
-        vectors.set(key, rows.vectors.slice(index * dimensions, (index + 1) * dimensions))
+    for await (const batch of this.#reader.columns(select, LIMITS, signal)) {
+      const floats = batch.floats(1)
+      const dimensions = floats.length / batch.rowCount
+      for (const [index, key] of batch.keys(0).entries()) {
+        vectors.set(key, floats.slice(index * dimensions, (index + 1) * dimensions))
       }
     }
     return vectors

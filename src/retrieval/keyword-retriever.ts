@@ -2,7 +2,7 @@ import { chunkTables, type TableIds } from '../domain/chunk-tables.ts'
 import type { KeywordHit, KeywordSearch } from '../domain/keyword-search.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { PrefilterSql, RunLimits } from '../domain/ports.ts'
-import type { StoredEngine } from '../store/duckdb/engine.ts'
+import type { ColumnReader } from '../domain/retrieval-ports.ts'
 import { ascendingKeys, commonKeys } from './keywords/allowed-keys.ts'
 import type { ScoredKey } from './keywords/best-scores.ts'
 import { keywordHits } from './keywords/keyword-hits.ts'
@@ -36,8 +36,8 @@ export class KeywordRetriever {
   readonly #lists: PostingLists
   readonly #prefilter: Prefilter
 
-  constructor(engine: StoredEngine, prefilter: Prefilter) {
-    this.#lists = new PostingLists(engine)
+  constructor(reader: ColumnReader, prefilter: Prefilter) {
+    this.#lists = new PostingLists(reader)
     this.#prefilter = prefilter
   }
 

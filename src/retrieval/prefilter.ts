@@ -1,7 +1,6 @@
 import type { NearestChunk, PrefilterSql, RunLimits } from '../domain/ports.ts'
+import type { ColumnReader } from '../domain/retrieval-ports.ts'
 import { LruMap } from '../runtime/lru-map.ts'
-import type { StoredEngine } from '../store/duckdb/engine.ts'
-import { keysOf } from '../store/duckdb/vector-rows.ts'
 import { PrefilterCache } from './prefilter-cache.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'
 import { topKWithMargin } from './vectors/top-k-with-margin.ts'
@@ -34,13 +33,13 @@ const WEAK_MAX = 1_000
  * measured. Many: the nearest of all are checked against the conditions, as most of them will pass.
  */
 export class Prefilter {
-  readonly #engine: StoredEngine
+  readonly #reader: ColumnReader
   /** SELECTs that kept many keys when they were last listed. */
   readonly #weak = new LruMap<string, true>({ sizeMax: WEAK_MAX })
   readonly #recent = new PrefilterCache()
 
-  constructor(engine: StoredEngine) {
-    this.#engine = engine
+  constructor(reader: ColumnReader) {
+    this.#reader = reader
   }
 
   /** The keys where they are few; null: they are many, which `keptOf` recognises. */
@@ -100,9 +99,9 @@ export class Prefilter {
     const sql = isLimited ? `SELECT * FROM (${kept.sql}) LIMIT ${keysMax + 1}` : kept.sql
     const parts: BigInt64Array[] = []
     let count = 0
-    for await (const chunk of this.#engine.chunks({ ...kept, sql }, limits, signal)) {
-      parts.push(keysOf(chunk).slice())
-      count += chunk.rowCount
+    for await (const batch of this.#reader.columns({ ...kept, sql }, limits, signal)) {
+      parts.push(batch.keys(0).slice())
+      count += batch.rowCount
       if (count > keysMax) return null
     }
     const keys = new BigInt64Array(count)
@@ -146,8 +145,8 @@ export class Prefilter {
       JOIN (SELECT unnest($eider_near::BIGINT[]) AS near_key) ON __chunk_key = near_key`
     const values = { ...kept.values, eider_near: keys }
     const found = new Set<bigint>()
-    for await (const chunk of this.#engine.chunks({ sql, values }, limits, signal)) {
-      for (const key of keysOf(chunk)) found.add(key)
+    for await (const batch of this.#reader.columns({ sql, values }, limits, signal)) {
+      for (const key of batch.keys(0)) found.add(key)
     }
     return found
   }

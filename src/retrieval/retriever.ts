@@ -1,10 +1,10 @@
 import type { TableIds } from '../domain/chunk-tables.ts'
 import type { KeywordHit, KeywordSearch } from '../domain/keyword-search.ts'
 import type { NearestChunk, NearestFound, NearestSearch } from '../domain/ports.ts'
-import type { StoredEngine } from '../store/duckdb/engine.ts'
+import type { ColumnReader, CommittedWrite } from '../domain/retrieval-ports.ts'
 import { type Among, KeywordRetriever } from './keyword-retriever.ts'
 import { Prefilter, type PrefilterSelect } from './prefilter.ts'
-import type { CommittedWrite, VectorCache } from './vector-cache.ts'
+import type { VectorCache } from './vector-cache.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'
 import { float32Margin, topKWithMargin } from './vectors/top-k-with-margin.ts'
 
@@ -33,9 +33,9 @@ export class Retriever {
   readonly #prefilter: Prefilter
   readonly #words: KeywordRetriever
 
-  constructor(engine: StoredEngine) {
-    this.#prefilter = new Prefilter(engine)
-    this.#words = new KeywordRetriever(engine, this.#prefilter)
+  constructor(reader: ColumnReader) {
+    this.#prefilter = new Prefilter(reader)
+    this.#words = new KeywordRetriever(reader, this.#prefilter)
   }
 
   /** A write was committed. */

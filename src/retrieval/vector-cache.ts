@@ -1,14 +1,16 @@
-import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables, type TableIds } from '../domain/chunk-tables.ts'
+import type { TableIds } from '../domain/chunk-tables.ts'
 import type { NearestChunk } from '../domain/ports.ts'
+import type {
+  Accelerator,
+  CommittedWrite,
+  VectorRows,
+  VectorSource,
+} from '../domain/retrieval-ports.ts'
 import { AppError } from '../errors.ts'
 import { yieldToEventLoop } from '../runtime/scheduling.ts'
-import type { Database } from '../store/duckdb/database.ts'
-import { vectorRowsOf } from '../store/duckdb/vector-rows.ts'
-import type { Accelerator } from './accelerator.ts'
 import { databaseDistance } from './database-distance.ts'
 import type { FetchedVectors } from './fetched-vectors.ts'
-import { ExactIndex, type VectorChange } from './vectors/exact-index.ts'
+import { ExactIndex } from './vectors/exact-index.ts'
 import type { FetchVectors } from './vectors/rescore.ts'
 import type { ScanRunner } from './vectors/scan.ts'
 import type { VectorMemory } from './vectors/vector-memory.ts'
@@ -19,14 +21,8 @@ const EMPTY_ROWS_MAX = 20_000
 /** Vectors that are measured between two looks at what else waits. */
 const MEASURED_PER_TURN = 1_024
 
-/** What a write did to the vectors; `changed` null: nobody looked, as there was no copy then. */
-export interface CommittedWrite {
-  readonly revision: number
-  readonly changed: Omit<VectorChange, 'revision'> | null
-}
-
 export interface VectorCacheParts {
-  readonly database: Database
+  readonly source: VectorSource
   readonly memory: VectorMemory
   readonly pool: ScanRunner
   readonly fetched: FetchedVectors
@@ -67,13 +63,8 @@ export class VectorCache {
    * @throws AppError `out_of_memory`; the reason of the stop
    */
   async load(): Promise<boolean> {
-    const { database } = this.#parts
-    this.#index = await database.lease(async (connection) => {
-      await connection.run('BEGIN TRANSACTION READ ONLY')
-      const index = await this.#loaded(connection)
-      await connection.run('COMMIT')
-      return index
-    })
+    const { source, ids } = this.#parts
+    this.#index = await source.readAll(ids, (rows) => this.#loaded(rows))
     const waiting = this.#waiting ?? []
     this.#waiting = null
     return waiting.every((write) => this.#takeOver(write))
@@ -187,18 +178,13 @@ export class VectorCache {
     }
   }
 
-  async #loaded(connection: DuckDBConnection): Promise<ExactIndex> {
-    const { ids } = this.#parts
+  async #loaded({ revision, dimensions, count, batches }: VectorRows): Promise<ExactIndex> {
     const { signal } = this.#stopping
-    const { revision, dimensions } = await definitionOf(connection, ids)
-    const { vectors } = chunkTables(ids)
-    const index = this.#newIndex(dimensions, await countOf(connection, vectors))
+    const index = this.#newIndex(dimensions, count)
     try {
-      const result = await connection.stream(`SELECT chunk_key, vector FROM ${vectors}`)
-      for (let chunk = await result.fetchChunk(); chunk; chunk = await result.fetchChunk()) {
+      for await (const batch of batches) {
         signal.throwIfAborted()
-        if (chunk.rowCount === 0) break
-        index.apply({ ...vectorRowsOf(chunk), revision })
+        index.apply({ ...batch, revision })
       }
       index.apply({ revision })
       return index
@@ -215,22 +201,4 @@ export class VectorCache {
     const fetchVectors: FetchVectors = (keys, signal) => fetched.vectorsOf(keys, signal)
     return new ExactIndex({ memory, pool, dimensions, fetchVectors })
   }
-}
-
-async function definitionOf(connection: DuckDBConnection, { id }: TableIds) {
-  const reader = await connection.runAndReadAll(
-    'SELECT revision, dimensions FROM eider.knowledge_bases WHERE id = $id',
-    { id },
-  )
-  const [row] = reader.getRows()
-  const [revision = null, dimensions = null] = row ?? []
-  if (revision === null || dimensions === null) {
-    throw new AppError('knowledge_base_not_found', 'The knowledge base has no vectors any more')
-  }
-  return { revision: Number(revision), dimensions: Number(dimensions) }
-}
-
-async function countOf(connection: DuckDBConnection, table: string): Promise<number> {
-  const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${table}`)
-  return Number(reader.getRows()[0]?.[0] ?? 0)
 }

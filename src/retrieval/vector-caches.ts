@@ -1,17 +1,23 @@
 import { availableParallelism } from 'node:os'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+import type { IndexReport } from '../domain/index-definition.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { NearestChunks, NearestFound, NearestSearch, VectorAccess } from '../domain/ports.ts'
+import type {
+  Accelerator,
+  AcceleratorFactory,
+  ColumnReader,
+  CommitListener,
+  CommittedWrite,
+  VectorSource,
+} from '../domain/retrieval-ports.ts'
 import { AppError } from '../errors.ts'
 import { abortable } from '../runtime/cancellation.ts'
-import type { CatalogState } from '../store/catalog/catalog-state.ts'
-import type { Database } from '../store/duckdb/database.ts'
-import type { StoredEngine } from '../store/duckdb/engine.ts'
-import type { Accelerators } from '../store/hnsw/accelerators.ts'
-import type { IndexReport } from '../store/hnsw/index-states.ts'
 import { FetchedVectors } from './fetched-vectors.ts'
+import { IvfAccelerator } from './ivf/ivf-accelerator.ts'
 import { Retriever } from './retriever.ts'
-import { type CommittedWrite, VectorCache } from './vector-cache.ts'
+import { VectorCache } from './vector-cache.ts'
+import type { ExactIndex } from './vectors/exact-index.ts'
 import { ScanPool } from './vectors/scan-pool.ts'
 import { VECTOR_LIMITS } from './vectors/vector-limits.ts'
 import { VectorMemory } from './vectors/vector-memory.ts'
@@ -22,11 +28,14 @@ const THREADS_MAX = 8
 /** Who waits longer for vectors to be loaded scans. */
 const LOAD_WAIT_MS = 5_000
 
+export interface VectorCachesDeps {
+  readonly vectors: VectorSource
+  readonly reader: ColumnReader
+  readonly hnsw: AcceleratorFactory
+  snapshot(): CatalogSnapshot
+}
+
 export interface VectorCachesOptions {
-  readonly database: Database
-  readonly state: CatalogState
-  readonly engine: StoredEngine
-  readonly asked: Accelerators
   /** Of all copies together; 0: every search is a scan in the database. */
   readonly bytesMax: number
   /** Vectors of one knowledge base that are held whole; of more, only their codes are. */
@@ -70,7 +79,8 @@ interface Scanning {
  * Each is loaded in the background, one after the other; meanwhile, and where memory does not
  * suffice, the database scans.
  */
-export class VectorCaches implements NearestChunks {
+export class VectorCaches implements NearestChunks, CommitListener {
+  readonly #deps: VectorCachesDeps
   readonly #options: VectorCachesOptions
   readonly #searches: Retriever
   readonly #entries = new Map<number, Entry>()
@@ -79,14 +89,13 @@ export class VectorCaches implements NearestChunks {
   #loadCount = 0
   #isClosed = false
 
-  constructor(options: VectorCachesOptions) {
+  constructor(deps: VectorCachesDeps, options: VectorCachesOptions) {
+    this.#deps = deps
     this.#options = options
-    this.#searches = new Retriever(options.engine)
-    options.state.onChange((snapshot) => this.#follow(snapshot))
+    this.#searches = new Retriever(deps.reader)
   }
 
-  /** What is asked for has changed, or is gone. */
-  #follow({ knowledgeBases }: CatalogSnapshot): void {
+  catalogChanged({ knowledgeBases }: CatalogSnapshot): void {
     const byId = new Map(knowledgeBases.map((kb) => [kb.id, kb]))
     for (const [id, entry] of [...this.#entries]) {
       const kb = byId.get(id)
@@ -102,12 +111,12 @@ export class VectorCaches implements NearestChunks {
     const asked = JSON.stringify(kb.vectorIndex)
     if (asked === entry.asked) return
     entry.asked = asked
-    entry.copy.ask((index) => this.#options.asked.make(kb, index))
+    entry.copy.ask((index) => acceleratorOf(kb, index, this.#deps.hnsw))
   }
 
   /** Loads all that there is, the knowledge base written to last first. */
   start(): void {
-    const { knowledgeBases } = this.#options.state.snapshot()
+    const { knowledgeBases } = this.#deps.snapshot()
     const byAge = knowledgeBases.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
     for (const kb of byAge) this.#load(kb)
   }
@@ -175,8 +184,7 @@ export class VectorCaches implements NearestChunks {
     return { state, vectorCount: null, detail: `${detail}; all vectors are compared` }
   }
 
-  /** Whether `endCommit` is to be told what a write has changed. */
-  isCopied(kb: Pick<KnowledgeBase, 'id'>): boolean {
+  needsChange(kb: Pick<KnowledgeBase, 'id'>): boolean {
     const entry = this.#entries.get(kb.id)
     return entry !== undefined && entry.kind !== 'refused'
   }
@@ -186,7 +194,6 @@ export class VectorCaches implements NearestChunks {
     if (entry !== undefined && entry.kind !== 'refused') entry.copy.beginCommit()
   }
 
-  /** @param write null: the transaction was undone */
   endCommit(kb: KnowledgeBase, write: CommittedWrite | null): void {
     if (write !== null) this.#searches.written(kb, write)
     const entry = this.#entries.get(kb.id)
@@ -211,7 +218,6 @@ export class VectorCaches implements NearestChunks {
     this.#isClosed = true
     for (const id of [...this.#entries.keys()]) this.forget(id)
     await this.settled()
-    await this.#options.asked.close()
     await this.#scanning?.pool.close()
   }
 
@@ -231,7 +237,7 @@ export class VectorCaches implements NearestChunks {
 
   /** null: there is none yet. One that is behind is replaced. */
   #copyOf(asked: KnowledgeBase): VectorCache | null {
-    const { knowledgeBases } = this.#options.state.snapshot()
+    const { knowledgeBases } = this.#deps.snapshot()
     const kb = knowledgeBases.find(({ id }) => id === asked.id)
     // The query vector of an older plan is of another model.
     if (kb === undefined || kb.vectorsNumber !== asked.vectorsNumber) return null
@@ -272,7 +278,7 @@ export class VectorCaches implements NearestChunks {
       return
     }
     this.#entries.set(id, { ...entry, vectorsNumber })
-    this.#follow(this.#options.state.snapshot())
+    this.catalogChanged(this.#deps.snapshot())
   }
 
   async #loaded(copy: VectorCache): Promise<Loaded> {
@@ -288,12 +294,13 @@ export class VectorCaches implements NearestChunks {
   }
 
   #newCopy(kb: KnowledgeBase): VectorCache {
-    const { database, engine, wholeVectorsMax } = this.#options
+    const { vectors: source, reader } = this.#deps
+    const { wholeVectorsMax } = this.#options
     const { memory, pool } = this.#scanner()
     const { id, projectId, vectorsNumber } = kb
     const ids = { id, projectId, vectorsNumber }
-    const fetched = new FetchedVectors(engine, ids)
-    return new VectorCache({ database, memory, pool, ids, fetched, wholeVectorsMax })
+    const fetched = new FetchedVectors(reader, ids)
+    return new VectorCache({ source, memory, pool, ids, fetched, wholeVectorsMax })
   }
 
   #scanner(): Scanning {
@@ -312,4 +319,18 @@ type Loaded =
 
 function scan(detail: string): VectorAccess {
   return { kind: 'scan', detail }
+}
+
+/** The index that CREATE INDEX asked for; null: all vectors are compared. */
+function acceleratorOf(
+  kb: KnowledgeBase,
+  index: ExactIndex,
+  hnsw: AcceleratorFactory,
+): Accelerator | null {
+  const { id, projectId, vectorsNumber, dimensions, vectorIndex: definition } = kb
+  if (definition === null || definition.type === 'exact' || dimensions === null) return null
+  const { options } = definition
+  if (definition.type === 'ivf') return new IvfAccelerator(index, options)
+  if (!hnsw.possibility().possible) return null
+  return hnsw.create({ ids: { id, projectId, vectorsNumber }, dimensions, options }, index)
 }

@@ -1,10 +1,9 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { findProject } from '../domain/catalog-snapshot.ts'
-import type { VectorIndexStates } from '../domain/ports.ts'
 import { DEFAULT_PROJECT } from '../domain/project.ts'
+import type { CommitListener } from '../domain/retrieval-ports.ts'
 import type { AppError } from '../errors.ts'
-import { VectorCaches } from '../retrieval/vector-caches.ts'
 import { loadCatalog } from './catalog/load-catalog.ts'
 import { MIGRATIONS, type Migration, migrate } from './catalog/migrate.ts'
 import { StoredRevokedTokens } from './catalog/revoked-tokens.ts'
@@ -13,12 +12,12 @@ import { StoredCatalog } from './catalog/stored-catalog.ts'
 import { indexOlderKnowledgeBases } from './documents/index-older-knowledge-bases.ts'
 import { StoredChunks } from './documents/stored-chunks.ts'
 import { StoredReembedding } from './documents/stored-reembedding.ts'
-import { Database, memoryBytesOf } from './duckdb/database.ts'
+import { StoredVectors } from './documents/stored-vectors.ts'
+import { Database } from './duckdb/database.ts'
 import { StoredEngine } from './duckdb/engine.ts'
 import { lockNoteOf } from './duckdb/lock-note.ts'
-import { Accelerators } from './hnsw/accelerators.ts'
 import { Extensions } from './hnsw/extensions.ts'
-import { StoredIndexStates } from './hnsw/index-states.ts'
+import { HnswFactory } from './hnsw/hnsw-accelerator.ts'
 import { clearUploads } from './tables/file-reader.ts'
 import { StoredFiles } from './tables/stored-files.ts'
 import { StoredTables } from './tables/stored-tables.ts'
@@ -39,10 +38,6 @@ export interface StoreOptions {
   readonly threadPoolSize?: number
   /** SQL statements that may wait for a free place. */
   readonly statementsWaitingMax?: number
-  /** Memory for copies of vectors, as `512MB` or `20%` of the machine; `0MB`: none. */
-  readonly vectorMemory?: string
-  /** Vectors of a knowledge base that memory holds whole; of more, only their codes. */
-  readonly wholeVectorsMax?: number
   /** Where DuckDB's extensions are kept, beside its own folder; it need not exist. */
   readonly extensionDirectory?: string
   /** DuckDB may fetch the extension that is missing. */
@@ -63,12 +58,14 @@ export interface Store {
   readonly files: StoredFiles
   readonly tables: StoredTables
   readonly engine: StoredEngine
-  readonly vectorCaches: VectorCaches
-  readonly indexStates: VectorIndexStates
+  readonly vectors: StoredVectors
+  readonly hnsw: HnswFactory
   readonly extensions: Extensions
   readonly revokedTokens: StoredRevokedTokens
   readonly secrets: Secrets
-  /** Ends statements, waits for writes, moves the log into the file. */
+  /** From now on this one is told of commits, alone. */
+  setListener(listener: CommitListener): void
+  /** After whoever listens and reads has closed. Ends statements, waits for writes, moves the log into the file. */
   close(): Promise<void>
 }
 
@@ -116,38 +113,27 @@ async function storeOver(database: Database, options: OpenedOptions): Promise<St
     directory: options.extensionDirectory ?? null,
     isInstallAllowed: options.isExtensionInstallAllowed ?? false,
   })
-  const vectorCaches = new VectorCaches({
-    database,
-    state,
-    engine,
-    asked: new Accelerators({ engine, extensions }),
-    bytesMax: memoryBytesOf(options.vectorMemory ?? '20%'),
-    wholeVectorsMax: options.wholeVectorsMax ?? 250_000,
-  })
+  const hnsw = new HnswFactory(engine, extensions)
   const catalog = new StoredCatalog(parts)
   if (findProject(state.snapshot(), DEFAULT_PROJECT) === undefined) {
     await catalog.createProject(DEFAULT_PROJECT)
   }
   return {
     catalog,
-    chunks: new StoredChunks({ ...parts, vectorCaches }),
+    chunks: new StoredChunks(parts),
     reembeddingStore: new StoredReembedding(parts),
     files: new StoredFiles({ ...parts, directory: folder, engine }),
     tables: new StoredTables({ ...parts, engine }),
     engine,
-    vectorCaches,
-    indexStates: new StoredIndexStates({
-      state,
-      extensions,
-      nearest: vectorCaches,
-      reportOf: (kb) => vectorCaches.reportOf(kb),
-    }),
+    vectors: new StoredVectors(database),
+    hnsw,
     extensions,
     revokedTokens: await StoredRevokedTokens.open(database, now),
     secrets,
+    setListener: (listener) => state.setListener(listener),
     close: async () => {
       extensions.close()
-      await vectorCaches.close()
+      await hnsw.close()
       await engine.close()
       await database.close()
     },

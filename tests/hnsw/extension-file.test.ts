@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { version } from '@duckdb/node-api'
 import { Extensions } from '../../src/store/hnsw/extensions.ts'
 import { HnswDatabase } from '../../src/store/hnsw/hnsw-database.ts'
-import { openStore } from '../../src/store/store.ts'
+import { openSearchableStore } from '../support/searchable-store.ts'
 import { extensionPath } from './hnsw-fixture.ts'
 
 let folder: string
@@ -39,7 +39,7 @@ test('the fetched file is found and loads', async () => {
 
 test('a store finds it in its configured folder', async () => {
   const directory = join(extensionPath(), '../../..')
-  const store = await openStore({ directory: ':memory:', extensionDirectory: directory })
+  const store = await openSearchableStore({ extensionDirectory: directory })
   const possible = store.indexStates.possible()
   await store.close()
   expect(possible.hnsw).toEqual({ possible: true })

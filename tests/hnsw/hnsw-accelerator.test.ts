@@ -1,17 +1,17 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { dirname } from 'node:path'
-import { openStore, type Store } from '../../src/store/store.ts'
 import { randomUnit, seededRandom } from '../retrieval/sample-vectors.ts'
 import { current, documentOf, draftOf, newVector } from '../store/store-fixture.ts'
+import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import { extensionPath } from './hnsw-fixture.ts'
 
 const DIMENSIONS = 16
 const { signal } = new AbortController()
 
-let store: Store
+let store: SearchableStore
 
 beforeEach(async () => {
-  store = await openStore({
+  store = await openSearchableStore({
     directory: ':memory:',
     threadPoolSize: 6,
     extensionDirectory: dirname(extensionPath()),
@@ -73,5 +73,5 @@ test('a store that closes while a graph is built closes', async () => {
   await store.vectorCaches.settled()
   await ask('hnsw')
   await store.close()
-  store = await openStore({ directory: ':memory:' })
+  store = await openSearchableStore()
 })

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { version } from '@duckdb/node-api'
 import { Glob } from 'bun'
+import type { VectorBatch } from '../../src/domain/retrieval-ports.ts'
 import { HnswDatabase } from '../../src/store/hnsw/hnsw-database.ts'
-import { HnswIndex, type VectorBatch } from '../../src/store/hnsw/hnsw-index.ts'
+import { HnswIndex } from '../../src/store/hnsw/hnsw-index.ts'
 
 export const DIMENSIONS = 32
 

@@ -1,19 +1,19 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { NearestChunks } from '../../src/domain/ports.ts'
 import { runQuery } from '../../src/query/run-query.ts'
-import { openStore, type Store } from '../../src/store/store.ts'
 import { current, documentOf, draftOf, newVector } from '../store/store-fixture.ts'
+import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 
 const SQL = `SELECT id, chunk_content, relevance, distance FROM kb
   WHERE content = 'green tea 12' AND hybrid_search_alpha = 0.4 LIMIT 3`
 
 let fixture: SqlFixture
-let store: Store
+let store: SearchableStore
 
 beforeEach(async () => {
   fixture = await openSqlFixture()
-  store = await openStore({ directory: ':memory:' })
+  store = await openSearchableStore()
   await store.catalog.createKnowledgeBase(draftOf('kb'))
   const documents = Array.from({ length: 30 }, (_, index) => {
     const texts = [`${index % 2 === 0 ? 'green' : 'black'} tea ${index}`]
@@ -110,7 +110,7 @@ test('words that are in too many chunks are left to the database', async () => {
 
 test('where memory holds the codes of vectors only, the rows are the same', async () => {
   await store.close()
-  store = await openStore({ directory: ':memory:', wholeVectorsMax: 0 })
+  store = await openSearchableStore({ wholeVectorsMax: 0 })
   await store.catalog.createKnowledgeBase(draftOf('kb'))
   const documents = Array.from({ length: 150 }, (_, index) => {
     const texts = [`${index < 20 ? 'green' : 'black'} tea ${index}`]

@@ -9,16 +9,16 @@ import type { QueryDeps } from '../../src/query/query-deps.ts'
 import { runQuery } from '../../src/query/run-query.ts'
 import { hybridValues } from '../../src/query/select/hybrid-values.ts'
 import { alphaParameter, keywordsParameter } from '../../src/sql/search/ranking.ts'
-import { openStore, type Store } from '../../src/store/store.ts'
 import { plainScores } from '../store/keyword-fixture.ts'
 import { current, documentOf, failureOf } from '../store/store-fixture.ts'
 import { knowledgeBaseDraft } from '../support/knowledge-base.ts'
+import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import { numberVector, openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 
 const WORDS = ['tea', 'green', 'black', 'cup', 'milk', 'leaf']
 
 let fixture: SqlFixture
-let store: Store
+let store: SearchableStore
 
 /** 400 chunks; half of them hold the word tea. Their vectors lie on a quarter circle, see `numberVector`. */
 const documents = Array.from({ length: 400 }, (_, index) => {
@@ -31,7 +31,7 @@ const documents = Array.from({ length: 400 }, (_, index) => {
 
 beforeAll(async () => {
   fixture = await openSqlFixture()
-  store = await openStore({ directory: ':memory:' })
+  store = await openSearchableStore()
   const deps = { ...fixture.deps, catalog: store.catalog }
   await createKnowledgeBase('mindsdb', { name: 'kb' }, deps)
   await store.chunks.replaceDocuments(current(store), documents.map(documentOf))

@@ -9,8 +9,8 @@ import { runQuery } from '../../src/query/run-query.ts'
 import { PlanCache } from '../../src/query/select/plan-cache.ts'
 import { NO_RERANKERS } from '../../src/query/select/reranked-values.ts'
 import { Variables } from '../../src/query/variables.ts'
-import { openStore } from '../../src/store/store.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
+import { openSearchableStore } from '../support/searchable-store.ts'
 
 export interface SqlFixture {
   readonly deps: QueryDeps
@@ -45,7 +45,7 @@ const PARAMS = { text: '60', price: 3, ids: ['d3', 'd7'] }
 
 /** Two hundred texts in `kb`, an empty knowledge base, and a file of two hundred rows, in memory. */
 export async function openSqlFixture(): Promise<SqlFixture> {
-  const store = await openStore({ directory: ':memory:' })
+  const store = await openSearchableStore()
   const { catalog, engine } = store
   const deps: QueryDeps = {
     catalog,

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { openStore, type Store } from '../../src/store/store.ts'
 import { randomUnit, seededRandom } from '../retrieval/sample-vectors.ts'
+import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import { current, documentOf, draftOf, newVector, type TestDocument } from './store-fixture.ts'
 
 const DIMENSIONS = 16
 const { signal } = new AbortController()
 
-let store: Store
+let store: SearchableStore
 
 beforeEach(async () => {
-  store = await openStore({ directory: ':memory:', threadPoolSize: 6 })
+  store = await openSearchableStore({ threadPoolSize: 6 })
   await store.catalog.createKnowledgeBase(draftOf('kb'))
 })
 
@@ -31,7 +31,7 @@ function put(some: readonly TestDocument[]) {
   return store.chunks.replaceDocuments(current(store), some.map(documentOf))
 }
 
-async function ask(vectorIndex: Parameters<Store['catalog']['alterKnowledgeBase']>[1]) {
+async function ask(vectorIndex: Parameters<SearchableStore['catalog']['alterKnowledgeBase']>[1]) {
   await store.catalog.alterKnowledgeBase(current(store), vectorIndex)
   await store.vectorCaches.settled()
 }
@@ -106,13 +106,13 @@ test('a graph without its extension is not there, and says why; searches are exa
 })
 
 test.each([
-  ['0MB', 'EIDER_VECTOR_MEMORY is 0'],
-  ['1MB', 'its vectors do not fit into the memory for vectors (EIDER_VECTOR_MEMORY)'],
+  [0, 'EIDER_VECTOR_MEMORY is 0'],
+  [1_000_000, 'its vectors do not fit into the memory for vectors (EIDER_VECTOR_MEMORY)'],
 ])(
-  'with %s for vectors what is asked for is unavailable, and says why',
-  async (vectorMemory, why) => {
+  'with %d bytes for vectors what is asked for is unavailable, and says why',
+  async (bytesMax, why) => {
     await store.close()
-    store = await openStore({ directory: ':memory:', threadPoolSize: 6, vectorMemory })
+    store = await openSearchableStore({ threadPoolSize: 6, bytesMax })
     await store.catalog.createKnowledgeBase(draftOf('kb'))
     await put(documents(0, 1200))
     await ask(IVF)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { Extensions, type ExtensionsOptions } from '../../src/store/hnsw/extensions.ts'
 import { HnswDatabase } from '../../src/store/hnsw/hnsw-database.ts'
 import { installExtension } from '../../src/store/hnsw/install-extension.ts'
-import { openStore } from '../../src/store/store.ts'
+import { openSearchableStore } from '../support/searchable-store.ts'
 import { extensionBytes, writeExtension } from './extension-file.ts'
 
 const BUILD = { version: 'v1.5.5', platform: 'linux_amd64' }
@@ -173,7 +173,7 @@ describe('fetching', () => {
 
 test('a store opens with a damaged extension and does not use it', async () => {
   await Bun.write(join(folder, 'vss.duckdb_extension'), 'nothing of the kind')
-  const store = await openStore({ directory: ':memory:', extensionDirectory: folder })
+  const store = await openSearchableStore({ extensionDirectory: folder })
   const { exact, ivf } = store.indexStates.possible()
   await store.close()
   expect([exact, ivf]).toEqual([{ possible: true }, { possible: true }])

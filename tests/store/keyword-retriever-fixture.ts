@@ -5,7 +5,7 @@ import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { PrefilterSql } from '../../src/domain/ports.ts'
 import { keywordsParameter, phrasesParameter } from '../../src/sql/search/ranking.ts'
 import { keywordScoresSql } from '../../src/sql/subquery/keyword-scores.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { SearchableStore } from '../support/searchable-store.ts'
 import { rowsOf } from './store-fixture.ts'
 
 export const LIMITS = { timeoutMs: 10_000 }
@@ -20,7 +20,7 @@ export interface Asked {
 }
 
 interface Base {
-  readonly store: Store
+  readonly store: SearchableStore
   readonly kb: KnowledgeBase
 }
 

@@ -6,7 +6,7 @@ import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import { databaseDistance } from '../../src/retrieval/database-distance.ts'
 import { PostingLists } from '../../src/retrieval/keywords/posting-lists.ts'
 import { MIGRATIONS } from '../../src/store/catalog/migrate.ts'
-import { openStore, type Store } from '../../src/store/store.ts'
+import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import {
   type Asked,
   found,
@@ -22,7 +22,6 @@ import {
   draftOf,
   failureOf,
   newVector,
-  openMemoryStore,
   rowsOf,
   type TestDocument,
   temporaryFolder,
@@ -30,11 +29,11 @@ import {
 
 const { signal } = new AbortController()
 
-let store: Store
+let store: SearchableStore
 let kb: KnowledgeBase
 
 beforeEach(async () => {
-  store = await openMemoryStore()
+  store = await openSearchableStore({ threadPoolSize: 6 })
   kb = await store.catalog.createKnowledgeBase(draftOf('kb'))
 })
 
@@ -114,7 +113,7 @@ test('the best by words are what the tables say, whatever was written in between
 
 test('sorted postings and recent ones make one list', async () => {
   using folder = temporaryFolder()
-  const older = await openStore({ directory: folder.path })
+  const older = await openSearchableStore({ directory: folder.path })
   const ofOlder = await older.catalog.createKnowledgeBase(draftOf('kb'))
   await older.chunks.replaceDocuments(ofOlder, [documentOf(numbered('a', 40))])
   await older.close()
@@ -123,7 +122,7 @@ test('sorted postings and recent ones make one list', async () => {
   // A keyword index that is made when the folder is opened is sorted.
   const sql = [postings, recentPostings, termCounts].map((one) => `DROP TABLE ${one};`).join('\n')
   const migrations = [...MIGRATIONS, { number: MIGRATIONS.length + 1, name: 'without', sql }]
-  store = await openStore({ directory: folder.path, migrations })
+  store = await openSearchableStore({ directory: folder.path, migrations })
   kb = current(store)
   await put(numbered('b', 30))
   const [row] = await rowsOf(

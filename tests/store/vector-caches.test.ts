@@ -4,8 +4,8 @@ import { chunkTables } from '../../src/domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { NearestFound, PrefilterSql } from '../../src/domain/ports.ts'
 import { databaseDistance } from '../../src/retrieval/database-distance.ts'
-import { openStore, type Store } from '../../src/store/store.ts'
 import { randomUnit, seededRandom } from '../retrieval/sample-vectors.ts'
+import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import {
   current,
   documentOf,
@@ -20,10 +20,10 @@ const DIMENSIONS = 8
 const LIMITS = { timeoutMs: 10_000 }
 const { signal } = new AbortController()
 
-let store: Store
+let store: SearchableStore
 
-async function open(options: { vectorMemory?: string; wholeVectorsMax?: number } = {}) {
-  store = await openStore({ directory: ':memory:', threadPoolSize: 6, ...options })
+async function open(options: { bytesMax?: number; wholeVectorsMax?: number } = {}) {
+  store = await openSearchableStore({ threadPoolSize: 6, ...options })
   await store.catalog.createKnowledgeBase(draftOf('kb'))
 }
 
@@ -244,14 +244,14 @@ test('a write that fails leaves the copy as it was', async () => {
 })
 
 test('without memory for vectors, or with too little, the database scans and says why', async () => {
-  await open({ vectorMemory: '0MB' })
+  await open({ bytesMax: 0 })
   const random = seededRandom(8)
   await put(documents(0, 50, random))
   await store.vectorCaches.settled()
   expect(await nearest(randomUnit(DIMENSIONS, random))).toBeNull()
   expect(store.vectorCaches.access(current(store)).detail).toBe('EIDER_VECTOR_MEMORY is 0')
   await store.close()
-  await open({ vectorMemory: '1MB' })
+  await open({ bytesMax: 1_000_000 })
   await put(documents(0, 50, random))
   await store.vectorCaches.settled()
   expect(await nearest(randomUnit(DIMENSIONS, random))).toBeNull()
@@ -259,7 +259,7 @@ test('without memory for vectors, or with too little, the database scans and say
 })
 
 test('a dropped knowledge base gives its memory to one that found none', async () => {
-  await open({ vectorMemory: '17MiB' })
+  await open({ bytesMax: 17 * 1024 ** 2 })
   const random = seededRandom(9)
   await put(documents(0, 40_000, random).slice(0, 2000))
   await store.vectorCaches.settled()
@@ -276,7 +276,7 @@ test('a dropped knowledge base gives its memory to one that found none', async (
 })
 
 test('the vectors of another model take the place of those that did not fit', async () => {
-  await open({ vectorMemory: '17MiB' })
+  await open({ bytesMax: 17 * 1024 ** 2 })
   const long = newVector(...randomUnit(4096, seededRandom(11)))
   const some = Array.from({ length: 1500 }, (_, index) => `text ${index}`)
   await put([{ id: 'long', texts: some, vectors: some.map(() => long) }])
@@ -307,11 +307,11 @@ test('the vectors of another model take the place of those that did not fit', as
 test('after a restart the vectors are loaded', async () => {
   using folder = temporaryFolder()
   const random = seededRandom(10)
-  store = await openStore({ directory: folder.path })
+  store = await openSearchableStore({ directory: folder.path })
   await store.catalog.createKnowledgeBase(draftOf('kb'))
   await put(documents(0, 100, random))
   await store.close()
-  store = await openStore({ directory: folder.path })
+  store = await openSearchableStore({ directory: folder.path })
   const query = randomUnit(DIMENSIONS, random)
   expect(store.vectorCaches.access(current(store)).kind).toBe('scan')
   expect(sorted(await nearest(query), 10)).toEqual((await scanned(query)).slice(0, 10))

@@ -1,8 +1,7 @@
-import { INDEXED_VECTORS_MIN } from '../../domain/index-definition.ts'
+import { fewVectors, INDEXED_VECTORS_MIN, type IndexReport } from '../../domain/index-definition.ts'
+import type { Accelerator, TopKSearch, VectorChange } from '../../domain/retrieval-ports.ts'
 import { AppError } from '../../errors.ts'
-import type { IndexReport } from '../../store/hnsw/index-states.ts'
-import { type Accelerator, fewVectors } from '../accelerator.ts'
-import type { ExactIndex, VectorChange } from '../vectors/exact-index.ts'
+import type { ExactIndex } from '../vectors/exact-index.ts'
 
 /**
  * Inverted lists (IVF) over the copy of the vectors: trained in the background, again when the
@@ -22,10 +21,7 @@ export class IvfAccelerator implements Accelerator {
     this.#trainWhereDue()
   }
 
-  async search(
-    search: { readonly queryVector: Float32Array; readonly k: number },
-    signal: AbortSignal,
-  ) {
+  async search(search: TopKSearch, signal: AbortSignal) {
     if (this.#index.listsReport?.isWorthwhile !== true) return null
     return this.#index.search({ ...search, effort: 'lists' }, signal)
   }

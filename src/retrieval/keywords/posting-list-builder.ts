@@ -1,5 +1,4 @@
-import type { DuckDBDataChunk } from '@duckdb/node-api'
-import { keysOf, numbersOf } from '../../store/duckdb/vector-rows.ts'
+import type { ColumnBatch } from '../../domain/retrieval-ports.ts'
 import type { Corpus, PostingList } from './keyword-hits.ts'
 
 const NUMBER_MAX = 0xffff
@@ -32,19 +31,12 @@ export class PostingListBuilder {
     this.#postingsMax = postingsMax
   }
 
-  /**
-   * @param chunk its memory is not needed any more afterwards
-   * @returns false when they are too many: nothing is whole then
-   */
-  add(chunk: DuckDBDataChunk): boolean {
-    this.#count += chunk.rowCount
+  /** @returns false when they are too many: nothing is whole then */
+  add(batch: ColumnBatch): boolean {
+    this.#count += batch.rowCount
     if (this.#count > this.#postingsMax) return false
-    const terms = keysOf(chunk)
-    const rows = {
-      keys: keysOf(chunk, 1),
-      frequencies: numbersOf(chunk, 2),
-      termCounts: numbersOf(chunk, 3),
-    }
+    const terms = batch.keys(0)
+    const rows = { keys: batch.keys(1), frequencies: batch.ints(2), termCounts: batch.ints(3) }
     const halves = new Int32Array(terms.buffer, terms.byteOffset, terms.length * 2)
     for (let start = 0; start < terms.length; ) {
       let end = start + 1

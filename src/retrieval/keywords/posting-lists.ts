@@ -1,7 +1,7 @@
 import type { TableIds } from '../../domain/chunk-tables.ts'
 import type { RunLimits } from '../../domain/ports.ts'
+import type { ColumnReader } from '../../domain/retrieval-ports.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
-import type { StoredEngine } from '../../store/duckdb/engine.ts'
 import type { Corpus, PostingList } from './keyword-hits.ts'
 import {
   type BasedList,
@@ -55,7 +55,7 @@ interface KnownList {
  * only what came is read, since chunks have ascending keys; what went is known from the write.
  */
 export class PostingLists {
-  readonly #engine: StoredEngine
+  readonly #reader: ColumnReader
   readonly #limits: PostingListLimits
   readonly #lists: LruMap<string, KnownList>
   readonly #corpora = new Map<number, CorpusState>()
@@ -63,8 +63,8 @@ export class PostingLists {
   /** Searches for too many postings: reading them once more would take longer than the search itself. */
   readonly #refused = new LruMap<string, true>({ sizeMax: REFUSED_MAX })
 
-  constructor(engine: StoredEngine, limits: PostingListLimits = LIMITS) {
-    this.#engine = engine
+  constructor(reader: ColumnReader, limits: PostingListLimits = LIMITS) {
+    this.#reader = reader
     this.#limits = limits
     this.#lists = new LruMap({ sizeMax: limits.bytesMax, sizeOf })
   }
@@ -125,8 +125,8 @@ export class PostingLists {
   ) {
     const builder = new PostingListBuilder(based, this.#limits.postingsMax)
     const wanted = [...based].map(([term, { since }]) => ({ term, since }))
-    for await (const chunk of this.#engine.chunks(postingsSql(ids, wanted), limits, signal)) {
-      if (!builder.add(chunk)) return null
+    for await (const batch of this.#reader.columns(postingsSql(ids, wanted), limits, signal)) {
+      if (!builder.add(batch)) return null
     }
     const state = builder.state()
     const lists = builder.lists()

@@ -1,3 +1,4 @@
+import type { ExactVectors, VectorChange } from '../../domain/retrieval-ports.ts'
 import { AppError } from '../../errors.ts'
 import { IndexLists, type ListOptions, type ListsReport } from '../ivf/index-lists.ts'
 import type { ListBase } from '../ivf/list-base.ts'
@@ -27,17 +28,6 @@ export interface ExactIndexOptions {
   readonly fetchVectors?: FetchVectors
 }
 
-/** What one commit changed: what is removed first, then what is there now. */
-export interface VectorChange {
-  readonly removedKeys?: BigInt64Array
-  /** Distinct. A key that is there already gets the new vector. */
-  readonly keys?: BigInt64Array
-  /** Row by row, each of unit length. */
-  readonly vectors?: Float32Array
-  /** Of the table after the commit. */
-  readonly revision: number
-}
-
 export interface VectorSearch {
   readonly queryVector: Float32Array
   readonly k: number
@@ -56,7 +46,7 @@ export interface VectorSearch {
  * exact scan finds, in float64: the nearest first, of equally near ones the smaller key. Once lists
  * are trained, a search may be content with less.
  */
-export class ExactIndex {
+export class ExactIndex implements ExactVectors {
   readonly #options: ExactIndexOptions
   readonly #shape: RowShape
   readonly #rows: RowTable

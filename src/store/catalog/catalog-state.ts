@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { CommitListener } from '../../domain/retrieval-ports.ts'
 
 type CatalogParts = Omit<CatalogSnapshot, 'version' | 'definitionsVersion'>
 
@@ -14,7 +15,7 @@ interface Identified {
  */
 export class CatalogState {
   #snapshot: CatalogSnapshot
-  readonly #listeners: ((snapshot: CatalogSnapshot) => void)[] = []
+  #listener: CommitListener = NOBODY
 
   constructor(parts: CatalogParts) {
     this.#snapshot = deepFrozen({ version: 1, definitionsVersion: 1, ...parts })
@@ -30,13 +31,25 @@ export class CatalogState {
     const isNew = changesDefinitions(before.knowledgeBases, parts)
     const definitionsVersion = before.definitionsVersion + (isNew ? 1 : 0)
     this.#snapshot = deepFrozen({ ...before, ...parts, version, definitionsVersion })
-    for (const listener of this.#listeners) listener(this.#snapshot)
+    this.#listener.catalogChanged(this.#snapshot)
   }
 
-  /** For what is derived from the stored things: told of each change. */
-  onChange(listener: (snapshot: CatalogSnapshot) => void): void {
-    this.#listeners.push(listener)
+  /** For what is derived from the stored things. */
+  get listener(): CommitListener {
+    return this.#listener
   }
+
+  /** From now on this one listens, alone. */
+  setListener(listener: CommitListener): void {
+    this.#listener = listener
+  }
+}
+
+const NOBODY: CommitListener = {
+  needsChange: () => false,
+  beginCommit: () => {},
+  endCommit: () => {},
+  catalogChanged: () => {},
 }
 
 /** False when only the documents of knowledge bases have changed. */

@@ -14,7 +14,6 @@ import type { ChunkStore, DocumentsOutcome, WriteOutcome } from '../../domain/po
 import { SupersededVectors } from '../../domain/reembedding.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError, notFound } from '../../errors.ts'
-import type { VectorCaches } from '../../retrieval/vector-caches.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { knowledgeBaseOf } from '../catalog/catalog-rows.ts'
 import { having } from '../catalog/catalog-state.ts'
@@ -22,7 +21,6 @@ import { queriesOver } from '../catalog/drizzle.ts'
 import { knowledgeBases } from '../catalog/schema.ts'
 import type { Secrets } from '../catalog/secrets.ts'
 import type { CatalogParts } from '../catalog/stored-catalog.ts'
-import { vectorRowsFrom } from '../duckdb/vector-rows.ts'
 import { changeChunkRows, changeDocumentRows } from './chunk-changes.ts'
 import { applyMetadataPlan, createVectorTable } from './chunk-columns.ts'
 import { chunkRowsOf } from './chunk-rows.ts'
@@ -31,6 +29,7 @@ import { planMetadata } from './metadata-columns.ts'
 import { type Incoming, preparedChunks, preparedDocuments } from './prepared-changes.ts'
 import { removeChunkRows } from './remove-chunk-rows.ts'
 import { type OpenTables, replaceChunkRows, StaleVectors } from './replace-chunk-rows.ts'
+import { vectorRowsFrom } from './stored-vectors.ts'
 
 type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
 
@@ -47,18 +46,14 @@ interface OpenWrite {
   readonly incoming: Incoming
 }
 
-interface ChunksParts extends CatalogParts {
-  readonly vectorCaches: VectorCaches
-}
-
 /** Chunks and vectors in DuckDB's tables. */
 export class StoredChunks implements ChunkStore {
-  readonly #parts: ChunksParts
+  readonly #parts: CatalogParts
   readonly #termReaders = new Map<Language, Analyzer>()
   /** Ids of the knowledge bases whose postings are going to be sorted. */
   readonly #sorting = new Set<number>()
 
-  constructor(parts: ChunksParts) {
+  constructor(parts: CatalogParts) {
     this.#parts = parts
   }
 
@@ -142,25 +137,25 @@ export class StoredChunks implements ChunkStore {
     incoming: Incoming,
     work: (tables: OpenTables) => Promise<Written<T>>,
   ): Promise<T> {
-    const { database, state, vectorCaches } = this.#parts
+    const { database, state } = this.#parts
     let isCommitting = false
     try {
       const { isUnsorted, result } = await database.write(
         async (connection) => {
           const done = await this.#written({ connection, kb, incoming }, work)
-          vectorCaches.beginCommit(kb)
+          state.listener.beginCommit(kb)
           isCommitting = true
           return done
         },
         ({ changed, vectors }) => {
           state.change({ knowledgeBases: having(state.snapshot().knowledgeBases, changed) })
-          vectorCaches.endCommit(changed, vectors)
+          state.listener.endCommit(changed, vectors)
         },
       )
       if (isUnsorted) this.#sortPostings(kb)
       return result
     } catch (error) {
-      if (isCommitting) vectorCaches.endCommit(kb, null)
+      if (isCommitting) state.listener.endCommit(kb, null)
       throw error
     }
   }
@@ -192,9 +187,9 @@ export class StoredChunks implements ChunkStore {
     }
   }
 
-  /** What the write has done to the vectors, for a copy of them; null: there is no copy. */
+  /** What the write has done to the vectors; null: nobody needs to know. */
   async #vectorChange(tables: OpenTables, { removedKeys }: Written<unknown>) {
-    if (!this.#parts.vectorCaches.isCopied(tables)) return null
+    if (!this.#parts.state.listener.needsChange(tables)) return null
     const { connection, dimensions, nextChunkKey } = tables
     const removed = { removedKeys: BigInt64Array.from(removedKeys) }
     if (dimensions === null) return removed

@@ -1,9 +1,11 @@
-import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from '@duckdb/node-api'
+import type { DuckDBConnection, DuckDBResult } from '@duckdb/node-api'
 import type { BoundSql, ExportedRows, RunLimits, SqlEngine } from '../../domain/ports.ts'
 import type { RowStream } from '../../domain/query-result.ts'
+import type { ColumnBatch, ColumnReader } from '../../domain/retrieval-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { Deadline } from '../../runtime/cancellation.ts'
 import { type Release, Semaphore } from '../../runtime/semaphore.ts'
+import { columnBatchOf } from './column-batch.ts'
 import type { Database } from './database.ts'
 import { statementDeadline } from './interruptible.ts'
 import { newExportFile } from './parquet-export.ts'
@@ -16,7 +18,7 @@ import { type StagedSelect, stagedSelect, stagingOf } from './staged-select.ts'
 const CLOSE_GRACE_MS = 2_000
 
 /** DuckDB as a reader of SQL and a runner of guarded SELECTs. */
-export class StoredEngine implements SqlEngine {
+export class StoredEngine implements SqlEngine, ColumnReader {
   readonly #database: Database
   readonly #parser: SqlParser
   readonly #admission: Semaphore
@@ -63,19 +65,17 @@ export class StoredEngine implements SqlEngine {
     }
   }
 
-  /**
-   * Runs a SELECT of ours like `run` and gives its rows as DuckDB holds them: what is taken of a
-   * chunk must be copied before the next one is asked for.
-   */
-  async *chunks(
+  async *columns(
     select: BoundSql,
     limits: RunLimits,
     signal: AbortSignal,
-  ): AsyncGenerator<DuckDBDataChunk, void, void> {
+  ): AsyncGenerator<ColumnBatch, void, void> {
     const session = await this.#admit(statementDeadline(limits, signal))
     await session.start(select)
     try {
-      for (let chunk = await session.next(); chunk; chunk = await session.next()) yield chunk
+      for (let chunk = await session.next(); chunk; chunk = await session.next()) {
+        yield columnBatchOf(chunk)
+      }
     } finally {
       await session.stop()
     }

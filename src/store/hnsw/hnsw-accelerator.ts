@@ -1,12 +1,70 @@
 import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
-import { HNSW_DEFAULTS, INDEXED_VECTORS_MIN } from '../../domain/index-definition.ts'
-import { type Accelerator, fewVectors } from '../../retrieval/accelerator.ts'
-import type { ExactIndex, VectorChange } from '../../retrieval/vectors/exact-index.ts'
-import type { StoredEngine } from '../duckdb/engine.ts'
-import { vectorRowsOf } from '../duckdb/vector-rows.ts'
-import type { HnswDatabase } from './hnsw-database.ts'
-import { HnswIndex, type VectorBatch } from './hnsw-index.ts'
-import type { IndexReport } from './index-states.ts'
+import {
+  fewVectors,
+  HNSW_DEFAULTS,
+  INDEXED_VECTORS_MIN,
+  type IndexPossibility,
+  type IndexReport,
+} from '../../domain/index-definition.ts'
+import type { BoundSql } from '../../domain/ports.ts'
+import type {
+  Accelerator,
+  AcceleratorFactory,
+  ColumnReader,
+  ExactVectors,
+  TopKSearch,
+  VectorBatch,
+  VectorChange,
+} from '../../domain/retrieval-ports.ts'
+import type { Extensions } from './extensions.ts'
+import { HnswDatabase } from './hnsw-database.ts'
+import { HnswIndex } from './hnsw-index.ts'
+
+/** Of all graphs' tables; the graphs themselves lie beside it. */
+const GRAPHS_MEMORY_LIMIT = '4GiB'
+
+/** Makes graphs, and holds the instance of DuckDB that they share. */
+export class HnswFactory implements AcceleratorFactory {
+  readonly #columns: ColumnReader
+  readonly #extensions: Extensions
+  #graphs: Promise<HnswDatabase> | null = null
+
+  constructor(columns: ColumnReader, extensions: Extensions) {
+    this.#columns = columns
+    this.#extensions = extensions
+  }
+
+  possibility(): IndexPossibility {
+    return this.#extensions.possibility()
+  }
+
+  create(index: Parameters<AcceleratorFactory['create']>[0], vectors: ExactVectors): Accelerator {
+    const graphs = () => this.#openGraphs()
+    return new HnswAccelerator({ ...index, columns: this.#columns, graphs, vectors })
+  }
+
+  /** When all accelerators are closed. */
+  async close(): Promise<void> {
+    const graphs = await this.#graphs?.catch(() => null)
+    await graphs?.close()
+  }
+
+  #openGraphs(): Promise<HnswDatabase> {
+    this.#graphs ??= this.#opened()
+    return this.#graphs
+  }
+
+  async #opened(): Promise<HnswDatabase> {
+    const extensionPath = this.#extensions.path
+    if (extensionPath === null) throw new Error('the extension is not there any more')
+    try {
+      return await HnswDatabase.open({ extensionPath, memoryLimit: GRAPHS_MEMORY_LIMIT })
+    } catch (error) {
+      this.#extensions.refuse(error)
+      throw error
+    }
+  }
+}
 
 const PAGE_ROWS = 1024
 /** Searches that measure the recall, by one of so many vectors. */
@@ -15,19 +73,19 @@ const QUESTION_ROWS = 50
 const NEIGHBOURS = 10
 const PAGE_LIMITS = { timeoutMs: 60_000 }
 
-export interface HnswAcceleratorParts {
-  readonly engine: StoredEngine
+interface HnswAcceleratorParts {
+  readonly columns: ColumnReader
   /** Opened for the first graph. */
   readonly graphs: () => Promise<HnswDatabase>
   readonly ids: TableIds
   readonly dimensions: number
-  /** The copy of the vectors. */
-  readonly index: ExactIndex
+  /** Those in memory. */
+  readonly vectors: ExactVectors
   readonly options: Readonly<Record<string, number>>
 }
 
-/** A graph (HNSW) of DuckDB's `vss` extension beside the copy of the vectors, built in the background. */
-export class HnswAccelerator implements Accelerator {
+/** A graph (HNSW) of DuckDB's `vss` extension beside the vectors in memory, built in the background. */
+class HnswAccelerator implements Accelerator {
   readonly #parts: HnswAcceleratorParts
   readonly #closing = new AbortController()
   #graph: HnswIndex | null = null
@@ -42,10 +100,7 @@ export class HnswAccelerator implements Accelerator {
     this.#buildWhereDue()
   }
 
-  async search(
-    search: { readonly queryVector: Float32Array; readonly k: number },
-    signal: AbortSignal,
-  ) {
+  async search(search: TopKSearch, signal: AbortSignal) {
     return (await this.#graph?.search(search, signal)) ?? null
   }
 
@@ -55,7 +110,7 @@ export class HnswAccelerator implements Accelerator {
   }
 
   report(): IndexReport {
-    const { count } = this.#parts.index
+    const { count } = this.#parts.vectors
     if (this.#failure !== null || this.#graph?.state === 'failed') {
       const reason = this.#failure ?? 'the graph could not be built'
       const detail = `${reason}; all vectors are compared`
@@ -85,7 +140,7 @@ export class HnswAccelerator implements Accelerator {
   }
 
   #buildWhereDue(): void {
-    const isDue = this.#parts.index.count >= INDEXED_VECTORS_MIN
+    const isDue = this.#parts.vectors.count >= INDEXED_VECTORS_MIN
     if (!isDue || this.#building !== null || this.#failure !== null) return
     this.#building = this.#build()
       .catch(() => {
@@ -98,25 +153,16 @@ export class HnswAccelerator implements Accelerator {
   }
 
   async #build(): Promise<void> {
-    const { graphs, dimensions, options, index } = this.#parts
+    const { graphs, dimensions, options, vectors } = this.#parts
     const database = await graphs()
     this.#closing.signal.throwIfAborted()
-    const {
-      m,
-      ef_construction: efConstruction,
-      ef_search: efSearch,
-    } = {
-      ...HNSW_DEFAULTS,
-      ...options,
-    }
-    const graph = new HnswIndex({
-      database,
-      dimensions,
-      parameters: { m, efConstruction, efSearch },
-    })
+    const chosen = { ...HNSW_DEFAULTS, ...options }
+    const { m, ef_construction: efConstruction, ef_search: efSearch } = chosen
+    const parameters = { m, efConstruction, efSearch }
+    const graph = new HnswIndex({ database, dimensions, parameters })
     // From here on it hears of all changes; what it reads afterwards holds those before.
     this.#graph = graph
-    await graph.load(this.#batches(), index.revision)
+    await graph.load(this.#batches(), vectors.revision)
     this.#recall = await this.#measured(graph)
   }
 
@@ -129,7 +175,7 @@ export class HnswAccelerator implements Accelerator {
 
   /** The share of the nearest ten that it finds for some of its vectors. null: nothing could be asked. */
   async #measured(graph: HnswIndex): Promise<number | null> {
-    const { index } = this.#parts
+    const { vectors } = this.#parts
     const { signal } = this.#closing
     let wanted = 0
     let found = 0
@@ -138,7 +184,7 @@ export class HnswAccelerator implements Accelerator {
       const near = await graph.search(search, signal)
       if (near === null) continue
       const keys = new Set(near.map(({ key }) => key))
-      const exact = await index.search(search, signal)
+      const exact = await vectors.search(search, signal)
       wanted += exact.length
       found += exact.filter(({ key }) => keys.has(key)).length
     }
@@ -147,15 +193,15 @@ export class HnswAccelerator implements Accelerator {
 
   /** All vectors, page by page: a graph takes minutes, and no transaction stays open meanwhile. */
   async *#batches(): AsyncGenerator<VectorBatch, void, void> {
-    const { engine, ids, dimensions } = this.#parts
+    const { columns, ids, dimensions } = this.#parts
     const sql = `SELECT chunk_key, vector FROM ${chunkTables(ids).vectors}
       WHERE chunk_key > $after ORDER BY chunk_key LIMIT ${PAGE_ROWS}`
     let after: bigint | undefined = -1n
     while (after !== undefined) {
-      const page = { sql, values: { after } }
+      const page: BoundSql = { sql, values: { after } }
       after = undefined
-      for await (const chunk of engine.chunks(page, PAGE_LIMITS, this.#closing.signal)) {
-        const { keys, vectors } = vectorRowsOf(chunk)
+      for await (const batch of columns.columns(page, PAGE_LIMITS, this.#closing.signal)) {
+        const [keys, vectors] = [batch.keys(0), batch.floats(1)]
         this.#takeQuestions(vectors, dimensions)
         after = keys.at(-1)
         yield { keys: keys.slice(), vectors: vectors.slice() }

@@ -1,6 +1,6 @@
+import type { NearestChunk } from '../../domain/ports.ts'
+import type { TopKSearch, VectorBatch, VectorChange } from '../../domain/retrieval-ports.ts'
 import { AppError } from '../../errors.ts'
-import type { VectorChange } from '../../retrieval/vectors/exact-index.ts'
-import type { Neighbour } from '../../retrieval/vectors/neighbours.ts'
 import { abortable } from '../../runtime/cancellation.ts'
 import { DeltaBuffer } from './delta-buffer.ts'
 import { type FoundRow, HnswTable, type HnswTableOptions, INSERTED_MAX } from './hnsw-table.ts'
@@ -16,13 +16,6 @@ const REMOVED_MIN = 100
 const FETCHED_MAX = 4096
 /** Searches that run or wait their turn; comparing all vectors is quicker than to wait longer. */
 const SEARCHES_MAX = 4
-
-export interface VectorBatch {
-  /** Distinct, also from those of other batches. */
-  readonly keys: BigInt64Array
-  /** Row by row, each of unit length. */
-  readonly vectors: Float32Array
-}
 
 interface Rebuild {
   readonly table: HnswTable
@@ -145,10 +138,7 @@ export class HnswIndex {
    * @param search.queryVector of unit length
    * @returns null where the graph cannot say: compare all of them
    */
-  async search(
-    search: { readonly queryVector: Float32Array; readonly k: number },
-    signal: AbortSignal,
-  ): Promise<readonly Neighbour[] | null> {
+  async search(search: TopKSearch, signal: AbortSignal): Promise<readonly NearestChunk[] | null> {
     signal.throwIfAborted()
     const { queryVector, k } = search
     const table = this.#table
@@ -347,7 +337,7 @@ function nodeBytesOf({ m }: HnswTableOptions['parameters']): number {
   return 16 + 2 * m * 4 + Math.ceil((4 + m * 4) / (m - 1))
 }
 
-function nearestOf(found: readonly FoundRow[], k: number): readonly Neighbour[] {
+function nearestOf(found: readonly FoundRow[], k: number): readonly NearestChunk[] {
   const byKey = new Map(found.map((one) => [one.key, one]))
   return [...byKey.values()]
     .sort((one, other) => one.distance - other.distance || one.key - other.key)

@@ -5,9 +5,9 @@ import {
   documentOf,
   draftOf,
   newVector,
-  openMemoryStore,
   type TestDocument,
 } from '../../store/store-fixture.ts'
+import { openSearchableStore } from '../../support/searchable-store.ts'
 
 test('conditions that keep most chunks are checked for the best alone', async () => {
   const count = 21_000
@@ -18,7 +18,7 @@ test('conditions that keep most chunks are checked for the best alone', async ()
   const vectors = texts.map((_, index) => {
     return newVector(Math.cos(angle(index)), Math.sin(angle(index)), 0)
   })
-  const store = await openMemoryStore()
+  const store = await openSearchableStore({ threadPoolSize: 6 })
   await store.catalog.createKnowledgeBase(draftOf('kb'))
   const put = (document: TestDocument) => {
     return store.chunks.replaceDocuments(current(store), [documentOf(document)])

@@ -1,0 +1,83 @@
+import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+import type {
+  IndexPossibility,
+  IndexReport,
+  VectorIndexState,
+  VectorIndexType,
+} from '../domain/index-definition.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { Catalog, VectorIndexStates } from '../domain/ports.ts'
+import type {
+  AcceleratorFactory,
+  ColumnReader,
+  CommitListener,
+  VectorSource,
+} from '../domain/retrieval-ports.ts'
+import { VectorCaches, type VectorCachesOptions } from './vector-caches.ts'
+
+/** What retrieval needs of the store. */
+export interface RetrievalStore {
+  readonly catalog: Pick<Catalog, 'snapshot'>
+  readonly vectors: VectorSource
+  readonly engine: ColumnReader
+  readonly hnsw: AcceleratorFactory
+  setListener(listener: CommitListener): void
+}
+
+export interface Retrieval {
+  /** To be closed before the store. */
+  readonly vectorCaches: VectorCaches
+  readonly indexStates: IndexStates
+}
+
+/** Searches in memory over what the store holds; from now on they follow its commits. */
+export function openRetrieval(store: RetrievalStore, options: VectorCachesOptions): Retrieval {
+  const { vectors, engine: reader, hnsw } = store
+  const snapshot = () => store.catalog.snapshot()
+  const vectorCaches = new VectorCaches({ vectors, reader, hnsw, snapshot }, options)
+  store.setListener(vectorCaches)
+  return { vectorCaches, indexStates: new IndexStates({ vectorCaches, hnsw, snapshot }) }
+}
+
+export interface IndexStatesDeps {
+  readonly vectorCaches: Pick<VectorCaches, 'access' | 'reportOf'>
+  readonly hnsw: Pick<AcceleratorFactory, 'possibility'>
+  snapshot(): CatalogSnapshot
+}
+
+/** Says of each knowledge base how its vectors are searched, from those who search them. */
+export class IndexStates implements VectorIndexStates {
+  readonly #deps: IndexStatesDeps
+
+  constructor(deps: IndexStatesDeps) {
+    this.#deps = deps
+  }
+
+  possible(): Readonly<Record<VectorIndexType, IndexPossibility>> {
+    const hnsw = this.#deps.hnsw.possibility()
+    return { exact: { possible: true }, ivf: { possible: true }, hnsw }
+  }
+
+  states(): readonly VectorIndexState[] {
+    const { knowledgeBases } = this.#deps.snapshot()
+    return knowledgeBases.map((kb) => ({
+      project: kb.projectName,
+      knowledgeBase: kb.name,
+      type: kb.vectorIndex?.type ?? 'auto',
+      ...this.#reportOf(kb),
+    }))
+  }
+
+  #reportOf(kb: KnowledgeBase): IndexReport {
+    const { vectorCaches } = this.#deps
+    const type = kb.vectorIndex?.type
+    const possibility = type === undefined ? null : this.possible()[type]
+    if (possibility?.possible === false) {
+      const detail = `${possibility.reason}; all vectors are compared meanwhile`
+      return { state: 'unavailable', vectorCount: null, detail }
+    }
+    const report = vectorCaches.reportOf(kb)
+    if (report !== null) return report
+    return { state: 'exact', vectorCount: null, detail: vectorCaches.access(kb).detail }
+  }
+}
