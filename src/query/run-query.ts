@@ -1,7 +1,7 @@
 import { requireProject } from '../domain/catalog-snapshot.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import { parseStatement, type Statement } from '../sql/dialect/parse-statement.ts'
-import { type SelectWithOptions, takeUsingOptions } from '../sql/dialect/using-options.ts'
+import { type SelectWithOptions, takeUsingOptions } from '../sql/dialect/written-select.ts'
 import { type Token, tokenize, withoutClosingSemicolons } from '../sql/lexer/tokens.ts'
 import type { QueryDeps } from './query-deps.ts'
 import { runStatement } from './run-statement.ts'

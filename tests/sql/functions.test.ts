@@ -1,7 +1,10 @@
 import { expect, test } from 'bun:test'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { isAggregateFunction, isWindowFunction } from '../../src/sql/guard/aggregate-functions.ts'
-import { isScalarFunction } from '../../src/sql/guard/scalar-functions.ts'
+import {
+  isAggregateFunction,
+  isScalarFunction,
+  isWindowFunction,
+} from '../../src/sql/guard/function-lists.ts'
 import {
   CLOCK_FUNCTIONS,
   type Stability,

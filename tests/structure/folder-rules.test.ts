@@ -35,10 +35,6 @@ const STILL_SHALLOW: readonly string[] = [
   'src/retrieval/vectors/chunk-keys.ts',
   'src/retrieval/vectors/query-vector.ts',
   'src/retrieval/vectors/snapshots.ts',
-  'src/sql/ast/exact-constants.ts',
-  'src/sql/ast/json-limits.ts',
-  'src/sql/ast/statement-depth.ts',
-  'src/sql/dialect/using-options.ts',
   'src/store/hnsw/delta-buffer.ts',
 ]
 

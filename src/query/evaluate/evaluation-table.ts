@@ -9,7 +9,7 @@ import { checkedName, nameKey, quote } from '../../domain/identifier.ts'
 import type { BoundSql, NewTable } from '../../domain/ports.ts'
 import type { ResultColumn, ResultValue, RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
-import type { QualifiedName } from '../../sql/dialect/qualified-name.ts'
+import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { FILES_DATABASE } from '../select/name-scope.ts'
 

@@ -1,7 +1,7 @@
 import { nameKey, quote } from '../../domain/identifier.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
-import type { QualifiedName } from '../../sql/dialect/qualified-name.ts'
+import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
 

@@ -1,4 +1,4 @@
-import type { Options } from '../../sql/dialect/options.ts'
+import type { Options } from '../../sql/dialect/statement-reader.ts'
 import type { QueryDeps } from '../query-deps.ts'
 
 /** Values of parameters by their names. */

@@ -7,7 +7,7 @@ import {
   treeText,
 } from '../../sql/ast/select-ast.ts'
 import { parameterNames, tokenize } from '../../sql/lexer/tokens.ts'
-import { isShortAnswer } from '../../sql/search/short-answer.ts'
+import { isShortAnswer } from '../../sql/search/top-k.ts'
 import type { CandidateEdit, Subtree } from '../../sql/subquery/tree-edit.ts'
 import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
 

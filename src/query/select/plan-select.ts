@@ -1,10 +1,8 @@
 import type { SqlEngine } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
-import { keepConstants } from '../../sql/ast/exact-constants.ts'
-import { checkExpandedSize } from '../../sql/ast/expanded-size.ts'
-import { limitJson } from '../../sql/ast/json-limits.ts'
 import { excerptAt, PlacedError } from '../../sql/ast/placed-error.ts'
 import {
+  keepConstants,
   parseTree,
   queryOf,
   statementOf,
@@ -12,6 +10,7 @@ import {
   treeText,
 } from '../../sql/ast/select-ast.ts'
 import { guard } from '../../sql/guard/guard.ts'
+import { checkExpandedSize, limitJson } from '../../sql/guard/statement-limits.ts'
 import { bindSystemFunctions } from '../../sql/guard/system-functions.ts'
 import {
   parameterNames,
@@ -22,8 +21,7 @@ import {
 import type { NameScope } from '../../sql/relation.ts'
 import { rewrite } from '../../sql/rewrite.ts'
 import { Requests } from '../../sql/search/plan-inputs.ts'
-import { isShortAnswer } from '../../sql/search/short-answer.ts'
-import type { SelectPlace } from '../../sql/search/top-k.ts'
+import { isShortAnswer, type SelectPlace } from '../../sql/search/top-k.ts'
 import type { CandidateEdit, TreeEdit } from '../../sql/subquery/tree-edit.ts'
 import { candidatePlan } from './candidate-plan.ts'
 import type { SelectPlan } from './plan-cache.ts'

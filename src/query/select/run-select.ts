@@ -3,7 +3,7 @@ import { requireProject } from '../../domain/catalog-snapshot.ts'
 import type { BoundSql } from '../../domain/ports.ts'
 import type { RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
-import type { Options } from '../../sql/dialect/options.ts'
+import type { Options } from '../../sql/dialect/statement-reader.ts'
 import {
   type ParameterizedStatement,
   parameterizeSearchLiterals,

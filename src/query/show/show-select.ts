@@ -2,7 +2,7 @@
 import { type CatalogSnapshot, requireProject } from '../../domain/catalog-snapshot.ts'
 import { literal, quote } from '../../domain/identifier.ts'
 import type { Narrowing, ShowRows } from '../../sql/dialect/parse-show.ts'
-import type { QualifiedName } from '../../sql/dialect/qualified-name.ts'
+import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
 import { enclosed } from '../select/composed-select.ts'
 import { FILES_DATABASE, nameScope } from '../select/name-scope.ts'

@@ -1,6 +1,4 @@
-import type { Options } from './options.ts'
-import { type QualifiedName, qualifiedName } from './qualified-name.ts'
-import type { StatementReader } from './statement-reader.ts'
+import type { Options, QualifiedName, StatementReader } from './statement-reader.ts'
 
 export type AgentStatement =
   | {
@@ -19,26 +17,26 @@ const WHAT = 'an agent'
 export function agentStatement(read: StatementReader): AgentStatement | undefined {
   if (read.takeWords('create', 'agent')) {
     const ifNotExists = read.takeWords('if', 'not', 'exists')
-    const name = qualifiedName(read, WHAT)
+    const name = read.qualifiedName(WHAT)
     const options = read.takeWords('using') ? read.options() : {}
     return { kind: 'create_agent', name, ifNotExists, options }
   }
   if (read.takeWords('alter', 'agent')) {
-    const name = qualifiedName(read, WHAT)
+    const name = read.qualifiedName(WHAT)
     read.expectWord('using')
     return { kind: 'alter_agent', name, options: read.options() }
   }
   if (read.takeWords('update', 'agent')) {
-    const name = qualifiedName(read, WHAT)
+    const name = read.qualifiedName(WHAT)
     read.expectWord('set')
     return { kind: 'alter_agent', name, options: read.options() }
   }
   if (read.takeWords('drop', 'agent')) {
     const ifExists = read.takeWords('if', 'exists')
-    return { kind: 'drop_agent', name: qualifiedName(read, WHAT), ifExists }
+    return { kind: 'drop_agent', name: read.qualifiedName(WHAT), ifExists }
   }
   if (read.takeWords('describe', 'agent')) {
-    return { kind: 'describe_agent', name: qualifiedName(read, WHAT) }
+    return { kind: 'describe_agent', name: read.qualifiedName(WHAT) }
   }
   return undefined
 }

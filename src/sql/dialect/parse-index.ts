@@ -1,7 +1,5 @@
-import type { Options } from './options.ts'
 import { type Narrowing, narrowing } from './parse-show.ts'
-import { type QualifiedName, qualifiedName } from './qualified-name.ts'
-import type { StatementReader } from './statement-reader.ts'
+import type { Options, QualifiedName, StatementReader } from './statement-reader.ts'
 
 /** How the vectors of a knowledge base are to be searched. */
 export type IndexStatement =
@@ -27,7 +25,7 @@ const WHAT = 'a knowledge base'
 export function indexStatement(read: StatementReader): IndexStatement | undefined {
   if (read.takeWords('create', 'index')) {
     expectKnowledgeBase(read)
-    const knowledgeBase = qualifiedName(read, WHAT)
+    const knowledgeBase = read.qualifiedName(WHAT)
     const hasOptions = read.takeWords('with') || read.takeWords('using')
     const options = hasOptions ? read.enclosedOptions() : {}
     return { kind: 'create_index', knowledgeBase, options }
@@ -35,7 +33,7 @@ export function indexStatement(read: StatementReader): IndexStatement | undefine
   if (read.takeWords('drop', 'index')) {
     const ifExists = read.takeWords('if', 'exists')
     expectKnowledgeBase(read)
-    return { kind: 'drop_index', knowledgeBase: qualifiedName(read, WHAT), ifExists }
+    return { kind: 'drop_index', knowledgeBase: read.qualifiedName(WHAT), ifExists }
   }
   return showIndexes(read)
 }
@@ -55,6 +53,6 @@ function showIndexes(read: StatementReader): IndexStatement | undefined {
     return { kind: 'show_indexes', knowledgeBase: null, narrowing: narrowing(read) }
   }
   read.takeWords('knowledge_base')
-  const knowledgeBase = qualifiedName(read, WHAT)
+  const knowledgeBase = read.qualifiedName(WHAT)
   return { kind: 'show_indexes', knowledgeBase, narrowing: narrowing(read) }
 }

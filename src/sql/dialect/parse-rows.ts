@@ -1,6 +1,4 @@
-import type { Options } from './options.ts'
-import { type QualifiedName, qualifiedName } from './qualified-name.ts'
-import type { StatementReader } from './statement-reader.ts'
+import type { Options, QualifiedName, StatementReader } from './statement-reader.ts'
 
 /** A column and the SQL of its new value. */
 export interface Assignment {
@@ -40,7 +38,7 @@ const WHAT = 'a knowledge base'
 export function rowStatement(read: StatementReader): RowStatement | undefined {
   if (read.takeWords('insert', 'into')) return insertStatement(read)
   if (read.takeWords('delete', 'from')) {
-    const table = qualifiedName(read, WHAT)
+    const table = read.qualifiedName(WHAT)
     const alias = aliasOf(read, ['where', 'using', 'returning'])
     return { kind: 'delete', table, alias, where: whereOf(read) }
   }
@@ -49,14 +47,14 @@ export function rowStatement(read: StatementReader): RowStatement | undefined {
 }
 
 function insertStatement(read: StatementReader): RowStatement {
-  const table = qualifiedName(read, WHAT)
+  const table = read.qualifiedName(WHAT)
   const columns = read.isList() ? read.nameList('the name of a column') : null
   const { query, options } = read.queryAndOptions()
   return { kind: 'insert', table, columns, source: query, options: options ?? {} }
 }
 
 function updateStatement(read: StatementReader): RowStatement {
-  const table = qualifiedName(read, WHAT)
+  const table = read.qualifiedName(WHAT)
   const alias = aliasOf(read, ['set'])
   read.expectWord('set')
   const assignments: Assignment[] = []

@@ -1,7 +1,6 @@
 import { AppError } from '../../errors.ts'
 import { nearestName } from '../lexer/did-you-mean.ts'
-import { type QualifiedName, qualifiedName } from './qualified-name.ts'
-import type { StatementReader } from './statement-reader.ts'
+import type { QualifiedName, StatementReader } from './statement-reader.ts'
 
 export type ShowStatement =
   | ShowRows
@@ -96,7 +95,7 @@ export function showStatement(read: StatementReader): ShowStatement | undefined 
   if (!isDescribe || read.isAt('(', 1) || QUERIES.has(read.peekWord(1) ?? '')) return undefined
   read.name('DESCRIBE')
   if (!read.takeWords('table')) read.takeWords('view')
-  return { kind: 'describe', name: qualifiedName(read, WHAT) }
+  return { kind: 'describe', name: read.qualifiedName(WHAT) }
 }
 
 const QUERIES = new Set('select with from values pivot unpivot summarize describe show'.split(' '))
@@ -115,7 +114,7 @@ function show(read: StatementReader): ShowStatement {
   const shown = { kind: 'show', subject, isFull } as const
   if (subject === 'columns' || subject === 'indexes') {
     if (!takeFrom(read)) throw read.expected('FROM and the name of a table')
-    const of = qualifiedName(read, WHAT)
+    const of = read.qualifiedName(WHAT)
     const from = of.project === null && takeFrom(read) ? read.name('a project') : null
     return { ...shown, of, from, narrowing: narrowing(read) }
   }
@@ -126,7 +125,7 @@ function show(read: StatementReader): ShowStatement {
 function showCreate(read: StatementReader): ShowStatement {
   const isView = read.takeWords('view')
   if (!isView && !read.takeWords('table')) throw read.expected('TABLE or VIEW')
-  const name = qualifiedName(read, isView ? 'a view' : WHAT)
+  const name = read.qualifiedName(isView ? 'a view' : WHAT)
   return { kind: 'show_create', what: isView ? 'view' : 'table', name }
 }
 

@@ -1,6 +1,5 @@
 import { AppError } from '../../errors.ts'
-import { type QualifiedName, qualifiedName } from './qualified-name.ts'
-import type { StatementReader } from './statement-reader.ts'
+import type { QualifiedName, StatementReader } from './statement-reader.ts'
 import { type WrittenSelect, writtenSelect } from './written-select.ts'
 
 /** Tables of a project, and `files.<name>`. */
@@ -23,7 +22,7 @@ export function tableStatement(read: StatementReader): TableStatement | undefine
   const orReplace = read.takeWords('create', 'or', 'replace', 'table')
   if (orReplace || read.takeWords('create', 'table')) {
     const ifNotExists = read.takeWords('if', 'not', 'exists')
-    const name = qualifiedName(read, WHAT)
+    const name = read.qualifiedName(WHAT)
     // An existing client writes `CREATE TABLE t (SELECT …)` and `CREATE TABLE t SELECT …`, without AS.
     const isQuery = read.takeWords('as') || read.isAt('(') || read.peekWord() === 'select'
     if (!isQuery) throw read.expected('AS and a SELECT')
@@ -36,7 +35,7 @@ export function tableStatement(read: StatementReader): TableStatement | undefine
   }
   if (read.takeWords('drop', 'table')) {
     const ifExists = read.takeWords('if', 'exists')
-    return { kind: 'drop_table', name: qualifiedName(read, WHAT), ifExists }
+    return { kind: 'drop_table', name: read.qualifiedName(WHAT), ifExists }
   }
   return undefined
 }

@@ -1,5 +1,4 @@
-import { type QualifiedName, qualifiedName } from './qualified-name.ts'
-import type { StatementReader } from './statement-reader.ts'
+import type { QualifiedName, StatementReader } from './statement-reader.ts'
 import { type WrittenSelect, writtenSelect } from './written-select.ts'
 
 export type ViewStatement =
@@ -19,17 +18,17 @@ export function viewStatement(read: StatementReader): ViewStatement | undefined 
   const orReplace = read.takeWords('create', 'or', 'replace', 'view')
   if (orReplace || read.takeWords('create', 'view')) {
     const ifNotExists = read.takeWords('if', 'not', 'exists')
-    const name = qualifiedName(read, WHAT)
+    const name = read.qualifiedName(WHAT)
     return { kind: 'create_view', name, ifNotExists, orReplace, source: sourceOf(read) }
   }
   if (read.takeWords('alter', 'view')) {
-    const name = qualifiedName(read, WHAT)
+    const name = read.qualifiedName(WHAT)
     return { kind: 'alter_view', name, source: sourceOf(read) }
   }
   // An existing client drops its views as models.
   if (read.takeWords('drop', 'view') || read.takeWords('drop', 'model')) {
     const ifExists = read.takeWords('if', 'exists')
-    return { kind: 'drop_view', name: qualifiedName(read, WHAT), ifExists }
+    return { kind: 'drop_view', name: read.qualifiedName(WHAT), ifExists }
   }
   return undefined
 }

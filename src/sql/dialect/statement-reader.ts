@@ -1,7 +1,15 @@
 import { AppError } from '../../errors.ts'
 import { caretAt } from '../ast/placed-error.ts'
 import { placeOf, type Token } from '../lexer/tokens.ts'
-import type { Options } from './options.ts'
+
+/** Option name in lower case → value: string, number, boolean, null, list or object. */
+export type Options = Readonly<Record<string, unknown>>
+
+/** A name in a project, or in that of the request. */
+export interface QualifiedName {
+  readonly project: string | null
+  readonly name: string
+}
 
 const DEPTH_MAX = 50
 
@@ -160,6 +168,17 @@ export class StatementReader {
     }
     this.#at += 1
     return token.value
+  }
+
+  /** @param what `a knowledge base`, for the message when there is no name */
+  qualifiedName(what: string): QualifiedName {
+    const first = this.name(`the name of ${what}`)
+    if (!this.takeSymbol('.')) return { project: null, name: first }
+    const name = this.name(`the name of ${what}`)
+    if (this.takeSymbol('.')) {
+      throw this.expected('a name of one or two parts', 'a third part')
+    }
+    return { project: first, name }
   }
 
   /** Takes `@name` or `@@name`: the parameter that stands for it. */

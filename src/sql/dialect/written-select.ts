@@ -1,5 +1,5 @@
-import { tokenize } from '../lexer/tokens.ts'
-import type { StatementReader } from './statement-reader.ts'
+import { type Token, tokenize } from '../lexer/tokens.ts'
+import { type Options, StatementReader } from './statement-reader.ts'
 
 /** A SELECT at the end of a statement. */
 export interface WrittenSelect {
@@ -40,4 +40,22 @@ function closeOf(texts: readonly string[]): number {
     if (text === ')') depth -= 1
     return text === ')' && depth === 0
   })
+}
+
+export interface SelectWithOptions {
+  /** The SELECT alone. */
+  readonly sql: string
+  /** null: there is no USING at its end. */
+  readonly options: Options | null
+}
+
+/**
+ * `SELECT … FROM agent WHERE question = '…' USING timeout = 5, model = {…}`: the options at the end, which DuckDB does not
+ * know.
+ * @throws AppError `sql_syntax` for options that cannot be read
+ */
+export function takeUsingOptions(sql: string, tokens: readonly Token[]): SelectWithOptions {
+  if (!tokens.some(({ value }) => value.toLowerCase() === 'using')) return { sql, options: null }
+  const { query, options } = new StatementReader(sql, tokens).queryAndOptions()
+  return options === null ? { sql, options } : { sql: query, options }
 }

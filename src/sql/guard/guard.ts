@@ -1,5 +1,4 @@
 import { AppError } from '../../errors.ts'
-import { checkExpandedSize } from '../ast/expanded-size.ts'
 import { placed } from '../ast/placed-error.ts'
 import {
   columnNames,
@@ -13,11 +12,10 @@ import {
   textOf,
   walk,
 } from '../ast/select-ast.ts'
-import { checkDepth } from '../ast/statement-depth.ts'
 import { isLiteralParameter } from '../lexer/search-literals.ts'
 import { variableOf } from '../lexer/variable-names.ts'
-import { isAggregateFunction, isWindowFunction } from './aggregate-functions.ts'
-import { isScalarFunction } from './scalar-functions.ts'
+import { isAggregateFunction, isScalarFunction, isWindowFunction } from './function-lists.ts'
+import { checkDepth, checkExpandedSize } from './statement-limits.ts'
 
 /** Kinds of expression that compute from values. What is not listed is refused. */
 const EXPRESSIONS = new Set([
@@ -65,7 +63,7 @@ const SHAPE_BRACKETS_MAX = 500
 
 /**
  * The second gate: what the client wrote may only compute. Runs on the parsed statement before names are resolved and
- * searches are grafted, so that it never has to allow what only the grafts use. Tables are not checked here: rewriting
+ * sub-queries of ours are put in, so that it never has to allow what only those use. Tables are not checked here: rewriting
  * resolves each name or refuses it.
  * @throws AppError `sql_forbidden` that names the function or the construct
  */

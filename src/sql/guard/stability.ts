@@ -1,6 +1,5 @@
 import { type TreeValue, textOf, walk } from '../ast/select-ast.ts'
-import { isAggregateFunction, isWindowFunction } from './aggregate-functions.ts'
-import { isScalarFunction } from './scalar-functions.ts'
+import { isAggregateFunction, isScalarFunction, isWindowFunction } from './function-lists.ts'
 
 /**
  * Whether an expression gives the same value for the same arguments: always, within one statement only (the clock, the

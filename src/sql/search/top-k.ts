@@ -12,7 +12,7 @@ import {
   textOf,
   walkExpression,
 } from '../ast/select-ast.ts'
-import { isAggregateFunction } from '../guard/aggregate-functions.ts'
+import { isAggregateFunction } from '../guard/function-lists.ts'
 
 /** Where a SELECT stands: the statement itself, or a part of it (CTE, sub-query, side of a UNION). */
 export type SelectPlace = 'outermost' | 'nested'
@@ -74,6 +74,18 @@ export function nearestCountOf(select: TreeNode, place: SelectPlace): number | n
   // DuckDB rounds `LIMIT 2.5`, and sums of parts are not what it rounds.
   const isCounted = Number.isSafeInteger(rows) && Number.isSafeInteger(offset) && !isPercent
   return rows === undefined || offset === undefined || !isCounted ? null : rows + offset
+}
+
+/** DuckDB makes rows in chunks of so many. */
+const SHORT_ROWS_MAX = 2048
+
+/** Whether a LIMIT at the end of a query keeps its rows few. */
+export function isShortAnswer(query: TreeNode): boolean {
+  return nodesOf(query.modifiers).some((modifier) => {
+    if (modifier.type !== 'LIMIT_MODIFIER') return false
+    const rows = constantNumber(modifier.limit)
+    return rows !== undefined && rows <= SHORT_ROWS_MAX
+  })
 }
 
 /** OFFSET alone is a LIMIT without a number. */

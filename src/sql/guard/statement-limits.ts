@@ -1,13 +1,62 @@
 /**
- * How large a statement becomes when DuckDB 1.5.5 binds it. An alias that is used again, a macro that uses its argument
- * twice, BETWEEN, a lambda within a lambda and a CTE that is named twice are copied, so that thirty of them in a row are a
- * thousand million expressions: memory without end, in a step that no interrupt reaches.
+ * Limits on statements that DuckDB 1.5.5 could not survive: deep ones, those that grow when they are bound, and JSON that
+ * is nested too deeply.
  */
 import { AppError } from '../../errors.ts'
-import type { TreeValue } from './select-ast.ts'
-import { columnNames, isNode, nodesOf, type TreeNode, textOf } from './select-ast.ts'
+import {
+  columnNames,
+  isColumn,
+  isNode,
+  nodesOf,
+  queryOf,
+  replace,
+  statementOf,
+  type TreeEdit,
+  type TreeNode,
+  type TreeValue,
+  textOf,
+  walk,
+} from '../ast/select-ast.ts'
 
-/** Expressions. DuckDB takes some three seconds for so many. */
+/**
+ * Expressions, joins and queries within one another. The time of DuckDB's binder grows with the cube of this number, and it
+ * cannot be interrupted: half a second for 200 sums, twenty seconds for DuckDB's own limit of 1000.
+ */
+const LEVELS_MAX = 200
+
+/** @throws AppError `sql_not_supported` for a statement that is nested deeper */
+export function checkDepth(query: TreeNode): void {
+  const stack: { readonly value: TreeValue; readonly level: number }[] = [
+    { value: query, level: 0 },
+  ]
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    const { value, level } = next
+    if (level > LEVELS_MAX) throw tooDeep()
+    for (const inner of Array.isArray(value) ? value : Object.values(value ?? {})) {
+      if (typeof inner !== 'object' || inner === null) continue
+      stack.push({ value: inner, level: level + levelsOf(inner) })
+    }
+  }
+}
+
+/** Lists and wrappers such as `{"node": …}` do not count. */
+function levelsOf(value: TreeValue): number {
+  return isNode(value) && typeof value.type === 'string' ? 1 : 0
+}
+
+function tooDeep(): AppError {
+  const what = 'expressions, joins and sub-queries within one another'
+  return new AppError(
+    'sql_not_supported',
+    `A statement has at most ${LEVELS_MAX} levels of ${what}`,
+  )
+}
+
+/**
+ * Expressions of a statement once it is bound. DuckDB takes some three seconds for so many. An alias that is used again, a
+ * macro that uses its argument twice, BETWEEN, a lambda within a lambda and a CTE that is named twice are copied, so that
+ * thirty of them in a row become a thousand million expressions: the memory runs out, in a step that no interrupt reaches.
+ */
 const SIZE_MAX = 100_000
 
 /** For `*` over a table, whose columns are not known here. */
@@ -150,4 +199,57 @@ function sizeOfExpression(node: TreeNode, scope: Scope): number {
 
 function partsOf(node: TreeNode, scope: Scope): number {
   return sizeOfParts(Object.values(node), scope)
+}
+
+/**
+ * Functions that descend into JSON by recursion and end the process where it is deep: at some fifteen thousand levels,
+ * which a string of a hundred kilobytes can have. Their arguments are counted first.
+ */
+const RECURSIVE_FUNCTIONS = new Set([
+  'json_contains',
+  'json_group_structure',
+  'json_merge_patch',
+  'json_structure',
+])
+
+/** Objects and lists of one value: there are at most as many levels. */
+const BRACKETS_MAX = 5000
+
+const ARGUMENT = '__argument'
+const BARE = `replace(replace(json::VARCHAR, '{', ''), '[', '')`
+const MESSAGE = `JSON has at most ${BRACKETS_MAX} objects and lists where its structure is compared`
+
+/** A lambda, so that the argument is computed once. */
+const LIMITED = `SELECT list_transform([${ARGUMENT}], lambda json :
+  CASE WHEN strlen(json::VARCHAR) - strlen(${BARE}) > ${BRACKETS_MAX}
+  THEN error('${MESSAGE}') ELSE json END)[1]`
+
+/** Edits that put a limit around each argument of these functions. Apply them after the edits within the arguments. */
+export function limitJson(tree: TreeNode): readonly TreeEdit[] {
+  const calls = [...walk(tree)].filter((node) => {
+    const isCall = node.class === 'FUNCTION' || node.class === 'WINDOW'
+    return isCall && RECURSIVE_FUNCTIONS.has(textOf(node.function_name).toLowerCase())
+  })
+  for (const node of walk(tree)) {
+    // What DuckDB would call the column shows the limit.
+    for (const item of nodesOf(node.select_list).filter((item) => calls.includes(item))) {
+      item.alias = textOf(item.alias) || textOf(item.function_name)
+    }
+  }
+  const args = calls.flatMap((call) => nodesOf(call.children))
+  return args.map((argument) => ({
+    sql: LIMITED,
+    apply: (parsed) => replace(argument, limited(argument, parsed)),
+  }))
+}
+
+function limited(argument: TreeNode, parsed: TreeNode): TreeNode {
+  const [expression] = nodesOf(queryOf(statementOf(parsed)).select_list)
+  const place = [...walk(expression ?? null)].find((node) => {
+    return isColumn(node) && columnNames(node)[0] === ARGUMENT
+  })
+  if (!isNode(expression) || place === undefined) throw new Error('the limit has an argument')
+  // Its parts stay the same nodes: edits of their own may follow.
+  replace(place, { ...argument, alias: '' })
+  return { ...expression, alias: argument.alias ?? '' }
 }

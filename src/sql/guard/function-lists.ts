@@ -4,7 +4,7 @@
  * that run SQL given as text, and DuckDB's internal ones. tests/sql/functions.test.ts compares the list with the
  * engine's own, so that a new version cannot add a function unseen.
  */
-const NAMES = `
+const SCALAR_NAMES = `
   !__postfix abs acos acosh add age aggregate ago alias apply array_aggr array_aggregate array_append
   array_apply array_cat array_concat array_contains array_cosine_distance array_cosine_similarity
   array_cross_product array_distance array_distinct array_dot_product array_extract array_filter
@@ -65,8 +65,35 @@ const NAMES = `
   version wavg week weekday weekofyear weighted_avg xor year yearweek
 `
 
-const SCALAR_FUNCTIONS: ReadonlySet<string> = new Set(NAMES.trim().split(/\s+/))
+const SCALAR_FUNCTIONS: ReadonlySet<string> = new Set(SCALAR_NAMES.trim().split(/\s+/))
 
 export function isScalarFunction(name: string): boolean {
   return SCALAR_FUNCTIONS.has(name.toLowerCase())
+}
+
+/** The aggregate functions of DuckDB 1.5: one value from many rows. Window functions are not among them. */
+const AGGREGATE_NAMES = `
+  any_value approx_count_distinct approx_quantile approx_top_k arbitrary arg_max arg_max_null
+  arg_max_nulls_last arg_min arg_min_null arg_min_nulls_last argmax argmin array_agg avg bit_and
+  bit_or bit_xor bitstring_agg bool_and bool_or corr count count_if count_star countif covar_pop
+  covar_samp entropy favg first fsum group_concat histogram histogram_exact kahan_sum kurtosis
+  kurtosis_pop last list listagg mad max max_by mean median min min_by mode product quantile
+  quantile_cont quantile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope
+  regr_sxx regr_sxy regr_syy reservoir_quantile sem skewness stddev stddev_pop stddev_samp
+  string_agg sum sum_no_overflow sumkahan var_pop var_samp variance
+`
+
+const AGGREGATE_FUNCTIONS: ReadonlySet<string> = new Set(AGGREGATE_NAMES.trim().split(/\s+/))
+
+const WINDOW_FUNCTIONS: ReadonlySet<string> = new Set(
+  `row_number rank dense_rank rank_dense percent_rank cume_dist ntile lag lead first_value last_value
+  nth_value fill`.split(/\s+/),
+)
+
+export function isAggregateFunction(name: string): boolean {
+  return AGGREGATE_FUNCTIONS.has(name.toLowerCase())
+}
+
+export function isWindowFunction(name: string): boolean {
+  return WINDOW_FUNCTIONS.has(name.toLowerCase())
 }
