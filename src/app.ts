@@ -304,7 +304,7 @@ function chatModelsOf(settings: Settings, embedders: EmbedderRegistry): ChatMode
     defaultModel: defaultChatModel(settings),
     async chatModel(ref) {
       const { chatModelOf } = await import('./models/chat-registry.ts')
-      return chatModelOf(ref, chatDefaultsOf(settings), { embed: builtinEmbed(embedders) })
+      return chatModelOf(ref, chatDefaultsOf(settings), builtinEmbed(embedders))
     },
   }
 }

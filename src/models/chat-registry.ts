@@ -1,31 +1,24 @@
 import type { ChatDefaults, ModelRef } from '../domain/model-ref.ts'
-import type { ChatModel } from '../domain/ports.ts'
+import type { ChatModel, Embedder } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
-import { ANTHROPIC_PUBLIC_URL } from './anthropic/anthropic-public-url.ts'
-import type { Embed } from './builtin/extractive-chat.ts'
-import { CHAT_LIMITS } from './chat-limits.ts'
 import { CHAT_PROVIDERS } from './chat-providers.ts'
-import { chosenEndpoint } from './endpoint.ts'
-import { OPENAI_PUBLIC_URL } from './openai/openai-public-url.ts'
-
-/** What a chat model may use besides its provider. */
-export interface ChatTools {
-  readonly embed: Embed
-}
+import { CHAT_LIMITS } from './chat-stream.ts'
+import { ANTHROPIC_PUBLIC_URL, chosenEndpoint, OPENAI_PUBLIC_URL } from './endpoint.ts'
 
 /**
  * The chat model that a reference names. Loads its provider's SDK and no other.
+ * @param embed the built-in embedder, for the built-in model
  * @throws AppError `unknown_provider`, `invalid_agent` for a missing setting
  */
 export async function chatModelOf(
   ref: ModelRef,
   defaults: ChatDefaults,
-  tools: ChatTools,
+  embed: Embedder['embed'],
 ): Promise<ChatModel> {
   switch (ref.provider) {
     case 'builtin': {
       const { extractiveChat } = await import('./builtin/extractive-chat.ts')
-      return extractiveChat(tools.embed)
+      return extractiveChat(embed)
     }
     case 'openai': {
       const endpoint = chosenEndpoint({
@@ -55,7 +48,7 @@ export async function chatModelOf(
   }
 }
 
-/** Loads a provider's SDK ahead of the first question to it. A provider that there is not is none to load. */
+/** Loads a provider's SDK ahead of the first question to it; an unknown provider has nothing to load. */
 export async function loadProvider(provider: string): Promise<void> {
   if (provider === 'builtin') await import('./builtin/extractive-chat.ts')
   else if (provider === 'openai') await import('./openai/openai-chat.ts')

@@ -1,11 +1,10 @@
 import { BUILTIN_EMBEDDING_MODEL, BUILTIN_PROVIDER, type ModelRef } from '../domain/model-ref.ts'
 import type { Embedder, EmbedderProbe, EmbedderRegistry } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
-import { MINI_LM_DIMENSIONS } from './builtin/mini-lm-limits.ts'
-import { chosenEndpoint, type Endpoint } from './endpoint.ts'
+import { MINI_LM_DIMENSIONS } from './builtin/embedding-protocol.ts'
+import { chosenEndpoint, type Endpoint, OPENAI_PUBLIC_URL } from './endpoint.ts'
 import type { OpenaiCallLimits } from './openai/openai-client.ts'
 import { EMBED_LIMITS, openaiEmbedder } from './openai/openai-embedder.ts'
-import { OPENAI_PUBLIC_URL } from './openai/openai-public-url.ts'
 
 export interface EmbedderRegistryDeps {
   /** Started and closed by the caller. */
@@ -77,25 +76,20 @@ function openaiProvider(deps: EmbedderRegistryDeps): EmbeddingProvider {
     embedder: (ref) => embedder(ref, EMBED_LIMITS),
     probe: (ref, timeoutMs) => {
       const once = embedder(ref, { ...EMBED_LIMITS, retriesMax: 0, timeoutMs })
-      return probed(once, { url: endpointOf(ref).url, timeoutMs })
+      return probed(once, endpointOf(ref).url, timeoutMs)
     },
   }
 }
 
-interface ProbeTarget {
-  /** Without credentials and query. */
-  readonly url: string
-  readonly timeoutMs: number
-}
-
-async function probed(embedder: Embedder, target: ProbeTarget): Promise<EmbedderProbe> {
-  const signal = AbortSignal.timeout(target.timeoutMs)
+/** @param url without credentials and query */
+async function probed(embedder: Embedder, url: string, timeoutMs: number): Promise<EmbedderProbe> {
+  const signal = AbortSignal.timeout(timeoutMs)
   try {
     const [vector] = await embedder.embed(['probe'], signal)
     if (vector === undefined) throw new AppError('provider_failed', 'it gave no vector')
     return { kind: 'ready', dimensions: vector.length }
   } catch (error) {
-    const late = `${target.url} did not answer within ${target.timeoutMs} ms`
+    const late = `${url} did not answer within ${timeoutMs} ms`
     if (signal.aborted) return unreachable(late)
     if (error instanceof AppError && error.code === 'provider_failed') {
       return unreachable(error.message)

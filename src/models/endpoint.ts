@@ -93,3 +93,9 @@ export function openaiBaseUrl(url: string): string {
 export function anthropicBaseUrl(url: string): string {
   return url.replace(/\/+$/, '').replace(/\/v1(\/messages)?$/, '')
 }
+
+/** Where the openai provider is reached when no address is configured. */
+export const OPENAI_PUBLIC_URL = 'https://api.openai.com/v1'
+
+/** Where the anthropic provider is reached when no address is configured. */
+export const ANTHROPIC_PUBLIC_URL = 'https://api.anthropic.com'

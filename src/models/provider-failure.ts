@@ -1,25 +1,23 @@
 import { AppError } from '../errors.ts'
 import type { Endpoint } from './endpoint.ts'
-import { member } from './member.ts'
-import { redacted } from './redacted.ts'
-
-/** What a provider's client told about a failed call. */
-export interface FailureFacts {
-  /** The address that was called, without credentials and query. */
-  readonly url: string
-  /** Of the answer; null: there was none, or it broke off. */
-  readonly status: number | null
-  /** What the server or the network said. It may echo secrets: it is shown redacted. */
-  readonly detail: string
-}
+import { member } from './provider-answer.ts'
 
 /** Statuses that another try may change: everything else from 400 to 499 is a definite refusal. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])
 
-/** `provider_refused` for a definite refusal (bad key, no such model), else `provider_failed`. */
-export function providerFailure(facts: FailureFacts, endpoint: Endpoint): AppError {
-  const { status, url } = facts
-  const detail = redacted(facts.detail, endpoint.secrets)
+/**
+ * `provider_refused` for a definite refusal (bad key, no such model), else `provider_failed`.
+ * @param url that was called, without credentials and query
+ * @param status of the answer; null: there was none, or it broke off
+ * @param words of the server or the network; they may echo secrets and are shown redacted
+ */
+export function providerFailure(
+  url: string,
+  status: number | null,
+  words: string,
+  endpoint: Endpoint,
+): AppError {
+  const detail = redacted(words, endpoint.secrets)
   const said = detail === '' ? '' : `: ${detail}`
   // Who tells a client why a stream ended looks for the status there.
   const cause = Object.assign(new Error(detail), { status })
@@ -45,4 +43,96 @@ export function saidBy(body: unknown, depth = 0): string {
     if (said !== '') return said
   }
   return ''
+}
+
+/** A shorter text is no secret that could be told from other words: it is never replaced. */
+const SECRET_CHARS_MIN = 8
+
+/** A secret this short may stand by chance within a word. */
+const CHANCE_CHARS_MAX = 3
+
+const DETAIL_CHARS_MAX = 300
+/** What is behind them is not looked at. */
+const TEXT_CHARS_MAX = 2_000
+
+const HIDDEN = '******'
+
+/**
+ * What a server said, on one line, shortened, without any longer part of a secret, in whatever case it comes back, and
+ * without what looks like a credential of somebody else. A text with a secret too short to be cut out is not shown.
+ */
+export function redacted(text: string, secrets: readonly string[]): string {
+  const line = text
+    .slice(0, TEXT_CHARS_MAX)
+    .replace(/[\p{Cc}\s]+/gu, ' ')
+    .trim()
+  const isShort = (secret: string) => secret.length < SECRET_CHARS_MIN
+  if (secrets.some((secret) => isShort(secret) && holds(line, secret))) {
+    return 'its answer is not shown, because it holds the key or a part of the address'
+  }
+  const known = secrets.filter((secret) => !isShort(secret)).reduce(withoutRuns, line)
+  const hidden = withoutCredentials(known)
+  if (hidden.length <= DETAIL_CHARS_MAX) return hidden
+  return `${hidden.slice(0, DETAIL_CHARS_MAX).toWellFormed()}…`
+}
+
+function holds(text: string, secret: string): boolean {
+  const [lowerText, lowerSecret] = [text.toLowerCase(), secret.toLowerCase()]
+  if (lowerSecret === '') return false
+  if (lowerSecret.length > CHANCE_CHARS_MAX) return lowerText.includes(lowerSecret)
+  const isWord = (char: string | undefined) => char !== undefined && /[\p{L}\p{N}]/u.test(char)
+  for (let at = lowerText.indexOf(lowerSecret); at !== -1; ) {
+    if (!isWord(lowerText[at - 1]) && !isWord(lowerText[at + lowerSecret.length])) return true
+    at = lowerText.indexOf(lowerSecret, at + 1)
+  }
+  return false
+}
+
+function withoutRuns(text: string, secret: string): string {
+  const lowerText = text.toLowerCase()
+  const lowerSecret = secret.toLowerCase()
+  // Some letters change their length with their case: then places cannot be compared.
+  if (lowerText.length !== text.length) return text.replaceAll(secret, HIDDEN)
+  let shown = ''
+  for (let index = 0; index < text.length; ) {
+    let end = index + SECRET_CHARS_MIN
+    if (end > text.length || !lowerSecret.includes(lowerText.slice(index, end))) {
+      shown += text[index]
+      index += 1
+      continue
+    }
+    while (end < text.length && lowerSecret.includes(lowerText.slice(index, end + 1))) end += 1
+    shown += HIDDEN
+    index = end
+  }
+  return shown
+}
+
+/** Each with what stays of it. */
+const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
+  // The user and the password of an address.
+  [/(:\/\/)[^\s/@"']+@/g, `$1${HIDDEN}@`],
+  [/([?&](?:key|token|sig|signature|code)=)[^\s&"'#]+/gi, `$1${HIDDEN}`],
+  [/\b((?:proxy-)?authorization["']?\s*[:=]\s*["']?)(?:\w+ +)?[^\s"',;}]+/gi, `$1${HIDDEN}`],
+  [
+    /\b([\w-]*(?:api[-_]?key|access[-_]?key|token|secret|password)["']?\s*[:=]\s*["']?)[^\s"',;}&]{8,}/gi,
+    `$1${HIDDEN}`,
+  ],
+  [/\b(bearer|basic) +(?=[\w.~+/=-]*[\d=])[\w.~+/=-]{8,}/gi, `$1 ${HIDDEN}`],
+  // Keys as their makers mark them, and JSON web tokens.
+  [/\b((?:sk|pk|rk|hf|gsk|gh[a-z]|xox[a-z]|glpat)[-_])[\w-]{8,}/g, `$1${HIDDEN}`],
+  [/\b(AIza|AKIA|ASIA)[\w-]{12,}/g, `$1${HIDDEN}`],
+  [/\beyJ[\w-]{8,}(?:\.[\w-]+){0,2}/g, HIDDEN],
+]
+
+/** Hexadecimal and base64; a UUID, a model's name and a path have shorter parts. */
+const LONG_TOKEN = /[A-Za-z0-9+_]{32,}={0,2}/g
+const LONG_BASE64 = /[A-Za-z0-9+/]{40,}={0,2}/g
+
+function withoutCredentials(text: string): string {
+  const marked = CREDENTIALS.reduce((shown, [pattern, kept]) => shown.replace(pattern, kept), text)
+  const mixed = (token: string) => (/\d/.test(token) && /[a-z]/i.test(token) ? HIDDEN : token)
+  const random = (token: string) =>
+    [/\d/, /[a-z]/, /[A-Z]/].every((kind) => kind.test(token)) ? HIDDEN : token
+  return marked.replace(LONG_TOKEN, mixed).replace(LONG_BASE64, random)
 }

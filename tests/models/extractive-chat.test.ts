@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
-import type { ChatDelta, ChatMessage } from '../../src/domain/ports.ts'
-import { type Embed, extractiveChat } from '../../src/models/builtin/extractive-chat.ts'
+import type { ChatDelta, ChatMessage, Embedder } from '../../src/domain/ports.ts'
+import { extractiveChat } from '../../src/models/builtin/extractive-chat.ts'
 import { callsOf, heard, LIST_TOOL, QUERY_TOOL, textOf } from './fixtures/chat-support.ts'
 import { thrownBy } from './fixtures/scripted-server.ts'
 
 /** Words hashed to dimensions: texts that share words are near. */
-const bagOfWords: Embed = async (texts) => {
+const bagOfWords: Embedder['embed'] = async (texts) => {
   return texts.map((text) => {
     const vector = new Float32Array(256)
     for (const word of text.toLowerCase().match(/\p{L}+/gu) ?? []) {
@@ -220,7 +220,7 @@ test('a question in a script without spaces finds its sentence', async () => {
 
 test('stops at an abort and throws its reason', async () => {
   const reason = new Error('gone')
-  const embed: Embed = (_, signal) => {
+  const embed: Embedder['embed'] = (_, signal) => {
     return new Promise((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason))
     })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { redacted } from '../../src/models/redacted.ts'
+import { redacted } from '../../src/models/provider-failure.ts'
 
 describe('a secret that is known', () => {
   test('is cut out, in part and in whatever case', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type JudgeAnswer, judgeAnswerOf } from '../../src/models/rerankers/judge-answer.ts'
+import { type JudgeAnswer, judgeAnswerOf } from '../../src/models/rerankers/judge.ts'
 import {
   CLASS_LABELS,
   numberScore,

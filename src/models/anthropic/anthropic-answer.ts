@@ -1,5 +1,6 @@
 import type { ChatRequest, ToolCall } from '../../domain/ports.ts'
-import { member } from '../member.ts'
+import type { PartialAnswer } from '../chat-stream.ts'
+import { member } from '../provider-answer.ts'
 import { toolCallCount, toolInput } from '../tool-arguments.ts'
 
 /** A server that sends more calls in one answer than this is not taken at its word. */
@@ -13,7 +14,7 @@ interface CallInTheMaking {
 }
 
 /** Puts an answer together from the events of a stream, or from one whole message. */
-export class AnthropicAnswer {
+export class AnthropicAnswer implements PartialAnswer {
   readonly #request: ChatRequest
   readonly #calls: CallInTheMaking[] = []
   #isComplete = false
@@ -22,12 +23,10 @@ export class AnthropicAnswer {
     this.#request = request
   }
 
-  /** Whether the server said that the answer ends here. */
   get isComplete(): boolean {
     return this.#isComplete
   }
 
-  /** @returns the text that the event adds. */
   add(event: unknown): string {
     const index = member(event, 'index')
     switch (member(event, 'type')) {

@@ -1,41 +1,45 @@
 import Anthropic, { APIConnectionTimeoutError, APIError } from '@anthropic-ai/sdk'
-import type { ChatDelta, ChatModel, ChatRequest } from '../../domain/ports.ts'
+import type { ChatModel } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
-import { boundedFetch } from '../bounded-fetch.ts'
-import type { ChatLimits } from '../chat-limits.ts'
-import { anthropicBaseUrl, type Endpoint } from '../endpoint.ts'
-import { watched } from '../idle-watch.ts'
+import { type ChatConfig, chatDeltas, type ProviderCall } from '../chat-stream.ts'
+import { ANTHROPIC_PUBLIC_URL, anthropicBaseUrl, type Endpoint } from '../endpoint.ts'
+import { boundedFetch } from '../provider-answer.ts'
 import { providerFailure, saidBy } from '../provider-failure.ts'
 import { AnthropicAnswer } from './anthropic-answer.ts'
 import { anthropicBody } from './anthropic-body.ts'
-import { ANTHROPIC_PUBLIC_URL } from './anthropic-public-url.ts'
 
 const PATH = '/v1/messages'
-
-export interface AnthropicChatConfig {
-  readonly endpoint: Endpoint
-  readonly modelName: string
-  readonly limits: ChatLimits
-}
 
 /** Sent where a server wants no key: the client insists on one. */
 const NO_KEY = 'none'
 
 /** Answers through Anthropic's messages API. */
-export function anthropicChat(config: AnthropicChatConfig): ChatModel {
-  const apiKey = config.endpoint.apiKey ?? NO_KEY
+export function anthropicChat(config: ChatConfig): ChatModel {
+  const { endpoint, modelName, limits } = config
+  const apiKey = endpoint.apiKey ?? NO_KEY
   const client = new Anthropic({
-    baseURL: anthropicBaseUrl(config.endpoint.url),
+    baseURL: anthropicBaseUrl(endpoint.url),
     apiKey,
-    defaultHeaders: isPublic(config.endpoint) ? {} : { 'x-api-key': apiKey },
+    defaultHeaders: isPublic(endpoint) ? {} : { 'x-api-key': apiKey },
     webhookKey: null,
-    defaultQuery: config.endpoint.query,
-    maxRetries: config.limits.retriesMax,
-    timeout: config.limits.timeoutMs,
-    fetch: boundedFetch(config.limits.answerBytesMax),
+    defaultQuery: endpoint.query,
+    maxRetries: limits.retriesMax,
+    timeout: limits.timeoutMs,
+    fetch: boundedFetch(limits.answerBytesMax),
     logLevel: 'off',
   })
-  return { respond: (request, signal) => respond(request, { client, config, signal }) }
+  return {
+    respond(request, signal) {
+      const body = anthropicBody(request, { model: modelName, tokensMax: limits.answerTokensMax })
+      const call: ProviderCall = {
+        url: urlOf(config),
+        idleMs: limits.idleMs,
+        send: (either) => client.messages.create(body, { signal: either }).withResponse(),
+        failureOf: (error) => failureOf(error, config),
+      }
+      return chatDeltas(new AnthropicAnswer(request), call, signal)
+    },
+  }
 }
 
 /**
@@ -46,60 +50,12 @@ function isPublic({ url }: Endpoint): boolean {
   return new URL(url).origin === ANTHROPIC_PUBLIC_URL
 }
 
-interface Call {
-  readonly client: Anthropic
-  readonly config: AnthropicChatConfig
-  readonly signal: AbortSignal
-}
-
-async function* respond(request: ChatRequest, call: Call): AsyncGenerator<ChatDelta> {
-  const answer = new AnthropicAnswer(request)
-  try {
-    for await (const event of eventsOf(request, call)) {
-      const text = answer.add(event)
-      if (text !== '') yield { kind: 'text', text }
-    }
-  } catch (error) {
-    call.signal.throwIfAborted()
-    throw failureOf(error, call.config)
-  }
-  if (!answer.isComplete) {
-    const url = urlOf(call.config)
-    throw new AppError('provider_failed', `${url} broke off in the middle of its answer`)
-  }
-  for (const toolCall of answer.toolCalls()) yield { kind: 'tool_call', call: toolCall }
-}
-
-/** The answer's events, or the one message of a server that does not stream. */
-async function* eventsOf(request: ChatRequest, call: Call): AsyncGenerator<unknown> {
-  const { client, config, signal } = call
-  // Whatever ends this generator ends the request: a stall, a break, the caller's abort.
-  const stop = new AbortController()
-  const either = AbortSignal.any([signal, stop.signal])
-  const body = anthropicBody(request, {
-    model: config.modelName,
-    tokensMax: config.limits.answerTokensMax,
-  })
-  try {
-    const { data, response } = await client.messages.create(body, { signal: either }).withResponse()
-    const isStream = !/^application\/json/.test(response.headers.get('content-type') ?? '')
-    const events: AsyncIterable<unknown> = isStream ? data : whole(response)
-    yield* watched(events, { url: urlOf(config), idleMs: config.limits.idleMs, signal })
-  } finally {
-    stop.abort()
-  }
-}
-
-async function* whole(response: Response): AsyncGenerator<unknown> {
-  yield await response.json()
-}
-
-function urlOf({ endpoint }: AnthropicChatConfig): string {
+function urlOf({ endpoint }: ChatConfig): string {
   return `${anthropicBaseUrl(endpoint.url)}${PATH}`
 }
 
 /** Never hands on what the client threw: that holds the answer's headers and body. */
-function failureOf(error: unknown, config: AnthropicChatConfig): AppError {
+function failureOf(error: unknown, config: ChatConfig): AppError {
   if (error instanceof AppError) return error
   const url = urlOf(config)
   if (error instanceof APIConnectionTimeoutError) {
@@ -107,7 +63,7 @@ function failureOf(error: unknown, config: AnthropicChatConfig): AppError {
     return new AppError('timeout', message)
   }
   const status = error instanceof APIError ? (error.status ?? null) : null
-  return providerFailure({ url, status, detail: detailOf(error) }, config.endpoint)
+  return providerFailure(url, status, detailOf(error), config.endpoint)
 }
 
 function detailOf(error: unknown): string {

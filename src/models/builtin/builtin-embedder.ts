@@ -1,11 +1,17 @@
 import { fileURLToPath } from 'node:url'
 import type { Embedder } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
+import { onAbort } from '../../runtime/cancellation.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
-import { EmbeddingWorker } from './embedding-worker.ts'
-import { MINI_LM_CHARS_MAX } from './mini-lm-limits.ts'
+import { WorkerHost } from '../../runtime/worker-host.ts'
+import {
+  type EmbeddingAnswer,
+  type EmbeddingRequest,
+  MINI_LM_CHARS_MAX,
+  MINI_LM_DIMENSIONS,
+} from './embedding-protocol.ts'
 
-/** Single texts, which are queries, whose vectors are kept: some 2 KB each. */
+/** Single texts, which are queries, whose vectors are remembered: some 2 KB each. */
 const RECENT_TEXTS_MAX = 256
 const RECENT_TEXT_CHARS_MAX = 2000
 
@@ -24,10 +30,7 @@ export function builtinEmbedderOptions(): BuiltinEmbedderOptions {
   }
 }
 
-/**
- * The embedding model that needs no key and no network, in a thread that starts with the first
- * text.
- */
+/** The embedding model that needs no key and no network, in a thread that starts with the first text. */
 export class BuiltinEmbedder implements Embedder {
   readonly #options: BuiltinEmbedderOptions
   readonly #recent = new LruMap<string, Float32Array>({ sizeMax: RECENT_TEXTS_MAX })
@@ -52,7 +55,7 @@ export class BuiltinEmbedder implements Embedder {
     const vectors = await this.#running().embed(shortened, signal)
     const [vector] = vectors
     if (query !== undefined && vector !== undefined && query.length <= RECENT_TEXT_CHARS_MAX) {
-      // The caller may change his.
+      // The caller may change its own.
       this.#recent.set(query, vector.slice())
     }
     return vectors
@@ -71,4 +74,109 @@ export class BuiltinEmbedder implements Embedder {
     }
     return this.#worker
   }
+}
+
+/** Jobs that may wait at once; one more is refused. */
+const JOBS_MAX = 1000
+/** How long a stop waits for the text under way. */
+const STOP_MS = 2000
+
+interface PendingJob {
+  readonly textCount: number
+  resolve(vectors: readonly Float32Array[]): void
+  reject(error: unknown): void
+}
+
+/** The main thread's side of one embedding thread, from its start to its end. */
+class EmbeddingWorker {
+  readonly #host: WorkerHost
+  readonly #pending = new Map<number, PendingJob>()
+  readonly #ended = Promise.withResolvers<void>()
+  #nextId = 1
+  #hasEnded = false
+
+  constructor(options: BuiltinEmbedderOptions) {
+    this.#host = new WorkerHost({
+      url: options.workerUrl,
+      // The thread runs our own code and sends nothing else.
+      onMessage: (answer) => this.#receive(answer as EmbeddingAnswer),
+      onEnd: (cause) => this.#end(failed('stopped unexpectedly', cause)),
+    })
+    this.#post({ kind: 'load', folder: options.modelFolder })
+  }
+
+  /** A worker that has ended answers nothing any more: start another one. */
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
+
+  async embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
+    if (this.#pending.size >= JOBS_MAX) {
+      throw new AppError('too_busy', `More than ${JOBS_MAX} embedding requests are waiting`)
+    }
+    const id = this.#nextId
+    this.#nextId += 1
+    const answer = Promise.withResolvers<readonly Float32Array[]>()
+    this.#pending.set(id, { ...answer, textCount: texts.length })
+    this.#host.setBusy(true)
+    this.#post({ kind: 'embed', id, texts })
+    const stopListening = onAbort(signal, () => {
+      this.#post({ kind: 'cancel', id })
+      answer.reject(signal.reason)
+    })
+    try {
+      return await answer.promise
+    } finally {
+      stopListening()
+      this.#pending.delete(id)
+      if (this.#pending.size === 0) this.#host.setBusy(false)
+    }
+  }
+
+  /** Never by `terminate()`: see the protocol's `stop`. */
+  async close(): Promise<void> {
+    if (this.#hasEnded) return
+    this.#failAll(new AppError('shutting_down', 'The embedding model is being closed'))
+    this.#post({ kind: 'stop' })
+    const patience = setTimeout(() => this.#ended.resolve(), STOP_MS)
+    await this.#ended.promise
+    clearTimeout(patience)
+  }
+
+  #post(request: EmbeddingRequest): void {
+    this.#host.post(request)
+  }
+
+  #receive(answer: EmbeddingAnswer): void {
+    if (answer.kind === 'unusable') {
+      this.#end(failed('could not be loaded: its files are missing or damaged', answer.reason))
+      return
+    }
+    // A job that was aborted is forgotten; its answer may still be on the way.
+    const job = this.#pending.get(answer.id)
+    if (job === undefined) return
+    if (answer.kind === 'failed') job.reject(failed('failed', answer.reason))
+    else job.resolve(vectorsOf(answer.vectors, job.textCount))
+  }
+
+  #end(error: AppError): void {
+    this.#hasEnded = true
+    this.#failAll(error)
+    this.#ended.resolve()
+  }
+
+  #failAll(error: AppError): void {
+    for (const job of this.#pending.values()) job.reject(error)
+  }
+}
+
+/** The reason may name files of the server: it is for the log. */
+function failed(what: string, reason: unknown): AppError {
+  return new AppError('provider_failed', `The built-in embedding model ${what}`, { cause: reason })
+}
+
+function vectorsOf(all: Float32Array, textCount: number): readonly Float32Array[] {
+  return Array.from({ length: textCount }, (_, index) => {
+    return all.subarray(index * MINI_LM_DIMENSIONS, (index + 1) * MINI_LM_DIMENSIONS)
+  })
 }

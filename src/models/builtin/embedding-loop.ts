@@ -1,8 +1,11 @@
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
-import type { EmbeddingAnswer, EmbeddingRequest } from './embedding-protocol.ts'
+import {
+  type EmbeddingAnswer,
+  type EmbeddingRequest,
+  MINI_LM_DIMENSIONS,
+} from './embedding-protocol.ts'
 import { EmbeddingQueue } from './embedding-queue.ts'
 import { MiniLm } from './mini-lm.ts'
-import { MINI_LM_DIMENSIONS } from './mini-lm-limits.ts'
 
 /** What the loop needs of the thread it runs in. */
 export interface EmbeddingThread {
@@ -10,18 +13,25 @@ export interface EmbeddingThread {
   end(): void
 }
 
+type EmbeddingModel = Pick<MiniLm, 'tokens' | 'embed'>
+
 /** Embeds what is asked for, text by text, and reads its requests between two texts. */
 export class EmbeddingLoop {
   readonly #thread: EmbeddingThread
+  readonly #loadModel: (folder: string) => Promise<EmbeddingModel>
   readonly #queue = new EmbeddingQueue()
   /** Texts that are not cut into tokens yet. */
   readonly #arrived = new Map<number, readonly string[]>()
-  #model: MiniLm | null = null
+  #model: EmbeddingModel | null = null
   #isWorking = false
   #isStopping = false
 
-  constructor(thread: EmbeddingThread) {
+  constructor(
+    thread: EmbeddingThread,
+    loadModel: (folder: string) => Promise<EmbeddingModel> = MiniLm.load,
+  ) {
     this.#thread = thread
+    this.#loadModel = loadModel
   }
 
   async receive(request: EmbeddingRequest): Promise<void> {
@@ -39,7 +49,7 @@ export class EmbeddingLoop {
 
   async #load(folder: string): Promise<void> {
     try {
-      this.#model = await MiniLm.load(folder)
+      this.#model = await this.#loadModel(folder)
     } catch (error) {
       this.#thread.post({ kind: 'unusable', reason: reasonOf(error) }, [])
       this.#thread.end()
@@ -58,7 +68,7 @@ export class EmbeddingLoop {
     if (this.#isStopping) this.#thread.end()
   }
 
-  #enqueueArrived(model: MiniLm): void {
+  #enqueueArrived(model: EmbeddingModel): void {
     for (const [id, texts] of this.#arrived) {
       const sequences = texts.map((text) => model.tokens(text))
       this.#queue.add(id, sequences)
@@ -67,7 +77,7 @@ export class EmbeddingLoop {
   }
 
   /** @returns whether there was anything to do. */
-  async #embedNext(model: MiniLm): Promise<boolean> {
+  async #embedNext(model: EmbeddingModel): Promise<boolean> {
     const task = this.#queue.next()
     if (task === null) return false
     try {

@@ -1,3 +1,4 @@
+import { isMostlyLatin } from '../../analysis/query-terms.ts'
 import type { Candidate, Ranking } from './sentence-ranking.ts'
 
 /** What was searched for an answer, and what was found. */
@@ -59,16 +60,9 @@ function unsearched({ names, searched }: Findings): string {
 
 function isRelevant({ question, ranking }: Findings): boolean {
   const { bestCosine, bestCoverage } = ranking
-  if (!isLatin(question)) return bestCoverage >= FOREIGN_COVERAGE_MIN
+  if (!isMostlyLatin(question)) return bestCoverage >= FOREIGN_COVERAGE_MIN
   const isCovered = bestCoverage >= COVERAGE_MIN && bestCosine >= COVERED_COSINE_MIN
   return isCovered || bestCosine >= COSINE_MIN
-}
-
-/** Whether at least half of the letters are Latin ones. */
-function isLatin(text: string): boolean {
-  const letters = text.match(/\p{L}/gu) ?? []
-  const latin = text.match(/\p{Script=Latin}/gu) ?? []
-  return latin.length * 2 >= letters.length
 }
 
 function quotationsOf(candidates: readonly Candidate[]): readonly string[] {

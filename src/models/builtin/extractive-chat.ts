@@ -1,17 +1,16 @@
+import { Analyzer } from '../../analysis/analyzer.ts'
 import { literal, quote } from '../../domain/identifier.ts'
 import type {
   ChatDelta,
   ChatMessage,
   ChatModel,
   ChatRequest,
+  Embedder,
   ToolCall,
 } from '../../domain/ports.ts'
 import { writtenAnswer } from './extractive-answer.ts'
-import { isFollowUp } from './keywords.ts'
 import { namesIn, passagesIn } from './observed-passages.ts'
-import { type Embed, rankedSentences } from './sentence-ranking.ts'
-
-export type { Embed } from './sentence-ranking.ts'
+import { keywords, rankedSentences } from './sentence-ranking.ts'
 
 /** Knowledge bases that one question searches. */
 const SEARCHED_MAX = 5
@@ -26,17 +25,16 @@ const QUERY_TOOL = 'kb_query_tool'
  * bases, search each, answer) and answers with the sentences that fit the question best, quoted and
  * cited.
  */
-export function extractiveChat(embed: Embed): ChatModel {
-  return { respond: (request, signal) => respond(request, { embed, signal }) }
+export function extractiveChat(embed: Embedder['embed']): ChatModel {
+  return { respond: (request, signal) => respond(request, embed, signal) }
 }
 
-interface Tools {
-  readonly embed: Embed
-  readonly signal: AbortSignal
-}
-
-async function* respond(request: ChatRequest, tools: Tools): AsyncGenerator<ChatDelta> {
-  tools.signal.throwIfAborted()
+async function* respond(
+  request: ChatRequest,
+  embed: Embedder['embed'],
+  signal: AbortSignal,
+): AsyncGenerator<ChatDelta> {
+  signal.throwIfAborted()
   const { question, calls } = conversationOf(request.messages)
   const has = (name: string) => request.tools.some((tool) => tool.name === name)
   const listing = calls.find((call) => call.name === LIST_TOOL)
@@ -52,8 +50,8 @@ async function* respond(request: ChatRequest, tools: Tools): AsyncGenerator<Chat
     const failures = outcomes.flatMap((one, index) => {
       return one.kind === 'failure' ? [{ name: names[index] ?? '', message: one.message }] : []
     })
-    const ranking = await rankedSentences(question, passages, tools)
-    tools.signal.throwIfAborted()
+    const ranking = await rankedSentences(question, passages, embed, signal)
+    signal.throwIfAborted()
     const searched = names.slice(0, searches.length)
     yield { kind: 'text', text: writtenAnswer({ question, ranking, names, searched, failures }) }
   }
@@ -95,6 +93,16 @@ function observed(call: ToolCall, messages: readonly ChatMessage[]): readonly Ob
     const isResult = message.role === 'tool' && message.callId === call.id
     return isResult ? [{ name: call.name, observation: message.content }] : []
   })
+}
+
+/** Words that stand for something said before. */
+const POINTING_WORDS =
+  /\b(he|her|him|his|it|its|one|ones|she|that|their|them|these|they|this|those)\b/i
+
+/** Whether a question can only be understood from what was said before: hardly any words of its own. */
+function isFollowUp(question: string): boolean {
+  const count = new Set(keywords(question, new Analyzer('english'))).size
+  return count === 0 || (count <= 2 && POINTING_WORDS.test(question))
 }
 
 /**

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { InferenceSession, Tensor } from 'onnxruntime-node'
-import { MINI_LM_DIMENSIONS, MINI_LM_TOKENS_MAX } from './mini-lm-limits.ts'
+import { MINI_LM_DIMENSIONS, MINI_LM_TOKENS_MAX } from './embedding-protocol.ts'
 import { WordPiece } from './word-piece.ts'
 
 /** More threads than this gain little on a model this small. */

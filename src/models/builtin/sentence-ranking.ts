@@ -1,10 +1,7 @@
+import { Analyzer } from '../../analysis/analyzer.ts'
 import type { Embedder } from '../../domain/ports.ts'
-import { keywords } from './keywords.ts'
 import type { Passage } from './observed-passages.ts'
 import { sentencesOf } from './sentences.ts'
-
-/** Vectors of length 1 for texts; the agent's thread asks the main thread for them. */
-export type Embed = Embedder['embed']
 
 /** A sentence that may answer the question. */
 export interface Candidate {
@@ -52,17 +49,19 @@ interface Scored {
 export async function rankedSentences(
   question: string,
   passages: readonly Passage[],
-  tools: { readonly embed: Embed; readonly signal: AbortSignal },
+  embed: Embedder['embed'],
+  signal: AbortSignal,
 ): Promise<Ranking> {
-  const bestCoverage = coverageOf(question, passages)
-  const scored = narrowed(question, passages)
+  const analyzer = new Analyzer('english')
+  const bestCoverage = coverageOf(question, passages, analyzer)
+  const scored = narrowed(question, passages, analyzer)
   if (scored.length === 0) return { candidates: [], bestCosine: -1, bestCoverage }
   // Alone, so that its vector is the search's own one, which the embedder still remembers.
   const [questionVectors, vectors] = await Promise.all([
-    tools.embed([question], tools.signal),
-    tools.embed(
+    embed([question], signal),
+    embed(
       scored.map((sentence) => sentence.inContext.slice(0, EMBEDDED_CHARS_MAX)),
-      tools.signal,
+      signal,
     ),
   ])
   const cosines = vectors.map((vector) => dot(vector, questionVectors[0]))
@@ -81,18 +80,22 @@ export async function rankedSentences(
   return { candidates, bestCosine: Math.max(...cosines), bestCoverage }
 }
 
-function coverageOf(question: string, passages: readonly Passage[]): number {
-  const wanted = [...new Set(keywords(question))]
+function coverageOf(question: string, passages: readonly Passage[], analyzer: Analyzer): number {
+  const wanted = [...new Set(keywords(question, analyzer))]
   if (wanted.length === 0) return 0
   const shares = passages.map((passage) => {
-    const held = new Set(keywords(passage.text))
+    const held = new Set(keywords(passage.text, analyzer))
     return wanted.filter((word) => held.has(word)).length / wanted.length
   })
   return Math.max(0, ...shares)
 }
 
 /** The sentences with the best BM25 and passage, without repetitions (chunks overlap). */
-function narrowed(question: string, passages: readonly Passage[]): readonly Scored[] {
+function narrowed(
+  question: string,
+  passages: readonly Passage[],
+  analyzer: Analyzer,
+): readonly Scored[] {
   const unique = new Map<string, Omit<Scored, 'keyword'>>()
   const relevances = scaled(passages.map((passage) => passage.relevance))
   for (const [index, passage] of passages.entries()) {
@@ -107,8 +110,8 @@ function narrowed(question: string, passages: readonly Passage[]): readonly Scor
   }
   const sentences = [...unique.values()]
   const keyword = bm25(
-    keywords(question),
-    sentences.map((sentence) => keywords(sentence.inContext)),
+    keywords(question, analyzer),
+    sentences.map((sentence) => keywords(sentence.inContext, analyzer)),
   )
   const scaledKeyword = scaled(keyword)
   const worth = (index: number) =>
@@ -156,3 +159,15 @@ function scaled(values: readonly number[]): readonly number[] {
 function dot(a: Float32Array, b: Float32Array | undefined): number {
   return a.reduce((sum, value, index) => sum + value * (b?.[index] ?? 0), 0)
 }
+
+/**
+ * The words of a text that count in a comparison, as the keyword index of an English knowledge base has them; names in
+ * camel case whole and in parts.
+ */
+export function keywords(text: string, analyzer: Analyzer): readonly string[] {
+  const spelled = text.replaceAll(CAMEL_CASE, (name) => [name, ...name.split(HUMP)].join(' '))
+  return [...analyzer.terms(spelled)].flat().map((term) => term.text)
+}
+
+const CAMEL_CASE = /\p{L}*\p{Ll}\p{Lu}\p{L}*/gu
+const HUMP = /(?<=\p{Ll})(?=\p{Lu})/u

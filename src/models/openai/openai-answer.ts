@@ -1,5 +1,6 @@
 import type { ChatRequest, ToolCall } from '../../domain/ports.ts'
-import { member } from '../member.ts'
+import type { PartialAnswer } from '../chat-stream.ts'
+import { member } from '../provider-answer.ts'
 import { toolCallCount, toolInput } from '../tool-arguments.ts'
 
 /** A server that sends more calls in one answer than this is not taken at its word. */
@@ -17,7 +18,7 @@ interface CallInTheMaking {
  * out `index`, send a whole call at once or reuse an index for the next call, and end with an empty
  * list of choices.
  */
-export class OpenaiAnswer {
+export class OpenaiAnswer implements PartialAnswer {
   readonly #request: ChatRequest
   readonly #calls: CallInTheMaking[] = []
   #isComplete = false
@@ -26,12 +27,11 @@ export class OpenaiAnswer {
     this.#request = request
   }
 
-  /** Whether the server said that the answer ends here. */
   get isComplete(): boolean {
     return this.#isComplete
   }
 
-  /** @returns the text that the chunk adds; `piece` is a chunk or a whole completion. */
+  /** @param piece a chunk or a whole completion */
   add(piece: unknown): string {
     const choice = member(member(piece, 'choices'), '0')
     const message = member(choice, 'delta') ?? member(choice, 'message')

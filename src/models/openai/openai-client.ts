@@ -1,7 +1,7 @@
 import OpenAI, { APIConnectionTimeoutError, APIError } from 'openai'
 import { AppError } from '../../errors.ts'
-import { boundedFetch } from '../bounded-fetch.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
+import { boundedFetch } from '../provider-answer.ts'
 import { providerFailure, saidBy } from '../provider-failure.ts'
 
 export interface OpenaiCallLimits {
@@ -42,7 +42,7 @@ export function openaiFailure(error: unknown, endpoint: Endpoint, path: string):
   if (error instanceof AppError) return error
   const url = `${openaiBaseUrl(endpoint.url)}${path}`
   const status = error instanceof APIError ? (error.status ?? null) : null
-  return providerFailure({ url, status, detail: detailOf(error) }, endpoint)
+  return providerFailure(url, status, detailOf(error), endpoint)
 }
 
 function detailOf(error: unknown): string {

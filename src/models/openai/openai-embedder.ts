@@ -1,9 +1,10 @@
 import type OpenAI from 'openai'
 import type { Embedder } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
+import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
+import { member } from '../provider-answer.ts'
 import { type OpenaiCallLimits, openaiClient, openaiFailure } from './openai-client.ts'
-import { vectorsFrom } from './openai-vectors.ts'
 
 const TEXTS_PER_CALL_MAX = 256
 /** A token is a byte at least: a call stays below the 300 000 tokens that OpenAI takes at once. */
@@ -32,48 +33,22 @@ export function openaiEmbedder(config: OpenaiEmbedderConfig): Embedder {
   return {
     async embed(texts, signal) {
       signal.throwIfAborted()
-      const vectors = await allVectors(texts, { client, config, signal })
+      const bounds = { concurrencyMax: CALLS_AT_ONCE_MAX, signal }
+      const batches = await mapConcurrent(batchesOf(texts), bounds, (batch, batchSignal) => {
+        return batchVectors(batch, client, config, batchSignal)
+      })
+      const vectors = batches.flat()
       refuseMixedDimensions(vectors, config)
       return vectors
     },
   }
 }
 
-interface Call {
-  readonly client: OpenAI
-  readonly config: OpenaiEmbedderConfig
-  readonly signal: AbortSignal
-}
-
-/** Some calls at a time; the first that fails stops the others. */
-async function allVectors(texts: readonly string[], call: Call): Promise<readonly Float32Array[]> {
-  const batches = batchesOf(texts)
-  const results: (readonly Float32Array[])[] = batches.map(() => [])
-  const remaining = batches.entries()
-  const stop = new AbortController()
-  const signal = AbortSignal.any([call.signal, stop.signal])
-  // The lanes share one iterator: each takes the next batch that nobody has taken.
-  const lane = async (): Promise<void> => {
-    for (const [index, batch] of remaining) {
-      signal.throwIfAborted()
-      results[index] = await batchVectors(batch, { ...call, signal })
-    }
-  }
-  const lanes = Array.from({ length: Math.min(CALLS_AT_ONCE_MAX, batches.length) }, lane)
-  try {
-    await Promise.all(lanes)
-  } catch (error) {
-    stop.abort(error)
-    await Promise.allSettled(lanes)
-    call.signal.throwIfAborted()
-    throw error
-  }
-  return results.flat()
-}
-
 async function batchVectors(
   texts: readonly string[],
-  { client, config, signal }: Call,
+  client: OpenAI,
+  config: OpenaiEmbedderConfig,
+  signal: AbortSignal,
 ): Promise<readonly Float32Array[]> {
   try {
     const request = { model: config.modelName, input: texts.map(nonEmpty) }
@@ -120,4 +95,54 @@ function refuseMixedDimensions(
   const url = `${openaiBaseUrl(config.endpoint.url)}${PATH}`
   const lengths = `${first} and ${other.length} dimensions`
   throw new AppError('provider_failed', `${url} gave vectors of ${lengths}`)
+}
+
+/** More numbers than any model's vector has. */
+const DIMENSIONS_MAX = 65_536
+
+/**
+ * The vectors of an embeddings answer in the order of the texts. Servers send numbers where base64
+ * was asked for, mix up the order and leave out `index`: the first two are put right, anything else
+ * that does not fit is refused.
+ * @throws Error that says what does not fit
+ */
+function vectorsFrom(answer: unknown, textCount: number): readonly Float32Array[] {
+  const items = member(answer, 'data')
+  if (!Array.isArray(items)) throw new Error('the answer has no list "data"')
+  if (items.length !== textCount) {
+    throw new Error(`${items.length} vectors came back for ${textCount} texts`)
+  }
+  const vectors: (Float32Array | undefined)[] = items.map(() => undefined)
+  for (const [position, item] of items.entries()) {
+    const index = member(item, 'index') ?? position
+    if (typeof index !== 'number' || !(index in vectors) || vectors[index] !== undefined) {
+      throw new Error(`the index of vector ${position + 1} is wrong`)
+    }
+    vectors[index] = checked(vectorFrom(member(item, 'embedding')), position)
+  }
+  return vectors.filter((vector) => vector !== undefined)
+}
+
+function vectorFrom(embedding: unknown): Float32Array | null {
+  if (typeof embedding === 'string') return fromBase64(embedding)
+  if (!Array.isArray(embedding) || embedding.length > DIMENSIONS_MAX) return null
+  const isNumeric = embedding.every((value) => typeof value === 'number')
+  return isNumeric ? Float32Array.from(embedding) : null
+}
+
+/** Little-endian float32 numbers, as OpenAI sends them. */
+function fromBase64(text: string): Float32Array | null {
+  const bytes = Buffer.from(text, 'base64')
+  if (bytes.length % 4 !== 0 || bytes.length > DIMENSIONS_MAX * 4) return null
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return Float32Array.from({ length: bytes.length / 4 }, (_, index) => {
+    return view.getFloat32(index * 4, true)
+  })
+}
+
+function checked(vector: Float32Array | null, position: number): Float32Array {
+  const name = `vector ${position + 1}`
+  if (vector === null || vector.length === 0) throw new Error(`${name} is no list of numbers`)
+  if (vector.every((value) => Number.isFinite(value))) return vector
+  throw new Error(`${name} holds a number that is not finite`)
 }

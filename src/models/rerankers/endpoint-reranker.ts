@@ -1,13 +1,11 @@
 import type { Reranker } from '../../domain/ports.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
-import { boundedFetch } from '../bounded-fetch.ts'
 import type { Endpoint } from '../endpoint.ts'
+import { boundedFetch } from '../provider-answer.ts'
 import { providerFailure, saidBy } from '../provider-failure.ts'
-import { type RerankApi, rerankUrl } from './rerank-api.ts'
-import { withRerankDeadline } from './rerank-deadline.ts'
-import { RERANK_LIMITS, type ShownTexts, shownTexts } from './rerank-limits.ts'
+import { isInUnitRange, type RerankApi, rerankUrl, scoresFrom, squashed } from './rerank-api.ts'
+import { RERANK_LIMITS, type ShownTexts, shownTexts, withRerankDeadline } from './rerank-limits.ts'
 import type { RerankOptions } from './rerank-options.ts'
-import { isInUnitRange, scoresFrom, squashed } from './rerank-results.ts'
 import {
   type FailedTry,
   isPassingStatus,
@@ -71,7 +69,7 @@ export class EndpointReranker implements Reranker {
       return this.#read(text, texts.passages.length)
     } catch (error) {
       const detail = late.aborted ? 'no answer in time' : messageOf(error)
-      return this.#failed({ status: null, detail, isPassing: !isOver() })
+      return this.#failed(null, detail, !isOver())
     }
   }
 
@@ -92,14 +90,8 @@ export class EndpointReranker implements Reranker {
   #refused(response: Response, text: string): FailedTry {
     const { status, headers } = response
     const said = saidBy(jsonOf(text))
-    return {
-      ...this.#failed({
-        status,
-        detail: said === '' ? text : said,
-        isPassing: isPassingStatus(status),
-      }),
-      retryAfterMs: retryAfterMs(headers, Date.now()),
-    }
+    const failed = this.#failed(status, said === '' ? text : said, isPassingStatus(status))
+    return { ...failed, retryAfterMs: retryAfterMs(headers, Date.now()) }
   }
 
   /** An answer that does not fit is no better the next time. */
@@ -115,21 +107,14 @@ export class EndpointReranker implements Reranker {
       }
       return { kind: 'done', value: scores }
     } catch (error) {
-      return this.#failed({ status: null, detail: messageOf(error), isPassing: false })
+      return this.#failed(null, messageOf(error), false)
     }
   }
 
-  #failed(facts: FailedFacts): FailedTry {
-    const { status, detail, isPassing } = facts
-    const error = providerFailure({ url: this.#url, status, detail }, this.#config.endpoint)
+  #failed(status: number | null, detail: string, isPassing: boolean): FailedTry {
+    const error = providerFailure(this.#url, status, detail, this.#config.endpoint)
     return { kind: 'failed', error, isPassing, retryAfterMs: null }
   }
-}
-
-interface FailedFacts {
-  readonly status: number | null
-  readonly detail: string
-  readonly isPassing: boolean
 }
 
 function callsOf({ queryText, passages }: ShownTexts, perCallMax: number): readonly ShownTexts[] {

@@ -1,4 +1,4 @@
-import type { AnswerToken, JudgeAnswer, TokenChoice } from './judge-answer.ts'
+import type { AnswerToken, JudgeAnswer, TokenChoice } from './judge.ts'
 
 /** A word that a model may answer with, as `plainWord` gives it, and the score that it stands for. */
 export interface ScoredLabel {

@@ -1,10 +1,8 @@
 import type { Reranker } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
-import { type CallForm, isCallRefusal, type Judge, type JudgeConfig, judge } from './judge-call.ts'
-import { namedOrder } from './named-order.ts'
-import { withRerankDeadline } from './rerank-deadline.ts'
-import { type ShownTexts, shownTexts } from './rerank-limits.ts'
-import { listPrompt } from './rerank-prompts.ts'
+import { type CallForm, isCallRefusal, type Judge, type JudgeConfig, judge } from './judge.ts'
+import { type ShownTexts, shownTexts, withRerankDeadline } from './rerank-limits.ts'
+import { type JudgePrompt, listPrompt } from './rerank-prompts.ts'
 
 /** Passages that a model orders in one call. */
 const WINDOW_SIZE = 20
@@ -49,7 +47,7 @@ async function orderOf(
   for (const from of windowStarts(passages.length)) {
     const window = order.slice(from, from + WINDOW_SIZE)
     const texts = window.map((index) => passages[index] ?? '')
-    const answer = await answerTo(listPrompt(queryText, texts), { model, signal })
+    const answer = await answerTo(listPrompt(queryText, texts), model, signal)
     const named = namedOrder(answer, window.length)
     if (named === null) continue
     namedCount += 1
@@ -70,10 +68,7 @@ function windowStarts(passageCount: number): readonly number[] {
 /** Some models refuse a temperature or a limit of tokens, or think beyond that limit. */
 const FORMS: readonly CallForm[] = ['plain', 'bare']
 
-async function answerTo(
-  prompt: ReturnType<typeof listPrompt>,
-  { model, signal }: { readonly model: Judge; readonly signal: AbortSignal },
-): Promise<string> {
+async function answerTo(prompt: JudgePrompt, model: Judge, signal: AbortSignal): Promise<string> {
   let text = ''
   for (const form of FORMS) {
     const answer = await model.ask(prompt, form, signal).catch((error: unknown) => {
@@ -84,4 +79,26 @@ async function answerTo(
     if (answer !== null && !(answer.isCut && form === 'plain')) return text
   }
   return text
+}
+
+/** A passage's number; a longer, a negative or a broken one is none. */
+const NUMBER = /(?<![\d.-])\d{1,4}(?![\d.]*\d)/gu
+const LIST = /\[\s*-?\d+(?:\s*,\s*-?\d+)+\s*\]/gu
+
+/**
+ * The order of `count` passages that an answer names, as positions from 0: the longest list in
+ * brackets, else all numbers as they come (`[2] > [1] > [3]`, one a line). Numbers that no passage
+ * has, and those that came before, are nothing; passages that are not named keep their order behind
+ * those that are.
+ * @returns null where the answer names no passage
+ */
+export function namedOrder(answer: string, count: number): readonly number[] | null {
+  const lists = answer.match(LIST) ?? []
+  const longest = lists.toSorted((first, second) => second.length - first.length)[0]
+  const numbers = (longest ?? answer).match(NUMBER) ?? []
+  const positions = numbers.map((digits) => Number(digits) - 1)
+  const named = new Set(positions.filter((position) => position >= 0 && position < count))
+  if (named.size === 0) return null
+  const all = Array.from({ length: count }, (_, position) => position)
+  return [...named, ...all.filter((position) => !named.has(position))]
 }

@@ -1,11 +1,16 @@
 import type { Reranker } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
-import type { JudgeAnswer } from './judge-answer.ts'
-import { type CallForm, isCallRefusal, type Judge, type JudgeConfig, judge } from './judge-call.ts'
+import {
+  type CallForm,
+  isCallRefusal,
+  type Judge,
+  type JudgeAnswer,
+  type JudgeConfig,
+  judge,
+} from './judge.ts'
 import { CLASS_LABELS, labelScore, numberScore, YES_LABELS } from './judged-score.ts'
-import { withRerankDeadline } from './rerank-deadline.ts'
-import { shownTexts } from './rerank-limits.ts'
+import { shownTexts, withRerankDeadline } from './rerank-limits.ts'
 import type { RerankMethod, RerankOptions } from './rerank-options.ts'
 import { type JudgePrompt, passagePrompt } from './rerank-prompts.ts'
 
@@ -78,7 +83,7 @@ export class PointwiseReranker implements Reranker {
     for (const form of this.#forms.slice(known === null ? 0 : this.#forms.indexOf(known))) {
       const hasNext = form !== 'bare'
       const mayBeRefused = known !== null || hasNext
-      const answer = await this.#answer(question, { form, mayBeRefused, signal })
+      const answer = await this.#answer(question, form, signal, mayBeRefused)
       if (answer === null && known !== null) return null
       if (answer === null) continue
       if (form === 'logprobs' && answer.tokens === null) {
@@ -93,13 +98,18 @@ export class PointwiseReranker implements Reranker {
     return null
   }
 
-  /** null: the server refused this passage or this form. */
-  async #answer(question: Question, call: FormCall): Promise<JudgeAnswer | null> {
-    const prompt = this.#prompt(question, call.form)
+  /** null: the server refused this passage or this form, where it may. */
+  async #answer(
+    question: Question,
+    form: CallForm,
+    signal: AbortSignal,
+    mayBeRefused: boolean,
+  ): Promise<JudgeAnswer | null> {
+    const prompt = this.#prompt(question, form)
     try {
-      return await this.#judge.ask(prompt, call.form, call.signal)
+      return await this.#judge.ask(prompt, form, signal)
     } catch (error) {
-      if (call.mayBeRefused && isCallRefusal(error)) return null
+      if (mayBeRefused && isCallRefusal(error)) return null
       throw error
     }
   }
@@ -118,13 +128,6 @@ export class PointwiseReranker implements Reranker {
 interface Question {
   readonly queryText: string
   readonly passage: string
-}
-
-interface FormCall {
-  readonly form: CallForm
-  /** Otherwise a refusal is thrown. */
-  readonly mayBeRefused: boolean
-  readonly signal: AbortSignal
 }
 
 const FORMS: Readonly<Record<RerankMethod, readonly CallForm[]>> = {

@@ -1,4 +1,5 @@
 import { AppError } from '../../errors.ts'
+import { withDeadline } from '../../runtime/cancellation.ts'
 
 /** Limits of one reranking that are not options. */
 export const RERANK_LIMITS = {
@@ -36,4 +37,19 @@ export function shownTexts(queryText: string, passages: readonly string[]): Show
 function shown(text: string, charsMax: number): string {
   const cut = text.slice(0, charsMax).toWellFormed()
   return cut.trim() === '' ? ' ' : cut
+}
+
+/**
+ * Runs the calls of one reranking with a signal that ends them in time.
+ * @param call `url` is what is called: for the message
+ * @throws the caller's reason on abort, `provider_failed` when the time is over
+ */
+export function withRerankDeadline<T>(
+  call: { readonly url: string; readonly timeoutMs: number; readonly signal: AbortSignal },
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const timeoutError = (ms: number) => {
+    return new AppError('provider_failed', `${call.url} did not rerank within ${ms} ms`)
+  }
+  return withDeadline({ ...call, timeoutError }, work)
 }

@@ -33,6 +33,7 @@ interface Chunk {
 }
 
 const embedder = new BuiltinEmbedder()
+const embed = embedder.embed.bind(embedder)
 const never = new AbortController().signal
 const chunks: Chunk[] = []
 
@@ -65,8 +66,7 @@ async function answerTo(question: string): Promise<{ answer: string; ranking: Ra
     return { chunkId: chunk.id, text: chunk.text, relevance: 1 / (2 - cosine) }
   })
   const passages = near.sort((a, b) => b.relevance - a.relevance).slice(0, 8)
-  const tools = { embed: embedder.embed.bind(embedder), signal: never }
-  const ranking = await rankedSentences(question, passages, tools)
+  const ranking = await rankedSentences(question, passages, embed, never)
   const names = ['mindsdb.readmes']
   const answer = writtenAnswer({ question, ranking, names, searched: names, failures: [] })
   return { answer, ranking }
@@ -118,11 +118,15 @@ test('a question takes little time once its passages are there', async () => {
   const passages = chunks.slice(0, 8).map(({ id, text }) => {
     return { chunkId: id, text, relevance: 0.5 }
   })
-  const tools = { embed: embedder.embed.bind(embedder), signal: never }
   const times: number[] = []
   for (let round = 0; round < 9; round += 1) {
     const started = performance.now()
-    await rankedSentences(`How do I set option number ${round} of the client?`, passages, tools)
+    await rankedSentences(
+      `How do I set option number ${round} of the client?`,
+      passages,
+      embed,
+      never,
+    )
     times.push(performance.now() - started)
   }
   // 60 to 90 ms on two cores; the limit allows for a machine that is busy.

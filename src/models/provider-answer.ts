@@ -29,3 +29,12 @@ function byteLimit(bytesMax: number): TransformStream<Uint8Array, Uint8Array> {
     },
   })
 }
+
+/**
+ * An own member of a value of unknown shape; `undefined` where there is none. Lists have `'0'`,
+ * `'1'`, …
+ */
+export function member(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined
+  return Object.getOwnPropertyDescriptor(value, key)?.value
+}
