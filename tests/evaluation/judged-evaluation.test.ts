@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { foundDocuments } from '../../src/evaluation/found-documents.ts'
 import { judgedRelevance, meanRelevance } from '../../src/evaluation/judged-relevance.ts'
+import { knownItemMetrics } from '../../src/evaluation/retrieval-metrics.ts'
 
 describe('found documents', () => {
   test('are counted by their positions', () => {
-    const found = foundDocuments([0, 2, null, 12], 20)
+    const found = knownItemMetrics([0, 2, null, 12], 20)
     expect(found).toMatchObject({ total: 4, totalFound: 3, retrievedInTop10: 2 })
     expect(found.cumulativeRecall.length).toBe(20)
     expect(found.cumulativeRecall.slice(0, 4)).toEqual([0.25, 0.25, 0.5, 0.5])

@@ -76,7 +76,7 @@ export const GENERATED_MAX = 1000
  */
 export function evaluateOptions(sent: Fields): EvaluateOptions {
   const read = new FieldReader(sent, CODE)
-  allowOnly(read, { known: OPTIONS, place: 'EVALUATE' })
+  allowOnly(read, OPTIONS, 'EVALUATE')
   const testTable = read.text('test_table')?.trim() ?? ''
   if (testTable === '') {
     const how = "test_table = 'project.table'"
@@ -101,15 +101,12 @@ export function evaluateOptions(sent: Fields): EvaluateOptions {
     evaluates,
     llm: read.object('llm') ?? null,
     saveTo: read.text('save_to')?.trim() ?? null,
-    search: searchOf(read, { alpha: sent.alpha, kMax }),
+    search: searchOf(read, sent.alpha, kMax),
     isPerQuestion: read.truth('per_question') ?? false,
   }
 }
 
-function searchOf(
-  read: FieldReader,
-  { alpha, kMax }: { readonly alpha: unknown; readonly kMax: number },
-): EvaluationSearch {
+function searchOf(read: FieldReader, alpha: unknown, kMax: number): EvaluationSearch {
   const mode = oneOf(read, 'mode', MODES)
   if (alpha !== undefined && alpha !== null) {
     if (typeof alpha !== 'number' || !(alpha >= 0 && alpha <= 1)) {
@@ -138,7 +135,7 @@ function generationOf(sent: unknown): GenerationOptions | null {
   const outer = new FieldReader({ generate_data: sent === true ? {} : sent }, CODE)
   const fields = outer.object('generate_data') ?? {}
   const read = new FieldReader(fields, CODE)
-  allowOnly(read, { known: GENERATION_OPTIONS, place: 'generate_data' })
+  allowOnly(read, GENERATION_OPTIONS, 'generate_data')
   const fromSql = read.text('from_sql')?.trim() ?? ''
   return {
     fromSql: fromSql === '' ? null : fromSql,
@@ -162,12 +159,7 @@ function oneOf<T extends string>(read: FieldReader, name: string, known: readonl
   throw new AppError(CODE, `Option "${name}" must be one of ${choices}; it is '${sent}'`)
 }
 
-interface KnownOptions {
-  readonly known: readonly string[]
-  readonly place: string
-}
-
-function allowOnly(read: FieldReader, { known, place }: KnownOptions): void {
+function allowOnly(read: FieldReader, known: readonly string[], place: string): void {
   read.allowOnly(new Set(known), (name) => {
     return `There is no option '${name}' in ${place}; there are ${known.join(', ')}`
   })

@@ -79,7 +79,9 @@ export class EvaluationModel {
  */
 export async function evaluationModel(
   llm: Fields | null,
-  { kb, purpose, deps }: EvaluationModelRequest,
+  kb: KnowledgeBase,
+  deps: QueryDeps,
+  purpose: string,
 ): Promise<EvaluationModel> {
   const ref = llm === null ? defaultRef(kb, deps) : modelRefOf(llm, LLM_FIELDS, kb.rerankingModel)
   if (ref === null || ref.provider === BUILTIN_PROVIDER) throw noModel(purpose)
@@ -91,12 +93,6 @@ export async function evaluationModel(
     if (!(error instanceof AppError) || error.code !== 'invalid_agent') throw error
     throw new AppError('invalid_request', `llm: ${error.message}`, { cause: error })
   }
-}
-
-export interface EvaluationModelRequest {
-  readonly kb: KnowledgeBase
-  readonly purpose: string
-  readonly deps: QueryDeps
 }
 
 const LLM_FIELDS = { provider: 'openai', code: 'invalid_request' } as const

@@ -52,7 +52,9 @@ export type TableTarget = Omit<NewTable, 'select'>
  */
 export function tableTarget(
   { project: projectName, name }: QualifiedName,
-  { option, db, deps }: { readonly option: string; readonly db: string; readonly deps: QueryDeps },
+  option: string,
+  db: string,
+  deps: QueryDeps,
 ): TableTarget {
   if ((projectName ?? db).toLowerCase() === FILES_DATABASE) {
     const message = `${option} is written and must be a table of a project; files are uploaded`

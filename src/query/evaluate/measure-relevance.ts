@@ -5,16 +5,10 @@ import {
   meanRelevance,
 } from '../../evaluation/judged-relevance.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
-import type { Evaluation } from './evaluation.ts'
 import { type EvaluationModel, MODEL_CALLS_AT_ONCE } from './evaluation-model.ts'
-import {
-  type FoundChunk,
-  foundChunks,
-  meanSeconds,
-  type SearchedQuestion,
-} from './evaluation-searches.ts'
+import { type Evaluation, meanSeconds, type Ranking, rankChunks } from './evaluation-run.ts'
 import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
-import { plainQuestions } from './test-table.ts'
+import { readQuestions } from './test-set.ts'
 
 /** Each of them is k calls of the model. */
 const QUESTIONS_MAX = 1000
@@ -52,27 +46,27 @@ export function relevanceColumns(isPerQuestion: boolean): EvaluationTable {
  * @throws AppError `invalid_request` for a test table that cannot be used, `provider_failed` and
  * `provider_refused` of the model, those of a search
  */
-export async function evaluatedRelevance(
-  { table, plan, isPerQuestion }: Evaluation,
+export async function measureRelevance(
+  evaluation: Evaluation,
   model: EvaluationModel,
   signal: AbortSignal,
 ): Promise<EvaluationTable> {
-  const { k, deps } = plan
-  const questions = await plainQuestions(table, { deps, questionsMax: QUESTIONS_MAX, signal })
-  const searched = await foundChunks(questions, plan, signal)
-  const scores = await scoresOf({ questions, searched }, model, signal)
+  const { testSet, k, isPerQuestion, deps } = evaluation
+  const questions = await readQuestions(testSet, deps, signal, QUESTIONS_MAX)
+  const rankings = await rankChunks(questions, evaluation, signal, 'chunk_content')
+  const scores = await judgePassages(questions, rankings, model, signal)
   const judged = scores.map((own) => judgedRelevance(own, k))
-  if (!isPerQuestion) return meansRow(judged, meanSeconds(searched))
-  const rows = judged.map((one, index) => ({
+  if (!isPerQuestion) return meansRow(judged, meanSeconds(rankings))
+  const rows = judged.map((metrics, index) => ({
     question: questions[index] ?? '',
-    relevancy: one.relevance,
-    relevance_scores: JSON.stringify(one.scores),
-    first_relevant_position: one.firstRelevantPosition,
-    reciprocal_rank: one.reciprocalRank,
-    precision_at_k: one.precision,
-    entropy: one.entropy,
-    ndcg: one.ndcg,
-    query_time: searched[index]?.seconds ?? null,
+    relevancy: metrics.relevance,
+    relevance_scores: JSON.stringify(metrics.scores),
+    first_relevant_position: metrics.firstRelevantPosition,
+    reciprocal_rank: metrics.reciprocalRank,
+    precision_at_k: metrics.precision,
+    entropy: metrics.entropy,
+    ndcg: metrics.ndcg,
+    query_time: rankings[index]?.seconds ?? null,
   }))
   return evaluationTable(PER_QUESTION, rows)
 }
@@ -93,23 +87,19 @@ function meansRow(judged: readonly JudgedRelevance[], seconds: number): Evaluati
   return evaluationTable(MEANS, [row])
 }
 
-interface ToJudge {
-  readonly questions: readonly string[]
-  readonly searched: readonly SearchedQuestion<FoundChunk>[]
-}
-
 /** For each question the scores of its passages, in their order. */
-async function scoresOf(
-  { questions, searched }: ToJudge,
+async function judgePassages(
+  questions: readonly string[],
+  rankings: readonly Ranking[],
   model: EvaluationModel,
   signal: AbortSignal,
 ): Promise<readonly (readonly number[])[]> {
   const pairs = questions.flatMap((question, index) => {
-    return (searched[index]?.found ?? []).map(({ content }) => ({ index, question, content }))
+    return (rankings[index]?.items ?? []).map((passage) => ({ index, question, passage }))
   })
   const bounds = { concurrencyMax: MODEL_CALLS_AT_ONCE, signal }
-  const judged = await mapConcurrent(pairs, bounds, async ({ index, question, content }, lane) => {
-    const score = await model.askUntilRead(relevancePrompt(question, content), lane)
+  const judged = await mapConcurrent(pairs, bounds, async ({ index, question, passage }, lane) => {
+    const score = await model.askUntilRead(relevancePrompt(question, passage), lane)
     return { index, score }
   })
   const scores = questions.map((): number[] => [])

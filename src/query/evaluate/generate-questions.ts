@@ -35,7 +35,7 @@ interface SourceText {
  * Questions that a model makes of some of the texts, each with its answer and the id of its document.
  * @throws AppError `invalid_request` for a source without texts or columns, `provider_failed`
  */
-export async function generatedQuestions(
+export async function generateQuestions(
   request: GenerationRequest,
   { model, deps }: { readonly model: EvaluationModel; readonly deps: QueryDeps },
   signal: AbortSignal,

@@ -5,8 +5,8 @@ import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
 
-/** The table of an evaluation's questions, open for reading. */
-export interface TestTable {
+/** The table of an evaluation's questions, with what is right for each of them. */
+export interface TestSet {
   /** Quoted, for SQL. */
   readonly source: string
   /** As the caller named it: for messages. */
@@ -26,27 +26,28 @@ const COLUMN_NAMES = {
 
 export type TestColumn = keyof typeof COLUMN_NAMES
 
-/** A question and the grades of documents. */
-export interface GradedQuestion {
+/** A question and its judgments: the grades of documents. */
+export interface JudgedQuestion {
   readonly question: string
   /** Document → grade. */
   readonly judgments: ReadonlyMap<string, number>
 }
 
 /** A question and the one document that answers it. */
-export interface AnsweredQuestion {
+export interface KnownItem {
   readonly question: string
   readonly documentId: string
 }
 
 const JUDGMENTS_MAX = 1_000_000
 
-/** @throws AppError `sql_unknown_name` for a table that there is not */
-export async function openTestTable(
+/** @throws AppError `sql_unknown_name` for a table that does not exist */
+export async function openTestSet(
   { project, name }: QualifiedName,
-  { db, deps }: { readonly db: string; readonly deps: QueryDeps },
+  db: string,
+  deps: QueryDeps,
   signal: AbortSignal,
-): Promise<TestTable> {
+): Promise<TestSet> {
   const source = `${quote(project ?? db)}.${quote(name)}`
   const select = { sql: `SELECT * FROM ${source} LIMIT 0`, database: db, params: {} }
   const rows = await runComposedSelect(select, deps, signal)
@@ -56,27 +57,28 @@ export async function openTestTable(
   return { source, shownName: `${project ?? db}.${name}`, columns, types, database: db }
 }
 
-export function hasColumns(table: TestTable, wanted: readonly TestColumn[]): boolean {
-  return wanted.every((column) => columnOf(table, column) !== undefined)
+export function hasColumns(testSet: TestSet, wanted: readonly TestColumn[]): boolean {
+  return wanted.every((column) => columnOf(testSet, column) !== undefined)
 }
 
 /** @throws AppError `invalid_request` naming what is missing and what there is */
 export function requireColumns(
-  table: TestTable,
-  { wanted, version }: { readonly wanted: readonly TestColumn[]; readonly version: string },
+  testSet: TestSet,
+  wanted: readonly TestColumn[],
+  version: string,
 ): void {
-  const missing = wanted.filter((column) => columnOf(table, column) === undefined)
+  const missing = wanted.filter((column) => columnOf(testSet, column) === undefined)
   if (missing.length === 0) {
-    for (const column of wanted) requireType(table, column)
+    for (const column of wanted) requireType(testSet, column)
     return
   }
   const names = missing.map((column) => `a column ${COLUMN_NAMES[column].join(' or ')}`)
-  const has = table.columns.length === 0 ? 'none' : table.columns.join(', ')
+  const has = testSet.columns.length === 0 ? 'none' : testSet.columns.join(', ')
   const needs = `version '${version}' needs ${names.join(', and ')}`
-  throw new AppError('invalid_request', `${needs} in ${table.shownName}; its columns are ${has}`)
+  throw new AppError('invalid_request', `${needs} in ${testSet.shownName}; its columns are ${has}`)
 }
 
-/** Whether a column of this type can hold such a thing: texts, ids, numbers. */
+/** Whether a column of this type can hold questions, ids or numbers. */
 const FITS: Readonly<Record<TestColumn, (type: string) => boolean>> = {
   question: (type) => type === 'VARCHAR' || type.startsWith('ENUM'),
   document: (type) => !/^(STRUCT|MAP|UNION|JSON|BLOB)|\]$/.test(type),
@@ -89,45 +91,46 @@ const EXPECTED: Readonly<Record<TestColumn, string>> = {
   grade: 'a grade is a number',
 }
 
-function requireType(table: TestTable, column: TestColumn): void {
-  const name = columnOf(table, column) ?? ''
-  const type = table.types[table.columns.indexOf(name)] ?? ''
+function requireType(testSet: TestSet, column: TestColumn): void {
+  const name = columnOf(testSet, column) ?? ''
+  const type = testSet.types[testSet.columns.indexOf(name)] ?? ''
   if (FITS[column](type)) return
-  const found = `the column ${quote(name)} of ${table.shownName} holds ${type}`
+  const found = `the column ${quote(name)} of ${testSet.shownName} holds ${type}`
   throw new AppError('invalid_request', `${found}; ${EXPECTED[column]}`)
 }
 
 /** The quoted name of the column, for SQL. */
-export function quotedColumn(table: TestTable, column: TestColumn): string {
-  const name = columnOf(table, column)
-  if (name === undefined) throw new Error('its columns are required before')
+export function quotedColumn(testSet: TestSet, column: TestColumn): string {
+  const name = columnOf(testSet, column)
+  if (name === undefined) throw new Error('the columns are checked first')
   return quote(name)
 }
 
-function columnOf({ columns }: TestTable, wanted: TestColumn): string | undefined {
+function columnOf({ columns }: TestSet, wanted: TestColumn): string | undefined {
   const found = COLUMN_NAMES[wanted].map((name) => {
     return columns.find((column) => nameKey(column) === name)
   })
   return found.find((column) => column !== undefined)
 }
 
-interface Reading {
-  readonly deps: QueryDeps
-  readonly questionsMax: number
-  readonly signal: AbortSignal
-}
-
 /**
  * Each question once, in the order of the table, with the grades of its documents; of several grades of one document the
  * highest counts.
- * @throws AppError `invalid_request` for an empty table, an empty value, a grade that is no number, too many rows
+ * @throws AppError `invalid_request` for an empty table, an empty value, a grade that is not a number, too many rows
  */
-export async function gradedQuestions(
-  table: TestTable,
-  reading: Reading,
-): Promise<readonly GradedQuestion[]> {
+export async function readJudgments(
+  testSet: TestSet,
+  deps: QueryDeps,
+  signal: AbortSignal,
+  questionsMax: number,
+): Promise<readonly JudgedQuestion[]> {
   const questions = new Map<string, Map<string, number>>()
-  for await (const { texts, place } of rowsOf(table, ['question', 'document', 'grade'], reading)) {
+  for await (const { texts, place } of rowsOf(
+    testSet,
+    ['question', 'document', 'grade'],
+    deps,
+    signal,
+  )) {
     const [question = '', document = '', written = ''] = texts
     const grade = Number(written)
     if (!Number.isFinite(grade)) {
@@ -136,38 +139,42 @@ export async function gradedQuestions(
     const judgments = questions.get(question) ?? new Map<string, number>()
     questions.set(question, judgments)
     judgments.set(document, Math.max(grade, judgments.get(document) ?? Number.NEGATIVE_INFINITY))
-    refuseTooMany(table, questions.size, reading)
+    refuseTooMany(testSet, questions.size, questionsMax)
   }
-  refuseEmpty(table, questions.size)
+  refuseEmpty(testSet, questions.size)
   return [...questions].map(([question, judgments]) => ({ question, judgments }))
 }
 
-/** @throws AppError as `gradedQuestions` */
-export async function answeredQuestions(
-  table: TestTable,
-  reading: Reading,
-): Promise<readonly AnsweredQuestion[]> {
-  const questions: AnsweredQuestion[] = []
-  for await (const { texts } of rowsOf(table, ['question', 'document'], reading)) {
+/** @throws AppError as `readJudgments` */
+export async function readKnownItems(
+  testSet: TestSet,
+  deps: QueryDeps,
+  signal: AbortSignal,
+  questionsMax: number,
+): Promise<readonly KnownItem[]> {
+  const questions: KnownItem[] = []
+  for await (const { texts } of rowsOf(testSet, ['question', 'document'], deps, signal)) {
     const [question = '', documentId = ''] = texts
     questions.push({ question, documentId })
-    refuseTooMany(table, questions.length, reading)
+    refuseTooMany(testSet, questions.length, questionsMax)
   }
-  refuseEmpty(table, questions.length)
+  refuseEmpty(testSet, questions.length)
   return questions
 }
 
-/** @throws AppError as `gradedQuestions` */
-export async function plainQuestions(
-  table: TestTable,
-  reading: Reading,
+/** @throws AppError as `readJudgments` */
+export async function readQuestions(
+  testSet: TestSet,
+  deps: QueryDeps,
+  signal: AbortSignal,
+  questionsMax: number,
 ): Promise<readonly string[]> {
   const questions: string[] = []
-  for await (const { texts } of rowsOf(table, ['question'], reading)) {
+  for await (const { texts } of rowsOf(testSet, ['question'], deps, signal)) {
     questions.push(...texts)
-    refuseTooMany(table, questions.length, reading)
+    refuseTooMany(testSet, questions.length, questionsMax)
   }
-  refuseEmpty(table, questions.length)
+  refuseEmpty(testSet, questions.length)
   return questions
 }
 
@@ -178,50 +185,48 @@ interface TestRow {
   readonly place: string
 }
 
-/** The rows with these columns as texts. @throws AppError `invalid_request` for one without a text */
+/** The rows with these columns as strings. @throws AppError `invalid_request` for an empty value */
 async function* rowsOf(
-  table: TestTable,
+  testSet: TestSet,
   wanted: readonly TestColumn[],
-  { deps, signal }: Reading,
+  deps: QueryDeps,
+  signal: AbortSignal,
 ): AsyncGenerator<TestRow, void> {
-  const columns = wanted.map((column) => quotedColumn(table, column))
+  const columns = wanted.map((column) => quotedColumn(testSet, column))
   const list = columns.map((column) => `CAST(${column} AS VARCHAR)`).join(', ')
-  const sql = `SELECT ${list} FROM ${table.source}`
-  const select = { sql, database: table.database, params: {} }
+  const sql = `SELECT ${list} FROM ${testSet.source}`
+  const select = { sql, database: testSet.database, params: {} }
   const { batches } = await runComposedSelect(select, deps, signal)
   let row = 0
   for await (const batch of batches) {
     for (const values of batch) {
       row += 1
-      if (row > JUDGMENTS_MAX) throw tooManyRows(table)
-      const place = `${table.shownName}, row ${row}`
+      if (row > JUDGMENTS_MAX) throw tooManyRows(testSet)
+      const place = `${testSet.shownName}, row ${row}`
       const texts = values.map((value, index) => {
-        return textOf(value, { place, column: columns[index] ?? '' })
+        return textOf(value, place, columns[index] ?? '')
       })
       yield { texts, place }
     }
   }
 }
 
-function textOf(
-  value: ResultValue,
-  { place, column }: { readonly place: string; readonly column: string },
-): string {
+function textOf(value: ResultValue, place: string, column: string): string {
   if (typeof value === 'string' && value.trim() !== '') return value
   throw new AppError('invalid_request', `${place}: the column ${column} is empty`)
 }
 
-function refuseEmpty({ shownName }: TestTable, count: number): void {
+function refuseEmpty({ shownName }: TestSet, count: number): void {
   if (count > 0) return
   throw new AppError('invalid_request', `The test table ${shownName} has no rows`)
 }
 
-function refuseTooMany({ shownName }: TestTable, count: number, { questionsMax }: Reading): void {
+function refuseTooMany({ shownName }: TestSet, count: number, questionsMax: number): void {
   if (count <= questionsMax) return
   const found = `The test table ${shownName} has more than ${questionsMax} questions`
   throw new AppError('invalid_request', `${found}: name a view of some of them`)
 }
 
-function tooManyRows({ shownName }: TestTable): AppError {
+function tooManyRows({ shownName }: TestSet): AppError {
   return new AppError('invalid_request', `${shownName} has more than ${JUDGMENTS_MAX} rows`)
 }
