@@ -1,4 +1,4 @@
-import { createKnowledgeBase } from '../../src/catalog/knowledge-base-definitions.ts'
+import { createKnowledgeBase } from '../../src/catalog/define-knowledge-base.ts'
 import type { EmbedderRegistry, SqlEngine } from '../../src/domain/ports.ts'
 import { nameScope } from '../../src/query/select/name-scope.ts'
 import { planSelect } from '../../src/query/select/plan-select.ts'

@@ -3,14 +3,14 @@ import { AppError, type ErrorCode } from '../errors.ts'
 import { FieldReader, type Fields, isObject } from './fields.ts'
 
 /** How a stored secret is shown. Sent back by a client that saves what it read, it means "leave as it is". */
-export const MASK = '******'
+const MASK = '******'
 
 const OWN_FIELDS = new Set(['provider', 'model_name', 'api_key', 'base_url'])
 
 /**
  * `{provider, model_name, api_key, base_url, …}` as a model reference.
- * @param stored the reference that this one replaces: its secrets stand in for masked ones, but only at the address for
- * which they were given: whoever names another one must know them
+ * @param stored the reference that this one replaces. Its secrets stand in for masked ones, but only at the address they
+ * were given for: a caller who names another address must know them
  */
 export function modelRefOf(
   fields: Fields,
@@ -20,9 +20,9 @@ export function modelRefOf(
   const read = new FieldReader(fields, defaults.code)
   const provider = (read.text('provider') ?? defaults.provider).trim().toLowerCase()
   const baseUrl = read.text('base_url')
-  const unmasked = (name: string, value: unknown, kept: unknown) => {
-    if (value !== MASK || kept === undefined) return value
-    if (stored !== null && isSameAddress(stored, { provider, baseUrl })) return kept
+  const unmasked = (name: string, value: unknown, secret: unknown) => {
+    if (value !== MASK || secret === undefined) return value
+    if (stored !== null && isSameAddress(stored, { provider, baseUrl })) return secret
     const why = 'provider or base_url is another one than that for which it was given'
     throw new AppError(defaults.code, `Field "${name}" must be sent again: ${why}`)
   }
@@ -43,7 +43,7 @@ export function modelRefOf(
   }
 }
 
-/** The same provider at the same origin: there a stored secret is no news. */
+/** The same provider at the same origin, which knows the stored secret already. */
 function isSameAddress(
   stored: ModelRef,
   sent: { readonly provider: string; readonly baseUrl: string | undefined },
@@ -81,8 +81,20 @@ export function maskedModelFields(ref: ModelRef): Fields {
   }
 }
 
+/** The fields of a stored model, its secrets masked, with those that were sent on top. */
+export function mergedFields(stored: ModelRef, sent: Fields): Fields {
+  return {
+    provider: stored.provider,
+    model_name: stored.modelName,
+    ...(stored.apiKey === undefined ? {} : { api_key: MASK }),
+    ...(stored.baseUrl === undefined ? {} : { base_url: stored.baseUrl }),
+    ...maskedOptions(stored),
+    ...sent,
+  }
+}
+
 /** What a reference holds beside its own fields, with every secret masked. */
-export function maskedOptions(ref: ModelRef): Fields {
+function maskedOptions(ref: ModelRef): Fields {
   return maskedFields(ref.options)
 }
 

@@ -82,7 +82,7 @@ export type KnowledgeBaseDraft = Omit<
 >
 
 /** A model that is to take over, and the length of its vectors where it is known. */
-export interface NextEmbedding {
+export interface ReembeddingTarget {
   readonly model: ModelRef
   readonly dimensions: number | null
 }
@@ -101,7 +101,7 @@ export type KnowledgeBaseChanges = Partial<
     | 'vectorIndex'
   > & {
     /** null: the model stays, and what was made of the next one's vectors goes. */
-    readonly nextEmbedding: NextEmbedding | null
+    readonly reembedding: ReembeddingTarget | null
   }
 >
 

@@ -31,7 +31,7 @@ export interface Catalog {
   /** @throws AppError `knowledge_base_exists`, `storage_in_use` */
   createKnowledgeBase(draft: KnowledgeBaseDraft): Promise<KnowledgeBase>
   /**
-   * With `nextEmbedding` another model is going to take over; where there are no chunks it does so at once.
+   * With `reembedding` another model is going to take over; where there are no chunks it does so at once.
    * @throws AppError `knowledge_base_not_found`; `invalid_knowledge_base` where the embedding model is to change and
    * another one has taken over since `kb` was read
    */

@@ -1,6 +1,6 @@
 /** Domain → the records that clients read, with every secret masked. */
 import type { Answer } from '../agents/completion-stream.ts'
-import { shownReembedding } from '../catalog/embedding-change.ts'
+import { shownReembedding } from '../catalog/change-embedding-model.ts'
 import { maskedModelFields } from '../catalog/model-fields.ts'
 import type { Agent, AgentParams } from '../domain/agent.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'

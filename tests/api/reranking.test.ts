@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { alterKnowledgeBase } from '../../src/catalog/knowledge-base-definitions.ts'
+import { alterKnowledgeBase } from '../../src/catalog/define-knowledge-base.ts'
 import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
 import type { RerankerRegistry } from '../../src/domain/ports.ts'
 import { AppError } from '../../src/errors.ts'

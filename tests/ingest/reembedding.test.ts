@@ -68,7 +68,7 @@ async function fixtureOf(chunkCount: number): Promise<Fixture> {
   const texts = Array.from({ length: chunkCount }, (_, index) => `text ${index}`)
   await store.chunks.replaceDocuments(current(store), [documentOf({ id: 'd', texts })])
   await store.catalog.alterKnowledgeBase(current(store), {
-    nextEmbedding: { model: NEXT, dimensions: 5 },
+    reembedding: { model: NEXT, dimensions: 5 },
   })
   return fixture
 }
@@ -167,7 +167,7 @@ test('a change that was cancelled ends the call of the model that is under way',
   const held = models.hold('new-5')
   reembedding.start()
   await held.reached
-  const kb = await store.catalog.alterKnowledgeBase(current(store), { nextEmbedding: null })
+  const kb = await store.catalog.alterKnowledgeBase(current(store), { reembedding: null })
   reembedding.wake(kb)
   await reembedding.settled()
   expect(models.asked.has('new-5')).toBe(false)
@@ -199,13 +199,13 @@ test('vectors of a model that is no longer the next one are not stored', async (
   const vector = Float32Array.from([1, 0, 0, 0, 0])
   const vectors = chunks.map(({ chunkKey }) => ({ chunkKey, vector }))
   await store.catalog.alterKnowledgeBase(before, {
-    nextEmbedding: { model: { ...NEXT, modelName: 'third-5' }, dimensions: 5 },
+    reembedding: { model: { ...NEXT, modelName: 'third-5' }, dimensions: 5 },
   })
   expect(await store.reembeddingStore.append(before, vectors)).toBe(false)
   expect(await store.reembeddingStore.switchOver(before)).toEqual({ kind: 'missing', count: 3 })
   expect(await store.reembeddingStore.append(current(store), vectors)).toBe(true)
   expect(await store.reembeddingStore.switchOver(before)).toEqual({ kind: 'switched' })
   expect(await store.reembeddingStore.switchOver(current(store))).toEqual({ kind: 'settled' })
-  const again = { nextEmbedding: { model: NEXT, dimensions: 5 } }
+  const again = { reembedding: { model: NEXT, dimensions: 5 } }
   await expect(store.catalog.alterKnowledgeBase(before, again)).rejects.toThrow('just taken over')
 })

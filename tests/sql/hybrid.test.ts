@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import {
-  alterKnowledgeBase,
-  createKnowledgeBase,
-} from '../../src/catalog/knowledge-base-definitions.ts'
+import { alterKnowledgeBase, createKnowledgeBase } from '../../src/catalog/define-knowledge-base.ts'
 import type { ModelRef } from '../../src/domain/model-ref.ts'
 import type { NearestChunks } from '../../src/domain/ports.ts'
 import type { QueryDeps } from '../../src/query/query-deps.ts'

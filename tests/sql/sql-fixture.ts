@@ -1,5 +1,5 @@
-import { createAgent } from '../../src/catalog/agent-definitions.ts'
-import { createKnowledgeBase } from '../../src/catalog/knowledge-base-definitions.ts'
+import { createAgent } from '../../src/catalog/define-agent.ts'
+import { createKnowledgeBase } from '../../src/catalog/define-knowledge-base.ts'
 import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
 import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
 import type { AgentAnswers, EmbedderRegistry } from '../../src/domain/ports.ts'

@@ -284,7 +284,7 @@ test('the vectors of another model take the place of those that did not fit', as
   const before = current(store)
   expect(store.vectorCaches.access(before).detail).toContain('do not fit')
   const model = { ...before.embeddingModel, modelName: 'short' }
-  await store.catalog.alterKnowledgeBase(before, { nextEmbedding: { model, dimensions: 2 } })
+  await store.catalog.alterKnowledgeBase(before, { reembedding: { model, dimensions: 2 } })
   const { chunks } = await store.reembeddingStore.missing(before, {
     afterKey: 0n,
     limit: some.length,

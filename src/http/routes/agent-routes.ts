@@ -1,5 +1,5 @@
 import { t } from 'elysia'
-import { alterAgent, createAgent, dropAgent } from '../../catalog/agent-definitions.ts'
+import { alterAgent, createAgent, dropAgent } from '../../catalog/define-agent.ts'
 import { type Fields, isObject } from '../../catalog/fields.ts'
 import type { Agent } from '../../domain/agent.ts'
 import { agentsOf, findAgent, requireAgent, requireProject } from '../../domain/catalog-snapshot.ts'

@@ -1,10 +1,10 @@
 import { type Static, t } from 'elysia'
-import type { Fields } from '../../catalog/fields.ts'
 import {
   alterKnowledgeBase,
   createKnowledgeBase,
   dropKnowledgeBase,
-} from '../../catalog/knowledge-base-definitions.ts'
+} from '../../catalog/define-knowledge-base.ts'
+import type { Fields } from '../../catalog/fields.ts'
 import {
   knowledgeBasesOf,
   requireKnowledgeBase,

@@ -1,5 +1,5 @@
 import { t } from 'elysia'
-import { createProject, dropProject } from '../../catalog/project-definitions.ts'
+import { createProject, dropProject } from '../../catalog/define-project.ts'
 import { requireProject } from '../../domain/catalog-snapshot.ts'
 import { readJson } from '../body.ts'
 import { bodySchema } from '../body-schema.ts'

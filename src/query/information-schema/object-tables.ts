@@ -1,5 +1,5 @@
 /** The tables of information_schema over what the catalog defines. Secrets are masked. */
-import { shownReembedding } from '../../catalog/embedding-change.ts'
+import { shownReembedding } from '../../catalog/change-embedding-model.ts'
 import { maskedModelFields } from '../../catalog/model-fields.ts'
 import type { Agent } from '../../domain/agent.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'

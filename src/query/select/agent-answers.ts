@@ -1,5 +1,5 @@
 /** What agents answer in SQL: one question for each text, its answer as rows. */
-import { overriddenAgent } from '../../catalog/agent-definitions.ts'
+import { overriddenAgent } from '../../catalog/define-agent.ts'
 import type { AgentAnswer } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
 import type { AgentRequest } from '../../sql/search/plan-inputs.ts'

@@ -1,6 +1,6 @@
 /** CREATE, ALTER, DROP and DESCRIBE of projects, agents and views. */
-import { alterAgent, createAgent, dropAgent } from '../../catalog/agent-definitions.ts'
-import { createProject, dropProject } from '../../catalog/project-definitions.ts'
+import { alterAgent, createAgent, dropAgent } from '../../catalog/define-agent.ts'
+import { createProject, dropProject } from '../../catalog/define-project.ts'
 import type { Agent } from '../../domain/agent.ts'
 import { findAgent, findProject, findView, requireProject } from '../../domain/catalog-snapshot.ts'
 import type { View } from '../../domain/project.ts'

@@ -1,9 +1,9 @@
-import { createVectorIndex, dropVectorIndex } from '../../catalog/index-definitions.ts'
+import { createVectorIndex, dropVectorIndex } from '../../catalog/define-index.ts'
 import {
   alterKnowledgeBase,
   createKnowledgeBase,
   dropKnowledgeBase,
-} from '../../catalog/knowledge-base-definitions.ts'
+} from '../../catalog/define-knowledge-base.ts'
 import { findKnowledgeBase, findProject } from '../../domain/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { type QueryResult, rowsOf } from '../../domain/query-result.ts'

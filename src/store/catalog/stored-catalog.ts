@@ -149,8 +149,8 @@ export class StoredCatalog implements Catalog {
     const { database, secrets } = this.#parts
     return database.write(
       async (connection) => {
-        const { embeddingModel, nextEmbedding, ...others } = changes
-        const embedding = { kb, secrets, embeddingModel, nextEmbedding }
+        const { embeddingModel, reembedding, ...others } = changes
+        const embedding = { kb, secrets, embeddingModel, reembedding }
         const { rerankingModel, preprocessing, params, ...plain } = others
         const [row] = await queriesOver(connection)
           .update(knowledgeBases)

@@ -2,7 +2,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
 import { chunkTables, type TableIds, withNextVectors } from '../../domain/chunk-tables.ts'
-import type { KnowledgeBase, NextEmbedding } from '../../domain/knowledge-base.ts'
+import type { KnowledgeBase, ReembeddingTarget } from '../../domain/knowledge-base.ts'
 import { isSameSource, type ModelRef } from '../../domain/model-ref.ts'
 import { AppError } from '../../errors.ts'
 import { sealedJson, unsealedOrNull } from '../catalog/catalog-rows.ts'
@@ -15,7 +15,7 @@ export type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
 
 interface EmbeddingChange {
   readonly embeddingModel: ModelRef | undefined
-  readonly nextEmbedding: NextEmbedding | null | undefined
+  readonly reembedding: ReembeddingTarget | null | undefined
   readonly kb: KnowledgeBase
   readonly secrets: Secrets
 }
@@ -26,9 +26,9 @@ interface EmbeddingChange {
  */
 export async function applyEmbeddingChange(
   connection: DuckDBConnection,
-  { kb, secrets, embeddingModel, nextEmbedding }: EmbeddingChange,
+  { kb, secrets, embeddingModel, reembedding }: EmbeddingChange,
 ): Promise<Partial<KnowledgeBaseRow>> {
-  if (embeddingModel === undefined && nextEmbedding === undefined) return {}
+  if (embeddingModel === undefined && reembedding === undefined) return {}
   const row = await rowOf(connection, kb)
   // Whoever updates the row finds out.
   if (row === undefined) return {}
@@ -40,18 +40,18 @@ export async function applyEmbeddingChange(
     embeddingModel === undefined
       ? {}
       : { sealedEmbeddingModel: sealedJson(embeddingModel, secrets) }
-  if (nextEmbedding === undefined) return own
-  if (nextEmbedding === null) {
+  if (reembedding === undefined) return own
+  if (reembedding === null) {
     await dropNextVectors(connection, row)
     return { ...own, sealedNextEmbeddingModel: null }
   }
   if (await hasNoChunks(connection, row))
-    return replacedAtOnce(connection, row, { nextEmbedding, secrets })
+    return replacedAtOnce(connection, row, { reembedding, secrets })
   const before = unsealedOrNull<ModelRef>(row.sealedNextEmbeddingModel, secrets)
-  if (before === null || !isSameSource(before, nextEmbedding.model)) {
+  if (before === null || !isSameSource(before, reembedding.model)) {
     await dropNextVectors(connection, row)
   }
-  return { ...own, sealedNextEmbeddingModel: sealedJson(nextEmbedding.model, secrets) }
+  return { ...own, sealedNextEmbeddingModel: sealedJson(reembedding.model, secrets) }
 }
 
 export async function rowOf(
@@ -91,9 +91,9 @@ export function takenOver(
 async function replacedAtOnce(
   connection: DuckDBConnection,
   row: KnowledgeBaseRow,
-  { nextEmbedding, secrets }: { readonly nextEmbedding: NextEmbedding; readonly secrets: Secrets },
+  { reembedding, secrets }: { readonly reembedding: ReembeddingTarget; readonly secrets: Secrets },
 ): Promise<Partial<KnowledgeBaseRow>> {
-  const { model, dimensions } = nextEmbedding
+  const { model, dimensions } = reembedding
   await dropNextVectors(connection, row)
   await connection.run(`DROP TABLE IF EXISTS ${chunkTables(row).vectors}`)
   if (dimensions !== null) await createVectorTable(connection, withNextVectors(row), dimensions)

@@ -6,32 +6,28 @@ import type { ReembeddingProgress } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import type { Fields } from './fields.ts'
-import { MASK, maskedOptions, modelRefOf } from './model-fields.ts'
+import { mergedFields, modelRefOf } from './model-fields.ts'
 
 const CODE = 'invalid_knowledge_base'
 
 export interface EmbeddingChange {
-  readonly changes: Pick<KnowledgeBaseChanges, 'embeddingModel' | 'nextEmbedding'>
-  /** Of a model that could not be tried. */
+  readonly changes: Pick<KnowledgeBaseChanges, 'embeddingModel' | 'reembedding'>
+  /** Of a model that could not be reached. */
   readonly warnings: readonly string[]
 }
 
-interface AskedModel {
-  readonly fields: Fields
-  /** Of the vectors, where the caller demands it. */
-  readonly vectorSize: number | undefined
-}
-
 /**
- * What another embedding model, or another address or key of the same, means for a knowledge base. The model is tried
- * once. Another one takes over when its vectors are complete, or at once where there are no chunks; that in force now
- * ends a change that is under way.
+ * What another embedding model, or another address or key of the same, means for a knowledge base. The model is called
+ * once as a test. A different model takes over when its vectors are complete, or at once where there are no chunks.
+ * Naming the model in force ends a re-embedding that is under way.
+ * @param vectorSize the length of the vectors, where the caller demands one
  * @throws AppError `provider_refused`, `provider_failed` for one that cannot be reached and is needed, `unknown_provider`,
  * `invalid_knowledge_base`, `dimension_mismatch`
  */
 export async function embeddingChangeOf(
   kb: KnowledgeBase,
-  { fields, vectorSize }: AskedModel,
+  fields: Fields,
+  vectorSize: number | undefined,
   deps: CatalogDeps,
 ): Promise<EmbeddingChange> {
   const model = embeddingModelOf(fields, namedModel(kb, fields))
@@ -49,14 +45,14 @@ export async function embeddingChangeOf(
     const isNamed = isText(fields.provider) || isText(fields.model_name)
     const ends = isNamed && kb.nextEmbeddingModel !== null
     return {
-      changes: { embeddingModel: model, ...(ends ? { nextEmbedding: null } : {}) },
+      changes: { embeddingModel: model, ...(ends ? { reembedding: null } : {}) },
       warnings,
     }
   }
   if (probe.kind === 'unreachable' && !isEmpty) {
     throw new AppError('provider_failed', `${probe.warning}; ${kb.name} keeps its model`)
   }
-  return { changes: { nextEmbedding: { model, dimensions } }, warnings }
+  return { changes: { reembedding: { model, dimensions } }, warnings }
 }
 
 /** @param stored the model that is altered; null: there is none */
@@ -82,30 +78,18 @@ export function checkedDimensions(
 ): number | null {
   if (probe.kind === 'unreachable') return null
   const { dimensions } = probe
-  for (const [name, asked] of Object.entries({
+  for (const [name, demanded] of Object.entries({
     vector_size: vectorSize,
     dimensions: options.dimensions,
   })) {
-    if (asked === undefined || asked === dimensions) continue
-    const sizes = `the model gives ${dimensions}, "${name}" says ${JSON.stringify(asked)}`
+    if (demanded === undefined || demanded === dimensions) continue
+    const sizes = `the model gives ${dimensions}, "${name}" says ${JSON.stringify(demanded)}`
     throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
   }
   return dimensions
 }
 
-/** What is stored, its secrets masked, with what was sent on top. */
-export function mergedFields(stored: ModelRef, sent: Fields): Fields {
-  return {
-    provider: stored.provider,
-    model_name: stored.modelName,
-    ...(stored.apiKey === undefined ? {} : { api_key: MASK }),
-    ...(stored.baseUrl === undefined ? {} : { base_url: stored.baseUrl }),
-    ...maskedOptions(stored),
-    ...sent,
-  }
-}
-
-/** How a change that is under way is shown in `params`. */
+/** How a re-embedding that is under way is shown in `params`. */
 export function shownReembedding(
   { nextEmbeddingModel }: KnowledgeBase,
   progress: ReembeddingProgress | null,
@@ -127,13 +111,13 @@ function namedModel(
     return (provider ?? model.provider) === model.provider && sent.model_name === model.modelName
   }
   if (nextEmbeddingModel !== null && isNamed(nextEmbeddingModel)) return nextEmbeddingModel
-  // Nothing of the settings for one provider is meant for another one.
+  // The settings for one provider say nothing about another.
   return (provider ?? embeddingModel.provider) === embeddingModel.provider
     ? withoutSize(embeddingModel, sent)
     : null
 }
 
-/** The length that was demanded of one model is none of another one's. */
+/** A length that was demanded of one model does not hold for another. */
 function withoutSize(model: ModelRef, { model_name: sentName }: Fields): ModelRef {
   if (sentName === undefined || sentName === model.modelName) return model
   const { dimensions: _, ...options } = model.options
@@ -144,6 +128,6 @@ function isText(value: unknown): value is string {
   return typeof value === 'string'
 }
 
-function isSameModel(one: ModelRef, other: ModelRef): boolean {
-  return one.provider === other.provider && one.modelName === other.modelName
+function isSameModel(first: ModelRef, second: ModelRef): boolean {
+  return first.provider === second.provider && first.modelName === second.modelName
 }

@@ -1,0 +1,186 @@
+import { findKnowledgeBase, requireProject } from '../domain/catalog-snapshot.ts'
+import { checkedName } from '../domain/identifier.ts'
+import type {
+  KnowledgeBase,
+  KnowledgeBaseChanges,
+  KnowledgeBaseDraft,
+} from '../domain/knowledge-base.ts'
+import { LIMITS } from '../domain/limits.ts'
+import { AppError } from '../errors.ts'
+import type { CatalogDeps } from './catalog-deps.ts'
+import {
+  checkedDimensions,
+  type EmbeddingChange,
+  embeddingChangeOf,
+  embeddingModelOf,
+} from './change-embedding-model.ts'
+import { FieldReader, type Fields, isObject } from './fields.ts'
+import {
+  checkLanguageStays,
+  columnsOf,
+  languageParam,
+  preprocessingOf,
+  rerankingModelOf,
+  SEARCH_FIELDS,
+  searchParams,
+  storageOf,
+  vectorSize,
+} from './knowledge-base-fields.ts'
+
+const CODE = 'invalid_knowledge_base'
+
+const DEFINING_FIELDS = [
+  'embedding_model',
+  'reranking_model',
+  'content_columns',
+  'metadata_columns',
+  'id_column',
+  'preprocessing',
+  'language',
+  ...SEARCH_FIELDS,
+] as const
+
+/** Settings that existing clients send and that change nothing here: `params` shows them again. */
+const ECHOED_PARAMS = [
+  'version',
+  'default_vector_storage',
+  'created_embedding_model',
+  'is_sparse',
+  'vector_size',
+  'kb_no_upsert',
+  'kb_skip_existing',
+] as const
+
+/** Only answers say these: a client that saves what it read sends them back. */
+const SHOWN_PARAMS: ReadonlySet<string> = new Set(['warnings', 'reembedding'])
+
+const CREATE_FIELDS = new Set<string>(['name', 'storage', ...DEFINING_FIELDS, ...ECHOED_PARAMS])
+const ALTER_FIELDS = new Set<string>([...DEFINING_FIELDS, ...ECHOED_PARAMS])
+
+/**
+ * Creates a knowledge base from the contract's fields; what is missing gets the defaults of docs/contract.md 5. The
+ * embedding model is tried once: an unreachable one is a warning in `params`, a definite refusal creates nothing.
+ * @throws AppError `project_not_found`, `knowledge_base_exists`, `missing_parameter`, `invalid_name`,
+ * `invalid_knowledge_base`, `unknown_provider`, `provider_refused`, `dimension_mismatch`
+ */
+export async function createKnowledgeBase(
+  projectName: string,
+  sent: Fields,
+  deps: CatalogDeps,
+): Promise<KnowledgeBase> {
+  const project = requireProject(deps.catalog.snapshot(), projectName)
+  const fields = withParams(sent)
+  const read = new FieldReader(fields, CODE)
+  const name = read.text('name')
+  if (name === undefined) {
+    throw new AppError('missing_parameter', 'Must provide "name" field in "knowledge_base"')
+  }
+  checkedName('knowledge base', name)
+  read.allowOnly(CREATE_FIELDS, notAllowed)
+  if (findKnowledgeBase(deps.catalog.snapshot(), project, name) !== undefined) {
+    const detail = `Knowledge Base with name ${name} already exists`
+    throw new AppError('knowledge_base_exists', detail)
+  }
+  const embeddingModel = embeddingModelOf(read.object('embedding_model') ?? {})
+  const probe = await deps.embedders.probe(embeddingModel, LIMITS.embedProbeMs)
+  const warnings = probe.kind === 'unreachable' ? [probe.warning] : []
+  const draft: KnowledgeBaseDraft = {
+    name,
+    projectId: project.id,
+    ...storageOf(fields.storage, name),
+    embeddingModel,
+    rerankingModel: rerankingModelOf(fields.reranking_model, null, deps.rerankers),
+    contentColumns: null,
+    metadataColumns: null,
+    idColumn: null,
+    ...columnsOf(read),
+    preprocessing: preprocessingOf(read.object('preprocessing')),
+    params: {
+      ...echoedParams(fields),
+      ...languageParam(read),
+      ...searchParams(read),
+      created_embedding_model: `kb_embedding_${name}`,
+      ...(warnings.length > 0 ? { warnings } : {}),
+    },
+    dimensions: checkedDimensions(probe, embeddingModel, vectorSize(read)),
+  }
+  return deps.catalog.createKnowledgeBase(draft)
+}
+
+/**
+ * Changes the definition; stored chunks stay as they were cut. Another embedding model takes over once it has embedded
+ * them all, see `embeddingChangeOf`.
+ * @throws AppError those of `embeddingChangeOf`, `invalid_knowledge_base`
+ */
+export async function alterKnowledgeBase(
+  kb: KnowledgeBase,
+  sent: Fields,
+  deps: CatalogDeps,
+): Promise<KnowledgeBase> {
+  const fields = withParams(sent)
+  const read = new FieldReader(fields, CODE)
+  read.allowOnly(ALTER_FIELDS, notAllowed)
+  checkLanguageStays(kb, read)
+  const sentModel = read.object('embedding_model')
+  const embedding = sentModel && (await embeddingChangeOf(kb, sentModel, vectorSize(read), deps))
+  const preprocessing = read.object('preprocessing')
+  const changes: KnowledgeBaseChanges = {
+    ...embedding?.changes,
+    ...(fields.reranking_model === undefined || fields.reranking_model === null
+      ? {}
+      : {
+          rerankingModel: rerankingModelOf(
+            fields.reranking_model,
+            kb.rerankingModel,
+            deps.rerankers,
+          ),
+        }),
+    ...columnsOf(read),
+    ...(preprocessing === undefined ? {} : { preprocessing: preprocessingOf(preprocessing) }),
+    params: { ...carriedParams(kb, embedding), ...echoedParams(fields), ...searchParams(read) },
+  }
+  const altered = await deps.catalog.alterKnowledgeBase(kb, changes)
+  if (embedding !== undefined) deps.reembeddings.wake(altered)
+  return altered
+}
+
+/** The params of before, without those that were about another model. */
+function carriedParams({ params }: KnowledgeBase, embedding: EmbeddingChange | undefined): Fields {
+  if (embedding === undefined) return params
+  const { warnings: _, ...others } = params
+  const { vector_size: __, ...withoutSize } = others
+  const remaining = embedding.changes.reembedding == null ? others : withoutSize
+  return embedding.warnings.length === 0
+    ? remaining
+    : { ...remaining, warnings: embedding.warnings }
+}
+
+export async function dropKnowledgeBase(kb: KnowledgeBase, deps: CatalogDeps): Promise<void> {
+  await deps.catalog.dropKnowledgeBase(kb)
+  deps.reembeddings.wake(kb)
+}
+
+/** True where a request's fields change the definition, not only insert. */
+export function isAlteration(sent: Fields): boolean {
+  const fields = withParams(sent)
+  return [...ALTER_FIELDS].some((name) => fields[name] !== undefined && fields[name] !== null)
+}
+
+/** Existing clients nest the definition under `params`; both forms are read, the outer one wins. */
+function withParams(sent: Fields): Fields {
+  const { params, ...outer } = sent
+  if (params === undefined || params === null) return outer
+  if (!isObject(params)) throw new AppError(CODE, 'Field "params" must be an object')
+  const given = Object.entries(outer).filter(([, value]) => value !== null && value !== undefined)
+  const own = Object.entries(params).filter(([field]) => !SHOWN_PARAMS.has(field))
+  return { ...Object.fromEntries(own), ...Object.fromEntries(given) }
+}
+
+function notAllowed(name: string): string {
+  return `Problem with knowledge base parameters: Parameter '${name}' is not allowed`
+}
+
+function echoedParams(fields: Fields): Fields {
+  const sent = ECHOED_PARAMS.filter((name) => fields[name] !== undefined && fields[name] !== null)
+  return Object.fromEntries(sent.map((name) => [name, fields[name]]))
+}

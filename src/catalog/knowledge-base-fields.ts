@@ -1,0 +1,214 @@
+/** The contract's fields of a knowledge base, except for the embedding model. */
+
+import { FUSIONS, fusionNamed } from '../domain/hybrid-search.ts'
+import { checkedName } from '../domain/identifier.ts'
+import {
+  DEFAULT_CHUNK_OVERLAP_CHARS,
+  DEFAULT_CHUNK_SIZE_CHARS,
+  type KnowledgeBase,
+  type KnowledgeBaseDraft,
+  type Preprocessing,
+} from '../domain/knowledge-base.ts'
+import { LANGUAGES, type Language, languageNamed } from '../domain/language.ts'
+import { LIMITS } from '../domain/limits.ts'
+import type { ModelRef } from '../domain/model-ref.ts'
+import type { RerankerRegistry } from '../domain/ports.ts'
+import { AppError } from '../errors.ts'
+import { FieldReader, type Fields, isObject } from './fields.ts'
+import { mergedFields, modelRefOf } from './model-fields.ts'
+
+const CODE = 'invalid_knowledge_base'
+const CHUNK_SIZE_CHARS_MAX = 100_000
+
+type PreprocessingType = Preprocessing['type']
+
+const TYPES: Readonly<Record<PreprocessingType, string>> = {
+  text_chunking: 'text_chunking_config',
+  markdown_chunking: 'markdown_chunking_config',
+  json_chunking: 'json_chunking_config',
+}
+
+function isType(name: string): name is PreprocessingType {
+  return Object.hasOwn(TYPES, name)
+}
+
+function typeOf(read: FieldReader): PreprocessingType {
+  const name = read.text('type') ?? 'text_chunking'
+  if (isType(name)) return name
+  const known = Object.keys(TYPES).join(', ')
+  throw new AppError(CODE, `Unknown preprocessing type "${name}". Available types: ${known}`)
+}
+
+const CONFIG_FIELDS = new Set(['chunk_size', 'chunk_overlap', 'separators'])
+
+/** `{type, <type>_config: {chunk_size, chunk_overlap}}` → how documents are chunked. Nothing sent: the defaults. */
+export function preprocessingOf(fields: Fields | undefined): Preprocessing {
+  const read = new FieldReader(fields ?? {}, CODE)
+  const type = typeOf(read)
+  read.allowOnly(new Set(['type', ...Object.values(TYPES)]), (name) => {
+    return `Unknown field "${name}" in "preprocessing"`
+  })
+  const config = new FieldReader(read.object(TYPES[type]) ?? {}, CODE)
+  if (type !== 'json_chunking') {
+    config.allowOnly(CONFIG_FIELDS, (name) => `Unknown field "${name}" in "${TYPES[type]}"`)
+  }
+  const size = config.integer('chunk_size', { min: 1, max: CHUNK_SIZE_CHARS_MAX })
+  const chunkSizeChars = size ?? DEFAULT_CHUNK_SIZE_CHARS
+  const overlap = config.integer('chunk_overlap', { min: 0, max: CHUNK_SIZE_CHARS_MAX })
+  if (overlap !== undefined && overlap >= chunkSizeChars) {
+    const sizes = `chunk_overlap is ${overlap}, chunk_size ${chunkSizeChars}`
+    throw new AppError(CODE, `"chunk_overlap" must be less than "chunk_size": ${sizes}`)
+  }
+  return {
+    type,
+    chunkSizeChars,
+    chunkOverlapChars:
+      overlap ?? Math.min(DEFAULT_CHUNK_OVERLAP_CHARS, Math.floor(chunkSizeChars / 5)),
+    sent: fields ?? null,
+  }
+}
+
+/** What searches of a knowledge base do unless they say otherwise. */
+export const SEARCH_FIELDS = [
+  'hybrid_search',
+  'hybrid_search_alpha',
+  'hybrid_search_fusion',
+] as const
+
+/**
+ * The fields that were sent, as `params` holds them.
+ * @throws AppError `invalid_knowledge_base` for a value that searches could not use
+ */
+export function searchParams(read: FieldReader): Fields {
+  const isHybrid = read.truth('hybrid_search')
+  const alpha = read.number('hybrid_search_alpha', { min: 0, max: 1 })
+  const name = read.text('hybrid_search_fusion')
+  const fusion = name === undefined ? undefined : fusionNamed(name)
+  if (name !== undefined && fusion === undefined) {
+    const known = FUSIONS.join(', ')
+    throw new AppError(CODE, `Unknown hybrid_search_fusion "${name}". Available: ${known}`)
+  }
+  return {
+    ...(isHybrid === undefined ? {} : { hybrid_search: isHybrid }),
+    ...(alpha === undefined ? {} : { hybrid_search_alpha: alpha }),
+    ...(fusion === undefined ? {} : { hybrid_search_fusion: fusion }),
+  }
+}
+
+/** `language`: the keyword search reduces words to stems by it. Nothing where it was not sent. */
+export function languageParam(read: FieldReader): { readonly language?: Language } {
+  const name = read.text('language')
+  if (name === undefined) return {}
+  const language = languageNamed(name)
+  if (language !== undefined) return { language }
+  const known = LANGUAGES.join(', ')
+  throw new AppError(CODE, `Unknown language "${name}". Available languages: ${known}`)
+}
+
+/** @throws AppError `invalid_knowledge_base` for another language than that of the keyword index */
+export function checkLanguageStays(kb: KnowledgeBase, read: FieldReader): void {
+  const { language = kb.language } = languageParam(read)
+  if (language === kb.language) return
+  const why = 'its keyword index is made for it; create a new knowledge base'
+  throw new AppError(CODE, `The language of ${kb.name} stays ${kb.language}: ${why}`)
+}
+
+export function storageOf(
+  storage: unknown,
+  name: string,
+): Pick<KnowledgeBaseDraft, 'vectorDatabase' | 'vectorDatabaseTable'> {
+  if (storage === undefined || storage === null) {
+    return { vectorDatabase: 'duckdb', vectorDatabaseTable: name }
+  }
+  const fields = typeof storage === 'string' ? storageOfName(storage) : storage
+  const read = new FieldReader(isObject(fields) ? fields : {}, CODE)
+  const database = read.text('database')
+  const table = read.text('table')
+  if (!database || !table) {
+    const detail = 'Must provide "database" and "table" field in "storage" param'
+    throw new AppError('missing_parameter', detail)
+  }
+  return {
+    vectorDatabase: checkedName('storage database', database),
+    vectorDatabaseTable: checkedName('storage table', table),
+  }
+}
+
+function storageOfName(name: string): Fields {
+  const [database, table, ...rest] = name.split('.')
+  return rest.length > 0 ? {} : { database, table }
+}
+
+/** `false` and `{}` mean: no reranking. The reranker is made, which checks its settings, and not called. */
+export function rerankingModelOf(
+  sent: unknown,
+  stored: ModelRef | null,
+  rerankers: RerankerRegistry,
+): ModelRef | null {
+  if (sent === undefined || sent === null || sent === false) return null
+  if (!isObject(sent)) {
+    throw new AppError(CODE, 'Field "reranking_model" must be an object or false')
+  }
+  if (Object.keys(sent).length === 0) return null
+  const isChange = stored !== null && sent.model_name === undefined
+  const fields = isChange ? mergedFields(stored, sent) : sent
+  const merged = modelRefOf(fields, { provider: stored?.provider ?? 'openai', code: CODE }, stored)
+  const isSameProvider = !isChange || merged.provider === stored.provider
+  // The stored name is of a model of another provider.
+  const ref = isSameProvider ? merged : { ...merged, modelName: '' }
+  checkCandidates(ref)
+  rerankers.reranker(ref)
+  return ref
+}
+
+function checkCandidates({ options: { candidates } }: ModelRef): void {
+  const isWhole = typeof candidates === 'number' && Number.isInteger(candidates)
+  const { rerankCandidatesMax: max } = LIMITS
+  if (candidates === undefined || (isWhole && candidates >= 1 && candidates <= max)) return
+  const expected = `a whole number from 1 to ${max}`
+  throw new AppError(CODE, `reranking_model.candidates must be ${expected}`)
+}
+
+export function vectorSize(read: FieldReader): number | undefined {
+  return read.integer('vector_size', { min: 1, max: 65_536 })
+}
+
+/** The columns that were sent. */
+export function columnsOf(
+  read: FieldReader,
+): Partial<Pick<KnowledgeBase, 'contentColumns' | 'metadataColumns' | 'idColumn'>> {
+  const content = contentColumns(read)
+  const metadata = columnList(read, 'metadata_columns')
+  const id = idColumn(read)
+  return {
+    ...(content === undefined ? {} : { contentColumns: content }),
+    ...(metadata === undefined ? {} : { metadataColumns: metadata }),
+    ...(id === undefined ? {} : { idColumn: id }),
+  }
+}
+
+function contentColumns(read: FieldReader): readonly string[] | undefined {
+  const columns = columnList(read, 'content_columns')
+  if (columns?.length === 0) throw new AppError(CODE, '"content_columns" must name a column')
+  return columns
+}
+
+/** Names are compared without case, so a name that stands twice would be ambiguous. */
+function columnList(read: FieldReader, field: string): readonly string[] | undefined {
+  const columns = read.textList(field)
+  const seen = new Set<string>()
+  for (const column of columns ?? []) {
+    if (column.trim() === '') throw new AppError(CODE, `"${field}" holds an empty name`)
+    if (seen.has(column.toLowerCase())) {
+      throw new AppError(CODE, `"${field}" names the column "${column}" twice`)
+    }
+    seen.add(column.toLowerCase())
+  }
+  return columns
+}
+
+function idColumn(read: FieldReader): string | undefined {
+  const column = read.text('id_column')
+  if (column?.trim() === '') throw new AppError(CODE, '"id_column" must not be empty')
+  return column
+}
