@@ -20,7 +20,7 @@ import {
   dropNextVectors,
   hasNoChunks,
   rowOf,
-} from '../documents/switch-embedding.ts'
+} from '../documents/reembedding-tables.ts'
 import type { Database } from '../duckdb/database.ts'
 import {
   checkAgentName,
@@ -141,7 +141,7 @@ export class StoredCatalog implements Catalog {
         await createChunkTables(connection, row)
         return knowledgeBaseOf(row, { projectName: project.name, secrets })
       },
-      (kb) => this.#keepKnowledgeBase(kb),
+      (kb) => this.#showKnowledgeBase(kb),
     )
   }
 
@@ -149,14 +149,13 @@ export class StoredCatalog implements Catalog {
     const { database, secrets } = this.#parts
     return database.write(
       async (connection) => {
-        const { embeddingModel, reembedding, ...others } = changes
-        const embedding = { kb, secrets, embeddingModel, reembedding }
+        const { embeddingModel: _, reembedding: __, ...others } = changes
         const { rerankingModel, preprocessing, params, ...plain } = others
         const [row] = await queriesOver(connection)
           .update(knowledgeBases)
           .set({
             ...plain,
-            ...(await applyEmbeddingChange(connection, embedding)),
+            ...(await applyEmbeddingChange(connection, kb, changes, secrets)),
             ...(rerankingModel !== undefined && {
               sealedRerankingModel: sealedJsonOrNull(rerankingModel, secrets),
             }),
@@ -169,7 +168,7 @@ export class StoredCatalog implements Catalog {
         if (row === undefined) throw notFound('knowledge_base', kb.name)
         return knowledgeBaseOf(row, { projectName: kb.projectName, secrets })
       },
-      (altered) => this.#keepKnowledgeBase(altered),
+      (altered) => this.#showKnowledgeBase(altered),
     )
   }
 
@@ -223,7 +222,7 @@ export class StoredCatalog implements Catalog {
         await queries.insert(agents).values(row)
         return agentOf(row, { projectName: project.name, secrets })
       },
-      (agent) => this.#keepAgent(agent),
+      (agent) => this.#showAgent(agent),
     )
   }
 
@@ -246,7 +245,7 @@ export class StoredCatalog implements Catalog {
         if (row === undefined) throw notFound('agent', agent.name)
         return agentOf(row, { projectName: agent.projectName, secrets })
       },
-      (altered) => this.#keepAgent(altered),
+      (altered) => this.#showAgent(altered),
     )
   }
 
@@ -318,12 +317,12 @@ export class StoredCatalog implements Catalog {
     )
   }
 
-  #keepKnowledgeBase(kb: KnowledgeBase): void {
+  #showKnowledgeBase(kb: KnowledgeBase): void {
     const { state } = this.#parts
     state.change({ knowledgeBases: having(state.snapshot().knowledgeBases, kb) })
   }
 
-  #keepAgent(agent: Agent): void {
+  #showAgent(agent: Agent): void {
     const { state } = this.#parts
     state.change({ agents: having(state.snapshot().agents, agent) })
   }

@@ -27,7 +27,7 @@ import type { CatalogParts } from '../catalog/stored-catalog.ts'
 import { appendColumns } from '../duckdb/column-appender.ts'
 import { createVectorTable } from './chunk-columns.ts'
 import { sameDimensions } from './chunk-rows.ts'
-import { rowOf, takenOver } from './switch-embedding.ts'
+import { rowOf, takenOver } from './reembedding-tables.ts'
 import { unitVector } from './unit-vector.ts'
 
 /** Appending holds the main thread: so many rows at a time keep that under 20 ms. */

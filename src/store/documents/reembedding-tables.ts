@@ -2,7 +2,11 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
 import { chunkTables, type TableIds, withNextVectors } from '../../domain/chunk-tables.ts'
-import type { KnowledgeBase, ReembeddingTarget } from '../../domain/knowledge-base.ts'
+import type {
+  KnowledgeBase,
+  KnowledgeBaseChanges,
+  ReembeddingTarget,
+} from '../../domain/knowledge-base.ts'
 import { isSameSource, type ModelRef } from '../../domain/model-ref.ts'
 import { AppError } from '../../errors.ts'
 import { sealedJson, unsealedOrNull } from '../catalog/catalog-rows.ts'
@@ -13,20 +17,15 @@ import { createVectorTable } from './chunk-columns.ts'
 
 export type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
 
-interface EmbeddingChange {
-  readonly embeddingModel: ModelRef | undefined
-  readonly reembedding: ReembeddingTarget | null | undefined
-  readonly kb: KnowledgeBase
-  readonly secrets: Secrets
-}
-
 /**
  * Changes the tables. @returns what changes in the row
  * @throws AppError `invalid_knowledge_base` where another model has taken over since `kb` was read
  */
 export async function applyEmbeddingChange(
   connection: DuckDBConnection,
-  { kb, secrets, embeddingModel, reembedding }: EmbeddingChange,
+  kb: KnowledgeBase,
+  { embeddingModel, reembedding }: Pick<KnowledgeBaseChanges, 'embeddingModel' | 'reembedding'>,
+  secrets: Secrets,
 ): Promise<Partial<KnowledgeBaseRow>> {
   if (embeddingModel === undefined && reembedding === undefined) return {}
   const row = await rowOf(connection, kb)
@@ -46,7 +45,7 @@ export async function applyEmbeddingChange(
     return { ...own, sealedNextEmbeddingModel: null }
   }
   if (await hasNoChunks(connection, row))
-    return replacedAtOnce(connection, row, { reembedding, secrets })
+    return replaceAtOnce(connection, row, reembedding, secrets)
   const before = unsealedOrNull<ModelRef>(row.sealedNextEmbeddingModel, secrets)
   if (before === null || !isSameSource(before, reembedding.model)) {
     await dropNextVectors(connection, row)
@@ -87,13 +86,13 @@ export function takenOver(
   }
 }
 
-/** Without chunks there is nothing to wait for. An insert of before that is not stored yet is told by the number. */
-async function replacedAtOnce(
+/** Without chunks there is nothing to wait for. The table's number tells an insert that began before. */
+async function replaceAtOnce(
   connection: DuckDBConnection,
   row: KnowledgeBaseRow,
-  { reembedding, secrets }: { readonly reembedding: ReembeddingTarget; readonly secrets: Secrets },
+  { model, dimensions }: ReembeddingTarget,
+  secrets: Secrets,
 ): Promise<Partial<KnowledgeBaseRow>> {
-  const { model, dimensions } = reembedding
   await dropNextVectors(connection, row)
   await connection.run(`DROP TABLE IF EXISTS ${chunkTables(row).vectors}`)
   if (dimensions !== null) await createVectorTable(connection, withNextVectors(row), dimensions)
