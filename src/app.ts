@@ -1,6 +1,5 @@
 /** Joins use cases to edges. The program and the tests call exactly this. */
 import { AgentPool } from './agents/agent-pool.ts'
-import type { CatalogDeps } from './catalog/catalog-deps.ts'
 import {
   BUILTIN_EMBEDDING_MODEL,
   BUILTIN_PROVIDER,
@@ -8,7 +7,7 @@ import {
   type ModelRef,
 } from './domain/model-ref.ts'
 import type { ChatModels, Embedder, EmbedderRegistry, RerankerRegistry } from './domain/ports.ts'
-import type { InsertFields, ServerDeps } from './http/edge.ts'
+import type { InsertFields, UseCases } from './http/edge.ts'
 import type { LogEntry, LoggedError } from './http/running-requests.ts'
 import { createServer, type Listener } from './http/server.ts'
 import { guardedFetch, internet } from './ingest/crawl/guarded-fetch.ts'
@@ -31,7 +30,7 @@ import { PlanCache } from './query/select/plan-cache.ts'
 import { runSelect } from './query/select/run-select.ts'
 import { Variables } from './query/variables.ts'
 import { alterView, createView } from './query/views.ts'
-import { openRetrieval, type Retrieval } from './retrieval/open-retrieval.ts'
+import { openRetrieval } from './retrieval/open-retrieval.ts'
 import { sleep } from './runtime/cancellation.ts'
 import { isLoopback, type Settings } from './settings.ts'
 import { memoryBytesOf } from './store/duckdb/database.ts'
@@ -44,7 +43,7 @@ export interface AppLog {
 
 export interface AppOptions {
   readonly settings: Settings
-  /** Closed by the caller, after the app. */
+  /** The app closes it. */
   readonly store: Store
   readonly version: string
   readonly log?: AppLog
@@ -57,43 +56,52 @@ export interface AppOptions {
 export interface App {
   handle(request: Request): Promise<Response>
   listen(address: { readonly hostname: string; readonly port: number }): Listener
-  /** Loads vectors into memory, and goes on with what was not complete when the last process ended. */
+  /** Loads vectors into memory, and resumes what the last process did not finish. */
   start(): void
-  /** Ends what is done in the background, the threads and then the store. */
+  /** Ends background work and threads, then closes the store. */
   close(): Promise<void>
 }
 
-/** Of one knowledge base: of more vectors memory holds only the codes, a fifth of the bytes. */
+/** Of one knowledge base: with more vectors, memory holds only their codes, a fifth of the bytes. */
 const WHOLE_VECTORS_MAX = 250_000
 
-/** Threads for questions that are up already: some 10 MB each. */
+/** Threads that wait for questions: some 10 MB each. */
 const SPARE_AGENTS = 2
 
 /** The rows of an insert's query are read while others are embedded, which may take long. */
 const INSERT_READING_MS = 24 * 3_600_000
 
-const nowMs = () => performance.now()
-
 const SILENT: AppLog = { request: () => {}, failure: () => {} }
 
 export function createApp(options: AppOptions): App {
-  const { settings, store } = options
-  const builtin = new BuiltinEmbedder()
+  const { settings, store, log = SILENT } = options
   const { openaiApiKey, openaiBaseUrl } = settings
+  const nowMs = () => performance.now()
+  const builtin = new BuiltinEmbedder()
   const embedders = options.embedders ?? embedderRegistry({ builtin, openaiApiKey, openaiBaseUrl })
-  const log = options.log ?? SILENT
-  const retrieval = retrievalOver(store, settings)
-  const reembedding = reembeddingOf({ store, embedders, log })
-  const catalogDeps: CatalogDeps = {
+  const { vectorCaches, indexStates } = openRetrieval(store, {
+    bytesMax: memoryBytesOf(settings.vectorMemory),
+    wholeVectorsMax: WHOLE_VECTORS_MAX,
+  })
+  const reembedding = new Reembedding({
+    store: store.reembeddingStore,
+    embedders,
+    snapshot: () => store.catalog.snapshot(),
+    sleep,
+    onFailure: (error) => log.failure({ requestId: 'reembedding', error }),
+  })
+  const queryDeps: QueryDeps = {
     catalog: store.catalog,
     embedders,
     rerankers: options.rerankers ?? rerankerRegistry({ openaiApiKey, openaiBaseUrl, nowMs }),
     chatProviders: CHAT_PROVIDERS,
     reembeddings: reembedding,
-  }
-  const queryDeps: QueryDeps = {
-    ...catalogDeps,
-    ...storedDepsOf(store, retrieval),
+    engine: store.engine,
+    nearest: vectorCaches,
+    indexes: indexStates,
+    chunks: store.chunks,
+    tables: store.tables,
+    files: store.files,
     agents: {
       ask: (agent, question, signal) => {
         return agents.complete({ agent, question, history: [], deltas: false }, signal)
@@ -107,9 +115,15 @@ export function createApp(options: AppOptions): App {
   const reader = new DocumentReader()
   const agents = agentPool(settings, queryDeps)
   const server = createServer({
-    ...useCases({ queryDeps, insertDeps: insertDepsOf(options, { queryDeps, reader }), agents }),
-    settings: serverSettingsOf(options),
-    dropFile: (file) => store.files.dropFile(file),
+    ...useCases(queryDeps, insertDepsOf(options, queryDeps, reader), agents),
+    settings: {
+      version: options.version,
+      username: settings.username,
+      password: settings.password,
+      tokenTtlSeconds: settings.tokenTtlSeconds,
+      bodyBytesMax: settings.bodyBytesMax,
+      isLoopback: isLoopback(settings.host),
+    },
     revokedTokens: store.revokedTokens,
     signingKey: store.secrets.signingKey(),
     log: (entry) => log.request(entry),
@@ -122,8 +136,8 @@ export function createApp(options: AppOptions): App {
     handle: server.handle,
     listen: server.listen,
     start() {
-      // Searches are answered at once; those that come before their vectors by scans.
-      retrieval.vectorCaches.start()
+      // Searches are answered at once, by scans until their vectors are loaded.
+      vectorCaches.start()
       store.extensions.start()
       reembedding.start()
     },
@@ -131,79 +145,14 @@ export function createApp(options: AppOptions): App {
       agents.close()
       await reembedding.close()
       await Promise.all([reader.close(), builtin.close()])
-      await retrieval.vectorCaches.close()
+      await vectorCaches.close()
       await store.close()
     },
   }
 }
 
-function retrievalOver(store: Store, { vectorMemory }: Settings): Retrieval {
-  const bytesMax = memoryBytesOf(vectorMemory)
-  return openRetrieval(store, { bytesMax, wholeVectorsMax: WHOLE_VECTORS_MAX })
-}
-
-function serverSettingsOf({ settings, version }: AppOptions): ServerDeps['settings'] {
-  const { username, password, tokenTtlSeconds, bodyBytesMax, host } = settings
-  return {
-    version,
-    username,
-    password,
-    tokenTtlSeconds,
-    bodyBytesMax,
-    isLoopback: isLoopback(host),
-  }
-}
-
-interface ReembeddingParts {
-  readonly store: Store
-  readonly embedders: EmbedderRegistry
-  readonly log: AppLog
-}
-
-function reembeddingOf({ store, embedders, log }: ReembeddingParts): Reembedding {
-  return new Reembedding({
-    store: store.reembeddingStore,
-    embedders,
-    snapshot: () => store.catalog.snapshot(),
-    sleep,
-    onFailure: (error) => log.failure({ requestId: 'reembedding', error }),
-  })
-}
-
-function storedDepsOf(store: Store, { vectorCaches, indexStates }: Retrieval) {
-  return {
-    engine: store.engine,
-    nearest: vectorCaches,
-    indexes: indexStates,
-    chunks: store.chunks,
-    tables: store.tables,
-    files: store.files,
-  }
-}
-
-interface UseCaseDeps {
-  readonly queryDeps: QueryDeps
-  readonly insertDeps: InsertDeps
-  readonly agents: AgentPool
-}
-
-/** The use cases with what they need, as the HTTP edge calls them. */
-function useCases({
-  queryDeps,
-  insertDeps,
-  agents,
-}: UseCaseDeps): Pick<
-  ServerDeps,
-  | 'catalog'
-  | 'indexes'
-  | 'query'
-  | 'exportRows'
-  | 'search'
-  | 'views'
-  | 'insert'
-  | 'uploadFile'
-  | 'agents'
-> {
+/** What each route calls, with what that needs. */
+function useCases(queryDeps: QueryDeps, insertDeps: InsertDeps, agents: AgentPool): UseCases {
   return {
     catalog: queryDeps,
     indexes: queryDeps.indexes,
@@ -222,16 +171,15 @@ function useCases({
       return insert({ ...fields, kb, crawl: crawlRequestOf(fields) }, insertDeps, signal)
     },
     uploadFile: (file, signal) => uploadFile(file, insertDeps, signal),
-    agents: {
-      ask: (question, signal) => agents.ask(question, signal),
-      complete: (question, signal) => agents.complete(question, signal),
-    },
+    dropFile: (file) => queryDeps.files.dropFile(file),
+    agents,
   }
 }
 
 function insertDepsOf(
   { settings, store, version }: AppOptions,
-  { queryDeps, reader }: { readonly queryDeps: QueryDeps; readonly reader: DocumentReader },
+  queryDeps: QueryDeps,
+  reader: DocumentReader,
 ): InsertDeps {
   return {
     snapshot: () => store.catalog.snapshot(),

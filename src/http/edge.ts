@@ -42,9 +42,18 @@ export function logStreamFailure(edge: Edge, scope: RequestScope): (error: unkno
   }
 }
 
-/** Everything that the routes call. `app.ts` binds the use cases to their dependencies; tests pass fakes. */
-export interface ServerDeps extends AuthenticationDeps, RequestDeps {
-  readonly settings: ServerSettings & LoginSettings
+/** What the server is made of. `app.ts` passes the real parts; tests pass fakes. */
+export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
+  readonly settings: LoginSettings & {
+    readonly version: string
+    readonly bodyBytesMax: number
+    /** True where the server listens on this machine only. */
+    readonly isLoopback: boolean
+  }
+}
+
+/** What the routes call. */
+export interface UseCases {
   readonly catalog: CatalogDeps
   readonly indexes: Pick<VectorIndexStates, 'possible'>
   readonly query: (request: QueryRequest, signal: AbortSignal) => Promise<QueryResult>
@@ -71,13 +80,6 @@ export interface ServerDeps extends AuthenticationDeps, RequestDeps {
     readonly ask: (question: AgentQuestion, signal: AbortSignal) => AsyncIterable<CompletionEvent>
     readonly complete: (question: AgentQuestion, signal: AbortSignal) => Promise<Answer>
   }
-}
-
-interface ServerSettings {
-  readonly version: string
-  readonly bodyBytesMax: number
-  /** True where the server listens on this machine only. */
-  readonly isLoopback: boolean
 }
 
 /** The sources of one insert, checked for their form; at least one is there. */

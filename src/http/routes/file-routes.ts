@@ -1,7 +1,7 @@
 import { requireFile } from '../../domain/catalog-snapshot.ts'
 import { AppError } from '../../errors.ts'
 import { isJsonType, parseJson, readBody } from '../body.ts'
-import { type AddRoutes, snapshotOf } from '../edge.ts'
+import { type AddRoutes, type SentFile, snapshotOf } from '../edge.ts'
 import { route } from '../openapi.ts'
 import { fileRecord } from '../wire.ts'
 
@@ -25,12 +25,9 @@ export const addFileRoutes: AddRoutes = (app, edge) => {
   app.put(
     ONE,
     async ({ request, params: { file_name: name } }) => {
-      const asked = new URL(request.url).searchParams.get('original_file_name')
-      const file = await uploadedBody({
-        bytes: await readBody(edge, request),
-        contentType: request.headers.get('content-type') ?? '',
-        fallbackName: asked === null || asked === '' ? name : asked,
-      })
+      const sentName = new URL(request.url).searchParams.get('original_file_name')
+      const bytes = await readBody(edge, request)
+      const file = await uploadedFile(request, bytes, sentName || name)
       await deps.uploadFile({ name, ...file }, edge.scopeOf(request).signal)
       return Response.json('')
     },
@@ -50,34 +47,30 @@ export const addFileRoutes: AddRoutes = (app, edge) => {
   )
 }
 
-interface UploadedBody {
-  readonly originalName: string
-  readonly bytes: Uint8Array
-}
-
-interface UploadInit {
-  readonly bytes: Uint8Array<ArrayBuffer>
-  readonly contentType: string
-  /** Where the body itself names no file. */
-  readonly fallbackName: string
-}
+type NamelessFile = Omit<SentFile, 'name'>
 
 /**
  * The file in a body: the part `file` of a form, or else the body itself.
+ * @param fallbackName where the form does not name the file
  * @throws AppError `missing_parameter` for a form without a file, `invalid_request` for one that
  * cannot be read or for an upload by address
  */
-export async function uploadedBody(init: UploadInit): Promise<UploadedBody> {
-  const { bytes, contentType, fallbackName } = init
-  if (/^multipart\/form-data\b/i.test(contentType))
-    return formFile(await formOf(init), fallbackName)
+async function uploadedFile(
+  request: Request,
+  bytes: Uint8Array<ArrayBuffer>,
+  fallbackName: string,
+): Promise<NamelessFile> {
+  const contentType = request.headers.get('content-type') ?? ''
+  if (/^multipart\/form-data\b/i.test(contentType)) {
+    return formFile(await formOf(bytes, contentType), fallbackName)
+  }
   if (isJsonType(contentType)) refuseAddress(bytes)
   return { originalName: fallbackName, bytes }
 }
 
 type Form = Awaited<ReturnType<Response['formData']>>
 
-async function formOf({ bytes, contentType }: UploadInit): Promise<Form> {
+async function formOf(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<Form> {
   try {
     return await new Response(bytes, { headers: { 'content-type': contentType } }).formData()
   } catch (cause) {
@@ -86,7 +79,7 @@ async function formOf({ bytes, contentType }: UploadInit): Promise<Form> {
   }
 }
 
-async function formFile(form: Form, fallbackName: string): Promise<UploadedBody> {
+async function formFile(form: Form, fallbackName: string): Promise<NamelessFile> {
   const file = form.get('file')
   if (file === null || typeof file === 'string') {
     if (form.get('source_type') === 'url') throw noAddresses()
@@ -97,9 +90,7 @@ async function formFile(form: Form, fallbackName: string): Promise<UploadedBody>
   return { originalName: named || fallbackName, bytes: new Uint8Array(await file.arrayBuffer()) }
 }
 
-/**
- * `{"source_type": "url", …}` asks the server to fetch the file; any other JSON is a file itself.
- */
+/** `{"source_type": "url", …}` asks the server to fetch the file; any other JSON is a file itself. */
 function refuseAddress(bytes: Uint8Array): void {
   const head = new TextDecoder().decode(bytes.subarray(0, 4096))
   if (!/^\s*\{/.test(head) || !head.includes('"source_type"')) return

@@ -24,19 +24,6 @@ const ONE = `${LIST}/:knowledge_base_name` as const
 const tag = 'Knowledge bases'
 const missing = { 404: 'No such project or knowledge base' }
 
-interface KnowledgeBasePath {
-  readonly project_name: string
-  readonly knowledge_base_name: string
-}
-
-function named(edge: Edge, path: KnowledgeBasePath): KnowledgeBase {
-  return requireKnowledgeBase(snapshotOf(edge), path.project_name, path.knowledge_base_name)
-}
-
-function recordOf({ deps }: Edge, kb: KnowledgeBase) {
-  return knowledgeBaseRecord(kb, deps.catalog.reembeddings.progressOf(kb))
-}
-
 export const addKnowledgeBaseRoutes: AddRoutes = (app, edge) => {
   addListRoutes(app, edge)
   addOneRoutes(app, edge)
@@ -77,18 +64,15 @@ const addListRoutes: AddRoutes = (app, edge) => {
 const addOneRoutes: AddRoutes = (app, edge) => {
   app.get(
     ONE,
-    ({ params }) => Response.json(recordOf(edge, named(edge, params))),
+    ({ params }) => Response.json(recordOf(edge, knowledgeBaseAt(edge, params))),
     route({ summary: 'Read a knowledge base', tag, answers: { 200: 'Its record', ...missing } }),
   )
   app.put(
     ONE,
     async ({ request, params }) => {
-      named(edge, params)
-      const sent = await readJson(edge, request, UPDATE_KNOWLEDGE_BASE)
-      await update(edge, named(edge, params), {
-        ...knowledgeBaseUpdate(sent.knowledge_base),
-        signal: edge.scopeOf(request).signal,
-      })
+      knowledgeBaseAt(edge, params)
+      const { knowledge_base: sent } = await readJson(edge, request, UPDATE_KNOWLEDGE_BASE)
+      await update(edge, knowledgeBaseAt(edge, params), sent, edge.scopeOf(request).signal)
       return Response.json('')
     },
     route({
@@ -101,7 +85,7 @@ const addOneRoutes: AddRoutes = (app, edge) => {
   app.delete(
     ONE,
     async ({ params }) => {
-      await dropKnowledgeBase(named(edge, params), edge.deps.catalog)
+      await dropKnowledgeBase(knowledgeBaseAt(edge, params), edge.deps.catalog)
       return new Response(null, { status: 204 })
     },
     route({
@@ -112,21 +96,31 @@ const addOneRoutes: AddRoutes = (app, edge) => {
   )
 }
 
-type Update = ReturnType<typeof knowledgeBaseUpdate> & { readonly signal: AbortSignal }
-
-/** The definition first: rows that come with another chunk size are cut by it. */
-async function update(edge: Edge, kb: KnowledgeBase, wanted: Update): Promise<void> {
-  const { deps } = edge
-  const { definition, insert, signal } = wanted
-  const isAltered = Object.keys(definition).length > 0
-  const target = isAltered ? await alterKnowledgeBase(kb, definition, deps.catalog) : kb
-  if (insert !== null) await deps.insert(target, insert, signal)
+function knowledgeBaseAt(
+  edge: Edge,
+  path: { readonly project_name: string; readonly knowledge_base_name: string },
+): KnowledgeBase {
+  return requireKnowledgeBase(snapshotOf(edge), path.project_name, path.knowledge_base_name)
 }
 
-/**
- * The bodies of knowledge base requests: their shape, and what is an insert and what a definition
- * in them.
- */
+function recordOf({ deps }: Edge, kb: KnowledgeBase) {
+  return knowledgeBaseRecord(kb, deps.catalog.reembeddings.progressOf(kb))
+}
+
+/** The definition changes first: rows that come with another chunk size are cut by it. Fields that are null are not set. */
+async function update(
+  { deps }: Edge,
+  kb: KnowledgeBase,
+  sent: SentUpdate,
+  signal: AbortSignal,
+): Promise<void> {
+  const definition = definitionFields(sent)
+  const isAltered = Object.keys(definition).length > 0
+  const target = isAltered ? await alterKnowledgeBase(kb, definition, deps.catalog) : kb
+  const insert = insertFields(sent)
+  const hasSource = ['rows', 'query', 'files', 'urls'].some((name) => Object.hasOwn(insert, name))
+  if (hasSource) await deps.insert(target, insert, signal)
+}
 
 const optional = {
   text: () => t.Optional(t.Union([t.String(), t.Null()])),
@@ -134,18 +128,18 @@ const optional = {
     return t.Optional(t.Union([t.Number({ multipleOf: 1, minimum, maximum }), t.Null()]))
   },
   object: () => t.Optional(t.Union([t.Object({}), t.Null()])),
-  texts: () => t.Optional(t.Union([t.Array(t.String()), t.Null()])),
+  strings: () => t.Optional(t.Union([t.Array(t.String()), t.Null()])),
 }
 
 const DEFINITION = {
   embedding_model: optional.object(),
   /** `false` turns reranking off. */
   reranking_model: t.Optional(t.Union([t.Object({}), t.Literal(false), t.Null()])),
-  content_columns: optional.texts(),
-  metadata_columns: optional.texts(),
+  content_columns: optional.strings(),
+  metadata_columns: optional.strings(),
   id_column: optional.text(),
   preprocessing: optional.object(),
-  /** Of the texts, for the keyword search. */
+  /** Of the content, for the keyword search. */
   language: optional.text(),
   /** What its searches do unless they say otherwise. */
   hybrid_search: t.Optional(t.Union([t.Boolean(), t.Null()])),
@@ -155,7 +149,7 @@ const DEFINITION = {
 }
 
 /** Further fields are left to the catalog, which knows the wording for those it refuses. */
-export const CREATE_KNOWLEDGE_BASE = bodySchema(
+const CREATE_KNOWLEDGE_BASE = bodySchema(
   t.Object(
     {
       knowledge_base: t.Object({
@@ -169,17 +163,16 @@ export const CREATE_KNOWLEDGE_BASE = bodySchema(
   ),
 )
 
-/** Pages. */
-const CRAWL_LIMIT_MAX = 1_000_000
-/** Links from a start address. */
+const CRAWL_PAGES_MAX = 1_000_000
+/** In links from a start address. */
 const CRAWL_DEPTH_MAX = 1000
 
 const INSERT = {
   rows: t.Optional(t.Union([t.Array(t.Object({})), t.Null()])),
   query: optional.text(),
-  files: optional.texts(),
-  urls: optional.texts(),
-  limit: optional.integer(1, CRAWL_LIMIT_MAX),
+  files: optional.strings(),
+  urls: optional.strings(),
+  limit: optional.integer(1, CRAWL_PAGES_MAX),
   crawl_depth: optional.integer(0, CRAWL_DEPTH_MAX),
   filters: t.Optional(
     t.Union([
@@ -194,28 +187,16 @@ const UPDATE_SCHEMA = t.Object(
   { knowledge_base: t.Object({ ...INSERT, ...DEFINITION }) },
   { additionalProperties: false },
 )
-export const UPDATE_KNOWLEDGE_BASE = bodySchema(UPDATE_SCHEMA)
+const UPDATE_KNOWLEDGE_BASE = bodySchema(UPDATE_SCHEMA)
 
 type SentUpdate = Static<typeof UPDATE_SCHEMA>['knowledge_base']
 
-interface KnowledgeBaseUpdate {
-  /** null: nothing is inserted. */
-  readonly insert: InsertFields | null
-  /**
-   * What changes the definition, unknown fields among it: altering refuses them by name. Empty:
-   * nothing changes.
-   */
-  readonly definition: Fields
-}
-
-/** What a PUT asks for; fields that are null count as not sent. */
-export function knowledgeBaseUpdate(sent: SentUpdate): KnowledgeBaseUpdate {
-  const definition = Object.entries(sent).filter(([name, value]) => {
-    return !Object.hasOwn(INSERT, name) && value !== null && value !== undefined
+/** What changes the definition. Unknown fields are part of it: altering refuses them by name. */
+function definitionFields(sent: SentUpdate): Fields {
+  const fields = Object.entries(sent).filter(([name, value]) => {
+    return !Object.hasOwn(INSERT, name) && isSet(value)
   })
-  const insert = insertFields(sent)
-  const hasSource = ['rows', 'query', 'files', 'urls'].some((name) => Object.hasOwn(insert, name))
-  return { insert: hasSource ? insert : null, definition: Object.fromEntries(definition) }
+  return Object.fromEntries(fields)
 }
 
 function insertFields(sent: SentUpdate): InsertFields {
