@@ -3,10 +3,12 @@ import { join } from 'node:path'
 import packageJson from '../../package.json' with { type: 'json' }
 import {
   cycles,
+  FLOORS,
   folderViolations,
   libraryViolations,
   MAY_IMPORT,
   ONLY_IMPORTERS,
+  risingImports,
   threadsReachingStore,
 } from './import-rules.ts'
 import { plantedModules, projectModules } from './source-module.ts'
@@ -35,7 +37,7 @@ test('docs/architecture.md shows the rules that hold', async () => {
   const page = await Bun.file(join(import.meta.dir, '../../docs/architecture.md')).text()
   const rules = Object.entries(MAY_IMPORT).map(([place, allowed]) => {
     const libraries = Object.keys(ONLY_IMPORTERS).filter((library) => {
-      return ONLY_IMPORTERS[library]?.[0] === place
+      return ONLY_IMPORTERS[library]?.[0]?.split('/')[0] === place
     })
     return [[place], [...allowed], libraries]
   })
@@ -43,6 +45,77 @@ test('docs/architecture.md shows the rules that hold', async () => {
   const sorted = (table: readonly (readonly string[][])[]) =>
     table.map((row) => row.map((cell) => cell.toSorted()))
   expect(sorted(shown)).toEqual(sorted(rules))
+})
+
+const GROUND_FLOOR: readonly string[] = ['domain', 'runtime', 'analysis', 'errors.ts']
+
+test('docs/architecture.md draws the rules that hold', async () => {
+  const page = await Bun.file(join(import.meta.dir, '../../docs/architecture.md')).text()
+  const [, diagram = ''] = page.split('```mermaid\n')
+  const arrows = [...(diagram.split('```')[0] ?? '').matchAll(/^ {2}(\w+) --> (\w+)$/gm)]
+  const drawn = arrows.map(([, from, to]) => `${from} ${to}`)
+  const rules = Object.entries(MAY_IMPORT)
+    .filter(([place]) => !GROUND_FLOOR.includes(place))
+    .flatMap(([place, allowed]) => {
+      return allowed.filter((to) => !GROUND_FLOOR.includes(to)).map((to) => `${place} ${to}`)
+    })
+  const roots = drawn.filter((arrow) => arrow.startsWith('app '))
+  expect(drawn.toSorted()).toEqual([...rules, ...roots].toSorted())
+})
+
+test('docs/architecture.md has a line for every folder of src/', async () => {
+  const page = await Bun.file(join(import.meta.dir, '../../docs/architecture.md')).text()
+  const lines = page.match(/^\| `src\/[\w/-]+` \|/gm) ?? []
+  const sources = modules.filter(({ path }) => /^src\/.+\/.+\.ts$/.test(path))
+  const folders = new Set(sources.map(({ path }) => path.replace(/[^/]+$/, '')))
+  const written = new Set(lines.map((line) => line.replace(/^\| `|` \|$/g, '')))
+  expect([...folders].filter((folder) => !written.has(folder))).toEqual([])
+})
+
+test('docs/architecture.md shows the floors of the rooms', async () => {
+  const page = await Bun.file(join(import.meta.dir, '../../docs/architecture.md')).text()
+  const shown = tableOfNames(page, 'Floors within a room')
+  const rules = Object.entries(FLOORS).map(([room, floors]) => [[room], [...floors]])
+  expect(shown.map((row) => row.slice(0, 2))).toEqual(rules)
+})
+
+/** Folders whose imports still run up. Remove a line as soon as it holds. */
+const STILL_RISING: readonly string[] = [
+  'query/information-schema imports query/show',
+  'query/rows imports query/statements',
+  'query/select imports query/show',
+  'query/show imports query/statements',
+  'retrieval/kernel imports retrieval/vectors',
+  'retrieval/vectors imports retrieval/ivf',
+  'sql/ast imports sql/subquery',
+  'sql/search imports sql/subquery',
+  'store/catalog imports store/documents',
+]
+
+test('no import runs back up within a room', () => {
+  const found = risingImports(modules).filter((one) => {
+    return !STILL_RISING.includes(one.replaceAll(/src\/(\w+\/[\w-]+)\/[\w.-]+/g, '$1'))
+  })
+  expect(found).toEqual([])
+})
+
+test('a planted import that runs back up is found, by a detour too; one that goes down is not', async () => {
+  const planted = await plantedModules({
+    'src/query/select/run.ts': `import '../show/show.ts'; import '../information-schema/tables.ts'`,
+    'src/query/show/show.ts': `import { x } from '../../sql/rewrite.ts'; import './other.ts'`,
+    'src/query/show/other.ts': 'export {}',
+    'src/query/information-schema/tables.ts': `import type { Deps } from '../deps.ts'`,
+    'src/query/deps.ts': `import type { Cache } from './cache.ts'; export type Deps = Cache`,
+    'src/query/cache.ts': `import type { Plan } from './select/plan.ts'; export type Cache = Plan`,
+    'src/query/select/plan.ts': 'export type Plan = 1',
+    'src/query/attic/box.ts': 'export {}',
+    'src/sql/rewrite.ts': 'export const x = 1',
+  })
+  expect(risingImports(planted)).toEqual([
+    'src/query/attic/box.ts: "attic" has no floor in query',
+    'src/query/information-schema/tables.ts imports src/query/deps.ts',
+    'src/query/select/run.ts imports src/query/show/show.ts',
+  ])
 })
 
 test('each folder imports only what it may', () => {
@@ -80,6 +153,8 @@ test('a planted library in a foreign folder is found, an unknown one too', async
   const planted = await plantedModules({
     'src/agents/loop.ts': `import OpenAI from 'openai'; import { x } from 'openai/resources'`,
     'src/store/drizzle.ts': `import { drizzle } from 'drizzle-orm/pg-proxy'; import 'node:fs'`,
+    'src/store/store.ts': `import { DuckDBInstance } from '@duckdb/node-api'`,
+    'src/store/duckdb/database.ts': `import { DuckDBInstance } from '@duckdb/node-api'`,
     'src/http/server.ts': `import type { Logger } from 'pino'`,
     'src/query/run-query.ts': `import 'left-pad'`,
   })
@@ -88,6 +163,7 @@ test('a planted library in a foreign folder is found, an unknown one too', async
     'src/agents/loop.ts imports openai/resources',
     'src/http/server.ts imports pino',
     'src/query/run-query.ts imports left-pad',
+    'src/store/store.ts imports @duckdb/node-api',
     'left-pad: a dependency without an import rule',
   ])
 })

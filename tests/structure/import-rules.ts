@@ -35,12 +35,32 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** They join the middle to the edges, so they may import anything; threads still never reach the database. */
 const COMPOSITION_ROOTS: readonly string[] = ['main.ts', 'serve.ts', 'app.ts', 'workers']
 
-/** Each library is known to one place (or, the log, to the roots); the rest sees our own interface for it. */
+/**
+ * The floors of a room, upper first: a folder imports only from those below it, also by way of the files that stand in
+ * the room itself.
+ */
+export const FLOORS: Readonly<Record<string, readonly string[]>> = {
+  query: ['evaluate', 'statements', 'rows', 'show', 'search', 'select', 'information-schema'],
+  sql: ['subquery', 'search', 'dialect', 'guard', 'ast', 'lexer'],
+  retrieval: ['keywords', 'ivf', 'vectors', 'kernel'],
+  store: ['hnsw', 'tables', 'documents', 'catalog', 'duckdb'],
+}
+
+/**
+ * Each library is known to one place (or, the log, to the roots); the rest sees our own interface for it. A place is a
+ * folder of `src/`, one within it, or a file.
+ */
 export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   openai: ['models'],
   '@anthropic-ai/sdk': ['models'],
   'onnxruntime-node': ['models'],
-  '@duckdb/node-api': ['store'],
+  '@duckdb/node-api': [
+    'store/duckdb',
+    'store/catalog',
+    'store/documents',
+    'store/tables',
+    'store/hnsw',
+  ],
   'drizzle-orm': ['store'],
   elysia: ['http'],
   '@elysiajs/jwt': ['http'],
@@ -108,7 +128,45 @@ function isOwnLibrary(target: string, path: string): boolean {
   const name = Object.keys(ONLY_IMPORTERS).find((library) => {
     return target === library || target.startsWith(`${library}/`)
   })
-  return name !== undefined && (ONLY_IMPORTERS[name] ?? []).includes(folderOf(path))
+  const places = name === undefined ? [] : (ONLY_IMPORTERS[name] ?? [])
+  return places.some((place) => path === `src/${place}` || path.startsWith(`src/${place}/`))
+}
+
+/** Imports that run back up within a room, and folders of a room with floors that have none. */
+export function risingImports(modules: readonly SourceModule[]): readonly string[] {
+  const graph = importGraph(modules)
+  return Object.entries(FLOORS).flatMap(([room, floors]) => {
+    return [...graph].flatMap(([path, targets]) => {
+      const from = floorIn(room, path)
+      if (from === undefined || from === '') return []
+      if (!floors.includes(from)) return [`${path}: "${from}" has no floor in ${room}`]
+      return targets
+        .filter((target) => {
+          const reached = floorsReached(room, target, graph)
+          return [...reached].some((floor) => floors.indexOf(floor) < floors.indexOf(from))
+        })
+        .map((target) => `${path} imports ${target}`)
+    })
+  })
+}
+
+/** The floor of a module, or for a file of the room itself all floors that it leads to. */
+function floorsReached(
+  room: string,
+  path: string,
+  graph: ReadonlyMap<string, readonly string[]>,
+): ReadonlySet<string> {
+  const floor = floorIn(room, path)
+  if (floor === undefined) return new Set()
+  if (floor !== '') return new Set([floor])
+  return new Set((graph.get(path) ?? []).flatMap((next) => [...floorsReached(room, next, graph)]))
+}
+
+/** `src/query/select/run.ts` → `select`, `src/query/run.ts` → nothing, undefined outside of the room. */
+function floorIn(room: string, path: string): string | undefined {
+  const [, first, ...rest] = path.split('/')
+  if (first !== room) return undefined
+  return rest.length > 1 ? (rest[0] ?? '') : ''
 }
 
 /** Each cycle once, as `a.ts -> b.ts -> a.ts`. Type imports count: they are dependencies too. */
