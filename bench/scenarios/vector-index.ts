@@ -8,6 +8,7 @@ import {
   type DuckDBValue,
   FLOAT,
 } from '@duckdb/node-api'
+import { IvfIndex } from '../../src/retrieval/ivf/ivf-index.ts'
 import { ExactIndex } from '../../src/retrieval/vectors/exact-index.ts'
 import { ScanPool } from '../../src/retrieval/vectors/scan-pool.ts'
 import { VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
@@ -120,11 +121,12 @@ async function databaseMeasures(rivals: Rivals): Promise<readonly Measure[]> {
 /** The same queries, by inverted lists: how much faster, and how many of the nearest 10 are found. */
 async function listMeasures({ index, queryVectors, count }: Rivals): Promise<readonly Measure[]> {
   const signal = new AbortController().signal
-  const report = await index.trainLists({ random: seededRandom(2) }, signal)
+  const listed = new IvfIndex(index)
+  const report = await listed.train({ random: seededRandom(2) }, signal)
   const load = { clients: 1, requestsMax: QUERIES, durationMs: 10_000 }
   const search = (at: number) => {
     const queryVector = itemAt(queryVectors, at)
-    return index.search({ queryVector, k: 10, effort: 'lists' }, signal)
+    return listed.search({ queryVector, k: 10 }, signal)
   }
   await runLoad(load, search)
   const alone = await runLoad(load, search)

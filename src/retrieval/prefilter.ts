@@ -1,10 +1,9 @@
-import type { NearestChunk, PrefilterSql, RunLimits } from '../domain/ports.ts'
+import type { BoundSql, NearestChunk, PrefilterSql, RunLimits } from '../domain/ports.ts'
 import type { ColumnReader } from '../domain/retrieval-ports.ts'
 import { LruMap } from '../runtime/lru-map.ts'
-import { PrefilterCache } from './prefilter-cache.ts'
+import { VECTOR_LIMITS } from './kernel/vector-limits.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'
 import { topKWithMargin } from './vectors/top-k-with-margin.ts'
-import { VECTOR_LIMITS } from './vectors/vector-limits.ts'
 
 /** Which chunks are meant, of one state of their knowledge base. */
 export interface PrefilterSelect {
@@ -150,4 +149,44 @@ export class Prefilter {
     }
     return found
   }
+}
+
+const BYTES_MAX = 32 * 1024 ** 2
+/** Of one list: longer ones are read again. */
+const LIST_BYTES_MAX = 4 * 1024 ** 2
+
+interface KeyList {
+  readonly revision: number
+  readonly keys: BigInt64Array
+}
+
+/**
+ * Keys that conditions kept, for the next search with the same conditions: those of a tenant, a
+ * language, a source. Good until the knowledge base is written to.
+ */
+export class PrefilterCache {
+  readonly #lists = new LruMap<string, KeyList>({ sizeMax: BYTES_MAX, sizeOf })
+
+  get(kept: BoundSql, revision: number): BigInt64Array | undefined {
+    const known = this.#lists.get(nameOf(kept))
+    return known?.revision === revision ? known.keys : undefined
+  }
+
+  set(kept: PrefilterSql, list: KeyList): void {
+    if (list.keys.byteLength > LIST_BYTES_MAX || !kept.isCacheable) return
+    this.#lists.set(nameOf(kept), list)
+  }
+}
+
+function sizeOf({ keys }: KeyList, name: string): number {
+  return name.length * 2 + keys.byteLength + 200
+}
+
+function nameOf({ sql, values }: BoundSql): string {
+  const texts = Object.entries(values).map(([name, value]) => {
+    return [name, value instanceof Float32Array ? [...value] : value]
+  })
+  return JSON.stringify([sql, texts], (_, value) => {
+    return typeof value === 'bigint' ? `${value}n` : value
+  })
 }

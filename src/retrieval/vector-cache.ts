@@ -8,11 +8,11 @@ import type {
 } from '../domain/retrieval-ports.ts'
 import { AppError } from '../errors.ts'
 import { yieldToEventLoop } from '../runtime/scheduling.ts'
-import { databaseDistance } from './database-distance.ts'
-import type { FetchedVectors } from './fetched-vectors.ts'
 import { ExactIndex } from './vectors/exact-index.ts'
 import type { FetchVectors } from './vectors/rescore.ts'
 import type { ScanRunner } from './vectors/scan.ts'
+import type { FetchedVectors } from './vectors/vector-lookup.ts'
+import { databaseDistance } from './vectors/vector-math.ts'
 import type { VectorMemory } from './vectors/vector-memory.ts'
 
 /** Rows of removed vectors, beyond as many as there are vectors. */

@@ -13,13 +13,13 @@ import type {
 } from '../domain/retrieval-ports.ts'
 import { AppError } from '../errors.ts'
 import { abortable } from '../runtime/cancellation.ts'
-import { FetchedVectors } from './fetched-vectors.ts'
 import { IvfAccelerator } from './ivf/ivf-accelerator.ts'
+import { VECTOR_LIMITS } from './kernel/vector-limits.ts'
 import { Retriever } from './retriever.ts'
 import { VectorCache } from './vector-cache.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'
 import { ScanPool } from './vectors/scan-pool.ts'
-import { VECTOR_LIMITS } from './vectors/vector-limits.ts'
+import { FetchedVectors } from './vectors/vector-lookup.ts'
 import { VectorMemory } from './vectors/vector-memory.ts'
 
 /** More threads only wait for memory. */

@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { ascendingKeys, commonKeys } from '../../src/retrieval/keywords/allowed-keys.ts'
 import {
+  ascendingKeys,
   type Corpus,
+  commonKeys,
   keywordHits,
   type PostingList,
 } from '../../src/retrieval/keywords/keyword-hits.ts'

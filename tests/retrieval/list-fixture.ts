@@ -1,9 +1,9 @@
 /** Indexes of vectors in clusters, and how well their lists find them. */
 import { expect } from 'bun:test'
-import type { ListOptions } from '../../src/retrieval/ivf/index-lists.ts'
+import type { ListOptions } from '../../src/retrieval/ivf/ivf-index.ts'
 import type { KernelChoice } from '../../src/retrieval/kernel/open-kernel.ts'
-import { ExactIndex } from '../../src/retrieval/vectors/exact-index.ts'
 import { VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
+import { ListedIndex } from './listed-index.ts'
 import {
   clusteredUnits,
   exactNearest,
@@ -29,7 +29,7 @@ export function newIndex(table: Table, { kernel, isCodesOnly, onTask, bytesMax }
     kernel: kernel ?? 'fastest',
   })
   const pool = callingThread(memory, onTask)
-  const index = new ExactIndex({
+  const index = new ListedIndex({
     ...{ memory, pool, dimensions: DIMENSIONS },
     ...(isCodesOnly ? { fetchVectors: async () => table } : {}),
   })
@@ -48,7 +48,7 @@ export function training(seed = 5, listCount?: number): ListOptions {
 }
 
 /** Of the nearest `k`, those that a search of the lists finds: a mean over vectors of the table. */
-export async function recallOf(index: ExactIndex, table: Table, k: number): Promise<number> {
+export async function recallOf(index: ListedIndex, table: Table, k: number): Promise<number> {
   const queryVectors = [...table.values()].filter((_, at) => at % 37 === 0).slice(0, 50)
   let found = 0
   for (const queryVector of queryVectors) {

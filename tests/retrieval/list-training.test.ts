@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { ExactIndex } from '../../src/retrieval/vectors/exact-index.ts'
 import { clusteredTable, DIMENSIONS, newIndex, recallOf, training } from './list-fixture.ts'
+import { ListedIndex } from './listed-index.ts'
 import { exactNearest, randomUnit, seededRandom, wholeTable } from './sample-vectors.ts'
 import { callingThread } from './scan-runners.ts'
 
@@ -47,7 +47,7 @@ describe('a training', () => {
     const table = clusteredTable(2500)
     const random = seededRandom(77)
     const any = () => BigInt(Math.floor(random() * 3500))
-    const state: { index?: ExactIndex; revision: number } = { revision: 1 }
+    const state: { index?: ListedIndex; revision: number } = { revision: 1 }
     const change = () => {
       const removed = Array.from({ length: 9 }, any)
       const fresh = clusteredTable(7, 1000 + state.revision)
@@ -100,7 +100,7 @@ describe('a training', () => {
   })
 
   test('ends when the index is closed, and gives all memory back', async () => {
-    const state: { index?: ExactIndex } = {}
+    const state: { index?: ListedIndex } = {}
     const { memory, index } = newIndex(clusteredTable(1500), { onTask: () => state.index?.close() })
     state.index = index
     const ended = index.trainLists(training(), signal)
@@ -142,7 +142,7 @@ describe('a training', () => {
     const table = clusteredTable(2500)
     // One block of the largest size, of which the vectors leave too little.
     const { memory, index } = newIndex(table, { bytesMax: 16 * 1024 ** 2 })
-    const full = new ExactIndex({ memory, pool: callingThread(memory), dimensions: DIMENSIONS })
+    const full = new ListedIndex({ memory, pool: callingThread(memory), dimensions: DIMENSIONS })
     const many = clusteredTable(4000)
     for (let revision = 1; ; revision++) {
       const keys = BigInt64Array.from(many.keys(), (key) => key + BigInt(revision * 10_000))

@@ -1,5 +1,5 @@
 /** Vectors and the plain scan over them that every index must agree with. */
-import type { Neighbour } from '../../src/retrieval/vectors/neighbours.ts'
+import type { NearestChunk } from '../../src/domain/ports.ts'
 
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
@@ -25,7 +25,7 @@ export function exactNearest(
   table: Table,
   queryVector: Float32Array,
   k: number,
-): readonly Neighbour[] {
+): readonly NearestChunk[] {
   const all = Array.from(table, ([key, vector]) => ({
     key,
     distance: exactDistance(queryVector, vector),

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { ExactIndex } from '../../src/retrieval/vectors/exact-index.ts'
 import { ScanPool, scanPoolOptions } from '../../src/retrieval/vectors/scan-pool.ts'
 import { VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
+import { ListedIndex } from './listed-index.ts'
 import { exactNearest, randomUnit, seededRandom, wholeTable } from './sample-vectors.ts'
 
 /** Enough codes that threads scan them: 700 × 4096. */
@@ -20,7 +20,7 @@ const pools: ScanPool[] = []
 function newIndex(options: { workerUrl?: string; queueMax?: number } = {}) {
   const pool = new ScanPool(memory, { ...scanPoolOptions(), ...options })
   pools.push(pool)
-  const index = new ExactIndex({ memory, pool, dimensions: DIMENSIONS })
+  const index = new ListedIndex({ memory, pool, dimensions: DIMENSIONS })
   index.apply(wholeTable(table, 1))
   return { pool, index }
 }

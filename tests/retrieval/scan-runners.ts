@@ -1,5 +1,5 @@
 /** What scans where no threads are wanted. */
-import { type AssignTask, assignSteps } from '../../src/retrieval/ivf/assign.ts'
+import { type AssignTask, assignSteps } from '../../src/retrieval/vectors/assign.ts'
 import type { ScanRunner } from '../../src/retrieval/vectors/scan.ts'
 import { scan } from '../../src/retrieval/vectors/scan.ts'
 import type { VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'

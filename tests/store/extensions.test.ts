@@ -3,9 +3,12 @@ import { readdirSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Extensions, type ExtensionsOptions } from '../../src/store/hnsw/extensions.ts'
+import {
+  Extensions,
+  type ExtensionsOptions,
+  installExtension,
+} from '../../src/store/hnsw/extensions.ts'
 import { HnswDatabase } from '../../src/store/hnsw/hnsw-database.ts'
-import { installExtension } from '../../src/store/hnsw/install-extension.ts'
 import { openSearchableStore } from '../support/searchable-store.ts'
 import { extensionBytes, writeExtension } from './extension-file.ts'
 

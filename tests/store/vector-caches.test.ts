@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { chunkTables } from '../../src/domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { NearestFound, PrefilterSql } from '../../src/domain/ports.ts'
-import { databaseDistance } from '../../src/retrieval/database-distance.ts'
+import { databaseDistance } from '../../src/retrieval/vectors/vector-math.ts'
 import { randomUnit, seededRandom } from '../retrieval/sample-vectors.ts'
 import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import {

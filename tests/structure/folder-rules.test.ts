@@ -25,13 +25,6 @@ const STILL_SHALLOW: readonly string[] = [
   'src/query/select/describe-select.ts',
   'src/query/select/pivot-request.ts',
   'src/query/select/structured-answer.ts',
-  'src/retrieval/kernel/memory-views.ts',
-  'src/retrieval/keywords/postings-sql.ts',
-  'src/retrieval/prefilter-cache.ts',
-  'src/retrieval/vectors/chunk-keys.ts',
-  'src/retrieval/vectors/query-vector.ts',
-  'src/retrieval/vectors/snapshots.ts',
-  'src/store/hnsw/delta-buffer.ts',
 ]
 
 const pathOf = (violation: string) => violation.split(': ')[0] ?? ''

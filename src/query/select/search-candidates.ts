@@ -7,8 +7,7 @@ import type {
   NearestFound,
   NearestSearch,
 } from '../../domain/ports.ts'
-import { exactFusion } from '../../retrieval/exact-fusion.ts'
-import { type FusionWeights, fusedHits } from '../../retrieval/fusion.ts'
+import { exactFusion, type FusionWeights, fusedHits } from '../../retrieval/fusion.ts'
 import {
   alphaParameter,
   keywordsParameter,

@@ -1,9 +1,11 @@
 import { type Kernel, openExtent } from '../kernel/kernel.ts'
 import { type Extent, extentLayout, type RowShape, rowBytes } from '../kernel/memory-layout.ts'
+import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
+import { type CentroidCodes, sliceRows } from '../vectors/assign.ts'
+import type { IndexRows } from '../vectors/exact-index.ts'
 import { scan } from '../vectors/scan.ts'
-import { VECTOR_LIMITS } from '../vectors/vector-limits.ts'
 import { BLOCK_BYTES_MAX, type Block, type VectorMemory } from '../vectors/vector-memory.ts'
-import type { CentroidCodes } from './assign.ts'
+import { LIST_LIMITS } from './list-limits.ts'
 
 /** They were there before the first search. */
 const ALWAYS = 0
@@ -88,4 +90,45 @@ export function centroidsMax(stride: number): number {
 /** Their rows, and their codes once more. */
 function centroidBytes(stride: number): number {
   return rowBytes({ stride, holdsFloats: true }) + stride
+}
+
+export interface RowAssignment {
+  readonly rows: Int32Array
+  readonly centroids: Centroids
+  /** Is told of a few rows at a time, from index `from` on, and of the nearest list of each. */
+  take(lists: Int32Array, from: number): void
+}
+
+/**
+ * Finds the nearest list of each row, in the threads that scan: in tasks so short that searches get
+ * their turn in between.
+ * @throws AppError as `ScanRunner.assign`; the signal's reason
+ */
+export async function assignRows(
+  base: IndexRows,
+  { rows, centroids, take }: RowAssignment,
+  signal: AbortSignal,
+): Promise<void> {
+  const { shape, pool } = base
+  const { codes, count: listCount } = centroids
+  const task = { kind: 'assign', shape, centroids: codes, listCount } as const
+  const taskRows = sliceRows(task, LIST_LIMITS.taskProducts)
+  const failed = new AbortController()
+  const stopped = AbortSignal.any([signal, failed.signal])
+  let next = 0
+  const lane = async () => {
+    while (next < rows.length) {
+      const from = next
+      next += taskRows
+      const some = base.rows.listParts(rows.subarray(from, next))
+      take((await pool.assign({ ...task, ...some }, stopped)).lists, from)
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: Math.max(1, pool.threadCount) }, lane))
+  } catch (error) {
+    // What the other lanes would still find is of no use.
+    failed.abort(error)
+    throw error
+  }
 }

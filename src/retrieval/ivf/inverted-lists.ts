@@ -1,7 +1,6 @@
 import { AppError } from '../../errors.ts'
-import { assignRows } from './assign-rows.ts'
-import type { Centroids } from './centroids.ts'
-import type { ListBase } from './list-base.ts'
+import type { IndexRows } from '../vectors/exact-index.ts'
+import { assignRows, type Centroids } from './centroids.ts'
 import { LIST_LIMITS } from './list-limits.ts'
 import { RowLists } from './row-lists.ts'
 
@@ -19,7 +18,7 @@ export interface Probing {
  * yet wait in one more, which every search reads. All rows are such that are there now.
  */
 export class InvertedLists {
-  readonly #base: ListBase
+  readonly #base: IndexRows
   readonly #centroids: Centroids
   readonly #rows: RowLists
   readonly #waiting: number
@@ -33,7 +32,7 @@ export class InvertedLists {
    * @param centroids are released with the lists
    * @throws AppError `out_of_memory`; the centroids are still the caller's then
    */
-  constructor(base: ListBase, centroids: Centroids) {
+  constructor(base: IndexRows, centroids: Centroids) {
     this.#base = base
     this.#centroids = centroids
     this.#rows = new RowLists(centroids.count + 1)

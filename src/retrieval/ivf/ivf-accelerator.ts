@@ -2,28 +2,31 @@ import { fewVectors, INDEXED_VECTORS_MIN, type IndexReport } from '../../domain/
 import type { Accelerator, TopKSearch, VectorChange } from '../../domain/retrieval-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { ExactIndex } from '../vectors/exact-index.ts'
+import { IvfIndex } from './ivf-index.ts'
 
 /**
  * Inverted lists (IVF) over the copy of the vectors: trained in the background, again when the
  * knowledge base has grown.
  */
 export class IvfAccelerator implements Accelerator {
-  readonly #index: ExactIndex
+  readonly #vectors: ExactIndex
+  readonly #lists: IvfIndex
   readonly #options: Readonly<Record<string, number>>
   readonly #closing = new AbortController()
   #training: Promise<void> | null = null
   #failure: string | null = null
 
   /** @param options `nlist` lists, made of `train_count` vectors; unset: as many as suit the number of vectors */
-  constructor(index: ExactIndex, options: Readonly<Record<string, number>>) {
-    this.#index = index
+  constructor(vectors: ExactIndex, options: Readonly<Record<string, number>>) {
+    this.#vectors = vectors
+    this.#lists = new IvfIndex(vectors)
     this.#options = options
     this.#trainWhereDue()
   }
 
   async search(search: TopKSearch, signal: AbortSignal) {
-    if (this.#index.listsReport?.isWorthwhile !== true) return null
-    return this.#index.search({ ...search, effort: 'lists' }, signal)
+    if (this.#lists.report?.isWorthwhile !== true) return null
+    return this.#lists.search(search, signal)
   }
 
   apply(_: VectorChange): void {
@@ -31,7 +34,8 @@ export class IvfAccelerator implements Accelerator {
   }
 
   report(): IndexReport {
-    const { count, listsReport: lists } = this.#index
+    const { count } = this.#vectors
+    const { report: lists } = this.#lists
     if (this.#training !== null && lists === null) {
       return { state: 'building', vectorCount: count, detail: 'the lists are being trained' }
     }
@@ -50,26 +54,27 @@ export class IvfAccelerator implements Accelerator {
 
   async settled(): Promise<void> {
     while (this.#training !== null) await this.#training
-    await this.#index.listsSettled()
+    await this.#lists.settled()
   }
 
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#training
-    this.#index.dropLists()
+    this.#lists.drop()
   }
 
   #trainWhereDue(): void {
-    const { count, listsReport, needsTraining } = this.#index
-    const isDue = listsReport === null ? count >= INDEXED_VECTORS_MIN : needsTraining
+    const { count } = this.#vectors
+    const { report, needsTraining } = this.#lists
+    const isDue = report === null ? count >= INDEXED_VECTORS_MIN : needsTraining
     if (!isDue || this.#training !== null || this.#failure !== null) return
     const { nlist, train_count: sampleCount } = this.#options
     const options = {
       ...(nlist === undefined ? {} : { listCount: Math.min(nlist, count) }),
       ...(sampleCount === undefined ? {} : { sampleCount }),
     }
-    this.#training = this.#index
-      .trainLists(options, this.#closing.signal)
+    this.#training = this.#lists
+      .train(options, this.#closing.signal)
       .then(() => {})
       .catch((error: unknown) => {
         if (this.#closing.signal.aborted) return

@@ -1,6 +1,6 @@
 import { TimeSlice } from '../../runtime/scheduling.ts'
+import type { IndexRows } from '../vectors/exact-index.ts'
 import type { InvertedLists, Probing } from './inverted-lists.ts'
-import type { ListBase } from './list-base.ts'
 import { LIST_LIMITS } from './list-limits.ts'
 import { sampledRows } from './train-centroids.ts'
 
@@ -27,7 +27,7 @@ interface Question {
  * a list finds all that is in it, so that this is the recall of the searches themselves.
  */
 export async function measuredRecall(
-  base: ListBase,
+  base: IndexRows,
   { lists, random }: { readonly lists: InvertedLists; random(): number },
   signal: AbortSignal,
 ): Promise<ListRecall> {
@@ -60,7 +60,7 @@ interface Measured {
 }
 
 interface Asked {
-  readonly base: ListBase
+  readonly base: IndexRows
   readonly lists: InvertedLists
   readonly row: number
 }
@@ -69,7 +69,7 @@ async function asked({ base, lists, row }: Asked, signal: AbortSignal): Promise<
   const vector = base.codes.unitVector(row)?.slice(0, base.dimensions)
   if (vector === undefined) return null
   const deepest = Math.max(...LIST_LIMITS.depths)
-  const found = await base.nearest(vector, deepest + 1, signal)
+  const found = await base.nearest({ queryVector: vector, k: deepest + 1 }, signal)
   const ranked = lists.ranked(vector)
   const placeOf = new Int32Array(lists.count)
   for (const [place, list] of ranked.entries()) placeOf[list] = place

@@ -1,8 +1,7 @@
 import { TimeSlice } from '../../runtime/scheduling.ts'
+import type { IndexRows } from '../vectors/exact-index.ts'
 import { unitOf } from '../vectors/quantized-rows.ts'
-import { assignRows } from './assign-rows.ts'
-import { Centroids } from './centroids.ts'
-import type { ListBase } from './list-base.ts'
+import { assignRows, Centroids } from './centroids.ts'
 import { LIST_LIMITS } from './list-limits.ts'
 
 export interface CentroidTraining {
@@ -20,7 +19,7 @@ export interface CentroidTraining {
  * @throws AppError `out_of_memory`, as `ScanRunner.assign`; the signal's reason
  */
 export async function trainedCentroids(
-  base: ListBase,
+  base: IndexRows,
   { listCount, sampleCount, random }: CentroidTraining,
   signal: AbortSignal,
 ): Promise<Centroids | null> {
@@ -42,7 +41,7 @@ export async function trainedCentroids(
 
 /** Rows with a vector from everywhere, each once; all of them where they are no more than `count`. */
 export async function sampledRows(
-  base: ListBase,
+  base: IndexRows,
   { count, random }: { readonly count: number; random(): number },
   signal: AbortSignal,
 ): Promise<Int32Array> {
@@ -62,7 +61,7 @@ export async function sampledRows(
 }
 
 interface RoundsParts {
-  readonly base: ListBase
+  readonly base: IndexRows
   readonly centroids: Centroids
   readonly sample: Int32Array
   random(): number

@@ -8,7 +8,7 @@
  *                       · heads, then tails: halves of codes, 4 bits × stride each · floats f32 × stride, where they are held
  * ```
  */
-import { VECTOR_LIMITS } from '../vectors/vector-limits.ts'
+import { VECTOR_LIMITS } from './vector-limits.ts'
 
 export const PAGE_BYTES = 65_536
 
@@ -102,4 +102,27 @@ export function extentLayout({ address, capacity }: Extent, stride: number): Ext
   const tails = heads + (stride / 2) * capacity
   const floats = tails + (stride / 2) * capacity
   return { identities: address, bounds, heads, tails, floats }
+}
+
+/** The whole memory as numbers of each kind. */
+export interface MemoryViews {
+  readonly bytes: Uint8Array
+  readonly codes: Int8Array
+  readonly shorts: Int16Array
+  readonly integers: Int32Array
+  readonly words: Uint32Array
+  readonly floats: Float32Array
+  readonly doubles: Float64Array
+}
+
+export function memoryViews(buffer: ArrayBufferLike): MemoryViews {
+  return {
+    bytes: new Uint8Array(buffer),
+    codes: new Int8Array(buffer),
+    shorts: new Int16Array(buffer),
+    integers: new Int32Array(buffer),
+    words: new Uint32Array(buffer),
+    floats: new Float32Array(buffer),
+    doubles: new Float64Array(buffer),
+  }
 }

@@ -1,8 +1,8 @@
-import { VECTOR_LIMITS } from '../vectors/vector-limits.ts'
 import type { Kernel, KernelOperations } from './kernel.ts'
 import { RELAXED_KERNEL_BASE64, SIMD_KERNEL_BASE64 } from './kernel-module.ts'
 import { CANDIDATE_BYTES, CANDIDATES_MAX, ROW_LIST_MAX, slotLayout } from './memory-layout.ts'
 import { ScalarKernel } from './scalar-kernel.ts'
+import { VECTOR_LIMITS } from './vector-limits.ts'
 
 /** `simd`: without relaxed SIMD. Each only where the engine has it. */
 export type KernelChoice = 'fastest' | 'simd' | 'scalar'

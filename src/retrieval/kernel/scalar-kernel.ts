@@ -5,9 +5,10 @@ import {
   CANDIDATES_MAX,
   type ExtentLayout,
   extentLayout,
+  type MemoryViews,
+  memoryViews,
   type SlotLayout,
 } from './memory-layout.ts'
-import { type MemoryViews, memoryViews } from './memory-views.ts'
 
 /** The constants of `kernel/vector-scan.ts`, where they are explained. */
 const NEVER = 0xffffffff

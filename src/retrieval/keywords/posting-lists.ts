@@ -7,9 +7,9 @@ import {
   type BasedList,
   type CorpusState,
   PostingListBuilder,
+  postingsSql,
   without,
 } from './posting-list-builder.ts'
-import { postingsSql } from './postings-sql.ts'
 import { Tombstones } from './tombstones.ts'
 
 export interface PostingListLimits {

@@ -1,4 +1,4 @@
-import { ascendingKeys } from './allowed-keys.ts'
+import { ascendingKeys } from './keyword-hits.ts'
 
 /** Of all writes that are remembered, of one knowledge base. */
 const KEYS_MAX = 100_000

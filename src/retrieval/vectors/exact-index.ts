@@ -1,19 +1,15 @@
+import type { NearestChunk } from '../../domain/ports.ts'
 import type { ExactVectors, VectorChange } from '../../domain/retrieval-ports.ts'
 import { AppError } from '../../errors.ts'
-import { IndexLists, type ListOptions, type ListsReport } from '../ivf/index-lists.ts'
-import type { ListBase } from '../ivf/list-base.ts'
 import { type Kernel, openExtent } from '../kernel/kernel.ts'
 import { extentLayout, type RowShape, rowShape } from '../kernel/memory-layout.ts'
-import { numbersOfKeys } from './chunk-keys.ts'
-import { KeyRows } from './key-rows.ts'
-import { type Neighbour, nearestOf } from './neighbours.ts'
+import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
+import { KeyRows, numbersOfKeys } from './key-rows.ts'
 import { QuantizedRows } from './quantized-rows.ts'
-import { unitQueryVector } from './query-vector.ts'
-import { type FetchVectors, rescored } from './rescore.ts'
-import { type PlacedExtent, RowTable } from './row-table.ts'
+import { type FetchVectors, nearestOf, rescored } from './rescore.ts'
+import { type PlacedExtent, RowTable, Snapshots } from './row-table.ts'
 import { codeBytesOf, type ScanResult, type ScanRunner, type ScanTask, scan } from './scan.ts'
-import { Snapshots } from './snapshots.ts'
-import { VECTOR_LIMITS } from './vector-limits.ts'
+import { unitQueryVector } from './vector-math.ts'
 import type { VectorMemory } from './vector-memory.ts'
 
 export interface ExactIndexOptions {
@@ -33,18 +29,39 @@ export interface VectorSearch {
   readonly k: number
   /** Only among these; keys that are not there do no harm. */
   readonly allowedKeys?: BigInt64Array
-  /**
-   * `lists`: only the lists about the query vector are read, where there are any and nothing else is
-   * `allowedKeys`; there are still `k` neighbours, and some nearer ones may be missing. See
-   * `ExactIndex.listsReport`. Unset: `exact`.
-   */
-  readonly effort?: 'exact' | 'lists'
+  /** Only these rows of the index, where `allowedKeys` is not set; null: all of them. */
+  readonly rows?: Int32Array | null
+}
+
+/** The rows of an index and what finds its way among them, for whoever keeps lists of the rows. */
+export interface IndexRows {
+  readonly memory: VectorMemory
+  readonly pool: ScanRunner
+  readonly shape: RowShape
+  readonly dimensions: number
+  readonly rows: RowTable
+  readonly codes: QuantizedRows
+  /** Vectors that are there. */
+  count(): number
+  rowOf(key: bigint): number | undefined
+  /** The nearest `k` of all, exactly. */
+  nearest(
+    search: Pick<VectorSearch, 'queryVector' | 'k'>,
+    signal: AbortSignal,
+  ): Promise<readonly NearestChunk[]>
+}
+
+/** Follows the rows of an index. */
+export interface RowObserver {
+  /** Rows that hold a new vector, and rows that hold none any more, from the current change on. */
+  rowsChanged(rows: { readonly stored: Iterable<number>; readonly removed: Iterable<number> }): void
+  /** The memory of the rows is given back next. */
+  closed(reason: unknown): void
 }
 
 /**
  * A copy of one knowledge base's vectors in shared memory, searched by threads. It finds what the
- * exact scan finds, in float64: the nearest first, of equally near ones the smaller key. Once lists
- * are trained, a search may be content with less.
+ * exact scan finds, in float64: the nearest first, of equally near ones the smaller key.
  */
 export class ExactIndex implements ExactVectors {
   readonly #options: ExactIndexOptions
@@ -54,7 +71,7 @@ export class ExactIndex implements ExactVectors {
   readonly #kernel: Kernel
   readonly #snapshots = new Snapshots()
   readonly #closing = new AbortController()
-  readonly #lists: IndexLists
+  #observer: RowObserver | null = null
   #revision = 0
 
   /** @throws AppError `dimension_mismatch` for dimensions out of bounds */
@@ -69,7 +86,6 @@ export class ExactIndex implements ExactVectors {
     this.#shape = rowShape(dimensions, options.fetchVectors === undefined)
     this.#rows = new RowTable(memory, this.#shape)
     this.#kernel = memory.kernel
-    this.#lists = new IndexLists(this.#listBase())
   }
 
   /** Vectors that are there. */
@@ -84,22 +100,7 @@ export class ExactIndex implements ExactVectors {
 
   /** Of memory, its spare part included. */
   get bytes(): number {
-    return this.#rows.bytes + this.#lists.bytes
-  }
-
-  /** What the last training of lists has come to; null before the first one. */
-  get listsReport(): ListsReport | null {
-    return this.#lists.report
-  }
-
-  /** Lists are worth another training: so many vectors have come since the last one. */
-  get needsTraining(): boolean {
-    return this.#lists.needsTraining
-  }
-
-  /** Vectors that no list holds yet, so that each search reads them. */
-  get waitingCount(): number {
-    return this.#lists.waitingCount
+    return this.#rows.bytes
   }
 
   /** Rows that are scanned and hold nothing. Where they are most of all, build the index anew. */
@@ -132,7 +133,7 @@ export class ExactIndex implements ExactVectors {
     }
     this.#snapshots.advance()
     this.#revision = change.revision
-    this.#lists.changed({ stored: rows, removed })
+    this.#observer?.rowsChanged({ stored: rows, removed })
   }
 
   /**
@@ -141,11 +142,12 @@ export class ExactIndex implements ExactVectors {
    * a `k` that is no count or more than `VECTOR_LIMITS.neighboursMax`, `too_busy`, `shutting_down`,
    * `internal` when threads keep ending
    */
-  async search(search: VectorSearch, signal: AbortSignal): Promise<readonly Neighbour[]> {
+  async search(search: VectorSearch, signal: AbortSignal): Promise<readonly NearestChunk[]> {
     const stopped = AbortSignal.any([signal, this.#closing.signal])
     stopped.throwIfAborted()
     const queryVector = unitQueryVector(search.queryVector, this.#options.dimensions)
-    const rows = this.#rowsToScan({ ...search, queryVector })
+    const { allowedKeys } = search
+    const rows = allowedKeys === undefined ? (search.rows ?? null) : this.#rowsOf(allowedKeys)
     const k = this.#possibleCount(search.k, rows)
     if (k === 0) return []
     const snapshot = this.#snapshots.enter()
@@ -157,31 +159,18 @@ export class ExactIndex implements ExactVectors {
     }
   }
 
-  /**
-   * Makes inverted lists in the background, for searches with `effort: 'lists'`. They are exact until
-   * all is done, and stay so where lists are not worthwhile, or when this fails or is aborted.
-   * @throws AppError `too_busy` during another training, `invalid_request` for a number of lists
-   * that is none, `out_of_memory`, `shutting_down`, `internal` when threads keep ending
-   */
-  async trainLists(options: ListOptions, signal: AbortSignal): Promise<ListsReport> {
-    const stopped = AbortSignal.any([signal, this.#closing.signal])
-    try {
-      return await this.#lists.train(options, stopped)
-    } catch (error) {
-      // What fails after an abort fails because of it.
-      stopped.throwIfAborted()
-      throw error
+  /** From now on this one follows the rows, alone. */
+  attach(observer: RowObserver): IndexRows {
+    this.#observer = observer
+    const { memory, pool, dimensions } = this.#options
+    const [shape, rows] = [this.#shape, this.#rows]
+    const codes = new QuantizedRows({ memory, shape, rows })
+    return {
+      ...{ memory, pool, shape, dimensions, rows, codes },
+      count: () => this.count,
+      rowOf: (key) => this.#keyRows.get(Number(key)),
+      nearest: (search, signal) => this.search(search, signal),
     }
-  }
-
-  /** Lets the lists go: searches are exact. */
-  dropLists(): void {
-    this.#lists.release()
-  }
-
-  /** Resolves when no vector is being given a list in the background. */
-  async listsSettled(): Promise<void> {
-    await this.#lists.assigned()
   }
 
   /** Copies of the vectors that memory holds: of the keys that are there, where it holds floats. */
@@ -202,8 +191,9 @@ export class ExactIndex implements ExactVectors {
 
   /** Gives the memory back; searches that run end with `shutting_down`. */
   close(): void {
-    this.#closing.abort(new AppError('shutting_down', 'The vector index is closed'))
-    this.#lists.release()
+    const reason = new AppError('shutting_down', 'The vector index is closed')
+    this.#closing.abort(reason)
+    this.#observer?.closed(reason)
     this.#rows.release()
   }
 
@@ -242,24 +232,6 @@ export class ExactIndex implements ExactVectors {
     this.#keyRows.delete(key)
     this.#rows.free(row, removedAt)
     return [row]
-  }
-
-  /** null: all of them, in their order. */
-  #rowsToScan({ allowedKeys, effort, queryVector, k }: VectorSearch): Int32Array | null {
-    if (allowedKeys !== undefined) return this.#rowsOf(allowedKeys)
-    return effort === 'lists' ? this.#lists.rowsNear(queryVector, k) : null
-  }
-
-  #listBase(): ListBase {
-    const { memory, pool, dimensions } = this.#options
-    const [shape, rows] = [this.#shape, this.#rows]
-    return {
-      ...{ memory, pool, shape, dimensions, rows },
-      codes: new QuantizedRows({ memory, shape, rows }),
-      count: () => this.count,
-      rowOf: (key) => this.#keyRows.get(Number(key)),
-      nearest: (queryVector, k, signal) => this.search({ queryVector, k }, signal),
-    }
   }
 
   /** Its number within its extent, which the kernel has open now. */
@@ -332,7 +304,7 @@ export class ExactIndex implements ExactVectors {
     results: readonly ScanResult[],
     search: Pick<ScanTask, 'queryVector' | 'k'>,
     signal: AbortSignal,
-  ): Promise<readonly Neighbour[]> {
+  ): Promise<readonly NearestChunk[]> {
     const { fetchVectors } = this.#options
     if (fetchVectors === undefined) return nearestOf(results, search.k)
     const candidates = results.flatMap((one) => (one.kind === 'candidates' ? one.candidates : []))

@@ -1,7 +1,8 @@
+import type { NearestChunk } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
 import type { Candidate } from '../kernel/kernel.ts'
-import { compareMeasured, type Measured, type Neighbour } from './neighbours.ts'
-import { VECTOR_LIMITS } from './vector-limits.ts'
+import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
+import type { ScanResult } from './scan.ts'
 
 /** Vectors by key, as they are stored: of unit length. A key that is gone is left out. */
 export type FetchVectors = (
@@ -25,7 +26,7 @@ export async function rescored(
   candidates: readonly Candidate[],
   search: CandidateSearch,
   signal: AbortSignal,
-): Promise<readonly Neighbour[]> {
+): Promise<readonly NearestChunk[]> {
   const open = possible(candidates, search.k).toSorted((a, b) => b.upper - a.upper)
   let nearest: readonly Measured[] = []
   for (let from = 0; from < open.length; from += VECTOR_LIMITS.fetchRows) {
@@ -74,4 +75,25 @@ function exactDistance(one: Float32Array, other: Float32Array): number {
   }
   const [a = 0, b = 0, c = 0, d = 0] = sums
   return Math.min(2, Math.max(0, 1 - (a + c + (b + d))))
+}
+
+export interface Measured {
+  readonly key: number
+  readonly distance: number
+}
+
+/** The nearest first; of equally near ones the smaller key. */
+export function compareMeasured(one: Measured, other: Measured): number {
+  return one.distance - other.distance || one.key - other.key
+}
+
+/** The nearest `k` of what several threads have found. */
+export function nearestOf(results: readonly ScanResult[], k: number): readonly NearestChunk[] {
+  const measured = results.flatMap((result) => (result.kind === 'found' ? pairsOf(result) : []))
+  if (results.length > 1) measured.sort(compareMeasured)
+  return measured.slice(0, k).map(({ key, distance }) => ({ key: BigInt(key), distance }))
+}
+
+function pairsOf({ keys, distances }: ScanResult & { kind: 'found' }): readonly Measured[] {
+  return Array.from(keys, (key, index) => ({ key, distance: distances[index] ?? Number.NaN }))
 }

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads'
 import { AppError } from '../../errors.ts'
-import type { AssignResult, AssignTask } from '../ivf/assign.ts'
+import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
+import type { AssignResult, AssignTask } from './assign.ts'
 import type { ScanResult, ScanRunner, ScanTask } from './scan.ts'
 import type { FromScanThread, ThreadResult, ThreadTask, ToScanThread } from './scan-thread.ts'
-import { VECTOR_LIMITS } from './vector-limits.ts'
 import type { VectorMemory } from './vector-memory.ts'
 
 export interface ScanPoolOptions {

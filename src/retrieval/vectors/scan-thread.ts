@@ -1,6 +1,6 @@
-import { type AssignResult, type AssignTask, assignSteps } from '../ivf/assign.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { type KernelChoice, openKernel } from '../kernel/open-kernel.ts'
+import { type AssignResult, type AssignTask, assignSteps } from './assign.ts'
 import { type ScanResult, type ScanTask, scanSteps } from './scan.ts'
 
 export type ToScanThread =

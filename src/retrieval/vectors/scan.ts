@@ -1,7 +1,7 @@
-import type { AssignResult, AssignTask } from '../ivf/assign.ts'
 import { type Candidate, candidatesOf, type Kernel } from '../kernel/kernel.ts'
 import { PART_WORDS, ROW_LIST_MAX, type RowShape } from '../kernel/memory-layout.ts'
-import { VECTOR_LIMITS } from './vector-limits.ts'
+import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
+import type { AssignResult, AssignTask } from './assign.ts'
 
 /** What one thread looks through, as it is posted to it. */
 export interface ScanTask {

@@ -1,6 +1,6 @@
+import type { NearestChunk } from '../../domain/ports.ts'
+import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
 import type { ExactIndex, VectorSearch } from './exact-index.ts'
-import type { Neighbour } from './neighbours.ts'
-import { VECTOR_LIMITS } from './vector-limits.ts'
 
 /**
  * The nearest `k`, and all that are at most `margin` farther than the k-th: enough for somebody who
@@ -12,7 +12,7 @@ export async function topKWithMargin(
   index: Pick<ExactIndex, 'search'>,
   search: VectorSearch & { readonly margin: number },
   signal: AbortSignal,
-): Promise<readonly Neighbour[] | null> {
+): Promise<readonly NearestChunk[] | null> {
   const { neighboursMax } = VECTOR_LIMITS
   if (search.k > neighboursMax) return null
   // What is no count goes on as it is, to be refused.

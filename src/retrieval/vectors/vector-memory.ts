@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { PAGE_BYTES, slotLayout } from '../kernel/memory-layout.ts'
 import { type KernelChoice, openKernel } from '../kernel/open-kernel.ts'
-import { VECTOR_LIMITS } from './vector-limits.ts'
+import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
 
 /** Blocks are 2^n pages long; memory grows by the largest. */
 export const BLOCK_BYTES_MAX = 16 * 1024 ** 2

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
-import { ExactIndex } from '../../../src/retrieval/vectors/exact-index.ts'
 import { ScanPool } from '../../../src/retrieval/vectors/scan-pool.ts'
 import { VectorMemory } from '../../../src/retrieval/vectors/vector-memory.ts'
+import { ListedIndex } from '../../retrieval/listed-index.ts'
 import {
   clusteredUnits,
   exactNearest,
@@ -23,7 +23,7 @@ test(
   async () => {
     const memory = new VectorMemory({ bytesMax: 128 * 1024 ** 2, threadCount: 2 })
     const pool = new ScanPool(memory)
-    const index = new ExactIndex({ memory, pool, dimensions: DIMENSIONS })
+    const index = new ListedIndex({ memory, pool, dimensions: DIMENSIONS })
     const clusters = { dimensions: DIMENSIONS, clusterCount: 200, spread: 0.5 }
     const units = clusteredUnits(clusters, seededRandom(3))
     const table = new Map(Array.from({ length: ROWS }, (_, key) => [BigInt(key), units()]))
@@ -64,7 +64,7 @@ test(
 )
 
 async function recallOf(
-  index: ExactIndex,
+  index: ListedIndex,
   table: Table,
   units: () => Float32Array,
 ): Promise<number> {

@@ -1,6 +1,6 @@
 import type { Kernel } from '../kernel/kernel.ts'
 import { PART_WORDS, ROW_LIST_MAX, type RowShape } from '../kernel/memory-layout.ts'
-import { VECTOR_LIMITS } from '../vectors/vector-limits.ts'
+import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
 
 /** Rows that a thread shall compare with the centroids of all lists. Memory is only read. */
 export interface AssignTask {

@@ -1,7 +1,9 @@
+import type { TopKSearch } from '../../domain/retrieval-ports.ts'
 import { AppError } from '../../errors.ts'
+import type { ExactIndex, IndexRows, RowObserver } from '../vectors/exact-index.ts'
+import { unitQueryVector } from '../vectors/vector-math.ts'
 import { centroidsMax } from './centroids.ts'
 import { InvertedLists } from './inverted-lists.ts'
-import type { ListBase } from './list-base.ts'
 import { LIST_LIMITS } from './list-limits.ts'
 import { type ListRecall, measuredRecall } from './list-recall.ts'
 import { trainedCentroids } from './train-centroids.ts'
@@ -31,17 +33,34 @@ export interface ListsReport {
   readonly vectorCount: number
 }
 
-/** The inverted lists of one index: none at first, and the last ones that were worth their training. */
-export class IndexLists {
-  readonly #base: ListBase
+/**
+ * Inverted lists (IVF) beside the exact index of the same vectors: none at first, then the last ones that were worth their
+ * training. They follow what the index applies, and go when it is closed.
+ */
+export class IvfIndex implements RowObserver {
+  readonly #vectors: ExactIndex
+  readonly #base: IndexRows
+  readonly #closing = new AbortController()
   #lists: InvertedLists | null = null
   #report: ListsReport | null = null
   /** Hears of all changes, and is not searched yet. */
   #next: InvertedLists | null = null
   #isTraining = false
 
-  constructor(base: ListBase) {
-    this.#base = base
+  constructor(vectors: ExactIndex) {
+    this.#vectors = vectors
+    this.#base = vectors.attach(this)
+  }
+
+  /**
+   * The nearest `k` as `ExactIndex.search` finds them, from the lists about the query vector only where there are any:
+   * there are still `k` of them, and some nearer ones may be missing, see `report`.
+   * @throws AppError as `ExactIndex.search` does
+   */
+  async search({ queryVector, k }: TopKSearch, signal: AbortSignal) {
+    const unit = unitQueryVector(queryVector, this.#base.dimensions)
+    const rows = this.#lists?.rowsNear(unit, k) ?? null
+    return this.#vectors.search({ queryVector: unit, k, rows }, signal)
   }
 
   /** Of the last training; null before the first one. */
@@ -49,6 +68,7 @@ export class IndexLists {
     return this.#report
   }
 
+  /** Of the lists alone. */
   get bytes(): number {
     return (this.#lists?.bytes ?? 0) + (this.#next?.bytes ?? 0)
   }
@@ -56,16 +76,27 @@ export class IndexLists {
   /** There are so many more vectors than at the last training. */
   get needsTraining(): boolean {
     const trainedCount = this.#report?.vectorCount ?? Number.POSITIVE_INFINITY
-    return this.#base.count() > trainedCount * LIST_LIMITS.growthMax
+    return this.#vectors.count > trainedCount * LIST_LIMITS.growthMax
   }
 
   /**
    * Makes lists of all vectors in the background. Searches go on as before, and read the new lists
    * from one moment to the next. What fails leaves everything as it was.
    * @throws AppError `too_busy` during another training, `invalid_request` for a number of lists
-   * that is none, `out_of_memory`, `internal` when threads keep ending; the signal's reason
+   * that is none, `out_of_memory`, `shutting_down`, `internal` when threads keep ending; the signal's reason
    */
   async train(options: ListOptions, signal: AbortSignal): Promise<ListsReport> {
+    const stopped = AbortSignal.any([signal, this.#closing.signal])
+    try {
+      return await this.#trained(options, stopped)
+    } catch (error) {
+      // What fails after an abort fails because of it.
+      stopped.throwIfAborted()
+      throw error
+    }
+  }
+
+  async #trained(options: ListOptions, signal: AbortSignal): Promise<ListsReport> {
     if (this.#isTraining) throw new AppError('too_busy', 'The lists are being trained already')
     const listCount = this.#listCount(options.listCount)
     const random = options.random ?? Math.random
@@ -102,8 +133,8 @@ export class IndexLists {
     }
   }
 
-  /** Resolves when no row is being given a list. */
-  async assigned(): Promise<void> {
+  /** Resolves when no row is being given a list in the background. */
+  async settled(): Promise<void> {
     await this.#lists?.assigned()
   }
 
@@ -112,13 +143,7 @@ export class IndexLists {
     return this.#lists?.waitingCount ?? 0
   }
 
-  /** See `InvertedLists.rowsNear`; null where there are no lists. */
-  rowsNear(queryVector: Float32Array, k: number): Int32Array | null {
-    return this.#lists?.rowsNear(queryVector, k) ?? null
-  }
-
-  /** Rows that hold a new vector, and rows that hold none any more, from the current change on. */
-  changed({ stored, removed }: RowChanges): void {
+  rowsChanged({ stored, removed }: Parameters<RowObserver['rowsChanged']>[0]): void {
     for (const lists of [this.#lists, this.#next]) {
       if (lists === null) continue
       for (const row of removed) lists.removed(row)
@@ -128,12 +153,18 @@ export class IndexLists {
       this.#lists?.makeRoom()
     } catch {
       // Without them searches are exact, and take no more memory than they do.
-      this.release()
+      this.drop()
     }
     this.#lists?.assignWaiting()
   }
 
-  release(): void {
+  closed(reason: unknown): void {
+    this.#closing.abort(reason)
+    this.drop()
+  }
+
+  /** Lets the lists go: searches are exact. */
+  drop(): void {
     this.#lists?.release()
     this.#lists = null
     this.#report = null
@@ -141,10 +172,10 @@ export class IndexLists {
 
   #decide(recall: ListRecall | null, startedAt: number): ListsReport {
     const next = this.#next
-    const vectorCount = this.#base.count()
+    const vectorCount = this.#vectors.count
     const trainedMs = performance.now() - startedAt
     const [probing] = recall?.probings ?? []
-    this.release()
+    this.drop()
     const isWorthwhile = probing?.isWorthwhile ?? false
     if (next !== null && isWorthwhile) {
       next.probe(recall?.probings ?? [])
@@ -168,13 +199,8 @@ export class IndexLists {
     if (wanted !== undefined && !(Number.isInteger(wanted) && wanted >= 1)) {
       throw new AppError('invalid_request', `The number of lists is 1 or more, not ${wanted}`)
     }
-    const count = Math.max(1, this.#base.count())
+    const count = Math.max(1, this.#vectors.count)
     const usual = Math.round(LIST_LIMITS.listFactor * Math.sqrt(count))
     return Math.min(wanted ?? usual, centroidsMax(this.#base.shape.stride), count)
   }
-}
-
-export interface RowChanges {
-  readonly stored: Iterable<number>
-  readonly removed: Iterable<number>
 }
