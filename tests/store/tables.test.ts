@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { findTable, requireProject } from '../../src/domain/catalog-snapshot.ts'
 import type { NewTable } from '../../src/domain/ports.ts'
+import { onAbort } from '../../src/runtime/cancellation.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { failureOf, openMemoryStore, rowsOf, temporaryFolder } from './store-fixture.ts'
 
 const LIMITS = { timeoutMs: 10_000 }
-/** Its rows take longer to be moved than a timer of a millisecond. */
+/** So many rows that an abort comes while they are moved. */
 const MANY = 'SELECT x, hash(x) AS h FROM range(4000000) AS t(x)'
 const ENDLESS = 'SELECT a.range AS x FROM range(100000000000) a, range(1000) b WHERE a.range < 0'
 
@@ -127,8 +128,14 @@ test('a cancel while the rows are moved leaves the table that was to be replaced
   const stage = store.engine.stage.bind(store.engine)
   store.engine.stage = async (...asked) => {
     const staged = await stage(...asked)
-    setTimeout(() => stop.abort(new Error('gone')), 1)
-    return staged
+    return {
+      ...staged,
+      moveInto: (table, signal) => {
+        const moved = staged.moveInto(table, signal)
+        stop.abort(new Error('gone'))
+        return moved
+      },
+    }
   }
   const work = create(MANY, { orReplace: true }, stop.signal)
   expect(await failureOf(work)).toEqual({ code: 'other', message: 'gone' })
@@ -138,13 +145,11 @@ test('a cancel while the rows are moved leaves the table that was to be replaced
 
 test('a table that waits for its turn to be stored gives up at its deadline', async () => {
   const stage = store.engine.stage.bind(store.engine)
-  let hold = Promise.resolve()
-  store.engine.stage = async (...asked) => {
-    const staged = await stage(...asked)
-    await hold
+  store.engine.stage = async (select, limits, signal) => {
+    const staged = await stage(select, limits, signal)
+    await new Promise<void>((resolve) => onAbort(signal, resolve))
     return staged
   }
-  hold = new Promise((resolve) => setTimeout(resolve, 60))
   const target = { projectId: 1, name: 't', select: { sql: 'SELECT 1', values: {} } }
   const work = store.tables.createTable(target, { timeoutMs: 30 }, new AbortController().signal)
   expect(await failureOf(work)).toMatchObject({ code: 'timeout' })

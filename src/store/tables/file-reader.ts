@@ -38,15 +38,14 @@ export interface FileSource {
   readonly format: FileFormat
   readonly bytes: Uint8Array
   /**
-   * Where a private folder for the bytes can be made; null: where the operating system keeps such
-   * things.
+   * Where a private folder for the bytes can be made; null: in the operating system's temporary folder.
    */
   readonly directory: string | null
 }
 
 /**
- * Reads a CSV, JSON or Parquet file in a separate instance that sees one folder only, with one file
- * in it, and gives its rows to `use`. Nothing of it is left afterwards.
+ * Reads a CSV, JSON or Parquet file in a separate instance that sees one folder only, with one file in it, and gives its
+ * rows to `use`. Instance and folder are gone afterwards.
  * @throws AppError `file_unreadable`, `out_of_memory`; the signal's reason
  */
 export async function readFile<T>(
@@ -71,10 +70,7 @@ export async function readFile<T>(
   }
 }
 
-/**
- * What a killed process was reading is of no use to anyone. Only once the data folder is known to
- * be ours.
- */
+/** Removes what a killed process was reading. Only once the data folder is known to be ours. */
 export async function clearUploads(directory: string): Promise<void> {
   await rm(join(directory, UPLOADS_FOLDER), { recursive: true, force: true })
 }
@@ -115,10 +111,7 @@ async function isolatedConnection(folder: string): Promise<DuckDBConnection> {
   return connection
 }
 
-/**
- * Copies the file into the table `staged`, so that whatever is wrong with it shows before anything
- * is stored.
- */
+/** Copies the file into the table `staged`, so that a mistake in it shows before anything is stored. */
 async function stage(
   connection: DuckDBConnection,
   { format, bytes }: FileSource,

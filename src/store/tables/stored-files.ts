@@ -103,10 +103,12 @@ export class StoredFiles implements FileStore {
         const old = this.#replacedBy(file)
         if (old !== undefined) await dropWithin(connection, old)
         const { name } = file
-        const { rowCount, columns } = staged
-        const made = { name, originalName: name, format: 'table', sizeBytes: 0, rowCount } as const
-        const entry = { ...made, columns: columns.map((column) => column.name) }
-        return this.#created(connection, entry, (table) => staged.moveInto(table, signal))
+        const columns = staged.columns.map((column) => column.name)
+        const entry = { name, originalName: name, format: 'table', sizeBytes: 0, columns } as const
+        return this.#create(connection, entry, async (table) => {
+          await staged.moveInto(tableName(table), signal)
+          return staged.rowCount
+        })
       },
       (stored) => {
         const others = state.snapshot().files.filter((other) => !isSameName(other, stored))
@@ -123,8 +125,8 @@ export class StoredFiles implements FileStore {
   }
 
   /**
-   * The rows in the order of the file, page by page: whoever embeds them takes longer than a
-   * statement may. A file's table never changes, so that its row ids count from 0 without a gap.
+   * The rows in the order of the file, page by page, as embedding them takes longer than a statement may. A file's table
+   * never changes, so its row ids count from 0 without a gap.
    */
   async *rows(file: UploadedFile, signal: AbortSignal): AsyncGenerator<Row, void, void> {
     const sql = `SELECT * FROM ${tableName(file.id)} WHERE rowid >= $first AND rowid < $end`
@@ -160,43 +162,37 @@ export class StoredFiles implements FileStore {
 
   /** Row of the catalog and table, in one transaction. */
   #store(file: NewFile, columns: readonly StagedColumn[], fill: Fill): Promise<UploadedFile> {
-    const { database, state, now } = this.#parts
+    const { database, state } = this.#parts
     return database.write(
-      async (connection) => {
+      (connection) => {
         this.#checkName(file.name)
-        const queries = queriesOver(connection)
-        const id = await nextId(queries, 'file')
-        const definition = columns.map(({ name, type }) => `${quote(name)} ${type}`).join(', ')
-        await connection.run(`CREATE TABLE ${tableName(id)} (${definition})`)
-        const row = {
-          id,
-          name: file.name,
-          nameKey: nameKey(file.name),
-          originalName: file.originalName,
-          format: file.format,
-          sizeBytes: file.sizeBytes,
-          columns: columns.map(({ name }) => name),
-          rowCount: await filled(connection, id, fill),
-          createdAt: timestampOfMillis(now()),
-        }
-        await queries.insert(files).values(row)
-        return fileOf(row)
+        const { name, originalName, format, sizeBytes } = file
+        const names = columns.map((column) => column.name)
+        const entry = { name, originalName, format, sizeBytes, columns: names }
+        return this.#create(connection, entry, async (id) => {
+          const definition = columns.map((column) => `${quote(column.name)} ${column.type}`)
+          await connection.run(`CREATE TABLE ${tableName(id)} (${definition.join(', ')})`)
+          const appender = await connection.createAppender(fileTable(id), FILES_SCHEMA)
+          const count = await fill(appender)
+          appender.closeSync()
+          return count
+        })
       },
       (stored) => state.change({ files: having(state.snapshot().files, stored) }),
     )
   }
 
-  /** A new file's row of the catalog, after its table. */
-  async #created(
+  /** @param makeTable makes the table of the file with this id, and counts its rows */
+  async #create(
     connection: DuckDBConnection,
-    entry: Omit<UploadedFile, 'id' | 'createdAt'>,
-    makeTable: (name: string) => Promise<unknown>,
+    entry: Omit<UploadedFile, 'id' | 'rowCount' | 'createdAt'>,
+    makeTable: (id: number) => Promise<number>,
   ): Promise<UploadedFile> {
     const queries = queriesOver(connection)
     const id = await nextId(queries, 'file')
-    await makeTable(tableName(id))
+    const rowCount = await makeTable(id)
     const createdAt = timestampOfMillis(this.#parts.now())
-    const row = { ...entry, id, nameKey: nameKey(entry.name), createdAt }
+    const row = { ...entry, id, nameKey: nameKey(entry.name), rowCount, createdAt }
     await queries.insert(files).values(row)
     return fileOf(row)
   }
@@ -208,8 +204,8 @@ export class StoredFiles implements FileStore {
   }
 }
 
-function isSameName(one: { readonly name: string }, other: { readonly name: string }): boolean {
-  return nameKey(one.name) === nameKey(other.name)
+function isSameName(file: { readonly name: string }, other: { readonly name: string }): boolean {
+  return nameKey(file.name) === nameKey(other.name)
 }
 
 /** @throws AppError `file_not_found` when it was dropped meanwhile */
@@ -224,13 +220,6 @@ async function dropWithin(connection: DuckDBConnection, file: UploadedFile): Pro
 
 function tableName(fileId: number): string {
   return `${quote(FILES_SCHEMA)}.${quote(fileTable(fileId))}`
-}
-
-async function filled(connection: DuckDBConnection, fileId: number, fill: Fill): Promise<number> {
-  const appender = await connection.createAppender(fileTable(fileId), FILES_SCHEMA)
-  const count = await fill(appender)
-  appender.closeSync()
-  return count
 }
 
 /** Every column of any row. Texts are VARCHAR; a column with anything else is JSON. */
