@@ -1,7 +1,4 @@
-/**
- * What must hold before a write of the catalog. Called within the write, so that nothing changes in
- * between.
- */
+/** What must hold before a write of the catalog: names that are free. Called within the write, so nothing changes in between. */
 import { type CatalogSnapshot, findProject } from '../../domain/catalog-snapshot.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
@@ -79,14 +76,11 @@ export function checkRelationName(snapshot: CatalogSnapshot, draft: Scoped): voi
 }
 
 /** Whether two things have one name in one project. */
-export function isSameRelation(one: Scoped, other: Scoped): boolean {
-  return one.projectId === other.projectId && nameKey(one.name) === nameKey(other.name)
+export function isSameRelation(first: Scoped, second: Scoped): boolean {
+  return first.projectId === second.projectId && nameKey(first.name) === nameKey(second.name)
 }
 
-/**
- * The pair that a knowledge base without `storage` gets: a name of its own project, which conflicts
- * with nothing.
- */
+/** The pair that a knowledge base without `storage` gets. It is a name of its own project and conflicts with nothing. */
 function isDefaultStorage(storage: Storage): boolean {
   return (
     nameKey(storage.vectorDatabase) === DEFAULT_VECTOR_DATABASE &&

@@ -1,4 +1,5 @@
-/** Rows of the catalog's tables ⇄ what the domain talks about. */
+/** The catalog's rows ⇄ what the domain talks about: all of them at the start, and one by one. */
+import { asc } from 'drizzle-orm'
 import type { Agent } from '../../domain/agent.ts'
 import { DEFAULT_FUSION, fusionNamed, type SearchDefaults } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase, Preprocessing } from '../../domain/knowledge-base.ts'
@@ -6,8 +7,57 @@ import { DEFAULT_LANGUAGE, type Language, languageNamed } from '../../domain/lan
 import type { ModelRef } from '../../domain/model-ref.ts'
 import type { Project, ProjectTable, View } from '../../domain/project.ts'
 import type { UploadedFile } from '../../domain/uploaded-file.ts'
-import type { agents, files, knowledgeBases, projects, tables, views } from './schema.ts'
+import { AppError, StartError } from '../../errors.ts'
+import type { Database } from '../duckdb/database.ts'
+import { type CatalogQueries, queriesOver } from './catalog-queries.ts'
+import { CatalogState } from './catalog-state.ts'
+import { agents, files, keyCheck, knowledgeBases, projects, tables, views } from './schema.ts'
 import type { Secrets } from './secrets.ts'
+
+const KEY_CHECK_TEXT = 'eider'
+
+/** @throws StartError when the key file is not the one that the data was sealed with */
+export async function loadCatalog(database: Database, secrets: Secrets): Promise<CatalogState> {
+  await database.write((connection) => checkKey(queriesOver(connection), secrets))
+  return database.lease(async (connection) => {
+    const queries = queriesOver(connection)
+    const projectRows = await queries.select().from(projects).orderBy(asc(projects.id))
+    const names = new Map(projectRows.map((row) => [row.id, row.name]))
+    const contextOf = (row: { readonly projectId: number }) => {
+      const projectName = names.get(row.projectId)
+      if (projectName === undefined) throw new Error(`project ${row.projectId} is missing`)
+      return { projectName, secrets }
+    }
+    const kbRows = await queries.select().from(knowledgeBases).orderBy(asc(knowledgeBases.id))
+    const agentRows = await queries.select().from(agents).orderBy(asc(agents.id))
+    const viewRows = await queries.select().from(views).orderBy(asc(views.id))
+    const tableRows = await queries.select().from(tables).orderBy(asc(tables.id))
+    const fileRows = await queries.select().from(files).orderBy(asc(files.id))
+    return new CatalogState({
+      projects: projectRows.map(projectOf),
+      knowledgeBases: kbRows.map((row) => knowledgeBaseOf(row, contextOf(row))),
+      agents: agentRows.map((row) => agentOf(row, contextOf(row))),
+      files: fileRows.map(fileOf),
+      views: viewRows.map((row) => viewOf(row, contextOf(row).projectName)),
+      tables: tableRows.map((row) => tableOf(row, contextOf(row).projectName)),
+    })
+  })
+}
+
+async function checkKey(queries: CatalogQueries, secrets: Secrets): Promise<void> {
+  const [row] = await queries.select().from(keyCheck)
+  if (row === undefined) {
+    await queries.insert(keyCheck).values({ id: 1, sealed: secrets.seal(KEY_CHECK_TEXT) })
+    return
+  }
+  try {
+    if (secrets.open(row.sealed) === KEY_CHECK_TEXT) return
+  } catch (error) {
+    const advice = 'put eider.key back from the backup that the data comes from'
+    throw new StartError(`The key file does not fit the data: ${advice}`, error)
+  }
+  throw new AppError('internal', 'The key check of the catalog is damaged')
+}
 
 type ProjectRow = typeof projects.$inferSelect
 type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
@@ -17,7 +67,7 @@ type ViewRow = typeof views.$inferSelect
 type TableRow = typeof tables.$inferSelect
 
 /** What the rows of a project's things need besides themselves. */
-export interface RowContext {
+interface RowContext {
   readonly projectName: string
   readonly secrets: Secrets
 }
@@ -29,31 +79,27 @@ export function projectOf(row: ProjectRow): Project {
 
 export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): KnowledgeBase {
   const { secrets, projectName } = context
-  const params = unsealed<KnowledgeBase['params']>(row.sealedParams, secrets)
+  const {
+    nameKey: _,
+    nextChunkKey: __,
+    sealedEmbeddingModel,
+    sealedRerankingModel,
+    sealedPreprocessing,
+    sealedParams,
+    sealedNextEmbeddingModel,
+    ...plain
+  } = row
+  const params = unsealed<KnowledgeBase['params']>(sealedParams, secrets)
   return {
-    id: row.id,
-    name: row.name,
-    projectId: row.projectId,
+    ...plain,
     projectName,
-    vectorDatabase: row.vectorDatabase,
-    vectorDatabaseTable: row.vectorDatabaseTable,
-    embeddingModel: unsealed<ModelRef>(row.sealedEmbeddingModel, secrets),
-    rerankingModel: unsealedOrNull<ModelRef>(row.sealedRerankingModel, secrets),
-    contentColumns: row.contentColumns,
-    metadataColumns: row.metadataColumns,
-    idColumn: row.idColumn,
-    preprocessing: unsealed<Preprocessing>(row.sealedPreprocessing, secrets),
+    embeddingModel: unsealed<ModelRef>(sealedEmbeddingModel, secrets),
+    rerankingModel: unsealedOrNull<ModelRef>(sealedRerankingModel, secrets),
+    preprocessing: unsealed<Preprocessing>(sealedPreprocessing, secrets),
     search: searchDefaultsOf(params),
     language: languageOf(params),
     params,
-    dimensions: row.dimensions,
-    vectorsNumber: row.vectorsNumber,
-    nextEmbeddingModel: unsealedOrNull<ModelRef>(row.sealedNextEmbeddingModel, secrets),
-    storedMetadata: row.storedMetadata,
-    vectorIndex: row.vectorIndex,
-    revision: row.revision,
-    createdAt: row.createdAt,
-    updatedAt: row.updatedAt,
+    nextEmbeddingModel: unsealedOrNull<ModelRef>(sealedNextEmbeddingModel, secrets),
   }
 }
 
@@ -93,8 +139,8 @@ export function tableOf(row: TableRow, projectName: string): ProjectTable {
 }
 
 /**
- * A model, settings or parameters as one encrypted text. All of it, since keys, passwords and
- * connection strings stand under names that only their providers know.
+ * A model, settings or parameters as one encrypted text. All of it, since keys, passwords and connection strings stand
+ * under names that only their providers know.
  */
 export function sealedJson(value: unknown, secrets: Secrets): string {
   return secrets.seal(JSON.stringify(value))

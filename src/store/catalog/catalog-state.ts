@@ -10,8 +10,8 @@ interface Identified {
 }
 
 /**
- * The catalog in memory. Changed only by the `committed` step of a write, so that within a turn of
- * the write queue it is exactly what is stored.
+ * The catalog in memory. Only the `committed` step of a write changes it, so within a turn of the write queue it is
+ * exactly what is stored.
  */
 export class CatalogState {
   #snapshot: CatalogSnapshot
@@ -65,9 +65,9 @@ function changesDefinitions(
   })
 }
 
-function isDefinedAs(one: KnowledgeBase, other: KnowledgeBase): boolean {
-  const { revision, updatedAt } = one
-  return isDeepStrictEqual(one, { ...other, revision, updatedAt })
+function isDefinedAs(kb: KnowledgeBase, known: KnowledgeBase): boolean {
+  const { revision, updatedAt } = kb
+  return isDeepStrictEqual(kb, { ...known, revision, updatedAt })
 }
 
 /** The list with this thing added, or in the place of the one with its id. */

@@ -1,7 +1,7 @@
 import { lt } from 'drizzle-orm'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import type { Database } from '../duckdb/database.ts'
-import { type CatalogQueries, queriesOver } from './drizzle.ts'
+import { type CatalogQueries, queriesOver } from './catalog-queries.ts'
 import { revokedTokens } from './schema.ts'
 
 /** Tokens that were logged out: in the database, and all of them in memory. */

@@ -29,6 +29,7 @@ import {
   checkRelationName,
   currentProject,
 } from './catalog-checks.ts'
+import { nextId, queriesOver } from './catalog-queries.ts'
 import {
   agentOf,
   knowledgeBaseOf,
@@ -38,8 +39,6 @@ import {
   viewOf,
 } from './catalog-rows.ts'
 import { type CatalogState, having, without } from './catalog-state.ts'
-import { queriesOver } from './drizzle.ts'
-import { nextId } from './load-catalog.ts'
 import { agents, knowledgeBases, projects, tables, views } from './schema.ts'
 import type { Secrets } from './secrets.ts'
 

@@ -1,6 +1,8 @@
 import { type DuckDBConnection, DuckDBTimestampValue, type DuckDBValue } from '@duckdb/node-api'
+import { eq, sql } from 'drizzle-orm'
 import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
 import { timestampOf } from '../../domain/timestamp.ts'
+import { counters } from './schema.ts'
 
 export type CatalogQueries = PgRemoteDatabase<Record<string, never>>
 
@@ -13,6 +15,20 @@ export function queriesOver(connection: DuckDBConnection): CatalogQueries {
       rows: method === 'execute' ? rows.map((row) => named(reader.columnNames(), row)) : rows,
     }
   })
+}
+
+/** A number that no other thing of this kind has or ever had. Only within a write. */
+export async function nextId(
+  queries: CatalogQueries,
+  kind: 'project' | 'knowledge_base' | 'agent' | 'file' | 'view' | 'table',
+): Promise<number> {
+  const [row] = await queries
+    .update(counters)
+    .set({ nextValue: sql`next_value + 1` })
+    .where(eq(counters.name, kind))
+    .returning({ next: counters.nextValue })
+  if (row === undefined) throw new Error(`no counter for ${kind}`)
+  return row.next - 1
 }
 
 function named(names: readonly string[], row: readonly unknown[]): Record<string, unknown> {
