@@ -90,6 +90,7 @@ export function createApp(options: AppOptions): App {
     sleep,
     onFailure: (error) => log.failure({ requestId: 'reembedding', error }),
   })
+  const reader = new DocumentReader()
   const queryDeps: QueryDeps = {
     catalog: store.catalog,
     embedders,
@@ -108,11 +109,11 @@ export function createApp(options: AppOptions): App {
       },
     },
     chatModels: chatModelsOf(settings, embedders),
+    cutter: reader,
     plans: new PlanCache(),
     variables: new Variables(),
     queryMs: settings.queryMs,
   }
-  const reader = new DocumentReader()
   const agents = agentPool(settings, queryDeps)
   const server = createServer({
     ...useCases(queryDeps, insertDepsOf(options, queryDeps, reader), agents),
@@ -200,6 +201,7 @@ function insertDepsOf(
       pageMs: INGEST_LIMITS.pageMs,
     }),
     reader,
+    cutter: reader,
     crawlPagesMax: settings.crawlPagesMax,
   }
 }

@@ -1,4 +1,5 @@
 import { newStemmer } from 'snowball-stemmers'
+import type { TermCounts } from '../domain/chunk.ts'
 import type { Language } from '../domain/language.ts'
 import { stopWordsOf } from './stop-words.ts'
 
@@ -71,6 +72,38 @@ export class Analyzer {
     const term = { text, key: termKey(text) }
     this.#terms.set(text, term)
     return term
+  }
+}
+
+/** The terms of one text, counted. @param pieces as `Analyzer.terms` gives them */
+export function countTerms(pieces: Iterable<readonly Term[]>): TermCounts {
+  const counts = new Map<Term, number>()
+  let termCount = 0
+  for (const terms of pieces) {
+    for (const term of terms) counts.set(term, (counts.get(term) ?? 0) + 1)
+    termCount += terms.length
+  }
+  const keys = new BigInt64Array(counts.size)
+  const frequencies = new Int32Array(counts.size)
+  let index = 0
+  for (const [term, count] of counts) {
+    keys[index] = term.key
+    frequencies[index] = count
+    index += 1
+  }
+  return { keys, frequencies, termCount }
+}
+
+/** Analyzers by their languages, each made when it is first needed. */
+export class Analyzers {
+  readonly #byLanguage = new Map<Language, Analyzer>()
+
+  get(language: Language): Analyzer {
+    const known = this.#byLanguage.get(language)
+    if (known !== undefined) return known
+    const analyzer = new Analyzer(language)
+    this.#byLanguage.set(language, analyzer)
+    return analyzer
   }
 }
 

@@ -22,6 +22,16 @@ export interface Chunk {
   readonly source: ChunkSource
 }
 
+/** What the keyword index holds of a text: its distinct terms, and how often each stands in it. */
+export interface TermCounts {
+  /** A term as the first 64 bits of its hash, see `termKey`. */
+  readonly keys: BigInt64Array
+  /** Of the term at the same index. */
+  readonly frequencies: Int32Array
+  /** Their sum: the length of the text in terms. */
+  readonly termCount: number
+}
+
 /** A vector that is known already: made just now, or that of a stored chunk with the same text. */
 export type ChunkVector =
   | { readonly kind: 'new'; readonly vector: Float32Array }
@@ -29,6 +39,7 @@ export type ChunkVector =
 
 export interface EmbeddedChunk {
   readonly chunk: Chunk
+  readonly terms: TermCounts
   readonly vector: ChunkVector
 }
 

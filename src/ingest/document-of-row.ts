@@ -1,25 +1,24 @@
+import { createHash } from 'node:crypto'
 import type { Document, DocumentText, Row, RowValue } from '../domain/document.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
 import { LIMITS } from '../domain/limits.ts'
 import { AppError } from '../errors.ts'
+import type { TimeSlice } from '../runtime/scheduling.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 
-/** A document whose row names no id gets one from its content. */
-export type RowDocument = Omit<Document, 'id'> & { readonly id: string | null }
-
 /**
- * One row as a document; null where all its content is empty.
+ * One row as a document; null where all its content is empty. Its id is null where the row has none: `withContentId`.
  * @throws AppError `insert_failed` naming a content column that is missing and the columns there are, or an id that is
- * no text
+ * not text
  */
 export function documentOfRow(
   sent: Row,
   rowIndex: number,
-  rule: ColumnMapping,
-): RowDocument | null {
+  mapping: ColumnMapping,
+): (Omit<Document, 'id'> & { readonly id: string | null }) | null {
   const row = wellFormedRow(sent, LIMITS.cellCharsMax)
   const columns = Object.keys(row)
-  const content = rule.contentColumns.map((name) => {
+  const content = mapping.contentColumns.map((name) => {
     return { name, column: findColumn(columns, name) ?? missing(name, columns) }
   })
   const texts = content.flatMap(({ name, column }): DocumentText[] => {
@@ -27,11 +26,40 @@ export function documentOfRow(
     return isBlank(text) ? [] : [{ column: name, text }]
   })
   if (texts.length === 0) return null
-  const idColumn = rule.idColumns.map((name) => findColumn(columns, name)).find((name) => name)
+  const idColumn = mapping.idColumns.map((name) => findColumn(columns, name)).find((name) => name)
   const id = idColumn === undefined ? null : idOf(sent[idColumn] ?? row[idColumn] ?? null)
   const known = new Set(content.map(({ column }) => column))
   if (idColumn !== undefined) known.add(idColumn)
-  return { id, rowIndex, texts, metadata: metadataOf(row, rule, known) }
+  return { id, rowIndex, texts, metadata: metadataOf(row, mapping, known) }
+}
+
+const HASHED_AT_ONCE_CHARS = 1_000_000
+const ID_HEX_DIGITS = 16
+
+/** Without an id: the first 16 hex digits of the MD5 of the content, with line feeds between the columns. */
+export async function withContentId(
+  document: Omit<Document, 'id'> & { readonly id: string | null },
+  slice: TimeSlice,
+  signal: AbortSignal,
+): Promise<Document> {
+  if (document.id !== null) return { ...document, id: document.id }
+  const hash = createHash('md5')
+  for (const [index, { text }] of document.texts.entries()) {
+    if (index > 0) hash.update('\n')
+    for (let start = 0; start < text.length; ) {
+      const end = wholeCharsEnd(text, start + HASHED_AT_ONCE_CHARS)
+      hash.update(text.slice(start, end))
+      start = end
+      await slice.yieldIfSpent(signal)
+    }
+  }
+  return { ...document, id: hash.digest('hex').slice(0, ID_HEX_DIGITS) }
+}
+
+/** Half a surrogate pair would be hashed as U+FFFD. */
+function wholeCharsEnd(text: string, end: number): number {
+  const isHalf = (text.charCodeAt(end - 1) & 0xfc00) === 0xd800
+  return isHalf ? end + 1 : Math.min(end, text.length)
 }
 
 /** A longer run of white space is found out when it is cut: looking through it here would take too long. */
@@ -74,12 +102,12 @@ function idOf(value: RowValue): string | null {
 }
 
 /** Every other column, or those that the knowledge base names: null where the row lacks one. */
-function metadataOf(row: Row, rule: ColumnMapping, known: ReadonlySet<string>): Row {
-  if (rule.metadataColumns === null) {
+function metadataOf(row: Row, mapping: ColumnMapping, known: ReadonlySet<string>): Row {
+  if (mapping.metadataColumns === null) {
     return Object.fromEntries(Object.entries(row).filter(([name]) => !known.has(name)))
   }
   const columns = Object.keys(row)
-  const entries = rule.metadataColumns.map((name) => {
+  const entries = mapping.metadataColumns.map((name) => {
     const column = findColumn(columns, name)
     return [name, column === undefined ? null : (row[column] ?? null)] as const
   })
@@ -163,10 +191,10 @@ export interface OwnText {
  * the knowledge base's first content column where it has none of that name; content columns that the document does not
  * know are empty.
  */
-export function documentRow({ id, content, columns }: OwnText, rule: ColumnMapping): Row {
-  const { contentColumns } = rule
+export function documentRow({ id, content, columns }: OwnText, mapping: ColumnMapping): Row {
+  const { contentColumns } = mapping
   const column = findColumn(contentColumns, TEXT_COLUMN) ?? contentColumns[0] ?? TEXT_COLUMN
-  const [idColumn = ID_COLUMN] = rule.idColumns
+  const [idColumn = ID_COLUMN] = mapping.idColumns
   const taken = [idColumn, ...contentColumns]
   const others = Object.entries(columns).filter(([name]) => findColumn(taken, name) === undefined)
   const known = contentColumns.map((name) => {

@@ -1,23 +1,14 @@
-import type { Chunk, ChunkVector, EmbeddedChunk, EmbeddedDocument } from '../domain/chunk.ts'
-import type { Document } from '../domain/document.ts'
+import type { ChunkVector, EmbeddedChunk, EmbeddedDocument } from '../domain/chunk.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { LIMITS } from '../domain/limits.ts'
 import type { DocumentStore, Embedder, EmbedderRegistry } from '../domain/ports.ts'
 import { withModelInForce } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
+import type { ChunkedDocument } from './chunking/chunker.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 
-/** A document that is cut and not embedded yet. */
-export interface ChunkedDocument {
-  readonly document: Document
-  readonly chunks: readonly Chunk[]
-}
-
-/** Chunk text → its vector: equal texts share one. */
-type KnownVectors = Map<string, ChunkVector>
-
-export interface StoreDeps {
+export interface EmbedDeps {
   readonly chunks: DocumentStore
   readonly embedders: Pick<EmbedderRegistry, 'embedder'>
 }
@@ -29,109 +20,98 @@ export interface StoreDeps {
  */
 export async function embedAndStore(
   { kb, documents }: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
-  deps: StoreDeps,
+  deps: EmbedDeps,
   signal: AbortSignal,
 ): Promise<KnowledgeBase> {
   if (documents.length === 0) return kb
   return withModelInForce(kb, async (inForce) => {
-    const write = (embedded: readonly EmbeddedDocument[]) => {
+    const target = { kb: inForce, documents }
+    await embedAndWrite(target, deps, signal, (embedded) => {
       return deps.chunks.replaceDocuments(inForce, embedded)
-    }
-    await embedAndWrite({ kb: inForce, documents, write }, deps, signal)
+    })
     return inForce
   })
 }
 
-interface DocumentsToWrite<O> {
-  readonly kb: KnowledgeBase
-  readonly documents: readonly ChunkedDocument[]
-  /** In one transaction. It is `stale` where a stored vector is gone. */
-  write(embedded: readonly EmbeddedDocument[]): Promise<O>
-}
-
-/** The same with another way to write. @returns what the write came to */
+/**
+ * The same with another way to write.
+ * @param write in one transaction; it is `stale` where a stored vector is gone
+ * @returns what the write came to
+ */
 export async function embedAndWrite<O extends { readonly kind: 'stored' | 'stale' }>(
-  target: DocumentsToWrite<O>,
-  deps: StoreDeps,
+  target: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
+  deps: EmbedDeps,
   signal: AbortSignal,
+  write: (embedded: readonly EmbeddedDocument[]) => Promise<O>,
 ): Promise<O> {
   const { kb, documents } = target
   const embedder = deps.embedders.embedder(kb.embeddingModel)
-  const known: KnownVectors = await storedVectors(target, deps, signal)
-  await embedUnknown(documents, { known, embedder }, signal)
-  const outcome = await target.write(await withVectors(documents, known, signal))
+  const known = await storedVectors(target, deps, signal)
+  const outcome = await write(await embedded(documents, known, embedder, signal))
   if (outcome.kind === 'stored') return outcome
   // A stored vector went away meanwhile. Without any, the second attempt cannot become stale.
   for (const [text, vector] of known) if (vector.kind === 'stored') known.delete(text)
-  await embedUnknown(documents, { known, embedder }, signal)
-  return target.write(await withVectors(documents, known, signal))
+  return write(await embedded(documents, known, embedder, signal))
 }
 
+/** Chunk text → its vector: equal texts share one. */
+type KnownVectors = Map<string, ChunkVector>
+
 async function storedVectors(
-  target: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
-  deps: StoreDeps,
+  { kb, documents }: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
+  deps: EmbedDeps,
   signal: AbortSignal,
 ): Promise<KnownVectors> {
-  const ids = target.documents.map(({ document }) => document.id)
-  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
   const wanted = new Set<string>()
-  for (const { chunks } of target.documents) {
-    for (const { content } of chunks) {
-      wanted.add(content)
-      if (slice.isSpent) await slice.yieldIfSpent(signal)
-    }
-  }
+  await visitChunks(documents, signal, ({ chunk }) => wanted.add(chunk.content))
+  const ids = documents.map(({ document }) => document.id)
   const known: KnownVectors = new Map()
   for (let start = 0; start < ids.length; start += INGEST_LIMITS.lookupDocuments) {
     signal.throwIfAborted()
     const some = ids.slice(start, start + INGEST_LIMITS.lookupDocuments)
-    for (const { content, chunkKey } of await deps.chunks.storedTexts(target.kb, some)) {
+    for (const { content, chunkKey } of await deps.chunks.storedTexts(kb, some)) {
       if (wanted.has(content)) known.set(content, { kind: 'stored', chunkKey })
     }
   }
   return known
 }
 
-async function embedUnknown(
-  documents: readonly ChunkedDocument[],
-  { known, embedder }: { readonly known: KnownVectors; readonly embedder: Embedder },
-  signal: AbortSignal,
-): Promise<void> {
-  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
-  const texts = new Set<string>()
-  for (const { chunks } of documents) {
-    for (const { content } of chunks) {
-      if (!known.has(content)) texts.add(content)
-      if (slice.isSpent) await slice.yieldIfSpent(signal)
-    }
-  }
-  for (const [text, vector] of await embedTexts(texts, embedder, signal)) {
-    known.set(text, { kind: 'new', vector })
-  }
-}
-
-async function withVectors(
+/** The documents with their vectors. What is not in `known` is embedded, and known then. */
+async function embedded(
   documents: readonly ChunkedDocument[],
   known: KnownVectors,
+  embedder: Embedder,
   signal: AbortSignal,
 ): Promise<readonly EmbeddedDocument[]> {
-  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
-  const embedded: EmbeddedDocument[] = []
-  for (const { document, chunks } of documents) {
-    const withVectorsOfOne: EmbeddedChunk[] = []
-    for (const chunk of chunks) {
-      withVectorsOfOne.push(withVector(chunk, known))
-      if (slice.isSpent) await slice.yieldIfSpent(signal)
-    }
-    embedded.push({ document, chunks: withVectorsOfOne })
+  const unknown = new Set<string>()
+  await visitChunks(documents, signal, ({ chunk }) => {
+    if (!known.has(chunk.content)) unknown.add(chunk.content)
+  })
+  for (const [text, vector] of await embedTexts(unknown, embedder, signal)) {
+    known.set(text, { kind: 'new', vector })
   }
-  return embedded
+  const chunks = documents.map((): EmbeddedChunk[] => [])
+  await visitChunks(documents, signal, ({ chunk, terms }, documentIndex) => {
+    const vector = known.get(chunk.content)
+    if (vector === undefined) throw new Error('a chunk was not embedded')
+    chunks[documentIndex]?.push({ chunk, terms, vector })
+  })
+  return documents.map(({ document }, index) => ({ document, chunks: chunks[index] ?? [] }))
 }
 
-function withVector(chunk: Chunk, known: KnownVectors): EmbeddedChunk {
-  const vector = known.get(chunk.content)
-  if (vector === undefined) throw new Error('a chunk was not embedded')
-  return { chunk, vector }
+/** Of hundreds of thousands of chunks, so others have their turn in between. */
+async function visitChunks(
+  documents: readonly ChunkedDocument[],
+  signal: AbortSignal,
+  visit: (chunk: ChunkedDocument['chunks'][number], documentIndex: number) => void,
+): Promise<void> {
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
+  for (const [documentIndex, { chunks }] of documents.entries()) {
+    for (const chunk of chunks) {
+      visit(chunk, documentIndex)
+      if (slice.isSpent) await slice.yieldIfSpent(signal)
+    }
+  }
 }
 
 /**
@@ -148,10 +128,10 @@ export async function embedTexts(
   let batch: string[] = []
   const embedBatch = async () => {
     await slice.yieldIfSpent(signal)
-    const found = await embedder.embed(batch, signal)
+    const answer = await embedder.embed(batch, signal)
     for (const [index, text] of batch.entries()) {
-      const vector = found[index]
-      if (vector === undefined || found.length !== batch.length) throw miscounted(found, batch)
+      const vector = answer[index]
+      if (vector === undefined || answer.length !== batch.length) throw miscounted(answer, batch)
       vectors.set(text, vector)
     }
     batch = []

@@ -1,12 +1,11 @@
-import type { Chunk, DocumentChange, EmbeddedDocument } from '../domain/chunk.ts'
-import type { Row } from '../domain/document.ts'
+import type { DocumentChange, EmbeddedDocument } from '../domain/chunk.ts'
+import type { Document, Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { ChunkStore, EmbedderRegistry } from '../domain/ports.ts'
 import { withModelInForce } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
-import { TimeSlice } from '../runtime/scheduling.ts'
-import { chunksOf } from './chunking/chunker.ts'
-import { type ChunkedDocument, embedAndWrite } from './embed-documents.ts'
+import { type ChunkedDocument, chunkDocuments, type TextCutter } from './chunking/chunker.ts'
+import { embedAndWrite } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 
 /** New texts of one document's content columns, and values of metadata columns over those that are stored. */
@@ -28,15 +27,15 @@ export async function replaceTexts(
   deps: {
     readonly chunks: ChunkStore
     readonly embedders: Pick<EmbedderRegistry, 'embedder'>
+    readonly cutter: TextCutter
   },
   signal: AbortSignal,
 ): Promise<number> {
-  const documents = await cutDocuments(kb, changes, signal)
+  const documents = await cutDocuments(changes, { kb, cutter: deps.cutter }, signal)
   const outcome = await withModelInForce(kb, (inForce) => {
-    const write = (embedded: readonly EmbeddedDocument[]) => {
+    return embedAndWrite({ kb: inForce, documents }, deps, signal, (embedded) => {
       return deps.chunks.changeDocuments(inForce, embedded.map(documentChange))
-    }
-    return embedAndWrite({ kb: inForce, documents, write }, deps, signal)
+    })
   })
   if (outcome.kind === 'stored') return outcome.chunkCount
   throw new Error('stale without a stored vector')
@@ -52,35 +51,44 @@ function documentChange({ document, chunks }: EmbeddedDocument): DocumentChange 
 }
 
 async function cutDocuments(
-  kb: KnowledgeBase,
   changes: readonly NewTexts[],
+  target: { readonly kb: KnowledgeBase; readonly cutter: TextCutter },
   signal: AbortSignal,
 ): Promise<readonly ChunkedDocument[]> {
-  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
-  const documents: ChunkedDocument[] = []
+  const chunked: ChunkedDocument[] = []
   let chunkCount = 0
-  for (const { documentId: id, texts, metadata } of changes) {
-    const columns = [...texts].map(([column, text]) => ({ column, text }))
-    // The store knows the row's place in its insert.
-    const document = { id, rowIndex: 0, texts: columns, metadata }
-    const chunks: Chunk[] = []
-    for (const chunk of chunksOf(document, kb.preprocessing)) {
-      if (slice.isSpent) await slice.yieldIfSpent(signal)
-      if (chunk === null) continue
-      chunks.push(chunk)
-      chunkCount += 1
+  for (const documents of batchesOf(changes)) {
+    for (const document of await chunkDocuments(documents, target, signal)) {
+      if (document instanceof AppError) throw document
+      chunkCount += document.chunks.length
       if (chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
+      refuseEmptyColumns(document)
+      chunked.push(document)
     }
-    const known = new Set(chunks.map(({ contentColumn }) => contentColumn))
-    if (columns.some(({ column }) => !known.has(column))) throw withoutChunks(id)
-    documents.push({ document, chunks })
   }
-  return documents
+  return chunked
 }
 
-/** A list of nothing, where JSON is cut: the column would be gone. */
-function withoutChunks(id: string): AppError {
-  return new AppError('insert_failed', `The new content of document ${id} is empty`)
+function* batchesOf(changes: readonly NewTexts[]): Generator<readonly Document[], void> {
+  let batch: Document[] = []
+  let chars = 0
+  for (const { documentId: id, texts, metadata } of changes) {
+    // The store knows the row's place in its insert.
+    const columns = [...texts].map(([column, text]) => ({ column, text }))
+    batch.push({ id, rowIndex: 0, texts: columns, metadata })
+    for (const text of texts.values()) chars += text.length
+    if (chars < INGEST_LIMITS.cutBatchChars) continue
+    yield batch
+    ;[batch, chars] = [[], 0]
+  }
+  if (batch.length > 0) yield batch
+}
+
+/** A column without chunks would be gone: a list of nothing, where JSON is cut. */
+function refuseEmptyColumns({ document, chunks }: ChunkedDocument): void {
+  const known = new Set(chunks.map(({ chunk }) => chunk.contentColumn))
+  if (document.texts.every(({ column }) => known.has(column))) return
+  throw new AppError('insert_failed', `The new content of document ${document.id} is empty`)
 }
 
 function tooManyChunks(): AppError {

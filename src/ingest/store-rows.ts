@@ -1,13 +1,10 @@
-import type { Chunk } from '../domain/chunk.ts'
 import type { Document, Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
-import { chunksOf } from './chunking/chunker.ts'
-import { contentId } from './content-id.ts'
-import type { ColumnMapping } from './document-of-row.ts'
-import { documentOfRow } from './document-of-row.ts'
-import { type ChunkedDocument, embedAndStore, type StoreDeps } from './embed-documents.ts'
+import { type ChunkedDocument, chunkDocuments, type TextCutter } from './chunking/chunker.ts'
+import { columnMappingOf, documentOfRow, withContentId } from './document-of-row.ts'
+import { type EmbedDeps, embedAndStore } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 
 /** Grows while a request runs; a failure finds here what is stored already. */
@@ -22,11 +19,12 @@ export interface StoredCounts {
 
 export interface RowsToStore {
   readonly kb: KnowledgeBase
-  readonly rule: ColumnMapping
+  /** What an error calls them. */
+  readonly source: string
   readonly rows: AsyncIterable<Row> | readonly Row[]
+  /** Stored piece by piece, because nobody knows how many there are. */
   readonly isUnbounded: boolean
   readonly counts: StoredCounts
-  readonly options?: StoringOptions
 }
 
 export interface StoringOptions {
@@ -38,28 +36,46 @@ export interface StoringOptions {
   readonly batchChunks?: number
 }
 
-/** Rows → documents → chunks → vectors → stored; of rows with one id the last one. */
+export interface StoreDeps extends EmbedDeps {
+  readonly cutter: TextCutter
+}
+
+/**
+ * Rows → documents → chunks → vectors → stored; of rows with one id the last one.
+ * @throws AppError that names the source and says what is stored in spite of the failure
+ */
 export async function storeRows(
-  { kb, rule, rows, isUnbounded, counts, options = {} }: RowsToStore,
+  target: RowsToStore,
   deps: StoreDeps,
   signal: AbortSignal,
+  options: StoringOptions = {},
 ): Promise<void> {
-  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
+  const before = target.counts.storedRows
+  try {
+    await storeInBatches(target, deps, signal, options)
+  } catch (error) {
+    const isAbort = signal.aborted && error === signal.reason
+    throw isAbort ? error : failedInsert(error, target, before)
+  }
+}
+
+async function storeInBatches(
+  target: RowsToStore,
+  deps: StoreDeps,
+  signal: AbortSignal,
+  options: StoringOptions,
+): Promise<void> {
+  const { kb, counts } = target
+  const { batchChunks = INGEST_LIMITS.queryBatchChunks } = options
+  const chunksMax = target.isUnbounded ? batchChunks : Number.POSITIVE_INFINITY
   const pending = new PendingDocuments()
   let inForce = kb
-  const first = counts.readRows
   let skippedRows = 0
-  const { batchChunks = INGEST_LIMITS.queryBatchChunks } = options
-  for await (const row of rows) {
-    if (slice.isSpent) await slice.yieldIfSpent(signal)
-    const rowIndex = counts.readRows
-    counts.readRows += 1
-    const chunked = await naming(rowIndex - first, () => {
-      return chunkedRow({ row, rowIndex, rule, kb }, slice, signal)
-    }).catch(skippingFailed(1))
-    if (chunked === null) skippedRows += 1
-    else if (chunked !== undefined) pending.add(chunked)
-    if (isUnbounded && pending.chunkCount >= batchChunks) await flush()
+  for await (const row of chunkedRows(target, deps.cutter, signal, chunksMax)) {
+    if (row === null) skippedRows += 1
+    else if (row instanceof AppError) skipFailed(row, 1)
+    else pending.add(row)
+    if (pending.chunkCount >= chunksMax) await flush()
     if (pending.chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
   }
   await flush()
@@ -68,20 +84,19 @@ export async function storeRows(
   async function flush(): Promise<void> {
     const taken = pending.take()
     const documents = options.skipsStored === true ? await unstored(kb, taken, deps) : taken
-    const stored = embedAndStore({ kb: inForce, documents }, deps, signal)
-    const storedFor = await stored.catch(skippingFailed(documents.length))
-    if (storedFor === undefined) return
-    inForce = storedFor
+    try {
+      inForce = await embedAndStore({ kb: inForce, documents }, deps, signal)
+    } catch (error) {
+      return skipFailed(error, documents.length)
+    }
     counts.storedRows += documents.length
     counts.chunks += documents.reduce((sum, { chunks }) => sum + chunks.length, 0)
   }
 
-  function skippingFailed(rowCount: number) {
-    return (error: unknown): undefined => {
-      const isOfRows = error instanceof AppError && SKIPPED_CODES.has(error.code)
-      if (options.skipsFailed !== true || signal.aborted || !isOfRows) throw error
-      counts.failedRows = (counts.failedRows ?? 0) + rowCount
-    }
+  function skipFailed(error: unknown, rowCount: number): void {
+    const isOfRows = error instanceof AppError && SKIPPED_CODES.has(error.code)
+    if (options.skipsFailed !== true || signal.aborted || !isOfRows) throw error
+    counts.failedRows = (counts.failedRows ?? 0) + rowCount
   }
 }
 
@@ -130,32 +145,97 @@ class PendingDocuments {
   }
 }
 
-interface NumberedRow {
-  readonly row: Row
-  readonly rowIndex: number
-  readonly rule: ColumnMapping
-  readonly kb: KnowledgeBase
+/** A row after each step on its way: null where it has no content, an error where it cannot be stored. */
+type Outcome<T> = T | AppError | null
+
+/**
+ * The rows as documents with their chunks, in their order. Documents are cut together, but not more than `rowsMax`. A
+ * source that breaks off has first given all rows before the failure.
+ */
+async function* chunkedRows(
+  { kb, rows, counts }: RowsToStore,
+  cutter: TextCutter,
+  signal: AbortSignal,
+  rowsMax: number,
+): AsyncGenerator<Outcome<ChunkedDocument>, void> {
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
+  const mapping = columnMappingOf(kb)
+  const first = counts.readRows
+  let batch: Outcome<Document>[] = []
+  let batchChars = 0
+  const cutBatch = () => {
+    const taken = batch
+    batch = []
+    batchChars = 0
+    const firstRow = counts.readRows - first - taken.length
+    return cutRows(taken, { kb, cutter, firstRow }, signal)
+  }
+  try {
+    for await (const row of rows) {
+      if (slice.isSpent) await slice.yieldIfSpent(signal)
+      const rowIndex = counts.readRows
+      counts.readRows += 1
+      const document = await outcomeOf(rowIndex - first, async () => {
+        const found = documentOfRow(row, rowIndex, mapping)
+        return found === null ? null : withContentId(found, slice, signal)
+      })
+      batch.push(document)
+      batchChars += charsOf(document)
+      const isFull = batchChars >= INGEST_LIMITS.cutBatchChars || batch.length >= rowsMax
+      if (isFull || document instanceof AppError) yield* cutBatch()
+    }
+  } catch (error) {
+    yield* cutBatch()
+    throw error
+  }
+  yield* cutBatch()
 }
 
-/** null: the row has no content. */
-async function chunkedRow(
-  { row, rowIndex, rule, kb }: NumberedRow,
-  slice: TimeSlice,
+function isDocument(outcome: Outcome<Document>): outcome is Document {
+  return outcome !== null && !(outcome instanceof AppError)
+}
+
+function charsOf(document: Outcome<Document>): number {
+  if (!isDocument(document)) return 0
+  return document.texts.reduce((sum, { text }) => sum + text.length, 0)
+}
+
+async function* cutRows(
+  rows: readonly Outcome<Document>[],
+  target: { readonly kb: KnowledgeBase; readonly cutter: TextCutter; readonly firstRow: number },
   signal: AbortSignal,
-): Promise<ChunkedDocument | null> {
-  const found = documentOfRow(row, rowIndex, rule)
-  if (found === null) return null
-  const id = found.id ?? (await contentId(found.texts, slice, signal))
-  const document: Document = { ...found, id }
-  const chunks: Chunk[] = []
-  for (const chunk of chunksOf(document, kb.preprocessing)) {
-    if (chunk !== null) chunks.push(chunk)
-    if (slice.isSpent) await slice.yieldIfSpent(signal)
-    if (chunks.length > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
+): AsyncGenerator<Outcome<ChunkedDocument>, void> {
+  const documents = rows.filter(isDocument)
+  const chunked = (await chunkDocuments(documents, target, signal)).values()
+  for (const [index, row] of rows.entries()) {
+    if (isDocument(row)) {
+      yield await outcomeOf(target.firstRow + index, () => storable(chunked.next().value))
+    } else yield row
   }
-  if (chunks.length === 0) return null
+}
+
+/** What is made of the row; its failure says which row it was, from 1. */
+async function outcomeOf<T>(
+  index: number,
+  work: () => T | null | Promise<T | null>,
+): Promise<Outcome<T>> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'insert_failed') throw error
+    const message = `row ${index + 1}: ${error.message}`
+    return new AppError('insert_failed', message, { cause: error })
+  }
+}
+
+/** null: the document has no chunks. */
+function storable(chunked: ChunkedDocument | AppError | undefined): ChunkedDocument | null {
+  if (chunked === undefined) throw new Error('a document was not cut')
+  if (chunked instanceof AppError) throw chunked
+  const { document, chunks } = chunked
+  if (chunks.length > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
   refuseHugeMetadata(document, chunks.length)
-  return { document, chunks }
+  return chunks.length === 0 ? null : chunked
 }
 
 function refuseHugeMetadata({ id, metadata }: Document, chunkCount: number): void {
@@ -171,12 +251,46 @@ function tooManyChunks(): AppError {
   return new AppError('insert_failed', `${limit}; insert less, or use "query" for a large table`)
 }
 
-/** A failure of a row says which row it was, from 1. */
-async function naming<T>(index: number, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'insert_failed') throw error
-    throw new AppError('insert_failed', `row ${index + 1}: ${error.message}`, { cause: error })
-  }
+/** Failures that are not the fault of the rows: a client may repeat the request as it is. */
+const REPEATABLE_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'invalid_select',
+  'crawl_failed',
+  'address_refused',
+  'unknown_provider',
+  'provider_refused',
+  'provider_failed',
+  'dimension_mismatch',
+  'knowledge_base_not_found',
+  'invalid_knowledge_base',
+  'timeout',
+  'cancelled',
+  'too_busy',
+  'shutting_down',
+  'out_of_memory',
+  'storage_full',
+  'internal',
+])
+
+/** The same failure with the name of the source and what is stored in spite of it. A bug stays as it is. */
+function failedInsert(error: unknown, { source, counts }: RowsToStore, before: number): unknown {
+  if (!(error instanceof AppError)) return error
+  const code = REPEATABLE_CODES.has(error.code) ? error.code : 'insert_failed'
+  const stored = storedNote(source, before, counts.storedRows)
+  const message =
+    code === 'invalid_select'
+      ? `${error.message}. ${stored}`
+      : `Error during preprocessing and insertion: ${source}: ${error.message}. ${stored}`
+  return new AppError(code, message, { cause: error })
+}
+
+/** @param before rows that were stored from other sources; @param after the same plus those of this one */
+function storedNote(source: string, before: number, after: number): string {
+  if (after === 0) return 'Nothing was stored'
+  if (after === before) return `Stored: ${rowCount(before)} of the other sources`
+  const own = `Stored: ${rowCount(after - before)} of ${source}`
+  return before === 0 ? own : `${own} and ${rowCount(before)} of the other sources`
+}
+
+function rowCount(count: number): string {
+  return count === 1 ? '1 row' : `${count} rows`
 }

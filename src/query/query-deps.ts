@@ -9,6 +9,7 @@ import type {
   TableStore,
   VectorIndexStates,
 } from '../domain/ports.ts'
+import type { TextCutter } from '../ingest/chunking/chunker.ts'
 import type { PlanCache } from './select/plan-cache.ts'
 import type { Variables } from './variables.ts'
 
@@ -22,6 +23,8 @@ export interface QueryDeps extends CatalogDeps {
   readonly chunks: ChunkStore
   readonly tables: TableStore
   readonly files: Pick<FileStore, 'importSelect' | 'dropFile'>
+  /** Cuts the texts of rows that are inserted or changed. */
+  readonly cutter: TextCutter
   readonly plans: PlanCache
   readonly variables: Variables
   readonly queryMs: number

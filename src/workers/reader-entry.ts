@@ -1,10 +1,14 @@
-/** The reader thread: what others wrote becomes text here, where it can be stopped. */
+/** A reader thread: what others wrote becomes text and chunks here, where it can be stopped. */
 import { parentPort } from 'node:worker_threads'
-import { answerJob, type ReaderJob } from '../ingest/readers/reader-job.ts'
+import { Analyzers } from '../analysis/analyzer.ts'
+import { answerJob, type ReaderJob, transfersOf } from '../ingest/readers/reader-job.ts'
 
 const port = parentPort
 if (port === null) throw new Error('This file is the entry of a worker thread')
 
+const analyzers = new Analyzers()
+
 port.on('message', async (job: ReaderJob) => {
-  port.postMessage(await answerJob(job))
+  const answer = await answerJob(job, analyzers)
+  port.postMessage(answer, [...transfersOf(answer)])
 })

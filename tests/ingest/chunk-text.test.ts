@@ -5,7 +5,7 @@ import { type ChunkSize, chunkText, type TextSpan } from '../../src/ingest/chunk
 const DEFAULT: ChunkSize = { chunkSizeChars: 1000, chunkOverlapChars: 200 }
 
 function spansOf(text: string, size: ChunkSize): readonly TextSpan[] {
-  return [...chunkText(text, size)].filter((span) => span !== null)
+  return [...chunkText(text, size)]
 }
 
 function textsOf(text: string, chunkSizeChars: number, chunkOverlapChars: number) {

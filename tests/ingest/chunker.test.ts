@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'bun:test'
+import { Analyzers } from '../../src/analysis/analyzer.ts'
 import type { Preprocessing } from '../../src/domain/knowledge-base.ts'
-import { chunksOf } from '../../src/ingest/chunking/chunker.ts'
+import { chunkedDocuments, cutTexts } from '../../src/ingest/chunking/chunker.ts'
 
 function chunks(type: Preprocessing['type'], text: string, chunkSizeChars = 1000) {
   const document = { id: 'd', rowIndex: 0, texts: [{ column: 'body', text }], metadata: {} }
   const preprocessing = { type, chunkSizeChars, chunkOverlapChars: 0, sent: null }
-  return [...chunksOf(document, preprocessing)].filter((chunk) => chunk !== null)
+  const cut = cutTexts([text], { preprocessing, language: 'english' }, new Analyzers())
+  const [found] = chunkedDocuments([document], cut, preprocessing)
+  if (found === undefined || found instanceof Error) throw found
+  return found.chunks.map(({ chunk }) => chunk)
 }
 
 describe('text', () => {

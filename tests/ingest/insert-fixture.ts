@@ -1,3 +1,4 @@
+import { Analyzers } from '../../src/analysis/analyzer.ts'
 import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
 import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
 import type { Row } from '../../src/domain/document.ts'
@@ -10,6 +11,7 @@ import type {
 } from '../../src/domain/ports.ts'
 import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
 import { AppError } from '../../src/errors.ts'
+import { cutTexts, type TextCutter } from '../../src/ingest/chunking/chunker.ts'
 import type { FetchedPage, PageFetcher } from '../../src/ingest/crawl/guarded-fetch.ts'
 import type { InsertDeps } from '../../src/ingest/insert-request.ts'
 import type { DocumentReading } from '../../src/ingest/readers/document-reading.ts'
@@ -109,17 +111,23 @@ function registryOf(embedder: Embedder): EmbedderRegistry {
   }
 }
 
+const analyzers = new Analyzers()
+
 /** Reads in this thread: the real one has its own tests. */
-export const directReader: DocumentReading = {
+export const directReader: DocumentReading & TextCutter = {
   async read(document) {
-    const answer = await answerJob({ kind: 'read', document })
+    const answer = await answerJob({ kind: 'read', document }, analyzers)
     if (answer.kind === 'read') return answer.document
     throw answer.kind === 'failed' ? new AppError(answer.code, answer.message) : new Error()
   },
   async matching(texts, patterns) {
-    const answer = await answerJob({ kind: 'match', texts, patterns })
+    const answer = await answerJob({ kind: 'match', texts, patterns }, analyzers)
     if (answer.kind === 'matching') return answer.texts
     throw answer.kind === 'failed' ? new AppError(answer.code, answer.message) : new Error()
+  },
+  async cut(texts, rules, signal) {
+    signal.throwIfAborted()
+    return cutTexts(texts, rules, analyzers)
   },
 }
 
@@ -172,6 +180,7 @@ export function fixture(changes: Partial<InsertDeps> = {}): Fixture {
     select: async () => Promise.reject(new AppError('sql_failed', 'no query expected')),
     pages: new FakeWeb({}),
     reader: directReader,
+    cutter: directReader,
     crawlPagesMax: 100,
     ...changes,
   }

@@ -4,11 +4,13 @@ import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
 import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
 import type { AgentAnswers, EmbedderRegistry } from '../../src/domain/ports.ts'
 import type { ResultValue } from '../../src/domain/query-result.ts'
+import { DocumentReader } from '../../src/ingest/readers/document-reader.ts'
 import type { QueryDeps } from '../../src/query/query-deps.ts'
 import { runQuery } from '../../src/query/run-query.ts'
 import { PlanCache } from '../../src/query/select/plan-cache.ts'
 import { NO_RERANKERS } from '../../src/query/select/reranked-values.ts'
 import { Variables } from '../../src/query/variables.ts'
+import { termsOf } from '../store/store-fixture.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 import { openSearchableStore } from '../support/searchable-store.ts'
 
@@ -61,6 +63,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     chunks: store.chunks,
     tables: store.tables,
     files: store.files,
+    cutter: new DocumentReader(),
     plans: new PlanCache(),
     variables: new Variables(),
     queryMs: 5_000,
@@ -109,6 +112,7 @@ function document(index: number): EmbeddedDocument {
           chunkIndex: 0,
           source: 'TextChunkingPreprocessor',
         },
+        terms: termsOf(text),
         vector: { kind: 'new', vector: numberVector(text) },
       },
     ],

@@ -157,8 +157,8 @@ test('a new text takes the place of the old one under its chunk id', async () =>
 
 test('a document keeps what a change does not name', async () => {
   const { document, chunks } = documentOf({ id: 'a', texts: ['one', 'two'], metadata: { p: 1 } })
-  const titles = documentOf({ id: 'a', texts: ['title'] }).chunks.map(({ chunk, vector }) => {
-    return { vector, chunk: { ...chunk, chunkId: 'a:title:1of1:0to5', contentColumn: 'title' } }
+  const titles = documentOf({ id: 'a', texts: ['title'] }).chunks.map(({ chunk, ...others }) => {
+    return { ...others, chunk: { ...chunk, chunkId: 'a:title:1of1:0to5', contentColumn: 'title' } }
   })
   const whole = { document: { ...document, rowIndex: 4 }, chunks: [...chunks, ...titles] }
   await store.chunks.replaceDocuments(kb, [whole])

@@ -26,7 +26,9 @@ beforeEach(async () => {
 afterEach(() => store.close())
 
 function put(...documents: readonly TestDocument[]) {
-  return store.chunks.replaceDocuments(kb, documents.map(documentOf))
+  const { language } = kb
+  const embedded = documents.map((document) => documentOf({ ...document, language }))
+  return store.chunks.replaceDocuments(kb, embedded)
 }
 
 async function found(text: string, phrases: readonly string[] = []) {

@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Analyzer, countTerms } from '../../src/analysis/analyzer.ts'
 import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
-import type { ChunkVector, EmbeddedDocument } from '../../src/domain/chunk.ts'
+import type { ChunkVector, EmbeddedDocument, TermCounts } from '../../src/domain/chunk.ts'
 import type { Row } from '../../src/domain/document.ts'
 import type { KnowledgeBase, KnowledgeBaseDraft } from '../../src/domain/knowledge-base.ts'
+import type { Language } from '../../src/domain/language.ts'
 import type { BoundValue } from '../../src/domain/ports.ts'
 import type { ResultValue } from '../../src/domain/query-result.ts'
 import { AppError, type ErrorCode } from '../../src/errors.ts'
@@ -39,10 +41,12 @@ export interface TestDocument {
   readonly metadata?: Row
   /** Of all chunks, where they are not new ones of three dimensions. */
   readonly vectors?: readonly ChunkVector[]
+  /** Of the knowledge base. */
+  readonly language?: Language
 }
 
 export function documentOf(document: TestDocument): EmbeddedDocument {
-  const { id, texts, metadata = {}, vectors } = document
+  const { id, texts, metadata = {}, vectors, language } = document
   return {
     document: { id, rowIndex: 0, texts: [{ column: 'content', text: texts.join('') }], metadata },
     chunks: texts.map((content, index) => ({
@@ -56,9 +60,15 @@ export function documentOf(document: TestDocument): EmbeddedDocument {
         chunkIndex: index,
         source: 'TextChunkingPreprocessor',
       },
+      terms: termsOf(content, language),
       vector: vectors?.[index] ?? newVector(3, 4, 0),
     })),
   }
+}
+
+/** As an insert counts them. */
+export function termsOf(text: string, language: Language = 'english'): TermCounts {
+  return countTerms(new Analyzer(language).terms(text.toWellFormed()))
 }
 
 export function newVector(...values: readonly number[]): ChunkVector {

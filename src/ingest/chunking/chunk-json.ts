@@ -5,13 +5,14 @@ import { INGEST_LIMITS } from '../ingest-limits.ts'
 /**
  * The elements of a JSON text: those of a list, or the one object, each as lines `key: value` with nested keys as
  * `a.b` and `a[0].b`. Nulls are left out, elements without anything to say too.
- * @throws AppError `insert_failed` for what is no JSON
+ * @throws AppError `insert_failed` for what is not JSON
  */
-export function* chunkJson(text: string): Generator<string | null> {
+export function* chunkJson(text: string): Generator<string> {
   const value = parsed(text)
   for (const element of Array.isArray(value) ? value : [value]) {
     const content = [...linesOf(element, '', 0)].join('\n')
-    yield content.trim() === '' ? null : content
+    // A text that is well-formed may still write half a surrogate pair as an escape.
+    if (content.trim() !== '') yield content.toWellFormed()
   }
 }
 

@@ -13,9 +13,9 @@ export type ChunkSize = Pick<Preprocessing, 'chunkSizeChars' | 'chunkOverlapChar
  * Cuts a text into overlapping spans of at most `chunkSizeChars`: at the end of a paragraph, a line, a sentence or a
  * word, in this order, within the second half of the size. A text that fits is one span as it is; the spans of a longer
  * one begin and end without white space. They cover the whole text except white space. At most half of the size
- * overlaps, so that the work is linear in the length. `null` is a step without a span: the caller may pause at each.
+ * overlaps, so that the work is linear in the length.
  */
-export function* chunkText(text: string, size: ChunkSize): Generator<TextSpan | null> {
+export function* chunkText(text: string, size: ChunkSize): Generator<TextSpan> {
   const { chunkSizeChars } = size
   if (text.length <= chunkSizeChars) {
     if (text.trim() !== '') yield { startChar: 0, endChar: text.length }
@@ -28,7 +28,6 @@ export function* chunkText(text: string, size: ChunkSize): Generator<TextSpan | 
     if (next > covered) {
       start = next
       covered = next
-      yield null
       continue
     }
     let cut = cutOf(text, { start, covered }, chunkSizeChars)
@@ -79,9 +78,9 @@ const LINE_START_CHARS = 16
 
 /**
  * Each heading begins a span and takes its section with it; a section that is too long is cut as text is. A heading
- * without text of its own stays with the section after it. `null`: see `chunkText`.
+ * without text of its own stays with the section after it.
  */
-export function* chunkMarkdown(text: string, size: ChunkSize): Generator<TextSpan | null> {
+export function* chunkMarkdown(text: string, size: ChunkSize): Generator<TextSpan> {
   let start = 0
   let hasBody = false
   let isFenced = false
@@ -97,7 +96,6 @@ export function* chunkMarkdown(text: string, size: ChunkSize): Generator<TextSpa
       hasBody = false
     }
     if (!isHeading && afterSpace(text, line, end) < end) hasBody = true
-    yield null
     line = end
   }
   yield* section(text, { startChar: start, endChar: text.length }, size)
@@ -105,7 +103,6 @@ export function* chunkMarkdown(text: string, size: ChunkSize): Generator<TextSpa
 
 function* section(text: string, { startChar, endChar }: TextSpan, size: ChunkSize) {
   for (const span of chunkText(text.slice(startChar, endChar).trimEnd(), size)) {
-    if (span === null) yield null
-    else yield { startChar: startChar + span.startChar, endChar: startChar + span.endChar }
+    yield { startChar: startChar + span.startChar, endChar: startChar + span.endChar }
   }
 }

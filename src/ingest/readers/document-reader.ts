@@ -1,15 +1,18 @@
-import { Worker } from 'node:worker_threads'
+import { Analyzers } from '../../analysis/analyzer.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
 import { abortable } from '../../runtime/cancellation.ts'
+import { WorkerHost } from '../../runtime/worker-host.ts'
+import { type CutRules, type CutTexts, cutTexts, type TextCutter } from '../chunking/chunker.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { DocumentReading, RawDocument, ReadDocument } from './document-reading.ts'
 import type { ReaderAnswer, ReaderJob } from './reader-job.ts'
 
 export interface DocumentReaderOptions {
-  /** Entry of the reading thread. */
+  /** Entry of the reader threads. */
   readonly workerUrl: string
   readonly readMs: number
   readonly matchMs: number
+  readonly cutMs: number
   readonly queueMax: number
 }
 
@@ -18,7 +21,74 @@ export function documentReaderOptions(): DocumentReaderOptions {
     workerUrl: new URL('../../workers/reader-entry.ts', import.meta.url).href,
     readMs: INGEST_LIMITS.readMs,
     matchMs: INGEST_LIMITS.matchMs,
+    cutMs: INGEST_LIMITS.cutMs,
     queueMax: INGEST_LIMITS.readsQueuedMax,
+  }
+}
+
+/** Work on documents in threads, so that nobody waits for what is long, broken or made to take for ever. */
+export class DocumentReader implements DocumentReading, TextCutter {
+  readonly #options: DocumentReaderOptions
+  /** What others wrote is read in a thread of its own; long texts keep neither it nor short ones waiting. */
+  readonly #documents: ReaderThread
+  readonly #texts: ReaderThread
+  readonly #longTexts: ReaderThread
+  readonly #analyzers = new Analyzers()
+
+  constructor(options: DocumentReaderOptions = documentReaderOptions()) {
+    this.#options = options
+    this.#documents = new ReaderThread(options)
+    this.#texts = new ReaderThread(options)
+    this.#longTexts = new ReaderThread(options)
+  }
+
+  async read(document: RawDocument, signal: AbortSignal): Promise<ReadDocument> {
+    const terms: JobTerms = {
+      deadlineMs: this.#options.readMs,
+      code: 'file_unreadable',
+      what: 'Reading the document',
+    }
+    const answer = await this.#documents.run({ kind: 'read', document }, terms, signal)
+    if (answer.kind !== 'read') throw new Error('the reader thread answered another question')
+    return answer.document
+  }
+
+  async matching(
+    texts: readonly string[],
+    patterns: readonly string[],
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    if (texts.length === 0 || patterns.length === 0) return []
+    const terms: JobTerms = {
+      deadlineMs: this.#options.matchMs,
+      code: 'insert_failed',
+      what: 'Matching the patterns',
+    }
+    const answer = await this.#documents.run({ kind: 'match', texts, patterns }, terms, signal)
+    if (answer.kind !== 'matching') throw new Error('the reader thread answered another question')
+    return answer.texts
+  }
+
+  /** Little text is cut at once: that takes less time than the way to another thread. */
+  async cut(texts: readonly string[], rules: CutRules, signal: AbortSignal): Promise<CutTexts> {
+    signal.throwIfAborted()
+    const chars = texts.reduce((sum, text) => sum + text.length, 0)
+    if (chars <= INGEST_LIMITS.cutAtOnceChars) return cutTexts(texts, rules, this.#analyzers)
+    const thread = chars > INGEST_LIMITS.longTextChars ? this.#longTexts : this.#texts
+    const terms: JobTerms = {
+      deadlineMs: this.#options.cutMs,
+      code: 'insert_failed',
+      what: 'Cutting the text',
+    }
+    const answer = await thread.run({ kind: 'cut', texts, rules }, terms, signal)
+    if (answer.kind !== 'cut') throw new Error('the reader thread answered another question')
+    return answer.cut
+  }
+
+  /** Ends the threads; whoever waits fails with `shutting_down`. */
+  async close(): Promise<void> {
+    const threads = [this.#documents, this.#texts, this.#longTexts]
+    await Promise.all(threads.map((thread) => thread.close()))
   }
 }
 
@@ -30,48 +100,23 @@ interface JobTerms {
 }
 
 /**
- * Reads documents in a thread that starts with the first one, one at a time. What takes too long, or ends the thread,
- * costs that thread only: the next document gets another one.
+ * A thread that starts with its first job and does one at a time. What takes too long, or ends the thread, costs that
+ * thread only: the next job gets another one.
  */
-export class DocumentReader implements DocumentReading {
+class ReaderThread {
   readonly #options: DocumentReaderOptions
-  #worker: Worker | null = null
+  #host: WorkerHost | null = null
   #turn: Promise<unknown> = Promise.resolve()
   #waiting = 0
+  #answer: PromiseWithResolvers<ReaderAnswer> = Promise.withResolvers()
   readonly #closing = new AbortController()
 
-  constructor(options: DocumentReaderOptions = documentReaderOptions()) {
+  constructor(options: DocumentReaderOptions) {
     this.#options = options
   }
 
-  async read(document: RawDocument, signal: AbortSignal): Promise<ReadDocument> {
-    const deadlineMs = this.#options.readMs
-    const terms: JobTerms = { deadlineMs, code: 'file_unreadable', what: 'Reading the document' }
-    const answer = await this.#inTurn({ kind: 'read', document }, terms, signal)
-    if (answer.kind !== 'read') throw new Error('the reading thread answered another question')
-    return answer.document
-  }
-
-  async matching(
-    texts: readonly string[],
-    patterns: readonly string[],
-    signal: AbortSignal,
-  ): Promise<readonly string[]> {
-    if (texts.length === 0 || patterns.length === 0) return []
-    const deadlineMs = this.#options.matchMs
-    const terms: JobTerms = { deadlineMs, code: 'insert_failed', what: 'Matching the patterns' }
-    const answer = await this.#inTurn({ kind: 'match', texts, patterns }, terms, signal)
-    if (answer.kind !== 'matching') throw new Error('the reading thread answered another question')
-    return answer.texts
-  }
-
-  /** Ends the thread; whoever waits fails with `shutting_down`. */
-  async close(): Promise<void> {
-    this.#closing.abort(new AppError('shutting_down', 'The document reader is closed'))
-    await this.#stopWorker()
-  }
-
-  async #inTurn(job: ReaderJob, terms: JobTerms, signal: AbortSignal): Promise<ReaderAnswer> {
+  /** @throws AppError that of the job, `too_busy`, `shutting_down`; the signal's reason */
+  async run(job: ReaderJob, terms: JobTerms, signal: AbortSignal): Promise<ReaderAnswer> {
     const { queueMax } = this.#options
     if (this.#waiting >= queueMax) {
       throw new AppError('too_busy', `More than ${queueMax} documents are waiting to be read`)
@@ -83,30 +128,30 @@ export class DocumentReader implements DocumentReading {
     this.#waiting += 1
     try {
       await abortable(before, ended)
-      return await this.#run(job, terms, ended)
+      return await this.#runNow(job, terms, ended)
     } finally {
       this.#waiting -= 1
       done.resolve()
     }
   }
 
-  async #run(job: ReaderJob, terms: JobTerms, signal: AbortSignal): Promise<ReaderAnswer> {
+  async close(): Promise<void> {
+    this.#closing.abort(new AppError('shutting_down', 'The document reader is closed'))
+    await this.#stop()
+  }
+
+  async #runNow(job: ReaderJob, terms: JobTerms, signal: AbortSignal): Promise<ReaderAnswer> {
     signal.throwIfAborted()
     const timeout = AbortSignal.timeout(terms.deadlineMs)
-    const worker = this.#running()
-    worker.ref()
     try {
-      const answer = await abortable(answered(worker, job), AbortSignal.any([signal, timeout]))
-      if (answer.kind === 'failed') throw new AppError(answer.code, answer.message)
-      worker.unref()
-      return answer
+      const answer = await abortable(this.#answered(job), AbortSignal.any([signal, timeout]))
+      this.#host?.setBusy(false)
+      if (answer.kind !== 'failed') return answer
+      throw new AppError(answer.code, answer.message)
     } catch (error) {
       // A thread that answered is idle; any other may be busy for ever.
-      if (error instanceof AppError && error !== signal.reason) {
-        worker.unref()
-        throw error
-      }
-      await this.#stopWorker()
+      if (error instanceof AppError && error !== signal.reason) throw error
+      await this.#stop()
       if (signal.aborted) throw signal.reason
       const limit = `took longer than ${terms.deadlineMs} ms`
       const why = timeout.aborted ? limit : 'failed: its thread ended'
@@ -114,39 +159,27 @@ export class DocumentReader implements DocumentReading {
     }
   }
 
-  #running(): Worker {
-    if (this.#worker !== null) return this.#worker
-    const worker = new Worker(new URL(this.#options.workerUrl))
-    const forget = () => {
-      if (this.#worker === worker) this.#worker = null
-    }
-    worker.on('error', forget)
-    worker.on('exit', forget)
-    worker.unref()
-    this.#worker = worker
-    return worker
+  #answered(job: ReaderJob): Promise<ReaderAnswer> {
+    this.#answer = Promise.withResolvers()
+    const host = this.#host === null || this.#host.hasEnded ? this.#start() : this.#host
+    host.setBusy(true)
+    host.post(job)
+    return this.#answer.promise
   }
 
-  async #stopWorker(): Promise<void> {
-    const worker = this.#worker
-    this.#worker = null
-    await worker?.terminate()
+  #start(): WorkerHost {
+    this.#host = new WorkerHost({
+      url: this.#options.workerUrl,
+      // The reader thread posts nothing else.
+      onMessage: (data) => this.#answer.resolve(data as ReaderAnswer),
+      onEnd: (cause) => this.#answer.reject(new Error('the reader thread ended', { cause })),
+    })
+    return this.#host
   }
-}
 
-function answered(worker: Worker, job: ReaderJob): Promise<ReaderAnswer> {
-  const answer = Promise.withResolvers<ReaderAnswer>()
-  const ended = () => answer.reject(new Error('the reading thread ended'))
-  const failed = (cause: unknown) => {
-    answer.reject(new Error('the reading thread failed', { cause }))
+  async #stop(): Promise<void> {
+    const host = this.#host
+    this.#host = null
+    await host?.terminate()
   }
-  worker.once('message', answer.resolve)
-  worker.once('error', failed)
-  worker.once('exit', ended)
-  worker.postMessage(job)
-  return answer.promise.finally(() => {
-    worker.off('message', answer.resolve)
-    worker.off('error', failed)
-    worker.off('exit', ended)
-  })
 }

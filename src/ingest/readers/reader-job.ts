@@ -1,4 +1,6 @@
+import type { Analyzers } from '../../analysis/analyzer.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
+import { type CutRules, type CutTexts, cutTexts } from '../chunking/chunker.ts'
 import type { DocumentFormat, RawDocument, ReadDocument } from './document-reading.ts'
 import { readMarkdown, readText } from './text.ts'
 
@@ -10,25 +12,44 @@ export type ReaderJob =
       readonly texts: readonly string[]
       readonly patterns: readonly string[]
     }
+  | { readonly kind: 'cut'; readonly texts: readonly string[]; readonly rules: CutRules }
 
 export type ReaderAnswer =
   | { readonly kind: 'read'; readonly document: ReadDocument }
   | { readonly kind: 'matching'; readonly texts: readonly string[] }
+  | { readonly kind: 'cut'; readonly cut: CutTexts }
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string }
 
 /** The reader thread's work: every failure is an answer. */
-export async function answerJob(job: ReaderJob): Promise<ReaderAnswer> {
+export async function answerJob(job: ReaderJob, analyzers: Analyzers): Promise<ReaderAnswer> {
   try {
+    if (job.kind === 'cut') return { kind: 'cut', cut: cutTexts(job.texts, job.rules, analyzers) }
     if (job.kind === 'match') return matching(job.texts, job.patterns)
     return { kind: 'read', document: await readDocument(job.document) }
   } catch (error) {
     if (error instanceof AppError) {
       return { kind: 'failed', code: error.code, message: error.message }
     }
-    const reason = error instanceof Error ? error.message : String(error)
-    const message = `The document could not be read: ${reason.slice(0, 500)}`
+    const reason = (error instanceof Error ? error.message : String(error)).slice(0, 500)
+    if (job.kind === 'cut') {
+      return {
+        kind: 'failed',
+        code: 'insert_failed',
+        message: `The text could not be cut: ${reason}`,
+      }
+    }
+    const message = `The document could not be read: ${reason}`
     return { kind: 'failed', code: 'file_unreadable', message }
   }
+}
+
+/** The memory in an answer that goes over to the main thread instead of being copied. */
+export function transfersOf(answer: ReaderAnswer): readonly ArrayBuffer[] {
+  if (answer.kind !== 'cut') return []
+  const buffers = Object.values(answer.cut).map((part: unknown) => {
+    return ArrayBuffer.isView(part) ? part.buffer : null
+  })
+  return buffers.filter((buffer) => buffer instanceof ArrayBuffer)
 }
 
 type Read = (document: RawDocument) => ReadDocument | Promise<ReadDocument>

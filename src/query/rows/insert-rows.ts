@@ -6,7 +6,6 @@ import { KNOWLEDGE_BASE_COLUMNS } from '../../domain/knowledge-base.ts'
 import type { RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import { type ColumnMapping, columnMappingOf, findColumn } from '../../ingest/document-of-row.ts'
-import { failedInsert } from '../../ingest/failed-insert.ts'
 import { type StoringOptions, storeRows } from '../../ingest/store-rows.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import type { QueryDeps } from '../query-deps.ts'
@@ -38,17 +37,10 @@ export async function insertRows(
   const stream = await runSelect(select, { ...deps, readingMs: READING_MS }, signal)
   const columns = await columnsOf(statement, stream, isValues)
   const counts = { storedRows: 0, skippedRows: 0, chunks: 0, readRows: 0 }
-  const mapping = columnMappingOf(kb)
-  const rows = rowsToInsert(stream.batches, columns, mapping)
+  const rows = rowsToInsert(stream.batches, columns, columnMappingOf(kb))
   // VALUES are one transaction, unless the statement says otherwise.
   const isUnbounded = !isValues || options.batchChunks !== undefined
-  const source = { kb, rule: mapping, rows, isUnbounded, counts, options }
-  try {
-    await storeRows(source, deps, signal)
-  } catch (error) {
-    const after = counts.storedRows
-    throw failedInsert(error, { source: 'INSERT', before: 0, after, signal })
-  }
+  await storeRows({ kb, source: 'INSERT', rows, isUnbounded, counts }, deps, signal, options)
   return counts.storedRows
 }
 

@@ -2,15 +2,30 @@
  * What an UPDATE does to stored chunks, within its transaction. New metadata is written in place; a chunk with a new text
  * is a new row with the old one's ids: whatever is derived from texts and vectors sees one go and one come.
  */
-import { mergedMetadata } from '../../domain/chunk.ts'
+import type { Analyzer, Term } from '../../analysis/analyzer.ts'
+import { countTerms } from '../../analysis/analyzer.ts'
+import {
+  type ChunkChange,
+  type ChunkVector,
+  type DocumentChange,
+  type EmbeddedChunk,
+  mergedMetadata,
+  type TermCounts,
+} from '../../domain/chunk.ts'
+import type { Row, RowValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
-import { type ChunkRow, chunkMetadata, rowsOfDocument } from './chunk-rows.ts'
-import { valuesByKey } from './metadata-columns.ts'
-import { MetadataUpdate } from './metadata-update.ts'
-import type { PreparedChunk, PreparedDocument } from './prepared-changes.ts'
-import { type OpenTables, replaceChunkRows } from './replace-chunk-rows.ts'
-import { type StoredMetadata, storedMetadata } from './stored-metadata.ts'
+import {
+  type ChunkRow,
+  chunkMetadata,
+  type Incoming,
+  rowsOfDocument,
+  sameDimensions,
+  unitOf,
+} from './chunk-rows.ts'
+import { typeOfValue, valuesByKey } from './metadata-columns.ts'
+import { MetadataUpdate, type StoredMetadata, storedMetadata } from './stored-metadata.ts'
+import { type OpenTables, replaceChunkRows } from './write-chunk-rows.ts'
 
 /** Keys or ids that are looked up at once: binding them holds the main thread. */
 const LOOKUP_SIZE = 2_000
@@ -38,21 +53,21 @@ export async function changeChunkRows(
     const byKey = new Map(some.map((change) => [change.chunkKey, change]))
     const stored = await storedMetadata(tables, { column: 'chunk_key', values: [...byKey.keys()] })
     chunkCount += stored.length
-    const kept: StoredMetadata[] = []
+    const staying: StoredMetadata[] = []
     for (const chunk of stored) {
       const { metadata = {}, text = null } = byKey.get(chunk.chunkKey) ?? {}
       const changed = { ...chunk, own: mergedMetadata(chunk.own, metadata) }
       if (text === null) {
-        kept.push(changed)
+        staying.push(changed)
         continue
       }
       removedKeys.push(chunk.chunkKey)
       rows.push({ ...changedRow(changed), ...text })
     }
-    await update.add(kept)
+    await update.add(staying)
   }
   await update.finish()
-  await replaceChunkRows(tables, { rows, removedKeys })
+  await replaceChunkRows(tables, rows, removedKeys)
   return { chunkCount, newRowCount: rows.length, removedKeys }
 }
 
@@ -64,12 +79,12 @@ function changedRow({ documentId, chunkId, standard, own }: StoredMetadata) {
 /** Changes those of the documents that are there. @throws StaleVectors */
 export async function changeDocumentRows(
   tables: OpenTables,
-  changes: readonly PreparedDocument[],
+  changes: readonly DocumentChange[],
 ): Promise<Changed> {
   const update = await MetadataUpdate.begin(tables, changes)
   const rows: ChunkRow[] = []
   const removedKeys: bigint[] = []
-  let keptCount = 0
+  let stayingCount = 0
   for (const some of batchesOf(changes)) {
     const values = some.map(({ documentId }) => documentId)
     const chunks = await storedMetadata(tables, { column: 'document_id', values })
@@ -77,23 +92,23 @@ export async function changeDocumentRows(
     for (const change of some) {
       const parts = partsOf(change, stored.get(change.documentId) ?? [])
       removedKeys.push(...parts.removedKeys)
-      keptCount += parts.kept.length
+      stayingCount += parts.staying.length
       for (const row of parts.rows) {
         rows.push(row)
         if (rows.length % ROWS_PER_TURN === 0) await yieldToEventLoop()
       }
-      await update.add(parts.kept)
+      await update.add(parts.staying)
     }
   }
   await update.finish()
-  await replaceChunkRows(tables, { rows, removedKeys })
-  return { chunkCount: keptCount + rows.length, newRowCount: rows.length, removedKeys }
+  await replaceChunkRows(tables, rows, removedKeys)
+  return { chunkCount: stayingCount + rows.length, newRowCount: rows.length, removedKeys }
 }
 
 /** What goes, what stays and what comes. Of a document that is gone, nothing comes. */
-function partsOf(change: PreparedDocument, stored: readonly StoredMetadata[]) {
+function partsOf(change: DocumentChange, stored: readonly StoredMetadata[]) {
   const [first] = stored
-  if (first === undefined) return { removedKeys: [], kept: [], rows: [] }
+  if (first === undefined) return { removedKeys: [], staying: [], rows: [] }
   const columns = new Set(change.columns.map(nameKey))
   const isReplaced = ({ standard }: StoredMetadata) => {
     return columns.has(nameKey(String(standard.content_column)))
@@ -105,7 +120,7 @@ function partsOf(change: PreparedDocument, stored: readonly StoredMetadata[]) {
   }
   return {
     removedKeys: stored.filter(isReplaced).map(({ chunkKey }) => chunkKey),
-    kept: stored
+    staying: stored
       .filter((chunk) => !isReplaced(chunk))
       .map((chunk) => ({ ...chunk, own: mergedMetadata(chunk.own, change.metadata) })),
     rows: rowsOfDocument(document, change.chunks),
@@ -115,5 +130,99 @@ function partsOf(change: PreparedDocument, stored: readonly StoredMetadata[]) {
 function* batchesOf<T>(items: readonly T[]): Generator<readonly T[], void> {
   for (let start = 0; start < items.length; start += LOOKUP_SIZE) {
     yield items.slice(start, start + LOOKUP_SIZE)
+  }
+}
+
+/** What can be done for an UPDATE before its transaction begins. */
+
+interface PreparedText {
+  readonly content: string
+  readonly vector: ChunkVector
+  readonly terms: TermCounts
+}
+
+export interface PreparedChunk {
+  readonly chunkKey: bigint
+  readonly metadata: Row
+  /** null: it stays. */
+  readonly text: PreparedText | null
+}
+
+export interface Prepared<T> {
+  readonly changes: readonly T[]
+  readonly incoming: Incoming
+}
+
+/** Changes that are prepared between two looks at what else waits. */
+const CHANGES_PER_TURN = 2_000
+
+/** @throws AppError `provider_failed`, `dimension_mismatch` */
+export async function preparedChunks(
+  changes: readonly ChunkChange[],
+  analyzer: Analyzer,
+): Promise<Prepared<PreparedChunk>> {
+  const values = new ValueSamples()
+  const prepared: PreparedChunk[] = []
+  let dimensions: number | null = null
+  for (const { chunkKey, content, metadata = {} } of changes) {
+    values.add(metadata)
+    let text: PreparedText | null = null
+    if (content !== undefined) {
+      const vector = unitOf({ kind: 'new', vector: content.vector }, `with the key ${chunkKey}`)
+      dimensions = sameDimensions(dimensions, content.vector.length)
+      const wellFormed = content.text.toWellFormed()
+      text = { content: wellFormed, vector, terms: await countedTerms(wellFormed, analyzer) }
+    }
+    prepared.push({ chunkKey, metadata, text })
+    if (prepared.length % CHANGES_PER_TURN === 0) await yieldToEventLoop()
+  }
+  return { changes: prepared, incoming: { metadata: values.rows(), dimensions } }
+}
+
+/** A text may be long: others have their turn in between. */
+async function countedTerms(text: string, analyzer: Analyzer): Promise<TermCounts> {
+  const pieces: (readonly Term[])[] = []
+  for (const terms of analyzer.terms(text)) {
+    pieces.push(terms)
+    if (pieces.length > 1) await yieldToEventLoop()
+  }
+  return countTerms(pieces)
+}
+
+/** @throws AppError `provider_failed`, `dimension_mismatch` */
+export async function preparedDocuments(
+  changes: readonly DocumentChange[],
+): Promise<Prepared<DocumentChange>> {
+  const values = new ValueSamples()
+  const prepared: DocumentChange[] = []
+  let dimensions: number | null = null
+  for (const change of changes) {
+    values.add(change.metadata)
+    const chunks: EmbeddedChunk[] = []
+    for (const chunk of change.chunks) {
+      const vector = unitOf(chunk.vector, chunk.chunk.chunkId)
+      if (vector.kind === 'new') dimensions = sameDimensions(dimensions, vector.vector.length)
+      chunks.push({ ...chunk, vector })
+    }
+    prepared.push({ ...change, documentId: change.documentId.toWellFormed(), chunks })
+    if (prepared.length % CHANGES_PER_TURN === 0) await yieldToEventLoop()
+  }
+  return { changes: prepared, incoming: { metadata: values.rows(), dimensions } }
+}
+
+/** Few rows that stand for many: one value of each type of each name. */
+class ValueSamples {
+  readonly #samples = new Map<string, readonly [string, RowValue]>()
+
+  add(row: Row): void {
+    for (const entry of Object.entries(row)) {
+      const type = typeOfValue(entry[1])
+      const key = `${type} ${entry[0]}`
+      if (type !== null && !this.#samples.has(key)) this.#samples.set(key, entry)
+    }
+  }
+
+  rows(): readonly Row[] {
+    return [...this.#samples.values()].map((entry) => Object.fromEntries([entry]))
   }
 }

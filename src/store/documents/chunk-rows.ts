@@ -1,19 +1,17 @@
 /** Chunks as rows of the physical tables. */
 
-import type { Analyzer } from '../../analysis/analyzer.ts'
 import {
   type Chunk,
   type ChunkVector,
   type EmbeddedChunk,
   type EmbeddedDocument,
   STANDARD_METADATA_KEYS,
+  type TermCounts,
 } from '../../domain/chunk.ts'
 import type { Document, Row, RowValue } from '../../domain/document.ts'
 import { AppError } from '../../errors.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
-import { type ChunkTerms, TermCounter } from './chunk-terms.ts'
 import { valuesByKey } from './metadata-columns.ts'
-import { unitVector } from './unit-vector.ts'
 
 /** Rows that are made between two looks at what else waits. */
 const ROWS_PER_TURN = 256
@@ -26,72 +24,42 @@ export interface ChunkRow {
   readonly metadata: string
   /** Values of the metadata columns by `nameKey` of their names. */
   readonly values: ReadonlyMap<string, RowValue>
+  /** A new one has the length 1. */
   readonly vector: ChunkVector
-  readonly terms: ChunkTerms
+  readonly terms: TermCounts
 }
 
-export interface ChunkRows {
-  readonly documentIds: readonly string[]
-  readonly rows: readonly ChunkRow[]
+/** What the tables must have room for. */
+export interface Incoming {
+  /** Has every metadata column with every type of its values. */
   readonly metadata: readonly Row[]
   /** Of the new vectors; null when there is none. */
   readonly dimensions: number | null
-}
-
-/** A chunk with a vector of length one and its terms. */
-export interface IndexedChunk {
-  readonly chunk: Chunk
-  readonly vector: ChunkVector
-  readonly terms: ChunkTerms
-}
-
-export interface IndexedChunks {
-  readonly chunks: readonly IndexedChunk[]
-  /** Of the new vectors; null when there is none. */
-  readonly dimensions: number | null
-}
-
-/**
- * What takes long and can be done before the write begins.
- * @throws AppError `provider_failed`, `dimension_mismatch`
- */
-export async function indexedChunks(
-  chunks: readonly EmbeddedChunk[],
-  terms: TermCounter,
-): Promise<IndexedChunks> {
-  const indexed: IndexedChunk[] = []
-  let dimensions: number | null = null
-  for (const { chunk, vector } of chunks) {
-    const unit = unitOf(vector, chunk.chunkId)
-    if (unit.kind === 'new') dimensions = sameDimensions(dimensions, unit.vector.length)
-    indexed.push({ chunk, vector: unit, terms: await terms.count(chunk.content.toWellFormed()) })
-  }
-  return { chunks: indexed, dimensions }
 }
 
 /**
  * Everything that can be prepared before the write begins.
  * @throws AppError `provider_failed`, `dimension_mismatch`
  */
-export async function chunkRowsOf(
-  documents: readonly EmbeddedDocument[],
-  reader: Analyzer,
-): Promise<ChunkRows> {
-  const terms = new TermCounter(reader)
+export async function chunkRowsOf(documents: readonly EmbeddedDocument[]): Promise<{
+  readonly documentIds: readonly string[]
+  readonly rows: readonly ChunkRow[]
+  readonly incoming: Incoming
+}> {
   const rows: ChunkRow[] = []
   let dimensions: number | null = null
   for (const { document, chunks } of documents) {
-    const indexed = await indexedChunks(chunks, terms)
-    if (indexed.dimensions !== null) dimensions = sameDimensions(dimensions, indexed.dimensions)
-    for (const row of rowsOfDocument(document, indexed.chunks)) {
-      rows.push(row)
+    for (const row of rowsOfDocument(document, chunks)) {
+      const vector = unitOf(row.vector, row.chunkId)
+      if (vector.kind === 'new') dimensions = sameDimensions(dimensions, vector.vector.length)
+      rows.push({ ...row, vector })
       if (rows.length % ROWS_PER_TURN === 0) await yieldToEventLoop()
     }
   }
   const documentIds = documents.map(({ document }) => document.id.toWellFormed())
   if (new Set(documentIds).size < documentIds.length) throw new Error('document ids must differ')
   const metadata = documents.map(({ document }) => document.metadata)
-  return { documentIds, rows, metadata, dimensions }
+  return { documentIds, rows, incoming: { metadata, dimensions } }
 }
 
 /**
@@ -100,7 +68,7 @@ export async function chunkRowsOf(
  */
 export function* rowsOfDocument(
   document: Omit<Document, 'texts'>,
-  chunks: readonly IndexedChunk[],
+  chunks: readonly EmbeddedChunk[],
 ): Generator<ChunkRow, void> {
   const values = valuesByKey(document.metadata)
   const ownMetadata = metadataText(document.metadata)
@@ -117,15 +85,40 @@ export function* rowsOfDocument(
   }
 }
 
+/** @throws AppError `provider_failed`, `dimension_mismatch` */
 export function unitOf(vector: ChunkVector, chunkId: string): ChunkVector {
   if (vector.kind === 'stored') return vector
   return { kind: 'new', vector: unitVector(vector.vector, chunkId) }
 }
 
-export function sameDimensions(one: number | null, other: number): number {
-  if (one === null || one === other) return other
-  const sizes = `the model gives vectors of ${one} and of ${other}`
+/** @throws AppError `dimension_mismatch` */
+export function sameDimensions(known: number | null, next: number): number {
+  if (known === null || known === next) return next
+  const sizes = `the model gives vectors of ${known} and of ${next}`
   throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+}
+
+/** The longest vector that an ARRAY column may hold, well under DuckDB's own limit of 100 000. */
+const DIMENSIONS_MAX = 65_536
+
+/**
+ * The vector with length 1, so that an inner product is a cosine.
+ * @throws AppError `provider_failed` for a vector without a direction, `dimension_mismatch` for a
+ * length out of bounds
+ */
+export function unitVector(vector: Float32Array, chunkId: string): Float32Array {
+  if (vector.length > DIMENSIONS_MAX) {
+    const sizes = `the model gives ${vector.length}, at most ${DIMENSIONS_MAX} can be stored`
+    throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+  }
+  let squares = 0
+  for (const value of vector) squares += value * value
+  const length = Math.sqrt(squares)
+  if (!(length > 0 && Number.isFinite(length))) {
+    const what = 'a vector that is zero or has parts that are no finite numbers'
+    throw new AppError('provider_failed', `The embedding model gave ${what}, for chunk ${chunkId}`)
+  }
+  return vector.map((value) => value / length)
 }
 
 /** The start of a JSON object. */

@@ -4,7 +4,8 @@
  * that is gone.
  */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { TERM_RULES_VERSION } from '../../analysis/analyzer.ts'
+import { Analyzer, countTerms, TERM_RULES_VERSION } from '../../analysis/analyzer.ts'
+import type { TermCounts } from '../../domain/chunk.ts'
 import {
   chunkTableName,
   chunkTables,
@@ -12,17 +13,18 @@ import {
   type TableIds,
 } from '../../domain/chunk-tables.ts'
 import { literal } from '../../domain/identifier.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { type AppendedColumns, appendColumns } from '../duckdb/column-appender.ts'
-import type { ChunkTerms } from './chunk-terms.ts'
+import type { Database } from '../duckdb/database.ts'
 
 /** A chunk by its key, and its terms. */
-export interface KeywordRow {
+interface KeywordRow {
   readonly key: bigint
-  readonly terms: ChunkTerms
+  readonly terms: TermCounts
 }
 
 /** The table's comment says by which rules the terms were made. */
-export const KEYWORD_RULES = literal(`term rules ${TERM_RULES_VERSION}`)
+const KEYWORD_RULES = literal(`term rules ${TERM_RULES_VERSION}`)
 
 const POSTING_COLUMNS = 'term BIGINT, chunk_key BIGINT, frequency INTEGER, term_count INTEGER'
 
@@ -76,22 +78,20 @@ function* termCountColumns(rows: readonly KeywordRow[]): AppendedColumns {
 const ROWS_PER_APPEND = 2048
 
 function* postingColumns(rows: readonly KeywordRow[]): AppendedColumns {
-  let terms: bigint[] = []
-  let keys: bigint[] = []
-  let frequencies: number[] = []
-  let counts: number[] = []
-  for (const row of rows) {
-    for (const [term, frequency] of row.terms.frequencies) {
-      terms.push(term.key)
-      keys.push(row.key)
-      frequencies.push(frequency)
-      counts.push(row.terms.termCount)
-      if (terms.length < ROWS_PER_APPEND) continue
-      yield [terms, keys, frequencies, counts]
-      ;[terms, keys, frequencies, counts] = [[], [], [], []]
+  let batch: [bigint[], bigint[], number[], number[]] = [[], [], [], []]
+  for (const { key, terms } of rows) {
+    for (const [index, term] of terms.keys.entries()) {
+      const [termKeys, chunkKeys, frequencies, termCounts] = batch
+      termKeys.push(term)
+      chunkKeys.push(key)
+      frequencies.push(terms.frequencies[index] ?? 0)
+      termCounts.push(terms.termCount)
+      if (termKeys.length < ROWS_PER_APPEND) continue
+      yield batch
+      batch = [[], [], [], []]
     }
   }
-  if (terms.length > 0) yield [terms, keys, frequencies, counts]
+  if (batch[0].length > 0) yield batch
 }
 
 /** A search reads all recent postings: some four milliseconds for a million. */
@@ -115,3 +115,49 @@ export async function sortPostings(connection: DuckDBConnection, ids: TableIds):
     SELECT * FROM (FROM ${postings} UNION ALL FROM ${recentPostings}) ORDER BY term, chunk_key`)
   await connection.run(`DELETE FROM ${recentPostings}`)
 }
+
+/**
+ * Gives a keyword index to each knowledge base that has none, or one by other rules: the data folder is that of an older
+ * version. Each in one transaction; some ten seconds for a hundred thousand chunks.
+ */
+export async function indexOlderKnowledgeBases(
+  database: Database,
+  knowledgeBases: readonly KnowledgeBase[],
+): Promise<void> {
+  const indexed = await database.lease(indexedTables)
+  for (const kb of knowledgeBases) {
+    const table = `${projectSchema(kb.projectId)}.${chunkTableName(kb, 'term_counts')}`
+    if (!indexed.has(table)) await database.write((connection) => indexAll(connection, kb))
+  }
+}
+
+async function indexedTables(connection: DuckDBConnection): Promise<ReadonlySet<string>> {
+  const reader = await connection.runAndReadAll(`SELECT schema_name || '.' || table_name
+    FROM duckdb_tables() WHERE comment = ${KEYWORD_RULES}`)
+  return new Set(reader.getRows().map(([name]) => String(name)))
+}
+
+async function indexAll(connection: DuckDBConnection, kb: KnowledgeBase): Promise<void> {
+  await dropKeywordTables(connection, kb)
+  await createKeywordTables(connection, kb)
+  const analyzer = new Analyzer(kb.language)
+  let lastKey = -1n
+  for (;;) {
+    const reader = await connection.runAndReadAll(
+      `SELECT chunk_key, chunk_content FROM ${chunkTables(kb).chunks}
+        WHERE chunk_key > $last ORDER BY chunk_key LIMIT ${ROWS_PER_READ}`,
+      { last: lastKey },
+    )
+    const rows = reader.getRows().map(([key, content]): KeywordRow => {
+      return { key: BigInt(String(key)), terms: countTerms(analyzer.terms(String(content))) }
+    })
+    const last = rows.at(-1)
+    if (last === undefined) break
+    await appendKeywords(connection, kb, rows)
+    lastKey = last.key
+  }
+  await sortPostings(connection, kb)
+}
+
+/** Chunks that are read at once. */
+const ROWS_PER_READ = 1000

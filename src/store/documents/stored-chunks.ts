@@ -1,6 +1,6 @@
 import { type DuckDBConnection, LIST, listValue, VARCHAR } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
-import { Analyzer } from '../../analysis/analyzer.ts'
+import { Analyzers } from '../../analysis/analyzer.ts'
 import type {
   ChunkChange,
   DocumentChange,
@@ -9,7 +9,6 @@ import type {
 } from '../../domain/chunk.ts'
 import { chunkTables } from '../../domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { Language } from '../../domain/language.ts'
 import type { ChunkStore, DocumentsOutcome, WriteOutcome } from '../../domain/ports.ts'
 import { SupersededVectors } from '../../domain/reembedding.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
@@ -21,15 +20,23 @@ import { having } from '../catalog/catalog-state.ts'
 import { knowledgeBases } from '../catalog/schema.ts'
 import type { Secrets } from '../catalog/secrets.ts'
 import type { CatalogParts } from '../catalog/stored-catalog.ts'
-import { changeChunkRows, changeDocumentRows } from './chunk-changes.ts'
+import {
+  changeChunkRows,
+  changeDocumentRows,
+  preparedChunks,
+  preparedDocuments,
+} from './chunk-changes.ts'
 import { applyMetadataPlan, createVectorTable } from './chunk-columns.ts'
-import { chunkRowsOf } from './chunk-rows.ts'
+import { chunkRowsOf, type Incoming } from './chunk-rows.ts'
 import { needsSorting, sortPostings } from './keyword-index.ts'
 import { planMetadata } from './metadata-columns.ts'
-import { type Incoming, preparedChunks, preparedDocuments } from './prepared-changes.ts'
-import { removeChunkRows } from './remove-chunk-rows.ts'
-import { type OpenTables, replaceChunkRows, StaleVectors } from './replace-chunk-rows.ts'
 import { vectorRowsFrom } from './stored-vectors.ts'
+import {
+  type OpenTables,
+  removeChunkRows,
+  replaceChunkRows,
+  StaleVectors,
+} from './write-chunk-rows.ts'
 
 type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
 
@@ -49,7 +56,7 @@ interface OpenWrite {
 /** Chunks and vectors in DuckDB's tables. */
 export class StoredChunks implements ChunkStore {
   readonly #parts: CatalogParts
-  readonly #termReaders = new Map<Language, Analyzer>()
+  readonly #analyzers = new Analyzers()
   /** Ids of the knowledge bases whose postings are going to be sorted. */
   readonly #sorting = new Set<number>()
 
@@ -95,10 +102,10 @@ export class StoredChunks implements ChunkStore {
     kb: KnowledgeBase,
     documents: readonly EmbeddedDocument[],
   ): Promise<WriteOutcome> {
-    const { rows, documentIds, ...incoming } = await chunkRowsOf(documents, this.#analyzer(kb))
+    const { rows, documentIds, incoming } = await chunkRowsOf(documents)
     const replace = async (tables: OpenTables) => {
       const removedKeys = await keysOfDocuments(tables, documentIds)
-      await replaceChunkRows(tables, { rows, removedKeys })
+      await replaceChunkRows(tables, rows, removedKeys)
       return { result: { kind: 'stored' } as const, newRowCount: rows.length, removedKeys }
     }
     return this.#write(kb, incoming, replace).catch(staleOutcome)
@@ -111,8 +118,8 @@ export class StoredChunks implements ChunkStore {
     })
   }
 
-  async changeChunks(kb: KnowledgeBase, asked: readonly ChunkChange[]): Promise<number> {
-    const { changes, incoming } = await preparedChunks(asked, this.#analyzer(kb))
+  async changeChunks(kb: KnowledgeBase, requested: readonly ChunkChange[]): Promise<number> {
+    const { changes, incoming } = await preparedChunks(requested, this.#analyzers.get(kb.language))
     return this.#write(kb, incoming, async (tables) => {
       const { chunkCount, newRowCount, removedKeys } = await changeChunkRows(tables, changes)
       return { result: chunkCount, newRowCount, removedKeys }
@@ -121,9 +128,9 @@ export class StoredChunks implements ChunkStore {
 
   async changeDocuments(
     kb: KnowledgeBase,
-    asked: readonly DocumentChange[],
+    requested: readonly DocumentChange[],
   ): Promise<DocumentsOutcome> {
-    const { changes, incoming } = await preparedDocuments(asked, this.#analyzer(kb))
+    const { changes, incoming } = await preparedDocuments(requested)
     const change = async (tables: OpenTables) => {
       const { chunkCount, newRowCount, removedKeys } = await changeDocumentRows(tables, changes)
       return { result: { kind: 'stored', chunkCount } as const, newRowCount, removedKeys }
@@ -203,14 +210,6 @@ export class StoredChunks implements ChunkStore {
     const sorted = this.#parts.database.write((connection) => sortPostings(connection, kb))
     // Searches only take longer without it: whatever prevents it, the next insert tries again.
     void sorted.catch(() => {}).finally(() => this.#sorting.delete(kb.id))
-  }
-
-  #analyzer({ language }: KnowledgeBase): Analyzer {
-    const known = this.#termReaders.get(language)
-    if (known !== undefined) return known
-    const reader = new Analyzer(language)
-    this.#termReaders.set(language, reader)
-    return reader
   }
 
   async #read<T>(

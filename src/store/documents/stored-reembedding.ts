@@ -26,9 +26,8 @@ import { knowledgeBases } from '../catalog/schema.ts'
 import type { CatalogParts } from '../catalog/stored-catalog.ts'
 import { appendColumns } from '../duckdb/column-appender.ts'
 import { createVectorTable } from './chunk-columns.ts'
-import { sameDimensions } from './chunk-rows.ts'
+import { sameDimensions, unitVector } from './chunk-rows.ts'
 import { rowOf, takenOver } from './reembedding-tables.ts'
-import { unitVector } from './unit-vector.ts'
 
 /** Appending holds the main thread: so many rows at a time keep that under 20 ms. */
 const ROWS_PER_APPEND = 64

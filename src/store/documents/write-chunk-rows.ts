@@ -1,0 +1,202 @@
+/** Rows of chunks, with their vectors and terms, into and out of the tables: within the transaction of the caller. */
+import {
+  BIGINT,
+  DuckDBArrayValue,
+  type DuckDBConnection,
+  type DuckDBValue,
+  LIST,
+  listValue,
+} from '@duckdb/node-api'
+import {
+  chunkTableName,
+  chunkTables,
+  projectSchema,
+  type TableIds,
+} from '../../domain/chunk-tables.ts'
+import type { RowValue } from '../../domain/document.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import type { MetadataColumn, MetadataType } from '../../domain/knowledge-base.ts'
+import { appendColumns } from '../duckdb/column-appender.ts'
+import { type ChunkRow, jsonText } from './chunk-rows.ts'
+import { appendKeywords, keywordTables } from './keyword-index.ts'
+
+export interface StoredTables extends TableIds {
+  /** null: there is no table of vectors yet. */
+  readonly dimensions: number | null
+}
+
+/** The tables of a knowledge base within a write, ready for its rows. */
+export interface OpenTables extends StoredTables {
+  readonly connection: DuckDBConnection
+  /** All metadata columns that the chunks have values for. */
+  readonly columns: readonly MetadataColumn[]
+  /** Of the first new chunk. */
+  readonly nextChunkKey: number
+}
+
+/** Thrown within a write to undo it: a stored vector that was to be taken over is gone. */
+export class StaleVectors extends Error {}
+
+/** Chunks that come for chunks that go, with their vectors and terms. @throws StaleVectors */
+export async function replaceChunkRows(
+  tables: OpenTables,
+  rows: readonly ChunkRow[],
+  removedKeys: readonly bigint[],
+): Promise<void> {
+  const firstKey = BigInt(tables.nextChunkKey)
+  const keyed = rows.map((row, index) => ({ ...row, key: firstKey + BigInt(index) }))
+  await takeOverVectors(tables, keyed)
+  await removeChunkRows(tables.connection, tables, removedKeys)
+  await appendChunks(tables, keyed)
+  await appendVectors(tables, keyed)
+  await appendKeywords(tables.connection, tables, keyed)
+}
+
+type KeyedRow = ChunkRow & { readonly key: bigint }
+
+/** Copies vectors of stored chunks to the new rows with the same text. */
+async function takeOverVectors(tables: OpenTables, rows: readonly KeyedRow[]): Promise<void> {
+  const newKeys: bigint[] = []
+  const oldKeys: bigint[] = []
+  for (const { key, vector } of rows) {
+    if (vector.kind === 'new') continue
+    newKeys.push(key)
+    oldKeys.push(vector.chunkKey)
+  }
+  if (newKeys.length === 0) return
+  if (tables.dimensions === null) throw new StaleVectors()
+  const { vectors } = chunkTables(tables)
+  const result = await tables.connection.run(
+    `INSERT INTO ${vectors} SELECT taken.new_key, v.vector
+      FROM (SELECT unnest($new_keys) AS new_key, unnest($old_keys) AS old_key) AS taken
+      JOIN ${vectors} AS v ON v.chunk_key = taken.old_key`,
+    { new_keys: listValue(newKeys), old_keys: listValue(oldKeys) },
+    { new_keys: LIST(BIGINT), old_keys: LIST(BIGINT) },
+  )
+  if (result.rowsChanged < newKeys.length) throw new StaleVectors()
+}
+
+async function appendChunks(tables: OpenTables, rows: readonly KeyedRow[]): Promise<void> {
+  const columnOf = new Map(tables.columns.map((column) => [column.column, column]))
+  await append(tables, 'chunks', rows, (batch, columnCount) => {
+    // Physical columns are m1, m2, … in the order of the table; those that a wider one replaced stay empty.
+    const metadata = Array.from({ length: columnCount - FIXED_COLUMNS }, (_, index) => {
+      const column = columnOf.get(`m${index + 1}`)
+      if (column === undefined) return batch.map(() => null)
+      return batch.map(({ values }) => metadataValue(values, column))
+    })
+    return [
+      batch.map(({ key }) => key),
+      batch.map(({ documentId }) => documentId),
+      batch.map(({ chunkId }) => chunkId),
+      batch.map(({ content }) => content),
+      batch.map((row) => row.metadata),
+      ...metadata,
+    ]
+  })
+}
+
+/** `chunk_key, document_id, chunk_id, chunk_content, metadata`. */
+const FIXED_COLUMNS = 5
+
+/** Stores the vectors of those rows that bring a new one. */
+async function appendVectors(tables: OpenTables, rows: readonly KeyedRow[]): Promise<void> {
+  const fresh = rows.filter(({ vector }) => vector.kind === 'new')
+  await append(tables, 'vectors', fresh, (batch) => [
+    batch.map(({ key }) => key),
+    batch.map(vectorValue),
+  ])
+}
+
+/** Appending holds the main thread: so many rows at a time keep that under 20 ms. */
+const ROWS_PER_APPEND = 64
+
+async function append(
+  tables: OpenTables,
+  part: 'chunks' | 'vectors',
+  rows: readonly KeyedRow[],
+  columnsOf: (batch: readonly KeyedRow[], columnCount: number) => DuckDBValue[][],
+): Promise<void> {
+  if (rows.length === 0) return
+  const { connection } = tables
+  const schema = projectSchema(tables.projectId)
+  const table = chunkTableName(tables, part)
+  await appendColumns({ connection, schema, table }, function* (columnCount) {
+    for (let start = 0; start < rows.length; start += ROWS_PER_APPEND) {
+      yield columnsOf(rows.slice(start, start + ROWS_PER_APPEND), columnCount)
+    }
+  })
+}
+
+function vectorValue({ vector }: KeyedRow): DuckDBValue {
+  if (vector.kind !== 'new') throw new Error('a stored vector is copied, not appended')
+  // The declared type is a list of values; a view of floats is read the same way and is not copied into one.
+  return new DuckDBArrayValue(vector.vector as unknown as readonly DuckDBValue[])
+}
+
+/** @param values by `nameKey` of their names */
+export function metadataValue(
+  values: ReadonlyMap<string, RowValue>,
+  column: MetadataColumn,
+): DuckDBValue {
+  const value = values.get(nameKey(column.name))
+  return value === undefined || value === null ? null : typedValue(value, column.type)
+}
+
+/** The value under its column's type, which is wide enough for it. */
+function typedValue(value: Exclude<RowValue, null>, type: MetadataType): DuckDBValue {
+  if (type === 'JSON') return jsonText(value)
+  if (type === 'VARCHAR') {
+    return typeof value === 'string' ? value.toWellFormed() : jsonText(value)
+  }
+  if (typeof value !== 'number') return typeof value === 'boolean' ? value : null
+  if (!Number.isFinite(value)) return null
+  return type === 'BIGINT' ? BigInt(value) : value
+}
+
+/** A list is bound on the main thread. More keys go into a table, and each statement then runs once for all. */
+const KEYS_IN_LIST_MAX = 2_000
+
+const KEYS_PER_APPEND = 2_048
+
+/**
+ * Removes chunks with their vectors and terms, within the caller's transaction.
+ * @returns how many of the chunks were there
+ */
+export async function removeChunkRows(
+  connection: DuckDBConnection,
+  tables: StoredTables,
+  chunkKeys: readonly bigint[],
+): Promise<number> {
+  if (chunkKeys.length === 0) return 0
+  const { chunks, vectors } = chunkTables(tables)
+  const dependent = [...(tables.dimensions === null ? [] : [vectors]), ...keywordTables(tables)]
+  if (chunkKeys.length <= KEYS_IN_LIST_MAX) {
+    const values = { keys: listValue(chunkKeys) }
+    const remove = async (table: string) => {
+      const sql = `DELETE FROM ${table} WHERE chunk_key IN (SELECT unnest($keys))`
+      return (await connection.run(sql, values, { keys: LIST(BIGINT) })).rowsChanged
+    }
+    for (const table of dependent) await remove(table)
+    return remove(chunks)
+  }
+  await connection.run('CREATE TEMP TABLE removed_keys (chunk_key BIGINT)')
+  await appendKeys(connection, chunkKeys)
+  const remove = async (table: string) => {
+    const sql = `DELETE FROM ${table} WHERE chunk_key IN (FROM temp.main.removed_keys)`
+    return (await connection.run(sql)).rowsChanged
+  }
+  for (const table of dependent) await remove(table)
+  const removed = await remove(chunks)
+  await connection.run('DROP TABLE temp.main.removed_keys')
+  return removed
+}
+
+function appendKeys(connection: DuckDBConnection, keys: readonly bigint[]): Promise<void> {
+  const target = { connection, catalog: 'temp', schema: 'main', table: 'removed_keys' } as const
+  return appendColumns(target, function* () {
+    for (let start = 0; start < keys.length; start += KEYS_PER_APPEND) {
+      yield [keys.slice(start, start + KEYS_PER_APPEND)]
+    }
+  })
+}
