@@ -1,11 +1,10 @@
 import { afterEach, expect, test } from 'bun:test'
 import { setImmediate } from 'node:timers/promises'
-import { chunkTables } from '../../src/domain/chunk-tables.ts'
-import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type { NearestFound, PrefilterSql } from '../../src/domain/ports.ts'
-import { databaseDistance } from '../../src/retrieval/vectors/vector-math.ts'
-import { randomUnit, seededRandom } from '../retrieval/sample-vectors.ts'
-import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
+import { chunkTables } from '../../../src/domain/chunk-tables.ts'
+import type { KnowledgeBase } from '../../../src/domain/knowledge-base.ts'
+import type { NearestFound, PrefilterSql } from '../../../src/domain/ports.ts'
+import { databaseDistance } from '../../../src/retrieval/vectors/vector-math.ts'
+import { randomUnit, seededRandom } from '../../retrieval/sample-vectors.ts'
 import {
   current,
   documentOf,
@@ -14,7 +13,8 @@ import {
   rowsOf,
   type TestDocument,
   temporaryFolder,
-} from './store-fixture.ts'
+} from '../../store/store-fixture.ts'
+import { openSearchableStore, type SearchableStore } from '../../support/searchable-store.ts'
 
 const DIMENSIONS = 8
 const LIMITS = { timeoutMs: 10_000 }

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { FakeModels } from '../support/fake-models.ts'
 import {
   alter,
   appOver,
@@ -15,7 +14,8 @@ import {
   shown,
   sql,
   until,
-} from './embedding-model-fixture.ts'
+} from '../../api/embedding-model-fixture.ts'
+import { FakeModels } from '../../support/fake-models.ts'
 
 afterEach(closeApps)
 

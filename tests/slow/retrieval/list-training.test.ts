@@ -1,8 +1,19 @@
 import { describe, expect, test } from 'bun:test'
-import { clusteredTable, DIMENSIONS, newIndex, recallOf, training } from './list-fixture.ts'
-import { ListedIndex } from './listed-index.ts'
-import { exactNearest, randomUnit, seededRandom, wholeTable } from './sample-vectors.ts'
-import { callingThread } from './scan-runners.ts'
+import {
+  clusteredTable,
+  DIMENSIONS,
+  newIndex,
+  recallOf,
+  training,
+} from '../../retrieval/list-fixture.ts'
+import { ListedIndex } from '../../retrieval/listed-index.ts'
+import {
+  exactNearest,
+  randomUnit,
+  seededRandom,
+  wholeTable,
+} from '../../retrieval/sample-vectors.ts'
+import { callingThread } from '../../retrieval/scan-runners.ts'
 
 const signal = new AbortController().signal
 

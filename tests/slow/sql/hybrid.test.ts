@@ -1,16 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { alterKnowledgeBase, createKnowledgeBase } from '../../src/catalog/define-knowledge-base.ts'
-import type { ModelRef } from '../../src/domain/model-ref.ts'
-import type { NearestChunks } from '../../src/domain/ports.ts'
-import type { QueryDeps } from '../../src/query/query-deps.ts'
-import { runQuery } from '../../src/query/run-query.ts'
-import { hybridValues } from '../../src/query/select/hybrid-values.ts'
-import { alphaParameter, keywordsParameter } from '../../src/sql/search/ranking.ts'
-import { plainScores } from '../store/keyword-fixture.ts'
-import { current, documentOf, failureOf } from '../store/store-fixture.ts'
-import { knowledgeBaseDraft } from '../support/knowledge-base.ts'
-import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
-import { numberVector, openSqlFixture, type SqlFixture } from './sql-fixture.ts'
+import {
+  alterKnowledgeBase,
+  createKnowledgeBase,
+} from '../../../src/catalog/define-knowledge-base.ts'
+import type { ModelRef } from '../../../src/domain/model-ref.ts'
+import type { NearestChunks } from '../../../src/domain/ports.ts'
+import type { QueryDeps } from '../../../src/query/query-deps.ts'
+import { runQuery } from '../../../src/query/run-query.ts'
+import { hybridValues } from '../../../src/query/select/hybrid-values.ts'
+import { alphaParameter, keywordsParameter } from '../../../src/sql/search/ranking.ts'
+import { numberVector, openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
+import { plainScores } from '../../store/keyword-fixture.ts'
+import { current, documentOf, failureOf } from '../../store/store-fixture.ts'
+import { knowledgeBaseDraft } from '../../support/knowledge-base.ts'
+import { openSearchableStore, type SearchableStore } from '../../support/searchable-store.ts'
 
 const WORDS = ['tea', 'green', 'black', 'cup', 'milk', 'leaf']
 

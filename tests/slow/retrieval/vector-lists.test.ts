@@ -1,6 +1,17 @@
 import { describe, expect, test } from 'bun:test'
-import { clusteredTable, DIMENSIONS, newIndex, recallOf, training } from './list-fixture.ts'
-import { exactNearest, randomUnit, seededRandom, wholeTable } from './sample-vectors.ts'
+import {
+  clusteredTable,
+  DIMENSIONS,
+  newIndex,
+  recallOf,
+  training,
+} from '../../retrieval/list-fixture.ts'
+import {
+  exactNearest,
+  randomUnit,
+  seededRandom,
+  wholeTable,
+} from '../../retrieval/sample-vectors.ts'
 
 const signal = new AbortController().signal
 /** More than the vectors that may wait for a list before they are given one. */

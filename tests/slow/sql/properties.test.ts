@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { runQuery } from '../../src/query/run-query.ts'
-import { parseTree, treeText } from '../../src/sql/ast/select-ast.ts'
-import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
+import { runQuery } from '../../../src/query/run-query.ts'
+import { parseTree, treeText } from '../../../src/sql/ast/select-ast.ts'
+import { openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
 
 const RUNS = 25
 
@@ -158,7 +158,7 @@ test('a searched column finds what each of its texts finds alone', async () => {
 })
 
 test('the tree of a printed statement prints the same', async () => {
-  const corpus = (await Bun.file(`${import.meta.dir}/corpus.sql`).text()).split('\n')
+  const corpus = (await Bun.file(`${import.meta.dir}/../../sql/corpus.sql`).text()).split('\n')
   for (const sql of corpus.filter((line) => line !== '' && !line.startsWith('--'))) {
     // DuckDB prints VALUES within one more sub-query each time.
     if (/\bvalues\b/i.test(sql)) continue
