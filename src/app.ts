@@ -22,9 +22,8 @@ import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
 import { CHAT_PROVIDERS } from './models/chat-providers.ts'
 import { embedderRegistry } from './models/embedder-registry.ts'
 import { rerankerRegistry } from './models/reranker-registry.ts'
-import { exportRows } from './query/export-rows.ts'
 import type { QueryDeps } from './query/query-deps.ts'
-import { runQuery } from './query/run-query.ts'
+import { exportRows, runQuery } from './query/run-query.ts'
 import { runSearch } from './query/search/run-search.ts'
 import { PlanCache } from './query/select/plan-cache.ts'
 import { runSelect } from './query/select/run-select.ts'
@@ -104,15 +103,15 @@ export function createApp(options: AppOptions): App {
     tables: store.tables,
     files: store.files,
     agents: {
-      ask: (agent, question, signal) => {
-        return agents.complete({ agent, question, history: [], deltas: false }, signal)
-      },
+      ask: (agent, question, signal) =>
+        agents.complete({ agent, question, history: [], deltas: false }, signal),
     },
     chatModels: chatModelsOf(settings, embedders),
     cutter: reader,
     plans: new PlanCache(),
     variables: new Variables(),
     queryMs: settings.queryMs,
+    nowMs,
   }
   const agents = agentPool(settings, queryDeps)
   const server = createServer({
@@ -160,12 +159,12 @@ function useCases(queryDeps: QueryDeps, insertDeps: InsertDeps, agents: AgentPoo
     query: (request, signal) => runQuery(request, queryDeps, signal),
     exportRows: (request, signal) => exportRows(request, queryDeps, signal),
     search: (kb, order, signal) => {
-      return runSearch(kb, order, { deps: queryDeps, nowMs: () => performance.now(), signal })
+      return runSearch(kb, order, queryDeps, signal)
     },
     views: {
       create: (view, signal) => createView(view, queryDeps, signal),
       alter: (view, sql, signal) => {
-        return alterView(view, { sql, database: view.projectName }, { deps: queryDeps, signal })
+        return alterView(view, { sql, database: view.projectName }, queryDeps, signal)
       },
     },
     insert: (kb, fields, signal) => {

@@ -1,8 +1,8 @@
 /** The body of a search and the answer to it, as they stand on the wire. */
 import { type Static, t } from 'elysia'
 import { AppError } from '../errors.ts'
+import type { Chunk } from '../query/search/chunk-search.ts'
 import type { SearchAnswer, SearchOrder, SearchResult } from '../query/search/run-search.ts'
-import type { FoundChunk } from '../query/search/search-chunks.ts'
 import { bodySchema } from './body-schema.ts'
 
 const K_MAX = 1000
@@ -138,6 +138,6 @@ function explanationRecord({
   return { vector, keyword, fusion, reranker: reranked }
 }
 
-function neighbourRecord({ chunkId, content }: FoundChunk) {
+function neighbourRecord({ chunkId, content }: Chunk) {
   return { chunk_id: chunkId, chunk_content: content }
 }

@@ -1,12 +1,14 @@
 import { requireProject } from '../domain/catalog-snapshot.ts'
+import type { ExportedRows } from '../domain/ports.ts'
 import type { QueryResult } from '../domain/query-result.ts'
+import { AppError } from '../errors.ts'
 import { parseStatement, type Statement } from '../sql/dialect/parse-statement.ts'
 import { type SelectWithOptions, takeUsingOptions } from '../sql/dialect/written-select.ts'
 import { type Token, tokenize, withoutClosingSemicolons } from '../sql/lexer/tokens.ts'
-import type { QueryDeps } from './query-deps.ts'
+import { type QueryDeps, runLimits } from './query-deps.ts'
 import { runStatement } from './run-statement.ts'
 import { FILES_DATABASE } from './select/name-scope.ts'
-import { type Parameters, runSelect } from './select/run-select.ts'
+import { type Parameters, runSelect, withPreparedSelect } from './select/run-select.ts'
 
 export interface QueryRequest {
   readonly sql: string
@@ -24,33 +26,46 @@ export async function runQuery(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QueryResult> {
-  if (request.db.toLowerCase() !== FILES_DATABASE) {
-    requireProject(deps.catalog.snapshot(), request.db)
-  }
-  const statement = dialectStatement(request.sql)
+  const { db, params } = request
+  const { statement, select } = parseRequest(request, deps)
+  if (statement !== undefined) return runStatement({ statement, db, params }, deps, signal)
+  const rows = await runSelect({ ...select, database: db, params }, deps, signal)
+  return { kind: 'table', rows, context: { db } }
+}
+
+/** Runs one SELECT and gives its rows as a Parquet file. @throws AppError as for running it */
+export async function exportRows(
+  request: QueryRequest,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<ExportedRows> {
+  const { statement, select } = parseRequest(request, deps)
   if (statement !== undefined) {
-    return runStatement({ statement, db: request.db, params: request.params }, deps, signal)
+    throw new AppError('sql_not_supported', 'Only the rows of a SELECT can be answered as Parquet')
   }
   const { db: database, params } = request
-  const { sql, options } = selectWithOptions(request.sql)
-  const rows = await runSelect({ sql, options, database, params }, deps, signal)
-  return { kind: 'table', rows, context: { db: request.db } }
+  return withPreparedSelect({ ...select, database, params }, deps, signal, (prepared) => {
+    return deps.engine.exportParquet(prepared.statement, runLimits(deps), signal)
+  })
 }
 
-export function dialectStatement(sql: string): Statement | undefined {
-  return withTokens(sql, (tokens) => parseStatement(sql, tokens))
-}
+type ParsedRequest =
+  | { readonly statement: Statement; readonly select?: undefined }
+  | { readonly statement?: undefined; readonly select: SelectWithOptions }
 
-export function selectWithOptions(sql: string): SelectWithOptions {
-  return withTokens(sql, (tokens) => takeUsingOptions(sql, withoutClosingSemicolons(tokens)))
-}
-
-/** A statement with backslash escapes may not even be cut into tokens in the standard way. */
-function withTokens<T>(sql: string, read: (tokens: readonly Token[]) => T): T {
+/** @throws AppError `project_not_found` for a `db` that does not exist, those of the parser */
+function parseRequest({ sql, db }: QueryRequest, deps: QueryDeps): ParsedRequest {
+  if (db.toLowerCase() !== FILES_DATABASE) requireProject(deps.catalog.snapshot(), db)
+  const parse = (tokens: readonly Token[]): ParsedRequest => {
+    const statement = parseStatement(sql, tokens)
+    if (statement !== undefined) return { statement }
+    return { select: takeUsingOptions(sql, withoutClosingSemicolons(tokens)) }
+  }
   try {
-    return read(tokenize(sql))
+    return parse(tokenize(sql))
   } catch (error) {
+    // A statement with backslash escapes may not even be cut into tokens in the standard way.
     if (!sql.includes("\\'")) throw error
-    return read(tokenize(sql, 'backslash'))
+    return parse(tokenize(sql, 'backslash'))
   }
 }

@@ -1,10 +1,11 @@
 import { type CatalogSnapshot, requireProject } from '../domain/catalog-snapshot.ts'
 import { checkedName, nameKey, quote } from '../domain/identifier.ts'
-import type { View } from '../domain/project.ts'
-import type { QueryDeps } from './query-deps.ts'
-import { describeSelect } from './select/describe-select.ts'
+import type { RelationColumn, View } from '../domain/project.ts'
+import { AppError } from '../errors.ts'
+import { type QueryDeps, runLimits, withoutModelCalls } from './query-deps.ts'
 import { nameScope } from './select/name-scope.ts'
 import { planSelect } from './select/plan-select.ts'
+import { withPreparedSelect } from './select/run-select.ts'
 
 export interface NewView {
   readonly project: string
@@ -32,7 +33,8 @@ export async function createView(
 export async function alterView(
   view: View,
   { sql, database }: Pick<NewView, 'sql' | 'database'>,
-  { deps, signal }: { readonly deps: QueryDeps; readonly signal: AbortSignal },
+  deps: QueryDeps,
+  signal: AbortSignal,
 ): Promise<View> {
   const columns = await describeSelect({ sql, database }, deps, signal)
   await checkReadable({ ...view, sql, database }, deps)
@@ -56,4 +58,31 @@ function withView(snapshot: CatalogSnapshot, view: Definition): CatalogSnapshot 
   })
   const stored = { ...view, id: 0, columns: [], createdAt: '', updatedAt: '' }
   return { ...snapshot, views: [...others, stored] }
+}
+
+/**
+ * Checks one SELECT as it would run and gives its columns; nothing of it is run and no agent is asked.
+ * @throws AppError as for running it; `sql_not_supported` where it has parameters
+ */
+async function describeSelect(
+  { sql, database }: Pick<NewView, 'sql' | 'database'>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<readonly RelationColumn[]> {
+  const request = { sql, database, params: {} }
+  try {
+    return await withPreparedSelect(request, withoutModelCalls(deps), signal, async (prepared) => {
+      const { statement } = prepared
+      const empty = { ...statement, sql: `SELECT * FROM (${statement.sql}) LIMIT 0` }
+      const { columns, batches } = await deps.engine.run(empty, runLimits(deps), signal)
+      // Read to its end, which frees the connection.
+      for await (const _ of batches);
+      return columns.map(({ name, type }) => ({ name, type }))
+    })
+  } catch (error) {
+    const isParameter = error instanceof AppError && error.code === 'sql_missing_parameter'
+    if (!isParameter) throw error
+    const message = `${error.message}: what is stored has no parameters`
+    throw new AppError('sql_not_supported', message, { cause: error })
+  }
 }

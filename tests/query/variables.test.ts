@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { BoundValue } from '../../src/domain/ports.ts'
 import type { AppError } from '../../src/errors.ts'
-import { requestValues } from '../../src/query/select/request-values.ts'
 import { runSelect } from '../../src/query/select/run-select.ts'
-import { Variables } from '../../src/query/variables.ts'
+import { requestValues, Variables } from '../../src/query/variables.ts'
 import { parameterNames, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
 import { openSqlFixture, type SqlFixture } from '../sql/sql-fixture.ts'
 
@@ -60,14 +59,14 @@ describe('requestValues', () => {
   ])
 
   test('takes a variable from where it was set, whatever parameters say', () => {
-    const found = requestValues({ params, variables, database: 'shop' })
+    const found = requestValues(params, variables, 'shop')
     expect([found.get('p'), found.get('eider_variable_v')]).toEqual([1, 7])
     expect([found.get('eider_system_database'), found.has('nosuch')]).toEqual(['shop', false])
   })
 
   test('refuses a variable that is not set, and all where rights are narrowed', () => {
-    const set = requestValues({ params, variables, database: 'shop' })
-    const narrowed = requestValues({ params, variables: null, database: 'shop' })
+    const set = requestValues(params, variables, 'shop')
+    const narrowed = requestValues(params, null, 'shop')
     expect(failureOf(() => set.get('eider_variable_w'))).toBe('sql_missing_parameter')
     expect(failureOf(() => set.get('eider_system_w'))).toBe('sql_unknown_name')
     expect(failureOf(() => set.get('eider_system_constructor'))).toBe('sql_unknown_name')

@@ -5,10 +5,9 @@ import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
 import type { AgentAnswers, EmbedderRegistry } from '../../src/domain/ports.ts'
 import type { ResultValue } from '../../src/domain/query-result.ts'
 import { DocumentReader } from '../../src/ingest/readers/document-reader.ts'
-import type { QueryDeps } from '../../src/query/query-deps.ts'
+import { NO_RERANKERS, type QueryDeps } from '../../src/query/query-deps.ts'
 import { runQuery } from '../../src/query/run-query.ts'
 import { PlanCache } from '../../src/query/select/plan-cache.ts'
-import { NO_RERANKERS } from '../../src/query/select/reranked-values.ts'
 import { Variables } from '../../src/query/variables.ts'
 import { termsOf } from '../store/store-fixture.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
@@ -67,6 +66,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     plans: new PlanCache(),
     variables: new Variables(),
     queryMs: 5_000,
+    nowMs: () => performance.now(),
   }
   await createKnowledgeBase('mindsdb', { name: 'kb' }, deps)
   await createKnowledgeBase('mindsdb', { name: 'empty', metadata_columns: ['declared'] }, deps)

@@ -5,8 +5,7 @@ import type { QueryResult } from '../../domain/query-result.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError } from '../../errors.ts'
 import type { EvaluateStatement } from '../../sql/dialect/parse-evaluate.ts'
-import type { QueryDeps } from '../query-deps.ts'
-import { limitsOf } from '../select/run-limits.ts'
+import { type QueryDeps, runLimits } from '../query-deps.ts'
 import { requireKnowledgeBaseNamed } from '../statements/run-knowledge-base.ts'
 import type { KnowledgeBaseRequest, StatementRequest } from '../statements/statement-request.ts'
 import {
@@ -69,7 +68,7 @@ export async function runEvaluateStatement(
   const table = withRun(measured, kb, startedMs)
   if (saveTo !== null && table.rows.length > 0) {
     const select = selectOfRows(table)
-    await deps.tables.appendRows({ ...saveTo, select }, limitsOf(deps), signal)
+    await deps.tables.appendRows({ ...saveTo, select }, runLimits(deps), signal)
   }
   const noted = warnings.size === 0 ? {} : { warnings: [...warnings] }
   return { kind: 'table', rows: { ...rowStreamOf(table), ...noted }, context: { db } }
@@ -122,7 +121,7 @@ async function generate(
   const generated = { kb, version, options: generation, db, params }
   const questions = await generateQuestions(generated, { model, deps }, signal)
   const select = selectOfRows(questions)
-  await deps.tables.createTable({ ...target, select, orReplace: true }, limitsOf(deps), signal)
+  await deps.tables.createTable({ ...target, select, orReplace: true }, runLimits(deps), signal)
 }
 
 /** Chunks, or documents in judgments. */

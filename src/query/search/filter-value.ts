@@ -1,8 +1,15 @@
 import type { MetadataType } from '../../domain/knowledge-base.ts'
 import { AppError } from '../../errors.ts'
-import type { FilterColumn } from './filter-column.ts'
 
 export type Scalar = string | number | boolean
+
+/** A column of chunks that a filter compares. */
+export interface TypedColumn {
+  /** As it is written in a filter. */
+  readonly name: string
+  /** null: no row with a value has come yet. */
+  readonly type: MetadataType | null
+}
 
 /** Values of one `in`. */
 const VALUES_MAX = 10_000
@@ -20,7 +27,7 @@ export function scalarOf(value: unknown, path: string): Scalar {
  * that is a number counts as one.
  * @throws AppError `invalid_request` that names the column's type and the value's
  */
-export function comparable(value: Scalar, column: FilterColumn, path: string): Scalar {
+export function comparable(value: Scalar, column: TypedColumn, path: string): Scalar {
   if (column.type === null) return value
   const found = COMPARABLE[column.type](value)
   if (found !== undefined) return found
@@ -28,7 +35,7 @@ export function comparable(value: Scalar, column: FilterColumn, path: string): S
 }
 
 /** The same for `<`, `<=`, `>` and `>=`; a number orders the texts of a text column that are numbers. */
-export function ordered(value: Scalar, column: FilterColumn, path: string): Scalar {
+export function ordered(value: Scalar, column: TypedColumn, path: string): Scalar {
   const { type } = column
   const isUnordered = type === 'BOOLEAN' || type === 'JSON' || typeof value === 'boolean'
   if (isUnordered) throw unfit(value, column, path)
@@ -38,7 +45,7 @@ export function ordered(value: Scalar, column: FilterColumn, path: string): Scal
 /** The values of an `in`, all of one type. @throws AppError `invalid_request` */
 export function valueList(
   value: unknown,
-  column: FilterColumn,
+  column: TypedColumn,
   path: string,
 ): { readonly values: readonly Scalar[]; readonly hasNull: boolean } {
   if (!Array.isArray(value) || value.length > VALUES_MAX) {
@@ -101,7 +108,7 @@ const HELD: Readonly<Record<MetadataType, string>> = {
   JSON: 'lists and objects (like and not_like compare their JSON)',
 }
 
-function unfit(value: Scalar, { name, type }: FilterColumn, path: string): AppError {
+function unfit(value: Scalar, { name, type }: TypedColumn, path: string): AppError {
   const found =
     typeof value === 'boolean' ? value : `a ${typeof value === 'string' ? 'text' : 'number'}`
   const held = type === null ? 'nothing' : HELD[type]

@@ -1,18 +1,20 @@
+import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { VectorAccess } from '../../domain/ports.ts'
 import type { QueryDeps } from '../query-deps.ts'
-import { AMONG_KEPT } from '../select/run-candidates.ts'
+import { AMONG_FILTERED } from '../select/find-candidates.ts'
+import { candidateRequests } from '../select/plan-cache.ts'
+import { StageTimer, type StageTimes } from '../select/stage-timer.ts'
 import {
   type CheckedSearch,
+  type Chunk,
   type ChunkSearch,
   checkedSearch,
-  type FoundChunk,
+  type SearchedChunks,
   type SearchMode,
   searchChunks,
-} from './search-chunks.ts'
-import { type ChunkExplanation, searchExplanations } from './search-explanation.ts'
+} from './chunk-search.ts'
 import { type Neighbourhood, searchNeighbours } from './search-neighbours.ts'
-import { type StageTimes, timedDeps } from './timed-deps.ts'
 
 export interface SearchOrder extends ChunkSearch {
   readonly explain: boolean
@@ -20,7 +22,7 @@ export interface SearchOrder extends ChunkSearch {
   readonly neighbours: number
 }
 
-export interface SearchResult extends FoundChunk {
+export interface SearchResult extends Chunk {
   /** From 1. */
   readonly rank: number
   readonly neighbours: Neighbourhood | null
@@ -39,8 +41,19 @@ export interface SearchExplanation {
   readonly isReranked: boolean
   /** How the nearest chunks were found. */
   readonly access: VectorAccess
-  /** Milliseconds of the search itself; what explains it is not counted. */
+  /** Milliseconds of the search itself, without what explains it. */
   readonly ms: StageTimes & { readonly total: number }
+}
+
+/** How one result came to its place. null: it is not among the best of that part, or the part was not used. */
+export interface ChunkExplanation {
+  /** Among the nearest by their vectors. */
+  readonly vector: { readonly rank: number; readonly distance: number } | null
+  /** Among those with the best keywords. `score` on the scale from 0 to 1 that fusion uses. */
+  readonly keyword: { readonly rank: number; readonly score: number } | null
+  /** Both together. */
+  readonly fusion: { readonly rank: number; readonly relevance: number } | null
+  readonly reranker: { readonly score: number; readonly rankBefore: number | null } | null
 }
 
 /**
@@ -50,31 +63,18 @@ export interface SearchExplanation {
 export async function runSearch(
   kb: KnowledgeBase,
   order: SearchOrder,
-  {
-    deps,
-    nowMs,
-    signal,
-  }: {
-    readonly deps: QueryDeps
-    /** Milliseconds, for differences. */
-    readonly nowMs: () => number
-    readonly signal: AbortSignal
-  },
+  deps: QueryDeps,
+  signal: AbortSignal,
 ): Promise<SearchAnswer> {
   const search = checkedSearch(kb, order)
-  const measured = timedDeps(deps, nowMs)
-  const start = nowMs()
-  const { chunks, warnings } = await searchChunks(search, measured.deps, signal)
-  const total = nowMs() - start
-  const wasReranked = search.isReranked && warnings.length === 0
+  const startMs = deps.nowMs()
+  const found = await searchChunks(search, deps, signal)
+  const total = deps.nowMs() - startMs
+  const { chunks, run } = found
+  const { neighbours: count } = order
   const neighbourhoods =
-    order.neighbours === 0
-      ? []
-      : await searchNeighbours({ kb, chunks, count: order.neighbours }, deps, signal)
-  const found = { chunks, wasReranked }
-  const explanations = order.explain
-    ? await searchExplanations(search, found, { deps, signal })
-    : []
+    count === 0 ? [] : await searchNeighbours({ kb, chunks, count }, deps, signal)
+  const explanations = order.explain ? await explainChunks(search, found, deps, signal) : []
   return {
     results: chunks.map((chunk, index) => ({
       ...chunk,
@@ -82,23 +82,61 @@ export async function runSearch(
       neighbours: neighbourhoods[index] ?? null,
       explanation: explanations[index] ?? null,
     })),
-    warnings,
+    warnings: run?.warnings ?? [],
     explanation: order.explain
       ? {
           mode: search.mode,
-          isReranked: wasReranked,
-          access: accessOf(search, measured.wasFromMemory(), deps),
-          ms: { ...measured.times, total },
+          isReranked: run?.isReranked ?? false,
+          access: accessOf(kb, found, deps),
+          ms: { ...(run?.times ?? new StageTimer(deps.nowMs).times), total },
         }
       : null,
   }
 }
 
-function accessOf(search: CheckedSearch, wasFromMemory: boolean, deps: QueryDeps): VectorAccess {
-  // The first condition is the text.
-  const isFiltered = search.conditions.length > 1
-  const access = deps.nearest.access(search.knowledgeBase, isFiltered)
+function accessOf(kb: KnowledgeBase, { run }: SearchedChunks, deps: QueryDeps): VectorAccess {
+  const requests = run === null ? [] : candidateRequests(run.plan)
+  const isFiltered = requests.some(({ kept }) => kept !== null)
+  const access = deps.nearest.access(kb, isFiltered)
   if (access.kind === 'scan') return access
-  if (!wasFromMemory) return { kind: 'scan', detail: 'the database measured every vector' }
-  return isFiltered ? { ...access, detail: `${access.detail}${AMONG_KEPT}` } : access
+  if (!run?.isFromMemory) return { kind: 'scan', detail: 'the database measured every vector' }
+  return isFiltered ? { ...access, detail: `${access.detail}${AMONG_FILTERED}` } : access
+}
+
+type RankedChunks = ReadonlyMap<string, { readonly rank: number; readonly chunk: Chunk }>
+
+/** Explains each of the chunks, in their order, by searching once more for each part alone. */
+async function explainChunks(
+  search: CheckedSearch,
+  { chunks, run }: SearchedChunks,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<readonly ChunkExplanation[]> {
+  const { mode, minRelevance: _, ...unlimited } = search
+  const isReranked = run?.isReranked ?? false
+  const plain = { ...unlimited, mode, isReranked: false, k: Math.max(PART_CHUNKS, search.k) }
+  const ranked = async (part: CheckedSearch): Promise<RankedChunks> => {
+    const found = await searchChunks(part, deps, signal)
+    return new Map(found.chunks.map((chunk, index) => [chunk.chunkId, { rank: index + 1, chunk }]))
+  }
+  const none: RankedChunks = new Map()
+  const [byVector, byKeywords, before] = await Promise.all([
+    mode === 'keyword' ? none : ranked({ ...plain, mode: 'vector' }),
+    mode === 'vector' ? none : ranked({ ...plain, mode: 'keyword' }),
+    mode === 'hybrid' || isReranked ? ranked(plain) : none,
+  ])
+  return chunks.map(({ chunkId, relevance }) => {
+    const near = byVector.get(chunkId)
+    const hit = byKeywords.get(chunkId)
+    const fused = before.get(chunkId)
+    return {
+      vector: near ? { rank: near.rank, distance: near.chunk.distance ?? 0 } : null,
+      keyword: hit ? { rank: hit.rank, score: hit.chunk.relevance ?? 0 } : null,
+      fusion:
+        mode === 'hybrid' && fused
+          ? { rank: fused.rank, relevance: fused.chunk.relevance ?? 0 }
+          : null,
+      reranker: isReranked ? { score: relevance ?? 0, rankBefore: fused?.rank ?? null } : null,
+    }
+  })
 }

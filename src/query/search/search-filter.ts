@@ -1,7 +1,8 @@
+import { quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { AppError } from '../../errors.ts'
-import { type FilterColumn, filterColumns, METADATA_PREFIX } from './filter-column.ts'
-import { comparable, ordered, scalarOf, valueList } from './filter-value.ts'
+import { isTakenName } from '../../sql/search/metadata-name.ts'
+import { comparable, ordered, scalarOf, type TypedColumn, valueList } from './filter-value.ts'
 
 /** A condition over the columns of chunks: text for a WHERE, and the values that it names. */
 export interface SearchFilter {
@@ -151,4 +152,43 @@ function shortened(name: string): string {
 
 function wrong(path: string, what: string): AppError {
   return new AppError('invalid_request', `Field "${path}" ${what}`)
+}
+
+interface FilterColumn extends TypedColumn {
+  readonly sql: string
+}
+
+/** Before the name of a metadata column that means something else alone: `metadata.or`, `metadata.distance`. */
+const METADATA_PREFIX = 'metadata.'
+
+/**
+ * The columns by each name that a filter may give them, in lower case: a metadata column has two, `price` and
+ * `metadata.price`, or the longer one alone.
+ */
+function filterColumns(kb: KnowledgeBase): ReadonlyMap<string, FilterColumn> {
+  const columns = new Map<string, FilterColumn>()
+  const add = (key: string, column: FilterColumn) => {
+    if (!columns.has(key)) columns.set(key, column)
+  }
+  for (const name of OWN) columns.set(name, { name, sql: name, type: 'VARCHAR' })
+  const metadata = metadataOf(kb).map(({ name, type }) => {
+    const isOperator = ['and', 'or', 'not'].includes(name.toLowerCase())
+    const isPlain = !isTakenName(name) && !isOperator
+    const sql = isTakenName(name) ? `metadata.${quote(name)}` : quote(name)
+    return { key: name.toLowerCase(), isPlain, column: { sql, type, name } }
+  })
+  // First these: what begins with the prefix always means the column behind it, where there is one.
+  for (const { key, isPlain, column } of metadata) {
+    const name = isPlain ? column.name : `${METADATA_PREFIX}${column.name}`
+    add(`${METADATA_PREFIX}${key}`, { ...column, name })
+  }
+  for (const { key, isPlain, column } of metadata) if (isPlain) add(key, column)
+  return columns
+}
+
+const OWN = ['id', 'chunk_id', 'chunk_content'] as const
+
+function metadataOf(kb: KnowledgeBase): readonly TypedColumn[] {
+  const declared = (kb.metadataColumns ?? []).map((name) => ({ name, type: null }))
+  return [...kb.storedMetadata, ...declared]
 }

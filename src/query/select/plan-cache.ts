@@ -58,6 +58,12 @@ export interface CandidateRequest {
   readonly hybrid: HybridEdit | null
 }
 
+/** The searches that memory may answer, also those whose chunks are reranked. */
+export function candidateRequests(plan: SelectPlan): readonly CandidateRequest[] {
+  const inner = plan.rerankings.flatMap(({ candidates }) => plan.values.get(candidates) ?? [])
+  return [...(plan.candidates?.requests ?? []), ...inner.flatMap(candidateRequests)]
+}
+
 const PLANS_MAX = 500
 const KEY_CHARS_MAX = 10_000
 /** A large catalog makes long texts of the tables of information_schema. */

@@ -20,11 +20,10 @@ import {
 } from '../../sql/lexer/tokens.ts'
 import type { NameScope } from '../../sql/relation.ts'
 import { rewrite } from '../../sql/rewrite.ts'
-import { Requests } from '../../sql/search/plan-inputs.ts'
+import { type GivenSearch, Requests } from '../../sql/search/plan-inputs.ts'
 import { isShortAnswer, type SelectPlace } from '../../sql/search/top-k.ts'
-import type { CandidateEdit, TreeEdit } from '../../sql/subquery/tree-edit.ts'
-import { candidatePlan } from './candidate-plan.ts'
-import type { SelectPlan } from './plan-cache.ts'
+import type { CandidateEdit, Subtree, TreeEdit } from '../../sql/subquery/tree-edit.ts'
+import type { CandidatePlan, CandidateRequest, SelectPlan } from './plan-cache.ts'
 
 /** Views that may stand within one another. */
 export const VIEW_DEPTH_MAX = 10
@@ -44,10 +43,11 @@ export async function planSelect(
   sql: string,
   names: NameScope,
   engine: SqlEngine,
+  search: GivenSearch | null = null,
 ): Promise<SelectPlan> {
   const { tree, written, text } = await parsed(sql, engine)
   try {
-    return await planTree(tree, { names, engine, written, depth: 0, reranks: true })
+    return await planTree(tree, { names, engine, search, written, depth: 0, reranks: true })
   } catch (error) {
     if (!(error instanceof PlacedError)) throw error
     const { code, message, title } = error.failure
@@ -59,6 +59,7 @@ export async function planSelect(
 interface Planning {
   readonly names: NameScope
   readonly engine: SqlEngine
+  readonly search: GivenSearch | null
   readonly written: readonly string[]
   readonly depth: number
   /** False for what gives values to another. */
@@ -67,7 +68,7 @@ interface Planning {
 
 async function planTree(tree: TreeNode, planning: Planning): Promise<SelectPlan> {
   const { names, engine, written, depth } = planning
-  const requests = new Requests(planning.reranks)
+  const requests = new Requests(planning.reranks, planning.search)
   const grafts = checked(tree, { names, requests, place: 'outermost' })
   const candidates: CandidateEdit[] = []
   await applyGrafts(grafts, { engine, requests, candidates, depth: 0 })
@@ -202,4 +203,41 @@ async function parsedWith(
   const text = toDuckDB(sql, tokens)
   const tree = parseTree(await engine.parse(text))
   return { tree, written: parameterNames(tokens), text }
+}
+
+/**
+ * The statement with its searches answered from candidates. A search in it that they cannot answer stays as it is.
+ * @param tree of the whole statement, all grafts in their places; it is changed
+ * @returns null where no search can be answered so
+ */
+async function candidatePlan(
+  tree: TreeNode,
+  grafts: readonly CandidateEdit[],
+  engine: SqlEngine,
+): Promise<CandidatePlan | null> {
+  if (grafts.length === 0) return null
+  const requests = await Promise.all(grafts.map((graft) => requestOf(graft, engine)))
+  for (const { rows } of grafts) rows.apply(await parsedEdit(rows, engine))
+  const isShort = isShortAnswer(queryOf(statementOf(tree)))
+  return { ...(await printed(tree, engine)), requests, isShort }
+}
+
+async function requestOf(
+  { text, knowledgeBase, count, kept, hybrid }: CandidateEdit,
+  engine: SqlEngine,
+): Promise<CandidateRequest> {
+  const request = { text, knowledgeBase, count, hybrid }
+  if (kept === null) return { ...request, kept: null }
+  const tree = await parsedEdit(kept, engine)
+  kept.apply(tree)
+  return { ...request, kept: { ...(await printed(tree, engine)), isCacheable: kept.isCacheable } }
+}
+
+async function parsedEdit({ sql }: Subtree, engine: SqlEngine): Promise<TreeNode> {
+  return parseTree(await engine.parse(sql))
+}
+
+async function printed(tree: TreeNode, engine: SqlEngine) {
+  const sql = await engine.print(treeText(tree))
+  return { sql, parameters: new Set(parameterNames(tokenize(sql))) }
 }

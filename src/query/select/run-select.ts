@@ -9,19 +9,18 @@ import {
   parameterizeSearchLiterals,
 } from '../../sql/lexer/search-literals.ts'
 import { writtenName } from '../../sql/lexer/variable-names.ts'
-import type { NameScope } from '../../sql/relation.ts'
+import { hasPivot, pivotColumns, withPivotValues } from '../../sql/pivot-values.ts'
+import type { GivenSearch } from '../../sql/search/plan-inputs.ts'
 import type { QueryDeps } from '../query-deps.ts'
-import { boundValues } from './bound-values.ts'
+import { requestValues } from '../variables.ts'
+import { type Binding, bindPlan } from './bind-plan.ts'
+import { withColumnHint } from './column-errors.ts'
 import { FILES_DATABASE, nameScope } from './name-scope.ts'
-import { pivotedSql } from './pivot-request.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { planSelect } from './plan-select.ts'
-import { requestValues } from './request-values.ts'
-import { rerankedValues } from './reranked-values.ts'
-import { runCandidates } from './run-candidates.ts'
-import { limitsOf } from './run-limits.ts'
-import { withPlace } from './unknown-column.ts'
-import { withReplan } from './with-replan.ts'
+import { rerank } from './rerank.ts'
+import { runPlan } from './run-plan.ts'
+import { StageTimer, type StageTimes } from './stage-timer.ts'
 
 /** Values of `:name` parameters as they came in JSON. */
 export type Parameters = Readonly<Record<string, unknown>>
@@ -31,7 +30,9 @@ export interface SelectRequest {
   /** The project of names without a qualifier. */
   readonly database: string
   readonly params: Parameters
-  /** `USING …` at the end of the statement: they change the agents that it asks. */
+  /** A search of the knowledge base in the FROM; unset: its WHERE holds the search, if there is one. */
+  readonly search?: GivenSearch
+  /** `USING …` at the end of the statement: changes to the agents that it asks. */
   readonly options?: Options | null
   /** Set for a caller who may read only this. */
   readonly allowed?: AllowedData
@@ -39,123 +40,195 @@ export interface SelectRequest {
   readonly readsChunkKeys?: boolean
 }
 
+/** The rows of a SELECT, and how it was run. */
+export interface SelectRows extends RowStream {
+  readonly plan: SelectPlan
+  /** Whether vectors in memory gave the nearest chunks. */
+  readonly isFromMemory: boolean
+  /** Whether a reranker gave the order. */
+  readonly isReranked: boolean
+  readonly times: StageTimes
+}
+
 /**
- * Runs one SELECT and streams its rows: planned, its texts embedded, its agents asked, its values bound.
+ * Runs one SELECT and streams its rows: planned, its search texts embedded, its agents asked, its values bound.
  * @throws AppError with a code of the `sql_…` group, `provider_failed` when a text cannot be embedded, `timeout`
  */
 export async function runSelect(
   request: SelectRequest,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<RowStream> {
-  return withPlace(request.sql, deps.catalog.snapshot(), () => {
-    return withReplan(deps, async () => {
-      const { plan, statement, warnings } = await prepareSelect(request, deps, signal)
-      const found =
-        plan.candidates === null
-          ? null
-          : await runCandidates(plan.candidates, statement.values, { deps, signal })
-      const rows = found ?? (await deps.engine.run(statement, limitsOf(deps), signal))
-      return withWrittenNames(warnings.length === 0 ? rows : { ...rows, warnings })
-    })
+): Promise<SelectRows> {
+  return withPreparedSelect(request, deps, signal, async (prepared) => {
+    const { plan, statement, warnings, binding, isReranked } = prepared
+    const { rows, isFromMemory } = await runPlan(plan, statement.values, binding)
+    return {
+      ...rows,
+      // DuckDB names a column without a name of its own by its expression, in which a variable is a parameter of ours.
+      columns: rows.columns.map((column) => ({ ...column, name: writtenName(column.name) })),
+      ...(warnings.length === 0 ? {} : { warnings }),
+      plan,
+      isFromMemory: isFromMemory || prepared.isFromMemory,
+      isReranked,
+      times: binding.timer.times,
+    }
   })
 }
 
-/** DuckDB names a column without a name of its own by its expression: with variables as they were written. */
-function withWrittenNames(rows: RowStream): RowStream {
-  const columns = rows.columns.map((column) => ({ ...column, name: writtenName(column.name) }))
-  return { ...rows, columns }
+const ATTEMPTS_MAX = 3
+
+/**
+ * Prepares a SELECT and does something with it; once more where a table that it names was dropped or replaced in
+ * between. A name that is gone then fails like one that was never there.
+ */
+export async function withPreparedSelect<T>(
+  request: SelectRequest,
+  deps: QueryDeps,
+  signal: AbortSignal,
+  use: (prepared: PreparedSelect) => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    const snapshot = deps.catalog.snapshot()
+    try {
+      return await use(await prepareSelect(request, deps, signal))
+    } catch (error) {
+      const isUnknownName = error instanceof AppError && error.code === 'sql_unknown_name'
+      if (!isUnknownName) throw error
+      const isStale = deps.catalog.snapshot().version !== snapshot.version
+      if (!isStale || attempt === ATTEMPTS_MAX) throw withColumnHint(error, request.sql, snapshot)
+    }
+  }
 }
 
 export interface PreparedSelect {
   readonly plan: SelectPlan
+  /** The statement that scans, with all its values. */
   readonly statement: BoundSql
   readonly warnings: readonly string[]
+  readonly isReranked: boolean
+  /** Whether vectors in memory gave the chunks that were reranked. */
+  readonly isFromMemory: boolean
+  readonly binding: Binding
 }
 
-/** All of a SELECT but running it: for those who run it as a part of something else (CREATE TABLE, EXPLAIN). */
+/** Plans a SELECT and binds its values, for a caller that runs it as a part of something else, such as EXPLAIN. */
 export async function prepareSelect(
-  asked: SelectRequest,
+  request: SelectRequest,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<PreparedSelect> {
-  const sql = await pivotedSql(asked.sql, (values) => {
-    return runSelect({ ...asked, sql: values, options: null }, deps, signal)
-  })
-  const request = { ...asked, sql }
-  const { plan, texts } = await planOf(request, deps)
-  const { options = null } = request
+  const timer = new StageTimer(deps.nowMs)
+  const sql = await withPivotsResolved(request, deps, signal)
+  const { plan, texts } = await planOf({ ...request, sql }, deps, timer)
+  const { options = null, database } = request
   if (options !== null && plan.agents.length === 0) {
     throw new AppError(
       'sql_not_supported',
       'USING at the end of a SELECT is for agents in its FROM',
     )
   }
-  const params = requestValues({
-    params: new Map<string, unknown>([...Object.entries(request.params), ...texts]),
-    variables: request.allowed === undefined ? deps.variables : null,
-    database: request.database,
-  })
+  const variables = request.allowed === undefined ? deps.variables : null
+  const given = new Map<string, unknown>([...Object.entries(request.params), ...texts])
+  const params = requestValues(given, variables, database)
   for (const name of plan.written) {
     if (!params.has(name)) {
       throw new AppError('sql_missing_parameter', `Parameter is not set: ${name}`)
     }
   }
-  const binding = { deps, signal, params, options }
-  const values = await boundValues(plan, binding)
-  if (plan.rerankings.length === 0) {
-    return { plan, statement: { sql: plan.sql, values, isShort: plan.isShort }, warnings: [] }
+  const binding = { deps, signal, timer, params, options }
+  const bound = await bindPlan(plan, binding)
+  const reranked = plan.rerankings.length === 0 ? null : await rerank(plan, binding)
+  const values = reranked === null ? bound : { ...bound, ...reranked.values }
+  return {
+    plan,
+    statement: { sql: plan.sql, values, isShort: plan.isShort },
+    warnings: reranked?.warnings ?? [],
+    isReranked: reranked?.isReranked ?? false,
+    isFromMemory: reranked?.isFromMemory ?? false,
+    binding,
   }
-  const reranked = await rerankedValues(plan, binding)
-  const statement = {
-    sql: plan.sql,
-    values: { ...values, ...reranked.values },
-    isShort: plan.isShort,
-  }
-  return { plan, statement, warnings: reranked.warnings }
 }
 
 interface PlannedSelect {
   readonly plan: SelectPlan
-  /** The searched texts that were taken out of the statement, by the name of their parameter. */
+  /** The search texts that were taken out of the statement, by the name of their parameter. */
   readonly texts: ReadonlyMap<string, string>
 }
 
-async function planOf(request: SelectRequest, deps: QueryDeps): Promise<PlannedSelect> {
-  const snapshot = deps.catalog.snapshot()
-  const { sql, database, allowed, readsChunkKeys = false } = request
-  if (database.toLowerCase() !== FILES_DATABASE) requireProject(snapshot, database)
-  const scope = { ...nameScope(snapshot, database, allowed), readsChunkKeys }
-  // Neither is a plan for other callers.
-  if (allowed !== undefined || readsChunkKeys)
-    return written(await planSelect(sql, scope, deps.engine))
-  const lifted = parameterizeSearchLiterals(sql)
-  const statement = `${database}\0${lifted.sql}`
-  const known = deps.plans.get(statement, snapshot)
-  if (known !== undefined) return { plan: known, texts: lifted.texts }
-  const plan = await planLifted(lifted, scope, deps)
-  // Planned as it was written, its errors name the right places and every other `content` is a column like any.
-  if (plan === undefined) return written(await planSelect(sql, scope, deps.engine))
-  deps.plans.set(statement, snapshot, plan)
-  return { plan, texts: lifted.texts }
-}
-
-function written(plan: SelectPlan): PlannedSelect {
-  return { plan, texts: new Map() }
-}
-
-/** The plan, where each lifted text has become a search. */
-async function planLifted(
-  lifted: ParameterizedStatement,
-  scope: NameScope,
+async function planOf(
+  request: SelectRequest,
   deps: QueryDeps,
+  timer: StageTimer,
+): Promise<PlannedSelect> {
+  const snapshot = deps.catalog.snapshot()
+  const { sql, database, search, allowed, readsChunkKeys = false } = request
+  if (database.toLowerCase() !== FILES_DATABASE) requireProject(snapshot, database)
+  const names = { ...nameScope(snapshot, database, allowed), readsChunkKeys }
+  const plan = (text: string) => {
+    return timer.time('plan', () => planSelect(text, names, deps.engine, search ?? null))
+  }
+  const planAsWritten = async () => ({ plan: await plan(sql), texts: new Map() })
+  // Neither is a plan for other callers.
+  if (allowed !== undefined || readsChunkKeys) return planAsWritten()
+  const parameterized = parameterizeSearchLiterals(sql)
+  const { texts } = parameterized
+  const statement = planKey(parameterized.sql, request)
+  const known = deps.plans.get(statement, snapshot)
+  if (known !== undefined) return { plan: known, texts }
+  const planned = await planParameterized(parameterized, plan)
+  // Planned as it was written, its errors name the right places and every other `content` is an ordinary column.
+  if (planned === undefined) return planAsWritten()
+  deps.plans.set(statement, snapshot, planned)
+  return { plan: planned, texts }
+}
+
+function planKey(sql: string, { database, search }: SelectRequest): string {
+  return `${database}\0${search === undefined ? '' : JSON.stringify(search)}\0${sql}`
+}
+
+/** The plan, where each parameter that stands for a literal has become a search. */
+async function planParameterized(
+  { sql, texts }: ParameterizedStatement,
+  plan: (sql: string) => Promise<SelectPlan>,
 ): Promise<SelectPlan | undefined> {
   try {
-    const plan = await planSelect(lifted.sql, scope, deps.engine)
-    const isAllSearched = [...lifted.texts.keys()].every((name) => !plan.parameters.has(name))
-    return isAllSearched ? plan : undefined
+    const planned = await plan(sql)
+    const isAllSearched = [...texts.keys()].every((name) => !planned.parameters.has(name))
+    return isAllSearched ? planned : undefined
   } catch (error) {
-    if (lifted.texts.size > 0) return undefined
+    if (texts.size > 0) return undefined
     throw error
   }
+}
+
+const PIVOT_VALUES_MAX = 1000
+
+/** The statement with the values of its PIVOTs written out, where it leaves them to be looked up. */
+async function withPivotsResolved(
+  request: SelectRequest,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<string> {
+  const { sql } = request
+  if (!hasPivot(sql)) return sql
+  const columns = pivotColumns(sql)
+  const values: (readonly string[])[] = []
+  for (const { select } of columns) {
+    const rows = await runSelect({ ...request, sql: select, options: null }, deps, signal)
+    values.push(await pivotValues(rows))
+  }
+  return withPivotValues(sql, columns, values)
+}
+
+async function pivotValues({ batches }: RowStream): Promise<readonly string[]> {
+  const values: string[] = []
+  for await (const rows of batches) {
+    for (const [value = null] of rows) if (value !== null) values.push(String(value))
+    if (values.length > PIVOT_VALUES_MAX) {
+      const message = `PIVOT makes at most ${PIVOT_VALUES_MAX} columns; name the values: ON column IN (…)`
+      throw new AppError('sql_failed', message)
+    }
+  }
+  if (values.length > 0) return values
+  throw new AppError('sql_failed', 'PIVOT found no value to make columns of')
 }

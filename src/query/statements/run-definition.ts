@@ -77,7 +77,7 @@ export async function runViewStatement(
     }
     case 'alter_view': {
       const definition = definitionOf(statement.source, db)
-      await alterView(existing(view, 'view', statement.name), definition, { deps, signal })
+      await alterView(existing(view, 'view', statement.name), definition, deps, signal)
       return done(db)
     }
     case 'drop_view':

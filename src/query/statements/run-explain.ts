@@ -1,13 +1,10 @@
 import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
-import type { AgentAnswers } from '../../domain/ports.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../domain/query-result.ts'
 import type { ExplainStatement } from '../../sql/dialect/parse-explain.ts'
 import type { RerankRequest } from '../../sql/search/plan-inputs.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import { type QueryDeps, runLimits, withoutModelCalls } from '../query-deps.ts'
+import { AMONG_FILTERED, findCandidates } from '../select/find-candidates.ts'
 import type { SelectPlan } from '../select/plan-cache.ts'
-import { NO_RERANKERS } from '../select/reranked-values.ts'
-import { AMONG_KEPT, foundCandidates } from '../select/run-candidates.ts'
-import { limitsOf } from '../select/run-limits.ts'
 import { prepareSelect } from '../select/run-select.ts'
 import type { StatementRequest } from './statement-request.ts'
 
@@ -21,26 +18,15 @@ export async function runExplainStatement(
   signal: AbortSignal,
 ): Promise<QueryResult> {
   const request = { sql: statement.select, database: db, params }
-  const quiet = statement.isAnalyzed
-    ? deps
-    : { ...deps, agents: NO_AGENTS, rerankers: NO_RERANKERS }
-  const { plan, statement: scanning } = await prepareSelect(request, quiet, signal)
-  const { candidates } = plan
-  const found =
-    candidates === null
-      ? null
-      : await foundCandidates(candidates, scanning.values, { deps, signal })
-  const select = found?.statement ?? scanning
+  const planDeps = statement.isAnalyzed ? deps : withoutModelCalls(deps)
+  const { plan, statement: scan, binding } = await prepareSelect(request, planDeps, signal)
+  const found = plan.candidates && (await findCandidates(plan.candidates, scan.values, binding))
+  const select = found?.statement ?? scan
   const explain = statement.isAnalyzed ? 'EXPLAIN ANALYZE' : 'EXPLAIN'
   const explained = { ...select, sql: `${explain} ${select.sql}` }
-  const rows = await deps.engine.run(explained, limitsOf(deps), signal)
+  const rows = await deps.engine.run(explained, runLimits(deps), signal)
   const choices = choicesOf(plan, found !== null, deps).map((choice) => ['search', choice])
   return { kind: 'table', rows: withFirstRows(rows, choices), context: { db } }
-}
-
-/** To see a plan nobody needs to be asked. */
-const NO_AGENTS: AgentAnswers = {
-  ask: async () => ({ content: '', traceId: '', citations: [] }),
 }
 
 /** Memory answers all searches of a statement, or none. */
@@ -53,7 +39,7 @@ function choicesOf(plan: SelectPlan, isFound: boolean, deps: QueryDeps): readonl
       const name = `${kb.projectName}.${kb.name}`
       if (kind === 'scan') return `${name}: the database measures every vector, because ${detail}`
       if (!isFound) return `${name}: the database measures every vector, because ${MUST_SCAN}`
-      const among = kept === null ? '' : AMONG_KEPT
+      const among = kept === null ? '' : AMONG_FILTERED
       const words = hybrid === null ? '' : `, and the best ${PART_CHUNKS} by their words`
       return `${name}: the nearest ${count} of ${detail}${words}${among}`
     },

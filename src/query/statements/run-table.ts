@@ -6,12 +6,9 @@ import type { UploadedFile } from '../../domain/uploaded-file.ts'
 import { AppError, notFound } from '../../errors.ts'
 import type { TableStatement } from '../../sql/dialect/parse-table.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import { type QueryDeps, runLimits } from '../query-deps.ts'
 import { FILES_DATABASE } from '../select/name-scope.ts'
-import { limitsOf } from '../select/run-limits.ts'
-import { prepareSelect } from '../select/run-select.ts'
-import { withPlace } from '../select/unknown-column.ts'
-import { withReplan } from '../select/with-replan.ts'
+import { withPreparedSelect } from '../select/run-select.ts'
 import { done, type StatementRequest } from './statement-request.ts'
 
 type StatementOf<K extends TableStatement['kind']> = Extract<TableStatement, { kind: K }>
@@ -47,18 +44,14 @@ async function create(
   const project = isFile(statement.name, db)
     ? null
     : requireProject(deps.catalog.snapshot(), statement.name.project ?? db)
-  const sql = source.select
-  const asked = { sql, database: source.database ?? db, params }
-  const limits = limitsOf(deps)
+  const request = { sql: source.select, database: source.database ?? db, params }
+  const limits = runLimits(deps)
   try {
-    const made = await withPlace(sql, deps.catalog.snapshot(), () => {
-      return withReplan(deps, async () => {
-        const { statement: select } = await prepareSelect(asked, deps, signal)
-        const target = { name, select, orReplace }
-        return project === null
-          ? deps.files.importSelect(target, limits, signal)
-          : deps.tables.createTable({ ...target, projectId: project.id }, limits, signal)
-      })
+    const made = await withPreparedSelect(request, deps, signal, async (prepared) => {
+      const target = { name, select: prepared.statement, orReplace }
+      return project === null
+        ? deps.files.importSelect(target, limits, signal)
+        : deps.tables.createTable({ ...target, projectId: project.id }, limits, signal)
     })
     return done(db, made.rowCount)
   } catch (error) {

@@ -11,7 +11,7 @@ import { rerankedSearchOf } from '../subquery/reranked-rows.ts'
 import { type CandidateEdit, putSubquery, type TreeEdit } from '../subquery/tree-edit.ts'
 import { type Surroundings, valuesSelect } from './correlated-values.ts'
 import { columnRankingOf, measure, measuresSql } from './lateral-search.ts'
-import type { Requests } from './plan-inputs.ts'
+import type { GivenSearch, Requests } from './plan-inputs.ts'
 import { pushedDownPredicates, putConditions } from './predicate-pushdown.ts'
 import type { Search } from './ranking.ts'
 import { refuseCorrelatedSearches, refuseSearches, takeSearch } from './search-predicates.ts'
@@ -155,6 +155,7 @@ function candidatesOf(
 /** @throws AppError `sql_invalid_search` where `content` is compared and could not be searched */
 function searchOf(select: TreeNode, source: SearchSource, grafting: Grafting): Search {
   const { requests, around } = grafting
+  if (requests.search !== null) return givenSearch(requests.search, grafting)
   const conditions = isNode(select.where_clause) ? [select.where_clause] : []
   if (isNode(select.from_table)) conditions.push(...joinConditions(select.from_table))
   const search = takeSearch(conditions, source, {
@@ -170,6 +171,12 @@ function searchOf(select: TreeNode, source: SearchSource, grafting: Grafting): S
     refuseCorrelatedSearches(select[part] ?? null, source)
   }
   return search
+}
+
+function givenSearch(search: GivenSearch, { requests, source }: Grafting): Search {
+  const { parameter: name, hybrid, isReranked } = search
+  const text = requests.addSearch({ kind: 'parameter', name }, source.knowledgeBase)
+  return { ranking: { kind: 'text', text }, exclusions: [], hybrid, isReranked }
 }
 
 function joinConditions(ref: TreeNode): readonly TreeNode[] {

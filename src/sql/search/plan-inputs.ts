@@ -7,6 +7,7 @@ import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { AppError } from '../../errors.ts'
 import type { TreeNode } from '../ast/select-ast.ts'
 import type { NameScope } from '../relation.ts'
+import type { HybridSearch } from './ranking.ts'
 
 /** A text of the statement. */
 export type PlannedText =
@@ -31,6 +32,18 @@ export interface AgentRequest {
   readonly questions: readonly PlannedText[]
   /** Names that the statement uses beside `answer` and `question`: the agent is asked to answer in these fields. */
   readonly fields: readonly string[]
+}
+
+/**
+ * A search of the only knowledge base in a FROM that is given beside the statement, by a caller who has it in parts;
+ * otherwise the WHERE of the statement holds it.
+ */
+export interface GivenSearch {
+  /** Of the parameter that holds the query text or the query vector. */
+  readonly parameter: string
+  /** null: by vectors alone. */
+  readonly hybrid: HybridSearch | null
+  readonly isReranked: boolean
 }
 
 /** What is to be reranked. */
@@ -69,6 +82,7 @@ const VIEWS_MAX = 200
 /** Collects the requests of a statement and of the views that it reads. */
 export class Requests {
   readonly reranks: boolean
+  readonly search: GivenSearch | null
   readonly searches: SearchRequest[] = []
   readonly agents: AgentRequest[] = []
   /** Parameters that relevance is compared with: numbers from 0 to 1. */
@@ -84,8 +98,9 @@ export class Requests {
   #viewCount = 0
 
   /** @param reranks whether searches are reranked */
-  constructor(reranks: boolean) {
+  constructor(reranks: boolean, search: GivenSearch | null) {
     this.reranks = reranks
+    this.search = search
   }
 
   /** @throws AppError `sql_not_supported` for too many */

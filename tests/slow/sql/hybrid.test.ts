@@ -7,7 +7,7 @@ import type { ModelRef } from '../../../src/domain/model-ref.ts'
 import type { NearestChunks } from '../../../src/domain/ports.ts'
 import type { QueryDeps } from '../../../src/query/query-deps.ts'
 import { runQuery } from '../../../src/query/run-query.ts'
-import { hybridValues } from '../../../src/query/select/hybrid-values.ts'
+import { hybridValues } from '../../../src/query/select/bind-plan.ts'
 import { alphaParameter, keywordsParameter } from '../../../src/sql/search/ranking.ts'
 import { numberVector, openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
 import { plainScores } from '../../store/keyword-fixture.ts'
@@ -166,24 +166,8 @@ test.each([
   const embeddingModel: ModelRef = { provider, modelName: 'm', options: {} }
   const knowledgeBase = { ...current(store), ...knowledgeBaseDraft({ name: 'kb', embeddingModel }) }
   const parameters = new Set([alphaParameter(0), keywordsParameter(0)])
-  const plan = {
-    sql: '',
-    searches: [],
-    candidates: null,
-    scans: [],
-    agents: [],
-    values: new Map(),
-    parameters,
-    written: [],
-  }
   const search = { text: 0, of: { kind: 'constant', text }, knowledgeBase } as const
-  expect(
-    hybridValues(
-      search,
-      { ...plan, readsCatalog: false, isShort: false, thresholds: [], rerankings: [] },
-      text,
-    )[alphaParameter(0)],
-  ).toBe(alpha)
+  expect(hybridValues(search, { parameters }, text)[alphaParameter(0)]).toBe(alpha)
 })
 
 test('a language is one of those there are, and stays', async () => {

@@ -1,5 +1,4 @@
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { BoundValue, RerankerRegistry } from '../../domain/ports.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import type { PlannedText, RerankRequest } from '../../sql/search/plan-inputs.ts'
@@ -8,35 +7,34 @@ import {
   rerankedKeysParameter,
   rerankedRelevancesParameter,
 } from '../../sql/subquery/reranked-rows.ts'
-import type { Binding } from './binding.ts'
-import { boundValues } from './bound-values.ts'
+import type { ParameterValues } from '../variables.ts'
+import { type Binding, type BoundValues, bindPlan } from './bind-plan.ts'
 import type { SelectPlan } from './plan-cache.ts'
-import { runCandidates } from './run-candidates.ts'
-import { limitsOf } from './run-limits.ts'
+import { runPlan } from './run-plan.ts'
 
-export interface RerankedValues {
-  readonly values: Readonly<Record<string, BoundValue>>
+/** The candidates of a plan's rerankings in their new order. */
+export interface Reranked {
+  /** The bound lists of their keys, relevances and distances. */
+  readonly values: BoundValues
   /** Of rerankers that failed: their searches have the order that they had before. */
   readonly warnings: readonly string[]
+  /** Whether every reranking was done. */
+  readonly isReranked: boolean
+  readonly isFromMemory: boolean
 }
 
 /**
- * Finds the candidates of each reranking of a plan and has them scored: the bound lists of their keys, relevances and
- * distances.
+ * Finds the candidates of each reranking of a plan and has them scored.
  * @throws AppError as the SELECT of the candidates fails; never for a reranker's failure
  */
-export async function rerankedValues(plan: SelectPlan, binding: Binding): Promise<RerankedValues> {
-  const found = await Promise.all(plan.rerankings.map((one) => reranked(one, plan, binding)))
+export async function rerank(plan: SelectPlan, binding: Binding): Promise<Reranked> {
+  const all = await Promise.all(plan.rerankings.map((request) => reranked(request, plan, binding)))
   return {
-    values: Object.assign({}, ...found.map(({ values }) => values)),
-    warnings: [...new Set(found.flatMap(({ warnings }) => warnings))],
+    values: Object.assign({}, ...all.map(({ values }) => values)),
+    warnings: [...new Set(all.flatMap(({ warnings }) => warnings))],
+    isReranked: all.every(({ isReranked }) => isReranked),
+    isFromMemory: all.some(({ isFromMemory }) => isFromMemory),
   }
-}
-
-/** To see a plan nobody needs to be asked. */
-export const NO_RERANKERS: RerankerRegistry = {
-  providers: [],
-  reranker: () => ({ rerank: async (_text, passages) => passages.map(() => 0) }),
 }
 
 interface Candidate {
@@ -48,38 +46,23 @@ interface Candidate {
 
 async function reranked(
   request: RerankRequest,
-  plan: SelectPlan,
-  binding: Binding,
-): Promise<RerankedValues> {
-  const { number } = request
-  const candidates = await candidatesOf(request, plan, binding)
-  const { ranked, warnings } = await scored(candidates, request, binding)
-  return {
-    values: {
-      [rerankedKeysParameter(number)]: ranked.map(({ key }) => key),
-      [rerankedRelevancesParameter(number)]: ranked.map(({ relevance }) => relevance),
-      [rerankedDistancesParameter(number)]: ranked.map(({ distance }) => distance),
-    },
-    warnings,
-  }
-}
-
-async function candidatesOf(
-  { candidates: select }: RerankRequest,
   { values: plans }: SelectPlan,
   binding: Binding,
-): Promise<readonly Candidate[]> {
-  const plan = plans.get(select)
+): Promise<Reranked> {
+  const plan = plans.get(request.candidates)
   if (plan === undefined) throw new Error('the candidates of a reranking must be planned')
-  const { deps, signal } = binding
-  const values = await boundValues(plan, { ...binding, options: null })
-  const near = plan.candidates
-  const rows =
-    (near && (await runCandidates(near, values, { deps, signal }))) ??
-    (await deps.engine.run({ sql: plan.sql, values }, limitsOf(deps), signal))
+  const bound = await bindPlan(plan, { ...binding, options: null })
+  const { rows, isFromMemory } = await runPlan(plan, bound, binding)
   const candidates: Candidate[] = []
   for await (const batch of rows.batches) candidates.push(...batch.map(candidateOf))
-  return candidates
+  const { ranked, ...outcome } = await scored(candidates, request, binding)
+  const { number } = request
+  const values = {
+    [rerankedKeysParameter(number)]: ranked.map(({ key }) => key),
+    [rerankedRelevancesParameter(number)]: ranked.map(({ relevance }) => relevance),
+    [rerankedDistancesParameter(number)]: ranked.map(({ distance }) => distance),
+  }
+  return { ...outcome, values, isFromMemory }
 }
 
 function candidateOf([key, content, relevance, distance]: readonly ResultValue[]): Candidate {
@@ -91,31 +74,33 @@ function candidateOf([key, content, relevance, distance]: readonly ResultValue[]
   }
 }
 
-interface Scored {
+interface Scored extends Pick<Reranked, 'warnings' | 'isReranked'> {
   readonly ranked: readonly Candidate[]
-  readonly warnings: readonly string[]
 }
 
 async function scored(
   candidates: readonly Candidate[],
   request: RerankRequest,
-  { deps, signal, params }: Binding,
+  { deps, signal, timer, params }: Binding,
 ): Promise<Scored> {
-  const unchanged = { ranked: candidates, warnings: [] }
+  const unchanged = { ranked: candidates, warnings: [], isReranked: false }
   const model = request.knowledgeBase.rerankingModel
   const queryText = queryTextOf(request.texts, params)
-  // A query that is a vector says nothing that could be read.
-  if (model === null || queryText === null || candidates.length === 0) return unchanged
+  // A query vector holds nothing that a reranker could read.
+  if (model === null || queryText === null) return unchanged
+  if (candidates.length === 0) return { ...unchanged, isReranked: true }
   const judged = candidates.slice(0, request.rerankedCount)
   try {
     const passages = judged.map(({ content }) => content)
-    const scores = await deps.rerankers.reranker(model).rerank(queryText, passages, signal)
+    const reranker = deps.rerankers.reranker(model)
+    const scores = await timer.time('rerank', () => reranker.rerank(queryText, passages, signal))
     signal.throwIfAborted()
     if (scores.length !== judged.length) {
       const found = `${scores.length} scores for ${judged.length} passages`
       throw new AppError('provider_failed', `the reranker gave ${found}`)
     }
-    return { ranked: withScores(candidates, scores, request.knowledgeBase), warnings: [] }
+    const ranked = withScores(candidates, scores, request.knowledgeBase)
+    return { ranked, warnings: [], isReranked: true }
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof AppError)) throw error
@@ -125,14 +110,14 @@ async function scored(
   }
 }
 
-/** null where one of the texts is none. */
-function queryTextOf(texts: readonly PlannedText[], params: Binding['params']): string | null {
-  const found = texts.map((of) => {
-    if (of.kind === 'constant') return of.text
-    return of.kind === 'parameter' ? params.get(of.name) : undefined
+/** null where one of the values is not a text. */
+function queryTextOf(texts: readonly PlannedText[], params: ParameterValues): string | null {
+  const values = texts.map((text) => {
+    if (text.kind === 'constant') return text.text
+    return text.kind === 'parameter' ? params.get(text.name) : undefined
   })
-  const given = found.filter((text) => typeof text === 'string')
-  return given.length === 0 || given.length < found.length ? null : given.join('\n')
+  const strings = values.filter((value) => typeof value === 'string')
+  return strings.length === 0 || strings.length < values.length ? null : strings.join('\n')
 }
 
 /**

@@ -1,7 +1,12 @@
-/** The values of a plan's placeholders: parameters, vectors of searched texts, answers of agents. */
+/** The values of a plan's placeholders: parameters, vectors and keywords of searched texts, answers of agents. */
+import { isForeignToEnglish } from '../../analysis/foreign-words.ts'
+import { isMostlyLatin, phrasesOf, queryTermKeys } from '../../analysis/query-terms.ts'
+import { overriddenAgent } from '../../catalog/define-agent.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { BUILTIN_PROVIDER } from '../../domain/model-ref.ts'
 import type { BoundValue } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
+import type { Options } from '../../sql/dialect/statement-reader.ts'
 import {
   answersParameter,
   type PlannedText,
@@ -9,61 +14,86 @@ import {
   textsParameter,
   vectorsParameter,
 } from '../../sql/search/plan-inputs.ts'
-import { termsOf, termsParameter, vectorParameter } from '../../sql/search/ranking.ts'
+import {
+  alphaParameter,
+  keywordsParameter,
+  phrasesParameter,
+  termsOf,
+  termsParameter,
+  vectorParameter,
+} from '../../sql/search/ranking.ts'
 import { checkedThreshold } from '../../sql/search/search-predicates.ts'
-import { agentAnswers } from './agent-answers.ts'
-import type { Binding, Values } from './binding.ts'
-import { hybridValues } from './hybrid-values.ts'
+import type { RunContext } from '../query-deps.ts'
+import type { ParameterValues } from '../variables.ts'
+import { askAgent } from './ask-agents.ts'
 import type { SelectPlan } from './plan-cache.ts'
 
 /** Distinct texts of a column that is searched for. */
 const COLUMN_TEXTS_MAX = 1000
 
+export interface Binding extends RunContext {
+  readonly params: ParameterValues
+  /** What `USING` says of the agents. */
+  readonly options: Options | null
+}
+
 /** @throws AppError `invalid_request`, `sql_invalid_search`, those of the embedder, the agents and the engine */
-export async function boundValues(
-  plan: SelectPlan,
-  binding: Binding,
-): Promise<Readonly<Record<string, BoundValue>>> {
+export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<BoundValues> {
+  const { params, options, deps, signal } = binding
   const values: Record<string, BoundValue> = {}
   for (const name of plan.parameters) {
-    if (binding.params.has(name)) values[name] = boundValue(name, binding.params.get(name))
+    if (params.has(name)) values[name] = boundValue(name, params.get(name))
   }
   for (const name of plan.thresholds) {
-    if (binding.params.get(name) !== null) checkedThreshold(binding.params.get(name))
+    if (params.get(name) !== null) checkedThreshold(params.get(name))
   }
   const searches = plan.searches.map((search) => searchValues(search, plan, binding))
   for (const found of await Promise.all(searches)) Object.assign(values, found)
-  for (const request of plan.agents) {
-    const questions: string[] = []
-    for (const of of request.questions) questions.push(...(await textsOf(of, plan, binding)))
-    values[answersParameter(request.number)] = await agentAnswers(request, questions, binding)
+  for (const { number, agent, fields, questions } of plan.agents) {
+    const texts: string[] = []
+    for (const question of questions) texts.push(...(await textsOf(question, plan, binding)))
+    const overridden = options === null ? agent : overriddenAgent(agent, options, deps)
+    const asked = { agent: overridden, fields }
+    values[answersParameter(number)] = await askAgent(asked, texts, deps.agents, signal)
   }
   const needed = Object.entries(values).filter(([name]) => plan.parameters.has(name))
   return Object.fromEntries(needed)
 }
 
+export type BoundValues = Readonly<Record<string, BoundValue>>
+
+function boundValue(name: string, value: unknown): BoundValue {
+  if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
+  if (typeof value === 'string') return value.toWellFormed()
+  if (Array.isArray(value)) return value.map((item) => boundValue(name, item))
+  const message = `Parameter ${name} must be a text, a number, true, false, null or a list of these`
+  throw new AppError('invalid_request', message)
+}
+
 /** The texts that are meant: one, or the distinct values of a column. */
 async function textsOf(
-  of: PlannedText,
+  text: PlannedText,
   plan: SelectPlan,
   binding: Binding,
 ): Promise<readonly string[]> {
-  if (of.kind === 'constant') return [of.text]
-  if (of.kind === 'parameter') {
-    const value = binding.params.get(of.name)
+  if (text.kind === 'constant') return [text.text]
+  if (text.kind === 'parameter') {
+    const value = binding.params.get(text.name)
     if (value === null || value === undefined) return []
     return (Array.isArray(value) ? value : [value]).map(String)
   }
-  const values = plan.values.get(of.select)
+  const values = plan.values.get(text.select)
   if (values === undefined) throw new Error('the values of a column must be planned')
   return columnTexts(values, binding)
 }
 
 async function columnTexts(plan: SelectPlan, binding: Binding): Promise<readonly string[]> {
-  const { deps, signal } = binding
-  const values = await boundValues(plan, { ...binding, options: null })
+  const { deps, signal, timer } = binding
+  const values = await bindPlan(plan, { ...binding, options: null })
   const limits = { timeoutMs: deps.queryMs }
-  const { batches } = await deps.engine.run({ sql: plan.sql, values }, limits, signal)
+  const { batches } = await timer.time('rows', () => {
+    return deps.engine.run({ sql: plan.sql, values }, limits, signal)
+  })
   const texts = new Set<string>()
   for await (const rows of batches) {
     for (const [value = null] of rows) {
@@ -77,12 +107,12 @@ async function columnTexts(plan: SelectPlan, binding: Binding): Promise<readonly
   return [...texts]
 }
 
-/** The vectors and terms of a search, as far as the statement uses them. */
+/** The vector, terms and keywords of a search, as far as the statement uses them. */
 async function searchValues(
   search: SearchRequest,
   plan: SelectPlan,
   binding: Binding,
-): Promise<Readonly<Record<string, BoundValue>>> {
+): Promise<BoundValues> {
   if (search.of.kind === 'column') return columnVectors(search, plan, binding)
   const vector = vectorParameter(search.text)
   const terms = termsParameter(search.text)
@@ -95,16 +125,16 @@ async function searchValues(
   const values: Record<string, BoundValue> = { ...hybridValues(search, plan, text) }
   if (plan.parameters.has(terms)) values[terms] = termsOf(text)
   if (plan.parameters.has(vector)) {
-    const [found] = await unitVectors([text], search.knowledgeBase, binding)
-    if (found === undefined) throw new Error('embedder returned no vector for one text')
-    values[vector] = found
+    const [embedded] = await unitVectors([text], search.knowledgeBase, binding)
+    if (embedded === undefined) throw new Error('embedder returned no vector for one text')
+    values[vector] = embedded
   }
   return values
 }
 
 /** `content = :q` with a list of numbers: the vector itself, from a client that embeds on its own. */
-function givenVector(of: PlannedText, params: Values): Float32Array | undefined {
-  const value = of.kind === 'parameter' ? params.get(of.name) : undefined
+function givenVector(text: PlannedText, params: ParameterValues): Float32Array | undefined {
+  const value = text.kind === 'parameter' ? params.get(text.name) : undefined
   if (!Array.isArray(value) || !value.every((item) => typeof item === 'number')) return undefined
   return value.length === 0 ? undefined : new Float32Array(value)
 }
@@ -118,20 +148,23 @@ function checkedVector(vector: Float32Array, kb: KnowledgeBase): Float32Array {
 }
 
 async function columnVectors(
-  { of, text, knowledgeBase }: SearchRequest,
+  { of: column, text, knowledgeBase }: SearchRequest,
   plan: SelectPlan,
   binding: Binding,
-): Promise<Readonly<Record<string, BoundValue>>> {
+): Promise<BoundValues> {
   const needsVectors = plan.parameters.has(vectorsParameter(text))
   if (!needsVectors && !plan.parameters.has(textsParameter(text))) return {}
-  const texts = (await textsOf(of, plan, binding)).filter((value) => value.trim() !== '')
+  const texts = (await textsOf(column, plan, binding)).filter((value) => value.trim() !== '')
   const isEmbedded = needsVectors && texts.length > 0
   const vectors = isEmbedded ? await unitVectors(texts, knowledgeBase, binding) : []
   return { [textsParameter(text)]: texts, [vectorsParameter(text)]: vectors }
 }
 
-function searchText(of: Exclude<PlannedText, { kind: 'column' }>, params: Values): string {
-  const text = of.kind === 'constant' ? of.text : params.get(of.name)
+function searchText(
+  planned: Exclude<PlannedText, { kind: 'column' }>,
+  params: ParameterValues,
+): string {
+  const text = planned.kind === 'constant' ? planned.text : params.get(planned.name)
   if (typeof text === 'string' && text.trim() !== '') return text.toWellFormed()
   const isEmpty = typeof text === 'string' || (Array.isArray(text) && text.length === 0)
   const message = isEmpty
@@ -150,10 +183,10 @@ function kindOf(value: unknown): string {
 async function unitVectors(
   texts: readonly string[],
   kb: KnowledgeBase,
-  { deps, signal }: Binding,
+  { deps, signal, timer }: RunContext,
 ): Promise<readonly Float32Array[]> {
   const embedder = deps.embedders.embedder(kb.embeddingModel)
-  const vectors = await embedder.embed(texts, signal)
+  const vectors = await timer.time('embed', () => embedder.embed(texts, signal))
   return vectors.map((vector) => unitVector(vector, kb))
 }
 
@@ -176,10 +209,38 @@ function lengthOf(vector: Float32Array): number {
   return Math.sqrt(squares)
 }
 
-function boundValue(name: string, value: unknown): BoundValue {
-  if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
-  if (typeof value === 'string') return value.toWellFormed()
-  if (Array.isArray(value)) return value.map((item) => boundValue(name, item))
-  const message = `Parameter ${name} must be a text, a number, true, false, null or a list of these`
-  throw new AppError('invalid_request', message)
+const ALPHA = 0.5
+
+/** For a text in a script that the embedding model was not made for: its vector says little. */
+const FOREIGN_SCRIPT_ALPHA = 0.1
+
+/** For a text in its script but in another language: the model still understands names and shared words. */
+const FOREIGN_LANGUAGE_ALPHA = 0.3
+
+/**
+ * The keywords of a searched text, and the weight of its vector where the statement names none, as far as the statement
+ * uses them.
+ * @param text null: only the vector is known
+ */
+export function hybridValues(
+  { text: number, knowledgeBase }: SearchRequest,
+  plan: Pick<SelectPlan, 'parameters'>,
+  text: string | null,
+): BoundValues {
+  if (!plan.parameters.has(keywordsParameter(number))) return {}
+  const alpha = { [alphaParameter(number)]: text === null ? ALPHA : alphaOf(text, knowledgeBase) }
+  return {
+    [keywordsParameter(number)]: text === null ? [] : queryTermKeys(text, knowledgeBase.language),
+    [phrasesParameter(number)]: ['', ...(text === null ? [] : phrasesOf(text))],
+    ...(plan.parameters.has(alphaParameter(number)) ? alpha : {}),
+  }
+}
+
+/** The built-in model is English: in other languages keywords count more. Other models are taken to know every language. */
+function alphaOf(text: string, kb: KnowledgeBase): number {
+  if (kb.embeddingModel.provider !== BUILTIN_PROVIDER) return ALPHA
+  if (!isMostlyLatin(text)) return FOREIGN_SCRIPT_ALPHA
+  const { language } = kb
+  const isForeignBase = language !== 'english' && language !== 'none'
+  return isForeignBase || isForeignToEnglish(text) ? FOREIGN_LANGUAGE_ALPHA : ALPHA
 }

@@ -7,36 +7,26 @@ import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import { optionHint } from '../../sql/search/search-options.ts'
 
 /**
- * Runs a statement that DuckDB binds; where it does not know a column, the message names the nearest one of the relations
- * that the statement names, and the place in the caller's text.
+ * DuckDB does not know a column: the message names the nearest one of the relations that the statement names, and the
+ * place in the caller's text. Any other error stays as it is.
  */
-export async function withPlace<T>(
-  sql: string,
-  snapshot: CatalogSnapshot,
-  run: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await run()
-  } catch (error) {
-    const isUnknownName = error instanceof AppError && error.code === 'sql_unknown_name'
-    if (!isUnknownName) throw error
-    const name = UNKNOWN_COLUMN.exec(error.message)?.[1]
-    if (name === undefined) throw error
-    const tokens = namesIn(sql)
-    const nearest = nearestName(name, columnsOf(tokens, snapshot))
-    const did = nearest === undefined ? undefined : `Did you mean "${nearest}"?`
-    const said = optionHint(name) ?? did
-    const hint = said === undefined ? '' : `. ${said}`
-    const token = tokens.find(({ value }) => value.toLowerCase() === name.toLowerCase())
-    const excerpt = token && excerptAt(sql, [...sql.slice(0, token.start)].length)
-    throw new AppError('sql_unknown_name', `Column "${name}" does not exist${hint}`, {
-      cause: error,
-      ...(excerpt === undefined ? {} : { excerpt }),
-    })
-  }
+export function withColumnHint(error: AppError, sql: string, snapshot: CatalogSnapshot): AppError {
+  const name = UNKNOWN_COLUMN.exec(error.message)?.[1]
+  if (name === undefined) return error
+  const tokens = namesIn(sql)
+  const nearest = nearestName(name, columnsOf(tokens, snapshot))
+  const suggestion = nearest === undefined ? undefined : `Did you mean "${nearest}"?`
+  const advice = optionHint(name) ?? suggestion
+  const hint = advice === undefined ? '' : `. ${advice}`
+  const token = tokens.find(({ value }) => value.toLowerCase() === name.toLowerCase())
+  const excerpt = token && excerptAt(sql, [...sql.slice(0, token.start)].length)
+  return new AppError('sql_unknown_name', `Column "${name}" does not exist${hint}`, {
+    cause: error,
+    ...(excerpt === undefined ? {} : { excerpt }),
+  })
 }
 
-/** DuckDB's words for it. */
+/** How DuckDB says it. */
 const UNKNOWN_COLUMN = /(?:Referenced column|have a column named) "([^"]+)"/
 
 function namesIn(sql: string): readonly Token[] {

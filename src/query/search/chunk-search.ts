@@ -1,16 +1,20 @@
-/** `POST …/search`: one SELECT for the planner that every SELECT goes through, and what is told beside its rows. */
+/** The search of `POST …/search` for the planner of every SELECT: the filter is its WHERE, the search stands beside it. */
+
+import type { Fusion } from '../../domain/hybrid-search.ts'
 import { quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { ResultValue, RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
+import type { HybridSearch } from '../../sql/search/ranking.ts'
 import type { QueryDeps } from '../query-deps.ts'
-import { runComposedSelect } from '../select/composed-select.ts'
-import { searchFilter } from './search-filter.ts'
+import { runSelect, type SelectRequest, type SelectRows } from '../select/run-select.ts'
+import { type SearchFilter, searchFilter } from './search-filter.ts'
 
 export type SearchMode = 'hybrid' | 'vector' | 'keyword'
 
 /** What a client asks for. */
 export interface ChunkSearch {
+  /** A text or a vector. */
   readonly query: string | readonly number[]
   /** Most results. */
   readonly k: number
@@ -18,7 +22,7 @@ export interface ChunkSearch {
   readonly mode?: SearchMode
   /** The weight of the vectors in a hybrid search, 0 to 1. */
   readonly alpha?: number
-  readonly fusion?: 'scaled' | 'rrf'
+  readonly fusion?: Fusion
   /** See `searchFilter`. */
   readonly filters?: unknown
   readonly minRelevance?: number
@@ -26,40 +30,17 @@ export interface ChunkSearch {
   readonly rerank?: boolean
 }
 
-export interface FoundChunk {
-  readonly id: string
-  readonly chunkId: string
-  readonly content: string
-  /** JSON. */
-  readonly metadata: Readonly<Record<string, unknown>>
-  readonly relevance: number | null
-  /** Cosine distance, 0 to 2. */
-  readonly distance: number | null
-}
-
-export interface FoundChunks {
-  /** The best first. */
-  readonly chunks: readonly FoundChunk[]
-  readonly warnings: readonly string[]
-}
-
 /** A search whose fields fit each other and its knowledge base. */
-export interface CheckedSearch {
+export interface CheckedSearch extends Omit<ChunkSearch, 'filters' | 'rerank'> {
   readonly knowledgeBase: KnowledgeBase
   readonly mode: SearchMode
+  readonly filter: SearchFilter
   readonly isReranked: boolean
-  readonly k: number
-  /** Conditions without the options of the search. */
-  readonly conditions: readonly string[]
-  /** Options of a hybrid search as the client set them. */
-  readonly fusion: readonly string[]
-  readonly minRelevance: number | null
-  readonly params: Readonly<Record<string, unknown>>
 }
 
 /** @throws AppError `invalid_request` that names the field */
 export function checkedSearch(kb: KnowledgeBase, search: ChunkSearch): CheckedSearch {
-  const { query, k, alpha, fusion, filters, minRelevance = null } = search
+  const { query, alpha, fusion, filters = {} } = search
   const isText = typeof query === 'string'
   if (isText ? query.trim() === '' : query.length === 0) throw wrong('query', 'must not be empty')
   const mode = search.mode ?? (isText ? 'hybrid' : 'vector')
@@ -69,21 +50,8 @@ export function checkedSearch(kb: KnowledgeBase, search: ChunkSearch): CheckedSe
   if (mode !== 'hybrid' && (alpha !== undefined || fusion !== undefined)) {
     throw wrong(alpha === undefined ? 'fusion' : 'alpha', 'is for the mode "hybrid"')
   }
-  const filter = filters === undefined ? null : searchFilter(kb, filters)
-  const narrowing = filter === null || filter.sql === 'TRUE' ? [] : [filter.sql]
-  return {
-    knowledgeBase: kb,
-    mode,
-    isReranked: isRerankedSearch(kb, search),
-    k,
-    conditions: ['content = :query', ...narrowing],
-    fusion: [
-      ...(alpha === undefined ? [] : [`hybrid_search_alpha = ${alpha}`]),
-      ...(fusion === undefined ? [] : [`hybrid_search_fusion = '${fusion}'`]),
-    ],
-    minRelevance,
-    params: { query, ...filter?.params },
-  }
+  const filter = searchFilter(kb, filters)
+  return { ...search, knowledgeBase: kb, mode, filter, isReranked: isRerankedSearch(kb, search) }
 }
 
 function isRerankedSearch(kb: KnowledgeBase, { query, rerank }: ChunkSearch): boolean {
@@ -98,6 +66,24 @@ function wrong(field: string, what: string): AppError {
   return new AppError('invalid_request', `Field "${field}" ${what}`)
 }
 
+export interface Chunk {
+  readonly id: string
+  readonly chunkId: string
+  readonly content: string
+  /** JSON. */
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly relevance: number | null
+  /** Cosine distance, 0 to 2. */
+  readonly distance: number | null
+}
+
+export interface SearchedChunks {
+  /** The best first. */
+  readonly chunks: readonly Chunk[]
+  /** How they were found. null: nothing is stored that could be searched. */
+  readonly run: SelectRows | null
+}
+
 /**
  * The chunks that fit best, by one statement. It is the same text for every query, filter value and threshold, so that
  * it is planned once.
@@ -107,50 +93,49 @@ export async function searchChunks(
   search: CheckedSearch,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<FoundChunks> {
-  const { knowledgeBase: kb, minRelevance } = search
+): Promise<SearchedChunks> {
   // Without a vector there is nothing to find, and no length to compare a query's with.
-  if (kb.dimensions === null) return { chunks: [], warnings: [] }
-  const params = { ...search.params, ...(minRelevance === null ? {} : { least: minRelevance }) }
-  const request = { sql: searchSql(search), database: kb.projectName, params }
-  const rows = await runComposedSelect(request, deps, signal)
-  return { chunks: await readChunks(rows), warnings: rows.warnings ?? [] }
+  if (search.knowledgeBase.dimensions === null) return { chunks: [], run: null }
+  const run = await runSelect(selectOf(search), deps, signal)
+  return { chunks: await readChunks(run), run }
+}
+
+function selectOf(search: CheckedSearch): SelectRequest {
+  const { knowledgeBase: kb, mode, filter, isReranked, query, k, minRelevance } = search
+  // What holds none of the words is not a hit; a reranker's relevance is about more than words.
+  const onlyHits = mode === 'keyword' && !isReranked ? ['relevance > 0'] : []
+  const threshold = minRelevance === undefined ? [] : ['relevance >= :least']
+  const where = [filter.sql, ...onlyHits, ...threshold].join(' AND ')
+  return {
+    sql: `SELECT ${CHUNK_COLUMNS} FROM ${nameOf(kb)} WHERE ${where} LIMIT ${k}`,
+    database: kb.projectName,
+    search: { parameter: 'query', hybrid: hybridOf(search), isReranked },
+    params: { ...filter.params, query, least: minRelevance },
+  }
+}
+
+function hybridOf({ knowledgeBase, mode, alpha, fusion }: CheckedSearch): HybridSearch | null {
+  if (mode === 'vector') return null
+  if (mode === 'keyword') return { alpha: 0, fusion: 'scaled' }
+  const defaults = knowledgeBase.search
+  const weight = alpha ?? defaults.alpha
+  return weight === 1 ? null : { alpha: weight, fusion: fusion ?? defaults.fusion }
 }
 
 /** The columns that `readChunks` reads. */
 export const CHUNK_COLUMNS = 'id, chunk_id, chunk_content, metadata, relevance, distance'
 
-function searchSql(search: CheckedSearch): string {
-  const { knowledgeBase: kb, k, conditions, minRelevance } = search
-  const all = [
-    ...conditions,
-    ...modeOptions(search),
-    `reranking = ${search.isReranked}`,
-    ...(minRelevance === null ? [] : ['relevance >= :least']),
-  ]
-  return `SELECT ${CHUNK_COLUMNS} FROM ${nameOf(kb)} WHERE ${all.join(' AND ')} LIMIT ${k}`
-}
-
-function modeOptions({ mode, fusion, isReranked }: CheckedSearch): readonly string[] {
-  if (mode === 'vector') return ['hybrid_search = false']
-  if (mode === 'hybrid') return ['hybrid_search = true', ...fusion]
-  // What holds none of the words is no hit; a reranker's relevance is about more than words.
-  const isHit = isReranked ? [] : ['relevance > 0']
-  const options = ['hybrid_search_alpha = 0', "hybrid_search_fusion = 'scaled'"]
-  return ['hybrid_search = true', ...options, ...isHit]
-}
-
 export function nameOf({ projectName, name }: KnowledgeBase): string {
   return `${quote(projectName)}.${quote(name)}`
 }
 
-export async function readChunks({ batches }: RowStream): Promise<readonly FoundChunk[]> {
-  const chunks: FoundChunk[] = []
+export async function readChunks({ batches }: RowStream): Promise<readonly Chunk[]> {
+  const chunks: Chunk[] = []
   for await (const batch of batches) chunks.push(...batch.map(chunkOf))
   return chunks
 }
 
-function chunkOf(row: readonly ResultValue[]): FoundChunk {
+function chunkOf(row: readonly ResultValue[]): Chunk {
   const [id, chunkId, content, metadata, relevance, distance] = row
   return {
     id: String(id),

@@ -1,0 +1,163 @@
+/** The nearest chunks of a plan's searches, found in memory before its statement runs, as bound lists. */
+import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
+import type { KeywordSearch } from '../../domain/keyword-search.ts'
+import type {
+  BoundSql,
+  BoundValue,
+  KeywordHits,
+  NearestChunk,
+  NearestFound,
+  NearestSearch,
+} from '../../domain/ports.ts'
+import { exactFusion, type FusionWeights, fusedHits } from '../../retrieval/fusion.ts'
+import {
+  alphaParameter,
+  keywordsParameter,
+  phrasesParameter,
+  vectorParameter,
+} from '../../sql/search/ranking.ts'
+import {
+  candidateDistancesParameter,
+  candidateKeysParameter,
+  candidateRelevancesParameter,
+} from '../../sql/subquery/candidate-rows.ts'
+import type { HybridEdit } from '../../sql/subquery/tree-edit.ts'
+import { type RunContext, runLimits } from '../query-deps.ts'
+import type { BoundValues } from './bind-plan.ts'
+import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
+
+/** Follows the words on how the nearest chunks are found, where a search is filtered. */
+export const AMONG_FILTERED = ', among the chunks that the conditions keep'
+
+export interface FoundCandidates {
+  /** The plan's statement with its candidates bound. */
+  readonly statement: BoundSql
+  /** False when a chunk may have changed since. */
+  isCurrent(): boolean
+}
+
+/**
+ * @param values of the statement that would scan: parameters, vectors and keywords
+ * @returns null where the candidates of a search cannot be found
+ * @throws AppError as `NearestChunks.nearest` does
+ */
+export async function findCandidates(
+  plan: CandidatePlan,
+  values: BoundValues,
+  context: RunContext,
+): Promise<FoundCandidates | null> {
+  const searches = await Promise.all(
+    plan.requests.map((request) => searchCandidates(request, values, context)),
+  )
+  const found = searches.filter((search) => search !== null)
+  if (found.length < searches.length) return null
+  const bound = Object.entries(values).filter(([name]) => plan.parameters.has(name))
+  return {
+    statement: {
+      sql: plan.sql,
+      values: Object.assign(Object.fromEntries(bound), ...found.map(({ lists }) => lists)),
+      isShort: plan.isShort,
+    },
+    isCurrent: () => found.every((search) => search.isCurrent()),
+  }
+}
+
+/** The chunks of one search, as lists for its statement. */
+interface SearchCandidates {
+  readonly lists: BoundValues
+  isCurrent(): boolean
+}
+
+/** The nearest chunks, or those that fusion puts first; null where they cannot be found in memory. */
+async function searchCandidates(
+  request: CandidateRequest,
+  values: BoundValues,
+  context: RunContext,
+): Promise<SearchCandidates | null> {
+  const { deps, signal, timer } = context
+  const search = nearestSearch(request, values, context)
+  if (search === null) return null
+  const { text, hybrid } = request
+  if (hybrid === null) {
+    const found = await timer.time('candidates', () => deps.nearest.nearest(search, signal))
+    return found && { lists: listsOf(text, found.neighbours), isCurrent: found.isCurrent }
+  }
+  const weights = { alpha: alphaOf(hybrid, text, values), fusion: hybrid.fusion }
+  return timer.time('candidates', async () => {
+    const words = keywordSearch(text, values, weights.alpha === 0 ? hybrid.firstCount : null)
+    const found = await deps.nearest.nearest({ ...search, words }, signal)
+    const lists = found && (await fusedLists({ ...hybrid, text, weights }, found, signal))
+    return found && lists && { lists, isCurrent: found.isCurrent }
+  })
+}
+
+/** null without a vector: a search that was planned for another statement. */
+function nearestSearch(
+  { text, knowledgeBase, count, kept }: CandidateRequest,
+  values: BoundValues,
+  { deps }: RunContext,
+): NearestSearch | null {
+  const queryVector = values[vectorParameter(text)]
+  if (!(queryVector instanceof Float32Array)) return null
+  const search = { knowledgeBase, queryVector, count, limits: runLimits(deps) }
+  if (kept === null) return { ...search, kept }
+  const own = Object.entries(values).filter(([name]) => kept.parameters.has(name))
+  const { sql, isCacheable } = kept
+  return { ...search, kept: { sql, values: Object.fromEntries(own), isCacheable } }
+}
+
+function alphaOf(hybrid: HybridEdit, text: number, values: BoundValues): number {
+  const alpha = hybrid.alpha ?? values[alphaParameter(text)]
+  if (typeof alpha !== 'number') throw new Error('the weight of a hybrid search must be bound')
+  return alpha
+}
+
+function keywordSearch(
+  text: number,
+  values: BoundValues,
+  enoughCount: number | null,
+): KeywordSearch {
+  return {
+    terms: itemsOf(values[keywordsParameter(text)]).filter((key) => typeof key === 'bigint'),
+    phrases: itemsOf(values[phrasesParameter(text)])
+      .filter((phrase) => typeof phrase === 'string')
+      .filter((phrase) => phrase !== ''),
+    count: PART_CHUNKS,
+    enoughCount,
+  }
+}
+
+function itemsOf(value: BoundValue | undefined): readonly BoundValue[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** null: nobody looked for the keywords. */
+async function fusedLists(
+  {
+    text,
+    weights,
+    firstCount,
+  }: Pick<HybridEdit, 'firstCount'> & {
+    readonly text: number
+    readonly weights: FusionWeights
+  },
+  { neighbours, words, isCurrent }: NearestFound,
+  signal: AbortSignal,
+): Promise<BoundValues | null> {
+  if (words === undefined && isCurrent()) return null
+  const { best: worded, measured } = words ?? NO_HITS
+  const fused = fusedHits({ neighbours, worded }, weights)
+  const first = await exactFusion(fused, { firstCount, measured: (keys) => measured(keys, signal) })
+  const relevances = first.map(({ relevance }) => relevance)
+  return { ...listsOf(text, first), [candidateRelevancesParameter(text)]: relevances }
+}
+
+/** What was found is out of date already, and will be looked for again. */
+const NO_HITS: KeywordHits = { best: [], measured: async () => [] }
+
+function listsOf(text: number, chunks: readonly NearestChunk[]): BoundValues {
+  return {
+    [candidateKeysParameter(text)]: chunks.map(({ key }) => key),
+    [candidateDistancesParameter(text)]: chunks.map(({ distance }) => distance),
+  }
+}

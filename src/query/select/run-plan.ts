@@ -1,0 +1,51 @@
+import type { BoundSql } from '../../domain/ports.ts'
+import type { RowStream } from '../../domain/query-result.ts'
+import { type RunContext, runLimits } from '../query-deps.ts'
+import type { BoundValues } from './bind-plan.ts'
+import { findCandidates } from './find-candidates.ts'
+import type { CandidatePlan, SelectPlan } from './plan-cache.ts'
+
+/** While a knowledge base is written to, candidates may be out of date before they are read. */
+const ATTEMPTS_MAX = 6
+
+export interface PlanRows {
+  readonly rows: RowStream
+  /** Whether the nearest chunks came from the vectors in memory; false: the database scanned, or nothing is searched. */
+  readonly isFromMemory: boolean
+}
+
+/**
+ * Runs a bound plan: over the nearest chunks where memory gives them, else as a scan.
+ * @throws AppError as `NearestChunks.nearest` and `SqlEngine.run` do
+ */
+export async function runPlan(
+  plan: SelectPlan,
+  values: BoundValues,
+  context: RunContext,
+): Promise<PlanRows> {
+  const { candidates, sql, isShort } = plan
+  const near = candidates && (await runOverCandidates(candidates, values, context))
+  if (near !== null) return { rows: near, isFromMemory: true }
+  return { rows: await run({ sql, values, isShort }, context), isFromMemory: false }
+}
+
+/** null where the candidates cannot be found, or where the writes are faster. */
+async function runOverCandidates(
+  plan: CandidatePlan,
+  values: BoundValues,
+  context: RunContext,
+): Promise<RowStream | null> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+    const candidates = await findCandidates(plan, values, context)
+    if (candidates === null) return null
+    const rows = await run(candidates.statement, context)
+    // Its transaction has begun by now: it does not see what comes later.
+    if (candidates.isCurrent()) return rows
+    await rows.batches[Symbol.asyncIterator]().return?.()
+  }
+  return null
+}
+
+function run(statement: BoundSql, { deps, signal, timer }: RunContext): Promise<RowStream> {
+  return timer.time('rows', () => deps.engine.run(statement, runLimits(deps), signal))
+}
