@@ -1,12 +1,22 @@
 import { t } from 'elysia'
 import { DEFAULT_PROJECT } from '../../domain/project.ts'
+import type { QueryResult } from '../../domain/query-result.ts'
 import { AppError, toAppError } from '../../errors.ts'
+import type { QueryRequest } from '../../query/run-query.ts'
 import { readJson } from '../body.ts'
 import { bodySchema } from '../body-schema.ts'
 import { type AddRoutes, type Edge, logStreamFailure } from '../edge.ts'
 import { route } from '../openapi.ts'
-import { sqlAnswer } from '../sql-answer.ts'
-import { errorRecord, type SqlFormatName, sqlFormat } from '../sql-format.ts'
+import type { RequestScope } from '../running-requests.ts'
+import {
+  type AnswerEnd,
+  contextRecord,
+  errorRecord,
+  type ResultRow,
+  type SqlFormat,
+  type SqlFormatName,
+  sqlFormat,
+} from '../sql-format.ts'
 import { streamedResponse } from '../streamed-response.ts'
 
 const QUERY = bodySchema(
@@ -32,7 +42,7 @@ export const addSqlRoutes: AddRoutes = (app, edge) => {
       const db = sent.context?.db || DEFAULT_PROJECT
       // The schema saw an object; JSON gives it no other keys than strings.
       const params = (sent.params ?? {}) as Readonly<Record<string, unknown>>
-      return answer(edge, request, { statement: { sql: sent.query, db, params }, format })
+      return answer(edge, request, { sql: sent.query, db, params }, format)
     },
     route({
       summary: 'Run one SQL statement',
@@ -43,14 +53,7 @@ export const addSqlRoutes: AddRoutes = (app, edge) => {
   )
 }
 
-interface Asked {
-  readonly statement: {
-    readonly sql: string
-    readonly db: string
-    readonly params: Readonly<Record<string, unknown>>
-  }
-  readonly format: SqlFormatName | 'parquet'
-}
+type AnswerFormat = SqlFormatName | 'parquet'
 
 const PARQUET = 'application/vnd.apache.parquet'
 
@@ -58,7 +61,8 @@ const PARQUET = 'application/vnd.apache.parquet'
 async function answer(
   edge: Edge,
   request: Request,
-  { statement, format }: Asked,
+  statement: QueryRequest,
+  format: AnswerFormat,
 ): Promise<Response> {
   const scope = edge.scopeOf(request)
   const onFailure = logStreamFailure(edge, scope)
@@ -76,10 +80,10 @@ async function answer(
   }
 }
 
-/** @throws AppError `invalid_request` for a format that there is not */
-function formatOf(asked: unknown, accept: string | null): Asked['format'] {
-  if (asked === 'jsonlines' || asked === 'sse') return asked
-  if (asked !== null && asked !== undefined) {
+/** @throws AppError `invalid_request` for a format that does not exist */
+function formatOf(named: unknown, accept: string | null): AnswerFormat {
+  if (named === 'jsonlines' || named === 'sse') return named
+  if (named !== null && named !== undefined) {
     const message = '"response_format" must be "jsonlines", "sse" or null'
     throw new AppError('invalid_request', message, { title: 'Invalid stream format' })
   }
@@ -87,4 +91,75 @@ function formatOf(asked: unknown, accept: string | null): Asked['format'] {
   if (accept.includes('text/csv')) return 'csv'
   if (accept.includes('application/x-ndjson')) return 'ndjson'
   return accept.includes(PARQUET) ? 'parquet' : 'json'
+}
+
+type TableResult = Extract<QueryResult, { kind: 'table' }>
+
+interface AnswerInit {
+  readonly format: SqlFormat
+  readonly scope: RequestScope
+  readonly onFailure: (error: unknown) => void
+}
+
+/**
+ * The result of a statement as an answer. Rows are written batch by batch as the client reads
+ * them; a result of one batch, as most are, goes out in one piece.
+ * @throws AppError when reading fails before the second batch
+ */
+async function sqlAnswer(result: QueryResult, init: AnswerInit): Promise<Response> {
+  if (result.kind === 'ok') {
+    const { affectedRows, context } = result
+    return Response.json({
+      type: 'ok',
+      affected_rows: affectedRows,
+      context: contextRecord(context),
+    })
+  }
+  const { format, scope } = init
+  const batches = withRows(result.rows.batches)
+  const first = await batches.next()
+  const second = first.done === true ? first : await batches.next()
+  const head = format.head(result.rows.columns)
+  const start = first.done === true ? head : `${head}${format.rows(first.value, true)}`
+  const headers = { 'content-type': format.contentType }
+  if (second.done === true) {
+    return new Response(`${start}${format.tail(endOf(result), null)}`, { headers })
+  }
+  const rest = restOf(batches, second.value, { ...init, result })
+  const keepAlive = format.keepAlive === undefined ? {} : { keepAlive: { text: format.keepAlive } }
+  return streamedResponse(startingWith(start, rest), { headers, scope, ...keepAlive })
+}
+
+function endOf({ context, rows: { warnings = [] } }: TableResult): AnswerEnd {
+  return { context, warnings }
+}
+
+async function* withRows(batches: TableResult['rows']['batches']) {
+  for await (const batch of batches) {
+    if (batch.length > 0) yield batch
+  }
+}
+
+async function* startingWith(start: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
+  yield start
+  yield* rest
+}
+
+async function* restOf(
+  batches: AsyncGenerator<readonly ResultRow[]>,
+  second: readonly ResultRow[],
+  { format, result, onFailure }: AnswerInit & { readonly result: TableResult },
+): AsyncGenerator<string> {
+  let tail = ''
+  try {
+    yield format.rows(second, false)
+    for await (const batch of batches) yield format.rows(batch, false)
+    tail = format.tail(endOf(result), null)
+  } catch (error) {
+    onFailure(error)
+    tail = format.tail(endOf(result), toAppError(error))
+  } finally {
+    await batches.return(undefined)
+  }
+  yield tail
 }
