@@ -1,5 +1,5 @@
 /** The tables of information_schema over the server itself, as MySQL's clients read them when they connect. */
-import { SYSTEM_VARIABLES, shownValue } from '../show/system-variables.ts'
+import { SYSTEM_VARIABLES, shownValue } from '../variables.ts'
 import { emptyTable, type SchemaRow, type SchemaTable, schemaTable } from './schema-table.ts'
 
 export const ENGINE = 'DuckDB'

@@ -11,8 +11,8 @@ import type { QueryDeps } from '../query-deps.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
 import { nameScope } from '../select/name-scope.ts'
 import type { StatementRequest } from '../statements/statement-request.ts'
+import { SYSTEM_VARIABLES } from '../variables.ts'
 import { columnsCondition, type ShowScope, shownSelect } from './show-select.ts'
-import { SYSTEM_VARIABLES } from './system-variables.ts'
 
 /** A SHOW is a SELECT over information_schema, so that its LIKE, WHERE, ORDER BY and LIMIT are those of any SELECT. */
 export async function runShowStatement(
