@@ -3,7 +3,7 @@ import { openStore, type Store } from '../../src/store/store.ts'
 import { failureOf, openMemoryStore, rowsOf, temporaryFolder } from './store-fixture.ts'
 
 const LIMITS = { timeoutMs: 10_000 }
-/** Its rows take longer to be moved than a timer of a millisecond. */
+/** Enough rows that moving them takes a while. */
 const MANY = 'SELECT x AS a FROM range(4000000) AS t(x)'
 
 let store: Store
@@ -65,8 +65,14 @@ test('a caller who leaves while rows are moved leaves the table as it was', asyn
   const { stage } = store.engine
   store.engine.stage = async (...asked) => {
     const staged = await stage.apply(store.engine, asked)
-    setTimeout(() => stop.abort(new Error('gone')), 1)
-    return staged
+    return {
+      ...staged,
+      appendTo: (table, signal) => {
+        const appended = staged.appendTo(table, signal)
+        stop.abort(new Error('gone'))
+        return appended
+      },
+    }
   }
   const failure = await failureOf(append(MANY, 't', stop.signal))
   expect(failure).toEqual({ code: 'other', message: 'gone' })

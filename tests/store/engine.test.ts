@@ -1,7 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { ErrorCode } from '../../src/errors.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
-import { failureOf, openMemoryStore, rowsOf, STATEMENTS_MAX } from './store-fixture.ts'
+import {
+  failureOf,
+  nextStatementRuns,
+  openMemoryStore,
+  rowsOf,
+  STATEMENTS_MAX,
+} from './store-fixture.ts'
 
 let store: Store
 
@@ -115,9 +121,11 @@ describe('deadline and abort', () => {
 
   test('an abort stops a statement at once with its reason', async () => {
     const controller = new AbortController()
+    const isRunning = nextStatementRuns()
     const statement = run(ENDLESS, 60_000, controller.signal)
     const reason = new Error('client went away')
-    setTimeout(() => controller.abort(reason), 50)
+    await isRunning
+    controller.abort(reason)
     expect(await durationMs(statement)).toBeLessThan(1000)
     expect((await failureOf(statement)).message).toBe(reason.message)
   })
@@ -240,10 +248,11 @@ describe('an answer that is made all at once', () => {
 
 test('closing ends what runs and refuses what comes', async () => {
   const other = await openMemoryStore()
+  const isRunning = nextStatementRuns()
   const running = failureOf(
     other.engine.run({ sql: ENDLESS, values: {} }, { timeoutMs: 60_000 }, AbortSignal.any([])),
   )
-  await Bun.sleep(0)
+  await isRunning
   await other.close()
   expect((await running).code).toBe('shutting_down')
   expect((await failureOf(rowsOf(other, 'SELECT 1'))).code).toBe('shutting_down')

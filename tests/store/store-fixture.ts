@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DuckDBPreparedStatement } from '@duckdb/node-api'
 import { Analyzer, countTerms } from '../../src/analysis/analyzer.ts'
 import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
 import type { ChunkVector, EmbeddedDocument, TermCounts } from '../../src/domain/chunk.ts'
@@ -18,6 +19,20 @@ export const STATEMENTS_MAX = 4
 
 export function openMemoryStore(): Promise<Store> {
   return openStore({ directory: ':memory:', threadPoolSize: STATEMENTS_MAX + 2 })
+}
+
+/** Resolves when DuckDB has been given the next prepared statement to run. */
+export function nextStatementRuns(): Promise<void> {
+  const prototype = DuckDBPreparedStatement.prototype
+  const { stream } = prototype
+  const started = Promise.withResolvers<void>()
+  prototype.stream = function (...parameters) {
+    prototype.stream = stream
+    const running = stream.apply(this, parameters)
+    started.resolve()
+    return running
+  }
+  return started.promise
 }
 
 export interface TemporaryFolder extends Disposable {

@@ -3,7 +3,13 @@ import { findTable, requireProject } from '../../src/domain/catalog-snapshot.ts'
 import type { NewTable } from '../../src/domain/ports.ts'
 import { onAbort } from '../../src/runtime/cancellation.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
-import { failureOf, openMemoryStore, rowsOf, temporaryFolder } from './store-fixture.ts'
+import {
+  failureOf,
+  nextStatementRuns,
+  openMemoryStore,
+  rowsOf,
+  temporaryFolder,
+} from './store-fixture.ts'
 
 const LIMITS = { timeoutMs: 10_000 }
 /** So many rows that an abort comes while they are moved. */
@@ -101,8 +107,10 @@ describe('nothing is left behind', () => {
 
   test('by a cancel while the rows are read', async () => {
     const stop = new AbortController()
+    const isRunning = nextStatementRuns()
     const work = create(ENDLESS, {}, stop.signal)
-    setImmediate(() => stop.abort(new Error('gone')))
+    await isRunning
+    stop.abort(new Error('gone'))
     expect(await failureOf(work)).toEqual({ code: 'other', message: 'gone' })
   })
 
