@@ -13,15 +13,15 @@ const HELP = `Eider ${packageJson.version}: knowledge bases, agents and SQL over
 Usage: npm start [-- options]
 
 Options:
-  --demo       serve the data that "npm run demo" made
-  --help       show this text
+  --demo       serve the data made by "npm run demo"
+  --help       show this help
   --version    show the version
 
-Settings, as environment variables (default in brackets):
+Settings, as environment variables (defaults in parentheses):
 ${settingsHelp()}
 `
 
-/** The settings to serve with, or the exit code where all is done already. */
+/** The settings to serve with; or an exit code, when there is nothing to serve. */
 function settingsOf(args: readonly string[]): Settings | number {
   const known = new Set(['--demo', '--help', '--version'])
   const unknown = args.find((arg) => !known.has(arg))
@@ -53,7 +53,7 @@ function failedStart(error: unknown): number {
   return 1
 }
 
-/** Runs this program again with a thread pool that is large enough, and ends as that one ends. */
+/** Runs this program again with a thread pool that is large enough, and returns its exit code. */
 async function runWithThreadPool(): Promise<number> {
   const child = Bun.spawn([process.execPath, ...process.execArgv, import.meta.path, ...argv()], {
     env: { ...Bun.env, UV_THREADPOOL_SIZE: THREAD_POOL_SIZE },

@@ -6,12 +6,12 @@ import type { Settings } from './settings.ts'
 import { openStore } from './store/store.ts'
 
 /**
- * Serves until SIGTERM or SIGINT, then lets what runs finish, stores everything and returns the exit code: 0, or 1 when the
- * database could not go on.
+ * Serves until SIGTERM or SIGINT, then lets running requests finish and closes the store. Returns the exit code: 0, or 1
+ * when the database could not go on.
  * @throws Error with a message for the user when the folder or the port cannot be used
  */
 export async function serve(settings: Settings, version: string): Promise<number> {
-  // Lines that come while others are written wait for each other and go out together.
+  // Lines that come while others are being written go out together.
   const destination = pino.destination({ dest: 1, sync: false })
   const logger = pino({ level: settings.logLevel, base: null }, destination)
   const fatal = Promise.withResolvers<AppError>()
@@ -70,7 +70,7 @@ function stopSignal(): Promise<NodeJS.Signals> {
     let isStopping = false
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
-        // Who asks twice does not want to wait.
+        // A second signal does not wait.
         if (isStopping) process.exit(1)
         isStopping = true
         resolve(signal)

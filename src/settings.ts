@@ -1,6 +1,6 @@
 /**
- * The one list of settings. Each is an environment variable; `--help` prints this list, and a name that is not on it or
- * a value that does not parse stops the start.
+ * The list of settings. Each is an environment variable; `--help` prints the list. The server does not start with an
+ * unknown name or a value that does not parse.
  */
 import { AppError } from './errors.ts'
 
@@ -75,32 +75,32 @@ const DAY_SECONDS = 86_400
 export const SETTINGS = {
   host: setting('EIDER_HOST', {
     default: '127.0.0.1',
-    help: 'Address to listen on. Anything but loopback needs a login or EIDER_ALLOW_OPEN=1',
+    help: 'Address to listen on; any other than loopback needs a login or EIDER_ALLOW_OPEN=1',
     parse: plainText,
   }),
   port: setting('EIDER_PORT', {
     default: '47334',
-    help: 'Port to listen on; 0 takes a free one',
+    help: 'Port to listen on; 0: any free port',
     parse: integer(0, 65_535),
   }),
   dataDirectory: setting('EIDER_DATA_DIR', {
     default: './data',
-    help: 'Folder with everything that Eider stores',
+    help: 'Folder for all stored data',
     parse: plainText,
   }),
   username: setting('EIDER_USERNAME', {
     default: '',
-    help: 'With EIDER_PASSWORD: turns the login on',
+    help: 'Username of the login; requires EIDER_PASSWORD',
     parse: optionalText,
   }),
   password: setting('EIDER_PASSWORD', {
     default: '',
-    help: 'With EIDER_USERNAME: turns the login on',
+    help: 'Password of the login; requires EIDER_USERNAME',
     parse: optionalText,
   }),
   allowOpen: setting('EIDER_ALLOW_OPEN', {
     default: '0',
-    help: '1: listen on any address without a login',
+    help: '1: allow any address to listen on without a login',
     parse: truth,
   }),
   tokenTtlSeconds: setting('EIDER_TOKEN_TTL_SECONDS', {
@@ -110,47 +110,47 @@ export const SETTINGS = {
   }),
   crawlAllow: setting('EIDER_CRAWL_ALLOW', {
     default: '',
-    help: 'Hosts, addresses and CIDR blocks, by commas, that may be crawled although they are private',
+    help: 'Private hosts, addresses and CIDR blocks that may be crawled, separated by commas',
     parse: list,
   }),
   crawlPagesMax: setting('EIDER_CRAWL_PAGES_MAX', {
     default: '1000',
-    help: 'Most pages that one insert may crawl',
+    help: 'Maximum number of pages that one insert may crawl',
     parse: integer(1, 1_000_000),
   }),
   bodyBytesMax: setting('EIDER_BODY_BYTES_MAX', {
     default: String(64 * 1024 * 1024),
-    help: 'Bytes of the largest request body',
+    help: 'Maximum size of a request body in bytes',
     parse: integer(1024, 16 * 1024 * 1024 * 1024),
   }),
   queryMs: setting('EIDER_QUERY_MS', {
     default: '60000',
-    help: 'Milliseconds that one SQL statement may take',
+    help: 'Time limit of one SQL statement in milliseconds',
     parse: integer(1, 86_400_000),
   }),
   queriesQueueMax: setting('EIDER_QUERY_QUEUE_MAX', {
     default: '1000',
-    help: 'SQL statements that may wait for a free place; one more is answered with 503',
+    help: 'Maximum number of SQL statements that wait to run; further ones are answered with 503',
     parse: integer(0, 100_000),
   }),
   memoryLimit: setting('EIDER_MEMORY_LIMIT', {
     default: '60%',
-    help: 'Memory of the SQL engine, as 512MB, 4GB or a share of the machine',
+    help: 'Memory limit of the SQL engine: a size such as 512MB or 4GB, or a share of the machine',
     parse: memorySize,
   }),
   vectorMemory: setting('EIDER_VECTOR_MEMORY', {
     default: '20%',
-    help: 'Memory for copies of vectors, at most 4 GiB; what does not fit is scanned on disk. 0MB: none',
+    help: 'Memory for the vector cache, at most 4 GiB; vectors that do not fit are scanned on disk. 0MB: no cache',
     parse: memorySize,
   }),
   extensionDirectory: setting('EIDER_EXTENSION_DIR', {
     default: './extensions',
-    help: "Folder with DuckDB's vss extension, for HNSW indexes; npm run extensions fills it",
+    help: "Folder of DuckDB's vss extension, for HNSW indexes; npm run extensions fills it",
     parse: plainText,
   }),
   extensionInstall: setting('EIDER_EXTENSION_INSTALL', {
     default: '0',
-    help: '1: DuckDB may fetch the vss extension from its own site when it is missing',
+    help: '1: download the vss extension from the site of DuckDB when it is missing',
     parse: truth,
   }),
   threads: setting('EIDER_THREADS', {
@@ -160,72 +160,72 @@ export const SETTINGS = {
   }),
   agentsMax: setting('EIDER_AGENTS_MAX', {
     default: '32',
-    help: 'Questions that agents answer at once',
+    help: 'Maximum number of questions that are answered at the same time',
     parse: integer(1, 1000),
   }),
   agentQuestionsMax: setting('EIDER_AGENT_QUESTIONS_MAX', {
     default: '8',
-    help: 'Questions that one agent answers at once',
+    help: 'The same for the questions to one agent',
     parse: integer(1, 1000),
   }),
   agentQueueMax: setting('EIDER_AGENT_QUEUE_MAX', {
     default: '100',
-    help: 'Questions that may wait for a free place; one more is answered with 503',
+    help: 'Maximum number of questions that wait; further ones are answered with 503',
     parse: integer(0, 100_000),
   }),
   agentTimeoutSeconds: setting('EIDER_AGENT_TIMEOUT_SECONDS', {
     default: '300',
-    help: "Seconds that one answer may take, where the agent's params name no other",
+    help: "Time limit of one answer in seconds, unless the agent's params set another",
     parse: integer(1, DAY_SECONDS),
   }),
   agentStepsMax: setting('EIDER_AGENT_STEPS_MAX', {
     default: '10',
-    help: "Tool calls before an answer, where the agent's params name no other",
+    help: "Maximum number of tool calls for one answer, unless the agent's params set another",
     parse: integer(1, 100),
   }),
   observationBytesMax: setting('EIDER_OBSERVATION_BYTES_MAX', {
     default: '32768',
-    help: 'Bytes of a tool result that a model is shown',
+    help: 'Maximum size in bytes of a tool result that the model sees',
     parse: integer(256, 16 * 1024 * 1024),
   }),
   shutdownMs: setting('EIDER_SHUTDOWN_MS', {
     default: '10000',
-    help: 'Milliseconds that running requests get to finish after SIGTERM',
+    help: 'Time in milliseconds that running requests get to finish after SIGTERM',
     parse: integer(0, 3_600_000),
   }),
   logLevel: setting('EIDER_LOG_LEVEL', {
     default: 'info',
-    help: 'debug, info, warn, error or silent',
+    help: 'Log level: debug, info, warn, error or silent',
     parse: oneOf('debug', 'info', 'warn', 'error', 'silent'),
   }),
   chatProvider: setting('EIDER_CHAT_PROVIDER', {
     default: 'builtin',
-    help: 'Provider of agents without a model: builtin, openai or anthropic',
+    help: 'Default provider of agents: builtin, openai or anthropic',
     parse: oneOf('builtin', 'openai', 'anthropic'),
   }),
   chatModel: setting('EIDER_CHAT_MODEL', {
     default: '',
-    help: 'Model of agents without a model; required unless the provider is builtin',
+    help: 'Default model of agents; required unless the provider is builtin',
     parse: optionalText,
   }),
   openaiApiKey: setting('OPENAI_API_KEY', {
     default: '',
-    help: "Key for the openai provider, where a model's own api_key is missing",
+    help: 'API key of the openai provider, unless a model has its own api_key',
     parse: optionalText,
   }),
   openaiBaseUrl: setting('OPENAI_BASE_URL', {
     default: '',
-    help: 'Address of the openai provider or of any compatible server',
+    help: 'Base URL of the openai provider or of a compatible server',
     parse: optionalUrl,
   }),
   anthropicApiKey: setting('ANTHROPIC_API_KEY', {
     default: '',
-    help: "Key for the anthropic provider, where a model's own api_key is missing",
+    help: 'API key of the anthropic provider, unless a model has its own api_key',
     parse: optionalText,
   }),
   anthropicBaseUrl: setting('ANTHROPIC_BASE_URL', {
     default: '',
-    help: 'Address of the anthropic provider',
+    help: 'Base URL of the anthropic provider',
     parse: optionalUrl,
   }),
 } as const
@@ -299,7 +299,7 @@ function refuseUnknownNames(environment: Environment): void {
 
 const LOOPBACK = /^(127(\.\d{1,3}){3}|localhost|::1|\[::1\])$/i
 
-/** True for a host that only this machine reaches. */
+/** True for a host that only this machine can reach. */
 export function isLoopback(host: string): boolean {
   return LOOPBACK.test(host)
 }
@@ -322,7 +322,7 @@ function refuseContradictions(settings: Settings): void {
   }
 }
 
-/** The text of `--help`: usage, then every setting with its default. */
+/** Every setting with its default, for `--help`. */
 export function settingsHelp(): string {
   const rows = Object.values(SETTINGS).map((one) => {
     const shown = one.default === '' ? 'not set' : one.default

@@ -7,14 +7,14 @@ import type { BodySchema } from './body-schema.ts'
 export const OPENAPI_PATH = '/openapi.json'
 
 const TAGS = {
-  Projects: 'Name spaces that hold knowledge bases and agents',
-  'Knowledge bases': 'Named stores of embedded content',
-  Agents: 'A model, the data it may read and its instruction',
-  Files: 'Uploaded files, readable in SQL as files.<name>',
+  Projects: 'Namespaces of knowledge bases, agents, views and tables',
+  'Knowledge bases': 'Documents that can be searched by meaning and by keywords',
+  Agents: 'Models with instructions and with the data that they may read',
+  Files: 'Uploaded files; SQL reads them as files.<name>',
   SQL: "One statement per request, in DuckDB's dialect",
-  Databases: 'What SQL can name before the dot',
-  Views: 'SELECTs with names',
-  Server: 'Login, health and version',
+  Databases: 'The namespaces of SQL: projects, files, information_schema',
+  Views: 'Named SELECT statements',
+  Server: 'Login, health checks and version',
 } as const
 
 interface RouteOptions {

@@ -54,7 +54,7 @@ export const addAgentRoutes: AddRoutes = (app, edge) => {
     route({
       summary: 'List the agents of a project',
       tag,
-      answers: { 200: 'Their records', 404: 'No such project' },
+      answers: { 200: 'The agents', 404: 'No such project' },
     }),
   )
   app.post(
@@ -69,13 +69,13 @@ export const addAgentRoutes: AddRoutes = (app, edge) => {
       summary: 'Create an agent',
       tag,
       body: CREATE,
-      answers: { 201: 'Its record', 404: 'No such project', 409: 'The name is taken' },
+      answers: { 201: 'The agent', 404: 'No such project', 409: 'The name is already in use' },
     }),
   )
   app.get(
     ONE,
     ({ params }) => Response.json(agentRecord(namedAgent(edge, params))),
-    route({ summary: 'Read an agent', tag, answers: { 200: 'Its record', ...missing } }),
+    route({ summary: 'Get an agent', tag, answers: { 200: 'The agent', ...missing } }),
   )
   app.put(
     ONE,
@@ -86,10 +86,10 @@ export const addAgentRoutes: AddRoutes = (app, edge) => {
       return Response.json(agentRecord(agent, sentApiKey(sent)))
     },
     route({
-      summary: 'Change the fields of an agent that are sent',
+      summary: 'Update an agent: fields that are not sent stay',
       tag,
       body: UPDATE,
-      answers: { 200: 'Its record', 400: 'No such agent: PUT never creates' },
+      answers: { 200: 'The agent', 400: 'No such agent: PUT never creates' },
     }),
   )
   app.delete(

@@ -1,4 +1,4 @@
-/** What existing clients read to find out what SQL can name. */
+/** The databases and their objects, as existing clients browse them. */
 import {
   agentsOf,
   findProject,
@@ -44,7 +44,7 @@ function treeNode(name: string, type: string, deletable = true) {
   return { name, schema: null, class: 'table', type, engine: null, deletable }
 }
 
-/** A client that reads the type of each node cannot read a list without any. */
+/** Existing clients fail on an empty list of nodes. */
 const ALWAYS_THERE = treeNode('models', 'table', false)
 
 function tree(edge: Edge, name: string) {
@@ -66,34 +66,42 @@ export const addDatabaseRoutes: AddRoutes = (app, edge) => {
   app.get(
     '/api/databases',
     () => Response.json(databases(edge)),
-    route({ summary: 'List what SQL can name', tag, answers: { 200: 'Projects and databases' } }),
+    route({
+      summary: 'List the databases',
+      tag,
+      answers: { 200: 'Projects and built-in databases' },
+    }),
   )
   app.get(
     '/api/databases/:database_name',
     ({ params }) => {
       const wanted = params.database_name.toLowerCase()
-      const found = databases(edge).find((one) => one.name.toLowerCase() === wanted)
+      const found = databases(edge).find(({ name }) => name.toLowerCase() === wanted)
       const project = () => projectDatabase(requireProject(snapshotOf(edge), params.database_name))
       return Response.json(found ?? project())
     },
     route({
-      summary: 'Read about a database',
+      summary: 'Get a database',
       tag,
-      answers: { 200: 'Its record', 404: 'None such' },
+      answers: { 200: 'The database', 404: 'No such database' },
     }),
   )
   app.get(
     '/api/tree',
-    () => Response.json(databases(edge).map((one) => ({ ...one, class: 'db' }))),
-    route({ summary: 'List what SQL can name, as a tree', tag, answers: { 200: 'Its roots' } }),
+    () => Response.json(databases(edge).map((database) => ({ ...database, class: 'db' }))),
+    route({
+      summary: 'List the databases, as roots of a tree',
+      tag,
+      answers: { 200: 'The roots' },
+    }),
   )
   app.get(
     '/api/tree/:database_name',
     ({ params }) => Response.json(tree(edge, params.database_name)),
     route({
-      summary: 'List what is in a database',
+      summary: 'List the objects of a database',
       tag,
-      answers: { 200: 'Nodes', 404: 'None such' },
+      answers: { 200: 'The objects', 404: 'No such database' },
     }),
   )
 }

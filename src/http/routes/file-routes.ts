@@ -15,12 +15,16 @@ export const addFileRoutes: AddRoutes = (app, edge) => {
   app.get(
     '/api/files',
     () => Response.json(snapshotOf(edge).files.map(fileRecord)),
-    route({ summary: 'List the files', tag, answers: { 200: 'Their records' } }),
+    route({ summary: 'List the files', tag, answers: { 200: 'The files' } }),
   )
   app.get(
     ONE,
     ({ params }) => Response.json(fileRecord(requireFile(snapshotOf(edge), params.file_name))),
-    route({ summary: 'Read about a file', tag, answers: { 200: 'Its record', ...missing } }),
+    route({
+      summary: 'Get the description of a file',
+      tag,
+      answers: { 200: 'The description of the file', ...missing },
+    }),
   )
   app.put(
     ONE,
@@ -32,9 +36,12 @@ export const addFileRoutes: AddRoutes = (app, edge) => {
       return Response.json('')
     },
     route({
-      summary: 'Upload a file: a form with the part "file", or its bytes as the body',
+      summary: 'Upload a file, as the part "file" of a form or as the body itself',
       tag,
-      answers: { 200: 'Stored; an empty JSON string', 400: 'Not readable, or the name is taken' },
+      answers: {
+        200: 'Stored; an empty JSON string',
+        400: 'The file cannot be read, or the name is already in use',
+      },
     }),
   )
   app.delete(

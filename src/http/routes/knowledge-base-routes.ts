@@ -40,7 +40,7 @@ const addListRoutes: AddRoutes = (app, edge) => {
     route({
       summary: 'List the knowledge bases of a project',
       tag,
-      answers: { 200: 'Their records', 404: 'No such project' },
+      answers: { 200: 'The knowledge bases', 404: 'No such project' },
     }),
   )
   app.post(
@@ -56,7 +56,11 @@ const addListRoutes: AddRoutes = (app, edge) => {
       summary: 'Create a knowledge base',
       tag,
       body: CREATE_KNOWLEDGE_BASE,
-      answers: { 201: 'Its record', 404: 'No such project', 409: 'The name is taken' },
+      answers: {
+        201: 'The knowledge base',
+        404: 'No such project',
+        409: 'The name is already in use',
+      },
     }),
   )
 }
@@ -65,7 +69,11 @@ const addOneRoutes: AddRoutes = (app, edge) => {
   app.get(
     ONE,
     ({ params }) => Response.json(recordOf(edge, knowledgeBaseAt(edge, params))),
-    route({ summary: 'Read a knowledge base', tag, answers: { 200: 'Its record', ...missing } }),
+    route({
+      summary: 'Get a knowledge base',
+      tag,
+      answers: { 200: 'The knowledge base', ...missing },
+    }),
   )
   app.put(
     ONE,
@@ -76,7 +84,7 @@ const addOneRoutes: AddRoutes = (app, edge) => {
       return Response.json('')
     },
     route({
-      summary: 'Insert into a knowledge base, or alter it',
+      summary: 'Insert documents into a knowledge base, or update its definition',
       tag,
       body: UPDATE_KNOWLEDGE_BASE,
       answers: { 200: 'Stored; an empty JSON string', ...missing },
@@ -89,7 +97,7 @@ const addOneRoutes: AddRoutes = (app, edge) => {
       return new Response(null, { status: 204 })
     },
     route({
-      summary: 'Delete a knowledge base with its chunks',
+      summary: 'Delete a knowledge base and its documents',
       tag,
       answers: { 204: 'Deleted', ...missing },
     }),

@@ -6,14 +6,11 @@ import { bodySchema } from '../body-schema.ts'
 import type { AddRoutes } from '../edge.ts'
 import { route } from '../openapi.ts'
 
-/**
- * Types are looked at by hand: clients know their own wording for wrong ones, and send more than
- * is needed.
- */
+/** Types are checked in `credentialsOf`: existing clients know that wording, and they send more fields than these. */
 const LOGIN = bodySchema(
   t.Object({
-    username: t.Optional(t.Unknown({ description: 'A text that is not empty' })),
-    password: t.Optional(t.Unknown({ description: 'A text that is not empty' })),
+    username: t.Optional(t.Unknown({ description: 'A string that is not empty' })),
+    password: t.Optional(t.Unknown({ description: 'A string that is not empty' })),
   }),
   { bytesMax: 16_384 },
 )
@@ -29,12 +26,12 @@ export const addLoginRoutes: AddRoutes = (app, edge) => {
       return Response.json({ token }, { headers })
     },
     route({
-      summary: 'Exchange a username and password for a token',
+      summary: 'Log in: get a token for a username and password',
       tag: 'Server',
       body: LOGIN,
       answers: {
         200: 'The token; also set as the cookie "session"',
-        400: 'A field is missing or not a text',
+        400: 'A field is missing or not a string',
         401: 'Wrong username or password',
       },
       isPublic: true,
@@ -47,7 +44,7 @@ export const addLoginRoutes: AddRoutes = (app, edge) => {
       return Response.json('', { headers: { 'set-cookie': authentication.clearedCookie() } })
     },
     route({
-      summary: 'End the session of the token that is sent',
+      summary: 'Log out: revoke the token of the request',
       tag: 'Server',
       answers: { 200: 'An empty JSON string' },
     }),

@@ -1,6 +1,4 @@
-/**
- * The web pages, each one file with its style and script inside. Nothing is loaded from elsewhere.
- */
+/** The web pages: one file each, with style and script inline. They load nothing from other sites. */
 import { createHash } from 'node:crypto'
 import { ERRORS } from '../../errors.ts'
 import docs from '../../ui/docs.html' with { type: 'text' }

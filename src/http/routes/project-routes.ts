@@ -38,7 +38,7 @@ export const addProjectRoutes: AddRoutes = (app, edge) => {
       summary: 'Create a project',
       tag,
       body: CREATE,
-      answers: { 201: 'The project', 409: 'The name is taken' },
+      answers: { 201: 'The project', 409: 'The name is already in use' },
     }),
   )
   app.get(
@@ -47,7 +47,7 @@ export const addProjectRoutes: AddRoutes = (app, edge) => {
       return Response.json(projectRecord(requireProject(snapshotOf(edge), params.project_name)))
     },
     route({
-      summary: 'Read a project',
+      summary: 'Get a project',
       tag,
       answers: { 200: 'The project', 404: 'No such project' },
     }),
@@ -60,7 +60,7 @@ export const addProjectRoutes: AddRoutes = (app, edge) => {
       return new Response(null, { status: 204 })
     },
     route({
-      summary: 'Delete a project with all that is in it',
+      summary: 'Delete a project and everything in it',
       tag,
       answers: { 204: 'Deleted', 404: 'No such project' },
     }),

@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts'
 import type { AddRoutes } from '../edge.ts'
 import { route } from '../openapi.ts'
 
-/** The release whose API is served: existing clients look at it. */
+/** The release whose API is served. Existing clients check it. */
 const API_VERSION = '25.9.1.2'
 
 export const addStatusRoutes: AddRoutes = (app, edge) => {
@@ -23,14 +23,14 @@ export const addStatusRoutes: AddRoutes = (app, edge) => {
       })
     },
     route({
-      summary: 'Version, login state and possible indexes',
+      summary: 'Get version, login state and available index types',
       tag: 'Server',
-      answers: { 200: 'The state' },
+      answers: { 200: 'The status' },
       isPublic: true,
     }),
   )
   const alive = route({
-    summary: 'Whether the process answers',
+    summary: 'Liveness check',
     tag: 'Server',
     answers: { 200: '{"status":"ok"}' },
     isPublic: true,
@@ -44,16 +44,16 @@ export const addStatusRoutes: AddRoutes = (app, edge) => {
       throw new AppError('shutting_down', 'The server is shutting down')
     },
     route({
-      summary: 'Whether new requests are taken',
+      summary: 'Readiness check',
       tag: 'Server',
-      answers: { 200: 'Ready', 503: 'Shutting down' },
+      answers: { 200: 'Ready for requests', 503: 'Shutting down' },
     }),
   )
   app.get(
     '/api/config',
     () => Response.json({ auth: { http_auth_enabled: authentication.isOn } }),
     route({
-      summary: 'Settings that clients may see',
+      summary: 'Get the public settings',
       tag: 'Server',
       answers: { 200: 'The settings' },
     }),

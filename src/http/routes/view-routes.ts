@@ -42,7 +42,7 @@ export const addViewRoutes: AddRoutes = (app, edge) => {
       return Response.json(viewsOf(snapshot, project).map(viewRecord))
     },
     route({
-      summary: 'List the views',
+      summary: 'List the views of a project',
       tag,
       answers: { 200: 'The views', 404: 'No such project' },
     }),
@@ -56,10 +56,14 @@ export const addViewRoutes: AddRoutes = (app, edge) => {
       return Response.json(viewRecord(await views.create(asked, signal)), { status: 201 })
     },
     route({
-      summary: 'Create a view of one SELECT',
+      summary: 'Create a view',
       tag,
       body: CREATE,
-      answers: { 201: 'The view', 400: 'No SELECT that can run', 409: 'The name is taken' },
+      answers: {
+        201: 'The view',
+        400: 'The query is not a valid SELECT',
+        409: 'The name is already in use',
+      },
     }),
   )
   addOneViewRoutes(app, edge)
@@ -73,7 +77,7 @@ const addOneViewRoutes: AddRoutes = (app, edge) => {
       const view = requireView(snapshotOf(edge), params.project_name, params.view_name)
       return Response.json(viewRecord(view))
     },
-    route({ summary: 'Read a view', tag, answers: { 200: 'The view', ...missing } }),
+    route({ summary: 'Get a view', tag, answers: { 200: 'The view', ...missing } }),
   )
   app.put(
     ONE,
@@ -87,10 +91,10 @@ const addOneViewRoutes: AddRoutes = (app, edge) => {
       return Response.json(viewRecord(await views.alter(view, sent.query, signal)))
     },
     route({
-      summary: 'Replace the SELECT of a view',
+      summary: 'Replace the query of a view',
       tag,
       body: ALTER,
-      answers: { 200: 'The view', 400: 'No SELECT that can run', ...missing },
+      answers: { 200: 'The view', 400: 'The query is not a valid SELECT', ...missing },
     }),
   )
   app.delete(
