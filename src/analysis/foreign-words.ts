@@ -1,5 +1,5 @@
-import { wordsOf } from './analyzer.ts'
 import { stopWordsOf } from './stop-words.ts'
+import { wordsOf } from './words.ts'
 
 /**
  * Whether a text in Latin letters is in another language than English, by its small words: more of them are foreign than

@@ -24,10 +24,3 @@ export function phrasesOf(text: string): readonly string[] {
   const phrases = [...quoted].map(([, phrase = '']) => phrase.trim()).filter(Boolean)
   return [...new Set(phrases)].slice(0, PHRASES_MAX)
 }
-
-/** Whether at least half of the letters are Latin; a text without letters counts as such. */
-export function isMostlyLatin(text: string): boolean {
-  const letters = text.match(/\p{L}/gu)?.length ?? 0
-  const latin = text.match(/\p{Script=Latin}/gu)?.length ?? 0
-  return latin * 2 >= letters
-}

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { Analyzer, termKey, wordsOf } from '../../src/analysis/analyzer.ts'
-import { isMostlyLatin, phrasesOf, queryTermKeys } from '../../src/analysis/query-terms.ts'
+import { Analyzer, termKey } from '../../src/analysis/analyzer.ts'
+import { phrasesOf, queryTermKeys } from '../../src/analysis/query-terms.ts'
+import { isMostlyLatin, wordsOf } from '../../src/analysis/words.ts'
 import { LANGUAGES, type Language } from '../../src/domain/language.ts'
 
 function terms(text: string, language: Language = 'english'): readonly string[] {

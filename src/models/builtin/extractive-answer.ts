@@ -1,4 +1,4 @@
-import { isMostlyLatin } from '../../analysis/query-terms.ts'
+import { isMostlyLatin } from '../../analysis/words.ts'
 import type { Candidate, Ranking } from './sentence-ranking.ts'
 
 /** What was searched for an answer, and what was found. */

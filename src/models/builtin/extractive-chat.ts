@@ -1,4 +1,3 @@
-import { Analyzer } from '../../analysis/analyzer.ts'
 import { literal, quote } from '../../domain/identifier.ts'
 import type {
   ChatDelta,
@@ -101,7 +100,7 @@ const POINTING_WORDS =
 
 /** Whether a question can only be understood from what was said before: hardly any words of its own. */
 function isFollowUp(question: string): boolean {
-  const count = new Set(keywords(question, new Analyzer('english'))).size
+  const count = new Set(keywords(question)).size
   return count === 0 || (count <= 2 && POINTING_WORDS.test(question))
 }
 

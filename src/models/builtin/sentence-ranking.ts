@@ -1,4 +1,5 @@
-import { Analyzer } from '../../analysis/analyzer.ts'
+import { stopWordsOf } from '../../analysis/stop-words.ts'
+import { withoutAccents, words } from '../../analysis/words.ts'
 import type { Embedder } from '../../domain/ports.ts'
 import type { Passage } from './observed-passages.ts'
 import { sentencesOf } from './sentences.ts'
@@ -52,9 +53,8 @@ export async function rankedSentences(
   embed: Embedder['embed'],
   signal: AbortSignal,
 ): Promise<Ranking> {
-  const analyzer = new Analyzer('english')
-  const bestCoverage = coverageOf(question, passages, analyzer)
-  const scored = narrowed(question, passages, analyzer)
+  const bestCoverage = coverageOf(question, passages)
+  const scored = narrowed(question, passages)
   if (scored.length === 0) return { candidates: [], bestCosine: -1, bestCoverage }
   // Alone, so that its vector is the search's own one, which the embedder still remembers.
   const [questionVectors, vectors] = await Promise.all([
@@ -80,22 +80,18 @@ export async function rankedSentences(
   return { candidates, bestCosine: Math.max(...cosines), bestCoverage }
 }
 
-function coverageOf(question: string, passages: readonly Passage[], analyzer: Analyzer): number {
-  const wanted = [...new Set(keywords(question, analyzer))]
+function coverageOf(question: string, passages: readonly Passage[]): number {
+  const wanted = [...new Set(keywords(question))]
   if (wanted.length === 0) return 0
   const shares = passages.map((passage) => {
-    const held = new Set(keywords(passage.text, analyzer))
+    const held = new Set(keywords(passage.text))
     return wanted.filter((word) => held.has(word)).length / wanted.length
   })
   return Math.max(0, ...shares)
 }
 
 /** The sentences with the best BM25 and passage, without repetitions (chunks overlap). */
-function narrowed(
-  question: string,
-  passages: readonly Passage[],
-  analyzer: Analyzer,
-): readonly Scored[] {
+function narrowed(question: string, passages: readonly Passage[]): readonly Scored[] {
   const unique = new Map<string, Omit<Scored, 'keyword'>>()
   const relevances = scaled(passages.map((passage) => passage.relevance))
   for (const [index, passage] of passages.entries()) {
@@ -110,8 +106,8 @@ function narrowed(
   }
   const sentences = [...unique.values()]
   const keyword = bm25(
-    keywords(question, analyzer),
-    sentences.map((sentence) => keywords(sentence.inContext, analyzer)),
+    keywords(question),
+    sentences.map((sentence) => keywords(sentence.inContext)),
   )
   const scaledKeyword = scaled(keyword)
   const worth = (index: number) =>
@@ -161,13 +157,30 @@ function dot(a: Float32Array, b: Float32Array | undefined): number {
 }
 
 /**
- * The words of a text that count in a comparison, as the keyword index of an English knowledge base has them; names in
- * camel case whole and in parts.
+ * The words of a text that count in a comparison: those of the keyword index, without English stop words and endings;
+ * names in camel case whole and in parts.
  */
-export function keywords(text: string, analyzer: Analyzer): readonly string[] {
+export function keywords(text: string): readonly string[] {
   const spelled = text.replaceAll(CAMEL_CASE, (name) => [name, ...name.split(HUMP)].join(' '))
-  return [...analyzer.terms(spelled)].flat().map((term) => term.text)
+  const stopWords = stopWordsOf('english')
+  return words(spelled)
+    .map(withoutAccents)
+    .filter((word) => !stopWords.has(word))
+    .map(withoutEnding)
 }
 
 const CAMEL_CASE = /\p{L}*\p{Ll}\p{Lu}\p{L}*/gu
 const HUMP = /(?<=\p{Ll})(?=\p{Lu})/u
+
+/**
+ * Plural, -ing and -ed, so that `retries` finds `retry` and `installing` finds `install`. The keyword index's stemmer
+ * would take each new thread 24 ms, and a thread answers one question.
+ */
+function withoutEnding(word: string): string {
+  if (word.length < 5) return word.length === 4 ? word.replace(/(?<![su])s$/, '') : word
+  if (word.endsWith('ies')) return `${word.slice(0, -3)}y`
+  const singular = word.replace(/(?<=(ss|sh|ch|x|z))es$|(?<![sui])s$/, '')
+  const bare = singular.replace(/(?<=[a-z]{3})(ing|ed)$/, '')
+  // `configur(e)`, `configur(ed)`, `configur(ing)` meet without the last vowel.
+  return bare.length >= 5 ? bare.replace(/e$/, '') : bare
+}

@@ -1,6 +1,7 @@
 /** The values of a plan's placeholders: parameters, vectors and keywords of searched texts, answers of agents. */
 import { isForeignToEnglish } from '../../analysis/foreign-words.ts'
-import { isMostlyLatin, phrasesOf, queryTermKeys } from '../../analysis/query-terms.ts'
+import { phrasesOf, queryTermKeys } from '../../analysis/query-terms.ts'
+import { isMostlyLatin } from '../../analysis/words.ts'
 import { overriddenAgent } from '../../catalog/define-agent.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { BUILTIN_PROVIDER } from '../../domain/model-ref.ts'
