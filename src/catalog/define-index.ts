@@ -11,7 +11,7 @@ interface Bounds {
   readonly max: number
 }
 
-/** What each type can be told, beside its metric. */
+/** The options of each type, beside the metric. */
 const OPTIONS: Readonly<Record<VectorIndexType, Readonly<Record<string, Bounds>>>> = {
   exact: {},
   ivf: {
@@ -28,8 +28,8 @@ const OPTIONS: Readonly<Record<VectorIndexType, Readonly<Record<string, Bounds>>
 const TYPES = 'hnsw, ivf, exact and auto'
 
 /**
- * Says how the vectors of a knowledge base are to be searched; without a type Eider chooses again. Answers stay those
- * of the exact search, or nearly, whatever is asked for, and however few vectors there are.
+ * Says how the vectors of a knowledge base are searched; without a type Eider chooses again. Whatever the index, results
+ * stay those of the exact search, or nearly.
  * @throws AppError `invalid_request`, `unknown_field`, `knowledge_base_not_found`
  */
 export async function createVectorIndex(
@@ -73,7 +73,7 @@ function typeOf(text: string | undefined, sent: Fields): VectorIndexType | null 
   }
   const type = text.toLowerCase()
   if (type === 'auto') return null
-  // The name of an existing client for lists that lie in a file.
+  // `ivf_file` is what an existing client calls lists that lie in a file.
   if (type === 'ivf' || type === 'ivf_file') return 'ivf'
   if (type === 'hnsw' || type === 'exact') return type
   throw new AppError(

@@ -59,7 +59,7 @@ const ALTER_FIELDS = new Set<string>([...DEFINING_FIELDS, ...ECHOED_PARAMS])
 
 /**
  * Creates a knowledge base from the contract's fields; what is missing gets the defaults of docs/contract.md 5. The
- * embedding model is tried once: an unreachable one is a warning in `params`, a definite refusal creates nothing.
+ * embedding model is called once as a test: an unreachable one becomes a warning in `params`, a refusal creates nothing.
  * @throws AppError `project_not_found`, `knowledge_base_exists`, `missing_parameter`, `invalid_name`,
  * `invalid_knowledge_base`, `unknown_provider`, `provider_refused`, `dimension_mismatch`
  */

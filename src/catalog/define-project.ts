@@ -3,7 +3,7 @@ import { DEFAULT_PROJECT, type Project } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 
-/** Names that stand for something else in SQL, so that no project may take them. */
+/** Names that mean something else in SQL, so no project may have them. */
 const RESERVED_NAMES = new Set(['files', 'information_schema', 'log', 'main', 'temp', 'system'])
 
 /** @throws AppError `invalid_name`, `project_exists` */

@@ -68,7 +68,7 @@ export function preprocessingOf(fields: Fields | undefined): Preprocessing {
   }
 }
 
-/** What searches of a knowledge base do unless they say otherwise. */
+/** The defaults of searches that do not say otherwise. */
 export const SEARCH_FIELDS = [
   'hybrid_search',
   'hybrid_search_alpha',

@@ -5,11 +5,11 @@ import type { KnowledgeBase } from './knowledge-base.ts'
 import type { Project, ProjectTable, View } from './project.ts'
 import type { UploadedFile } from './uploaded-file.ts'
 
-/** Everything that has a name, as of the last committed change. Names are compared without case. */
+/** Everything that has a name, as of the last committed change. Case does not matter in names. */
 export interface CatalogSnapshot {
   /** Grows with each change: what was derived from another version is stale. */
   readonly version: number
-  /** Grows with each change of a definition: not with what documents alone change of a knowledge base. */
+  /** Grows with each change of a definition, and not where only documents of a knowledge base have changed. */
   readonly definitionsVersion: number
   readonly projects: readonly Project[]
   readonly knowledgeBases: readonly KnowledgeBase[]

@@ -1,6 +1,6 @@
 /**
- * How the vectors' part and the keywords' part of a relevance are made comparable: `scaled` by the distances and scores
- * themselves, `rrf` by their ranks alone.
+ * How a vector's distance and a keyword score become one relevance: `scaled` uses the numbers themselves, `rrf` (reciprocal
+ * rank fusion) their ranks alone.
  */
 export const FUSIONS = ['scaled', 'rrf'] as const
 
@@ -8,7 +8,7 @@ export type Fusion = (typeof FUSIONS)[number]
 
 export const DEFAULT_FUSION: Fusion = 'scaled'
 
-/** The best of each kind, and those equal to the last of them, have a part in a relevance. */
+/** So many of the nearest chunks and of the best keyword hits take part in the fusion, with those equal to the last. */
 export const PART_CHUNKS = 100
 
 /**

@@ -3,12 +3,12 @@ import type { VectorIndexDefinition } from './index-definition.ts'
 import type { Language } from './language.ts'
 import type { ModelRef } from './model-ref.ts'
 
-/** How texts are cut. Sizes in characters (UTF-16 code units). */
+/** How documents are cut into chunks. Sizes in characters (UTF-16 code units). */
 export interface Preprocessing {
   readonly type: 'text_chunking' | 'markdown_chunking' | 'json_chunking'
   readonly chunkSizeChars: number
   readonly chunkOverlapChars: number
-  /** As the caller sent it, given back in `params`. */
+  /** As the caller sent it; `params` shows it again. */
   readonly sent: Readonly<Record<string, unknown>> | null
 }
 
@@ -57,7 +57,7 @@ export interface KnowledgeBase {
   readonly nextEmbeddingModel: ModelRef | null
   /** Metadata columns seen so far, in the order of their first appearance. */
   readonly storedMetadata: readonly MetadataColumn[]
-  /** null: nobody asked for a type of index, Eider chooses. */
+  /** null: no type of index was chosen, so Eider chooses. */
   readonly vectorIndex: VectorIndexDefinition | null
   /** Counts the committed writes; a derived copy with another number is stale. */
   readonly revision: number
@@ -81,7 +81,7 @@ export type KnowledgeBaseDraft = Omit<
   | 'updatedAt'
 >
 
-/** A model that is to take over, and the length of its vectors where it is known. */
+/** The model that re-embeds all chunks and then takes over, and the length of its vectors where it is known. */
 export interface ReembeddingTarget {
   readonly model: ModelRef
   readonly dimensions: number | null
@@ -100,7 +100,7 @@ export type KnowledgeBaseChanges = Partial<
     | 'params'
     | 'vectorIndex'
   > & {
-    /** null: the model stays, and what was made of the next one's vectors goes. */
+    /** null: the model stays, and the vectors made so far are dropped. */
     readonly reembedding: ReembeddingTarget | null
   }
 >

@@ -1,4 +1,4 @@
-/** Languages whose words the keyword search can reduce to their stems; `none` leaves words as they are. */
+/** Languages whose words the keyword search can reduce to stems; `none` leaves words as they are. */
 export const LANGUAGES = [
   'arabic',
   'armenian',

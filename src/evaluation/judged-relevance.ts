@@ -59,24 +59,25 @@ export interface MeanRelevance {
 }
 
 export function meanRelevance(questions: readonly JudgedRelevance[]): MeanRelevance {
-  const over = (value: (one: JudgedRelevance) => number | null) => mean(present(questions, value))
+  const over = (value: (judged: JudgedRelevance) => number | null) =>
+    mean(present(questions, value))
   const depth = questions.reduce((most, { scores }) => Math.max(most, scores.length), 0)
   return {
-    relevance: over((one) => one.relevance),
+    relevance: over((judged) => judged.relevance),
     relevanceAt: Array.from({ length: depth }, (_, position) => {
       return over(({ scores }) => scores[position] ?? null) ?? 0
     }),
-    firstRelevantPosition: over((one) => one.firstRelevantPosition),
-    reciprocalRank: over((one) => one.reciprocalRank),
-    hitRate: over((one) => (one.firstRelevantPosition === null ? 0 : 1)),
-    precision: over((one) => one.precision),
-    entropy: over((one) => one.entropy),
-    ndcg: over((one) => one.ndcg),
+    firstRelevantPosition: over((judged) => judged.firstRelevantPosition),
+    reciprocalRank: over((judged) => judged.reciprocalRank),
+    hitRate: over((judged) => (judged.firstRelevantPosition === null ? 0 : 1)),
+    precision: over((judged) => judged.precision),
+    entropy: over((judged) => judged.entropy),
+    ndcg: over((judged) => judged.ndcg),
   }
 }
 
 function present<T>(items: readonly T[], value: (item: T) => number | null): readonly number[] {
-  return items.map(value).filter((one) => one !== null)
+  return items.map(value).filter((number) => number !== null)
 }
 
 /** C. E. Shannon, "A mathematical theory of communication", 1948: -Σ p ln p. */

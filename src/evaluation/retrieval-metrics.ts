@@ -64,7 +64,7 @@ export interface MeanMetrics extends RetrievalMetrics {
 export function meanMetrics(questions: readonly (RetrievalMetrics | null)[]): MeanMetrics {
   const counted = questions.filter((metrics) => metrics !== null)
   const mean = (name: keyof RetrievalMetrics) => {
-    return counted.length === 0 ? 0 : sum(counted.map((one) => one[name])) / counted.length
+    return counted.length === 0 ? 0 : sum(counted.map((metrics) => metrics[name])) / counted.length
   }
   return {
     ndcg: mean('ndcg'),

@@ -27,13 +27,13 @@ export interface GenerationOptions {
   readonly fromSql: string | null
   /** Questions. */
   readonly count: number
-  /** The same seed takes the same texts; null: others each time. */
+  /** The same seed chooses the same texts; null: different ones each time. */
   readonly seed: string | null
 }
 
-/** How the questions are searched; null: as the knowledge base does it by itself. */
+/** How the questions are searched; null: as the knowledge base does by default. */
 export interface EvaluationSearch {
-  /** null: as the version has it. */
+  /** null: the default of the version. */
   readonly k: number | null
   readonly mode: EvaluationMode | null
   /** The weight of the vectors in a hybrid search, 0 to 1. */
@@ -65,13 +65,13 @@ const OPTIONS = [
 const GENERATION_OPTIONS = ['from_sql', 'count', 'seed'] as const
 
 const K_MAX = 1000
-/** Each question is so many calls of the model. */
+/** The model is called this often for each question. */
 const JUDGED_K_MAX = 100
 const GENERATED_DEFAULT = 20
 export const GENERATED_MAX = 1000
 
 /**
- * The options of EVALUATE KNOWLEDGE_BASE as they stand behind USING.
+ * The options of EVALUATE KNOWLEDGE_BASE, which follow USING.
  * @throws AppError `unknown_field`, `missing_parameter`, `invalid_request`
  */
 export function evaluateOptions(sent: Fields): EvaluateOptions {

@@ -10,12 +10,12 @@ import type { QueryDeps } from '../query-deps.ts'
 /** Calls of the model at the same time. */
 export const MODEL_CALLS_AT_ONCE = 8
 
-/** Replies of one evaluation that may be other than what was asked for. */
+/** Unusable replies that one evaluation passes over. */
 const BAD_REPLIES_MAX = 5
 /** A question or a number is far shorter; the thoughts of some models are not. */
 const REPLY_CHARS_MAX = 100_000
 
-/** A chat model with its patience for bad replies, for one evaluation. */
+/** A chat model for one evaluation, which counts the replies it cannot use. */
 export class EvaluationModel {
   readonly #model: ChatModel
   readonly #name: string
@@ -58,7 +58,7 @@ export class EvaluationModel {
       if (delta.kind === 'text') reply += delta.text
       if (reply.length > REPLY_CHARS_MAX) break
     }
-    // The OpenAI library ends an aborted stream without a word.
+    // The OpenAI library ends an aborted stream without an error.
     signal.throwIfAborted()
     return reply
   }
@@ -89,7 +89,7 @@ export async function evaluationModel(
     const name = `The ${ref.provider} model ${ref.modelName}`
     return new EvaluationModel(await deps.chatModels.chatModel(ref), name)
   } catch (error) {
-    // What an agent's model lacks is what `llm` lacks here.
+    // The registry speaks of an agent's model; here the caller has sent `llm`.
     if (!(error instanceof AppError) || error.code !== 'invalid_agent') throw error
     throw new AppError('invalid_request', `llm: ${error.message}`, { cause: error })
   }

@@ -13,7 +13,7 @@ import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { FILES_DATABASE } from '../select/name-scope.ts'
 
-/** Rows that are at hand, with DuckDB's types, so that they can be answered and be stored. */
+/** Rows in memory, with DuckDB's types, to be returned and to be stored. */
 export interface EvaluationTable {
   readonly columns: readonly ResultColumn[]
   readonly rows: readonly (readonly ResultValue[])[]
@@ -42,11 +42,11 @@ export function rowStreamOf({ columns, rows }: EvaluationTable): RowStream {
   return { columns, batches: batches() }
 }
 
-/** The table to be written, not made yet. */
+/** A table that is going to be written. */
 export type TableTarget = Omit<NewTable, 'select'>
 
 /**
- * A table of a project that may be written: it is there, or its name is free.
+ * A table of a project that may be written: it exists, or its name is free.
  * @param option its name, for messages
  * @throws AppError `project_not_found`, `invalid_name`, `relation_exists`, `invalid_request` for a file
  */
@@ -63,10 +63,10 @@ export function tableTarget(
   const snapshot = deps.catalog.snapshot()
   const project = requireProject(snapshot, projectName ?? db)
   checkedName('table', name)
-  const other = [findKnowledgeBase, findView, findAgent].some((find) => {
+  const isOther = [findKnowledgeBase, findView, findAgent].some((find) => {
     return find(snapshot, project, name) !== undefined
   })
-  if (other) {
+  if (isOther) {
     const message = `${option}: ${project.name}.${name} is there already and is no table`
     throw new AppError('relation_exists', message)
   }
@@ -75,7 +75,7 @@ export function tableTarget(
 }
 
 /**
- * Before there is anything to store: a table that is there has all of these columns.
+ * An existing table must have all of these columns. Checked before there is anything to store.
  * @throws AppError `invalid_request`
  */
 export function checkTargetColumns(
@@ -96,7 +96,7 @@ export function checkTargetColumns(
   throw new AppError('invalid_request', message)
 }
 
-/** A SELECT of ours that gives just these rows. */
+/** A SELECT that returns exactly these rows. */
 export function selectOfRows({ columns, rows }: EvaluationTable): BoundSql {
   const list = columns.map(({ name, type }, index) => {
     return `unnest($column_${index}::${type}[]) AS ${quote(name)}`
@@ -116,7 +116,7 @@ const PART = '(?:`([^`]+)`|"([^"]+)"|([^.`"]+))'
 const TABLE_NAME = new RegExp(`^(?:${PART}\\.)?${PART}$`)
 
 /**
- * Reads `project.table`; a name in quotes may hold what it likes.
+ * Reads `project.table`; a name in quotes may hold any character.
  * @param option its name, for messages
  * @throws AppError `invalid_request`
  */

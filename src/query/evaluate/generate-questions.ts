@@ -12,9 +12,9 @@ import type { EvaluationVersion, GenerationOptions } from './evaluate-options.ts
 import { type EvaluationModel, MODEL_CALLS_AT_ONCE } from './evaluation-model.ts'
 import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
 
-/** Rows of `from_sql` among which are chosen. */
+/** Rows of `from_sql` that the texts are chosen from. */
 const SOURCE_ROWS_MAX = 10_000
-/** Texts beyond those that are asked for, in the place of ones that the model has no question for. */
+/** Extra texts, in the place of those that the model writes no question for. */
 const SPARE_TEXTS = 5
 
 export interface GenerationRequest {
@@ -32,7 +32,7 @@ interface SourceText {
 }
 
 /**
- * Questions that a model makes of some of the texts, each with its answer and the id of its document.
+ * Questions that a model writes for some of the texts, each with its answer and the id of its document.
  * @throws AppError `invalid_request` for a source without texts or columns, `provider_failed`
  */
 export async function generateQuestions(
@@ -63,7 +63,7 @@ export async function generateQuestions(
 
 type MadeQuestion = SourceText & { readonly question: string; readonly answer: string }
 
-/** Goes on with the spare texts where the model has no question for one. */
+/** Continues with the spare texts where the model writes no question for one. */
 async function questionsOf(
   texts: readonly SourceText[],
   { model, count }: { readonly model: EvaluationModel; readonly count: number },
@@ -86,7 +86,7 @@ async function questionsOf(
 
 type SeededRequest = GenerationRequest & { readonly seed: string }
 
-/** Chunks from anywhere in the knowledge base: those whose hash with the seed is the smallest. */
+/** A sample of all chunks: those whose hash with the seed is the smallest. */
 async function chunkTexts(
   { kb, options, seed }: SeededRequest,
   deps: QueryDeps,
@@ -104,7 +104,7 @@ async function chunkTexts(
   return texts
 }
 
-/** The same of the first rows of a SELECT: their order does not matter. */
+/** A sample of the first rows of a SELECT, whatever their order. */
 async function selectedTexts(
   { version, options, seed, db, params, fromSql }: SeededRequest & { readonly fromSql: string },
   deps: QueryDeps,

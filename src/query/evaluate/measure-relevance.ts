@@ -10,7 +10,7 @@ import { type Evaluation, meanSeconds, type Ranking, rankChunks } from './evalua
 import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
 import { readQuestions } from './test-set.ts'
 
-/** Each of them is k calls of the model. */
+/** Each of them takes k calls of the model. */
 const QUESTIONS_MAX = 1000
 
 const MEANS = {

@@ -105,7 +105,7 @@ function refuseOneTable(
   throw new AppError('invalid_request', 'test_table and save_to must be two tables')
 }
 
-/** Makes the test table anew, whole or not at all. */
+/** Replaces the test table with generated questions, whole or not at all. */
 async function generate(
   { kb, db, params }: KnowledgeBaseRequest<EvaluateStatement>,
   options: EvaluateOptions,

@@ -17,7 +17,7 @@ export interface TestSet {
   readonly database: string
 }
 
-/** What a column holds, and the names under which it is known, the first that is there. */
+/** What a column holds, and its possible names; the first that exists is taken. */
 const COLUMN_NAMES = {
   question: ['question', 'query'],
   document: ['doc_id', 'document_id', 'document'],

@@ -44,7 +44,7 @@ export async function insertRows(
   return counts.storedRows
 }
 
-/** The names under which the values count: those of the statement, or the source's own. */
+/** The columns of the values: those that the statement names, or the source's own. */
 async function columnsOf(
   statement: Insert,
   stream: RowStream,
@@ -125,7 +125,7 @@ async function* rowsToInsert(
   ]
   const metadataColumn = findColumn(columns, 'metadata')
   const flattened = findColumn(known, 'metadata') === undefined ? metadataColumn : undefined
-  // Of columns with one name the first, as in a join of two tables with an `id`.
+  // Of columns with the same name the first, as in a join of two tables with an `id`.
   const columnIndexes = new Map(columns.map((name, index) => [name, index] as const).toReversed())
   for await (const batch of batches) {
     for (const values of batch) {

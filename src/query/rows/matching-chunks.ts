@@ -11,7 +11,7 @@ import type { KnowledgeBaseRequest } from '../statements/statement-request.ts'
 
 type Changing = Extract<RowStatement, { kind: 'update' | 'delete' }>
 
-/** A chunk that an UPDATE or DELETE means, and the values of further expressions over it. */
+/** A chunk that an UPDATE or DELETE applies to, and the values of further expressions over it. */
 export interface MatchingChunk {
   readonly chunkKey: bigint
   readonly values: readonly ResultValue[]
@@ -48,8 +48,8 @@ export async function* matchingChunks(
 const VALUE = '__value_'
 
 /**
- * What is put between parentheses must not close them: the rest would be another part of the statement. And the keys of
- * chunks are for the SELECT around it.
+ * SQL that is put between parentheses must not close them, or its rest would become another part of the statement. And
+ * only the SELECT around it may name the keys of chunks.
  */
 function refuseOtherParts(sql: string): void {
   let depth = 0
@@ -66,7 +66,7 @@ function refuseOtherParts(sql: string): void {
   }
 }
 
-/** `content = '…'` ranks and filters nothing: alone it would mean every chunk. */
+/** `content = '…'` ranks and does not filter: alone it would apply to every chunk. */
 function refuseSearchAlone(where: string): void {
   const words = new Set(namesIn(where))
   if (!words.has('content') || words.has('relevance') || words.has('distance')) return
@@ -81,7 +81,7 @@ const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
 export function namesIn(sql: string): readonly string[] {
   const tokens = tokensOf(sql)
   const names: string[] = []
-  // For each open parenthesis, whether a sub-query stands in it or around it.
+  // For each open parenthesis: is it part of a sub-query?
   const open: boolean[] = []
   for (const [index, { kind, text, value }] of tokens.entries()) {
     const isWithin = open.at(-1) === true

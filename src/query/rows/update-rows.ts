@@ -65,7 +65,7 @@ async function* assignedChunks(
   }
 }
 
-/** Each chunk by itself: it keeps its `chunk_id`, and only a text that differs is embedded. */
+/** Each chunk by itself: it keeps its `chunk_id`, and only text that differs is embedded. */
 async function updateChunks(
   request: KnowledgeBaseRequest<Update>,
   deps: QueryDeps,
@@ -100,13 +100,13 @@ async function updateChunks(
 
 /** The new text of a chunk of this column, or undefined where it keeps its own. */
 function textFor(column: string, { texts }: AssignedValues, kb: KnowledgeBase): string | undefined {
-  // A knowledge base may have had other columns before: whatever the chunk is of, it is of the only one.
+  // The knowledge base may have had other columns when the chunk was stored. With one column left, it is that one's.
   const isOnly = (kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS).length === 1
   const found = [...texts].find(([name]) => isOnly || nameKey(name) === nameKey(column))
   return found?.[1]
 }
 
-/** Whole documents: all their matching chunks must say the same. */
+/** Whole documents: all matching chunks of one must get the same values. */
 async function updateDocuments(
   request: KnowledgeBaseRequest<Update>,
   deps: QueryDeps,

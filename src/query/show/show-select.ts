@@ -18,7 +18,7 @@ export function shownSelect(statement: ShowRows, scope: ShowScope): string {
   return narrowedSelect(shownRows(statement, scope), statement.narrowing)
 }
 
-/** The rows that are left of what a SHOW shows. */
+/** The rows of a SHOW that its LIKE and WHERE let through. */
 export function narrowedSelect(
   { sql, likeColumn }: Shown,
   { like, where, order }: Narrowing,
@@ -42,7 +42,7 @@ export function columnsCondition(name: QualifiedName, scope: ShowScope): string 
 
 export interface Shown {
   readonly sql: string
-  /** What LIKE is about. */
+  /** The column that LIKE compares. */
   readonly likeColumn: string
 }
 
@@ -150,7 +150,7 @@ const ROUTINES = `Db=ROUTINE_SCHEMA Name=ROUTINE_NAME Type=ROUTINE_TYPE Definer=
   character_set_client=CHARACTER_SET_CLIENT collation_connection=COLLATION_CONNECTION
   Database~Collation=DATABASE_COLLATION`
 
-/** What is about the server as a whole. */
+/** What SHOW says about the server as a whole. */
 const SERVER = {
   character_sets: shown(
     `Charset=CHARACTER_SET_NAME Description=DESCRIPTION Default~collation=DEFAULT_COLLATE_NAME

@@ -127,8 +127,8 @@ function shownIndexes(kb: KnowledgeBase | null, deps: QueryDeps): Shown {
   const states = deps.indexes.states().filter(({ project, knowledgeBase }) => {
     return kb === null || (project === kb.projectName && knowledgeBase === kb.name)
   })
-  const rows = states.map((one) => {
-    const { project, knowledgeBase: knowledge_base, type, state, vectorCount, detail } = one
+  const rows = states.map((shown) => {
+    const { project, knowledgeBase: knowledge_base, type, state, vectorCount, detail } = shown
     return { project, knowledge_base, type, state, vectors: vectorCount, detail }
   })
   return { sql: rowsSql(INDEX_COLUMNS, rows), likeColumn: 'knowledge_base' }

@@ -40,20 +40,20 @@ export function checkKnowledgeBase(snapshot: CatalogSnapshot, draft: Scoped & St
     throw new AppError('storage_in_use', `Storage ${draft.vectorDatabaseTable}: ${rule}`)
   }
   const key = storageKey(draft)
-  const other = snapshot.knowledgeBases.find((kb) => {
+  const owner = snapshot.knowledgeBases.find((kb) => {
     return !isDefaultStorage(kb) && storageKey(kb) === key
   })
-  if (other === undefined) return
+  if (owner === undefined) return
   const storage = `${draft.vectorDatabase}.${draft.vectorDatabaseTable}`
-  const owner = `${other.projectName}.${other.name}`
-  throw new AppError('storage_in_use', `Storage ${storage} is used by knowledge base ${owner}`)
+  const user = `${owner.projectName}.${owner.name}`
+  throw new AppError('storage_in_use', `Storage ${storage} is used by knowledge base ${user}`)
 }
 
 /** @throws AppError `agent_exists` */
 export function checkAgentName(snapshot: CatalogSnapshot, agent: Scoped, ownId?: number): void {
-  const other = snapshot.agents.find((candidate) => isSameRelation(candidate, agent))
-  if (other !== undefined && other.id === ownId) return
-  if (other !== undefined) {
+  const namesake = snapshot.agents.find((candidate) => isSameRelation(candidate, agent))
+  if (namesake !== undefined && namesake.id === ownId) return
+  if (namesake !== undefined) {
     throw new AppError('agent_exists', `Agent with name ${agent.name} already exists`)
   }
   checkRelationName(snapshot, agent)

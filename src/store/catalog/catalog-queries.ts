@@ -17,7 +17,7 @@ export function queriesOver(connection: DuckDBConnection): CatalogQueries {
   })
 }
 
-/** A number that no other thing of this kind has or ever had. Only within a write. */
+/** An id that nothing else of this kind has or ever had. Only within a write. */
 export async function nextId(
   queries: CatalogQueries,
   kind: 'project' | 'knowledge_base' | 'agent' | 'file' | 'view' | 'table',

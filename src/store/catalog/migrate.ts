@@ -13,7 +13,7 @@ export interface Migration {
   readonly sql: string
 }
 
-/** Numbered from 1 without a gap. What was released is never edited: a change is a new file. */
+/** Numbered from 1 without a gap. A released step is never edited: a change is a new file. */
 export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: '0001_catalog', sql: catalogSql },
   { number: 2, name: '0002_views_and_tables', sql: viewsAndTablesSql },
@@ -63,7 +63,7 @@ async function apply(
   await connection.run('INSERT INTO eider.migrations VALUES ($1, $2, $3)', [number, name, hash])
 }
 
-/** Line ends do not count: a checkout may change them. */
+/** A checkout may change line ends, so they do not count. */
 function hashOf(sql: string): string {
   return createHash('sha256').update(sql.replaceAll('\r\n', '\n')).digest('hex')
 }

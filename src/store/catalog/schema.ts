@@ -9,8 +9,7 @@ import type { FileFormat } from '../../domain/uploaded-file.ts'
 const eider = pgSchema('eider')
 
 /**
- * JSON text in the database, a value outside. What is read was written by this program: it is
- * trusted.
+ * JSON text in the database, a value outside. Only this program writes it, so it is trusted.
  */
 const json = <T>(name: string) =>
   customType<{ data: T; driverData: string }>({

@@ -18,8 +18,7 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 /**
- * Text that only this data folder can read: AES-256-GCM (NIST SP 800-38D), with a random nonce for
- * each text.
+ * Encrypts text so that only this data folder can read it: AES-256-GCM (NIST SP 800-38D), with a random nonce each time.
  */
 export interface Secrets {
   seal(text: string): string
@@ -64,8 +63,8 @@ function opened(text: string, key: Buffer): string {
 }
 
 /**
- * The key in this file, made at its first use: 32 random bytes as hexadecimal digits, readable by
- * the owner only. It appears whole or not at all, and is never replaced.
+ * The key in this file, made at its first use: 32 random bytes as hexadecimal digits, readable by the owner only. The
+ * file appears whole or not at all, and is never replaced.
  * @throws StartError when the file holds no key or cannot be read or written
  */
 function keyInFile(path: string): Buffer {
@@ -105,9 +104,9 @@ function newKey(path: string): Buffer {
     linkSync(draft, path)
     return key
   } catch (error) {
-    const other = systemCodeOf(error) === 'EEXIST' ? readKey(path) : undefined
-    if (other === undefined) throw error
-    return other
+    const othersKey = systemCodeOf(error) === 'EEXIST' ? readKey(path) : undefined
+    if (othersKey === undefined) throw error
+    return othersKey
   } finally {
     rmSync(draft, { force: true })
   }

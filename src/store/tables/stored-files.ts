@@ -21,9 +21,9 @@ import { files } from '../catalog/schema.ts'
 import type { CatalogParts } from '../catalog/stored-catalog.ts'
 import { jsonText } from '../documents/chunk-rows.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
-import { statementDeadline } from '../duckdb/interruptible.ts'
 import type { StagedSelect } from '../duckdb/staged-select.ts'
 import { distinctNames, readFile, STAGED_TABLE, type StagedColumn } from './file-reader.ts'
+import { withStagedRows } from './stored-tables.ts'
 
 const ROWS_PER_APPEND = 128
 const ROWS_PER_PAGE = 1024
@@ -81,13 +81,10 @@ export class StoredFiles implements FileStore {
     signal: AbortSignal,
   ): Promise<UploadedFile> {
     this.#replacedBy(file)
-    const deadline = statementDeadline(limits, signal)
-    try {
-      const staged = await this.#parts.engine.stage(file.select, limits, deadline.signal)
-      return await this.#storeStaged(file, staged, deadline.signal).finally(staged.release)
-    } finally {
-      deadline.end()
-    }
+    const source = { engine: this.#parts.engine, select: file.select, limits }
+    return withStagedRows(source, signal, (staged, ending) => {
+      return this.#storeStaged(file, staged, ending)
+    })
   }
 
   #storeStaged(

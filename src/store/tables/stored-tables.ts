@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
 import { projectSchema, projectTable } from '../../domain/chunk-tables.ts'
 import { nameKey, quote } from '../../domain/identifier.ts'
-import type { NewTable, RunLimits, TableStore } from '../../domain/ports.ts'
+import type { BoundSql, NewTable, RunLimits, TableStore } from '../../domain/ports.ts'
 import type { ProjectTable } from '../../domain/project.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError, notFound } from '../../errors.ts'
@@ -34,13 +34,8 @@ export class StoredTables implements TableStore {
     signal: AbortSignal,
   ): Promise<ProjectTable> {
     this.#replacedBy(target)
-    const deadline = statementDeadline(limits, signal)
-    try {
-      const staged = await this.#parts.engine.stage(target.select, limits, deadline.signal)
-      return await this.#store(target, staged, deadline.signal).finally(staged.release)
-    } finally {
-      deadline.end()
-    }
+    const source = { engine: this.#parts.engine, select: target.select, limits }
+    return withStagedRows(source, signal, (staged, ending) => this.#store(target, staged, ending))
   }
 
   async appendRows(
@@ -49,13 +44,8 @@ export class StoredTables implements TableStore {
     signal: AbortSignal,
   ): Promise<ProjectTable> {
     if (this.#tableOf(target) === undefined) this.#replacedBy(target)
-    const deadline = statementDeadline(limits, signal)
-    try {
-      const staged = await this.#parts.engine.stage(target.select, limits, deadline.signal)
-      return await this.#append(target, staged, deadline.signal).finally(staged.release)
-    } finally {
-      deadline.end()
-    }
+    const source = { engine: this.#parts.engine, select: target.select, limits }
+    return withStagedRows(source, signal, (staged, ending) => this.#append(target, staged, ending))
   }
 
   dropTable(table: ProjectTable): Promise<void> {
@@ -135,6 +125,29 @@ export class StoredTables implements TableStore {
     if (old !== undefined && target.orReplace === true) return old
     checkRelationName(this.#parts.state.snapshot(), target)
     return undefined
+  }
+}
+
+/**
+ * Reads the rows of a SELECT and gives them to `store`, within the time limit of one statement. The rows are released
+ * afterwards.
+ * @param store gets the signal that ends with the limit
+ */
+export async function withStagedRows<T>(
+  {
+    engine,
+    select,
+    limits,
+  }: { engine: Pick<StoredEngine, 'stage'>; select: BoundSql; limits: RunLimits },
+  signal: AbortSignal,
+  store: (staged: StagedSelect, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const deadline = statementDeadline(limits, signal)
+  try {
+    const staged = await engine.stage(select, limits, deadline.signal)
+    return await store(staged, deadline.signal).finally(staged.release)
+  } finally {
+    deadline.end()
   }
 }
 
