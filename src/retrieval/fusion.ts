@@ -6,11 +6,11 @@ import { type Fusion, PART_CHUNKS, RRF_K } from '../domain/hybrid-search.ts'
 import type { KeywordHit } from '../domain/keyword-search.ts'
 import type { NearestChunk } from '../domain/ports.ts'
 
-export interface FoundParts {
+export interface FusionInput {
   /** The nearest first: at least those that have a part. */
   readonly neighbours: readonly NearestChunk[]
   /** The best first: exactly those that have a part. */
-  readonly worded: readonly KeywordHit[]
+  readonly keywordHits: readonly KeywordHit[]
 }
 
 export interface FusedHit {
@@ -29,11 +29,11 @@ export interface FusionWeights {
 
 /** All chunks that were found, the most relevant first. */
 export function fusedHits(
-  { neighbours, worded }: FoundParts,
+  { neighbours, keywordHits }: FusionInput,
   { alpha, fusion }: FusionWeights,
 ): readonly FusedHit[] {
-  const near = nearParts(neighbours, fusion)
-  const words = wordedParts(worded, fusion)
+  const near = vectorParts(neighbours, fusion)
+  const words = keywordParts(keywordHits, fusion)
   const distances = new Map<bigint, number>()
   for (const { key, distance } of neighbours) distances.set(key, distance)
   const fused = [...new Set([...distances.keys(), ...words.keys()])].map((key) => {
@@ -45,7 +45,7 @@ export function fusedHits(
 
 type Parts = ReadonlyMap<bigint, number>
 
-function nearParts(neighbours: readonly NearestChunk[], fusion: Fusion): Parts {
+function vectorParts(neighbours: readonly NearestChunk[], fusion: Fusion): Parts {
   const nearest = neighbours[0]?.distance ?? 0
   const last = Math.min(PART_CHUNKS, neighbours.length) - 1
   const farthest = neighbours[last]?.distance ?? 0
@@ -60,12 +60,12 @@ function nearParts(neighbours: readonly NearestChunk[], fusion: Fusion): Parts {
 }
 
 /** While fewer chunks than count have a term, the scale ends at those without one. */
-function wordedParts(worded: readonly KeywordHit[], fusion: Fusion): Parts {
-  const best = worded[0]?.score ?? 0
-  const least = worded.length < PART_CHUNKS ? 0 : (worded.at(-1)?.score ?? 0)
-  const ranks = rrfParts(worded.map(({ score }) => score))
+function keywordParts(keywordHits: readonly KeywordHit[], fusion: Fusion): Parts {
+  const best = keywordHits[0]?.score ?? 0
+  const least = keywordHits.length < PART_CHUNKS ? 0 : (keywordHits.at(-1)?.score ?? 0)
+  const ranks = rrfParts(keywordHits.map(({ score }) => score))
   const parts = new Map<bigint, number>()
-  for (const [index, { key, score }] of worded.entries()) {
+  for (const [index, { key, score }] of keywordHits.entries()) {
     const scaled = score === best ? 1 : (score - least) / (best - least)
     parts.set(key, fusion === 'rrf' ? (ranks[index] ?? 0) : scaled)
   }
@@ -81,7 +81,7 @@ function rrfParts(ranked: readonly number[]): readonly number[] {
   })
 }
 
-export interface MeasuredFusion {
+export interface RankedHit {
   readonly key: bigint
   readonly distance: number
   readonly relevance: number
@@ -91,24 +91,24 @@ export interface MeasuredFusion {
  * The first chunks of an order by relevance, then by distance, and those that are equal to the last of them.
  * @param fused the most relevant first
  * @param how.firstCount null: all of them
- * @param how.measured gives the distances that are missing; a chunk without one is left out
+ * @param how.distancesOf gives the distances that are missing; a chunk without one is left out
  */
 export async function exactFusion(
   fused: readonly FusedHit[],
   {
     firstCount,
-    measured,
+    distancesOf,
   }: {
     readonly firstCount: number | null
-    measured(keys: readonly bigint[]): Promise<readonly NearestChunk[]>
+    distancesOf(keys: readonly bigint[]): Promise<readonly NearestChunk[]>
   },
-): Promise<readonly MeasuredFusion[]> {
+): Promise<readonly RankedHit[]> {
   const least = firstCount === null ? 0 : (fused[firstCount - 1]?.relevance ?? 0)
   const first = fused.filter(({ relevance }) => relevance >= least)
   const unmeasured = first.filter(({ distance }) => distance === null).map(({ key }) => key)
-  const found = unmeasured.length === 0 ? [] : await measured(unmeasured)
+  const found = unmeasured.length === 0 ? [] : await distancesOf(unmeasured)
   const distances = new Map(found.map(({ key, distance }) => [key, distance]))
-  const all: MeasuredFusion[] = []
+  const all: RankedHit[] = []
   for (const { key, relevance, distance: known } of first) {
     const distance = known ?? distances.get(key)
     if (distance !== undefined) all.push({ key, relevance, distance })
@@ -118,6 +118,6 @@ export async function exactFusion(
   return last === undefined ? all : all.filter((one) => compareFused(one, last) <= 0)
 }
 
-function compareFused(one: MeasuredFusion, other: MeasuredFusion): number {
+function compareFused(one: RankedHit, other: RankedHit): number {
   return other.relevance - one.relevance || one.distance - other.distance
 }

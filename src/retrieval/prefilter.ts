@@ -7,7 +7,7 @@ import { topKWithMargin } from './vectors/top-k-with-margin.ts'
 
 /** Which chunks are meant, of one state of their knowledge base. */
 export interface PrefilterSelect {
-  readonly kept: PrefilterSql
+  readonly prefilter: PrefilterSql
   readonly limits: RunLimits
   readonly revision: number
   /** Whether a transaction that begins now still sees that revision. */
@@ -25,7 +25,7 @@ export interface PrefilteredSearch extends PrefilterSelect {
 /** A list of so many keys, or of a quarter of all, is read quickly. */
 const LIST_KEYS_MAX = 20_000
 
-const WEAK_MAX = 1_000
+const BROAD_MAX = 1_000
 
 /**
  * The nearest among the chunks that conditions keep. Few keys: they are listed, and only they are
@@ -34,41 +34,41 @@ const WEAK_MAX = 1_000
 export class Prefilter {
   readonly #reader: ColumnReader
   /** SELECTs that kept many keys when they were last listed. */
-  readonly #weak = new LruMap<string, true>({ sizeMax: WEAK_MAX })
-  readonly #recent = new PrefilterCache()
+  readonly #broad = new LruMap<string, true>({ sizeMax: BROAD_MAX })
+  readonly #cache = new PrefilterCache()
 
   constructor(reader: ColumnReader) {
     this.#reader = reader
   }
 
-  /** The keys where they are few; null: they are many, which `keptOf` recognises. */
-  async few(
+  /** The keys where they are few; null: they are many, which `passing` recognises. */
+  async fewKeys(
     select: PrefilterSelect,
     chunkCount: number,
     signal: AbortSignal,
   ): Promise<BigInt64Array | null> {
-    const known = this.#recent.get(select.kept, select.revision)
+    const known = this.#cache.get(select.prefilter, select.revision)
     if (known !== undefined) return known
-    if (this.#weak.get(select.kept.sql) !== undefined) return null
+    if (this.#broad.get(select.prefilter.sql) !== undefined) return null
     const keysMax = Math.max(LIST_KEYS_MAX, Math.floor(chunkCount / 4))
     const keys = await this.#listed(select, keysMax, signal)
-    if (keys === null) this.#weak.set(select.kept.sql, true)
-    else this.#keep(select, keys)
+    if (keys === null) this.#broad.set(select.prefilter.sql, true)
+    else this.#remember(select, keys)
     return keys
   }
 
   /** All keys, however many. */
-  async all(select: PrefilterSelect, signal: AbortSignal): Promise<BigInt64Array> {
-    const known = this.#recent.get(select.kept, select.revision)
+  async allKeys(select: PrefilterSelect, signal: AbortSignal): Promise<BigInt64Array> {
+    const known = this.#cache.get(select.prefilter, select.revision)
     if (known !== undefined) return known
     const keys = await this.#listed(select, Number.MAX_SAFE_INTEGER, signal)
     if (keys === null) throw new Error('a list without a limit has no end before its own')
-    this.#keep(select, keys)
+    this.#remember(select, keys)
     return keys
   }
 
   /**
-   * @param few what `few` gave
+   * @param few what `fewKeys` gave
    * @returns null when more chunks than an index gives are equally near
    */
   async nearest(
@@ -77,28 +77,28 @@ export class Prefilter {
     signal: AbortSignal,
   ): Promise<readonly NearestChunk[] | null> {
     if (few !== null) return topKWithMargin(search.index, { ...search, allowedKeys: few }, signal)
-    const passing = await this.#passing(search, signal)
+    const passing = await this.#nearestPassing(search, signal)
     if (passing !== null) return passing
-    this.#weak.delete(search.kept.sql)
-    const allowedKeys = await this.all(search, signal)
+    this.#broad.delete(search.prefilter.sql)
+    const allowedKeys = await this.allKeys(search, signal)
     return topKWithMargin(search.index, { ...search, allowedKeys }, signal)
   }
 
-  #keep({ kept, revision, isCurrent }: PrefilterSelect, keys: BigInt64Array): void {
-    if (isCurrent()) this.#recent.set(kept, { revision, keys })
+  #remember({ prefilter, revision, isCurrent }: PrefilterSelect, keys: BigInt64Array): void {
+    if (isCurrent()) this.#cache.set(prefilter, { revision, keys })
   }
 
   /** All keys that the conditions keep; null: they are more than that. */
   async #listed(
-    { kept, limits }: PrefilterSelect,
+    { prefilter, limits }: PrefilterSelect,
     keysMax: number,
     signal: AbortSignal,
   ): Promise<BigInt64Array | null> {
     const isLimited = keysMax < Number.MAX_SAFE_INTEGER
-    const sql = isLimited ? `SELECT * FROM (${kept.sql}) LIMIT ${keysMax + 1}` : kept.sql
+    const sql = isLimited ? `SELECT * FROM (${prefilter.sql}) LIMIT ${keysMax + 1}` : prefilter.sql
     const parts: BigInt64Array[] = []
     let count = 0
-    for await (const batch of this.#reader.columns({ ...kept, sql }, limits, signal)) {
+    for await (const batch of this.#reader.columns({ ...prefilter, sql }, limits, signal)) {
       parts.push(batch.keys(0).slice())
       count += batch.rowCount
       if (count > keysMax) return null
@@ -113,7 +113,7 @@ export class Prefilter {
   }
 
   /** Those of the nearest that the conditions keep; null: they are too few, even of the most that can be looked at. */
-  async #passing(
+  async #nearestPassing(
     search: PrefilteredSearch,
     signal: AbortSignal,
   ): Promise<readonly NearestChunk[] | null> {
@@ -122,8 +122,8 @@ export class Prefilter {
     for (let wanted = 4 * k + 16; ; wanted *= 4) {
       const near = await index.search({ queryVector, k: Math.min(wanted, neighboursMax) }, signal)
       const nearKeys = near.map(({ key }) => key)
-      const kept = await this.keptOf(nearKeys, search, signal)
-      const passing = near.filter(({ key }) => kept.has(key))
+      const passingKeys = await this.passing(nearKeys, search, signal)
+      const passing = near.filter(({ key }) => passingKeys.has(key))
       const farthest = (passing[k - 1]?.distance ?? Number.POSITIVE_INFINITY) + margin
       const isAll = near.length < Math.min(wanted, neighboursMax)
       const lastDistance = near.at(-1)?.distance ?? 0
@@ -135,14 +135,14 @@ export class Prefilter {
   }
 
   /** Those of the chunks that the conditions keep. */
-  async keptOf(
+  async passing(
     keys: readonly bigint[],
-    { kept, limits }: Pick<PrefilterSelect, 'kept' | 'limits'>,
+    { prefilter, limits }: Pick<PrefilterSelect, 'prefilter' | 'limits'>,
     signal: AbortSignal,
   ): Promise<ReadonlySet<bigint>> {
-    const sql = `SELECT __chunk_key FROM (${kept.sql})
+    const sql = `SELECT __chunk_key FROM (${prefilter.sql})
       JOIN (SELECT unnest($eider_near::BIGINT[]) AS near_key) ON __chunk_key = near_key`
-    const values = { ...kept.values, eider_near: keys }
+    const values = { ...prefilter.values, eider_near: keys }
     const found = new Set<bigint>()
     for await (const batch of this.#reader.columns({ sql, values }, limits, signal)) {
       for (const key of batch.keys(0)) found.add(key)
@@ -167,14 +167,14 @@ interface KeyList {
 export class PrefilterCache {
   readonly #lists = new LruMap<string, KeyList>({ sizeMax: BYTES_MAX, sizeOf })
 
-  get(kept: BoundSql, revision: number): BigInt64Array | undefined {
-    const known = this.#lists.get(nameOf(kept))
+  get(prefilter: BoundSql, revision: number): BigInt64Array | undefined {
+    const known = this.#lists.get(nameOf(prefilter))
     return known?.revision === revision ? known.keys : undefined
   }
 
-  set(kept: PrefilterSql, list: KeyList): void {
-    if (list.keys.byteLength > LIST_BYTES_MAX || !kept.isCacheable) return
-    this.#lists.set(nameOf(kept), list)
+  set(prefilter: PrefilterSql, list: KeyList): void {
+    if (list.keys.byteLength > LIST_BYTES_MAX || !prefilter.isCacheable) return
+    this.#lists.set(nameOf(prefilter), list)
   }
 }
 

@@ -2,123 +2,131 @@ import type { TableIds } from '../domain/chunk-tables.ts'
 import type { KeywordHit, KeywordSearch } from '../domain/keyword-search.ts'
 import type { NearestChunk, NearestFound, NearestSearch } from '../domain/ports.ts'
 import type { ColumnReader, CommittedWrite } from '../domain/retrieval-ports.ts'
-import { type Among, KeywordRetriever } from './keyword-retriever.ts'
+import { KeywordRetriever, type Prefiltered } from './keyword-retriever.ts'
 import { Prefilter, type PrefilterSelect } from './prefilter.ts'
 import type { VectorCache } from './vector-cache.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'
 import { float32Margin, topKWithMargin } from './vectors/top-k-with-margin.ts'
 
 /** What is nearly as near as the last may be nearer in DuckDB's arithmetic. */
-const ASKED_MORE = 4
+const MORE_OF_ACCELERATOR = 4
 
-/** A copy as a transaction sees its table that begins while it is current. */
-export interface CacheState {
-  readonly copy: VectorCache
+/** A cache as a transaction sees its table that begins while it is current. */
+export interface CacheSnapshot {
+  readonly cache: VectorCache
   readonly index: ExactIndex
   readonly revision: number
   isCurrent(): boolean
 }
 
-interface PrefilteredAmong extends Among {
+interface PrefilteredSelect extends Prefiltered {
   readonly select: PrefilterSelect
 }
 
-interface AmongSearch extends NearestSearch {
+interface PrefilteredSearch extends NearestSearch {
   /** null: all chunks. */
-  readonly among: PrefilteredAmong | null
+  readonly prefiltered: PrefilteredSelect | null
 }
 
-/** Searches in the copies of the vectors, and for the words beside them. */
+/** Searches in the caches of the vectors, and for the words beside them. */
 export class Retriever {
   readonly #prefilter: Prefilter
-  readonly #words: KeywordRetriever
+  readonly #keywords: KeywordRetriever
 
   constructor(reader: ColumnReader) {
     this.#prefilter = new Prefilter(reader)
-    this.#words = new KeywordRetriever(reader, this.#prefilter)
+    this.#keywords = new KeywordRetriever(reader, this.#prefilter)
   }
 
   /** A write was committed. */
-  written({ id }: Pick<TableIds, 'id'>, { revision, changed }: CommittedWrite): void {
+  committed({ id }: Pick<TableIds, 'id'>, { revision, changed }: CommittedWrite): void {
     const removedKeys = changed === null ? null : (changed.removedKeys ?? new BigInt64Array())
-    this.#words.written({ id }, revision, removedKeys)
+    this.#keywords.committed({ id }, revision, removedKeys)
   }
 
   /**
    * @returns null where more chunks than can be given are equally near, or there are too many with the words
    * @throws AppError as `NearestChunks.nearest` does
    */
-  async found(
-    at: CacheState,
+  async search(
+    snapshot: CacheSnapshot,
     search: NearestSearch,
     signal: AbortSignal,
   ): Promise<NearestFound | null> {
     const { words } = search
-    const among = await this.#among(at, search, signal)
-    if (words !== undefined) return this.#hybrid(at, { ...search, words, among }, signal)
-    const neighbours = await this.#near(at, { ...search, among }, signal)
-    return neighbours && { neighbours, isCurrent: at.isCurrent }
+    const prefiltered = await this.#prefiltered(snapshot, search, signal)
+    if (words !== undefined)
+      return this.#hybrid(snapshot, { ...search, words, prefiltered }, signal)
+    const neighbours = await this.#nearest(snapshot, { ...search, prefiltered }, signal)
+    return neighbours && { neighbours, isCurrent: snapshot.isCurrent }
   }
 
   async #hybrid(
-    at: CacheState,
-    search: AmongSearch & { readonly words: KeywordSearch },
+    snapshot: CacheSnapshot,
+    search: PrefilteredSearch & { readonly words: KeywordSearch },
     signal: AbortSignal,
   ): Promise<NearestFound | null> {
     const { queryVector, words } = search
-    const finding = this.#words.best({ ...at, ...search }, signal)
-    const measuring = async () => {
+    const keywordSearch = this.#keywords.best({ ...snapshot, ...search }, signal)
+    const vectorSearch = async () => {
       // Only where words may be enough do the vectors wait for them.
-      const isEnough = words.enoughCount !== null && areEnough(await finding, words)
-      return isEnough ? [] : this.#near(at, search, signal)
+      const isEnough = words.enoughCount !== null && areEnough(await keywordSearch, words)
+      return isEnough ? [] : this.#nearest(snapshot, search, signal)
     }
-    const [best, neighbours] = await Promise.all([finding, measuring()])
+    const [best, neighbours] = await Promise.all([keywordSearch, vectorSearch()])
     if (best === null || neighbours === null) return null
-    const measured = async (keys: readonly bigint[], of: AbortSignal) => {
+    const measured = async (keys: readonly bigint[], stop: AbortSignal) => {
       try {
-        return await at.copy.measuredOf(keys, queryVector, of)
+        return await snapshot.cache.distancesOf(keys, queryVector, stop)
       } catch (error) {
-        of.throwIfAborted()
-        // A copy that is let go meanwhile is not a failure of the search.
-        if (at.isCurrent()) throw error
+        stop.throwIfAborted()
+        // A cache that is let go meanwhile is not a failure of the search.
+        if (snapshot.isCurrent()) throw error
         return []
       }
     }
-    return { neighbours, words: { best, measured }, isCurrent: at.isCurrent }
+    return { neighbours, words: { best, measured }, isCurrent: snapshot.isCurrent }
   }
 
   /** The chunks that the conditions keep; null: there are no conditions. */
-  async #among(
-    at: CacheState,
-    { kept, limits }: NearestSearch,
+  async #prefiltered(
+    snapshot: CacheSnapshot,
+    { kept: prefilter, limits }: NearestSearch,
     signal: AbortSignal,
-  ): Promise<PrefilteredAmong | null> {
-    if (kept === null) return null
-    const select = { ...at, kept, limits }
+  ): Promise<PrefilteredSelect | null> {
+    if (prefilter === null) return null
+    const select = { ...snapshot, prefilter, limits }
     return {
       select,
-      keys: await this.#prefilter.few(select, at.index.count, signal),
-      keptOf: (keys) => this.#prefilter.keptOf(keys, select, signal),
+      keys: await this.#prefilter.fewKeys(select, snapshot.index.count, signal),
+      passing: (keys) => this.#prefilter.passing(keys, select, signal),
     }
   }
 
   /** With all that DuckDB, which rounds otherwise, could find nearer than the last of them. */
-  async #near(
-    { copy, index }: CacheState,
-    search: AmongSearch,
+  async #nearest(
+    { cache, index }: CacheSnapshot,
+    search: PrefilteredSearch,
     signal: AbortSignal,
   ): Promise<readonly NearestChunk[] | null> {
-    const { queryVector, count: k, among } = search
+    const { queryVector, count: k, prefiltered } = search
     const nearest = { queryVector, k, margin: float32Margin(queryVector.length) }
-    const asked = async () => {
-      const found = await copy.asked?.search({ queryVector, k: k + ASKED_MORE }, signal)
-      return found ?? topKWithMargin(index, nearest, signal)
+    const unfiltered = async () => {
+      const near = await cache.accelerator?.search(
+        { queryVector, k: k + MORE_OF_ACCELERATOR },
+        signal,
+      )
+      return near ?? topKWithMargin(index, nearest, signal)
     }
     const near =
-      among === null
-        ? await asked()
-        : await this.#prefilter.nearest({ ...among.select, index, ...nearest }, among.keys, signal)
-    return near && copy.measured(queryVector, near, signal)
+      prefiltered === null
+        ? await unfiltered()
+        : await this.#prefilter.nearest(
+            { ...prefiltered.select, index, ...nearest },
+            prefiltered.keys,
+            signal,
+          )
+    return near && cache.withDistances(queryVector, near, signal)
   }
 }
 

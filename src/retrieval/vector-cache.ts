@@ -11,21 +11,21 @@ import { yieldToEventLoop } from '../runtime/scheduling.ts'
 import { ExactIndex } from './vectors/exact-index.ts'
 import type { FetchVectors } from './vectors/rescore.ts'
 import type { ScanRunner } from './vectors/scan.ts'
-import type { FetchedVectors } from './vectors/vector-lookup.ts'
+import type { VectorLookup } from './vectors/vector-lookup.ts'
 import { databaseDistance } from './vectors/vector-math.ts'
 import type { VectorMemory } from './vectors/vector-memory.ts'
 
 /** Rows of removed vectors, beyond as many as there are vectors. */
 const EMPTY_ROWS_MAX = 20_000
 
-/** Vectors that are measured between two looks at what else waits. */
-const MEASURED_PER_TURN = 1_024
+/** Distances that are computed before the event loop gets its turn. */
+const DISTANCES_PER_TURN = 1_024
 
 export interface VectorCacheParts {
   readonly source: VectorSource
   readonly memory: VectorMemory
   readonly pool: ScanRunner
-  readonly fetched: FetchedVectors
+  readonly lookup: VectorLookup
   readonly ids: TableIds
   /** Beyond so many vectors memory holds their codes only, a fifth of the bytes. */
   readonly wholeVectorsMax: number
@@ -33,7 +33,7 @@ export interface VectorCacheParts {
 
 /**
  * The vectors of one knowledge base in memory, as they are in its table: loaded once, then told of
- * each write after its commit and before its answer. A copy that has missed one is of no more use.
+ * each write after its commit and before its answer. A cache that has missed one must be thrown away.
  */
 export class VectorCache {
   readonly #parts: VectorCacheParts
@@ -42,9 +42,9 @@ export class VectorCache {
   /** Memory holds the vectors themselves, not their codes alone. */
   #isWhole = true
   /** Writes that were committed while the vectors were loaded. */
-  #waiting: CommittedWrite[] | null = []
-  #asked: Accelerator | null = null
-  #lastAsked: Promise<void> = Promise.resolve()
+  #pendingWrites: CommittedWrite[] | null = []
+  #accelerator: Accelerator | null = null
+  #lastAcceleratorChange: Promise<void> = Promise.resolve()
   #commitCount = 0
   #commit: PromiseWithResolvers<void> | null = null
 
@@ -54,35 +54,35 @@ export class VectorCache {
 
   /** null until all vectors are there. */
   get index(): ExactIndex | null {
-    return this.#waiting === null ? this.#index : null
+    return this.#pendingWrites === null ? this.#index : null
   }
 
   /**
    * Reads all vectors.
-   * @returns false when a write was missed meanwhile: the copy must be thrown away
+   * @returns false when a write was missed meanwhile: the cache must be thrown away
    * @throws AppError `out_of_memory`; the reason of the stop
    */
   async load(): Promise<boolean> {
     const { source, ids } = this.#parts
     this.#index = await source.readAll(ids, (rows) => this.#loaded(rows))
-    const waiting = this.#waiting ?? []
-    this.#waiting = null
-    return waiting.every((write) => this.#takeOver(write))
+    const pending = this.#pendingWrites ?? []
+    this.#pendingWrites = null
+    return pending.every((write) => this.#apply(write))
   }
 
-  /** A write is about to be committed: who begins to read now may see it. */
+  /** A write is about to be committed: a transaction that begins now may see it. */
   beginCommit(): void {
     this.#commitCount += 1
     this.#commit ??= Promise.withResolvers()
   }
 
-  /** @returns false when the copy must be thrown away */
+  /** @returns false when the cache must be thrown away */
   endCommit(write: CommittedWrite | null): boolean {
     this.#commit?.resolve()
     this.#commit = null
     if (write === null) return true
-    if (this.#waiting === null) return this.#takeOver(write)
-    this.#waiting.push(write)
+    if (this.#pendingWrites === null) return this.#apply(write)
+    this.#pendingWrites.push(write)
     return true
   }
 
@@ -101,76 +101,76 @@ export class VectorCache {
    * The same chunks with the distances that DuckDB measures.
    * @throws AppError `internal` when one is gone
    */
-  async measured(
+  async withDistances(
     queryVector: Float32Array,
     near: readonly NearestChunk[],
     signal: AbortSignal,
   ): Promise<readonly NearestChunk[]> {
     const keys = near.map(({ key }) => key)
-    const measured = await this.measuredOf(keys, queryVector, signal)
-    if (measured.length === near.length) return measured
+    const exact = await this.distancesOf(keys, queryVector, signal)
+    if (exact.length === near.length) return exact
     throw new AppError('internal', 'A chunk went while it was searched')
   }
 
   /** The distances of those of the chunks that are there. */
-  async measuredOf(
+  async distancesOf(
     keys: readonly bigint[],
     queryVector: Float32Array,
     signal: AbortSignal,
   ): Promise<readonly NearestChunk[]> {
-    const measured: NearestChunk[] = []
-    for (let start = 0; start < keys.length; start += MEASURED_PER_TURN) {
+    const exact: NearestChunk[] = []
+    for (let start = 0; start < keys.length; start += DISTANCES_PER_TURN) {
       if (start > 0) await yieldToEventLoop()
       signal.throwIfAborted()
-      const some = keys.slice(start, start + MEASURED_PER_TURN)
-      const inMemory = this.#isWhole ? this.#index?.vectorsOf(some) : undefined
-      const vectors = inMemory ?? (await this.#parts.fetched.vectorsOf(some, signal))
-      for (const key of some) {
+      const batch = keys.slice(start, start + DISTANCES_PER_TURN)
+      const inMemory = this.#isWhole ? this.#index?.vectorsOf(batch) : undefined
+      const vectors = inMemory ?? (await this.#parts.lookup.vectorsOf(batch, signal))
+      for (const key of batch) {
         const vector = vectors.get(key)
         if (vector === undefined) continue
-        measured.push({ key, distance: databaseDistance(vector, queryVector) })
+        exact.push({ key, distance: databaseDistance(vector, queryVector) })
       }
     }
-    return measured
+    return exact
   }
 
-  /** What its owner asked for beside it. */
-  get asked(): Accelerator | null {
-    return this.#asked
+  /** The index that CREATE INDEX asked for, beside it. */
+  get accelerator(): Accelerator | null {
+    return this.#accelerator
   }
 
   /** Another one takes its place, once it is let go. @param make null: none */
-  ask(make: (index: ExactIndex) => Accelerator | null): void {
-    const before = this.#asked
-    this.#asked = null
-    const turn = this.#lastAsked.then(async () => {
+  setAccelerator(make: (index: ExactIndex) => Accelerator | null): void {
+    const before = this.#accelerator
+    this.#accelerator = null
+    const turn = this.#lastAcceleratorChange.then(async () => {
       await before?.close()
-      if (this.#stopping.signal.aborted || this.#lastAsked !== turn) return
-      this.#asked = this.index === null ? null : make(this.index)
+      if (this.#stopping.signal.aborted || this.#lastAcceleratorChange !== turn) return
+      this.#accelerator = this.index === null ? null : make(this.index)
     })
-    this.#lastAsked = turn
+    this.#lastAcceleratorChange = turn
   }
 
-  /** Resolves when what was asked for is built. */
-  async askedSettled(): Promise<void> {
-    await this.#lastAsked
-    await this.#asked?.settled()
+  /** Resolves when the accelerator is built. */
+  async acceleratorSettled(): Promise<void> {
+    await this.#lastAcceleratorChange
+    await this.#accelerator?.settled()
   }
 
   close(): void {
-    void this.#asked?.close()
+    void this.#accelerator?.close()
     this.#stopping.abort(new AppError('shutting_down', 'The vectors in memory are let go'))
     this.#index?.close()
   }
 
-  #takeOver({ revision, changed }: CommittedWrite): boolean {
+  #apply({ revision, changed }: CommittedWrite): boolean {
     const index = this.#index
     if (index === null || revision <= index.revision) return index !== null
     if (changed === null || revision !== index.revision + 1) return false
     try {
       index.apply({ ...changed, revision })
-      this.#asked?.apply({ ...changed, revision })
-      // Empty rows are scanned as well: when they are most of all, a new copy is quicker.
+      this.#accelerator?.apply({ ...changed, revision })
+      // Empty rows are scanned as well: when they are most of all, a new cache is quicker.
       return index.emptyRowCount <= index.count + EMPTY_ROWS_MAX
     } catch {
       // What does not fit is scanned by the database.
@@ -195,10 +195,10 @@ export class VectorCache {
   }
 
   #newIndex(dimensions: number, count: number): ExactIndex {
-    const { memory, pool, fetched, wholeVectorsMax } = this.#parts
+    const { memory, pool, lookup, wholeVectorsMax } = this.#parts
     this.#isWhole = count <= wholeVectorsMax
     if (this.#isWhole) return new ExactIndex({ memory, pool, dimensions })
-    const fetchVectors: FetchVectors = (keys, signal) => fetched.vectorsOf(keys, signal)
+    const fetchVectors: FetchVectors = (keys, signal) => lookup.vectorsOf(keys, signal)
     return new ExactIndex({ memory, pool, dimensions, fetchVectors })
   }
 }

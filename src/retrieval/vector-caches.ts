@@ -19,13 +19,13 @@ import { Retriever } from './retriever.ts'
 import { VectorCache } from './vector-cache.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'
 import { ScanPool } from './vectors/scan-pool.ts'
-import { FetchedVectors } from './vectors/vector-lookup.ts'
+import { VectorLookup } from './vectors/vector-lookup.ts'
 import { VectorMemory } from './vectors/vector-memory.ts'
 
 /** More threads only wait for memory. */
 const THREADS_MAX = 8
 
-/** Who waits longer for vectors to be loaded scans. */
+/** A search that has waited so long for its vectors to be loaded is answered by a scan. */
 const LOAD_WAIT_MS = 5_000
 
 export interface VectorCachesDeps {
@@ -36,22 +36,22 @@ export interface VectorCachesDeps {
 }
 
 export interface VectorCachesOptions {
-  /** Of all copies together; 0: every search is a scan in the database. */
+  /** Of all caches together; 0: every search is a scan in the database. */
   readonly bytesMax: number
   /** Vectors of one knowledge base that are held whole; of more, only their codes are. */
   readonly wholeVectorsMax: number
 }
 
-type Entry = LoadingEntry | CopiedEntry | RefusedEntry
+type Entry = LoadingEntry | CachedEntry | RefusedEntry
 
 interface OfVectors {
-  /** Of the table that is copied. */
+  /** Of the table that is cached. */
   readonly vectorsNumber: number
 }
 
 interface LoadingEntry extends OfVectors {
   readonly kind: 'loading'
-  readonly copy: VectorCache
+  readonly cache: VectorCache
   readonly loaded: Promise<void>
 }
 
@@ -61,28 +61,28 @@ interface RefusedEntry extends OfVectors {
   readonly reason: string
 }
 
-interface CopiedEntry extends OfVectors {
-  readonly kind: 'copied'
-  readonly copy: VectorCache
-  /** What its owner's index was made of: a new one has another text. */
-  asked: string
+interface CachedEntry extends OfVectors {
+  readonly kind: 'cached'
+  readonly cache: VectorCache
+  /** That the accelerator was made for, as JSON. */
+  indexDefinition: string
 }
 
-/** The threads and the memory of all copies; made for the first one. */
+/** The threads and the memory of all caches; made for the first one. */
 interface Scanning {
   readonly memory: VectorMemory
   readonly pool: ScanPool
 }
 
 /**
- * Copies of the knowledge bases' vectors in memory, which answer searches for the nearest chunks.
+ * Caches of the knowledge bases' vectors in memory, which answer searches for the nearest chunks.
  * Each is loaded in the background, one after the other; meanwhile, and where memory does not
  * suffice, the database scans.
  */
 export class VectorCaches implements NearestChunks, CommitListener {
   readonly #deps: VectorCachesDeps
   readonly #options: VectorCachesOptions
-  readonly #searches: Retriever
+  readonly #retriever: Retriever
   readonly #entries = new Map<number, Entry>()
   #scanning: Scanning | null = null
   #lastLoad: Promise<void> = Promise.resolve()
@@ -92,7 +92,7 @@ export class VectorCaches implements NearestChunks, CommitListener {
   constructor(deps: VectorCachesDeps, options: VectorCachesOptions) {
     this.#deps = deps
     this.#options = options
-    this.#searches = new Retriever(deps.reader)
+    this.#retriever = new Retriever(deps.reader)
   }
 
   catalogChanged({ knowledgeBases }: CatalogSnapshot): void {
@@ -103,15 +103,15 @@ export class VectorCaches implements NearestChunks, CommitListener {
       if (isOther) this.forget(id)
       if (kb === undefined) continue
       if (isOther) this.#load(kb)
-      else if (entry.kind === 'copied') this.#ask(entry, kb)
+      else if (entry.kind === 'cached') this.#setIndex(entry, kb)
     }
   }
 
-  #ask(entry: CopiedEntry, kb: KnowledgeBase): void {
-    const asked = JSON.stringify(kb.vectorIndex)
-    if (asked === entry.asked) return
-    entry.asked = asked
-    entry.copy.ask((index) => acceleratorOf(kb, index, this.#deps.hnsw))
+  #setIndex(entry: CachedEntry, kb: KnowledgeBase): void {
+    const indexDefinition = JSON.stringify(kb.vectorIndex)
+    if (indexDefinition === entry.indexDefinition) return
+    entry.indexDefinition = indexDefinition
+    entry.cache.setAccelerator((index) => acceleratorOf(kb, index, this.#deps.hnsw))
   }
 
   /** Loads all that there is, the knowledge base written to last first. */
@@ -129,22 +129,22 @@ export class VectorCaches implements NearestChunks, CommitListener {
       await last
     } while (last !== this.#lastLoad)
     for (const entry of this.#entries.values()) {
-      if (entry.kind === 'copied') await entry.copy.askedSettled()
+      if (entry.kind === 'cached') await entry.cache.acceleratorSettled()
     }
   }
 
   async nearest(search: NearestSearch, signal: AbortSignal): Promise<NearestFound | null> {
-    const copy = await this.#copyFor(search.knowledgeBase, signal)
-    const index = copy?.index ?? null
-    if (copy === null || index === null || search.count > VECTOR_LIMITS.neighboursMax) return null
-    await copy.settled()
-    const isCurrent = copy.watch()
+    const cache = await this.#cacheFor(search.knowledgeBase, signal)
+    const index = cache?.index ?? null
+    if (cache === null || index === null || search.count > VECTOR_LIMITS.neighboursMax) return null
+    await cache.settled()
+    const isCurrent = cache.watch()
     const { revision } = index
     try {
-      return await this.#searches.found({ copy, index, revision, isCurrent }, search, signal)
+      return await this.#retriever.search({ cache, index, revision, isCurrent }, search, signal)
     } catch (error) {
       signal.throwIfAborted()
-      // A copy that is let go, or vectors that went meanwhile: not a failure of the search.
+      // A cache that is let go, or vectors that went meanwhile: not a failure of the search.
       if (!isCurrent()) return { neighbours: [], isCurrent }
       throw error
     }
@@ -154,30 +154,30 @@ export class VectorCaches implements NearestChunks, CommitListener {
     if (this.#options.bytesMax === 0) return scan('EIDER_VECTOR_MEMORY is 0')
     const entry = this.#entries.get(kb.id)
     if (entry?.kind === 'refused') return scan(entry.reason)
-    const index = entry?.copy.index ?? null
+    const index = entry?.cache.index ?? null
     if (index === null) return scan('its vectors are not in memory yet')
     const vectors = `${index.count} vectors in memory`
-    const report = isConditional ? null : (entry?.copy.asked?.report() ?? null)
+    const report = isConditional ? null : (entry?.cache.accelerator?.report() ?? null)
     if (report?.state !== 'ready') return { kind: 'memory', detail: `${vectors}, scanned exactly` }
     return { kind: 'memory', detail: `${vectors}, nearly: ${report.detail}` }
   }
 
-  /** What its owner asked for, as it is now; null: there is nothing but a copy, or not even that. */
+  /** The state of the index that CREATE INDEX asked for; null: there is nothing but a cache, or not even that. */
   reportOf(kb: KnowledgeBase): IndexReport | null {
     const entry = this.#entries.get(kb.id)
-    if (entry?.kind !== 'copied') return this.#reportWithoutCopy(kb, entry)
-    const { asked, index } = entry.copy
-    if (asked !== null) return asked.report()
+    if (entry?.kind !== 'cached') return this.#reportWithoutCache(kb, entry)
+    const { accelerator, index } = entry.cache
+    if (accelerator !== null) return accelerator.report()
     if (index === null) return null
     const size = `${Math.ceil(index.bytes / 1024 ** 2)} MiB`
     const detail = `all vectors are compared, in ${size} of memory`
     return { state: 'exact', vectorCount: index.count, detail }
   }
 
-  /** null: nobody asked for more than a copy. */
-  #reportWithoutCopy(kb: KnowledgeBase, entry: Entry | undefined): IndexReport | null {
-    const isAsked = kb.vectorIndex !== null && kb.vectorIndex.type !== 'exact'
-    if (!isAsked || kb.dimensions === null) return null
+  /** null: no index was asked for. */
+  #reportWithoutCache(kb: KnowledgeBase, entry: Entry | undefined): IndexReport | null {
+    const hasIndex = kb.vectorIndex !== null && kb.vectorIndex.type !== 'exact'
+    if (!hasIndex || kb.dimensions === null) return null
     const isPossible = entry?.kind !== 'refused' && this.#options.bytesMax > 0
     const state = isPossible ? 'building' : 'unavailable'
     const { detail } = this.access(kb)
@@ -191,23 +191,23 @@ export class VectorCaches implements NearestChunks, CommitListener {
 
   beginCommit({ id }: Pick<KnowledgeBase, 'id'>): void {
     const entry = this.#entries.get(id)
-    if (entry !== undefined && entry.kind !== 'refused') entry.copy.beginCommit()
+    if (entry !== undefined && entry.kind !== 'refused') entry.cache.beginCommit()
   }
 
   endCommit(kb: KnowledgeBase, write: CommittedWrite | null): void {
-    if (write !== null) this.#searches.written(kb, write)
+    if (write !== null) this.#retriever.committed(kb, write)
     const entry = this.#entries.get(kb.id)
     if (entry?.kind === 'refused') return
-    if (entry !== undefined && !entry.copy.endCommit(write)) this.forget(kb.id)
+    if (entry !== undefined && !entry.cache.endCommit(write)) this.forget(kb.id)
     this.#load(kb)
   }
 
-  /** The vectors of a knowledge base are others, or gone. */
+  /** The vectors of a knowledge base have been replaced, or are gone. */
   forget(id: number): void {
     const entry = this.#entries.get(id)
     this.#entries.delete(id)
     if (entry === undefined || entry.kind === 'refused') return
-    entry.copy.close()
+    entry.cache.close()
     // There is room now, perhaps for one that found none.
     for (const [other, { kind }] of this.#entries) {
       if (kind === 'refused') this.#entries.delete(other)
@@ -221,30 +221,30 @@ export class VectorCaches implements NearestChunks, CommitListener {
     await this.#scanning?.pool.close()
   }
 
-  /** A scan reads as much as a load does: who comes while his vectors are loaded waits for them. */
-  async #copyFor(kb: KnowledgeBase, signal: AbortSignal): Promise<VectorCache | null> {
-    const copy = this.#copyOf(kb)
+  /** A scan reads as much as a load does: a search that comes while its vectors are loaded waits for them. */
+  async #cacheFor(kb: KnowledgeBase, signal: AbortSignal): Promise<VectorCache | null> {
+    const cache = this.#cacheOf(kb)
     const entry = this.#entries.get(kb.id)
     if (entry?.vectorsNumber !== kb.vectorsNumber) return null
     const isNext = this.#loadCount === 1
-    if (copy !== null || entry?.kind !== 'loading' || !isNext) return copy
+    if (cache !== null || entry?.kind !== 'loading' || !isNext) return cache
     const patience = AbortSignal.any([signal, AbortSignal.timeout(LOAD_WAIT_MS)])
     // A load that fails or takes longer leaves the search to a scan.
     await abortable(entry.loaded, patience).catch(() => {})
     signal.throwIfAborted()
-    return this.#copyOf(kb)
+    return this.#cacheOf(kb)
   }
 
   /** null: there is none yet. One that is behind is replaced. */
-  #copyOf(asked: KnowledgeBase): VectorCache | null {
+  #cacheOf(planned: KnowledgeBase): VectorCache | null {
     const { knowledgeBases } = this.#deps.snapshot()
-    const kb = knowledgeBases.find(({ id }) => id === asked.id)
+    const kb = knowledgeBases.find(({ id }) => id === planned.id)
     // The query vector of an older plan is of another model.
-    if (kb === undefined || kb.vectorsNumber !== asked.vectorsNumber) return null
+    if (kb === undefined || kb.vectorsNumber !== planned.vectorsNumber) return null
     const entry = this.#entries.get(kb.id)
     if (entry === undefined) this.#load(kb)
-    if (entry === undefined || entry.kind !== 'copied') return null
-    if (entry.copy.index?.revision === kb.revision) return entry.copy
+    if (entry === undefined || entry.kind !== 'cached') return null
+    if (entry.cache.index?.revision === kb.revision) return entry.cache
     this.forget(kb.id)
     this.#load(kb)
     return null
@@ -254,25 +254,25 @@ export class VectorCaches implements NearestChunks, CommitListener {
     const { bytesMax } = this.#options
     if (this.#isClosed || bytesMax === 0 || kb.dimensions === null) return
     if (this.#entries.has(kb.id)) return
-    const copy = this.#newCopy(kb)
+    const cache = this.#newCache(kb)
     this.#loadCount += 1
-    const loaded = this.#lastLoad.then(() => this.#loadInto(kb, copy))
+    const loaded = this.#lastLoad.then(() => this.#loadInto(kb, cache))
     this.#lastLoad = loaded.finally(() => {
       this.#loadCount -= 1
     })
     const { vectorsNumber } = kb
-    this.#entries.set(kb.id, { kind: 'loading', copy, loaded: this.#lastLoad, vectorsNumber })
+    this.#entries.set(kb.id, { kind: 'loading', cache, loaded: this.#lastLoad, vectorsNumber })
   }
 
-  async #loadInto({ id, vectorsNumber }: KnowledgeBase, copy: VectorCache): Promise<void> {
+  async #loadInto({ id, vectorsNumber }: KnowledgeBase, cache: VectorCache): Promise<void> {
     const isWanted = () => {
       const entry = this.#entries.get(id)
-      return entry?.kind === 'loading' && entry.copy === copy
+      return entry?.kind === 'loading' && entry.cache === cache
     }
     if (!isWanted()) return
-    const entry = await this.#loaded(copy)
+    const entry = await this.#loaded(cache)
     if (!isWanted()) return
-    if (entry.kind === 'refused') copy.close()
+    if (entry.kind === 'refused') cache.close()
     if (entry.kind === 'missed') {
       this.forget(id)
       return
@@ -281,9 +281,11 @@ export class VectorCaches implements NearestChunks, CommitListener {
     this.catalogChanged(this.#deps.snapshot())
   }
 
-  async #loaded(copy: VectorCache): Promise<Loaded> {
+  async #loaded(cache: VectorCache): Promise<Loaded> {
     try {
-      return (await copy.load()) ? { kind: 'copied', copy, asked: 'null' } : { kind: 'missed' }
+      return (await cache.load())
+        ? { kind: 'cached', cache, indexDefinition: 'null' }
+        : { kind: 'missed' }
     } catch (error) {
       const isFull = error instanceof AppError && error.code === 'out_of_memory'
       const reason = isFull
@@ -293,14 +295,14 @@ export class VectorCaches implements NearestChunks, CommitListener {
     }
   }
 
-  #newCopy(kb: KnowledgeBase): VectorCache {
+  #newCache(kb: KnowledgeBase): VectorCache {
     const { vectors: source, reader } = this.#deps
     const { wholeVectorsMax } = this.#options
     const { memory, pool } = this.#scanner()
     const { id, projectId, vectorsNumber } = kb
     const ids = { id, projectId, vectorsNumber }
-    const fetched = new FetchedVectors(reader, ids)
-    return new VectorCache({ source, memory, pool, ids, fetched, wholeVectorsMax })
+    const lookup = new VectorLookup(reader, ids)
+    return new VectorCache({ source, memory, pool, ids, lookup, wholeVectorsMax })
   }
 
   #scanner(): Scanning {
@@ -313,7 +315,7 @@ export class VectorCaches implements NearestChunks, CommitListener {
 }
 
 type Loaded =
-  | Omit<CopiedEntry, 'vectorsNumber'>
+  | Omit<CachedEntry, 'vectorsNumber'>
   | Omit<RefusedEntry, 'vectorsNumber'>
   | { readonly kind: 'missed' }
 

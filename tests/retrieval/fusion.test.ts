@@ -30,10 +30,10 @@ async function scannedRelevances({ distances, scores, alpha, fusion }: Found) {
         unnest(range(len($distances::DOUBLE[]))) AS chunk_key),
       scores AS (SELECT unnest($scores::DOUBLE[])::DOUBLE AS score,
         60 + unnest(range(len($scores::DOUBLE[]))) AS chunk_key),
-      near AS (${nearPartsSql('distances', fusion)}), worded AS (${wordedPartsSql('scores', fusion)})
+      near AS (${nearPartsSql('distances', fusion)}), keywordHits AS (${wordedPartsSql('scores', fusion)})
     SELECT coalesce(n.chunk_key, w.chunk_key) AS key, least(1, ${alpha}::DOUBLE * coalesce(n.part, 0)
       + (1 - ${alpha}::DOUBLE) * coalesce(w.part, 0))::DOUBLE AS relevance
-    FROM near AS n FULL JOIN worded AS w ON w.chunk_key = n.chunk_key`,
+    FROM near AS n FULL JOIN keywordHits AS w ON w.chunk_key = n.chunk_key`,
     { distances, scores },
   )
   return new Map(rows.map(([key, relevance]) => [Number(key), Number(relevance)]))
@@ -63,8 +63,8 @@ test('relevances are to the last bit those of the statement that scans', async (
           .map((score, index) => ({ key: BigInt(60 + index), score }))
           .toSorted((one, other) => other.score - one.score)
         const least = scored[99]?.score ?? 0
-        const worded = scored.filter(({ score }) => score >= least)
-        const fused = fusedHits({ neighbours, worded }, found)
+        const keywordHits = scored.filter(({ score }) => score >= least)
+        const fused = fusedHits({ neighbours, keywordHits }, found)
         const relevances = fused.filter(({ key }) => wanted.has(Number(key)))
         expect(new Map(relevances.map((one) => [Number(one.key), one.relevance]))).toEqual(wanted)
         const others = fused.filter(({ key }) => !wanted.has(Number(key)))
@@ -91,10 +91,10 @@ test('of equally relevant chunks the nearer ones are first; only those in questi
     asked.push([...keys])
     return keys.map((key) => ({ key, distance: key === 2n ? 0.3 : 0.1 }))
   }
-  const first = await exactFusion(fused, { firstCount: 4, measured })
+  const first = await exactFusion(fused, { firstCount: 4, distancesOf: measured })
   expect(first.map(({ key }) => key)).toEqual([1n, 4n, 3n, 2n, 5n])
   expect(asked).toEqual([[2n, 4n]])
-  const all = await exactFusion(fused, { firstCount: null, measured })
+  const all = await exactFusion(fused, { firstCount: null, distancesOf: measured })
   expect(all.map(({ key }) => key)).toEqual([1n, 4n, 3n, 2n, 5n, 6n])
-  expect(await exactFusion([], { firstCount: 3, measured })).toEqual([])
+  expect(await exactFusion([], { firstCount: 3, distancesOf: measured })).toEqual([])
 })

@@ -185,14 +185,14 @@ test('lists beyond the limits are let go, the oldest first, or not made', async 
   const limits = { bytesMax: 6_000, postingsMax: 700 }
   const lists = new PostingLists(store.engine, limits)
   for (const of of terms) {
-    const terms = await lists.of(asked(of), signal)
+    const terms = await lists.postingsOf(asked(of), signal)
     expect(terms?.lists[0]?.keys.length).toBeGreaterThan(250)
     expect(terms?.corpus.chunkCount).toBe(600)
     expect(lists.bytes).toBeLessThanOrEqual(limits.bytesMax)
   }
   expect(lists.bytes).toBeGreaterThan(4_000)
-  expect(await lists.of(asked(terms.flat()), signal)).toBeNull()
-  expect(await lists.of(asked(terms.flat()), signal)).toBeNull()
+  expect(await lists.postingsOf(asked(terms.flat()), signal)).toBeNull()
+  expect(await lists.postingsOf(asked(terms.flat()), signal)).toBeNull()
 })
 
 test('a search that is left, or out of time, leaves no half list', async () => {

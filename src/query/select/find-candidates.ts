@@ -145,9 +145,12 @@ async function fusedLists(
   signal: AbortSignal,
 ): Promise<BoundValues | null> {
   if (words === undefined && isCurrent()) return null
-  const { best: worded, measured } = words ?? NO_HITS
-  const fused = fusedHits({ neighbours, worded }, weights)
-  const first = await exactFusion(fused, { firstCount, measured: (keys) => measured(keys, signal) })
+  const { best: keywordHits, measured } = words ?? NO_HITS
+  const fused = fusedHits({ neighbours, keywordHits }, weights)
+  const first = await exactFusion(fused, {
+    firstCount,
+    distancesOf: (keys) => measured(keys, signal),
+  })
   const relevances = first.map(({ relevance }) => relevance)
   return { ...listsOf(text, first), [candidateRelevancesParameter(text)]: relevances }
 }

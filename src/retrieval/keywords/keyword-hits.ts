@@ -17,7 +17,7 @@ export interface Corpus {
   readonly meanTermCount: number
 }
 
-export interface WordedSearch {
+export interface PostingSearch {
   /** One list for each term that a chunk holds. */
   readonly lists: readonly PostingList[]
   readonly corpus: Corpus
@@ -33,7 +33,7 @@ const WINDOW_KEYS = 8192
  * The `count` chunks with the highest BM25, and all that are equal to the last of them; the best first. The scores are
  * those of `keywordScoresSql`, which adds up in any order: rounded they are equal.
  */
-export function keywordHits(search: WordedSearch): readonly ScoredKey[] {
+export function keywordHits(search: PostingSearch): readonly ScoredKey[] {
   const terms = search.lists.map((list) => new TermScorer(list, search.corpus))
   const best = new BestScores(search.count)
   const scores = new Float64Array(WINDOW_KEYS)

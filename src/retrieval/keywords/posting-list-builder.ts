@@ -6,7 +6,7 @@ import type { Corpus, PostingList } from './keyword-hits.ts'
 const NUMBER_MAX = 0xffff
 
 /** What a list is made on. */
-export interface BasedList {
+export interface PartialList {
   /** Of the chunks with smaller keys than `since`; null: there is nothing yet. */
   readonly list: PostingList | null
   /** The first key that is wanted. */
@@ -28,8 +28,8 @@ export class PostingListBuilder {
   readonly #state = new Map<number, number>()
   #count = 0
 
-  constructor(based: ReadonlyMap<bigint, BasedList>, postingsMax: number) {
-    this.#growing = new Map([...based].map(([term, of]) => [term, new GrowingList(of.list)]))
+  constructor(partial: ReadonlyMap<bigint, PartialList>, postingsMax: number) {
+    this.#growing = new Map([...partial].map(([term, { list }]) => [term, new GrowingList(list)]))
     this.#postingsMax = postingsMax
   }
 

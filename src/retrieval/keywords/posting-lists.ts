@@ -4,8 +4,8 @@ import type { ColumnReader } from '../../domain/retrieval-ports.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
 import type { Corpus, PostingList } from './keyword-hits.ts'
 import {
-  type BasedList,
   type CorpusState,
+  type PartialList,
   PostingListBuilder,
   postingsSql,
   without,
@@ -36,7 +36,7 @@ export interface TermsSearch {
   isCurrent(): boolean
 }
 
-export interface FoundTerms {
+export interface TermPostings {
   /** Of the terms that a chunk holds. */
   readonly lists: readonly PostingList[]
   readonly corpus: Corpus
@@ -59,7 +59,7 @@ export class PostingLists {
   readonly #limits: PostingListLimits
   readonly #lists: LruMap<string, KnownList>
   readonly #corpora = new Map<number, CorpusState>()
-  readonly #removed = new Tombstones()
+  readonly #tombstones = new Tombstones()
   /** Searches for too many postings: reading them once more would take longer than the search itself. */
   readonly #refused = new LruMap<string, true>({ sizeMax: REFUSED_MAX })
 
@@ -74,29 +74,33 @@ export class PostingLists {
     return this.#lists.size
   }
 
-  /** A write was committed. @param removedKeys null: nobody looked */
-  written({ id }: Pick<TableIds, 'id'>, revision: number, removedKeys: BigInt64Array | null): void {
+  /** A write was committed. @param removedKeys null: not known */
+  committed(
+    { id }: Pick<TableIds, 'id'>,
+    revision: number,
+    removedKeys: BigInt64Array | null,
+  ): void {
     const hasLists = this.#corpora.has(id)
-    this.#removed.note(id, revision, hasLists ? removedKeys : null)
+    this.#tombstones.note(id, revision, hasLists ? removedKeys : null)
   }
 
   /**
    * @returns null when they are too many postings for this
    * @throws AppError as `SqlEngine.run` does
    */
-  async of(search: TermsSearch, signal: AbortSignal): Promise<FoundTerms | null> {
+  async postingsOf(search: TermsSearch, signal: AbortSignal): Promise<TermPostings | null> {
     const { ids, revision, terms } = search
     if (this.#refused.get(nameOfSearch(search)) !== undefined) return null
     const lists = new Map<bigint, PostingList | null>()
-    const based = new Map<bigint, BasedList>()
+    const partial = new Map<bigint, PartialList>()
     for (const term of terms) {
       const known = this.#lists.get(nameOf(ids, term))
       if (known?.revision === revision) lists.set(term, known.list)
-      else based.set(term, this.#basedOn(known, search))
+      else partial.set(term, this.#partOf(known, search))
     }
     let state = this.#corpora.get(ids.id)
-    if (based.size > 0 || state?.revision !== revision) {
-      const loaded = await this.#loaded(search, based, signal)
+    if (partial.size > 0 || state?.revision !== revision) {
+      const loaded = await this.#loaded(search, partial, signal)
       if (loaded === null) {
         this.#refused.set(nameOfSearch(search), true)
         return null
@@ -106,25 +110,25 @@ export class PostingLists {
       // Whoever asks for a revision that is past asks again; any other is left to the database.
       if (state.revision !== revision && search.isCurrent()) return null
     }
-    return found([...lists.values()], state.corpus, this.#limits.postingsMax)
+    return joinedPostings([...lists.values()], state.corpus, this.#limits.postingsMax)
   }
 
   /** What is left of a list of an earlier revision. */
-  #basedOn(known: KnownList | undefined, { ids, revision }: TermsSearch): BasedList {
+  #partOf(known: KnownList | undefined, { ids, revision }: TermsSearch): PartialList {
     const list = known?.list ?? null
     if (known === undefined || list === null) return { list: null, since: 0 }
-    const removed = this.#removed.between(ids.id, known.revision, revision)
+    const removed = this.#tombstones.between(ids.id, known.revision, revision)
     if (removed === null) return { list: null, since: 0 }
     return { list: without(list, removed), since: known.nextKey }
   }
 
   async #loaded(
     { ids, limits, revision }: TermsSearch,
-    based: ReadonlyMap<bigint, BasedList>,
+    partial: ReadonlyMap<bigint, PartialList>,
     signal: AbortSignal,
   ) {
-    const builder = new PostingListBuilder(based, this.#limits.postingsMax)
-    const wanted = [...based].map(([term, { since }]) => ({ term, since }))
+    const builder = new PostingListBuilder(partial, this.#limits.postingsMax)
+    const wanted = [...partial].map(([term, { since }]) => ({ term, since }))
     for await (const batch of this.#reader.columns(postingsSql(ids, wanted), limits, signal)) {
       if (!builder.add(batch)) return null
     }
@@ -134,7 +138,7 @@ export class PostingLists {
     const { nextKey } = state
     for (const [term, list] of lists) {
       // What later writes have removed is still in a list that was brought up to the revision asked for.
-      const isWhole = state.revision === revision || based.get(term)?.list === null
+      const isWhole = state.revision === revision || partial.get(term)?.list === null
       if (isWhole) this.#set(nameOf(ids, term), { revision: state.revision, nextKey, list })
     }
     return { state, lists }
@@ -153,15 +157,15 @@ export class PostingLists {
     const [oldest] = this.#corpora.keys()
     if (this.#corpora.size <= CORPORA_MAX || oldest === undefined) return
     this.#corpora.delete(oldest)
-    this.#removed.forget(oldest)
+    this.#tombstones.forget(oldest)
   }
 }
 
-function found(
+function joinedPostings(
   all: readonly (PostingList | null)[],
   corpus: Corpus,
   postingsMax: number,
-): FoundTerms | null {
+): TermPostings | null {
   const lists: PostingList[] = []
   let count = 0
   for (const list of all) {

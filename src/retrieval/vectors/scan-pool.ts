@@ -1,5 +1,6 @@
-import { Worker } from 'node:worker_threads'
 import { AppError } from '../../errors.ts'
+import { onAbort } from '../../runtime/cancellation.ts'
+import { WorkerHost } from '../../runtime/worker-host.ts'
 import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
 import type { AssignResult, AssignTask } from './assign.ts'
 import type { ScanResult, ScanRunner, ScanTask } from './scan.ts'
@@ -33,7 +34,7 @@ interface Job {
 interface Seat {
   readonly slots: readonly number[]
   readonly cancelled: Int32Array<SharedArrayBuffer>
-  worker: Worker | null
+  worker: WorkerHost | null
   batch: readonly Job[]
 }
 
@@ -97,14 +98,13 @@ export class ScanPool implements ScanRunner {
     this.#lastId = (this.#lastId + 1) % 2 ** 31
     const settled = Promise.withResolvers<ThreadResult>()
     const job: Job = { id: this.#lastId, task, settled, attempts: 0, isCancelled: false }
-    const abort = () => this.#cancel(job, signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
+    const stopListening = onAbort(signal, () => this.#cancel(job, signal.reason))
     this.#queue.push(job)
     this.#startNext()
     try {
       return await settled.promise
     } finally {
-      signal.removeEventListener('abort', abort)
+      stopListening()
     }
   }
 
@@ -153,7 +153,7 @@ export class ScanPool implements ScanRunner {
     for (const job of batch) job.attempts += 1
     try {
       seat.worker ??= this.#startWorker(seat)
-      seat.worker.ref()
+      seat.worker.setBusy(true)
       const scans = batch.map(({ id, task }) => ({ id, task }))
       post(seat.worker, { kind: 'scan', batch: scans })
     } catch (cause) {
@@ -162,13 +162,15 @@ export class ScanPool implements ScanRunner {
     }
   }
 
-  #startWorker(seat: Seat): Worker {
-    const worker = new Worker(new URL(this.#options.workerUrl))
-    worker.on('message', (answer: FromScanThread) => this.#answered(seat, worker, answer))
-    worker.on('exit', () => this.#ended(seat, worker, new Error('the thread ended')))
-    // Two threads must never share a slot: the next one starts when this one is surely gone.
-    worker.on('error', (cause) => {
-      void worker.terminate().finally(() => this.#ended(seat, worker, cause))
+  #startWorker(seat: Seat): WorkerHost {
+    const worker: WorkerHost = new WorkerHost({
+      url: this.#options.workerUrl,
+      // Our own thread: it posts nothing else.
+      onMessage: (answer) => this.#answered(seat, worker, answer as FromScanThread),
+      // Two threads must never share a slot: the next one starts when this one is surely gone.
+      onEnd: (cause) => {
+        void worker.terminate().finally(() => this.#ended(seat, worker, cause))
+      },
     })
     const { memory, kernelChoice } = this.#memory
     const cancelled = seat.cancelled.buffer
@@ -176,11 +178,11 @@ export class ScanPool implements ScanRunner {
     return worker
   }
 
-  #answered(seat: Seat, worker: Worker, { results }: FromScanThread): void {
+  #answered(seat: Seat, worker: WorkerHost, { results }: FromScanThread): void {
     if (seat.worker !== worker) return
     const { batch } = seat
     seat.batch = []
-    worker.unref()
+    worker.setBusy(false)
     for (const [index, job] of batch.entries()) {
       const result = results[index]
       // A cancelled one was rejected when it was cancelled.
@@ -189,7 +191,7 @@ export class ScanPool implements ScanRunner {
     this.#startNext()
   }
 
-  #ended(seat: Seat, worker: Worker, cause: unknown): void {
+  #ended(seat: Seat, worker: WorkerHost, cause: unknown): void {
     if (seat.worker !== worker) return
     const { batch } = seat
     seat.worker = null
@@ -228,8 +230,8 @@ function goTogether(one: Job, other: Job): boolean {
   return one.task.parts[0] === other.task.parts[0]
 }
 
-function post(worker: Worker, message: ToScanThread): void {
-  worker.postMessage(message)
+function post(worker: WorkerHost, message: ToScanThread): void {
+  worker.post(message)
 }
 
 function closed(): AppError {

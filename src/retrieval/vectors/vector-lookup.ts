@@ -5,16 +5,16 @@ import type { ColumnReader } from '../../domain/retrieval-ports.ts'
 const LIMITS: RunLimits = { timeoutMs: 60_000 }
 
 /** Six megabytes of 384 dimensions. */
-const KEPT_MAX = 4096
+const CACHED_MAX = 4096
 
 /**
- * Single vectors from their table. Those fetched last are kept: a chunk's vector never changes, and
- * a key is never given again.
+ * Single vectors from their table, by key. Those read last stay in memory: a chunk's vector never changes, and a key is
+ * never given again.
  */
-export class FetchedVectors {
+export class VectorLookup {
   readonly #reader: ColumnReader
   readonly #sql: string
-  readonly #kept = new Map<bigint, Float32Array>()
+  readonly #cached = new Map<bigint, Float32Array>()
 
   constructor(reader: ColumnReader, ids: TableIds) {
     this.#reader = reader
@@ -28,20 +28,20 @@ export class FetchedVectors {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<bigint, Float32Array>> {
     const found = new Map<bigint, Float32Array>()
-    // Taken before any wait: what is kept now may not be kept after it.
+    // Taken before any wait: what is in memory now may not be there after it.
     for (const key of keys) {
-      const vector = this.#kept.get(key)
+      const vector = this.#cached.get(key)
       if (vector !== undefined) found.set(key, vector)
     }
     const missing = keys.filter((key) => !found.has(key))
     if (missing.length === 0) return found
     for (const [key, vector] of await this.#fetched(missing, signal)) {
       found.set(key, vector)
-      this.#kept.set(key, vector)
+      this.#cached.set(key, vector)
     }
-    for (const key of this.#kept.keys()) {
-      if (this.#kept.size <= KEPT_MAX) break
-      this.#kept.delete(key)
+    for (const key of this.#cached.keys()) {
+      if (this.#cached.size <= CACHED_MAX) break
+      this.#cached.delete(key)
     }
     return found
   }
