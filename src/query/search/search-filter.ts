@@ -78,27 +78,25 @@ function columnNamed(name: string, { path, building: { columns } }: Place): Filt
   throw wrong(path, `names no column. There are: ${shown}${more}`)
 }
 
-function columnCondition(column: FilterColumn, value: unknown, { path, building }: Place): string {
-  if (!isObject(value)) return comparison({ column, operator: '=', value, path }, building)
+function columnCondition(column: FilterColumn, value: unknown, place: Place): string {
+  if (!isObject(value)) return comparison(column, '=', value, place)
   const parts = Object.entries(value).map(([operator, operand]) => {
-    const place = `${path}.${shortened(operator)}`
-    return comparison({ column, operator, value: operand, path: place }, building)
+    const path = `${place.path}.${shortened(operator)}`
+    return comparison(column, operator, operand, { ...place, path })
   })
-  if (parts.length === 0) throw wrong(path, `needs an operator: ${OPERATORS}`)
+  if (parts.length === 0) throw wrong(place.path, `needs an operator: ${OPERATORS}`)
   return `(${parts.join(' AND ')})`
-}
-
-interface Comparison {
-  readonly column: FilterColumn
-  readonly operator: string
-  readonly value: unknown
-  readonly path: string
 }
 
 const OPERATORS = '=, not, <, <=, >, >=, in, not_in, like, not_like'
 const ORDERS = new Set(['<', '<=', '>', '>='])
 
-function comparison({ column, operator, value, path }: Comparison, building: Building): string {
+function comparison(
+  column: FilterColumn,
+  operator: string,
+  value: unknown,
+  { path, building }: Place,
+): string {
   building.conditionCount += 1
   if (building.conditionCount > CONDITIONS_MAX) {
     throw wrong('filters', `may have ${CONDITIONS_MAX} conditions`)

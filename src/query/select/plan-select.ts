@@ -19,14 +19,14 @@ import {
   withoutClosingSemicolons,
 } from '../../sql/lexer/tokens.ts'
 import type { NameScope } from '../../sql/relation.ts'
-import { rewrite } from '../../sql/rewrite.ts'
+import { type Rewriting, rewrite } from '../../sql/rewrite.ts'
 import { type GivenSearch, Requests } from '../../sql/search/plan-inputs.ts'
-import { isShortAnswer, type SelectPlace } from '../../sql/search/top-k.ts'
-import type { CandidateEdit, Subtree, TreeEdit } from '../../sql/subquery/tree-edit.ts'
+import { isShortAnswer } from '../../sql/search/top-k.ts'
+import type { CandidateEdit, TreeEdit } from '../../sql/subquery/tree-edit.ts'
 import type { CandidatePlan, CandidateRequest, SelectPlan } from './plan-cache.ts'
 
 /** Views that may stand within one another. */
-export const VIEW_DEPTH_MAX = 10
+const VIEW_DEPTH_MAX = 10
 
 /** Working on a statement's tree holds the main thread: a second and a half for so many. */
 const TOKENS_MAX = 50_000
@@ -36,7 +36,7 @@ const VALUES_DEPTH_MAX = 5
 
 /**
  * From text to a statement that DuckDB can run: its own parser, the guard, names resolved, searches, views and agents
- * grafted, and back to text. What comes out is exactly what was checked.
+ * replaced by sub-queries, and back to text. What comes out is exactly what was checked.
  * @throws AppError `sql_syntax`, `sql_not_supported`, `sql_forbidden`, `sql_unknown_name`, `sql_invalid_search`
  */
 export async function planSelect(
@@ -45,9 +45,10 @@ export async function planSelect(
   engine: SqlEngine,
   search: GivenSearch | null = null,
 ): Promise<SelectPlan> {
-  const { tree, written, text } = await parsed(sql, engine)
+  const { tree, written, text } = await parseSelect(sql, engine)
   try {
-    return await planTree(tree, { names, engine, search, written, depth: 0, reranks: true })
+    const requests = new Requests(true, search)
+    return await planTree(tree, { names, requests, place: 'outermost' }, engine, { written })
   } catch (error) {
     if (!(error instanceof PlacedError)) throw error
     const { code, message, title } = error.failure
@@ -56,96 +57,87 @@ export async function planSelect(
   }
 }
 
-interface Planning {
-  readonly names: NameScope
-  readonly engine: SqlEngine
-  readonly search: GivenSearch | null
-  readonly written: readonly string[]
-  readonly depth: number
-  /** False for what gives values to another. */
-  readonly reranks: boolean
-}
-
-async function planTree(tree: TreeNode, planning: Planning): Promise<SelectPlan> {
-  const { names, engine, written, depth } = planning
-  const requests = new Requests(planning.reranks, planning.search)
-  const grafts = checked(tree, { names, requests, place: 'outermost' })
-  const candidates: CandidateEdit[] = []
-  await applyGrafts(grafts, { engine, requests, candidates, depth: 0 })
+/** @param depth of SELECTs for values around this one */
+async function planTree(
+  tree: TreeNode,
+  rewriting: Rewriting,
+  engine: SqlEngine,
+  { written, depth = 0 }: { readonly written: readonly string[]; readonly depth?: number },
+): Promise<SelectPlan> {
+  const { requests } = rewriting
+  const candidates = await applyEdits(checked(tree, rewriting), requests, engine)
   // Views that read views may have made it large.
   checkExpandedSize(queryOf(statementOf(tree)))
-  const printed = await engine.print(treeText(tree))
-  const parameters = new Set(parameterNames(tokenize(printed)))
+  const { sql, parameters } = await printTree(tree, engine)
   const values = new Map<TreeNode, SelectPlan>()
   for (const { select } of columnRequests(requests)) {
     if (depth >= VALUES_DEPTH_MAX) throw tooDeep()
-    const inner = { ...planning, depth: depth + 1, reranks: false }
-    values.set(select, await planTree(select, inner))
+    const inner = { ...rewriting, requests: new Requests(false, null) }
+    values.set(select, await planTree(select, inner, engine, { written, depth: depth + 1 }))
   }
   for (const { candidates: select, names: own } of requests.rerankings) {
-    const inner = { ...planning, names: { ...own, readsChunkKeys: true }, reranks: false }
-    values.set(select, await planTree(select, inner))
+    const names = { ...own, readsChunkKeys: true }
+    const inner = { ...rewriting, names, requests: new Requests(false, requests.search) }
+    values.set(select, await planTree(select, inner, engine, { written, depth }))
   }
   const { searches, agents, thresholds, scans, rerankings } = requests
   const isOfCatalog = [...values.values()].some((plan) => plan.readsCatalog)
   const readsCatalog = requests.readsCatalog || isOfCatalog
   const requested = { searches, agents, thresholds, scans, rerankings, readsCatalog }
   const isShort = isShortAnswer(queryOf(statementOf(tree)))
-  const plan = { ...requested, sql: printed, values, parameters, written, isShort }
+  const plan = { ...requested, sql, values, parameters, written, isShort }
   // Last: it changes the tree.
   return { ...plan, candidates: await candidatePlan(tree, candidates, engine) }
 }
 
-interface Checking {
-  readonly names: NameScope
-  readonly requests: Requests
-  readonly place: SelectPlace
-}
-
 /** The second gate, then the rewriting, of what a caller wrote. */
-function checked(tree: TreeNode, rewriting: Checking): readonly TreeEdit[] {
+function checked(tree: TreeNode, rewriting: Rewriting): readonly TreeEdit[] {
   bindSystemFunctions(tree)
   guard(tree)
   keepConstants(tree)
   return [...rewrite(tree, rewriting), ...limitJson(tree)]
 }
 
-interface GraftScope {
-  readonly engine: SqlEngine
-  readonly requests: Requests
-  /** Collected on the way. */
-  readonly candidates: CandidateEdit[]
-  /** The number of views around. */
-  readonly depth: number
-}
-
-async function applyGrafts(grafts: readonly TreeEdit[], scope: GraftScope): Promise<void> {
-  const { engine, requests, depth } = scope
-  const trees = await Promise.all(grafts.map((graft) => graftTree(graft, engine)))
-  for (const [index, graft] of grafts.entries()) {
+/**
+ * Puts the sub-queries into their places, those of the views with all that they read.
+ * @param viewDepth views around these edits
+ * @returns the same places over candidates, for the searches that candidates can answer
+ */
+async function applyEdits(
+  edits: readonly TreeEdit[],
+  requests: Requests,
+  engine: SqlEngine,
+  viewDepth = 0,
+): Promise<readonly CandidateEdit[]> {
+  const trees = await Promise.all(edits.map((edit) => editTree(edit, engine)))
+  const candidates: CandidateEdit[] = []
+  for (const [index, edit] of edits.entries()) {
     const tree = trees[index]
-    if (tree === undefined) throw new Error('each graft has a tree')
-    if (graft.view !== undefined) {
-      const { name, names } = graft.view
-      if (depth >= VIEW_DEPTH_MAX) throw viewsTooDeep(name)
+    if (tree === undefined) throw new Error('each edit has a tree')
+    if (edit.view !== undefined) {
+      const { name, names } = edit.view
+      if (viewDepth >= VIEW_DEPTH_MAX) throw viewsTooDeep(name)
       requests.addView(name)
       const inner = checkedView(name, tree, { names, requests, place: 'nested' })
-      await applyGrafts(inner, { ...scope, depth: depth + 1 })
+      candidates.push(...(await applyEdits(inner, requests, engine, viewDepth + 1)))
     }
-    graft.apply(tree)
-    if (graft.candidates !== undefined) scope.candidates.push(graft.candidates)
+    edit.apply(tree)
+    if (edit.candidates !== undefined) candidates.push(edit.candidates)
   }
+  return candidates
 }
 
-async function graftTree({ sql, view }: TreeEdit, engine: SqlEngine): Promise<TreeNode> {
-  if (view === undefined) return parseTree(await engine.parse(sql))
-  return (await parsed(sql, engine)).tree
+/** A view is a caller's SELECT; every other edit is SQL of ours. */
+async function editTree({ sql, view }: TreeEdit, engine: SqlEngine): Promise<TreeNode> {
+  return view === undefined
+    ? parseTree(await engine.parse(sql))
+    : (await parseSelect(sql, engine)).tree
 }
 
 /** A failure within a view has its place there, not in the statement that reads it. */
-function checkedView(name: string, tree: TreeNode, checking: Checking): readonly TreeEdit[] {
+function checkedView(name: string, tree: TreeNode, rewriting: Rewriting): readonly TreeEdit[] {
   try {
-    return checked(tree, checking)
+    return checked(tree, rewriting)
   } catch (error) {
     if (!(error instanceof PlacedError)) throw error
     const { code, message } = error.failure
@@ -176,18 +168,18 @@ interface ParsedSelect {
   readonly text: string
 }
 
-async function parsed(sql: string, engine: SqlEngine): Promise<ParsedSelect> {
+async function parseSelect(sql: string, engine: SqlEngine): Promise<ParsedSelect> {
   try {
-    return await parsedWith(sql, 'standard', engine)
+    return await parseWith(sql, 'standard', engine)
   } catch (error) {
     const isSyntax = error instanceof AppError && error.code === 'sql_syntax'
     if (!isSyntax || !sql.includes("\\'")) throw error
     // Existing clients escape a quote as \' . If that reading fails too, the first error is the one to show.
-    return await parsedWith(sql, 'backslash', engine).catch(() => Promise.reject(error))
+    return await parseWith(sql, 'backslash', engine).catch(() => Promise.reject(error))
   }
 }
 
-async function parsedWith(
+async function parseWith(
   sql: string,
   escapes: 'standard' | 'backslash',
   engine: SqlEngine,
@@ -207,37 +199,32 @@ async function parsedWith(
 
 /**
  * The statement with its searches answered from candidates. A search in it that they cannot answer stays as it is.
- * @param tree of the whole statement, all grafts in their places; it is changed
+ * @param tree of the whole statement, all edits applied; it is changed
  * @returns null where no search can be answered so
  */
 async function candidatePlan(
   tree: TreeNode,
-  grafts: readonly CandidateEdit[],
+  edits: readonly CandidateEdit[],
   engine: SqlEngine,
 ): Promise<CandidatePlan | null> {
-  if (grafts.length === 0) return null
-  const requests = await Promise.all(grafts.map((graft) => requestOf(graft, engine)))
-  for (const { rows } of grafts) rows.apply(await parsedEdit(rows, engine))
+  if (edits.length === 0) return null
+  const requests = await Promise.all(edits.map((edit) => candidateRequest(edit, engine)))
+  for (const { rows } of edits) rows.apply(parseTree(await engine.parse(rows.sql)))
   const isShort = isShortAnswer(queryOf(statementOf(tree)))
-  return { ...(await printed(tree, engine)), requests, isShort }
+  return { ...(await printTree(tree, engine)), requests, isShort }
 }
 
-async function requestOf(
-  { text, knowledgeBase, count, kept, hybrid }: CandidateEdit,
+async function candidateRequest(
+  { rows: _, kept, ...request }: CandidateEdit,
   engine: SqlEngine,
 ): Promise<CandidateRequest> {
-  const request = { text, knowledgeBase, count, hybrid }
-  if (kept === null) return { ...request, kept: null }
-  const tree = await parsedEdit(kept, engine)
+  if (kept === null) return { ...request, kept }
+  const tree = parseTree(await engine.parse(kept.sql))
   kept.apply(tree)
-  return { ...request, kept: { ...(await printed(tree, engine)), isCacheable: kept.isCacheable } }
+  return { ...request, kept: { ...(await printTree(tree, engine)), isCacheable: kept.isCacheable } }
 }
 
-async function parsedEdit({ sql }: Subtree, engine: SqlEngine): Promise<TreeNode> {
-  return parseTree(await engine.parse(sql))
-}
-
-async function printed(tree: TreeNode, engine: SqlEngine) {
+async function printTree(tree: TreeNode, engine: SqlEngine) {
   const sql = await engine.print(treeText(tree))
   return { sql, parameters: new Set(parameterNames(tokenize(sql))) }
 }
