@@ -8,27 +8,27 @@ const FILES = 'files'
 
 /** What an agent's `data` names at this moment. */
 export interface AvailableData extends AllowedData {
-  /** One sentence for each name that stands for nothing. */
+  /** One sentence for each pattern that matches nothing. */
   readonly warnings: readonly string[]
 }
 
 /**
- * Only what `data` names: an agent without it may read nothing. Patterns are looked up anew for
+ * Only what `data` names: an agent without it may read nothing. Patterns are matched again for
  * each question.
  */
 export function agentData(agent: Agent, snapshot: CatalogSnapshot): AvailableData {
   const { knowledgeBases: kbPatterns, tables: tablePatterns } = agent.data ?? NO_DATA
-  const kbs = eachFound(kbPatterns, (pattern) => {
-    const [project, name] = parts(pattern, agent.projectName)
+  const kbs = matchesOf(kbPatterns, (pattern) => {
+    const [project, name] = qualifiedName(pattern, agent.projectName)
     return snapshot.knowledgeBases.filter((kb) => {
       return matchesGlob(project, kb.projectName) && matchesGlob(name, kb.name)
     })
   })
-  const tables = eachFound(tablePatterns, (pattern) => {
-    const [source, name] = parts(pattern, '')
+  const tables = matchesOf(tablePatterns, (pattern) => {
+    const [source, name] = qualifiedName(pattern, '')
     return tablesOf(snapshot).flatMap((table) => {
-      const isMeant = matchesGlob(source, table.source) && matchesGlob(name, table.name)
-      return isMeant ? [`${table.source}.${table.name}`] : []
+      const isMatch = matchesGlob(source, table.source) && matchesGlob(name, table.name)
+      return isMatch ? [`${table.source}.${table.name}`] : []
     })
   })
   const warnings = [
@@ -36,7 +36,7 @@ export function agentData(agent: Agent, snapshot: CatalogSnapshot): AvailableDat
     ...tables.missing.map((pattern) => `No table found: ${pattern}`),
     ...(agent.data === null ? [`Agent ${agent.name} has no data: it may read nothing`] : []),
   ]
-  return { knowledgeBases: kbs.found, tables: tables.found, warnings }
+  return { knowledgeBases: kbs.matches, tables: tables.matches, warnings }
 }
 
 /** Uploaded files, and the tables and views of projects. */
@@ -55,51 +55,52 @@ export function fullName(kb: KnowledgeBase): string {
 }
 
 /** `project.kb`; a name alone belongs to the given project. Names hold no dot. */
-function parts(pattern: string, project: string): readonly [string, string] {
+function qualifiedName(pattern: string, project: string): readonly [string, string] {
   const [first = '', ...rest] = pattern.split('.')
   return rest.length === 0 ? [project, first] : [first, rest.join('.')]
 }
 
-function eachFound<T>(patterns: readonly string[], find: (pattern: string) => readonly T[]) {
-  const found = new Set<T>()
+function matchesOf<T>(patterns: readonly string[], find: (pattern: string) => readonly T[]) {
+  const matches = new Set<T>()
   const missing: string[] = []
   for (const pattern of patterns) {
-    const matches = find(pattern)
-    if (matches.length === 0) missing.push(pattern)
-    for (const match of matches) found.add(match)
+    const own = find(pattern)
+    if (own.length === 0) missing.push(pattern)
+    for (const match of own) matches.add(match)
   }
-  return { found: [...found], missing }
+  return { matches: [...matches], missing }
 }
 
 /**
- * Whether a name is meant by a pattern: `*` stands for any characters, `?` for one. Without case,
- * in at most pattern × name steps.
+ * Whether a name matches a pattern: `*` stands for any characters, `?` for one. Without case, in at most pattern × name
+ * steps.
  */
 export function matchesGlob(pattern: string, name: string): boolean {
-  const wanted = [...nameKey(pattern)]
-  const given = [...nameKey(name)]
-  let at = 0
-  let position = 0
-  let starAt = -1
-  let starPosition = 0
-  while (position < given.length) {
-    if (wanted[at] === '*') {
-      starAt = at
-      starPosition = position
-      at += 1
-    } else if (wanted[at] === '?' || wanted[at] === given[position]) {
-      at += 1
-      position += 1
-    } else if (starAt !== -1) {
+  const patternChars = [...nameKey(pattern)]
+  const nameChars = [...nameKey(name)]
+  let patternIndex = 0
+  let nameIndex = 0
+  let starIndex = -1
+  let starNameIndex = 0
+  while (nameIndex < nameChars.length) {
+    const char = patternChars[patternIndex]
+    if (char === '*') {
+      starIndex = patternIndex
+      starNameIndex = nameIndex
+      patternIndex += 1
+    } else if (char === '?' || char === nameChars[nameIndex]) {
+      patternIndex += 1
+      nameIndex += 1
+    } else if (starIndex !== -1) {
       // The last star takes one character more.
-      starPosition += 1
-      position = starPosition
-      at = starAt + 1
+      starNameIndex += 1
+      nameIndex = starNameIndex
+      patternIndex = starIndex + 1
     } else {
       return false
     }
   }
-  return wanted.slice(at).every((char) => char === '*')
+  return patternChars.slice(patternIndex).every((char) => char === '*')
 }
 
 /**
@@ -123,14 +124,11 @@ export function namedKnowledgeBases(
   })
 }
 
-/**
- * Whether a name stands in a text by itself, neither as a part of a longer one nor behind a
- * qualifier.
- */
+/** Whether a name stands in a text by itself, neither as a part of a longer one nor behind a qualifier. */
 function standsIn(text: string, name: string): boolean {
-  for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + 1)) {
-    const before = text.slice(Math.max(0, at - 1), at)
-    const after = text.slice(at + name.length, at + name.length + 1)
+  for (let start = text.indexOf(name); start !== -1; start = text.indexOf(name, start + 1)) {
+    const before = text.slice(Math.max(0, start - 1), start)
+    const after = text.slice(start + name.length, start + name.length + 1)
     if (!/[\p{L}\p{N}_.]/u.test(before) && !/[\p{L}\p{N}_]/u.test(after)) return true
   }
   return false

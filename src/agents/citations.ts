@@ -74,48 +74,48 @@ export function citedPassages(
 ): readonly ShownPassage[] {
   const cited = [...seen].map((passage) => ({
     passage,
-    position: mentionOf(passage.chunkId, answer),
+    index: mentionIndex(passage.chunkId, answer),
   }))
   return cited
-    .filter(({ position }) => position !== -1)
-    .sort((first, second) => first.position - second.position)
+    .filter(({ index }) => index !== -1)
+    .sort((first, second) => first.index - second.index)
     .slice(0, AGENT_LIMITS.citationsMax)
     .map(({ passage }) => passage)
 }
 
 /** Occurrences of one chunk id that are looked at: an answer that cites it does so in one of the first. */
-const PLACES_MAX = 100
+const OCCURRENCES_MAX = 100
 /** White space between an id and its bracket or comma. */
 const NEARBY_CHARS = 4
 
-/** `[id]`, or one of several: `[id, other]`. -1: nowhere. */
-function mentionOf(chunkId: string, answer: string): number {
+/** Where an id stands in brackets: `[id]`, or one of several: `[id, other]`. -1: nowhere. */
+function mentionIndex(chunkId: string, answer: string): number {
   if (chunkId === '') return -1
-  let at = answer.indexOf(chunkId)
-  for (let places = 0; at !== -1 && places < PLACES_MAX; places += 1) {
-    const before = answer.slice(Math.max(0, at - NEARBY_CHARS), at).trimEnd()
-    const end = at + chunkId.length
+  let start = answer.indexOf(chunkId)
+  for (let count = 0; start !== -1 && count < OCCURRENCES_MAX; count += 1) {
+    const before = answer.slice(Math.max(0, start - NEARBY_CHARS), start).trimEnd()
+    const end = start + chunkId.length
     const after = answer.slice(end, end + NEARBY_CHARS).trimStart()
-    if (/[[,;]$/.test(before) && /^[\],;]/.test(after)) return at
-    at = answer.indexOf(chunkId, at + 1)
+    if (/[[,;]$/.test(before) && /^[\],;]/.test(after)) return start
+    start = answer.indexOf(chunkId, start + 1)
   }
   return -1
 }
 
 /**
- * The citations of an answer. What the model's statements left open (which of two knowledge bases,
- * the text) is looked up; a chunk that cannot be found again is not cited.
+ * The citations of an answer. What the model's statements did not select (which of two knowledge
+ * bases, the text) is looked up; a chunk that cannot be found again is not cited.
  */
 export async function citationsOf(
   cited: readonly ShownPassage[],
   reader: DataReader,
   signal: AbortSignal,
 ): Promise<readonly Citation[]> {
-  const open = cited.filter((passage) => citationOf(passage) === null)
-  const found = await lookedUp(open, reader, signal)
+  const incomplete = cited.filter((passage) => citationOf(passage) === null)
+  const lookedUp = await lookUp(incomplete, reader, signal)
   const citations = new Map<string, Citation>()
   for (const passage of cited) {
-    const citation = citationOf(passage) ?? found.get(passage)
+    const citation = citationOf(passage) ?? lookedUp.get(passage)
     if (citation === undefined) continue
     const key = JSON.stringify([citation.knowledge_base, citation.chunk_id])
     if (!citations.has(key)) citations.set(key, citation)
@@ -123,22 +123,24 @@ export async function citationsOf(
   return [...citations.values()]
 }
 
-async function lookedUp(
-  open: readonly ShownPassage[],
+async function lookUp(
+  incomplete: readonly ShownPassage[],
   reader: DataReader,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<ShownPassage, Citation>> {
-  const found = new Map<ShownPassage, Citation>()
-  for (const kb of new Set(open.flatMap((passage) => passage.origins))) {
-    const wanted = open.filter((passage) => !found.has(passage) && passage.origins.includes(kb))
-    const stored = await storedPassages(kb, wanted, reader, signal)
-    for (const passage of wanted) {
+  const citations = new Map<ShownPassage, Citation>()
+  for (const kb of new Set(incomplete.flatMap((passage) => passage.origins))) {
+    const missing = incomplete.filter(
+      (passage) => !citations.has(passage) && passage.origins.includes(kb),
+    )
+    const stored = await storedPassages(kb, missing, reader, signal)
+    for (const passage of missing) {
       const match = stored.find((candidate) => isSameChunk(candidate, passage))
       const citation = match && citationOf({ ...match, relevance: passage.relevance })
-      if (citation) found.set(passage, citation)
+      if (citation) citations.set(passage, citation)
     }
   }
-  return found
+  return citations
 }
 
 /** The same id may stand in two knowledge bases: then the text tells them apart. */

@@ -52,7 +52,7 @@ export function observationOf(result: FirstRows, limits: ObservationLimits): Obs
   return { text: firstBytes(text, limits.bytesMax), shownCount: lines.length }
 }
 
-/** Room that is kept for the note on what was left out. */
+/** Room for the note on what was left out. */
 const NOTE_BYTES = 160
 
 function noteOf(cut: 'bytes' | 'rows' | 'nothing', shownCount: number, limits: ObservationLimits) {
@@ -97,8 +97,8 @@ function csvLine(cells: readonly string[], cellCharsMax: number): string {
 
 function cutCell(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text
-  const kept = firstChars(text, charsMax)
-  return `${kept}… (${text.length - kept.length} more characters)`
+  const shown = firstChars(text, charsMax)
+  return `${shown}… (${text.length - shown.length} more characters)`
 }
 
 /** Nothing for NULL, JSON for lists and objects. */

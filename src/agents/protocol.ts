@@ -86,8 +86,8 @@ export function errorOf({ code, message, providerStatus: status }: Failure): App
 }
 
 function providerStatusOf(cause: unknown): number | undefined {
-  const found = isRecord(cause) ? cause.status : undefined
-  return typeof found === 'number' && Number.isInteger(found) ? found : undefined
+  const status = isRecord(cause) ? cause.status : undefined
+  return typeof status === 'number' && Number.isInteger(status) ? status : undefined
 }
 
 /** A worker may send anything: undefined for what is not a message of this protocol. */

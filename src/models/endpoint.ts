@@ -28,9 +28,9 @@ interface EndpointAddress {
 
 /**
  * A model's own address and key win. The key of the settings goes to the address of the settings
- * only (same origin): whoever may name an address must not be sent a key that he does not know.
- * @throws AppError with the choice's code for no address and for what is no http address, and for
- * the public address without a key
+ * only (same origin): whoever may name an address must not receive a key that they do not know.
+ * @throws AppError with the choice's code for a missing address, one that is not http, and the
+ * public address without a key
  */
 export function chosenEndpoint(choice: EndpointChoice): Endpoint {
   const defaultUrl = choice.defaults.baseUrl ?? choice.publicUrl
@@ -56,7 +56,7 @@ export function chosenEndpoint(choice: EndpointChoice): Endpoint {
   }
 }
 
-/** A shorter value of the query (`api-version=1`) is no secret. */
+/** A shorter value of the query (`api-version=1`) is not a secret. */
 const SECRET_CHARS_MIN = 8
 
 /** An empty text is what clients send for "not set". */

@@ -45,7 +45,7 @@ export function saidBy(body: unknown, depth = 0): string {
   return ''
 }
 
-/** A shorter text is no secret that could be told from other words: it is never replaced. */
+/** A shorter secret cannot be told from other words: it is never replaced. */
 const SECRET_CHARS_MIN = 8
 
 /** A secret this short may stand by chance within a word. */

@@ -49,7 +49,7 @@ export function namesIn(observation: string): readonly string[] {
   }
 }
 
-/** The note at the end of a cell that was cut is no part of the text. */
+/** The note at the end of a cell that was cut is not part of the text. */
 function uncut(text: string): string {
   return text.replace(/… \(\d+ more characters\)$/, '')
 }

@@ -94,7 +94,7 @@ export class EndpointReranker implements Reranker {
     return { ...failed, retryAfterMs: retryAfterMs(headers, Date.now()) }
   }
 
-  /** An answer that does not fit is no better the next time. */
+  /** Another try would not mend an answer that does not fit. */
   #read(text: string, passageCount: number): TryResult<readonly number[]> {
     try {
       const answer = jsonOf(text)

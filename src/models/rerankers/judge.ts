@@ -146,7 +146,7 @@ const TEXT_CHARS_MAX = 20_000
 
 /**
  * Reads an answer with distrust: what is missing or of another shape is nothing.
- * @throws Error for what is no chat completion at all
+ * @throws Error for what is not a chat completion at all
  */
 export function judgeAnswerOf(answer: unknown): JudgeAnswer {
   const choice = member(member(answer, 'choices'), '0')

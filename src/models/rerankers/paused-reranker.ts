@@ -41,7 +41,7 @@ export class PausedReranker implements Reranker {
       this.#pause = null
       return scores
     } catch (error) {
-      // A caller who left says nothing about the reranker.
+      // A caller that left says nothing about the reranker.
       if (!signal.aborted) this.#noteFailure(error, before)
       throw error
     } finally {

@@ -3,7 +3,7 @@ import type { ShownTexts } from './rerank-limits.ts'
 
 /** What differs between servers that rerank: where they are and how they are asked. */
 export interface RerankApi {
-  /** null: there is no public one. */
+  /** null: the API has no public server. */
   readonly publicUrl: string | null
   /** Stands before `/rerank` where the configured address has no path of its own. */
   readonly pathPrefix: string

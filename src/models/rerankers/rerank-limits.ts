@@ -33,7 +33,7 @@ export function shownTexts(queryText: string, passages: readonly string[]): Show
   }
 }
 
-/** Some servers refuse a whole call for one empty text; half a surrogate pair is no text. */
+/** Some servers refuse a whole call for one empty text; half a surrogate pair is not a character. */
 function shown(text: string, charsMax: number): string {
   const cut = text.slice(0, charsMax).toWellFormed()
   return cut.trim() === '' ? ' ' : cut
