@@ -57,7 +57,7 @@ export class KeywordRetriever {
     const allowed = await this.#allowed(search, signal)
     const best =
       prefiltered !== null && prefiltered.keys === null
-        ? await this.#checked(terms, { ...search, allowed, prefiltered })
+        ? await this.#checked(terms, words.count, prefiltered, allowed)
         : keywordHits({ ...terms, count: words.count, allowed })
     if (best === null || best.length > BEST_MAX) return null
     return best.map(({ key, score }) => ({ key: BigInt(key), score }))
@@ -76,7 +76,9 @@ export class KeywordRetriever {
   /** Looks at more and more of the best until enough of them pass the conditions. */
   async #checked(
     terms: TermPostings,
-    { words: { count }, prefiltered, allowed }: KeywordRetrieval & CheckedPrefilter,
+    count: number,
+    prefiltered: Prefiltered,
+    allowed: Uint32Array | null,
   ): Promise<readonly ScoredKey[] | null> {
     for (let wanted = 4 * count + 16; wanted <= BEST_MAX; wanted *= 4) {
       const best = keywordHits({ ...terms, count: wanted, allowed })
@@ -92,11 +94,6 @@ export class KeywordRetriever {
     }
     return null
   }
-}
-
-interface CheckedPrefilter {
-  readonly prefiltered: Prefiltered
-  readonly allowed: Uint32Array | null
 }
 
 /** A SELECT of the keys of the chunks that hold a term and all phrases. */

@@ -92,21 +92,16 @@ function centroidBytes(stride: number): number {
   return rowBytes({ stride, holdsFloats: true }) + stride
 }
 
-export interface RowAssignment {
-  readonly rows: Int32Array
-  readonly centroids: Centroids
-  /** Is told of a few rows at a time, from index `from` on, and of the nearest list of each. */
-  take(lists: Int32Array, from: number): void
-}
-
 /**
  * Finds the nearest list of each row, in the threads that scan: in tasks so short that searches get
  * their turn in between.
+ * @param take is told of a few rows at a time, from index `from` on, and of the nearest list of each
  * @throws AppError as `ScanRunner.assign`; the signal's reason
  */
 export async function assignRows(
   base: IndexRows,
-  { rows, centroids, take }: RowAssignment,
+  { rows, centroids }: { readonly rows: Int32Array; readonly centroids: Centroids },
+  take: (lists: Int32Array, from: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const { shape, pool } = base

@@ -106,7 +106,7 @@ export class InvertedLists {
         this.#rows.put(row, list)
       }
     }
-    await assignRows(this.#base, { rows, centroids: this.#centroids, take }, signal)
+    await assignRows(this.#base, { rows, centroids: this.#centroids }, take, signal)
   }
 
   /**
@@ -133,7 +133,7 @@ export class InvertedLists {
           if (isSame && this.#rows.listOf(row) === this.#waiting) this.#rows.put(row, list)
         }
       }
-      await assignRows(this.#base, { rows, centroids: this.#centroids, take }, signal)
+      await assignRows(this.#base, { rows, centroids: this.#centroids }, take, signal)
     }
   }
 

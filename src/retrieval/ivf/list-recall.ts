@@ -38,7 +38,7 @@ export async function measuredRecall(
   const count = Math.min(rows.length, LIST_LIMITS.questions)
   for (let index = 0; index < count; index++) {
     const row = rows[Math.floor((index * rows.length) / count)] ?? 0
-    const question = await asked({ base, lists, row }, signal)
+    const question = await questionOf(row, base, lists, signal)
     if (question !== null) questions.push(question)
     await slice.yieldIfSpent(signal)
   }
@@ -59,13 +59,12 @@ interface Measured {
   readonly count: number
 }
 
-interface Asked {
-  readonly base: IndexRows
-  readonly lists: InvertedLists
-  readonly row: number
-}
-
-async function asked({ base, lists, row }: Asked, signal: AbortSignal): Promise<Question | null> {
+async function questionOf(
+  row: number,
+  base: IndexRows,
+  lists: InvertedLists,
+  signal: AbortSignal,
+): Promise<Question | null> {
   const vector = base.codes.unitVector(row)?.slice(0, base.dimensions)
   if (vector === undefined) return null
   const deepest = Math.max(...LIST_LIMITS.depths)
@@ -75,9 +74,9 @@ async function asked({ base, lists, row }: Asked, signal: AbortSignal): Promise<
   for (const [place, list] of ranked.entries()) placeOf[list] = place
   const places: number[] = []
   for (const { key } of found) {
-    const other = base.rowOf(key)
-    if (other === undefined || other === row || places.length === deepest) continue
-    const list = lists.listOf(other)
+    const neighbour = base.rowOf(key)
+    if (neighbour === undefined || neighbour === row || places.length === deepest) continue
+    const list = lists.listOf(neighbour)
     // Those that came meanwhile are found in any case.
     if (list !== null) places.push(placeOf[list] ?? 0)
   }

@@ -107,7 +107,7 @@ class Rounds {
         this.#lists[from + index] = list
       }
     }
-    await assignRows(base, { rows, centroids, take }, signal)
+    await assignRows(base, { rows, centroids }, take, signal)
     return moved
   }
 

@@ -47,7 +47,7 @@ export function* scanSteps(kernel: Kernel, task: ScanTask): Generator<undefined,
     const [address = 0, capacity = 0, from = 0, to = 0] = parts.subarray(part)
     kernel.openExtent(address, capacity)
     for (let at = from; at < to; at += sliceMax) {
-      scanSlice({ kernel, rows: task.rows, drained }, at, Math.min(to, at + sliceMax))
+      scanSlice(kernel, task.rows, drained, [at, Math.min(to, at + sliceMax)])
       yield
     }
   }
@@ -62,13 +62,13 @@ export function scan(kernel: Kernel, task: ScanTask): ScanResult {
   }
 }
 
-interface Slice {
-  readonly kernel: Kernel
-  readonly rows: Int32Array | null
-  readonly drained: Candidate[]
-}
-
-function scanSlice({ kernel, rows, drained }: Slice, from: number, to: number): void {
+/** The slice is of indexes into `rows`, or rows where that is null */
+function scanSlice(
+  kernel: Kernel,
+  rows: Int32Array | null,
+  drained: Candidate[],
+  [from, to]: readonly [from: number, to: number],
+): void {
   if (rows !== null) kernel.rowList.set(rows.subarray(from, to))
   const base = rows === null ? 0 : from
   const end = to - base

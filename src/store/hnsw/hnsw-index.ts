@@ -319,7 +319,7 @@ export class HnswIndex {
     const from = rebuild.copiedTo
     const to = Math.min(from + INSERTED_MAX, this.#indexedTo)
     const except = this.#removedIn(from, to)
-    const copiedCount = await table.copyInto(rebuild.table, { from, to, except: [...except] })
+    const copiedCount = await table.copyInto(rebuild.table, { from, to }, except)
     rebuild.copiedTo = to
     rebuild.copiedCount += copiedCount
     for (const row of this.#removedIn(from, to)) if (!except.has(row)) rebuild.removed.add(row)

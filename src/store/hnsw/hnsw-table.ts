@@ -110,14 +110,16 @@ export class HnswTable {
     ])
   }
 
-  /** @returns how many they were */
-  async copyInto(target: HnswTable, rows: RowRange): Promise<number> {
+  /** Copies the rows from `from` on and before `to`, without the removed ones. @returns how many they were */
+  async copyInto(
+    target: HnswTable,
+    { from, to }: { readonly from: number; readonly to: number },
+    removed: ReadonlySet<number>,
+  ): Promise<number> {
     return this.#options.database.lease(async (connection) => {
-      const except = rows.except.join(', ')
-      const isKept = except === '' ? '' : ` AND "row" NOT IN (${except})`
+      const isLeft = removed.size === 0 ? '' : ` AND "row" NOT IN (${[...removed].join(', ')})`
       const copy = `INSERT INTO ${quote(target.#name)} SELECT * FROM ${quote(this.#name)}
-        WHERE "row" >= $from AND "row" < $to${isKept}`
-      const { from, to } = rows
+        WHERE "row" >= $from AND "row" < $to${isLeft}`
       const result = await target.#inTurn(() => connection.run(copy, { from, to }))
       return result.rowsChanged
     })
@@ -167,11 +169,4 @@ export class HnswTable {
       return reader.getRows()
     })
   }
-}
-
-export interface RowRange {
-  readonly from: number
-  /** Not included. */
-  readonly to: number
-  readonly except: readonly number[]
 }
