@@ -4,7 +4,7 @@ import { checkedName } from '../domain/identifier.ts'
 import { BUILTIN_CHAT_MODEL, BUILTIN_PROVIDER, type ModelRef } from '../domain/model-ref.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
-import { FieldReader, type Fields, isObject } from './fields.ts'
+import { definedFields, FieldReader, type Fields, withNestedParams } from './fields.ts'
 import { modelRefOf } from './model-fields.ts'
 
 const CODE = 'invalid_agent'
@@ -59,7 +59,7 @@ export async function alterAgent(agent: Agent, sent: Fields, deps: CatalogDeps):
   const name = read.text('name')
   if (name !== undefined) checkedName('agent', name)
   const changes = changesOf(read, agent, deps)
-  return deps.catalog.alterAgent(agent, { ...changes, ...(name === undefined ? {} : { name }) })
+  return deps.catalog.alterAgent(agent, { ...changes, ...definedFields({ name }) })
 }
 
 /** The agent as it would be with these fields, for one question; nothing is stored. @throws AppError `invalid_agent` */
@@ -75,15 +75,8 @@ export async function dropAgent(agent: Agent, deps: CatalogDeps): Promise<void> 
   await deps.catalog.dropAgent(agent)
 }
 
-/** The reader over the fields with those nested in `params` lifted up; an outer field wins. */
 function checkedFields(sent: Fields): FieldReader {
-  const { params, ...outer } = sent
-  if (params !== undefined && params !== null && !isObject(params)) {
-    throw new AppError(CODE, 'Field "params" must be an object')
-  }
-  const given = Object.entries(outer).filter(([, value]) => value !== null && value !== undefined)
-  const nested = isObject(params) ? params : {}
-  const read = new FieldReader({ ...nested, ...Object.fromEntries(given) }, CODE)
+  const read = new FieldReader(withNestedParams(sent, CODE), CODE)
   read.allowOnly(FIELDS, (name) => {
     return `Problem with agent parameters: Parameter '${name}' is not allowed`
   })
@@ -95,12 +88,12 @@ function changesOf(read: FieldReader, stored: Agent | null, deps: CatalogDeps): 
   const data = read.object('data')
   const promptTemplate = read.text('prompt_template')
   const params = paramsOf(read)
-  return {
-    ...(model === undefined ? {} : { model: modelOf(model, stored?.model ?? null, deps) }),
-    ...(data === undefined ? {} : { data: dataOf(data) }),
-    ...(promptTemplate === undefined ? {} : { promptTemplate: promptTemplate || null }),
-    ...(params === undefined ? {} : { params: { ...stored?.params, ...params } }),
-  }
+  return definedFields({
+    model: model && modelOf(model, stored?.model ?? null, deps),
+    data: data && dataOf(data),
+    promptTemplate: promptTemplate === '' ? null : promptTemplate,
+    params: params && { ...stored?.params, ...params },
+  })
 }
 
 /** `model: {…}`, or the older flat `model_name` and `provider`. */
@@ -162,14 +155,11 @@ function paramsOf(read: FieldReader): AgentParams | undefined {
   if (mode !== undefined && mode !== 'text' && mode !== 'sql') {
     throw new AppError(CODE, `Field "mode" must be "text" or "sql"; it is "${mode}"`)
   }
-  const timeoutSeconds = read.integer('timeout', { min: 1, max: 86_400 })
-  const maxSteps = read.integer('max_steps', { min: 1, max: 100 })
-  const returnContext = read.truth('return_context')
-  const params: AgentParams = {
-    ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
-    ...(maxSteps === undefined ? {} : { maxSteps }),
-    ...(mode === undefined ? {} : { mode }),
-    ...(returnContext === undefined ? {} : { returnContext }),
-  }
+  const params: AgentParams = definedFields({
+    timeoutSeconds: read.integer('timeout', { min: 1, max: 86_400 }),
+    maxSteps: read.integer('max_steps', { min: 1, max: 100 }),
+    mode,
+    returnContext: read.truth('return_context'),
+  })
   return Object.keys(params).length === 0 ? undefined : params
 }

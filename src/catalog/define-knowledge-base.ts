@@ -14,7 +14,7 @@ import {
   embeddingChangeOf,
   embeddingModelOf,
 } from './change-embedding-model.ts'
-import { FieldReader, type Fields, isObject } from './fields.ts'
+import { FieldReader, type Fields, withNestedParams } from './fields.ts'
 import {
   checkLanguageStays,
   columnsOf,
@@ -51,7 +51,7 @@ const ECHOED_PARAMS = [
   'kb_skip_existing',
 ] as const
 
-/** Only answers say these: a client that saves what it read sends them back. */
+/** Only answers hold these. */
 const SHOWN_PARAMS: ReadonlySet<string> = new Set(['warnings', 'reembedding'])
 
 const CREATE_FIELDS = new Set<string>(['name', 'storage', ...DEFINING_FIELDS, ...ECHOED_PARAMS])
@@ -69,7 +69,7 @@ export async function createKnowledgeBase(
   deps: CatalogDeps,
 ): Promise<KnowledgeBase> {
   const project = requireProject(deps.catalog.snapshot(), projectName)
-  const fields = withParams(sent)
+  const fields = withNestedParams(sent, CODE, SHOWN_PARAMS)
   const read = new FieldReader(fields, CODE)
   const name = read.text('name')
   if (name === undefined) {
@@ -117,7 +117,7 @@ export async function alterKnowledgeBase(
   sent: Fields,
   deps: CatalogDeps,
 ): Promise<KnowledgeBase> {
-  const fields = withParams(sent)
+  const fields = withNestedParams(sent, CODE, SHOWN_PARAMS)
   const read = new FieldReader(fields, CODE)
   read.allowOnly(ALTER_FIELDS, notAllowed)
   checkLanguageStays(kb, read)
@@ -136,7 +136,7 @@ export async function alterKnowledgeBase(
           ),
         }),
     ...columnsOf(read),
-    ...(preprocessing === undefined ? {} : { preprocessing: preprocessingOf(preprocessing) }),
+    ...(preprocessing && { preprocessing: preprocessingOf(preprocessing) }),
     params: { ...carriedParams(kb, embedding), ...echoedParams(fields), ...searchParams(read) },
   }
   const altered = await deps.catalog.alterKnowledgeBase(kb, changes)
@@ -162,18 +162,8 @@ export async function dropKnowledgeBase(kb: KnowledgeBase, deps: CatalogDeps): P
 
 /** True where a request's fields change the definition, not only insert. */
 export function isAlteration(sent: Fields): boolean {
-  const fields = withParams(sent)
+  const fields = withNestedParams(sent, CODE, SHOWN_PARAMS)
   return [...ALTER_FIELDS].some((name) => fields[name] !== undefined && fields[name] !== null)
-}
-
-/** Existing clients nest the definition under `params`; both forms are read, the outer one wins. */
-function withParams(sent: Fields): Fields {
-  const { params, ...outer } = sent
-  if (params === undefined || params === null) return outer
-  if (!isObject(params)) throw new AppError(CODE, 'Field "params" must be an object')
-  const given = Object.entries(outer).filter(([, value]) => value !== null && value !== undefined)
-  const own = Object.entries(params).filter(([field]) => !SHOWN_PARAMS.has(field))
-  return { ...Object.fromEntries(own), ...Object.fromEntries(given) }
 }
 
 function notAllowed(name: string): string {

@@ -11,6 +11,33 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The fields that have a value: spread over others, they change nothing else. */
+export function definedFields<T extends object>(
+  fields: T,
+): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const defined = Object.entries(fields).filter(([, value]) => value !== undefined)
+  // The entries that stay have their own types.
+  return Object.fromEntries(defined) as { [K in keyof T]?: Exclude<T[K], undefined> }
+}
+
+/**
+ * Existing clients nest a definition under `params`: both forms are read, and an outer field wins.
+ * @param ignored fields of `params` that only answers hold: a client that saves what it read sends them back
+ * @throws AppError of that code where `params` is not an object
+ */
+export function withNestedParams(
+  { params, ...outer }: Fields,
+  code: ErrorCode,
+  ignored: ReadonlySet<string> = new Set(),
+): Fields {
+  if (params !== undefined && params !== null && !isObject(params)) {
+    throw new AppError(code, 'Field "params" must be an object')
+  }
+  const nested = Object.entries(params ?? {}).filter(([name]) => !ignored.has(name))
+  const given = Object.entries(outer).filter(([, value]) => value !== null && value !== undefined)
+  return Object.fromEntries([...nested, ...given])
+}
+
 function kindOf(value: unknown): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`

@@ -14,7 +14,7 @@ import { LIMITS } from '../domain/limits.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
 import type { RerankerRegistry } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
-import { FieldReader, type Fields, isObject } from './fields.ts'
+import { definedFields, FieldReader, type Fields, isObject } from './fields.ts'
 import { mergedFields, modelRefOf } from './model-fields.ts'
 
 const CODE = 'invalid_knowledge_base'
@@ -88,11 +88,11 @@ export function searchParams(read: FieldReader): Fields {
     const known = FUSIONS.join(', ')
     throw new AppError(CODE, `Unknown hybrid_search_fusion "${name}". Available: ${known}`)
   }
-  return {
-    ...(isHybrid === undefined ? {} : { hybrid_search: isHybrid }),
-    ...(alpha === undefined ? {} : { hybrid_search_alpha: alpha }),
-    ...(fusion === undefined ? {} : { hybrid_search_fusion: fusion }),
-  }
+  return definedFields({
+    hybrid_search: isHybrid,
+    hybrid_search_alpha: alpha,
+    hybrid_search_fusion: fusion,
+  })
 }
 
 /** `language`: the keyword search reduces words to stems by it. Nothing where it was not sent. */
@@ -177,14 +177,11 @@ export function vectorSize(read: FieldReader): number | undefined {
 export function columnsOf(
   read: FieldReader,
 ): Partial<Pick<KnowledgeBase, 'contentColumns' | 'metadataColumns' | 'idColumn'>> {
-  const content = contentColumns(read)
-  const metadata = columnList(read, 'metadata_columns')
-  const id = idColumn(read)
-  return {
-    ...(content === undefined ? {} : { contentColumns: content }),
-    ...(metadata === undefined ? {} : { metadataColumns: metadata }),
-    ...(id === undefined ? {} : { idColumn: id }),
-  }
+  return definedFields({
+    contentColumns: contentColumns(read),
+    metadataColumns: columnList(read, 'metadata_columns'),
+    idColumn: idColumn(read),
+  })
 }
 
 function contentColumns(read: FieldReader): readonly string[] | undefined {

@@ -1,5 +1,6 @@
 /** The tables of information_schema over what the catalog defines. Secrets are masked. */
 import { shownReembedding } from '../../catalog/change-embedding-model.ts'
+import { definedFields } from '../../catalog/fields.ts'
 import { maskedModelFields } from '../../catalog/model-fields.ts'
 import type { Agent } from '../../domain/agent.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
@@ -113,15 +114,14 @@ export function agentOptions({
   promptTemplate,
   params,
 }: Agent): Readonly<Record<string, unknown>> {
-  const { timeoutSeconds, maxSteps, mode, returnContext } = params
-  return {
-    ...(data && { data: { knowledge_bases: data.knowledgeBases, tables: data.tables } }),
-    ...(promptTemplate !== null && { prompt_template: promptTemplate }),
-    ...(timeoutSeconds !== undefined && { timeout: timeoutSeconds }),
-    ...(maxSteps !== undefined && { max_steps: maxSteps }),
-    ...(mode !== undefined && { mode }),
-    ...(returnContext !== undefined && { return_context: returnContext }),
-  }
+  return definedFields({
+    data: data === null ? undefined : { knowledge_bases: data.knowledgeBases, tables: data.tables },
+    prompt_template: promptTemplate ?? undefined,
+    timeout: params.timeoutSeconds,
+    max_steps: params.maxSteps,
+    mode: params.mode,
+    return_context: params.returnContext,
+  })
 }
 
 /** Rows that are at hand, as an answer shows them. */

@@ -2,7 +2,8 @@ import { type DuckDBConnection, DuckDBTimestampValue, type DuckDBValue } from '@
 import { eq, sql } from 'drizzle-orm'
 import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
 import { timestampOf } from '../../domain/timestamp.ts'
-import { counters } from './schema.ts'
+import { notFound } from '../../errors.ts'
+import { agents, counters, files, tables, views } from './schema.ts'
 
 export type CatalogQueries = PgRemoteDatabase<Record<string, never>>
 
@@ -30,6 +31,22 @@ export async function nextId(
   if (row === undefined) throw new Error(`no counter for ${kind}`)
   return row.next - 1
 }
+
+/** Deletes the row of one thing. @throws AppError `…_not_found` where another write has dropped it */
+export async function deleteRow(
+  connection: DuckDBConnection,
+  kind: keyof typeof TABLES,
+  { id, name }: { readonly id: number; readonly name: string },
+): Promise<void> {
+  const table = TABLES[kind]
+  const dropped = await queriesOver(connection)
+    .delete(table)
+    .where(eq(table.id, id))
+    .returning({ id: table.id })
+  if (dropped.length === 0) throw notFound(kind, name)
+}
+
+const TABLES = { agent: agents, view: views, table: tables, file: files } as const
 
 function named(names: readonly string[], row: readonly unknown[]): Record<string, unknown> {
   return Object.fromEntries(names.map((name, index) => [name, row[index]]))

@@ -29,7 +29,7 @@ import {
   checkRelationName,
   currentProject,
 } from './catalog-checks.ts'
-import { nextId, queriesOver } from './catalog-queries.ts'
+import { deleteRow, nextId, queriesOver } from './catalog-queries.ts'
 import {
   agentOf,
   knowledgeBaseOf,
@@ -251,13 +251,7 @@ export class StoredCatalog implements Catalog {
   dropAgent(agent: Agent): Promise<void> {
     const { database, state } = this.#parts
     return database.write(
-      async (connection) => {
-        const dropped = await queriesOver(connection)
-          .delete(agents)
-          .where(eq(agents.id, agent.id))
-          .returning({ id: agents.id })
-        if (dropped.length === 0) throw notFound('agent', agent.name)
-      },
+      (connection) => deleteRow(connection, 'agent', agent),
       () => state.change({ agents: without(state.snapshot().agents, agent.id) }),
     )
   }
@@ -305,13 +299,7 @@ export class StoredCatalog implements Catalog {
   dropView(view: View): Promise<void> {
     const { database, state } = this.#parts
     return database.write(
-      async (connection) => {
-        const dropped = await queriesOver(connection)
-          .delete(views)
-          .where(eq(views.id, view.id))
-          .returning({ id: views.id })
-        if (dropped.length === 0) throw notFound('view', view.name)
-      },
+      (connection) => deleteRow(connection, 'view', view),
       () => state.change({ views: without(state.snapshot().views, view.id) }),
     )
   }

@@ -1,5 +1,4 @@
 import { type DuckDBAppender, type DuckDBConnection, DuckDBDataChunk } from '@duckdb/node-api'
-import { eq } from 'drizzle-orm'
 import { FILES_SCHEMA, fileTable } from '../../domain/chunk-tables.ts'
 import type { Row, RowValue } from '../../domain/document.ts'
 import { nameKey, quote } from '../../domain/identifier.ts'
@@ -14,7 +13,7 @@ import { timestampOfMillis } from '../../domain/timestamp.ts'
 import type { UploadedFile } from '../../domain/uploaded-file.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
-import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
+import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { fileOf } from '../catalog/catalog-rows.ts'
 import { having, without } from '../catalog/catalog-state.ts'
 import { files } from '../catalog/schema.ts'
@@ -206,11 +205,7 @@ function isSameName(file: { readonly name: string }, other: { readonly name: str
 
 /** @throws AppError `file_not_found` when it was dropped meanwhile */
 async function dropWithin(connection: DuckDBConnection, file: UploadedFile): Promise<void> {
-  const dropped = await queriesOver(connection)
-    .delete(files)
-    .where(eq(files.id, file.id))
-    .returning({ id: files.id })
-  if (dropped.length === 0) throw notFound('file', file.name)
+  await deleteRow(connection, 'file', file)
   await connection.run(`DROP TABLE ${tableName(file.id)}`)
 }
 

@@ -5,9 +5,9 @@ import { nameKey, quote } from '../../domain/identifier.ts'
 import type { BoundSql, NewTable, RunLimits, TableStore } from '../../domain/ports.ts'
 import type { ProjectTable } from '../../domain/project.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError, notFound } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
 import { checkRelationName, currentProject, isSameRelation } from '../catalog/catalog-checks.ts'
-import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
+import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { tableOf } from '../catalog/catalog-rows.ts'
 import { without } from '../catalog/catalog-state.ts'
 import { tables } from '../catalog/schema.ts'
@@ -153,11 +153,7 @@ export async function withStagedRows<T>(
 
 /** @throws AppError `table_not_found` when it was dropped meanwhile */
 async function dropWithin(connection: DuckDBConnection, table: ProjectTable): Promise<void> {
-  const dropped = await queriesOver(connection)
-    .delete(tables)
-    .where(eq(tables.id, table.id))
-    .returning({ id: tables.id })
-  if (dropped.length === 0) throw notFound('table', table.name)
+  await deleteRow(connection, 'table', table)
   await connection.run(`DROP TABLE ${tableName(table)}`)
 }
 
