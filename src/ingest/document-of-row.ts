@@ -7,7 +7,7 @@ import type { TimeSlice } from '../runtime/scheduling.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 
 /**
- * One row as a document; null where all its content is empty. Its id is null where the row has none: `withContentId`.
+ * One row as a document; null where all its content is empty. Its id is null where the row has none: see `contentId`.
  * @throws AppError `insert_failed` naming a content column that is missing and the columns there are, or an id that is
  * not text
  */
@@ -36,15 +36,14 @@ export function documentOfRow(
 const HASHED_AT_ONCE_CHARS = 1_000_000
 const ID_HEX_DIGITS = 16
 
-/** Without an id: the first 16 hex digits of the MD5 of the content, with line feeds between the columns. */
-export async function withContentId(
-  document: Omit<Document, 'id'> & { readonly id: string | null },
+/** The id of a document that has none: the first 16 hex digits of the MD5 of its content, columns by line feeds. */
+export async function contentId(
+  texts: readonly DocumentText[],
   slice: TimeSlice,
   signal: AbortSignal,
-): Promise<Document> {
-  if (document.id !== null) return { ...document, id: document.id }
+): Promise<string> {
   const hash = createHash('md5')
-  for (const [index, { text }] of document.texts.entries()) {
+  for (const [index, { text }] of texts.entries()) {
     if (index > 0) hash.update('\n')
     for (let start = 0; start < text.length; ) {
       const end = wholeCharsEnd(text, start + HASHED_AT_ONCE_CHARS)
@@ -53,7 +52,7 @@ export async function withContentId(
       await slice.yieldIfSpent(signal)
     }
   }
-  return { ...document, id: hash.digest('hex').slice(0, ID_HEX_DIGITS) }
+  return hash.digest('hex').slice(0, ID_HEX_DIGITS)
 }
 
 /** Half a surrogate pair would be hashed as U+FFFD. */

@@ -3,7 +3,7 @@ import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
 import { type ChunkedDocument, chunkDocuments, type TextCutter } from './chunking/chunker.ts'
-import { columnMappingOf, documentOfRow, withContentId } from './document-of-row.ts'
+import { columnMappingOf, contentId, documentOfRow } from './document-of-row.ts'
 import { type EmbedDeps, embedAndStore } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 
@@ -71,12 +71,14 @@ async function storeInBatches(
   const pending = new PendingDocuments()
   let inForce = kb
   let skippedRows = 0
-  for await (const row of chunkedRows(target, deps.cutter, signal, chunksMax)) {
-    if (row === null) skippedRows += 1
-    else if (row instanceof AppError) skipFailed(row, 1)
-    else pending.add(row)
-    if (pending.chunkCount >= chunksMax) await flush()
-    if (pending.chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
+  for await (const rows of chunkedRows(target, deps.cutter, signal, chunksMax)) {
+    for (const row of rows) {
+      if (row === null) skippedRows += 1
+      else if (row instanceof AppError) skipFailed(row, 1)
+      else pending.add(row)
+      if (pending.chunkCount >= chunksMax) await flush()
+      if (pending.chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
+    }
   }
   await flush()
   counts.skippedRows += skippedRows
@@ -149,15 +151,15 @@ class PendingDocuments {
 type Outcome<T> = T | AppError | null
 
 /**
- * The rows as documents with their chunks, in their order. Documents are cut together, but not more than `rowsMax`. A
- * source that breaks off has first given all rows before the failure.
+ * The rows as documents with their chunks, in their order, some at a time: at most `rowsMax`. A source that breaks off has
+ * first given all rows before the failure.
  */
 async function* chunkedRows(
   { kb, rows, counts }: RowsToStore,
   cutter: TextCutter,
   signal: AbortSignal,
   rowsMax: number,
-): AsyncGenerator<Outcome<ChunkedDocument>, void> {
+): AsyncGenerator<readonly Outcome<ChunkedDocument>[], void> {
   const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
   const mapping = columnMappingOf(kb)
   const first = counts.readRows
@@ -175,52 +177,43 @@ async function* chunkedRows(
       if (slice.isSpent) await slice.yieldIfSpent(signal)
       const rowIndex = counts.readRows
       counts.readRows += 1
-      const document = await outcomeOf(rowIndex - first, async () => {
-        const found = documentOfRow(row, rowIndex, mapping)
-        return found === null ? null : withContentId(found, slice, signal)
-      })
-      batch.push(document)
-      batchChars += charsOf(document)
+      const read = outcomeOf(rowIndex - first, () => documentOfRow(row, rowIndex, mapping))
+      if (read === null || read instanceof AppError) batch.push(read)
+      else {
+        batch.push({ ...read, id: read.id ?? (await contentId(read.texts, slice, signal)) })
+        for (const { text } of read.texts) batchChars += text.length
+      }
       const isFull = batchChars >= INGEST_LIMITS.cutBatchChars || batch.length >= rowsMax
-      if (isFull || document instanceof AppError) yield* cutBatch()
+      if (isFull || read instanceof AppError) yield await cutBatch()
     }
   } catch (error) {
-    yield* cutBatch()
+    yield await cutBatch()
     throw error
   }
-  yield* cutBatch()
+  yield await cutBatch()
+}
+
+async function cutRows(
+  rows: readonly Outcome<Document>[],
+  target: { readonly kb: KnowledgeBase; readonly cutter: TextCutter; readonly firstRow: number },
+  signal: AbortSignal,
+): Promise<readonly Outcome<ChunkedDocument>[]> {
+  const documents = rows.filter(isDocument)
+  const chunked = (await chunkDocuments(documents, target, signal)).values()
+  return rows.map((row, index) => {
+    if (!isDocument(row)) return row
+    return outcomeOf(target.firstRow + index, () => storable(chunked.next().value))
+  })
 }
 
 function isDocument(outcome: Outcome<Document>): outcome is Document {
   return outcome !== null && !(outcome instanceof AppError)
 }
 
-function charsOf(document: Outcome<Document>): number {
-  if (!isDocument(document)) return 0
-  return document.texts.reduce((sum, { text }) => sum + text.length, 0)
-}
-
-async function* cutRows(
-  rows: readonly Outcome<Document>[],
-  target: { readonly kb: KnowledgeBase; readonly cutter: TextCutter; readonly firstRow: number },
-  signal: AbortSignal,
-): AsyncGenerator<Outcome<ChunkedDocument>, void> {
-  const documents = rows.filter(isDocument)
-  const chunked = (await chunkDocuments(documents, target, signal)).values()
-  for (const [index, row] of rows.entries()) {
-    if (isDocument(row)) {
-      yield await outcomeOf(target.firstRow + index, () => storable(chunked.next().value))
-    } else yield row
-  }
-}
-
 /** What is made of the row; its failure says which row it was, from 1. */
-async function outcomeOf<T>(
-  index: number,
-  work: () => T | null | Promise<T | null>,
-): Promise<Outcome<T>> {
+function outcomeOf<T>(index: number, work: () => T | null): Outcome<T> {
   try {
-    return await work()
+    return work()
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'insert_failed') throw error
     const message = `row ${index + 1}: ${error.message}`
