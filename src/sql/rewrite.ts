@@ -11,6 +11,7 @@ import {
   isColumn,
   isNode,
   nodesOf,
+  putSubquery,
   queryOf,
   statementOf,
   type TreeNode,
@@ -19,44 +20,52 @@ import {
   walk,
   walkExpression,
 } from './ast/select-ast.ts'
-import { hideColumns, stripProjects } from './names.ts'
 import type { NameScope } from './relation.ts'
 import { originalsOf, type Surroundings } from './search/correlated-values.ts'
-import { type KnowledgeBaseSource, putKnowledgeBase } from './search/knowledge-base-source.ts'
-import type { Requests } from './search/plan-inputs.ts'
+import type { PlanInputs } from './search/plan-inputs.ts'
 import { CHUNK_KEY } from './search/ranking.ts'
 import type { SelectPlace } from './search/top-k.ts'
 import { agentSubquery } from './subquery/agent-subquery.ts'
-import { putSubquery, type TreeEdit } from './subquery/tree-edit.ts'
+import { hideColumns } from './subquery/knowledge-base-columns.ts'
+import {
+  type KnowledgeBaseSource,
+  putKnowledgeBase,
+  type SearchEdit,
+} from './subquery/knowledge-base-subquery.ts'
 
 export interface Rewriting {
   readonly names: NameScope
   /** `nested` for the SELECT of a view. */
   readonly place: SelectPlace
-  /** Where it is said what must be known before the statement can run. */
-  readonly requests: Requests
+  /** Collects what must be known before the statement can run. */
+  readonly inputs: PlanInputs
 }
 
-/** Rewrites the tree in place. The grafts it gives must be parsed and applied before the tree is printed. */
-export function rewrite(tree: TreeNode, rewriting: Rewriting): readonly TreeEdit[] {
+export interface StatementEdit extends SearchEdit {
+  /** Set for the SELECT of a view, a caller's own: it is to be checked and rewritten like any statement. */
+  readonly view?: { readonly name: string; readonly names: NameScope }
+}
+
+/** Rewrites the tree in place. The SQL of the edits must be parsed and applied before the tree is printed. */
+export function rewrite(tree: TreeNode, rewriting: Rewriting): readonly StatementEdit[] {
   const rewriter: Rewriter = {
     ...rewriting,
     usedNames: usedNamesOf(tree, rewriting.names),
     originals: originalsOf(tree),
-    grafts: [],
+    edits: [],
     qualifiers: new Map(),
   }
   const scope = { ctes: new Set<string>(), place: rewriting.place, written: [], outer: null }
   visitQuery(queryOf(statementOf(tree)), scope, rewriter)
   stripProjects(tree, rewriter.qualifiers)
-  return rewriter.grafts
+  return rewriter.edits
 }
 
 interface Rewriter extends Rewriting {
   readonly usedNames: ReadonlySet<string>
   /** Each node as it was written. */
   readonly originals: ReadonlyMap<TreeNode, TreeNode>
-  readonly grafts: TreeEdit[]
+  readonly edits: StatementEdit[]
   /** Table names that were written with a project or schema: name → the qualifiers used. */
   readonly qualifiers: Map<string, Set<string>>
 }
@@ -85,7 +94,7 @@ function usedNamesOf(tree: TreeNode, names: NameScope): ReadonlySet<string> {
   return used
 }
 
-/** The columns that PIVOT groups by and UNPIVOT turns into rows are texts in the tree. */
+/** The columns that PIVOT groups by and UNPIVOT turns into rows are strings in the tree. */
 function pivotNames(pivot: TreeNode): readonly string[] {
   const entries = nodesOf(pivot.pivots).flatMap(({ entries: list }) => nodesOf(list))
   const values = entries.flatMap(({ values: list }) =>
@@ -121,7 +130,7 @@ function setOperationSides(query: TreeNode): readonly TreeNode[] {
   return [...[query.left, query.right].filter(isNode), ...nodesOf(query.children)]
 }
 
-/** A CTE sees those before it; what follows sees them all. */
+/** A CTE sees those before it; the query after them sees them all. */
 function visitCtes(query: TreeNode, outer: Scope, rewriter: Rewriter): Scope {
   const entries = isNode(query.cte_map) ? nodesOf(query.cte_map.map) : []
   let scope = outer
@@ -145,9 +154,9 @@ interface AgentReference {
   readonly agent: Agent
 }
 
-/** What has been found in the FROM of one SELECT, to be replaced once the SELECT around it is understood. */
+/** The sources in the FROM of one SELECT that are replaced once the SELECT around them is understood. */
 interface Sources {
-  readonly knowledgeBases: KnowledgeBaseSource[]
+  readonly knowledgeBases: Omit<KnowledgeBaseSource, 'isOnly'>[]
   readonly agents: AgentReference[]
 }
 
@@ -169,17 +178,20 @@ function visitSelect(select: TreeNode, outer: Scope, rewriter: Rewriter): void {
     select.modifiers,
   ].map((part) => part ?? null)
   visitExpressions(parts, scope, rewriter)
-  const { usedNames, requests, grafts, names } = rewriter
+  const { usedNames, inputs, edits, names } = rewriter
+  const context = { place: scope.place, around, usedNames, inputs, names }
+  const isOnly = sources.knowledgeBases.length === 1
   for (const source of sources.knowledgeBases) {
-    const isOnly = sources.knowledgeBases.length === 1
-    const graft = { source, isOnly, place: scope.place, around, usedNames, requests, names }
-    grafts.push(...putKnowledgeBase(select, graft))
+    edits.push(...putKnowledgeBase(select, { ...source, isOnly }, context))
   }
   for (const { ref, alias, agent } of sources.agents) {
-    const isOnly = select.from_table === ref
-    const { sql, hiddenColumns } = agentSubquery({ agent, alias, isOnly }, around, requests)
+    const { sql, hiddenColumns } = agentSubquery(
+      { agent, alias, isOnly: select.from_table === ref },
+      around,
+      inputs,
+    )
     hideColumns(select, alias, hiddenColumns)
-    grafts.push({ sql, apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)) })
+    edits.push({ sql, apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)) })
   }
 }
 
@@ -244,8 +256,8 @@ function resolveTable(ref: TreeNode, scope: Scope, visit: FromVisit): void {
       return
     case 'query':
     case 'view':
-      if (relation.kind === 'query') rewriter.requests.readsCatalog = true
-      rewriter.grafts.push({
+      if (relation.kind === 'query') rewriter.inputs.readsCatalog = true
+      rewriter.edits.push({
         sql: relation.sql,
         ...(relation.kind === 'view' ? { view: { name, names: relation.names } } : {}),
         apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)),
@@ -271,5 +283,16 @@ function visitExpressions(
         visitQuery(queryOf(node.subquery), { ...scope, place: 'nested' }, rewriter)
       }
     }
+  }
+}
+
+/** `project.kb.column` → `kb.column`: a sub-query has an alias and no schema. */
+function stripProjects(tree: TreeNode, qualifiers: ReadonlyMap<string, ReadonlySet<string>>): void {
+  if (qualifiers.size === 0) return
+  for (const node of walk(tree)) {
+    if (!isColumn(node)) continue
+    const [project = '', table = '', ...rest] = columnNames(node)
+    const isStripped = qualifiers.get(table.toLowerCase())?.has(project.toLowerCase()) === true
+    if (isStripped && rest.length > 0) node.column_names = [table, ...rest]
   }
 }

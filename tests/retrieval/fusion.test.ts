@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Fusion } from '../../src/domain/hybrid-search.ts'
 import { exactFusion, fusedHits } from '../../src/retrieval/fusion.ts'
-import { nearPartsSql, wordedPartsSql } from '../../src/sql/subquery/hybrid-parts.ts'
+import { vectorPartsSql, keywordPartsSql } from '../../src/sql/subquery/hybrid-rows.ts'
 import type { Store } from '../../src/store/store.ts'
 import { openMemoryStore, rowsOf } from '../store/store-fixture.ts'
 
@@ -30,7 +30,7 @@ async function scannedRelevances({ distances, scores, alpha, fusion }: Found) {
         unnest(range(len($distances::DOUBLE[]))) AS chunk_key),
       scores AS (SELECT unnest($scores::DOUBLE[])::DOUBLE AS score,
         60 + unnest(range(len($scores::DOUBLE[]))) AS chunk_key),
-      near AS (${nearPartsSql('distances', fusion)}), keywordHits AS (${wordedPartsSql('scores', fusion)})
+      near AS (${vectorPartsSql('distances', fusion)}), keywordHits AS (${keywordPartsSql('scores', fusion)})
     SELECT coalesce(n.chunk_key, w.chunk_key) AS key, least(1, ${alpha}::DOUBLE * coalesce(n.part, 0)
       + (1 - ${alpha}::DOUBLE) * coalesce(w.part, 0))::DOUBLE AS relevance
     FROM near AS n FULL JOIN keywordHits AS w ON w.chunk_key = n.chunk_key`,

@@ -1,8 +1,8 @@
 import { Analyzer } from '../../src/analysis/analyzer.ts'
 import { queryTermKeys } from '../../src/analysis/query-terms.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import { keywordsParameter, phrasesParameter } from '../../src/sql/search/ranking.ts'
-import { keywordScoresSql } from '../../src/sql/subquery/keyword-scores.ts'
+import { keywordsParameter, phrasesParameter } from '../../src/sql/search/plan-inputs.ts'
+import { keywordScoresSql } from '../../src/sql/subquery/hybrid-rows.ts'
 import type { Store } from '../../src/store/store.ts'
 import { rowsOf } from './store-fixture.ts'
 

@@ -85,8 +85,6 @@ const STILL_RISING: readonly string[] = [
   'query/show imports query/statements',
   'retrieval/kernel imports retrieval/vectors',
   'retrieval/vectors imports retrieval/ivf',
-  'sql/ast imports sql/subquery',
-  'sql/search imports sql/subquery',
   'store/catalog imports store/documents',
 ]
 

@@ -96,7 +96,7 @@ export async function runSearch(
 
 function accessOf(kb: KnowledgeBase, { run }: SearchedChunks, deps: QueryDeps): VectorAccess {
   const requests = run === null ? [] : candidateRequests(run.plan)
-  const isFiltered = requests.some(({ kept }) => kept !== null)
+  const isFiltered = requests.some(({ prefilter }) => prefilter !== null)
   const access = deps.nearest.access(kb, isFiltered)
   if (access.kind === 'scan') return access
   if (!run?.isFromMemory) return { kind: 'scan', detail: 'the database measured every vector' }

@@ -1,7 +1,7 @@
 import { quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { AppError } from '../../errors.ts'
-import { isTakenName } from '../../sql/search/metadata-name.ts'
+import { isTakenName } from '../../sql/search/source-columns.ts'
 import { comparable, ordered, scalarOf, type TypedColumn, valueList } from './filter-value.ts'
 
 /** A condition over the columns of chunks: text for a WHERE, and the values that it names. */

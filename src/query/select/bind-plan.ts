@@ -9,20 +9,18 @@ import type { BoundValue } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
 import {
+  alphaParameter,
   answersParameter,
+  keywordsParameter,
   type PlannedText,
-  type SearchRequest,
+  phrasesParameter,
+  type SearchInput,
+  termsParameter,
   textsParameter,
+  vectorParameter,
   vectorsParameter,
 } from '../../sql/search/plan-inputs.ts'
-import {
-  alphaParameter,
-  keywordsParameter,
-  phrasesParameter,
-  termsOf,
-  termsParameter,
-  vectorParameter,
-} from '../../sql/search/ranking.ts'
+import { termsOf } from '../../sql/search/ranking.ts'
 import { checkedThreshold } from '../../sql/search/search-predicates.ts'
 import type { RunContext } from '../query-deps.ts'
 import type { ParameterValues } from '../variables.ts'
@@ -85,10 +83,10 @@ async function textsOf(
   }
   const values = plan.values.get(text.select)
   if (values === undefined) throw new Error('the values of a column must be planned')
-  return columnTexts(values, binding)
+  return correlatedValues(values, binding)
 }
 
-async function columnTexts(plan: SelectPlan, binding: Binding): Promise<readonly string[]> {
+async function correlatedValues(plan: SelectPlan, binding: Binding): Promise<readonly string[]> {
   const { deps, signal, timer } = binding
   const values = await bindPlan(plan, { ...binding, options: null })
   const limits = { timeoutMs: deps.queryMs }
@@ -110,19 +108,19 @@ async function columnTexts(plan: SelectPlan, binding: Binding): Promise<readonly
 
 /** The vector, terms and keywords of a search, as far as the statement uses them. */
 async function searchValues(
-  search: SearchRequest,
+  search: SearchInput,
   plan: SelectPlan,
   binding: Binding,
 ): Promise<BoundValues> {
-  if (search.of.kind === 'column') return columnVectors(search, plan, binding)
-  const vector = vectorParameter(search.text)
-  const terms = termsParameter(search.text)
-  const given = givenVector(search.of, binding.params)
+  if (search.text.kind === 'column') return lateralVectors(search, plan, binding)
+  const vector = vectorParameter(search.textIndex)
+  const terms = termsParameter(search.textIndex)
+  const given = givenVector(search.text, binding.params)
   if (given !== undefined) {
     const values = { [vector]: checkedVector(given, search.knowledgeBase), [terms]: [] }
     return { ...values, ...hybridValues(search, plan, null) }
   }
-  const text = searchText(search.of, binding.params)
+  const text = searchText(search.text, binding.params)
   const values: Record<string, BoundValue> = { ...hybridValues(search, plan, text) }
   if (plan.parameters.has(terms)) values[terms] = termsOf(text)
   if (plan.parameters.has(vector)) {
@@ -148,17 +146,17 @@ function checkedVector(vector: Float32Array, kb: KnowledgeBase): Float32Array {
   throw new AppError('sql_invalid_search', message)
 }
 
-async function columnVectors(
-  { of: column, text, knowledgeBase }: SearchRequest,
+async function lateralVectors(
+  { textIndex, text, knowledgeBase }: SearchInput,
   plan: SelectPlan,
   binding: Binding,
 ): Promise<BoundValues> {
-  const needsVectors = plan.parameters.has(vectorsParameter(text))
-  if (!needsVectors && !plan.parameters.has(textsParameter(text))) return {}
-  const texts = (await textsOf(column, plan, binding)).filter((value) => value.trim() !== '')
+  const needsVectors = plan.parameters.has(vectorsParameter(textIndex))
+  if (!needsVectors && !plan.parameters.has(textsParameter(textIndex))) return {}
+  const texts = (await textsOf(text, plan, binding)).filter((value) => value.trim() !== '')
   const isEmbedded = needsVectors && texts.length > 0
   const vectors = isEmbedded ? await unitVectors(texts, knowledgeBase, binding) : []
-  return { [textsParameter(text)]: texts, [vectorsParameter(text)]: vectors }
+  return { [textsParameter(textIndex)]: texts, [vectorsParameter(textIndex)]: vectors }
 }
 
 function searchText(
@@ -224,16 +222,19 @@ const FOREIGN_LANGUAGE_ALPHA = 0.3
  * @param text null: only the vector is known
  */
 export function hybridValues(
-  { text: number, knowledgeBase }: SearchRequest,
+  { textIndex, knowledgeBase }: SearchInput,
   plan: Pick<SelectPlan, 'parameters'>,
   text: string | null,
 ): BoundValues {
-  if (!plan.parameters.has(keywordsParameter(number))) return {}
-  const alpha = { [alphaParameter(number)]: text === null ? ALPHA : alphaOf(text, knowledgeBase) }
+  if (!plan.parameters.has(keywordsParameter(textIndex))) return {}
+  const alpha = {
+    [alphaParameter(textIndex)]: text === null ? ALPHA : alphaOf(text, knowledgeBase),
+  }
   return {
-    [keywordsParameter(number)]: text === null ? [] : queryTermKeys(text, knowledgeBase.language),
-    [phrasesParameter(number)]: ['', ...(text === null ? [] : phrasesOf(text))],
-    ...(plan.parameters.has(alphaParameter(number)) ? alpha : {}),
+    [keywordsParameter(textIndex)]:
+      text === null ? [] : queryTermKeys(text, knowledgeBase.language),
+    [phrasesParameter(textIndex)]: ['', ...(text === null ? [] : phrasesOf(text))],
+    ...(plan.parameters.has(alphaParameter(textIndex)) ? alpha : {}),
   }
 }
 

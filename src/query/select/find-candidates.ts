@@ -12,16 +12,14 @@ import type {
 import { exactFusion, type FusionWeights, fusedHits } from '../../retrieval/fusion.ts'
 import {
   alphaParameter,
-  keywordsParameter,
-  phrasesParameter,
-  vectorParameter,
-} from '../../sql/search/ranking.ts'
-import {
   candidateDistancesParameter,
   candidateKeysParameter,
   candidateRelevancesParameter,
-} from '../../sql/subquery/candidate-rows.ts'
-import type { HybridEdit } from '../../sql/subquery/tree-edit.ts'
+  keywordsParameter,
+  phrasesParameter,
+  vectorParameter,
+} from '../../sql/search/plan-inputs.ts'
+import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 import { type RunContext, runLimits } from '../query-deps.ts'
 import type { BoundValues } from './bind-plan.ts'
 import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
@@ -77,49 +75,49 @@ async function searchCandidates(
   const { deps, signal, timer } = context
   const search = nearestSearch(request, values, context)
   if (search === null) return null
-  const { text, hybrid } = request
+  const { textIndex, hybrid } = request
   if (hybrid === null) {
     const found = await timer.time('candidates', () => deps.nearest.nearest(search, signal))
-    return found && { lists: listsOf(text, found.neighbours), isCurrent: found.isCurrent }
+    return found && { lists: listsOf(textIndex, found.neighbours), isCurrent: found.isCurrent }
   }
-  const weights = { alpha: alphaOf(hybrid, text, values), fusion: hybrid.fusion }
+  const weights = { alpha: alphaOf(hybrid, textIndex, values), fusion: hybrid.fusion }
   return timer.time('candidates', async () => {
-    const words = keywordSearch(text, values, weights.alpha === 0 ? hybrid.firstCount : null)
+    const words = keywordSearch(textIndex, values, weights.alpha === 0 ? hybrid.firstCount : null)
     const found = await deps.nearest.nearest({ ...search, words }, signal)
-    const lists = found && (await fusedLists({ ...hybrid, text, weights }, found, signal))
+    const lists = found && (await fusedLists({ ...hybrid, textIndex, weights }, found, signal))
     return found && lists && { lists, isCurrent: found.isCurrent }
   })
 }
 
 /** null without a vector: a search that was planned for another statement. */
 function nearestSearch(
-  { text, knowledgeBase, count, kept }: CandidateRequest,
+  { textIndex, knowledgeBase, count, prefilter }: CandidateRequest,
   values: BoundValues,
   { deps }: RunContext,
 ): NearestSearch | null {
-  const queryVector = values[vectorParameter(text)]
+  const queryVector = values[vectorParameter(textIndex)]
   if (!(queryVector instanceof Float32Array)) return null
   const search = { knowledgeBase, queryVector, count, limits: runLimits(deps) }
-  if (kept === null) return { ...search, kept }
-  const own = Object.entries(values).filter(([name]) => kept.parameters.has(name))
-  const { sql, isCacheable } = kept
+  if (prefilter === null) return { ...search, kept: null }
+  const own = Object.entries(values).filter(([name]) => prefilter.parameters.has(name))
+  const { sql, isCacheable } = prefilter
   return { ...search, kept: { sql, values: Object.fromEntries(own), isCacheable } }
 }
 
-function alphaOf(hybrid: HybridEdit, text: number, values: BoundValues): number {
-  const alpha = hybrid.alpha ?? values[alphaParameter(text)]
+function alphaOf(hybrid: HybridEdit, textIndex: number, values: BoundValues): number {
+  const alpha = hybrid.alpha ?? values[alphaParameter(textIndex)]
   if (typeof alpha !== 'number') throw new Error('the weight of a hybrid search must be bound')
   return alpha
 }
 
 function keywordSearch(
-  text: number,
+  textIndex: number,
   values: BoundValues,
   enoughCount: number | null,
 ): KeywordSearch {
   return {
-    terms: itemsOf(values[keywordsParameter(text)]).filter((key) => typeof key === 'bigint'),
-    phrases: itemsOf(values[phrasesParameter(text)])
+    terms: itemsOf(values[keywordsParameter(textIndex)]).filter((key) => typeof key === 'bigint'),
+    phrases: itemsOf(values[phrasesParameter(textIndex)])
       .filter((phrase) => typeof phrase === 'string')
       .filter((phrase) => phrase !== ''),
     count: PART_CHUNKS,
@@ -134,11 +132,11 @@ function itemsOf(value: BoundValue | undefined): readonly BoundValue[] {
 /** null: nobody looked for the keywords. */
 async function fusedLists(
   {
-    text,
+    textIndex,
     weights,
     firstCount,
   }: Pick<HybridEdit, 'firstCount'> & {
-    readonly text: number
+    readonly textIndex: number
     readonly weights: FusionWeights
   },
   { neighbours, words, isCurrent }: NearestFound,
@@ -152,15 +150,15 @@ async function fusedLists(
     distancesOf: (keys) => measured(keys, signal),
   })
   const relevances = first.map(({ relevance }) => relevance)
-  return { ...listsOf(text, first), [candidateRelevancesParameter(text)]: relevances }
+  return { ...listsOf(textIndex, first), [candidateRelevancesParameter(textIndex)]: relevances }
 }
 
 /** What was found is out of date already, and will be looked for again. */
 const NO_HITS: KeywordHits = { best: [], measured: async () => [] }
 
-function listsOf(text: number, chunks: readonly NearestChunk[]): BoundValues {
+function listsOf(textIndex: number, chunks: readonly NearestChunk[]): BoundValues {
   return {
-    [candidateKeysParameter(text)]: chunks.map(({ key }) => key),
-    [candidateDistancesParameter(text)]: chunks.map(({ distance }) => distance),
+    [candidateKeysParameter(textIndex)]: chunks.map(({ key }) => key),
+    [candidateDistancesParameter(textIndex)]: chunks.map(({ distance }) => distance),
   }
 }

@@ -3,19 +3,19 @@ import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
 import type { TreeNode } from '../../sql/ast/select-ast.ts'
 import type {
-  AgentRequest,
+  AgentInput,
   MeasuredScan,
-  RerankRequest,
-  SearchRequest,
+  RerankInput,
+  SearchInput,
 } from '../../sql/search/plan-inputs.ts'
-import type { HybridEdit } from '../../sql/subquery/tree-edit.ts'
+import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 
 /** A statement ready to run, but for the values of its parameters, the vectors of its searches and agents' answers. */
 export interface SelectPlan {
   readonly sql: string
-  readonly searches: readonly SearchRequest[]
-  readonly agents: readonly AgentRequest[]
-  readonly rerankings: readonly RerankRequest[]
+  readonly searches: readonly SearchInput[]
+  readonly agents: readonly AgentInput[]
+  readonly rerankings: readonly RerankInput[]
   /** Parameters that relevance is compared with. */
   readonly thresholds: readonly string[]
   /** The plans of the SELECTs that give the texts of `column` requests, and the candidates of rerankings. */
@@ -44,12 +44,12 @@ export interface CandidatePlan {
 
 /** Chunks to be found before the statement runs. */
 export interface CandidateRequest {
-  /** The number of the searched text. */
-  readonly text: number
+  /** The number of the search text. */
+  readonly textIndex: number
   readonly knowledgeBase: KnowledgeBase
   readonly count: number
   /** A SELECT of the keys of the chunks among which they are; null: all of them. */
-  readonly kept: {
+  readonly prefilter: {
     readonly sql: string
     readonly parameters: ReadonlySet<string>
     readonly isCacheable: boolean

@@ -19,10 +19,10 @@ import {
   withoutClosingSemicolons,
 } from '../../sql/lexer/tokens.ts'
 import type { NameScope } from '../../sql/relation.ts'
-import { type Rewriting, rewrite } from '../../sql/rewrite.ts'
-import { type GivenSearch, Requests } from '../../sql/search/plan-inputs.ts'
+import { type Rewriting, rewrite, type StatementEdit } from '../../sql/rewrite.ts'
+import { type GivenSearch, PlanInputs } from '../../sql/search/plan-inputs.ts'
 import { isShortAnswer } from '../../sql/search/top-k.ts'
-import type { CandidateEdit, TreeEdit } from '../../sql/subquery/tree-edit.ts'
+import type { CandidateEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 import type { CandidatePlan, CandidateRequest, SelectPlan } from './plan-cache.ts'
 
 /** Views that may stand within one another. */
@@ -47,8 +47,8 @@ export async function planSelect(
 ): Promise<SelectPlan> {
   const { tree, written, text } = await parseSelect(sql, engine)
   try {
-    const requests = new Requests(true, search)
-    return await planTree(tree, { names, requests, place: 'outermost' }, engine, { written })
+    const inputs = new PlanInputs(true, search)
+    return await planTree(tree, { names, inputs, place: 'outermost' }, engine, { written })
   } catch (error) {
     if (!(error instanceof PlacedError)) throw error
     const { code, message, title } = error.failure
@@ -64,34 +64,34 @@ async function planTree(
   engine: SqlEngine,
   { written, depth = 0 }: { readonly written: readonly string[]; readonly depth?: number },
 ): Promise<SelectPlan> {
-  const { requests } = rewriting
-  const candidates = await applyEdits(checked(tree, rewriting), requests, engine)
+  const { inputs } = rewriting
+  const candidates = await applyEdits(checked(tree, rewriting), inputs, engine)
   // Views that read views may have made it large.
   checkExpandedSize(queryOf(statementOf(tree)))
   const { sql, parameters } = await printTree(tree, engine)
   const values = new Map<TreeNode, SelectPlan>()
-  for (const { select } of columnRequests(requests)) {
+  for (const { select } of correlatedTexts(inputs)) {
     if (depth >= VALUES_DEPTH_MAX) throw tooDeep()
-    const inner = { ...rewriting, requests: new Requests(false, null) }
+    const inner = { ...rewriting, inputs: new PlanInputs(false, null) }
     values.set(select, await planTree(select, inner, engine, { written, depth: depth + 1 }))
   }
-  for (const { candidates: select, names: own } of requests.rerankings) {
+  for (const { candidates: select, names: own } of inputs.rerankings) {
     const names = { ...own, readsChunkKeys: true }
-    const inner = { ...rewriting, names, requests: new Requests(false, requests.search) }
+    const inner = { ...rewriting, names, inputs: new PlanInputs(false, inputs.search) }
     values.set(select, await planTree(select, inner, engine, { written, depth }))
   }
-  const { searches, agents, thresholds, scans, rerankings } = requests
+  const { searches, agents, thresholds, scans, rerankings } = inputs
   const isOfCatalog = [...values.values()].some((plan) => plan.readsCatalog)
-  const readsCatalog = requests.readsCatalog || isOfCatalog
-  const requested = { searches, agents, thresholds, scans, rerankings, readsCatalog }
+  const readsCatalog = inputs.readsCatalog || isOfCatalog
+  const collected = { searches, agents, thresholds, scans, rerankings, readsCatalog }
   const isShort = isShortAnswer(queryOf(statementOf(tree)))
-  const plan = { ...requested, sql, values, parameters, written, isShort }
+  const plan = { ...collected, sql, values, parameters, written, isShort }
   // Last: it changes the tree.
   return { ...plan, candidates: await candidatePlan(tree, candidates, engine) }
 }
 
 /** The second gate, then the rewriting, of what a caller wrote. */
-function checked(tree: TreeNode, rewriting: Rewriting): readonly TreeEdit[] {
+function checked(tree: TreeNode, rewriting: Rewriting): readonly StatementEdit[] {
   bindSystemFunctions(tree)
   guard(tree)
   keepConstants(tree)
@@ -104,8 +104,8 @@ function checked(tree: TreeNode, rewriting: Rewriting): readonly TreeEdit[] {
  * @returns the same places over candidates, for the searches that candidates can answer
  */
 async function applyEdits(
-  edits: readonly TreeEdit[],
-  requests: Requests,
+  edits: readonly StatementEdit[],
+  inputs: PlanInputs,
   engine: SqlEngine,
   viewDepth = 0,
 ): Promise<readonly CandidateEdit[]> {
@@ -117,9 +117,9 @@ async function applyEdits(
     if (edit.view !== undefined) {
       const { name, names } = edit.view
       if (viewDepth >= VIEW_DEPTH_MAX) throw viewsTooDeep(name)
-      requests.addView(name)
-      const inner = checkedView(name, tree, { names, requests, place: 'nested' })
-      candidates.push(...(await applyEdits(inner, requests, engine, viewDepth + 1)))
+      inputs.addView(name)
+      const inner = checkedView(name, tree, { names, inputs, place: 'nested' })
+      candidates.push(...(await applyEdits(inner, inputs, engine, viewDepth + 1)))
     }
     edit.apply(tree)
     if (edit.candidates !== undefined) candidates.push(edit.candidates)
@@ -128,14 +128,14 @@ async function applyEdits(
 }
 
 /** A view is a caller's SELECT; every other edit is SQL of ours. */
-async function editTree({ sql, view }: TreeEdit, engine: SqlEngine): Promise<TreeNode> {
+async function editTree({ sql, view }: StatementEdit, engine: SqlEngine): Promise<TreeNode> {
   return view === undefined
     ? parseTree(await engine.parse(sql))
     : (await parseSelect(sql, engine)).tree
 }
 
 /** A failure within a view has its place there, not in the statement that reads it. */
-function checkedView(name: string, tree: TreeNode, rewriting: Rewriting): readonly TreeEdit[] {
+function checkedView(name: string, tree: TreeNode, rewriting: Rewriting): readonly StatementEdit[] {
   try {
     return checked(tree, rewriting)
   } catch (error) {
@@ -155,8 +155,8 @@ function tooDeep(): AppError {
   return new AppError('sql_not_supported', message)
 }
 
-function columnRequests({ searches, agents }: Requests) {
-  const texts = [...searches.map(({ of }) => of), ...agents.flatMap(({ questions }) => questions)]
+function correlatedTexts({ searches, agents }: PlanInputs) {
+  const texts = [...searches.map(({ text }) => text), ...agents.flatMap(({ questions }) => questions)]
   return texts.filter((text) => text.kind === 'column')
 }
 
@@ -215,13 +215,14 @@ async function candidatePlan(
 }
 
 async function candidateRequest(
-  { rows: _, kept, ...request }: CandidateEdit,
+  { rows: _, prefilter, ...request }: CandidateEdit,
   engine: SqlEngine,
 ): Promise<CandidateRequest> {
-  if (kept === null) return { ...request, kept }
-  const tree = parseTree(await engine.parse(kept.sql))
-  kept.apply(tree)
-  return { ...request, kept: { ...(await printTree(tree, engine)), isCacheable: kept.isCacheable } }
+  if (prefilter === null) return { ...request, prefilter }
+  const tree = parseTree(await engine.parse(prefilter.sql))
+  prefilter.apply(tree)
+  const { isCacheable } = prefilter
+  return { ...request, prefilter: { ...(await printTree(tree, engine)), isCacheable } }
 }
 
 async function printTree(tree: TreeNode, engine: SqlEngine) {

@@ -1,12 +1,13 @@
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
-import type { PlannedText, RerankRequest } from '../../sql/search/plan-inputs.ts'
 import {
+  type PlannedText,
+  type RerankInput,
   rerankedDistancesParameter,
   rerankedKeysParameter,
   rerankedRelevancesParameter,
-} from '../../sql/subquery/reranked-rows.ts'
+} from '../../sql/search/plan-inputs.ts'
 import type { ParameterValues } from '../variables.ts'
 import { type Binding, type BoundValues, bindPlan } from './bind-plan.ts'
 import type { SelectPlan } from './plan-cache.ts'
@@ -45,7 +46,7 @@ interface Candidate {
 }
 
 async function reranked(
-  request: RerankRequest,
+  request: RerankInput,
   { values: plans }: SelectPlan,
   binding: Binding,
 ): Promise<Reranked> {
@@ -80,7 +81,7 @@ interface Scored extends Pick<Reranked, 'warnings' | 'isReranked'> {
 
 async function scored(
   candidates: readonly Candidate[],
-  request: RerankRequest,
+  request: RerankInput,
   { deps, signal, timer, params }: Binding,
 ): Promise<Scored> {
   const unchanged = { ranked: candidates, warnings: [], isReranked: false }

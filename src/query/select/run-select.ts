@@ -3,13 +3,13 @@ import { requireProject } from '../../domain/catalog-snapshot.ts'
 import type { BoundSql } from '../../domain/ports.ts'
 import type { RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
+import { hasPivot, pivotColumns, withPivotValues } from '../../sql/dialect/pivot-values.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
 import {
   type ParameterizedStatement,
   parameterizeSearchLiterals,
 } from '../../sql/lexer/search-literals.ts'
 import { writtenName } from '../../sql/lexer/variable-names.ts'
-import { hasPivot, pivotColumns, withPivotValues } from '../../sql/pivot-values.ts'
 import type { GivenSearch } from '../../sql/search/plan-inputs.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { requestValues } from '../variables.ts'

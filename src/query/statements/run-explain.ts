@@ -1,7 +1,7 @@
 import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../domain/query-result.ts'
 import type { ExplainStatement } from '../../sql/dialect/parse-explain.ts'
-import type { RerankRequest } from '../../sql/search/plan-inputs.ts'
+import type { RerankInput } from '../../sql/search/plan-inputs.ts'
 import { type QueryDeps, runLimits, withoutModelCalls } from '../query-deps.ts'
 import { AMONG_FILTERED, findCandidates } from '../select/find-candidates.ts'
 import type { SelectPlan } from '../select/plan-cache.ts'
@@ -34,12 +34,12 @@ const MUST_SCAN = 'another search must, or too many chunks have the same words'
 
 function choicesOf(plan: SelectPlan, isFound: boolean, deps: QueryDeps): readonly string[] {
   const found = (plan.candidates?.requests ?? []).map(
-    ({ knowledgeBase: kb, count, kept, hybrid }) => {
-      const { kind, detail } = deps.nearest.access(kb, kept !== null)
+    ({ knowledgeBase: kb, count, prefilter, hybrid }) => {
+      const { kind, detail } = deps.nearest.access(kb, prefilter !== null)
       const name = `${kb.projectName}.${kb.name}`
       if (kind === 'scan') return `${name}: the database measures every vector, because ${detail}`
       if (!isFound) return `${name}: the database measures every vector, because ${MUST_SCAN}`
-      const among = kept === null ? '' : AMONG_FILTERED
+      const among = prefilter === null ? '' : AMONG_FILTERED
       const words = hybrid === null ? '' : `, and the best ${PART_CHUNKS} by their words`
       return `${name}: the nearest ${count} of ${detail}${words}${among}`
     },
@@ -56,7 +56,7 @@ function choicesOf(plan: SelectPlan, isFound: boolean, deps: QueryDeps): readonl
 
 /** A reranked search finds its candidates by a SELECT of its own. */
 function rerankingChoices(
-  { candidates, knowledgeBase: kb, rerankedCount }: RerankRequest,
+  { candidates, knowledgeBase: kb, rerankedCount }: RerankInput,
   { values }: SelectPlan,
   deps: QueryDeps,
 ): readonly string[] {

@@ -1,7 +1,7 @@
 /**
- * The SELECT that finds the values of an expression before the statement itself can run: the texts of a column that is
- * searched for (`k.content = t.question`) or asked of an agent (`a.question = t.question`). It is made from the statement
- * as it was written, and planned like one.
+ * The SELECT that finds the values of an expression before the statement itself can run: the texts of a lateral search
+ * (`k.content = t.question`) or the questions to an agent (`a.question = t.question`). It is made from the statement as it
+ * was written, and planned like one.
  */
 import {
   columnNames,
@@ -58,7 +58,7 @@ export function valuesSelect(
     cte_map: { map: ctesOf(frame).map(copyOf) },
     select_list: [{ ...copyOf(expression), alias: VALUE_COLUMN }],
     from_table: from,
-    where_clause: joinedByAnd(where),
+    where_clause: conjunctionOf(where),
   }
   return { error: false, statements: [{ node: select, named_param_map: [] }] }
 }
@@ -112,9 +112,9 @@ function without(ref: TreeNode, omission: Omission): TreeNode | undefined {
   const left = isNode(ref.left) ? without(ref.left, omission) : undefined
   const right = isNode(ref.right) ? without(ref.right, omission) : undefined
   if (left === undefined || right === undefined) return left ?? right
-  const kept = [...aliasesOf(left), ...aliasesOf(right)]
+  const aliases = [...aliasesOf(left), ...aliasesOf(right)]
   const condition = isNode(ref.condition) ? ref.condition : null
-  if (condition === null || canNarrow(condition, kept)) return { ...ref, left, right }
+  if (condition === null || canNarrow(condition, aliases)) return { ...ref, left, right }
   return { ...ref, left, right, condition: null, ref_type: 'CROSS', join_type: 'INNER' }
 }
 
@@ -147,7 +147,7 @@ function conjunctsOver(where: TreeValue, aliases: readonly string[] | 'all'): re
   return parts.filter((part) => canNarrow(part, aliases)).map(copyOf)
 }
 
-function joinedByAnd(parts: readonly TreeNode[]): TreeNode | null {
+function conjunctionOf(parts: readonly TreeNode[]): TreeNode | null {
   const [first, ...others] = parts
   if (first === undefined || others.length === 0) return first ?? null
   return { class: 'CONJUNCTION', type: 'CONJUNCTION_AND', alias: '', children: [...parts] }

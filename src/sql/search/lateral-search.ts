@@ -23,8 +23,8 @@ import {
   walkExpression,
 } from '../ast/select-ast.ts'
 import { textsParameter, vectorsParameter } from './plan-inputs.ts'
-import type { ColumnRanking, Ranking, Search } from './ranking.ts'
-import type { SearchSource } from './search-source.ts'
+import type { LateralRanking, Ranking, Search } from './ranking.ts'
+import { ownColumnName, type SearchSource } from './source-columns.ts'
 
 const VECTOR = '__vector'
 const TEXT = '__text'
@@ -32,24 +32,24 @@ const TEXT = '__text'
 /** Stands for the predicate `content = t.column` until it is known what it filters: rows that have a text. */
 export const HAS_TEXT = '__has_text'
 
-/** What `*` must not show of a source that is searched by a column. */
-export const COLUMN_SEARCH_COLUMNS: readonly string[] = [VECTOR]
+/** What `*` must not show of the source of a lateral search. */
+export const LATERAL_COLUMNS: readonly string[] = [VECTOR]
 
 /** @throws AppError `sql_not_supported` for a column beside other texts */
-export function columnRankingOf({ ranking, exclusions, hybrid }: Search): ColumnRanking | null {
-  const column = columnIn(ranking)
-  if (column !== null && hybrid !== null) {
+export function lateralRankingOf({ ranking, exclusions, hybrid }: Search): LateralRanking | null {
+  const lateral = lateralIn(ranking)
+  if (lateral !== null && hybrid !== null) {
     throw new AppError('sql_not_supported', 'hybrid_search goes with texts, not with a column')
   }
-  if (column === null || (column === ranking && exclusions.length === 0)) return column
+  if (lateral === null || (lateral === ranking && exclusions.length === 0)) return lateral
   const message = 'content is compared with a column or with texts, not with both in one search'
   throw new AppError('sql_not_supported', message)
 }
 
-function columnIn(ranking: Ranking | null): ColumnRanking | null {
+function lateralIn(ranking: Ranking | null): LateralRanking | null {
   if (ranking === null || ranking.kind === 'text') return null
-  if (ranking.kind === 'column') return ranking
-  return ranking.of.map(columnIn).find((part) => part !== null) ?? null
+  if (ranking.kind === 'lateral') return ranking
+  return ranking.parts.map(lateralIn).find((part) => part !== null) ?? null
 }
 
 /** The chunks with their vectors, to be measured by `measure`. @param columns further columns of the chunks `c` */
@@ -71,12 +71,12 @@ export function unmeasuredChunks(kb: KnowledgeBase, columns: readonly string[]):
 }
 
 /** The measures as a SELECT of expressions over `__vector` and `__text`. */
-export function measuresSql(kb: KnowledgeBase, text: number): string {
+export function measuresSql(kb: KnowledgeBase, textIndex: number): string {
   if (kb.dimensions === null) {
     return `SELECT NULL::DOUBLE AS distance, NULL::DOUBLE AS relevance, true AS ${HAS_TEXT}`
   }
-  const place = `list_position($${textsParameter(text)}::VARCHAR[], ${TEXT}::VARCHAR)`
-  const vector = `($${vectorsParameter(text)}::FLOAT[${kb.dimensions}][])[${place}]`
+  const place = `list_position($${textsParameter(textIndex)}::VARCHAR[], ${TEXT}::VARCHAR)`
+  const vector = `($${vectorsParameter(textIndex)}::FLOAT[${kb.dimensions}][])[${place}]`
   const product = `array_negative_inner_product(${VECTOR}, ${vector})`
   const distance = `least(2, greatest(0, 1 + ${product}))::DOUBLE`
   const relevance = `1 / (1 + ${distance})`
@@ -90,7 +90,8 @@ export function measuresSql(kb: KnowledgeBase, text: number): string {
  */
 export function measure(
   select: TreeNode,
-  { source, ranking }: { readonly source: SearchSource; readonly ranking: ColumnRanking },
+  source: SearchSource,
+  ranking: LateralRanking,
   measures: TreeNode,
 ): void {
   const expressions = new Map<string, TreeNode>()
@@ -105,7 +106,7 @@ export function measure(
   for (const node of [...walk(select)]) {
     if (own.has(node) && node.class === 'STAR') replaceInStar(node, source.alias, expressions)
     const isOnly = source.isOnly && own.has(node)
-    const expression = measureOf(node, { ...source, isOnly }, expressions)
+    const expression = expressions.get(ownColumnName(node, { ...source, isOnly }) ?? '')
     if (expression === undefined) continue
     const shown = textOf(node.alias) || (columnNames(node).at(-1) ?? '')
     replace(node, { ...copyOf(expression), alias: items.has(node) ? shown : '' })
@@ -118,17 +119,6 @@ function fillIn(expression: TreeNode, alias: string, operand: TreeNode): void {
     if (columnNames(node)[0] === VECTOR) replace(node, columnNode(alias, VECTOR))
     else if (columnNames(node)[0] === TEXT) replace(node, { ...copyOf(operand), alias: '' })
   }
-}
-
-function measureOf(
-  node: TreeNode,
-  { alias, isOnly }: SearchSource,
-  expressions: ReadonlyMap<string, TreeNode>,
-): TreeNode | undefined {
-  if (!isColumn(node)) return undefined
-  const names = columnNames(node).map((name) => name.toLowerCase())
-  const isOwn = names.length === 1 ? isOnly : names.length === 2 && names[0] === alias.toLowerCase()
-  return isOwn ? expressions.get(names.at(-1) ?? '') : undefined
 }
 
 /** `*` and `k.*` show the measures as well. */

@@ -17,15 +17,15 @@ export type PlannedText =
   | { readonly kind: 'column'; readonly select: TreeNode }
 
 /** A text to embed before the statement runs. */
-export interface SearchRequest {
-  /** The number in `$eider_vector_<text>`. */
-  readonly text: number
-  readonly of: PlannedText
+export interface SearchInput {
+  /** The number in `$eider_vector_<textIndex>`. */
+  readonly textIndex: number
+  readonly text: PlannedText
   readonly knowledgeBase: KnowledgeBase
 }
 
 /** Questions to an agent, each asked once. */
-export interface AgentRequest {
+export interface AgentInput {
   /** The number in `$eider_answers_<number>`. */
   readonly number: number
   readonly agent: Agent
@@ -58,7 +58,7 @@ export interface RerankedSearch {
 }
 
 /** Candidates to find and to rerank before the statement runs. */
-export interface RerankRequest extends Omit<RerankedSearch, 'thresholds'> {
+export interface RerankInput extends Omit<RerankedSearch, 'thresholds'> {
   /** The number in `$eider_reranked_<number>`. */
   readonly number: number
   readonly knowledgeBase: KnowledgeBase
@@ -73,27 +73,27 @@ export interface MeasuredScan {
   readonly reason: string
 }
 
-/** Each is embedded on its own. */
+/** Each search text is embedded on its own. */
 const SEARCHES_MAX = 1000
 
 /** Views of a statement, counted as often as they are read, also by one another. */
 const VIEWS_MAX = 200
 
-/** Collects the requests of a statement and of the views that it reads. */
-export class Requests {
+/** Collects the inputs of a statement and of the views that it reads. */
+export class PlanInputs {
   readonly reranks: boolean
   readonly search: GivenSearch | null
-  readonly searches: SearchRequest[] = []
-  readonly agents: AgentRequest[] = []
+  readonly searches: SearchInput[] = []
+  readonly agents: AgentInput[] = []
   /** Parameters that relevance is compared with: numbers from 0 to 1. */
   readonly thresholds: string[] = []
 
   /** True when the statement reads tables that are made of the catalog. */
   readsCatalog = false
-  /** What has every vector measured, and why. */
+  /** The searches that measure every vector, and why. */
   readonly scans: MeasuredScan[] = []
 
-  readonly rerankings: RerankRequest[] = []
+  readonly rerankings: RerankInput[] = []
 
   #viewCount = 0
 
@@ -112,25 +112,25 @@ export class Requests {
   }
 
   /** @throws AppError `sql_invalid_search` for too many */
-  addSearch(of: PlannedText, knowledgeBase: KnowledgeBase): number {
-    const text = this.searches.length
-    if (text >= SEARCHES_MAX) {
+  addSearch(text: PlannedText, knowledgeBase: KnowledgeBase): number {
+    const textIndex = this.searches.length
+    if (textIndex >= SEARCHES_MAX) {
       const message = `A statement searches for at most ${SEARCHES_MAX} texts`
       throw new AppError('sql_invalid_search', message)
     }
-    this.searches.push({ text, of, knowledgeBase })
-    return text
+    this.searches.push({ textIndex, text, knowledgeBase })
+    return textIndex
   }
 
-  addReranking(request: Omit<RerankRequest, 'number'>): number {
+  addReranking(input: Omit<RerankInput, 'number'>): number {
     const number = this.rerankings.length
-    this.rerankings.push({ ...request, number })
+    this.rerankings.push({ ...input, number })
     return number
   }
 
-  addAgent(request: Omit<AgentRequest, 'number'>): number {
+  addAgent(input: Omit<AgentInput, 'number'>): number {
     const number = this.agents.length
-    this.agents.push({ ...request, number })
+    this.agents.push({ ...input, number })
     return number
   }
 }
@@ -140,12 +140,65 @@ export function answersParameter(number: number): string {
   return `eider_answers_${number}`
 }
 
-/** The bound list of a searched column's distinct texts. */
-export function textsParameter(text: number): string {
-  return `eider_texts_${text}`
+/** The bound list of the distinct texts of a lateral search. */
+export function textsParameter(textIndex: number): string {
+  return `eider_texts_${textIndex}`
 }
 
 /** The bound list of the vectors of these texts, in the same order. */
-export function vectorsParameter(text: number): string {
-  return `eider_vectors_${text}`
+export function vectorsParameter(textIndex: number): string {
+  return `eider_vectors_${textIndex}`
+}
+
+/** The bound vector of a search text. */
+export function vectorParameter(textIndex: number): string {
+  return `eider_vector_${textIndex}`
+}
+
+/** The bound list of a search text's words. */
+export function termsParameter(textIndex: number): string {
+  return `eider_terms_${textIndex}`
+}
+
+/** The keys of the text's terms in the keyword index. */
+export function keywordsParameter(textIndex: number): string {
+  return `eider_keywords_${textIndex}`
+}
+
+/** What a chunk must hold word for word to have a keyword score. The first is empty: a list without items has no type. */
+export function phrasesParameter(textIndex: number): string {
+  return `eider_phrases_${textIndex}`
+}
+
+/** The weight of the vectors where the statement names none. */
+export function alphaParameter(textIndex: number): string {
+  return `eider_alpha_${textIndex}`
+}
+
+/** The bound list of the keys of the nearest chunks. */
+export function candidateKeysParameter(textIndex: number): string {
+  return `eider_candidates_${textIndex}`
+}
+
+/** The bound list of their distances, in the same order. */
+export function candidateDistancesParameter(textIndex: number): string {
+  return `eider_candidate_distances_${textIndex}`
+}
+
+/** The bound list of their relevances, of a hybrid search. */
+export function candidateRelevancesParameter(textIndex: number): string {
+  return `eider_candidate_relevances_${textIndex}`
+}
+
+/** The bound list of the keys of the chunks, in the order of their candidates. */
+export function rerankedKeysParameter(number: number): string {
+  return `eider_reranked_${number}`
+}
+
+export function rerankedRelevancesParameter(number: number): string {
+  return `eider_reranked_relevances_${number}`
+}
+
+export function rerankedDistancesParameter(number: number): string {
+  return `eider_reranked_distances_${number}`
 }

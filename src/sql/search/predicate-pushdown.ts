@@ -2,6 +2,7 @@ import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import {
   columnNames,
   constantNumber,
+  constantTruth,
   copyOf,
   isColumn,
   isNode,
@@ -13,11 +14,11 @@ import {
   walk,
 } from '../ast/select-ast.ts'
 import { isVolatile } from '../guard/stability.ts'
-import { CONDITIONS } from '../subquery/hybrid-rows.ts'
-import { metadataName } from './metadata-name.ts'
+import type { Search } from './ranking.ts'
+import { chunkColumnNames, ownColumnName } from './source-columns.ts'
 
 /** The members of a WHERE's AND, in two parts. */
-export interface SplitConditions {
+interface SplitConditions {
   /**
    * Those that name nothing but columns of the chunks, as one condition; none of them is volatile, since it is checked
    * again with the others. null: there is none.
@@ -27,16 +28,10 @@ export interface SplitConditions {
 }
 
 /** Which part of a WHERE can be checked on a knowledge base's rows before they are ranked. */
-export function splitConditions(
-  where: TreeValue,
-  alias: string,
-  kb: KnowledgeBase,
-): SplitConditions {
-  const names = ownNames(kb)
+function splitConditions(where: TreeValue, alias: string, kb: KnowledgeBase): SplitConditions {
+  const names = chunkColumnNames(kb)
   const isOwn = (node: TreeNode) => {
-    const parts = columnNames(node).map((part) => part.toLowerCase())
-    const isQualified = parts.length === 2 && parts[0] === alias.toLowerCase()
-    return (parts.length === 1 || isQualified) && names.has(parts.at(-1) ?? '')
+    return names.has(ownColumnName(node, { alias, isOnly: true }) ?? '')
   }
   const parts = conjunctsOf(where)
   const own = parts.filter((part) => namesOnly(part, isOwn) && !isVolatile(part))
@@ -50,6 +45,42 @@ export function pushedDownPredicates(
   kb: KnowledgeBase,
 ): TreeNode | null {
   return splitConditions(where, alias, kb).own
+}
+
+/** What candidates are to be found for. */
+interface CandidateSearch {
+  readonly textIndex: number
+  /** Conditions that candidates must meet, over columns of the chunks; null: none. */
+  readonly conditions: TreeNode | null
+  /** What is farther than some distance is left out afterwards. */
+  readonly isCutByDistance: boolean
+}
+
+/**
+ * Whether the nearest chunks of one text are enough to answer a SELECT that needs its first rows only.
+ * @returns the reason where they are not
+ */
+export function candidateSearchOf(
+  search: Search,
+  where: TreeValue,
+  source: { readonly alias: string; readonly knowledgeBase: KnowledgeBase },
+): CandidateSearch | string {
+  const { ranking, exclusions } = search
+  if (ranking?.kind !== 'text') return 'it searches for several texts'
+  if (exclusions.length > 0) return 'it excludes a text'
+  const { own, others } = splitConditions(where, source.alias, source.knowledgeBase)
+  const isHarmless = (condition: TreeNode) => {
+    return constantTruth(condition) === true || isThresholdOn(condition, source.alias)
+  }
+  if (!others.every(isHarmless)) return 'a condition is about more than the columns of its chunks'
+  const isCutByDistance = others.some((condition) => namesColumn(condition, 'distance'))
+  return { textIndex: ranking.textIndex, conditions: own, isCutByDistance }
+}
+
+function namesColumn(condition: TreeNode, name: string): boolean {
+  return [...walk(condition)].some((node) => {
+    return isColumn(node) && columnNames(node).at(-1)?.toLowerCase() === name
+  })
 }
 
 /** Copies of the conditions as one. */
@@ -75,29 +106,16 @@ const FLIPPED: Readonly<Record<string, string>> = {
 }
 
 /** True for `relevance >= 0.5` and the like: it cuts off the far end, and what is nearest stays so. */
-export function isThresholdOn(condition: TreeNode, alias: string): boolean {
+function isThresholdOn(condition: TreeNode, alias: string): boolean {
   const { left, right } = condition
   if (condition.class !== 'COMPARISON' || !isNode(left) || !isNode(right)) return false
   const isFlipped = isColumn(right)
   const [column, value] = isFlipped ? [right, left] : [left, right]
   const isFixed = value.class === 'PARAMETER' || constantNumber(value) !== undefined
   if (!isColumn(column) || !isFixed) return false
-  const parts = columnNames(column).map((part) => part.toLowerCase())
-  const isOurs = parts.length === 1 || (parts.length === 2 && parts[0] === alias.toLowerCase())
   const comparison = textOf(condition.type)
   const cutsBy = FARTHER[isFlipped ? (FLIPPED[comparison] ?? '') : comparison]
-  return isOurs && cutsBy !== undefined && cutsBy === parts.at(-1)
-}
-
-/** The columns of its chunks that a condition may name, in lower case. */
-export function ownNames(kb: KnowledgeBase): ReadonlySet<string> {
-  const stored = kb.storedMetadata.flatMap((column) => [column.name, metadataName(column)])
-  const names = [...stored, ...(kb.metadataColumns ?? [])]
-  const plain = ['id', 'chunk_id', 'chunk_content', 'metadata']
-  const measures = new Set(['relevance', 'distance'])
-  return new Set(
-    [...plain, ...names.map((name) => name.toLowerCase())].filter((name) => !measures.has(name)),
-  )
+  return cutsBy !== undefined && cutsBy === ownColumnName(column, { alias, isOnly: true })
 }
 
 /** The members of an AND, those of the ANDs in it too. */
@@ -114,9 +132,12 @@ function namesOnly(condition: TreeNode, isOwn: (column: TreeNode) => boolean): b
   return columns.length > 0 && columns.every(isOwn)
 }
 
-/** Puts the conditions into the tree of a graft. */
-export function putConditions(graft: TreeNode, conditions: TreeNode): void {
-  for (const node of [...walk(graft)]) {
+/** The column that stands for the conditions in SQL of ours. */
+export const CONDITIONS = '__conditions'
+
+/** Puts the conditions into a tree that holds `CONDITIONS`. */
+export function putConditions(tree: TreeNode, conditions: TreeNode): void {
+  for (const node of [...walk(tree)]) {
     if (isColumn(node) && columnNames(node)[0] === CONDITIONS) replace(node, conditions)
   }
 }

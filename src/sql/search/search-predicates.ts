@@ -21,23 +21,24 @@ import {
 import { HAS_TEXT } from './lateral-search.ts'
 import type { PlannedText } from './plan-inputs.ts'
 import {
+  combinedRanking,
   type Exclusion,
   excludedColumn,
-  joined,
+  type LateralRanking,
   type Ranking,
   type Search,
-  textsOfRanking,
+  textIndexesOf,
 } from './ranking.ts'
 import { hybridSearchOf, isReranked, type SearchOption, searchOptionOf } from './search-options.ts'
-import type { SearchSource } from './search-source.ts'
+import { ownColumnName, type SearchSource } from './source-columns.ts'
 
-/** What a search does with the texts that it finds. The same text of the same model may come twice. */
+/** What a search does with its search texts. The same text may come twice. */
 export interface SearchTexts {
   /** Numbers a text of the statement. */
   add(text: PlannedText): number
   /** Notes a parameter that must be a threshold of relevance. */
   addThreshold(parameter: string): void
-  /** What the knowledge base does with texts unless the search says otherwise. */
+  /** How the knowledge base is searched unless the search says otherwise. */
   readonly hybridDefaults: SearchDefaults
   /** The values of an expression over other sources, or undefined where there is none that could give them. */
   valuesOf(expression: TreeNode): TreeNode | undefined
@@ -58,24 +59,19 @@ export function takeSearch(
   const options: SearchOption[] = []
   const taker: Taker = { source, texts, exclusions, options }
   const rankings = conditions.flatMap((condition) => take(condition, ALONE, taker) ?? [])
-  const ranking = joined('farthest', rankings)
+  const ranking = combinedRanking('farthest', rankings)
   // The texts of a column are searched for by vectors; that is no mistake where nobody asked for more.
-  const isHybrid = ranking?.kind !== 'column' && texts.hybridDefaults.isHybrid
+  const isHybrid = ranking?.kind !== 'lateral' && texts.hybridDefaults.isHybrid
   const hybrid = hybridSearchOf(options, { ...texts.hybridDefaults, isHybrid })
-  const wantedCount = textsOfRanking(ranking).length
+  const wantedCount = textIndexesOf(ranking).length
   if (hybrid !== null && wantedCount > HYBRID_TEXTS_MAX) {
     const message = `A hybrid search has at most ${HYBRID_TEXTS_MAX} texts, and this one ${wantedCount}`
     throw new AppError('sql_invalid_search', message)
   }
-  return {
-    ranking,
-    exclusions,
-    hybrid,
-    isReranked: isReranked(options),
-  }
+  return { ranking, exclusions, hybrid, isReranked: isReranked(options) }
 }
 
-/** Each one makes the statement longer by its two parts and their scales. */
+/** Each text makes the statement longer by its two parts and their scales. */
 const HYBRID_TEXTS_MAX = 30
 
 interface Taker {
@@ -105,13 +101,12 @@ function take(node: TreeNode, around: Around, taker: Taker): Ranking | null {
     const isAnd = (node.type === 'CONJUNCTION_AND') !== isNegated
     const inner = { isNegated, isEither: around.isEither || node.type === 'CONJUNCTION_OR' }
     const parts = nodesOf(node.children).flatMap((child) => take(child, inner, taker) ?? [])
-    return joined(isAnd ? 'farthest' : 'nearest', parts)
+    return combinedRanking(isAnd ? 'farthest' : 'nearest', parts)
   }
   return placed(node, () => takeCondition(node, around, taker))
 }
 
 function takeCondition(node: TreeNode, around: Around, taker: Taker): Ranking | null {
-  const { isNegated } = around
   if (takeOption(node, around, taker)) return null
   checkThreshold(node, taker)
   const operator = operatorOf(node)
@@ -119,24 +114,24 @@ function takeCondition(node: TreeNode, around: Around, taker: Taker): Ranking | 
   if (column === undefined || !isContent(column, taker.source)) {
     // `content IN :list`, as DuckDB reads it.
     const isList = operator === 'contains' && column?.class === 'PARAMETER'
-    if (isList && operands.some((one) => isContent(one, taker.source))) throw wrongList()
+    if (isList && operands.some((operand) => isContent(operand, taker.source))) throw wrongList()
     refuseOtherUse(node, taker.source)
     return null
   }
-  return takePredicate(node, { operator, operands, isNegated }, taker)
-}
-
-interface Predicate {
-  readonly operator: string
-  readonly operands: readonly TreeNode[]
-  readonly isNegated: boolean
+  return takePredicate(node, operands, around, taker)
 }
 
 const WANTING = new Set(['COMPARE_EQUAL', '~~', '~~*', 'COMPARE_IN'])
 const EXCLUDING = new Set(['COMPARE_NOTEQUAL', '!~~', '!~~*', 'COMPARE_NOT_IN'])
 
-function takePredicate(node: TreeNode, predicate: Predicate, taker: Taker): Ranking | null {
-  const { operator, operands, isNegated } = predicate
+/** @param operands what `content` is compared with */
+function takePredicate(
+  node: TreeNode,
+  operands: readonly TreeNode[],
+  { isNegated }: Around,
+  taker: Taker,
+): Ranking | null {
+  const operator = operatorOf(node)
   if (operator === 'OPERATOR_IS_NULL' || operator === 'OPERATOR_IS_NOT_NULL') {
     replace(node, truthNode(operator === 'OPERATOR_IS_NOT_NULL'))
     return null
@@ -145,23 +140,23 @@ function takePredicate(node: TreeNode, predicate: Predicate, taker: Taker): Rank
   const isWanted = WANTING.has(operator) !== isNegated
   const [first] = operands
   if (isWanted && operands.length === 1 && first !== undefined && !isFixedText(first)) {
-    const ranking = columnRanking(first, taker)
+    const ranking = lateralRanking(first, taker)
     replace(node, columnNode(taker.source.alias, HAS_TEXT))
     return ranking
   }
-  if (!isWanted && operands.some((operand) => isOfOthers(operand, taker))) {
+  if (!isWanted && operands.some((operand) => isCorrelated(operand, taker))) {
     throw new AppError('sql_not_supported', 'A column cannot be what content is not to be about')
   }
-  const texts = operands.map((operand) => taker.texts.add(searchTextOf(operand, operator)))
+  const textIndexes = operands.map((operand) => taker.texts.add(searchTextOf(operand, operator)))
   if (isWanted) {
     replace(node, truthNode(!isNegated))
-    return joined(
+    return combinedRanking(
       'nearest',
-      texts.map((text) => ({ kind: 'text', text })),
+      textIndexes.map((textIndex) => ({ kind: 'text', textIndex })),
     )
   }
   const index = taker.exclusions.length
-  taker.exclusions.push({ index, texts })
+  taker.exclusions.push({ index, textIndexes })
   const excluded = columnNode(taker.source.alias, excludedColumn(index))
   replace(node, isNegated ? excluded : notNode(excluded))
   return null
@@ -209,11 +204,7 @@ function unwrapped(node: TreeNode | undefined): TreeNode | undefined {
 }
 
 function isNamed(node: TreeNode | undefined, name: string, source: SearchSource): boolean {
-  if (!isColumn(node)) return false
-  const names = columnNames(node).map((part) => part.toLowerCase())
-  if (names.at(-1) !== name) return false
-  if (names.length === 1) return source.isOnly
-  return names.length === 2 && names[0] === source.alias.toLowerCase()
+  return ownColumnName(node, source) === name
 }
 
 function isContent(node: TreeNode, source: SearchSource): boolean {
@@ -231,14 +222,15 @@ function isFixedText(operand: TreeNode): boolean {
   return operand.class === 'PARAMETER' || constantText(operand) !== undefined
 }
 
-function isOfOthers(operand: TreeNode, { texts }: Taker): boolean {
+function isCorrelated(operand: TreeNode, { texts }: Taker): boolean {
   return [...walk(operand)].some(isColumn) && texts.valuesOf(operand) !== undefined
 }
 
-function columnRanking(operand: TreeNode, { texts }: Taker): Ranking {
+function lateralRanking(operand: TreeNode, { texts }: Taker): LateralRanking {
   const select = [...walk(operand)].some(isColumn) ? texts.valuesOf(operand) : undefined
   if (select === undefined) throw noText(operand)
-  return { kind: 'column', text: texts.add({ kind: 'column', select }), operand: copyOf(operand) }
+  const textIndex = texts.add({ kind: 'column', select })
+  return { kind: 'lateral', textIndex, operand: copyOf(operand) }
 }
 
 function noText(operand: TreeNode): AppError {
@@ -251,7 +243,7 @@ function noText(operand: TreeNode): AppError {
   return new AppError('sql_invalid_search', `content is searched for ${what}`)
 }
 
-/** Options are read where they stand, and TRUE as predicates. */
+/** Reads an option and leaves TRUE in its place. */
 function takeOption(node: TreeNode, around: Around, { source, options }: Taker): boolean {
   const option = searchOptionOf(node)
   if (option === undefined || !isNamed(option.column, option.name, source)) return false

@@ -20,22 +20,28 @@ export type SelectPlace = 'outermost' | 'nested'
 /** A plain search without LIMIT gives this many rows. */
 export const PLAIN_SEARCH_ROWS = 10
 
-interface RankedSelect {
-  readonly alias: string
-  readonly place: SelectPlace
-  /** The knowledge base is the only thing in the FROM. */
-  readonly isAlone: boolean
-  readonly isSearched: boolean
-  /** By relevance first: that of a hybrid search is not a function of the distance. */
-  readonly isHybrid: boolean
-}
-
 /**
  * Rows of a search come nearest first; equal rows by `chunk_id`, so that LIMIT n is the first n of LIMIT m. An order
  * that the statement names stays and gets the same tie-break.
  */
-export function orderByDistance(select: TreeNode, ranked: RankedSelect): void {
-  const { alias, place, isAlone, isSearched, isHybrid } = ranked
+export function orderByDistance(
+  select: TreeNode,
+  {
+    alias,
+    place,
+    isAlone,
+    isSearched,
+    isHybrid,
+  }: {
+    readonly alias: string
+    readonly place: SelectPlace
+    /** The knowledge base is the only thing in the FROM. */
+    readonly isAlone: boolean
+    readonly isSearched: boolean
+    /** By relevance first: that of a hybrid search is not a function of the distance. */
+    readonly isHybrid: boolean
+  },
+): void {
   if (isCombining(select)) return
   const isPlain = place === 'outermost' && isAlone && !hasWindow(select)
   const needsLimit = isPlain && isSearched && !isLimited(select)

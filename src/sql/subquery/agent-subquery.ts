@@ -1,4 +1,4 @@
-/** An agent in a FROM: the rows that it answers, asked for by `question = …`. */
+/** An agent in a FROM: the rows of its answers to the questions in `question = …`. */
 import type { Agent } from '../../domain/agent.ts'
 import { quote } from '../../domain/identifier.ts'
 import { AppError } from '../../errors.ts'
@@ -18,7 +18,7 @@ import {
   walkExpression,
 } from '../ast/select-ast.ts'
 import { ctesOf, type Surroundings, valuesSelect } from '../search/correlated-values.ts'
-import { answersParameter, type PlannedText, type Requests } from '../search/plan-inputs.ts'
+import { answersParameter, type PlanInputs, type PlannedText } from '../search/plan-inputs.ts'
 
 /** What every answer has; `*` shows the first two. */
 const SHOWN_COLUMNS = ['answer', 'question'] as const
@@ -41,12 +41,12 @@ export interface AgentSubquery {
  * Finds the questions of a SELECT to an agent and gives the sub-query of its answers. The statement's own predicates stay
  * where they are: `question` is a column of the answers.
  * @param around the SELECT as it was written
- * @throws AppError `sql_invalid_search` when the agent is asked nothing
+ * @throws AppError `sql_invalid_search` where no question is asked
  */
 export function agentSubquery(
   source: AgentSource,
   around: Surroundings,
-  requests: Requests,
+  inputs: PlanInputs,
 ): AgentSubquery {
   const questions = questionsOf(source, around)
   if (questions.length === 0) {
@@ -56,7 +56,7 @@ export function agentSubquery(
   }
   const used = usedColumns(source, around.select)
   const fields = used.filter((name) => !isStandard(name))
-  const number = requests.addAgent({ agent: source.agent, questions, fields })
+  const number = inputs.addAgent({ agent: source.agent, questions, fields })
   const hiddenColumns = used.filter((name) => !isShown(name))
   const columns = [...SHOWN_COLUMNS, ...hiddenColumns].map((name) => {
     return `json_extract_string(answer, ${jsonPath(name)}) AS ${quote(name)}`
@@ -109,10 +109,10 @@ function questionsOf(source: AgentSource, around: Surroundings): readonly Planne
   const operands: TreeNode[] = []
   collect(select.where_clause ?? null, source, operands)
   if (isNode(select.from_table)) collectFrom(select.from_table, source, operands)
-  return operands.flatMap((operand) => textOfOperand(operand, source, around))
+  return operands.flatMap((operand) => plannedTexts(operand, source, around))
 }
 
-/** The expressions that `question` must be equal to. A negation asks nothing. */
+/** The expressions that `question` must be equal to. What is negated is not asked. */
 function collect(condition: TreeValue, source: AgentSource, operands: TreeNode[]): void {
   if (!isNode(condition)) return
   if (condition.class === 'CONJUNCTION') {
@@ -146,7 +146,7 @@ function isQuestion(node: TreeValue | undefined, { alias, isOnly }: AgentSource)
   return names.length === 1 ? isOnly : names.at(-2) === alias.toLowerCase()
 }
 
-function textOfOperand(
+function plannedTexts(
   operand: TreeNode,
   source: AgentSource,
   around: Surroundings,

@@ -2,12 +2,9 @@
 import { chunkTables } from '../../domain/chunk-tables.ts'
 import { quote } from '../../domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
-import {
-  COLUMN_SEARCH_COLUMNS,
-  columnRankingOf,
-  unmeasuredChunks,
-} from '../search/lateral-search.ts'
-import { isTakenName, metadataName } from '../search/metadata-name.ts'
+import { LATERAL_COLUMNS, lateralRankingOf, unmeasuredChunks } from '../search/lateral-search.ts'
+import { termsParameter } from '../search/plan-inputs.ts'
+import { CONDITIONS } from '../search/predicate-pushdown.ts'
 import {
   CHUNK_KEY,
   distanceColumn,
@@ -16,13 +13,12 @@ import {
   fusedColumn,
   type Ranking,
   type Search,
-  termsParameter,
-  textsOfRanking,
+  textIndexesOf,
 } from '../search/ranking.ts'
-import { candidateRows, keptKeysSql } from './candidate-rows.ts'
-import { distanceRows } from './distance-rows.ts'
+import { isTakenName, metadataName } from '../search/source-columns.ts'
+import { candidateRows, distanceRows } from './distance-rows.ts'
 import { type HybridRows, hybridCtes, hybridRows } from './hybrid-rows.ts'
-import { rerankedRows } from './reranked-rows.ts'
+import { rerankedRows } from './reranked-search.ts'
 
 /** The cosine similarity from which a chunk counts as being about an unwanted text. */
 const EXCLUDED_SIMILARITY = 0.5
@@ -36,7 +32,7 @@ export interface ChunkSubqueryShape {
   readonly nearestCount: number | null
   /** Whether conditions of the statement narrow the rows over which a hybrid search makes its scales. */
   readonly hasConditions: boolean
-  /** The text whose nearest chunks are known when the statement runs; null or unset: all are measured. */
+  /** The index of the text whose nearest chunks are known when the statement runs; null or unset: all are measured. */
   readonly candidatesFor?: number | null
   /** The number of the reranking that gives the chunks; null or unset: none does. */
   readonly reranking?: number | null
@@ -57,11 +53,11 @@ export interface ChunkSubquery {
 export function chunkSubqueryOf(kb: KnowledgeBase, shape: ChunkSubqueryShape): ChunkSubquery {
   const hidden = hiddenColumnsOf(kb, shape.usedNames)
   const exclusions = shape.search.exclusions
-  if (columnRankingOf(shape.search) !== null) {
+  if (lateralRankingOf(shape.search) !== null) {
     const columns = hidden.map(columnSql)
     const names = hidden.map((column) => column.name)
     const sql = unmeasuredChunks(kb, columns)
-    return { sql, hiddenColumns: [...names, ...COLUMN_SEARCH_COLUMNS] }
+    return { sql, hiddenColumns: [...names, ...LATERAL_COLUMNS] }
   }
   const { reranking = null } = shape
   if (reranking !== null) {
@@ -70,7 +66,7 @@ export function chunkSubqueryOf(kb: KnowledgeBase, shape: ChunkSubqueryShape): C
     return { sql, hiddenColumns: hidden.map(({ name }) => name) }
   }
   const hybrid = hybridOf(kb, shape, hidden)
-  const all = allRows(kb, shape, { hidden, hybrid })
+  const all = allRows(kb, shape, hidden, hybrid)
   const isFused = hybrid !== null && (shape.candidatesFor ?? null) === null
   const ctes = isFused ? `${hybridCtes(hybrid)} ` : ''
   const hiddenColumns = [
@@ -146,15 +142,11 @@ function hybridOf(
   return { knowledgeBase: kb, dimensions: kb.dimensions, search, hybrid, ranking, conditions }
 }
 
-interface RowsParts {
-  readonly hidden: readonly HiddenColumn[]
-  readonly hybrid: HybridRows | null
-}
-
 function allRows(
   kb: KnowledgeBase,
   shape: ChunkSubqueryShape,
-  { hidden, hybrid }: RowsParts,
+  hidden: readonly HiddenColumn[],
+  hybrid: HybridRows | null,
 ): string {
   const { ranking, exclusions } = shape.search
   const isSearched = ranking !== null || exclusions.length > 0
@@ -184,10 +176,12 @@ function searchedRows(
   return candidateRows(kb, candidatesFor, hybrid !== null)
 }
 
-/** The keys of the chunks that conditions keep, see `keptKeysSql`. */
-export function keptKeysOf(kb: KnowledgeBase, alias: string, used: ReadonlySet<string>): string {
+/** A SELECT of the keys of the chunks that conditions keep; `putConditions` then puts the conditions in. */
+export function prefilterSql(kb: KnowledgeBase, alias: string, used: ReadonlySet<string>): string {
   const own = hiddenColumnsOf(kb, used).filter(({ name }) => name !== CHUNK_KEY)
-  return keptKeysSql(kb, { alias, columns: [...PLAIN_COLUMNS, ...own.map(columnSql)] })
+  const columns = [`c.chunk_key AS ${CHUNK_KEY}`, ...PLAIN_COLUMNS, ...own.map(columnSql)]
+  return `SELECT ${CHUNK_KEY} FROM (SELECT ${columns.join(', ')} FROM ${chunkTables(kb).chunks} AS c)
+    AS ${quote(alias)} WHERE ${CONDITIONS}`
 }
 
 function relevanceSql(ranking: Ranking | null, hybrid: HybridRows | null): string {
@@ -196,27 +190,27 @@ function relevanceSql(ranking: Ranking | null, hybrid: HybridRows | null): strin
 }
 
 function fusedSql(ranking: Ranking): string {
-  if (ranking.kind === 'text') return `c.${fusedColumn(ranking.text)}`
-  if (ranking.kind === 'column') throw new Error('a search by a column is measured elsewhere')
-  const parts = ranking.of.map(fusedSql).join(', ')
+  if (ranking.kind === 'text') return `c.${fusedColumn(ranking.textIndex)}`
+  if (ranking.kind === 'lateral') throw new Error('a lateral search is measured elsewhere')
+  const parts = ranking.parts.map(fusedSql).join(', ')
   return `${ranking.kind === 'nearest' ? 'greatest' : 'least'}(${parts})`
 }
 
 function distanceSql(ranking: Ranking): string {
-  if (ranking.kind === 'text') return `c.${distanceColumn(ranking.text)}`
-  if (ranking.kind === 'column') throw new Error('a search by a column is measured elsewhere')
-  const parts = ranking.of.map(distanceSql).join(', ')
+  if (ranking.kind === 'text') return `c.${distanceColumn(ranking.textIndex)}`
+  if (ranking.kind === 'lateral') throw new Error('a lateral search is measured elsewhere')
+  const parts = ranking.parts.map(distanceSql).join(', ')
   return `${ranking.kind === 'nearest' ? 'least' : 'greatest'}(${parts})`
 }
 
 /** A chunk is about an unwanted text when it has all its words, or is near to it and no nearer to a wanted one. */
 function excludedSql(exclusion: Exclusion, ranking: Ranking | null): string {
-  const wanted = textsOfRanking(ranking).map((text) => `c.${distanceColumn(text)}`)
-  const isAbout = exclusion.texts.map((text) => {
-    const distance = `c.${distanceColumn(text)}`
+  const wanted = textIndexesOf(ranking).map((textIndex) => `c.${distanceColumn(textIndex)}`)
+  const isAbout = exclusion.textIndexes.map((textIndex) => {
+    const distance = `c.${distanceColumn(textIndex)}`
     const isNear = `${distance} <= ${1 - EXCLUDED_SIMILARITY}`
     const isNearest = wanted.map((other) => ` AND ${distance} <= ${other}`).join('')
-    const terms = `$${termsParameter(text)}::VARCHAR[]`
+    const terms = `$${termsParameter(textIndex)}::VARCHAR[]`
     const hasTerm = `term -> contains(lower(c.chunk_content), term)`
     const hasTerms = `len(${terms}) > 0 AND list_bool_and(list_transform(${terms}, ${hasTerm}))`
     return `(${hasTerms}) OR (${isNear}${isNearest})`

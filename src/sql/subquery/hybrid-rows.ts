@@ -1,26 +1,26 @@
 /**
- * Vectors and keywords together: a chunk's relevance is alpha · vector part + (1 - alpha) · keyword part, see
- * hybrid-parts.ts. Every chunk is measured; where the first are enough, `search/hybrid/` makes the same of those that count.
+ * Vectors and keywords together: a chunk's relevance is alpha · vector part + (1 - alpha) · keyword part. A part is a number
+ * from 0 to 1 for the best hundred of each kind and those equal to the last of them, and 0 for all others. Here every chunk
+ * is measured; where the first rows are enough, retrieval/fusion.ts computes the same from candidates.
  */
 import { chunkTables } from '../../domain/chunk-tables.ts'
+import { type Fusion, PART_CHUNKS, RRF_K } from '../../domain/hybrid-search.ts'
 import { quote } from '../../domain/identifier.ts'
+import { BM25 } from '../../domain/keyword-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { alphaParameter, keywordsParameter, phrasesParameter } from '../search/plan-inputs.ts'
+import { CONDITIONS } from '../search/predicate-pushdown.ts'
 import {
-  alphaParameter,
+  allTextIndexes,
   CHUNK_KEY,
   distanceColumn,
   fusedColumn,
   type HybridSearch,
   type Ranking,
   type Search,
-  textsOfRanking,
+  textIndexesOf,
 } from '../search/ranking.ts'
-import { distanceColumns, textsOfSearch } from './distance-rows.ts'
-import { nearPartsSql, wordedPartsSql } from './hybrid-parts.ts'
-import { keywordScoresSql } from './keyword-scores.ts'
-
-/** Stands where the statement's own conditions belong. */
-export const CONDITIONS = '__conditions'
+import { distanceColumns } from './distance-rows.ts'
 
 /** A hybrid search over a knowledge base that has vectors. */
 export interface HybridRows {
@@ -29,27 +29,27 @@ export interface HybridRows {
   readonly search: Search
   readonly hybrid: HybridSearch
   readonly ranking: Ranking
-  /** Columns of the chunks `c` that the statement's conditions may name, and its name for them all; null: no conditions. */
+  /** Columns of the chunks `c` that the statement's conditions may name, and its alias for the source; null: no conditions. */
   readonly conditions: { readonly alias: string; readonly columns: readonly string[] } | null
 }
 
-/** The WITH of a hybrid search: `__measured`, and the parts of each text as `__near_<text>` and `__worded_<text>`. */
+/** The WITH of a hybrid search: `__measured`, and the parts of each text as `__near_<textIndex>` and `__worded_<textIndex>`. */
 export function hybridCtes(rows: HybridRows): string {
-  const ofTexts = textsOfRanking(rows.ranking).flatMap((text) => [
-    `__distances_${text} AS (SELECT ${CHUNK_KEY} AS chunk_key, ${distanceColumn(text)} AS distance
+  const parts = textIndexesOf(rows.ranking).flatMap((textIndex) => [
+    `__distances_${textIndex} AS (SELECT ${CHUNK_KEY} AS chunk_key, ${distanceColumn(textIndex)} AS distance
       FROM __measured)`,
-    ...partCtes(rows, text),
+    ...partCtes(rows, textIndex),
   ])
-  return `WITH ${[`__measured AS MATERIALIZED (${measuredSql(rows)})`, ...ofTexts].join(', ')}`
+  return `WITH ${[`__measured AS MATERIALIZED (${measuredSql(rows)})`, ...parts].join(', ')}`
 }
 
-function partCtes({ knowledgeBase, hybrid: { fusion } }: HybridRows, text: number) {
-  const scores = `SELECT * FROM (${keywordScoresSql(knowledgeBase, text)})
+function partCtes({ knowledgeBase, hybrid: { fusion } }: HybridRows, textIndex: number) {
+  const scores = `SELECT * FROM (${keywordScoresSql(knowledgeBase, textIndex)})
     WHERE chunk_key IN (SELECT ${CHUNK_KEY} FROM __measured)`
   return [
-    `__keywords_${text} AS MATERIALIZED (${scores})`,
-    `__near_${text} AS MATERIALIZED (${nearPartsSql(`__distances_${text}`, fusion)})`,
-    `__worded_${text} AS MATERIALIZED (${wordedPartsSql(`__keywords_${text}`, fusion)})`,
+    `__keywords_${textIndex} AS MATERIALIZED (${scores})`,
+    `__near_${textIndex} AS MATERIALIZED (${vectorPartsSql(`__distances_${textIndex}`, fusion)})`,
+    `__worded_${textIndex} AS MATERIALIZED (${keywordPartsSql(`__keywords_${textIndex}`, fusion)})`,
   ]
 }
 
@@ -58,31 +58,86 @@ function measuredSql({ knowledgeBase, dimensions, search, conditions }: HybridRo
   const { chunks, vectors } = chunkTables(knowledgeBase)
   const measured = [`v.chunk_key AS ${CHUNK_KEY}`, ...distanceColumns(dimensions, search)]
   if (conditions === null) return `SELECT ${measured.join(', ')} FROM ${vectors} AS v`
-  const kept = [CHUNK_KEY, ...textsOfSearch(search).map(distanceColumn)].join(', ')
+  const list = [CHUNK_KEY, ...allTextIndexes(search).map(distanceColumn)].join(', ')
   const columns = [...measured, ...conditions.columns].join(', ')
-  return `SELECT ${kept} FROM (SELECT ${columns} FROM ${vectors} AS v JOIN ${chunks} AS c USING (chunk_key))
+  return `SELECT ${list} FROM (SELECT ${columns} FROM ${vectors} AS v JOIN ${chunks} AS c USING (chunk_key))
     AS ${quote(conditions.alias)} WHERE ${CONDITIONS}`
 }
 
 /** The chunks that the conditions keep, with distances and fused relevances. */
 export function hybridRows({ knowledgeBase, search, hybrid, ranking }: HybridRows): string {
   const { chunks } = chunkTables(knowledgeBase)
-  const texts = textsOfRanking(ranking)
+  const textIndexes = textIndexesOf(ranking)
   const columns = [
-    ...textsOfSearch(search).map((text) => `m.${distanceColumn(text)}`),
-    ...texts.map((text) => `${fusedSql(text, hybrid)} AS ${fusedColumn(text)}`),
+    ...allTextIndexes(search).map((textIndex) => `m.${distanceColumn(textIndex)}`),
+    ...textIndexes.map(
+      (textIndex) => `${fusedSql(textIndex, hybrid)} AS ${fusedColumn(textIndex)}`,
+    ),
   ]
-  const joins = texts.flatMap((text) => [
-    `LEFT JOIN __near_${text} AS n${text} ON n${text}.chunk_key = m.${CHUNK_KEY}`,
-    `LEFT JOIN __worded_${text} AS k${text} ON k${text}.chunk_key = m.${CHUNK_KEY}`,
+  const joins = textIndexes.flatMap((textIndex) => [
+    `LEFT JOIN __near_${textIndex} AS n${textIndex} ON n${textIndex}.chunk_key = m.${CHUNK_KEY}`,
+    `LEFT JOIN __worded_${textIndex} AS k${textIndex} ON k${textIndex}.chunk_key = m.${CHUNK_KEY}`,
   ])
   return `(SELECT c.*, ${columns.join(', ')} FROM __measured AS m ${joins.join(' ')}
     JOIN ${chunks} AS c ON c.chunk_key = m.${CHUNK_KEY})`
 }
 
-function fusedSql(text: number, hybrid: HybridSearch): string {
-  const alpha = `${hybrid.alpha ?? `$${alphaParameter(text)}`}::DOUBLE`
-  const near = `coalesce(n${text}.part, 0)`
-  const worded = `coalesce(k${text}.part, 0)`
+function fusedSql(textIndex: number, hybrid: HybridSearch): string {
+  const alpha = `${hybrid.alpha ?? `$${alphaParameter(textIndex)}`}::DOUBLE`
+  const near = `coalesce(n${textIndex}.part, 0)`
+  const worded = `coalesce(k${textIndex}.part, 0)`
   return `least(1, ${alpha} * ${near} + (1 - ${alpha}) * ${worded})::DOUBLE`
+}
+
+const RRF_PART = `${RRF_K + 1}::DOUBLE / (${RRF_K} + rank)`
+
+/** A SELECT of `chunk_key, part` over a relation of `chunk_key, distance`. */
+export function vectorPartsSql(relation: string, fusion: Fusion): string {
+  const scaled = `CASE WHEN distance = nearest THEN 1
+    ELSE (farthest - distance) / (farthest - nearest) END`
+  return `SELECT chunk_key, (${fusion === 'rrf' ? RRF_PART : scaled})::DOUBLE AS part FROM
+    (SELECT chunk_key, distance, rank() OVER (ORDER BY distance) AS rank,
+        min(distance) OVER () AS nearest, max(distance) OVER () AS farthest
+      FROM ${relation} WHERE distance <= (SELECT max(distance) FROM
+        (SELECT distance FROM ${relation} ORDER BY distance LIMIT ${PART_CHUNKS})))`
+}
+
+/**
+ * The same over a relation of `chunk_key, score`. While fewer chunks than count have a term, the scale ends at those
+ * without one.
+ */
+export function keywordPartsSql(relation: string, fusion: Fusion): string {
+  const scaled = 'CASE WHEN score = best THEN 1 ELSE (score - least) / (best - least) END'
+  return `SELECT chunk_key, (${fusion === 'rrf' ? RRF_PART : scaled})::DOUBLE AS part FROM
+    (SELECT chunk_key, score, least, rank() OVER (ORDER BY score DESC) AS rank,
+        max(score) OVER () AS best
+      FROM ${relation}, (SELECT CASE WHEN count(*) < ${PART_CHUNKS} THEN 0 ELSE min(score) END AS least
+        FROM (SELECT score FROM ${relation} ORDER BY score DESC LIMIT ${PART_CHUNKS}))
+      WHERE score >= least)`
+}
+
+/**
+ * A SELECT of `chunk_key, score`: BM25 (domain/keyword-search.ts) of each chunk that holds a term of the text, and all its phrases.
+ */
+export function keywordScoresSql(kb: KnowledgeBase, textIndex: number): string {
+  const { k1, b, scoreDigits } = BM25
+  const { chunks, postings, recentPostings, termCounts } = chunkTables(kb)
+  const phrases = `$${phrasesParameter(textIndex)}::VARCHAR[]`
+  const saturation = `frequency + ${k1}::DOUBLE * (${1 - b}::DOUBLE + ${b}::DOUBLE * term_count / mean)`
+  // With no phrase but the empty one `quoted` is empty, and no text is read.
+  return `WITH hits AS MATERIALIZED (
+      SELECT * FROM (SELECT * FROM ${postings} UNION ALL SELECT * FROM ${recentPostings})
+      WHERE term IN (SELECT unnest($${keywordsParameter(textIndex)}::BIGINT[]))),
+    corpus AS (SELECT count(*) AS chunks, sum(term_count) / count(*) AS mean FROM ${termCounts}),
+    weights AS (SELECT term, mean,
+        ln(1 + (chunks - count(*) + 0.5::DOUBLE) / (count(*) + 0.5::DOUBLE)) AS idf
+      FROM hits, corpus GROUP BY term, chunks, mean),
+    quoted AS MATERIALIZED (SELECT chunk_key, lower(chunk_content) AS content FROM ${chunks}
+      WHERE chunk_key IN (SELECT chunk_key FROM hits WHERE len(${phrases}) > 1))
+    SELECT chunk_key,
+      round(sum(idf * frequency * ${k1 + 1}::DOUBLE / (${saturation})), ${scoreDigits}) AS score
+    FROM hits JOIN weights USING (term)
+    WHERE chunk_key NOT IN (SELECT chunk_key FROM quoted
+      WHERE NOT list_bool_and(list_transform(${phrases}, phrase -> contains(content, lower(phrase)))))
+    GROUP BY chunk_key`
 }

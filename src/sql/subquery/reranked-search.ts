@@ -14,9 +14,16 @@ import {
   walk,
 } from '../ast/select-ast.ts'
 import type { Surroundings } from '../search/correlated-values.ts'
-import type { Requests, RerankedSearch } from '../search/plan-inputs.ts'
-import { conjunctionOf, conjunctsOf, ownNames } from '../search/predicate-pushdown.ts'
-import { CHUNK_KEY, excludedColumn, type Search, textsOfRanking } from '../search/ranking.ts'
+import {
+  type PlanInputs,
+  type RerankedSearch,
+  rerankedDistancesParameter,
+  rerankedKeysParameter,
+  rerankedRelevancesParameter,
+} from '../search/plan-inputs.ts'
+import { conjunctionOf, conjunctsOf } from '../search/predicate-pushdown.ts'
+import { CHUNK_KEY, excludedColumn, type Search, textIndexesOf } from '../search/ranking.ts'
+import { chunkColumnNames, ownColumnName } from '../search/source-columns.ts'
 
 /**
  * Without the option `candidates`. The same for each LIMIT, since LIMIT n is the first n of LIMIT m: a candidate that
@@ -24,20 +31,7 @@ import { CHUNK_KEY, excludedColumn, type Search, textsOfRanking } from '../searc
  */
 const CANDIDATES = 50
 
-/** The bound list of the keys of the chunks, in the order of their candidates. */
-export function rerankedKeysParameter(number: number): string {
-  return `eider_reranked_${number}`
-}
-
-export function rerankedRelevancesParameter(number: number): string {
-  return `eider_reranked_relevances_${number}`
-}
-
-export function rerankedDistancesParameter(number: number): string {
-  return `eider_reranked_distances_${number}`
-}
-
-/** The FROM of a graft: the chunks as `c`, their relevance and distance as those of `r`. */
+/** What a reranked search reads: the chunks as `c`, their relevance and distance as those of `r`. */
 export function rerankedRows(kb: KnowledgeBase, number: number): string {
   const lists = [
     `unnest($${rerankedKeysParameter(number)}::BIGINT[]) AS chunk_key`,
@@ -54,20 +48,23 @@ interface RerankedSource {
   readonly search: Search
   /** So many of the first rows are enough. */
   readonly count: number
-  /** The SELECT as it was written. */
-  readonly around: Surroundings
-  readonly requests: Requests
 }
 
 /**
  * What is reranked of a SELECT that needs its first rows only.
  * @param select after its search was taken out
+ * @param around the SELECT as it was written
  * @returns null where nothing is: no reranking model, `reranking = false`, or a condition that the candidates alone could
  * not be checked by
  */
-export function rerankedSearchOf(select: TreeNode, source: RerankedSource): RerankedSearch | null {
-  const { alias, knowledgeBase: kb, search, count, around, requests } = source
-  if (kb.rerankingModel === null || !search.isReranked || !requests.reranks) return null
+export function rerankedSearchOf(
+  select: TreeNode,
+  source: RerankedSource,
+  around: Surroundings,
+  inputs: PlanInputs,
+): RerankedSearch | null {
+  const { alias, knowledgeBase: kb, search, count } = source
+  if (kb.rerankingModel === null || !search.isReranked || !inputs.reranks) return null
   if (count === 0 || count > LIMITS.rerankCandidatesMax) return null
   const from = around.select.from_table ?? null
   const where = around.select.where_clause ?? null
@@ -77,17 +74,17 @@ export function rerankedSearchOf(select: TreeNode, source: RerankedSource): Rera
     return null
   }
   const rerankedCount = candidateCount(kb.rerankingModel)
-  const kept = written.filter((part) => !namesOf(part).has('relevance'))
+  const conditions = written.filter((part) => !namesOf(part).has('relevance'))
   const list = [CHUNK_KEY, 'chunk_content', 'relevance', 'distance']
   const node: TreeNode = {
     ...copyOf(around.select),
     modifiers: [limitNode(Math.max(rerankedCount, count))],
     cte_map: { map: [] },
     select_list: list.map((name) => columnNode(alias, name)),
-    where_clause: conjunctionOf(kept),
+    where_clause: conjunctionOf(conditions),
   }
   return {
-    texts: textsOfRanking(search.ranking).flatMap((text) => requests.searches[text]?.of ?? []),
+    texts: textIndexesOf(search.ranking).flatMap((index) => inputs.searches[index]?.text ?? []),
     candidates: { error: false, statements: [{ node, named_param_map: [] }] },
     rerankedCount,
     thresholds: conjunctionOf(thresholdsOf(select.where_clause ?? null)),
@@ -109,20 +106,15 @@ function canCheckAlone(
 ): boolean {
   const excluded = search.exclusions.map(({ index }) => excludedColumn(index))
   const measures = new Set(['relevance', 'distance'])
-  const known = new Set([...ownNames(knowledgeBase), ...excluded, ...measures])
+  const known = new Set([...chunkColumnNames(knowledgeBase), ...excluded, ...measures])
   return conjunctsOf(where).every((part) => {
     const isThreshold = namesOf(part).has('relevance')
     return [...walk(part)].every((node) => {
       if (node.class === 'SUBQUERY' || node.class === 'STAR') return false
-      return !isColumn(node) || isOf(node, alias, isThreshold ? measures : known)
+      const name = ownColumnName(node, { alias, isOnly: true }) ?? ''
+      return !isColumn(node) || (isThreshold ? measures : known).has(name)
     })
   })
-}
-
-function isOf(column: TreeNode, alias: string, names: ReadonlySet<string>): boolean {
-  const parts = columnNames(column).map((part) => part.toLowerCase())
-  const isOwn = parts.length === 1 || (parts.length === 2 && parts[0] === alias.toLowerCase())
-  return isOwn && names.has(parts.at(-1) ?? '')
 }
 
 /** The last parts of the columns' names, in lower case. */

@@ -1,0 +1,247 @@
+/** A knowledge base in a FROM: its search is taken out of the SELECT, and the sub-query that answers it put in its place. */
+import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import {
+  copyOf,
+  isNode,
+  putSubquery,
+  queryOf,
+  statementOf,
+  type TreeEdit,
+  type TreeNode,
+} from '../ast/select-ast.ts'
+import { isVolatile, stabilityOf } from '../guard/stability.ts'
+import type { NameScope } from '../relation.ts'
+import { type Surroundings, valuesSelect } from '../search/correlated-values.ts'
+import { lateralRankingOf, measure, measuresSql } from '../search/lateral-search.ts'
+import type { GivenSearch, PlanInputs } from '../search/plan-inputs.ts'
+import {
+  candidateSearchOf,
+  pushedDownPredicates,
+  putConditions,
+} from '../search/predicate-pushdown.ts'
+import type { HybridSearch, Search } from '../search/ranking.ts'
+import {
+  refuseCorrelatedSearches,
+  refuseSearches,
+  takeSearch,
+} from '../search/search-predicates.ts'
+import type { SearchSource } from '../search/source-columns.ts'
+import { nearestCountOf, orderByDistance, type SelectPlace } from '../search/top-k.ts'
+import { type ChunkSubqueryShape, chunkSubqueryOf, prefilterSql } from './chunk-subquery.ts'
+import { compareAsText, fixMetadataPaths, hideColumns } from './knowledge-base-columns.ts'
+import { rerankedSearchOf } from './reranked-search.ts'
+
+/** Puts a search into the tree, and maybe another one that uses candidates. */
+export interface SearchEdit extends TreeEdit {
+  readonly candidates?: CandidateEdit
+}
+
+/** The same search, where the nearest chunks of its text are known before the statement runs. */
+export interface CandidateEdit {
+  /** The number of the search text. */
+  readonly textIndex: number
+  readonly knowledgeBase: KnowledgeBase
+  /** So many of the nearest are enough. */
+  readonly count: number
+  /** A SELECT of the keys of the chunks among which they are; null: all chunks. */
+  readonly prefilter: PrefilterEdit | null
+  /** null: by vectors alone. */
+  readonly hybrid: HybridEdit | null
+  readonly rows: TreeEdit
+}
+
+export interface PrefilterEdit extends TreeEdit {
+  /** False where its conditions read the clock. */
+  readonly isCacheable: boolean
+}
+
+/** How a hybrid search fuses its candidates. */
+export interface HybridEdit extends HybridSearch {
+  /** So many of the first are enough; null: all that were found may be needed. */
+  readonly firstCount: number | null
+}
+
+export interface KnowledgeBaseSource {
+  readonly ref: TreeNode
+  readonly alias: string
+  /** True for the source of a PIVOT: `*` shows what the PIVOT makes of it. */
+  readonly isPivoted: boolean
+  readonly knowledgeBase: KnowledgeBase
+  /** True when the SELECT has no other knowledge base. */
+  readonly isOnly: boolean
+}
+
+/** The SELECT in which a knowledge base stands. */
+export interface SelectContext {
+  readonly place: SelectPlace
+  /** The SELECT as it was written. */
+  readonly around: Surroundings
+  readonly usedNames: ReadonlySet<string>
+  readonly inputs: PlanInputs
+  /** What the names of the SELECT mean. */
+  readonly names: NameScope
+}
+
+/**
+ * Takes the search out of the SELECT, in place.
+ * @throws AppError `sql_invalid_search`, `sql_not_supported`
+ */
+export function putKnowledgeBase(
+  select: TreeNode,
+  source: KnowledgeBaseSource,
+  context: SelectContext,
+): readonly SearchEdit[] {
+  const { place, usedNames } = context
+  const { alias, knowledgeBase: kb, ref } = source
+  fixMetadataPaths(select, source, kb)
+  compareAsText(select, source, kb)
+  const search = searchOf(select, source, context)
+  const isSearched = search.ranking !== null
+  const lateral = lateralRankingOf(search)
+  const isAlone = select.from_table === ref
+  const isPruned = isSearched && lateral === null && isAlone
+  const nearestCount = isPruned ? nearestCountOf(select, place) : null
+  if (nearestCount !== null) {
+    const reranked = rerankedEdit(select, { ...source, search, count: nearestCount }, context)
+    if (reranked !== null) return [reranked]
+  }
+  const where = select.where_clause ?? null
+  const nearestWhere = nearestCount !== null && isNode(where) ? copyOf(where) : null
+  const isHybrid = search.hybrid !== null && isSearched
+  const conditions = isHybrid && isAlone ? pushedDownPredicates(where, alias, kb) : null
+  const shape = { alias, search, usedNames, nearestCount, hasConditions: conditions !== null }
+  const { sql, hiddenColumns } = chunkSubqueryOf(kb, shape)
+  const candidates =
+    isSearched && lateral === null ? candidateEdit(select, { ...source, shape }, context) : null
+  if (lateral !== null) noteScan(source, context, 'it searches for the texts of a column')
+  // The nearest rows have met it already. Another evaluation could refuse some of them.
+  if (nearestWhere !== null && isVolatile(where)) select.where_clause = null
+  if (!source.isPivoted) hideColumns(select, alias, hiddenColumns)
+  if (isAlone || isSearched) {
+    orderByDistance(select, { alias, place, isAlone, isSearched, isHybrid })
+  }
+  const edit: SearchEdit = {
+    sql,
+    ...(candidates === null ? {} : { candidates }),
+    apply: (parsed) => {
+      const statement = statementOf(parsed)
+      if (conditions !== null) putConditions(statement, conditions)
+      if (nearestWhere !== null) nearestSelect(queryOf(statement)).where_clause = nearestWhere
+      putSubquery(ref, alias, statement)
+    },
+  }
+  if (lateral === null) return [edit]
+  const measures = measuresSql(kb, lateral.textIndex)
+  return [edit, { sql: measures, apply: (parsed) => measure(select, source, lateral, parsed) }]
+}
+
+/** The search with its candidates reranked. null where nothing is reranked. */
+function rerankedEdit(
+  select: TreeNode,
+  source: KnowledgeBaseSource & { readonly search: Search; readonly count: number },
+  { place, around, usedNames, inputs, names }: SelectContext,
+): SearchEdit | null {
+  const { alias, knowledgeBase, ref, isPivoted, search } = source
+  const reranked = rerankedSearchOf(select, source, around, inputs)
+  if (reranked === null) return null
+  const { thresholds, ...candidates } = reranked
+  const reranking = inputs.addReranking({ ...candidates, knowledgeBase, names })
+  // The candidates meet the other conditions already.
+  select.where_clause = thresholds
+  const shape = { alias, search, usedNames, nearestCount: null, hasConditions: false, reranking }
+  const { sql, hiddenColumns } = chunkSubqueryOf(knowledgeBase, shape)
+  if (!isPivoted) hideColumns(select, alias, hiddenColumns)
+  orderByDistance(select, { alias, place, isAlone: true, isSearched: true, isHybrid: true })
+  return { sql, apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)) }
+}
+
+/** The same search from candidates. null where they would not be enough, which is noted with the reason. */
+function candidateEdit(
+  select: TreeNode,
+  source: KnowledgeBaseSource & { readonly shape: ChunkSubqueryShape },
+  context: SelectContext,
+): CandidateEdit | null {
+  const { alias, knowledgeBase, ref, shape } = source
+  const { hybrid } = shape.search
+  if (shape.nearestCount === null) return noteScan(source, context, 'all of its rows may count')
+  const search = candidateSearchOf(shape.search, select.where_clause ?? null, source)
+  if (typeof search === 'string') return noteScan(source, context, search)
+  const { textIndex, conditions, isCutByDistance } = search
+  const count = Math.max(shape.nearestCount, hybrid === null ? 0 : PART_CHUNKS)
+  const firstCount = isCutByDistance ? null : shape.nearestCount
+  const { sql } = chunkSubqueryOf(knowledgeBase, {
+    ...shape,
+    nearestCount: null,
+    candidatesFor: textIndex,
+  })
+  return {
+    textIndex,
+    knowledgeBase,
+    count,
+    hybrid: hybrid && { ...hybrid, firstCount },
+    rows: { sql, apply: (tree) => putSubquery(ref, alias, statementOf(tree)) },
+    prefilter: conditions && {
+      sql: prefilterSql(knowledgeBase, alias, shape.usedNames),
+      isCacheable: stabilityOf(conditions) === 'consistent',
+      apply: (tree) => putConditions(tree, conditions),
+    },
+  }
+}
+
+function noteScan(
+  { knowledgeBase }: KnowledgeBaseSource,
+  { inputs }: SelectContext,
+  reason: string,
+): null {
+  inputs.scans.push({ knowledgeBase, reason })
+  return null
+}
+
+/** @throws AppError `sql_invalid_search` where `content` is compared and could not be searched */
+function searchOf(select: TreeNode, source: KnowledgeBaseSource, context: SelectContext): Search {
+  const { inputs, around } = context
+  const { knowledgeBase, alias } = source
+  if (inputs.search !== null) return givenSearch(inputs.search, source, inputs)
+  const conditions = isNode(select.where_clause) ? [select.where_clause] : []
+  if (isNode(select.from_table)) conditions.push(...joinConditions(select.from_table))
+  const search = takeSearch(conditions, source, {
+    add: (text) => inputs.addSearch(text, knowledgeBase),
+    addThreshold: (parameter) => inputs.thresholds.push(parameter),
+    hybridDefaults: knowledgeBase.search,
+    valuesOf: (expression) => valuesSelect(expression, alias.toLowerCase(), around),
+  })
+  refuseStrayedSearches(select, source)
+  return search
+}
+
+function givenSearch(
+  { parameter: name, hybrid, isReranked }: GivenSearch,
+  { knowledgeBase }: KnowledgeBaseSource,
+  inputs: PlanInputs,
+): Search {
+  const textIndex = inputs.addSearch({ kind: 'parameter', name }, knowledgeBase)
+  return { ranking: { kind: 'text', textIndex }, exclusions: [], hybrid, isReranked }
+}
+
+function refuseStrayedSearches(select: TreeNode, source: SearchSource): void {
+  for (const part of ['select_list', 'having', 'qualify', 'from_table'] as const) {
+    refuseSearches(select[part] ?? null, source)
+  }
+  for (const part of ['select_list', 'where_clause', 'having', 'qualify', 'from_table'] as const) {
+    refuseCorrelatedSearches(select[part] ?? null, source)
+  }
+}
+
+function joinConditions(ref: TreeNode): readonly TreeNode[] {
+  if (ref.type !== 'JOIN') return []
+  const inner = [ref.left, ref.right].filter(isNode).flatMap(joinConditions)
+  return isNode(ref.condition) ? [...inner, ref.condition] : inner
+}
+
+/** The SELECT inside a sub-query that takes the nearest rows: `… FROM (here) AS s JOIN …`. */
+function nearestSelect(query: TreeNode): TreeNode {
+  const join = isNode(query.from_table) ? query.from_table : undefined
+  const left = isNode(join?.left) ? join.left : undefined
+  return queryOf(left?.subquery)
+}
