@@ -112,7 +112,7 @@ export function nodesOf(value: TreeValue | undefined): TreeNode[] {
   return Array.isArray(value) ? value.filter(isNode) : []
 }
 
-/** The texts in a field that holds a list. */
+/** The strings in a field that holds a list. */
 export function textsOf(value: TreeValue | undefined): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }
@@ -290,6 +290,10 @@ export function orderNodes(...columns: TreeNode[]): TreeNode[] {
 /** The same, descending. */
 export function descendingOrderNodes(...columns: TreeNode[]): TreeNode[] {
   return orderNodes(...columns).map((order) => ({ ...order, type: 'DESCENDING' }))
+}
+
+export function limitNode(rows: number): TreeNode {
+  return { type: 'LIMIT_MODIFIER', limit: integerNode(rows), offset: null }
 }
 
 /** SQL still to be parsed, and the change that it makes to the tree. */

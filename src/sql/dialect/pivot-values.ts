@@ -5,11 +5,11 @@
 import { literal } from '../../domain/identifier.ts'
 import { type Token, tokenize } from '../lexer/tokens.ts'
 
-/** A column of a PIVOT whose values nobody named. */
+/** A column of a PIVOT without a list of values. */
 export interface PivotColumn {
   /** Where `IN (…)` belongs in the statement's text. */
   readonly at: number
-  /** A SELECT of the values as texts, in order. */
+  /** A SELECT of the values as strings, in order. */
   readonly select: string
 }
 

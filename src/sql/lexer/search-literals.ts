@@ -1,13 +1,13 @@
 import { type Token, tokenize } from './tokens.ts'
 
-/** A statement whose searched texts have become parameters, and their values. */
+/** A statement whose search texts have become parameters, and their values. */
 export interface ParameterizedStatement {
   readonly sql: string
   /** `eider_text_0` → the text. */
   readonly texts: ReadonlyMap<string, string>
 }
 
-/** What may follow a text that is a whole operand: a cast or an operator may not. */
+/** The tokens that may follow a text that is a whole operand. A cast or an operator may not. */
 const ENDS = new Set(') , ; and or limit offset order group having qualify union except'.split(' '))
 
 const PREFIX = 'eider_text_'
@@ -17,23 +17,23 @@ export function isLiteralParameter(name: string): boolean {
 }
 
 /**
- * Takes the texts of `content = '…'` out of a statement, so that searches which differ in their text alone share a plan.
+ * Puts parameters in the place of the texts of `content = '…'`, so that searches that differ in nothing else share a plan.
  * Whether `content` is what a knowledge base is searched by is not known here: the plan must tell, and where it is not the
  * statement must be read as it was written.
  */
 export function parameterizeSearchLiterals(sql: string): ParameterizedStatement {
   const texts = new Map<string, string>()
-  let lifted = ''
+  let parameterized = ''
   let at = 0
   const tokens = tokensOf(sql)
   tokens.forEach((token, index) => {
     if (!isSearchText(tokens, index)) return
     const name = `${PREFIX}${texts.size}`
     texts.set(name, token.value)
-    lifted += `${sql.slice(at, token.start)}$${name}`
+    parameterized += `${sql.slice(at, token.start)}$${name}`
     at = token.end
   })
-  return { sql: lifted + sql.slice(at), texts }
+  return { sql: parameterized + sql.slice(at), texts }
 }
 
 /** What cannot be cut into tokens is left to the planning, which says why. */

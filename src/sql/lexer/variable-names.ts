@@ -1,6 +1,6 @@
 /**
- * `@name` and `@@name`: what they stand for is known only when a statement runs, so each becomes a parameter of our own,
- * in the text that DuckDB reads as well as in the plan that is kept of it.
+ * `@name` and `@@name`: their values are known only when a statement runs. So each becomes a parameter of our own, in the
+ * text that DuckDB reads and in the cached plan.
  */
 const USER = 'eider_variable_'
 const SYSTEM = 'eider_system_'

@@ -8,13 +8,13 @@ import {
   copyOf,
   isColumn,
   isNode,
-  nodesOf,
   type TreeNode,
   type TreeValue,
   textOf,
   walk,
 } from '../ast/select-ast.ts'
 import { isVolatile } from '../guard/stability.ts'
+import { conjunctionOf, conjunctsOf } from './predicate-pushdown.ts'
 
 /** A SELECT around an expression and what it sees. */
 export interface Surroundings {
@@ -33,20 +33,19 @@ export function originalsOf(tree: TreeNode): ReadonlyMap<TreeNode, TreeNode> {
 
 /**
  * A tree of `SELECT DISTINCT <expression> FROM …`, where the FROM is that of the innermost SELECT whose sources the
- * expression names, without the source that is asked. undefined where there is none, or where the expression has another
- * value each time.
- * @param asked the alias of the source that is asked for these values
+ * expression names, without the target. undefined where there is none, or where the expression has another value each time.
+ * @param target the alias of the knowledge base or agent that gets these values
  */
 export function valuesSelect(
   expression: TreeNode,
-  asked: string,
+  target: string,
   around: Surroundings,
 ): TreeNode | undefined {
-  const found = isVolatile(expression) ? undefined : frameOf(expression, asked, around)
+  const found = isVolatile(expression) ? undefined : frameOf(expression, target, around)
   if (found === undefined) return undefined
   const { frame, inside } = found
   const from = isNode(frame.select.from_table)
-    ? without(copyOf(frame.select.from_table), { asked, isAsked: frame === around, inside })
+    ? without(copyOf(frame.select.from_table), { target, hasTarget: frame === around, inside })
     : undefined
   if (from === undefined) return undefined
   const isWhole = JSON.stringify(from) === JSON.stringify(frame.select.from_table)
@@ -72,7 +71,7 @@ interface Frame {
 }
 
 /** The innermost SELECT that can give the expression's columns. */
-function frameOf(expression: TreeNode, asked: string, around: Surroundings): Frame | undefined {
+function frameOf(expression: TreeNode, target: string, around: Surroundings): Frame | undefined {
   const qualifiers = [...walk(expression)].filter(isColumn).map((column) => {
     return columnNames(column).at(-2)?.toLowerCase()
   })
@@ -80,7 +79,7 @@ function frameOf(expression: TreeNode, asked: string, around: Surroundings): Fra
   for (let frame: Surroundings | null = around; frame !== null; frame = frame.outer) {
     const from = isNode(frame.select.from_table) ? frame.select.from_table : null
     const aliases = from === null ? [] : aliasesOf(from)
-    const others = frame === around ? aliases.filter((alias) => alias !== asked) : aliases
+    const others = frame === around ? aliases.filter((alias) => alias !== target) : aliases
     const hasAll = qualifiers.every((name) => {
       return name === undefined ? others.length > 0 : others.includes(name)
     })
@@ -100,13 +99,13 @@ export function aliasesOf(ref: TreeNode): readonly string[] {
 }
 
 interface Omission {
-  readonly asked: string
-  /** Whether the asked source stands in this very FROM. */
-  readonly isAsked: boolean
+  readonly target: string
+  /** Whether the target stands in this very FROM. */
+  readonly hasTarget: boolean
   readonly inside: readonly TreeNode[]
 }
 
-/** The FROM without the source that is asked and those in which it is asked. */
+/** The FROM without the target, and without the sub-queries in which the target stands. */
 function without(ref: TreeNode, omission: Omission): TreeNode | undefined {
   if (ref.type !== 'JOIN') return isOmitted(ref, omission) ? undefined : ref
   const left = isNode(ref.left) ? without(ref.left, omission) : undefined
@@ -118,8 +117,8 @@ function without(ref: TreeNode, omission: Omission): TreeNode | undefined {
   return { ...ref, left, right, condition: null, ref_type: 'CROSS', join_type: 'INNER' }
 }
 
-function isOmitted(ref: TreeNode, { asked, isAsked, inside }: Omission): boolean {
-  if (isAsked && aliasesOf(ref).includes(asked)) return true
+function isOmitted(ref: TreeNode, { target, hasTarget, inside }: Omission): boolean {
+  if (hasTarget && aliasesOf(ref).includes(target)) return true
   if (ref.type !== 'SUBQUERY' || inside.length === 0) return false
   const wanted = inside.map((select) => JSON.stringify(select))
   return [...walk(ref)].some((node) => {
@@ -142,15 +141,7 @@ function canNarrow(condition: TreeNode, aliases: readonly string[] | 'all'): boo
 
 /** The parts of a condition that narrow these sources: the fewer values, the fewer calls of a model. */
 function conjunctsOver(where: TreeValue, aliases: readonly string[] | 'all'): readonly TreeNode[] {
-  if (!isNode(where)) return []
-  const parts = where.type === 'CONJUNCTION_AND' ? nodesOf(where.children) : [where]
-  return parts.filter((part) => canNarrow(part, aliases)).map(copyOf)
-}
-
-function conjunctionOf(parts: readonly TreeNode[]): TreeNode | null {
-  const [first, ...others] = parts
-  if (first === undefined || others.length === 0) return first ?? null
-  return { class: 'CONJUNCTION', type: 'CONJUNCTION_AND', alias: '', children: [...parts] }
+  return conjunctsOf(where).filter((part) => canNarrow(part, aliases))
 }
 
 /** The CTEs that a SELECT sees; of those with one name the nearest. */

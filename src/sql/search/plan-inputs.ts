@@ -9,11 +9,11 @@ import type { TreeNode } from '../ast/select-ast.ts'
 import type { NameScope } from '../relation.ts'
 import type { HybridSearch } from './ranking.ts'
 
-/** A text of the statement. */
+/** A text that the statement searches for, or a question to an agent. */
 export type PlannedText =
   | { readonly kind: 'constant'; readonly text: string }
   | { readonly kind: 'parameter'; readonly name: string }
-  /** As many texts as this SELECT of one column has distinct values; to be planned like a statement of its own. */
+  /** The distinct values of this SELECT of one column, which is planned like a statement of its own. */
   | { readonly kind: 'column'; readonly select: TreeNode }
 
 /** A text to embed before the statement runs. */
@@ -46,12 +46,12 @@ export interface GivenSearch {
   readonly isReranked: boolean
 }
 
-/** What is to be reranked. */
+/** The candidates of a reranked search. */
 export interface RerankedSearch {
   readonly texts: readonly PlannedText[]
   /** A tree: `__chunk_key, chunk_content, relevance, distance` of the candidates, the best first. */
   readonly candidates: TreeNode
-  /** The first so many of them are reranked, the others follow. */
+  /** The first so many candidates are reranked; the others follow them. */
   readonly rerankedCount: number
   /** The thresholds, which are about the relevance that the reranker gives. null: there are none. */
   readonly thresholds: TreeNode | null
@@ -135,7 +135,7 @@ export class PlanInputs {
   }
 }
 
-/** The bound list of JSON texts that are an agent's answers. */
+/** The bound list of an agent's answers, each as JSON. */
 export function answersParameter(number: number): string {
   return `eider_answers_${number}`
 }

@@ -57,10 +57,10 @@ export function takeSearch(
 ): Search {
   const exclusions: Exclusion[] = []
   const options: SearchOption[] = []
-  const taker: Taker = { source, texts, exclusions, options }
-  const rankings = conditions.flatMap((condition) => take(condition, ALONE, taker) ?? [])
+  const collector: Collector = { source, texts, exclusions, options }
+  const rankings = conditions.flatMap((condition) => take(condition, ALONE, collector) ?? [])
   const ranking = combinedRanking('farthest', rankings)
-  // The texts of a column are searched for by vectors; that is no mistake where nobody asked for more.
+  // A lateral search uses vectors alone. That is an error only where the statement itself asks for a hybrid search.
   const isHybrid = ranking?.kind !== 'lateral' && texts.hybridDefaults.isHybrid
   const hybrid = hybridSearchOf(options, { ...texts.hybridDefaults, isHybrid })
   const wantedCount = textIndexesOf(ranking).length
@@ -74,7 +74,7 @@ export function takeSearch(
 /** Each text makes the statement longer by its two parts and their scales. */
 const HYBRID_TEXTS_MAX = 30
 
-interface Taker {
+interface Collector {
   readonly source: SearchSource
   readonly texts: SearchTexts
   readonly exclusions: Exclusion[]
@@ -91,34 +91,35 @@ interface Around {
 
 const ALONE: Around = { isNegated: false, isEither: false }
 
-function take(node: TreeNode, around: Around, taker: Taker): Ranking | null {
+function take(node: TreeNode, around: Around, collector: Collector): Ranking | null {
   const { isNegated } = around
   if (node.type === 'OPERATOR_NOT') {
     const [child] = nodesOf(node.children)
-    return child === undefined ? null : take(child, { ...around, isNegated: !isNegated }, taker)
+    return child === undefined ? null : take(child, { ...around, isNegated: !isNegated }, collector)
   }
   if (node.class === 'CONJUNCTION') {
     const isAnd = (node.type === 'CONJUNCTION_AND') !== isNegated
     const inner = { isNegated, isEither: around.isEither || node.type === 'CONJUNCTION_OR' }
-    const parts = nodesOf(node.children).flatMap((child) => take(child, inner, taker) ?? [])
+    const parts = nodesOf(node.children).flatMap((child) => take(child, inner, collector) ?? [])
     return combinedRanking(isAnd ? 'farthest' : 'nearest', parts)
   }
-  return placed(node, () => takeCondition(node, around, taker))
+  return placed(node, () => takeCondition(node, around, collector))
 }
 
-function takeCondition(node: TreeNode, around: Around, taker: Taker): Ranking | null {
-  if (takeOption(node, around, taker)) return null
-  checkThreshold(node, taker)
+function takeCondition(node: TreeNode, around: Around, collector: Collector): Ranking | null {
+  if (takeOption(node, around, collector)) return null
+  checkThreshold(node, collector)
   const operator = operatorOf(node)
   const [column, ...operands] = operandsOf(node)
-  if (column === undefined || !isContent(column, taker.source)) {
+  if (column === undefined || !isContent(column, collector.source)) {
     // `content IN :list`, as DuckDB reads it.
     const isList = operator === 'contains' && column?.class === 'PARAMETER'
-    if (isList && operands.some((operand) => isContent(operand, taker.source))) throw wrongList()
-    refuseOtherUse(node, taker.source)
+    if (isList && operands.some((operand) => isContent(operand, collector.source)))
+      throw wrongList()
+    refuseOtherUse(node, collector.source)
     return null
   }
-  return takePredicate(node, operands, around, taker)
+  return takePredicate(node, operands, around, collector)
 }
 
 const WANTING = new Set(['COMPARE_EQUAL', '~~', '~~*', 'COMPARE_IN'])
@@ -129,7 +130,7 @@ function takePredicate(
   node: TreeNode,
   operands: readonly TreeNode[],
   { isNegated }: Around,
-  taker: Taker,
+  collector: Collector,
 ): Ranking | null {
   const operator = operatorOf(node)
   if (operator === 'OPERATOR_IS_NULL' || operator === 'OPERATOR_IS_NOT_NULL') {
@@ -140,14 +141,16 @@ function takePredicate(
   const isWanted = WANTING.has(operator) !== isNegated
   const [first] = operands
   if (isWanted && operands.length === 1 && first !== undefined && !isFixedText(first)) {
-    const ranking = lateralRanking(first, taker)
-    replace(node, columnNode(taker.source.alias, HAS_TEXT))
+    const ranking = lateralRanking(first, collector)
+    replace(node, columnNode(collector.source.alias, HAS_TEXT))
     return ranking
   }
-  if (!isWanted && operands.some((operand) => isCorrelated(operand, taker))) {
+  if (!isWanted && operands.some((operand) => isCorrelated(operand, collector))) {
     throw new AppError('sql_not_supported', 'A column cannot be what content is not to be about')
   }
-  const textIndexes = operands.map((operand) => taker.texts.add(searchTextOf(operand, operator)))
+  const textIndexes = operands.map((operand) =>
+    collector.texts.add(searchTextOf(operand, operator)),
+  )
   if (isWanted) {
     replace(node, truthNode(!isNegated))
     return combinedRanking(
@@ -155,9 +158,9 @@ function takePredicate(
       textIndexes.map((textIndex) => ({ kind: 'text', textIndex })),
     )
   }
-  const index = taker.exclusions.length
-  taker.exclusions.push({ index, textIndexes })
-  const excluded = columnNode(taker.source.alias, excludedColumn(index))
+  const index = collector.exclusions.length
+  collector.exclusions.push({ index, textIndexes })
+  const excluded = columnNode(collector.source.alias, excludedColumn(index))
   replace(node, isNegated ? excluded : notNode(excluded))
   return null
 }
@@ -222,11 +225,11 @@ function isFixedText(operand: TreeNode): boolean {
   return operand.class === 'PARAMETER' || constantText(operand) !== undefined
 }
 
-function isCorrelated(operand: TreeNode, { texts }: Taker): boolean {
+function isCorrelated(operand: TreeNode, { texts }: Collector): boolean {
   return [...walk(operand)].some(isColumn) && texts.valuesOf(operand) !== undefined
 }
 
-function lateralRanking(operand: TreeNode, { texts }: Taker): LateralRanking {
+function lateralRanking(operand: TreeNode, { texts }: Collector): LateralRanking {
   const select = [...walk(operand)].some(isColumn) ? texts.valuesOf(operand) : undefined
   if (select === undefined) throw noText(operand)
   const textIndex = texts.add({ kind: 'column', select })
@@ -244,7 +247,7 @@ function noText(operand: TreeNode): AppError {
 }
 
 /** Reads an option and leaves TRUE in its place. */
-function takeOption(node: TreeNode, around: Around, { source, options }: Taker): boolean {
+function takeOption(node: TreeNode, around: Around, { source, options }: Collector): boolean {
   const option = searchOptionOf(node)
   if (option === undefined || !isNamed(option.column, option.name, source)) return false
   if (around.isNegated || around.isEither) {
@@ -257,7 +260,7 @@ function takeOption(node: TreeNode, around: Around, { source, options }: Taker):
   return true
 }
 
-function checkThreshold(node: TreeNode, { source, texts }: Taker): void {
+function checkThreshold(node: TreeNode, { source, texts }: Collector): void {
   if (node.class !== 'COMPARISON') return
   const [column, value] = operandsOf(node)
   if (!isNamed(column, 'relevance', source)) return

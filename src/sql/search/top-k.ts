@@ -6,6 +6,7 @@ import {
   descendingOrderNodes,
   integerNode,
   isNode,
+  limitNode,
   nodesOf,
   orderNodes,
   type TreeNode,
@@ -143,10 +144,6 @@ function hasSubquery(expression: TreeNode[keyof TreeNode]): boolean {
 /** `ORDER BY ALL` is a star, beside which nothing may stand. */
 function isOrderByAll(orders: readonly TreeNode[]): boolean {
   return orders.some((order) => isNode(order.expression) && order.expression.class === 'STAR')
-}
-
-function limitNode(rows: number): TreeNode {
-  return { type: 'LIMIT_MODIFIER', limit: integerNode(rows), offset: null }
 }
 
 /** `row_number() OVER (ORDER BY …) <= rows`, for a QUALIFY: it is applied after WHERE and before ORDER BY. */

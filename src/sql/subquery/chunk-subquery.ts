@@ -76,9 +76,11 @@ export function chunkSubqueryOf(kb: KnowledgeBase, shape: ChunkSubqueryShape): C
   if (shape.nearestCount === null) return { sql: `${ctes}${all}`, hiddenColumns }
   const alias = quote(shape.alias)
   const excluded = exclusions.map(({ index }) => `s.${quote(excludedColumn(index))}`)
-  const kept = exclusions.map(({ index }) => `, ${alias}.${quote(excludedColumn(index))}`).join('')
+  const exclusionList = exclusions
+    .map(({ index }) => `, ${alias}.${quote(excludedColumn(index))}`)
+    .join('')
   const best = hybrid === null ? '' : `${alias}.relevance DESC, `
-  const nearest = `SELECT ${alias}.${CHUNK_KEY}, ${alias}.relevance, ${alias}.distance${kept}
+  const nearest = `SELECT ${alias}.${CHUNK_KEY}, ${alias}.relevance, ${alias}.distance${exclusionList}
     FROM (${all}) AS ${alias} WHERE TRUE
     ORDER BY ${best}${alias}.distance, ${alias}.chunk_id LIMIT ${shape.nearestCount}`
   const list = [

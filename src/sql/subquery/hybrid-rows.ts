@@ -85,8 +85,8 @@ export function hybridRows({ knowledgeBase, search, hybrid, ranking }: HybridRow
 function fusedSql(textIndex: number, hybrid: HybridSearch): string {
   const alpha = `${hybrid.alpha ?? `$${alphaParameter(textIndex)}`}::DOUBLE`
   const near = `coalesce(n${textIndex}.part, 0)`
-  const worded = `coalesce(k${textIndex}.part, 0)`
-  return `least(1, ${alpha} * ${near} + (1 - ${alpha}) * ${worded})::DOUBLE`
+  const keyword = `coalesce(k${textIndex}.part, 0)`
+  return `least(1, ${alpha} * ${near} + (1 - ${alpha}) * ${keyword})::DOUBLE`
 }
 
 const RRF_PART = `${RRF_K + 1}::DOUBLE / (${RRF_K} + rank)`

@@ -7,8 +7,8 @@ import {
   columnNames,
   columnNode,
   copyOf,
-  integerNode,
   isColumn,
+  limitNode,
   type TreeNode,
   type TreeValue,
   walk,
@@ -128,8 +128,4 @@ function isRenaming(from: TreeValue): boolean {
   if (typeof from !== 'object' || from === null || !('column_name_alias' in from)) return false
   const { column_name_alias: names } = from
   return Array.isArray(names) && names.length > 0
-}
-
-function limitNode(rows: number): TreeNode {
-  return { type: 'LIMIT_MODIFIER', limit: integerNode(rows), offset: null }
 }
