@@ -65,7 +65,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     cutter: new DocumentReader(),
     plans: new PlanCache(),
     variables: new Variables(),
-    queryMs: 5_000,
+    queryMs: 60_000,
     nowMs: () => performance.now(),
   }
   await createKnowledgeBase('mindsdb', { name: 'kb' }, deps)

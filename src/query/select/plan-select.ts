@@ -156,7 +156,10 @@ function tooDeep(): AppError {
 }
 
 function correlatedTexts({ searches, agents }: PlanInputs) {
-  const texts = [...searches.map(({ text }) => text), ...agents.flatMap(({ questions }) => questions)]
+  const texts = [
+    ...searches.map(({ text }) => text),
+    ...agents.flatMap(({ questions }) => questions),
+  ]
   return texts.filter((text) => text.kind === 'column')
 }
 
