@@ -64,7 +64,7 @@ export async function* chatDeltas(
     const { data, response } = await call.send(AbortSignal.any([signal, stop.signal]))
     const isJson = /^application\/json/.test(response.headers.get('content-type') ?? '')
     const pieces: AsyncIterable<unknown> = isJson ? wholeAnswer(response) : data
-    for await (const piece of watched(pieces, call, signal)) {
+    for await (const piece of withIdleTimeout(pieces, call, signal)) {
       const text = answer.add(piece)
       if (text !== '') yield { kind: 'text', text }
     }
@@ -88,7 +88,7 @@ async function* wholeAnswer(response: Response): AsyncGenerator<unknown> {
  * Passes on what a stream yields; `timeout` when nothing comes for too long, the signal's reason when it is aborted. A
  * provider's stream ends without an error on abort, which must not look like the end of an answer.
  */
-async function* watched<T>(
+async function* withIdleTimeout<T>(
   source: AsyncIterable<T>,
   { url, idleMs }: ProviderCall,
   signal: AbortSignal,

@@ -39,19 +39,19 @@ export function embedderRegistry(deps: EmbedderRegistryDeps): EmbedderRegistry {
 }
 
 function builtinProvider(builtin: Embedder): EmbeddingProvider {
-  const checked = ({ modelName }: ModelRef): void => {
+  const checkModelName = ({ modelName }: ModelRef): void => {
     if (modelName === '' || modelName === BUILTIN_EMBEDDING_MODEL) return
     const known = `the builtin provider has ${BUILTIN_EMBEDDING_MODEL} only`
     throw new AppError('invalid_knowledge_base', `Unknown model ${modelName}: ${known}`)
   }
   return {
     embedder(ref) {
-      checked(ref)
+      checkModelName(ref)
       return builtin
     },
     // Its dimensions are known without loading it.
     async probe(ref) {
-      checked(ref)
+      checkModelName(ref)
       return { kind: 'ready', dimensions: MINI_LM_DIMENSIONS }
     },
   }
@@ -76,13 +76,17 @@ function openaiProvider(deps: EmbedderRegistryDeps): EmbeddingProvider {
     embedder: (ref) => embedder(ref, EMBED_LIMITS),
     probe: (ref, timeoutMs) => {
       const once = embedder(ref, { ...EMBED_LIMITS, retriesMax: 0, timeoutMs })
-      return probed(once, endpointOf(ref).url, timeoutMs)
+      return probeOnce(once, endpointOf(ref).url, timeoutMs)
     },
   }
 }
 
 /** @param url without credentials and query */
-async function probed(embedder: Embedder, url: string, timeoutMs: number): Promise<EmbedderProbe> {
+async function probeOnce(
+  embedder: Embedder,
+  url: string,
+  timeoutMs: number,
+): Promise<EmbedderProbe> {
   const signal = AbortSignal.timeout(timeoutMs)
   try {
     const [vector] = await embedder.embed(['probe'], signal)

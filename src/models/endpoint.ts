@@ -34,19 +34,19 @@ interface EndpointAddress {
  */
 export function chosenEndpoint(choice: EndpointChoice): Endpoint {
   const defaultUrl = choice.defaults.baseUrl ?? choice.publicUrl
-  const chosenUrl = given(choice.own.baseUrl) ?? defaultUrl
+  const chosenUrl = nonBlank(choice.own.baseUrl) ?? defaultUrl
   if (chosenUrl === null) throw new AppError(choice.code, 'base_url is required')
-  const url = parsed(chosenUrl, choice)
+  const url = parseUrl(chosenUrl, choice)
   const isAt = (other: string | null) =>
-    other !== null && url.origin === parsed(other, choice).origin
+    other !== null && url.origin === parseUrl(other, choice).origin
   const isDefault = isAt(defaultUrl)
   const defaultKey = isDefault ? choice.defaults.apiKey : undefined
-  const apiKey = given(choice.own.apiKey) ?? defaultKey ?? null
+  const apiKey = nonBlank(choice.own.apiKey) ?? defaultKey ?? null
   if (apiKey === null && isAt(choice.publicUrl)) {
     throw new AppError(choice.code, `An api_key is required for ${url.origin}`)
   }
   const query = Object.fromEntries(url.searchParams)
-  const credentials = [url.username, url.password].flatMap((text) => [text, decoded(text)])
+  const credentials = [url.username, url.password].flatMap((text) => [text, decode(text)])
   const queryValues = Object.values(query).filter((text) => text.length >= SECRET_CHARS_MIN)
   return {
     url: `${url.origin}${url.pathname.replace(/\/+$/, '')}`,
@@ -60,17 +60,17 @@ export function chosenEndpoint(choice: EndpointChoice): Endpoint {
 const SECRET_CHARS_MIN = 8
 
 /** An empty text is what clients send for "not set". */
-function given(text: string | undefined): string | undefined {
+function nonBlank(text: string | undefined): string | undefined {
   return text?.trim() === '' ? undefined : text
 }
 
-function parsed(text: string, choice: EndpointChoice): URL {
+function parseUrl(text: string, choice: EndpointChoice): URL {
   const url = URL.parse(text.trim())
   if (url !== null && /^https?:$/.test(url.protocol)) return url
   throw new AppError(choice.code, 'base_url must be an http or https address')
 }
 
-function decoded(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

@@ -3,7 +3,7 @@ import type { Endpoint } from './endpoint.ts'
 import { member } from './provider-answer.ts'
 
 /** Statuses that another try may change: everything else from 400 to 499 is a definite refusal. */
-const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])
+const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])
 
 /**
  * `provider_refused` for a definite refusal (bad key, no such model), else `provider_failed`.
@@ -22,7 +22,7 @@ export function providerFailure(
   // Who tells a client why a stream ended looks for the status there.
   const cause = Object.assign(new Error(detail), { status })
   if (status === null) return new AppError('provider_failed', `${url} failed${said}`, { cause })
-  const isRefusal = status >= 400 && status < 500 && !PASSING_STATUSES.has(status)
+  const isRefusal = status >= 400 && status < 500 && !TRANSIENT_STATUSES.has(status)
   const hint = isRefusal && endpoint.apiKey === null ? ' (no api_key was sent)' : ''
   const message = `${url} answered ${status}${hint}${said}`
   return new AppError(isRefusal ? 'provider_refused' : 'provider_failed', message, { cause })
@@ -35,11 +35,11 @@ const SAID_DEPTH_MAX = 3
  * The text of an error as servers shape it: `{error: {message}}`, `{message}`, `{detail}`,
  * `{error}` or plain text.
  */
-export function saidBy(body: unknown, depth = 0): string {
+export function errorText(body: unknown, depth = 0): string {
   if (typeof body === 'string') return body
   if (typeof body !== 'object' || body === null || depth > SAID_DEPTH_MAX) return ''
   for (const key of ['message', 'detail', 'error']) {
-    const said = saidBy(member(body, key), depth + 1)
+    const said = errorText(member(body, key), depth + 1)
     if (said !== '') return said
   }
   return ''

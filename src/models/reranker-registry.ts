@@ -3,9 +3,9 @@ import type { Reranker, RerankerRegistry } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
 import { LruMap } from '../runtime/lru-map.ts'
 import { chosenEndpoint, OPENAI_PUBLIC_URL } from './endpoint.ts'
+import { CircuitBreaker } from './rerankers/circuit-breaker.ts'
 import { EndpointReranker } from './rerankers/endpoint-reranker.ts'
 import { listwiseReranker } from './rerankers/listwise-reranker.ts'
-import { PausedReranker } from './rerankers/paused-reranker.ts'
 import { PointwiseReranker } from './rerankers/pointwise-reranker.ts'
 import { RERANK_APIS, type RerankProvider } from './rerankers/rerank-api.ts'
 import { rerankOptionsOf } from './rerankers/rerank-options.ts'
@@ -18,7 +18,7 @@ export interface RerankerRegistryDeps {
 }
 
 /** Rerankers that are kept for what they learned of their servers. */
-const KEPT_MAX = 64
+const RERANKERS_MAX = 64
 
 /**
  * The kinds of reranker that there are, by the name of their provider: `openai` for any chat model
@@ -33,8 +33,8 @@ export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
       return [provider, (ref: ModelRef) => endpointReranker(ref, provider)] as const
     }),
   ])
-  const kept = new LruMap<string, Reranker>({ sizeMax: KEPT_MAX })
-  const made = (ref: ModelRef): Reranker => {
+  const rerankers = new LruMap<string, Reranker>({ sizeMax: RERANKERS_MAX })
+  const newReranker = (ref: ModelRef): Reranker => {
     const kind = kinds.get(ref.provider)
     if (kind !== undefined) return kind(ref)
     const known = [...kinds.keys()].join(', ')
@@ -45,8 +45,8 @@ export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
     providers: [...kinds.keys()],
     reranker(ref) {
       const key = JSON.stringify(ref)
-      const reranker = kept.get(key) ?? new PausedReranker(made(ref), deps.nowMs)
-      kept.set(key, reranker)
+      const reranker = rerankers.get(key) ?? new CircuitBreaker(newReranker(ref), deps.nowMs)
+      rerankers.set(key, reranker)
       return reranker
     },
   }

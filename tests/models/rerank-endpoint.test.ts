@@ -69,7 +69,7 @@ describe('servers', () => {
     expect(server.seen[0]?.query).toBe('?tenant=seven')
   })
 
-  test('scores outside of 0 to 1 are squashed, all of their answer and none of the next', async () => {
+  test('scores outside of 0 to 1 are sigmoid, all of their answer and none of the next', async () => {
     await using server = scriptedServer(rerankServer)
     const reranker = rerankerAt(server.url, 'rerank')
     expect(await reranker.rerank('q', ['0.5'], NEVER)).toEqual([0.5])

@@ -79,7 +79,7 @@ export class AnthropicAnswer implements PartialAnswer {
   }
 
   #addDelta(delta: unknown, index: unknown): string {
-    const call = this.#calls.findLast((one) => one.index === index)
+    const call = this.#calls.findLast((started) => started.index === index)
     if (call !== undefined) call.argumentsJson += textOf(member(delta, 'partial_json'))
     return textOf(member(delta, 'text'))
   }

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts'
 import { type ChatConfig, chatDeltas, type ProviderCall } from '../chat-stream.ts'
 import { ANTHROPIC_PUBLIC_URL, anthropicBaseUrl, type Endpoint } from '../endpoint.ts'
 import { boundedFetch } from '../provider-answer.ts'
-import { providerFailure, saidBy } from '../provider-failure.ts'
+import { errorText, providerFailure } from '../provider-failure.ts'
 import { AnthropicAnswer } from './anthropic-answer.ts'
 import { anthropicBody } from './anthropic-body.ts'
 
@@ -68,7 +68,7 @@ function failureOf(error: unknown, config: ChatConfig): AppError {
 
 function detailOf(error: unknown): string {
   if (!(error instanceof Error)) return ''
-  const said = error instanceof APIError ? saidBy(error.error) : ''
+  const said = error instanceof APIError ? errorText(error.error) : ''
   if (said !== '') return said
   const cause = error.cause instanceof Error ? ` (${error.cause.message})` : ''
   return `${error.message.replace(/^\d+ /, '')}${cause}`

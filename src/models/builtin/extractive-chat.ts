@@ -45,9 +45,12 @@ async function* respond(
     for (const call of searchCalls(question, names)) yield { kind: 'tool_call', call }
   } else {
     const outcomes = searches.map(({ observation }) => passagesIn(observation))
-    const passages = outcomes.flatMap((one) => (one.kind === 'passages' ? one.passages : []))
-    const failures = outcomes.flatMap((one, index) => {
-      return one.kind === 'failure' ? [{ name: names[index] ?? '', message: one.message }] : []
+    const passages = outcomes.flatMap((outcome) => {
+      return outcome.kind === 'passages' ? outcome.passages : []
+    })
+    const failures = outcomes.flatMap((outcome, index) => {
+      if (outcome.kind !== 'failure') return []
+      return [{ name: names[index] ?? '', message: outcome.message }]
     })
     const ranking = await rankedSentences(question, passages, embed, signal)
     signal.throwIfAborted()

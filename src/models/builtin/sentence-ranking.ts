@@ -54,7 +54,7 @@ export async function rankedSentences(
   signal: AbortSignal,
 ): Promise<Ranking> {
   const bestCoverage = coverageOf(question, passages)
-  const scored = narrowed(question, passages)
+  const scored = selectSentences(question, passages)
   if (scored.length === 0) return { candidates: [], bestCosine: -1, bestCoverage }
   // Alone, so that its vector is the search's own one, which the embedder still remembers.
   const [questionVectors, vectors] = await Promise.all([
@@ -66,9 +66,9 @@ export async function rankedSentences(
   ])
   const cosines = vectors.map((vector) => dot(vector, questionVectors[0]))
   const parts = {
-    cosine: scaled(cosines),
-    keyword: scaled(scored.map((sentence) => sentence.keyword)),
-    passage: scaled(scored.map((sentence) => sentence.passage)),
+    cosine: minMaxScale(cosines),
+    keyword: minMaxScale(scored.map((sentence) => sentence.keyword)),
+    passage: minMaxScale(scored.map((sentence) => sentence.passage)),
   }
   const candidates = scored.map(({ text, chunkId, isFragment }, index): Candidate => {
     const weighted = (part: keyof typeof WEIGHTS) => WEIGHTS[part] * (parts[part][index] ?? 0)
@@ -81,19 +81,20 @@ export async function rankedSentences(
 }
 
 function coverageOf(question: string, passages: readonly Passage[]): number {
-  const wanted = [...new Set(keywords(question))]
-  if (wanted.length === 0) return 0
+  const questionWords = [...new Set(keywords(question))]
+  if (questionWords.length === 0) return 0
   const shares = passages.map((passage) => {
-    const held = new Set(keywords(passage.text))
-    return wanted.filter((word) => held.has(word)).length / wanted.length
+    const passageWords = new Set(keywords(passage.text))
+    const shared = questionWords.filter((word) => passageWords.has(word))
+    return shared.length / questionWords.length
   })
   return Math.max(0, ...shares)
 }
 
 /** The sentences with the best BM25 and passage, without repetitions (chunks overlap). */
-function narrowed(question: string, passages: readonly Passage[]): readonly Scored[] {
+function selectSentences(question: string, passages: readonly Passage[]): readonly Scored[] {
   const unique = new Map<string, Omit<Scored, 'keyword'>>()
-  const relevances = scaled(passages.map((passage) => passage.relevance))
+  const relevances = minMaxScale(passages.map((passage) => passage.relevance))
   for (const [index, passage] of passages.entries()) {
     for (const { text, heading, isFragment } of sentencesOf(passage.text)) {
       const key = text.replace(/\s+/g, ' ').toLowerCase()
@@ -109,7 +110,7 @@ function narrowed(question: string, passages: readonly Passage[]): readonly Scor
     keywords(question),
     sentences.map((sentence) => keywords(sentence.inContext)),
   )
-  const scaledKeyword = scaled(keyword)
+  const scaledKeyword = minMaxScale(keyword)
   const worth = (index: number) =>
     (scaledKeyword[index] ?? 0) + (sentences[index]?.passage ?? 0) / 2
   return sentences
@@ -127,17 +128,17 @@ const B = 0.75
  */
 function bm25(query: readonly string[], texts: readonly (readonly string[])[]): readonly number[] {
   const meanLength = texts.reduce((sum, words) => sum + words.length, 0) / texts.length || 1
-  const wanted = [...new Set(query)]
+  const terms = [...new Set(query)]
   const counts = texts.map((words) => {
-    return wanted.map((word) => words.reduce((sum, one) => sum + (one === word ? 1 : 0), 0))
+    return terms.map((term) => words.filter((word) => word === term).length)
   })
-  const idf = wanted.map((_, index) => {
+  const idf = terms.map((_, index) => {
     const holders = counts.filter((count) => (count[index] ?? 0) > 0).length
     return Math.log(1 + (texts.length - holders + 0.5) / (holders + 0.5))
   })
   return texts.map((words, row) => {
     const norm = K1 * (1 - B + (B * words.length) / meanLength)
-    return wanted.reduce((sum, _, index) => {
+    return terms.reduce((sum, _, index) => {
       const count = counts[row]?.[index] ?? 0
       return sum + ((idf[index] ?? 0) * count * (K1 + 1)) / (count + norm)
     }, 0)
@@ -145,7 +146,7 @@ function bm25(query: readonly string[], texts: readonly (readonly string[])[]): 
 }
 
 /** To 0..1; all 0 where all are equal. */
-function scaled(values: readonly number[]): readonly number[] {
+function minMaxScale(values: readonly number[]): readonly number[] {
   const least = Math.min(...values)
   const range = Math.max(...values) - least
   return values.map((value) => (range > 0 ? (value - least) / range : 0))

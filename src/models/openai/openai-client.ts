@@ -2,7 +2,7 @@ import OpenAI, { APIConnectionTimeoutError, APIError } from 'openai'
 import { AppError } from '../../errors.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
 import { boundedFetch } from '../provider-answer.ts'
-import { providerFailure, saidBy } from '../provider-failure.ts'
+import { errorText, providerFailure } from '../provider-failure.ts'
 
 export interface OpenaiCallLimits {
   /**
@@ -48,7 +48,7 @@ export function openaiFailure(error: unknown, endpoint: Endpoint, path: string):
 function detailOf(error: unknown): string {
   if (error instanceof APIConnectionTimeoutError) return 'no answer in time'
   if (error instanceof APIError && error.status !== undefined) {
-    const said = saidBy(error.error)
+    const said = errorText(error.error)
     // Without a JSON body the message is the status and the body's text.
     return said === '' ? error.message.replace(/^\d+ /, '') : said
   }

@@ -2,17 +2,11 @@ import type { Reranker } from '../../domain/ports.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { boundedFetch } from '../provider-answer.ts'
-import { providerFailure, saidBy } from '../provider-failure.ts'
-import { isInUnitRange, type RerankApi, rerankUrl, scoresFrom, squashed } from './rerank-api.ts'
+import { errorText, providerFailure } from '../provider-failure.ts'
+import { isInUnitRange, type RerankApi, rerankUrl, scoresFrom, sigmoid } from './rerank-api.ts'
 import { RERANK_LIMITS, type ShownTexts, shownTexts, withRerankDeadline } from './rerank-limits.ts'
 import type { RerankOptions } from './rerank-options.ts'
-import {
-  type FailedTry,
-  isPassingStatus,
-  retried,
-  retryAfterMs,
-  type TryResult,
-} from './retried.ts'
+import { type FailedTry, isTransientStatus, retry, retryAfterMs, type TryResult } from './retry.ts'
 
 export interface EndpointRerankerConfig {
   readonly api: RerankApi
@@ -49,17 +43,17 @@ export class EndpointReranker implements Reranker {
       return mapConcurrent(calls, bounds, (texts, laneSignal) => this.#scoresOf(texts, laneSignal))
     })
     const all = scores.flat()
-    return (options.hasRawScores ?? !isInUnitRange(all)) ? all.map(squashed) : all
+    return (options.hasRawScores ?? !isInUnitRange(all)) ? all.map(sigmoid) : all
   }
 
   #scoresOf(texts: ShownTexts, signal: AbortSignal): Promise<readonly number[]> {
     const { retriesMax, retryDelayMs } = this.#config.options
     const waitMsMax = RERANK_LIMITS.retryWaitMsMax
     const policy = { retriesMax, delayMs: retryDelayMs, waitMsMax }
-    return retried(() => this.#tried(texts, signal), policy, signal)
+    return retry(() => this.#attempt(texts, signal), policy, signal)
   }
 
-  async #tried(texts: ShownTexts, signal: AbortSignal): Promise<TryResult<readonly number[]>> {
+  async #attempt(texts: ShownTexts, signal: AbortSignal): Promise<TryResult<readonly number[]>> {
     const late = AbortSignal.timeout(this.#config.options.requestTimeoutMs)
     const isOver = () => late.aborted || signal.aborted
     try {
@@ -89,8 +83,8 @@ export class EndpointReranker implements Reranker {
 
   #refused(response: Response, text: string): FailedTry {
     const { status, headers } = response
-    const said = saidBy(jsonOf(text))
-    const failed = this.#failed(status, said === '' ? text : said, isPassingStatus(status))
+    const said = errorText(jsonOf(text))
+    const failed = this.#failed(status, said === '' ? text : said, isTransientStatus(status))
     return { ...failed, retryAfterMs: retryAfterMs(headers, Date.now()) }
   }
 
@@ -111,9 +105,9 @@ export class EndpointReranker implements Reranker {
     }
   }
 
-  #failed(status: number | null, detail: string, isPassing: boolean): FailedTry {
+  #failed(status: number | null, detail: string, isTransient: boolean): FailedTry {
     const error = providerFailure(this.#url, status, detail, this.#config.endpoint)
-    return { kind: 'failed', error, isPassing, retryAfterMs: null }
+    return { kind: 'failed', error, isTransient, retryAfterMs: null }
   }
 }
 

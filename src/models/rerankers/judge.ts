@@ -9,12 +9,12 @@ import { RERANK_LIMITS } from './rerank-limits.ts'
 import type { RerankOptions } from './rerank-options.ts'
 import type { JudgePrompt } from './rerank-prompts.ts'
 import {
-  isPassingStatus,
+  isTransientStatus,
   type RetryPolicy,
-  retried,
+  retry,
   retryAfterMs,
   type TryResult,
-} from './retried.ts'
+} from './retry.ts'
 
 const PATH = '/chat/completions'
 
@@ -58,12 +58,12 @@ export function judge(config: JudgeConfig): Judge {
     url: `${openaiBaseUrl(endpoint.url)}${PATH}`,
     ask: (prompt, form, signal) => {
       const body = bodyOf(prompt, form, config)
-      return retried(() => tried(body, client, endpoint, signal), policy, signal)
+      return retry(() => attempt(body, client, endpoint, signal), policy, signal)
     },
   }
 }
 
-async function tried(
+async function attempt(
   body: ChatCompletionCreateParamsNonStreaming,
   client: OpenAI,
   endpoint: Endpoint,
@@ -79,7 +79,7 @@ async function tried(
     return {
       kind: 'failed',
       error: openaiFailure(error, endpoint, PATH),
-      isPassing: isBroken || (status !== null && isPassingStatus(status)),
+      isTransient: isBroken || (status !== null && isTransientStatus(status)),
       retryAfterMs:
         error instanceof APIError && error.headers !== undefined
           ? retryAfterMs(error.headers, Date.now())
@@ -172,8 +172,8 @@ function tokensOf(content: unknown): readonly AnswerToken[] | null {
     const listed = member(entry, 'top_logprobs')
     const others = Array.isArray(listed) ? listed.map(choiceOf) : []
     const text = own?.text ?? ''
-    const isListed = others.some((other) => other?.text === text)
-    const choices = [...(isListed ? [] : [own]), ...others].filter((one) => one !== null)
+    const isListed = others.some((choice) => choice?.text === text)
+    const choices = [...(isListed ? [] : [own]), ...others].filter((choice) => choice !== null)
     return { text, choices }
   })
 }

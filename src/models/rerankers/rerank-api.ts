@@ -117,6 +117,6 @@ export function isInUnitRange(scores: readonly number[]): boolean {
 }
 
 /** The logistic function: what a cross-encoder's raw score means as a probability. */
-export function squashed(score: number): number {
+export function sigmoid(score: number): number {
   return 1 / (1 + Math.exp(-score))
 }

@@ -96,7 +96,7 @@ function booleanOf(options: Options, name: string, unset: boolean): boolean {
 /** The first of the known values where the option is not there. */
 function oneOf<T extends string>(options: Options, name: string, known: readonly T[]): T {
   const value = options[name] ?? known[0]
-  const found = known.find((one) => one === value)
+  const found = known.find((name) => name === value)
   if (found !== undefined) return found
   throw wrong(name, `one of ${known.join(', ')}`)
 }

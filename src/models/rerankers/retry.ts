@@ -16,13 +16,13 @@ export interface FailedTry {
   readonly kind: 'failed'
   readonly error: AppError
   /** Whether another try may go better: a busy server, a broken connection. */
-  readonly isPassing: boolean
+  readonly isTransient: boolean
   /** What the server asked for. */
   readonly retryAfterMs: number | null
 }
 
 /** The value of the first try that succeeds. @throws the last try's error, or the signal's reason */
-export async function retried<T>(
+export async function retry<T>(
   attempt: () => Promise<TryResult<T>>,
   policy: RetryPolicy,
   signal: AbortSignal,
@@ -34,7 +34,7 @@ export async function retried<T>(
     signal.throwIfAborted()
     const waitMs = waitMsOf(result, policy, retryIndex)
     const isLast = retryIndex >= policy.retriesMax
-    if (!result.isPassing || isLast || waitMs > policy.waitMsMax) throw result.error
+    if (!result.isTransient || isLast || waitMs > policy.waitMsMax) throw result.error
     await sleep(waitMs, signal)
   }
 }
@@ -47,7 +47,7 @@ function waitMsOf(failed: FailedTry, policy: RetryPolicy, retryIndex: number): n
 }
 
 /** 429 and whatever is the server's own fault; null: no answer came. */
-export function isPassingStatus(status: number | null): boolean {
+export function isTransientStatus(status: number | null): boolean {
   return status === null || status === 429 || status >= 500
 }
 

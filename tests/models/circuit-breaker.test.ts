@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { AppError } from '../../src/errors.ts'
-import { PausedReranker } from '../../src/models/rerankers/paused-reranker.ts'
+import { CircuitBreaker } from '../../src/models/rerankers/circuit-breaker.ts'
 
 const NEVER = new AbortController().signal
 
@@ -13,7 +13,7 @@ function fixture() {
       return state.answer()
     },
   }
-  const reranker = new PausedReranker(inner, () => state.nowMs)
+  const reranker = new CircuitBreaker(inner, () => state.nowMs)
   const asked = (signal = NEVER) => reranker.rerank('q', ['p'], signal)
   return { state, asked }
 }

@@ -13,10 +13,10 @@ interface Pause {
 }
 
 /**
- * Leaves a reranker that failed alone for a while, so that not every search waits for its whole deadline: calls fail at
+ * A circuit breaker: leaves a reranker that failed alone for a while, so that not every search waits for its whole deadline: calls fail at
  * once with what it said last. After the pause one call tries it; others go on failing until that one has come back.
  */
-export class PausedReranker implements Reranker {
+export class CircuitBreaker implements Reranker {
   readonly #reranker: Reranker
   readonly #nowMs: () => number
   #pause: Pause | null = null
