@@ -130,14 +130,14 @@ function searchRecord(answer: SearchAnswer, columns: readonly string[] | null) {
 
 function resultRecord(result: SearchResult, shown: ReadonlySet<string> | null) {
   const { neighbours, explanation, metadata } = result
-  const kept = Object.entries(metadata).filter(([name]) => {
+  const shownMetadata = Object.entries(metadata).filter(([name]) => {
     return shown === null || shown.has(name.toLowerCase())
   })
   return {
     id: result.id,
     chunk_id: result.chunkId,
     chunk_content: result.content,
-    metadata: Object.fromEntries(kept),
+    metadata: Object.fromEntries(shownMetadata),
     relevance: result.relevance,
     distance: result.distance,
     rank: result.rank,

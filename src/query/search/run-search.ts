@@ -1,10 +1,9 @@
 import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { VectorAccess } from '../../domain/ports.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import { type QueryDeps, StageTimer, type StageTimes } from '../query-deps.ts'
 import { AMONG_FILTERED } from '../select/find-candidates.ts'
 import { candidateRequests } from '../select/plan-cache.ts'
-import { StageTimer, type StageTimes } from '../select/stage-timer.ts'
 import {
   type CheckedSearch,
   type Chunk,

@@ -80,11 +80,11 @@ async function searchCandidates(
     const found = await timer.time('candidates', () => deps.nearest.nearest(search, signal))
     return found && { lists: listsOf(textIndex, found.neighbours), isCurrent: found.isCurrent }
   }
-  const weights = { alpha: alphaOf(hybrid, textIndex, values), fusion: hybrid.fusion }
+  const alpha = alphaOf(hybrid, textIndex, values)
   return timer.time('candidates', async () => {
-    const words = keywordSearch(textIndex, values, weights.alpha === 0 ? hybrid.firstCount : null)
+    const words = keywordSearch(textIndex, values, alpha === 0 ? hybrid.firstCount : null)
     const found = await deps.nearest.nearest({ ...search, words }, signal)
-    const lists = found && (await fusedLists({ ...hybrid, textIndex, weights }, found, signal))
+    const lists = found && (await fusedLists(textIndex, { ...hybrid, alpha }, found, signal))
     return found && lists && { lists, isCurrent: found.isCurrent }
   })
 }
@@ -99,8 +99,8 @@ function nearestSearch(
   if (!(queryVector instanceof Float32Array)) return null
   const search = { knowledgeBase, queryVector, count, limits: runLimits(deps) }
   if (prefilter === null) return { ...search, kept: null }
-  const own = Object.entries(values).filter(([name]) => prefilter.parameters.has(name))
-  const { sql, isCacheable } = prefilter
+  const { sql, parameters, isCacheable } = prefilter
+  const own = Object.entries(values).filter(([name]) => parameters.has(name))
   return { ...search, kept: { sql, values: Object.fromEntries(own), isCacheable } }
 }
 
@@ -131,14 +131,8 @@ function itemsOf(value: BoundValue | undefined): readonly BoundValue[] {
 
 /** null: nobody looked for the keywords. */
 async function fusedLists(
-  {
-    textIndex,
-    weights,
-    firstCount,
-  }: Pick<HybridEdit, 'firstCount'> & {
-    readonly textIndex: number
-    readonly weights: FusionWeights
-  },
+  textIndex: number,
+  { firstCount, ...weights }: FusionWeights & Pick<HybridEdit, 'firstCount'>,
   { neighbours, words, isCurrent }: NearestFound,
   signal: AbortSignal,
 ): Promise<BoundValues | null> {

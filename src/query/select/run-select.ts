@@ -11,7 +11,7 @@ import {
 } from '../../sql/lexer/search-literals.ts'
 import { writtenName } from '../../sql/lexer/variable-names.ts'
 import type { GivenSearch } from '../../sql/search/plan-inputs.ts'
-import type { QueryDeps } from '../query-deps.ts'
+import { type QueryDeps, StageTimer, type StageTimes } from '../query-deps.ts'
 import { requestValues } from '../variables.ts'
 import { type Binding, bindPlan } from './bind-plan.ts'
 import { withColumnHint } from './column-errors.ts'
@@ -20,7 +20,6 @@ import type { SelectPlan } from './plan-cache.ts'
 import { planSelect } from './plan-select.ts'
 import { rerank } from './rerank.ts'
 import { runPlan } from './run-plan.ts'
-import { StageTimer, type StageTimes } from './stage-timer.ts'
 
 /** Values of `:name` parameters as they came in JSON. */
 export type Parameters = Readonly<Record<string, unknown>>
