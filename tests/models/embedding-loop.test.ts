@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { EmbeddingThread } from '../../src/models/builtin/embedding-loop.ts'
-import { EmbeddingLoop } from '../../src/models/builtin/embedding-loop.ts'
+import { EmbeddingLoop, type EmbeddingThread } from '../../src/models/builtin/embedding-loop.ts'
 
 /** A loop over a model whose every vector the test gives. */
 async function loopOverFake() {
