@@ -1,6 +1,10 @@
 import type { KnowledgeBase, KnowledgeBaseChanges } from '../domain/knowledge-base.ts'
-import { LIMITS } from '../domain/limits.ts'
-import { BUILTIN_EMBEDDING_MODEL, BUILTIN_PROVIDER, type ModelRef } from '../domain/model-ref.ts'
+import {
+  BUILTIN_EMBEDDING_MODEL,
+  BUILTIN_PROVIDER,
+  EMBED_PROBE_MS,
+  type ModelRef,
+} from '../domain/model-ref.ts'
 import type { EmbedderProbe } from '../domain/ports.ts'
 import type { ReembeddingProgress } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
@@ -31,7 +35,7 @@ export async function embeddingChangeOf(
   deps: CatalogDeps,
 ): Promise<EmbeddingChange> {
   const model = embeddingModelOf(fields, namedModel(kb, fields))
-  const probe = await deps.embedders.probe(model, LIMITS.embedProbeMs)
+  const probe = await deps.embedders.probe(model, EMBED_PROBE_MS)
   const dimensions = checkedDimensions(probe, model, vectorSize)
   const isEmpty = await deps.catalog.isEmpty(kb)
   const isOther = !isSameModel(model, kb.embeddingModel)

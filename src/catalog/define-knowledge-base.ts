@@ -5,7 +5,7 @@ import type {
   KnowledgeBaseChanges,
   KnowledgeBaseDraft,
 } from '../domain/knowledge-base.ts'
-import { LIMITS } from '../domain/limits.ts'
+import { EMBED_PROBE_MS } from '../domain/model-ref.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import {
@@ -82,7 +82,7 @@ export async function createKnowledgeBase(
     throw new AppError('knowledge_base_exists', detail)
   }
   const embeddingModel = embeddingModelOf(read.object('embedding_model') ?? {})
-  const probe = await deps.embedders.probe(embeddingModel, LIMITS.embedProbeMs)
+  const probe = await deps.embedders.probe(embeddingModel, EMBED_PROBE_MS)
   const warnings = probe.kind === 'unreachable' ? [probe.warning] : []
   const draft: KnowledgeBaseDraft = {
     name,

@@ -8,9 +8,9 @@ import {
   type KnowledgeBase,
   type KnowledgeBaseDraft,
   type Preprocessing,
+  RERANK_CANDIDATES_MAX,
 } from '../domain/knowledge-base.ts'
 import { LANGUAGES, type Language, languageNamed } from '../domain/language.ts'
-import { LIMITS } from '../domain/limits.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
 import type { RerankerRegistry } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
@@ -163,7 +163,7 @@ export function rerankingModelOf(
 
 function checkCandidates({ options: { candidates } }: ModelRef): void {
   const isWhole = typeof candidates === 'number' && Number.isInteger(candidates)
-  const { rerankCandidatesMax: max } = LIMITS
+  const max = RERANK_CANDIDATES_MAX
   if (candidates === undefined || (isWhole && candidates >= 1 && candidates <= max)) return
   const expected = `a whole number from 1 to ${max}`
   throw new AppError(CODE, `reranking_model.candidates must be ${expected}`)

@@ -24,3 +24,6 @@ export interface Document {
   readonly texts: readonly DocumentText[]
   readonly metadata: Row
 }
+
+/** Longer strings in one cell are refused: a chunk id would have to count a million chunks. */
+export const CELL_CHARS_MAX = 100_000_000

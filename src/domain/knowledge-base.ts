@@ -118,3 +118,6 @@ export const KNOWLEDGE_BASE_COLUMNS = [
   'relevance',
   'distance',
 ] as const
+
+/** Chunks that a reranker may be asked about for one search; a LIMIT above it is not reranked. */
+export const RERANK_CANDIDATES_MAX = 1000

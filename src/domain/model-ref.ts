@@ -30,3 +30,6 @@ export const BUILTIN_PROVIDER = 'builtin'
 
 export const BUILTIN_EMBEDDING_MODEL = 'all-MiniLM-L6-v2'
 export const BUILTIN_CHAT_MODEL = 'extractive'
+
+/** One try of an embedding model when a knowledge base is created or altered. */
+export const EMBED_PROBE_MS = 3_000

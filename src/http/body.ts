@@ -1,6 +1,7 @@
+import type { Static, TSchema } from 'elysia'
+import { TypeCompiler } from 'elysia/type-system'
 import { AppError } from '../errors.ts'
 import { yieldToEventLoop } from '../runtime/scheduling.ts'
-import type { BodySchema } from './body-schema.ts'
 import type { Edge } from './edge.ts'
 
 const LARGE_BODY_BYTES = 256 * 1024
@@ -146,4 +147,164 @@ function depthOf(json: Uint8Array): number {
     } else if (byte === 0x5d || byte === 0x7d) depth--
   }
   return deepest
+}
+
+/** The shape of a body: validates it, types it and stands in the OpenAPI document. */
+export interface BodySchema<T> {
+  readonly schema: TSchema
+  /** A limit below that of the settings, for what everyone may send. */
+  readonly bytesMax?: number
+  /**
+   * @throws AppError that names the first field which is wrong, what was expected and what was
+   * found
+   */
+  check(value: unknown, method: string): T
+}
+
+/** Compiles once; call it where the module is loaded, never for a request. */
+export function bodySchema<S extends TSchema>(
+  schema: S,
+  limits: { readonly bytesMax?: number } = {},
+): BodySchema<Static<S>> {
+  const compiled = TypeCompiler.Compile(schema)
+  return {
+    schema,
+    ...limits,
+    check(value, method) {
+      if (compiled.Check(value)) return value
+      const wrong = compiled.Errors(value).First()
+      throw wrong === undefined
+        ? new Error('a value is refused without a reason')
+        : shapeError(wrong, method)
+    },
+  }
+}
+
+interface WrongValue {
+  /** TypeBox's own sentence. */
+  readonly message: string
+  /** JSON pointer. */
+  readonly path: string
+  readonly value: unknown
+  readonly schema: TSchema
+  /** Of a union: what is wrong by each of its variants. */
+  readonly errors: readonly Iterable<WrongValue>[]
+}
+
+function shapeError(error: WrongValue, method: string): AppError {
+  const wrong = innermost(error)
+  const keys = wrong.path.split('/').slice(1).map(unescaped)
+  const [field] = keys
+  if (field === undefined) {
+    const found = kindOf(wrong.value)
+    return new AppError('invalid_request', `The body must be a JSON object, not ${found}`)
+  }
+  if (wrong.message === UNEXPECTED) {
+    const expected = Object.keys(wrong.schema.properties).map((name) => `"${name}"`)
+    const message = `Unknown field "${fieldName(keys)}"; expected ${expected.join(', ')}`
+    return new AppError('unknown_field', message)
+  }
+  if (keys.length === 1 && (wrong.value === undefined || wrong.value === null)) {
+    return new AppError('missing_parameter', `Must provide "${field}" parameter in ${method} body`)
+  }
+  if (wrong.value === undefined) {
+    if (field === 'agent' && keys.length === 2) {
+      return new AppError('missing_field', `Missing "${keys[1]}" field for agent`)
+    }
+    const parent = fieldName(keys.slice(0, -1))
+    return new AppError('missing_parameter', `Must provide "${keys.at(-1)}" field in "${parent}"`)
+  }
+  const expected = expectationOf(wrong.schema)
+  const found = hugeInteger(wrong) ?? longList(wrong) ?? kindOf(wrong.value)
+  const message = `Field "${fieldName(keys)}" must be ${expected}, not ${found}`
+  return new AppError('invalid_request', message)
+}
+
+/**
+ * A value that may be of several kinds is refused as a whole: by the one kind that it is, this
+ * finds what in it is to blame.
+ */
+function innermost(error: WrongValue): WrongValue {
+  const variants: readonly TSchema[] = error.schema.anyOf ?? []
+  const kind = jsonTypeOf(error.value)
+  const index = variants.findIndex(({ type }) => type === kind)
+  if (kind !== 'object' && kind !== 'array') return error
+  const inner = Iterator.from(error.errors[index] ?? [])
+    .take(INNER_ERRORS_MAX)
+    .toArray()
+  // A field that is misspelled is missing, too: its own name says more.
+  const found = inner.find(({ message }) => message === UNEXPECTED) ?? inner[0]
+  return found === undefined ? error : innermost(found)
+}
+
+const UNEXPECTED = 'Unexpected property'
+const INNER_ERRORS_MAX = 10
+
+/** `parseJson` makes text of an integer that a double cannot hold. */
+function hugeInteger({ value, schema }: WrongValue): string | undefined {
+  const isHuge = typeof value === 'string' && /^-?\d{16,}$/.test(value)
+  const kinds: readonly TSchema[] = schema.anyOf ?? [schema]
+  if (!isHuge || !kinds.some(({ multipleOf }) => multipleOf === 1)) return undefined
+  return `the number ${value.length > 40 ? `${value.slice(0, 40)}…` : value}`
+}
+
+function longList({ value, schema }: WrongValue): string | undefined {
+  const kinds: readonly TSchema[] = schema.anyOf ?? [schema]
+  if (!Array.isArray(value)) return undefined
+  return kinds.some(({ maxItems }) => value.length > maxItems) ? `of ${value.length}` : undefined
+}
+
+function jsonTypeOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+function unescaped(key: string): string {
+  return key.replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
+/** `['a', 'rows', '3']` → `a.rows[3]`. */
+function fieldName(keys: readonly string[]): string {
+  const parts = keys.map((key, index) => {
+    if (/^\d+$/.test(key)) return `[${key}]`
+    return index === 0 ? key : `.${key}`
+  })
+  return parts.join('').slice(0, 200)
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'boolean') return String(value)
+  if (value === Infinity || value === -Infinity) return 'one too large for a double'
+  if (typeof value === 'number')
+    return Number.isInteger(value) ? `the number ${value}` : 'a fraction'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+const NAMES: Readonly<Record<string, readonly [one: string, many: string]>> = {
+  string: ['a string', 'strings'],
+  number: ['a number', 'numbers'],
+  boolean: ['true or false', 'truth values'],
+  object: ['an object', 'objects'],
+  null: ['null', 'nulls'],
+}
+
+function expectationOf(schema: TSchema): string {
+  if (Array.isArray(schema.anyOf)) {
+    const kinds: readonly string[] = schema.anyOf.map(expectationOf)
+    const named = kinds.filter((kind) => kind !== 'null')
+    return [...new Set(named)].join(' or ')
+  }
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (schema.type === 'array') {
+    const most = schema.maxItems === undefined ? '' : `at most ${schema.maxItems} `
+    return `a list of ${most}${NAMES[schema.items?.type]?.[1] ?? 'values'}`
+  }
+  if (schema.multipleOf === 1) return `an integer${boundsOf(schema)}`
+  return NAMES[schema.type]?.[0] ?? 'another value'
+}
+
+function boundsOf({ minimum, maximum }: TSchema): string {
+  return minimum === undefined || maximum === undefined ? '' : ` from ${minimum} to ${maximum}`
 }

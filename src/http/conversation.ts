@@ -1,7 +1,7 @@
 import { t } from 'elysia'
 import type { ConversationTurn } from '../domain/agent.ts'
 import { AppError } from '../errors.ts'
-import { bodySchema } from './body-schema.ts'
+import { bodySchema } from './body.ts'
 
 const MESSAGE = t.Object({
   question: t.Optional(t.Union([t.String(), t.Null()])),

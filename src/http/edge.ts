@@ -10,7 +10,6 @@ import type { ExportedRows, VectorIndexStates } from '../domain/ports.ts'
 import type { View } from '../domain/project.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
-import { ERRORS, toAppError } from '../errors.ts'
 import type { QueryRequest } from '../query/run-query.ts'
 import type { SearchAnswer, SearchOrder } from '../query/search/run-search.ts'
 import type { NewView } from '../query/views.ts'
@@ -21,6 +20,8 @@ import type { RequestDeps, RequestScope } from './running-requests.ts'
 export interface Edge {
   readonly deps: ServerDeps
   readonly authentication: Authentication
+  /** Everything that has a name, as of the last committed change. */
+  readonly snapshot: () => CatalogSnapshot
   readonly scopeOf: (request: Request) => RequestScope
   /** False as soon as the server is stopping. */
   readonly isReady: () => boolean
@@ -28,19 +29,6 @@ export interface Edge {
 
 /** Adds the routes of one resource. */
 export type AddRoutes = (app: Elysia, edge: Edge) => void
-
-export function snapshotOf(edge: Edge): CatalogSnapshot {
-  return edge.deps.catalog.catalog.snapshot()
-}
-
-/** For a failure after the answer has begun: it is logged here, and the answer reports it in its own format. */
-export function logStreamFailure(edge: Edge, scope: RequestScope): (error: unknown) => void {
-  return (error) => {
-    if (scope.signal.aborted) return
-    const { code } = toAppError(error)
-    if (ERRORS[code].status >= 500) edge.deps.logError({ requestId: scope.id, error })
-  }
-}
 
 /** What the server is made of. `app.ts` passes the real parts; tests pass fakes. */
 export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {

@@ -2,7 +2,7 @@
 import { openapi } from '@elysiajs/openapi'
 import type { DocumentDecoration } from 'elysia'
 import { ERRORS } from '../errors.ts'
-import type { BodySchema } from './body-schema.ts'
+import type { BodySchema } from './body.ts'
 
 export const OPENAPI_PATH = '/openapi.json'
 

@@ -42,6 +42,7 @@ export function createServer(deps: ServerDeps): Server {
   const edge: Edge = {
     deps,
     authentication: new Authentication(deps),
+    snapshot: () => deps.catalog.catalog.snapshot(),
     scopeOf: (request) => requests.scopeOf(request),
     isReady: () => !requests.isStopping,
   }

@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto'
-import type { Document, DocumentText, Row, RowValue } from '../domain/document.ts'
+import {
+  CELL_CHARS_MAX,
+  type Document,
+  type DocumentText,
+  type Row,
+  type RowValue,
+} from '../domain/document.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
-import { LIMITS } from '../domain/limits.ts'
 import { AppError } from '../errors.ts'
 import type { TimeSlice } from '../runtime/scheduling.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
@@ -16,7 +21,7 @@ export function documentOfRow(
   rowIndex: number,
   mapping: ColumnMapping,
 ): (Omit<Document, 'id'> & { readonly id: string | null }) | null {
-  const row = wellFormedRow(sent, LIMITS.cellCharsMax)
+  const row = wellFormedRow(sent, CELL_CHARS_MAX)
   const columns = Object.keys(row)
   const content = mapping.contentColumns.map((name) => {
     return { name, column: findColumn(columns, name) ?? missing(name, columns) }

@@ -1,6 +1,5 @@
 import type { ChunkVector, EmbeddedChunk, EmbeddedDocument } from '../domain/chunk.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import { LIMITS } from '../domain/limits.ts'
 import type { DocumentStore, Embedder, EmbedderRegistry } from '../domain/ports.ts'
 import { withModelInForce } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
@@ -138,7 +137,7 @@ export async function embedTexts(
   }
   for (const text of texts) {
     batch.push(text)
-    if (batch.length === LIMITS.insertBatchChunks) await embedBatch()
+    if (batch.length === INGEST_LIMITS.insertBatchChunks) await embedBatch()
   }
   if (batch.length > 0) await embedBatch()
   return vectors

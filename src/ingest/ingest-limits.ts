@@ -1,5 +1,7 @@
-/** Limits of an insert that are no settings. Reaching one is an error that names it. */
+/** Limits of an insert that are not settings. Reaching one is an error that names it. */
 export const INGEST_LIMITS = {
+  /** Chunks that are embedded and stored in one round of an insert. */
+  insertBatchChunks: 512,
   /** A `query` is stored in pieces of about so many chunks; whole documents, one transaction each. */
   queryBatchChunks: 50_000,
   /** Characters of a `query`'s rows that are read before the first is embedded: reading has a deadline. */

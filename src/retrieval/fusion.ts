@@ -2,8 +2,7 @@
  * What `sql/subquery/hybrid-rows.ts` computes, over the chunks that have a part in it: with the same operations on numbers, in the
  * same order, so that a search gives the same relevances whoever makes them.
  */
-import { type Fusion, PART_CHUNKS, RRF_K } from '../domain/hybrid-search.ts'
-import type { KeywordHit } from '../domain/keyword-search.ts'
+import { type Fusion, type KeywordHit, PART_CHUNKS, RRF_K } from '../domain/hybrid-search.ts'
 import type { NearestChunk } from '../domain/ports.ts'
 
 export interface FusionInput {

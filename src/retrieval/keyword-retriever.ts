@@ -1,5 +1,5 @@
 import { chunkTables, type TableIds } from '../domain/chunk-tables.ts'
-import type { KeywordHit, KeywordSearch } from '../domain/keyword-search.ts'
+import type { KeywordHit, KeywordSearch } from '../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { PrefilterSql, RunLimits } from '../domain/ports.ts'
 import type { ColumnReader } from '../domain/retrieval-ports.ts'

@@ -1,5 +1,5 @@
 import type { TableIds } from '../domain/chunk-tables.ts'
-import type { KeywordHit, KeywordSearch } from '../domain/keyword-search.ts'
+import type { KeywordHit, KeywordSearch } from '../domain/hybrid-search.ts'
 import type { NearestChunk, NearestFound, NearestSearch } from '../domain/ports.ts'
 import type { ColumnReader, CommittedWrite } from '../domain/retrieval-ports.ts'
 import { KeywordRetriever, type Prefiltered } from './keyword-retriever.ts'

@@ -1,6 +1,6 @@
 import { queryTermKeys } from '../../src/analysis/query-terms.ts'
 import { chunkTables } from '../../src/domain/chunk-tables.ts'
-import type { KeywordSearch } from '../../src/domain/keyword-search.ts'
+import type { KeywordSearch } from '../../src/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { PrefilterSql } from '../../src/domain/ports.ts'
 import { keywordsParameter, phrasesParameter } from '../../src/sql/search/plan-inputs.ts'

@@ -4,9 +4,8 @@ import { type Fields, isObject } from '../../catalog/fields.ts'
 import type { Agent } from '../../domain/agent.ts'
 import { agentsOf, findAgent, requireAgent, requireProject } from '../../domain/catalog-snapshot.ts'
 import { AppError } from '../../errors.ts'
-import { readJson } from '../body.ts'
-import { bodySchema } from '../body-schema.ts'
-import { type AddRoutes, type Edge, snapshotOf } from '../edge.ts'
+import { bodySchema, readJson } from '../body.ts'
+import type { AddRoutes, Edge } from '../edge.ts'
 import { route } from '../openapi.ts'
 import { agentRecord } from '../wire.ts'
 
@@ -47,7 +46,7 @@ export const addAgentRoutes: AddRoutes = (app, edge) => {
   app.get(
     LIST,
     ({ params }) => {
-      const snapshot = snapshotOf(edge)
+      const snapshot = edge.snapshot()
       const agents = agentsOf(snapshot, requireProject(snapshot, params.project_name))
       return Response.json(agents.map((agent) => agentRecord(agent)))
     },
@@ -60,7 +59,7 @@ export const addAgentRoutes: AddRoutes = (app, edge) => {
   app.post(
     LIST,
     async ({ request, params }) => {
-      requireProject(snapshotOf(edge), params.project_name)
+      requireProject(edge.snapshot(), params.project_name)
       const { agent: sent } = await readJson(edge, request, CREATE)
       const agent = await createAgent(params.project_name, sent, deps.catalog)
       return Response.json(agentRecord(agent, sentApiKey(sent)), { status: 201 })
@@ -109,11 +108,11 @@ export interface AgentPath {
 
 /** @throws AppError `project_not_found`, `agent_not_found` */
 export function namedAgent(edge: Edge, path: AgentPath): Agent {
-  return requireAgent(snapshotOf(edge), path.project_name, path.agent_name)
+  return requireAgent(edge.snapshot(), path.project_name, path.agent_name)
 }
 
 function agentToAlter(edge: Edge, path: AgentPath): Agent {
-  const snapshot = snapshotOf(edge)
+  const snapshot = edge.snapshot()
   const agent = findAgent(snapshot, requireProject(snapshot, path.project_name), path.agent_name)
   if (agent !== undefined) return agent
   const message = 'Creation of an agent using the PUT method is not allowed.'

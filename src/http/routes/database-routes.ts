@@ -8,7 +8,7 @@ import {
   viewsOf,
 } from '../../domain/catalog-snapshot.ts'
 import { DEFAULT_PROJECT, type Project } from '../../domain/project.ts'
-import { type AddRoutes, type Edge, snapshotOf } from '../edge.ts'
+import type { AddRoutes, Edge } from '../edge.ts'
 import { route } from '../openapi.ts'
 
 const FILES = 'files'
@@ -35,7 +35,7 @@ function systemDatabase(name: string, type: 'data' | 'system') {
 function databases(edge: Edge) {
   return [
     systemDatabase('information_schema', 'system'),
-    ...snapshotOf(edge).projects.map(projectDatabase),
+    ...edge.snapshot().projects.map(projectDatabase),
     systemDatabase(FILES, 'data'),
   ]
 }
@@ -48,7 +48,7 @@ function treeNode(name: string, type: string, deletable = true) {
 const ALWAYS_THERE = treeNode('models', 'table', false)
 
 function tree(edge: Edge, name: string) {
-  const snapshot = snapshotOf(edge)
+  const snapshot = edge.snapshot()
   if (name.toLowerCase() === FILES && findProject(snapshot, name) === undefined) {
     return snapshot.files.map((file) => treeNode(file.name, 'table'))
   }
@@ -77,7 +77,7 @@ export const addDatabaseRoutes: AddRoutes = (app, edge) => {
     ({ params }) => {
       const wanted = params.database_name.toLowerCase()
       const found = databases(edge).find(({ name }) => name.toLowerCase() === wanted)
-      const project = () => projectDatabase(requireProject(snapshotOf(edge), params.database_name))
+      const project = () => projectDatabase(requireProject(edge.snapshot(), params.database_name))
       return Response.json(found ?? project())
     },
     route({

@@ -1,7 +1,7 @@
 import { requireFile } from '../../domain/catalog-snapshot.ts'
 import { AppError } from '../../errors.ts'
 import { isJsonType, parseJson, readBody } from '../body.ts'
-import { type AddRoutes, type SentFile, snapshotOf } from '../edge.ts'
+import type { AddRoutes, SentFile } from '../edge.ts'
 import { route } from '../openapi.ts'
 import { fileRecord } from '../wire.ts'
 
@@ -14,12 +14,12 @@ export const addFileRoutes: AddRoutes = (app, edge) => {
   const { deps } = edge
   app.get(
     '/api/files',
-    () => Response.json(snapshotOf(edge).files.map(fileRecord)),
+    () => Response.json(edge.snapshot().files.map(fileRecord)),
     route({ summary: 'List the files', tag, answers: { 200: 'The files' } }),
   )
   app.get(
     ONE,
-    ({ params }) => Response.json(fileRecord(requireFile(snapshotOf(edge), params.file_name))),
+    ({ params }) => Response.json(fileRecord(requireFile(edge.snapshot(), params.file_name))),
     route({
       summary: 'Get the description of a file',
       tag,
@@ -47,7 +47,7 @@ export const addFileRoutes: AddRoutes = (app, edge) => {
   app.delete(
     ONE,
     async ({ params }) => {
-      await deps.dropFile(requireFile(snapshotOf(edge), params.file_name))
+      await deps.dropFile(requireFile(edge.snapshot(), params.file_name))
       return new Response(null, { status: 204 })
     },
     route({ summary: 'Delete a file', tag, answers: { 204: 'Deleted', ...missing } }),

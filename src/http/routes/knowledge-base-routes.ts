@@ -12,9 +12,8 @@ import {
 } from '../../domain/catalog-snapshot.ts'
 import type { Row } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { readJson } from '../body.ts'
-import { bodySchema } from '../body-schema.ts'
-import { type AddRoutes, type Edge, type InsertFields, snapshotOf } from '../edge.ts'
+import { bodySchema, readJson } from '../body.ts'
+import type { AddRoutes, Edge, InsertFields } from '../edge.ts'
 import { route } from '../openapi.ts'
 import { knowledgeBaseRecord } from '../wire.ts'
 
@@ -33,7 +32,7 @@ const addListRoutes: AddRoutes = (app, edge) => {
   app.get(
     LIST,
     ({ params }) => {
-      const snapshot = snapshotOf(edge)
+      const snapshot = edge.snapshot()
       const project = requireProject(snapshot, params.project_name)
       return Response.json(knowledgeBasesOf(snapshot, project).map((kb) => recordOf(edge, kb)))
     },
@@ -46,7 +45,7 @@ const addListRoutes: AddRoutes = (app, edge) => {
   app.post(
     LIST,
     async ({ request, params }) => {
-      requireProject(snapshotOf(edge), params.project_name)
+      requireProject(edge.snapshot(), params.project_name)
       const sent = await readJson(edge, request, CREATE_KNOWLEDGE_BASE)
       const { catalog } = edge.deps
       const kb = await createKnowledgeBase(params.project_name, sent.knowledge_base, catalog)
@@ -108,7 +107,7 @@ function knowledgeBaseAt(
   edge: Edge,
   path: { readonly project_name: string; readonly knowledge_base_name: string },
 ): KnowledgeBase {
-  return requireKnowledgeBase(snapshotOf(edge), path.project_name, path.knowledge_base_name)
+  return requireKnowledgeBase(edge.snapshot(), path.project_name, path.knowledge_base_name)
 }
 
 function recordOf({ deps }: Edge, kb: KnowledgeBase) {

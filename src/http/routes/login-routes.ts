@@ -1,8 +1,7 @@
 import { t } from 'elysia'
 import { AppError } from '../../errors.ts'
 import type { Credentials } from '../authentication.ts'
-import { readJson } from '../body.ts'
-import { bodySchema } from '../body-schema.ts'
+import { bodySchema, readJson } from '../body.ts'
 import type { AddRoutes } from '../edge.ts'
 import { route } from '../openapi.ts'
 

@@ -1,9 +1,8 @@
 import { t } from 'elysia'
 import { createProject, dropProject } from '../../catalog/define-project.ts'
 import { requireProject } from '../../domain/catalog-snapshot.ts'
-import { readJson } from '../body.ts'
-import { bodySchema } from '../body-schema.ts'
-import { type AddRoutes, snapshotOf } from '../edge.ts'
+import { bodySchema, readJson } from '../body.ts'
+import type { AddRoutes } from '../edge.ts'
 import { route } from '../openapi.ts'
 import { projectRecord } from '../wire.ts'
 
@@ -22,7 +21,7 @@ const tag = 'Projects'
 export const addProjectRoutes: AddRoutes = (app, edge) => {
   app.get(
     '/api/projects',
-    () => Response.json(snapshotOf(edge).projects.map(projectRecord)),
+    () => Response.json(edge.snapshot().projects.map(projectRecord)),
     route({ summary: 'List the projects', tag, answers: { 200: 'The projects' } }),
   )
   app.post(
@@ -44,7 +43,7 @@ export const addProjectRoutes: AddRoutes = (app, edge) => {
   app.get(
     '/api/projects/:project_name',
     ({ params }) => {
-      return Response.json(projectRecord(requireProject(snapshotOf(edge), params.project_name)))
+      return Response.json(projectRecord(requireProject(edge.snapshot(), params.project_name)))
     },
     route({
       summary: 'Get a project',
@@ -55,7 +54,7 @@ export const addProjectRoutes: AddRoutes = (app, edge) => {
   app.delete(
     '/api/projects/:project_name',
     async ({ params }) => {
-      const project = requireProject(snapshotOf(edge), params.project_name)
+      const project = requireProject(edge.snapshot(), params.project_name)
       await dropProject(project, edge.deps.catalog)
       return new Response(null, { status: 204 })
     },

@@ -3,9 +3,8 @@ import { requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
 import { AppError } from '../../errors.ts'
 import type { Chunk } from '../../query/search/chunk-search.ts'
 import type { SearchAnswer, SearchOrder, SearchResult } from '../../query/search/run-search.ts'
-import { readJson } from '../body.ts'
-import { bodySchema } from '../body-schema.ts'
-import { type AddRoutes, snapshotOf } from '../edge.ts'
+import { bodySchema, readJson } from '../body.ts'
+import type { AddRoutes } from '../edge.ts'
 import { route } from '../openapi.ts'
 
 export const addSearchRoutes: AddRoutes = (app, edge) => {
@@ -13,7 +12,7 @@ export const addSearchRoutes: AddRoutes = (app, edge) => {
     '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/search',
     async ({ request, params }) => {
       const { project_name, knowledge_base_name } = params
-      const kb = requireKnowledgeBase(snapshotOf(edge), project_name, knowledge_base_name)
+      const kb = requireKnowledgeBase(edge.snapshot(), project_name, knowledge_base_name)
       const sent = await readJson(edge, request, SEARCH)
       const { signal } = edge.scopeOf(request)
       const answer = await edge.deps.search(kb, searchOrder(sent), signal)

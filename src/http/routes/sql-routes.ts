@@ -1,11 +1,10 @@
 import { t } from 'elysia'
 import { DEFAULT_PROJECT } from '../../domain/project.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
-import { AppError, toAppError } from '../../errors.ts'
+import { AppError, ERRORS, toAppError } from '../../errors.ts'
 import type { QueryRequest } from '../../query/run-query.ts'
-import { readJson } from '../body.ts'
-import { bodySchema } from '../body-schema.ts'
-import { type AddRoutes, type Edge, logStreamFailure } from '../edge.ts'
+import { bodySchema, readJson } from '../body.ts'
+import type { AddRoutes, Edge } from '../edge.ts'
 import { route } from '../openapi.ts'
 import type { RequestScope } from '../running-requests.ts'
 import {
@@ -162,4 +161,13 @@ async function* restOf(
     await batches.return(undefined)
   }
   yield tail
+}
+
+/** For a failure after the answer has begun: it is logged here, and the answer reports it in its own format. */
+function logStreamFailure(edge: Edge, scope: RequestScope): (error: unknown) => void {
+  return (error) => {
+    if (scope.signal.aborted) return
+    const { code } = toAppError(error)
+    if (ERRORS[code].status >= 500) edge.deps.logError({ requestId: scope.id, error })
+  }
 }

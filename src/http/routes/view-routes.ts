@@ -2,9 +2,8 @@ import { t } from 'elysia'
 import { requireProject, requireView, viewsOf } from '../../domain/catalog-snapshot.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import { AppError } from '../../errors.ts'
-import { readJson } from '../body.ts'
-import { bodySchema } from '../body-schema.ts'
-import { type AddRoutes, snapshotOf } from '../edge.ts'
+import { bodySchema, readJson } from '../body.ts'
+import type { AddRoutes } from '../edge.ts'
 import { route } from '../openapi.ts'
 import { viewRecord } from '../wire.ts'
 
@@ -37,7 +36,7 @@ export const addViewRoutes: AddRoutes = (app, edge) => {
   app.get(
     ALL,
     ({ params }) => {
-      const snapshot = snapshotOf(edge)
+      const snapshot = edge.snapshot()
       const project = requireProject(snapshot, params.project_name)
       return Response.json(viewsOf(snapshot, project).map(viewRecord))
     },
@@ -74,7 +73,7 @@ const addOneViewRoutes: AddRoutes = (app, edge) => {
   app.get(
     ONE,
     ({ params }) => {
-      const view = requireView(snapshotOf(edge), params.project_name, params.view_name)
+      const view = requireView(edge.snapshot(), params.project_name, params.view_name)
       return Response.json(viewRecord(view))
     },
     route({ summary: 'Get a view', tag, answers: { 200: 'The view', ...missing } }),
@@ -83,7 +82,7 @@ const addOneViewRoutes: AddRoutes = (app, edge) => {
     ONE,
     async ({ request, params }) => {
       const { view: sent } = await readJson(edge, request, ALTER)
-      const view = requireView(snapshotOf(edge), params.project_name, params.view_name)
+      const view = requireView(edge.snapshot(), params.project_name, params.view_name)
       if (sent.name !== undefined && nameKey(sent.name) !== nameKey(view.name)) {
         throw new AppError('invalid_request', 'A view cannot be renamed: "name" must be its own')
       }
@@ -100,7 +99,7 @@ const addOneViewRoutes: AddRoutes = (app, edge) => {
   app.delete(
     ONE,
     async ({ params }) => {
-      const view = requireView(snapshotOf(edge), params.project_name, params.view_name)
+      const view = requireView(edge.snapshot(), params.project_name, params.view_name)
       await edge.deps.catalog.catalog.dropView(view)
       return new Response(null, { status: 204 })
     },

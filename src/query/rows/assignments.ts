@@ -1,8 +1,7 @@
 import { ownMetadata } from '../../domain/chunk.ts'
-import type { Row, RowValue } from '../../domain/document.ts'
+import { CELL_CHARS_MAX, type Row, type RowValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { LIMITS } from '../../domain/limits.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import { findColumn, wellFormedRow } from '../../ingest/document-of-row.ts'
@@ -116,7 +115,7 @@ export function assignedValues(
       }
     }
   }
-  const row = wellFormedRow(Object.fromEntries(metadata), LIMITS.cellCharsMax)
+  const row = wellFormedRow(Object.fromEntries(metadata), CELL_CHARS_MAX)
   return { texts, metadata: row }
 }
 
@@ -125,7 +124,7 @@ function textOf(value: ResultValue, column: string): string {
   if (text === null || String(text).trim() === '') {
     throw new AppError('insert_failed', 'The new content is empty; to take rows away use DELETE')
   }
-  const row = wellFormedRow({ [column]: String(text) }, LIMITS.cellCharsMax)
+  const row = wellFormedRow({ [column]: String(text) }, CELL_CHARS_MAX)
   return String(row[column])
 }
 

@@ -1,6 +1,5 @@
 /** The nearest chunks of a plan's searches, found in memory before its statement runs, as bound lists. */
-import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
-import type { KeywordSearch } from '../../domain/keyword-search.ts'
+import { type KeywordSearch, PART_CHUNKS } from '../../domain/hybrid-search.ts'
 import type {
   BoundSql,
   BoundValue,

@@ -1,4 +1,4 @@
-import { BM25 } from '../../domain/keyword-search.ts'
+import { BM25 } from '../../domain/hybrid-search.ts'
 import { BestScores, type ScoredKey } from './best-scores.ts'
 
 /** The chunks that hold one term: three lists of one length. */

@@ -4,9 +4,8 @@
  * is measured; where the first rows are enough, retrieval/fusion.ts computes the same from candidates.
  */
 import { chunkTables } from '../../domain/chunk-tables.ts'
-import { type Fusion, PART_CHUNKS, RRF_K } from '../../domain/hybrid-search.ts'
+import { BM25, type Fusion, PART_CHUNKS, RRF_K } from '../../domain/hybrid-search.ts'
 import { quote } from '../../domain/identifier.ts'
-import { BM25 } from '../../domain/keyword-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { alphaParameter, keywordsParameter, phrasesParameter } from '../search/plan-inputs.ts'
 import { CONDITIONS } from '../search/predicate-pushdown.ts'
@@ -117,7 +116,7 @@ export function keywordPartsSql(relation: string, fusion: Fusion): string {
 }
 
 /**
- * A SELECT of `chunk_key, score`: BM25 (domain/keyword-search.ts) of each chunk that holds a term of the text, and all its phrases.
+ * A SELECT of `chunk_key, score`: BM25 (domain/hybrid-search.ts) of each chunk that holds a term of the text, and all its phrases.
  */
 export function keywordScoresSql(kb: KnowledgeBase, textIndex: number): string {
   const { k1, b, scoreDigits } = BM25

@@ -1,7 +1,6 @@
 /** A search whose candidates are reranked before its statement runs: their scores are its relevance. */
 import { chunkTables } from '../../domain/chunk-tables.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { LIMITS } from '../../domain/limits.ts'
+import { type KnowledgeBase, RERANK_CANDIDATES_MAX } from '../../domain/knowledge-base.ts'
 import type { ModelRef } from '../../domain/model-ref.ts'
 import {
   columnNames,
@@ -65,7 +64,7 @@ export function rerankedSearchOf(
 ): RerankedSearch | null {
   const { alias, knowledgeBase: kb, search, count } = source
   if (kb.rerankingModel === null || !search.isReranked || !inputs.reranks) return null
-  if (count === 0 || count > LIMITS.rerankCandidatesMax) return null
+  if (count === 0 || count > RERANK_CANDIDATES_MAX) return null
   const from = around.select.from_table ?? null
   const where = around.select.where_clause ?? null
   if (isRenaming(from) || !canCheckAlone(select.where_clause ?? null, source)) return null

@@ -14,7 +14,7 @@ import {
 } from '../../domain/chunk-tables.ts'
 import { literal } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { type AppendedColumns, appendColumns } from '../duckdb/column-appender.ts'
+import { type AppendedColumns, appendColumns } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 
 /** A chunk by its key, and its terms. */

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
 import type { VectorBatch, VectorRows, VectorSource } from '../../domain/retrieval-ports.ts'
 import { AppError } from '../../errors.ts'
-import { columnBatchOf } from '../duckdb/column-batch.ts'
+import { columnBatchOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 
 /** The vectors of knowledge bases in their tables. */

@@ -16,7 +16,7 @@ import {
 import type { RowValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import type { MetadataColumn, MetadataType } from '../../domain/knowledge-base.ts'
-import { appendColumns } from '../duckdb/column-appender.ts'
+import { appendColumns } from '../duckdb/columns.ts'
 import { type ChunkRow, jsonText } from './chunk-rows.ts'
 import { appendKeywords, keywordTables } from './keyword-index.ts'
 

@@ -1,7 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import type { RunLimits } from '../../domain/ports.ts'
-import { AppError } from '../../errors.ts'
-import { type Deadline, onAbort, startDeadline } from '../../runtime/cancellation.ts'
+import { onAbort } from '../../runtime/cancellation.ts'
 
 const INTERRUPT_EVERY_MS = 20
 
@@ -46,12 +44,4 @@ export async function interruptible<T>(
     stopListening()
     stopInterrupting()
   }
-}
-
-/** One statement's time: for waiting, running and reading its rows. */
-export function statementDeadline({ timeoutMs }: RunLimits, signal: AbortSignal): Deadline {
-  const timeoutError = (ms: number) => {
-    return new AppError('timeout', `The statement took longer than its limit of ${ms} ms`)
-  }
-  return startDeadline({ timeoutMs, signals: [signal], timeoutError })
 }

@@ -4,8 +4,9 @@ import {
   DuckDBMaterializedResult,
   type DuckDBResult,
 } from '@duckdb/node-api'
-import type { BoundSql } from '../../domain/ports.ts'
-import { type Deadline, onAbort } from '../../runtime/cancellation.ts'
+import type { BoundSql, RunLimits } from '../../domain/ports.ts'
+import { AppError } from '../../errors.ts'
+import { type Deadline, onAbort, startDeadline } from '../../runtime/cancellation.ts'
 import type { Release } from '../../runtime/semaphore.ts'
 import { checkCharacters, statementError } from './database-error.ts'
 import { startInterrupting } from './interruptible.ts'
@@ -187,4 +188,12 @@ export class ReadSession {
     else discard(connection)
     leave()
   }
+}
+
+/** One statement's time: for waiting, running and reading its rows. */
+export function statementDeadline({ timeoutMs }: RunLimits, signal: AbortSignal): Deadline {
+  const timeoutError = (ms: number) => {
+    return new AppError('timeout', `The statement took longer than its limit of ${ms} ms`)
+  }
+  return startDeadline({ timeoutMs, signals: [signal], timeoutError })
 }

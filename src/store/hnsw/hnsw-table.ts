@@ -1,6 +1,6 @@
 import { ARRAY, arrayValue, type DuckDBConnection, FLOAT } from '@duckdb/node-api'
 import { quote } from '../../domain/identifier.ts'
-import { appendColumns } from '../duckdb/column-appender.ts'
+import { appendColumns } from '../duckdb/columns.ts'
 import type { HnswDatabase } from './hnsw-database.ts'
 
 /** Parameters of the graph by their published names: `M`, `ef_construction`, `ef_search`. */

@@ -13,7 +13,7 @@ import { without } from '../catalog/catalog-state.ts'
 import { tables } from '../catalog/schema.ts'
 import type { CatalogParts } from '../catalog/stored-catalog.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
-import { statementDeadline } from '../duckdb/interruptible.ts'
+import { statementDeadline } from '../duckdb/read-session.ts'
 import type { StagedSelect } from '../duckdb/staged-select.ts'
 
 export interface TableParts extends CatalogParts {

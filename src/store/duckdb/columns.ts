@@ -1,19 +1,18 @@
-/**
- * Rows → DuckDB by data chunks: twenty times faster than row by row, a hundred times faster than as
- * SQL text.
- */
+/** Rows in and out of DuckDB as columns: no value is converted by itself. */
 import {
   type DuckDBAppender,
   type DuckDBConnection,
   DuckDBDataChunk,
   type DuckDBValue,
 } from '@duckdb/node-api'
+import type { ColumnBatch } from '../../domain/retrieval-ports.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 
 /** Batches of rows, each as columns: in the order of the table's, all of one length. */
 export type AppendedColumns = Iterable<DuckDBValue[][]>
 
 /**
+ * Appends rows to a table: twenty times faster than row by row, a hundred times faster than as SQL text.
  * @param target `catalog` is `temp` for a temporary table, unset for one of the database
  * @param batches made from the table's number of columns where they depend on it
  */
@@ -56,4 +55,33 @@ function closeAfterFailure(appender: DuckDBAppender): void {
   } catch {
     // The transaction is rolled back by whoever began it.
   }
+}
+
+/** The columns of a chunk as DuckDB holds them: views of its memory, valid until it is let go. */
+export function columnBatchOf(chunk: DuckDBDataChunk): ColumnBatch {
+  const { rowCount } = chunk
+  const itemsOf = (column: number) => partOf(chunk.getColumnVector(column), 'items')
+  return {
+    rowCount,
+    keys: (column) => {
+      const items = itemsOf(column)
+      if (!(items instanceof BigInt64Array)) throw new Error('the library keeps keys elsewhere now')
+      return items.subarray(0, rowCount)
+    },
+    ints: (column) => {
+      const items = itemsOf(column)
+      if (!(items instanceof Int32Array)) throw new Error('the library keeps numbers elsewhere now')
+      return items.subarray(0, rowCount)
+    },
+    floats: (column) => {
+      const items = partOf(partOf(chunk.getColumnVector(column), 'childData'), 'items')
+      if (items instanceof Float32Array) return items
+      throw new Error('the library keeps vectors elsewhere now')
+    },
+  }
+}
+
+/** The library's types do not show where it keeps the numbers. */
+function partOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 }
