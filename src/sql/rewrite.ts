@@ -11,6 +11,7 @@ import {
   isColumn,
   isNode,
   nodesOf,
+  originalsOf,
   putSubquery,
   queryOf,
   statementOf,
@@ -21,7 +22,7 @@ import {
   walkExpression,
 } from './ast/select-ast.ts'
 import type { NameScope } from './relation.ts'
-import { originalsOf, type Surroundings } from './search/correlated-values.ts'
+import type { Surroundings } from './search/correlated-values.ts'
 import type { PlanInputs } from './search/plan-inputs.ts'
 import { CHUNK_KEY } from './search/ranking.ts'
 import type { SelectPlace } from './search/top-k.ts'

@@ -99,6 +99,12 @@ function copyOfValue(value: TreeValue): TreeValue {
   return isNode(value) ? copyOf(value) : value
 }
 
+/** Each node of a tree that is going to be changed → a copy of it as it was. */
+export function originalsOf(tree: TreeNode): ReadonlyMap<TreeNode, TreeNode> {
+  const copies = walk(copyOf(tree))
+  return new Map([...walk(tree)].map((node) => [node, copies.next().value ?? node]))
+}
+
 export function isNode(value: unknown): value is TreeNode {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isNumber(value)
 }

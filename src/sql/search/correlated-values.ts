@@ -25,12 +25,6 @@ export interface Surroundings {
   readonly outer: Surroundings | null
 }
 
-/** Nodes of a tree that is going to be changed → what they were. */
-export function originalsOf(tree: TreeNode): ReadonlyMap<TreeNode, TreeNode> {
-  const copies = walk(copyOf(tree))
-  return new Map([...walk(tree)].map((node) => [node, copies.next().value ?? node]))
-}
-
 /**
  * A tree of `SELECT DISTINCT <expression> FROM …`, where the FROM is that of the innermost SELECT whose sources the
  * expression names, without the target. undefined where there is none, or where the expression has another value each time.

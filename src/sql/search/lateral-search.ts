@@ -5,7 +5,6 @@
  */
 import { chunkTables } from '../../domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { AppError } from '../../errors.ts'
 import {
   columnNames,
   columnNode,
@@ -23,7 +22,7 @@ import {
   walkExpression,
 } from '../ast/select-ast.ts'
 import { textsParameter, vectorsParameter } from './plan-inputs.ts'
-import type { LateralRanking, Ranking, Search } from './ranking.ts'
+import type { LateralRanking } from './ranking.ts'
 import { ownColumnName, type SearchSource } from './source-columns.ts'
 
 const VECTOR = '__vector'
@@ -34,23 +33,6 @@ export const HAS_TEXT = '__has_text'
 
 /** What `*` must not show of the source of a lateral search. */
 export const LATERAL_COLUMNS: readonly string[] = [VECTOR]
-
-/** @throws AppError `sql_not_supported` for a column beside other texts */
-export function lateralRankingOf({ ranking, exclusions, hybrid }: Search): LateralRanking | null {
-  const lateral = lateralIn(ranking)
-  if (lateral !== null && hybrid !== null) {
-    throw new AppError('sql_not_supported', 'hybrid_search goes with texts, not with a column')
-  }
-  if (lateral === null || (lateral === ranking && exclusions.length === 0)) return lateral
-  const message = 'content is compared with a column or with texts, not with both in one search'
-  throw new AppError('sql_not_supported', message)
-}
-
-function lateralIn(ranking: Ranking | null): LateralRanking | null {
-  if (ranking === null || ranking.kind === 'text') return null
-  if (ranking.kind === 'lateral') return ranking
-  return ranking.parts.map(lateralIn).find((part) => part !== null) ?? null
-}
 
 /** The chunks with their vectors, to be measured by `measure`. @param columns further columns of the chunks `c` */
 export function unmeasuredChunks(kb: KnowledgeBase, columns: readonly string[]): string {

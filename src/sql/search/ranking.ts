@@ -1,5 +1,6 @@
 /** What the `content` predicates of one SELECT ask for. Search texts are numbered over the whole statement, from 0. */
 import type { Fusion } from '../../domain/hybrid-search.ts'
+import { AppError } from '../../errors.ts'
 import type { TreeNode } from '../ast/select-ast.ts'
 
 export type Ranking =
@@ -75,6 +76,26 @@ export function textIndexesOf(ranking: Ranking | null): readonly number[] {
 export function allTextIndexes({ ranking, exclusions }: Search): readonly number[] {
   const excluded = exclusions.flatMap(({ textIndexes }) => textIndexes)
   return [...new Set([...textIndexesOf(ranking), ...excluded])]
+}
+
+/**
+ * The lateral ranking of a search; null: it has none.
+ * @throws AppError `sql_not_supported` for one beside other texts
+ */
+export function lateralRankingOf({ ranking, exclusions, hybrid }: Search): LateralRanking | null {
+  const lateral = lateralIn(ranking)
+  if (lateral !== null && hybrid !== null) {
+    throw new AppError('sql_not_supported', 'hybrid_search goes with texts, not with a column')
+  }
+  if (lateral === null || (lateral === ranking && exclusions.length === 0)) return lateral
+  const message = 'content is compared with a column or with texts, not with both in one search'
+  throw new AppError('sql_not_supported', message)
+}
+
+function lateralIn(ranking: Ranking | null): LateralRanking | null {
+  if (ranking === null || ranking.kind === 'text') return null
+  if (ranking.kind === 'lateral') return ranking
+  return ranking.parts.map(lateralIn).find((part) => part !== null) ?? null
 }
 
 /** The distinct words of a text in lower case, as `NOT content = '…'` looks for them. */

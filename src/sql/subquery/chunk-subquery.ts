@@ -2,7 +2,7 @@
 import { chunkTables } from '../../domain/chunk-tables.ts'
 import { quote } from '../../domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { LATERAL_COLUMNS, lateralRankingOf, unmeasuredChunks } from '../search/lateral-search.ts'
+import { LATERAL_COLUMNS, unmeasuredChunks } from '../search/lateral-search.ts'
 import { termsParameter } from '../search/plan-inputs.ts'
 import { CONDITIONS } from '../search/predicate-pushdown.ts'
 import {
@@ -11,6 +11,7 @@ import {
   type Exclusion,
   excludedColumn,
   fusedColumn,
+  lateralRankingOf,
   type Ranking,
   type Search,
   textIndexesOf,

@@ -13,14 +13,14 @@ import {
 import { isVolatile, stabilityOf } from '../guard/stability.ts'
 import type { NameScope } from '../relation.ts'
 import { type Surroundings, valuesSelect } from '../search/correlated-values.ts'
-import { lateralRankingOf, measure, measuresSql } from '../search/lateral-search.ts'
+import { measure, measuresSql } from '../search/lateral-search.ts'
 import type { GivenSearch, PlanInputs } from '../search/plan-inputs.ts'
 import {
   candidateSearchOf,
   pushedDownPredicates,
   putConditions,
 } from '../search/predicate-pushdown.ts'
-import type { HybridSearch, Search } from '../search/ranking.ts'
+import { type HybridSearch, lateralRankingOf, type Search } from '../search/ranking.ts'
 import {
   refuseCorrelatedSearches,
   refuseSearches,
