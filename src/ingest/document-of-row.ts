@@ -183,19 +183,20 @@ function isList(value: object): value is readonly RowValue[] {
 
 const TEXT_COLUMN = 'content'
 
-export interface OwnText {
-  readonly id: string
-  readonly content: string
-  /** What else is known about the document. */
-  readonly columns: Row
-}
-
 /**
  * A row for a document that has no columns of its own, such as a page: its text stands in the column `content`, or in
  * the knowledge base's first content column where it has none of that name; content columns that the document does not
  * know are empty.
+ * @param columns what else is known about the document
  */
-export function documentRow({ id, content, columns }: OwnText, mapping: ColumnMapping): Row {
+export function documentRow(
+  {
+    id,
+    content,
+    columns,
+  }: { readonly id: string; readonly content: string; readonly columns: Row },
+  mapping: ColumnMapping,
+): Row {
   const { contentColumns } = mapping
   const column = findColumn(contentColumns, TEXT_COLUMN) ?? contentColumns[0] ?? TEXT_COLUMN
   const [idColumn = ID_COLUMN] = mapping.idColumns

@@ -34,7 +34,7 @@ export function fileFormat(originalName: string, bytes: Uint8Array): FileFormat 
   throw new AppError('file_unreadable', `The file's content is binary; readable are ${KNOWN}`)
 }
 
-/** A guess from the content alone; null: it is no text. */
+/** A guess from the content alone; null: it is not text. */
 export function formatOfBytes(bytes: Uint8Array): FileFormat | null {
   const certain = magicFormat(bytes)
   if (certain !== null) return certain

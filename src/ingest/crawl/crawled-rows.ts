@@ -13,12 +13,6 @@ import { crawlableUrl } from './url-policy.ts'
 
 type CrawlDeps = Pick<InsertDeps, 'pages' | 'reader' | 'crawlPagesMax'>
 
-export interface Crawl {
-  readonly kb: KnowledgeBase
-  readonly urls: readonly string[]
-  readonly crawl: CrawlRequest
-}
-
 /** An address to visit; depth 0 is a start address. */
 interface Target {
   readonly url: string
@@ -37,7 +31,11 @@ interface Page extends Target {
  * @throws AppError `crawl_failed`, `address_refused`, `insert_failed`
  */
 export async function* crawledRows(
-  { kb, urls, crawl }: Crawl,
+  {
+    kb,
+    urls,
+    crawl,
+  }: { readonly kb: KnowledgeBase; readonly urls: readonly string[]; readonly crawl: CrawlRequest },
   deps: CrawlDeps,
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
@@ -137,7 +135,7 @@ interface VisitPlan {
 
 type Visit = (target: Target) => Promise<Page | null>
 
-/** null: a page behind a link that is not there, not readable or not ours to read. */
+/** null: a page behind a link that is missing, unreadable or not allowed. */
 function visitor({ scope, crawl }: VisitPlan, deps: CrawlDeps, signal: AbortSignal): Visit {
   const robots = new Robots(deps.pages)
   const depthMax = depthMaxOf(crawl)
@@ -230,7 +228,7 @@ const FORMATS: Readonly<Record<string, DocumentFormat>> = {
 
 /**
  * How a page is to be read, by its content type, and by its bytes where it has none.
- * @throws AppError `crawl_failed` for what is no text
+ * @throws AppError `crawl_failed` for a page that is not text
  */
 function pageFormat({ url, contentType, bytes }: FetchedPage): {
   readonly format: DocumentFormat

@@ -100,7 +100,7 @@ function baseOf(document: Document, url: string | null): string | null {
   return resolved(declared, url) ?? url
 }
 
-/** null: no address of the web. */
+/** null: not a web address. */
 function resolved(address: string | null, base: string | null): string | null {
   if (address === null) return null
   const url = URL.parse(address.trim(), base ?? undefined)

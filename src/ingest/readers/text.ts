@@ -32,7 +32,7 @@ function markedText(bytes: Uint8Array): string | null {
   return null
 }
 
-/** null: no encoding of that name, or a UTF-8 that is none. */
+/** null: no encoding has that name, or it is UTF-8, which is tried next. */
 function declaredText(bytes: Uint8Array, name: string | null): string | null {
   if (name === null) return null
   try {

@@ -51,7 +51,7 @@ export async function changeChunkRows(
   let chunkCount = 0
   for (const some of batchesOf(changes)) {
     const byKey = new Map(some.map((change) => [change.chunkKey, change]))
-    const stored = await storedMetadata(tables, { column: 'chunk_key', values: [...byKey.keys()] })
+    const stored = await storedMetadata(tables, 'chunk_key', [...byKey.keys()])
     chunkCount += stored.length
     const staying: StoredMetadata[] = []
     for (const chunk of stored) {
@@ -87,7 +87,7 @@ export async function changeDocumentRows(
   let stayingCount = 0
   for (const some of batchesOf(changes)) {
     const values = some.map(({ documentId }) => documentId)
-    const chunks = await storedMetadata(tables, { column: 'document_id', values })
+    const chunks = await storedMetadata(tables, 'document_id', values)
     const stored = Map.groupBy(chunks, ({ documentId }) => documentId)
     for (const change of some) {
       const parts = partsOf(change, stored.get(change.documentId) ?? [])

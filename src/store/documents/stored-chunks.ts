@@ -47,12 +47,6 @@ interface Written<T> {
   readonly removedKeys: readonly bigint[]
 }
 
-interface OpenWrite {
-  readonly connection: DuckDBConnection
-  readonly kb: KnowledgeBase
-  readonly incoming: Incoming
-}
-
 /** Chunks and vectors in DuckDB's tables. */
 export class StoredChunks implements ChunkStore {
   readonly #parts: CatalogParts
@@ -149,7 +143,7 @@ export class StoredChunks implements ChunkStore {
     try {
       const { isUnsorted, result } = await database.write(
         async (connection) => {
-          const done = await this.#written({ connection, kb, incoming }, work)
+          const done = await this.#written(connection, kb, incoming, work)
           state.listener.beginCommit(kb)
           isCommitting = true
           return done
@@ -168,7 +162,9 @@ export class StoredChunks implements ChunkStore {
   }
 
   async #written<T>(
-    { connection, kb, incoming }: OpenWrite,
+    connection: DuckDBConnection,
+    kb: KnowledgeBase,
+    incoming: Incoming,
     work: (tables: OpenTables) => Promise<Written<T>>,
   ) {
     const { secrets, now } = this.#parts

@@ -1,6 +1,6 @@
-import { type DuckDBConnection, type DuckDBValue, LIST, listValue, VARCHAR } from '@duckdb/node-api'
+import { type DuckDBValue, LIST, listValue, VARCHAR } from '@duckdb/node-api'
 import { ownMetadata, STANDARD_METADATA_KEYS } from '../../domain/chunk.ts'
-import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
+import { chunkTables } from '../../domain/chunk-tables.ts'
 import type { Row } from '../../domain/document.ts'
 import { nameKey, quote } from '../../domain/identifier.ts'
 import type { MetadataColumn } from '../../domain/knowledge-base.ts'
@@ -21,20 +21,11 @@ export interface StoredMetadata {
   readonly own: Row
 }
 
-export interface ReadTables extends TableIds {
-  readonly connection: DuckDBConnection
-  readonly columns: readonly MetadataColumn[]
-}
-
-interface Wanted {
-  readonly column: 'chunk_key' | 'document_id'
-  readonly values: readonly DuckDBValue[]
-}
-
 /** The chunks with one of these keys or document ids, in the order in which they were stored. */
 export async function storedMetadata(
-  tables: ReadTables,
-  { column, values }: Wanted,
+  tables: OpenTables,
+  column: 'chunk_key' | 'document_id',
+  values: readonly DuckDBValue[],
 ): Promise<readonly StoredMetadata[]> {
   const hidden = tables.columns.filter(({ name }) => STANDARD_METADATA_KEYS.has(nameKey(name)))
   const list = hidden.map((one) => `, to_json(${quote(one.column)})::VARCHAR`).join('')

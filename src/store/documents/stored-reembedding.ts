@@ -154,17 +154,15 @@ function nextTable(ids: TableIds): { readonly schema: string; readonly table: st
   }
 }
 
-interface MissingFrom {
-  readonly isThere: boolean
-  readonly afterKey: bigint
-  readonly limit: number
-}
-
 /** Keys first: the texts of those that are not asked for are not read. */
 async function missingChunks(
   connection: DuckDBConnection,
   ids: TableIds,
-  { isThere, afterKey, limit }: MissingFrom,
+  {
+    isThere,
+    afterKey,
+    limit,
+  }: { readonly isThere: boolean; readonly afterKey: bigint; readonly limit: number },
 ): Promise<MissingVectors['chunks']> {
   const { chunks } = chunkTables(ids)
   const next = chunkTables(withNextVectors(ids)).vectors
