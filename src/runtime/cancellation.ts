@@ -53,7 +53,15 @@ function reasonOf({ reason }: AbortSignal, { cancelledMessage }: DeadlineOptions
  * @throws the caller's reason when it aborted, `timeoutError` when the time was over, what `work` throws
  */
 export async function withDeadline<T>(
-  { timeoutMs, signal, timeoutError }: WorkDeadline,
+  {
+    timeoutMs,
+    signal,
+    timeoutError,
+  }: {
+    readonly timeoutMs: number
+    readonly signal: AbortSignal
+    readonly timeoutError: (timeoutMs: number) => AppError
+  },
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted()
@@ -67,12 +75,6 @@ export async function withDeadline<T>(
   } finally {
     deadline.end()
   }
-}
-
-export interface WorkDeadline {
-  readonly timeoutMs: number
-  readonly signal: AbortSignal
-  readonly timeoutError: (timeoutMs: number) => AppError
 }
 
 /** Calls `listener` once at the abort, at once where it was aborted before. Returns how to stop listening. */

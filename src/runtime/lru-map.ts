@@ -1,10 +1,3 @@
-export interface LruMapOptions<Key, Value> {
-  /** Of all values together. */
-  readonly sizeMax: number
-  /** Unset: each counts as one. */
-  readonly sizeOf?: (value: Value, key: Key) => number
-}
-
 /** Values by their keys, as many as there is room for: the one not used for the longest time goes first. */
 export class LruMap<Key, Value> {
   readonly #values = new Map<Key, Value>()
@@ -12,9 +5,13 @@ export class LruMap<Key, Value> {
   readonly #sizeOf: (value: Value, key: Key) => number
   #size = 0
 
-  constructor({ sizeMax, sizeOf = () => 1 }: LruMapOptions<Key, Value>) {
-    this.#sizeMax = sizeMax
-    this.#sizeOf = sizeOf
+  /** @param options `sizeMax`: of all values together; `sizeOf`: unset, each value counts as one */
+  constructor(options: {
+    readonly sizeMax: number
+    readonly sizeOf?: (value: Value, key: Key) => number
+  }) {
+    this.#sizeMax = options.sizeMax
+    this.#sizeOf = options.sizeOf ?? (() => 1)
   }
 
   /** Of all values that are held. */
