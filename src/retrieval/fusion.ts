@@ -1,6 +1,6 @@
 /**
  * What `sql/subquery/hybrid-rows.ts` computes, over the chunks that have a part in it: with the same operations on numbers, in the
- * same order, so that a search gives the same relevances whoever makes them.
+ * same order, so that a search in memory and a statement give the same relevances.
  */
 import { type Fusion, type KeywordHit, PART_CHUNKS, RRF_K } from '../domain/hybrid-search.ts'
 import type { NearestChunk } from '../domain/ports.ts'

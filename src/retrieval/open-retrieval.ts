@@ -45,7 +45,7 @@ export interface IndexStatesDeps {
   snapshot(): CatalogSnapshot
 }
 
-/** Says of each knowledge base how its vectors are searched, from those who search them. */
+/** Says of each knowledge base how its vectors are searched now. */
 export class IndexStates implements VectorIndexStates {
   readonly #deps: IndexStatesDeps
 

@@ -33,7 +33,7 @@ const BROAD_MAX = 1_000
  */
 export class Prefilter {
   readonly #reader: ColumnReader
-  /** SELECTs that kept many keys when they were last listed. */
+  /** SELECTs that gave many keys when they were last listed. */
   readonly #broad = new LruMap<string, true>({ sizeMax: BROAD_MAX })
   readonly #cache = new PrefilterCache()
 
@@ -161,7 +161,7 @@ interface KeyList {
 }
 
 /**
- * Keys that conditions kept, for the next search with the same conditions: those of a tenant, a
+ * The keys of a prefilter, for the next search with the same one: the chunks of a tenant, a
  * language, a source. Good until the knowledge base is written to.
  */
 export class PrefilterCache {

@@ -34,7 +34,7 @@ export async function measuredRecall(
   const rows = await sampledRows(base, { count: LIST_LIMITS.questions, random }, signal)
   const slice = new TimeSlice(LIST_LIMITS.busyMsMax)
   const questions: Question[] = []
-  // Some come on top of the count where rows are empty or all are asked: take evenly.
+  // There may be more rows than questions: take them evenly.
   const count = Math.min(rows.length, LIST_LIMITS.questions)
   for (let index = 0; index < count; index++) {
     const row = rows[Math.floor((index * rows.length) / count)] ?? 0

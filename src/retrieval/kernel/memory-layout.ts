@@ -12,7 +12,7 @@ import { VECTOR_LIMITS } from './vector-limits.ts'
 
 export const PAGE_BYTES = 65_536
 
-/** The first page stays empty: address 0 is nobody's. */
+/** The first page stays empty: address 0 belongs to nothing. */
 const FIRST_SLOT = PAGE_BYTES
 const IDENTITY_BYTES = 16
 /** Of a row, its scale first. */

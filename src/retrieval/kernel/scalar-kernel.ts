@@ -308,15 +308,15 @@ export class ScalarKernel implements KernelOperations {
 
   #settle(): void {
     const { doubles } = this.#views
-    let kept = 0
+    let remaining = 0
     for (let index = 0; index < this.#candidateCount; index++) {
       const at = this.#candidateAt(index)
       if ((doubles[at] ?? 0) < this.#threshold) continue
       const [identity, floats] = this.#places[index] ?? [0, 0]
       if (this.#holdsFloats) this.#measure(identity, floats)
-      else doubles.copyWithin(this.#candidateAt(kept++), at, at + CANDIDATE_BYTES / 8)
+      else doubles.copyWithin(this.#candidateAt(remaining++), at, at + CANDIDATE_BYTES / 8)
     }
-    this.#candidateCount = kept
+    this.#candidateCount = remaining
   }
 
   /** Keeps the found sorted, the nearest first. */

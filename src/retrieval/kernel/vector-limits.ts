@@ -16,10 +16,10 @@ export const VECTOR_LIMITS = {
   batchMax: 4,
   /** Codes that all searches of a batch read before the next: they stay in a core's cache meanwhile. */
   sliceBytes: 192 * 1024,
-  /** Products of two codes between two looks at whether somebody still waits: about 1 ms. */
+  /** Products of two codes before a thread looks whether its task was cancelled: about 1 ms. */
   sliceProducts: 16 * 1024 ** 2,
   /** A search whose thread ended is tried again, so often in all. */
   attemptsMax: 2,
-  /** Vectors that are asked for at once where memory holds the codes only. */
+  /** Vectors that are read at once where memory holds the codes only. */
   fetchRows: 1024,
 } as const

@@ -47,12 +47,12 @@ export class BestScores {
   /** The best first. */
   all(): readonly ScoredKey[] {
     const least = this.#size < this.#count ? 0 : (this.#heap[1] ?? 0)
-    const kept: ScoredKey[] = []
+    const best: ScoredKey[] = []
     for (const [index, key] of this.#keys.entries()) {
       const score = this.#scores[index] ?? 0
-      if (score >= least) kept.push({ key, score })
+      if (score >= least) best.push({ key, score })
     }
-    return kept.sort((one, other) => other.score - one.score || one.key - other.key)
+    return best.sort((one, other) => other.score - one.score || one.key - other.key)
   }
 
   #rise(score: number): void {

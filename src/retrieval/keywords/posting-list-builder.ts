@@ -71,16 +71,16 @@ export class PostingListBuilder {
 /** The list without the chunks of some keys, which ascend. */
 export function without(list: PostingList, keys: Uint32Array): PostingList {
   const { keys: all, frequencies, termCounts } = list
-  const kept: number[] = []
+  const places: number[] = []
   let at = 0
   let isChanged = false
   if (keys.length === 0) return list
   for (const [index, key] of all.entries()) {
     while (at < keys.length && (keys[at] ?? 0) < key) at += 1
     if (at < keys.length && keys[at] === key) isChanged = true
-    else kept.push(index)
+    else places.push(index)
   }
-  return isChanged ? picked({ keys: all, frequencies, termCounts }, kept) : list
+  return isChanged ? picked({ keys: all, frequencies, termCounts }, places) : list
 }
 
 /** Two keys of 64 bits, without a JavaScript value for either. */

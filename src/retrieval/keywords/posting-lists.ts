@@ -107,7 +107,7 @@ export class PostingLists {
       }
       state = loaded.state
       for (const [term, list] of loaded.lists) lists.set(term, list)
-      // Whoever asks for a revision that is past asks again; any other is left to the database.
+      // A search at a past revision is tried again by its caller; any other is left to the database.
       if (state.revision !== revision && search.isCurrent()) return null
     }
     return joinedPostings([...lists.values()], state.corpus, this.#limits.postingsMax)
@@ -137,7 +137,7 @@ export class PostingLists {
     this.#keepState(ids.id, state)
     const { nextKey } = state
     for (const [term, list] of lists) {
-      // What later writes have removed is still in a list that was brought up to the revision asked for.
+      // A list that was extended to the wanted revision still holds what later writes have removed.
       const isWhole = state.revision === revision || partial.get(term)?.list === null
       if (isWhole) this.#set(nameOf(ids, term), { revision: state.revision, nextKey, list })
     }

@@ -10,13 +10,13 @@ interface Removal {
 }
 
 /**
- * The chunks that the last writes have removed, for lists that were made before. Revisions follow each other without
- * a gap: what came before one that nobody looked at is forgotten.
+ * The chunks that the last writes have removed, for posting lists that were made before. Revisions follow each other without
+ * a gap: where the removals of one are not known, those before it are forgotten.
  */
 export class Tombstones {
   readonly #removals = new Map<number, Removal[]>()
 
-  /** @param keys null: nobody knows */
+  /** @param keys null: not known */
   note(id: number, revision: number, keys: BigInt64Array | null): void {
     const known = this.#removals.get(id) ?? []
     const isNext = known.length === 0 || known.at(-1)?.revision === revision - 1

@@ -33,7 +33,7 @@ export interface VectorSearch {
   readonly rows?: Int32Array | null
 }
 
-/** The rows of an index and what finds its way among them, for whoever keeps lists of the rows. */
+/** The insides of an exact index, for an index that keeps lists of its rows. */
 export interface IndexRows {
   readonly memory: VectorMemory
   readonly pool: ScanRunner
@@ -197,7 +197,7 @@ export class ExactIndex implements ExactVectors {
     this.#rows.release()
   }
 
-  /** Nobody sees these rows before the snapshot advances. */
+  /** No search sees these rows before the snapshot advances. */
   #store(rows: Int32Array, keys: Float64Array, vectors: Float32Array): void {
     const { dimensions } = this.#options
     const { input } = this.#kernel

@@ -46,7 +46,7 @@ export class RowTable {
 
   /**
    * Rows for `count` vectors.
-   * @param unseenFrom the oldest snapshot that anybody still looks at
+   * @param unseenFrom the oldest snapshot that a search still sees
    * @throws AppError `out_of_memory`; no row is taken then
    */
   take(count: number, unseenFrom: number): Int32Array {
@@ -108,7 +108,7 @@ export class RowTable {
     return { parts: Float64Array.from(parts), rows: local }
   }
 
-  /** Gives all memory back. Nobody may be looking at it. */
+  /** Gives all memory back. No search may be reading it. */
   release(): void {
     for (const { block } of this.#extents) this.#memory.release(block)
     this.#extents = []
@@ -148,7 +148,7 @@ export class RowTable {
   }
 }
 
-/** Which states of an index searches still look at. A state is the number of changes before it. */
+/** Which states of an index searches still see (MVCC). A state is the number of changes before it. */
 export class Snapshots {
   #current = 0
   readonly #seen = new Map<number, number>()
@@ -157,7 +157,7 @@ export class Snapshots {
     return this.#current
   }
 
-  /** The oldest that somebody looks at, or else the current one. */
+  /** The oldest that a search still sees, or else the current one. */
   get oldest(): number {
     return Math.min(this.#current, ...this.#seen.keys())
   }
@@ -166,7 +166,7 @@ export class Snapshots {
     this.#current += 1
   }
 
-  /** Somebody looks at the current state, until `leave`. */
+  /** A search sees the current state, until `leave`. */
   enter(): number {
     this.#seen.set(this.#current, (this.#seen.get(this.#current) ?? 0) + 1)
     return this.#current

@@ -41,7 +41,7 @@ interface Seat {
 /**
  * The threads that scan, shared by all indexes; each starts with its first scan. When they are busy,
  * scans of one index wait for each other and go through memory together, which is what limits them.
- * A thread that ends is replaced, and its scans are tried again by whoever is free.
+ * A thread that ends is replaced, and its scans are tried again by a thread that is free.
  */
 export class ScanPool implements ScanRunner {
   readonly #memory: VectorMemory
@@ -108,7 +108,7 @@ export class ScanPool implements ScanRunner {
     }
   }
 
-  /** Ends the threads; whoever waits fails with `shutting_down`. */
+  /** Ends the threads; what waits fails with `shutting_down`. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const job of this.#queue.splice(0)) job.settled.reject(closed())
@@ -131,7 +131,7 @@ export class ScanPool implements ScanRunner {
     }
   }
 
-  /** The next job, and such as go through the same memory. */
+  /** The next job, and others that read the same memory. */
   #nextBatch(countMax: number): readonly Job[] {
     const first = this.#queue.shift()
     if (first === undefined) return []

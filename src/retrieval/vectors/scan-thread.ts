@@ -10,7 +10,7 @@ export type ToScanThread =
       /** One for each scan of a batch. */
       readonly slots: readonly number[]
       readonly kernel: KernelChoice
-      /** Int32 by position in the batch: the id of a scan that nobody waits for any more. */
+      /** Int32 by position in the batch: the id of a scan that was cancelled. */
       readonly cancelled: SharedArrayBuffer
     }
   | { readonly kind: 'scan'; readonly batch: readonly BatchedScan[] }

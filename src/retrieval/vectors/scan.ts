@@ -24,7 +24,7 @@ export type ScanResult =
   /** No floats are held: among these are the nearest. */
   | { readonly kind: 'candidates'; readonly candidates: readonly Candidate[] }
 
-/** Whoever lets a thread scan, or compare rows with centroids. */
+/** Runs tasks in threads. */
 export interface ScanRunner {
   readonly threadCount: number
   /** Threads with nothing to do. */

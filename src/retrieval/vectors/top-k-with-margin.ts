@@ -3,9 +3,9 @@ import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
 import type { ExactIndex, VectorSearch } from './exact-index.ts'
 
 /**
- * The nearest `k`, and all that are at most `margin` farther than the k-th: enough for somebody who
- * measures again, with another rounding, and takes the nearest `k` of these. Null when those are
- * more than an index gives.
+ * The nearest `k`, and all that are at most `margin` farther than the k-th: enough to
+ * compute their distances again with another rounding, and to take the nearest `k` by these. null: they
+ * are more than an index gives.
  * @throws AppError as `ExactIndex.search` does
  */
 export async function topKWithMargin(
@@ -15,7 +15,7 @@ export async function topKWithMargin(
 ): Promise<readonly NearestChunk[] | null> {
   const { neighboursMax } = VECTOR_LIMITS
   if (search.k > neighboursMax) return null
-  // What is no count goes on as it is, to be refused.
+  // A `k` that is not a count goes on as it is, to be refused.
   let wanted = search.k > 0 ? Math.min(search.k + 8, neighboursMax) : search.k
   for (;;) {
     const found = await index.search({ ...search, k: wanted }, signal)

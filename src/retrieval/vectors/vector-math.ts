@@ -29,7 +29,7 @@ export function unitQueryVector(vector: Float32Array, dimensions: number): Float
 
 /**
  * The cosine distance of two unit vectors to the last bit as `sql/subquery/distance-rows.ts` has DuckDB measure it: an inner
- * product in float32, added up from the first part to the last, so that a search gives the same rows whoever finds them.
+ * product in float32, added up from the first part to the last, so that a search in memory and a scan in the database give the same rows.
  * A test compares it with DuckDB's own.
  * @returns 0 to 2
  */

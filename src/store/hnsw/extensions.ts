@@ -73,7 +73,7 @@ export class Extensions {
     return this.#installing
   }
 
-  /** DuckDB did not load the file: nobody tries again before the next start. */
+  /** DuckDB did not load the file: it is not tried again before the next start. */
   refuse(error: unknown): void {
     const isForged = error instanceof Error && /signature/i.test(error.message)
     const why = isForged ? 'it does not carry the signature of DuckDB' : 'DuckDB could not load it'

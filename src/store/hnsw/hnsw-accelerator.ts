@@ -173,7 +173,7 @@ class HnswAccelerator implements Accelerator {
     }
   }
 
-  /** The share of the nearest ten that it finds for some of its vectors. null: nothing could be asked. */
+  /** The share of the nearest ten that it finds for some of its vectors. null: no search could be made. */
   async #measured(graph: HnswIndex): Promise<number | null> {
     const { vectors } = this.#parts
     const { signal } = this.#closing

@@ -34,7 +34,7 @@ export class HnswDatabase {
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',
       memory_limit: memoryLimit,
-      // A statement runs on the thread that asked for it: building takes one core and no more.
+      // A statement runs on the thread that started it: building takes one core and no more.
       threads: '1',
       temp_directory: '',
     })

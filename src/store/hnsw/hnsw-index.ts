@@ -147,7 +147,7 @@ export class HnswIndex {
     signal.throwIfAborted()
     const { queryVector, k } = search
     const table = this.#table
-    // What is added to a graph holds up those who search it.
+    // Adding to a graph holds up the searches of it.
     const isAddedTo = this.#recent.count > RECENT_MAX || this.#rebuild !== null
     const isBusy = this.#searchCount >= SEARCHES_MAX
     if (table === null || this.state !== 'ready' || isAddedTo || isBusy) return null
@@ -288,7 +288,7 @@ export class HnswIndex {
       }
       while (this.#recent.count > 0) await this.#indexRecent(table)
     } finally {
-      // It may hang: nobody waits for it.
+      // It may hang, so it is not awaited.
       iterator.return?.()?.catch(() => {})
     }
   }

@@ -139,14 +139,14 @@ export class HnswTable {
     return rows.flat().join('\n')
   }
 
-  /** Waits for what was asked for before. */
+  /** Waits for earlier statements. */
   async drop(): Promise<void> {
     await this.#options.database.lease(async (connection) => {
       await this.#inTurn(() => connection.run(`DROP TABLE ${quote(this.#name)}`))
     })
   }
 
-  /** Runs a statement after those that were asked for before. */
+  /** Runs a statement after the earlier ones. */
   #inTurn<T>(run: () => Promise<T>): Promise<T> {
     const turn = this.#lastTurn.then(run)
     this.#lastTurn = turn.catch(() => {})
