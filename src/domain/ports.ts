@@ -230,7 +230,7 @@ export interface NearestSearch {
   readonly queryVector: Float32Array
   readonly count: number
   /** A SELECT of the keys of the chunks among which to search; null: all. */
-  readonly kept: PrefilterSql | null
+  readonly prefilter: PrefilterSql | null
   /** For the SELECTs of keys and words. */
   readonly limits: RunLimits
   /** Set for a hybrid search. */
@@ -250,7 +250,7 @@ export interface KeywordHits {
    * Their distances, or those of any other chunks. One that is gone may be left out.
    * @throws AppError those of `SqlEngine.run`
    */
-  measured(keys: readonly bigint[], signal: AbortSignal): Promise<readonly NearestChunk[]>
+  distancesOf(keys: readonly bigint[], signal: AbortSignal): Promise<readonly NearestChunk[]>
 }
 
 export interface NearestFound {

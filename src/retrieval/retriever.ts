@@ -75,7 +75,7 @@ export class Retriever {
     }
     const [best, neighbours] = await Promise.all([keywordSearch, vectorSearch()])
     if (best === null || neighbours === null) return null
-    const measured = async (keys: readonly bigint[], stop: AbortSignal) => {
+    const distancesOf = async (keys: readonly bigint[], stop: AbortSignal) => {
       try {
         return await snapshot.cache.distancesOf(keys, queryVector, stop)
       } catch (error) {
@@ -85,13 +85,13 @@ export class Retriever {
         return []
       }
     }
-    return { neighbours, words: { best, measured }, isCurrent: snapshot.isCurrent }
+    return { neighbours, words: { best, distancesOf }, isCurrent: snapshot.isCurrent }
   }
 
   /** The chunks that the conditions keep; null: there are no conditions. */
   async #prefiltered(
     snapshot: CacheSnapshot,
-    { kept: prefilter, limits }: NearestSearch,
+    { prefilter, limits }: NearestSearch,
     signal: AbortSignal,
   ): Promise<PrefilteredSelect | null> {
     if (prefilter === null) return null

@@ -33,7 +33,7 @@ async function put(from: number, count: number) {
 }
 
 async function keysNear(queryVector: Float32Array) {
-  const search = { knowledgeBase: current(store), queryVector, count: 10, kept: null }
+  const search = { knowledgeBase: current(store), queryVector, count: 10, prefilter: null }
   const limits = { timeoutMs: 10_000 }
   const found = await store.vectorCaches.nearest({ ...search, limits }, signal)
   const nearest = (found?.neighbours ?? []).toSorted((a, b) => a.distance - b.distance)

@@ -36,13 +36,13 @@ function some(count: number): readonly FakeChunk[] {
 
 interface Search extends Partial<Pick<KeywordSearch, 'phrases' | 'count' | 'enoughCount'>> {
   readonly text: string
-  readonly kept?: PrefilterSql | null
+  readonly prefilter?: PrefilterSql | null
 }
 
-function found({ text, phrases = [], count = 5, enoughCount = null, kept = null }: Search) {
+function found({ text, phrases = [], count = 5, enoughCount = null, prefilter = null }: Search) {
   const { knowledgeBase } = store
   const words = { terms: [...new Set(termsOf(text))], phrases, count, enoughCount }
-  const search = { knowledgeBase, queryVector: QUERY_VECTOR, count: 10, kept, words }
+  const search = { knowledgeBase, queryVector: QUERY_VECTOR, count: 10, prefilter, words }
   return caches.nearest({ ...search, limits: { timeoutMs: 1_000 } }, signal)
 }
 
@@ -109,9 +109,9 @@ test('few keys of a prefilter are listed, and only they are scored', async () =>
   store.conditions.set('third', (key) => key % 3n === 0n)
   store.write({ put: some(150) })
   await caches.settled()
-  const kept = store.prefilter('third')
+  const prefilter = store.prefilter('third')
   for (const text of ['tea', 'green leaf']) {
-    expect(await best({ text, kept })).toEqual(scored({ text }, (key) => key % 3n === 0n))
+    expect(await best({ text, prefilter })).toEqual(scored({ text }, (key) => key % 3n === 0n))
   }
   expect(store.selects.filter((one) => one === 'listed keys')).toHaveLength(1)
 })
@@ -122,7 +122,7 @@ test('a prefilter that keeps most chunks is checked for the best alone', async (
   store.write({ put: Array.from({ length: 24_000 }, () => chunk('be')) })
   store.write({ put: some(200) })
   await caches.settled()
-  const search = { text: 'tea green', kept: store.prefilter('most'), count: 2 }
+  const search = { text: 'tea green', prefilter: store.prefilter('most'), count: 2 }
   expect(await best(search)).toEqual(scored(search, condition))
   expect(store.selects).toContain('checked keys')
   // More are equally good than memory answers for.
@@ -145,7 +145,7 @@ test('a chunk found by its words alone has its exact distance; one that is gone 
   await caches.settled()
   const words = (await found({ text: 'be' }))?.words
   const vector = store.chunks.get(2n)?.vector ?? new Float32Array(3)
-  expect(await words?.measured([2n, 99n], signal)).toEqual([
+  expect(await words?.distancesOf([2n, 99n], signal)).toEqual([
     { key: 2n, distance: databaseDistance(vector, QUERY_VECTOR) },
   ])
 })

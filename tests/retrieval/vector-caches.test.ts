@@ -31,9 +31,9 @@ function some(count: number): readonly FakeChunk[] {
   }))
 }
 
-function nearest(queryVector: Float32Array, count = 10, kept: PrefilterSql | null = null) {
+function nearest(queryVector: Float32Array, count = 10, prefilter: PrefilterSql | null = null) {
   const { knowledgeBase } = store
-  return caches.nearest({ knowledgeBase, queryVector, count, kept, limits }, signal)
+  return caches.nearest({ knowledgeBase, queryVector, count, prefilter, limits }, signal)
 }
 
 /** What comparing all chunks finds, in the database's arithmetic. */
@@ -200,7 +200,7 @@ test('vectors of another model, or of a knowledge base that is gone, are not sea
   const search = { knowledgeBase: before, queryVector: randomUnit(DIMENSIONS, random), count: 1 }
   store.change({ vectorsNumber: 1 })
   await caches.settled()
-  expect(await caches.nearest({ ...search, kept: null, limits }, signal)).toBeNull()
+  expect(await caches.nearest({ ...search, prefilter: null, limits }, signal)).toBeNull()
   expect((await nearest(search.queryVector))?.neighbours.length).toBeGreaterThan(0)
   store.drop()
   expect(caches.access(store.knowledgeBase).kind).toBe('scan')

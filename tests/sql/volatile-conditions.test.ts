@@ -90,7 +90,7 @@ test('candidates are never found by a volatile condition', async () => {
   const asked: unknown[] = []
   const nearest: NearestChunks = {
     nearest: async (search, signal) => {
-      asked.push(search.kept)
+      asked.push(search.prefilter)
       return fixture.deps.nearest.nearest(search, signal)
     },
     access: (kb) => fixture.deps.nearest.access(kb),
@@ -191,7 +191,7 @@ test.each([
     const asked: unknown[] = []
     const nearest: NearestChunks = {
       nearest: async (search, signal) => {
-        asked.push(search.kept?.isCacheable)
+        asked.push(search.prefilter?.isCacheable)
         return own.deps.nearest.nearest(search, signal)
       },
       access: (kb) => own.deps.nearest.access(kb),

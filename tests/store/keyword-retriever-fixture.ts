@@ -33,7 +33,7 @@ export async function found({ store, kb }: Base, asked: Asked) {
     knowledgeBase: kb,
     queryVector: QUERY_VECTOR,
     count: 10,
-    kept: keptBy(kb, asked.where),
+    prefilter: keptBy(kb, asked.where),
     limits: LIMITS,
     words: wordsOf(asked),
   }

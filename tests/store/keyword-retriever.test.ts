@@ -150,7 +150,7 @@ test('a chunk found by its words alone has the distance that the database measur
   const [milk] = words?.best ?? []
   const unit = Float32Array.from([-0.6, 0.8, 0])
   const keys = [milk?.key ?? -1n, 12_345n]
-  expect(await words?.measured(keys, signal)).toEqual([
+  expect(await words?.distancesOf(keys, signal)).toEqual([
     { key: keys[0] ?? -1n, distance: databaseDistance(unit, QUERY_VECTOR) },
   ])
 })
@@ -161,7 +161,10 @@ test('the nearest are not looked for where words are enough', async () => {
     const words = { ...wordsOf({ text }), enoughCount }
     const search = { knowledgeBase: now(), queryVector: QUERY_VECTOR, count: 10 }
     const limits = LIMITS
-    const near = await store.vectorCaches.nearest({ ...search, kept: null, limits, words }, signal)
+    const near = await store.vectorCaches.nearest(
+      { ...search, prefilter: null, limits, words },
+      signal,
+    )
     return near?.neighbours.length
   }
   expect(await neighbours('tea', 2)).toBe(0)
@@ -198,7 +201,7 @@ test('lists beyond the limits are let go, the oldest first, or not made', async 
 test('a search that is left, or out of time, leaves no half list', async () => {
   await put(numbered('a', 50))
   const left = new AbortController()
-  const search = { knowledgeBase: now(), queryVector: QUERY_VECTOR, count: 10, kept: null }
+  const search = { knowledgeBase: now(), queryVector: QUERY_VECTOR, count: 10, prefilter: null }
   const words = wordsOf({ text: 'tea green' })
   const leaving = store.vectorCaches.nearest({ ...search, limits: LIMITS, words }, left.signal)
   left.abort(new Error('the client has left'))

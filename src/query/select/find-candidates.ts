@@ -97,10 +97,10 @@ function nearestSearch(
   const queryVector = values[vectorParameter(textIndex)]
   if (!(queryVector instanceof Float32Array)) return null
   const search = { knowledgeBase, queryVector, count, limits: runLimits(deps) }
-  if (prefilter === null) return { ...search, kept: null }
+  if (prefilter === null) return { ...search, prefilter: null }
   const { sql, parameters, isCacheable } = prefilter
   const own = Object.entries(values).filter(([name]) => parameters.has(name))
-  return { ...search, kept: { sql, values: Object.fromEntries(own), isCacheable } }
+  return { ...search, prefilter: { sql, values: Object.fromEntries(own), isCacheable } }
 }
 
 function alphaOf(hybrid: HybridEdit, textIndex: number, values: BoundValues): number {
@@ -136,18 +136,18 @@ async function fusedLists(
   signal: AbortSignal,
 ): Promise<BoundValues | null> {
   if (words === undefined && isCurrent()) return null
-  const { best: keywordHits, measured } = words ?? NO_HITS
+  const { best: keywordHits, distancesOf } = words ?? NO_HITS
   const fused = fusedHits({ neighbours, keywordHits }, weights)
   const first = await exactFusion(fused, {
     firstCount,
-    distancesOf: (keys) => measured(keys, signal),
+    distancesOf: (keys) => distancesOf(keys, signal),
   })
   const relevances = first.map(({ relevance }) => relevance)
   return { ...listsOf(textIndex, first), [candidateRelevancesParameter(textIndex)]: relevances }
 }
 
 /** What was found is out of date already, and will be looked for again. */
-const NO_HITS: KeywordHits = { best: [], measured: async () => [] }
+const NO_HITS: KeywordHits = { best: [], distancesOf: async () => [] }
 
 function listsOf(textIndex: number, chunks: readonly NearestChunk[]): BoundValues {
   return {

@@ -42,9 +42,9 @@ function put(some: readonly TestDocument[]) {
   return store.chunks.replaceDocuments(current(store), some.map(documentOf))
 }
 
-function nearest(queryVector: Float32Array, count = 10, kept: PrefilterSql | null = null) {
+function nearest(queryVector: Float32Array, count = 10, prefilter: PrefilterSql | null = null) {
   const knowledgeBase = current(store)
-  const search = { knowledgeBase, queryVector, count, kept, limits: LIMITS }
+  const search = { knowledgeBase, queryVector, count, prefilter, limits: LIMITS }
   return store.vectorCaches.nearest(search, signal)
 }
 
@@ -101,11 +101,11 @@ test.each(['part = 7', 'part < 50', 'part >= 0', 'part < 0'])(
     const random = seededRandom(2)
     await put(documents(0, 1000, random))
     await store.vectorCaches.settled()
-    const kept = keptBy(current(store), condition.replace('part', 'm1'))
+    const prefilter = keptBy(current(store), condition.replace('part', 'm1'))
     for (let round = 0; round < 4; round += 1) {
       const query = randomUnit(DIMENSIONS, random)
       const exact = await scanned(query, condition.replace('part', 'm1'))
-      expect(sorted(await nearest(query, 10, kept), 10)).toEqual(exact.slice(0, 10))
+      expect(sorted(await nearest(query, 10, prefilter), 10)).toEqual(exact.slice(0, 10))
     }
   },
 )
@@ -124,10 +124,10 @@ test('a condition that most chunks meet, but none of the nearest', async () => {
   for (let from = 0; from < far.length; from += 5000) await put(far.slice(from, from + 5000))
   await store.vectorCaches.settled()
   const query = Float32Array.from([1, ...Array<number>(DIMENSIONS - 1).fill(0)])
-  const kept = keptBy(current(store), 'm1 = 1')
+  const prefilter = keptBy(current(store), 'm1 = 1')
   const exact = (await scanned(query, 'm1 = 1')).slice(0, 10)
   for (let round = 0; round < 2; round += 1) {
-    expect(sorted(await nearest(query, 10, kept), 10)).toEqual(exact)
+    expect(sorted(await nearest(query, 10, prefilter), 10)).toEqual(exact)
   }
 })
 
@@ -138,10 +138,10 @@ test('a condition that is asked again sees what was written in between', async (
   await store.vectorCaches.settled()
   const query = randomUnit(DIMENSIONS, random)
   for (let round = 0; round < 4; round += 1) {
-    const kept = keptBy(current(store), 'm1 = 7')
+    const prefilter = keptBy(current(store), 'm1 = 7')
     const exact = await scanned(query, 'm1 = 7')
     for (let again = 0; again < 2; again += 1) {
-      expect(sorted(await nearest(query, 50, kept), 50)).toEqual(exact)
+      expect(sorted(await nearest(query, 50, prefilter), 50)).toEqual(exact)
     }
     await put(documents(7 + 100 * round, 1, random))
     await put(documents(1007 + 100 * round, 1, random))
@@ -271,7 +271,10 @@ test('a dropped knowledge base gives its memory to one that found none', async (
     detail: 'its vectors are not in memory yet',
   })
   const search = { knowledgeBase: kb, queryVector: randomUnit(DIMENSIONS, random), count: 1 }
-  const found = await store.vectorCaches.nearest({ ...search, kept: null, limits: LIMITS }, signal)
+  const found = await store.vectorCaches.nearest(
+    { ...search, prefilter: null, limits: LIMITS },
+    signal,
+  )
   expect(found).toBeNull()
 })
 
@@ -300,7 +303,7 @@ test('the vectors of another model take the place of those that did not fit', as
   const found = await nearest(Float32Array.of(1, 0), 2)
   expect(found?.neighbours.map(({ key }) => key)).toEqual(chunks.slice(0, 2).map((c) => c.chunkKey))
   const search = { knowledgeBase: before, queryVector: Float32Array.of(1, 0), count: 1 }
-  const ofOld = store.vectorCaches.nearest({ ...search, kept: null, limits: LIMITS }, signal)
+  const ofOld = store.vectorCaches.nearest({ ...search, prefilter: null, limits: LIMITS }, signal)
   expect(await ofOld).toBeNull()
 })
 
