@@ -3,6 +3,7 @@ import { runEvaluateStatement } from './evaluate/run-evaluate.ts'
 import type { QueryDeps } from './query-deps.ts'
 import { runRowStatement } from './rows/run-row-statement.ts'
 import { runShowStatement } from './show/run-show.ts'
+import type { StatementRequest } from './statement-request.ts'
 import {
   runAgentStatement,
   runProjectStatement,
@@ -12,7 +13,6 @@ import { runExplainStatement } from './statements/run-explain.ts'
 import { runIndexStatement, runKnowledgeBaseStatement } from './statements/run-knowledge-base.ts'
 import { runSessionStatement } from './statements/run-session.ts'
 import { runTableStatement } from './statements/run-table.ts'
-import type { StatementRequest } from './statements/statement-request.ts'
 
 /** Runs one of the dialect's own statements. */
 export async function runStatement(

@@ -6,8 +6,8 @@ import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError } from '../../errors.ts'
 import type { EvaluateStatement } from '../../sql/dialect/parse-evaluate.ts'
 import { type QueryDeps, runLimits } from '../query-deps.ts'
+import type { KnowledgeBaseRequest, StatementRequest } from '../statement-request.ts'
 import { requireKnowledgeBaseNamed } from '../statements/run-knowledge-base.ts'
-import type { KnowledgeBaseRequest, StatementRequest } from '../statements/statement-request.ts'
 import {
   type EvaluateOptions,
   type EvaluationVersion,

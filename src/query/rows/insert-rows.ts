@@ -10,7 +10,7 @@ import { type StoringOptions, storeRows } from '../../ingest/store-rows.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
-import type { KnowledgeBaseRequest } from '../statements/statement-request.ts'
+import type { KnowledgeBaseRequest } from '../statement-request.ts'
 
 type Insert = Extract<RowStatement, { kind: 'insert' }>
 

@@ -7,7 +7,7 @@ import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
-import type { KnowledgeBaseRequest } from '../statements/statement-request.ts'
+import type { KnowledgeBaseRequest } from '../statement-request.ts'
 
 type Changing = Extract<RowStatement, { kind: 'update' | 'delete' }>
 

@@ -15,11 +15,7 @@ import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { FILES_DATABASE } from '../select/name-scope.ts'
-import {
-  done,
-  type KnowledgeBaseRequest,
-  type StatementRequest,
-} from '../statements/statement-request.ts'
+import { done, type KnowledgeBaseRequest, type StatementRequest } from '../statement-request.ts'
 import { insertRows } from './insert-rows.ts'
 import { matchingChunks } from './matching-chunks.ts'
 import { updateRows } from './update-rows.ts'

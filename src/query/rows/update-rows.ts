@@ -9,7 +9,7 @@ import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
 import { type NewTexts, replaceTexts } from '../../ingest/replace-texts.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import type { QueryDeps } from '../query-deps.ts'
-import type { KnowledgeBaseRequest } from '../statements/statement-request.ts'
+import type { KnowledgeBaseRequest } from '../statement-request.ts'
 import { type AssignedValues, assignedValues, assignmentTargets } from './assignments.ts'
 import { matchingChunks, namesIn } from './matching-chunks.ts'
 

@@ -10,7 +10,7 @@ import { agentOptions } from '../information-schema/object-tables.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
 import { nameScope } from '../select/name-scope.ts'
-import type { StatementRequest } from '../statements/statement-request.ts'
+import type { StatementRequest } from '../statement-request.ts'
 import { SYSTEM_VARIABLES } from '../variables.ts'
 import { columnsCondition, type ShowScope, shownSelect } from './show-select.ts'
 

@@ -13,8 +13,8 @@ import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import type { WrittenSelect } from '../../sql/dialect/written-select.ts'
 import { describedAgent } from '../information-schema/object-tables.ts'
 import type { QueryDeps } from '../query-deps.ts'
+import { done, type StatementRequest } from '../statement-request.ts'
 import { alterView, createView } from '../views.ts'
-import { done, type StatementRequest } from './statement-request.ts'
 
 export async function runProjectStatement(
   { statement, db }: StatementRequest<ProjectStatement>,

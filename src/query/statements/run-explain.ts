@@ -6,7 +6,7 @@ import { type QueryDeps, runLimits, withoutModelCalls } from '../query-deps.ts'
 import { AMONG_FILTERED, findCandidates } from '../select/find-candidates.ts'
 import type { SelectPlan } from '../select/plan-cache.ts'
 import { prepareSelect } from '../select/run-select.ts'
-import type { StatementRequest } from './statement-request.ts'
+import type { StatementRequest } from '../statement-request.ts'
 
 /**
  * DuckDB's own plan (`explain_key`, `explain_value`) of the SELECT as it runs: searches, views and agents in it are

@@ -16,7 +16,7 @@ import { rowsSql, schemaColumns } from '../information-schema/schema-table.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runComposedSelect } from '../select/composed-select.ts'
 import { narrowedSelect, type Shown } from '../show/show-select.ts'
-import { done, type StatementRequest } from './statement-request.ts'
+import { done, type StatementRequest } from '../statement-request.ts'
 
 type StatementOf<K extends KnowledgeBaseStatement['kind']> = Extract<
   KnowledgeBaseStatement,

@@ -6,7 +6,7 @@ import type { SessionStatement, Setting } from '../../sql/dialect/parse-session.
 import type { QueryDeps } from '../query-deps.ts'
 import { enclosed, runComposedSelect } from '../select/composed-select.ts'
 import { FILES_DATABASE } from '../select/name-scope.ts'
-import { done, type StatementRequest } from './statement-request.ts'
+import { done, type StatementRequest } from '../statement-request.ts'
 
 export async function runSessionStatement(
   request: StatementRequest<SessionStatement>,

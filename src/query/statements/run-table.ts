@@ -9,7 +9,7 @@ import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { type QueryDeps, runLimits } from '../query-deps.ts'
 import { FILES_DATABASE } from '../select/name-scope.ts'
 import { withPreparedSelect } from '../select/run-select.ts'
-import { done, type StatementRequest } from './statement-request.ts'
+import { done, type StatementRequest } from '../statement-request.ts'
 
 type StatementOf<K extends TableStatement['kind']> = Extract<TableStatement, { kind: K }>
 

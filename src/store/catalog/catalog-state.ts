@@ -2,8 +2,19 @@ import { isDeepStrictEqual } from 'node:util'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { CommitListener } from '../../domain/retrieval-ports.ts'
+import type { Database } from '../duckdb/database.ts'
+import type { Secrets } from './secrets.ts'
 
 type CatalogParts = Omit<CatalogSnapshot, 'version' | 'definitionsVersion'>
+
+/** What everything that is stored shares. */
+export interface StoreParts {
+  readonly database: Database
+  readonly state: CatalogState
+  readonly secrets: Secrets
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
 
 interface Identified {
   readonly id: number

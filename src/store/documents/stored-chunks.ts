@@ -16,10 +16,10 @@ import { AppError, notFound } from '../../errors.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import { knowledgeBaseOf } from '../catalog/catalog-rows.ts'
+import type { StoreParts } from '../catalog/catalog-state.ts'
 import { having } from '../catalog/catalog-state.ts'
 import { knowledgeBases } from '../catalog/schema.ts'
 import type { Secrets } from '../catalog/secrets.ts'
-import type { CatalogParts } from '../catalog/stored-catalog.ts'
 import {
   changeChunkRows,
   changeDocumentRows,
@@ -49,12 +49,12 @@ interface Written<T> {
 
 /** Chunks and vectors in DuckDB's tables. */
 export class StoredChunks implements ChunkStore {
-  readonly #parts: CatalogParts
+  readonly #parts: StoreParts
   readonly #analyzers = new Analyzers()
   /** Ids of the knowledge bases whose postings are going to be sorted. */
   readonly #sorting = new Set<number>()
 
-  constructor(parts: CatalogParts) {
+  constructor(parts: StoreParts) {
     this.#parts = parts
   }
 

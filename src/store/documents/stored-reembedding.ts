@@ -21,9 +21,9 @@ import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import { knowledgeBaseOf, unsealedOrNull } from '../catalog/catalog-rows.ts'
+import type { StoreParts } from '../catalog/catalog-state.ts'
 import { having } from '../catalog/catalog-state.ts'
 import { knowledgeBases } from '../catalog/schema.ts'
-import type { CatalogParts } from '../catalog/stored-catalog.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import { createVectorTable } from './chunk-columns.ts'
 import { sameDimensions, unitVector } from './chunk-rows.ts'
@@ -37,9 +37,9 @@ const ROWS_PER_APPEND = 64
  * with another text is a chunk with another key, so a vector that is there always belongs to its chunk's text.
  */
 export class StoredReembedding implements ReembeddingStore {
-  readonly #parts: CatalogParts
+  readonly #parts: StoreParts
 
-  constructor(parts: CatalogParts) {
+  constructor(parts: StoreParts) {
     this.#parts = parts
   }
 

@@ -15,9 +15,9 @@ import { AppError, notFound } from '../../errors.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { fileOf } from '../catalog/catalog-rows.ts'
+import type { StoreParts } from '../catalog/catalog-state.ts'
 import { having, without } from '../catalog/catalog-state.ts'
 import { files } from '../catalog/schema.ts'
-import type { CatalogParts } from '../catalog/stored-catalog.ts'
 import { jsonText } from '../documents/chunk-rows.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import type { StagedSelect } from '../duckdb/staged-select.ts'
@@ -28,7 +28,7 @@ const ROWS_PER_APPEND = 128
 const ROWS_PER_PAGE = 1024
 const PAGE_READ_MS = 60_000
 
-export interface FileParts extends CatalogParts {
+export interface FileParts extends StoreParts {
   readonly directory: string | null
   readonly engine: Pick<StoredEngine, 'run' | 'stage'>
 }

@@ -9,14 +9,14 @@ import { AppError } from '../../errors.ts'
 import { checkRelationName, currentProject, isSameRelation } from '../catalog/catalog-checks.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { tableOf } from '../catalog/catalog-rows.ts'
+import type { StoreParts } from '../catalog/catalog-state.ts'
 import { without } from '../catalog/catalog-state.ts'
 import { tables } from '../catalog/schema.ts'
-import type { CatalogParts } from '../catalog/stored-catalog.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import { statementDeadline } from '../duckdb/read-session.ts'
 import type { StagedSelect } from '../duckdb/staged-select.ts'
 
-export interface TableParts extends CatalogParts {
+export interface TableParts extends StoreParts {
   readonly engine: Pick<StoredEngine, 'stage'>
 }
 

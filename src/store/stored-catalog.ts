@@ -1,35 +1,25 @@
-import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
-import type { Agent, AgentChanges, AgentDraft } from '../../domain/agent.ts'
-import { type CatalogSnapshot, findView } from '../../domain/catalog-snapshot.ts'
-import { chunkTables, projectSchema } from '../../domain/chunk-tables.ts'
-import { nameKey, quote } from '../../domain/identifier.ts'
+import type { Agent, AgentChanges, AgentDraft } from '../domain/agent.ts'
+import { type CatalogSnapshot, findView } from '../domain/catalog-snapshot.ts'
+import { chunkTables, projectSchema } from '../domain/chunk-tables.ts'
+import { nameKey, quote } from '../domain/identifier.ts'
 import type {
   KnowledgeBase,
   KnowledgeBaseChanges,
   KnowledgeBaseDraft,
-} from '../../domain/knowledge-base.ts'
-import type { Catalog } from '../../domain/ports.ts'
-import type { Project, View, ViewChanges, ViewDraft } from '../../domain/project.ts'
-import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { notFound } from '../../errors.ts'
-import { createChunkTables } from '../documents/chunk-columns.ts'
-import { dropKeywordTables } from '../documents/keyword-index.ts'
-import {
-  applyEmbeddingChange,
-  dropNextVectors,
-  hasNoChunks,
-  rowOf,
-} from '../documents/reembedding-tables.ts'
-import type { Database } from '../duckdb/database.ts'
+} from '../domain/knowledge-base.ts'
+import type { Catalog } from '../domain/ports.ts'
+import type { Project, View, ViewChanges, ViewDraft } from '../domain/project.ts'
+import { timestampOfMillis } from '../domain/timestamp.ts'
+import { notFound } from '../errors.ts'
 import {
   checkAgentName,
   checkKnowledgeBase,
   checkProjectName,
   checkRelationName,
   currentProject,
-} from './catalog-checks.ts'
-import { deleteRow, nextId, queriesOver } from './catalog-queries.ts'
+} from './catalog/catalog-checks.ts'
+import { type CatalogQueries, deleteRow, nextId, queriesOver } from './catalog/catalog-queries.ts'
 import {
   agentOf,
   knowledgeBaseOf,
@@ -37,24 +27,23 @@ import {
   sealedJson,
   sealedJsonOrNull,
   viewOf,
-} from './catalog-rows.ts'
-import { type CatalogState, having, without } from './catalog-state.ts'
-import { agents, knowledgeBases, projects, tables, views } from './schema.ts'
-import type { Secrets } from './secrets.ts'
-
-export interface CatalogParts {
-  readonly database: Database
-  readonly state: CatalogState
-  readonly secrets: Secrets
-  /** Milliseconds since 1970. */
-  readonly now: () => number
-}
+} from './catalog/catalog-rows.ts'
+import { having, type StoreParts, without } from './catalog/catalog-state.ts'
+import { agents, knowledgeBases, projects, tables, views } from './catalog/schema.ts'
+import { createChunkTables } from './documents/chunk-columns.ts'
+import { dropKeywordTables } from './documents/keyword-index.ts'
+import {
+  applyEmbeddingChange,
+  dropNextVectors,
+  hasNoChunks,
+  rowOf,
+} from './documents/reembedding-tables.ts'
 
 /** The catalog over DuckDB. Each write is one turn of the write queue. */
 export class StoredCatalog implements Catalog {
-  readonly #parts: CatalogParts
+  readonly #parts: StoreParts
 
-  constructor(parts: CatalogParts) {
+  constructor(parts: StoreParts) {
     this.#parts = parts
   }
 
@@ -262,7 +251,7 @@ export class StoredCatalog implements Catalog {
       async (connection) => {
         const project = currentProject(state.snapshot(), draft.projectId)
         const old = orReplace ? findView(state.snapshot(), project, draft.name) : undefined
-        if (old !== undefined) return this.#alteredView(connection, old, draft)
+        if (old !== undefined) return this.#alteredView(queriesOver(connection), old, draft)
         checkRelationName(state.snapshot(), draft)
         const queries = queriesOver(connection)
         const id = await nextId(queries, 'view')
@@ -277,17 +266,17 @@ export class StoredCatalog implements Catalog {
   alterView(view: View, changes: ViewChanges): Promise<View> {
     const { database, state } = this.#parts
     return database.write(
-      (connection) => this.#alteredView(connection, view, changes),
+      (connection) => this.#alteredView(queriesOver(connection), view, changes),
       (altered) => state.change({ views: having(state.snapshot().views, altered) }),
     )
   }
 
   async #alteredView(
-    connection: DuckDBConnection,
+    queries: CatalogQueries,
     view: View,
     { sql, database, columns }: ViewChanges,
   ): Promise<View> {
-    const [row] = await queriesOver(connection)
+    const [row] = await queries
       .update(views)
       .set({ sql, database, columns, updatedAt: this.#now() })
       .where(eq(views.id, view.id))

@@ -1,7 +1,7 @@
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { QueryResult } from '../../domain/query-result.ts'
-import type { Statement } from '../../sql/dialect/parse-statement.ts'
-import type { Parameters } from '../select/run-select.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { QueryResult } from '../domain/query-result.ts'
+import type { Statement } from '../sql/dialect/parse-statement.ts'
+import type { Parameters } from './select/run-select.ts'
 
 /** A statement of the dialect and what it came with. */
 export interface StatementRequest<S extends Statement = Statement> {
