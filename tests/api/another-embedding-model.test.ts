@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { AppError } from '../../src/errors.ts'
-import { temporaryFolder } from '../store/store-fixture.ts'
 import { FakeModels } from '../support/fake-models.ts'
+import { temporaryFolder } from '../support/store-fixture.ts'
 import { createTestApp } from '../support/test-app.ts'
 import {
   alter,

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { dirname } from 'node:path'
 import { randomUnit, seededRandom } from '../retrieval/sample-vectors.ts'
-import { current, documentOf, draftOf, newVector } from '../store/store-fixture.ts'
 import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
+import { current, documentOf, draftOf, newVector } from '../support/store-fixture.ts'
 import { extensionPath } from './hnsw-fixture.ts'
 
 const DIMENSIONS = 16

@@ -2,8 +2,8 @@ import { afterEach, expect, test } from 'bun:test'
 import { AppError } from '../../src/errors.ts'
 import { Reembedding } from '../../src/ingest/reembed.ts'
 import type { Store } from '../../src/store/store.ts'
-import { current, documentOf, draftOf, openMemoryStore, rowsOf } from '../store/store-fixture.ts'
 import { FakeModels } from '../support/fake-models.ts'
+import { current, documentOf, draftOf, openMemoryStore, rowsOf } from '../support/store-fixture.ts'
 
 const OLD = { provider: 'openai', modelName: 'old-3', options: {} }
 const NEXT = { provider: 'openai', modelName: 'new-5', options: {} }

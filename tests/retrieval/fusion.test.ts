@@ -4,7 +4,7 @@ import type { Fusion } from '../../src/domain/hybrid-search.ts'
 import { exactFusion, fusedHits } from '../../src/retrieval/fusion.ts'
 import { keywordPartsSql, vectorPartsSql } from '../../src/sql/subquery/hybrid-rows.ts'
 import type { Store } from '../../src/store/store.ts'
-import { openMemoryStore, rowsOf } from '../store/store-fixture.ts'
+import { openMemoryStore, rowsOf } from '../support/store-fixture.ts'
 
 let store: Store
 

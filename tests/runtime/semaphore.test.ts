@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { Semaphore } from '../../src/runtime/semaphore.ts'
-import { failureOf } from '../store/store-fixture.ts'
+import { failureOf } from '../support/store-fixture.ts'
 
 const { signal } = new AbortController()
 

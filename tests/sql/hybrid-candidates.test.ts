@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { NearestChunks } from '../../src/domain/ports.ts'
 import { runQuery } from '../../src/query/run-query.ts'
-import { current, documentOf, draftOf, newVector } from '../store/store-fixture.ts'
 import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
+import { current, documentOf, draftOf, newVector } from '../support/store-fixture.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 
 const SQL = `SELECT id, chunk_content, relevance, distance FROM kb

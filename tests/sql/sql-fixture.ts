@@ -9,9 +9,9 @@ import { NO_RERANKERS, type QueryDeps } from '../../src/query/query-deps.ts'
 import { runQuery } from '../../src/query/run-query.ts'
 import { PlanCache } from '../../src/query/select/plan-cache.ts'
 import { Variables } from '../../src/query/variables.ts'
-import { termsOf } from '../store/store-fixture.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 import { openSearchableStore } from '../support/searchable-store.ts'
+import { termsOf } from '../support/store-fixture.ts'
 
 export interface SqlFixture {
   readonly deps: QueryDeps

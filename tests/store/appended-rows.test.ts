@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { openStore, type Store } from '../../src/store/store.ts'
-import { failureOf, openMemoryStore, rowsOf, temporaryFolder } from './store-fixture.ts'
+import { failureOf, openMemoryStore, rowsOf, temporaryFolder } from '../support/store-fixture.ts'
 
 const LIMITS = { timeoutMs: 10_000 }
 /** Enough rows that moving them takes a while. */

@@ -12,7 +12,7 @@ import {
   failureOf,
   openMemoryStore,
   temporaryFolder,
-} from './store-fixture.ts'
+} from '../support/store-fixture.ts'
 
 let store: Store
 

@@ -12,7 +12,7 @@ import {
   openMemoryStore,
   rowsOf,
   type TestDocument,
-} from './store-fixture.ts'
+} from '../support/store-fixture.ts'
 
 let store: Store
 let kb: KnowledgeBase

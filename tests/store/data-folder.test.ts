@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { MIGRATIONS } from '../../src/store/catalog/migrate.ts'
 import { openStore } from '../../src/store/store.ts'
-import { documentOf, draftOf, temporaryFolder } from './store-fixture.ts'
+import { documentOf, draftOf, temporaryFolder } from '../support/store-fixture.ts'
 
 const STORE_MODULE = join(import.meta.dir, '../../src/store/store.ts')
 

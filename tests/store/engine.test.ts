@@ -7,7 +7,7 @@ import {
   openMemoryStore,
   rowsOf,
   STATEMENTS_MAX,
-} from './store-fixture.ts'
+} from '../support/store-fixture.ts'
 
 let store: Store
 

@@ -10,7 +10,7 @@ import {
 } from '../../src/store/hnsw/extensions.ts'
 import { HnswDatabase } from '../../src/store/hnsw/hnsw-database.ts'
 import { openSearchableStore } from '../support/searchable-store.ts'
-import { extensionBytes, writeExtension } from './extension-file.ts'
+import { extensionBytes, writeExtension } from './fake-extension.ts'
 
 const BUILD = { version: 'v1.5.5', platform: 'linux_amd64' }
 

@@ -10,7 +10,7 @@ import {
   rowsOf,
   STATEMENTS_MAX,
   temporaryFolder,
-} from './store-fixture.ts'
+} from '../support/store-fixture.ts'
 
 let store: Store
 const { signal } = new AbortController()

@@ -4,7 +4,7 @@ import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import { keywordsParameter, phrasesParameter } from '../../src/sql/search/plan-inputs.ts'
 import { keywordScoresSql } from '../../src/sql/subquery/hybrid-rows.ts'
 import type { Store } from '../../src/store/store.ts'
-import { rowsOf } from './store-fixture.ts'
+import { rowsOf } from '../support/store-fixture.ts'
 
 /** The chunks with a keyword score for the text: `chunk_content` → score. */
 export async function keywordScores(

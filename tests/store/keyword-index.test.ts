@@ -4,7 +4,6 @@ import { chunkTables } from '../../src/domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import { MIGRATIONS } from '../../src/store/catalog/migrate.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
-import { expectedOrder, keywordScores, plainScores } from './keyword-fixture.ts'
 import {
   current,
   documentOf,
@@ -13,7 +12,8 @@ import {
   rowsOf,
   type TestDocument,
   temporaryFolder,
-} from './store-fixture.ts'
+} from '../support/store-fixture.ts'
+import { expectedOrder, keywordScores, plainScores } from './keyword-fixture.ts'
 
 let store: Store
 let kb: KnowledgeBase

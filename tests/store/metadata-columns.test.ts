@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Row, RowValue } from '../../src/domain/document.ts'
 import type { MetadataType } from '../../src/domain/knowledge-base.ts'
 import { planMetadata, typeOfValue, widerType } from '../../src/store/documents/metadata-columns.ts'
-import { failureOf } from './store-fixture.ts'
+import { failureOf } from '../support/store-fixture.ts'
 
 const TYPES: readonly (readonly [RowValue, MetadataType | null])[] = [
   [null, null],

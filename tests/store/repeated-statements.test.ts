@@ -3,7 +3,7 @@ import { chunkTables } from '../../src/domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { ResultValue } from '../../src/domain/query-result.ts'
 import type { Store } from '../../src/store/store.ts'
-import { documentOf, draftOf, openMemoryStore, rowsOf } from './store-fixture.ts'
+import { documentOf, draftOf, openMemoryStore, rowsOf } from '../support/store-fixture.ts'
 
 let store: Store
 let kb: KnowledgeBase

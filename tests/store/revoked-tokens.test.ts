@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { openStore } from '../../src/store/store.ts'
-import { temporaryFolder } from './store-fixture.ts'
+import { temporaryFolder } from '../support/store-fixture.ts'
 
 test('a revoked token stays revoked over a restart until it expires', async () => {
   using folder = temporaryFolder()

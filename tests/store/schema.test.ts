@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { is } from 'drizzle-orm'
 import { getTableConfig, PgTable } from 'drizzle-orm/pg-core'
 import * as schema from '../../src/store/catalog/schema.ts'
-import { openMemoryStore, rowsOf } from './store-fixture.ts'
+import { openMemoryStore, rowsOf } from '../support/store-fixture.ts'
 
 /** DuckDB's own name of each type that drizzle prints. */
 const TYPES: Readonly<Record<string, string>> = {

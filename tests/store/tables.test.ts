@@ -9,7 +9,7 @@ import {
   openMemoryStore,
   rowsOf,
   temporaryFolder,
-} from './store-fixture.ts'
+} from '../support/store-fixture.ts'
 
 const LIMITS = { timeoutMs: 10_000 }
 /** So many rows that an abort comes while they are moved. */

@@ -11,9 +11,9 @@ import { hybridValues } from '../../../src/query/select/bind-plan.ts'
 import { alphaParameter, keywordsParameter } from '../../../src/sql/search/plan-inputs.ts'
 import { numberVector, openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
 import { plainScores } from '../../store/keyword-fixture.ts'
-import { current, documentOf, failureOf } from '../../store/store-fixture.ts'
 import { knowledgeBaseDraft } from '../../support/knowledge-base.ts'
 import { openSearchableStore, type SearchableStore } from '../../support/searchable-store.ts'
+import { current, documentOf, failureOf } from '../../support/store-fixture.ts'
 
 const WORDS = ['tea', 'green', 'black', 'cup', 'milk', 'leaf']
 

@@ -1,7 +1,13 @@
 import { expect, test } from 'bun:test'
 import { chunkTables } from '../../../src/domain/chunk-tables.ts'
 import { keywordScores } from '../../store/keyword-fixture.ts'
-import { current, documentOf, draftOf, openMemoryStore, rowsOf } from '../../store/store-fixture.ts'
+import {
+  current,
+  documentOf,
+  draftOf,
+  openMemoryStore,
+  rowsOf,
+} from '../../support/store-fixture.ts'
 
 test('many recent postings are sorted after the insert, and every search stays the same', async () => {
   const store = await openMemoryStore()

@@ -4,7 +4,7 @@
  */
 import { findKnowledgeBase, requireProject } from '../../../src/domain/catalog-snapshot.ts'
 import { openStore } from '../../../src/store/store.ts'
-import { documentOf, draftOf, newVector } from '../../store/store-fixture.ts'
+import { documentOf, draftOf, newVector } from '../../support/store-fixture.ts'
 import { chunkCountOf } from './kill-rules.ts'
 
 const [directory = '', round = '0'] = process.argv.slice(2)

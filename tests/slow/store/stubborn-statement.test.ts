@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { openStore } from '../../../src/store/store.ts'
-import { failureOf, rowsOf } from '../../store/store-fixture.ts'
+import { failureOf, rowsOf } from '../../support/store-fixture.ts'
 
 /** DuckDB looks for an interrupt only when such a call is over, about two seconds later. */
 const STUBBORN = "SELECT length(repeat('x', 400000000))"

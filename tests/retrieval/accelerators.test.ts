@@ -1,7 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { randomUnit, seededRandom } from '../retrieval/sample-vectors.ts'
 import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
-import { current, documentOf, draftOf, newVector, type TestDocument } from './store-fixture.ts'
+import {
+  current,
+  documentOf,
+  draftOf,
+  newVector,
+  type TestDocument,
+} from '../support/store-fixture.ts'
+import { randomUnit, seededRandom } from './sample-vectors.ts'
 
 const DIMENSIONS = 16
 const { signal } = new AbortController()

@@ -6,12 +6,12 @@ import type { PrefilterSql } from '../../src/domain/ports.ts'
 import { keywordsParameter, phrasesParameter } from '../../src/sql/search/plan-inputs.ts'
 import { keywordScoresSql } from '../../src/sql/subquery/hybrid-rows.ts'
 import type { SearchableStore } from '../support/searchable-store.ts'
-import { rowsOf } from './store-fixture.ts'
+import { rowsOf } from '../support/store-fixture.ts'
 
 export const LIMITS = { timeoutMs: 10_000 }
 export const QUERY_VECTOR = Float32Array.from([1, 0, 0])
 
-export interface Asked {
+export interface KeywordQuery {
   readonly text: string
   readonly phrases?: readonly string[]
   readonly count?: number
@@ -24,23 +24,24 @@ interface Base {
   readonly kb: KnowledgeBase
 }
 
-export function wordsOf({ text, phrases = [], count = 100 }: Asked): KeywordSearch {
+export function keywordSearch({ text, phrases = [], count = 100 }: KeywordQuery): KeywordSearch {
   return { terms: queryTermKeys(text, 'english'), phrases, count, enoughCount: null }
 }
 
-export async function found({ store, kb }: Base, asked: Asked) {
+/** What the caches in memory answer. */
+export async function searchMemory({ store, kb }: Base, query: KeywordQuery) {
   const search = {
     knowledgeBase: kb,
     queryVector: QUERY_VECTOR,
     count: 10,
-    prefilter: keptBy(kb, asked.where),
+    prefilter: prefilterOf(kb, query.where),
     limits: LIMITS,
-    words: wordsOf(asked),
+    words: keywordSearch(query),
   }
   return store.vectorCaches.nearest(search, new AbortController().signal)
 }
 
-function keptBy(kb: KnowledgeBase, where: string | undefined): PrefilterSql | null {
+function prefilterOf(kb: KnowledgeBase, where: string | undefined): PrefilterSql | null {
   if (where === undefined) return null
   const { chunks } = chunkTables(kb)
   return {
@@ -51,14 +52,14 @@ function keptBy(kb: KnowledgeBase, where: string | undefined): PrefilterSql | nu
 }
 
 /** Keys and scores from memory, the best first. */
-export async function remembered(base: Base, asked: Asked) {
-  const words = (await found(base, asked))?.words
+export async function scoresFromMemory(base: Base, query: KeywordQuery) {
+  const words = (await searchMemory(base, query))?.words
   return words?.best.map(({ key, score }) => [key, score.toFixed(8)])
 }
 
-/** The same from the statement that reads the tables. */
-export async function read({ store, kb }: Base, asked: Asked) {
-  const { text, phrases = [], count = 100, where = 'true' } = asked
+/** The same from a statement over the tables. */
+export async function scoresFromTables({ store, kb }: Base, query: KeywordQuery) {
+  const { text, phrases = [], count = 100, where = 'true' } = query
   const { chunks } = chunkTables(kb)
   const rows = await rowsOf(
     store,

@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test'
-import { read, remembered } from '../../store/keyword-retriever-fixture.ts'
+import { scoresFromMemory, scoresFromTables } from '../../retrieval/keyword-search-fixture.ts'
+import { openSearchableStore } from '../../support/searchable-store.ts'
 import {
   current,
   documentOf,
   draftOf,
   newVector,
   type TestDocument,
-} from '../../store/store-fixture.ts'
-import { openSearchableStore } from '../../support/searchable-store.ts'
+} from '../../support/store-fixture.ts'
 
 test('conditions that keep most chunks are checked for the best alone', async () => {
   const count = 21_000
@@ -28,12 +28,12 @@ test('conditions that keep most chunks are checked for the best alone', async ()
   await store.vectorCaches.settled()
   const where = 'chunk_key % 50 != 0'
   // More are equally good than memory answers for.
-  expect(await remembered(base(), { text: 'milk', where })).toBeUndefined()
-  const asked = { text: 'tea cup', count: 2, where }
-  expect(await remembered(base(), asked)).toEqual(await read(base(), asked))
+  expect(await scoresFromMemory(base(), { text: 'milk', where })).toBeUndefined()
+  const query = { text: 'tea cup', count: 2, where }
+  expect(await scoresFromMemory(base(), query)).toEqual(await scoresFromTables(base(), query))
   await put({ id: 'b', texts: ['tea cup', 'cup', 'cup and cup of tea'] })
-  for (const one of [asked, { ...asked, count: 1, where: 'chunk_key != 21003' }]) {
-    expect(await remembered(base(), one)).toEqual(await read(base(), one))
+  for (const each of [query, { ...query, count: 1, where: 'chunk_key != 21003' }]) {
+    expect(await scoresFromMemory(base(), each)).toEqual(await scoresFromTables(base(), each))
   }
   await store.close()
 })

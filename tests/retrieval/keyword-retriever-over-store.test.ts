@@ -8,15 +8,6 @@ import { databaseDistance } from '../../src/retrieval/vectors/vector-math.ts'
 import { MIGRATIONS } from '../../src/store/catalog/migrate.ts'
 import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import {
-  type Asked,
-  found,
-  LIMITS,
-  QUERY_VECTOR,
-  read,
-  remembered,
-  wordsOf,
-} from './keyword-retriever-fixture.ts'
-import {
   current,
   documentOf,
   draftOf,
@@ -25,7 +16,16 @@ import {
   rowsOf,
   type TestDocument,
   temporaryFolder,
-} from './store-fixture.ts'
+} from '../support/store-fixture.ts'
+import {
+  type KeywordQuery,
+  keywordSearch,
+  LIMITS,
+  QUERY_VECTOR,
+  scoresFromMemory,
+  scoresFromTables,
+  searchMemory,
+} from './keyword-search-fixture.ts'
 
 const { signal } = new AbortController()
 
@@ -51,7 +51,7 @@ function put(...documents: readonly TestDocument[]) {
   return store.chunks.replaceDocuments(now(), documents.map(documentOf))
 }
 
-const ASKED: readonly Asked[] = [
+const QUERIES: readonly KeywordQuery[] = [
   { text: 'tea' },
   { text: 'green tea cups', count: 3 },
   { text: 'black milk leaf', count: 1, where: 'chunk_key % 3 = 0' },
@@ -60,9 +60,9 @@ const ASKED: readonly Asked[] = [
   { text: 'unheard of' },
 ]
 
-async function expectRead(all = ASKED) {
-  for (const asked of all)
-    expect(await remembered(base(), asked)).toEqual(await read(base(), asked))
+async function expectEqualScores(queries = QUERIES) {
+  for (const query of queries)
+    expect(await scoresFromMemory(base(), query)).toEqual(await scoresFromTables(base(), query))
 }
 
 type Step =
@@ -83,7 +83,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('remove' as const), part: fc.integer({ min: 2, max: 5 }) }),
 )
 
-async function take(one: Step) {
+async function apply(one: Step) {
   if (one.kind === 'put') await put(...one.documents)
   if (one.kind !== 'remove') return
   const sql = `SELECT chunk_key::VARCHAR FROM ${chunkTables(kb).chunks} WHERE chunk_key % ${one.part} = 0`
@@ -92,18 +92,18 @@ async function take(one: Step) {
 }
 
 test('the best by words are what the tables say, whatever was written in between', async () => {
-  const two = fc.shuffledSubarray([...ASKED], { minLength: 2, maxLength: 2 })
+  const twoQueries = fc.shuffledSubarray([...QUERIES], { minLength: 2, maxLength: 2 })
   let run = 0
   await fc.assert(
     fc.asyncProperty(
-      fc.array(fc.tuple(step, two), { minLength: 2, maxLength: 5 }),
+      fc.array(fc.tuple(step, twoQueries), { minLength: 2, maxLength: 5 }),
       async (steps) => {
         run += 1
         kb = await store.catalog.createKnowledgeBase(draftOf(`kb ${run}`))
         await put({ id: 'first', texts: ['a cup of green tea', 'milk'] })
-        for (const [one, asked] of steps) {
-          await take(one)
-          await expectRead(asked)
+        for (const [one, queries] of steps) {
+          await apply(one)
+          await expectEqualScores(queries)
         }
       },
     ),
@@ -130,7 +130,7 @@ test('sorted postings and recent ones make one list', async () => {
     `SELECT (SELECT count(*) FROM ${postings}) > 0, (SELECT count(*) FROM ${recentPostings}) > 0`,
   )
   expect(row).toEqual([true, true])
-  await expectRead()
+  await expectEqualScores()
 })
 
 function numbered(id: string, count: number): TestDocument {
@@ -146,7 +146,7 @@ function numbered(id: string, count: number): TestDocument {
 test('a chunk found by its words alone has the distance that the database measures', async () => {
   const vectors = [newVector(1, 2, 2), newVector(-3, 4, 0)]
   await put({ id: 'a', texts: ['green tea', 'milk'], vectors })
-  const words = (await found(base(), { text: 'milk' }))?.words
+  const words = (await searchMemory(base(), { text: 'milk' }))?.words
   const [milk] = words?.best ?? []
   const unit = Float32Array.from([-0.6, 0.8, 0])
   const keys = [milk?.key ?? -1n, 12_345n]
@@ -158,7 +158,7 @@ test('a chunk found by its words alone has the distance that the database measur
 test('the nearest are not looked for where words are enough', async () => {
   await put({ id: 'a', texts: ['green tea', 'black tea', 'milk'] })
   const neighbours = async (text: string, enoughCount: number | null) => {
-    const words = { ...wordsOf({ text }), enoughCount }
+    const words = { ...keywordSearch({ text }), enoughCount }
     const search = { knowledgeBase: now(), queryVector: QUERY_VECTOR, count: 10 }
     const limits = LIMITS
     const near = await store.vectorCaches.nearest(
@@ -174,39 +174,39 @@ test('the nearest are not looked for where words are enough', async () => {
 
 test('a list that has no room for a number is left to the database', async () => {
   await put({ id: 'a', texts: ['tea '.repeat(70_000), 'milk tea'] })
-  expect(await found(base(), { text: 'tea' })).toBeNull()
-  expect(await remembered(base(), { text: 'milk' })).toEqual(await read(base(), { text: 'milk' }))
+  expect(await searchMemory(base(), { text: 'tea' })).toBeNull()
+  await expectEqualScores([{ text: 'milk' }])
 })
 
 test('lists beyond the limits are let go, the oldest first, or not made', async () => {
   await put(numbered('a', 600))
-  const terms = ['tea', 'green', 'black'].map((one) => queryTermKeys(one, 'english'))
-  const asked = (of: readonly bigint[]) => {
+  const termLists = ['tea', 'green', 'black'].map((word) => queryTermKeys(word, 'english'))
+  const request = (terms: readonly bigint[]) => {
     const { revision } = now()
-    return { ids: kb, terms: of, revision, limits: LIMITS, isCurrent: () => true }
+    return { ids: kb, terms, revision, limits: LIMITS, isCurrent: () => true }
   }
   const limits = { bytesMax: 6_000, postingsMax: 700 }
   const lists = new PostingLists(store.engine, limits)
-  for (const of of terms) {
-    const terms = await lists.postingsOf(asked(of), signal)
-    expect(terms?.lists[0]?.keys.length).toBeGreaterThan(250)
-    expect(terms?.corpus.chunkCount).toBe(600)
+  for (const terms of termLists) {
+    const postings = await lists.postingsOf(request(terms), signal)
+    expect(postings?.lists[0]?.keys.length).toBeGreaterThan(250)
+    expect(postings?.corpus.chunkCount).toBe(600)
     expect(lists.bytes).toBeLessThanOrEqual(limits.bytesMax)
   }
   expect(lists.bytes).toBeGreaterThan(4_000)
-  expect(await lists.postingsOf(asked(terms.flat()), signal)).toBeNull()
-  expect(await lists.postingsOf(asked(terms.flat()), signal)).toBeNull()
+  expect(await lists.postingsOf(request(termLists.flat()), signal)).toBeNull()
+  expect(await lists.postingsOf(request(termLists.flat()), signal)).toBeNull()
 })
 
 test('a search that is left, or out of time, leaves no half list', async () => {
   await put(numbered('a', 50))
   const left = new AbortController()
   const search = { knowledgeBase: now(), queryVector: QUERY_VECTOR, count: 10, prefilter: null }
-  const words = wordsOf({ text: 'tea green' })
+  const words = keywordSearch({ text: 'tea green' })
   const leaving = store.vectorCaches.nearest({ ...search, limits: LIMITS, words }, left.signal)
   left.abort(new Error('the client has left'))
   expect(await failureOf(leaving)).toEqual({ code: 'other', message: 'the client has left' })
   const late = store.vectorCaches.nearest({ ...search, limits: { timeoutMs: 0 }, words }, signal)
   expect((await failureOf(late)).code).toBe('timeout')
-  await expectRead()
+  await expectEqualScores()
 })

@@ -12,7 +12,7 @@ import type { BoundValue } from '../../src/domain/ports.ts'
 import type { ResultValue } from '../../src/domain/query-result.ts'
 import { AppError, type ErrorCode } from '../../src/errors.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
-import { knowledgeBaseDraft } from '../support/knowledge-base.ts'
+import { knowledgeBaseDraft } from './knowledge-base.ts'
 
 /** Places for callers' statements in the tests' stores. */
 export const STATEMENTS_MAX = 4

@@ -5,6 +5,7 @@ import type { KnowledgeBase } from '../../../src/domain/knowledge-base.ts'
 import type { NearestFound, PrefilterSql } from '../../../src/domain/ports.ts'
 import { databaseDistance } from '../../../src/retrieval/vectors/vector-math.ts'
 import { randomUnit, seededRandom } from '../../retrieval/sample-vectors.ts'
+import { openSearchableStore, type SearchableStore } from '../../support/searchable-store.ts'
 import {
   current,
   documentOf,
@@ -13,8 +14,7 @@ import {
   rowsOf,
   type TestDocument,
   temporaryFolder,
-} from '../../store/store-fixture.ts'
-import { openSearchableStore, type SearchableStore } from '../../support/searchable-store.ts'
+} from '../../support/store-fixture.ts'
 
 const DIMENSIONS = 8
 const LIMITS = { timeoutMs: 10_000 }
