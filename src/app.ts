@@ -7,14 +7,14 @@ import {
   type ModelRef,
 } from './domain/model-ref.ts'
 import type { ChatModels, Embedder, EmbedderRegistry, RerankerRegistry } from './domain/ports.ts'
-import type { InsertFields, UseCases } from './http/edge.ts'
+import type { UseCases } from './http/edge.ts'
 import type { LogEntry, LoggedError } from './http/running-requests.ts'
 import { createServer, type Listener } from './http/server.ts'
 import { guardedFetch, internet } from './ingest/crawl/guarded-fetch.ts'
 import { urlPolicy } from './ingest/crawl/url-policy.ts'
 import { INGEST_LIMITS } from './ingest/ingest-limits.ts'
 import { insert } from './ingest/insert.ts'
-import type { CrawlRequest, InsertDeps } from './ingest/insert-request.ts'
+import type { InsertDeps } from './ingest/insert-request.ts'
 import { DocumentReader } from './ingest/readers/document-reader.ts'
 import { Reembedding } from './ingest/reembed.ts'
 import { uploadFile } from './ingest/upload-file.ts'
@@ -158,18 +158,14 @@ function useCases(queryDeps: QueryDeps, insertDeps: InsertDeps, agents: AgentPoo
     indexes: queryDeps.indexes,
     query: (request, signal) => runQuery(request, queryDeps, signal),
     exportRows: (request, signal) => exportRows(request, queryDeps, signal),
-    search: (kb, order, signal) => {
-      return runSearch(kb, order, queryDeps, signal)
-    },
+    search: (kb, order, signal) => runSearch(kb, order, queryDeps, signal),
     views: {
       create: (view, signal) => createView(view, queryDeps, signal),
       alter: (view, sql, signal) => {
         return alterView(view, { sql, database: view.projectName }, queryDeps, signal)
       },
     },
-    insert: (kb, fields, signal) => {
-      return insert({ ...fields, kb, crawl: crawlRequestOf(fields) }, insertDeps, signal)
-    },
+    insert: (request, signal) => insert(request, insertDeps, signal),
     uploadFile: (file, signal) => uploadFile(file, insertDeps, signal),
     dropFile: (file) => queryDeps.files.dropFile(file),
     agents,
@@ -202,17 +198,6 @@ function insertDepsOf(
     reader,
     cutter: reader,
     crawlPagesMax: settings.crawlPagesMax,
-  }
-}
-
-function crawlRequestOf({ limit, crawlDepth, filters }: InsertFields): CrawlRequest {
-  const domains = filters !== undefined && 'allowedDomains' in filters ? filters : undefined
-  const patterns = filters !== undefined && !('allowedDomains' in filters) ? filters : []
-  return {
-    ...(limit === undefined ? {} : { pagesMax: limit }),
-    ...(crawlDepth === undefined ? {} : { depth: crawlDepth }),
-    allowedDomains: domains?.allowedDomains ?? [],
-    patterns,
   }
 }
 

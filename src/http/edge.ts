@@ -4,12 +4,13 @@ import type { Answer } from '../agents/completion-stream.ts'
 import type { CatalogDeps } from '../catalog/catalog-deps.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { CompletionEvent } from '../domain/completion-event.ts'
-import type { Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { ExportedRows, VectorIndexStates } from '../domain/ports.ts'
 import type { View } from '../domain/project.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
+import type { InsertRequest } from '../ingest/insert-request.ts'
+import type { FileUpload } from '../ingest/upload-file.ts'
 import type { QueryRequest } from '../query/run-query.ts'
 import type { SearchAnswer, SearchOrder } from '../query/search/run-search.ts'
 import type { NewView } from '../query/views.ts'
@@ -56,37 +57,12 @@ export interface UseCases {
     readonly create: (view: NewView, signal: AbortSignal) => Promise<View>
     readonly alter: (view: View, sql: string, signal: AbortSignal) => Promise<View>
   }
-  readonly insert: (
-    kb: KnowledgeBase,
-    request: InsertFields,
-    signal: AbortSignal,
-  ) => Promise<unknown>
-  readonly uploadFile: (file: SentFile, signal: AbortSignal) => Promise<UploadedFile>
+  readonly insert: (request: InsertRequest, signal: AbortSignal) => Promise<unknown>
+  readonly uploadFile: (file: FileUpload, signal: AbortSignal) => Promise<UploadedFile>
   readonly dropFile: (file: UploadedFile) => Promise<void>
   readonly agents: {
     /** The first event is `start`, the last one the output; a failure is thrown. */
     readonly ask: (question: AgentQuestion, signal: AbortSignal) => AsyncIterable<CompletionEvent>
     readonly complete: (question: AgentQuestion, signal: AbortSignal) => Promise<Answer>
   }
-}
-
-/** The sources of one insert, checked for their form; at least one is there. */
-export interface InsertFields {
-  readonly rows?: readonly Row[]
-  /** One SELECT. */
-  readonly query?: string
-  /** Names of uploaded files. */
-  readonly files?: readonly string[]
-  readonly urls?: readonly string[]
-  /** Most pages to crawl. */
-  readonly limit?: number
-  readonly crawlDepth?: number
-  /** Regular expressions over addresses, or the domains to stay in. */
-  readonly filters?: readonly string[] | { readonly allowedDomains: readonly string[] }
-}
-
-export interface SentFile {
-  readonly name: string
-  readonly originalName: string
-  readonly bytes: Uint8Array
 }

@@ -84,17 +84,18 @@ describe('knowledge bases', () => {
     })
   })
 
+  const urls = ['https://a.example']
   const INSERTS: readonly (readonly [object, object])[] = [
     [{ rows: [{ id: 1, content: 'a' }] }, { rows: [{ id: 1, content: 'a' }] }],
     [{ query: 'SELECT 1', rows: null }, { query: 'SELECT 1' }],
     [{ files: ['a', 'b'] }, { files: ['a', 'b'] }],
     [
-      { urls: ['https://a.example'], crawl_depth: 1, limit: 2, filters: ['.*'] },
-      { urls: ['https://a.example'], crawlDepth: 1, limit: 2, filters: ['.*'] },
+      { urls, crawl_depth: 1, limit: 2, filters: ['.*'] },
+      { urls, crawl: { pagesMax: 2, depth: 1, allowedDomains: [], patterns: ['.*'] } },
     ],
     [
-      { urls: ['https://a.example'], limit: null, filters: { allowed_domains: ['a.example'] } },
-      { urls: ['https://a.example'], filters: { allowedDomains: ['a.example'] } },
+      { urls, limit: null, filters: { allowed_domains: ['a.example'] } },
+      { urls, crawl: { allowedDomains: ['a.example'], patterns: [] } },
     ],
   ]
   for (const [sent, inserted] of INSERTS) {
@@ -105,9 +106,9 @@ describe('knowledge bases', () => {
       const { status, text, headers } = await call(`PUT ${KBS}/Teas`, { knowledge_base: sent })
       expect([status, text]).toEqual([200, '""'])
       expect(headers.get('content-type')).toStartWith('application/json')
-      expect(fixture.inserted.map(({ kb, request }) => ({ name: kb.name, request }))).toEqual([
-        { name: 'teas', request: inserted },
-      ])
+      expect(fixture.inserted.map(({ kb, ...request }) => ({ name: kb.name, ...request }))).toEqual(
+        [{ name: 'teas', crawl: { allowedDomains: [], patterns: [] }, ...inserted }],
+      )
     })
   }
 
@@ -141,7 +142,7 @@ describe('knowledge bases', () => {
       '{"knowledge_base":{"rows":[{"id":12345678901234567890,"a":9007199254740993,"b":1e20,"c":"__proto__"}]}}'
     const headers = { 'content-type': 'application/json; charset=utf-8' }
     await send(fixture.server, `PUT ${KBS}/teas`, { body, headers })
-    const [row] = fixture.inserted[0]?.request.rows ?? []
+    const [row] = fixture.inserted[0]?.rows ?? []
     expect(row).toEqual({
       id: '12345678901234567890',
       a: '9007199254740993',

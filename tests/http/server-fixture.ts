@@ -8,9 +8,11 @@ import type { Project } from '../../src/domain/project.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
 import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
 import { AppError } from '../../src/errors.ts'
-import type { InsertFields, SentFile, ServerDeps } from '../../src/http/edge.ts'
+import type { ServerDeps } from '../../src/http/edge.ts'
 import type { LogEntry, LoggedError } from '../../src/http/running-requests.ts'
 import { createServer, type Server } from '../../src/http/server.ts'
+import type { InsertRequest } from '../../src/ingest/insert-request.ts'
+import type { FileUpload } from '../../src/ingest/upload-file.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 
 export const NOW_MS = Date.UTC(2026, 3, 30, 12, 0, 0)
@@ -140,8 +142,8 @@ export interface TestServer {
   readonly deps: ServerDeps
   readonly logged: LogEntry[]
   readonly errors: LoggedError[]
-  readonly inserted: { readonly kb: KnowledgeBase; readonly request: InsertFields }[]
-  readonly uploaded: SentFile[]
+  readonly inserted: InsertRequest[]
+  readonly uploaded: FileUpload[]
   readonly delays: number[]
   readonly clock: { nowMs: number }
 }
@@ -152,7 +154,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     logged: [] as LogEntry[],
     errors: [] as LoggedError[],
     inserted: [] as TestServer['inserted'],
-    uploaded: [] as SentFile[],
+    uploaded: [] as FileUpload[],
     delays: [] as number[],
     clock: { nowMs: NOW_MS },
   }
@@ -181,7 +183,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     exportRows: async () => Promise.reject(new Error('not expected')),
     search: async () => ({ results: [], warnings: [], explanation: null }),
     query: async ({ db }) => ({ kind: 'table', rows: rowsOf(['a'], [[1]]), context: { db } }),
-    insert: async (kb, request) => seen.inserted.push({ kb, request }),
+    insert: async (request) => seen.inserted.push(request),
     uploadFile: async (file) => {
       seen.uploaded.push(file)
       return uploadedFile(file)
@@ -212,7 +214,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
   return { ...seen, deps, server: createServer(deps) }
 }
 
-function uploadedFile(file: SentFile): UploadedFile {
+function uploadedFile(file: FileUpload): UploadedFile {
   const { name, originalName, bytes } = file
   return {
     id: 9,

@@ -1,7 +1,8 @@
 import { requireFile } from '../../domain/catalog-snapshot.ts'
 import { AppError } from '../../errors.ts'
+import type { FileUpload } from '../../ingest/upload-file.ts'
 import { isJsonType, parseJson, readBody } from '../body.ts'
-import type { AddRoutes, SentFile } from '../edge.ts'
+import type { AddRoutes } from '../edge.ts'
 import { route } from '../openapi.ts'
 import { fileRecord } from '../wire.ts'
 
@@ -54,7 +55,7 @@ export const addFileRoutes: AddRoutes = (app, edge) => {
   )
 }
 
-type NamelessFile = Omit<SentFile, 'name'>
+type NamelessFile = Omit<FileUpload, 'name'>
 
 /**
  * The file in a body: the part `file` of a form, or else the body itself.

@@ -12,8 +12,9 @@ import {
 } from '../../domain/catalog-snapshot.ts'
 import type { Row } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { CrawlRequest, InsertRequest } from '../../ingest/insert-request.ts'
 import { bodySchema, readJson } from '../body.ts'
-import type { AddRoutes, Edge, InsertFields } from '../edge.ts'
+import type { AddRoutes, Edge } from '../edge.ts'
 import { route } from '../openapi.ts'
 import { knowledgeBaseRecord } from '../wire.ts'
 
@@ -124,9 +125,8 @@ async function update(
   const definition = definitionFields(sent)
   const isAltered = Object.keys(definition).length > 0
   const target = isAltered ? await alterKnowledgeBase(kb, definition, deps.catalog) : kb
-  const insert = insertFields(sent)
-  const hasSource = ['rows', 'query', 'files', 'urls'].some((name) => Object.hasOwn(insert, name))
-  if (hasSource) await deps.insert(target, insert, signal)
+  const insert = insertRequest(target, sent)
+  if (insert !== null) await deps.insert(insert, signal)
 }
 
 const optional = {
@@ -206,26 +206,29 @@ function definitionFields(sent: SentUpdate): Fields {
   return Object.fromEntries(fields)
 }
 
-function insertFields(sent: SentUpdate): InsertFields {
-  const { rows, query, files, urls, limit, crawl_depth, filters } = sent
-  return {
+/** null: no source is named. */
+function insertRequest(kb: KnowledgeBase, sent: SentUpdate): InsertRequest | null {
+  const { rows, query, files, urls } = sent
+  const sources = {
     // JSON objects hold nothing but what a RowValue is; the schema saw that each is an object.
     ...(rows ? { rows: rows as readonly Row[] } : {}),
-    ...(isSet(query) ? { query } : {}),
     ...(files ? { files } : {}),
     ...(urls ? { urls } : {}),
-    ...(isSet(limit) ? { limit } : {}),
-    ...(isSet(crawl_depth) ? { crawlDepth: crawl_depth } : {}),
-    ...(filters ? { filters: filtersOf(filters) } : {}),
+    ...(isSet(query) ? { query } : {}),
+  }
+  if (Object.keys(sources).length === 0) return null
+  return { kb, ...sources, crawl: crawlRequest(sent) }
+}
+
+function crawlRequest({ limit, crawl_depth: depth, filters }: SentUpdate): CrawlRequest {
+  return {
+    ...(isSet(limit) ? { pagesMax: limit } : {}),
+    ...(isSet(depth) ? { depth } : {}),
+    allowedDomains: filters && 'allowed_domains' in filters ? filters.allowed_domains : [],
+    patterns: filters && !('allowed_domains' in filters) ? filters : [],
   }
 }
 
 function isSet<T>(value: T | null | undefined): value is T {
   return value !== null && value !== undefined
-}
-
-function filtersOf(
-  filters: NonNullable<SentUpdate['filters']>,
-): NonNullable<InsertFields['filters']> {
-  return 'allowed_domains' in filters ? { allowedDomains: filters.allowed_domains } : filters
 }
