@@ -1,14 +1,27 @@
-/** `table`: made by `CREATE TABLE files.<name> AS …`, not uploaded. */
-export type FileFormat =
-  | 'csv'
-  | 'json'
-  | 'jsonl'
-  | 'parquet'
-  | 'pdf'
-  | 'html'
-  | 'markdown'
-  | 'text'
-  | 'table'
+/** What a file of each format holds: rows, or one text. */
+const FORMAT_CONTENT = {
+  csv: 'rows',
+  json: 'rows',
+  jsonl: 'rows',
+  parquet: 'rows',
+  /** Made by `CREATE TABLE files.<name> AS …`, not uploaded. */
+  table: 'rows',
+  pdf: 'text',
+  html: 'text',
+  markdown: 'text',
+  text: 'text',
+} as const
+
+export type FileFormat = keyof typeof FORMAT_CONTENT
+
+/** Formats that hold one text. */
+export type DocumentFormat = {
+  [Format in FileFormat]: (typeof FORMAT_CONTENT)[Format] extends 'text' ? Format : never
+}[FileFormat]
+
+export function isDocumentFormat(format: FileFormat): format is DocumentFormat {
+  return FORMAT_CONTENT[format] === 'text'
+}
 
 /**
  * A file uploaded by `PUT /api/files/{name}`: its rows, or its text as one row, are `files.<name>` in SQL. Its bytes are not

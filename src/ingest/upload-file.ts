@@ -2,10 +2,10 @@ import { type CatalogSnapshot, findFile } from '../domain/catalog-snapshot.ts'
 import type { Row } from '../domain/document.ts'
 import { checkedName } from '../domain/identifier.ts'
 import type { FileStore, NewFile } from '../domain/ports.ts'
-import type { FileFormat, UploadedFile } from '../domain/uploaded-file.ts'
+import { type DocumentFormat, isDocumentFormat, type UploadedFile } from '../domain/uploaded-file.ts'
 import { AppError } from '../errors.ts'
 import { fileFormat } from './file-format.ts'
-import type { DocumentFormat, DocumentReading } from './readers/document-reading.ts'
+import type { DocumentReading } from './readers/document-reading.ts'
 
 export interface FileUpload {
   /** The name that the file gets in SQL: `files.<name>`. */
@@ -37,13 +37,9 @@ export async function uploadFile(
   if (bytes.byteLength === 0) throw new AppError('file_unreadable', 'The file is empty')
   const format = fileFormat(originalName, bytes)
   const file: NewFile = { name: checked, originalName, format, sizeBytes: bytes.byteLength }
-  if (!isDocument(format)) return deps.files.importTable(file, bytes, signal)
+  if (!isDocumentFormat(format)) return deps.files.importTable(file, bytes, signal)
   const row = await documentRowOf({ name: checked, bytes, format }, deps.reader, signal)
   return deps.files.importRows(file, [row])
-}
-
-function isDocument(format: FileFormat): format is DocumentFormat {
-  return format === 'pdf' || format === 'html' || format === 'markdown' || format === 'text'
 }
 
 async function documentRowOf(

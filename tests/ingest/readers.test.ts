@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import type { DocumentFormat, RawDocument } from '../../src/ingest/readers/document-reading.ts'
+import type { DocumentFormat } from '../../src/domain/uploaded-file.ts'
+import type { RawDocument } from '../../src/ingest/readers/document-reading.ts'
 import { readDocument } from '../../src/ingest/readers/reader-job.ts'
 import { tinyPdf } from './tiny-pdf.ts'
 

@@ -1,7 +1,4 @@
-import type { FileFormat } from '../../domain/uploaded-file.ts'
-
-/** Formats that hold one text; the others hold rows. */
-export type DocumentFormat = Extract<FileFormat, 'pdf' | 'html' | 'markdown' | 'text'>
+import type { DocumentFormat } from '../../domain/uploaded-file.ts'
 
 export interface RawDocument {
   readonly bytes: Uint8Array

@@ -1,7 +1,8 @@
 import type { Analyzers } from '../../analysis/analyzer.ts'
+import type { DocumentFormat } from '../../domain/uploaded-file.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
 import { type CutRules, type CutTexts, cutTexts } from '../chunking/chunker.ts'
-import type { DocumentFormat, RawDocument, ReadDocument } from './document-reading.ts'
+import type { RawDocument, ReadDocument } from './document-reading.ts'
 import { readMarkdown, readText } from './text.ts'
 
 /** What the main thread asks of the reader thread, one thing at a time. */

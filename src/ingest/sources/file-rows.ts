@@ -1,7 +1,7 @@
 import { requireFile } from '../../domain/catalog-snapshot.ts'
 import type { Row, RowValue } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { FileFormat, UploadedFile } from '../../domain/uploaded-file.ts'
+import { isDocumentFormat, type UploadedFile } from '../../domain/uploaded-file.ts'
 import { type ColumnMapping, columnMappingOf, documentRow, findColumn } from '../document-of-row.ts'
 import type { InsertDeps } from '../insert-request.ts'
 
@@ -22,18 +22,6 @@ export async function* rowsOfFiles(
   for (const file of found) yield* rowsOfFile(file, rule, deps.files.rows(file, signal))
 }
 
-const IS_DOCUMENT: Readonly<Record<FileFormat, boolean>> = {
-  csv: false,
-  json: false,
-  jsonl: false,
-  parquet: false,
-  pdf: true,
-  html: true,
-  markdown: true,
-  text: true,
-  table: false,
-}
-
 /** A table with one of the content columns is taken as it is; of any other, each row becomes a text. */
 async function* rowsOfFile(
   file: UploadedFile,
@@ -44,7 +32,7 @@ async function* rowsOfFile(
   let rowIndex = 0
   for await (const row of rows) {
     rowIndex += 1
-    if (IS_DOCUMENT[file.format]) yield documentFileRow(file, row, rule)
+    if (isDocumentFormat(file.format)) yield documentFileRow(file, row, rule)
     else yield hasContent ? row : textOfRow(row, `${file.name}:${rowIndex}`, rule)
   }
 }
