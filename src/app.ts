@@ -107,7 +107,7 @@ export function createApp(options: AppOptions): App {
         agents.complete({ agent, question, history: [], deltas: false }, signal),
     },
     chatModels: chatModelsOf(settings, embedders),
-    cutter: reader,
+    chunker: reader,
     plans: new PlanCache(),
     variables: new Variables(),
     queryMs: settings.queryMs,
@@ -196,7 +196,7 @@ function insertDepsOf(
       pageMs: INGEST_LIMITS.pageMs,
     }),
     reader,
-    cutter: reader,
+    chunker: reader,
     crawlPagesMax: settings.crawlPagesMax,
   }
 }

@@ -22,14 +22,14 @@ export const INGEST_LIMITS = {
   /** After a round that failed; twice as long after each further one. */
   reembedPauseMs: 1_000,
   reembedPauseMsMax: 300_000,
-  /** Characters of documents that are cut together. */
-  cutBatchChars: 262_144,
-  /** Characters that are cut on the main thread: about a millisecond. */
-  cutAtOnceChars: 16_384,
-  /** Longer texts are cut in a thread of their own. */
+  /** Characters of documents that are chunked together. */
+  chunkingBatchChars: 262_144,
+  /** Characters that are chunked on the main thread: about a millisecond. */
+  chunkingAtOnceChars: 16_384,
+  /** Longer texts are chunked in a thread of their own. */
   longTextChars: 2_000_000,
-  /** Cutting one batch: some hundred million characters of one document at most. */
-  cutMs: 600_000,
+  /** Chunking one batch: some hundred million characters of one document at most. */
+  chunkingMs: 600_000,
   /** How long an insert may keep the event loop to itself. */
   loopSliceMs: 5,
 

@@ -3,7 +3,7 @@ import type { Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { DocumentStore, EmbedderRegistry, FileStore } from '../domain/ports.ts'
 import type { RowStream } from '../domain/query-result.ts'
-import type { TextCutter } from './chunking/chunker.ts'
+import type { Chunker } from './chunking/chunker.ts'
 import type { PageFetcher } from './crawl/guarded-fetch.ts'
 import type { DocumentReading } from './readers/document-reading.ts'
 
@@ -44,7 +44,7 @@ export interface InsertDeps {
   select(sql: string, projectName: string, signal: AbortSignal): Promise<RowStream>
   readonly pages: PageFetcher
   readonly reader: DocumentReading
-  readonly cutter: TextCutter
+  readonly chunker: Chunker
   readonly crawlPagesMax: number
 }
 

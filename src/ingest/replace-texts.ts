@@ -4,7 +4,7 @@ import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { ChunkStore, EmbedderRegistry } from '../domain/ports.ts'
 import { withModelInForce } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
-import { type ChunkedDocument, chunkDocuments, type TextCutter } from './chunking/chunker.ts'
+import { type ChunkedDocument, type Chunker, chunkDocuments } from './chunking/chunker.ts'
 import { embedAndWrite } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 
@@ -17,7 +17,7 @@ export interface NewTexts {
 }
 
 /**
- * Replaces texts of stored documents, all in one transaction: the columns are cut and embedded anew, everything else of
+ * Replaces texts of stored documents, all in one transaction: the columns are chunked and embedded anew, everything else of
  * a document stays as it is by then. Documents that are gone stay gone. Ids must be distinct.
  * @returns how many chunks the documents have now
  * @throws AppError `insert_failed` for too many chunks, those of the embedder and the store
@@ -27,11 +27,11 @@ export async function replaceTexts(
   deps: {
     readonly chunks: ChunkStore
     readonly embedders: Pick<EmbedderRegistry, 'embedder'>
-    readonly cutter: TextCutter
+    readonly chunker: Chunker
   },
   signal: AbortSignal,
 ): Promise<number> {
-  const documents = await cutDocuments(changes, { kb, cutter: deps.cutter }, signal)
+  const documents = await chunkNewTexts(changes, { kb, chunker: deps.chunker }, signal)
   const outcome = await withModelInForce(kb, (inForce) => {
     return embedAndWrite({ kb: inForce, documents }, deps, signal, (embedded) => {
       return deps.chunks.changeDocuments(inForce, embedded.map(documentChange))
@@ -50,9 +50,9 @@ function documentChange({ document, chunks }: EmbeddedDocument): DocumentChange 
   }
 }
 
-async function cutDocuments(
+async function chunkNewTexts(
   changes: readonly NewTexts[],
-  target: { readonly kb: KnowledgeBase; readonly cutter: TextCutter },
+  target: { readonly kb: KnowledgeBase; readonly chunker: Chunker },
   signal: AbortSignal,
 ): Promise<readonly ChunkedDocument[]> {
   const chunked: ChunkedDocument[] = []
@@ -77,14 +77,14 @@ function* batchesOf(changes: readonly NewTexts[]): Generator<readonly Document[]
     const columns = [...texts].map(([column, text]) => ({ column, text }))
     batch.push({ id, rowIndex: 0, texts: columns, metadata })
     for (const text of texts.values()) chars += text.length
-    if (chars < INGEST_LIMITS.cutBatchChars) continue
+    if (chars < INGEST_LIMITS.chunkingBatchChars) continue
     yield batch
     ;[batch, chars] = [[], 0]
   }
   if (batch.length > 0) yield batch
 }
 
-/** A column without chunks would be gone: a list of nothing, where JSON is cut. */
+/** A column without chunks would be gone: a list of nothing, where JSON is chunked. */
 function refuseEmptyColumns({ document, chunks }: ChunkedDocument): void {
   const known = new Set(chunks.map(({ chunk }) => chunk.contentColumn))
   if (document.texts.every(({ column }) => known.has(column))) return

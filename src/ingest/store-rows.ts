@@ -2,7 +2,7 @@ import type { Document, Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
-import { type ChunkedDocument, chunkDocuments, type TextCutter } from './chunking/chunker.ts'
+import { type ChunkedDocument, chunkDocuments, type Chunker } from './chunking/chunker.ts'
 import { columnMappingOf, contentId, documentOfRow } from './document-of-row.ts'
 import { type EmbedDeps, embedAndStore } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
@@ -37,7 +37,7 @@ export interface StoringOptions {
 }
 
 export interface StoreDeps extends EmbedDeps {
-  readonly cutter: TextCutter
+  readonly chunker: Chunker
 }
 
 /**
@@ -71,7 +71,7 @@ async function storeInBatches(
   const pending = new PendingDocuments()
   let inForce = kb
   let skippedRows = 0
-  for await (const rows of chunkedRows(target, deps.cutter, signal, chunksMax)) {
+  for await (const rows of chunkedRows(target, deps.chunker, signal, chunksMax)) {
     for (const row of rows) {
       if (row === null) skippedRows += 1
       else if (row instanceof AppError) skipFailed(row, 1)
@@ -156,7 +156,7 @@ type Outcome<T> = T | AppError | null
  */
 async function* chunkedRows(
   { kb, rows, counts }: RowsToStore,
-  cutter: TextCutter,
+  chunker: Chunker,
   signal: AbortSignal,
   rowsMax: number,
 ): AsyncGenerator<readonly Outcome<ChunkedDocument>[], void> {
@@ -165,12 +165,12 @@ async function* chunkedRows(
   const first = counts.readRows
   let batch: Outcome<Document>[] = []
   let batchChars = 0
-  const cutBatch = () => {
+  const chunkBatch = () => {
     const taken = batch
     batch = []
     batchChars = 0
     const firstRow = counts.readRows - first - taken.length
-    return cutRows(taken, { kb, cutter, firstRow }, signal)
+    return chunkRows(taken, { kb, chunker, firstRow }, signal)
   }
   try {
     for await (const row of rows) {
@@ -183,19 +183,19 @@ async function* chunkedRows(
         batch.push({ ...read, id: read.id ?? (await contentId(read.texts, slice, signal)) })
         for (const { text } of read.texts) batchChars += text.length
       }
-      const isFull = batchChars >= INGEST_LIMITS.cutBatchChars || batch.length >= rowsMax
-      if (isFull || read instanceof AppError) yield await cutBatch()
+      const isFull = batchChars >= INGEST_LIMITS.chunkingBatchChars || batch.length >= rowsMax
+      if (isFull || read instanceof AppError) yield await chunkBatch()
     }
   } catch (error) {
-    yield await cutBatch()
+    yield await chunkBatch()
     throw error
   }
-  yield await cutBatch()
+  yield await chunkBatch()
 }
 
-async function cutRows(
+async function chunkRows(
   rows: readonly Outcome<Document>[],
-  target: { readonly kb: KnowledgeBase; readonly cutter: TextCutter; readonly firstRow: number },
+  target: { readonly kb: KnowledgeBase; readonly chunker: Chunker; readonly firstRow: number },
   signal: AbortSignal,
 ): Promise<readonly Outcome<ChunkedDocument>[]> {
   const documents = rows.filter(isDocument)
@@ -223,7 +223,7 @@ function outcomeOf<T>(index: number, work: () => T | null): Outcome<T> {
 
 /** null: the document has no chunks. */
 function storable(chunked: ChunkedDocument | AppError | undefined): ChunkedDocument | null {
-  if (chunked === undefined) throw new Error('a document was not cut')
+  if (chunked === undefined) throw new Error('a document was not chunked')
   if (chunked instanceof AppError) throw chunked
   const { document, chunks } = chunked
   if (chunks.length > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()

@@ -11,7 +11,7 @@ import type {
   TableStore,
   VectorIndexStates,
 } from '../domain/ports.ts'
-import type { TextCutter } from '../ingest/chunking/chunker.ts'
+import type { Chunker } from '../ingest/chunking/chunker.ts'
 import type { PlanCache } from './select/plan-cache.ts'
 import type { Variables } from './variables.ts'
 
@@ -25,8 +25,8 @@ export interface QueryDeps extends CatalogDeps {
   readonly chunks: ChunkStore
   readonly tables: TableStore
   readonly files: Pick<FileStore, 'importSelect' | 'dropFile'>
-  /** Cuts the texts of rows that are inserted or changed. */
-  readonly cutter: TextCutter
+  /** For the texts of rows that are inserted or changed. */
+  readonly chunker: Chunker
   readonly plans: PlanCache
   readonly variables: Variables
   readonly queryMs: number

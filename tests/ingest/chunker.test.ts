@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { Analyzers } from '../../src/analysis/analyzer.ts'
 import type { Preprocessing } from '../../src/domain/knowledge-base.ts'
-import { chunkedDocuments, cutTexts } from '../../src/ingest/chunking/chunker.ts'
+import { chunkedDocuments, chunkTexts } from '../../src/ingest/chunking/chunker.ts'
 
 function chunks(type: Preprocessing['type'], text: string, chunkSizeChars = 1000) {
   const document = { id: 'd', rowIndex: 0, texts: [{ column: 'body', text }], metadata: {} }
   const preprocessing = { type, chunkSizeChars, chunkOverlapChars: 0, sent: null }
-  const cut = cutTexts([text], { preprocessing, language: 'english' }, new Analyzers())
-  const [found] = chunkedDocuments([document], cut, preprocessing)
+  const chunked = chunkTexts([text], { preprocessing, language: 'english' }, new Analyzers())
+  const [found] = chunkedDocuments([document], chunked, preprocessing)
   if (found === undefined || found instanceof Error) throw found
   return found.chunks.map(({ chunk }) => chunk)
 }

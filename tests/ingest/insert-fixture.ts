@@ -11,7 +11,7 @@ import type {
 } from '../../src/domain/ports.ts'
 import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
 import { AppError } from '../../src/errors.ts'
-import { cutTexts, type TextCutter } from '../../src/ingest/chunking/chunker.ts'
+import { type Chunker, chunkTexts } from '../../src/ingest/chunking/chunker.ts'
 import type { FetchedPage, PageFetcher } from '../../src/ingest/crawl/guarded-fetch.ts'
 import type { InsertDeps } from '../../src/ingest/insert-request.ts'
 import type { DocumentReading } from '../../src/ingest/readers/document-reading.ts'
@@ -114,7 +114,7 @@ function registryOf(embedder: Embedder): EmbedderRegistry {
 const analyzers = new Analyzers()
 
 /** Reads in this thread: the real one has its own tests. */
-export const directReader: DocumentReading & TextCutter = {
+export const directReader: DocumentReading & Chunker = {
   async read(document) {
     const answer = await answerJob({ kind: 'read', document }, analyzers)
     if (answer.kind === 'read') return answer.document
@@ -125,9 +125,9 @@ export const directReader: DocumentReading & TextCutter = {
     if (answer.kind === 'matching') return answer.texts
     throw answer.kind === 'failed' ? new AppError(answer.code, answer.message) : new Error()
   },
-  async cut(texts, rules, signal) {
+  async chunk(texts, rules, signal) {
     signal.throwIfAborted()
-    return cutTexts(texts, rules, analyzers)
+    return chunkTexts(texts, rules, analyzers)
   },
 }
 
@@ -180,7 +180,7 @@ export function fixture(changes: Partial<InsertDeps> = {}): Fixture {
     select: async () => Promise.reject(new AppError('sql_failed', 'no query expected')),
     pages: new FakeWeb({}),
     reader: directReader,
-    cutter: directReader,
+    chunker: directReader,
     crawlPagesMax: 100,
     ...changes,
   }

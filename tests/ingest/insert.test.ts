@@ -274,7 +274,7 @@ describe('a request', () => {
 
   test('with a huge cell lets others have their turn', async () => {
     const reader = new DocumentReader()
-    const { store, deps } = fixture({ cutter: reader })
+    const { store, deps } = fixture({ chunker: reader })
     const content = Array.from({ length: 150_000 }, (_, index) => `word${index} and more.`).join(
       ' ',
     )

@@ -62,7 +62,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     chunks: store.chunks,
     tables: store.tables,
     files: store.files,
-    cutter: new DocumentReader(),
+    chunker: new DocumentReader(),
     plans: new PlanCache(),
     variables: new Variables(),
     queryMs: 60_000,

@@ -1,5 +1,5 @@
 /**
- * Documents → chunks with their terms. Cutting texts and counting their terms is most of the work of an insert, so it is
+ * Documents → chunks with their terms. Chunking texts and counting their terms is most of the work of an insert, so it is
  * done where the text is not in anybody's way: what crosses to that thread and back are strings and arrays of numbers.
  */
 import { type Analyzers, countTerms } from '../../analysis/analyzer.ts'
@@ -11,17 +11,17 @@ import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { chunkJson } from './chunk-json.ts'
 import { chunkMarkdown, chunkText } from './chunk-text.ts'
 
-/** A document that is cut and not embedded yet. */
+/** A document with its chunks, which are not embedded yet. */
 export interface ChunkedDocument {
   readonly document: Document
   readonly chunks: readonly Omit<EmbeddedChunk, 'vector'>[]
 }
 
 /** How texts become chunks. */
-export type CutRules = Pick<KnowledgeBase, 'preprocessing' | 'language'>
+export type ChunkingRules = Pick<KnowledgeBase, 'preprocessing' | 'language'>
 
 /** The chunks of some texts, in their order. */
-export interface CutTexts {
+export interface ChunkedTexts {
   /** Of each text. */
   readonly chunkCounts: Int32Array
   /** Of each chunk, in code units into its text. */
@@ -35,56 +35,57 @@ export interface CutTexts {
   /** The distinct terms of all chunks, one chunk after the other. */
   readonly keys: BigInt64Array
   readonly frequencies: Int32Array
-  /** Texts that cannot be cut: they have no chunks. */
-  readonly failures: readonly CutFailure[]
+  /** Texts that cannot be chunked: they have no chunks. */
+  readonly failures: readonly ChunkingFailure[]
 }
 
-interface CutFailure {
+interface ChunkingFailure {
   readonly textIndex: number
   readonly code: ErrorCode
   readonly message: string
 }
 
-export interface TextCutter {
+export interface Chunker {
   /** @throws AppError `insert_failed` where it takes too long, `too_busy`, `shutting_down` */
-  cut(texts: readonly string[], rules: CutRules, signal: AbortSignal): Promise<CutTexts>
+  chunk(texts: readonly string[], rules: ChunkingRules, signal: AbortSignal): Promise<ChunkedTexts>
 }
 
 /** The chunks of each document, or why it has none: `insert_failed` for content that is not JSON where it must be. */
 export async function chunkDocuments(
   documents: readonly Document[],
-  { kb, cutter }: { readonly kb: KnowledgeBase; readonly cutter: TextCutter },
+  { kb, chunker }: { readonly kb: KnowledgeBase; readonly chunker: Chunker },
   signal: AbortSignal,
 ): Promise<readonly (ChunkedDocument | AppError)[]> {
   const texts = documents.flatMap((document) => document.texts.map(({ text }) => text))
   const { preprocessing, language } = kb
-  const cut = await cutter.cut(texts, { preprocessing, language }, signal)
-  return chunkedDocuments(documents, cut, preprocessing)
+  const chunked = await chunker.chunk(texts, { preprocessing, language }, signal)
+  return chunkedDocuments(documents, chunked, preprocessing)
 }
 
-/** @param cut of all texts of the documents, in their order */
+/** @param chunked of all texts of the documents, in their order */
 export function chunkedDocuments(
   documents: readonly Document[],
-  cut: CutTexts,
+  chunked: ChunkedTexts,
   preprocessing: Preprocessing,
 ): readonly (ChunkedDocument | AppError)[] {
-  const failures = new Map(cut.failures.map((failure) => [failure.textIndex, failure]))
+  const failures = new Map(chunked.failures.map((failure) => [failure.textIndex, failure]))
   const source = SOURCES[preprocessing.type]
   let textIndex = 0
-  let chunkIndex = 0
-  let termIndex = 0
+  // Both over the chunks of all texts.
+  let chunkPosition = 0
+  let termPosition = 0
   return documents.map((document) => {
     const chunks: Omit<EmbeddedChunk, 'vector'>[] = []
-    let failure: CutFailure | undefined
+    let failure: ChunkingFailure | undefined
     for (const text of document.texts) {
       failure ??= failures.get(textIndex)
-      const count = cut.chunkCounts[textIndex] ?? 0
-      for (let index = 0; index < count; index += 1) {
-        const terms = termsOf(cut, chunkIndex, termIndex)
-        const place = { index, count, chunkIndex, source }
-        chunks.push({ chunk: chunkOf(document, text, cut, place), terms })
-        chunkIndex += 1
-        termIndex += terms.keys.length
+      const chunkCount = chunked.chunkCounts[textIndex] ?? 0
+      for (let chunkIndex = 0; chunkIndex < chunkCount; chunkIndex += 1) {
+        const terms = termsOf(chunked, chunkPosition, termPosition)
+        const place = { chunkIndex, chunkCount, chunkPosition, source }
+        chunks.push({ chunk: chunkOf(document, text, chunked, place), terms })
+        chunkPosition += 1
+        termPosition += terms.keys.length
       }
       textIndex += 1
     }
@@ -99,59 +100,63 @@ const SOURCES: Readonly<Record<Preprocessing['type'], ChunkSource>> = {
   json_chunking: 'JSONChunkingPreprocessor',
 }
 
-function termsOf(cut: CutTexts, chunkIndex: number, termIndex: number): TermCounts {
-  const end = termIndex + (cut.distinctCounts[chunkIndex] ?? 0)
+function termsOf(
+  { keys, frequencies, termCounts, distinctCounts }: ChunkedTexts,
+  chunkPosition: number,
+  termPosition: number,
+): TermCounts {
+  const end = termPosition + (distinctCounts[chunkPosition] ?? 0)
   return {
-    keys: cut.keys.subarray(termIndex, end),
-    frequencies: cut.frequencies.subarray(termIndex, end),
-    termCount: cut.termCounts[chunkIndex] ?? 0,
+    keys: keys.subarray(termPosition, end),
+    frequencies: frequencies.subarray(termPosition, end),
+    termCount: termCounts[chunkPosition] ?? 0,
   }
 }
 
 function chunkOf(
   { id }: Document,
   { column, text }: DocumentText,
-  { starts, ends, contents }: CutTexts,
+  { starts, ends, contents }: ChunkedTexts,
   place: {
     /** Among the chunks of its text. */
-    readonly index: number
-    readonly count: number
-    /** Among all chunks. */
     readonly chunkIndex: number
+    readonly chunkCount: number
+    /** Among the chunks of all texts. */
+    readonly chunkPosition: number
     readonly source: ChunkSource
   },
 ): Chunk {
-  const { index, count, chunkIndex, source } = place
-  const startChar = starts[chunkIndex] ?? 0
-  const endChar = ends[chunkIndex] ?? 0
+  const { chunkIndex, chunkCount, chunkPosition, source } = place
+  const startChar = starts[chunkPosition] ?? 0
+  const endChar = ends[chunkPosition] ?? 0
   return {
     documentId: id,
-    chunkId: `${id}:${column}:${index + 1}of${count}:${startChar}to${endChar}`,
+    chunkId: `${id}:${column}:${chunkIndex + 1}of${chunkCount}:${startChar}to${endChar}`,
     contentColumn: column,
-    content: contents === null ? text.slice(startChar, endChar) : (contents[chunkIndex] ?? ''),
+    content: contents === null ? text.slice(startChar, endChar) : (contents[chunkPosition] ?? ''),
     startChar,
     endChar,
-    chunkIndex: index,
+    chunkIndex,
     source,
   }
 }
 
 /**
- * Cuts each text and counts the terms of its chunks. Pure, and as long as the texts are: see `TextCutter`. A text is cut
- * no further once there are more chunks than may be stored at once.
+ * Cuts each text into chunks and counts their terms. Pure, and takes as long as the texts are: see `Chunker`. It stops
+ * cutting a text that has more chunks than may be stored at once.
  */
-export function cutTexts(
+export function chunkTexts(
   texts: readonly string[],
-  { preprocessing, language }: CutRules,
+  { preprocessing, language }: ChunkingRules,
   analyzers: Analyzers,
-): CutTexts {
+): ChunkedTexts {
   const analyzer = analyzers.get(language)
   const chunkCounts = new Int32Array(texts.length)
   const starts: number[] = []
   const ends: number[] = []
   const contents: string[] = []
   const terms: TermCounts[] = []
-  const failures: CutFailure[] = []
+  const failures: ChunkingFailure[] = []
   for (const [textIndex, text] of texts.entries()) {
     const first = starts.length
     try {
@@ -202,8 +207,8 @@ function* piecesOf(text: string, preprocessing: Preprocessing) {
     for (const content of chunkJson(text)) yield { content, startChar: 0, endChar: content.length }
     return
   }
-  const cut = preprocessing.type === 'markdown_chunking' ? chunkMarkdown : chunkText
-  for (const { startChar, endChar } of cut(text, preprocessing)) {
+  const spansOf = preprocessing.type === 'markdown_chunking' ? chunkMarkdown : chunkText
+  for (const { startChar, endChar } of spansOf(text, preprocessing)) {
     yield { content: text.slice(startChar, endChar), startChar, endChar }
   }
 }

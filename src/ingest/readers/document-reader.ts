@@ -2,7 +2,12 @@ import { Analyzers } from '../../analysis/analyzer.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
 import { abortable } from '../../runtime/cancellation.ts'
 import { WorkerHost } from '../../runtime/worker-host.ts'
-import { type CutRules, type CutTexts, cutTexts, type TextCutter } from '../chunking/chunker.ts'
+import {
+  type ChunkedTexts,
+  type Chunker,
+  type ChunkingRules,
+  chunkTexts,
+} from '../chunking/chunker.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { DocumentReading, RawDocument, ReadDocument } from './document-reading.ts'
 import type { ReaderAnswer, ReaderJob } from './reader-job.ts'
@@ -12,7 +17,7 @@ export interface DocumentReaderOptions {
   readonly workerUrl: string
   readonly readMs: number
   readonly matchMs: number
-  readonly cutMs: number
+  readonly chunkingMs: number
   readonly queueMax: number
 }
 
@@ -21,13 +26,13 @@ export function documentReaderOptions(): DocumentReaderOptions {
     workerUrl: new URL('../../workers/reader-entry.ts', import.meta.url).href,
     readMs: INGEST_LIMITS.readMs,
     matchMs: INGEST_LIMITS.matchMs,
-    cutMs: INGEST_LIMITS.cutMs,
+    chunkingMs: INGEST_LIMITS.chunkingMs,
     queueMax: INGEST_LIMITS.readsQueuedMax,
   }
 }
 
 /** Work on documents in threads, so that nobody waits for what is long, broken or made to take for ever. */
-export class DocumentReader implements DocumentReading, TextCutter {
+export class DocumentReader implements DocumentReading, Chunker {
   readonly #options: DocumentReaderOptions
   /** What others wrote is read in a thread of its own; long texts keep neither it nor short ones waiting. */
   readonly #documents: ReaderThread
@@ -69,20 +74,24 @@ export class DocumentReader implements DocumentReading, TextCutter {
     return answer.texts
   }
 
-  /** Little text is cut at once: that takes less time than the way to another thread. */
-  async cut(texts: readonly string[], rules: CutRules, signal: AbortSignal): Promise<CutTexts> {
+  /** Little text is chunked at once: that takes less time than the way to another thread. */
+  async chunk(
+    texts: readonly string[],
+    rules: ChunkingRules,
+    signal: AbortSignal,
+  ): Promise<ChunkedTexts> {
     signal.throwIfAborted()
     const chars = texts.reduce((sum, text) => sum + text.length, 0)
-    if (chars <= INGEST_LIMITS.cutAtOnceChars) return cutTexts(texts, rules, this.#analyzers)
+    if (chars <= INGEST_LIMITS.chunkingAtOnceChars) return chunkTexts(texts, rules, this.#analyzers)
     const thread = chars > INGEST_LIMITS.longTextChars ? this.#longTexts : this.#texts
     const terms: JobTerms = {
-      deadlineMs: this.#options.cutMs,
+      deadlineMs: this.#options.chunkingMs,
       code: 'insert_failed',
       what: 'Cutting the text',
     }
-    const answer = await thread.run({ kind: 'cut', texts, rules }, terms, signal)
-    if (answer.kind !== 'cut') throw new Error('the reader thread answered another question')
-    return answer.cut
+    const answer = await thread.run({ kind: 'chunk', texts, rules }, terms, signal)
+    if (answer.kind !== 'chunked') throw new Error('the reader thread answered another question')
+    return answer.chunked
   }
 
   /** Ends the threads; whoever waits fails with `shutting_down`. */

@@ -1,7 +1,7 @@
 import type { Analyzers } from '../../analysis/analyzer.ts'
 import type { DocumentFormat } from '../../domain/uploaded-file.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
-import { type CutRules, type CutTexts, cutTexts } from '../chunking/chunker.ts'
+import { type ChunkingRules, type ChunkedTexts, chunkTexts } from '../chunking/chunker.ts'
 import type { RawDocument, ReadDocument } from './document-reading.ts'
 import { readMarkdown, readText } from './text.ts'
 
@@ -13,18 +13,20 @@ export type ReaderJob =
       readonly texts: readonly string[]
       readonly patterns: readonly string[]
     }
-  | { readonly kind: 'cut'; readonly texts: readonly string[]; readonly rules: CutRules }
+  | { readonly kind: 'chunk'; readonly texts: readonly string[]; readonly rules: ChunkingRules }
 
 export type ReaderAnswer =
   | { readonly kind: 'read'; readonly document: ReadDocument }
   | { readonly kind: 'matching'; readonly texts: readonly string[] }
-  | { readonly kind: 'cut'; readonly cut: CutTexts }
+  | { readonly kind: 'chunked'; readonly chunked: ChunkedTexts }
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string }
 
 /** The reader thread's work: every failure is an answer. */
 export async function answerJob(job: ReaderJob, analyzers: Analyzers): Promise<ReaderAnswer> {
   try {
-    if (job.kind === 'cut') return { kind: 'cut', cut: cutTexts(job.texts, job.rules, analyzers) }
+    if (job.kind === 'chunk') {
+      return { kind: 'chunked', chunked: chunkTexts(job.texts, job.rules, analyzers) }
+    }
     if (job.kind === 'match') return matching(job.texts, job.patterns)
     return { kind: 'read', document: await readDocument(job.document) }
   } catch (error) {
@@ -32,7 +34,7 @@ export async function answerJob(job: ReaderJob, analyzers: Analyzers): Promise<R
       return { kind: 'failed', code: error.code, message: error.message }
     }
     const reason = (error instanceof Error ? error.message : String(error)).slice(0, 500)
-    if (job.kind === 'cut') {
+    if (job.kind === 'chunk') {
       return {
         kind: 'failed',
         code: 'insert_failed',
@@ -46,8 +48,8 @@ export async function answerJob(job: ReaderJob, analyzers: Analyzers): Promise<R
 
 /** The memory in an answer that goes over to the main thread instead of being copied. */
 export function transfersOf(answer: ReaderAnswer): readonly ArrayBuffer[] {
-  if (answer.kind !== 'cut') return []
-  const buffers = Object.values(answer.cut).map((part: unknown) => {
+  if (answer.kind !== 'chunked') return []
+  const buffers = Object.values(answer.chunked).map((part: unknown) => {
     return ArrayBuffer.isView(part) ? part.buffer : null
   })
   return buffers.filter((buffer) => buffer instanceof ArrayBuffer)
@@ -63,7 +65,7 @@ const READERS: Readonly<Record<DocumentFormat, Read>> = {
   text: readText,
 }
 
-/** Bytes → text. May take long: it belongs into a thread. @throws AppError `file_unreadable` */
+/** Bytes → text. It may take long, so it belongs in a thread. @throws AppError `file_unreadable` */
 export async function readDocument(document: RawDocument): Promise<ReadDocument> {
   return READERS[document.format](document)
 }
