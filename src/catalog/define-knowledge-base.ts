@@ -160,12 +160,6 @@ export async function dropKnowledgeBase(kb: KnowledgeBase, deps: CatalogDeps): P
   deps.reembeddings.wake(kb)
 }
 
-/** True where a request's fields change the definition, not only insert. */
-export function isAlteration(sent: Fields): boolean {
-  const fields = withNestedParams(sent, CODE, SHOWN_PARAMS)
-  return [...ALTER_FIELDS].some((name) => fields[name] !== undefined && fields[name] !== null)
-}
-
 function notAllowed(name: string): string {
   return `Problem with knowledge base parameters: Parameter '${name}' is not allowed`
 }

@@ -49,8 +49,8 @@ export interface InsertDeps {
 }
 
 export interface InsertReport {
-  /** Documents, counted source by source. */
-  readonly storedRows: number
+  /** Counted source by source: one that two sources hold counts twice. */
+  readonly storedDocuments: number
   /** Rows without content. */
   readonly skippedRows: number
   readonly chunks: number

@@ -26,12 +26,12 @@ export async function insert(
   const { kb } = request
   // A model that cannot be called is refused before anything is read.
   deps.embedders.embedder(kb.embeddingModel)
-  const counts: StoredCounts = { storedRows: 0, skippedRows: 0, chunks: 0, readRows: 0 }
+  const counts: StoredCounts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
   for (const source of sourcesOf(request, deps, signal)) {
     await storeRows({ ...source, kb, counts }, deps, signal)
   }
-  const { storedRows, skippedRows, chunks } = counts
-  return { storedRows, skippedRows, chunks }
+  const { storedDocuments, skippedRows, chunks } = counts
+  return { storedDocuments, skippedRows, chunks }
 }
 
 function sourcesOf(

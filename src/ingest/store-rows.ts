@@ -2,14 +2,14 @@ import type { Document, Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
-import { type ChunkedDocument, chunkDocuments, type Chunker } from './chunking/chunker.ts'
+import { type ChunkedDocument, type Chunker, chunkDocuments } from './chunking/chunker.ts'
 import { columnMappingOf, contentId, documentOfRow } from './document-of-row.ts'
 import { type EmbedDeps, embedAndStore } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 
 /** Grows while a request runs; a failure finds here what is stored already. */
 export interface StoredCounts {
-  storedRows: number
+  storedDocuments: number
   skippedRows: number
   chunks: number
   readRows: number
@@ -50,7 +50,7 @@ export async function storeRows(
   signal: AbortSignal,
   options: StoringOptions = {},
 ): Promise<void> {
-  const before = target.counts.storedRows
+  const before = target.counts.storedDocuments
   try {
     await storeInBatches(target, deps, signal, options)
   } catch (error) {
@@ -91,7 +91,7 @@ async function storeInBatches(
     } catch (error) {
       return skipFailed(error, documents.length)
     }
-    counts.storedRows += documents.length
+    counts.storedDocuments += documents.length
     counts.chunks += documents.reduce((sum, { chunks }) => sum + chunks.length, 0)
   }
 
@@ -268,7 +268,7 @@ const REPEATABLE_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 function failedInsert(error: unknown, { source, counts }: RowsToStore, before: number): unknown {
   if (!(error instanceof AppError)) return error
   const code = REPEATABLE_CODES.has(error.code) ? error.code : 'insert_failed'
-  const stored = storedNote(source, before, counts.storedRows)
+  const stored = storedNote(source, before, counts.storedDocuments)
   const message =
     code === 'invalid_select'
       ? `${error.message}. ${stored}`

@@ -32,7 +32,7 @@ describe('rows', () => {
       { id: 3, content: 'three', tag: 'x' },
     ]
     expect(await insert(request({ rows }), deps, never)).toEqual({
-      storedRows: 2,
+      storedDocuments: 2,
       skippedRows: 1,
       chunks: 2,
     })
@@ -48,7 +48,7 @@ describe('rows', () => {
       { id: 2, content: 'other' },
       { id: '1', content: 'last' },
     ]
-    expect(await insert(request({ rows }), deps, never)).toMatchObject({ storedRows: 2, chunks: 2 })
+    expect(await insert(request({ rows }), deps, never)).toMatchObject({ storedDocuments: 2, chunks: 2 })
     expect(store.writes).toEqual([['2', '1']])
     expect(store.contents['1']).toEqual(['last'])
     expect(embedder.batches.flat()).not.toContain('first')
@@ -72,7 +72,7 @@ describe('rows', () => {
   test('none at all store nothing', async () => {
     const { store, deps } = fixture()
     expect(await insert(request({ rows: [] }), deps, never)).toEqual({
-      storedRows: 0,
+      storedDocuments: 0,
       skippedRows: 0,
       chunks: 0,
     })
@@ -247,7 +247,7 @@ describe('a request', () => {
       select: async () => rowsOf(['id', 'content'], [['k', 'from the query']]),
     })
     const all = request({ query: 'SELECT 1', rows: [{ id: 'k', content: 'from the rows' }] })
-    expect(await insert(all, deps, never)).toMatchObject({ storedRows: 2 })
+    expect(await insert(all, deps, never)).toMatchObject({ storedDocuments: 2 })
     expect(store.contents.k).toEqual(['from the query'])
   })
 

@@ -36,12 +36,12 @@ export async function insertRows(
   const select = { sql: statement.source, database: db, params }
   const stream = await runSelect(select, { ...deps, readingMs: READING_MS }, signal)
   const columns = await columnsOf(statement, stream, isValues)
-  const counts = { storedRows: 0, skippedRows: 0, chunks: 0, readRows: 0 }
+  const counts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
   const rows = rowsToInsert(stream.batches, columns, columnMappingOf(kb))
   // VALUES are one transaction, unless the statement says otherwise.
   const isUnbounded = !isValues || options.batchChunks !== undefined
   await storeRows({ kb, source: 'INSERT', rows, isUnbounded, counts }, deps, signal, options)
-  return counts.storedRows
+  return counts.storedDocuments
 }
 
 /** The columns of the values: those that the statement names, or the source's own. */

@@ -18,7 +18,7 @@ describe('a query of more than 50 000 chunks', () => {
   test('is stored piece by piece, whole documents each', async () => {
     const { store, deps } = fixture({ select: async () => largeTable(60_000) })
     const report = await insert({ kb: knowledgeBase(), query: 'SELECT 1', crawl }, deps, never)
-    expect(report).toEqual({ storedRows: 60_000, skippedRows: 0, chunks: 60_000 })
+    expect(report).toEqual({ storedDocuments: 60_000, skippedRows: 0, chunks: 60_000 })
     expect(store.writes.map((ids) => ids.length)).toEqual([50_000, 10_000])
   })
 
