@@ -11,7 +11,7 @@ import {
   messageChars,
   parseFromWorker,
   type WorkerRequest,
-} from './protocol.ts'
+} from './worker-messages.ts'
 
 /** What a worker may ask for; both run on the main thread. */
 export interface ActorTools extends Pick<Embedder, 'embed'> {

@@ -17,9 +17,9 @@ import { SpareWorkers } from './agent-worker.ts'
 import { type Answer, outputEvent, progressEvent, startEvent } from './completion-stream.ts'
 import type { Select } from './data-reader.ts'
 import { systemPrompt } from './prompt.ts'
-import type { AgentTask } from './protocol.ts'
 import { ToolHost } from './tool-host.ts'
 import { toolSpecs } from './tools.ts'
+import type { AgentTask } from './worker-messages.ts'
 
 /** A question to an agent, as a client puts it. */
 export interface AgentQuestion {

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import { WorkerHost } from '../runtime/worker-host.ts'
-import type { ToWorker } from './protocol.ts'
+import type { ToWorker } from './worker-messages.ts'
 
 export interface WorkerListener {
   message(data: unknown): void

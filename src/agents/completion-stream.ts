@@ -11,7 +11,7 @@ import {
   type StepsEvent,
 } from '../domain/completion-event.ts'
 import { type AppError, toAppError } from '../errors.ts'
-import { type AgentEvent, failureOf } from './protocol.ts'
+import { type AgentEvent, failureOf } from './worker-messages.ts'
 
 export interface CompletionStreamOptions {
   /** `delta` events are passed on only to a client that asked for them. */

@@ -3,7 +3,7 @@ import type { Action } from '../domain/completion-event.ts'
 import type { ChatDelta, ChatMessage, ChatModel, ToolCall } from '../domain/ports.ts'
 import { AppError } from '../errors.ts'
 import { AGENT_LIMITS, byteSize } from './agent-limits.ts'
-import type { AgentEvent, Assignment } from './protocol.ts'
+import type { AgentEvent, Assignment } from './worker-messages.ts'
 
 export interface AgentPorts {
   readonly model: ChatModel

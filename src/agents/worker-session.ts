@@ -9,7 +9,7 @@ import {
   failureOf,
   type ToWorker,
   type WorkerRequest,
-} from './protocol.ts'
+} from './worker-messages.ts'
 
 export interface SessionPorts {
   post(message: FromWorker): void

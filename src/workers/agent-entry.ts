@@ -3,7 +3,7 @@
  * models.
  */
 import { parentPort } from 'node:worker_threads'
-import type { ToWorker } from '../agents/protocol.ts'
+import type { ToWorker } from '../agents/worker-messages.ts'
 import { WorkerSession } from '../agents/worker-session.ts'
 
 const port = parentPort

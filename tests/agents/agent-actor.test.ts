@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { type ActorOptions, AgentActor } from '../../src/agents/agent-actor.ts'
 import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
 import type { WorkerListener } from '../../src/agents/agent-worker.ts'
-import type { AgentTask, ToWorker } from '../../src/agents/protocol.ts'
+import type { AgentTask, ToWorker } from '../../src/agents/worker-messages.ts'
 import { AppError } from '../../src/errors.ts'
 import { collected } from './agent-fixture.ts'
 

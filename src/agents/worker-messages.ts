@@ -90,50 +90,63 @@ function providerStatusOf(cause: unknown): number | undefined {
   return typeof status === 'number' && Number.isInteger(status) ? status : undefined
 }
 
-/** A worker may send anything: undefined for what is not a message of this protocol. */
+type MessageFields = Readonly<Record<string, unknown>>
+
+/** A worker may send anything: undefined for what is not a message of `FromWorker`. */
 export function parseFromWorker(data: unknown): FromWorker | undefined {
   if (!isRecord(data)) return undefined
-  const { kind, id } = data
-  if (kind === 'event') {
-    const event = parseEvent(data.event)
-    return event && { kind, event }
-  }
-  if (kind === 'failed') {
-    const failure = parseFailure(data.failure)
-    return failure && { kind, failure }
-  }
-  if (typeof id !== 'number') return undefined
-  if (kind === 'tool_call') {
-    const { name, input } = data
-    const isWellMade = typeof name === 'string' && typeof input === 'string'
-    return isWellMade ? { kind, id, name, input } : undefined
-  }
-  if (kind !== 'embed' || !isTextList(data.texts)) return undefined
-  return { kind, id, texts: data.texts }
+  const { kind } = data
+  return isKeyOf(MESSAGE_PARSERS, kind) ? MESSAGE_PARSERS[kind](data) : undefined
+}
+
+/** One for each kind of message: a kind without a parser does not compile. */
+const MESSAGE_PARSERS: {
+  readonly [K in FromWorker['kind']]: (
+    fields: MessageFields,
+  ) => Extract<FromWorker, { kind: K }> | undefined
+} = {
+  event(fields) {
+    const event = parseEvent(fields.event)
+    return event && { kind: 'event', event }
+  },
+  failed(fields) {
+    const failure = parseFailure(fields.failure)
+    return failure && { kind: 'failed', failure }
+  },
+  tool_call({ id, name, input }) {
+    if (typeof id !== 'number' || typeof name !== 'string') return undefined
+    return typeof input === 'string' ? { kind: 'tool_call', id, name, input } : undefined
+  },
+  embed({ id, texts }) {
+    if (typeof id !== 'number' || !isTextList(texts)) return undefined
+    return { kind: 'embed', id, texts }
+  },
 }
 
 function parseEvent(value: unknown): AgentEvent | undefined {
   if (!isRecord(value)) return undefined
-  const { type, content, output } = value
-  switch (type) {
-    case 'start':
-    case 'end':
-      return { type }
-    case 'action': {
-      const action = parseAction(value.action)
-      return action && { type, action }
-    }
-    case 'step': {
-      const step = parseStep(value.step)
-      return step && { type, step }
-    }
-    case 'delta':
-      return typeof content === 'string' ? { type, content } : undefined
-    case 'output':
-      return typeof output === 'string' ? { type, output } : undefined
-    default:
-      return undefined
-  }
+  const { type } = value
+  return isKeyOf(EVENT_PARSERS, type) ? EVENT_PARSERS[type](value) : undefined
+}
+
+/** One for each type of event: a type without a parser does not compile. */
+const EVENT_PARSERS: {
+  readonly [T in AgentEvent['type']]: (
+    fields: MessageFields,
+  ) => Extract<AgentEvent, { type: T }> | undefined
+} = {
+  start: () => ({ type: 'start' }),
+  action(fields) {
+    const action = parseAction(fields.action)
+    return action && { type: 'action', action }
+  },
+  step(fields) {
+    const step = parseStep(fields.step)
+    return step && { type: 'step', step }
+  },
+  delta: ({ content }) => (typeof content === 'string' ? { type: 'delta', content } : undefined),
+  output: ({ output }) => (typeof output === 'string' ? { type: 'output', output } : undefined),
+  end: () => ({ type: 'end' }),
 }
 
 function parseAction(value: unknown): Action | undefined {
@@ -153,7 +166,7 @@ function parseStep(value: unknown): Step | undefined {
 function parseFailure(value: unknown): Failure | undefined {
   if (!isRecord(value)) return undefined
   const { code, message } = value
-  if (!isErrorCode(code) || typeof message !== 'string') return undefined
+  if (!isKeyOf(ERRORS, code) || typeof message !== 'string') return undefined
   const status = providerStatusOf({ status: value.providerStatus })
   return { code, message, ...(status === undefined ? {} : { providerStatus: status }) }
 }
@@ -162,11 +175,11 @@ function isTextList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
-function isErrorCode(value: unknown): value is ErrorCode {
-  return typeof value === 'string' && Object.hasOwn(ERRORS, value)
+function isKeyOf<T extends object>(table: T, value: unknown): value is keyof T {
+  return typeof value === 'string' && Object.hasOwn(table, value)
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+function isRecord(value: unknown): value is MessageFields {
   return typeof value === 'object' && value !== null
 }
 
