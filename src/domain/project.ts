@@ -11,6 +11,9 @@ export interface Project {
 /** The project that every data folder has and that cannot be deleted. Existing clients name it. */
 export const DEFAULT_PROJECT = 'mindsdb'
 
+/** What stands before the name of an uploaded file, as a project's name before that of a view: `files.teas`. */
+export const FILES_DATABASE = 'files'
+
 /** A SELECT with a name. Its names are resolved each time it is read. */
 export interface View {
   readonly id: number

@@ -7,8 +7,8 @@ import { CircuitBreaker } from './rerankers/circuit-breaker.ts'
 import { EndpointReranker } from './rerankers/endpoint-reranker.ts'
 import { listwiseReranker } from './rerankers/listwise-reranker.ts'
 import { PointwiseReranker } from './rerankers/pointwise-reranker.ts'
-import { RERANK_APIS, type RerankProvider } from './rerankers/rerank-api.ts'
 import { rerankOptionsOf } from './rerankers/rerank-options.ts'
+import { RERANK_SERVERS, type RerankProvider } from './rerankers/rerank-servers.ts'
 
 export interface RerankerRegistryDeps {
   readonly openaiApiKey?: string | undefined
@@ -29,7 +29,7 @@ const RERANKERS_MAX = 64
 export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
   const kinds = new Map<string, (ref: ModelRef) => Reranker>([
     ['openai', (ref) => chatReranker(ref, deps)],
-    ...apiProviders().map((provider) => {
+    ...serverProviders().map((provider) => {
       return [provider, (ref: ModelRef) => endpointReranker(ref, provider)] as const
     }),
   ])
@@ -52,9 +52,9 @@ export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
   }
 }
 
-function apiProviders(): readonly RerankProvider[] {
+function serverProviders(): readonly RerankProvider[] {
   // The table's keys are its type's.
-  return Object.keys(RERANK_APIS) as RerankProvider[]
+  return Object.keys(RERANK_SERVERS) as RerankProvider[]
 }
 
 function chatReranker(ref: ModelRef, deps: RerankerRegistryDeps): Reranker {
@@ -70,15 +70,15 @@ function chatReranker(ref: ModelRef, deps: RerankerRegistryDeps): Reranker {
 }
 
 function endpointReranker(ref: ModelRef, provider: RerankProvider): Reranker {
-  const api = RERANK_APIS[provider]
+  const server = RERANK_SERVERS[provider]
   const endpoint = chosenEndpoint({
     own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
     defaults: {},
-    publicUrl: api.publicUrl,
+    publicUrl: server.publicUrl,
     code: 'invalid_knowledge_base',
   })
-  const modelName = api.needsModelName ? requiredModelName(ref) : ref.modelName
-  return new EndpointReranker({ api, endpoint, modelName, options: rerankOptionsOf(ref) })
+  const modelName = server.needsModelName ? requiredModelName(ref) : ref.modelName
+  return new EndpointReranker({ server, endpoint, modelName, options: rerankOptionsOf(ref) })
 }
 
 function requiredModelName(ref: ModelRef): string {

@@ -1,4 +1,4 @@
-import { stopWordsOf } from '../../analysis/stop-words.ts'
+import { stopWordsOf } from '../../analysis/term-rules.ts'
 import { withoutAccents, words } from '../../analysis/words.ts'
 import type { Embedder } from '../../domain/ports.ts'
 import type { Passage } from './observed-passages.ts'

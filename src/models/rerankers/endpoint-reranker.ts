@@ -3,13 +3,19 @@ import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { boundedFetch } from '../provider-answer.ts'
 import { errorText, providerFailure } from '../provider-failure.ts'
-import { isInUnitRange, type RerankApi, rerankUrl, scoresFrom, sigmoid } from './rerank-api.ts'
 import { RERANK_LIMITS, type ShownTexts, shownTexts, withRerankDeadline } from './rerank-limits.ts'
 import type { RerankOptions } from './rerank-options.ts'
+import {
+  isInUnitRange,
+  type RerankServer,
+  rerankUrl,
+  scoresFrom,
+  sigmoid,
+} from './rerank-servers.ts'
 import { type FailedTry, isTransientStatus, retry, retryAfterMs, type TryResult } from './retry.ts'
 
 export interface EndpointRerankerConfig {
-  readonly api: RerankApi
+  readonly server: RerankServer
   readonly endpoint: Endpoint
   readonly modelName: string
   readonly options: RerankOptions
@@ -27,7 +33,7 @@ export class EndpointReranker implements Reranker {
 
   constructor(config: EndpointRerankerConfig) {
     this.#config = config
-    this.#url = rerankUrl(config.endpoint.url, config.api)
+    this.#url = rerankUrl(config.endpoint.url, config.server)
   }
 
   async rerank(
@@ -35,8 +41,8 @@ export class EndpointReranker implements Reranker {
     passages: readonly string[],
     signal: AbortSignal,
   ): Promise<readonly number[]> {
-    const { api, options } = this.#config
-    const calls = callsOf(shownTexts(queryText, passages), api.passagesPerCallMax)
+    const { server, options } = this.#config
+    const calls = callsOf(shownTexts(queryText, passages), server.passagesPerCallMax)
     const deadline = { url: this.#url, timeoutMs: options.timeoutMs, signal }
     const scores = await withRerankDeadline(deadline, (both) => {
       const bounds = { concurrencyMax: options.callsAtOnceMax, signal: both }
@@ -68,13 +74,13 @@ export class EndpointReranker implements Reranker {
   }
 
   #send(texts: ShownTexts, signal: AbortSignal): Promise<Response> {
-    const { api, endpoint, modelName } = this.#config
+    const { server, endpoint, modelName } = this.#config
     const query = new URLSearchParams(endpoint.query).toString()
     const key = endpoint.apiKey === null ? {} : { authorization: `Bearer ${endpoint.apiKey}` }
     return this.#fetch(query === '' ? this.#url : `${this.#url}?${query}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json', ...key },
-      body: JSON.stringify(api.body(texts, modelName)),
+      body: JSON.stringify(server.body(texts, modelName)),
       // Another address must not be sent the key.
       redirect: 'manual',
       signal,
@@ -92,10 +98,10 @@ export class EndpointReranker implements Reranker {
   #read(text: string, passageCount: number): TryResult<readonly number[]> {
     try {
       const answer = jsonOf(text)
-      if (answer === undefined) throw new Error('the answer is no JSON')
+      if (answer === undefined) throw new Error('the answer is not JSON')
       const scores = scoresFrom(answer, passageCount)
-      const { api, options } = this.#config
-      const isUnit = options.hasRawScores === false || api.givesUnitScores
+      const { server, options } = this.#config
+      const isUnit = options.hasRawScores === false || server.givesUnitScores
       if (isUnit && options.hasRawScores !== true && !isInUnitRange(scores)) {
         throw new Error('a score is not from 0 to 1')
       }

@@ -2,8 +2,8 @@ import { member } from '../provider-answer.ts'
 import type { ShownTexts } from './rerank-limits.ts'
 
 /** What differs between servers that rerank: where they are and how they are asked. */
-export interface RerankApi {
-  /** null: the API has no public server. */
+export interface RerankServer {
+  /** null: there is no public one. */
   readonly publicUrl: string | null
   /** Stands before `/rerank` where the configured address has no path of its own. */
   readonly pathPrefix: string
@@ -21,7 +21,7 @@ export type RerankProvider = 'cohere' | 'jina' | 'vllm' | 'tei' | 'rerank'
  * which speaks both, Hugging Face's text-embeddings-inference, and `rerank` for any other server
  * with the body that the first three share (llama.cpp, Infinity, LocalAI, Xinference).
  */
-export const RERANK_APIS: Readonly<Record<RerankProvider, RerankApi>> = {
+export const RERANK_SERVERS: Readonly<Record<RerankProvider, RerankServer>> = {
   cohere: {
     publicUrl: 'https://api.cohere.com',
     pathPrefix: '/v2',
@@ -78,7 +78,7 @@ function documentsBody({ queryText, passages }: ShownTexts, modelName: string) {
  * The address that is called, from what users write: a server, a server with a prefix (`/v1`,
  * `/cohere/v2`), or the whole address of the call.
  */
-export function rerankUrl(url: string, { pathPrefix }: RerankApi): string {
+export function rerankUrl(url: string, { pathPrefix }: RerankServer): string {
   const { origin, pathname } = new URL(url)
   const path = pathname.replace(/\/+$/, '')
   if (path.endsWith('/rerank')) return `${origin}${path}`
@@ -105,7 +105,7 @@ export function scoresFrom(answer: unknown, passageCount: number): readonly numb
     }
     const score = member(item, 'relevance_score') ?? member(item, 'score')
     if (typeof score !== 'number' || !Number.isFinite(score)) {
-      throw new Error(`score ${position + 1} is no finite number`)
+      throw new Error(`score ${position + 1} is not a finite number`)
     }
     scores.set(index, score)
   }
