@@ -1,7 +1,7 @@
 import { newStemmer } from 'snowball-stemmers'
 import type { TermCounts } from '../domain/chunk.ts'
 import type { Language } from '../domain/language.ts'
-import { stopWordsOf } from './stop-words.ts'
+import { stopWordsOf } from './term-rules.ts'
 import { withoutAccents, wordsOf } from './words.ts'
 
 /** What a keyword index counts: the stem of a word. */
@@ -11,17 +11,14 @@ export interface Term {
   readonly key: bigint
 }
 
-/**
- * Counts changes of what the same text's terms are (of this module, of the stemmers, of Unicode's dictionaries where it
- * matters): an index with another number is built anew.
- */
-export const TERM_RULES_VERSION = 1
-
-/** Longer words are cut: they are no language, and equal starts are enough to find them. */
+/** Longer words are cut: they are not words of a language, and equal starts are enough to find them. */
 const TERM_CHARS_MAX = 64
 const REMEMBERED_WORDS_MAX = 50_000
 
-/** Text → terms in one language. It remembers words, since stemming one takes ten microseconds. */
+/**
+ * Text → terms in one language. Other terms for the same text need a higher `TERM_RULES_VERSION`. It remembers words,
+ * since stemming one takes ten microseconds.
+ */
 export class Analyzer {
   readonly #stem: (word: string) => string
   readonly #stopWords: ReadonlySet<string>

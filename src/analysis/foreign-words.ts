@@ -1,4 +1,4 @@
-import { stopWordsOf } from './stop-words.ts'
+import { stopWordsOf } from './term-rules.ts'
 import { wordsOf } from './words.ts'
 
 /**

@@ -4,7 +4,8 @@
  * that is gone.
  */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { Analyzer, countTerms, TERM_RULES_VERSION } from '../../analysis/analyzer.ts'
+import { Analyzer, countTerms } from '../../analysis/analyzer.ts'
+import { TERM_RULES_VERSION } from '../../analysis/term-rules.ts'
 import type { TermCounts } from '../../domain/chunk.ts'
 import {
   chunkTableName,

@@ -1,6 +1,13 @@
 import type { Language } from '../domain/language.ts'
 
 /**
+ * Counts changes of the terms that a text has: raise it with every change of the stop words below, of analyzer.ts or
+ * words.ts, of the stemmers' version, or of Unicode's dictionaries where it matters. An index with another number is
+ * built anew; without a higher one it keeps the old terms and no longer finds what it holds.
+ */
+export const TERM_RULES_VERSION = 1
+
+/**
  * Words that stand in nearly every English text and tell nothing about it: without them there are two fifths fewer
  * postings. In the other languages their weight in BM25, near zero, does the same.
  */
