@@ -163,3 +163,13 @@ function paramsOf(read: FieldReader): AgentParams | undefined {
   })
   return Object.keys(params).length === 0 ? undefined : params
 }
+
+/** The parameters that are set, under the contract's names. */
+export function agentParamFields(params: AgentParams) {
+  return definedFields({
+    timeout: params.timeoutSeconds,
+    max_steps: params.maxSteps,
+    mode: params.mode,
+    return_context: params.returnContext,
+  })
+}

@@ -1,8 +1,9 @@
 /** Domain → the records that clients read, with every secret masked. */
 import type { Answer } from '../agents/completion-stream.ts'
 import { shownReembedding } from '../catalog/change-embedding-model.ts'
+import { agentParamFields } from '../catalog/define-agent.ts'
 import { maskedModelFields } from '../catalog/model-fields.ts'
-import type { Agent, AgentParams } from '../domain/agent.ts'
+import type { Agent } from '../domain/agent.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { Project, View } from '../domain/project.ts'
 import type { ReembeddingProgress } from '../domain/reembedding.ts'
@@ -74,17 +75,7 @@ export function agentRecord(agent: Agent, sentApiKey?: string) {
         ? {}
         : { ...maskedModelFields(model), ...(isSent ? { api_key: sentApiKey } : {}) },
     prompt_template: agent.promptTemplate ?? '',
-    params: agentParamsRecord(agent.params),
-  }
-}
-
-function agentParamsRecord(params: AgentParams) {
-  const { timeoutSeconds, maxSteps, mode, returnContext } = params
-  return {
-    ...(timeoutSeconds === undefined ? {} : { timeout: timeoutSeconds }),
-    ...(maxSteps === undefined ? {} : { max_steps: maxSteps }),
-    ...(mode === undefined ? {} : { mode }),
-    ...(returnContext === undefined ? {} : { return_context: returnContext }),
+    params: agentParamFields(agent.params),
   }
 }
 

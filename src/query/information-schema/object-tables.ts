@@ -1,5 +1,6 @@
 /** The tables of information_schema over what the catalog defines. Secrets are masked. */
 import { shownReembedding } from '../../catalog/change-embedding-model.ts'
+import { agentParamFields } from '../../catalog/define-agent.ts'
 import { definedFields } from '../../catalog/fields.ts'
 import { maskedModelFields } from '../../catalog/model-fields.ts'
 import type { Agent } from '../../domain/agent.ts'
@@ -117,10 +118,7 @@ export function agentOptions({
   return definedFields({
     data: data === null ? undefined : { knowledge_bases: data.knowledgeBases, tables: data.tables },
     prompt_template: promptTemplate ?? undefined,
-    timeout: params.timeoutSeconds,
-    max_steps: params.maxSteps,
-    mode: params.mode,
-    return_context: params.returnContext,
+    ...agentParamFields(params),
   })
 }
 
