@@ -2,9 +2,7 @@ import type { Agent, AllowedData } from '../domain/agent.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import { nameKey } from '../domain/identifier.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-
-/** The data source that uploaded files stand in. */
-const FILES = 'files'
+import { FILES_DATABASE } from '../domain/project.ts'
 
 /** What an agent's `data` names at this moment. */
 export interface AvailableData extends AllowedData {
@@ -42,7 +40,7 @@ export function agentData(agent: Agent, snapshot: CatalogSnapshot): AvailableDat
 /** Uploaded files, and the tables and views of projects. */
 function tablesOf({ files, tables, views }: CatalogSnapshot) {
   return [
-    ...files.map(({ name }) => ({ source: FILES, name })),
+    ...files.map(({ name }) => ({ source: FILES_DATABASE, name })),
     ...[...tables, ...views].map(({ projectName, name }) => ({ source: projectName, name })),
   ]
 }

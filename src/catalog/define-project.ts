@@ -1,10 +1,17 @@
 import { checkedName } from '../domain/identifier.ts'
-import { DEFAULT_PROJECT, type Project } from '../domain/project.ts'
+import { DEFAULT_PROJECT, FILES_DATABASE, type Project } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 
 /** Names that mean something else in SQL, so no project may have them. */
-const RESERVED_NAMES = new Set(['files', 'information_schema', 'log', 'main', 'temp', 'system'])
+const RESERVED_NAMES = new Set([
+  FILES_DATABASE,
+  'information_schema',
+  'log',
+  'main',
+  'temp',
+  'system',
+])
 
 /** @throws AppError `invalid_name`, `project_exists` */
 export async function createProject(name: string, deps: CatalogDeps): Promise<Project> {

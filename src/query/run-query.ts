@@ -1,5 +1,6 @@
 import { requireProject } from '../domain/catalog-snapshot.ts'
 import type { ExportedRows } from '../domain/ports.ts'
+import { FILES_DATABASE } from '../domain/project.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
 import { parseStatement, type Statement } from '../sql/dialect/parse-statement.ts'
@@ -7,7 +8,6 @@ import { type SelectWithOptions, takeUsingOptions } from '../sql/dialect/written
 import { type Token, tokenize, withoutClosingSemicolons } from '../sql/lexer/tokens.ts'
 import { type QueryDeps, runLimits } from './query-deps.ts'
 import { runStatement } from './run-statement.ts'
-import { FILES_DATABASE } from './select/name-scope.ts'
 import { type Parameters, runSelect, withPreparedSelect } from './select/run-select.ts'
 
 export interface QueryRequest {

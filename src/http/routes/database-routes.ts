@@ -7,11 +7,9 @@ import {
   tablesOf,
   viewsOf,
 } from '../../domain/catalog-snapshot.ts'
-import { DEFAULT_PROJECT, type Project } from '../../domain/project.ts'
+import { DEFAULT_PROJECT, FILES_DATABASE, type Project } from '../../domain/project.ts'
 import type { AddRoutes, Edge } from '../edge.ts'
 import { route } from '../openapi.ts'
-
-const FILES = 'files'
 
 const tag = 'Databases'
 
@@ -36,7 +34,7 @@ function databases(edge: Edge) {
   return [
     systemDatabase('information_schema', 'system'),
     ...edge.snapshot().projects.map(projectDatabase),
-    systemDatabase(FILES, 'data'),
+    systemDatabase(FILES_DATABASE, 'data'),
   ]
 }
 
@@ -49,7 +47,7 @@ const ALWAYS_THERE = treeNode('models', 'table', false)
 
 function tree(edge: Edge, name: string) {
   const snapshot = edge.snapshot()
-  if (name.toLowerCase() === FILES && findProject(snapshot, name) === undefined) {
+  if (name.toLowerCase() === FILES_DATABASE && findProject(snapshot, name) === undefined) {
     return snapshot.files.map((file) => treeNode(file.name, 'table'))
   }
   const project = requireProject(snapshot, name)

@@ -7,11 +7,11 @@ import {
 } from '../../domain/catalog-snapshot.ts'
 import { checkedName, nameKey, quote } from '../../domain/identifier.ts'
 import type { BoundSql, NewTable } from '../../domain/ports.ts'
+import { FILES_DATABASE } from '../../domain/project.ts'
 import type { ResultColumn, ResultValue, RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import type { QueryDeps } from '../query-deps.ts'
-import { FILES_DATABASE } from '../select/name-scope.ts'
 
 /** Rows in memory, with DuckDB's types, to be returned and to be stored. */
 export interface EvaluationTable {

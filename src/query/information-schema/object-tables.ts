@@ -1,4 +1,5 @@
 /** The tables of information_schema over what the catalog defines. Secrets are masked. */
+
 import { shownReembedding } from '../../catalog/change-embedding-model.ts'
 import { agentParamFields } from '../../catalog/define-agent.ts'
 import { definedFields } from '../../catalog/fields.ts'
@@ -6,6 +7,7 @@ import { maskedModelFields } from '../../catalog/model-fields.ts'
 import type { Agent } from '../../domain/agent.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { FILES_DATABASE } from '../../domain/project.ts'
 import type { ReembeddingProgress } from '../../domain/reembedding.ts'
 import {
   type Cell,
@@ -70,7 +72,7 @@ const HANDLERS: readonly SchemaRow[] = [
     IMPORT_SUCCESS: 'true',
   },
   {
-    NAME: 'files',
+    NAME: FILES_DATABASE,
     TYPE: 'data',
     TITLE: 'Files',
     DESCRIPTION: 'Uploaded files as tables',
@@ -80,7 +82,8 @@ const HANDLERS: readonly SchemaRow[] = [
 
 function databaseRows(snapshot: CatalogSnapshot): readonly SchemaRow[] {
   const projects = snapshot.projects.map(({ name }) => ({ NAME: name, TYPE: 'project' }))
-  return [...projects, { NAME: 'files', TYPE: 'data', ENGINE: 'files', CONNECTION_DATA: '{}' }]
+  const files = { NAME: FILES_DATABASE, TYPE: 'data', ENGINE: 'files', CONNECTION_DATA: '{}' }
+  return [...projects, files]
 }
 
 function knowledgeBaseRow(kb: KnowledgeBase, progress: ReembeddingProgress | null): SchemaRow {

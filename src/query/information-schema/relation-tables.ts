@@ -3,7 +3,7 @@ import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import { FILES_SCHEMA, fileTable } from '../../domain/chunk-tables.ts'
 import { literal, quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { RelationColumn } from '../../domain/project.ts'
+import { FILES_DATABASE, type RelationColumn } from '../../domain/project.ts'
 import {
   emptyTable,
   rowsSql,
@@ -135,7 +135,7 @@ function columnRows(relation: CatalogRelation): readonly SchemaRow[] {
 
 function schemaRows({ snapshot }: SchemaSource): readonly SchemaRow[] {
   const projects = snapshot.projects.map(({ name }) => name)
-  return [...projects, 'files', 'information_schema'].map((name) => ({
+  return [...projects, FILES_DATABASE, 'information_schema'].map((name) => ({
     CATALOG_NAME: TABLE_CATALOG,
     SCHEMA_NAME: name,
     DEFAULT_CHARACTER_SET_NAME: CHARACTER_SET,
@@ -218,7 +218,7 @@ function columnsOf(kb: KnowledgeBase): readonly DescribedColumn[] {
 
 function fileRelations(snapshot: CatalogSnapshot): readonly CatalogRelation[] {
   return snapshot.files.map((file) => ({
-    schema: 'files',
+    schema: FILES_DATABASE,
     name: file.name,
     type: 'BASE TABLE',
     columns: file.columns.map((name) => ({ name, type: 'VARCHAR' })),

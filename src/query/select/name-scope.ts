@@ -13,7 +13,7 @@ import {
   viewsOf,
 } from '../../domain/catalog-snapshot.ts'
 import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../domain/chunk-tables.ts'
-import type { Project } from '../../domain/project.ts'
+import { FILES_DATABASE, type Project } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import type { NameScope, Relation } from '../../sql/relation.ts'
@@ -23,9 +23,6 @@ import {
   informationSchemaSql,
   projectSchemaSql,
 } from '../information-schema/information-schema.ts'
-
-/** The name under which uploaded files stand in SQL. */
-export const FILES_DATABASE = 'files'
 
 /**
  * The tables that a statement may name: those of the catalog, or only those that are allowed.

@@ -1,11 +1,13 @@
 /** The SELECT over information_schema that a SHOW stands for, under the names of columns that clients know. */
+
 import { type CatalogSnapshot, requireProject } from '../../domain/catalog-snapshot.ts'
 import { literal, quote } from '../../domain/identifier.ts'
+import { FILES_DATABASE } from '../../domain/project.ts'
 import type { Narrowing, ShowRows } from '../../sql/dialect/parse-show.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
 import { enclosed } from '../select/composed-select.ts'
-import { FILES_DATABASE, nameScope } from '../select/name-scope.ts'
+import { nameScope } from '../select/name-scope.ts'
 
 export interface ShowScope {
   readonly snapshot: CatalogSnapshot

@@ -1,11 +1,11 @@
 import { requireProject } from '../../domain/catalog-snapshot.ts'
 import type { BoundValue } from '../../domain/ports.ts'
+import { FILES_DATABASE } from '../../domain/project.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import type { SessionStatement, Setting } from '../../sql/dialect/parse-session.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { enclosed, runComposedSelect } from '../select/composed-select.ts'
-import { FILES_DATABASE } from '../select/name-scope.ts'
 import { done, type StatementRequest } from '../statement-request.ts'
 
 export async function runSessionStatement(
