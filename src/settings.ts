@@ -165,7 +165,7 @@ export const SETTINGS = {
   }),
   agentQuestionsMax: setting('EIDER_AGENT_QUESTIONS_MAX', {
     default: '8',
-    help: 'The same for the questions to one agent',
+    help: 'Maximum number of questions to one agent that are answered at the same time',
     parse: integer(1, 1000),
   }),
   agentQueueMax: setting('EIDER_AGENT_QUEUE_MAX', {
