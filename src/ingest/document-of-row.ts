@@ -91,7 +91,7 @@ function textOf(value: RowValue): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** Replacing what is no text in ids would make one of several. */
+/** Replacing lone surrogates would make one id of several. */
 function idOf(value: RowValue): string | null {
   const id = textOf(value)
   if (id.length > INGEST_LIMITS.idCharsMax) {
@@ -100,7 +100,7 @@ function idOf(value: RowValue): string | null {
   }
   if (!id.isWellFormed()) {
     const shown = JSON.stringify(id.slice(0, 100))
-    throw new AppError('insert_failed', `The id ${shown} is no text: it holds a lone surrogate`)
+    throw new AppError('insert_failed', `The id ${shown} is not text: it holds a lone surrogate`)
   }
   return id.trim() === '' ? null : id
 }

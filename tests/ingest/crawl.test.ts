@@ -81,7 +81,7 @@ describe('which pages', () => {
       const work = insert({ kb: knowledgeBase(), urls: [A], crawl }, deps, never)
       await expect(work).rejects.toMatchObject({
         code: 'insert_failed',
-        message: expect.stringContaining('"(bad" is no regular expression'),
+        message: expect.stringContaining('"(bad" is not a regular expression'),
       })
     }
     expect(web.asked).toEqual([])

@@ -40,7 +40,9 @@ describe('ids', () => {
   })
 
   test('that are no text are refused: made text, they would be one', () => {
-    expect(() => idOf('a\ud800')).toThrow('The id "a\\ud800" is no text: it holds a lone surrogate')
+    expect(() => idOf('a\ud800')).toThrow(
+      'The id "a\\ud800" is not text: it holds a lone surrogate',
+    )
     expect(idOf('a🦆')).toBe('a🦆')
     expect(new Set(['\ud800', '\udc00', '\ufffd'].map((key) => idOf({ key }))).size).toBe(3)
   })

@@ -48,7 +48,10 @@ describe('rows', () => {
       { id: 2, content: 'other' },
       { id: '1', content: 'last' },
     ]
-    expect(await insert(request({ rows }), deps, never)).toMatchObject({ storedDocuments: 2, chunks: 2 })
+    expect(await insert(request({ rows }), deps, never)).toMatchObject({
+      storedDocuments: 2,
+      chunks: 2,
+    })
     expect(store.writes).toEqual([['2', '1']])
     expect(store.contents['1']).toEqual(['last'])
     expect(embedder.batches.flat()).not.toContain('first')
@@ -103,7 +106,7 @@ describe('rows', () => {
     const error = await failure(insert(request({ rows }), deps, never))
     expect([error.code, error.message]).toEqual([
       'insert_failed',
-      'Error during preprocessing and insertion: rows: row 2: The id "\\ud800" is no text: it ' +
+      'Error during preprocessing and insertion: rows: row 2: The id "\\ud800" is not text: it ' +
         'holds a lone surrogate. Nothing was stored',
     ])
     expect(store.writes).toEqual([])

@@ -125,7 +125,7 @@ test.each([
       { index: 0, embedding: [] },
       { index: 1, embedding: [] },
     ],
-    'no list of numbers',
+    'not a list of numbers',
   ],
   [
     'null for NaN',
@@ -133,7 +133,7 @@ test.each([
       { index: 0, embedding: [1] },
       { index: 1, embedding: [null] },
     ],
-    'no list of numbers',
+    'not a list of numbers',
   ],
   [
     'NaN in base64',
@@ -141,7 +141,7 @@ test.each([
     'not finite',
   ],
   ['numbers beyond float32', [{ embedding: [1e300] }, { embedding: [1] }], 'not finite'],
-  ['broken base64', [{ embedding: 'AAA' }, { embedding: 'AAA' }], 'no list of numbers'],
+  ['broken base64', [{ embedding: 'AAA' }, { embedding: 'AAA' }], 'not a list of numbers'],
   ['no list', 'nothing', 'no list "data"'],
 ])('refuses %s', async (_, data, said) => {
   await using server = scriptedServer(answering(data))

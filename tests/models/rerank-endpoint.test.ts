@@ -108,14 +108,22 @@ describe('failures', () => {
     ['a negative index', { results: [result(-1), result(1), result(2)] }, 'index of score 1'],
     ['half an index', { results: [result(0.5), result(1), result(2)] }, 'index of score 1'],
     ['a text as index', { results: [result('0'), result(1), result(2)] }, 'index of score 1'],
-    ['a null score', { results: [result(0, null), result(1), result(2)] }, 'score 1 is no finite'],
-    ['a text score', { results: [result(0, 'NaN'), result(1), result(2)] }, 'score 1 is no finite'],
-    ['an endless score', '{"results":[{"index":0,"score":1e999},1,1]}', 'score 1 is no finite'],
-    ['NaN in the JSON', '{"results":[{"index":0,"score":NaN}]}', 'no JSON'],
+    [
+      'a null score',
+      { results: [result(0, null), result(1), result(2)] },
+      'score 1 is not a finite',
+    ],
+    [
+      'a text score',
+      { results: [result(0, 'NaN'), result(1), result(2)] },
+      'score 1 is not a finite',
+    ],
+    ['an endless score', '{"results":[{"index":0,"score":1e999},1,1]}', 'score 1 is not a finite'],
+    ['NaN in the JSON', '{"results":[{"index":0,"score":NaN}]}', 'not JSON'],
     ['no list', { message: 'ok' }, 'no list "results"'],
     ['null', null, 'no list "results"'],
-    ['HTML', '<html><body>login</body></html>', 'no JSON'],
-    ['nothing', '', 'no JSON'],
+    ['HTML', '<html><body>login</body></html>', 'not JSON'],
+    ['nothing', '', 'not JSON'],
   ])('an answer with %s is refused', async (_, answer, said) => {
     const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
     await using server = scriptedServer(() => new Response(text))

@@ -70,7 +70,7 @@ test.each([
   ['short', new Uint8Array(100), 'is damaged, or no extension'],
   ['cut off', extensionBytes(BUILD).subarray(0, -40), 'is damaged, or no extension'],
   ['of zeros', new Uint8Array(40_000), 'is damaged, or no extension'],
-  ['without a program', extensionBytes(BUILD).fill(7, 0, 4), 'is damaged: it is no program'],
+  ['without a program', extensionBytes(BUILD).fill(7, 0, 4), 'is damaged: it is not a program'],
   ['cut within', extensionBytes(BUILD, { sectionsAt: 901 }), 'is damaged: a part of it is missing'],
   [
     'another extension',

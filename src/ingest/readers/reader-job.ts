@@ -1,7 +1,7 @@
 import type { Analyzers } from '../../analysis/analyzer.ts'
 import type { DocumentFormat } from '../../domain/uploaded-file.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
-import { type ChunkingRules, type ChunkedTexts, chunkTexts } from '../chunking/chunker.ts'
+import { type ChunkedTexts, type ChunkingRules, chunkTexts } from '../chunking/chunker.ts'
 import type { RawDocument, ReadDocument } from './document-reading.ts'
 import { readMarkdown, readText } from './text.ts'
 
@@ -90,6 +90,6 @@ function withoutUnicode(pattern: string): RegExp {
     return new RegExp(pattern)
   } catch (cause) {
     const shown = JSON.stringify(pattern.slice(0, 100))
-    throw new AppError('insert_failed', `${shown} is no regular expression`, { cause })
+    throw new AppError('insert_failed', `${shown} is not a regular expression`, { cause })
   }
 }

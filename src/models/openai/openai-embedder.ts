@@ -142,7 +142,7 @@ function fromBase64(text: string): Float32Array | null {
 
 function checked(vector: Float32Array | null, position: number): Float32Array {
   const name = `vector ${position + 1}`
-  if (vector === null || vector.length === 0) throw new Error(`${name} is no list of numbers`)
+  if (vector === null || vector.length === 0) throw new Error(`${name} is not a list of numbers`)
   if (vector.every((value) => Number.isFinite(value))) return vector
   throw new Error(`${name} holds a number that is not finite`)
 }

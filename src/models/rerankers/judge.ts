@@ -150,7 +150,7 @@ const TEXT_CHARS_MAX = 20_000
  */
 export function judgeAnswerOf(answer: unknown): JudgeAnswer {
   const choice = member(member(answer, 'choices'), '0')
-  if (choice === undefined) throw new Error('the answer is no chat completion')
+  if (choice === undefined) throw new Error('the answer is not a chat completion')
   const content = member(member(choice, 'message'), 'content')
   return {
     text: typeof content === 'string' ? withoutThoughts(content) : '',

@@ -115,7 +115,7 @@ export function unitVector(vector: Float32Array, chunkId: string): Float32Array 
   for (const value of vector) squares += value * value
   const length = Math.sqrt(squares)
   if (!(length > 0 && Number.isFinite(length))) {
-    const what = 'a vector that is zero or has parts that are no finite numbers'
+    const what = 'a vector that is zero or has parts that are not finite numbers'
     throw new AppError('provider_failed', `The embedding model gave ${what}, for chunk ${chunkId}`)
   }
   return vector.map((value) => value / length)

@@ -87,7 +87,7 @@ function wrongProgram(opened: OpenedFile, { platform }: WantedBuild): string | n
   const [system, beginnings] = BEGINNINGS.find(([name]) => platform.startsWith(name)) ?? []
   if (beginnings === undefined) return null
   const isProgram = beginnings.some((hex) => header.toString('hex').startsWith(hex))
-  if (!isProgram || header.length < ELF_HEADER_BYTES) return 'damaged: it is no program'
+  if (!isProgram || header.length < ELF_HEADER_BYTES) return 'damaged: it is not a program'
   return system === 'linux' ? wrongElf(opened, header) : null
 }
 

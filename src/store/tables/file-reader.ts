@@ -153,7 +153,7 @@ function rowsSql(format: FileFormat, path: string, sizeBytes: number): string {
     case 'parquet':
       return `read_parquet(${file})`
     default:
-      throw new AppError('file_unreadable', `A file of the format ${format} is no table`)
+      throw new AppError('file_unreadable', `A file of the format ${format} is not a table`)
   }
 }
 
