@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts'
 import { AGENT_LIMITS, byteSize } from './agent-limits.ts'
 import type { AgentEvent, Assignment } from './worker-messages.ts'
 
-export interface AgentPorts {
+export interface LoopDeps {
   readonly model: ChatModel
   /** What the tool found, as text; what went wrong in it is text too. */
   runTool(call: ToolCall, signal: AbortSignal): Promise<string>
@@ -14,7 +14,7 @@ export interface AgentPorts {
 /** A conversation under way. */
 interface Progress {
   readonly assignment: Assignment
-  readonly ports: AgentPorts
+  readonly deps: LoopDeps
   readonly messages: ChatMessage[]
   readonly calls: ToolCall[]
 }
@@ -25,12 +25,12 @@ interface Progress {
  */
 export async function* answer(
   assignment: Assignment,
-  ports: AgentPorts,
+  deps: LoopDeps,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, void> {
   yield { type: 'start' }
   const messages = [...openingMessages(assignment)]
-  const output = yield* conversation({ assignment, ports, messages, calls: [] }, signal)
+  const output = yield* conversation({ assignment, deps, messages, calls: [] }, signal)
   yield { type: 'output', output }
   yield { type: 'end' }
 }
@@ -73,12 +73,12 @@ function stepLimit(maxSteps: number): AppError {
 }
 
 async function* nextTurn(
-  { assignment, ports, messages }: Progress,
+  { assignment, deps, messages }: Progress,
   isLast: boolean,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, Turn> {
   const request = { messages: withinLimits(messages), tools: isLast ? [] : assignment.tools }
-  const reading = readTurn(ports.model.respond(request, signal), signal)
+  const reading = readTurn(deps.model.respond(request, signal), signal)
   for (;;) {
     const { done, value } = await reading.next()
     if (done) return value
@@ -153,7 +153,7 @@ async function* act(
 
 async function observationOfCall(
   call: ToolCall,
-  { assignment, ports, calls }: Progress,
+  { assignment, deps, calls }: Progress,
   signal: AbortSignal,
 ): Promise<string> {
   const names = assignment.tools.map((tool) => tool.name)
@@ -161,7 +161,7 @@ async function observationOfCall(
     return `${call.name} is not a valid tool, try one of [${names.join(', ')}]`
   }
   if (isRepeated(calls)) return REPEATED
-  return ports.runTool(call, signal)
+  return deps.runTool(call, signal)
 }
 
 const REPEATED =

@@ -11,7 +11,7 @@ import {
   type WorkerRequest,
 } from './worker-messages.ts'
 
-export interface SessionPorts {
+export interface WorkerSessionDeps {
   post(message: FromWorker): void
   chatModel(task: AgentTask, embed: Embedder['embed']): Promise<ChatModel>
   /** Loads what a provider's models need, ahead of a question. */
@@ -22,20 +22,20 @@ type Reply = Extract<ToWorker, { readonly id: number }>
 
 /** The worker's side of one question: the loop, joined to the main thread by messages. */
 export class WorkerSession {
-  readonly #ports: SessionPorts
+  readonly #deps: WorkerSessionDeps
   readonly #replies = new Map<number, PromiseWithResolvers<Reply>>()
   #nextId = 1
   /** Events that the main thread still has room for. */
   #room: number = AGENT_LIMITS.eventsWaitingMax
   #hasRoom: PromiseWithResolvers<void> | null = null
 
-  constructor(ports: SessionPorts) {
-    this.#ports = ports
+  constructor(deps: WorkerSessionDeps) {
+    this.#deps = deps
   }
 
   async receive(message: ToWorker): Promise<void> {
     if (message.kind === 'ask') return this.#answer(message.task)
-    if (message.kind === 'prepare') return this.#ports.prepare(message.provider)
+    if (message.kind === 'prepare') return this.#deps.prepare(message.provider)
     if (message.kind === 'taken') {
       this.#room += 1
       this.#hasRoom?.resolve()
@@ -49,14 +49,14 @@ export class WorkerSession {
     // The main thread cancels by ending this thread.
     const { signal } = new AbortController()
     try {
-      const model = await this.#ports.chatModel(task, (texts) => this.#embed(texts))
+      const model = await this.#deps.chatModel(task, (texts) => this.#embed(texts))
       const runTool = (call: ToolCall) => this.#runTool(call)
       for await (const event of answer(task, { model, runTool }, signal)) {
         await this.#untilRoom()
-        this.#ports.post({ kind: 'event', event })
+        this.#deps.post({ kind: 'event', event })
       }
     } catch (error) {
-      this.#ports.post({ kind: 'failed', failure: failureOf(error) })
+      this.#deps.post({ kind: 'failed', failure: failureOf(error) })
     }
   }
 
@@ -89,7 +89,7 @@ export class WorkerSession {
   #request(request: WorkerRequest): Promise<Reply> {
     const reply = Promise.withResolvers<Reply>()
     this.#replies.set(request.id, reply)
-    this.#ports.post(request)
+    this.#deps.post(request)
     return reply.promise
   }
 }

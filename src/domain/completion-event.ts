@@ -17,7 +17,7 @@ export interface Message {
   readonly content: string
 }
 
-/** Where a statement of the answer comes from. Offsets are code units into the document's column. */
+/** Where a statement of the answer comes from. */
 export interface Citation {
   readonly knowledge_base: string
   readonly document_id: string

@@ -48,8 +48,8 @@ function turnsOf(message: SentMessage, index: number): readonly ConversationTurn
     if (role !== 'user' && role !== 'assistant') throw unknownRole(role, index)
     return isText(content) ? [{ role, content }] : []
   }
-  const asked: ConversationTurn[] = isText(question) ? [{ role: 'user', content: question }] : []
-  return isText(answer) ? [...asked, { role: 'assistant', content: answer }] : asked
+  const turns: ConversationTurn[] = isText(question) ? [{ role: 'user', content: question }] : []
+  return isText(answer) ? [...turns, { role: 'assistant', content: answer }] : turns
 }
 
 function isText(value: string | null | undefined): value is string {

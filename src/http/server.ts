@@ -39,10 +39,11 @@ export interface Listener {
 
 export function createServer(deps: ServerDeps): Server {
   const requests = new RunningRequests(deps)
+  const { catalog } = deps.catalog
   const edge: Edge = {
     deps,
     authentication: new Authentication(deps),
-    snapshot: () => deps.catalog.catalog.snapshot(),
+    snapshot: () => catalog.snapshot(),
     scopeOf: (request) => requests.scopeOf(request),
     isReady: () => !requests.isStopping,
   }

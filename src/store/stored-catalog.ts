@@ -28,7 +28,7 @@ import {
   sealedJsonOrNull,
   viewOf,
 } from './catalog/catalog-rows.ts'
-import { having, type StoreParts, without } from './catalog/catalog-state.ts'
+import { type StoreParts, without, withReplaced } from './catalog/catalog-state.ts'
 import { agents, knowledgeBases, projects, tables, views } from './catalog/schema.ts'
 import { createChunkTables } from './documents/chunk-columns.ts'
 import { dropKeywordTables } from './documents/keyword-index.ts'
@@ -63,7 +63,7 @@ export class StoredCatalog implements Catalog {
         await connection.run(`CREATE SCHEMA ${quote(projectSchema(id))}`)
         return projectOf(row)
       },
-      (project) => state.change({ projects: having(state.snapshot().projects, project) }),
+      (project) => state.change({ projects: withReplaced(state.snapshot().projects, project) }),
     )
   }
 
@@ -259,7 +259,7 @@ export class StoredCatalog implements Catalog {
         await queries.insert(views).values(row)
         return viewOf(row, project.name)
       },
-      (view) => state.change({ views: having(state.snapshot().views, view) }),
+      (view) => state.change({ views: withReplaced(state.snapshot().views, view) }),
     )
   }
 
@@ -267,7 +267,7 @@ export class StoredCatalog implements Catalog {
     const { database, state } = this.#parts
     return database.write(
       (connection) => this.#alteredView(queriesOver(connection), view, changes),
-      (altered) => state.change({ views: having(state.snapshot().views, altered) }),
+      (altered) => state.change({ views: withReplaced(state.snapshot().views, altered) }),
     )
   }
 
@@ -295,12 +295,12 @@ export class StoredCatalog implements Catalog {
 
   #showKnowledgeBase(kb: KnowledgeBase): void {
     const { state } = this.#parts
-    state.change({ knowledgeBases: having(state.snapshot().knowledgeBases, kb) })
+    state.change({ knowledgeBases: withReplaced(state.snapshot().knowledgeBases, kb) })
   }
 
   #showAgent(agent: Agent): void {
     const { state } = this.#parts
-    state.change({ agents: having(state.snapshot().agents, agent) })
+    state.change({ agents: withReplaced(state.snapshot().agents, agent) })
   }
 
   #now(): string {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
 import { outputEvent, progressEvent, startEvent } from '../../src/agents/completion-stream.ts'
-import { type AgentPorts, answer } from '../../src/agents/loop.ts'
-import type { AgentEvent, Assignment } from '../../src/agents/worker-messages.ts'
+import { answer, type LoopDeps } from '../../src/agents/loop.ts'
 import { toolSpecs } from '../../src/agents/tools.ts'
+import type { AgentEvent, Assignment } from '../../src/agents/worker-messages.ts'
 import type { CompletionEvent } from '../../src/domain/completion-event.ts'
 import type { ChatModel } from '../../src/domain/ports.ts'
 import { AppError } from '../../src/errors.ts'
@@ -18,7 +18,7 @@ const ASK: Assignment = {
   deltas: false,
 }
 
-const echo: AgentPorts['runTool'] = async ({ name, input }) => `${name}(${input})`
+const echo: LoopDeps['runTool'] = async ({ name, input }) => `${name}(${input})`
 
 async function played(ask: Partial<Assignment>, model: ChatModel, runTool = echo) {
   const events = await collected(answer({ ...ASK, ...ask }, { model, runTool }, NO_SIGNAL))

@@ -54,6 +54,7 @@ export const addCompletionRoutes: AddRoutes = (app, edge) => {
 }
 
 async function questionOf(edge: Edge, request: Request, path: AgentPath): Promise<AgentQuestion> {
+  // 404 before the body is read, and again after it: the agent may change meanwhile.
   namedAgent(edge, path)
   const { messages, stream_options } = await readJson(edge, request, COMPLETION)
   const conversation = conversationOf(messages)

@@ -78,6 +78,7 @@ const addOneRoutes: AddRoutes = (app, edge) => {
   app.put(
     ONE,
     async ({ request, params }) => {
+      // 404 before the body is read, and again after it: the knowledge base may change meanwhile.
       knowledgeBaseAt(edge, params)
       const { knowledge_base: sent } = await readJson(edge, request, UPDATE_KNOWLEDGE_BASE)
       await update(edge, knowledgeBaseAt(edge, params), sent, edge.scopeOf(request).signal)
@@ -115,7 +116,7 @@ function recordOf({ deps }: Edge, kb: KnowledgeBase) {
   return knowledgeBaseRecord(kb, deps.catalog.reembeddings.progressOf(kb))
 }
 
-/** The definition changes first: rows that come with another chunk size are cut by it. Fields that are null are not set. */
+/** The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set. */
 async function update(
   { deps }: Edge,
   kb: KnowledgeBase,

@@ -51,8 +51,8 @@ export const addViewRoutes: AddRoutes = (app, edge) => {
     async ({ request, params: { project_name: project } }) => {
       const { view } = await readJson(edge, request, CREATE)
       const { signal } = edge.scopeOf(request)
-      const asked = { project, name: view.name, sql: view.query, database: project }
-      return Response.json(viewRecord(await views.create(asked, signal)), { status: 201 })
+      const draft = { project, name: view.name, sql: view.query, database: project }
+      return Response.json(viewRecord(await views.create(draft, signal)), { status: 201 })
     },
     route({
       summary: 'Create a view',

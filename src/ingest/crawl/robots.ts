@@ -28,9 +28,9 @@ export class Robots {
    */
   async permit(url: URL, signal: AbortSignal): Promise<void> {
     const known = this.#rules.get(url.origin)
-    const asked = known ?? rulesOf(url.origin, this.#pages, signal)
-    if (known === undefined) this.#rules.set(url.origin, asked)
-    const rules = await asked
+    const fetched = known ?? rulesOf(url.origin, this.#pages, signal)
+    if (known === undefined) this.#rules.set(url.origin, fetched)
+    const rules = await fetched
     if (!rules.isAllowed(url.href)) {
       throw new AppError('crawl_failed', `${url.href} is refused by the robots.txt of its site`)
     }

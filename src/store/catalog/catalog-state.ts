@@ -81,8 +81,8 @@ function isDefinedAs(kb: KnowledgeBase, known: KnowledgeBase): boolean {
   return isDeepStrictEqual(kb, { ...known, revision, updatedAt })
 }
 
-/** The list with this thing added, or in the place of the one with its id. */
-export function having<T extends Identified>(things: readonly T[], thing: T): readonly T[] {
+/** The list with this thing in the place of the one with its id, or at its end where there is none. */
+export function withReplaced<T extends Identified>(things: readonly T[], thing: T): readonly T[] {
   const isThere = things.some((other) => other.id === thing.id)
   if (!isThere) return [...things, thing]
   return things.map((other) => (other.id === thing.id ? thing : other))

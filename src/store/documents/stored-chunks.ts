@@ -17,7 +17,7 @@ import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import { knowledgeBaseOf } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
-import { having } from '../catalog/catalog-state.ts'
+import { withReplaced } from '../catalog/catalog-state.ts'
 import { knowledgeBases } from '../catalog/schema.ts'
 import type { Secrets } from '../catalog/secrets.ts'
 import {
@@ -40,8 +40,8 @@ import {
 
 type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
 
-/** What a write did, besides what it answers. */
-interface Written<T> {
+/** What a write answers, and what it did to the rows. */
+interface RowsWritten<T> {
   readonly result: T
   readonly newRowCount: number
   readonly removedKeys: readonly bigint[]
@@ -102,11 +102,11 @@ export class StoredChunks implements ChunkStore {
       await replaceChunkRows(tables, rows, removedKeys)
       return { result: { kind: 'stored' } as const, newRowCount: rows.length, removedKeys }
     }
-    return this.#write(kb, incoming, replace).catch(staleOutcome)
+    return this.#inTransaction(kb, incoming, replace).catch(staleOutcome)
   }
 
   removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number> {
-    return this.#write(kb, { metadata: [], dimensions: null }, async (tables) => {
+    return this.#inTransaction(kb, { metadata: [], dimensions: null }, async (tables) => {
       const result = await removeChunkRows(tables.connection, tables, chunkKeys)
       return { result, newRowCount: 0, removedKeys: chunkKeys }
     })
@@ -114,7 +114,7 @@ export class StoredChunks implements ChunkStore {
 
   async changeChunks(kb: KnowledgeBase, requested: readonly ChunkChange[]): Promise<number> {
     const { changes, incoming } = await preparedChunks(requested, this.#analyzers.get(kb.language))
-    return this.#write(kb, incoming, async (tables) => {
+    return this.#inTransaction(kb, incoming, async (tables) => {
       const { chunkCount, newRowCount, removedKeys } = await changeChunkRows(tables, changes)
       return { result: chunkCount, newRowCount, removedKeys }
     })
@@ -129,27 +129,27 @@ export class StoredChunks implements ChunkStore {
       const { chunkCount, newRowCount, removedKeys } = await changeDocumentRows(tables, changes)
       return { result: { kind: 'stored', chunkCount } as const, newRowCount, removedKeys }
     }
-    return this.#write(kb, incoming, change).catch(staleOutcome)
+    return this.#inTransaction(kb, incoming, change).catch(staleOutcome)
   }
 
   /** One transaction of chunks, vectors and terms, in tables that have room for what comes. */
-  async #write<T>(
+  async #inTransaction<T>(
     kb: KnowledgeBase,
     incoming: Incoming,
-    work: (tables: OpenTables) => Promise<Written<T>>,
+    work: (tables: OpenTables) => Promise<RowsWritten<T>>,
   ): Promise<T> {
     const { database, state } = this.#parts
     let isCommitting = false
     try {
       const { isUnsorted, result } = await database.write(
         async (connection) => {
-          const done = await this.#written(connection, kb, incoming, work)
+          const outcome = await this.#writeRows(connection, kb, incoming, work)
           state.listener.beginCommit(kb)
           isCommitting = true
-          return done
+          return outcome
         },
         ({ changed, vectors }) => {
-          state.change({ knowledgeBases: having(state.snapshot().knowledgeBases, changed) })
+          state.change({ knowledgeBases: withReplaced(state.snapshot().knowledgeBases, changed) })
           state.listener.endCommit(changed, vectors)
         },
       )
@@ -161,11 +161,12 @@ export class StoredChunks implements ChunkStore {
     }
   }
 
-  async #written<T>(
+  /** Within the transaction: the rows, and what the catalog says of the knowledge base afterwards. */
+  async #writeRows<T>(
     connection: DuckDBConnection,
     kb: KnowledgeBase,
     incoming: Incoming,
-    work: (tables: OpenTables) => Promise<Written<T>>,
+    work: (tables: OpenTables) => Promise<RowsWritten<T>>,
   ) {
     const { secrets, now } = this.#parts
     const { row, tables } = await openTables(connection, kb, { incoming, secrets })
@@ -191,7 +192,7 @@ export class StoredChunks implements ChunkStore {
   }
 
   /** What the write has done to the vectors; null: nobody needs to know. */
-  async #vectorChange(tables: OpenTables, { removedKeys }: Written<unknown>) {
+  async #vectorChange(tables: OpenTables, { removedKeys }: RowsWritten<unknown>) {
     if (!this.#parts.state.listener.needsChange(tables)) return null
     const { connection, dimensions, nextChunkKey } = tables
     const removed = { removedKeys: BigInt64Array.from(removedKeys) }
@@ -199,7 +200,7 @@ export class StoredChunks implements ChunkStore {
     return { ...removed, ...(await vectorRowsFrom(connection, tables, nextChunkKey)) }
   }
 
-  /** After the write, not in it: who has inserted does not wait. */
+  /** After the write, not in it: the caller does not wait. */
   #sortPostings(kb: KnowledgeBase): void {
     if (this.#sorting.has(kb.id)) return
     this.#sorting.add(kb.id)

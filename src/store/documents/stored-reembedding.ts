@@ -22,7 +22,7 @@ import { AppError, notFound } from '../../errors.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import { knowledgeBaseOf, unsealedOrNull } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
-import { having } from '../catalog/catalog-state.ts'
+import { withReplaced } from '../catalog/catalog-state.ts'
 import { knowledgeBases } from '../catalog/schema.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import { createVectorTable } from './chunk-columns.ts'
@@ -92,7 +92,7 @@ export class StoredReembedding implements ReembeddingStore {
         (connection) => this.#switched(connection, kb),
         ({ changed }) => {
           if (changed === null) return
-          state.change({ knowledgeBases: having(state.snapshot().knowledgeBases, changed) })
+          state.change({ knowledgeBases: withReplaced(state.snapshot().knowledgeBases, changed) })
         },
       )
       .then(({ outcome }) => outcome)

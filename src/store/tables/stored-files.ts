@@ -16,7 +16,7 @@ import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { fileOf } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
-import { having, without } from '../catalog/catalog-state.ts'
+import { without, withReplaced } from '../catalog/catalog-state.ts'
 import { files } from '../catalog/schema.ts'
 import { jsonText } from '../documents/chunk-rows.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
@@ -173,7 +173,7 @@ export class StoredFiles implements FileStore {
           return count
         })
       },
-      (stored) => state.change({ files: having(state.snapshot().files, stored) }),
+      (stored) => state.change({ files: withReplaced(state.snapshot().files, stored) }),
     )
   }
 
