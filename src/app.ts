@@ -7,7 +7,7 @@ import {
   type ModelRef,
 } from './domain/model-ref.ts'
 import type { ChatModels, Embedder, EmbedderRegistry, RerankerRegistry } from './domain/ports.ts'
-import type { UseCases } from './http/edge.ts'
+import type { UseCases } from './http/route-context.ts'
 import type { LogEntry, LoggedError } from './http/running-requests.ts'
 import { createServer, type Listener } from './http/server.ts'
 import { guardedFetch, internet } from './ingest/crawl/guarded-fetch.ts'

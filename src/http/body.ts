@@ -2,7 +2,7 @@ import type { Static, TSchema } from 'elysia'
 import { TypeCompiler } from 'elysia/type-system'
 import { AppError } from '../errors.ts'
 import { yieldToEventLoop } from '../runtime/scheduling.ts'
-import type { Edge } from './edge.ts'
+import type { RouteContext } from './route-context.ts'
 
 const LARGE_BODY_BYTES = 256 * 1024
 
@@ -13,9 +13,13 @@ const DEPTH_MAX = 200
  * The JSON body of a request, checked by its schema.
  * @throws AppError `unsupported_media_type`, `body_too_large`, `invalid_json`, `cancelled`, those of the schema
  */
-export async function readJson<T>(edge: Edge, request: Request, body: BodySchema<T>): Promise<T> {
+export async function readJson<T>(
+  context: RouteContext,
+  request: Request,
+  body: BodySchema<T>,
+): Promise<T> {
   requireJsonType(request)
-  const bytes = await readBody(edge, request, body.bytesMax)
+  const bytes = await readBody(context, request, body.bytesMax)
   const value = parseJson(bytes)
   // Parsing a large body has held the event loop; what waits goes first.
   if (bytes.byteLength > LARGE_BODY_BYTES) await yieldToEventLoop()
@@ -24,12 +28,12 @@ export async function readJson<T>(edge: Edge, request: Request, body: BodySchema
 
 /** The bytes of a request's body. @throws AppError `body_too_large`, `cancelled` */
 export async function readBody(
-  edge: Edge,
+  context: RouteContext,
   request: Request,
   bytesMax = Number.POSITIVE_INFINITY,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = await readBytes(request, Math.min(bytesMax, edge.deps.settings.bodyBytesMax))
-  edge.scopeOf(request).bodyArrived()
+  const bytes = await readBytes(request, Math.min(bytesMax, context.deps.settings.bodyBytesMax))
+  context.scopeOf(request).bodyArrived()
   return bytes
 }
 

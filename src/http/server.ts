@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia'
 import { AppError, ERRORS } from '../errors.ts'
 import { Authentication, refuseCrossSite, refuseForeignHost } from './authentication.ts'
-import type { Edge, ServerDeps } from './edge.ts'
 import { errorResponse, requestError } from './error-response.ts'
 import { isPublic, openApiDocument } from './openapi.ts'
+import type { RouteContext, ServerDeps } from './route-context.ts'
 import { addAgentRoutes } from './routes/agent-routes.ts'
 import { addCompletionRoutes } from './routes/completion-routes.ts'
 import { addDatabaseRoutes } from './routes/database-routes.ts'
@@ -40,14 +40,14 @@ export interface Listener {
 export function createServer(deps: ServerDeps): Server {
   const requests = new RunningRequests(deps)
   const { catalog } = deps.catalog
-  const edge: Edge = {
+  const context: RouteContext = {
     deps,
     authentication: new Authentication(deps),
     snapshot: () => catalog.snapshot(),
     scopeOf: (request) => requests.scopeOf(request),
     isReady: () => !requests.isStopping,
   }
-  const app = createApp(edge)
+  const app = createApp(context)
   const answer: AnswerRequest = (request, onArrived) => {
     return requests.answer(request, onArrived, () => app.handle(request))
   }
@@ -60,43 +60,48 @@ export function createServer(deps: ServerDeps): Server {
 /** @param onArrived called when the whole request has arrived */
 type AnswerRequest = (request: Request, onArrived: () => void) => Promise<Response>
 
-function createApp(edge: Edge): Elysia {
+function createApp(context: RouteContext): Elysia {
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
-  app.onError(({ error, request }) => failureResponse(app, edge, request, error))
-  const { isLoopback } = edge.deps.settings
-  if (isLoopback && !edge.authentication.isOn) {
+  app.onError(({ error, request }) => failureResponse(app, context, request, error))
+  const { isLoopback } = context.deps.settings
+  if (isLoopback && !context.authentication.isOn) {
     app.onRequest(({ request }) => refuseForeignHost(request))
   }
   app.onBeforeHandle(({ request }) => refuseCrossSite(request, isLoopback))
   const publicRoutes = new Set<string>()
-  if (edge.authentication.isOn) {
+  if (context.authentication.isOn) {
     app.onBeforeHandle(async ({ request, route }) => {
       const method = request.method === 'HEAD' ? 'GET' : request.method
-      if (!publicRoutes.has(`${method} ${route}`)) await edge.authentication.require(request)
+      if (!publicRoutes.has(`${method} ${route}`)) await context.authentication.require(request)
     })
   }
-  app.use(openApiDocument(edge.deps.settings.version))
-  addStatusRoutes(app, edge)
-  addLoginRoutes(app, edge)
-  addProjectRoutes(app, edge)
-  addKnowledgeBaseRoutes(app, edge)
-  addSearchRoutes(app, edge)
-  addViewRoutes(app, edge)
-  addAgentRoutes(app, edge)
-  addCompletionRoutes(app, edge)
-  addFileRoutes(app, edge)
-  addDatabaseRoutes(app, edge)
-  addSqlRoutes(app, edge)
-  addPageRoutes(app, edge)
+  app.use(openApiDocument(context.deps.settings.version))
+  addStatusRoutes(app, context)
+  addLoginRoutes(app, context)
+  addProjectRoutes(app, context)
+  addKnowledgeBaseRoutes(app, context)
+  addSearchRoutes(app, context)
+  addViewRoutes(app, context)
+  addAgentRoutes(app, context)
+  addCompletionRoutes(app, context)
+  addFileRoutes(app, context)
+  addDatabaseRoutes(app, context)
+  addSqlRoutes(app, context)
+  addPageRoutes(app, context)
   for (const { method, path, hooks } of app.routes) {
     if (isPublic(hooks)) publicRoutes.add(`${method} ${path}`)
   }
   return app
 }
 
-function failureResponse(app: Elysia, edge: Edge, request: Request, error: unknown): Response {
-  const { deps } = edge
-  const scope = edge.scopeOf(request)
+function failureResponse(
+  app: Elysia,
+  context: RouteContext,
+  request: Request,
+  error: unknown,
+): Response {
+  const { deps } = context
+  const scope = context.scopeOf(request)
   const isUnmatched = error instanceof Error && 'code' in error && error.code === 'NOT_FOUND'
   if (isUnmatched) return unmatchedResponse(app, scope, deps.now())
   const failure = requestError(error, scope.signal)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { ServerDeps } from '../../src/http/edge.ts'
+import type { ServerDeps } from '../../src/http/route-context.ts'
 import { type Received, send, type TestServer, testServer } from './server-fixture.ts'
 
 const RIGHT = { username: 'ada', password: 'pässword=1' }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { type QueryResult, type ResultValue, rowsOf } from '../../src/domain/query-result.ts'
 import { AppError } from '../../src/errors.ts'
-import type { ServerDeps } from '../../src/http/edge.ts'
+import type { ServerDeps } from '../../src/http/route-context.ts'
 import { requestOf, type Sent, send, testServer } from './server-fixture.ts'
 
 type Query = ServerDeps['query']

@@ -5,8 +5,8 @@ import type { Agent } from '../../domain/agent.ts'
 import { agentsOf, findAgent, requireAgent, requireProject } from '../../domain/catalog-snapshot.ts'
 import { AppError } from '../../errors.ts'
 import { bodySchema, readJson } from '../body.ts'
-import type { AddRoutes, Edge } from '../edge.ts'
 import { route } from '../openapi.ts'
+import type { AddRoutes, RouteContext } from '../route-context.ts'
 import { agentRecord } from '../wire.ts'
 
 const LIST = '/api/projects/:project_name/agents'
@@ -41,12 +41,12 @@ const UPDATE = bodySchema(
   ),
 )
 
-export const addAgentRoutes: AddRoutes = (app, edge) => {
-  const { deps } = edge
+export const addAgentRoutes: AddRoutes = (app, context) => {
+  const { deps } = context
   app.get(
     LIST,
     ({ params }) => {
-      const snapshot = edge.snapshot()
+      const snapshot = context.snapshot()
       const agents = agentsOf(snapshot, requireProject(snapshot, params.project_name))
       return Response.json(agents.map((agent) => agentRecord(agent)))
     },
@@ -59,8 +59,8 @@ export const addAgentRoutes: AddRoutes = (app, edge) => {
   app.post(
     LIST,
     async ({ request, params }) => {
-      requireProject(edge.snapshot(), params.project_name)
-      const { agent: sent } = await readJson(edge, request, CREATE)
+      requireProject(context.snapshot(), params.project_name)
+      const { agent: sent } = await readJson(context, request, CREATE)
       const agent = await createAgent(params.project_name, sent, deps.catalog)
       return Response.json(agentRecord(agent, sentApiKey(sent)), { status: 201 })
     },
@@ -73,15 +73,15 @@ export const addAgentRoutes: AddRoutes = (app, edge) => {
   )
   app.get(
     ONE,
-    ({ params }) => Response.json(agentRecord(namedAgent(edge, params))),
+    ({ params }) => Response.json(agentRecord(namedAgent(context, params))),
     route({ summary: 'Get an agent', tag, answers: { 200: 'The agent', ...missing } }),
   )
   app.put(
     ONE,
     async ({ request, params }) => {
-      agentToAlter(edge, params)
-      const { agent: sent } = await readJson(edge, request, UPDATE)
-      const agent = await alterAgent(agentToAlter(edge, params), sent, deps.catalog)
+      agentToAlter(context, params)
+      const { agent: sent } = await readJson(context, request, UPDATE)
+      const agent = await alterAgent(agentToAlter(context, params), sent, deps.catalog)
       return Response.json(agentRecord(agent, sentApiKey(sent)))
     },
     route({
@@ -94,7 +94,7 @@ export const addAgentRoutes: AddRoutes = (app, edge) => {
   app.delete(
     ONE,
     async ({ params }) => {
-      await dropAgent(namedAgent(edge, params), deps.catalog)
+      await dropAgent(namedAgent(context, params), deps.catalog)
       return new Response(null, { status: 204 })
     },
     route({ summary: 'Delete an agent', tag, answers: { 204: 'Deleted', ...missing } }),
@@ -107,12 +107,12 @@ export interface AgentPath {
 }
 
 /** @throws AppError `project_not_found`, `agent_not_found` */
-export function namedAgent(edge: Edge, path: AgentPath): Agent {
-  return requireAgent(edge.snapshot(), path.project_name, path.agent_name)
+export function namedAgent(context: RouteContext, path: AgentPath): Agent {
+  return requireAgent(context.snapshot(), path.project_name, path.agent_name)
 }
 
-function agentToAlter(edge: Edge, path: AgentPath): Agent {
-  const snapshot = edge.snapshot()
+function agentToAlter(context: RouteContext, path: AgentPath): Agent {
+  const snapshot = context.snapshot()
   const agent = findAgent(snapshot, requireProject(snapshot, path.project_name), path.agent_name)
   if (agent !== undefined) return agent
   const message = 'Creation of an agent using the PUT method is not allowed.'

@@ -3,8 +3,8 @@ import { completionStream } from '../../agents/completion-stream.ts'
 import type { CompletionEvent } from '../../domain/completion-event.ts'
 import { readJson } from '../body.ts'
 import { COMPLETION, conversationOf } from '../conversation.ts'
-import type { AddRoutes, Edge } from '../edge.ts'
 import { route } from '../openapi.ts'
+import type { AddRoutes, RouteContext } from '../route-context.ts'
 import type { RequestScope } from '../running-requests.ts'
 import { streamedResponse } from '../streamed-response.ts'
 import { answerRecord } from '../wire.ts'
@@ -14,13 +14,13 @@ const PATH = '/api/projects/:project_name/agents/:agent_name/completions'
 
 const tag = 'Agents'
 
-export const addCompletionRoutes: AddRoutes = (app, edge) => {
-  const { agents } = edge.deps
+export const addCompletionRoutes: AddRoutes = (app, context) => {
+  const { agents } = context.deps
   app.post(
     PATH,
     async ({ request, params }) => {
-      const question = await questionOf(edge, request, params)
-      const answer = await agents.complete(question, edge.scopeOf(request).signal)
+      const question = await questionOf(context, request, params)
+      const answer = await agents.complete(question, context.scopeOf(request).signal)
       return Response.json(answerRecord(answer))
     },
     route({
@@ -33,12 +33,12 @@ export const addCompletionRoutes: AddRoutes = (app, edge) => {
   app.post(
     `${PATH}/stream`,
     async ({ request, params }) => {
-      const question = await questionOf(edge, request, params)
-      const scope = edge.scopeOf(request)
+      const question = await questionOf(context, request, params)
+      const scope = context.scopeOf(request)
       const events = completionStream(agents.ask(question, scope.signal), {
         deltas: question.deltas,
         onFailure: (failure, traceId) => {
-          edge.deps.logError({ requestId: traceId, error: failure.cause ?? failure })
+          context.deps.logError({ requestId: traceId, error: failure.cause ?? failure })
         },
       })
       return eventStream(events, scope)
@@ -53,12 +53,20 @@ export const addCompletionRoutes: AddRoutes = (app, edge) => {
   )
 }
 
-async function questionOf(edge: Edge, request: Request, path: AgentPath): Promise<AgentQuestion> {
+async function questionOf(
+  context: RouteContext,
+  request: Request,
+  path: AgentPath,
+): Promise<AgentQuestion> {
   // 404 before the body is read, and again after it: the agent may change meanwhile.
-  namedAgent(edge, path)
-  const { messages, stream_options } = await readJson(edge, request, COMPLETION)
+  namedAgent(context, path)
+  const { messages, stream_options } = await readJson(context, request, COMPLETION)
   const conversation = conversationOf(messages)
-  return { ...conversation, agent: namedAgent(edge, path), deltas: stream_options?.deltas ?? false }
+  return {
+    ...conversation,
+    agent: namedAgent(context, path),
+    deltas: stream_options?.deltas ?? false,
+  }
 }
 
 const HEADERS = {

@@ -8,8 +8,8 @@ import {
   viewsOf,
 } from '../../domain/catalog-snapshot.ts'
 import { DEFAULT_PROJECT, FILES_DATABASE, type Project } from '../../domain/project.ts'
-import type { AddRoutes, Edge } from '../edge.ts'
 import { route } from '../openapi.ts'
+import type { AddRoutes, RouteContext } from '../route-context.ts'
 
 const tag = 'Databases'
 
@@ -30,10 +30,10 @@ function systemDatabase(name: string, type: 'data' | 'system') {
   }
 }
 
-function databases(edge: Edge) {
+function databases(context: RouteContext) {
   return [
     systemDatabase('information_schema', 'system'),
-    ...edge.snapshot().projects.map(projectDatabase),
+    ...context.snapshot().projects.map(projectDatabase),
     systemDatabase(FILES_DATABASE, 'data'),
   ]
 }
@@ -45,8 +45,8 @@ function treeNode(name: string, type: string, deletable = true) {
 /** Existing clients fail on an empty list of nodes. */
 const ALWAYS_THERE = treeNode('models', 'table', false)
 
-function tree(edge: Edge, name: string) {
-  const snapshot = edge.snapshot()
+function tree(context: RouteContext, name: string) {
+  const snapshot = context.snapshot()
   if (name.toLowerCase() === FILES_DATABASE && findProject(snapshot, name) === undefined) {
     return snapshot.files.map((file) => treeNode(file.name, 'table'))
   }
@@ -60,10 +60,10 @@ function tree(edge: Edge, name: string) {
   ]
 }
 
-export const addDatabaseRoutes: AddRoutes = (app, edge) => {
+export const addDatabaseRoutes: AddRoutes = (app, context) => {
   app.get(
     '/api/databases',
-    () => Response.json(databases(edge)),
+    () => Response.json(databases(context)),
     route({
       summary: 'List the databases',
       tag,
@@ -74,8 +74,9 @@ export const addDatabaseRoutes: AddRoutes = (app, edge) => {
     '/api/databases/:database_name',
     ({ params }) => {
       const wanted = params.database_name.toLowerCase()
-      const found = databases(edge).find(({ name }) => name.toLowerCase() === wanted)
-      const project = () => projectDatabase(requireProject(edge.snapshot(), params.database_name))
+      const found = databases(context).find(({ name }) => name.toLowerCase() === wanted)
+      const project = () =>
+        projectDatabase(requireProject(context.snapshot(), params.database_name))
       return Response.json(found ?? project())
     },
     route({
@@ -86,7 +87,7 @@ export const addDatabaseRoutes: AddRoutes = (app, edge) => {
   )
   app.get(
     '/api/tree',
-    () => Response.json(databases(edge).map((database) => ({ ...database, class: 'db' }))),
+    () => Response.json(databases(context).map((database) => ({ ...database, class: 'db' }))),
     route({
       summary: 'List the databases, as roots of a tree',
       tag,
@@ -95,7 +96,7 @@ export const addDatabaseRoutes: AddRoutes = (app, edge) => {
   )
   app.get(
     '/api/tree/:database_name',
-    ({ params }) => Response.json(tree(edge, params.database_name)),
+    ({ params }) => Response.json(tree(context, params.database_name)),
     route({
       summary: 'List the objects of a database',
       tag,

@@ -2,8 +2,8 @@ import { requireFile } from '../../domain/catalog-snapshot.ts'
 import { AppError } from '../../errors.ts'
 import type { FileUpload } from '../../ingest/upload-file.ts'
 import { isJsonType, parseJson, readBody } from '../body.ts'
-import type { AddRoutes } from '../edge.ts'
 import { route } from '../openapi.ts'
+import type { AddRoutes } from '../route-context.ts'
 import { fileRecord } from '../wire.ts'
 
 const ONE = '/api/files/:file_name'
@@ -11,16 +11,16 @@ const ONE = '/api/files/:file_name'
 const tag = 'Files'
 const missing = { 404: 'No such file' }
 
-export const addFileRoutes: AddRoutes = (app, edge) => {
-  const { deps } = edge
+export const addFileRoutes: AddRoutes = (app, context) => {
+  const { deps } = context
   app.get(
     '/api/files',
-    () => Response.json(edge.snapshot().files.map(fileRecord)),
+    () => Response.json(context.snapshot().files.map(fileRecord)),
     route({ summary: 'List the files', tag, answers: { 200: 'The files' } }),
   )
   app.get(
     ONE,
-    ({ params }) => Response.json(fileRecord(requireFile(edge.snapshot(), params.file_name))),
+    ({ params }) => Response.json(fileRecord(requireFile(context.snapshot(), params.file_name))),
     route({
       summary: 'Get the description of a file',
       tag,
@@ -31,9 +31,9 @@ export const addFileRoutes: AddRoutes = (app, edge) => {
     ONE,
     async ({ request, params: { file_name: name } }) => {
       const sentName = new URL(request.url).searchParams.get('original_file_name')
-      const bytes = await readBody(edge, request)
+      const bytes = await readBody(context, request)
       const file = await uploadedFile(request, bytes, sentName || name)
-      await deps.uploadFile({ name, ...file }, edge.scopeOf(request).signal)
+      await deps.uploadFile({ name, ...file }, context.scopeOf(request).signal)
       return Response.json('')
     },
     route({
@@ -48,7 +48,7 @@ export const addFileRoutes: AddRoutes = (app, edge) => {
   app.delete(
     ONE,
     async ({ params }) => {
-      await deps.dropFile(requireFile(edge.snapshot(), params.file_name))
+      await deps.dropFile(requireFile(context.snapshot(), params.file_name))
       return new Response(null, { status: 204 })
     },
     route({ summary: 'Delete a file', tag, answers: { 204: 'Deleted', ...missing } }),

@@ -14,8 +14,8 @@ import type { Row } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { CrawlRequest, InsertRequest } from '../../ingest/insert-request.ts'
 import { bodySchema, readJson } from '../body.ts'
-import type { AddRoutes, Edge } from '../edge.ts'
 import { route } from '../openapi.ts'
+import type { AddRoutes, RouteContext } from '../route-context.ts'
 import { knowledgeBaseRecord } from '../wire.ts'
 
 const LIST = '/api/projects/:project_name/knowledge_bases'
@@ -24,18 +24,18 @@ const ONE = `${LIST}/:knowledge_base_name` as const
 const tag = 'Knowledge bases'
 const missing = { 404: 'No such project or knowledge base' }
 
-export const addKnowledgeBaseRoutes: AddRoutes = (app, edge) => {
-  addListRoutes(app, edge)
-  addOneRoutes(app, edge)
+export const addKnowledgeBaseRoutes: AddRoutes = (app, context) => {
+  addListRoutes(app, context)
+  addOneRoutes(app, context)
 }
 
-const addListRoutes: AddRoutes = (app, edge) => {
+const addListRoutes: AddRoutes = (app, context) => {
   app.get(
     LIST,
     ({ params }) => {
-      const snapshot = edge.snapshot()
+      const snapshot = context.snapshot()
       const project = requireProject(snapshot, params.project_name)
-      return Response.json(knowledgeBasesOf(snapshot, project).map((kb) => recordOf(edge, kb)))
+      return Response.json(knowledgeBasesOf(snapshot, project).map((kb) => recordOf(context, kb)))
     },
     route({
       summary: 'List the knowledge bases of a project',
@@ -46,11 +46,11 @@ const addListRoutes: AddRoutes = (app, edge) => {
   app.post(
     LIST,
     async ({ request, params }) => {
-      requireProject(edge.snapshot(), params.project_name)
-      const sent = await readJson(edge, request, CREATE_KNOWLEDGE_BASE)
-      const { catalog } = edge.deps
+      requireProject(context.snapshot(), params.project_name)
+      const sent = await readJson(context, request, CREATE_KNOWLEDGE_BASE)
+      const { catalog } = context.deps
       const kb = await createKnowledgeBase(params.project_name, sent.knowledge_base, catalog)
-      return Response.json(recordOf(edge, kb), { status: 201 })
+      return Response.json(recordOf(context, kb), { status: 201 })
     },
     route({
       summary: 'Create a knowledge base',
@@ -65,10 +65,10 @@ const addListRoutes: AddRoutes = (app, edge) => {
   )
 }
 
-const addOneRoutes: AddRoutes = (app, edge) => {
+const addOneRoutes: AddRoutes = (app, context) => {
   app.get(
     ONE,
-    ({ params }) => Response.json(recordOf(edge, knowledgeBaseAt(edge, params))),
+    ({ params }) => Response.json(recordOf(context, knowledgeBaseAt(context, params))),
     route({
       summary: 'Get a knowledge base',
       tag,
@@ -79,9 +79,9 @@ const addOneRoutes: AddRoutes = (app, edge) => {
     ONE,
     async ({ request, params }) => {
       // 404 before the body is read, and again after it: the knowledge base may change meanwhile.
-      knowledgeBaseAt(edge, params)
-      const { knowledge_base: sent } = await readJson(edge, request, UPDATE_KNOWLEDGE_BASE)
-      await update(edge, knowledgeBaseAt(edge, params), sent, edge.scopeOf(request).signal)
+      knowledgeBaseAt(context, params)
+      const { knowledge_base: sent } = await readJson(context, request, UPDATE_KNOWLEDGE_BASE)
+      await update(context, knowledgeBaseAt(context, params), sent, context.scopeOf(request).signal)
       return Response.json('')
     },
     route({
@@ -94,7 +94,7 @@ const addOneRoutes: AddRoutes = (app, edge) => {
   app.delete(
     ONE,
     async ({ params }) => {
-      await dropKnowledgeBase(knowledgeBaseAt(edge, params), edge.deps.catalog)
+      await dropKnowledgeBase(knowledgeBaseAt(context, params), context.deps.catalog)
       return new Response(null, { status: 204 })
     },
     route({
@@ -106,19 +106,19 @@ const addOneRoutes: AddRoutes = (app, edge) => {
 }
 
 function knowledgeBaseAt(
-  edge: Edge,
+  context: RouteContext,
   path: { readonly project_name: string; readonly knowledge_base_name: string },
 ): KnowledgeBase {
-  return requireKnowledgeBase(edge.snapshot(), path.project_name, path.knowledge_base_name)
+  return requireKnowledgeBase(context.snapshot(), path.project_name, path.knowledge_base_name)
 }
 
-function recordOf({ deps }: Edge, kb: KnowledgeBase) {
+function recordOf({ deps }: RouteContext, kb: KnowledgeBase) {
   return knowledgeBaseRecord(kb, deps.catalog.reembeddings.progressOf(kb))
 }
 
 /** The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set. */
 async function update(
-  { deps }: Edge,
+  { deps }: RouteContext,
   kb: KnowledgeBase,
   sent: SentUpdate,
   signal: AbortSignal,

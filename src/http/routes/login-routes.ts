@@ -2,8 +2,8 @@ import { t } from 'elysia'
 import { AppError } from '../../errors.ts'
 import type { Credentials } from '../authentication.ts'
 import { bodySchema, readJson } from '../body.ts'
-import type { AddRoutes } from '../edge.ts'
 import { route } from '../openapi.ts'
+import type { AddRoutes } from '../route-context.ts'
 
 /** Types are checked in `credentialsOf`: existing clients know that wording, and they send more fields than these. */
 const LOGIN = bodySchema(
@@ -14,13 +14,13 @@ const LOGIN = bodySchema(
   { bytesMax: 16_384 },
 )
 
-export const addLoginRoutes: AddRoutes = (app, edge) => {
-  const { authentication } = edge
+export const addLoginRoutes: AddRoutes = (app, context) => {
+  const { authentication } = context
   app.post(
     '/api/login',
     async ({ request }) => {
-      const credentials = credentialsOf(await readJson(edge, request, LOGIN))
-      const token = await authentication.login(credentials, edge.scopeOf(request).signal)
+      const credentials = credentialsOf(await readJson(context, request, LOGIN))
+      const token = await authentication.login(credentials, context.scopeOf(request).signal)
       const headers = { 'set-cookie': authentication.cookie(token), 'cache-control': 'no-store' }
       return Response.json({ token }, { headers })
     },

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { ERRORS } from '../../errors.ts'
 import docs from '../../ui/docs.html' with { type: 'text' }
 import page from '../../ui/index.html' with { type: 'text' }
-import type { AddRoutes } from '../edge.ts'
 import { route } from '../openapi.ts'
+import type { AddRoutes } from '../route-context.ts'
 
 const COMMON_HEADERS = {
   'x-content-type-options': 'nosniff',

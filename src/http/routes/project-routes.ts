@@ -2,8 +2,8 @@ import { t } from 'elysia'
 import { createProject, dropProject } from '../../catalog/define-project.ts'
 import { requireProject } from '../../domain/catalog-snapshot.ts'
 import { bodySchema, readJson } from '../body.ts'
-import type { AddRoutes } from '../edge.ts'
 import { route } from '../openapi.ts'
+import type { AddRoutes } from '../route-context.ts'
 import { projectRecord } from '../wire.ts'
 
 const PROJECT = t.Object({ name: t.String() }, { additionalProperties: false })
@@ -18,18 +18,18 @@ const CREATE_FLAT = bodySchema(
 
 const tag = 'Projects'
 
-export const addProjectRoutes: AddRoutes = (app, edge) => {
+export const addProjectRoutes: AddRoutes = (app, context) => {
   app.get(
     '/api/projects',
-    () => Response.json(edge.snapshot().projects.map(projectRecord)),
+    () => Response.json(context.snapshot().projects.map(projectRecord)),
     route({ summary: 'List the projects', tag, answers: { 200: 'The projects' } }),
   )
   app.post(
     '/api/projects',
     async ({ request }) => {
-      const sent = await readJson(edge, request, CREATE_FLAT)
+      const sent = await readJson(context, request, CREATE_FLAT)
       const name = sent.name ?? CREATE.check(sent, request.method).project.name
-      return Response.json(projectRecord(await createProject(name, edge.deps.catalog)), {
+      return Response.json(projectRecord(await createProject(name, context.deps.catalog)), {
         status: 201,
       })
     },
@@ -43,7 +43,7 @@ export const addProjectRoutes: AddRoutes = (app, edge) => {
   app.get(
     '/api/projects/:project_name',
     ({ params }) => {
-      return Response.json(projectRecord(requireProject(edge.snapshot(), params.project_name)))
+      return Response.json(projectRecord(requireProject(context.snapshot(), params.project_name)))
     },
     route({
       summary: 'Get a project',
@@ -54,8 +54,8 @@ export const addProjectRoutes: AddRoutes = (app, edge) => {
   app.delete(
     '/api/projects/:project_name',
     async ({ params }) => {
-      const project = requireProject(edge.snapshot(), params.project_name)
-      await dropProject(project, edge.deps.catalog)
+      const project = requireProject(context.snapshot(), params.project_name)
+      await dropProject(project, context.deps.catalog)
       return new Response(null, { status: 204 })
     },
     route({

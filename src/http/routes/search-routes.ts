@@ -4,18 +4,18 @@ import { AppError } from '../../errors.ts'
 import type { Chunk } from '../../query/search/chunk-search.ts'
 import type { SearchAnswer, SearchOrder, SearchResult } from '../../query/search/run-search.ts'
 import { bodySchema, readJson } from '../body.ts'
-import type { AddRoutes } from '../edge.ts'
 import { route } from '../openapi.ts'
+import type { AddRoutes } from '../route-context.ts'
 
-export const addSearchRoutes: AddRoutes = (app, edge) => {
+export const addSearchRoutes: AddRoutes = (app, context) => {
   app.post(
     '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/search',
     async ({ request, params }) => {
       const { project_name, knowledge_base_name } = params
-      const kb = requireKnowledgeBase(edge.snapshot(), project_name, knowledge_base_name)
-      const sent = await readJson(edge, request, SEARCH)
-      const { signal } = edge.scopeOf(request)
-      const answer = await edge.deps.search(kb, searchOrder(sent), signal)
+      const kb = requireKnowledgeBase(context.snapshot(), project_name, knowledge_base_name)
+      const sent = await readJson(context, request, SEARCH)
+      const { signal } = context.scopeOf(request)
+      const answer = await context.deps.search(kb, searchOrder(sent), signal)
       return Response.json(searchRecord(answer, sent.columns ?? null))
     },
     route({

@@ -4,8 +4,8 @@ import type { QueryResult } from '../../domain/query-result.ts'
 import { AppError, ERRORS, toAppError } from '../../errors.ts'
 import type { QueryRequest } from '../../query/run-query.ts'
 import { bodySchema, readJson } from '../body.ts'
-import type { AddRoutes, Edge } from '../edge.ts'
 import { route } from '../openapi.ts'
+import type { AddRoutes, RouteContext } from '../route-context.ts'
 import type { RequestScope } from '../running-requests.ts'
 import {
   type AnswerEnd,
@@ -29,11 +29,11 @@ const QUERY = bodySchema(
   }),
 )
 
-export const addSqlRoutes: AddRoutes = (app, edge) => {
+export const addSqlRoutes: AddRoutes = (app, context) => {
   app.post(
     '/api/sql/query',
     async ({ request }) => {
-      const sent = await readJson(edge, request, QUERY)
+      const sent = await readJson(context, request, QUERY)
       if (typeof sent.query !== 'string') {
         throw new AppError('invalid_request', 'Please provide "query" with the request.')
       }
@@ -41,7 +41,7 @@ export const addSqlRoutes: AddRoutes = (app, edge) => {
       const db = sent.context?.db || DEFAULT_PROJECT
       // The schema saw an object; JSON gives it no other keys than strings.
       const params = (sent.params ?? {}) as Readonly<Record<string, unknown>>
-      return answer(edge, request, { sql: sent.query, db, params }, format)
+      return answer(context, request, { sql: sent.query, db, params }, format)
     },
     route({
       summary: 'Run one SQL statement',
@@ -58,19 +58,19 @@ const PARQUET = 'application/vnd.apache.parquet'
 
 /** A statement that fails is answered with 200 and `type` error: clients look there. */
 async function answer(
-  edge: Edge,
+  context: RouteContext,
   request: Request,
   statement: QueryRequest,
   format: AnswerFormat,
 ): Promise<Response> {
-  const scope = edge.scopeOf(request)
-  const onFailure = logStreamFailure(edge, scope)
+  const scope = context.scopeOf(request)
+  const onFailure = logStreamFailure(context, scope)
   try {
     if (format === 'parquet') {
-      const { pieces } = await edge.deps.exportRows(statement, scope.signal)
+      const { pieces } = await context.deps.exportRows(statement, scope.signal)
       return streamedResponse(pieces, { headers: { 'content-type': PARQUET }, scope })
     }
-    const result = await edge.deps.query(statement, scope.signal)
+    const result = await context.deps.query(statement, scope.signal)
     return await sqlAnswer(result, { format: sqlFormat(format), scope, onFailure })
   } catch (error) {
     if (scope.signal.aborted) throw error
@@ -164,10 +164,10 @@ async function* restOf(
 }
 
 /** For a failure after the answer has begun: it is logged here, and the answer reports it in its own format. */
-function logStreamFailure(edge: Edge, scope: RequestScope): (error: unknown) => void {
+function logStreamFailure(context: RouteContext, scope: RequestScope): (error: unknown) => void {
   return (error) => {
     if (scope.signal.aborted) return
     const { code } = toAppError(error)
-    if (ERRORS[code].status >= 500) edge.deps.logError({ requestId: scope.id, error })
+    if (ERRORS[code].status >= 500) context.deps.logError({ requestId: scope.id, error })
   }
 }

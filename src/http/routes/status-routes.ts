@@ -1,25 +1,25 @@
 import { AppError } from '../../errors.ts'
-import type { AddRoutes } from '../edge.ts'
 import { route } from '../openapi.ts'
+import type { AddRoutes } from '../route-context.ts'
 
 /** The release whose API is served. Existing clients check it. */
 const API_VERSION = '25.9.1.2'
 
-export const addStatusRoutes: AddRoutes = (app, edge) => {
-  const { authentication } = edge
+export const addStatusRoutes: AddRoutes = (app, context) => {
+  const { authentication } = context
   app.get(
     '/api/status',
     async ({ request }) => {
       return Response.json({
         mindsdb_version: API_VERSION,
-        eider_version: edge.deps.settings.version,
+        eider_version: context.deps.settings.version,
         environment: 'local',
         auth: {
           confirmed: await authentication.isConfirmed(request),
           http_auth_enabled: authentication.isOn,
           provider: authentication.isOn ? 'local' : 'disabled',
         },
-        indexes: edge.deps.indexes.possible(),
+        indexes: context.deps.indexes.possible(),
       })
     },
     route({
@@ -40,7 +40,7 @@ export const addStatusRoutes: AddRoutes = (app, edge) => {
   app.get(
     '/api/util/readiness',
     () => {
-      if (edge.isReady()) return Response.json('')
+      if (context.isReady()) return Response.json('')
       throw new AppError('shutting_down', 'The server is shutting down')
     },
     route({

@@ -3,8 +3,8 @@ import { requireProject, requireView, viewsOf } from '../../domain/catalog-snaps
 import { nameKey } from '../../domain/identifier.ts'
 import { AppError } from '../../errors.ts'
 import { bodySchema, readJson } from '../body.ts'
-import type { AddRoutes } from '../edge.ts'
 import { route } from '../openapi.ts'
+import type { AddRoutes } from '../route-context.ts'
 import { viewRecord } from '../wire.ts'
 
 const ALL = '/api/projects/:project_name/views'
@@ -31,12 +31,12 @@ const ALTER = bodySchema(
 const tag = 'Views'
 const missing = { 404: 'No such project or view' }
 
-export const addViewRoutes: AddRoutes = (app, edge) => {
-  const { views } = edge.deps
+export const addViewRoutes: AddRoutes = (app, context) => {
+  const { views } = context.deps
   app.get(
     ALL,
     ({ params }) => {
-      const snapshot = edge.snapshot()
+      const snapshot = context.snapshot()
       const project = requireProject(snapshot, params.project_name)
       return Response.json(viewsOf(snapshot, project).map(viewRecord))
     },
@@ -49,8 +49,8 @@ export const addViewRoutes: AddRoutes = (app, edge) => {
   app.post(
     ALL,
     async ({ request, params: { project_name: project } }) => {
-      const { view } = await readJson(edge, request, CREATE)
-      const { signal } = edge.scopeOf(request)
+      const { view } = await readJson(context, request, CREATE)
+      const { signal } = context.scopeOf(request)
       const draft = { project, name: view.name, sql: view.query, database: project }
       return Response.json(viewRecord(await views.create(draft, signal)), { status: 201 })
     },
@@ -65,15 +65,15 @@ export const addViewRoutes: AddRoutes = (app, edge) => {
       },
     }),
   )
-  addOneViewRoutes(app, edge)
+  addOneViewRoutes(app, context)
 }
 
-const addOneViewRoutes: AddRoutes = (app, edge) => {
-  const { views } = edge.deps
+const addOneViewRoutes: AddRoutes = (app, context) => {
+  const { views } = context.deps
   app.get(
     ONE,
     ({ params }) => {
-      const view = requireView(edge.snapshot(), params.project_name, params.view_name)
+      const view = requireView(context.snapshot(), params.project_name, params.view_name)
       return Response.json(viewRecord(view))
     },
     route({ summary: 'Get a view', tag, answers: { 200: 'The view', ...missing } }),
@@ -81,12 +81,12 @@ const addOneViewRoutes: AddRoutes = (app, edge) => {
   app.put(
     ONE,
     async ({ request, params }) => {
-      const { view: sent } = await readJson(edge, request, ALTER)
-      const view = requireView(edge.snapshot(), params.project_name, params.view_name)
+      const { view: sent } = await readJson(context, request, ALTER)
+      const view = requireView(context.snapshot(), params.project_name, params.view_name)
       if (sent.name !== undefined && nameKey(sent.name) !== nameKey(view.name)) {
         throw new AppError('invalid_request', 'A view cannot be renamed: "name" must be its own')
       }
-      const { signal } = edge.scopeOf(request)
+      const { signal } = context.scopeOf(request)
       return Response.json(viewRecord(await views.alter(view, sent.query, signal)))
     },
     route({
@@ -99,8 +99,8 @@ const addOneViewRoutes: AddRoutes = (app, edge) => {
   app.delete(
     ONE,
     async ({ params }) => {
-      const view = requireView(edge.snapshot(), params.project_name, params.view_name)
-      await edge.deps.catalog.catalog.dropView(view)
+      const view = requireView(context.snapshot(), params.project_name, params.view_name)
+      await context.deps.catalog.catalog.dropView(view)
       return new Response(null, { status: 204 })
     },
     route({ summary: 'Delete a view', tag, answers: { 204: 'Deleted', ...missing } }),

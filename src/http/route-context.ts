@@ -17,8 +17,8 @@ import type { NewView } from '../query/views.ts'
 import type { Authentication, AuthenticationDeps, LoginSettings } from './authentication.ts'
 import type { RequestDeps, RequestScope } from './running-requests.ts'
 
-/** What every route has at hand. */
-export interface Edge {
+/** What every route can use. */
+export interface RouteContext {
   readonly deps: ServerDeps
   readonly authentication: Authentication
   /** Everything that has a name, as of the last committed change. */
@@ -29,7 +29,7 @@ export interface Edge {
 }
 
 /** Adds the routes of one resource. */
-export type AddRoutes = (app: Elysia, edge: Edge) => void
+export type AddRoutes = (app: Elysia, context: RouteContext) => void
 
 /** What the server is made of. `app.ts` passes the real parts; tests pass fakes. */
 export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
