@@ -3,22 +3,20 @@ import type { RequestScope } from './running-requests.ts'
 /** Proxies and the server itself close a connection on which nothing is sent. */
 const KEEP_ALIVE_MS = 15_000
 
-interface StreamInit {
-  readonly headers: Readonly<Record<string, string>>
-  readonly scope: RequestScope
-  /** Sent each `everyMs` while the client has read everything else. */
-  readonly keepAlive?: { readonly text: string; readonly everyMs?: number }
-}
-
 /**
- * Pieces of text or bytes as the body of an answer, each sent as it comes and asked for only when the
+ * Pieces of text or bytes as the body of an answer, each sent as it comes and read only when the
  * client has read what came before. A client that goes away aborts the request's signal and
  * returns from the iterator; an iterator that throws cuts the connection, so text that can say
  * more than that must say it itself.
+ * @param init.keepAlive sent each `everyMs` while the client has read everything else
  */
 export function streamedResponse(
   pieces: AsyncIterator<string | Uint8Array>,
-  init: StreamInit,
+  init: {
+    readonly headers: Readonly<Record<string, string>>
+    readonly scope: RequestScope
+    readonly keepAlive?: { readonly text: string; readonly everyMs?: number }
+  },
 ): Response {
   const { scope, keepAlive } = init
   const encoder = new TextEncoder()

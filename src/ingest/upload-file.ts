@@ -1,10 +1,15 @@
-import { type CatalogSnapshot, findFile } from '../domain/catalog-snapshot.ts'
+import { findFile } from '../domain/catalog-snapshot.ts'
 import type { Row } from '../domain/document.ts'
 import { checkedName } from '../domain/identifier.ts'
-import type { FileStore, NewFile } from '../domain/ports.ts'
-import { type DocumentFormat, isDocumentFormat, type UploadedFile } from '../domain/uploaded-file.ts'
+import type { NewFile } from '../domain/ports.ts'
+import {
+  type DocumentFormat,
+  isDocumentFormat,
+  type UploadedFile,
+} from '../domain/uploaded-file.ts'
 import { AppError } from '../errors.ts'
 import { fileFormat } from './file-format.ts'
+import type { InsertDeps } from './insert-request.ts'
 import type { DocumentReading } from './readers/document-reading.ts'
 
 export interface FileUpload {
@@ -15,19 +20,13 @@ export interface FileUpload {
   readonly bytes: Uint8Array
 }
 
-export interface UploadDeps {
-  snapshot(): CatalogSnapshot
-  readonly files: Omit<FileStore, 'importSelect'>
-  readonly reader: DocumentReading
-}
-
 /**
  * Stores an uploaded file: a table as its rows, a document as one row `{id, content, title, format}`.
  * @throws AppError `invalid_name`, `file_exists`, `file_unreadable`
  */
 export async function uploadFile(
   { name, originalName, bytes }: FileUpload,
-  deps: UploadDeps,
+  deps: Pick<InsertDeps, 'snapshot' | 'files' | 'reader'>,
   signal: AbortSignal,
 ): Promise<UploadedFile> {
   const checked = checkedName('file', name)

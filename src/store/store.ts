@@ -94,12 +94,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
 }
 
-interface OpenedOptions extends StoreOptions {
-  readonly now: () => number
-  readonly folder: string | null
-}
-
-async function storeOver(database: Database, options: OpenedOptions): Promise<Store> {
+async function storeOver(
+  database: Database,
+  options: StoreOptions & { readonly now: () => number; readonly folder: string | null },
+): Promise<Store> {
   const { now, folder } = options
   if (folder !== null) await clearUploads(folder)
   await migrate(database, options.migrations ?? MIGRATIONS)

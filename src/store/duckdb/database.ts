@@ -55,9 +55,9 @@ export class Database {
   }
 
   /** @throws StartError when the folder cannot be used or another process has it open */
-  static async open(asked: DatabaseOptions): Promise<Database> {
-    const { directory, note } = asked
-    const options = { ...asked, exportsDirectory: exportsDirectoryOf(asked) }
+  static async open(requested: DatabaseOptions): Promise<Database> {
+    const { directory, note } = requested
+    const options = { ...requested, exportsDirectory: exportsDirectoryOf(requested) }
     if (directory === null) return new Database(await lockedDown(':memory:', options), options)
     makeDirectory(directory)
     try {

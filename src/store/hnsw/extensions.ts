@@ -114,19 +114,14 @@ export class Extensions {
 
 const INSTALL_MS_MAX = 60_000
 
-export interface ExtensionToInstall {
-  readonly name: 'vss'
-  /** DuckDB puts the file into a folder of its version and platform in here. */
-  readonly directory: string
-}
-
 /**
  * Has DuckDB fetch one of its extensions, in an instance that is thrown away: that of the data stays locked. The file is
  * there whole or not at all.
+ * @param directory DuckDB puts the file into a folder of its version and platform in here
  * @throws DuckDB's error; AppError `timeout`; the signal's reason
  */
 export async function installExtension(
-  { name, directory }: ExtensionToInstall,
+  { name, directory }: { readonly name: 'vss'; readonly directory: string },
   signal: AbortSignal,
 ): Promise<void> {
   const instance = await DuckDBInstance.create(':memory:', {

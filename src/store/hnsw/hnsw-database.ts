@@ -4,13 +4,6 @@ import { AppError } from '../../errors.ts'
 
 const IDLE_CONNECTIONS_MAX = 8
 
-export interface HnswDatabaseOptions {
-  /** The file of the `vss` extension. */
-  readonly extensionPath: string
-  /** Of the tables, as `512MB`; the graphs lie beside it. */
-  readonly memoryLimit: string
-}
-
 /**
  * A DuckDB instance of its own for graphs, in memory: it shares no file and no lock with the data, it alone pays for the
  * extension, and whatever the extension does to a table does it to a copy. Only statements of ours run in it. Main
@@ -28,8 +21,18 @@ export class HnswDatabase {
     this.#instance = instance
   }
 
-  /** Takes 0.1 to 0.5 s, most of it to check the file's signature. @throws DuckDB's error when it refuses the file */
-  static async open({ extensionPath, memoryLimit }: HnswDatabaseOptions): Promise<HnswDatabase> {
+  /**
+   * Takes 0.1 to 0.5 s, most of it to check the file's signature.
+   * @param options the file of the `vss` extension, and the memory of the tables, as `512MB`; the graphs lie beside it
+   * @throws DuckDB's error when it refuses the file
+   */
+  static async open({
+    extensionPath,
+    memoryLimit,
+  }: {
+    readonly extensionPath: string
+    readonly memoryLimit: string
+  }): Promise<HnswDatabase> {
     const instance = await DuckDBInstance.create(':memory:', {
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',
