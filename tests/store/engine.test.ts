@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ErrorCode } from '../../src/errors.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import {
@@ -11,11 +11,11 @@ import {
 
 let store: Store
 
-beforeEach(async () => {
+beforeAll(async () => {
   store = await openMemoryStore()
 })
 
-afterEach(() => store.close())
+afterAll(() => store.close())
 
 const ENDLESS = 'SELECT count(*) FROM range(100000000000) a, range(1000) b'
 function run(sql: string, timeoutMs = 10_000, signal = new AbortController().signal) {

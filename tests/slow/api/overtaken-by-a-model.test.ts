@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { FakeModels } from '../../support/fake-models.ts'
 import {
   alter,
   appOver,
@@ -14,8 +15,7 @@ import {
   shown,
   sql,
   until,
-} from '../../api/embedding-model-fixture.ts'
-import { FakeModels } from '../../support/fake-models.ts'
+} from './embedding-model-fixture.ts'
 
 afterEach(closeApps)
 

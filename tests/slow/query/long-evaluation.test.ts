@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { judgeServer } from '../../query/judge-server.ts'
 import { createTestApp } from '../../support/test-app.ts'
+import { judgeServer } from './judge-server.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 

@@ -4,8 +4,8 @@ import {
   type JudgedRelevance,
   judgedRelevance,
   meanRelevance,
-} from '../../src/evaluation/judged-relevance.ts'
-import { createTestApp, type TestApp } from '../support/test-app.ts'
+} from '../../../src/evaluation/judged-relevance.ts'
+import { createTestApp, type TestApp } from '../../support/test-app.ts'
 import { type JudgeServer, judgeServer, type Reply } from './judge-server.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'

@@ -1,8 +1,8 @@
 /** A knowledge base `kb` whose embedding model is altered, over the whole product. */
 import { expect } from 'bun:test'
-import type { FakeModels } from '../support/fake-models.ts'
-import { rowsOf } from '../support/store-fixture.ts'
-import { createTestApp, type TestApp, type TestAppOptions } from '../support/test-app.ts'
+import type { FakeModels } from '../../support/fake-models.ts'
+import { rowsOf } from '../../support/store-fixture.ts'
+import { createTestApp, type TestApp, type TestAppOptions } from '../../support/test-app.ts'
 
 export const KBS = '/api/projects/mindsdb/knowledge_bases'
 
