@@ -25,7 +25,7 @@ export interface RetrievalMetrics {
 /**
  * @param ranking ids of documents, the best first; one that comes again is left out, and what is
  * behind it moves up
- * @param judgments document → grade; a document is relevant when its grade is above 0, and one
+ * @param gradesById document → grade; a document is relevant when its grade is above 0, and one
  * without a grade is not; a negative grade counts as 0
  * @param k how many documents from the front are looked at
  * @returns null where no document is relevant: nothing can be found, well or badly
@@ -33,13 +33,13 @@ export interface RetrievalMetrics {
  */
 export function metricsOf(
   ranking: readonly string[],
-  judgments: ReadonlyMap<string, number>,
+  gradesById: ReadonlyMap<string, number>,
   k: number,
 ): RetrievalMetrics | null {
-  refuseWrong(judgments, k)
-  const grades = [...judgments.values()].filter((grade) => grade > 0)
+  refuseWrong(gradesById, k)
+  const grades = [...gradesById.values()].filter((grade) => grade > 0)
   if (grades.length === 0) return null
-  const found = [...new Set(ranking)].slice(0, k).map((id) => Math.max(0, judgments.get(id) ?? 0))
+  const found = [...new Set(ranking)].slice(0, k).map((id) => Math.max(0, gradesById.get(id) ?? 0))
   const hitRanks = found.flatMap((grade, index) => (grade > 0 ? [index + 1] : []))
   const best = grades.toSorted((first, second) => second - first).slice(0, k)
   const precisions = hitRanks.map((rank, index) => (index + 1) / rank)
@@ -83,11 +83,11 @@ function gainOf(grades: readonly number[], best: readonly number[]): number {
   return sum(grades.map((grade, index) => grade / unit / Math.log2(index + 2)))
 }
 
-function refuseWrong(judgments: ReadonlyMap<string, number>, k: number): void {
+function refuseWrong(gradesById: ReadonlyMap<string, number>, k: number): void {
   if (!Number.isSafeInteger(k) || k < 1) {
     throw new AppError('invalid_request', `k must be a whole number from 1, found ${k}`)
   }
-  for (const [id, grade] of judgments) {
+  for (const [id, grade] of gradesById) {
     if (Number.isFinite(grade)) continue
     throw new AppError('invalid_request', `The grade of ${id} must be a finite number`)
   }

@@ -55,7 +55,7 @@ test('refuses a value that its column cannot hold, and changes nothing', async (
 })
 
 test.each([
-  ['teas', 'save_to: mindsdb.teas is there already and is no table'],
+  ['teas', 'save_to: mindsdb.teas is there already and is not a table'],
   ['files.x', 'save_to is written and must be a table of a project'],
   ['nowhere.x', 'nowhere'],
   ['asked', 'test_table and save_to must be two tables'],

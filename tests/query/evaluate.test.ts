@@ -275,7 +275,7 @@ describe('what cannot be evaluated', () => {
   test('an empty table, empty values and grades that are no numbers', async () => {
     await table('bad', 'query, document, grade', [['tea', 'assam', 'high']])
     await expect(evaluate('test_table = bad')).rejects.toThrow(
-      "mindsdb.bad, row 1: the grade 'high' is no number",
+      "mindsdb.bad, row 1: the grade 'high' is not a number",
     )
     await table('bad2', 'query, document, grade', [
       ['tea', 'assam', 1],

@@ -67,7 +67,7 @@ export function tableTarget(
     return find(snapshot, project, name) !== undefined
   })
   if (isOther) {
-    const message = `${option}: ${project.name}.${name} is there already and is no table`
+    const message = `${option}: ${project.name}.${name} is there already and is not a table`
     throw new AppError('relation_exists', message)
   }
   const stored = findTable(snapshot, project, name)

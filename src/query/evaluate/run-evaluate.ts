@@ -25,12 +25,12 @@ import {
 } from './evaluation-table.ts'
 import { generateQuestions } from './generate-questions.ts'
 import {
-  judgmentsColumns,
+  gradesColumns,
   knownItemColumns,
-  measureJudgments,
+  measureByGrades,
   measureKnownItems,
-} from './measure-judgments.ts'
-import { measureRelevance, relevanceColumns } from './measure-relevance.ts'
+} from './measure-by-grades.ts'
+import { measureByModel, modelColumns } from './measure-by-model.ts'
 import {
   hasColumns,
   openTestSet,
@@ -100,8 +100,8 @@ function refuseOneTable(
 ): void {
   if (saveTo === null) return
   const { project, name } = tableName(options.testTable, 'test_table')
-  const found = findProject(deps.catalog.snapshot(), project ?? db)
-  if (found?.id !== saveTo.projectId || nameKey(name) !== nameKey(saveTo.name)) return
+  const testProject = findProject(deps.catalog.snapshot(), project ?? db)
+  if (testProject?.id !== saveTo.projectId || nameKey(name) !== nameKey(saveTo.name)) return
   throw new AppError('invalid_request', 'test_table and save_to must be two tables')
 }
 
@@ -162,9 +162,9 @@ async function evaluate(
   const k = search.k ?? DEFAULT_K[version]
   const evaluation = { testSet, kb, search, k, isPerQuestion, deps, warnings }
   if (judge !== null) {
-    return { measured: await measureRelevance(evaluation, judge, signal), warnings }
+    return { measured: await measureByModel(evaluation, judge, signal), warnings }
   }
-  const measure = version === 'judgments' ? measureJudgments : measureKnownItems
+  const measure = version === 'judgments' ? measureByGrades : measureKnownItems
   return { measured: await measure(evaluation, signal), warnings }
 }
 
@@ -190,8 +190,8 @@ function versionOf({ version }: EvaluateOptions, testSet: TestSet): EvaluationVe
 }
 
 function emptyTable(version: EvaluationVersion, isPerQuestion: boolean): EvaluationTable {
-  if (version === 'judgments') return judgmentsColumns(isPerQuestion)
-  if (version === 'llm_relevancy') return relevanceColumns(isPerQuestion)
+  if (version === 'judgments') return gradesColumns(isPerQuestion)
+  if (version === 'llm_relevancy') return modelColumns(isPerQuestion)
   return knownItemColumns(isPerQuestion)
 }
 

@@ -26,11 +26,11 @@ const COLUMN_NAMES = {
 
 export type TestColumn = keyof typeof COLUMN_NAMES
 
-/** A question and its judgments: the grades of documents. */
-export interface JudgedQuestion {
+/** A question with the grades that people gave to documents. */
+export interface GradedQuestion {
   readonly question: string
   /** Document → grade. */
-  readonly judgments: ReadonlyMap<string, number>
+  readonly grades: ReadonlyMap<string, number>
 }
 
 /** A question and the one document that answers it. */
@@ -39,7 +39,7 @@ export interface KnownItem {
   readonly documentId: string
 }
 
-const JUDGMENTS_MAX = 1_000_000
+const ROWS_MAX = 1_000_000
 
 /** @throws AppError `sql_unknown_name` for a table that does not exist */
 export async function openTestSet(
@@ -118,12 +118,12 @@ function columnOf({ columns }: TestSet, wanted: TestColumn): string | undefined 
  * highest counts.
  * @throws AppError `invalid_request` for an empty table, an empty value, a grade that is not a number, too many rows
  */
-export async function readJudgments(
+export async function readGradedQuestions(
   testSet: TestSet,
   deps: QueryDeps,
   signal: AbortSignal,
   questionsMax: number,
-): Promise<readonly JudgedQuestion[]> {
+): Promise<readonly GradedQuestion[]> {
   const questions = new Map<string, Map<string, number>>()
   for await (const { texts, place } of rowsOf(
     testSet,
@@ -131,21 +131,21 @@ export async function readJudgments(
     deps,
     signal,
   )) {
-    const [question = '', document = '', written = ''] = texts
-    const grade = Number(written)
+    const [question = '', document = '', gradeText = ''] = texts
+    const grade = Number(gradeText)
     if (!Number.isFinite(grade)) {
-      throw new AppError('invalid_request', `${place}: the grade '${written}' is no number`)
+      throw new AppError('invalid_request', `${place}: the grade '${gradeText}' is not a number`)
     }
-    const judgments = questions.get(question) ?? new Map<string, number>()
-    questions.set(question, judgments)
-    judgments.set(document, Math.max(grade, judgments.get(document) ?? Number.NEGATIVE_INFINITY))
+    const grades = questions.get(question) ?? new Map<string, number>()
+    questions.set(question, grades)
+    grades.set(document, Math.max(grade, grades.get(document) ?? Number.NEGATIVE_INFINITY))
     refuseTooMany(testSet, questions.size, questionsMax)
   }
   refuseEmpty(testSet, questions.size)
-  return [...questions].map(([question, judgments]) => ({ question, judgments }))
+  return [...questions].map(([question, grades]) => ({ question, grades }))
 }
 
-/** @throws AppError as `readJudgments` */
+/** @throws AppError as `readGradedQuestions` */
 export async function readKnownItems(
   testSet: TestSet,
   deps: QueryDeps,
@@ -162,7 +162,7 @@ export async function readKnownItems(
   return questions
 }
 
-/** @throws AppError as `readJudgments` */
+/** @throws AppError as `readGradedQuestions` */
 export async function readQuestions(
   testSet: TestSet,
   deps: QueryDeps,
@@ -201,7 +201,7 @@ async function* rowsOf(
   for await (const batch of batches) {
     for (const values of batch) {
       row += 1
-      if (row > JUDGMENTS_MAX) throw tooManyRows(testSet)
+      if (row > ROWS_MAX) throw tooManyRows(testSet)
       const place = `${testSet.shownName}, row ${row}`
       const texts = values.map((value, index) => {
         return textOf(value, place, columns[index] ?? '')
@@ -228,5 +228,5 @@ function refuseTooMany({ shownName }: TestSet, count: number, questionsMax: numb
 }
 
 function tooManyRows({ shownName }: TestSet): AppError {
-  return new AppError('invalid_request', `${shownName} has more than ${JUDGMENTS_MAX} rows`)
+  return new AppError('invalid_request', `${shownName} has more than ${ROWS_MAX} rows`)
 }

@@ -1,10 +1,10 @@
 /** EVALUATE KNOWLEDGE_BASE with a chat model behind OpenAI's protocol, on loopback. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import {
-  type JudgedRelevance,
-  judgedRelevance,
+  type ModelScoredRanking,
   meanRelevance,
-} from '../../../src/evaluation/judged-relevance.ts'
+  modelScoredRanking,
+} from '../../../src/evaluation/model-scored-ranking.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
 import { type JudgeServer, judgeServer, type Reply } from './judge-server.ts'
 
@@ -215,10 +215,10 @@ describe('llm_relevancy', () => {
   }
 
   /** What the scores of the passages say that a search finds. */
-  async function judged(question: string, k: number): Promise<JudgedRelevance> {
+  async function judged(question: string, k: number): Promise<ModelScoredRanking> {
     const sql = `SELECT chunk_content FROM teas WHERE content = '${question}' LIMIT ${k}`
     const passages = (await t.rows(sql)).flat().map(String)
-    return judgedRelevance(
+    return modelScoredRanking(
       passages.map((passage) => scoreOf(question, passage)),
       k,
     )

@@ -1,9 +1,9 @@
 import { relevancePrompt } from '../../evaluation/evaluation-prompts.ts'
 import {
-  type JudgedRelevance,
-  judgedRelevance,
+  type ModelScoredRanking,
   meanRelevance,
-} from '../../evaluation/judged-relevance.ts'
+  modelScoredRanking,
+} from '../../evaluation/model-scored-ranking.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import { type EvaluationModel, MODEL_CALLS_AT_ONCE } from './evaluation-model.ts'
 import { type Evaluation, meanSeconds, type Ranking, rankChunks } from './evaluation-run.ts'
@@ -37,7 +37,7 @@ const PER_QUESTION = {
   query_time: 'DOUBLE',
 } as const
 
-export function relevanceColumns(isPerQuestion: boolean): EvaluationTable {
+export function modelColumns(isPerQuestion: boolean): EvaluationTable {
   return isPerQuestion ? evaluationTable(PER_QUESTION, []) : evaluationTable(MEANS, [])
 }
 
@@ -46,7 +46,7 @@ export function relevanceColumns(isPerQuestion: boolean): EvaluationTable {
  * @throws AppError `invalid_request` for a test table that cannot be used, `provider_failed` and
  * `provider_refused` of the model, those of a search
  */
-export async function measureRelevance(
+export async function measureByModel(
   evaluation: Evaluation,
   model: EvaluationModel,
   signal: AbortSignal,
@@ -54,10 +54,10 @@ export async function measureRelevance(
   const { testSet, k, isPerQuestion, deps } = evaluation
   const questions = await readQuestions(testSet, deps, signal, QUESTIONS_MAX)
   const rankings = await rankChunks(questions, evaluation, signal, 'chunk_content')
-  const scores = await judgePassages(questions, rankings, model, signal)
-  const judged = scores.map((own) => judgedRelevance(own, k))
-  if (!isPerQuestion) return meansRow(judged, meanSeconds(rankings))
-  const rows = judged.map((metrics, index) => ({
+  const scores = await scorePassages(questions, rankings, model, signal)
+  const scored = scores.map((own) => modelScoredRanking(own, k))
+  if (!isPerQuestion) return meansRow(scored, meanSeconds(rankings))
+  const rows = scored.map((metrics, index) => ({
     question: questions[index] ?? '',
     relevancy: metrics.relevance,
     relevance_scores: JSON.stringify(metrics.scores),
@@ -71,8 +71,8 @@ export async function measureRelevance(
   return evaluationTable(PER_QUESTION, rows)
 }
 
-function meansRow(judged: readonly JudgedRelevance[], seconds: number): EvaluationTable {
-  const means = meanRelevance(judged)
+function meansRow(scored: readonly ModelScoredRanking[], seconds: number): EvaluationTable {
+  const means = meanRelevance(scored)
   const row = {
     avg_relevancy: means.relevance,
     avg_relevance_score_by_k: JSON.stringify(means.relevanceAt),
@@ -88,7 +88,7 @@ function meansRow(judged: readonly JudgedRelevance[], seconds: number): Evaluati
 }
 
 /** For each question the scores of its passages, in their order. */
-async function judgePassages(
+async function scorePassages(
   questions: readonly string[],
   rankings: readonly Ranking[],
   model: EvaluationModel,
@@ -98,11 +98,11 @@ async function judgePassages(
     return (rankings[index]?.items ?? []).map((passage) => ({ index, question, passage }))
   })
   const bounds = { concurrencyMax: MODEL_CALLS_AT_ONCE, signal }
-  const judged = await mapConcurrent(pairs, bounds, async ({ index, question, passage }, lane) => {
+  const scored = await mapConcurrent(pairs, bounds, async ({ index, question, passage }, lane) => {
     const score = await model.askUntilRead(relevancePrompt(question, passage), lane)
     return { index, score }
   })
   const scores = questions.map((): number[] => [])
-  for (const { index, score } of judged) scores[index]?.push(score)
+  for (const { index, score } of scored) scores[index]?.push(score)
   return scores
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { judgedRelevance, meanRelevance } from '../../src/evaluation/judged-relevance.ts'
+import { meanRelevance, modelScoredRanking } from '../../src/evaluation/model-scored-ranking.ts'
 import { knownItemMetrics } from '../../src/evaluation/retrieval-metrics.ts'
 
 describe('found documents', () => {
@@ -15,7 +15,7 @@ describe('found documents', () => {
 
 describe('judged relevance', () => {
   test('of a ranking with the best passage in third place', () => {
-    const judged = judgedRelevance([0.2, 0.4, 0.9, 0.5], 10)
+    const judged = modelScoredRanking([0.2, 0.4, 0.9, 0.5], 10)
     expect(judged.relevance).toBeCloseTo(0.5, 12)
     expect(judged.firstRelevantPosition).toBe(2)
     expect(judged.reciprocalRank).toBeCloseTo(1 / 3, 12)
@@ -28,21 +28,21 @@ describe('judged relevance', () => {
   })
 
   test('without any relevance has no entropy and no order', () => {
-    const judged = judgedRelevance([0, 0], 10)
+    const judged = modelScoredRanking([0, 0], 10)
     expect(judged).toMatchObject({ entropy: null, ndcg: null, reciprocalRank: 0, precision: 0 })
     expect(judged.firstRelevantPosition).toBeNull()
   })
 
   test('has no entropy in one passage, and ln n in n equal ones', () => {
-    expect(judgedRelevance([0, 0.8, 0], 3).entropy).toBeCloseTo(0, 12)
-    expect(judgedRelevance([0.3, 0.3, 0.3, 0.3], 4).entropy).toBeCloseTo(Math.log(4), 12)
+    expect(modelScoredRanking([0, 0.8, 0], 3).entropy).toBeCloseTo(0, 12)
+    expect(modelScoredRanking([0.3, 0.3, 0.3, 0.3], 4).entropy).toBeCloseTo(Math.log(4), 12)
   })
 
   test('keeps its values within their ranges', () => {
     const scores = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 10 })
     fc.assert(
       fc.property(scores, (list) => {
-        const { ndcg, entropy, precision, relevance } = judgedRelevance(list, 10)
+        const { ndcg, entropy, precision, relevance } = modelScoredRanking(list, 10)
         for (const value of [ndcg ?? 0, precision, relevance]) {
           expect(value).toBeGreaterThanOrEqual(0)
           expect(value).toBeLessThanOrEqual(1 + 1e-9)
@@ -54,7 +54,7 @@ describe('judged relevance', () => {
   })
 
   test('is averaged over the questions that have the value', () => {
-    const means = meanRelevance([judgedRelevance([0, 1], 2), judgedRelevance([0], 2)])
+    const means = meanRelevance([modelScoredRanking([0, 1], 2), modelScoredRanking([0], 2)])
     expect(means).toEqual({
       relevance: 0.25,
       relevanceAt: [0, 1],

@@ -3,8 +3,8 @@ import { metricsOf } from './retrieval-metrics.ts'
 /** From this score on a passage counts as relevant. */
 const RELEVANT_SCORE = 0.5
 
-/** What a judge's scores of the passages found for one question say about their ranking. */
-export interface JudgedRelevance {
+/** What a model's scores of the passages found for one question say about their ranking. */
+export interface ModelScoredRanking {
   /** The scores as they were given, the first passage's first. */
   readonly scores: readonly number[]
   /** The mean score; 0 where nothing was found. */
@@ -22,13 +22,13 @@ export interface JudgedRelevance {
   readonly entropy: number | null
   /**
    * nDCG of the scores against the best order of these same passages: 1 where they stand in the
-   * judge's order. It says nothing about passages that were not found. null: all scores are 0.
+   * model's order. It says nothing about passages that were not found. null: all scores are 0.
    */
   readonly ndcg: number | null
 }
 
 /** @param scores of the passages as they were ranked, in [0, 1], at most k */
-export function judgedRelevance(scores: readonly number[], k: number): JudgedRelevance {
+export function modelScoredRanking(scores: readonly number[], k: number): ModelScoredRanking {
   const relevant = scores.flatMap((score, index) => (score >= RELEVANT_SCORE ? [index] : []))
   const [first = null] = relevant
   const ids = scores.map((_, index) => String(index))
@@ -47,7 +47,7 @@ export function judgedRelevance(scores: readonly number[], k: number): JudgedRel
 /** Means over questions, each with the same weight; null where no question has the value. */
 export interface MeanRelevance {
   readonly relevance: number | null
-  /** The mean score at each position, over the questions that found so many passages. */
+  /** The mean score at each position, over the questions that found a passage there. */
   readonly relevanceAt: readonly number[]
   readonly firstRelevantPosition: number | null
   readonly reciprocalRank: number | null
@@ -58,21 +58,21 @@ export interface MeanRelevance {
   readonly ndcg: number | null
 }
 
-export function meanRelevance(questions: readonly JudgedRelevance[]): MeanRelevance {
-  const over = (value: (judged: JudgedRelevance) => number | null) =>
+export function meanRelevance(questions: readonly ModelScoredRanking[]): MeanRelevance {
+  const over = (value: (ranking: ModelScoredRanking) => number | null) =>
     mean(present(questions, value))
   const depth = questions.reduce((most, { scores }) => Math.max(most, scores.length), 0)
   return {
-    relevance: over((judged) => judged.relevance),
+    relevance: over((ranking) => ranking.relevance),
     relevanceAt: Array.from({ length: depth }, (_, position) => {
       return over(({ scores }) => scores[position] ?? null) ?? 0
     }),
-    firstRelevantPosition: over((judged) => judged.firstRelevantPosition),
-    reciprocalRank: over((judged) => judged.reciprocalRank),
-    hitRate: over((judged) => (judged.firstRelevantPosition === null ? 0 : 1)),
-    precision: over((judged) => judged.precision),
-    entropy: over((judged) => judged.entropy),
-    ndcg: over((judged) => judged.ndcg),
+    firstRelevantPosition: over((ranking) => ranking.firstRelevantPosition),
+    reciprocalRank: over((ranking) => ranking.reciprocalRank),
+    hitRate: over((ranking) => (ranking.firstRelevantPosition === null ? 0 : 1)),
+    precision: over((ranking) => ranking.precision),
+    entropy: over((ranking) => ranking.entropy),
+    ndcg: over((ranking) => ranking.ndcg),
   }
 }
 

@@ -15,11 +15,16 @@ import {
   rankDocuments,
 } from './evaluation-run.ts'
 import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
-import { type JudgedQuestion, quotedColumn, readJudgments, readKnownItems } from './test-set.ts'
+import {
+  type GradedQuestion,
+  quotedColumn,
+  readGradedQuestions,
+  readKnownItems,
+} from './test-set.ts'
 
 const QUESTIONS_MAX = 10_000
 
-const JUDGMENT_MEANS = {
+const GRADED_MEANS = {
   questions: 'BIGINT',
   skipped_questions: 'BIGINT',
   unknown_documents: 'BIGINT',
@@ -32,7 +37,7 @@ const JUDGMENT_MEANS = {
   avg_query_time: 'DOUBLE',
 } as const
 
-const JUDGED_QUESTION = {
+const GRADED_QUESTION = {
   question: 'VARCHAR',
   relevant_documents: 'BIGINT',
   ndcg_at_k: 'DOUBLE',
@@ -44,25 +49,25 @@ const JUDGED_QUESTION = {
   query_time: 'DOUBLE',
 } as const
 
-export function judgmentsColumns(isPerQuestion: boolean): EvaluationTable {
-  return isPerQuestion ? evaluationTable(JUDGED_QUESTION, []) : evaluationTable(JUDGMENT_MEANS, [])
+export function gradesColumns(isPerQuestion: boolean): EvaluationTable {
+  return isPerQuestion ? evaluationTable(GRADED_QUESTION, []) : evaluationTable(GRADED_MEANS, [])
 }
 
 /**
  * nDCG, recall, precision, MRR and MAP of the first k documents, by people's grades.
  * @throws AppError `invalid_request` for a test table that cannot be used, those of a search
  */
-export async function measureJudgments(
+export async function measureByGrades(
   evaluation: Evaluation,
   signal: AbortSignal,
 ): Promise<EvaluationTable> {
   const { testSet, k, isPerQuestion, deps } = evaluation
-  const judged = await readJudgments(testSet, deps, signal, QUESTIONS_MAX)
+  const graded = await readGradedQuestions(testSet, deps, signal, QUESTIONS_MAX)
   const unknownCount = await unknownDocumentCount(evaluation, signal)
-  const questions = judged.map(({ question }) => question)
+  const questions = graded.map(({ question }) => question)
   const rankings = await rankDocuments(questions, evaluation, signal)
-  const measured = judged.map((question, index) => measureQuestion(question, rankings[index], k))
-  if (isPerQuestion) return evaluationTable(JUDGED_QUESTION, measured.map(questionRow))
+  const measured = graded.map((question, index) => measureQuestion(question, rankings[index], k))
+  if (isPerQuestion) return evaluationTable(GRADED_QUESTION, measured.map(questionRow))
   const means = meanMetrics(measured.map(({ metrics }) => metrics))
   const row = {
     questions: means.questionCount,
@@ -76,29 +81,29 @@ export async function measureJudgments(
     map_at_k: means.averagePrecision,
     avg_query_time: meanSeconds(rankings),
   }
-  return evaluationTable(JUDGMENT_MEANS, [row])
+  return evaluationTable(GRADED_MEANS, [row])
 }
 
 interface MeasuredQuestion {
-  readonly judged: JudgedQuestion
+  readonly graded: GradedQuestion
   readonly ranking: Ranking
   /** null: no document is relevant. */
   readonly metrics: RetrievalMetrics | null
 }
 
 function measureQuestion(
-  judged: JudgedQuestion,
+  graded: GradedQuestion,
   ranking: Ranking | undefined,
   k: number,
 ): MeasuredQuestion {
   if (ranking === undefined) throw new Error('each question is searched')
-  return { judged, ranking, metrics: metricsOf(ranking.items, judged.judgments, k) }
+  return { graded, ranking, metrics: metricsOf(ranking.items, graded.grades, k) }
 }
 
-function questionRow({ judged, ranking, metrics }: MeasuredQuestion) {
+function questionRow({ graded, ranking, metrics }: MeasuredQuestion) {
   return {
-    question: judged.question,
-    relevant_documents: [...judged.judgments.values()].filter((grade) => grade > 0).length,
+    question: graded.question,
+    relevant_documents: [...graded.grades.values()].filter((grade) => grade > 0).length,
     ndcg_at_k: metrics?.ndcg ?? null,
     recall_at_k: metrics?.recall ?? null,
     precision_at_k: metrics?.precision ?? null,
