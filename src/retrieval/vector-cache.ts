@@ -27,7 +27,7 @@ export interface VectorCacheParts {
   readonly pool: ScanRunner
   readonly lookup: VectorLookup
   readonly ids: TableIds
-  /** Beyond so many vectors memory holds their codes only, a fifth of the bytes. */
+  /** Beyond this many vectors memory holds their codes only, a fifth of the bytes. */
   readonly wholeVectorsMax: number
 }
 

@@ -5,7 +5,7 @@ import type { ExactIndex } from '../vectors/exact-index.ts'
 import { IvfIndex } from './ivf-index.ts'
 
 /**
- * Inverted lists (IVF) over the copy of the vectors: trained in the background, again when the
+ * Inverted lists (IVF) over the cached vectors: trained in the background, again when the
  * knowledge base has grown.
  */
 export class IvfAccelerator implements Accelerator {

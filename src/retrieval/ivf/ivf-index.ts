@@ -73,7 +73,7 @@ export class IvfIndex implements RowObserver {
     return (this.#lists?.bytes ?? 0) + (this.#next?.bytes ?? 0)
   }
 
-  /** There are so many more vectors than at the last training. */
+  /** Whether there are far more vectors than at the last training. */
   get needsTraining(): boolean {
     const trainedCount = this.#report?.vectorCount ?? Number.POSITIVE_INFINITY
     return this.#vectors.count > trainedCount * LIST_LIMITS.growthMax

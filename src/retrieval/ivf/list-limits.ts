@@ -1,6 +1,6 @@
 /** Limits and aims of inverted lists. */
 export const LIST_LIMITS = {
-  /** Lists of a base of n vectors: so many times the square root of n. */
+  /** Lists of a base of n vectors: this many times the square root of n. */
   listFactor: 2,
   /** Vectors per list of which the centroids are the means. */
   sampleRows: 32,
@@ -24,6 +24,6 @@ export const LIST_LIMITS = {
   growthMax: 1.5,
   /** Rows that wait for their list, and are read by each search meanwhile, until it is worth a task. */
   pendingMin: 1024,
-  /** Of these, so many are given their lists before the next are looked at. */
+  /** Of these, this many are given their lists before the next are looked at. */
   pendingMax: 8192,
 } as const

@@ -1,5 +1,5 @@
 const NO_LIST = -1
-/** A full array grows to so many times its length. */
+/** A full array grows to this many times its length. */
 const GROWTH = 1.25
 /** Of a row: its list, its place there, and its entry with the spare part of the array. */
 const ROW_BYTES = 8 + 4 * GROWTH
@@ -16,7 +16,7 @@ export class RowLists {
     this.#counts = new Int32Array(listCount)
   }
 
-  /** Of memory for so many rows, about. */
+  /** Bytes, about, of the lists of this many rows. */
   static bytesFor(rowCount: number): number {
     return rowCount * ROW_BYTES
   }

@@ -4,15 +4,6 @@ import { unitOf } from '../vectors/quantized-rows.ts'
 import { assignRows, Centroids } from './centroids.ts'
 import { LIST_LIMITS } from './list-limits.ts'
 
-export interface CentroidTraining {
-  /** At most `centroidsMax`. */
-  readonly listCount: number
-  /** Vectors of which they are the means. */
-  readonly sampleCount: number
-  /** In [0, 1). */
-  random(): number
-}
-
 /**
  * The centroids of spherical k-means (Dhillon and Modha 2001, Lloyd's rounds) over a sample of the
  * base's codes. The caller releases them; null where the base has no vectors.
@@ -20,7 +11,18 @@ export interface CentroidTraining {
  */
 export async function trainedCentroids(
   base: IndexRows,
-  { listCount, sampleCount, random }: CentroidTraining,
+  {
+    listCount,
+    sampleCount,
+    random,
+  }: {
+    /** At most `centroidsMax`. */
+    readonly listCount: number
+    /** Vectors of which they are the means. */
+    readonly sampleCount: number
+    /** In [0, 1). */
+    random(): number
+  },
   signal: AbortSignal,
 ): Promise<Centroids | null> {
   const sample = await sampledRows(base, { count: sampleCount, random }, signal)

@@ -17,23 +17,21 @@ export interface Corpus {
   readonly meanTermCount: number
 }
 
-export interface PostingSearch {
-  /** One list for each term that a chunk holds. */
-  readonly lists: readonly PostingList[]
-  readonly corpus: Corpus
-  readonly count: number
-  /** Ascending keys of the chunks among which to search; null: all. */
-  readonly allowed: Uint32Array | null
-}
-
 /** Keys whose scores are added up at once: they stay in a core's cache. */
 const WINDOW_KEYS = 8192
 
 /**
  * The `count` chunks with the highest BM25, and all that are equal to the last of them; the best first. The scores are
  * those of `keywordScoresSql`, which adds up in any order: rounded they are equal.
+ * @param search.lists one for each term that a chunk holds
+ * @param search.allowed ascending keys of the chunks among which to search; null: all
  */
-export function keywordHits(search: PostingSearch): readonly ScoredKey[] {
+export function keywordHits(search: {
+  readonly lists: readonly PostingList[]
+  readonly corpus: Corpus
+  readonly count: number
+  readonly allowed: Uint32Array | null
+}): readonly ScoredKey[] {
   const terms = search.lists.map((list) => new TermScorer(list, search.corpus))
   const best = new BestScores(search.count)
   const scores = new Float64Array(WINDOW_KEYS)

@@ -88,12 +88,6 @@ function isSame(halves: Int32Array, one: number, other: number): boolean {
   return halves[2 * one] === halves[2 * other] && halves[2 * one + 1] === halves[2 * other + 1]
 }
 
-interface PostingRows {
-  readonly keys: BigInt64Array
-  readonly frequencies: Int32Array
-  readonly termCounts: Int32Array
-}
-
 /** A list that is copied before the first posting is added to it. */
 class GrowingList {
   readonly #base: PostingList | null
@@ -108,7 +102,15 @@ class GrowingList {
     this.#base = base
   }
 
-  add(rows: PostingRows, start: number, end: number): void {
+  add(
+    rows: {
+      readonly keys: BigInt64Array
+      readonly frequencies: Int32Array
+      readonly termCounts: Int32Array
+    },
+    start: number,
+    end: number,
+  ): void {
     if (this.#size === 0 && this.#base !== null) this.#begin(this.#base, end - start)
     this.#reserve(this.#size + end - start)
     // The lower and the upper half of each key: a processor that DuckDB runs on has the lower one first.

@@ -15,13 +15,13 @@ import { Tombstones } from './tombstones.ts'
 export interface PostingListLimits {
   /** Of all lists together. */
   readonly bytesMax: number
-  /** Of the lists of one search: adding up so many scores holds the main thread for some 20 ms. */
+  /** Of the lists of one search: adding up this many scores holds the main thread for some 20 ms. */
   readonly postingsMax: number
 }
 
 const LIMITS: PostingListLimits = { bytesMax: 64 * 1024 ** 2, postingsMax: 4_000_000 }
 
-/** A list takes its eight bytes for each posting, and about so many around them. */
+/** Of a list, about, besides its eight bytes for each posting. */
 const LIST_BYTES = 400
 const CORPORA_MAX = 1_000
 const REFUSED_MAX = 1_000

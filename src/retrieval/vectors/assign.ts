@@ -47,7 +47,7 @@ export function* assignSteps(kernel: Kernel, task: AssignTask): Generator<undefi
   return { kind: 'assigned', lists }
 }
 
-/** How many rows of a task make so many products of two codes; no more than a kernel takes at once. */
+/** How many rows of a task make this many products of two codes; no more than a kernel takes at once. */
 export function sliceRows(
   { shape, listCount }: Pick<AssignTask, 'shape' | 'listCount'>,
   products: number,

@@ -60,7 +60,7 @@ export interface RowObserver {
 }
 
 /**
- * A copy of one knowledge base's vectors in shared memory, searched by threads. It finds what the
+ * The cached vectors of one knowledge base in shared memory, searched by threads. It finds what the
  * exact scan finds, in float64: the nearest first, of equally near ones the smaller key.
  */
 export class ExactIndex implements ExactVectors {
@@ -139,7 +139,7 @@ export class ExactIndex implements ExactVectors {
   /**
    * The nearest `k` of all, or of those allowed; fewer where there are fewer.
    * @throws AppError `dimension_mismatch`, `sql_invalid_search` for a vector without a direction or
-   * a `k` that is no count or more than `VECTOR_LIMITS.neighboursMax`, `too_busy`, `shutting_down`,
+   * a `k` that is not a count, or more than `VECTOR_LIMITS.neighboursMax`, `too_busy`, `shutting_down`,
    * `internal` when threads keep ending
    */
   async search(search: VectorSearch, signal: AbortSignal): Promise<readonly NearestChunk[]> {

@@ -8,15 +8,6 @@ import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
 export const BLOCK_BYTES_MAX = 16 * 1024 ** 2
 const ORDER_MAX = Math.log2(BLOCK_BYTES_MAX / PAGE_BYTES)
 
-export interface VectorMemoryOptions {
-  /** Of all indexes together, at most 4 GiB. */
-  readonly bytesMax: number
-  /** Threads that will scan, besides the calling one. */
-  readonly threadCount: number
-  /** `scalar` to do without SIMD where there is some. */
-  readonly kernel?: KernelChoice
-}
-
 /**
  * The memory of all vector indexes: one WebAssembly memory that every thread sees. It grows in
  * place, nothing is ever copied, and blocks that were given back serve the next index. It does not
@@ -38,7 +29,18 @@ export class VectorMemory {
   readonly #free: readonly Set<number>[]
 
   /** @throws AppError `out_of_memory` where not even addresses can be reserved */
-  constructor({ bytesMax, threadCount, kernel = 'fastest' }: VectorMemoryOptions) {
+  constructor({
+    bytesMax,
+    threadCount,
+    kernel = 'fastest',
+  }: {
+    /** Of all indexes together, at most 4 GiB. */
+    readonly bytesMax: number
+    /** Threads that will scan, besides the calling one. */
+    readonly threadCount: number
+    /** `scalar` to do without SIMD where there is some. */
+    readonly kernel?: KernelChoice
+  }) {
     this.threadCount = threadCount
     this.kernelChoice = kernel
     this.#start = slotLayout(threadCount * VECTOR_LIMITS.batchMax).end
@@ -66,7 +68,7 @@ export class VectorMemory {
   }
 
   /**
-   * A block of at least so many bytes, as the power of two that it is.
+   * A block of at least this many bytes, rounded up to a power of two.
    * @throws AppError `out_of_memory`; nothing has changed then
    */
   allocate(bytes: number): Block {
