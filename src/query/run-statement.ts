@@ -4,15 +4,13 @@ import type { QueryDeps } from './query-deps.ts'
 import { runRowStatement } from './rows/run-row-statement.ts'
 import { runShowStatement } from './show/run-show.ts'
 import type { StatementRequest } from './statement-request.ts'
-import {
-  runAgentStatement,
-  runProjectStatement,
-  runViewStatement,
-} from './statements/run-definition.ts'
+import { runAgentStatement, runProjectStatement } from './statements/run-agent-or-project.ts'
 import { runExplainStatement } from './statements/run-explain.ts'
-import { runIndexStatement, runKnowledgeBaseStatement } from './statements/run-knowledge-base.ts'
+import { runIndexStatement } from './statements/run-index.ts'
+import { runKnowledgeBaseStatement } from './statements/run-knowledge-base.ts'
 import { runSessionStatement } from './statements/run-session.ts'
 import { runTableStatement } from './statements/run-table.ts'
+import { runViewStatement } from './statements/run-view.ts'
 
 /** Runs one of the dialect's own statements. */
 export async function runStatement(

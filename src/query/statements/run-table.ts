@@ -19,14 +19,14 @@ export async function runTableStatement(
 ): Promise<QueryResult> {
   const { statement, db } = request
   if (statement.kind === 'create_table') return create({ ...request, statement }, deps, signal)
-  const found = find(statement.name, db, deps)
-  if (found !== undefined) await drop(found, deps)
+  const target = find(statement.name, db, deps)
+  if (target !== undefined) await drop(target, deps)
   else if (!statement.ifExists) throw notFound('table', statement.name.name)
   return done(db)
 }
 
 /** A table of a project, or a file. */
-type Found =
+type TableOrFile =
   | { readonly kind: 'table'; readonly table: ProjectTable }
   | { readonly kind: 'file'; readonly file: UploadedFile }
 
@@ -65,7 +65,7 @@ function isTaken(error: unknown): boolean {
   return error.code === 'relation_exists' || error.code === 'file_exists'
 }
 
-async function drop(found: Found, deps: QueryDeps): Promise<void> {
+async function drop(found: TableOrFile, deps: QueryDeps): Promise<void> {
   if (found.kind === 'file') await deps.files.dropFile(found.file)
   else await deps.tables.dropTable(found.table)
 }
@@ -74,7 +74,7 @@ function isFile(name: QualifiedName, db: string): boolean {
   return (name.project ?? db).toLowerCase() === FILES_DATABASE
 }
 
-function find(name: QualifiedName, db: string, deps: QueryDeps): Found | undefined {
+function find(name: QualifiedName, db: string, deps: QueryDeps): TableOrFile | undefined {
   const snapshot = deps.catalog.snapshot()
   if (isFile(name, db)) {
     const file = findFile(snapshot, name.name)

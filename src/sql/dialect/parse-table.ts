@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts'
+import { type SourceSelect, takeSourceSelect } from './source-select.ts'
 import type { QualifiedName, StatementReader } from './statement-reader.ts'
-import { type WrittenSelect, writtenSelect } from './written-select.ts'
 
 /** Tables of a project, and `files.<name>`. */
 export type TableStatement =
@@ -9,7 +9,7 @@ export type TableStatement =
       readonly name: QualifiedName
       readonly ifNotExists: boolean
       readonly orReplace: boolean
-      readonly source: WrittenSelect
+      readonly source: SourceSelect
     }
   | { readonly kind: 'drop_table'; readonly name: QualifiedName; readonly ifExists: boolean }
 
@@ -26,7 +26,7 @@ export function tableStatement(read: StatementReader): TableStatement | undefine
     // An existing client writes `CREATE TABLE t (SELECT …)` and `CREATE TABLE t SELECT …`, without AS.
     const isQuery = read.takeWords('as') || read.isAt('(') || read.peekWord() === 'select'
     if (!isQuery) throw read.expected('AS and a SELECT')
-    const source = writtenSelect(read)
+    const source = takeSourceSelect(read)
     if (!QUERY.test(source.select)) {
       const message = 'A table is made of a SELECT: CREATE TABLE name AS SELECT …'
       throw new AppError('sql_not_supported', message)

@@ -1,5 +1,5 @@
+import { type SourceSelect, takeSourceSelect } from './source-select.ts'
 import type { QualifiedName, StatementReader } from './statement-reader.ts'
-import { type WrittenSelect, writtenSelect } from './written-select.ts'
 
 export type ViewStatement =
   | {
@@ -7,9 +7,9 @@ export type ViewStatement =
       readonly name: QualifiedName
       readonly ifNotExists: boolean
       readonly orReplace: boolean
-      readonly source: WrittenSelect
+      readonly source: SourceSelect
     }
-  | { readonly kind: 'alter_view'; readonly name: QualifiedName; readonly source: WrittenSelect }
+  | { readonly kind: 'alter_view'; readonly name: QualifiedName; readonly source: SourceSelect }
   | { readonly kind: 'drop_view'; readonly name: QualifiedName; readonly ifExists: boolean }
 
 const WHAT = 'a view'
@@ -34,9 +34,9 @@ export function viewStatement(read: StatementReader): ViewStatement | undefined 
 }
 
 /** `AS SELECT …`, also `FROM project AS (SELECT …)`, as an existing client sends it. */
-function sourceOf(read: StatementReader): WrittenSelect {
+function sourceOf(read: StatementReader): SourceSelect {
   const database = read.takeWords('from') ? read.name('the name of a project') : null
   read.expectWord('as')
-  const source = writtenSelect(read)
+  const source = takeSourceSelect(read)
   return { select: source.select, database: source.database ?? database }
 }

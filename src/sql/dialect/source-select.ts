@@ -2,7 +2,7 @@ import { type Token, tokenize } from '../lexer/tokens.ts'
 import { type Options, StatementReader } from './statement-reader.ts'
 
 /** A SELECT at the end of a statement. */
-export interface WrittenSelect {
+export interface SourceSelect {
   /** As it was written, without parentheses around it. */
   readonly select: string
   /** The project of names without a qualifier in it; null: that of the request. */
@@ -13,12 +13,12 @@ export interface WrittenSelect {
  * Takes the SELECT that is left. An existing client writes one that is meant for another project as
  * `SELECT * FROM project (SELECT …)`.
  */
-export function writtenSelect(read: StatementReader): WrittenSelect {
+export function takeSourceSelect(read: StatementReader): SourceSelect {
   const select = read.restAsSelect()
   return projectSelect(select) ?? { select, database: null }
 }
 
-function projectSelect(sql: string): WrittenSelect | undefined {
+function projectSelect(sql: string): SourceSelect | undefined {
   const tokens = tokenize(sql)
   const [select, star, from, project, open, query] = tokens
   const last = tokens.at(-1)
