@@ -6,9 +6,14 @@ export const FUSIONS = ['scaled', 'rrf'] as const
 
 export type Fusion = (typeof FUSIONS)[number]
 
+/** By vectors and keywords together, by one of them alone. */
+export const SEARCH_MODES = ['hybrid', 'vector', 'keyword'] as const
+
+export type SearchMode = (typeof SEARCH_MODES)[number]
+
 export const DEFAULT_FUSION: Fusion = 'scaled'
 
-/** So many of the nearest chunks and of the best keyword hits take part in the fusion, with those equal to the last. */
+/** How many of the nearest chunks, and of the best keyword hits, take part in the fusion, with those equal to the last. */
 export const PART_CHUNKS = 100
 
 /**
@@ -37,11 +42,11 @@ export interface KeywordSearch {
   readonly terms: readonly bigint[]
   /** What a chunk must hold word for word, in any case. */
   readonly phrases: readonly string[]
-  /** So many of the best. */
+  /** How many of the best are wanted. */
   readonly count: number
   /**
-   * Nearest chunks need not be found where the best by words have so many that are better than the last of them, or than
-   * nothing while they are fewer than `count`; null: the nearest are needed in any case.
+   * The nearest chunks need not be found where this many keyword hits are better than the last hit (or than a score of 0
+   * while there are fewer hits than `count`); null: the nearest are needed in any case.
    */
   readonly enoughCount: number | null
 }

@@ -1,6 +1,6 @@
 /**
- * What the middle of the house needs from its edges. `store/` and `models/` implement these, `app.ts` joins them, and
- * tests pass in fakes. Every method that takes a signal stops within a second of its abort and throws its reason.
+ * What the middle of the house needs from its edges. `store/`, `models/`, `retrieval/` and `ingest/` implement
+ * these, `app.ts` joins them, and tests pass in fakes. Every method that takes a signal stops within a second of its abort and throws its reason.
  */
 import type { Agent, AgentChanges, AgentDraft } from './agent.ts'
 import type { CatalogSnapshot } from './catalog-snapshot.ts'
@@ -209,7 +209,7 @@ export interface RunLimits {
 export interface SqlEngine {
   /**
    * The syntax tree of one SELECT as JSON text (`json_serialize_sql`).
-   * @throws AppError `sql_syntax` (with line and column), `sql_not_supported` for what is no SELECT
+   * @throws AppError `sql_syntax` (with line and column), `sql_not_supported` for what is not a SELECT
    */
   parse(sql: string): Promise<string>
   /** SQL for a syntax tree: the way back. */
@@ -231,10 +231,10 @@ export interface NearestSearch {
   readonly count: number
   /** A SELECT of the keys of the chunks among which to search; null: all. */
   readonly prefilter: PrefilterSql | null
-  /** For the SELECTs of keys and words. */
+  /** For the prefilter and the keyword SELECTs. */
   readonly limits: RunLimits
   /** Set for a hybrid search. */
-  readonly words?: KeywordSearch
+  readonly keywordSearch?: KeywordSearch
 }
 
 export interface NearestChunk {
@@ -256,8 +256,8 @@ export interface KeywordHits {
 export interface NearestFound {
   /** The nearest first: `count` of them or all there are, and any that are exactly as far as the last. */
   readonly neighbours: readonly NearestChunk[]
-  /** Set where they were asked for. */
-  readonly words?: KeywordHits
+  /** Set for a hybrid search. */
+  readonly keywordHits?: KeywordHits
   /** Of one state of the knowledge base: false once a later one may be visible to a transaction that begins. */
   isCurrent(): boolean
 }
@@ -277,8 +277,8 @@ export interface NearestChunks {
    * @throws AppError those of `SqlEngine.run` for the SELECT of the keys; `too_busy`, `dimension_mismatch`
    */
   nearest(search: NearestSearch, signal: AbortSignal): Promise<NearestFound | null>
-  /** @param isConditional true for a search among some of the chunks */
-  access(knowledgeBase: KnowledgeBase, isConditional?: boolean): VectorAccess
+  /** @param isPrefiltered true for a search among some of the chunks */
+  access(knowledgeBase: KnowledgeBase, isPrefiltered?: boolean): VectorAccess
 }
 
 /** What is known about the indexes of the knowledge bases' vectors. */

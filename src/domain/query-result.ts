@@ -6,9 +6,8 @@ export interface ResultColumn {
 }
 
 /**
- * Rows as they come from the engine. `batches` yields lists of rows whose values are ready for `JSON.stringify`
- * (`JsonText` for a value that is JSON text already). It must be read to its end or returned from: that frees the
- * connection.
+ * Rows as they come from the engine. `batches` yields lists of rows whose values are ready for `JSON.stringify`. It must
+ * be read to its end or returned from: that frees the connection.
  */
 export interface RowStream {
   readonly columns: readonly ResultColumn[]

@@ -8,7 +8,7 @@ import { type SelectWithOptions, takeUsingOptions } from '../sql/dialect/source-
 import { type Token, tokenize, withoutClosingSemicolons } from '../sql/lexer/tokens.ts'
 import { type QueryDeps, runLimits } from './query-deps.ts'
 import { runStatement } from './run-statement.ts'
-import { type Parameters, runSelect, withPreparedSelect } from './select/run-select.ts'
+import { type Parameters, runSelect, withBoundSelect } from './select/run-select.ts'
 
 export interface QueryRequest {
   readonly sql: string
@@ -44,8 +44,8 @@ export async function exportRows(
     throw new AppError('sql_not_supported', 'Only the rows of a SELECT can be answered as Parquet')
   }
   const { db: database, params } = request
-  return withPreparedSelect({ ...select, database, params }, deps, signal, (prepared) => {
-    return deps.engine.exportParquet(prepared.statement, runLimits(deps), signal)
+  return withBoundSelect({ ...select, database, params }, deps, signal, (bound) => {
+    return deps.engine.exportParquet(bound.statement, runLimits(deps), signal)
   })
 }
 

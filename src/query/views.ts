@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts'
 import { type QueryDeps, runLimits, withoutModelCalls } from './query-deps.ts'
 import { nameScope } from './select/name-scope.ts'
 import { planSelect } from './select/plan-select.ts'
-import { withPreparedSelect } from './select/run-select.ts'
+import { withBoundSelect } from './select/run-select.ts'
 
 export interface NewView {
   readonly project: string
@@ -71,8 +71,8 @@ async function describeSelect(
 ): Promise<readonly RelationColumn[]> {
   const request = { sql, database, params: {} }
   try {
-    return await withPreparedSelect(request, withoutModelCalls(deps), signal, async (prepared) => {
-      const { statement } = prepared
+    return await withBoundSelect(request, withoutModelCalls(deps), signal, async (bound) => {
+      const { statement } = bound
       const empty = { ...statement, sql: `SELECT * FROM (${statement.sql}) LIMIT 0` }
       const { columns, batches } = await deps.engine.run(empty, runLimits(deps), signal)
       // Read to its end, which frees the connection.

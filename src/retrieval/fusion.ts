@@ -2,15 +2,12 @@
  * What `sql/subquery/hybrid-rows.ts` computes, over the chunks that have a part in it: with the same operations on numbers, in the
  * same order, so that a search in memory and a statement give the same relevances.
  */
+import { isForeignToEnglish } from '../analysis/foreign-words.ts'
+import { isMostlyLatin } from '../analysis/words.ts'
 import { type Fusion, type KeywordHit, PART_CHUNKS, RRF_K } from '../domain/hybrid-search.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { BUILTIN_PROVIDER } from '../domain/model-ref.ts'
 import type { NearestChunk } from '../domain/ports.ts'
-
-export interface FusionInput {
-  /** The nearest first: at least those that have a part. */
-  readonly neighbours: readonly NearestChunk[]
-  /** The best first: exactly those that have a part. */
-  readonly keywordHits: readonly KeywordHit[]
-}
 
 export interface FusedHit {
   readonly key: bigint
@@ -26,17 +23,27 @@ export interface FusionWeights {
   readonly fusion: Fusion
 }
 
-/** All chunks that were found, the most relevant first. */
+/**
+ * All chunks that were found, the most relevant first.
+ * @param found.neighbours the nearest first: at least those that have a part
+ * @param found.keywordHits the best first: exactly those that have a part
+ */
 export function fusedHits(
-  { neighbours, keywordHits }: FusionInput,
+  {
+    neighbours,
+    keywordHits,
+  }: {
+    readonly neighbours: readonly NearestChunk[]
+    readonly keywordHits: readonly KeywordHit[]
+  },
   { alpha, fusion }: FusionWeights,
 ): readonly FusedHit[] {
-  const near = vectorParts(neighbours, fusion)
-  const words = keywordParts(keywordHits, fusion)
+  const byVector = vectorParts(neighbours, fusion)
+  const byKeywords = keywordParts(keywordHits, fusion)
   const distances = new Map<bigint, number>()
   for (const { key, distance } of neighbours) distances.set(key, distance)
-  const fused = [...new Set([...distances.keys(), ...words.keys()])].map((key) => {
-    const sum = alpha * (near.get(key) ?? 0) + (1 - alpha) * (words.get(key) ?? 0)
+  const fused = [...new Set([...distances.keys(), ...byKeywords.keys()])].map((key) => {
+    const sum = alpha * (byVector.get(key) ?? 0) + (1 - alpha) * (byKeywords.get(key) ?? 0)
     return { key, relevance: Math.min(1, sum), distance: distances.get(key) ?? null }
   })
   return fused.sort((one, other) => other.relevance - one.relevance)
@@ -105,8 +112,8 @@ export async function exactFusion(
   const least = firstCount === null ? 0 : (fused[firstCount - 1]?.relevance ?? 0)
   const first = fused.filter(({ relevance }) => relevance >= least)
   const unmeasured = first.filter(({ distance }) => distance === null).map(({ key }) => key)
-  const found = unmeasured.length === 0 ? [] : await distancesOf(unmeasured)
-  const distances = new Map(found.map(({ key, distance }) => [key, distance]))
+  const measured = unmeasured.length === 0 ? [] : await distancesOf(unmeasured)
+  const distances = new Map(measured.map(({ key, distance }) => [key, distance]))
   const all: RankedHit[] = []
   for (const { key, relevance, distance: known } of first) {
     const distance = known ?? distances.get(key)
@@ -119,4 +126,27 @@ export async function exactFusion(
 
 function compareFused(one: RankedHit, other: RankedHit): number {
   return other.relevance - one.relevance || one.distance - other.distance
+}
+
+const ALPHA = 0.5
+
+/** For a text in a script that the embedding model was not made for: its vector says little. */
+const FOREIGN_SCRIPT_ALPHA = 0.1
+
+/** For a text in its script but in another language: the model still understands names and shared words. */
+const FOREIGN_LANGUAGE_ALPHA = 0.3
+
+/**
+ * The weight of the vectors where nothing sets one. The built-in model is English: in other languages keywords count
+ * more. Other models are taken to know every language.
+ * @param text null: only the vector is known
+ */
+export function defaultAlpha(
+  text: string | null,
+  { embeddingModel, language }: Pick<KnowledgeBase, 'embeddingModel' | 'language'>,
+): number {
+  if (text === null || embeddingModel.provider !== BUILTIN_PROVIDER) return ALPHA
+  if (!isMostlyLatin(text)) return FOREIGN_SCRIPT_ALPHA
+  const isForeignBase = language !== 'english' && language !== 'none'
+  return isForeignBase || isForeignToEnglish(text) ? FOREIGN_LANGUAGE_ALPHA : ALPHA
 }

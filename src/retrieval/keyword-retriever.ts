@@ -6,28 +6,20 @@ import type { ColumnReader } from '../domain/retrieval-ports.ts'
 import type { ScoredKey } from './keywords/best-scores.ts'
 import { ascendingKeys, commonKeys, keywordHits } from './keywords/keyword-hits.ts'
 import { PostingLists, type TermPostings } from './keywords/posting-lists.ts'
-import type { Prefilter } from './prefilter.ts'
+import type { Prefilter, PrefilteredChunks } from './prefilter.ts'
 
-/** More chunks that are equally good are left to the database; so many can be checked against conditions, or measured. */
+/** Where more chunks are equally good the database searches; this many can be checked against conditions, or measured. */
 const BEST_MAX = 16_384
 
 export interface KeywordRetrieval {
   readonly knowledgeBase: KnowledgeBase
-  readonly words: KeywordSearch
+  readonly keywordSearch: KeywordSearch
   readonly revision: number
   readonly limits: RunLimits
   /** The chunks among which to search; null: all. */
-  readonly prefiltered: Prefiltered | null
+  readonly prefiltered: PrefilteredChunks | null
   /** Whether a transaction that begins now still sees that revision. */
   isCurrent(): boolean
-}
-
-/** The chunks that a search's conditions keep. */
-export interface Prefiltered {
-  /** null: they are too many to list, and `passing` checks single ones. */
-  readonly keys: BigInt64Array | null
-  /** Those of some chunks that the conditions keep. */
-  passing(keys: readonly bigint[]): Promise<ReadonlySet<bigint>>
 }
 
 /** Finds the chunks with the best BM25, from posting lists in memory. */
@@ -50,15 +42,16 @@ export class KeywordRetriever {
    * @throws AppError as `SqlEngine.run` does
    */
   async best(search: KeywordRetrieval, signal: AbortSignal): Promise<readonly KeywordHit[] | null> {
-    const { knowledgeBase: ids, words, prefiltered } = search
-    if (words.terms.length === 0) return []
-    const terms = await this.#postings.postingsOf({ ...search, ids, terms: words.terms }, signal)
+    const { knowledgeBase: ids, keywordSearch, prefiltered } = search
+    const { terms: termKeys, count } = keywordSearch
+    if (termKeys.length === 0) return []
+    const terms = await this.#postings.postingsOf({ ...search, ids, terms: termKeys }, signal)
     if (terms === null) return null
     const allowed = await this.#allowed(search, signal)
     const best =
       prefiltered !== null && prefiltered.keys === null
-        ? await this.#checked(terms, words.count, prefiltered, allowed)
-        : keywordHits({ ...terms, count: words.count, allowed })
+        ? await this.#checked(terms, count, prefiltered, allowed)
+        : keywordHits({ ...terms, count, allowed })
     if (best === null || best.length > BEST_MAX) return null
     return best.map(({ key, score }) => ({ key: BigInt(key), score }))
   }
@@ -67,8 +60,9 @@ export class KeywordRetriever {
   async #allowed(search: KeywordRetrieval, signal: AbortSignal): Promise<Uint32Array | null> {
     const listed = search.prefiltered?.keys ?? null
     const allowed = listed === null ? null : ascendingKeys(listed)
-    if (search.words.phrases.length === 0) return allowed
-    const phrased = { ...search, prefilter: phrasedKeys(search.knowledgeBase, search.words) }
+    const { knowledgeBase, keywordSearch } = search
+    if (keywordSearch.phrases.length === 0) return allowed
+    const phrased = { ...search, prefilter: phrasedKeys(knowledgeBase, keywordSearch) }
     const holding = ascendingKeys(await this.#prefilter.allKeys(phrased, signal))
     return allowed === null ? holding : commonKeys(allowed, holding)
   }
@@ -77,7 +71,7 @@ export class KeywordRetriever {
   async #checked(
     terms: TermPostings,
     count: number,
-    prefiltered: Prefiltered,
+    prefiltered: PrefilteredChunks,
     allowed: Uint32Array | null,
   ): Promise<readonly ScoredKey[] | null> {
     for (let wanted = 4 * count + 16; wanted <= BEST_MAX; wanted *= 4) {

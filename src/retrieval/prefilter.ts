@@ -5,8 +5,8 @@ import { VECTOR_LIMITS } from './kernel/vector-limits.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'
 import { topKWithMargin } from './vectors/top-k-with-margin.ts'
 
-/** Which chunks are meant, of one state of their knowledge base. */
-export interface PrefilterSelect {
+/** A prefilter, and the state of the knowledge base that it is about. */
+export interface PrefilterRequest {
   readonly prefilter: PrefilterSql
   readonly limits: RunLimits
   readonly revision: number
@@ -14,7 +14,17 @@ export interface PrefilterSelect {
   isCurrent(): boolean
 }
 
-export interface PrefilteredSearch extends PrefilterSelect {
+/** The chunks that a prefilter keeps. */
+export interface PrefilteredChunks {
+  readonly request: PrefilterRequest
+  /** null: they are too many to list, and `passing` checks single ones. */
+  readonly keys: BigInt64Array | null
+  /** Those of some chunks that the conditions keep. */
+  passing(keys: readonly bigint[]): Promise<ReadonlySet<bigint>>
+}
+
+/** The nearest chunks among those that a prefilter keeps. */
+interface PrefilteredSearch extends PrefilterRequest {
   readonly index: ExactIndex
   readonly queryVector: Float32Array
   readonly k: number
@@ -22,7 +32,7 @@ export interface PrefilteredSearch extends PrefilterSelect {
   readonly margin: number
 }
 
-/** A list of so many keys, or of a quarter of all, is read quickly. */
+/** Up to this many keys, or a quarter of all, are read quickly. */
 const LIST_KEYS_MAX = 20_000
 
 const BROAD_MAX = 1_000
@@ -43,27 +53,27 @@ export class Prefilter {
 
   /** The keys where they are few; null: they are many, which `passing` recognises. */
   async fewKeys(
-    select: PrefilterSelect,
+    request: PrefilterRequest,
     chunkCount: number,
     signal: AbortSignal,
   ): Promise<BigInt64Array | null> {
-    const known = this.#cache.get(select.prefilter, select.revision)
+    const known = this.#cache.get(request.prefilter, request.revision)
     if (known !== undefined) return known
-    if (this.#broad.get(select.prefilter.sql) !== undefined) return null
+    if (this.#broad.get(request.prefilter.sql) !== undefined) return null
     const keysMax = Math.max(LIST_KEYS_MAX, Math.floor(chunkCount / 4))
-    const keys = await this.#listed(select, keysMax, signal)
-    if (keys === null) this.#broad.set(select.prefilter.sql, true)
-    else this.#remember(select, keys)
+    const keys = await this.#listed(request, keysMax, signal)
+    if (keys === null) this.#broad.set(request.prefilter.sql, true)
+    else this.#remember(request, keys)
     return keys
   }
 
   /** All keys, however many. */
-  async allKeys(select: PrefilterSelect, signal: AbortSignal): Promise<BigInt64Array> {
-    const known = this.#cache.get(select.prefilter, select.revision)
+  async allKeys(request: PrefilterRequest, signal: AbortSignal): Promise<BigInt64Array> {
+    const known = this.#cache.get(request.prefilter, request.revision)
     if (known !== undefined) return known
-    const keys = await this.#listed(select, Number.MAX_SAFE_INTEGER, signal)
-    if (keys === null) throw new Error('a list without a limit has no end before its own')
-    this.#remember(select, keys)
+    const keys = await this.#listed(request, Number.MAX_SAFE_INTEGER, signal)
+    if (keys === null) throw new Error('a list without a limit is complete')
+    this.#remember(request, keys)
     return keys
   }
 
@@ -84,13 +94,13 @@ export class Prefilter {
     return topKWithMargin(search.index, { ...search, allowedKeys }, signal)
   }
 
-  #remember({ prefilter, revision, isCurrent }: PrefilterSelect, keys: BigInt64Array): void {
+  #remember({ prefilter, revision, isCurrent }: PrefilterRequest, keys: BigInt64Array): void {
     if (isCurrent()) this.#cache.set(prefilter, { revision, keys })
   }
 
   /** All keys that the conditions keep; null: they are more than that. */
   async #listed(
-    { prefilter, limits }: PrefilterSelect,
+    { prefilter, limits }: PrefilterRequest,
     keysMax: number,
     signal: AbortSignal,
   ): Promise<BigInt64Array | null> {
@@ -137,7 +147,7 @@ export class Prefilter {
   /** Those of the chunks that the conditions keep. */
   async passing(
     keys: readonly bigint[],
-    { prefilter, limits }: Pick<PrefilterSelect, 'prefilter' | 'limits'>,
+    { prefilter, limits }: Pick<PrefilterRequest, 'prefilter' | 'limits'>,
     signal: AbortSignal,
   ): Promise<ReadonlySet<bigint>> {
     const sql = `SELECT __chunk_key FROM (${prefilter.sql})

@@ -2,13 +2,13 @@ import type { TableIds } from '../domain/chunk-tables.ts'
 import type { KeywordHit, KeywordSearch } from '../domain/hybrid-search.ts'
 import type { NearestChunk, NearestFound, NearestSearch } from '../domain/ports.ts'
 import type { ColumnReader, CommittedWrite } from '../domain/retrieval-ports.ts'
-import { KeywordRetriever, type Prefiltered } from './keyword-retriever.ts'
-import { Prefilter, type PrefilterSelect } from './prefilter.ts'
+import { KeywordRetriever } from './keyword-retriever.ts'
+import { Prefilter, type PrefilteredChunks } from './prefilter.ts'
 import type { VectorCache } from './vector-cache.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'
 import { float32Margin, topKWithMargin } from './vectors/top-k-with-margin.ts'
 
-/** What is nearly as near as the last may be nearer in DuckDB's arithmetic. */
+/** DuckDB rounds differently, so ask the accelerator for a few more. */
 const MORE_OF_ACCELERATOR = 4
 
 /** A cache as a transaction sees its table that begins while it is current. */
@@ -19,16 +19,12 @@ export interface CacheSnapshot {
   isCurrent(): boolean
 }
 
-interface PrefilteredSelect extends Prefiltered {
-  readonly select: PrefilterSelect
-}
-
-interface PrefilteredSearch extends NearestSearch {
+interface RequestedSearch extends NearestSearch {
   /** null: all chunks. */
-  readonly prefiltered: PrefilteredSelect | null
+  readonly prefiltered: PrefilteredChunks | null
 }
 
-/** Searches in the caches of the vectors, and for the words beside them. */
+/** Searches in the caches of the vectors, and in the keyword index beside them. */
 export class Retriever {
   readonly #prefilter: Prefilter
   readonly #keywords: KeywordRetriever
@@ -45,7 +41,7 @@ export class Retriever {
   }
 
   /**
-   * @returns null where more chunks than can be given are equally near, or there are too many with the words
+   * @returns null where more chunks than can be given are equally near, or there are too many with the terms
    * @throws AppError as `NearestChunks.nearest` does
    */
   async search(
@@ -53,27 +49,29 @@ export class Retriever {
     search: NearestSearch,
     signal: AbortSignal,
   ): Promise<NearestFound | null> {
-    const { words } = search
+    const { keywordSearch } = search
     const prefiltered = await this.#prefiltered(snapshot, search, signal)
-    if (words !== undefined)
-      return this.#hybrid(snapshot, { ...search, words, prefiltered }, signal)
+    if (keywordSearch !== undefined) {
+      return this.#hybrid(snapshot, { ...search, keywordSearch, prefiltered }, signal)
+    }
     const neighbours = await this.#nearest(snapshot, { ...search, prefiltered }, signal)
     return neighbours && { neighbours, isCurrent: snapshot.isCurrent }
   }
 
   async #hybrid(
     snapshot: CacheSnapshot,
-    search: PrefilteredSearch & { readonly words: KeywordSearch },
+    search: RequestedSearch & { readonly keywordSearch: KeywordSearch },
     signal: AbortSignal,
   ): Promise<NearestFound | null> {
-    const { queryVector, words } = search
-    const keywordSearch = this.#keywords.best({ ...snapshot, ...search }, signal)
-    const vectorSearch = async () => {
-      // Only where words may be enough do the vectors wait for them.
-      const isEnough = words.enoughCount !== null && areEnough(await keywordSearch, words)
+    const { queryVector, keywordSearch } = search
+    const bestHits = this.#keywords.best({ ...snapshot, ...search }, signal)
+    const nearest = async () => {
+      // The vectors wait for the keyword hits only where these may be enough.
+      const mayBeEnough = keywordSearch.enoughCount !== null
+      const isEnough = mayBeEnough && areEnough(await bestHits, keywordSearch)
       return isEnough ? [] : this.#nearest(snapshot, search, signal)
     }
-    const [best, neighbours] = await Promise.all([keywordSearch, vectorSearch()])
+    const [best, neighbours] = await Promise.all([bestHits, nearest()])
     if (best === null || neighbours === null) return null
     const distancesOf = async (keys: readonly bigint[], stop: AbortSignal) => {
       try {
@@ -85,7 +83,7 @@ export class Retriever {
         return []
       }
     }
-    return { neighbours, words: { best, distancesOf }, isCurrent: snapshot.isCurrent }
+    return { neighbours, keywordHits: { best, distancesOf }, isCurrent: snapshot.isCurrent }
   }
 
   /** The chunks that the conditions keep; null: there are no conditions. */
@@ -93,20 +91,20 @@ export class Retriever {
     snapshot: CacheSnapshot,
     { prefilter, limits }: NearestSearch,
     signal: AbortSignal,
-  ): Promise<PrefilteredSelect | null> {
+  ): Promise<PrefilteredChunks | null> {
     if (prefilter === null) return null
-    const select = { ...snapshot, prefilter, limits }
+    const request = { ...snapshot, prefilter, limits }
     return {
-      select,
-      keys: await this.#prefilter.fewKeys(select, snapshot.index.count, signal),
-      passing: (keys) => this.#prefilter.passing(keys, select, signal),
+      request,
+      keys: await this.#prefilter.fewKeys(request, snapshot.index.count, signal),
+      passing: (keys) => this.#prefilter.passing(keys, request, signal),
     }
   }
 
   /** With all that DuckDB, which rounds otherwise, could find nearer than the last of them. */
   async #nearest(
     { cache, index }: CacheSnapshot,
-    search: PrefilteredSearch,
+    search: RequestedSearch,
     signal: AbortSignal,
   ): Promise<readonly NearestChunk[] | null> {
     const { queryVector, count: k, prefiltered } = search
@@ -122,7 +120,7 @@ export class Retriever {
       prefiltered === null
         ? await unfiltered()
         : await this.#prefilter.nearest(
-            { ...prefiltered.select, index, ...nearest },
+            { ...prefiltered.request, index, ...nearest },
             prefiltered.keys,
             signal,
           )
@@ -130,10 +128,11 @@ export class Retriever {
   }
 }
 
-/** Whether so many are better than what adds nothing to a relevance; null: there is no use in more. */
-function areEnough(best: readonly KeywordHit[] | null, words: KeywordSearch): boolean {
+/** Whether `enoughCount` hits are better than a score that adds nothing to a relevance. */
+function areEnough(best: readonly KeywordHit[] | null, search: KeywordSearch): boolean {
+  // Without hits the whole search is left to the database.
   if (best === null) return true
-  const least = best.length < words.count ? 0 : (best.at(-1)?.score ?? 0)
-  const { enoughCount } = words
+  const least = best.length < search.count ? 0 : (best.at(-1)?.score ?? 0)
+  const { enoughCount } = search
   return enoughCount === 0 || (best[(enoughCount ?? 0) - 1]?.score ?? 0) > least
 }

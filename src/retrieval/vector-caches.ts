@@ -114,7 +114,7 @@ export class VectorCaches implements NearestChunks, CommitListener {
     entry.cache.setAccelerator((index) => acceleratorOf(kb, index, this.#deps.hnsw))
   }
 
-  /** Loads all that there is, the knowledge base written to last first. */
+  /** Loads the vectors of every knowledge base, the one written to last first. */
   start(): void {
     const { knowledgeBases } = this.#deps.snapshot()
     const byAge = knowledgeBases.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
@@ -150,14 +150,14 @@ export class VectorCaches implements NearestChunks, CommitListener {
     }
   }
 
-  access(kb: KnowledgeBase, isConditional = false): VectorAccess {
+  access(kb: KnowledgeBase, isPrefiltered = false): VectorAccess {
     if (this.#options.bytesMax === 0) return scan('EIDER_VECTOR_MEMORY is 0')
     const entry = this.#entries.get(kb.id)
     if (entry?.kind === 'refused') return scan(entry.reason)
     const index = entry?.cache.index ?? null
     if (index === null) return scan('its vectors are not in memory yet')
     const vectors = `${index.count} vectors in memory`
-    const report = isConditional ? null : (entry?.cache.accelerator?.report() ?? null)
+    const report = isPrefiltered ? null : (entry?.cache.accelerator?.report() ?? null)
     if (report?.state !== 'ready') return { kind: 'memory', detail: `${vectors}, scanned exactly` }
     return { kind: 'memory', detail: `${vectors}, nearly: ${report.detail}` }
   }

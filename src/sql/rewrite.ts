@@ -56,7 +56,7 @@ export function rewrite(tree: TreeNode, rewriting: Rewriting): readonly Statemen
     edits: [],
     qualifiers: new Map(),
   }
-  const scope = { ctes: new Set<string>(), place: rewriting.place, written: [], outer: null }
+  const scope = { ctes: new Set<string>(), place: rewriting.place, cteNodes: [], outer: null }
   visitQuery(queryOf(statementOf(tree)), scope, rewriter)
   stripProjects(tree, rewriter.qualifiers)
   return rewriter.edits
@@ -75,7 +75,7 @@ interface Scope {
   /** Names of the CTEs that can be seen, in lower case. */
   readonly ctes: ReadonlySet<string>
   /** These CTEs as they were written. */
-  readonly written: readonly TreeNode[]
+  readonly cteNodes: readonly TreeNode[]
   readonly place: SelectPlace
   /** The SELECT around, whose columns a sub-query may use. */
   readonly outer: Surroundings | null
@@ -142,7 +142,7 @@ function visitCtes(query: TreeNode, outer: Scope, rewriter: Rewriter): Scope {
     scope = {
       ...scope,
       ctes: new Set(scope.ctes).add(textOf(entry.key).toLowerCase()),
-      written: [...scope.written, rewriter.originals.get(entry) ?? entry],
+      cteNodes: [...scope.cteNodes, rewriter.originals.get(entry) ?? entry],
     }
   }
   return scope
@@ -164,7 +164,7 @@ interface Sources {
 function visitSelect(select: TreeNode, outer: Scope, rewriter: Rewriter): void {
   const around: Surroundings = {
     select: rewriter.originals.get(select) ?? select,
-    ctes: outer.written,
+    ctes: outer.cteNodes,
     outer: outer.outer,
   }
   const scope: Scope = { ...outer, outer: around }

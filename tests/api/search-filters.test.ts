@@ -156,7 +156,7 @@ describe('filters', () => {
     [{ relevance: 1 }, 'Field "filters.relevance" names no column'],
     [{ __chunk_key: 1 }, 'names no column'],
     [{ content: 'x' }, 'names no column'],
-    [{ price: { '<>': 1 } }, 'Field "filters.price.<>" is no operator. There are: ='],
+    [{ price: { '<>': 1 } }, 'Field "filters.price.<>" is not an operator. There are: ='],
     [{ price: {} }, 'Field "filters.price" needs an operator'],
     [{ price: { '<': null } }, 'Field "filters.price.<" must be a text, a number'],
     [{ price: { '<': { a: 1 } } }, 'must be a text, a number'],

@@ -112,8 +112,8 @@ test('a plan with a long text is not kept', () => {
     thresholds: [],
     rerankings: [],
     isShort: false,
-    values: new Map(),
-    written: [],
+    innerPlans: new Map(),
+    parameterNames: [],
   }
   const rest = { parameters: new Set<string>(), readsCatalog: false }
   const versions = { version: 1, definitionsVersion: 1 }
@@ -134,7 +134,12 @@ test('a plan is kept until what it rests on changes', () => {
     rerankings: [],
     isShort: false,
   }
-  const plan = { ...requests, values: new Map(), written: [], parameters: new Set<string>() }
+  const plan = {
+    ...requests,
+    innerPlans: new Map(),
+    parameterNames: [],
+    parameters: new Set<string>(),
+  }
   const versions = { version: 1, definitionsVersion: 1 }
   plans.set('table', versions, { ...plan, sql: 'SELECT 1', readsCatalog: false })
   plans.set('catalog', versions, { ...plan, sql: 'SELECT 2', readsCatalog: true })

@@ -3,7 +3,7 @@ import type { BoundValue } from '../../src/domain/ports.ts'
 import type { AppError } from '../../src/errors.ts'
 import { runSelect } from '../../src/query/select/run-select.ts'
 import { requestValues, Variables } from '../../src/query/variables.ts'
-import { parameterNames, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
+import { parameterNamesOf, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
 import { openSqlFixture, type SqlFixture } from '../sql/sql-fixture.ts'
 
 const values = (...entries: readonly (readonly [string, BoundValue])[]) => new Map(entries)
@@ -92,7 +92,7 @@ describe('a variable in the text of a statement', () => {
   }
 
   test('is one of its parameters, whatever its case', () => {
-    expect(parameterNames(tokenize('SELECT @v, @V, :v'))).toEqual(['eider_variable_v', 'v'])
+    expect(parameterNamesOf(tokenize('SELECT @v, @V, :v'))).toEqual(['eider_variable_v', 'v'])
   })
 })
 

@@ -19,7 +19,7 @@ import {
 } from '../support/store-fixture.ts'
 import {
   type KeywordQuery,
-  keywordSearch,
+  keywordSearchOf,
   LIMITS,
   QUERY_VECTOR,
   scoresFromMemory,
@@ -146,11 +146,11 @@ function numbered(id: string, count: number): TestDocument {
 test('a chunk found by its words alone has the distance that the database measures', async () => {
   const vectors = [newVector(1, 2, 2), newVector(-3, 4, 0)]
   await put({ id: 'a', texts: ['green tea', 'milk'], vectors })
-  const words = (await searchMemory(base(), { text: 'milk' }))?.words
-  const [milk] = words?.best ?? []
+  const hits = (await searchMemory(base(), { text: 'milk' }))?.keywordHits
+  const [milk] = hits?.best ?? []
   const unit = Float32Array.from([-0.6, 0.8, 0])
   const keys = [milk?.key ?? -1n, 12_345n]
-  expect(await words?.distancesOf(keys, signal)).toEqual([
+  expect(await hits?.distancesOf(keys, signal)).toEqual([
     { key: keys[0] ?? -1n, distance: databaseDistance(unit, QUERY_VECTOR) },
   ])
 })
@@ -158,11 +158,11 @@ test('a chunk found by its words alone has the distance that the database measur
 test('the nearest are not looked for where words are enough', async () => {
   await put({ id: 'a', texts: ['green tea', 'black tea', 'milk'] })
   const neighbours = async (text: string, enoughCount: number | null) => {
-    const words = { ...keywordSearch({ text }), enoughCount }
+    const keywordSearch = { ...keywordSearchOf({ text }), enoughCount }
     const search = { knowledgeBase: now(), queryVector: QUERY_VECTOR, count: 10 }
     const limits = LIMITS
     const near = await store.vectorCaches.nearest(
-      { ...search, prefilter: null, limits, words },
+      { ...search, prefilter: null, limits, keywordSearch },
       signal,
     )
     return near?.neighbours.length
@@ -202,11 +202,17 @@ test('a search that is left, or out of time, leaves no half list', async () => {
   await put(numbered('a', 50))
   const left = new AbortController()
   const search = { knowledgeBase: now(), queryVector: QUERY_VECTOR, count: 10, prefilter: null }
-  const words = keywordSearch({ text: 'tea green' })
-  const leaving = store.vectorCaches.nearest({ ...search, limits: LIMITS, words }, left.signal)
+  const keywordSearch = keywordSearchOf({ text: 'tea green' })
+  const leaving = store.vectorCaches.nearest(
+    { ...search, limits: LIMITS, keywordSearch },
+    left.signal,
+  )
   left.abort(new Error('the client has left'))
   expect(await failureOf(leaving)).toEqual({ code: 'other', message: 'the client has left' })
-  const late = store.vectorCaches.nearest({ ...search, limits: { timeoutMs: 0 }, words }, signal)
+  const late = store.vectorCaches.nearest(
+    { ...search, limits: { timeoutMs: 0 }, keywordSearch },
+    signal,
+  )
   expect((await failureOf(late)).code).toBe('timeout')
   await expectEqualScores()
 })

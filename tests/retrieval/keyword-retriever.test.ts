@@ -41,13 +41,13 @@ interface Search extends Partial<Pick<KeywordSearch, 'phrases' | 'count' | 'enou
 
 function found({ text, phrases = [], count = 5, enoughCount = null, prefilter = null }: Search) {
   const { knowledgeBase } = store
-  const words = { terms: [...new Set(termsOf(text))], phrases, count, enoughCount }
-  const search = { knowledgeBase, queryVector: QUERY_VECTOR, count: 10, prefilter, words }
+  const keywordSearch = { terms: [...new Set(termsOf(text))], phrases, count, enoughCount }
+  const search = { knowledgeBase, queryVector: QUERY_VECTOR, count: 10, prefilter, keywordSearch }
   return caches.nearest({ ...search, limits: { timeoutMs: 1_000 } }, signal)
 }
 
 async function best(search: Search) {
-  return (await found(search))?.words?.best.map(({ key, score }) => [key, score.toFixed(6)])
+  return (await found(search))?.keywordHits?.best.map(({ key, score }) => [key, score.toFixed(6)])
 }
 
 /** BM25 by its formula, over all chunks; the best first, with all that are equal to the last. */
@@ -143,9 +143,9 @@ test('the nearest are not looked for where words are enough', async () => {
 test('a chunk found by its words alone has its exact distance; one that is gone is left out', async () => {
   store.write({ put: [chunk('green tea'), chunk('be')] })
   await caches.settled()
-  const words = (await found({ text: 'be' }))?.words
+  const hits = (await found({ text: 'be' }))?.keywordHits
   const vector = store.chunks.get(2n)?.vector ?? new Float32Array(3)
-  expect(await words?.distancesOf([2n, 99n], signal)).toEqual([
+  expect(await hits?.distancesOf([2n, 99n], signal)).toEqual([
     { key: 2n, distance: databaseDistance(vector, QUERY_VECTOR) },
   ])
 })

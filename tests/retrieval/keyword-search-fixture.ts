@@ -3,7 +3,7 @@ import { chunkTables } from '../../src/domain/chunk-tables.ts'
 import type { KeywordSearch } from '../../src/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { PrefilterSql } from '../../src/domain/ports.ts'
-import { keywordsParameter, phrasesParameter } from '../../src/sql/search/plan-inputs.ts'
+import { phrasesParameter, termKeysParameter } from '../../src/sql/search/plan-inputs.ts'
 import { keywordScoresSql } from '../../src/sql/subquery/hybrid-rows.ts'
 import type { SearchableStore } from '../support/searchable-store.ts'
 import { rowsOf } from '../support/store-fixture.ts'
@@ -24,7 +24,7 @@ interface Base {
   readonly kb: KnowledgeBase
 }
 
-export function keywordSearch({ text, phrases = [], count = 100 }: KeywordQuery): KeywordSearch {
+export function keywordSearchOf({ text, phrases = [], count = 100 }: KeywordQuery): KeywordSearch {
   return { terms: queryTermKeys(text, 'english'), phrases, count, enoughCount: null }
 }
 
@@ -36,7 +36,7 @@ export async function searchMemory({ store, kb }: Base, query: KeywordQuery) {
     count: 10,
     prefilter: prefilterOf(kb, query.where),
     limits: LIMITS,
-    words: keywordSearch(query),
+    keywordSearch: keywordSearchOf(query),
   }
   return store.vectorCaches.nearest(search, new AbortController().signal)
 }
@@ -53,8 +53,8 @@ function prefilterOf(kb: KnowledgeBase, where: string | undefined): PrefilterSql
 
 /** Keys and scores from memory, the best first. */
 export async function scoresFromMemory(base: Base, query: KeywordQuery) {
-  const words = (await searchMemory(base, query))?.words
-  return words?.best.map(({ key, score }) => [key, score.toFixed(8)])
+  const hits = (await searchMemory(base, query))?.keywordHits
+  return hits?.best.map(({ key, score }) => [key, score.toFixed(8)])
 }
 
 /** The same from a statement over the tables. */
@@ -67,7 +67,7 @@ export async function scoresFromTables({ store, kb }: Base, query: KeywordQuery)
       WHERE chunk_key IN (SELECT chunk_key FROM ${chunks} WHERE ${where})
       ORDER BY score DESC, chunk_key`,
     {
-      [keywordsParameter(0)]: queryTermKeys(text, 'english'),
+      [termKeysParameter(0)]: queryTermKeys(text, 'english'),
       [phrasesParameter(0)]: ['', ...phrases],
     },
   )

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { AppError } from '../../src/errors.ts'
 import { runQuery } from '../../src/query/run-query.ts'
 import { parseStatement } from '../../src/sql/dialect/parse-statement.ts'
-import { parameterNames, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
+import { parameterNamesOf, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 
 const WORDS =
@@ -80,7 +80,7 @@ export function fuzzSuite(runs: number): void {
             end = token.end
           }
           expect(end).toBeLessThanOrEqual(sql.length)
-          parameterNames(tokens)
+          parameterNamesOf(tokens)
           toDuckDB(sql, tokens)
         } catch (error) {
           expect(error).toBeInstanceOf(AppError)

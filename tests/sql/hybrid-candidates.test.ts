@@ -93,7 +93,7 @@ test('a chunk that is removed or gets another text is not found by its old one',
 
 test('what finds no words is not used for them', async () => {
   const withoutWords: NearestChunks = {
-    nearest: async ({ words: _words, ...search }, signal) => {
+    nearest: async ({ keywordSearch: _, ...search }, signal) => {
       return store.vectorCaches.nearest(search, signal)
     },
     access: (kb) => store.vectorCaches.access(kb),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { parameterNames, placeOf, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
+import { parameterNamesOf, placeOf, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
 
 const duckDB = (sql: string, escapes?: 'standard' | 'backslash') => {
   return toDuckDB(sql, tokenize(sql, escapes))
@@ -87,7 +87,7 @@ describe('tokenize', () => {
 })
 
 test('parameters are named once each', () => {
-  expect(parameterNames(tokenize('SELECT :a, $b, :a'))).toEqual(['a', 'b'])
+  expect(parameterNamesOf(tokenize('SELECT :a, $b, :a'))).toEqual(['a', 'b'])
 })
 
 test('a place counts characters, not code units', () => {

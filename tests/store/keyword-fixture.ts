@@ -1,7 +1,7 @@
 import { Analyzer } from '../../src/analysis/analyzer.ts'
 import { queryTermKeys } from '../../src/analysis/query-terms.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import { keywordsParameter, phrasesParameter } from '../../src/sql/search/plan-inputs.ts'
+import { phrasesParameter, termKeysParameter } from '../../src/sql/search/plan-inputs.ts'
 import { keywordScoresSql } from '../../src/sql/subquery/hybrid-rows.ts'
 import type { Store } from '../../src/store/store.ts'
 import { rowsOf } from '../support/store-fixture.ts'
@@ -19,7 +19,7 @@ export async function keywordScores(
     `SELECT chunk_content, score FROM (${keywordScoresSql(kb, 0)}) JOIN ${chunks} USING (chunk_key)
       ORDER BY score DESC, chunk_content`,
     {
-      [keywordsParameter(0)]: queryTermKeys(text, kb.language),
+      [termKeysParameter(0)]: queryTermKeys(text, kb.language),
       [phrasesParameter(0)]: ['', ...phrases],
     },
   )

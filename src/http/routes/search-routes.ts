@@ -1,7 +1,8 @@
 import { type Static, t } from 'elysia'
 import { requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
+import { FUSIONS, SEARCH_MODES } from '../../domain/hybrid-search.ts'
 import { AppError } from '../../errors.ts'
-import type { Chunk } from '../../query/search/chunk-search.ts'
+import type { FoundChunk } from '../../query/search/chunk-search.ts'
 import type { SearchAnswer, SearchOrder, SearchResult } from '../../query/search/run-search.ts'
 import { bodySchema, readJson } from '../body.ts'
 import { route } from '../openapi.ts'
@@ -66,12 +67,9 @@ const SEARCH = bodySchema(SEARCH_SCHEMA)
 
 type SentSearch = Static<typeof SEARCH_SCHEMA>
 
-const MODES = ['hybrid', 'vector', 'keyword'] as const
-const FUSIONS = ['scaled', 'rrf'] as const
-
 /** @throws AppError `invalid_request` that names the field */
 function searchOrder(sent: SentSearch): SearchOrder {
-  const mode = oneOf('mode', sent.mode, MODES)
+  const mode = oneOf('mode', sent.mode, SEARCH_MODES)
   const fusion = oneOf('fusion', sent.fusion, FUSIONS)
   const alpha = unitNumber('alpha', sent.alpha)
   const minRelevance = unitNumber('min_relevance', sent.min_relevance)
@@ -162,6 +160,6 @@ function explanationRecord({
   return { vector, keyword, fusion, reranker: reranked }
 }
 
-function neighbourRecord({ chunkId, content }: Chunk) {
+function neighbourRecord({ chunkId, content }: FoundChunk) {
   return { chunk_id: chunkId, chunk_content: content }
 }

@@ -1,11 +1,9 @@
 import { FieldReader, type Fields } from '../../catalog/fields.ts'
-import { FUSIONS, type Fusion } from '../../domain/hybrid-search.ts'
+import { FUSIONS, type Fusion, SEARCH_MODES, type SearchMode } from '../../domain/hybrid-search.ts'
 import { AppError } from '../../errors.ts'
 
 /** `judgments`: grades of documents; `doc_id`: one right document; `llm_relevancy`: a model's grades. */
 export type EvaluationVersion = 'judgments' | 'doc_id' | 'llm_relevancy'
-
-export type EvaluationMode = 'vector' | 'hybrid' | 'keyword'
 
 export interface EvaluateOptions {
   /** `project.table`, as it was written. */
@@ -35,7 +33,7 @@ export interface GenerationOptions {
 export interface EvaluationSearch {
   /** null: the default of the version. */
   readonly k: number | null
-  readonly mode: EvaluationMode | null
+  readonly mode: SearchMode | null
   /** The weight of the vectors in a hybrid search, 0 to 1. */
   readonly alpha: number | null
   readonly fusion: Fusion | null
@@ -45,7 +43,6 @@ export interface EvaluationSearch {
 const CODE = 'invalid_request'
 
 const VERSIONS: readonly EvaluationVersion[] = ['doc_id', 'llm_relevancy', 'judgments']
-const MODES: readonly EvaluationMode[] = ['vector', 'hybrid', 'keyword']
 
 const OPTIONS = [
   'test_table',
@@ -107,7 +104,7 @@ export function evaluateOptions(sent: Fields): EvaluateOptions {
 }
 
 function searchOf(read: FieldReader, alpha: unknown, kMax: number): EvaluationSearch {
-  const mode = oneOf(read, 'mode', MODES)
+  const mode = oneOf(read, 'mode', SEARCH_MODES)
   if (alpha !== undefined && alpha !== null) {
     if (typeof alpha !== 'number' || !(alpha >= 0 && alpha <= 1)) {
       throw new AppError(CODE, 'Option "alpha" must be a number from 0 to 1')

@@ -44,7 +44,7 @@ export function emptyTable(name: string, columns: string): SchemaTable {
   return schemaTable(name, columns, () => [])
 }
 
-/** `NAME TABLE_ROWS:BIGINT`: names of columns, with a type where it is no text. */
+/** `NAME TABLE_ROWS:BIGINT`: names of columns, with a type where it is not VARCHAR. */
 export function schemaColumns(text: string): readonly SchemaColumn[] {
   return text
     .trim()
@@ -62,7 +62,7 @@ export function rowsSql(columns: readonly SchemaColumn[], rows: readonly SchemaR
   return `SELECT unnest(from_json(${literal(jsonOf(rows))}, ${structure}), recursive := true)`
 }
 
-/** Half a surrogate pair is no JSON that DuckDB reads. */
+/** DuckDB does not read half a surrogate pair in JSON. */
 function jsonOf(rows: readonly SchemaRow[]): string {
   return JSON.stringify(rows, (_name, value: unknown) => {
     if (value === null) return undefined

@@ -95,7 +95,7 @@ export interface AssignedValues {
 
 /**
  * @param values of the targets, in their order
- * @throws AppError `insert_failed` for a content that is empty, a metadata that is no object, or a value beyond the
+ * @throws AppError `insert_failed` for a content that is empty, a metadata that is not an object, or a value beyond the
  * limits; `sql_not_supported` for an undeclared key of metadata
  */
 export function assignedValues(

@@ -79,6 +79,6 @@ function changeableKnowledgeBase(
 }
 
 function notAKnowledgeBase(name: string): AppError {
-  const message = `"${name}" is no knowledge base: only those have rows to change`
+  const message = `"${name}" is not a knowledge base: only those have rows to change`
   return new AppError('sql_not_supported', message)
 }

@@ -1,6 +1,6 @@
 /** The search of `POST …/search` for the planner of every SELECT: the filter is its WHERE, the search stands beside it. */
 
-import type { Fusion } from '../../domain/hybrid-search.ts'
+import type { Fusion, SearchMode } from '../../domain/hybrid-search.ts'
 import { quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { ResultValue, RowStream } from '../../domain/query-result.ts'
@@ -9,8 +9,6 @@ import type { HybridSearch } from '../../sql/search/ranking.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runSelect, type SelectRequest, type SelectRows } from '../select/run-select.ts'
 import { type SearchFilter, searchFilter } from './search-filter.ts'
-
-export type SearchMode = 'hybrid' | 'vector' | 'keyword'
 
 /** What a client asks for. */
 export interface ChunkSearch {
@@ -66,7 +64,7 @@ function wrong(field: string, what: string): AppError {
   return new AppError('invalid_request', `Field "${field}" ${what}`)
 }
 
-export interface Chunk {
+export interface FoundChunk {
   readonly id: string
   readonly chunkId: string
   readonly content: string
@@ -79,7 +77,7 @@ export interface Chunk {
 
 export interface SearchedChunks {
   /** The best first. */
-  readonly chunks: readonly Chunk[]
+  readonly chunks: readonly FoundChunk[]
   /** How they were found. null: nothing is stored that could be searched. */
   readonly run: SelectRows | null
 }
@@ -129,13 +127,13 @@ export function nameOf({ projectName, name }: KnowledgeBase): string {
   return `${quote(projectName)}.${quote(name)}`
 }
 
-export async function readChunks({ batches }: RowStream): Promise<readonly Chunk[]> {
-  const chunks: Chunk[] = []
+export async function readChunks({ batches }: RowStream): Promise<readonly FoundChunk[]> {
+  const chunks: FoundChunk[] = []
   for await (const batch of batches) chunks.push(...batch.map(chunkOf))
   return chunks
 }
 
-function chunkOf(row: readonly ResultValue[]): Chunk {
+function chunkOf(row: readonly ResultValue[]): FoundChunk {
   const [id, chunkId, content, metadata, relevance, distance] = row
   return {
     id: String(id),

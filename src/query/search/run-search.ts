@@ -1,4 +1,4 @@
-import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
+import { PART_CHUNKS, type SearchMode } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { VectorAccess } from '../../domain/ports.ts'
 import { type QueryDeps, StageTimer, type StageTimes } from '../query-deps.ts'
@@ -6,11 +6,10 @@ import { AMONG_FILTERED } from '../select/find-candidates.ts'
 import { candidateRequests } from '../select/plan-cache.ts'
 import {
   type CheckedSearch,
-  type Chunk,
   type ChunkSearch,
   checkedSearch,
+  type FoundChunk,
   type SearchedChunks,
-  type SearchMode,
   searchChunks,
 } from './chunk-search.ts'
 import { type Neighbourhood, searchNeighbours } from './search-neighbours.ts'
@@ -21,7 +20,7 @@ export interface SearchOrder extends ChunkSearch {
   readonly neighbours: number
 }
 
-export interface SearchResult extends Chunk {
+export interface SearchResult extends FoundChunk {
   /** From 1. */
   readonly rank: number
   readonly neighbours: Neighbourhood | null
@@ -67,13 +66,13 @@ export async function runSearch(
 ): Promise<SearchAnswer> {
   const search = checkedSearch(kb, order)
   const startMs = deps.nowMs()
-  const found = await searchChunks(search, deps, signal)
+  const searched = await searchChunks(search, deps, signal)
   const total = deps.nowMs() - startMs
-  const { chunks, run } = found
+  const { chunks, run } = searched
   const { neighbours: count } = order
   const neighbourhoods =
     count === 0 ? [] : await searchNeighbours({ kb, chunks, count }, deps, signal)
-  const explanations = order.explain ? await explainChunks(search, found, deps, signal) : []
+  const explanations = order.explain ? await explainChunks(search, searched, deps, signal) : []
   return {
     results: chunks.map((chunk, index) => ({
       ...chunk,
@@ -86,7 +85,7 @@ export async function runSearch(
       ? {
           mode: search.mode,
           isReranked: run?.isReranked ?? false,
-          access: accessOf(kb, found, deps),
+          access: accessOf(kb, searched, deps),
           ms: { ...(run?.times ?? new StageTimer(deps.nowMs).times), total },
         }
       : null,
@@ -102,7 +101,7 @@ function accessOf(kb: KnowledgeBase, { run }: SearchedChunks, deps: QueryDeps): 
   return isFiltered ? { ...access, detail: `${access.detail}${AMONG_FILTERED}` } : access
 }
 
-type RankedChunks = ReadonlyMap<string, { readonly rank: number; readonly chunk: Chunk }>
+type RankedChunks = ReadonlyMap<string, { readonly rank: number; readonly chunk: FoundChunk }>
 
 /** Explains each of the chunks, in their order, by searching once more for each part alone. */
 async function explainChunks(
@@ -115,8 +114,10 @@ async function explainChunks(
   const isReranked = run?.isReranked ?? false
   const plain = { ...unlimited, mode, isReranked: false, k: Math.max(PART_CHUNKS, search.k) }
   const ranked = async (part: CheckedSearch): Promise<RankedChunks> => {
-    const found = await searchChunks(part, deps, signal)
-    return new Map(found.chunks.map((chunk, index) => [chunk.chunkId, { rank: index + 1, chunk }]))
+    const searched = await searchChunks(part, deps, signal)
+    return new Map(
+      searched.chunks.map((chunk, index) => [chunk.chunkId, { rank: index + 1, chunk }]),
+    )
   }
   const none: RankedChunks = new Map()
   const [byVector, byKeywords, before] = await Promise.all([

@@ -129,7 +129,7 @@ function comparison(
     const side = isNumber ? `TRY_CAST(${name} AS DOUBLE)` : name
     return `${side} ${operator} ${bind(bound)}`
   }
-  throw wrong(path, `is no operator. There are: ${OPERATORS}`)
+  throw wrong(path, `is not an operator. There are: ${OPERATORS}`)
 }
 
 function boundName(value: unknown, { params }: Building): string {

@@ -1,12 +1,12 @@
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
-import { CHUNK_COLUMNS, type Chunk, nameOf, readChunks } from './chunk-search.ts'
+import { CHUNK_COLUMNS, type FoundChunk, nameOf, readChunks } from './chunk-search.ts'
 
 /** The chunks around one, of the same column of the same document, in the order of the text. */
 export interface Neighbourhood {
-  readonly before: readonly Chunk[]
-  readonly after: readonly Chunk[]
+  readonly before: readonly FoundChunk[]
+  readonly after: readonly FoundChunk[]
 }
 
 interface Place {
@@ -26,7 +26,7 @@ export async function searchNeighbours(
     count,
   }: {
     readonly kb: KnowledgeBase
-    readonly chunks: readonly Chunk[]
+    readonly chunks: readonly FoundChunk[]
     readonly count: number
   },
   deps: QueryDeps,
@@ -38,8 +38,8 @@ export async function searchNeighbours(
     AND concat(id, ':', metadata->>'content_column', ':', metadata->>'chunk_index') IN :places`
   const ids = [...new Set(chunks.map(({ id }) => id))]
   const request = { sql, database: kb.projectName, params: { ids, places: [...places] } }
-  const found = await readChunks(await runSelect(request, deps, signal))
-  const byPlace = new Map(found.map((chunk) => [keyOf(chunk.id, placeOf(chunk)), chunk]))
+  const nearby = await readChunks(await runSelect(request, deps, signal))
+  const byPlace = new Map(nearby.map((chunk) => [keyOf(chunk.id, placeOf(chunk)), chunk]))
   const present = (keys: readonly string[]) => keys.flatMap((key) => byPlace.get(key) ?? [])
   return chunks.map((chunk) => {
     const { before, after } = keysAround(chunk, count)
@@ -47,7 +47,7 @@ export async function searchNeighbours(
   })
 }
 
-function keysAround(chunk: Chunk, count: number) {
+function keysAround(chunk: FoundChunk, count: number) {
   const { column, chunkIndex } = placeOf(chunk)
   const at = (index: number) => keyOf(chunk.id, { column, chunkIndex: index })
   const first = Math.max(0, chunkIndex - count)
@@ -60,6 +60,6 @@ function keyOf(id: string, { column, chunkIndex }: Place): string {
   return `${id}:${column}:${chunkIndex}`
 }
 
-function placeOf({ metadata: { content_column: column, chunk_index: index } }: Chunk): Place {
+function placeOf({ metadata: { content_column: column, chunk_index: index } }: FoundChunk): Place {
   return { column: String(column), chunkIndex: Number(index) }
 }

@@ -1,26 +1,24 @@
 /** The values of a plan's placeholders: parameters, vectors and keywords of searched texts, answers of agents. */
-import { isForeignToEnglish } from '../../analysis/foreign-words.ts'
 import { phrasesOf, queryTermKeys } from '../../analysis/query-terms.ts'
-import { isMostlyLatin } from '../../analysis/words.ts'
 import { overriddenAgent } from '../../catalog/define-agent.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { BUILTIN_PROVIDER } from '../../domain/model-ref.ts'
 import type { BoundValue } from '../../domain/ports.ts'
 import { AppError } from '../../errors.ts'
+import { defaultAlpha } from '../../retrieval/fusion.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
 import {
   alphaParameter,
   answersParameter,
-  keywordsParameter,
   type PlannedText,
   phrasesParameter,
   type SearchInput,
-  termsParameter,
+  termKeysParameter,
   textsParameter,
   vectorParameter,
   vectorsParameter,
+  wordsParameter,
 } from '../../sql/search/plan-inputs.ts'
-import { termsOf } from '../../sql/search/ranking.ts'
+import { distinctWords } from '../../sql/search/ranking.ts'
 import { checkedThreshold } from '../../sql/search/search-predicates.ts'
 import type { RunContext } from '../query-deps.ts'
 import type { ParameterValues } from '../variables.ts'
@@ -47,13 +45,13 @@ export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<Boun
     if (params.get(name) !== null) checkedThreshold(params.get(name))
   }
   const searches = plan.searches.map((search) => searchValues(search, plan, binding))
-  for (const found of await Promise.all(searches)) Object.assign(values, found)
-  for (const { number, agent, fields, questions } of plan.agents) {
+  for (const bound of await Promise.all(searches)) Object.assign(values, bound)
+  for (const { agentIndex, agent, fields, questions } of plan.agents) {
     const texts: string[] = []
     for (const question of questions) texts.push(...(await textsOf(question, plan, binding)))
-    const overridden = options === null ? agent : overriddenAgent(agent, options, deps)
-    const asked = { agent: overridden, fields }
-    values[answersParameter(number)] = await askAgent(asked, texts, deps.agents, signal)
+    const changedAgent = options === null ? agent : overriddenAgent(agent, options, deps)
+    const answers = await askAgent({ agent: changedAgent, fields }, texts, deps.agents, signal)
+    values[answersParameter(agentIndex)] = answers
   }
   const needed = Object.entries(values).filter(([name]) => plan.parameters.has(name))
   return Object.fromEntries(needed)
@@ -81,9 +79,9 @@ async function textsOf(
     if (value === null || value === undefined) return []
     return (Array.isArray(value) ? value : [value]).map(String)
   }
-  const values = plan.values.get(text.select)
-  if (values === undefined) throw new Error('the values of a column must be planned')
-  return correlatedValues(values, binding)
+  const columnPlan = plan.innerPlans.get(text.select)
+  if (columnPlan === undefined) throw new Error('the values of a column must be planned')
+  return correlatedValues(columnPlan, binding)
 }
 
 async function correlatedValues(plan: SelectPlan, binding: Binding): Promise<readonly string[]> {
@@ -106,7 +104,7 @@ async function correlatedValues(plan: SelectPlan, binding: Binding): Promise<rea
   return [...texts]
 }
 
-/** The vector, terms and keywords of a search, as far as the statement uses them. */
+/** The vector, words and term keys of a search, as far as the statement uses them. */
 async function searchValues(
   search: SearchInput,
   plan: SelectPlan,
@@ -114,15 +112,15 @@ async function searchValues(
 ): Promise<BoundValues> {
   if (search.text.kind === 'column') return lateralVectors(search, plan, binding)
   const vector = vectorParameter(search.textIndex)
-  const terms = termsParameter(search.textIndex)
+  const words = wordsParameter(search.textIndex)
   const given = givenVector(search.text, binding.params)
   if (given !== undefined) {
-    const values = { [vector]: checkedVector(given, search.knowledgeBase), [terms]: [] }
+    const values = { [vector]: checkedVector(given, search.knowledgeBase), [words]: [] }
     return { ...values, ...hybridValues(search, plan, null) }
   }
   const text = searchText(search.text, binding.params)
   const values: Record<string, BoundValue> = { ...hybridValues(search, plan, text) }
-  if (plan.parameters.has(terms)) values[terms] = termsOf(text)
+  if (plan.parameters.has(words)) values[words] = distinctWords(text)
   if (plan.parameters.has(vector)) {
     const [embedded] = await unitVectors([text], search.knowledgeBase, binding)
     if (embedded === undefined) throw new Error('embedder returned no vector for one text')
@@ -208,17 +206,9 @@ function lengthOf(vector: Float32Array): number {
   return Math.sqrt(squares)
 }
 
-const ALPHA = 0.5
-
-/** For a text in a script that the embedding model was not made for: its vector says little. */
-const FOREIGN_SCRIPT_ALPHA = 0.1
-
-/** For a text in its script but in another language: the model still understands names and shared words. */
-const FOREIGN_LANGUAGE_ALPHA = 0.3
-
 /**
- * The keywords of a searched text, and the weight of its vector where the statement names none, as far as the statement
- * uses them.
+ * The term keys and phrases of a search text, and the weight of its vector where the statement names none, as far as the
+ * statement uses them.
  * @param text null: only the vector is known
  */
 export function hybridValues(
@@ -226,23 +216,12 @@ export function hybridValues(
   plan: Pick<SelectPlan, 'parameters'>,
   text: string | null,
 ): BoundValues {
-  if (!plan.parameters.has(keywordsParameter(textIndex))) return {}
-  const alpha = {
-    [alphaParameter(textIndex)]: text === null ? ALPHA : alphaOf(text, knowledgeBase),
-  }
+  if (!plan.parameters.has(termKeysParameter(textIndex))) return {}
+  const alpha = { [alphaParameter(textIndex)]: defaultAlpha(text, knowledgeBase) }
   return {
-    [keywordsParameter(textIndex)]:
+    [termKeysParameter(textIndex)]:
       text === null ? [] : queryTermKeys(text, knowledgeBase.language),
     [phrasesParameter(textIndex)]: ['', ...(text === null ? [] : phrasesOf(text))],
     ...(plan.parameters.has(alphaParameter(textIndex)) ? alpha : {}),
   }
-}
-
-/** The built-in model is English: in other languages keywords count more. Other models are taken to know every language. */
-function alphaOf(text: string, kb: KnowledgeBase): number {
-  if (kb.embeddingModel.provider !== BUILTIN_PROVIDER) return ALPHA
-  if (!isMostlyLatin(text)) return FOREIGN_SCRIPT_ALPHA
-  const { language } = kb
-  const isForeignBase = language !== 'english' && language !== 'none'
-  return isForeignBase || isForeignToEnglish(text) ? FOREIGN_LANGUAGE_ALPHA : ALPHA
 }

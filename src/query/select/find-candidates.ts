@@ -14,8 +14,8 @@ import {
   candidateDistancesParameter,
   candidateKeysParameter,
   candidateRelevancesParameter,
-  keywordsParameter,
   phrasesParameter,
+  termKeysParameter,
   vectorParameter,
 } from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
@@ -23,7 +23,7 @@ import { type RunContext, runLimits } from '../query-deps.ts'
 import type { BoundValues } from './bind-plan.ts'
 import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
 
-/** Follows the words on how the nearest chunks are found, where a search is filtered. */
+/** Stands behind the clause on how the nearest chunks are found, where a search is filtered. */
 export const AMONG_FILTERED = ', among the chunks that the conditions keep'
 
 export interface FoundCandidates {
@@ -46,16 +46,16 @@ export async function findCandidates(
   const searches = await Promise.all(
     plan.requests.map((request) => searchCandidates(request, values, context)),
   )
-  const found = searches.filter((search) => search !== null)
-  if (found.length < searches.length) return null
+  const answered = searches.filter((search) => search !== null)
+  if (answered.length < searches.length) return null
   const bound = Object.entries(values).filter(([name]) => plan.parameters.has(name))
   return {
     statement: {
       sql: plan.sql,
-      values: Object.assign(Object.fromEntries(bound), ...found.map(({ lists }) => lists)),
+      values: Object.assign(Object.fromEntries(bound), ...answered.map(({ lists }) => lists)),
       isShort: plan.isShort,
     },
-    isCurrent: () => found.every((search) => search.isCurrent()),
+    isCurrent: () => answered.every((search) => search.isCurrent()),
   }
 }
 
@@ -76,15 +76,18 @@ async function searchCandidates(
   if (search === null) return null
   const { textIndex, hybrid } = request
   if (hybrid === null) {
-    const found = await timer.time('candidates', () => deps.nearest.nearest(search, signal))
-    return found && { lists: listsOf(textIndex, found.neighbours), isCurrent: found.isCurrent }
+    const nearest = await timer.time('candidates', () => deps.nearest.nearest(search, signal))
+    return (
+      nearest && { lists: listsOf(textIndex, nearest.neighbours), isCurrent: nearest.isCurrent }
+    )
   }
-  const alpha = alphaOf(hybrid, textIndex, values)
+  const alpha = boundAlpha(hybrid, textIndex, values)
   return timer.time('candidates', async () => {
-    const words = keywordSearch(textIndex, values, alpha === 0 ? hybrid.firstCount : null)
-    const found = await deps.nearest.nearest({ ...search, words }, signal)
-    const lists = found && (await fusedLists(textIndex, { ...hybrid, alpha }, found, signal))
-    return found && lists && { lists, isCurrent: found.isCurrent }
+    const enoughCount = alpha === 0 ? hybrid.firstCount : null
+    const keywordSearch = boundKeywordSearch(textIndex, values, enoughCount)
+    const nearest = await deps.nearest.nearest({ ...search, keywordSearch }, signal)
+    const lists = nearest && (await fusedLists(textIndex, { ...hybrid, alpha }, nearest, signal))
+    return nearest && lists && { lists, isCurrent: nearest.isCurrent }
   })
 }
 
@@ -103,19 +106,19 @@ function nearestSearch(
   return { ...search, prefilter: { sql, values: Object.fromEntries(own), isCacheable } }
 }
 
-function alphaOf(hybrid: HybridEdit, textIndex: number, values: BoundValues): number {
+function boundAlpha(hybrid: HybridEdit, textIndex: number, values: BoundValues): number {
   const alpha = hybrid.alpha ?? values[alphaParameter(textIndex)]
   if (typeof alpha !== 'number') throw new Error('the weight of a hybrid search must be bound')
   return alpha
 }
 
-function keywordSearch(
+function boundKeywordSearch(
   textIndex: number,
   values: BoundValues,
   enoughCount: number | null,
 ): KeywordSearch {
   return {
-    terms: itemsOf(values[keywordsParameter(textIndex)]).filter((key) => typeof key === 'bigint'),
+    terms: itemsOf(values[termKeysParameter(textIndex)]).filter((key) => typeof key === 'bigint'),
     phrases: itemsOf(values[phrasesParameter(textIndex)])
       .filter((phrase) => typeof phrase === 'string')
       .filter((phrase) => phrase !== ''),
@@ -128,16 +131,16 @@ function itemsOf(value: BoundValue | undefined): readonly BoundValue[] {
   return Array.isArray(value) ? value : []
 }
 
-/** null: nobody looked for the keywords. */
+/** null: the keyword index was not searched. */
 async function fusedLists(
   textIndex: number,
   { firstCount, ...weights }: FusionWeights & Pick<HybridEdit, 'firstCount'>,
-  { neighbours, words, isCurrent }: NearestFound,
+  { neighbours, keywordHits, isCurrent }: NearestFound,
   signal: AbortSignal,
 ): Promise<BoundValues | null> {
-  if (words === undefined && isCurrent()) return null
-  const { best: keywordHits, distancesOf } = words ?? NO_HITS
-  const fused = fusedHits({ neighbours, keywordHits }, weights)
+  if (keywordHits === undefined && isCurrent()) return null
+  const { best, distancesOf } = keywordHits ?? NO_HITS
+  const fused = fusedHits({ neighbours, keywordHits: best }, weights)
   const first = await exactFusion(fused, {
     firstCount,
     distancesOf: (keys) => distancesOf(keys, signal),

@@ -118,8 +118,8 @@ function missing(snapshot: CatalogSnapshot, qualifier: string, name: string): Ap
 }
 
 function relationsOf(snapshot: CatalogSnapshot, project: Project) {
-  return [knowledgeBasesOf, viewsOf, tablesOf, agentsOf].flatMap((of) => {
-    return of(snapshot, project).map(({ name }) => ({ name }))
+  return [knowledgeBasesOf, viewsOf, tablesOf, agentsOf].flatMap((relationsIn) => {
+    return relationsIn(snapshot, project).map(({ name }) => ({ name }))
   })
 }
 

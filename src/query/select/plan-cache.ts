@@ -18,8 +18,8 @@ export interface SelectPlan {
   readonly rerankings: readonly RerankInput[]
   /** Parameters that relevance is compared with. */
   readonly thresholds: readonly string[]
-  /** The plans of the SELECTs that give the texts of `column` requests, and the candidates of rerankings. */
-  readonly values: ReadonlyMap<TreeNode, SelectPlan>
+  /** By its tree, the plan of each SELECT that gives the texts of a column, or the candidates of a reranking. */
+  readonly innerPlans: ReadonlyMap<TreeNode, SelectPlan>
   /** The placeholders that stand in `sql`. */
   readonly parameters: ReadonlySet<string>
   /** The same statement, where the nearest chunks of its searches are known; null: it has no search that could use them. */
@@ -31,7 +31,7 @@ export interface SelectPlan {
   /** The searches that have every vector measured in any case. */
   readonly scans: readonly MeasuredScan[]
   /** The parameters of the statement as the client wrote it, also those that became searches. */
-  readonly written: readonly string[]
+  readonly parameterNames: readonly string[]
 }
 
 /** A SELECT that gets the nearest chunks of its searches as bound lists. */
@@ -44,7 +44,7 @@ export interface CandidatePlan {
 
 /** Chunks to be found before the statement runs. */
 export interface CandidateRequest {
-  /** The number of the search text. */
+  /** Of the search text. */
   readonly textIndex: number
   readonly knowledgeBase: KnowledgeBase
   readonly count: number
@@ -60,7 +60,7 @@ export interface CandidateRequest {
 
 /** The searches that memory may answer, also those whose chunks are reranked. */
 export function candidateRequests(plan: SelectPlan): readonly CandidateRequest[] {
-  const inner = plan.rerankings.flatMap(({ candidates }) => plan.values.get(candidates) ?? [])
+  const inner = plan.rerankings.flatMap(({ candidates }) => plan.innerPlans.get(candidates) ?? [])
   return [...(plan.candidates?.requests ?? []), ...inner.flatMap(candidateRequests)]
 }
 

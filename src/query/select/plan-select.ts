@@ -13,7 +13,7 @@ import { guard } from '../../sql/guard/guard.ts'
 import { checkExpandedSize, limitJson } from '../../sql/guard/statement-limits.ts'
 import { bindSystemFunctions } from '../../sql/guard/system-functions.ts'
 import {
-  parameterNames,
+  parameterNamesOf,
   toDuckDB,
   tokenize,
   withoutClosingSemicolons,
@@ -28,7 +28,7 @@ import type { CandidatePlan, CandidateRequest, SelectPlan } from './plan-cache.t
 /** Views that may stand within one another. */
 const VIEW_DEPTH_MAX = 10
 
-/** Working on a statement's tree holds the main thread: a second and a half for so many. */
+/** Working on a statement's tree holds the main thread: a second and a half for this many. */
 const TOKENS_MAX = 50_000
 
 /** SELECTs for values within SELECTs for values. */
@@ -45,10 +45,10 @@ export async function planSelect(
   engine: SqlEngine,
   search: GivenSearch | null = null,
 ): Promise<SelectPlan> {
-  const { tree, written, text } = await parseSelect(sql, engine)
+  const { tree, parameterNames, text } = await parseSelect(sql, engine)
   try {
     const inputs = new PlanInputs(true, search)
-    return await planTree(tree, { names, inputs, place: 'outermost' }, engine, { written })
+    return await planTree(tree, { names, inputs, place: 'outermost' }, engine, { parameterNames })
   } catch (error) {
     if (!(error instanceof PlacedError)) throw error
     const { code, message, title } = error.failure
@@ -62,30 +62,34 @@ async function planTree(
   tree: TreeNode,
   rewriting: Rewriting,
   engine: SqlEngine,
-  { written, depth = 0 }: { readonly written: readonly string[]; readonly depth?: number },
+  {
+    parameterNames,
+    depth = 0,
+  }: { readonly parameterNames: readonly string[]; readonly depth?: number },
 ): Promise<SelectPlan> {
   const { inputs } = rewriting
   const candidates = await applyEdits(checked(tree, rewriting), inputs, engine)
   // Views that read views may have made it large.
   checkExpandedSize(queryOf(statementOf(tree)))
   const { sql, parameters } = await printTree(tree, engine)
-  const values = new Map<TreeNode, SelectPlan>()
+  const innerPlans = new Map<TreeNode, SelectPlan>()
   for (const { select } of correlatedTexts(inputs)) {
     if (depth >= VALUES_DEPTH_MAX) throw tooDeep()
     const inner = { ...rewriting, inputs: new PlanInputs(false, null) }
-    values.set(select, await planTree(select, inner, engine, { written, depth: depth + 1 }))
+    const options = { parameterNames, depth: depth + 1 }
+    innerPlans.set(select, await planTree(select, inner, engine, options))
   }
   for (const { candidates: select, names: own } of inputs.rerankings) {
     const names = { ...own, readsChunkKeys: true }
     const inner = { ...rewriting, names, inputs: new PlanInputs(false, inputs.search) }
-    values.set(select, await planTree(select, inner, engine, { written, depth }))
+    innerPlans.set(select, await planTree(select, inner, engine, { parameterNames, depth }))
   }
   const { searches, agents, thresholds, scans, rerankings } = inputs
-  const isOfCatalog = [...values.values()].some((plan) => plan.readsCatalog)
+  const isOfCatalog = [...innerPlans.values()].some((plan) => plan.readsCatalog)
   const readsCatalog = inputs.readsCatalog || isOfCatalog
   const collected = { searches, agents, thresholds, scans, rerankings, readsCatalog }
   const isShort = isShortAnswer(queryOf(statementOf(tree)))
-  const plan = { ...collected, sql, values, parameters, written, isShort }
+  const plan = { ...collected, sql, innerPlans, parameters, parameterNames, isShort }
   // Last: it changes the tree.
   return { ...plan, candidates: await candidatePlan(tree, candidates, engine) }
 }
@@ -165,8 +169,7 @@ function correlatedTexts({ searches, agents }: PlanInputs) {
 
 interface ParsedSelect {
   readonly tree: TreeNode
-  /** The names of its parameters. */
-  readonly written: readonly string[]
+  readonly parameterNames: readonly string[]
   /** What DuckDB read: offsets in the tree count in it. */
   readonly text: string
 }
@@ -197,7 +200,7 @@ async function parseWith(
   }
   const text = toDuckDB(sql, tokens)
   const tree = parseTree(await engine.parse(text))
-  return { tree, written: parameterNames(tokens), text }
+  return { tree, parameterNames: parameterNamesOf(tokens), text }
 }
 
 /**
@@ -230,5 +233,5 @@ async function candidateRequest(
 
 async function printTree(tree: TreeNode, engine: SqlEngine) {
   const sql = await engine.print(treeText(tree))
-  return { sql, parameters: new Set(parameterNames(tokenize(sql))) }
+  return { sql, parameters: new Set(parameterNamesOf(tokenize(sql))) }
 }

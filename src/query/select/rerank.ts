@@ -47,21 +47,21 @@ interface Candidate {
 
 async function reranked(
   request: RerankInput,
-  { values: plans }: SelectPlan,
+  { innerPlans }: SelectPlan,
   binding: Binding,
 ): Promise<Reranked> {
-  const plan = plans.get(request.candidates)
+  const plan = innerPlans.get(request.candidates)
   if (plan === undefined) throw new Error('the candidates of a reranking must be planned')
   const bound = await bindPlan(plan, { ...binding, options: null })
   const { rows, isFromMemory } = await runPlan(plan, bound, binding)
   const candidates: Candidate[] = []
   for await (const batch of rows.batches) candidates.push(...batch.map(candidateOf))
   const { ranked, ...outcome } = await scored(candidates, request, binding)
-  const { number } = request
+  const { rerankingIndex } = request
   const values = {
-    [rerankedKeysParameter(number)]: ranked.map(({ key }) => key),
-    [rerankedRelevancesParameter(number)]: ranked.map(({ relevance }) => relevance),
-    [rerankedDistancesParameter(number)]: ranked.map(({ distance }) => distance),
+    [rerankedKeysParameter(rerankingIndex)]: ranked.map(({ key }) => key),
+    [rerankedRelevancesParameter(rerankingIndex)]: ranked.map(({ relevance }) => relevance),
+    [rerankedDistancesParameter(rerankingIndex)]: ranked.map(({ distance }) => distance),
   }
   return { ...outcome, values, isFromMemory }
 }

@@ -10,7 +10,7 @@ import {
   type ParameterizedStatement,
   parameterizeSearchLiterals,
 } from '../../sql/lexer/search-literals.ts'
-import { writtenName } from '../../sql/lexer/variable-names.ts'
+import { displayedName } from '../../sql/lexer/variable-names.ts'
 import type { GivenSearch } from '../../sql/search/plan-inputs.ts'
 import { type QueryDeps, StageTimer, type StageTimes } from '../query-deps.ts'
 import { requestValues } from '../variables.ts'
@@ -59,16 +59,16 @@ export async function runSelect(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<SelectRows> {
-  return withPreparedSelect(request, deps, signal, async (prepared) => {
-    const { plan, statement, warnings, binding, isReranked } = prepared
+  return withBoundSelect(request, deps, signal, async (bound) => {
+    const { plan, statement, warnings, binding, isReranked } = bound
     const { rows, isFromMemory } = await runPlan(plan, statement.values, binding)
     return {
       ...rows,
       // DuckDB names a column without a name of its own by its expression, in which a variable is a parameter of ours.
-      columns: rows.columns.map((column) => ({ ...column, name: writtenName(column.name) })),
+      columns: rows.columns.map((column) => ({ ...column, name: displayedName(column.name) })),
       ...(warnings.length === 0 ? {} : { warnings }),
       plan,
-      isFromMemory: isFromMemory || prepared.isFromMemory,
+      isFromMemory: isFromMemory || bound.isFromMemory,
       isReranked,
       times: binding.timer.times,
     }
@@ -78,19 +78,19 @@ export async function runSelect(
 const ATTEMPTS_MAX = 3
 
 /**
- * Prepares a SELECT and does something with it; once more where a table that it names was dropped or replaced in
+ * Plans and binds a SELECT and does something with it; once more where a table that it names was dropped or replaced in
  * between. A name that is gone then fails like one that was never there.
  */
-export async function withPreparedSelect<T>(
+export async function withBoundSelect<T>(
   request: SelectRequest,
   deps: QueryDeps,
   signal: AbortSignal,
-  use: (prepared: PreparedSelect) => Promise<T>,
+  use: (bound: BoundSelect) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     const snapshot = deps.catalog.snapshot()
     try {
-      return await use(await prepareSelect(request, deps, signal))
+      return await use(await planAndBind(request, deps, signal))
     } catch (error) {
       const isUnknownName = error instanceof AppError && error.code === 'sql_unknown_name'
       if (!isUnknownName) throw error
@@ -100,7 +100,7 @@ export async function withPreparedSelect<T>(
   }
 }
 
-export interface PreparedSelect {
+export interface BoundSelect {
   readonly plan: SelectPlan
   /** The statement that scans, with all its values. */
   readonly statement: BoundSql
@@ -112,14 +112,14 @@ export interface PreparedSelect {
 }
 
 /** Plans a SELECT and binds its values, for a caller that runs it as a part of something else, such as EXPLAIN. */
-export async function prepareSelect(
+export async function planAndBind(
   request: SelectRequest,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<PreparedSelect> {
+): Promise<BoundSelect> {
   const timer = new StageTimer(deps.nowMs)
   const sql = await withPivotsResolved(request, deps, signal)
-  const { plan, texts } = await planOf({ ...request, sql }, deps, timer)
+  const { plan, texts } = await cachedPlan({ ...request, sql }, deps, timer)
   const { options = null, database } = request
   if (options !== null && plan.agents.length === 0) {
     throw new AppError(
@@ -130,7 +130,7 @@ export async function prepareSelect(
   const variables = request.allowed === undefined ? deps.variables : null
   const given = new Map<string, unknown>([...Object.entries(request.params), ...texts])
   const params = requestValues(given, variables, database)
-  for (const name of plan.written) {
+  for (const name of plan.parameterNames) {
     if (!params.has(name)) {
       throw new AppError('sql_missing_parameter', `Parameter is not set: ${name}`)
     }
@@ -155,7 +155,8 @@ interface PlannedSelect {
   readonly texts: ReadonlyMap<string, string>
 }
 
-async function planOf(
+/** From the cache where the same statement was planned before, whatever texts it searches for. */
+async function cachedPlan(
   request: SelectRequest,
   deps: QueryDeps,
   timer: StageTimer,
@@ -164,10 +165,10 @@ async function planOf(
   const { sql, database, search, allowed, readsChunkKeys = false } = request
   if (database.toLowerCase() !== FILES_DATABASE) requireProject(snapshot, database)
   const names = { ...nameScope(snapshot, database, allowed), readsChunkKeys }
-  const plan = (text: string) => {
+  const planText = (text: string) => {
     return timer.time('plan', () => planSelect(text, names, deps.engine, search ?? null))
   }
-  const planAsWritten = async () => ({ plan: await plan(sql), texts: new Map() })
+  const planAsWritten = async () => ({ plan: await planText(sql), texts: new Map() })
   // Neither is a plan for other callers.
   if (allowed !== undefined || readsChunkKeys) return planAsWritten()
   const parameterized = parameterizeSearchLiterals(sql)
@@ -175,7 +176,7 @@ async function planOf(
   const statement = planKey(parameterized.sql, request)
   const known = deps.plans.get(statement, snapshot)
   if (known !== undefined) return { plan: known, texts }
-  const planned = await planParameterized(parameterized, plan)
+  const planned = await planIfAllSearched(parameterized, planText)
   // Planned as it was written, its errors name the right places and every other `content` is an ordinary column.
   if (planned === undefined) return planAsWritten()
   deps.plans.set(statement, snapshot, planned)
@@ -186,13 +187,13 @@ function planKey(sql: string, { database, search }: SelectRequest): string {
   return `${database}\0${search === undefined ? '' : JSON.stringify(search)}\0${sql}`
 }
 
-/** The plan, where each parameter that stands for a literal has become a search. */
-async function planParameterized(
+/** undefined where a parameter that stands for a literal has not become a search. */
+async function planIfAllSearched(
   { sql, texts }: ParameterizedStatement,
-  plan: (sql: string) => Promise<SelectPlan>,
+  planText: (sql: string) => Promise<SelectPlan>,
 ): Promise<SelectPlan | undefined> {
   try {
-    const planned = await plan(sql)
+    const planned = await planText(sql)
     const isAllSearched = [...texts.keys()].every((name) => !planned.parameters.has(name))
     return isAllSearched ? planned : undefined
   } catch (error) {

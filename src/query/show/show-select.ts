@@ -115,9 +115,9 @@ function schemaCondition(database: string, scope: ShowScope): string {
   return `TABLE_SCHEMA = ${literal(schemaNamed(database, scope))}`
 }
 
-function conditionOf({ of, from }: ShowRows, scope: ShowScope): string {
-  if (of === null) throw new Error('columns and indexes are those of a table')
-  return columnsCondition({ ...of, project: of.project ?? from }, scope)
+function conditionOf({ table, from }: ShowRows, scope: ShowScope): string {
+  if (table === null) throw new Error('columns and indexes are those of a table')
+  return columnsCondition({ ...table, project: table.project ?? from }, scope)
 }
 
 /** The name of a project, or of what stands beside them, in its own case. @throws AppError `project_not_found` */

@@ -5,7 +5,7 @@ import type { RerankInput } from '../../sql/search/plan-inputs.ts'
 import { type QueryDeps, runLimits, withoutModelCalls } from '../query-deps.ts'
 import { AMONG_FILTERED, findCandidates } from '../select/find-candidates.ts'
 import type { SelectPlan } from '../select/plan-cache.ts'
-import { prepareSelect } from '../select/run-select.ts'
+import { planAndBind } from '../select/run-select.ts'
 import type { StatementRequest } from '../statement-request.ts'
 
 /**
@@ -19,13 +19,14 @@ export async function runExplainStatement(
 ): Promise<QueryResult> {
   const request = { sql: statement.select, database: db, params }
   const planDeps = statement.isAnalyzed ? deps : withoutModelCalls(deps)
-  const { plan, statement: scan, binding } = await prepareSelect(request, planDeps, signal)
-  const found = plan.candidates && (await findCandidates(plan.candidates, scan.values, binding))
-  const select = found?.statement ?? scan
+  const { plan, statement: scan, binding } = await planAndBind(request, planDeps, signal)
+  const overCandidates =
+    plan.candidates && (await findCandidates(plan.candidates, scan.values, binding))
+  const select = overCandidates?.statement ?? scan
   const explain = statement.isAnalyzed ? 'EXPLAIN ANALYZE' : 'EXPLAIN'
   const explained = { ...select, sql: `${explain} ${select.sql}` }
   const rows = await deps.engine.run(explained, runLimits(deps), signal)
-  const choices = choicesOf(plan, found !== null, deps).map((choice) => ['search', choice])
+  const choices = choicesOf(plan, overCandidates !== null, deps).map((choice) => ['search', choice])
   return { kind: 'table', rows: withFirstRows(rows, choices), context: { db } }
 }
 
@@ -33,7 +34,7 @@ export async function runExplainStatement(
 const MUST_SCAN = 'another search must, or too many chunks have the same words'
 
 function choicesOf(plan: SelectPlan, isFound: boolean, deps: QueryDeps): readonly string[] {
-  const found = (plan.candidates?.requests ?? []).map(
+  const searches = (plan.candidates?.requests ?? []).map(
     ({ knowledgeBase: kb, count, prefilter, hybrid }) => {
       const { kind, detail } = deps.nearest.access(kb, prefilter !== null)
       const name = `${kb.projectName}.${kb.name}`
@@ -48,7 +49,7 @@ function choicesOf(plan: SelectPlan, isFound: boolean, deps: QueryDeps): readonl
     return `${kb.projectName}.${kb.name}: the database measures every vector, because ${reason}`
   })
   return [
-    ...found,
+    ...searches,
     ...scans,
     ...plan.rerankings.flatMap((one) => rerankingChoices(one, plan, deps)),
   ]
@@ -57,10 +58,10 @@ function choicesOf(plan: SelectPlan, isFound: boolean, deps: QueryDeps): readonl
 /** A reranked search finds its candidates by a SELECT of its own. */
 function rerankingChoices(
   { candidates, knowledgeBase: kb, rerankedCount }: RerankInput,
-  { values }: SelectPlan,
+  { innerPlans }: SelectPlan,
   deps: QueryDeps,
 ): readonly string[] {
-  const inner = values.get(candidates)
+  const inner = innerPlans.get(candidates)
   const { provider = '' } = kb.rerankingModel ?? {}
   const choice = `${kb.projectName}.${kb.name}: ${provider} reranks the best ${rerankedCount}`
   return [...(inner === undefined ? [] : choicesOf(inner, true, deps)), choice]

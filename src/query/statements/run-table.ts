@@ -7,7 +7,7 @@ import { AppError, notFound } from '../../errors.ts'
 import type { TableStatement } from '../../sql/dialect/parse-table.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { type QueryDeps, runLimits } from '../query-deps.ts'
-import { withPreparedSelect } from '../select/run-select.ts'
+import { withBoundSelect } from '../select/run-select.ts'
 import { done, type StatementRequest } from '../statement-request.ts'
 
 type StatementOf<K extends TableStatement['kind']> = Extract<TableStatement, { kind: K }>
@@ -46,8 +46,8 @@ async function create(
   const request = { sql: source.select, database: source.database ?? db, params }
   const limits = runLimits(deps)
   try {
-    const made = await withPreparedSelect(request, deps, signal, async (prepared) => {
-      const target = { name, select: prepared.statement, orReplace }
+    const made = await withBoundSelect(request, deps, signal, async (bound) => {
+      const target = { name, select: bound.statement, orReplace }
       return project === null
         ? deps.files.importSelect(target, limits, signal)
         : deps.tables.createTable({ ...target, projectId: project.id }, limits, signal)

@@ -17,7 +17,7 @@ export interface ShowRows {
   readonly subject: ShowSubject
   readonly isFull: boolean
   /** The table whose columns or indexes are shown. */
-  readonly of: QualifiedName | null
+  readonly table: QualifiedName | null
   /** The project, or `files`. */
   readonly from: string | null
   readonly narrowing: Narrowing
@@ -114,12 +114,12 @@ function show(read: StatementReader): ShowStatement {
   const shown = { kind: 'show', subject, isFull } as const
   if (subject === 'columns' || subject === 'indexes') {
     if (!takeFrom(read)) throw read.expected('FROM and the name of a table')
-    const of = read.qualifiedName(WHAT)
-    const from = of.project === null && takeFrom(read) ? read.name('a project') : null
-    return { ...shown, of, from, narrowing: narrowing(read) }
+    const table = read.qualifiedName(WHAT)
+    const from = table.project === null && takeFrom(read) ? read.name('a project') : null
+    return { ...shown, table, from, narrowing: narrowing(read) }
   }
   const from = IN_DATABASES.has(subject) && takeFrom(read) ? read.name('a project') : null
-  return { ...shown, of: null, from, narrowing: narrowing(read) }
+  return { ...shown, table: null, from, narrowing: narrowing(read) }
 }
 
 function showCreate(read: StatementReader): ShowStatement {

@@ -53,7 +53,7 @@ function tooDeep(): AppError {
 }
 
 /**
- * Expressions of a statement once it is bound. DuckDB takes some three seconds for so many. An alias that is used again, a
+ * Expressions of a statement once it is bound. DuckDB takes some three seconds for this many. An alias that is used again, a
  * macro that uses its argument twice, BETWEEN, a lambda within a lambda and a CTE that is named twice are copied, so that
  * thirty of them in a row become a thousand million expressions: the memory runs out, in a step that no interrupt reaches.
  */

@@ -1,5 +1,5 @@
 import { isNode, nodesOf, replace, type TreeNode, textOf, walk } from '../ast/select-ast.ts'
-import { variableParameter, writtenName } from '../lexer/variable-names.ts'
+import { displayedName, variableParameter } from '../lexer/variable-names.ts'
 
 /** Functions that name the database of the request, by whatever name clients know them. */
 const DATABASE_FUNCTIONS: ReadonlySet<string> = new Set([
@@ -31,9 +31,9 @@ function nameItem(item: TreeNode): void {
   if (textOf(item.alias) !== '') return
   if (isDatabaseFunction(item)) item.alias = `${textOf(item.function_name)}()`
   if (item.class !== 'PARAMETER') return
-  const written = `$${textOf(item.identifier)}`
-  const name = writtenName(written)
-  if (name !== written) item.alias = name
+  const placeholder = `$${textOf(item.identifier)}`
+  const name = displayedName(placeholder)
+  if (name !== placeholder) item.alias = name
 }
 
 function isDatabaseFunction(node: TreeNode): boolean {

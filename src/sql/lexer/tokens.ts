@@ -103,7 +103,7 @@ export function withoutClosingSemicolons(tokens: readonly Token[]): readonly Tok
 }
 
 /** The names of the statement's parameters, each once. */
-export function parameterNames(tokens: readonly Token[]): readonly string[] {
+export function parameterNamesOf(tokens: readonly Token[]): readonly string[] {
   return [...new Set(tokens.filter((token) => token.kind === 'parameter').map((t) => t.value))]
 }
 

@@ -28,6 +28,6 @@ export function variableOf(parameter: string): VariableName | undefined {
 }
 
 /** The name of a result's column, with variables as they are written. */
-export function writtenName(column: string): string {
+export function displayedName(column: string): string {
   return column.replaceAll(`$${USER}`, '@').replaceAll(`$${SYSTEM}`, '@@')
 }

@@ -18,7 +18,7 @@ export type PlannedText =
 
 /** A text to embed before the statement runs. */
 export interface SearchInput {
-  /** The number in `$eider_vector_<textIndex>`. */
+  /** Stands in `$eider_vector_<textIndex>`. */
   readonly textIndex: number
   readonly text: PlannedText
   readonly knowledgeBase: KnowledgeBase
@@ -26,8 +26,8 @@ export interface SearchInput {
 
 /** Questions to an agent, each asked once. */
 export interface AgentInput {
-  /** The number in `$eider_answers_<number>`. */
-  readonly number: number
+  /** Stands in `$eider_answers_<agentIndex>`. */
+  readonly agentIndex: number
   readonly agent: Agent
   readonly questions: readonly PlannedText[]
   /** Names that the statement uses beside `answer` and `question`: the agent is asked to answer in these fields. */
@@ -51,7 +51,7 @@ export interface RerankedSearch {
   readonly texts: readonly PlannedText[]
   /** A tree: `__chunk_key, chunk_content, relevance, distance` of the candidates, the best first. */
   readonly candidates: TreeNode
-  /** The first so many candidates are reranked; the others follow them. */
+  /** This many candidates are reranked, from the first on; the others follow them. */
   readonly rerankedCount: number
   /** The thresholds, which are about the relevance that the reranker gives. null: there are none. */
   readonly thresholds: TreeNode | null
@@ -59,8 +59,8 @@ export interface RerankedSearch {
 
 /** Candidates to find and to rerank before the statement runs. */
 export interface RerankInput extends Omit<RerankedSearch, 'thresholds'> {
-  /** The number in `$eider_reranked_<number>`. */
-  readonly number: number
+  /** Stands in `$eider_reranked_<rerankingIndex>`. */
+  readonly rerankingIndex: number
   readonly knowledgeBase: KnowledgeBase
   /** What the names in `candidates` mean. */
   readonly names: NameScope
@@ -122,22 +122,22 @@ export class PlanInputs {
     return textIndex
   }
 
-  addReranking(input: Omit<RerankInput, 'number'>): number {
-    const number = this.rerankings.length
-    this.rerankings.push({ ...input, number })
-    return number
+  addReranking(input: Omit<RerankInput, 'rerankingIndex'>): number {
+    const rerankingIndex = this.rerankings.length
+    this.rerankings.push({ ...input, rerankingIndex })
+    return rerankingIndex
   }
 
-  addAgent(input: Omit<AgentInput, 'number'>): number {
-    const number = this.agents.length
-    this.agents.push({ ...input, number })
-    return number
+  addAgent(input: Omit<AgentInput, 'agentIndex'>): number {
+    const agentIndex = this.agents.length
+    this.agents.push({ ...input, agentIndex })
+    return agentIndex
   }
 }
 
 /** The bound list of an agent's answers, each as JSON. */
-export function answersParameter(number: number): string {
-  return `eider_answers_${number}`
+export function answersParameter(agentIndex: number): string {
+  return `eider_answers_${agentIndex}`
 }
 
 /** The bound list of the distinct texts of a lateral search. */
@@ -155,13 +155,13 @@ export function vectorParameter(textIndex: number): string {
   return `eider_vector_${textIndex}`
 }
 
-/** The bound list of a search text's words. */
-export function termsParameter(textIndex: number): string {
+/** The bound list of a search text's words, in lower case. */
+export function wordsParameter(textIndex: number): string {
   return `eider_terms_${textIndex}`
 }
 
-/** The keys of the text's terms in the keyword index. */
-export function keywordsParameter(textIndex: number): string {
+/** The bound list of the keys of a search text's terms, as the keyword index has them. */
+export function termKeysParameter(textIndex: number): string {
   return `eider_keywords_${textIndex}`
 }
 
@@ -191,14 +191,14 @@ export function candidateRelevancesParameter(textIndex: number): string {
 }
 
 /** The bound list of the keys of the chunks, in the order of their candidates. */
-export function rerankedKeysParameter(number: number): string {
-  return `eider_reranked_${number}`
+export function rerankedKeysParameter(rerankingIndex: number): string {
+  return `eider_reranked_${rerankingIndex}`
 }
 
-export function rerankedRelevancesParameter(number: number): string {
-  return `eider_reranked_relevances_${number}`
+export function rerankedRelevancesParameter(rerankingIndex: number): string {
+  return `eider_reranked_relevances_${rerankingIndex}`
 }
 
-export function rerankedDistancesParameter(number: number): string {
-  return `eider_reranked_distances_${number}`
+export function rerankedDistancesParameter(rerankingIndex: number): string {
+  return `eider_reranked_distances_${rerankingIndex}`
 }

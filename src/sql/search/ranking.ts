@@ -99,6 +99,6 @@ function lateralIn(ranking: Ranking | null): LateralRanking | null {
 }
 
 /** The distinct words of a text in lower case, as `NOT content = '…'` looks for them. */
-export function termsOf(text: string): readonly string[] {
+export function distinctWords(text: string): readonly string[] {
   return [...new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])]
 }

@@ -72,7 +72,7 @@ export function hybridSearchOf(
   defaults: SearchDefaults,
 ): HybridSearch | null {
   const isOn = onlyValue(options, 'hybrid_search', truthOf)
-  const alpha = onlyValue(options, 'hybrid_search_alpha', alphaOf)
+  const alpha = onlyValue(options, 'hybrid_search_alpha', checkedAlpha)
   const fusion = onlyValue(options, 'hybrid_search_fusion', fusionOf)
   const isHybrid = isOn ?? (alpha !== undefined || fusion !== undefined || defaults.isHybrid)
   const weight = alpha ?? defaults.alpha
@@ -122,7 +122,7 @@ function truthOf({ name, value }: SearchOption): boolean {
   return isTrue
 }
 
-function alphaOf({ value }: SearchOption): number {
+function checkedAlpha({ value }: SearchOption): number {
   const alpha = constantNumber(value)
   if (alpha !== undefined && alpha >= 0 && alpha <= 1) return alpha
   throw new AppError('sql_invalid_search', 'hybrid_search_alpha must be a number from 0 to 1')

@@ -83,7 +83,7 @@ export function nearestCountOf(select: TreeNode, place: SelectPlace): number | n
   return rows === undefined || offset === undefined || !isCounted ? null : rows + offset
 }
 
-/** DuckDB makes rows in chunks of so many. */
+/** DuckDB makes rows in chunks of this many. */
 const SHORT_ROWS_MAX = 2048
 
 /** Whether a LIMIT at the end of a query keeps its rows few. */

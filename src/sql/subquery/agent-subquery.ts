@@ -56,12 +56,12 @@ export function agentSubquery(
   }
   const used = usedColumns(source, around.select)
   const fields = used.filter((name) => !isStandard(name))
-  const number = inputs.addAgent({ agent: source.agent, questions, fields })
+  const agentIndex = inputs.addAgent({ agent: source.agent, questions, fields })
   const hiddenColumns = used.filter((name) => !isShown(name))
   const columns = [...SHOWN_COLUMNS, ...hiddenColumns].map((name) => {
     return `json_extract_string(answer, ${jsonPath(name)}) AS ${quote(name)}`
   })
-  const answers = `SELECT unnest($${answersParameter(number)}::VARCHAR[])::JSON AS answer`
+  const answers = `SELECT unnest($${answersParameter(agentIndex)}::VARCHAR[])::JSON AS answer`
   return { sql: `SELECT ${columns.join(', ')} FROM (${answers})`, hiddenColumns }
 }
 

@@ -3,7 +3,7 @@ import { chunkTables } from '../../domain/chunk-tables.ts'
 import { quote } from '../../domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { LATERAL_COLUMNS, unmeasuredChunks } from '../search/lateral-search.ts'
-import { termsParameter } from '../search/plan-inputs.ts'
+import { wordsParameter } from '../search/plan-inputs.ts'
 import { CONDITIONS } from '../search/predicate-pushdown.ts'
 import {
   CHUNK_KEY,
@@ -29,14 +29,14 @@ export interface ChunkSubqueryShape {
   readonly search: Search
   /** Names that the statement uses, in lower case: only these hidden columns are made. */
   readonly usedNames: ReadonlySet<string>
-  /** Only the first so many rows of those that the WHERE keeps can be answered; null: all rows may be. */
+  /** Only this many rows of those that the WHERE keeps can be answered, the nearest; null: all rows may be. */
   readonly nearestCount: number | null
   /** Whether conditions of the statement narrow the rows over which a hybrid search makes its scales. */
   readonly hasConditions: boolean
   /** The index of the text whose nearest chunks are known when the statement runs; null or unset: all are measured. */
   readonly candidatesFor?: number | null
-  /** The number of the reranking that gives the chunks; null or unset: none does. */
-  readonly reranking?: number | null
+  /** Of the reranking that gives the chunks; null or unset: none does. */
+  readonly rerankingIndex?: number | null
 }
 
 export interface ChunkSubquery {
@@ -49,7 +49,7 @@ export interface ChunkSubquery {
 /**
  * A knowledge base as a relation: the six columns of docs/contract.md 4.4 and, hidden from `*`, `content` and the metadata
  * columns that the statement names. With `nearestCount`, the place for the statement's own WHERE is the sub-query that
- * `nearestWhere` finds: only so many wide rows are then read.
+ * `nearestWhere` finds: only this many wide rows are then read.
  */
 export function chunkSubqueryOf(kb: KnowledgeBase, shape: ChunkSubqueryShape): ChunkSubquery {
   const hidden = hiddenColumnsOf(kb, shape.usedNames)
@@ -60,10 +60,10 @@ export function chunkSubqueryOf(kb: KnowledgeBase, shape: ChunkSubqueryShape): C
     const sql = unmeasuredChunks(kb, columns)
     return { sql, hiddenColumns: [...names, ...LATERAL_COLUMNS] }
   }
-  const { reranking = null } = shape
-  if (reranking !== null) {
+  const { rerankingIndex = null } = shape
+  if (rerankingIndex !== null) {
     const list = [...PLAIN_COLUMNS, 'r.relevance', 'r.distance', ...hidden.map(columnSql)]
-    const sql = `SELECT ${list.join(', ')} FROM ${rerankedRows(kb, reranking)}`
+    const sql = `SELECT ${list.join(', ')} FROM ${rerankedRows(kb, rerankingIndex)}`
     return { sql, hiddenColumns: hidden.map(({ name }) => name) }
   }
   const hybrid = hybridOf(kb, shape, hidden)
@@ -213,10 +213,10 @@ function excludedSql(exclusion: Exclusion, ranking: Ranking | null): string {
     const distance = `c.${distanceColumn(textIndex)}`
     const isNear = `${distance} <= ${1 - EXCLUDED_SIMILARITY}`
     const isNearest = wanted.map((other) => ` AND ${distance} <= ${other}`).join('')
-    const terms = `$${termsParameter(textIndex)}::VARCHAR[]`
-    const hasTerm = `term -> contains(lower(c.chunk_content), term)`
-    const hasTerms = `len(${terms}) > 0 AND list_bool_and(list_transform(${terms}, ${hasTerm}))`
-    return `(${hasTerms}) OR (${isNear}${isNearest})`
+    const words = `$${wordsParameter(textIndex)}::VARCHAR[]`
+    const hasWord = `term -> contains(lower(c.chunk_content), term)`
+    const hasWords = `len(${words}) > 0 AND list_bool_and(list_transform(${words}, ${hasWord}))`
+    return `(${hasWords}) OR (${isNear}${isNearest})`
   })
   return `coalesce(${isAbout.map((part) => `(${part})`).join(' OR ')}, false)`
 }

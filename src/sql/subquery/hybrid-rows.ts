@@ -7,7 +7,7 @@ import { chunkTables } from '../../domain/chunk-tables.ts'
 import { BM25, type Fusion, PART_CHUNKS, RRF_K } from '../../domain/hybrid-search.ts'
 import { quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { alphaParameter, keywordsParameter, phrasesParameter } from '../search/plan-inputs.ts'
+import { alphaParameter, phrasesParameter, termKeysParameter } from '../search/plan-inputs.ts'
 import { CONDITIONS } from '../search/predicate-pushdown.ts'
 import {
   allTextIndexes,
@@ -126,7 +126,7 @@ export function keywordScoresSql(kb: KnowledgeBase, textIndex: number): string {
   // With no phrase but the empty one `quoted` is empty, and no text is read.
   return `WITH hits AS MATERIALIZED (
       SELECT * FROM (SELECT * FROM ${postings} UNION ALL SELECT * FROM ${recentPostings})
-      WHERE term IN (SELECT unnest($${keywordsParameter(textIndex)}::BIGINT[]))),
+      WHERE term IN (SELECT unnest($${termKeysParameter(textIndex)}::BIGINT[]))),
     corpus AS (SELECT count(*) AS chunks, sum(term_count) / count(*) AS mean FROM ${termCounts}),
     weights AS (SELECT term, mean,
         ln(1 + (chunks - count(*) + 0.5::DOUBLE) / (count(*) + 0.5::DOUBLE)) AS idf

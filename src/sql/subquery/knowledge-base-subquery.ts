@@ -42,7 +42,7 @@ export interface CandidateEdit {
   /** The number of the search text. */
   readonly textIndex: number
   readonly knowledgeBase: KnowledgeBase
-  /** So many of the nearest are enough. */
+  /** How many of the nearest chunks the statement needs. */
   readonly count: number
   /** A SELECT of the keys of the chunks among which they are; null: all chunks. */
   readonly prefilter: PrefilterEdit | null
@@ -146,10 +146,17 @@ function rerankedEdit(
   const reranked = rerankedSearchOf(select, source, around, inputs)
   if (reranked === null) return null
   const { thresholds, ...candidates } = reranked
-  const reranking = inputs.addReranking({ ...candidates, knowledgeBase, names })
+  const rerankingIndex = inputs.addReranking({ ...candidates, knowledgeBase, names })
   // The candidates meet the other conditions already.
   select.where_clause = thresholds
-  const shape = { alias, search, usedNames, nearestCount: null, hasConditions: false, reranking }
+  const shape = {
+    alias,
+    search,
+    usedNames,
+    nearestCount: null,
+    hasConditions: false,
+    rerankingIndex,
+  }
   const { sql, hiddenColumns } = chunkSubqueryOf(knowledgeBase, shape)
   if (!isPivoted) hideColumns(select, alias, hiddenColumns)
   orderByDistance(select, { alias, place, isAlone: true, isSearched: true, isHybrid: true })

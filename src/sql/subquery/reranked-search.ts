@@ -31,11 +31,11 @@ import { chunkColumnNames, ownColumnName } from '../search/source-columns.ts'
 const CANDIDATES = 50
 
 /** What a reranked search reads: the chunks as `c`, their relevance and distance as those of `r`. */
-export function rerankedRows(kb: KnowledgeBase, number: number): string {
+export function rerankedRows(kb: KnowledgeBase, rerankingIndex: number): string {
   const lists = [
-    `unnest($${rerankedKeysParameter(number)}::BIGINT[]) AS chunk_key`,
-    `unnest($${rerankedRelevancesParameter(number)}::DOUBLE[]) AS relevance`,
-    `unnest($${rerankedDistancesParameter(number)}::DOUBLE[]) AS distance`,
+    `unnest($${rerankedKeysParameter(rerankingIndex)}::BIGINT[]) AS chunk_key`,
+    `unnest($${rerankedRelevancesParameter(rerankingIndex)}::DOUBLE[]) AS relevance`,
+    `unnest($${rerankedDistancesParameter(rerankingIndex)}::DOUBLE[]) AS distance`,
   ]
   return `(SELECT ${lists.join(', ')}) AS r
     JOIN ${chunkTables(kb).chunks} AS c ON c.chunk_key = r.chunk_key`
@@ -68,12 +68,12 @@ export function rerankedSearchOf(
   const from = around.select.from_table ?? null
   const where = around.select.where_clause ?? null
   if (isRenaming(from) || !canCheckAlone(select.where_clause ?? null, source)) return null
-  const written = conjunctsOf(where)
-  if (written.some((part) => namesOf(part).has('relevance') && namesOf(part).has('content'))) {
+  const parts = conjunctsOf(where)
+  if (parts.some((part) => namesOf(part).has('relevance') && namesOf(part).has('content'))) {
     return null
   }
   const rerankedCount = candidateCount(kb.rerankingModel)
-  const conditions = written.filter((part) => !namesOf(part).has('relevance'))
+  const conditions = parts.filter((part) => !namesOf(part).has('relevance'))
   const list = [CHUNK_KEY, 'chunk_content', 'relevance', 'distance']
   const node: TreeNode = {
     ...copyOf(around.select),

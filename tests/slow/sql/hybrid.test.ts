@@ -8,7 +8,7 @@ import type { NearestChunks } from '../../../src/domain/ports.ts'
 import type { QueryDeps } from '../../../src/query/query-deps.ts'
 import { runQuery } from '../../../src/query/run-query.ts'
 import { hybridValues } from '../../../src/query/select/bind-plan.ts'
-import { alphaParameter, keywordsParameter } from '../../../src/sql/search/plan-inputs.ts'
+import { alphaParameter, termKeysParameter } from '../../../src/sql/search/plan-inputs.ts'
 import { numberVector, openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
 import { plainScores } from '../../store/keyword-fixture.ts'
 import { knowledgeBaseDraft } from '../../support/knowledge-base.ts'
@@ -165,7 +165,7 @@ test.each([
 ])('with %s, "%s" has the weight %p', (provider, text, alpha) => {
   const embeddingModel: ModelRef = { provider, modelName: 'm', options: {} }
   const knowledgeBase = { ...current(store), ...knowledgeBaseDraft({ name: 'kb', embeddingModel }) }
-  const parameters = new Set([alphaParameter(0), keywordsParameter(0)])
+  const parameters = new Set([alphaParameter(0), termKeysParameter(0)])
   const search = { textIndex: 0, text: { kind: 'constant', text }, knowledgeBase } as const
   expect(hybridValues(search, { parameters }, text)[alphaParameter(0)]).toBe(alpha)
 })
