@@ -15,7 +15,7 @@ const TEST_MS_MAX = 60_000
 const OUTPUT_MS_MAX = 2000
 const SUITES_AT_ONCE = 2
 /** The longest ones begin first, so that none of them is left running alone at the end. */
-const LONGEST_FIRST = ['sql', 'store', 'api', 'query', 'ingest', 'models']
+const LONGEST_FIRST = ['sql', 'store', 'api', 'query', 'ingest', 'retrieval', 'models']
 /** They kill processes, fill both cores or watch how late a timer comes: nothing runs beside them. */
 const ALONE = ['agents', 'retrieval', 'server', 'store'].map((name) => join('tests', 'slow', name))
 const TEST_FILE = /\.(test|spec)\.tsx?$/
