@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import packageJson from '../../package.json' with { type: 'json' }
 import {
   cycles,
-  FLOORS,
+  FOLDER_ORDER,
   folderViolations,
   libraryViolations,
   MAY_IMPORT,
@@ -72,10 +72,10 @@ test('docs/architecture.md has a line for every folder of src/', async () => {
   expect([...folders].filter((folder) => !written.has(folder))).toEqual([])
 })
 
-test('docs/architecture.md shows the floors of the rooms', async () => {
+test('docs/architecture.md shows the order within the rooms', async () => {
   const page = await Bun.file(join(import.meta.dir, '../../docs/architecture.md')).text()
-  const shown = tableOfNames(page, 'Floors within a room')
-  const rules = Object.entries(FLOORS).map(([room, floors]) => [[room], [...floors]])
+  const shown = tableOfNames(page, 'Order within a room')
+  const rules = Object.entries(FOLDER_ORDER).map(([room, order]) => [[room], [...order]])
   expect(shown.map((row) => row.slice(0, 2))).toEqual(rules)
 })
 
@@ -96,7 +96,7 @@ test('a planted import that runs back up is found, by a detour too; one that goe
     'src/sql/rewrite.ts': 'export const x = 1',
   })
   expect(risingImports(planted)).toEqual([
-    'src/query/attic/box.ts: "attic" has no floor in query',
+    'src/query/attic/box.ts: "attic" has no place in query',
     'src/query/information-schema/tables.ts imports src/query/deps.ts',
     'src/query/select/run.ts imports src/query/show/show.ts',
   ])

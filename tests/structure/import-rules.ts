@@ -36,10 +36,10 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const COMPOSITION_ROOTS: readonly string[] = ['main.ts', 'serve.ts', 'app.ts', 'workers']
 
 /**
- * The floors of a room, upper first: a folder imports only from those below it, also by way of the files that stand in
+ * The folders of a room in their order: a folder imports only from those after it, also by way of the files that stand in
  * the room itself.
  */
-export const FLOORS: Readonly<Record<string, readonly string[]>> = {
+export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   query: ['evaluate', 'statements', 'rows', 'show', 'search', 'select', 'information-schema'],
   sql: ['subquery', 'search', 'dialect', 'guard', 'ast', 'lexer'],
   retrieval: ['keywords', 'ivf', 'vectors', 'kernel'],
@@ -132,38 +132,38 @@ function isOwnLibrary(target: string, path: string): boolean {
   return places.some((place) => path === `src/${place}` || path.startsWith(`src/${place}/`))
 }
 
-/** Imports that run back up within a room, and folders of a room with floors that have none. */
+/** Imports against the order within a room, and folders that have no place in its order. */
 export function risingImports(modules: readonly SourceModule[]): readonly string[] {
   const graph = importGraph(modules)
-  return Object.entries(FLOORS).flatMap(([room, floors]) => {
+  return Object.entries(FOLDER_ORDER).flatMap(([room, order]) => {
     return [...graph].flatMap(([path, targets]) => {
-      const from = floorIn(room, path)
+      const from = folderIn(room, path)
       if (from === undefined || from === '') return []
-      if (!floors.includes(from)) return [`${path}: "${from}" has no floor in ${room}`]
+      if (!order.includes(from)) return [`${path}: "${from}" has no place in ${room}`]
       return targets
         .filter((target) => {
-          const reached = floorsReached(room, target, graph)
-          return [...reached].some((floor) => floors.indexOf(floor) < floors.indexOf(from))
+          const reached = foldersReached(room, target, graph)
+          return [...reached].some((folder) => order.indexOf(folder) < order.indexOf(from))
         })
         .map((target) => `${path} imports ${target}`)
     })
   })
 }
 
-/** The floor of a module, or for a file of the room itself all floors that it leads to. */
-function floorsReached(
+/** The folder of a module, or for a file of the room itself all folders that it leads to. */
+function foldersReached(
   room: string,
   path: string,
   graph: ReadonlyMap<string, readonly string[]>,
 ): ReadonlySet<string> {
-  const floor = floorIn(room, path)
-  if (floor === undefined) return new Set()
-  if (floor !== '') return new Set([floor])
-  return new Set((graph.get(path) ?? []).flatMap((next) => [...floorsReached(room, next, graph)]))
+  const folder = folderIn(room, path)
+  if (folder === undefined) return new Set()
+  if (folder !== '') return new Set([folder])
+  return new Set((graph.get(path) ?? []).flatMap((next) => [...foldersReached(room, next, graph)]))
 }
 
 /** `src/query/select/run.ts` → `select`, `src/query/run.ts` → nothing, undefined outside of the room. */
-function floorIn(room: string, path: string): string | undefined {
+function folderIn(room: string, path: string): string | undefined {
   const [, first, ...rest] = path.split('/')
   if (first !== room) return undefined
   return rest.length > 1 ? (rest[0] ?? '') : ''
