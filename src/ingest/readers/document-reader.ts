@@ -87,7 +87,7 @@ export class DocumentReader implements DocumentReading, Chunker {
     const terms: JobTerms = {
       deadlineMs: this.#options.chunkingMs,
       code: 'insert_failed',
-      what: 'Cutting the text',
+      what: 'Chunking the text',
     }
     const answer = await thread.run({ kind: 'chunk', texts, rules }, terms, signal)
     if (answer.kind !== 'chunked') throw new Error('the reader thread answered another question')

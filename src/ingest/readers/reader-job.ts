@@ -38,7 +38,7 @@ export async function answerJob(job: ReaderJob, analyzers: Analyzers): Promise<R
       return {
         kind: 'failed',
         code: 'insert_failed',
-        message: `The text could not be cut: ${reason}`,
+        message: `The text could not be chunked: ${reason}`,
       }
     }
     const message = `The document could not be read: ${reason}`
