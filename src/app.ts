@@ -6,7 +6,12 @@ import {
   type ChatDefaults,
   type ModelRef,
 } from './domain/model-ref.ts'
-import type { ChatModels, Embedder, EmbedderRegistry, RerankerRegistry } from './domain/ports.ts'
+import type {
+  ChatModels,
+  Embedder,
+  EmbedderRegistry,
+  RerankerRegistry,
+} from './domain/ports/model-ports.ts'
 import type { UseCases } from './http/route-context.ts'
 import type { LogEntry, LoggedError } from './http/running-requests.ts'
 import { createServer, type Listener } from './http/server.ts'
@@ -116,6 +121,7 @@ export function createApp(options: AppOptions): App {
   const agents = agentPool(settings, queryDeps)
   const server = createServer({
     ...useCases(queryDeps, insertDepsOf(options, queryDeps, reader), agents),
+    serverState: () => ({ statements: store.engine.statementCounts() }),
     settings: {
       version: options.version,
       username: settings.username,

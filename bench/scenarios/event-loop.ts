@@ -1,5 +1,5 @@
 import { createApp } from '../../src/app.ts'
-import type { EmbedderRegistry } from '../../src/domain/ports.ts'
+import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
 import { settingsFrom } from '../../src/settings.ts'
 import { openStore } from '../../src/store/store.ts'
 import { percentile } from '../load.ts'

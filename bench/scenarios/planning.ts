@@ -1,5 +1,6 @@
 import { createKnowledgeBase } from '../../src/catalog/define-knowledge-base.ts'
-import type { EmbedderRegistry, SqlEngine } from '../../src/domain/ports.ts'
+import type { SqlEngine } from '../../src/domain/ports/engine-ports.ts'
+import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
 import { NO_RERANKERS } from '../../src/query/query-deps.ts'
 import { nameScope } from '../../src/query/select/name-scope.ts'
 import { planSelect } from '../../src/query/select/plan-select.ts'

@@ -1,4 +1,4 @@
-import type { Embedder, ToolCall } from '../domain/ports.ts'
+import type { Embedder, ToolCall } from '../domain/ports/model-ports.ts'
 import { AppError, toAppError } from '../errors.ts'
 import { AGENT_LIMITS } from './agent-limits.ts'
 import type { AgentWorker } from './agent-worker.ts'

@@ -6,7 +6,8 @@ import {
   type ChatDefaults,
   type ModelRef,
 } from '../domain/model-ref.ts'
-import type { Catalog, Embedder } from '../domain/ports.ts'
+import type { Embedder } from '../domain/ports/model-ports.ts'
+import type { Catalog } from '../domain/ports/store-ports.ts'
 import { AppError, toAppError } from '../errors.ts'
 import { onAbort, startDeadline } from '../runtime/cancellation.ts'
 import { Semaphore } from '../runtime/semaphore.ts'

@@ -1,6 +1,6 @@
 import type { ConversationTurn } from '../domain/agent.ts'
 import type { Action } from '../domain/completion-event.ts'
-import type { ChatDelta, ChatMessage, ChatModel, ToolCall } from '../domain/ports.ts'
+import type { ChatDelta, ChatMessage, ChatModel, ToolCall } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
 import { AGENT_LIMITS, byteSize } from './agent-limits.ts'
 import type { AgentEvent, Assignment } from './worker-messages.ts'

@@ -1,5 +1,5 @@
 import type { Citation } from '../domain/completion-event.ts'
-import type { ToolCall } from '../domain/ports.ts'
+import type { ToolCall } from '../domain/ports/model-ports.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { type AvailableData, fullName, namedKnowledgeBases } from './agent-data.ts'
 import { AGENT_LIMITS, byteSize, firstBytes } from './agent-limits.ts'

@@ -1,4 +1,4 @@
-import type { ToolSpec } from '../domain/ports.ts'
+import type { ToolSpec } from '../domain/ports/model-ports.ts'
 import type { AvailableData } from './agent-data.ts'
 
 export const TOOL_NAMES = [

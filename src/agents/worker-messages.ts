@@ -1,7 +1,7 @@
 import type { ConversationTurn } from '../domain/agent.ts'
 import type { Action, Step } from '../domain/completion-event.ts'
 import type { ChatDefaults, ModelRef } from '../domain/model-ref.ts'
-import type { ToolSpec } from '../domain/ports.ts'
+import type { ToolSpec } from '../domain/ports/model-ports.ts'
 import { AppError, ERRORS, type ErrorCode, toAppError } from '../errors.ts'
 
 /** What the model is told and how far it may go. */

@@ -1,4 +1,4 @@
-import type { ChatModel, Embedder, ToolCall } from '../domain/ports.ts'
+import type { ChatModel, Embedder, ToolCall } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
 import { AGENT_LIMITS } from './agent-limits.ts'
 import { answer } from './loop.ts'

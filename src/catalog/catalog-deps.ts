@@ -1,4 +1,5 @@
-import type { Catalog, EmbedderRegistry, Reembeddings, RerankerRegistry } from '../domain/ports.ts'
+import type { EmbedderRegistry, RerankerRegistry } from '../domain/ports/model-ports.ts'
+import type { Catalog, Reembeddings } from '../domain/ports/store-ports.ts'
 
 /** What creating, altering and dropping needs. */
 export interface CatalogDeps {

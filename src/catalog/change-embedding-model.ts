@@ -5,7 +5,7 @@ import {
   EMBED_PROBE_MS,
   type ModelRef,
 } from '../domain/model-ref.ts'
-import type { EmbedderProbe } from '../domain/ports.ts'
+import type { EmbedderProbe } from '../domain/ports/model-ports.ts'
 import type { ReembeddingProgress } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'

@@ -12,7 +12,7 @@ import {
 } from '../domain/knowledge-base.ts'
 import { LANGUAGES, type Language, languageNamed } from '../domain/language.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
-import type { RerankerRegistry } from '../domain/ports.ts'
+import type { RerankerRegistry } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
 import { definedFields, FieldReader, type Fields, isObject } from './fields.ts'
 import { mergedFields, modelRefOf } from './model-fields.ts'

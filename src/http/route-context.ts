@@ -5,9 +5,11 @@ import type { CatalogDeps } from '../catalog/catalog-deps.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { CompletionEvent } from '../domain/completion-event.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { ExportedRows, VectorIndexStates } from '../domain/ports.ts'
+import type { ExportedRows } from '../domain/ports/engine-ports.ts'
+import type { VectorIndexStates } from '../domain/ports/search-ports.ts'
 import type { View } from '../domain/project.ts'
 import type { QueryResult } from '../domain/query-result.ts'
+import type { ServerState } from '../domain/server-state.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
 import type { InsertRequest } from '../ingest/insert-request.ts'
 import type { FileUpload } from '../ingest/upload-file.ts'
@@ -39,6 +41,7 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
     /** True where the server listens on this machine only. */
     readonly isLoopback: boolean
   }
+  readonly serverState: () => ServerState
 }
 
 /** What the routes call. */

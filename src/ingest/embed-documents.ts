@@ -1,6 +1,7 @@
 import type { ChunkVector, EmbeddedChunk, EmbeddedDocument } from '../domain/chunk.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { DocumentStore, Embedder, EmbedderRegistry } from '../domain/ports.ts'
+import type { Embedder, EmbedderRegistry } from '../domain/ports/model-ports.ts'
+import type { DocumentStore } from '../domain/ports/store-ports.ts'
 import { withModelInForce } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'

@@ -1,7 +1,7 @@
 import { findFile } from '../domain/catalog-snapshot.ts'
 import type { Row } from '../domain/document.ts'
 import { checkedName } from '../domain/identifier.ts'
-import type { NewFile } from '../domain/ports.ts'
+import type { NewFile } from '../domain/ports/store-ports.ts'
 import {
   type DocumentFormat,
   isDocumentFormat,

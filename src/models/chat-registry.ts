@@ -1,5 +1,5 @@
 import type { ChatDefaults, ModelRef } from '../domain/model-ref.ts'
-import type { ChatModel, Embedder } from '../domain/ports.ts'
+import type { ChatModel, Embedder } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
 import { CHAT_PROVIDERS } from './chat-providers.ts'
 import { CHAT_LIMITS } from './chat-stream.ts'

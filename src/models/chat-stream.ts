@@ -1,4 +1,4 @@
-import type { ChatDelta, ToolCall } from '../domain/ports.ts'
+import type { ChatDelta, ToolCall } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
 import { abortable, withDeadline } from '../runtime/cancellation.ts'
 import type { Endpoint } from './endpoint.ts'

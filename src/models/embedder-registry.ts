@@ -1,5 +1,5 @@
 import { BUILTIN_EMBEDDING_MODEL, BUILTIN_PROVIDER, type ModelRef } from '../domain/model-ref.ts'
-import type { Embedder, EmbedderProbe, EmbedderRegistry } from '../domain/ports.ts'
+import type { Embedder, EmbedderProbe, EmbedderRegistry } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
 import { MINI_LM_DIMENSIONS } from './builtin/embedding-protocol.ts'
 import { chosenEndpoint, type Endpoint, OPENAI_PUBLIC_URL } from './endpoint.ts'

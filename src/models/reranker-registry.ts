@@ -1,5 +1,5 @@
 import type { ModelRef } from '../domain/model-ref.ts'
-import type { Reranker, RerankerRegistry } from '../domain/ports.ts'
+import type { Reranker, RerankerRegistry } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
 import { LruMap } from '../runtime/lru-map.ts'
 import { chosenEndpoint, OPENAI_PUBLIC_URL } from './endpoint.ts'

@@ -1,4 +1,4 @@
-import type { ChatMessage, ChatRequest, ToolSpec } from '../domain/ports.ts'
+import type { ChatMessage, ChatRequest, ToolSpec } from '../domain/ports/model-ports.ts'
 
 /** The JSON schema of a tool's arguments: one text, or none. */
 export type ToolSchema = {

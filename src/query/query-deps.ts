@@ -1,16 +1,8 @@
 import type { CatalogDeps } from '../catalog/catalog-deps.ts'
-import type {
-  AgentAnswers,
-  ChatModels,
-  ChunkStore,
-  FileStore,
-  NearestChunks,
-  RerankerRegistry,
-  RunLimits,
-  SqlEngine,
-  TableStore,
-  VectorIndexStates,
-} from '../domain/ports.ts'
+import type { RunLimits, SqlEngine } from '../domain/ports/engine-ports.ts'
+import type { AgentAnswers, ChatModels, RerankerRegistry } from '../domain/ports/model-ports.ts'
+import type { NearestChunks, VectorIndexStates } from '../domain/ports/search-ports.ts'
+import type { ChunkStore, FileStore, TableStore } from '../domain/ports/store-ports.ts'
 import type { Chunker } from '../ingest/chunking/chunker.ts'
 import type { PlanCache } from './select/plan-cache.ts'
 import type { Variables } from './variables.ts'

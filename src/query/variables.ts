@@ -1,4 +1,4 @@
-import type { BoundValue } from '../domain/ports.ts'
+import type { BoundValue } from '../domain/ports/engine-ports.ts'
 import { AppError } from '../errors.ts'
 import { DATABASE_PARAMETER } from '../sql/guard/system-functions.ts'
 import { variableOf } from '../sql/lexer/variable-names.ts'

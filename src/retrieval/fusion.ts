@@ -7,7 +7,7 @@ import { isMostlyLatin } from '../analysis/words.ts'
 import { type Fusion, type KeywordHit, PART_CHUNKS, RRF_K } from '../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { BUILTIN_PROVIDER } from '../domain/model-ref.ts'
-import type { NearestChunk } from '../domain/ports.ts'
+import type { NearestChunk } from '../domain/ports/search-ports.ts'
 
 export interface FusedHit {
   readonly key: bigint

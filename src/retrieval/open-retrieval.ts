@@ -6,13 +6,14 @@ import type {
   VectorIndexType,
 } from '../domain/index-definition.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { Catalog, VectorIndexStates } from '../domain/ports.ts'
 import type {
   AcceleratorFactory,
   ColumnReader,
   CommitListener,
   VectorSource,
-} from '../domain/retrieval-ports.ts'
+} from '../domain/ports/retrieval-ports.ts'
+import type { VectorIndexStates } from '../domain/ports/search-ports.ts'
+import type { Catalog } from '../domain/ports/store-ports.ts'
 import { VectorCaches, type VectorCachesOptions } from './vector-caches.ts'
 
 /** What retrieval needs of the store. */

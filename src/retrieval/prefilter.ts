@@ -1,5 +1,6 @@
-import type { BoundSql, NearestChunk, PrefilterSql, RunLimits } from '../domain/ports.ts'
-import type { ColumnReader } from '../domain/retrieval-ports.ts'
+import type { BoundSql, PrefilterSql, RunLimits } from '../domain/ports/engine-ports.ts'
+import type { ColumnReader } from '../domain/ports/retrieval-ports.ts'
+import type { NearestChunk } from '../domain/ports/search-ports.ts'
 import { LruMap } from '../runtime/lru-map.ts'
 import { VECTOR_LIMITS } from './kernel/vector-limits.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'

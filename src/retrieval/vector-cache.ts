@@ -1,11 +1,11 @@
 import type { TableIds } from '../domain/chunk-tables.ts'
-import type { NearestChunk } from '../domain/ports.ts'
 import type {
   Accelerator,
   CommittedWrite,
   VectorRows,
   VectorSource,
-} from '../domain/retrieval-ports.ts'
+} from '../domain/ports/retrieval-ports.ts'
+import type { NearestChunk } from '../domain/ports/search-ports.ts'
 import { AppError } from '../errors.ts'
 import { yieldToEventLoop } from '../runtime/scheduling.ts'
 import { ExactIndex } from './vectors/exact-index.ts'

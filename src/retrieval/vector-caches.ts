@@ -2,7 +2,6 @@ import { availableParallelism } from 'node:os'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { IndexReport } from '../domain/index-definition.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { NearestChunks, NearestFound, NearestSearch, VectorAccess } from '../domain/ports.ts'
 import type {
   Accelerator,
   AcceleratorFactory,
@@ -10,7 +9,13 @@ import type {
   CommitListener,
   CommittedWrite,
   VectorSource,
-} from '../domain/retrieval-ports.ts'
+} from '../domain/ports/retrieval-ports.ts'
+import type {
+  NearestChunks,
+  NearestFound,
+  NearestSearch,
+  VectorAccess,
+} from '../domain/ports/search-ports.ts'
 import { AppError } from '../errors.ts'
 import { abortable } from '../runtime/cancellation.ts'
 import { IvfAccelerator } from './ivf/ivf-accelerator.ts'

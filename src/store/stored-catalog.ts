@@ -8,7 +8,7 @@ import type {
   KnowledgeBaseChanges,
   KnowledgeBaseDraft,
 } from '../domain/knowledge-base.ts'
-import type { Catalog } from '../domain/ports.ts'
+import type { Catalog } from '../domain/ports/store-ports.ts'
 import type { Project, View, ViewChanges, ViewDraft } from '../domain/project.ts'
 import { timestampOfMillis } from '../domain/timestamp.ts'
 import { notFound } from '../errors.ts'

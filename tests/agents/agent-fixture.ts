@@ -7,7 +7,12 @@ import type { Agent } from '../../src/domain/agent.ts'
 import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
 import type { CompletionEvent } from '../../src/domain/completion-event.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type { ChatDelta, ChatModel, ChatRequest, ToolCall } from '../../src/domain/ports.ts'
+import type {
+  ChatDelta,
+  ChatModel,
+  ChatRequest,
+  ToolCall,
+} from '../../src/domain/ports/model-ports.ts'
 import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
 import { knowledgeBase } from '../support/knowledge-base.ts'
 

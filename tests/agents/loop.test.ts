@@ -5,7 +5,7 @@ import { answer, type LoopDeps } from '../../src/agents/loop.ts'
 import { toolSpecs } from '../../src/agents/tools.ts'
 import type { AgentEvent, Assignment } from '../../src/agents/worker-messages.ts'
 import type { CompletionEvent } from '../../src/domain/completion-event.ts'
-import type { ChatModel } from '../../src/domain/ports.ts'
+import type { ChatModel } from '../../src/domain/ports/model-ports.ts'
 import { AppError } from '../../src/errors.ts'
 import { call, collected, NO_SIGNAL, scriptedModel, transcript } from './agent-fixture.ts'
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
 import type { AgentTask, FromWorker } from '../../src/agents/worker-messages.ts'
 import { WorkerSession } from '../../src/agents/worker-session.ts'
-import type { ChatModel } from '../../src/domain/ports.ts'
+import type { ChatModel } from '../../src/domain/ports/model-ports.ts'
 import { AppError } from '../../src/errors.ts'
 import { call, scriptedModel } from './agent-fixture.ts'
 

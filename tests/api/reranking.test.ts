@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { alterKnowledgeBase } from '../../src/catalog/define-knowledge-base.ts'
 import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
-import type { RerankerRegistry } from '../../src/domain/ports.ts'
+import type { RerankerRegistry } from '../../src/domain/ports/model-ports.ts'
 import { AppError } from '../../src/errors.ts'
 import { runQuery } from '../../src/query/run-query.ts'
 import { type SeenRequest, scriptedServer } from '../models/fixtures/scripted-server.ts'

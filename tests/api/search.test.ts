@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { RerankerRegistry } from '../../src/domain/ports.ts'
+import type { RerankerRegistry } from '../../src/domain/ports/model-ports.ts'
 import { AppError } from '../../src/errors.ts'
 import { type Answer, createTestApp, type TestApp } from '../support/test-app.ts'
 

@@ -235,13 +235,25 @@ describe('POST /api/login', () => {
   })
 })
 
+test('how busy the server is stays hidden from those who are not logged in', async () => {
+  const { server, deps } = testServer({ settings: { ...testServer().deps.settings, ...RIGHT } })
+  const hidden = await send(server, 'GET /api/status')
+  expect(hidden.json).not.toHaveProperty('statements')
+  const { token } = (await send(server, 'POST /api/login', { json: RIGHT })).json as {
+    token: string
+  }
+  const headers = { authorization: `Bearer ${token}` }
+  const shown = await send(server, 'GET /api/status', { headers })
+  expect(shown.json).toMatchObject(deps.serverState())
+})
+
 test('without a login everything is open, and who logs in anyway gets a token', async () => {
   const fixture = testServer()
   expect((await send(fixture.server, 'GET /api/projects')).status).toBe(200)
   const answer = await send(fixture.server, 'POST /api/login', { json: RIGHT })
   expect(answer.json).toEqual({ token: expect.any(String) })
   const status = await send(fixture.server, 'GET /api/status')
-  expect(status.json).toEqual({
+  expect(status.json).toMatchObject({
     mindsdb_version: '25.9.1.2',
     eider_version: '0.1.0',
     environment: 'local',

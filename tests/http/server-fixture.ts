@@ -3,7 +3,8 @@ import type { Agent } from '../../src/domain/agent.ts'
 import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
 import type { CompletionEvent } from '../../src/domain/completion-event.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type { Catalog, EmbedderRegistry } from '../../src/domain/ports.ts'
+import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
+import type { Catalog } from '../../src/domain/ports/store-ports.ts'
 import type { Project } from '../../src/domain/project.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
 import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
@@ -162,6 +163,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
   const revoked = new Map<string, number>()
   const deps: ServerDeps = {
     settings: { version: '0.1.0', tokenTtlSeconds: 3600, bodyBytesMax: 100_000, isLoopback: true },
+    serverState: () => ({ statements: { running: 0, waiting: 0 } }),
     indexes: {
       possible: () => ({
         exact: { possible: true },

@@ -3,12 +3,8 @@ import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
 import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
 import type { Row } from '../../src/domain/document.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type {
-  DocumentStore,
-  Embedder,
-  EmbedderRegistry,
-  FileStore,
-} from '../../src/domain/ports.ts'
+import type { Embedder, EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
+import type { DocumentStore, FileStore } from '../../src/domain/ports/store-ports.ts'
 import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
 import { AppError } from '../../src/errors.ts'
 import { type Chunker, chunkTexts } from '../../src/ingest/chunking/chunker.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Row } from '../../src/domain/document.ts'
-import type { NewFile } from '../../src/domain/ports.ts'
+import type { NewFile } from '../../src/domain/ports/store-ports.ts'
 import { fileFormat } from '../../src/ingest/file-format.ts'
 import { uploadFile } from '../../src/ingest/upload-file.ts'
 import { directReader, never, noFiles, snapshotWith, uploadedFile } from './insert-fixture.ts'

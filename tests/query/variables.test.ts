@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { BoundValue } from '../../src/domain/ports.ts'
+import type { BoundValue } from '../../src/domain/ports/engine-ports.ts'
 import type { AppError } from '../../src/errors.ts'
 import { runSelect } from '../../src/query/select/run-select.ts'
 import { requestValues, Variables } from '../../src/query/variables.ts'

@@ -1,6 +1,6 @@
 import type { IndexPossibility } from '../../src/domain/index-definition.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import type { BoundSql, PrefilterSql } from '../../src/domain/ports.ts'
+import type { BoundSql, PrefilterSql } from '../../src/domain/ports/engine-ports.ts'
 import type {
   Accelerator,
   AcceleratorFactory,
@@ -10,7 +10,7 @@ import type {
   ExactVectors,
   VectorBatch,
   VectorSource,
-} from '../../src/domain/retrieval-ports.ts'
+} from '../../src/domain/ports/retrieval-ports.ts'
 import { AppError } from '../../src/errors.ts'
 import type { RetrievalStore } from '../../src/retrieval/open-retrieval.ts'
 import { knowledgeBase } from '../support/knowledge-base.ts'

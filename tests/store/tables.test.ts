@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { findTable, requireProject } from '../../src/domain/catalog-snapshot.ts'
-import type { NewTable } from '../../src/domain/ports.ts'
+import type { NewTable } from '../../src/domain/ports/store-ports.ts'
 import { onAbort } from '../../src/runtime/cancellation.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import {

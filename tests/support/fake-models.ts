@@ -1,4 +1,4 @@
-import type { EmbedderRegistry } from '../../src/domain/ports.ts'
+import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
 import type { AppError } from '../../src/errors.ts'
 
 interface Gate {

@@ -8,7 +8,7 @@ import type { ChunkVector, EmbeddedDocument, TermCounts } from '../../src/domain
 import type { Row } from '../../src/domain/document.ts'
 import type { KnowledgeBase, KnowledgeBaseDraft } from '../../src/domain/knowledge-base.ts'
 import type { Language } from '../../src/domain/language.ts'
-import type { BoundValue } from '../../src/domain/ports.ts'
+import type { BoundValue } from '../../src/domain/ports/engine-ports.ts'
 import type { ResultValue } from '../../src/domain/query-result.ts'
 import { AppError, type ErrorCode } from '../../src/errors.ts'
 import { openStore, type Store } from '../../src/store/store.ts'

@@ -1,5 +1,5 @@
 import { type App, createApp } from '../../src/app.ts'
-import type { EmbedderRegistry, RerankerRegistry } from '../../src/domain/ports.ts'
+import type { EmbedderRegistry, RerankerRegistry } from '../../src/domain/ports/model-ports.ts'
 import { type Environment, settingsFrom } from '../../src/settings.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 

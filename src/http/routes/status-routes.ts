@@ -10,16 +10,19 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
   app.get(
     '/api/status',
     async ({ request }) => {
+      const isConfirmed = await authentication.isConfirmed(request)
       return Response.json({
         mindsdb_version: API_VERSION,
         eider_version: context.deps.settings.version,
         environment: 'local',
         auth: {
-          confirmed: await authentication.isConfirmed(request),
+          confirmed: isConfirmed,
           http_auth_enabled: authentication.isOn,
           provider: authentication.isOn ? 'local' : 'disabled',
         },
         indexes: context.deps.indexes.possible(),
+        // How busy the server is, and with what, is nobody else's business.
+        ...(isConfirmed ? context.deps.serverState() : {}),
       })
     },
     route({

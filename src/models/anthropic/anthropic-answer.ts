@@ -1,4 +1,4 @@
-import type { ChatRequest, ToolCall } from '../../domain/ports.ts'
+import type { ChatRequest, ToolCall } from '../../domain/ports/model-ports.ts'
 import type { PartialAnswer } from '../chat-stream.ts'
 import { member } from '../provider-answer.ts'
 import { toolCallCount, toolInput } from '../tool-arguments.ts'

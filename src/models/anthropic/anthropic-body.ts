@@ -4,7 +4,7 @@ import type {
   MessageParam,
   Tool,
 } from '@anthropic-ai/sdk/resources/messages'
-import type { ChatMessage, ChatRequest, ToolSpec } from '../../domain/ports.ts'
+import type { ChatMessage, ChatRequest, ToolSpec } from '../../domain/ports/model-ports.ts'
 import { toolArguments, toolName, toolSchema, withSystemFirst } from '../tool-arguments.ts'
 
 /**

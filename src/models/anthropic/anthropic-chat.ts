@@ -1,5 +1,5 @@
 import Anthropic, { APIConnectionTimeoutError, APIError } from '@anthropic-ai/sdk'
-import type { ChatModel } from '../../domain/ports.ts'
+import type { ChatModel } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 import { type ChatConfig, chatDeltas, type ProviderCall } from '../chat-stream.ts'
 import { ANTHROPIC_PUBLIC_URL, anthropicBaseUrl, type Endpoint } from '../endpoint.ts'

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import type { Embedder } from '../../domain/ports.ts'
+import type { Embedder } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 import { onAbort } from '../../runtime/cancellation.ts'
 import { LruMap } from '../../runtime/lru-map.ts'

@@ -6,7 +6,7 @@ import type {
   ChatRequest,
   Embedder,
   ToolCall,
-} from '../../domain/ports.ts'
+} from '../../domain/ports/model-ports.ts'
 import { writtenAnswer } from './extractive-answer.ts'
 import { namesIn, passagesIn } from './observed-passages.ts'
 import { keywords, rankedSentences } from './sentence-ranking.ts'

@@ -3,7 +3,7 @@ import type {
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions'
-import type { ChatMessage, ChatModel, ChatRequest } from '../../domain/ports.ts'
+import type { ChatMessage, ChatModel, ChatRequest } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 import { type ChatConfig, chatDeltas, type ProviderCall } from '../chat-stream.ts'
 import { openaiBaseUrl } from '../endpoint.ts'

@@ -1,5 +1,5 @@
 import type OpenAI from 'openai'
-import type { Embedder } from '../../domain/ports.ts'
+import type { Embedder } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'

@@ -1,4 +1,4 @@
-import type { Reranker } from '../../domain/ports.ts'
+import type { Reranker } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 
 /** After the first failure, then twice as long after each further one. */

@@ -1,4 +1,4 @@
-import type { Reranker } from '../../domain/ports.ts'
+import type { Reranker } from '../../domain/ports/model-ports.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { boundedFetch } from '../provider-answer.ts'

@@ -1,4 +1,4 @@
-import type { Reranker } from '../../domain/ports.ts'
+import type { Reranker } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 import { type CallForm, isCallRefusal, type Judge, type JudgeConfig, judge } from './judge.ts'
 import { type ShownTexts, shownTexts, withRerankDeadline } from './rerank-limits.ts'

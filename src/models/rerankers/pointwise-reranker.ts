@@ -1,4 +1,4 @@
-import type { Reranker } from '../../domain/ports.ts'
+import type { Reranker } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import {

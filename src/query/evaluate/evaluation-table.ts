@@ -6,7 +6,8 @@ import {
   requireProject,
 } from '../../domain/catalog-snapshot.ts'
 import { checkedName, nameKey, quote } from '../../domain/identifier.ts'
-import type { BoundSql, NewTable } from '../../domain/ports.ts'
+import type { BoundSql } from '../../domain/ports/engine-ports.ts'
+import type { NewTable } from '../../domain/ports/store-ports.ts'
 import { FILES_DATABASE } from '../../domain/project.ts'
 import type { ResultColumn, ResultValue, RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'

@@ -1,6 +1,6 @@
 import { PART_CHUNKS, type SearchMode } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { VectorAccess } from '../../domain/ports.ts'
+import type { VectorAccess } from '../../domain/ports/search-ports.ts'
 import { type QueryDeps, StageTimer, type StageTimes } from '../query-deps.ts'
 import { AMONG_FILTERED } from '../select/find-candidates.ts'
 import { candidateRequests } from '../select/plan-cache.ts'

@@ -1,5 +1,5 @@
 import type { Agent } from '../../domain/agent.ts'
-import type { AgentAnswer, AgentAnswers } from '../../domain/ports.ts'
+import type { AgentAnswer, AgentAnswers } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 

@@ -2,7 +2,7 @@
 import { phrasesOf, queryTermKeys } from '../../analysis/query-terms.ts'
 import { overriddenAgent } from '../../catalog/define-agent.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { BoundValue } from '../../domain/ports.ts'
+import type { BoundValue } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
 import { defaultAlpha } from '../../retrieval/fusion.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'

@@ -1,13 +1,13 @@
 /** The nearest chunks of a plan's searches, found in memory before its statement runs, as bound lists. */
+
 import { type KeywordSearch, PART_CHUNKS } from '../../domain/hybrid-search.ts'
+import type { BoundSql, BoundValue } from '../../domain/ports/engine-ports.ts'
 import type {
-  BoundSql,
-  BoundValue,
   KeywordHits,
   NearestChunk,
   NearestFound,
   NearestSearch,
-} from '../../domain/ports.ts'
+} from '../../domain/ports/search-ports.ts'
 import { exactFusion, type FusionWeights, fusedHits } from '../../retrieval/fusion.ts'
 import {
   alphaParameter,

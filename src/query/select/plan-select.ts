@@ -1,4 +1,4 @@
-import type { SqlEngine } from '../../domain/ports.ts'
+import type { SqlEngine } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
 import { excerptAt, PlacedError } from '../../sql/ast/placed-error.ts'
 import {

@@ -1,4 +1,4 @@
-import type { BoundSql } from '../../domain/ports.ts'
+import type { BoundSql } from '../../domain/ports/engine-ports.ts'
 import type { RowStream } from '../../domain/query-result.ts'
 import { type RunContext, runLimits } from '../query-deps.ts'
 import type { BoundValues } from './bind-plan.ts'

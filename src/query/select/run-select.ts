@@ -1,6 +1,6 @@
 import type { AllowedData } from '../../domain/agent.ts'
 import { requireProject } from '../../domain/catalog-snapshot.ts'
-import type { BoundSql } from '../../domain/ports.ts'
+import type { BoundSql } from '../../domain/ports/engine-ports.ts'
 import { FILES_DATABASE } from '../../domain/project.ts'
 import type { RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'

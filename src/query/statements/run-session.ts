@@ -1,5 +1,5 @@
 import { requireProject } from '../../domain/catalog-snapshot.ts'
-import type { BoundValue } from '../../domain/ports.ts'
+import type { BoundValue } from '../../domain/ports/engine-ports.ts'
 import { FILES_DATABASE } from '../../domain/project.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'

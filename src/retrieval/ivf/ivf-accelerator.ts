@@ -1,5 +1,5 @@
 import { fewVectors, INDEXED_VECTORS_MIN, type IndexReport } from '../../domain/index-definition.ts'
-import type { Accelerator, TopKSearch, VectorChange } from '../../domain/retrieval-ports.ts'
+import type { Accelerator, TopKSearch, VectorChange } from '../../domain/ports/retrieval-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { ExactIndex } from '../vectors/exact-index.ts'
 import { IvfIndex } from './ivf-index.ts'

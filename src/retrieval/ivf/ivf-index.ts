@@ -1,4 +1,4 @@
-import type { TopKSearch } from '../../domain/retrieval-ports.ts'
+import type { TopKSearch } from '../../domain/ports/retrieval-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { ExactIndex, IndexRows, RowObserver } from '../vectors/exact-index.ts'
 import { unitQueryVector } from '../vectors/vector-math.ts'

@@ -1,6 +1,6 @@
 import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
-import type { BoundSql } from '../../domain/ports.ts'
-import type { ColumnBatch } from '../../domain/retrieval-ports.ts'
+import type { BoundSql } from '../../domain/ports/engine-ports.ts'
+import type { ColumnBatch } from '../../domain/ports/retrieval-ports.ts'
 import type { Corpus, PostingList } from './keyword-hits.ts'
 
 const NUMBER_MAX = 0xffff

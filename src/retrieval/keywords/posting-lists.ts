@@ -1,6 +1,6 @@
 import type { TableIds } from '../../domain/chunk-tables.ts'
-import type { RunLimits } from '../../domain/ports.ts'
-import type { ColumnReader } from '../../domain/retrieval-ports.ts'
+import type { RunLimits } from '../../domain/ports/engine-ports.ts'
+import type { ColumnReader } from '../../domain/ports/retrieval-ports.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
 import type { Corpus, PostingList } from './keyword-hits.ts'
 import {

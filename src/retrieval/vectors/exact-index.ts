@@ -1,5 +1,5 @@
-import type { NearestChunk } from '../../domain/ports.ts'
-import type { ExactVectors, VectorChange } from '../../domain/retrieval-ports.ts'
+import type { ExactVectors, VectorChange } from '../../domain/ports/retrieval-ports.ts'
+import type { NearestChunk } from '../../domain/ports/search-ports.ts'
 import { AppError } from '../../errors.ts'
 import { type Kernel, openExtent } from '../kernel/kernel.ts'
 import { extentLayout, type RowShape, rowShape } from '../kernel/memory-layout.ts'

@@ -1,4 +1,4 @@
-import type { NearestChunk } from '../../domain/ports.ts'
+import type { NearestChunk } from '../../domain/ports/search-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { Candidate } from '../kernel/kernel.ts'
 import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'

@@ -1,6 +1,6 @@
 import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
-import type { RunLimits } from '../../domain/ports.ts'
-import type { ColumnReader } from '../../domain/retrieval-ports.ts'
+import type { RunLimits } from '../../domain/ports/engine-ports.ts'
+import type { ColumnReader } from '../../domain/ports/retrieval-ports.ts'
 
 const LIMITS: RunLimits = { timeoutMs: 60_000 }
 

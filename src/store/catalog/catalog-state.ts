@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { CommitListener } from '../../domain/retrieval-ports.ts'
+import type { CommitListener } from '../../domain/ports/retrieval-ports.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { Secrets } from './secrets.ts'
 

@@ -9,7 +9,7 @@ import type {
 } from '../../domain/chunk.ts'
 import { chunkTables } from '../../domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { ChunkStore, DocumentsOutcome, WriteOutcome } from '../../domain/ports.ts'
+import type { ChunkStore, DocumentsOutcome, WriteOutcome } from '../../domain/ports/store-ports.ts'
 import { SupersededVectors } from '../../domain/reembedding.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError, notFound } from '../../errors.ts'

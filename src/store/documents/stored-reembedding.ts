@@ -15,7 +15,7 @@ import {
 } from '../../domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { isSameSource, type ModelRef } from '../../domain/model-ref.ts'
-import type { ReembeddingStore } from '../../domain/ports.ts'
+import type { ReembeddingStore } from '../../domain/ports/store-ports.ts'
 import type { MissingVectors, NextVector, SwitchOutcome } from '../../domain/reembedding.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError, notFound } from '../../errors.ts'

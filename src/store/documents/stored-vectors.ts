@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
-import type { VectorBatch, VectorRows, VectorSource } from '../../domain/retrieval-ports.ts'
+import type { VectorBatch, VectorRows, VectorSource } from '../../domain/ports/retrieval-ports.ts'
 import { AppError } from '../../errors.ts'
 import { columnBatchOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'

@@ -5,7 +5,7 @@ import {
   DuckDBDataChunk,
   type DuckDBValue,
 } from '@duckdb/node-api'
-import type { ColumnBatch } from '../../domain/retrieval-ports.ts'
+import type { ColumnBatch } from '../../domain/ports/retrieval-ports.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 
 /** Batches of rows, each as columns: in the order of the table's, all of one length. */

@@ -1,7 +1,13 @@
 import type { DuckDBConnection, DuckDBResult } from '@duckdb/node-api'
-import type { BoundSql, ExportedRows, RunLimits, SqlEngine } from '../../domain/ports.ts'
+import type {
+  BoundSql,
+  ExportedRows,
+  RunLimits,
+  SqlEngine,
+} from '../../domain/ports/engine-ports.ts'
+import type { ColumnBatch, ColumnReader } from '../../domain/ports/retrieval-ports.ts'
 import type { RowStream } from '../../domain/query-result.ts'
-import type { ColumnBatch, ColumnReader } from '../../domain/retrieval-ports.ts'
+import type { StatementCounts } from '../../domain/server-state.ts'
 import { AppError } from '../../errors.ts'
 import type { Deadline } from '../../runtime/cancellation.ts'
 import { type Release, Semaphore } from '../../runtime/semaphore.ts'
@@ -110,6 +116,10 @@ export class StoredEngine implements SqlEngine, ColumnReader {
       file.remove()
       throw error
     }
+  }
+
+  statementCounts(): StatementCounts {
+    return { running: this.#admission.taken, waiting: this.#admission.waiting }
   }
 
   /** Ends what runs, with `shutting_down`, and waits a little for DuckDB to let go of it. */

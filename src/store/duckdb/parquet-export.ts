@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { literal } from '../../domain/identifier.ts'
-import type { BoundSql, ExportedRows } from '../../domain/ports.ts'
+import type { BoundSql, ExportedRows } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
 
 /** A file that DuckDB writes and an answer is read from. */

@@ -4,7 +4,7 @@ import {
   DuckDBMaterializedResult,
   type DuckDBResult,
 } from '@duckdb/node-api'
-import type { BoundSql, RunLimits } from '../../domain/ports.ts'
+import type { BoundSql, RunLimits } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
 import { type Deadline, onAbort, startDeadline } from '../../runtime/cancellation.ts'
 import type { Release } from '../../runtime/semaphore.ts'

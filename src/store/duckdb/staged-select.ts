@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal } from '../../domain/identifier.ts'
-import type { BoundSql } from '../../domain/ports.ts'
+import type { BoundSql } from '../../domain/ports/engine-ports.ts'
 import type { RelationColumn } from '../../domain/project.ts'
 import type { Database } from './database.ts'
 import { statementError } from './database-error.ts'

@@ -16,7 +16,7 @@ import {
   SQLNULL,
   VARCHAR,
 } from '@duckdb/node-api'
-import type { BoundValue } from '../../domain/ports.ts'
+import type { BoundValue } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
 
 const DEPTH_MAX = 50

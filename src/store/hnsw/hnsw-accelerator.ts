@@ -6,7 +6,7 @@ import {
   type IndexPossibility,
   type IndexReport,
 } from '../../domain/index-definition.ts'
-import type { BoundSql } from '../../domain/ports.ts'
+import type { BoundSql } from '../../domain/ports/engine-ports.ts'
 import type {
   Accelerator,
   AcceleratorFactory,
@@ -15,7 +15,7 @@ import type {
   TopKSearch,
   VectorBatch,
   VectorChange,
-} from '../../domain/retrieval-ports.ts'
+} from '../../domain/ports/retrieval-ports.ts'
 import type { Extensions } from './extensions.ts'
 import { HnswDatabase } from './hnsw-database.ts'
 import { HnswIndex } from './hnsw-index.ts'

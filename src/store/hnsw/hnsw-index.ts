@@ -1,5 +1,5 @@
-import type { NearestChunk } from '../../domain/ports.ts'
-import type { TopKSearch, VectorBatch, VectorChange } from '../../domain/retrieval-ports.ts'
+import type { TopKSearch, VectorBatch, VectorChange } from '../../domain/ports/retrieval-ports.ts'
+import type { NearestChunk } from '../../domain/ports/search-ports.ts'
 import { AppError } from '../../errors.ts'
 import { abortable } from '../../runtime/cancellation.ts'
 import {

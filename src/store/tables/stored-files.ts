@@ -2,13 +2,8 @@ import { type DuckDBAppender, type DuckDBConnection, DuckDBDataChunk } from '@du
 import { FILES_SCHEMA, fileTable } from '../../domain/chunk-tables.ts'
 import type { Row, RowValue } from '../../domain/document.ts'
 import { nameKey, quote } from '../../domain/identifier.ts'
-import type {
-  BoundSql,
-  FileStore,
-  NewFile,
-  NewSelectedFile,
-  RunLimits,
-} from '../../domain/ports.ts'
+import type { BoundSql, RunLimits } from '../../domain/ports/engine-ports.ts'
+import type { FileStore, NewFile, NewSelectedFile } from '../../domain/ports/store-ports.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import type { UploadedFile } from '../../domain/uploaded-file.ts'
 import { AppError, notFound } from '../../errors.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import type { EmbedderRegistry } from '../../../src/domain/ports.ts'
+import type { EmbedderRegistry } from '../../../src/domain/ports/model-ports.ts'
 import type { ResultValue } from '../../../src/domain/query-result.ts'
 import { AppError } from '../../../src/errors.ts'
 import type { QueryDeps } from '../../../src/query/query-deps.ts'

@@ -4,7 +4,7 @@ import {
   createKnowledgeBase,
 } from '../../../src/catalog/define-knowledge-base.ts'
 import type { ModelRef } from '../../../src/domain/model-ref.ts'
-import type { NearestChunks } from '../../../src/domain/ports.ts'
+import type { NearestChunks } from '../../../src/domain/ports/search-ports.ts'
 import type { QueryDeps } from '../../../src/query/query-deps.ts'
 import { runQuery } from '../../../src/query/run-query.ts'
 import { hybridValues } from '../../../src/query/select/bind-plan.ts'

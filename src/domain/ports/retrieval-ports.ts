@@ -2,11 +2,12 @@
  * What retrieval and the store need from each other. `store/` implements the readers and makes the graphs, `retrieval/`
  * listens to commits, `app.ts` joins them, and tests pass in fakes.
  */
-import type { CatalogSnapshot } from './catalog-snapshot.ts'
-import type { TableIds } from './chunk-tables.ts'
-import type { IndexPossibility, IndexReport } from './index-definition.ts'
-import type { KnowledgeBase } from './knowledge-base.ts'
-import type { BoundSql, NearestChunk, RunLimits } from './ports.ts'
+import type { CatalogSnapshot } from '../catalog-snapshot.ts'
+import type { TableIds } from '../chunk-tables.ts'
+import type { IndexPossibility, IndexReport } from '../index-definition.ts'
+import type { KnowledgeBase } from '../knowledge-base.ts'
+import type { BoundSql, RunLimits } from './engine-ports.ts'
+import type { NearestChunk } from './search-ports.ts'
 
 /**
  * Some rows of a SELECT, column by column. The arrays are views of the reader's own memory, without a JavaScript value

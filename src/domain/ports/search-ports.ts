@@ -1,0 +1,69 @@
+import type { KeywordHit, KeywordSearch } from '../hybrid-search.ts'
+import type { IndexPossibility, VectorIndexState, VectorIndexType } from '../index-definition.ts'
+import type { KnowledgeBase } from '../knowledge-base.ts'
+import type { PrefilterSql, RunLimits } from './engine-ports.ts'
+
+export interface NearestSearch {
+  readonly knowledgeBase: KnowledgeBase
+  /** Of unit length. */
+  readonly queryVector: Float32Array
+  readonly count: number
+  /** A SELECT of the keys of the chunks among which to search; null: all. */
+  readonly prefilter: PrefilterSql | null
+  /** For the prefilter and the keyword SELECTs. */
+  readonly limits: RunLimits
+  /** Set for a hybrid search. */
+  readonly keywordSearch?: KeywordSearch
+}
+
+export interface NearestChunk {
+  readonly key: bigint
+  /** Cosine distance, 0 to 2. */
+  readonly distance: number
+}
+
+export interface KeywordHits {
+  /** The best first: `count` of them or all there are, and any that are equal to the last. */
+  readonly best: readonly KeywordHit[]
+  /**
+   * Their distances, or those of any other chunks. One that is gone may be left out.
+   * @throws AppError those of `SqlEngine.run`
+   */
+  distancesOf(keys: readonly bigint[], signal: AbortSignal): Promise<readonly NearestChunk[]>
+}
+
+export interface NearestFound {
+  /** The nearest first: `count` of them or all there are, and any that are exactly as far as the last. */
+  readonly neighbours: readonly NearestChunk[]
+  /** Set for a hybrid search. */
+  readonly keywordHits?: KeywordHits
+  /** Of one state of the knowledge base: false once a later one may be visible to a transaction that begins. */
+  isCurrent(): boolean
+}
+
+/** How the next search of a knowledge base is answered. */
+export interface VectorAccess {
+  readonly kind: 'memory' | 'scan'
+  /** What is searched, or why memory is not: a clause. */
+  readonly detail: string
+}
+
+/** The nearest chunks by their vectors, found by something faster than measuring each in SQL. */
+export interface NearestChunks {
+  /**
+   * Exactly the chunks that measuring all of them would find.
+   * @returns null where there is nothing faster at the moment
+   * @throws AppError those of `SqlEngine.run` for the SELECT of the keys; `too_busy`, `dimension_mismatch`
+   */
+  nearest(search: NearestSearch, signal: AbortSignal): Promise<NearestFound | null>
+  /** @param isPrefiltered true for a search among some of the chunks */
+  access(knowledgeBase: KnowledgeBase, isPrefiltered?: boolean): VectorAccess
+}
+
+/** What is known about the indexes of the knowledge bases' vectors. */
+export interface VectorIndexStates {
+  /** One for each knowledge base. */
+  states(): readonly VectorIndexState[]
+  /** Of each type, whether it can be made in this process. */
+  possible(): Readonly<Record<VectorIndexType, IndexPossibility>>
+}

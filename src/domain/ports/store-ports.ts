@@ -1,0 +1,172 @@
+/**
+ * What the use cases need of the store. Every method that takes a signal stops within a second of its abort and throws its
+ * reason.
+ */
+import type { Agent, AgentChanges, AgentDraft } from '../agent.ts'
+import type { CatalogSnapshot } from '../catalog-snapshot.ts'
+import type { ChunkChange, DocumentChange, EmbeddedDocument, StoredChunkText } from '../chunk.ts'
+import type { Row } from '../document.ts'
+import type { KnowledgeBase, KnowledgeBaseChanges, KnowledgeBaseDraft } from '../knowledge-base.ts'
+import type { Project, ProjectTable, View, ViewChanges, ViewDraft } from '../project.ts'
+import type {
+  MissingVectors,
+  NextVector,
+  ReembeddingProgress,
+  SwitchOutcome,
+} from '../reembedding.ts'
+import type { FileFormat, UploadedFile } from '../uploaded-file.ts'
+import type { BoundSql, RunLimits } from './engine-ports.ts'
+
+/** Names and definitions. Reads come from the snapshot; a write is one transaction and renews it before it resolves. */
+export interface Catalog {
+  snapshot(): CatalogSnapshot
+  /** @throws AppError `project_exists` */
+  createProject(name: string): Promise<Project>
+  /** Drops the project with all that is in it. */
+  dropProject(project: Project): Promise<void>
+  /** @throws AppError `knowledge_base_exists`, `storage_in_use` */
+  createKnowledgeBase(draft: KnowledgeBaseDraft): Promise<KnowledgeBase>
+  /**
+   * With `reembedding` another model is going to take over; where there are no chunks it does so at once.
+   * @throws AppError `knowledge_base_not_found`; `invalid_knowledge_base` where the embedding model is to change and
+   * another one has taken over since `kb` was read
+   */
+  alterKnowledgeBase(kb: KnowledgeBase, changes: KnowledgeBaseChanges): Promise<KnowledgeBase>
+  /** True where no chunk is stored. @throws AppError `knowledge_base_not_found` */
+  isEmpty(kb: KnowledgeBase): Promise<boolean>
+  /** Definition, chunks and vectors go in one transaction. */
+  dropKnowledgeBase(kb: KnowledgeBase): Promise<void>
+  /** @throws AppError `agent_exists` */
+  createAgent(draft: AgentDraft): Promise<Agent>
+  /** A `null` clears, a missing field stays. @throws AppError `agent_exists` */
+  alterAgent(agent: Agent, changes: AgentChanges): Promise<Agent>
+  dropAgent(agent: Agent): Promise<void>
+  /**
+   * With `orReplace` a view of that name gets the new definition and stays the view that it is.
+   * @throws AppError `relation_exists` when the project has anything else of that name
+   */
+  createView(draft: ViewDraft, orReplace?: boolean): Promise<View>
+  alterView(view: View, changes: ViewChanges): Promise<View>
+  dropView(view: View): Promise<void>
+}
+
+export type WriteOutcome =
+  | { readonly kind: 'stored' }
+  /** A stored vector that was to be taken over is gone: another insert replaced its document meanwhile. */
+  | { readonly kind: 'stale' }
+
+/** The vectors of a knowledge base's next embedding model, until it takes over. */
+export interface ReembeddingStore {
+  /**
+   * The first chunks without a vector, from a key on.
+   * @throws AppError `knowledge_base_not_found`
+   */
+  missing(
+    kb: KnowledgeBase,
+    from: { readonly afterKey: bigint; readonly limit: number },
+  ): Promise<MissingVectors>
+  /**
+   * Stores vectors, with length one. They must be of `kb.nextEmbeddingModel`: where that is another one by now, nothing
+   * is stored.
+   * @returns whether they are stored
+   * @throws AppError `dimension_mismatch` (naming both numbers), `provider_failed` for a vector without a direction
+   */
+  append(kb: KnowledgeBase, vectors: readonly NextVector[]): Promise<boolean>
+  /** The next model and its vectors take over, in one transaction, where no chunk is without one. */
+  switchOver(kb: KnowledgeBase): Promise<SwitchOutcome>
+}
+
+/** Makes the vectors of next embedding models, in the background. */
+export interface Reembeddings {
+  /** The next embedding model of this knowledge base has changed. */
+  wake(kb: Pick<KnowledgeBase, 'id'>): void
+  /** null: nothing is being made for it. */
+  progressOf(kb: Pick<KnowledgeBase, 'id'>): ReembeddingProgress | null
+}
+
+/** Documents of knowledge bases, whole. */
+export interface DocumentStore {
+  /** The stored chunks of these documents, so that unchanged text keeps its vector. */
+  storedTexts(
+    kb: KnowledgeBase,
+    documentIds: readonly string[],
+  ): Promise<readonly StoredChunkText[]>
+  /**
+   * Replaces each document whole, all of them in one transaction; ids must be distinct. Vectors are normalised.
+   * @throws AppError `dimension_mismatch` (naming both numbers), `provider_failed` for a zero or non-finite vector,
+   * `knowledge_base_not_found` when it was dropped meanwhile, `storage_full`, `SupersededVectors`
+   */
+  replaceDocuments(kb: KnowledgeBase, documents: readonly EmbeddedDocument[]): Promise<WriteOutcome>
+}
+
+export type DocumentsOutcome =
+  | { readonly kind: 'stored'; readonly chunkCount: number }
+  /** As in `WriteOutcome`. */
+  | { readonly kind: 'stale' }
+
+/** The stored truth of knowledge bases. */
+export interface ChunkStore extends DocumentStore {
+  /** Removes those of the chunks that are still there, in one transaction: how many they were. */
+  removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number>
+  /**
+   * Changes those of the chunks that are still there, in one transaction: how many they were. Keys must be distinct.
+   * @throws AppError `dimension_mismatch`, `knowledge_base_not_found`, `storage_full`, `SupersededVectors`
+   */
+  changeChunks(kb: KnowledgeBase, changes: readonly ChunkChange[]): Promise<number>
+  /**
+   * Changes those of the documents that are still there, in one transaction: how many chunks they have now. Ids must be
+   * distinct.
+   * @throws AppError as `changeChunks`
+   */
+  changeDocuments(kb: KnowledgeBase, changes: readonly DocumentChange[]): Promise<DocumentsOutcome>
+}
+
+/** Tables of projects. */
+export interface TableStore {
+  /**
+   * Stores the rows of a guarded SELECT as a new table. The SELECT runs in a READ ONLY transaction like any other.
+   * @throws AppError `relation_exists`, `storage_full`, those of `SqlEngine.run`
+   */
+  createTable(target: NewTable, limits: RunLimits, signal: AbortSignal): Promise<ProjectTable>
+  /**
+   * Adds the rows of a guarded SELECT to the table of that name, by the names of its columns; makes it where there is none.
+   * @throws AppError `invalid_request` for a column that the table does not have, those of `createTable`
+   */
+  appendRows(target: NewTable, limits: RunLimits, signal: AbortSignal): Promise<ProjectTable>
+  dropTable(table: ProjectTable): Promise<void>
+}
+
+export interface NewTable {
+  readonly projectId: number
+  readonly name: string
+  readonly select: BoundSql
+  /** A table of that name gives way, in the same transaction. */
+  readonly orReplace?: boolean
+}
+
+export interface NewFile {
+  readonly name: string
+  readonly originalName: string
+  readonly format: FileFormat
+  readonly sizeBytes: number
+}
+
+/** A file made of a SELECT's rows. */
+export interface NewSelectedFile {
+  readonly name: string
+  readonly select: BoundSql
+  /** A file of that name gives way, in the same transaction. */
+  readonly orReplace?: boolean
+}
+
+/** Uploaded files as tables. */
+export interface FileStore {
+  /** Reads CSV, JSON, JSON lines or Parquet. @throws AppError `file_unreadable`, `file_exists` */
+  importTable(file: NewFile, bytes: Uint8Array, signal: AbortSignal): Promise<UploadedFile>
+  /** Stores a document that was read already, as a table of these rows. @throws AppError `file_exists` */
+  importRows(file: NewFile, rows: readonly Row[]): Promise<UploadedFile>
+  rows(file: UploadedFile, signal: AbortSignal): AsyncIterable<Row>
+  dropFile(file: UploadedFile): Promise<void>
+  /** Stores the rows of a guarded SELECT as the file of that name. @throws AppError `file_exists` */
+  importSelect(file: NewSelectedFile, limits: RunLimits, signal: AbortSignal): Promise<UploadedFile>
+}
