@@ -26,6 +26,14 @@ export interface RequestDeps {
   readonly newId: () => string
 }
 
+/** Where a request came from. */
+export interface Connection {
+  /** The address of the other end, `unknown` where there is no connection. A proxy's word for it is not taken. */
+  readonly address: string
+  /** Called when the whole request has arrived: silence on the connection is then the server's own. */
+  onArrived(): void
+}
+
 /** The requests under way: each gets its scope, one line in the log and, whatever happens, an answer. */
 export class RunningRequests {
   readonly #deps: RequestDeps
@@ -48,15 +56,14 @@ export class RunningRequests {
     return scope
   }
 
-  /** @param onArrived called when the whole request has arrived: silence on the connection is then the server's own */
   async answer(
     request: Request,
-    onArrived: () => void,
+    connection: Connection,
     route: () => Promise<Response>,
   ): Promise<Response> {
     const startMs = this.#deps.now()
     const scope = new RequestScope(this.#requestId(request), request, {
-      onArrived,
+      connection,
       onEnd: (ended) => this.#ended(ended, startMs),
     })
     this.#scopes.set(request, scope)
@@ -130,6 +137,8 @@ export class RequestScope {
   readonly id: string
   readonly method: string
   readonly path: string
+  /** The client's network address, or that of the proxy in front; `unknown` where there is no connection. */
+  readonly address: string
   readonly #abort = new AbortController()
   readonly #onEnd: (scope: RequestScope) => void
   readonly #onArrived: () => void
@@ -138,20 +147,20 @@ export class RequestScope {
   #status = 0
 
   /**
-   * @param events `onArrived`: called when the whole request has arrived; `onEnd`: called once, when the answer is complete
-   * or the client is gone
+   * @param events `onEnd`: called once, when the answer is complete or the client is gone
    */
   constructor(
     id: string,
     request: Request,
-    { onArrived, onEnd }: { onArrived(): void; onEnd(scope: RequestScope): void },
+    { connection, onEnd }: { connection: Connection; onEnd(scope: RequestScope): void },
   ) {
     this.id = id
     this.method = request.method
     this.path = pathOf(request.url)
     this.#onEnd = onEnd
-    this.#onArrived = onArrived
-    if (!hasBody(request)) onArrived()
+    this.address = connection.address
+    this.#onArrived = () => connection.onArrived()
+    if (!hasBody(request)) this.#onArrived()
     const { signal } = request
     onAbort(signal, () => this.#abort.abort(signal.reason))
   }

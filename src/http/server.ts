@@ -16,14 +16,17 @@ import { addSearchRoutes } from './routes/search-routes.ts'
 import { addSqlRoutes } from './routes/sql-routes.ts'
 import { addStatusRoutes } from './routes/status-routes.ts'
 import { addViewRoutes } from './routes/view-routes.ts'
-import { type RequestScope, RunningRequests } from './running-requests.ts'
+import { type Connection, type RequestScope, RunningRequests } from './running-requests.ts'
 
 /** Longest silence on a connection, outside of a request that is being worked on. */
 const IDLE_SECONDS = 120
 
 export interface Server {
-  /** Answers one request; it never rejects. */
-  handle(request: Request): Promise<Response>
+  /**
+   * Answers one request; it never rejects.
+   * @param address the client's, where there is no connection that knows it
+   */
+  handle(request: Request, address?: string): Promise<Response>
   /** @throws Error of the system when the address cannot be taken */
   listen(address: { readonly hostname: string; readonly port: number }): Listener
 }
@@ -48,17 +51,16 @@ export function createServer(deps: ServerDeps): Server {
     isReady: () => !requests.isStopping,
   }
   const app = createApp(context)
-  const answer: AnswerRequest = (request, onArrived) => {
-    return requests.answer(request, onArrived, () => app.handle(request))
+  const answer: AnswerRequest = (request, connection) => {
+    return requests.answer(request, connection, () => app.handle(request))
   }
   return {
-    handle: (request) => answer(request, () => {}),
+    handle: (request, address = 'unknown') => answer(request, { address, onArrived() {} }),
     listen: (address) => listen(address, answer, requests),
   }
 }
 
-/** @param onArrived called when the whole request has arrived */
-type AnswerRequest = (request: Request, onArrived: () => void) => Promise<Response>
+type AnswerRequest = (request: Request, connection: Connection) => Promise<Response>
 
 function createApp(context: RouteContext): Elysia {
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
@@ -157,7 +159,10 @@ function listen(
     development: false,
     async fetch(request, bun) {
       // Bun counts the time that an answer takes as silence, too.
-      const response = await answer(request, () => bun.timeout(request, 0))
+      const response = await answer(request, {
+        address: addressOf(bun.requestIP(request)?.address),
+        onArrived: () => bun.timeout(request, 0),
+      })
       bun.timeout(request, IDLE_SECONDS)
       return response
     },
@@ -171,4 +176,9 @@ function listen(
       await closed
     },
   }
+}
+
+/** An IPv4 client of a socket that speaks both reads `::ffff:192.0.2.1`. */
+function addressOf(found: string | undefined): string {
+  return found?.replace(/^::ffff:(?=[\d.]+$)/i, '') ?? 'unknown'
 }

@@ -4,7 +4,8 @@ import { streamedResponse } from '../../src/http/streamed-response.ts'
 
 function scope(onEnd = () => {}): RequestScope {
   const request = new Request('http://localhost/x?y=z')
-  return new RequestScope('1', request, { onEnd, onArrived: () => {} })
+  const connection = { address: 'unknown', onArrived() {} }
+  return new RequestScope('1', request, { onEnd, connection })
 }
 
 async function* never(): AsyncGenerator<string> {
