@@ -116,6 +116,7 @@ export function createApp(options: AppOptions): App {
     plans: new PlanCache(),
     variables: new Variables(),
     queryMs: settings.queryMs,
+    statementBytesMax: settings.statementBytesMax,
     nowMs,
   }
   const agents = agentPool(settings, queryDeps)

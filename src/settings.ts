@@ -128,6 +128,11 @@ export const SETTINGS = {
     help: 'Time limit of one SQL statement in milliseconds',
     parse: integer(1, 86_400_000),
   }),
+  statementBytesMax: setting('EIDER_STATEMENT_BYTES_MAX', {
+    default: String(1024 * 1024),
+    help: 'Maximum size of the text of one SQL statement in bytes; values belong into params',
+    parse: integer(1024, 64 * 1024 * 1024),
+  }),
   queriesQueueMax: setting('EIDER_QUERY_QUEUE_MAX', {
     default: '1000',
     help: 'Maximum number of SQL statements that wait to run; further ones are answered with 503',
@@ -251,6 +256,7 @@ export function settingsFrom(environment: Environment): Settings {
     crawlPagesMax: read(SETTINGS.crawlPagesMax),
     bodyBytesMax: read(SETTINGS.bodyBytesMax),
     queryMs: read(SETTINGS.queryMs),
+    statementBytesMax: read(SETTINGS.statementBytesMax),
     queriesQueueMax: read(SETTINGS.queriesQueueMax),
     memoryLimit: read(SETTINGS.memoryLimit),
     vectorMemory: read(SETTINGS.vectorMemory),

@@ -116,6 +116,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   sql_invalid_search: 'general',
   sql_missing_parameter: 'general',
   sql_failed: 'general',
+  statement_too_large: 'general',
   timeout: 'timeout',
   cancelled: 'general',
   too_busy: 'general',

@@ -244,9 +244,10 @@ function tooManyChunks(): AppError {
   return new AppError('insert_failed', `${limit}; insert less, or use "query" for a large table`)
 }
 
-/** Failures that are not the fault of the rows: a client may repeat the request as it is. */
-const REPEATABLE_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+/** Failures that are not the fault of the rows keep their codes. */
+const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'invalid_select',
+  'statement_too_large',
   'crawl_failed',
   'address_refused',
   'unknown_provider',
@@ -267,7 +268,7 @@ const REPEATABLE_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 /** The same failure with the name of the source and what is stored in spite of it. A bug stays as it is. */
 function failedInsert(error: unknown, { source, counts }: RowsToStore, before: number): unknown {
   if (!(error instanceof AppError)) return error
-  const code = REPEATABLE_CODES.has(error.code) ? error.code : 'insert_failed'
+  const code = KEPT_CODES.has(error.code) ? error.code : 'insert_failed'
   const stored = storedNote(source, before, counts.storedDocuments)
   const message =
     code === 'invalid_select'

@@ -22,6 +22,8 @@ export interface QueryDeps extends CatalogDeps {
   readonly plans: PlanCache
   readonly variables: Variables
   readonly queryMs: number
+  /** Of the text of one statement, in UTF-8. */
+  readonly statementBytesMax: number
   /** For reading the rows, where the reader works on them as they come; unset: `queryMs` covers the reading too. */
   readonly readingMs?: number
   /** A monotonic clock in milliseconds, for differences. */

@@ -5,6 +5,7 @@ import type { QueryResult } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
 import { parseStatement, type Statement } from '../sql/dialect/parse-statement.ts'
 import { type SelectWithOptions, takeUsingOptions } from '../sql/dialect/source-select.ts'
+import { checkStatementSize } from '../sql/guard/statement-size.ts'
 import { type Token, tokenize, withoutClosingSemicolons } from '../sql/lexer/tokens.ts'
 import { type QueryDeps, runLimits } from './query-deps.ts'
 import { runStatement } from './run-statement.ts'
@@ -55,6 +56,7 @@ type ParsedRequest =
 
 /** @throws AppError `project_not_found` for a `db` that does not exist, those of the parser */
 function parseRequest({ sql, db }: QueryRequest, deps: QueryDeps): ParsedRequest {
+  checkStatementSize(sql, deps.statementBytesMax)
   if (db.toLowerCase() !== FILES_DATABASE) requireProject(deps.catalog.snapshot(), db)
   const parse = (tokens: readonly Token[]): ParsedRequest => {
     const statement = parseStatement(sql, tokens)

@@ -66,6 +66,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     plans: new PlanCache(),
     variables: new Variables(),
     queryMs: 60_000,
+    statementBytesMax: 1024 * 1024,
     nowMs: () => performance.now(),
   }
   await createKnowledgeBase('mindsdb', { name: 'kb' }, deps)

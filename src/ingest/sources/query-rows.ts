@@ -12,6 +12,7 @@ const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'too_busy',
   'shutting_down',
   'out_of_memory',
+  'statement_too_large',
   'internal',
 ])
 

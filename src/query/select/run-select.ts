@@ -6,6 +6,7 @@ import type { RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import { hasPivot, pivotColumns, withPivotValues } from '../../sql/dialect/pivot-values.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
+import { checkStatementSize } from '../../sql/guard/statement-size.ts'
 import {
   type ParameterizedStatement,
   parameterizeSearchLiterals,
@@ -117,6 +118,7 @@ export async function planAndBind(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<BoundSelect> {
+  checkStatementSize(request.sql, deps.statementBytesMax)
   const timer = new StageTimer(deps.nowMs)
   const sql = await withPivotsResolved(request, deps, signal)
   const { plan, texts } = await cachedPlan({ ...request, sql }, deps, timer)
