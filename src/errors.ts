@@ -20,6 +20,12 @@ export const ERRORS = {
   unauthorized: { status: 401, number: 1101, title: 'Unauthorized' },
   wrong_credentials: { status: 401, number: 1102, title: 'Forbidden' },
   invalid_credentials: { status: 400, number: 1103, title: 'Error in username or password' },
+  too_many_logins: {
+    status: 429,
+    number: 1105,
+    title: 'Too many logins',
+    retryAfterSeconds: 5,
+  },
   forbidden_origin: { status: 403, number: 1104, title: 'Forbidden' },
   not_found: { status: 404, number: 1201, title: 'Not found' },
   method_not_allowed: { status: 405, number: 1202, title: 'Method Not Allowed' },

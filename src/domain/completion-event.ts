@@ -78,6 +78,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   unauthorized: 'general',
   wrong_credentials: 'general',
   invalid_credentials: 'general',
+  too_many_logins: 'general',
   forbidden_origin: 'general',
   not_found: 'general',
   method_not_allowed: 'general',

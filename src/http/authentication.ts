@@ -1,6 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { jwt } from '@elysiajs/jwt'
 import { AppError } from '../errors.ts'
+import { LoginThrottle, type LoginThrottleDeps } from './login-throttle.ts'
 
 const COOKIE = 'session'
 
@@ -16,7 +17,7 @@ export interface LoginSettings {
   readonly tokenTtlSeconds: number
 }
 
-export interface AuthenticationDeps {
+export interface AuthenticationDeps extends LoginThrottleDeps {
   readonly settings: LoginSettings
   /** Tokens that were logged out before they expired. They outlive the process. */
   readonly revokedTokens: {
@@ -26,12 +27,8 @@ export interface AuthenticationDeps {
   }
   /** At least 32 random bytes that outlive the process: the key that signs tokens is derived from them. */
   readonly signingKey: Uint8Array
-  /** Milliseconds since 1970. */
-  readonly now: () => number
   /** A new UUID. */
   readonly newId: () => string
-  /** @throws the signal's reason when it aborts meanwhile */
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
 interface Session {
@@ -59,11 +56,13 @@ export class Authentication {
   /**
    * A token for the right credentials; wrong ones wait. With the login off, any credentials get a token, so that a client
    * which always logs in works.
-   * @throws AppError `wrong_credentials`, `too_busy`
+   * @param address the client's network address
+   * @throws AppError `wrong_credentials`, `too_many_logins`
    */
-  async login(sent: Credentials, signal: AbortSignal): Promise<string> {
-    const isRight = () => !this.isOn || areEqual(sent, this.#expected)
-    if (!(await this.#throttle.attempt(isRight, signal))) {
+  async login(sent: Credentials, address: string, signal: AbortSignal): Promise<string> {
+    const attempt = { address, username: sent.username }
+    const isRight = () => areEqual(sent, this.#expected)
+    if (this.isOn && !(await this.#throttle.attempt(attempt, isRight, signal))) {
       throw new AppError('wrong_credentials', 'Invalid username or password')
     }
     const issued = Math.floor(this.#deps.now() / 1000)
@@ -164,60 +163,6 @@ function tokensOf(request: Request): readonly string[] {
   const cookie = cookies.map((part) => part.trim()).find((part) => part.startsWith(prefix))
   const tokens = [bearer ?? '', cookie?.slice(prefix.length) ?? '']
   return tokens.filter((token) => token !== '')
-}
-
-const FIRST_DELAY_MS = 250
-const DELAY_MS_MAX = 1_000
-/** After this long without a wrong attempt, the next one waits only the first delay. */
-const QUIET_MS = 15 * 60_000
-/** The last in the queue waits for all before it: four seconds at the longest delay. */
-const WAITING_MAX = 4
-
-/**
- * Takes one login attempt at a time and slows down wrong ones: 250 ms, 500 ms, 1 s. Attempts in parallel wait for each
- * other, so they gain nothing.
- */
-class LoginThrottle {
-  readonly #deps: Pick<AuthenticationDeps, 'now' | 'sleep'>
-  #last: Promise<unknown> = Promise.resolve()
-  #waitingCount = 0
-  #wrongCount = 0
-  #lastWrongMs = 0
-
-  constructor(deps: Pick<AuthenticationDeps, 'now' | 'sleep'>) {
-    this.#deps = deps
-  }
-
-  /** True for the right credentials. @throws AppError `too_busy` when too many wait already */
-  async attempt(isRight: () => boolean, signal: AbortSignal): Promise<boolean> {
-    if (this.#waitingCount >= WAITING_MAX) {
-      throw new AppError('too_busy', `More than ${WAITING_MAX} logins are waiting; try again later`)
-    }
-    this.#waitingCount++
-    const turn = this.#last.then(() => this.#try(isRight, signal))
-    this.#last = turn.catch(() => undefined)
-    try {
-      return await turn
-    } finally {
-      this.#waitingCount--
-    }
-  }
-
-  async #try(isRight: () => boolean, signal: AbortSignal): Promise<boolean> {
-    signal.throwIfAborted()
-    if (isRight()) {
-      this.#wrongCount = 0
-      return true
-    }
-    const now = this.#deps.now()
-    if (now - this.#lastWrongMs > QUIET_MS) this.#wrongCount = 0
-    this.#lastWrongMs = now
-    const delayMs = Math.min(DELAY_MS_MAX, FIRST_DELAY_MS * 2 ** this.#wrongCount)
-    this.#wrongCount = Math.min(this.#wrongCount + 1, 10)
-    // A client that hangs up must not shorten the wait of the next one.
-    await this.#deps.sleep(delayMs, new AbortController().signal)
-    return false
-  }
 }
 
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])

@@ -202,37 +202,6 @@ describe('POST /api/login', () => {
     const { status } = await send(lockedServer().server, 'POST /api/login', { json })
     expect(status).toBe(413)
   })
-
-  test('wrong tries wait longer and longer, up to a second; a right one resets', async () => {
-    const { server, delays } = lockedServer()
-    const attempt = (password: string) => {
-      return send(server, 'POST /api/login', { json: { ...RIGHT, password } })
-    }
-    for (let count = 0; count < 6; count++) await attempt('x')
-    expect(delays).toEqual([250, 500, 1000, 1000, 1000, 1000])
-    expect((await attempt(RIGHT.password)).status).toBe(200)
-    await attempt('x')
-    expect(delays.at(-1)).toBe(250)
-  })
-
-  test('tries in parallel wait for each other, and the queue has an end', async () => {
-    const waits: (() => void)[] = []
-    const sleep = () => new Promise<void>((resolve) => waits.push(resolve))
-    const { server } = lockedServer({ sleep })
-    const tries = Array.from({ length: 6 }, (_, index) => {
-      const password = index === 1 ? RIGHT.password : 'x'
-      return send(server, 'POST /api/login', { json: { ...RIGHT, password } })
-    })
-    const refused = await Promise.all(tries.slice(4))
-    expect(refused.map(({ status }) => status)).toEqual([503, 503])
-    expect(refused.map(({ headers }) => headers.get('retry-after'))).toEqual(['1', '1'])
-    // The right password, second in the row, learns nothing while the first one waits.
-    expect(waits.length).toBe(1)
-    const release = setInterval(() => waits.shift()?.(), 0)
-    const statuses = (await Promise.all(tries.slice(0, 4))).map(({ status }) => status)
-    clearInterval(release)
-    expect(statuses).toEqual([401, 200, 401, 401])
-  })
 })
 
 test('how busy the server is stays hidden from those who are not logged in', async () => {

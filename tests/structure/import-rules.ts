@@ -7,16 +7,17 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
   'settings.ts': ['errors.ts'],
   runtime: ['errors.ts'],
+  network: ['runtime', 'errors.ts'],
   domain: ['errors.ts'],
   analysis: ['domain', 'errors.ts'],
   evaluation: ['domain', 'errors.ts'],
   sql: ['domain', 'errors.ts'],
   retrieval: ['domain', 'analysis', 'runtime', 'errors.ts'],
-  ingest: ['domain', 'analysis', 'runtime', 'errors.ts'],
+  ingest: ['domain', 'analysis', 'runtime', 'network', 'errors.ts'],
   agents: ['domain', 'runtime', 'errors.ts'],
   catalog: ['domain', 'runtime', 'errors.ts'],
   store: ['domain', 'analysis', 'runtime', 'errors.ts'],
-  models: ['domain', 'analysis', 'runtime', 'errors.ts'],
+  models: ['domain', 'analysis', 'runtime', 'network', 'errors.ts'],
   query: [
     'domain',
     'analysis',
@@ -28,7 +29,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'catalog',
     'errors.ts',
   ],
-  http: ['domain', 'runtime', 'catalog', 'query', 'ingest', 'agents', 'errors.ts'],
+  http: ['domain', 'runtime', 'network', 'catalog', 'query', 'ingest', 'agents', 'errors.ts'],
   ui: [],
 }
 
@@ -71,7 +72,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   '@mozilla/readability': ['ingest'],
   unpdf: ['ingest'],
   'robots-parser': ['ingest'],
-  'ipaddr.js': ['ingest'],
+  'ipaddr.js': ['network', 'ingest'],
   'snowball-stemmers': ['analysis'],
   pino: ['main.ts', 'serve.ts', 'app.ts'],
 }

@@ -20,7 +20,8 @@ export const addLoginRoutes: AddRoutes = (app, context) => {
     '/api/login',
     async ({ request }) => {
       const credentials = credentialsOf(await readJson(context, request, LOGIN))
-      const token = await authentication.login(credentials, context.scopeOf(request).signal)
+      const { address, signal } = context.scopeOf(request)
+      const token = await authentication.login(credentials, address, signal)
       const headers = { 'set-cookie': authentication.cookie(token), 'cache-control': 'no-store' }
       return Response.json({ token }, { headers })
     },
@@ -32,6 +33,7 @@ export const addLoginRoutes: AddRoutes = (app, context) => {
         200: 'The token; also set as the cookie "session"',
         400: 'A field is missing or not a string',
         401: 'Wrong username or password',
+        429: 'Too many wrong ones under this name from this address',
       },
       isPublic: true,
     }),
