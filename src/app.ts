@@ -15,8 +15,7 @@ import type {
 import type { UseCases } from './http/route-context.ts'
 import type { LogEntry, LoggedError } from './http/running-requests.ts'
 import { createServer, type Listener } from './http/server.ts'
-import { guardedFetch, internet } from './ingest/crawl/guarded-fetch.ts'
-import { urlPolicy } from './ingest/crawl/url-policy.ts'
+import { guardedFetch } from './ingest/crawl/guarded-fetch.ts'
 import { INGEST_LIMITS } from './ingest/ingest-limits.ts'
 import { insert } from './ingest/insert.ts'
 import type { InsertDeps } from './ingest/insert-request.ts'
@@ -27,6 +26,8 @@ import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
 import { CHAT_PROVIDERS } from './models/chat-providers.ts'
 import { embedderRegistry } from './models/embedder-registry.ts'
 import { rerankerRegistry } from './models/reranker-registry.ts'
+import { addressPolicy } from './network/address-policy.ts'
+import { internet } from './network/pinned-fetch.ts'
 import type { QueryDeps } from './query/query-deps.ts'
 import { exportRows, runQuery } from './query/run-query.ts'
 import { runSearch } from './query/search/run-search.ts'
@@ -197,7 +198,7 @@ function insertDepsOf(
       )
     },
     pages: guardedFetch({
-      policy: urlPolicy(settings.crawlAllow),
+      policy: addressPolicy({ setting: 'EIDER_CRAWL_ALLOW', entries: settings.crawlAllow }),
       userAgent: `Eider/${version} (+crawler)`,
       network: internet,
       pageMs: INGEST_LIMITS.pageMs,

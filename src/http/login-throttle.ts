@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { AppError } from '../errors.ts'
-import { clientBlock } from '../network/client-block.ts'
+import { clientBlock } from '../network/address-policy.ts'
 import { LruMap } from '../runtime/lru-map.ts'
 
 export interface LoginThrottleDeps {

@@ -1,9 +1,14 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { AppError } from '../../src/errors.ts'
 import type { FetchedPage } from '../../src/ingest/crawl/guarded-fetch.ts'
-import { guardedFetch, internet, type Network } from '../../src/ingest/crawl/guarded-fetch.ts'
-import { urlPolicy } from '../../src/ingest/crawl/url-policy.ts'
+import { guardedFetch } from '../../src/ingest/crawl/guarded-fetch.ts'
+import { type AddressPolicy, addressPolicy } from '../../src/network/address-policy.ts'
+import { internet, type Network } from '../../src/network/pinned-fetch.ts'
 import { never } from './insert-fixture.ts'
+
+function crawling(entries: readonly string[]): AddressPolicy {
+  return addressPolicy({ setting: 'EIDER_CRAWL_ALLOW', entries })
+}
 
 const seen: { readonly path: string; readonly host: string; readonly agent: string }[] = []
 
@@ -65,7 +70,7 @@ interface Given {
 
 function get(url: string, given: Given = {}): Promise<FetchedPage> {
   const pages = guardedFetch({
-    policy: urlPolicy(given.allow ?? ['127.0.0.1']),
+    policy: crawling(given.allow ?? ['127.0.0.1']),
     userAgent: 'Eider/1.2.3 (+crawler)',
     network: network(given.hosts ?? { 'site.test': ['127.0.0.1'] }),
     pageMs: given.pageMs ?? 5000,
@@ -122,7 +127,7 @@ describe('a page', () => {
 
   test('of a name that nobody resolves ends at the deadline too', async () => {
     const pages = guardedFetch({
-      policy: urlPolicy([]),
+      policy: crawling([]),
       userAgent: 'x',
       network: { resolve: () => new Promise(() => {}), fetch: internet.fetch },
       pageMs: 50,
@@ -145,9 +150,10 @@ describe('a page', () => {
 
   test('ignores a proxy of the environment', async () => {
     const script = `
-      import { guardedFetch, internet } from '${import.meta.dir}/../../src/ingest/crawl/guarded-fetch.ts'
-      import { urlPolicy } from '${import.meta.dir}/../../src/ingest/crawl/url-policy.ts'
-      const policy = urlPolicy(['127.0.0.1'])
+      import { guardedFetch } from '${import.meta.dir}/../../src/ingest/crawl/guarded-fetch.ts'
+      import { addressPolicy } from '${import.meta.dir}/../../src/network/address-policy.ts'
+      import { internet } from '${import.meta.dir}/../../src/network/pinned-fetch.ts'
+      const policy = addressPolicy({ setting: 'X', entries: ['127.0.0.1'] })
       const pages = guardedFetch({ policy, userAgent: 'x', network: internet, pageMs: 5000 })
       const signal = new AbortController().signal
       const page = await pages.fetch('http://127.0.0.1:${server.port}/page', { signal, bytesMax: 99 })
@@ -192,7 +198,7 @@ describe('what is not public is refused before anything connects', () => {
   test('a name that changes its meaning after the check is not asked again', async () => {
     let asked = 0
     const pages = guardedFetch({
-      policy: urlPolicy(['127.0.0.1']),
+      policy: crawling(['127.0.0.1']),
       userAgent: 'x',
       network: {
         resolve: async () => {

@@ -72,7 +72,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   '@mozilla/readability': ['ingest'],
   unpdf: ['ingest'],
   'robots-parser': ['ingest'],
-  'ipaddr.js': ['network', 'ingest'],
+  'ipaddr.js': ['network'],
   'snowball-stemmers': ['analysis'],
   pino: ['main.ts', 'serve.ts', 'app.ts'],
 }

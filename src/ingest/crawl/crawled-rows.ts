@@ -7,9 +7,9 @@ import { formatOfBytes } from '../file-format.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { CrawlRequest, InsertDeps } from '../insert-request.ts'
 import { type CrawlScope, crawlScope, isInScope, refuseRedirect, siteOf } from './crawl-scope.ts'
+import { crawlableUrl } from './crawlable-url.ts'
 import type { FetchedPage } from './guarded-fetch.ts'
 import { Robots } from './robots.ts'
-import { crawlableUrl } from './url-policy.ts'
 
 type CrawlDeps = Pick<InsertDeps, 'pages' | 'reader' | 'crawlPagesMax'>
 

@@ -1,36 +1,20 @@
-import { lookup } from 'node:dns/promises'
 import { AppError } from '../../errors.ts'
-import { abortable } from '../../runtime/cancellation.ts'
+import type { AddressPolicy } from '../../network/address-policy.ts'
+import { type Network, pinnedFetch } from '../../network/pinned-fetch.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import { crawlableUrl, requireAllowed, type UrlPolicy } from './url-policy.ts'
+import { crawlableUrl } from './crawlable-url.ts'
 
 export interface GuardedFetchOptions {
-  readonly policy: UrlPolicy
+  readonly policy: AddressPolicy
   readonly userAgent: string
   readonly network: Network
   /** For one request, from the look-up of its host to its last byte. */
   readonly pageMs: number
 }
 
-/**
- * Fetches from checked addresses only: a host is resolved, every address of it is checked, and the connection goes to
- * exactly the address that was checked; each redirect begins anew. A proxy of the environment is not used, because the
- * check would be its affair then.
- */
+/** Fetches pages from checked addresses only; each redirect begins anew. */
 export function guardedFetch(options: GuardedFetchOptions): PageFetcher {
   return { fetch: (url, each) => fetchPage(url, each, options) }
-}
-
-/** What reaches the network, passed in so that a test decides what a name means. */
-export interface Network {
-  /** All addresses of a host. */
-  resolve(host: string): Promise<readonly string[]>
-  fetch(url: string, init: BunFetchRequestInit): Promise<Response>
-}
-
-export const internet: Network = {
-  resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
-  fetch: (url, init) => fetch(url, init),
 }
 
 export interface FetchedPage {
@@ -93,44 +77,16 @@ async function answerOf(
   }
 }
 
-async function request(
+function request(
   url: URL,
   { policy, userAgent, network }: GuardedFetchOptions,
   signal: AbortSignal,
 ): Promise<Response> {
-  const addresses = await addressesOf(url, network, signal)
-  requireAllowed(url.hostname, addresses, policy)
-  const [address] = addresses
-  if (address === undefined) throw new Error(`${url.hostname} has no address`)
-  const target = new URL(url)
-  target.hostname = address.includes(':') ? `[${address}]` : address
-  return network.fetch(target.href, {
-    headers: {
-      host: url.host,
-      'user-agent': userAgent,
-      accept: 'text/html, application/xhtml+xml, text/*;q=0.9, application/pdf;q=0.8, */*;q=0.1',
-    },
-    redirect: 'manual',
-    signal,
-    // A connection that is kept would serve another host on the same address, whose certificate nobody checked.
-    keepalive: false,
-    ...(url.protocol === 'https:' ? { tls: { serverName: url.hostname } } : {}),
-    // Bun 1.4: `false` is the one value that ignores HTTP_PROXY; its type does not know it.
-    ...NO_PROXY,
-  })
-}
-
-const NO_PROXY: object = { proxy: false }
-
-/** A resolver knows no signal: it is left behind when time is up. */
-async function addressesOf(
-  url: URL,
-  network: Network,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  if (host !== url.hostname || /^[\d.]+$/.test(host)) return [host]
-  return abortable(network.resolve(host), signal)
+  const headers = {
+    'user-agent': userAgent,
+    accept: 'text/html, application/xhtml+xml, text/*;q=0.9, application/pdf;q=0.8, */*;q=0.1',
+  }
+  return pinnedFetch(url, { headers }, { policy, network }, signal)
 }
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])

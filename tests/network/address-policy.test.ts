@@ -1,7 +1,17 @@
 import { describe, expect, test } from 'bun:test'
-import { crawlableUrl, requireAllowed, urlPolicy } from '../../src/ingest/crawl/url-policy.ts'
+import { crawlableUrl } from '../../src/ingest/crawl/crawlable-url.ts'
+import {
+  type AddressPolicy,
+  addressPolicy,
+  clientBlock,
+  requireAllowed,
+} from '../../src/network/address-policy.ts'
 
-const strict = urlPolicy([])
+function crawling(entries: readonly string[]): AddressPolicy {
+  return addressPolicy({ setting: 'EIDER_CRAWL_ALLOW', entries })
+}
+
+const strict = crawling([])
 
 describe('addresses that are not public are refused', () => {
   for (const address of [
@@ -59,7 +69,7 @@ describe('addresses that are not public are refused', () => {
 })
 
 describe('what the operator names is allowed', () => {
-  const policy = urlPolicy(['wiki.local', '10.1.0.0/16', '127.0.0.1', '[fd00::1]', 'fd12::/32'])
+  const policy = crawling(['wiki.local', '10.1.0.0/16', '127.0.0.1', '[fd00::1]', 'fd12::/32'])
 
   test('hosts, addresses and blocks, and nothing beside them', () => {
     requireAllowed('wiki.local', ['10.9.9.9'], policy)
@@ -72,7 +82,7 @@ describe('what the operator names is allowed', () => {
 
   test('an entry that is none of these is refused', () => {
     for (const entry of ['10.0.0.0/99', 'http://a.test', 'a.test/x', 'a.test:80', 'a b']) {
-      expect(() => urlPolicy([entry])).toThrow('EIDER_CRAWL_ALLOW: expected a host')
+      expect(() => crawling([entry])).toThrow('EIDER_CRAWL_ALLOW: expected a host')
     }
   })
 })
@@ -96,4 +106,17 @@ describe('an address of the web', () => {
     )
     expect(() => crawlableUrl(`http://a.test/${'x'.repeat(3000)}`)).toThrow('2048 characters')
   })
+})
+
+test('a client is its IPv4 address, or the /64 of its IPv6 address', () => {
+  const blocks = {
+    '192.0.2.1': '192.0.2.1',
+    '::ffff:192.0.2.1': '192.0.2.1',
+    '2001:db8:1:2:3:4:5:6': '2001:db8:1:2::/64',
+    '2001:db8:1:2::ffff': '2001:db8:1:2::/64',
+    '::1': '::/64',
+    'fe80::1%eth0': 'fe80::/64',
+    unknown: 'unknown',
+  }
+  for (const [address, block] of Object.entries(blocks)) expect(clientBlock(address)).toBe(block)
 })

@@ -1,23 +1,29 @@
 import ipaddr from 'ipaddr.js'
-import { AppError } from '../../errors.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
+import { AppError } from '../errors.ts'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** Which addresses the crawler may ask: public ones, and those that the operator names. */
-export interface UrlPolicy {
+/** Which addresses may be connected to: public ones, and those that the operator names. */
+export interface AddressPolicy {
+  /** The setting that can name others, for messages. */
+  readonly setting: string
+  /** Private addresses too. */
+  readonly isOpen: boolean
   readonly hosts: ReadonlySet<string>
   readonly blocks: readonly (readonly [Address, number])[]
 }
 
-const SETTING = 'EIDER_CRAWL_ALLOW'
 const ADDRESS_BITS = { ipv4: 32, ipv6: 128 } as const
 
-/**
- * @param entries hosts, addresses and CIDR blocks that may be asked although they are not public
- * @throws AppError `invalid_request` for an entry that is neither
- */
-export function urlPolicy(entries: readonly string[]): UrlPolicy {
+export interface AddressRules {
+  readonly setting: string
+  /** Hosts, addresses and CIDR blocks that may be connected to although they are not public. */
+  readonly entries: readonly string[]
+  readonly isOpen?: boolean
+}
+
+/** @throws AppError `invalid_request` for an entry that is neither a host, an address nor a CIDR block */
+export function addressPolicy({ setting, entries, isOpen = false }: AddressRules): AddressPolicy {
   const hosts = new Set<string>()
   const blocks: (readonly [Address, number])[] = []
   for (const entry of entries) {
@@ -26,45 +32,21 @@ export function urlPolicy(entries: readonly string[]): UrlPolicy {
     else if (ipaddr.isValid(bare)) {
       const address = ipaddr.process(bare)
       blocks.push([address, ADDRESS_BITS[address.kind()]])
-    } else hosts.add(hostOf(entry))
+    } else hosts.add(hostOf(entry, setting))
   }
-  return { hosts, blocks }
+  return { setting, isOpen, hosts, blocks }
 }
 
-function hostOf(entry: string): string {
+function hostOf(entry: string, setting: string): string {
   const url = /[\s:/@?#*]/.test(entry) ? null : URL.parse(`http://${entry}/`)
   if (url !== null) return withoutDot(url.hostname)
   const expected = 'expected a host, an address or a CIDR block'
-  throw new AppError('invalid_request', `${SETTING}: ${expected}, found "${entry.slice(0, 80)}"`)
+  throw new AppError('invalid_request', `${setting}: ${expected}, found "${entry.slice(0, 80)}"`)
 }
 
 /** `example.com.` is `example.com`. */
 export function withoutDot(host: string): string {
   return host.endsWith('.') ? host.slice(0, -1) : host
-}
-
-/**
- * An address as it is fetched: http or https, without credentials, without fragment.
- * @throws AppError `address_refused`
- */
-export function crawlableUrl(text: string, base?: string): URL {
-  const shown = JSON.stringify(text.slice(0, 200))
-  if (text.length > INGEST_LIMITS.urlCharsMax) {
-    const limit = `has more than ${INGEST_LIMITS.urlCharsMax} characters`
-    throw new AppError('address_refused', `The address ${shown} ${limit}`)
-  }
-  const url = URL.parse(text, base)
-  if (url === null) throw new AppError('address_refused', `${shown} is not an address`)
-  if (url.username !== '' || url.password !== '') {
-    // The address is not shown: it holds a secret.
-    throw new AppError('address_refused', `An address of ${url.hostname} holds a user or password`)
-  }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new AppError('address_refused', `The address ${shown} is neither http nor https`)
-  }
-  url.hash = ''
-  url.hostname = withoutDot(url.hostname)
-  return url
 }
 
 /**
@@ -74,17 +56,17 @@ export function crawlableUrl(text: string, base?: string): URL {
 export function requireAllowed(
   host: string,
   addresses: readonly string[],
-  policy: UrlPolicy,
+  policy: AddressPolicy,
 ): void {
-  if (policy.hosts.has(host)) return
+  if (policy.isOpen || policy.hosts.has(host)) return
   const refused = addresses.find((address) => !isAllowed(address, policy))
   if (refused === undefined) return
   const where = host === refused || host === `[${refused}]` ? host : `${host} (${refused})`
-  const how = `${SETTING} can name it`
+  const how = `${policy.setting} can name it`
   throw new AppError('address_refused', `${where} is not a public address; ${how}`)
 }
 
-function isAllowed(text: string, policy: UrlPolicy): boolean {
+function isAllowed(text: string, policy: AddressPolicy): boolean {
   if (!ipaddr.isValid(text)) return false
   // An IPv4 address within an IPv6 one is judged as what it is.
   const address = ipaddr.process(text)
@@ -100,4 +82,19 @@ function isWithin(address: Address, block: Address, bits: number): boolean {
 function isPublic(address: Address): boolean {
   if (address.range() !== 'unicast') return false
   return !('parts' in address) || (address.parts[0] ?? 0) >> 13 === 1
+}
+
+/** What one IPv6 client usually has for itself. */
+const IPV6_CLIENT_BITS = 64
+
+/**
+ * Whom an address counts as: an IPv4 address for itself, an IPv6 address as its /64, from which one machine has as many
+ * addresses as it likes. What is not an address stays as it is.
+ */
+export function clientBlock(address: string): string {
+  if (!ipaddr.isValid(address)) return address
+  const found = ipaddr.process(address)
+  if (found.kind() === 'ipv4') return found.toString()
+  const network = ipaddr.IPv6.networkAddressFromCIDR(`${address}/${IPV6_CLIENT_BITS}`)
+  return `${network.toString()}/${IPV6_CLIENT_BITS}`
 }
