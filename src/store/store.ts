@@ -15,6 +15,7 @@ import { StoredVectors } from './documents/stored-vectors.ts'
 import { Database } from './duckdb/database.ts'
 import { StoredEngine } from './duckdb/engine.ts'
 import { lockNoteOf } from './duckdb/lock-note.ts'
+import type { StuckStatement } from './duckdb/open-statements.ts'
 import { Extensions } from './hnsw/extensions.ts'
 import { HnswFactory } from './hnsw/hnsw-accelerator.ts'
 import { StoredCatalog } from './stored-catalog.ts'
@@ -46,6 +47,9 @@ export interface StoreOptions {
   readonly address?: string
   /** Called once when the database has stopped itself, as after a full disk: only a restart helps. */
   readonly onFatal?: (error: AppError) => void
+  /** `onStuck` is told of a statement that DuckDB still runs so long after its client was answered. */
+  readonly stuckMs?: number
+  readonly onStuck?: (stuck: StuckStatement) => void
   readonly now?: () => number
   readonly migrations?: readonly Migration[]
 }
@@ -151,5 +155,7 @@ function engineOptionsOf(options: StoreOptions) {
   return {
     statementsMax: Math.max(1, poolSize - THREADS_KEPT_FREE),
     waitingMax: options.statementsWaitingMax ?? 1000,
+    stuckMs: options.stuckMs ?? 30_000,
+    onStuck: options.onStuck ?? (() => {}),
   }
 }

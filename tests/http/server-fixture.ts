@@ -163,7 +163,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
   const revoked = new Map<string, number>()
   const deps: ServerDeps = {
     settings: { version: '0.1.0', tokenTtlSeconds: 3600, bodyBytesMax: 100_000, isLoopback: true },
-    serverState: () => ({ statements: { running: 0, waiting: 0 } }),
+    serverState: () => ({ statements: { running: 0, waiting: 0, parked: 0, abandoned: [] } }),
     indexes: {
       possible: () => ({
         exact: { possible: true },
