@@ -29,11 +29,12 @@ import { rerankerRegistry } from './models/reranker-registry.ts'
 import { addressPolicy } from './network/address-policy.ts'
 import { internet } from './network/pinned-fetch.ts'
 import type { QueryDeps } from './query/query-deps.ts'
-import { exportRows, runQuery } from './query/run-query.ts'
+import { exportRows, type QueryRequest, runQuery } from './query/run-query.ts'
 import { runSearch } from './query/search/run-search.ts'
 import { PlanCache } from './query/select/plan-cache.ts'
 import { runSelect } from './query/select/run-select.ts'
-import { Variables } from './query/variables.ts'
+import { Sessions } from './query/sessions.ts'
+import { NO_VARIABLES, UNKNOWN_VARIABLES } from './query/variables.ts'
 import { alterView, createView } from './query/views.ts'
 import { openRetrieval } from './retrieval/open-retrieval.ts'
 import { sleep } from './runtime/cancellation.ts'
@@ -115,7 +116,7 @@ export function createApp(options: AppOptions): App {
     chatModels: chatModelsOf(settings, embedders),
     chunker: reader,
     plans: new PlanCache(),
-    variables: new Variables(),
+    variables: NO_VARIABLES,
     queryMs: settings.queryMs,
     statementBytesMax: settings.statementBytesMax,
     nowMs,
@@ -161,16 +162,22 @@ export function createApp(options: AppOptions): App {
 
 /** What each route calls, with what that needs. */
 function useCases(queryDeps: QueryDeps, insertDeps: InsertDeps, agents: AgentPool): UseCases {
+  const sessions = new Sessions()
+  const viewDeps = { ...queryDeps, variables: UNKNOWN_VARIABLES }
+  const inSession = ({ session }: QueryRequest): QueryDeps => {
+    return { ...queryDeps, variables: sessions.variablesOf(session ?? null) }
+  }
   return {
     catalog: queryDeps,
     indexes: queryDeps.indexes,
-    query: (request, signal) => runQuery(request, queryDeps, signal),
-    exportRows: (request, signal) => exportRows(request, queryDeps, signal),
+    query: (request, signal) => runQuery(request, inSession(request), signal),
+    exportRows: (request, signal) => exportRows(request, inSession(request), signal),
+    dropSessions: (login) => sessions.drop(login),
     search: (kb, order, signal) => runSearch(kb, order, queryDeps, signal),
     views: {
-      create: (view, signal) => createView(view, queryDeps, signal),
+      create: (view, signal) => createView(view, viewDeps, signal),
       alter: (view, sql, signal) => {
-        return alterView(view, { sql, database: view.projectName }, queryDeps, signal)
+        return alterView(view, { sql, database: view.projectName }, viewDeps, signal)
       },
     },
     insert: (request, signal) => insert(request, insertDeps, signal),

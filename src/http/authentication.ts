@@ -1,9 +1,12 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { jwt } from '@elysiajs/jwt'
 import { AppError } from '../errors.ts'
+import type { SessionName } from '../query/sessions.ts'
 import { LoginThrottle, type LoginThrottleDeps } from './login-throttle.ts'
 
 const COOKIE = 'session'
+const SESSION_HEADER = 'x-session'
+const SESSION_NAME = /^[\w.:-]{1,128}$/
 
 export interface Credentials {
   readonly username: string
@@ -43,6 +46,8 @@ export class Authentication {
   readonly #expected: Credentials
   readonly #tokens: TokenSigner
   readonly #throttle: LoginThrottle
+  /** The token's id of each request that came with a good one. */
+  readonly #logins = new WeakMap<Request, string>()
 
   constructor(deps: AuthenticationDeps) {
     const { username, password } = deps.settings
@@ -70,7 +75,7 @@ export class Authentication {
     return this.#tokens.sign({ jti: this.#deps.newId(), iat: issued, exp: expires })
   }
 
-  /** Ends the session of every token that the request carries. */
+  /** Revokes every token that the request carries. */
   async logout(request: Request): Promise<void> {
     for (const token of tokensOf(request)) {
       const session = await this.#sessionOf(token)
@@ -80,11 +85,34 @@ export class Authentication {
   }
 
   async isConfirmed(request: Request): Promise<boolean> {
-    if (!this.isOn) return true
+    if (!this.isOn || this.#logins.has(request)) return true
     for (const token of tokensOf(request)) {
-      if ((await this.#sessionOf(token)) !== undefined) return true
+      const session = await this.#sessionOf(token)
+      if (session === undefined) continue
+      this.#logins.set(request, session.tokenId)
+      return true
     }
     return false
+  }
+
+  /**
+   * The session that the request belongs to: that of its login or, within it, the one that `X-Session` names. With the login
+   * off, whatever `X-Session`, the bearer token or the cookie says names one. null: it names none.
+   * @throws AppError `invalid_request` for an `X-Session` that cannot be a name
+   */
+  async sessionOf(request: Request): Promise<SessionName | null> {
+    const named = request.headers.get(SESSION_HEADER)
+    if (named !== null && !SESSION_NAME.test(named)) {
+      const expected = 'expected 1 to 128 letters, digits, ".", "_", ":" or "-"'
+      throw new AppError('invalid_request', `The header X-Session is not a name: ${expected}`)
+    }
+    if (this.isOn) {
+      const login = (await this.isConfirmed(request)) ? this.#logins.get(request) : undefined
+      return login === undefined ? null : { login, name: named ?? '' }
+    }
+    const [token] = tokensOf(request)
+    if (named !== null) return { login: `named ${named}`, name: '' }
+    return token === undefined ? null : { login: digestOf(token).toString('base64'), name: '' }
   }
 
   /** @throws AppError `unauthorized` */

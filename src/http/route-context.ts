@@ -51,6 +51,8 @@ export interface UseCases {
   readonly query: (request: QueryRequest, signal: AbortSignal) => Promise<QueryResult>
   /** The rows of one SELECT as a Parquet file. */
   readonly exportRows: (request: QueryRequest, signal: AbortSignal) => Promise<ExportedRows>
+  /** Ends the sessions of a login that was logged out. */
+  readonly dropSessions: (login: string) => void
   readonly search: (
     kb: KnowledgeBase,
     order: SearchOrder,

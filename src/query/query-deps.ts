@@ -5,7 +5,7 @@ import type { NearestChunks, VectorIndexStates } from '../domain/ports/search-po
 import type { ChunkStore, FileStore, TableStore } from '../domain/ports/store-ports.ts'
 import type { Chunker } from '../ingest/chunking/chunker.ts'
 import type { PlanCache } from './select/plan-cache.ts'
-import type { Variables } from './variables.ts'
+import type { VariableScope } from './variables.ts'
 
 /** What running SQL needs. */
 export interface QueryDeps extends CatalogDeps {
@@ -20,7 +20,8 @@ export interface QueryDeps extends CatalogDeps {
   /** For the texts of rows that are inserted or changed. */
   readonly chunker: Chunker
   readonly plans: PlanCache
-  readonly variables: Variables
+  /** Those of the request's session. */
+  readonly variables: VariableScope
   readonly queryMs: number
   /** Of the text of one statement, in UTF-8. */
   readonly statementBytesMax: number

@@ -10,16 +10,19 @@ import { type Token, tokenize, withoutClosingSemicolons } from '../sql/lexer/tok
 import { type QueryDeps, runLimits } from './query-deps.ts'
 import { runStatement } from './run-statement.ts'
 import { type Parameters, runSelect, withBoundSelect } from './select/run-select.ts'
+import type { SessionName } from './sessions.ts'
 
 export interface QueryRequest {
   readonly sql: string
   /** `context.db` of the request: a project, or `files`. */
   readonly db: string
   readonly params: Parameters
+  /** Whose `@variables` it sees and sets; unset or null: its own. */
+  readonly session?: SessionName | null
 }
 
 /**
- * Runs one statement of a client: one of the dialect's own, or a SELECT. Nothing is remembered between requests.
+ * Runs one statement of a client: one of the dialect's own, or a SELECT. Nothing but the session's variables is remembered.
  * @throws AppError for every failure of the statement
  */
 export async function runQuery(

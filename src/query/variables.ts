@@ -6,29 +6,64 @@ import { variableOf } from '../sql/lexer/variable-names.ts'
 const VARIABLES_MAX = 1000
 const VARIABLE_BYTES_MAX = 1_000_000
 
-/** What `SET @name = …` keeps: for all requests, until the process ends. Names are in lower case. */
-export class Variables {
-  readonly #values = new Map<string, BoundValue>()
+/** What `SET @name = …` keeps. Names are in lower case. */
+export interface VariableScope {
+  get(name: string): BoundValue | undefined
+  /** Sets all or none. @throws AppError `sql_not_supported` for too many, or values that are too large */
+  set(values: ReadonlyMap<string, BoundValue>): void
+}
 
-  get(name: string): BoundValue | undefined {
-    return this.#values.get(name)
+/** The variables of one session, or of one request. */
+export class Variables implements VariableScope {
+  readonly #values = new Map<string, { readonly value: BoundValue; readonly bytes: number }>()
+  readonly #bytesMax: number
+  #bytes = 0
+
+  /** @param bytesMax of all names and values */
+  constructor(bytesMax: number = Number.POSITIVE_INFINITY) {
+    this.#bytesMax = bytesMax
   }
 
-  /** Sets all or none. @throws AppError `sql_not_supported` for too many, or one that is too large */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get(name: string): BoundValue | undefined {
+    return this.#values.get(name)?.value
+  }
+
   set(values: ReadonlyMap<string, BoundValue>): void {
     const names = new Set([...this.#values.keys(), ...values.keys()])
     if (names.size > VARIABLES_MAX) {
       throw new AppError('sql_not_supported', `There are at most ${VARIABLES_MAX} variables`)
     }
-    for (const [name, value] of values) {
-      const size = Buffer.byteLength(JSON.stringify(value))
-      if (size <= VARIABLE_BYTES_MAX) continue
-      const message = `A variable holds at most ${VARIABLE_BYTES_MAX} bytes; @${name} has ${size}`
+    const measured = [...values].map(([name, value]) => {
+      return [name, { value, bytes: Buffer.byteLength(name) + bytesOf(name, value) }] as const
+    })
+    const grown = measured.reduce((sum, [name, { bytes }]) => {
+      return sum + bytes - (this.#values.get(name)?.bytes ?? 0)
+    }, this.#bytes)
+    if (grown > this.#bytesMax) {
+      const message = `The variables of a session hold at most ${this.#bytesMax} bytes`
       throw new AppError('sql_not_supported', message)
     }
-    for (const [name, value] of values) this.#values.set(name, value)
+    for (const [name, entry] of measured) this.#values.set(name, entry)
+    this.#bytes = grown
   }
 }
+
+function bytesOf(name: string, value: BoundValue): number {
+  const size = Buffer.byteLength(JSON.stringify(value))
+  if (size <= VARIABLE_BYTES_MAX) return size
+  const message = `A variable holds at most ${VARIABLE_BYTES_MAX} bytes; @${name} has ${size}`
+  throw new AppError('sql_not_supported', message)
+}
+
+/** Outside of a client's statement there are none. */
+export const NO_VARIABLES: VariableScope = { get: () => undefined, set: () => {} }
+
+/** For a SELECT that is looked at without being run: whoever runs it has values. */
+export const UNKNOWN_VARIABLES: VariableScope = { get: () => null, set: () => {} }
 
 /** Values of parameters by their names. */
 export type ParameterValues = Pick<ReadonlyMap<string, unknown>, 'get' | 'has'>
@@ -40,7 +75,7 @@ export type ParameterValues = Pick<ReadonlyMap<string, unknown>, 'get' | 'has'>
  */
 export function requestValues(
   params: ReadonlyMap<string, unknown>,
-  variables: Variables | null,
+  variables: VariableScope | null,
   database: string,
 ): ParameterValues {
   return {
@@ -56,7 +91,7 @@ export function requestValues(
 }
 
 /** @throws AppError `sql_missing_parameter`, `sql_forbidden` */
-function userValue(name: string, variables: Variables | null): BoundValue {
+function userValue(name: string, variables: VariableScope | null): BoundValue {
   if (variables === null) {
     throw new AppError('sql_forbidden', 'Variables are not available here')
   }

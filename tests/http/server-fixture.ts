@@ -191,6 +191,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       return uploadedFile(file)
     },
     dropFile: async () => {},
+    dropSessions: () => {},
     agents: {
       ask: ({ question }) => answerEvents(question),
       complete: async ({ question }) => {

@@ -112,9 +112,9 @@ test('context and params reach the statement; nulls mean not set', async () => {
   await ask(query, { json: { context: null, params: null, response_format: null } })
   await ask(query, { json: { context: { db: null } } })
   expect(seen).toEqual([
-    { sql: 'SELECT', db: 'p', params: { a: [1, null] } },
-    { sql: 'SELECT', db: 'mindsdb', params: {} },
-    { sql: 'SELECT', db: 'mindsdb', params: {} },
+    { sql: 'SELECT', db: 'p', params: { a: [1, null] }, session: null },
+    { sql: 'SELECT', db: 'mindsdb', params: {}, session: null },
+    { sql: 'SELECT', db: 'mindsdb', params: {}, session: null },
   ])
 })
 

@@ -41,7 +41,9 @@ export const addLoginRoutes: AddRoutes = (app, context) => {
   app.post(
     '/api/logout',
     async ({ request }) => {
+      const session = await authentication.sessionOf(request)
       await authentication.logout(request)
+      if (session !== null) context.deps.dropSessions(session.login)
       return Response.json('', { headers: { 'set-cookie': authentication.clearedCookie() } })
     },
     route({

@@ -41,7 +41,8 @@ export const addSqlRoutes: AddRoutes = (app, context) => {
       const db = sent.context?.db || DEFAULT_PROJECT
       // The schema saw an object; JSON gives it no other keys than strings.
       const params = (sent.params ?? {}) as Readonly<Record<string, unknown>>
-      return answer(context, request, { sql: sent.query, db, params }, format)
+      const session = await context.authentication.sessionOf(request)
+      return answer(context, request, { sql: sent.query, db, params, session }, format)
     },
     route({
       summary: 'Run one SQL statement',

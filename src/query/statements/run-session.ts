@@ -35,7 +35,7 @@ export async function runSessionStatement(
   }
 }
 
-/** What clients send when they connect. It is taken and changes nothing: a request has no session. */
+/** What clients send when they connect. It is taken and changes nothing: a session has variables only. */
 const TAKEN_SETTINGS: ReadonlySet<string> = new Set(
   `autocommit character_set_client character_set_connection character_set_database
    character_set_results character_set_server collation_connection collation_database
