@@ -124,6 +124,7 @@ export function createApp(options: AppOptions): App {
   const agents = agentPool(settings, queryDeps)
   const server = createServer({
     ...useCases(queryDeps, insertDepsOf(options, queryDeps, reader), agents),
+    backups: store.backups,
     serverState: () => ({ statements: store.engine.statementCounts() }),
     settings: {
       version: options.version,
@@ -161,7 +162,11 @@ export function createApp(options: AppOptions): App {
 }
 
 /** What each route calls, with what that needs. */
-function useCases(queryDeps: QueryDeps, insertDeps: InsertDeps, agents: AgentPool): UseCases {
+function useCases(
+  queryDeps: QueryDeps,
+  insertDeps: InsertDeps,
+  agents: AgentPool,
+): Omit<UseCases, 'backups'> {
   const sessions = new Sessions()
   const viewDeps = { ...queryDeps, variables: UNKNOWN_VARIABLES }
   const inSession = ({ session }: QueryRequest): QueryDeps => {

@@ -47,6 +47,8 @@ export const ERRORS = {
   view_not_found: { status: 404, number: 2401, title: 'View not found' },
   table_not_found: { status: 404, number: 2402, title: 'Table not found' },
   relation_exists: { status: 409, number: 2403, title: 'Name already exists' },
+  backup_running: { status: 409, number: 2501, title: 'Backup already running' },
+  backup_failed: { status: 500, number: 2502, title: 'Backup failed' },
   invalid_knowledge_base: {
     status: 400,
     number: 3001,

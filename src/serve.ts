@@ -25,6 +25,12 @@ export async function serve(settings: Settings, version: string): Promise<number
     threadPoolSize: Number(Bun.env.UV_THREADPOOL_SIZE),
     statementsWaitingMax: settings.queriesQueueMax,
     address: `${settings.host}:${settings.port}`,
+    backups: {
+      ...(settings.backupDirectory === undefined ? {} : { directory: settings.backupDirectory }),
+      hasKeys: settings.backupKeys,
+      keep: settings.backupKeep,
+      version,
+    },
     onFatal: fatal.resolve,
   })
   const app = createApp({ settings, store, version, log: logOver(logger) })

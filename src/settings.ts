@@ -88,6 +88,21 @@ export const SETTINGS = {
     help: 'Folder for all stored data',
     parse: plainText,
   }),
+  backupDirectory: setting('EIDER_BACKUP_DIR', {
+    default: '',
+    help: 'Folder of the backups; not set: the folder backups in that of the data',
+    parse: optionalText,
+  }),
+  backupKeys: setting('EIDER_BACKUP_KEYS', {
+    default: '1',
+    help: '0: leave the key files out of backups; secrets can then be read with the original key files only',
+    parse: truth,
+  }),
+  backupKeep: setting('EIDER_BACKUP_KEEP', {
+    default: '7',
+    help: "How many of this data folder's backups are kept; each new one removes the oldest ones beyond that",
+    parse: integer(1, 100_000),
+  }),
   username: setting('EIDER_USERNAME', {
     default: '',
     help: 'Username of the login; requires EIDER_PASSWORD',
@@ -248,6 +263,9 @@ export function settingsFrom(environment: Environment): Settings {
     host: read(SETTINGS.host),
     port: read(SETTINGS.port),
     dataDirectory: read(SETTINGS.dataDirectory),
+    backupDirectory: read(SETTINGS.backupDirectory),
+    backupKeys: read(SETTINGS.backupKeys),
+    backupKeep: read(SETTINGS.backupKeep),
     username: read(SETTINGS.username),
     password: read(SETTINGS.password),
     allowOpen: read(SETTINGS.allowOpen),
@@ -293,8 +311,14 @@ function settingValue<T>(one: Setting<T>, environment: Environment): T {
   }
 }
 
+/** Of the client `eider`: a server that finds them in its environment leaves them alone. */
+const CLIENT_SETTINGS: readonly string[] = ['EIDER_URL', 'EIDER_API_KEY']
+
 function refuseUnknownNames(environment: Environment): void {
-  const known = new Set<string>(Object.values(SETTINGS).map((one) => one.name))
+  const known = new Set([
+    ...Object.values(SETTINGS).map((one): string => one.name),
+    ...CLIENT_SETTINGS,
+  ])
   const unknown = Object.keys(environment).filter((name) => {
     return name.startsWith('EIDER_') && !known.has(name)
   })

@@ -100,6 +100,8 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   view_not_found: 'general',
   table_not_found: 'general',
   relation_exists: 'general',
+  backup_running: 'general',
+  backup_failed: 'general',
   invalid_knowledge_base: 'general',
   invalid_agent: 'general',
   insert_failed: 'general',

@@ -14,6 +14,7 @@ const TAGS = {
   SQL: "One statement per request, in DuckDB's dialect",
   Databases: 'The namespaces of SQL: projects, files, information_schema',
   Views: 'Named SELECT statements',
+  Backups: 'Copies of everything that is stored, made while the server runs',
   Server: 'Login, health checks and version',
 } as const
 

@@ -7,6 +7,7 @@ import type { CompletionEvent } from '../domain/completion-event.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
 import type { VectorIndexStates } from '../domain/ports/search-ports.ts'
+import type { BackupStore } from '../domain/ports/store-ports.ts'
 import type { View } from '../domain/project.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import type { ServerState } from '../domain/server-state.ts'
@@ -64,6 +65,7 @@ export interface UseCases {
   }
   readonly insert: (request: InsertRequest, signal: AbortSignal) => Promise<unknown>
   readonly uploadFile: (file: FileUpload, signal: AbortSignal) => Promise<UploadedFile>
+  readonly backups: BackupStore
   readonly dropFile: (file: UploadedFile) => Promise<void>
   readonly agents: {
     /** The first event is `start`, the last one the output; a failure is thrown. */

@@ -1,9 +1,11 @@
 /** Domain → the records that clients read, with every secret masked. */
+
 import type { Answer } from '../agents/completion-stream.ts'
 import { shownReembedding } from '../catalog/change-embedding-model.ts'
 import { agentParamFields } from '../catalog/define-agent.ts'
 import { maskedModelFields } from '../catalog/model-fields.ts'
 import type { Agent } from '../domain/agent.ts'
+import type { Backup } from '../domain/backup.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { Project, View } from '../domain/project.ts'
 import type { ReembeddingProgress } from '../domain/reembedding.ts'
@@ -89,6 +91,16 @@ export function fileRecord(file: UploadedFile) {
     row_count: file.rowCount,
     columns: file.columns,
     created_at: file.createdAt,
+  }
+}
+
+export function backupRecord(backup: Backup) {
+  return {
+    name: backup.name,
+    size_bytes: backup.sizeBytes,
+    created_at: backup.createdAt,
+    row_count: backup.rowCount,
+    has_keys: backup.hasKeys,
   }
 }
 

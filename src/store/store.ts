@@ -1,9 +1,10 @@
 import { availableParallelism } from 'node:os'
-import { resolve } from 'node:path'
-import { findProject } from '../domain/catalog-snapshot.ts'
+import { join, resolve } from 'node:path'
+import { type CatalogSnapshot, findProject } from '../domain/catalog-snapshot.ts'
 import type { CommitListener } from '../domain/ports/retrieval-ports.ts'
 import { DEFAULT_PROJECT } from '../domain/project.ts'
 import type { AppError } from '../errors.ts'
+import { type BackupOptions, StoredBackups } from './backup/backups.ts'
 import { loadCatalog } from './catalog/catalog-rows.ts'
 import { MIGRATIONS, type Migration, migrate } from './catalog/migrate.ts'
 import { StoredRevokedTokens } from './catalog/revoked-tokens.ts'
@@ -15,7 +16,6 @@ import { StoredVectors } from './documents/stored-vectors.ts'
 import { Database } from './duckdb/database.ts'
 import { StoredEngine } from './duckdb/engine.ts'
 import { lockNoteOf } from './duckdb/lock-note.ts'
-import type { StuckStatement } from './duckdb/open-statements.ts'
 import { Extensions } from './hnsw/extensions.ts'
 import { HnswFactory } from './hnsw/hnsw-accelerator.ts'
 import { StoredCatalog } from './stored-catalog.ts'
@@ -47,9 +47,7 @@ export interface StoreOptions {
   readonly address?: string
   /** Called once when the database has stopped itself, as after a full disk: only a restart helps. */
   readonly onFatal?: (error: AppError) => void
-  /** `onStuck` is told of a statement that DuckDB still runs so long after its client was answered. */
-  readonly stuckMs?: number
-  readonly onStuck?: (stuck: StuckStatement) => void
+  readonly backups?: Partial<BackupOptions>
   readonly now?: () => number
   readonly migrations?: readonly Migration[]
 }
@@ -67,6 +65,7 @@ export interface Store {
   readonly extensions: Extensions
   readonly revokedTokens: StoredRevokedTokens
   readonly secrets: Secrets
+  readonly backups: StoredBackups
   /** From now on this one is told of commits, alone. */
   setListener(listener: CommitListener): void
   /** After whoever listens and reads has closed. Ends statements, waits for writes, moves the log into the file. */
@@ -120,6 +119,10 @@ async function storeOver(
   if (findProject(state.snapshot(), DEFAULT_PROJECT) === undefined) {
     await catalog.createProject(DEFAULT_PROJECT)
   }
+  const backups = new StoredBackups(
+    { database, folder, now, contents: () => contentsOf(state.snapshot()) },
+    backupOptionsOf(options),
+  )
   return {
     catalog,
     chunks: new StoredChunks(parts),
@@ -132,13 +135,40 @@ async function storeOver(
     extensions,
     revokedTokens: await StoredRevokedTokens.open(database, now),
     secrets,
+    backups,
     setListener: (listener) => state.setListener(listener),
     close: async () => {
+      await backups.close()
       extensions.close()
       await hnsw.close()
       await engine.close()
       await database.close()
     },
+  }
+}
+
+const BACKUPS_FOLDER = 'backups'
+
+function backupOptionsOf(options: StoreOptions): BackupOptions {
+  const { directory, ...others } = options.backups ?? {}
+  return {
+    directory: resolve(directory ?? join(options.directory, BACKUPS_FOLDER)),
+    hasKeys: true,
+    keep: Number.POSITIVE_INFINITY,
+    version: 'unknown',
+    ...others,
+  }
+}
+
+function contentsOf(snapshot: CatalogSnapshot): Readonly<Record<string, number>> {
+  const { projects, knowledgeBases, agents, views, tables, files } = snapshot
+  return {
+    projects: projects.length,
+    knowledgeBases: knowledgeBases.length,
+    agents: agents.length,
+    views: views.length,
+    tables: tables.length,
+    files: files.length,
   }
 }
 
@@ -155,7 +185,5 @@ function engineOptionsOf(options: StoreOptions) {
   return {
     statementsMax: Math.max(1, poolSize - THREADS_KEPT_FREE),
     waitingMax: options.statementsWaitingMax ?? 1000,
-    stuckMs: options.stuckMs ?? 30_000,
-    onStuck: options.onStuck ?? (() => {}),
   }
 }

@@ -163,7 +163,8 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
   const revoked = new Map<string, number>()
   const deps: ServerDeps = {
     settings: { version: '0.1.0', tokenTtlSeconds: 3600, bodyBytesMax: 100_000, isLoopback: true },
-    serverState: () => ({ statements: { running: 0, waiting: 0, parked: 0, abandoned: [] } }),
+    backups: { create: () => Promise.reject(new Error('no backups')), list: async () => [] },
+    serverState: () => ({ statements: { running: 0, waiting: 0 } }),
     indexes: {
       possible: () => ({
         exact: { possible: true },

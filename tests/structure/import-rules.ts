@@ -30,11 +30,18 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'errors.ts',
   ],
   http: ['domain', 'runtime', 'network', 'catalog', 'query', 'ingest', 'agents', 'errors.ts'],
+  cli: ['store', 'domain', 'errors.ts'],
   ui: [],
 }
 
 /** They join the middle to the edges, so they may import anything; threads still never reach the database. */
-const COMPOSITION_ROOTS: readonly string[] = ['main.ts', 'serve.ts', 'app.ts', 'workers']
+const COMPOSITION_ROOTS: readonly string[] = [
+  'main.ts',
+  'serve.ts',
+  'app.ts',
+  'eider.ts',
+  'workers',
+]
 
 /**
  * The folders of a room in their order: a folder imports only from those after it, also by way of the files that stand in
@@ -44,7 +51,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   query: ['evaluate', 'statements', 'rows', 'show', 'search', 'select', 'information-schema'],
   sql: ['subquery', 'search', 'dialect', 'guard', 'ast', 'lexer'],
   retrieval: ['keywords', 'ivf', 'vectors', 'kernel'],
-  store: ['hnsw', 'tables', 'documents', 'catalog', 'duckdb'],
+  store: ['backup', 'hnsw', 'tables', 'documents', 'catalog', 'duckdb'],
 }
 
 /**
@@ -61,6 +68,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
     'store/documents',
     'store/tables',
     'store/hnsw',
+    'store/backup',
   ],
   'drizzle-orm': ['store'],
   elysia: ['http'],

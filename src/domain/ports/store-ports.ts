@@ -3,6 +3,7 @@
  * reason.
  */
 import type { Agent, AgentChanges, AgentDraft } from '../agent.ts'
+import type { Backup } from '../backup.ts'
 import type { CatalogSnapshot } from '../catalog-snapshot.ts'
 import type { ChunkChange, DocumentChange, EmbeddedDocument, StoredChunkText } from '../chunk.ts'
 import type { Row } from '../document.ts'
@@ -169,4 +170,15 @@ export interface FileStore {
   dropFile(file: UploadedFile): Promise<void>
   /** Stores the rows of a guarded SELECT as the file of that name. @throws AppError `file_exists` */
   importSelect(file: NewSelectedFile, limits: RunLimits, signal: AbortSignal): Promise<UploadedFile>
+}
+
+/** Copies of everything that is stored. A backup goes on when the client that asked for it leaves. */
+export interface BackupStore {
+  /**
+   * Makes one, as of one moment, while others read and write.
+   * @throws AppError `backup_running`, `backup_failed`, `storage_full`, `shutting_down`; after any failure nothing is left of it
+   */
+  create(): Promise<Backup>
+  /** The newest first. */
+  list(): Promise<readonly Backup[]>
 }

@@ -1,6 +1,7 @@
 import { AppError } from '../../errors.ts'
 import { route } from '../openapi.ts'
 import type { AddRoutes } from '../route-context.ts'
+import { backupRecord } from '../wire.ts'
 
 /** The release whose API is served. Existing clients check it. */
 const API_VERSION = '25.9.1.2'
@@ -52,6 +53,7 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
       answers: { 200: 'Ready for requests', 503: 'Shutting down' },
     }),
   )
+  addBackupRoutes(app, context)
   app.get(
     '/api/config',
     () => Response.json({ auth: { http_auth_enabled: authentication.isOn } }),
@@ -60,5 +62,24 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
       tag: 'Server',
       answers: { 200: 'The settings' },
     }),
+  )
+}
+
+const addBackupRoutes: AddRoutes = (app, { deps }) => {
+  const tag = 'Backups'
+  app.post(
+    '/api/backup',
+    // Not given the request's signal: a backup goes on when the client leaves.
+    async () => Response.json(backupRecord(await deps.backups.create()), { status: 201 }),
+    route({
+      summary: 'Make a backup of everything, while others read and write',
+      tag,
+      answers: { 201: 'The backup', 409: 'A backup is being made already', 507: 'No space' },
+    }),
+  )
+  app.get(
+    '/api/backups',
+    async () => Response.json((await deps.backups.list()).map(backupRecord)),
+    route({ summary: 'List the backups, the newest first', tag, answers: { 200: 'The backups' } }),
   )
 }

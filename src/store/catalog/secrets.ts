@@ -11,6 +11,9 @@ import {
 import { join } from 'node:path'
 import { StartError, systemCodeOf } from '../../errors.ts'
 
+/** In the data folder: the key of the secrets, and the one that signs login tokens. */
+export const KEY_FILES = ['eider.key', 'eider-signing.key'] as const
+
 const KEY_BYTES = 32
 const CIPHER = 'aes-256-gcm'
 const FORMAT = 'v1'
@@ -32,8 +35,8 @@ export interface Secrets {
 export function openSecrets(directory: string | null): Secrets {
   const keyOf = (name: string) =>
     directory === null ? randomBytes(KEY_BYTES) : keyInFile(join(directory, name))
-  const key = keyOf('eider.key')
-  const signingKey = keyOf('eider-signing.key')
+  const key = keyOf(KEY_FILES[0])
+  const signingKey = keyOf(KEY_FILES[1])
   return {
     seal: (text) => sealed(text, key),
     open: (text) => opened(text, key),

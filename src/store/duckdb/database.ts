@@ -8,7 +8,7 @@ import { resourceError } from './database-error.ts'
 import { type LockNote, lockConflict, removeLockNote, writeLockNote } from './lock-note.ts'
 
 /** DuckDB calls the database by the file's name: it must not be that of a schema. */
-const FILE_NAME = 'eider-data.duckdb'
+export const DATABASE_FILE = 'eider-data.duckdb'
 const IDLE_CONNECTIONS_MAX = 32
 
 export interface DatabaseOptions {
@@ -61,7 +61,7 @@ export class Database {
     if (directory === null) return new Database(await lockedDown(':memory:', options), options)
     makeDirectory(directory)
     try {
-      const instance = await lockedDown(join(directory, FILE_NAME), options)
+      const instance = await lockedDown(join(directory, DATABASE_FILE), options)
       // What a killed process spilled is of no use to anyone; only now is it known that it was
       // killed.
       rmSync(spillDirectory(directory), { recursive: true, force: true })

@@ -7,9 +7,9 @@ import {
 import type { BoundSql, RunLimits } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
 import { type Deadline, onAbort, startDeadline } from '../../runtime/cancellation.ts'
+import type { Release } from '../../runtime/semaphore.ts'
 import { checkCharacters, statementError } from './database-error.ts'
 import { startInterrupting } from './interruptible.ts'
-import type { Place } from './places.ts'
 import type { PreparedStatements } from './read-connections.ts'
 import { typedValueOf } from './typed-values.ts'
 
@@ -26,20 +26,13 @@ interface SessionParts {
   readonly connection: DuckDBConnection
   readonly statements: PreparedStatements
   readonly deadline: Deadline
-  readonly place: Place
-  /** Told when nobody waits for the statement any more and DuckDB is still at work on it. */
-  readonly onAbandoned: () => void
-  /** Told when DuckDB has let go of the statement. */
-  readonly onEnd: () => void
+  /** Frees the place among the running statements. */
+  readonly leave: Release
 }
-
-/** A statement was stopped to be begun again in another place. */
-export const TOO_LONG = new Error('too long for a place among the short ones')
 
 /**
  * One statement in one READ ONLY transaction on a connection of its own. When the deadline aborts, the caller hears it at
- * once; the connection stays taken, and the statement counts as running, until DuckDB has let go of it. From its first
- * rows on it has its place only while DuckDB makes the next ones.
+ * once; the connection stays taken, and the statement counts as running, until DuckDB has let go of it.
  */
 export class ReadSession {
   readonly #parts: SessionParts
@@ -48,16 +41,11 @@ export class ReadSession {
   #isOver = false
   #result: DuckDBResult | null = null
   #chunksRead = 0
-  #ahead: DuckDBDataChunk | null = null
-  /** Why nobody waits for it any more. */
-  #abandonedFor: unknown = null
   readonly #stopListening: () => void
 
   constructor(parts: SessionParts) {
     this.#parts = parts
-    this.#stopListening = onAbort(parts.deadline.signal, () => {
-      this.#abandon(parts.deadline.signal.reason)
-    })
+    this.#stopListening = onAbort(parts.deadline.signal, () => this.#abandon())
   }
 
   /**
@@ -84,37 +72,14 @@ export class ReadSession {
   async next(): Promise<DuckDBDataChunk | null> {
     this.#parts.deadline.signal.throwIfAborted()
     const result = this.#result
-    const ahead = this.#ahead
-    this.#ahead = null
-    if (ahead !== null || this.#isOver || result === null) return ahead
+    if (this.#isOver || result === null) return null
     if (result instanceof DuckDBMaterializedResult) return this.#nextMade(result)
     return this.#guarded(async () => {
-      const { place, deadline } = this.#parts
-      const turn = place.resume(deadline.signal)
-      if (turn !== undefined) await turn
       const data = await this.#step(() => result.fetchChunk())
-      if (data !== null && data.rowCount > 0) {
-        place.pause()
-        return data
-      }
+      if (data !== null && data.rowCount > 0) return data
       this.#end()
       return null
     })
-  }
-
-  /** Fetches the next rows before they are asked for. False: there are none, and the session is over. */
-  async lookAhead(): Promise<boolean> {
-    this.#ahead = await this.next()
-    return this.#ahead !== null
-  }
-
-  get isGivenUp(): boolean {
-    return this.#abandonedFor === TOO_LONG
-  }
-
-  /** Stops a statement that has given no rows yet, so that it can be begun again: its deadline goes on. */
-  giveUp(): void {
-    this.#abandon(TOO_LONG)
   }
 
   /** A materialized result needs its connection no longer than until its last rows are read. */
@@ -123,7 +88,6 @@ export class ReadSession {
     const data = this.#chunksRead < chunkCount ? result.getChunk(this.#chunksRead) : null
     this.#chunksRead += 1
     if (this.#chunksRead >= chunkCount) this.#end()
-    else this.#parts.place.pause()
     return data
   }
 
@@ -154,7 +118,6 @@ export class ReadSession {
     } catch (error) {
       const { signal } = this.#parts.deadline
       if (signal.aborted) throw signal.reason
-      if (error === TOO_LONG) throw error
       await this.stop()
       throw statementError(error)
     }
@@ -163,7 +126,6 @@ export class ReadSession {
   #step<T>(start: () => Promise<T>): Promise<T> {
     const { signal } = this.#parts.deadline
     signal.throwIfAborted()
-    if (this.#abandonedFor !== null) throw this.#abandonedFor
     const running = start()
     this.#running = running
     return new Promise<T>((resolve, reject) => {
@@ -185,21 +147,19 @@ export class ReadSession {
   }
 
   /**
-   * Nobody waits for the statement any more: answers at once, then waits in the background for DuckDB to
+   * The deadline has aborted: answers at once, then waits in the background for the statement to
    * stop.
    */
-  #abandon(reason: unknown): void {
+  #abandon(): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#abandonedFor = reason
-    const { connection, onAbandoned } = this.#parts
+    const { deadline, connection } = this.#parts
     const running = this.#running
-    this.#rejectStep?.(reason)
+    this.#rejectStep?.(deadline.signal.reason)
     if (running === null) {
       void this.#rollBack()
       return
     }
-    onAbandoned()
     const stopInterrupting = startInterrupting(connection)
     const finish = () => {
       stopInterrupting()
@@ -219,13 +179,14 @@ export class ReadSession {
   }
 
   #leave(how: 'give back' | 'discard'): void {
-    const { giveBack, discard, connection, onEnd } = this.#parts
+    const { giveBack, discard, connection, deadline, leave } = this.#parts
     this.#isOver = true
     this.#result = null
     this.#stopListening()
+    deadline.end()
     if (how === 'give back') giveBack(connection)
     else discard(connection)
-    onEnd()
+    leave()
   }
 }
 

@@ -1,0 +1,113 @@
+/** What `eider <command>` can do. A new command is one entry here. */
+import { AppError } from '../errors.ts'
+import type { HttpClient } from './http-client.ts'
+
+export interface CommandContext {
+  /** What follows the command's name, without options. */
+  readonly words: readonly string[]
+  /** `--name value` and `--name`. */
+  readonly options: ReadonlyMap<string, string>
+  readonly client: HttpClient
+  /** To stderr, while it goes on. */
+  readonly say: (line: string) => void
+}
+
+/** What a command answers: for people, and as JSON where `--json` asks for it. */
+export interface CommandResult {
+  readonly lines: readonly string[]
+  readonly json: unknown
+}
+
+export interface Command {
+  readonly usage: string
+  readonly summary: string
+  /** How many words it takes. */
+  readonly wordCount: number
+  /** Those that take a value, and those that do not. */
+  readonly options?: { readonly valued?: readonly string[]; readonly plain?: readonly string[] }
+  readonly run: (context: CommandContext) => Promise<CommandResult>
+}
+
+interface BackupRecord {
+  readonly name: string
+  readonly size_bytes: number
+  readonly created_at: string
+  readonly row_count: number
+}
+
+export const COMMANDS: Readonly<Record<string, Command>> = {
+  status: {
+    usage: 'status',
+    summary: 'version and state of the server',
+    wordCount: 0,
+    async run({ client }) {
+      const status = await client.send('GET', '/api/status')
+      return { lines: shownLines(status), json: status }
+    },
+  },
+  backup: {
+    usage: 'backup',
+    summary: 'make a backup of everything, while the server runs',
+    wordCount: 0,
+    async run({ client }) {
+      // The server's own answer, whose form its routes define.
+      const backup = (await client.send('POST', '/api/backup')) as BackupRecord
+      return { lines: [backupLine(backup)], json: backup }
+    },
+  },
+  backups: {
+    usage: 'backups',
+    summary: 'list the backups, the newest first',
+    wordCount: 0,
+    async run({ client }) {
+      // As above.
+      const backups = (await client.send('GET', '/api/backups')) as readonly BackupRecord[]
+      const lines = backups.map(backupLine)
+      return { lines: lines.length === 0 ? ['There are no backups'] : lines, json: backups }
+    },
+  },
+}
+
+function backupLine({ name, size_bytes: bytes, created_at: at, row_count: rows }: BackupRecord) {
+  return `${name}  ${at.slice(0, 19)} UTC  ${(bytes / 1024 ** 2).toFixed(1)} MiB  ${rows} rows`
+}
+
+/** `name: value`, a line each. */
+function shownLines(value: unknown, prefix = ''): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [`${prefix}: ${String(value)}`]
+  return Object.entries(value).flatMap(([key, inner]) => {
+    return shownLines(inner, prefix === '' ? key : `${prefix}.${key}`)
+  })
+}
+
+/** The words and options of a command line. @throws AppError `invalid_request` that says what is wrong */
+export function parseWords(
+  name: string,
+  command: Command,
+  args: readonly string[],
+): Pick<CommandContext, 'words' | 'options'> {
+  const { valued = [], plain = [] } = command.options ?? {}
+  const refuse = (why: string) => {
+    return new AppError('invalid_request', `${name}: ${why}. Usage: eider ${command.usage}`)
+  }
+  const words: string[] = []
+  const options = new Map<string, string>()
+  for (let index = 0; index < args.length; index += 1) {
+    const arg = args[index] ?? ''
+    if (!arg.startsWith('--')) {
+      words.push(arg)
+      continue
+    }
+    const [option = '', inline] = arg.slice(2).split(/=(.*)/s)
+    if (plain.includes(option)) options.set(option, '')
+    else if (valued.includes(option)) {
+      const value = inline ?? args[++index]
+      if (value === undefined) throw refuse(`--${option} needs a value`)
+      options.set(option, value)
+    } else throw refuse(`there is no option --${option}`)
+  }
+  if (words.length !== command.wordCount) {
+    throw refuse(`it takes ${command.wordCount} words, found ${words.length}`)
+  }
+  return { words, options }
+}

@@ -1,0 +1,257 @@
+import { createHash } from 'node:crypto'
+import {
+  chmod,
+  copyFile,
+  mkdir,
+  open,
+  readdir,
+  rename,
+  rm,
+  stat,
+  statfs,
+  writeFile,
+} from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Backup } from '../../domain/backup.ts'
+import type { BackupStore } from '../../domain/ports/store-ports.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import { AppError, systemCodeOf } from '../../errors.ts'
+import { KEY_FILES } from '../catalog/secrets.ts'
+import { DATABASE_FILE, type Database } from '../duckdb/database.ts'
+import { resourceError } from '../duckdb/database-error.ts'
+import { copyDatabase } from './database-copy.ts'
+import {
+  describedFile,
+  MANIFEST_FILE,
+  type Manifest,
+  newManifest,
+  readManifest,
+  rowCountOf,
+  sizeBytesOf,
+} from './manifest.ts'
+
+export interface BackupOptions {
+  /** Where backups go; each gets a folder of its own in it. */
+  readonly directory: string
+  /** Copy the key files, without which no secret can be read. */
+  readonly hasKeys: boolean
+  /** How many of this data folder's backups stay; older ones are removed. */
+  readonly keep: number
+  /** Of the program. */
+  readonly version: string
+}
+
+export interface BackupParts {
+  readonly database: Database
+  /** The data folder; null: in memory. */
+  readonly folder: string | null
+  /** How many things there are of each kind. */
+  readonly contents: () => Readonly<Record<string, number>>
+  readonly now: () => number
+}
+
+const PARTIAL = '.partial-'
+/** Left free on the disk, whatever a backup takes. */
+const SPARE_BYTES = 64 * 1024 * 1024
+
+/** Copies of everything that is stored, made while the server runs. */
+export class StoredBackups implements BackupStore {
+  readonly #parts: BackupParts
+  readonly #options: BackupOptions
+  readonly #closing = new AbortController()
+  #running: Promise<Backup> | null = null
+
+  constructor(parts: BackupParts, options: BackupOptions) {
+    this.#parts = parts
+    this.#options = options
+  }
+
+  async create(): Promise<Backup> {
+    if (this.#running !== null) {
+      throw new AppError('backup_running', 'A backup is being made already')
+    }
+    const { folder } = this.#parts
+    if (folder === null) {
+      throw new AppError('invalid_request', 'A server that keeps its data in memory has no backups')
+    }
+    this.#running = this.#create(folder)
+    try {
+      return await this.#running
+    } finally {
+      this.#running = null
+    }
+  }
+
+  /** The newest first; folders that are no whole backups are left out. */
+  async list(): Promise<readonly Backup[]> {
+    const found = await manifestsIn(this.#options.directory)
+    return found.map(({ name, manifest }) => backupOf(name, manifest)).reverse()
+  }
+
+  /** Ends a backup that is being made; it leaves nothing. */
+  async close(): Promise<void> {
+    this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
+    await this.#running?.catch(() => {})
+  }
+
+  async #create(folder: string): Promise<Backup> {
+    const { directory } = this.#options
+    const createdAt = timestampOfMillis(this.#parts.now())
+    const name = createdAt.slice(0, 23).replace(' ', 'T').replaceAll(/[:.]/g, '-')
+    const folderId = await folderIdOf(folder)
+    const partial = join(directory, `${PARTIAL}${folderId}-${name}`)
+    try {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      await this.#removePartial(folderId)
+      await mkdir(partial, { mode: 0o700 })
+      await this.#checkSpace(folder)
+      const manifest = await this.#fill({ folder, partial, createdAt, folderId })
+      await rename(partial, join(directory, name))
+      await syncPath(directory)
+      await this.#prune(folderId)
+      return backupOf(name, manifest)
+    } catch (error) {
+      await rm(partial, { recursive: true, force: true }).catch(() => {})
+      throw backupError(error, directory)
+    }
+  }
+
+  /** All files of the backup, on disk when this resolves. */
+  async #fill(target: {
+    readonly folder: string
+    readonly partial: string
+    readonly createdAt: string
+    readonly folderId: string
+  }): Promise<Manifest> {
+    const { folder, partial, createdAt, folderId } = target
+    const { hasKeys, version: eiderVersion } = this.#options
+    const contents = this.#parts.contents()
+    const tables = await this.#copyDatabase(join(partial, DATABASE_FILE))
+    const names = [DATABASE_FILE, ...(hasKeys ? KEY_FILES : [])]
+    for (const key of hasKeys ? KEY_FILES : [])
+      await copyFile(join(folder, key), join(partial, key))
+    const files = []
+    for (const name of names) {
+      await chmod(join(partial, name), 0o600)
+      await syncPath(join(partial, name))
+      files.push(await describedFile(partial, name))
+    }
+    const manifest = newManifest({ eiderVersion, createdAt, folderId, contents, tables, files })
+    const path = join(partial, MANIFEST_FILE)
+    await writeFile(path, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true })
+    await syncPath(partial)
+    return manifest
+  }
+
+  /** DuckDB writes it among the exports, the only place where it may. */
+  async #copyDatabase(target: string) {
+    const { database } = this.#parts
+    const staged = join(database.exportsDirectory, `${crypto.randomUUID()}.duckdb`)
+    await mkdir(dirname(staged), { recursive: true, mode: 0o700 })
+    try {
+      const tables = await copyDatabase(database, staged, this.#closing.signal)
+      await moveFile(staged, target)
+      return tables
+    } finally {
+      await rm(staged, { force: true })
+      await rm(`${staged}.wal`, { force: true })
+    }
+  }
+
+  async #checkSpace(folder: string): Promise<void> {
+    const { size } = await stat(join(folder, DATABASE_FILE))
+    for (const place of [folder, this.#options.directory]) {
+      const { bavail, bsize } = await statfs(place)
+      if (bavail * bsize >= size + SPARE_BYTES) continue
+      const wanted = `${mebibytes(size + SPARE_BYTES)} MiB, ${mebibytes(bavail * bsize)} are free`
+      throw new AppError('storage_full', `A backup needs up to ${wanted} in ${place}`)
+    }
+  }
+
+  /** What a process that was killed left of this data folder's backups. */
+  async #removePartial(folderId: string): Promise<void> {
+    const { directory } = this.#options
+    for (const name of await readdir(directory)) {
+      if (!name.startsWith(`${PARTIAL}${folderId}-`)) continue
+      await rm(join(directory, name), { recursive: true, force: true })
+    }
+  }
+
+  /** Several servers may share a folder: each removes its own backups only. */
+  async #prune(folderId: string): Promise<void> {
+    const { directory, keep } = this.#options
+    const all = await manifestsIn(directory)
+    const own = all.filter(({ manifest }) => manifest.folderId === folderId)
+    for (const { name } of own.slice(0, Math.max(0, own.length - keep))) {
+      await rm(join(directory, name), { recursive: true, force: true })
+    }
+  }
+}
+
+/** The same for a folder and what is restored of it: they have the same keys. It says nothing about the key. */
+async function folderIdOf(folder: string): Promise<string> {
+  const key = await Bun.file(join(folder, KEY_FILES[0])).bytes()
+  return createHash('sha256').update(key).digest('hex').slice(0, 12)
+}
+
+function backupOf(name: string, manifest: Manifest): Backup {
+  return {
+    name,
+    sizeBytes: sizeBytesOf(manifest),
+    createdAt: manifest.createdAt,
+    hasKeys: manifest.files.some((file) => file.name === KEY_FILES[0]),
+    rowCount: rowCountOf(manifest),
+  }
+}
+
+/** Of whole backups in this folder, the oldest first. */
+async function manifestsIn(
+  directory: string,
+): Promise<readonly { readonly name: string; readonly manifest: Manifest }[]> {
+  const names = await readdir(directory).catch((error: unknown) => {
+    if (systemCodeOf(error) === 'ENOENT') return []
+    throw backupError(error, directory)
+  })
+  const found = []
+  for (const name of names.filter((one) => !one.startsWith('.')).sort()) {
+    const manifest = await readManifest(join(directory, name)).catch(() => null)
+    if (manifest !== null) found.push({ name, manifest })
+  }
+  return found
+}
+
+/** A rename, or a copy where the folder lies on another disk. */
+async function moveFile(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to)
+  } catch (error) {
+    if (systemCodeOf(error) !== 'EXDEV') throw error
+    await copyFile(from, to)
+  }
+}
+
+/** A file or folder is on disk when this resolves. */
+async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+function backupError(error: unknown, directory: string): unknown {
+  const resource = resourceError(error)
+  if (resource instanceof AppError) return resource
+  const code = systemCodeOf(error)
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new AppError('storage_full', 'The disk is too full for a backup', { cause: error })
+  }
+  if (code === undefined) return error
+  const message = `The folder of backups ${directory} cannot be used: ${code}`
+  return new AppError('backup_failed', message, { cause: error })
+}
+
+function mebibytes(bytes: number): number {
+  return Math.ceil(bytes / 1024 ** 2)
+}
