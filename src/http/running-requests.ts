@@ -1,5 +1,5 @@
 import { AppError, toAppError } from '../errors.ts'
-import { onAbort } from '../runtime/cancellation.ts'
+import { onAbort, setCaller } from '../runtime/cancellation.ts'
 import { errorResponse } from './error-response.ts'
 
 export interface LogEntry {
@@ -163,6 +163,7 @@ export class RequestScope {
     if (!hasBody(request)) this.#onArrived()
     const { signal } = request
     onAbort(signal, () => this.#abort.abort(signal.reason))
+    setCaller(this.#abort.signal, this.address)
   }
 
   /** Aborted when the client goes away, the stream is cancelled or the server stops. */

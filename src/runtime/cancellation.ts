@@ -21,9 +21,30 @@ export interface DeadlineOptions {
   readonly cancelledMessage?: string
 }
 
+const CALLER = Symbol('caller')
+
+interface OwnedSignal extends AbortSignal {
+  [CALLER]?: string
+}
+
+/**
+ * Notes whose work a signal ends. A signal goes along the whole way from a request to the database, also through the
+ * messages of a thread, and what is made of it here is the same caller's.
+ */
+export function setCaller(signal: OwnedSignal, caller: string | undefined): void {
+  if (caller !== undefined) signal[CALLER] = caller
+}
+
+/** undefined: the work is the server's own. */
+export function callerOf(signal: OwnedSignal): string | undefined {
+  return signal[CALLER]
+}
+
 export function startDeadline(options: DeadlineOptions): Deadline {
   const { timeoutMs, signals, timeoutError } = options
   const controller = new AbortController()
+  const owner = signals.find((signal) => callerOf(signal) !== undefined)
+  if (owner !== undefined) setCaller(controller.signal, callerOf(owner))
   const stopListening = signals.map((signal) => {
     return onAbort(signal, () => controller.abort(reasonOf(signal, options)))
   })

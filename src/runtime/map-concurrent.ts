@@ -1,3 +1,5 @@
+import { callerOf, setCaller } from './cancellation.ts'
+
 /**
  * The results of `work` on each item, in the order of the items, with at most `concurrencyMax` at work at
  * once. The first failure stops the others and is thrown when all have ended.
@@ -11,6 +13,7 @@ export async function mapConcurrent<Item, Result>(
   const remaining = items.entries()
   const stop = new AbortController()
   const signal = AbortSignal.any([bounds.signal, stop.signal])
+  setCaller(signal, callerOf(bounds.signal))
   // The lanes share one iterator: each takes the next item that nobody has taken.
   const lane = async (): Promise<void> => {
     for (const [index, item] of remaining) {

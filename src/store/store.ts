@@ -16,6 +16,7 @@ import { StoredVectors } from './documents/stored-vectors.ts'
 import { Database } from './duckdb/database.ts'
 import { StoredEngine } from './duckdb/engine.ts'
 import { lockNoteOf } from './duckdb/lock-note.ts'
+import type { StuckStatement } from './duckdb/open-statements.ts'
 import { Extensions } from './hnsw/extensions.ts'
 import { HnswFactory } from './hnsw/hnsw-accelerator.ts'
 import { StoredCatalog } from './stored-catalog.ts'
@@ -48,6 +49,9 @@ export interface StoreOptions {
   /** Called once when the database has stopped itself, as after a full disk: only a restart helps. */
   readonly onFatal?: (error: AppError) => void
   readonly backups?: Partial<BackupOptions>
+  /** `onStuck` is told of a statement that DuckDB still runs so long after its client was answered. */
+  readonly stuckMs?: number
+  readonly onStuck?: (stuck: StuckStatement) => void
   readonly now?: () => number
   readonly migrations?: readonly Migration[]
 }
@@ -185,5 +189,7 @@ function engineOptionsOf(options: StoreOptions) {
   return {
     statementsMax: Math.max(1, poolSize - THREADS_KEPT_FREE),
     waitingMax: options.statementsWaitingMax ?? 1000,
+    stuckMs: options.stuckMs ?? 30_000,
+    onStuck: options.onStuck ?? (() => {}),
   }
 }

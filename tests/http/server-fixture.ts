@@ -164,7 +164,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
   const deps: ServerDeps = {
     settings: { version: '0.1.0', tokenTtlSeconds: 3600, bodyBytesMax: 100_000, isLoopback: true },
     backups: { create: () => Promise.reject(new Error('no backups')), list: async () => [] },
-    serverState: () => ({ statements: { running: 0, waiting: 0 } }),
+    serverState: () => ({ statements: { running: 0, waiting: 0, parked: 0, abandoned: [] } }),
     indexes: {
       possible: () => ({
         exact: { possible: true },

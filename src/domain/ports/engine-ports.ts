@@ -42,7 +42,8 @@ export interface SqlEngine {
   print(tree: string): Promise<string>
   /**
    * Runs one statement in a READ ONLY transaction and streams its rows. Waits for a free place first; the deadline
-   * covers the wait and the reading of the rows. The caller must have guarded the statement.
+   * covers the wait and the reading of the rows. The caller must have guarded the statement. Between its rows it holds no
+   * place. One that was slow to begin, in a place for short ones, is run again in another.
    * @throws AppError `timeout`, `too_busy`, `out_of_memory`, `sql_failed`, `sql_unknown_name`
    */
   run(statement: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<RowStream>

@@ -1,4 +1,4 @@
-import type { DuckDBConnection, DuckDBResult } from '@duckdb/node-api'
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from '@duckdb/node-api'
 import type {
   BoundSql,
   ExportedRows,
@@ -9,44 +9,57 @@ import type { ColumnBatch, ColumnReader } from '../../domain/ports/retrieval-por
 import type { RowStream } from '../../domain/query-result.ts'
 import type { StatementCounts } from '../../domain/server-state.ts'
 import { AppError } from '../../errors.ts'
-import type { Deadline } from '../../runtime/cancellation.ts'
-import { type Release, Semaphore } from '../../runtime/semaphore.ts'
+import { callerOf, type Deadline } from '../../runtime/cancellation.ts'
 import { columnBatchOf } from './columns.ts'
 import type { Database } from './database.ts'
+import { type OpenStatement, OpenStatements, type StuckStatement } from './open-statements.ts'
 import { newExportFile } from './parquet-export.ts'
+import { type Caller, type NewStatement, type Place, Places, type Turn } from './places.ts'
 import { PreparedStatements, ReadConnections } from './read-connections.ts'
-import { ReadSession, statementDeadline } from './read-session.ts'
+import { ReadSession, statementDeadline, TOO_LONG } from './read-session.ts'
 import { rowBatches, typeName } from './result-rows.ts'
 import { SqlParser } from './sql-parser.ts'
 import { type StagedSelect, stagedSelect, stagingOf } from './staged-select.ts'
 
 const CLOSE_GRACE_MS = 2_000
 
+/** Results that wait for their readers; of one caller half of them. Each may hold some megabytes. */
+const PARKED_MAX = 128
+/** A reader that took nothing for so long may lose its result to others. */
+const READER_MS = 2_000
+
+/** How long the memory of those that were ended may take to come back. */
+const ROOM_MS = 1_000
+
+export interface EngineOptions {
+  /** How many statements may run at once. */
+  readonly statementsMax: number
+  /** How many more may wait for a place. */
+  readonly waitingMax: number
+  /** When DuckDB still runs a statement so long after its client was answered, `onStuck` is told. */
+  readonly stuckMs: number
+  readonly onStuck: (stuck: StuckStatement) => void
+}
+
 /** DuckDB as a reader of SQL and a runner of guarded SELECTs. */
 export class StoredEngine implements SqlEngine, ColumnReader {
   readonly #database: Database
   readonly #parser: SqlParser
-  readonly #admission: Semaphore
+  readonly #places: Places
+  readonly #open: OpenStatements
   readonly #statements: PreparedStatements
   readonly #connections: ReadConnections
-  readonly #open = new Set<Deadline>()
+  /** Of those that wait for a place, too. */
+  readonly #deadlines = new Set<Deadline>()
   #isClosing = false
-  #onIdle: (() => void) | null = null
 
-  /** @param limits how many statements may run at once, and how many more may wait for a place */
-  constructor(
-    database: Database,
-    { statementsMax, waitingMax }: { readonly statementsMax: number; readonly waitingMax: number },
-  ) {
+  constructor(database: Database, { statementsMax, waitingMax, stuckMs, onStuck }: EngineOptions) {
     this.#database = database
     this.#parser = new SqlParser(database)
     this.#statements = new PreparedStatements(() => database.dataVersion)
     this.#connections = new ReadConnections(database)
-    this.#admission = new Semaphore({
-      placesMax: statementsMax,
-      waitingMax,
-      tooBusyMessage: `Too many SQL statements at once: ${statementsMax} run and ${waitingMax} wait`,
-    })
+    this.#places = new Places({ ...placesOf(statementsMax), waitingMax })
+    this.#open = new OpenStatements({ places: this.#places, stuckMs, onStuck })
   }
 
   parse(sql: string): Promise<string> {
@@ -59,11 +72,12 @@ export class StoredEngine implements SqlEngine, ColumnReader {
 
   async run(statement: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<RowStream> {
     const deadline = statementDeadline(limits, signal)
-    const session = await this.#admit(deadline)
-    const result = await session.start(statement)
     // The first rows are read here, so that a statement that fails does so before the answer begins.
-    const first = await session.next()
-    if (limits.readingMs !== undefined && first !== null) deadline.restart(limits.readingMs)
+    const { session, result, first } = await this.#begin(statement, deadline)
+    if (first !== null) {
+      if (limits.readingMs !== undefined) deadline.restart(limits.readingMs)
+      await this.#park(session, callerOf(signal))
+    }
     return {
       columns: columnsOf(result),
       batches: rowBatches(result, session, first),
@@ -75,12 +89,9 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     limits: RunLimits,
     signal: AbortSignal,
   ): AsyncGenerator<ColumnBatch, void, void> {
-    const session = await this.#admit(statementDeadline(limits, signal))
-    await session.start(select)
+    const { session, first } = await this.#begin(select, statementDeadline(limits, signal))
     try {
-      for (let chunk = await session.next(); chunk; chunk = await session.next()) {
-        yield columnBatchOf(chunk)
-      }
+      for (let chunk = first; chunk; chunk = await session.next()) yield columnBatchOf(chunk)
     } finally {
       await session.stop()
     }
@@ -91,12 +102,15 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     const staged = Promise.withResolvers<DuckDBConnection>()
     // Nobody waits for it yet when the statement fails.
     staged.promise.catch(() => {})
+    const staging = stagingOf(select)
     const session = await this.#admit(statementDeadline(limits, signal), {
+      sql: staging.sql,
+      turn: 'long',
       giveBack: staged.resolve,
       onDiscard: () =>
         staged.reject(new AppError('internal', 'The rows of the statement are gone')),
     })
-    await runToEnd(session, stagingOf(select))
+    await runToEnd(session, staging)
     return stagedSelect(await staged.promise, this.#database)
   }
 
@@ -109,8 +123,13 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     try {
       const deadline = statementDeadline(limits, signal)
       // An abort is answered at once, and DuckDB may make the file after that.
-      const session = await this.#admit(deadline, { onDiscard: file.remove })
-      await runToEnd(session, file.statementOf(select))
+      const copying = file.statementOf(select)
+      const session = await this.#admit(deadline, {
+        sql: select.sql,
+        turn: 'long',
+        onDiscard: file.remove,
+      })
+      await runToEnd(session, copying)
       return await file.read()
     } catch (error) {
       file.remove()
@@ -119,67 +138,147 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   }
 
   statementCounts(): StatementCounts {
-    return { running: this.#admission.taken, waiting: this.#admission.waiting }
+    return this.#open.counts()
   }
 
   /** Ends what runs, with `shutting_down`, and waits a little for DuckDB to let go of it. */
   async close(): Promise<void> {
     this.#isClosing = true
-    for (const deadline of this.#open) deadline.abort(shuttingDown())
-    if (this.#open.size > 0) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, CLOSE_GRACE_MS)
-        this.#onIdle = () => {
-          clearTimeout(timer)
-          resolve()
-        }
-      })
-    }
+    for (const deadline of this.#deadlines) deadline.abort(shuttingDown())
+    await this.#open.end([...this.#open], { error: shuttingDown(), graceMs: CLOSE_GRACE_MS })
     this.#connections.close()
     this.#parser.close()
   }
 
+  /**
+   * Runs a statement up to its first rows: in a place for short ones where no other is free, and once more where it is not
+   * short; once more, too, where it lacks memory that results hold which nobody reads.
+   */
+  async #begin(statement: BoundSql, deadline: Deadline): Promise<Begun> {
+    let turn: Turn = 'new'
+    for (let canMakeRoom = true; ; ) {
+      const session = await this.#admit(deadline, { sql: statement.sql, turn })
+      try {
+        const result = await session.start(statement)
+        return { session, result, first: await session.next() }
+      } catch (error) {
+        if (error === TOO_LONG) {
+          turn = 'long'
+          continue
+        }
+        canMakeRoom &&= error instanceof AppError && error.code === 'out_of_memory'
+        if (!canMakeRoom || deadline.signal.aborted || !(await this.#makeRoom())) throw error
+        canMakeRoom = false
+      }
+    }
+  }
+
+  /** Ends the results whose readers take nothing, for the memory that they hold. False: there are none. */
+  async #makeRoom(): Promise<boolean> {
+    const unread = [...this.#open].filter(isUnread)
+    const error = new AppError(
+      'out_of_memory',
+      'The rows were not read while other statements needed their memory (EIDER_MEMORY_LIMIT)',
+    )
+    await this.#open.end(unread, { error, graceMs: ROOM_MS })
+    return unread.length > 0
+  }
+
+  /** @throws AppError `too_busy` where the results that wait for their readers are too many, and this one has more rows */
+  async #park(session: ReadSession, caller: Caller): Promise<void> {
+    if (this.#open.size <= PARKED_MAX / 2) return
+    const parked = [...this.#open].filter(({ place }) => place.isPaused)
+    const own = parked.filter(({ place }) => place.caller === caller)
+    const isFull = parked.length > PARKED_MAX || own.length > PARKED_MAX / 2
+    if (!isFull || !(await session.lookAhead())) return
+    const unread = own.find(isUnread)
+    if (unread === undefined) {
+      await session.stop()
+      throw new AppError('too_busy', 'Too many results are being read at once, or are not read')
+    }
+    const message = 'The rows were not read, and other results needed the place'
+    unread.deadline.abort(new AppError('too_busy', message))
+  }
+
   /** Waits for a place among the running statements, then for a connection. */
-  async #admit(deadline: Deadline, ends: SessionEnds = {}): Promise<ReadSession> {
+  async #admit(deadline: Deadline, wanted: WantedSession): Promise<ReadSession> {
     if (this.#isClosing) {
       deadline.end()
       throw shuttingDown()
     }
-    this.#open.add(deadline)
-    let release: Release = () => {}
+    this.#deadlines.add(deadline)
+    let session: ReadSession | undefined
+    const place = await this.#enter(deadline, wanted, () => session?.giveUp())
+    const open: OpenStatement = { sql: wanted.sql, place, deadline }
+    this.#open.add(open)
     const leave = () => {
-      release()
-      deadline.end()
-      this.#open.delete(deadline)
-      if (this.#open.size === 0) this.#onIdle?.()
+      this.#open.delete(open)
+      if (session?.isGivenUp !== true) this.#end(deadline)
     }
     try {
-      release = await this.#admission.enter(deadline.signal)
       const read = await this.#connections.take()
-      return new ReadSession({
+      session = new ReadSession({
         connection: read.connection,
-        giveBack: ends.giveBack ?? read.giveBack,
+        giveBack: wanted.giveBack ?? read.giveBack,
         discard: (used) => {
           this.#database.discard(used)
-          ends.onDiscard?.()
+          wanted.onDiscard?.()
         },
-        transaction: { isBegun: read.isBegun, isKept: ends.giveBack === undefined },
+        transaction: { isBegun: read.isBegun, isKept: wanted.giveBack === undefined },
         statements: this.#statements,
         deadline,
-        leave,
+        place,
+        onAbandoned: () => this.#open.abandon(open),
+        onEnd: leave,
       })
+      return session
     } catch (error) {
       leave()
       throw error
     }
   }
+
+  async #enter(deadline: Deadline, { turn }: WantedSession, onTooLong: () => void): Promise<Place> {
+    try {
+      const caller = callerOf(deadline.signal)
+      return await this.#places.enter({ caller, turn, onTooLong }, deadline.signal)
+    } catch (error) {
+      this.#end(deadline)
+      throw error
+    }
+  }
+
+  #end(deadline: Deadline): void {
+    deadline.end()
+    this.#deadlines.delete(deadline)
+  }
 }
 
-interface SessionEnds {
+interface Begun {
+  readonly session: ReadSession
+  readonly result: DuckDBResult
+  readonly first: DuckDBDataChunk | null
+}
+
+interface WantedSession {
+  /** For the eyes of whoever runs the server. */
+  readonly sql: string
+  readonly turn: NewStatement['turn']
   /** Gets the connection when the statement is over, its transaction ended, instead of the pool. */
   readonly giveBack?: (connection: DuckDBConnection) => void
   /** Called when DuckDB has let go of a statement that did not come to its end. */
   readonly onDiscard?: () => void
+}
+
+/** Two places are for short statements, and two for other callers than the one that has all the rest. */
+function placesOf(statementsMax: number) {
+  const shortMax = Math.min(2, Math.floor(statementsMax / 2))
+  const longMax = statementsMax - shortMax
+  return { longMax, shortMax, othersMin: Math.min(2, Math.floor(longMax / 3)) }
+}
+
+function isUnread({ place: { pausedMs } }: OpenStatement): boolean {
+  return pausedMs !== null && performance.now() - pausedMs >= READER_MS
 }
 
 /** Runs a statement whose result is the one row that says how many rows it wrote. */

@@ -7,9 +7,9 @@ import {
 import type { BoundSql, RunLimits } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
 import { type Deadline, onAbort, startDeadline } from '../../runtime/cancellation.ts'
-import type { Release } from '../../runtime/semaphore.ts'
 import { checkCharacters, statementError } from './database-error.ts'
 import { startInterrupting } from './interruptible.ts'
+import type { Place } from './places.ts'
 import type { PreparedStatements } from './read-connections.ts'
 import { typedValueOf } from './typed-values.ts'
 
@@ -26,13 +26,20 @@ interface SessionParts {
   readonly connection: DuckDBConnection
   readonly statements: PreparedStatements
   readonly deadline: Deadline
-  /** Frees the place among the running statements. */
-  readonly leave: Release
+  readonly place: Place
+  /** Told when nobody waits for the statement any more and DuckDB is still at work on it. */
+  readonly onAbandoned: () => void
+  /** Told when DuckDB has let go of the statement. */
+  readonly onEnd: () => void
 }
+
+/** A statement was stopped to be begun again in another place. */
+export const TOO_LONG = new Error('too long for a place among the short ones')
 
 /**
  * One statement in one READ ONLY transaction on a connection of its own. When the deadline aborts, the caller hears it at
- * once; the connection stays taken, and the statement counts as running, until DuckDB has let go of it.
+ * once; the connection stays taken, and the statement counts as running, until DuckDB has let go of it. From its first
+ * rows on it has its place only while DuckDB makes the next ones.
  */
 export class ReadSession {
   readonly #parts: SessionParts
@@ -41,11 +48,16 @@ export class ReadSession {
   #isOver = false
   #result: DuckDBResult | null = null
   #chunksRead = 0
+  #ahead: DuckDBDataChunk | null = null
+  /** Why nobody waits for it any more. */
+  #abandonedFor: unknown = null
   readonly #stopListening: () => void
 
   constructor(parts: SessionParts) {
     this.#parts = parts
-    this.#stopListening = onAbort(parts.deadline.signal, () => this.#abandon())
+    this.#stopListening = onAbort(parts.deadline.signal, () => {
+      this.#abandon(parts.deadline.signal.reason)
+    })
   }
 
   /**
@@ -72,14 +84,37 @@ export class ReadSession {
   async next(): Promise<DuckDBDataChunk | null> {
     this.#parts.deadline.signal.throwIfAborted()
     const result = this.#result
-    if (this.#isOver || result === null) return null
+    const ahead = this.#ahead
+    this.#ahead = null
+    if (ahead !== null || this.#isOver || result === null) return ahead
     if (result instanceof DuckDBMaterializedResult) return this.#nextMade(result)
     return this.#guarded(async () => {
+      const { place, deadline } = this.#parts
+      const turn = place.resume(deadline.signal)
+      if (turn !== undefined) await turn
       const data = await this.#step(() => result.fetchChunk())
-      if (data !== null && data.rowCount > 0) return data
+      if (data !== null && data.rowCount > 0) {
+        place.pause()
+        return data
+      }
       this.#end()
       return null
     })
+  }
+
+  /** Fetches the next rows before they are asked for. False: there are none, and the session is over. */
+  async lookAhead(): Promise<boolean> {
+    this.#ahead = await this.next()
+    return this.#ahead !== null
+  }
+
+  get isGivenUp(): boolean {
+    return this.#abandonedFor === TOO_LONG
+  }
+
+  /** Stops a statement that has given no rows yet, so that it can be begun again: its deadline goes on. */
+  giveUp(): void {
+    this.#abandon(TOO_LONG)
   }
 
   /** A materialized result needs its connection no longer than until its last rows are read. */
@@ -88,6 +123,7 @@ export class ReadSession {
     const data = this.#chunksRead < chunkCount ? result.getChunk(this.#chunksRead) : null
     this.#chunksRead += 1
     if (this.#chunksRead >= chunkCount) this.#end()
+    else this.#parts.place.pause()
     return data
   }
 
@@ -118,6 +154,7 @@ export class ReadSession {
     } catch (error) {
       const { signal } = this.#parts.deadline
       if (signal.aborted) throw signal.reason
+      if (error === TOO_LONG) throw error
       await this.stop()
       throw statementError(error)
     }
@@ -126,6 +163,7 @@ export class ReadSession {
   #step<T>(start: () => Promise<T>): Promise<T> {
     const { signal } = this.#parts.deadline
     signal.throwIfAborted()
+    if (this.#abandonedFor !== null) throw this.#abandonedFor
     const running = start()
     this.#running = running
     return new Promise<T>((resolve, reject) => {
@@ -147,19 +185,21 @@ export class ReadSession {
   }
 
   /**
-   * The deadline has aborted: answers at once, then waits in the background for the statement to
+   * Nobody waits for the statement any more: answers at once, then waits in the background for DuckDB to
    * stop.
    */
-  #abandon(): void {
+  #abandon(reason: unknown): void {
     if (this.#isOver) return
     this.#isOver = true
-    const { deadline, connection } = this.#parts
+    this.#abandonedFor = reason
+    const { connection, onAbandoned } = this.#parts
     const running = this.#running
-    this.#rejectStep?.(deadline.signal.reason)
+    this.#rejectStep?.(reason)
     if (running === null) {
       void this.#rollBack()
       return
     }
+    onAbandoned()
     const stopInterrupting = startInterrupting(connection)
     const finish = () => {
       stopInterrupting()
@@ -179,14 +219,13 @@ export class ReadSession {
   }
 
   #leave(how: 'give back' | 'discard'): void {
-    const { giveBack, discard, connection, deadline, leave } = this.#parts
+    const { giveBack, discard, connection, onEnd } = this.#parts
     this.#isOver = true
     this.#result = null
     this.#stopListening()
-    deadline.end()
     if (how === 'give back') giveBack(connection)
     else discard(connection)
-    leave()
+    onEnd()
   }
 }
 

@@ -1,12 +1,19 @@
 import { expect, test } from 'bun:test'
+import type { StuckStatement } from '../../../src/store/duckdb/open-statements.ts'
 import { openStore } from '../../../src/store/store.ts'
 import { failureOf, rowsOf } from '../../support/store-fixture.ts'
 
 /** DuckDB looks for an interrupt only when such a call is over, about two seconds later. */
 const STUBBORN = "SELECT length(repeat('x', 400000000))"
 
-test('a statement that DuckDB cannot interrupt is answered at its deadline and keeps its place until it is over', async () => {
-  const store = await openStore({ directory: ':memory:', threadPoolSize: 3 })
+test('a statement that DuckDB cannot interrupt is answered at its deadline, keeps its place and is known', async () => {
+  const stuck = Promise.withResolvers<StuckStatement>()
+  const store = await openStore({
+    directory: ':memory:',
+    threadPoolSize: 3,
+    stuckMs: 300,
+    onStuck: stuck.resolve,
+  })
   const { signal } = new AbortController()
   const run = (sql: string, timeoutMs: number) =>
     failureOf(store.engine.run({ sql, values: {} }, { timeoutMs }, signal))
@@ -14,6 +21,17 @@ test('a statement that DuckDB cannot interrupt is answered at its deadline and k
   expect((await run(STUBBORN, 50)).code).toBe('timeout')
   expect(performance.now() - start).toBeLessThan(1000)
   expect((await run('SELECT 1', 50)).code).toBe('timeout')
+  expect(store.engine.statementCounts()).toMatchObject({
+    running: 1,
+    abandoned: [{ statement: 'SELECT length(repeat(?, ?))' }],
+  })
+  expect(await stuck.promise).toEqual({ statement: 'SELECT length(repeat(?, ?))', ms: 300 })
+  // Nobody waits a whole minute for what may take longer.
+  expect(await run('SELECT 1', 60_000)).toEqual({
+    code: 'too_busy',
+    message: 'No place is free: DuckDB is still at work on statements that were ended (1)',
+  })
+  while (store.engine.statementCounts().abandoned.length > 0) await Bun.sleep(10)
   expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
   await store.close()
 })

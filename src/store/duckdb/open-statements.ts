@@ -1,0 +1,127 @@
+import type { StatementCounts } from '../../domain/server-state.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import type { AppError } from '../../errors.ts'
+import type { Deadline } from '../../runtime/cancellation.ts'
+import type { Place, Places } from './places.ts'
+
+/** Of a statement's text, in the status and the log. */
+const SHOWN_CHARS = 80
+const READ_CHARS_MAX = 2_000
+
+/** A statement that DuckDB holds on to after its time: its client has its answer, and nothing can be done. */
+export interface StuckStatement {
+  readonly statement: string
+  /** Since its client was answered. */
+  readonly ms: number
+}
+
+/** One statement of a caller, from its place until DuckDB has let go of it. */
+export interface OpenStatement {
+  readonly sql: string
+  readonly place: Place
+  readonly deadline: Deadline
+}
+
+export interface OpenStatementsOptions {
+  readonly places: Places
+  readonly stuckMs: number
+  /** Called once for each statement that DuckDB still runs so long after its client was answered. */
+  readonly onStuck: (stuck: StuckStatement) => void
+}
+
+interface Abandoned {
+  /** Milliseconds since 1970. */
+  readonly since: number
+  readonly timer: ReturnType<typeof setTimeout>
+}
+
+/** The statements that are open, and those of them that nobody waits for any more. */
+export class OpenStatements {
+  readonly #options: OpenStatementsOptions
+  readonly #open = new Set<OpenStatement>()
+  readonly #abandoned = new Map<OpenStatement, Abandoned>()
+  /** Told when a statement is gone. */
+  readonly #watchers = new Set<() => void>()
+
+  constructor(options: OpenStatementsOptions) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  [Symbol.iterator](): IterableIterator<OpenStatement> {
+    return this.#open.values()
+  }
+
+  add(statement: OpenStatement): void {
+    this.#open.add(statement)
+  }
+
+  /** DuckDB has let go of it. */
+  delete(statement: OpenStatement): void {
+    this.#open.delete(statement)
+    const abandoned = this.#abandoned.get(statement)
+    if (abandoned !== undefined) {
+      clearTimeout(abandoned.timer)
+      this.#abandoned.delete(statement)
+    }
+    statement.place.release()
+    for (const watch of this.#watchers) watch()
+  }
+
+  /** Nobody waits for it any more, and DuckDB is at work on it. */
+  abandon(statement: OpenStatement): void {
+    const { stuckMs, onStuck } = this.#options
+    const timer = setTimeout(() => {
+      onStuck({ statement: shownText(statement.sql), ms: stuckMs })
+    }, stuckMs)
+    this.#abandoned.set(statement, { since: Date.now(), timer })
+    statement.place.abandon()
+  }
+
+  /** Ends the given ones and waits until DuckDB has let go of them, or for so long. */
+  async end(
+    statements: readonly OpenStatement[],
+    { error, graceMs }: { readonly error: AppError; readonly graceMs: number },
+  ): Promise<void> {
+    for (const { deadline } of statements) deadline.abort(error)
+    const isOver = () => !statements.some((statement) => this.#open.has(statement))
+    if (isOver()) return
+    const over = Promise.withResolvers<void>()
+    const timer = setTimeout(over.resolve, graceMs)
+    const watch = () => {
+      if (isOver()) over.resolve()
+    }
+    this.#watchers.add(watch)
+    await over.promise
+    this.#watchers.delete(watch)
+    clearTimeout(timer)
+  }
+
+  counts(): StatementCounts {
+    const { places } = this.#options
+    let parked = 0
+    for (const { place } of this.#open) if (place.isPaused) parked += 1
+    return {
+      running: places.running,
+      waiting: places.waiting,
+      parked,
+      abandoned: [...this.#abandoned].map(([{ sql }, { since }]) => {
+        return { since: timestampOfMillis(since), statement: shownText(sql) }
+      }),
+    }
+  }
+}
+
+/** The first words of a statement, without the values that stand in it. */
+export function shownText(sql: string): string {
+  const text = sql
+    .slice(0, READ_CHARS_MAX)
+    .replace(/'(?:[^']|'')*('|$)/g, '?')
+    .replace(/\b\d[\w.]*/g, '?')
+    .replace(/\s+/g, ' ')
+    .trim()
+  return text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS)}…`
+}

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { setCaller } from '../../src/runtime/cancellation.ts'
+import { shownText } from '../../src/store/duckdb/open-statements.ts'
+import { type Place, Places, type Turn } from '../../src/store/duckdb/places.ts'
+import type { Store } from '../../src/store/store.ts'
+import { failureOf, openMemoryStore, rowsOf, STATEMENTS_MAX } from '../support/store-fixture.ts'
+
+let store: Store
+
+beforeAll(async () => {
+  store = await openMemoryStore()
+})
+
+afterAll(() => store.close())
+
+const ENDLESS = 'SELECT count(*) FROM range(100000000000) a, range(1000) b'
+const MANY_ROWS = 'SELECT i FROM range(100000) t(i)'
+
+function run(sql: string, signal = new AbortController().signal) {
+  return store.engine.run({ sql, values: {} }, { timeoutMs: 60_000 }, signal)
+}
+
+describe('results that nobody reads', () => {
+  test('hold no place, and are whole when they are read after all', async () => {
+    const unread = await Promise.all(
+      Array.from({ length: STATEMENTS_MAX * 4 }, () => run(MANY_ROWS)),
+    )
+    expect(store.engine.statementCounts().parked).toBe(STATEMENTS_MAX * 4)
+    expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
+    for (const { batches } of unread) {
+      let count = 0
+      for await (const batch of batches) count += batch.length
+      expect(count).toBe(100_000)
+    }
+    expect(store.engine.statementCounts()).toEqual({
+      running: 0,
+      waiting: 0,
+      parked: 0,
+      abandoned: [],
+    })
+  })
+
+  test('are so many at most, of one caller half of them', async () => {
+    const leaving = new AbortController()
+    const caller = () => {
+      const { signal } = new AbortController()
+      setCaller(signal, 'one')
+      return signal
+    }
+    const results = await Promise.allSettled(
+      Array.from({ length: 66 }, () => run(MANY_ROWS, caller())),
+    )
+    const refused = results.filter(({ status }) => status === 'rejected')
+    expect(refused.length).toBeGreaterThan(0)
+    // What fits into the first rows needs no room among them, and others have theirs.
+    expect(await failureOf(run('SELECT i FROM range(2000) t(i)', caller()))).toMatchObject({
+      code: 'none',
+    })
+    const other = await run(MANY_ROWS, leaving.signal)
+    await other.batches[Symbol.asyncIterator]().return?.()
+    for (const result of results) {
+      if (result.status === 'fulfilled') {
+        await result.value.batches[Symbol.asyncIterator]().return?.()
+      } else expect(result.reason.code).toBe('too_busy')
+    }
+  })
+})
+
+describe('beside long statements', () => {
+  test('a short one is answered, and one that is not short waits and is whole', async () => {
+    const leaving = new AbortController()
+    const long = Array.from({ length: STATEMENTS_MAX * 2 }, () => {
+      return failureOf(run(ENDLESS, leaving.signal))
+    })
+    expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
+    const waits = run('SELECT count(*) FROM range(3000000000)')
+    while (store.engine.statementCounts().waiting < STATEMENTS_MAX * 2 - 1) {
+      expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
+    }
+    leaving.abort(new Error('gone'))
+    for (const failure of await Promise.all(long)) expect(failure.message).toBe('gone')
+    const rows = []
+    for await (const batch of (await waits).batches) rows.push(...batch)
+    expect(rows).toEqual([[3_000_000_000]])
+  })
+})
+
+describe('places', () => {
+  const options = { longMax: 3, shortMax: 1, othersMin: 1, waitingMax: 10 }
+  const { signal } = new AbortController()
+
+  function turns(places: Places) {
+    const entered: string[] = []
+    const enter = async (caller: string, turn: Exclude<Turn, 'continued'> = 'long') => {
+      const place = await places.enter({ caller, turn, onTooLong() {} }, signal)
+      entered.push(caller)
+      return place
+    }
+    return { entered, enter }
+  }
+
+  test('one caller never has the last long ones, others do', async () => {
+    const places = new Places(options)
+    const { entered, enter } = turns(places)
+    await Promise.all([enter('a'), enter('a')])
+    void enter('a')
+    expect(places.waiting).toBe(1)
+    await enter('b')
+    expect(entered).toEqual(['a', 'a', 'b'])
+  })
+
+  test('of those who wait, the caller with the fewest is next', async () => {
+    const places = new Places({ ...options, othersMin: 0, shortMax: 0 })
+    const { entered, enter } = turns(places)
+    const held: Place[] = await Promise.all([enter('a'), enter('a'), enter('b')])
+    const waiting = [enter('a'), enter('a'), enter('b'), enter('c')]
+    held[0]?.release()
+    await waiting[3]
+    expect(entered.slice(3)).toEqual(['c'])
+    held[2]?.release()
+    await waiting[2]
+    expect(entered.slice(4)).toEqual(['b'])
+  })
+
+  test('who reads on goes before those who begin, and leaves them a short place', async () => {
+    const places = new Places({ ...options, longMax: 1, othersMin: 0 })
+    const { entered, enter } = turns(places)
+    const reading = await enter('a', 'new')
+    reading.pause()
+    // Its place is taken when it has not been asked for more in a while.
+    const held = await enter('a')
+    const begun = enter('a').then((place) => place.release())
+    const resumed = reading.resume(signal)?.then(() => entered.push('reading'))
+    held.release()
+    await resumed
+    expect(entered.at(-1)).toBe('reading')
+    expect(await enter('c', 'new')).toMatchObject({ kind: 'short' })
+    reading.release()
+    await begun
+  })
+})
+
+test.each([
+  ["SELECT 'secret', 12.5, x FROM t", 'SELECT ?, ?, x FROM t'],
+  ["SELECT 'it''s cut here", 'SELECT ?'],
+  [`SELECT ${'a, '.repeat(100)}`, `SELECT ${'a, '.repeat(24)}a…`],
+])('%s is shown without values', (sql, shown) => expect(shownText(sql)).toBe(shown))
