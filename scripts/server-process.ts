@@ -26,7 +26,8 @@ const ROOT = join(import.meta.dir, '..')
 export async function startServer(options: ServerOptions): Promise<ServerProcess> {
   const port = await freePort()
   const startedAt = performance.now()
-  const child = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts')], {
+  // Without a supervisor, so that this is the process whose memory is measured.
+  const child = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts'), '--no-supervisor'], {
     cwd: ROOT,
     env: {
       ...inheritedEnvironment(),

@@ -1,7 +1,13 @@
-/** Start and stop: settings → store → app → listen; SIGTERM → drain → close. */
+/**
+ * What is started: the supervisor, which starts the server as a child and again when it crashed; or that child. Whatever
+ * the server needs is imported by the server only.
+ */
+import { writeSync } from 'node:fs'
 import packageJson from '../package.json' with { type: 'json' }
 import { AppError, StartError } from './errors.ts'
 import { type Settings, settingsFrom, settingsHelp } from './settings.ts'
+import { environmentOf, NO_RESTARTS, type Restarts, restartsFrom } from './supervisor/restarts.ts'
+import { type Crash, supervise } from './supervisor/supervise.ts'
 
 /** DuckDB's calls run on Bun's thread pool, whose size is read from the environment before any of our code runs. */
 const THREAD_POOL_SIZE = '16'
@@ -13,18 +19,29 @@ const HELP = `Eider ${packageJson.version}: knowledge bases, agents and SQL over
 Usage: npm start [-- options]
 
 Options:
-  --demo       serve the data made by "npm run demo"
-  --help       show this help
-  --version    show the version
+  --demo             serve the data made by "npm run demo"
+  --no-supervisor    end when the server crashes, for containers that start it again themselves
+  --help             show this help
+  --version          show the version
 
 Settings, as environment variables (defaults in parentheses):
 ${settingsHelp()}
 `
 
+/** Given by the supervisor to its child. */
+const SUPERVISED = '--supervised'
+const NO_SUPERVISOR = '--no-supervisor'
+const OPTIONS: ReadonlySet<string> = new Set([
+  '--demo',
+  NO_SUPERVISOR,
+  SUPERVISED,
+  '--help',
+  '--version',
+])
+
 /** The settings to serve with; or an exit code, when there is nothing to serve. */
 function settingsOf(args: readonly string[]): Settings | number {
-  const known = new Set(['--demo', '--help', '--version'])
-  const unknown = args.find((arg) => !known.has(arg))
+  const unknown = args.find((arg) => !OPTIONS.has(arg))
   if (unknown !== undefined) {
     process.stderr.write(`eider: unknown option ${unknown}; --help lists those there are\n`)
     return 2
@@ -53,32 +70,92 @@ function failedStart(error: unknown): number {
   return 1
 }
 
-/** Runs this program again with a thread pool that is large enough, and returns its exit code. */
-async function runWithThreadPool(): Promise<number> {
-  const child = Bun.spawn([process.execPath, ...process.execArgv, import.meta.path, ...argv()], {
-    env: { ...Bun.env, UV_THREADPOOL_SIZE: THREAD_POOL_SIZE },
-    stdio: ['inherit', 'inherit', 'inherit'],
+/** Starts the server as a child, with a thread pool that is large enough, and again when it crashed. */
+function superviseServer(args: readonly string[], settings: Settings): Promise<number> {
+  let port = settings.port
+  return supervise({
+    start: (restarts, onReady) => {
+      return Bun.spawn(programWith([...args, SUPERVISED]), {
+        env: { ...environment(), ...environmentOf(restarts), EIDER_PORT: String(port) },
+        stdio: ['inherit', 'inherit', 'inherit'],
+        ipc: (message: unknown) => {
+          // The only message there is. A port that the system chose stays the same after a restart.
+          port = Number(message)
+          onReady()
+        },
+      })
+    },
+    onCrash: (crash) => logCrash(crash, settings),
   })
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    process.on(signal, () => child.kill(signal))
+}
+
+/** Becomes the server. Where the system cannot do that, a child is the server, and its end is the end. */
+function runWithThreadPool(args: readonly string[]): Promise<number> {
+  const program = programWith(args)
+  if (process.platform !== 'win32') process.execve?.(process.execPath, [...program], environment())
+  return Bun.spawn([...program], { env: environment(), stdio: ['inherit', 'inherit', 'inherit'] })
+    .exited
+}
+
+function programWith(args: readonly string[]): string[] {
+  return [process.execPath, ...process.execArgv, import.meta.path, ...args]
+}
+
+function environment(): Record<string, string> {
+  const poolSize = Bun.env.UV_THREADPOOL_SIZE || THREAD_POOL_SIZE
+  return { ...definedEnvironment(), UV_THREADPOOL_SIZE: poolSize }
+}
+
+function definedEnvironment(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(Bun.env).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
+  )
+}
+
+/** A line like those of the server, among them. */
+function logCrash({ isPlanned, reason, at, uptimeMs, delayMs }: Crash, settings: Settings): void {
+  const { logLevel } = settings
+  if (logLevel === 'silent' || (isPlanned && logLevel !== 'info' && logLevel !== 'debug')) return
+  const line = { level: isPlanned ? 30 : 60, time: at, reason, uptimeMs, restartInMs: delayMs }
+  const msg = isPlanned ? 'the server is replaced' : 'the server crashed'
+  try {
+    writeSync(1, `${JSON.stringify({ ...line, msg })}\n`)
+  } catch {
+    // Nobody reads it any more.
   }
-  return child.exited
 }
 
-function argv(): readonly string[] {
-  return process.argv.slice(2)
-}
-
-async function main(): Promise<number> {
-  const settings = settingsOf(argv())
-  if (typeof settings === 'number') return settings
-  if (!Bun.env.UV_THREADPOOL_SIZE) return runWithThreadPool()
+async function serveHere(settings: Settings, isSupervised: boolean): Promise<number> {
+  let restarts: Restarts = NO_RESTARTS
+  if (isSupervised) {
+    const { endWithSupervisor } = await import('./supervisor/parent-death.ts')
+    endWithSupervisor()
+    restarts = restartsFrom(Bun.env)
+  }
   try {
     const { serve } = await import('./serve.ts')
-    return await serve(settings, packageJson.version)
+    return await serve(settings, {
+      version: packageJson.version,
+      restarts,
+      onReady: (port) => {
+        if (isSupervised) process.send?.(port)
+      },
+    })
   } catch (error) {
     return failedStart(error)
   }
+}
+
+async function main(): Promise<number> {
+  const args = process.argv.slice(2)
+  const settings = settingsOf(args)
+  if (typeof settings === 'number') return settings
+  if (args.includes(SUPERVISED)) return serveHere(settings, true)
+  if (!args.includes(NO_SUPERVISOR)) return superviseServer(args, settings)
+  if (!Bun.env.UV_THREADPOOL_SIZE) return runWithThreadPool(args)
+  return serveHere(settings, false)
 }
 
 process.exit(await main())

@@ -4,13 +4,26 @@ import { AppError, StartError, systemCodeOf } from './errors.ts'
 import type { Listener } from './http/server.ts'
 import type { Settings } from './settings.ts'
 import { openStore } from './store/store.ts'
+import type { Restarts } from './supervisor/restarts.ts'
+import { stopSignals } from './supervisor/supervise.ts'
+
+export interface ServeOptions {
+  readonly version: string
+  /** How often the supervisor has started this server again. */
+  readonly restarts: Restarts
+  /** Called as soon as requests are answered. */
+  readonly onReady: (port: number) => void
+}
 
 /**
- * Serves until SIGTERM or SIGINT, then lets running requests finish and closes the store. Returns the exit code: 0, or 1
+ * Serves until somebody stops it, then lets running requests finish and closes the store. Returns the exit code: 0, or 1
  * when the database could not go on.
  * @throws Error with a message for the user when the folder or the port cannot be used
  */
-export async function serve(settings: Settings, version: string): Promise<number> {
+export async function serve(
+  settings: Settings,
+  { version, onReady }: ServeOptions,
+): Promise<number> {
   // Lines that come while others are being written go out together.
   const destination = pino.destination({ dest: 1, sync: false })
   const logger = pino({ level: settings.logLevel, base: null }, destination)
@@ -41,6 +54,7 @@ export async function serve(settings: Settings, version: string): Promise<number
     await app.close()
     throw listenFailure(error, settings)
   }
+  onReady(Number(listener.url.port))
   const address = listener.url.origin
   process.stdout.write(
     `Eider ${version} is ready at ${address}, data in ${settings.dataDirectory}\n`,
@@ -71,14 +85,17 @@ function logOver(logger: pino.Logger): AppLog {
   }
 }
 
+/** A terminal sends Ctrl-C to everybody in it, and npm and the supervisor pass on what they get: that is one request. */
+const SAME_REQUEST_MS = 1_000
+
 function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    let isStopping = false
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    let askedAt = Number.POSITIVE_INFINITY
+    for (const signal of stopSignals()) {
       process.on(signal, () => {
         // A second signal does not wait.
-        if (isStopping) process.exit(1)
-        isStopping = true
+        if (performance.now() - askedAt > SAME_REQUEST_MS) process.exit(1)
+        if (askedAt === Number.POSITIVE_INFINITY) askedAt = performance.now()
         resolve(signal)
       })
     }

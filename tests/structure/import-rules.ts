@@ -31,6 +31,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   http: ['domain', 'runtime', 'network', 'catalog', 'query', 'ingest', 'agents', 'errors.ts'],
   cli: ['store', 'domain', 'errors.ts'],
+  supervisor: ['errors.ts'],
   ui: [],
 }
 

@@ -34,11 +34,26 @@ function spawn(environment: Readonly<Record<string, string>>, args: readonly str
   })
 }
 
-/** Starts the program on a free port and waits until it answers. `SMALL_DISK`: its disk is soon full. */
-export async function startServer(
+/**
+ * Starts the server on a free port and waits until it answers: its process, without a supervisor. `SMALL_DISK`: its disk is
+ * soon full.
+ */
+export function startServer(environment: Readonly<Record<string, string>>): Promise<ServerProcess> {
+  return started(environment, ['--no-supervisor'])
+}
+
+/** Starts the program as a user does: what is started is the supervisor. */
+export function startSupervised(
   environment: Readonly<Record<string, string>>,
 ): Promise<ServerProcess> {
-  const child = spawn(environment)
+  return started(environment, [])
+}
+
+async function started(
+  environment: Readonly<Record<string, string>>,
+  args: readonly string[],
+): Promise<ServerProcess> {
+  const child = spawn(environment, args)
   const url = await urlOf(child.stdout)
   return {
     url,

@@ -1,0 +1,62 @@
+/** The exit code of a server that asks to be replaced by a fresh process: it has drained, and nothing failed. */
+export const PLANNED_RESTART_CODE = 75
+
+/** How the server's process ended. */
+export interface ServerExit {
+  readonly exitCode: number | null
+  /** A number, where the signal has no name. */
+  readonly signal: NodeJS.Signals | number | null
+  /** How long it was ready for requests; null: it never was. */
+  readonly readyMs: number | null
+  /** Somebody has asked the supervisor to stop. */
+  readonly isStopping: boolean
+}
+
+export type NextStep =
+  | { readonly kind: 'end' }
+  | { readonly kind: 'restart'; readonly isPlanned: boolean; readonly delayMs: number }
+
+const END: NextStep = { kind: 'end' }
+
+/** Failures further apart than this have nothing to do with each other. */
+const QUIET_MS = 60_000
+const DELAY_MS_MAX = 30_000
+/** Starts in a row that may fail: about a minute and a half. */
+const FAILED_STARTS_MAX = 7
+
+/** These ask a process to stop; whoever sent one to the server itself meant the server. */
+const STOP_SIGNALS: readonly (NodeJS.Signals | number | null)[] = ['SIGTERM', 'SIGINT', 'SIGHUP']
+
+/** Says what follows the end of the server's process: a server that crashed while serving is always started again. */
+export class RestartPolicy {
+  #failuresInRow = 0
+  #failedStarts = 0
+  #hasServed = false
+
+  afterExit(exit: ServerExit): NextStep {
+    if (exit.isStopping || exit.exitCode === 0 || STOP_SIGNALS.includes(exit.signal)) return END
+    if (exit.readyMs === null) return this.#afterFailedStart(exit)
+    this.#hasServed = true
+    this.#failedStarts = 0
+    if (exit.readyMs >= QUIET_MS) this.#failuresInRow = 0
+    return this.#restart(exit.exitCode === PLANNED_RESTART_CODE)
+  }
+
+  /** What cannot start the first time is told at once; after a crash the port may be free again a second later. */
+  #afterFailedStart({ exitCode }: ServerExit): NextStep {
+    this.#failedStarts += 1
+    const isOrderly = exitCode !== null
+    if (isOrderly && !this.#hasServed) return END
+    if (isOrderly && this.#failedStarts >= FAILED_STARTS_MAX) return END
+    if (!this.#hasServed && this.#failedStarts >= FAILED_STARTS_MAX) return END
+    return this.#restart(false)
+  }
+
+  /** At once, then after 1, 2, 4 … 30 seconds. */
+  #restart(isPlanned: boolean): NextStep {
+    const earlier = this.#failuresInRow
+    this.#failuresInRow += 1
+    const delayMs = earlier === 0 ? 0 : Math.min(1000 * 2 ** (earlier - 1), DELAY_MS_MAX)
+    return { kind: 'restart', isPlanned, delayMs }
+  }
+}

@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs'
+import { constants } from 'node:os'
+import { isatty } from 'node:tty'
+import { RestartPolicy, type ServerExit } from './restart-policy.ts'
+import { NO_RESTARTS, type Restarts } from './restarts.ts'
+
+export interface SuperviseOptions {
+  /** Starts the server's process, which calls `onReady` as soon as it takes requests. */
+  readonly start: (restarts: Restarts, onReady: () => void) => ServerProcess
+  /** Told when the server ended and is going to be started again. */
+  readonly onCrash: (crash: Crash) => void
+}
+
+export interface ServerProcess {
+  readonly exited: Promise<unknown>
+  readonly exitCode: number | null
+  /** A number, where the signal has no name. */
+  readonly signalCode: NodeJS.Signals | number | null
+  kill(signal: NodeJS.Signals): void
+}
+
+/** The end of a server, and when the next one starts. */
+export interface Crash {
+  readonly at: number
+  readonly reason: string
+  readonly isPlanned: boolean
+  readonly uptimeMs: number
+  readonly delayMs: number
+}
+
+/**
+ * Runs the server as a child, again when it crashed, until it ends in order or somebody stops it. Returns the exit code.
+ * The process that runs this holds nothing and does nothing else: what could take it down is in the child.
+ */
+export async function supervise({ start, onCrash }: SuperviseOptions): Promise<number> {
+  const policy = new RestartPolicy()
+  const stop = new StopRequest()
+  let restarts = NO_RESTARTS
+  for (;;) {
+    const startedAt = performance.now()
+    let readyAt: number | null = null
+    const server = start(restarts, () => {
+      readyAt = performance.now()
+    })
+    stop.passTo(server)
+    await server.exited
+    stop.passTo(null)
+    const endedAt = performance.now()
+    const exit: ServerExit = {
+      exitCode: server.exitCode,
+      signal: server.signalCode,
+      readyMs: readyAt === null ? null : endedAt - readyAt,
+      isStopping: stop.isAsked,
+    }
+    const next = policy.afterExit(exit)
+    if (next.kind === 'end') return exitCodeOf(exit)
+    const { isPlanned, delayMs } = next
+    const last = { at: Date.now(), reason: reasonOf(exit, isPlanned), isPlanned }
+    restarts = { count: restarts.count + 1, last }
+    onCrash({ ...last, uptimeMs: Math.round(endedAt - startedAt), delayMs })
+    if (delayMs > 0) await Promise.race([Bun.sleep(delayMs), stop.asked])
+    if (stop.isAsked) return 0
+  }
+}
+
+/** What somebody who stops this program has asked for: passed on to the server, when there is one. */
+class StopRequest {
+  readonly asked: Promise<void>
+  #isAsked = false
+  #server: ServerProcess | null = null
+
+  constructor() {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.asked = promise
+    for (const signal of stopSignals()) {
+      process.on(signal, () => {
+        this.#isAsked = true
+        // In a Windows console the server gets Ctrl-C by itself, and a kill would not let it finish.
+        if (process.platform !== 'win32') this.#server?.kill(signal)
+        resolve()
+      })
+    }
+  }
+
+  get isAsked(): boolean {
+    return this.#isAsked
+  }
+
+  passTo(server: ServerProcess | null): void {
+    this.#server = server
+  }
+}
+
+/** Those that ask for a stop. After `nohup`, the end of the terminal does not. */
+export function stopSignals(): readonly NodeJS.Signals[] {
+  return isHangupIgnored() ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP']
+}
+
+/** Whether this process was started so; where the system does not tell, a process without a terminal was. */
+function isHangupIgnored(): boolean {
+  try {
+    const mask = /^SigIgn:\s*([0-9a-f]+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
+    if (mask !== undefined) return (Number.parseInt(mask.slice(-1), 16) & 1) === 1
+  } catch {
+    // Not Linux.
+  }
+  return !isatty(1)
+}
+
+function reasonOf({ exitCode, signal }: ServerExit, isPlanned: boolean): string {
+  if (isPlanned) return 'planned'
+  if (signal === null) return `exit code ${exitCode}`
+  return typeof signal === 'number' ? `signal ${signal}` : signal
+}
+
+/** As a shell would say it. */
+function exitCodeOf({ exitCode, signal }: ServerExit): number {
+  if (signal === null) return exitCode ?? 1
+  return 128 + (typeof signal === 'number' ? signal : constants.signals[signal])
+}
