@@ -97,7 +97,7 @@ function phrasedKeys(kb: KnowledgeBase, { terms, phrases }: KeywordSearch): Pref
     FROM (SELECT chunk_key, lower(chunk_content) AS content FROM ${chunks} WHERE chunk_key IN
       (SELECT chunk_key FROM (SELECT term, chunk_key FROM ${postings}
         UNION ALL SELECT term, chunk_key FROM ${recentPostings})
-        WHERE term IN (SELECT unnest($terms::BIGINT[]))))
+        WHERE term IN ($terms)))
     WHERE list_bool_and(list_transform($phrases::VARCHAR[], phrase -> contains(content, lower(phrase))))`
   return { sql, values: { terms, phrases }, isCacheable: true }
 }

@@ -151,8 +151,7 @@ export class Prefilter {
     { prefilter, limits }: Pick<PrefilterRequest, 'prefilter' | 'limits'>,
     signal: AbortSignal,
   ): Promise<ReadonlySet<bigint>> {
-    const sql = `SELECT __chunk_key FROM (${prefilter.sql})
-      JOIN (SELECT unnest($eider_near::BIGINT[]) AS near_key) ON __chunk_key = near_key`
+    const sql = `SELECT __chunk_key FROM (${prefilter.sql}) WHERE __chunk_key IN ($eider_near)`
     const values = { ...prefilter.values, eider_near: keys }
     const found = new Set<bigint>()
     for await (const batch of this.#reader.columns({ sql, values }, limits, signal)) {

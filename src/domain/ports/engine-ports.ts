@@ -12,6 +12,7 @@ export type BoundValue =
   | readonly BoundValue[]
 
 export interface BoundSql {
+  /** `key IN ($name)` with a list of bigint reads these rows by the column's index, where it has one. */
   readonly sql: string
   readonly values: Readonly<Record<string, BoundValue>>
   /** True when its answer has few rows, which are then made all at once. */

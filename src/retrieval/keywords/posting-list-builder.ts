@@ -206,7 +206,8 @@ export function postingsSql(ids: TableIds, wanted: readonly WantedTerm[]): Bound
   if (wanted.length === 0) return { sql: stateSql(ids), values: {} }
   const listed = `(SELECT unnest($terms::BIGINT[]) AS term, unnest($sinces::BIGINT[]) AS since)`
   const joined = (table: string) => {
-    return `SELECT ${COLUMNS} FROM ${table} JOIN ${listed} USING (term) WHERE chunk_key >= since`
+    return `SELECT ${COLUMNS} FROM (SELECT * FROM ${table} WHERE term IN ($terms))
+      JOIN ${listed} USING (term) WHERE chunk_key >= since`
   }
   const values: Record<string, readonly bigint[] | bigint> = { terms, sinces }
   const sorted: string[] = []

@@ -18,8 +18,8 @@ export class VectorLookup {
 
   constructor(reader: ColumnReader, ids: TableIds) {
     this.#reader = reader
-    this.#sql = `SELECT v.chunk_key, v.vector FROM (SELECT unnest($keys::BIGINT[]) AS chunk_key) AS n
-      JOIN ${chunkTables(ids).vectors} AS v USING (chunk_key)`
+    const { vectors } = chunkTables(ids)
+    this.#sql = `SELECT chunk_key, vector FROM ${vectors} WHERE chunk_key IN ($keys)`
   }
 
   /** A key that is gone may be left out. @throws AppError as `SqlEngine.run` does */

@@ -19,7 +19,7 @@ import {
 import { isTakenName, metadataName } from '../search/source-columns.ts'
 import { candidateRows, distanceRows } from './distance-rows.ts'
 import { type HybridRows, hybridCtes, hybridRows } from './hybrid-rows.ts'
-import { rerankedRows } from './reranked-search.ts'
+import { RERANKED_COLUMNS, rerankedRows } from './reranked-search.ts'
 
 /** The cosine similarity from which a chunk counts as being about an unwanted text. */
 const EXCLUDED_SIMILARITY = 0.5
@@ -62,8 +62,9 @@ export function chunkSubqueryOf(kb: KnowledgeBase, shape: ChunkSubqueryShape): C
   }
   const { rerankingIndex = null } = shape
   if (rerankingIndex !== null) {
-    const list = [...PLAIN_COLUMNS, 'r.relevance', 'r.distance', ...hidden.map(columnSql)]
-    const sql = `SELECT ${list.join(', ')} FROM ${rerankedRows(kb, rerankingIndex)}`
+    const measures = Object.entries(RERANKED_COLUMNS).map(([name, own]) => `c.${own} AS ${name}`)
+    const list = [...PLAIN_COLUMNS, ...measures, ...hidden.map(columnSql)]
+    const sql = `SELECT ${list.join(', ')} FROM ${rerankedRows(kb, rerankingIndex)} AS c`
     return { sql, hiddenColumns: hidden.map(({ name }) => name) }
   }
   const hybrid = hybridOf(kb, shape, hidden)

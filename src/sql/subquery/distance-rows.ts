@@ -37,16 +37,26 @@ export function distanceColumns(dimensions: number, search: Search): readonly st
  * relevance as `__fused_<textIndex>` as well.
  */
 export function candidateRows(kb: KnowledgeBase, textIndex: number, isHybrid: boolean): string {
-  const list = (parameter: string, type: string, name: string) => {
-    return `unnest($${parameter}::${type}[]) AS ${name}`
-  }
-  const lists = [
-    list(candidateKeysParameter(textIndex), 'BIGINT', 'chunk_key'),
-    list(candidateDistancesParameter(textIndex), 'DOUBLE', distanceColumn(textIndex)),
-    ...(isHybrid
-      ? [list(candidateRelevancesParameter(textIndex), 'DOUBLE', fusedColumn(textIndex))]
-      : []),
-  ]
-  return `(SELECT c.*, n.* EXCLUDE (chunk_key) FROM (SELECT ${lists.join(', ')}) AS n
-    JOIN ${chunkTables(kb).chunks} AS c USING (chunk_key))`
+  const fused = [[candidateRelevancesParameter(textIndex), fusedColumn(textIndex)]] as const
+  return listedChunks(kb, candidateKeysParameter(textIndex), [
+    [candidateDistancesParameter(textIndex), distanceColumn(textIndex)],
+    ...(isHybrid ? fused : []),
+  ])
+}
+
+/**
+ * The chunks of a bound list of keys, with the numbers of other lists: each a parameter and the name of its column. They are
+ * read by key, which a join with the list would not do.
+ */
+export function listedChunks(
+  kb: KnowledgeBase,
+  keys: string,
+  lists: readonly (readonly [string, string])[],
+): string {
+  const columns = lists.map(([parameter, name]) => {
+    const place = `list_position($${keys}::BIGINT[], c.chunk_key)`
+    return `list_extract($${parameter}::DOUBLE[], ${place}) AS ${name}`
+  })
+  return `(SELECT c.*, ${columns.join(', ')} FROM ${chunkTables(kb).chunks} AS c
+    WHERE c.chunk_key IN ($${keys}))`
 }

@@ -126,7 +126,7 @@ export function keywordScoresSql(kb: KnowledgeBase, textIndex: number): string {
   // With no phrase but the empty one `quoted` is empty, and no text is read.
   return `WITH hits AS MATERIALIZED (
       SELECT * FROM (SELECT * FROM ${postings} UNION ALL SELECT * FROM ${recentPostings})
-      WHERE term IN (SELECT unnest($${termKeysParameter(textIndex)}::BIGINT[]))),
+      WHERE term IN ($${termKeysParameter(textIndex)})),
     corpus AS (SELECT count(*) AS chunks, sum(term_count) / count(*) AS mean FROM ${termCounts}),
     weights AS (SELECT term, mean,
         ln(1 + (chunks - count(*) + 0.5::DOUBLE) / (count(*) + 0.5::DOUBLE)) AS idf

@@ -1,5 +1,4 @@
 /** A search whose candidates are reranked before its statement runs: their scores are its relevance. */
-import { chunkTables } from '../../domain/chunk-tables.ts'
 import { type KnowledgeBase, RERANK_CANDIDATES_MAX } from '../../domain/knowledge-base.ts'
 import type { ModelRef } from '../../domain/model-ref.ts'
 import {
@@ -23,6 +22,7 @@ import {
 import { conjunctionOf, conjunctsOf } from '../search/predicate-pushdown.ts'
 import { CHUNK_KEY, excludedColumn, type Search, textIndexesOf } from '../search/ranking.ts'
 import { chunkColumnNames, ownColumnName } from '../search/source-columns.ts'
+import { listedChunks } from './distance-rows.ts'
 
 /**
  * Without the option `candidates`. The same for each LIMIT, since LIMIT n is the first n of LIMIT m: a candidate that
@@ -30,15 +30,17 @@ import { chunkColumnNames, ownColumnName } from '../search/source-columns.ts'
  */
 const CANDIDATES = 50
 
-/** What a reranked search reads: the chunks as `c`, their relevance and distance as those of `r`. */
+/** What a reranked search reads: the chunks, with their relevance and distance by these names. */
+export const RERANKED_COLUMNS = {
+  relevance: '__reranked_relevance',
+  distance: '__reranked_distance',
+} as const
+
 export function rerankedRows(kb: KnowledgeBase, rerankingIndex: number): string {
-  const lists = [
-    `unnest($${rerankedKeysParameter(rerankingIndex)}::BIGINT[]) AS chunk_key`,
-    `unnest($${rerankedRelevancesParameter(rerankingIndex)}::DOUBLE[]) AS relevance`,
-    `unnest($${rerankedDistancesParameter(rerankingIndex)}::DOUBLE[]) AS distance`,
-  ]
-  return `(SELECT ${lists.join(', ')}) AS r
-    JOIN ${chunkTables(kb).chunks} AS c ON c.chunk_key = r.chunk_key`
+  return listedChunks(kb, rerankedKeysParameter(rerankingIndex), [
+    [rerankedRelevancesParameter(rerankingIndex), RERANKED_COLUMNS.relevance],
+    [rerankedDistancesParameter(rerankingIndex), RERANKED_COLUMNS.distance],
+  ])
 }
 
 interface RerankedSource {

@@ -25,6 +25,7 @@ import type { StoreParts } from '../catalog/catalog-state.ts'
 import { withReplaced } from '../catalog/catalog-state.ts'
 import { knowledgeBases } from '../catalog/schema.ts'
 import { appendColumns } from '../duckdb/columns.ts'
+import { runWithKeys } from '../duckdb/key-lists.ts'
 import { createVectorTable } from './chunk-columns.ts'
 import { sameDimensions, unitVector } from './chunk-rows.ts'
 import { rowOf, takenOver } from './reembedding-tables.ts'
@@ -169,15 +170,18 @@ async function missingChunks(
   const done = isThere
     ? `ANTI JOIN (SELECT chunk_key FROM ${next} WHERE chunk_key > $after) AS n USING (chunk_key)`
     : ''
-  const reader = await connection.runAndReadAll(
-    `SELECT chunk_key, chunk_content FROM ${chunks} WHERE chunk_key IN (
-        SELECT chunk_key FROM ${chunks} ${done} WHERE chunk_key > $after
-        ORDER BY chunk_key LIMIT $limit)
-      ORDER BY chunk_key`,
+  const found = await connection.runAndReadAll(
+    `SELECT chunk_key FROM ${chunks} ${done} WHERE chunk_key > $after ORDER BY chunk_key LIMIT $limit`,
     { after: afterKey, limit },
     { after: BIGINT, limit: INTEGER },
   )
-  return reader.getRows().map(([key, content]) => {
+  const keys = found.getRows().map(([key]) => BigInt(String(key)))
+  const texts = await runWithKeys(
+    connection,
+    `SELECT chunk_key, chunk_content FROM ${chunks} WHERE chunk_key IN ($keys) ORDER BY chunk_key`,
+    { keys },
+  )
+  return (await texts.getRows()).map(([key, content]) => {
     return { chunkKey: BigInt(String(key)), content: String(content) }
   })
 }

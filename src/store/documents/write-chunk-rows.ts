@@ -1,12 +1,5 @@
 /** Rows of chunks, with their vectors and terms, into and out of the tables: within the transaction of the caller. */
-import {
-  BIGINT,
-  DuckDBArrayValue,
-  type DuckDBConnection,
-  type DuckDBValue,
-  LIST,
-  listValue,
-} from '@duckdb/node-api'
+import { DuckDBArrayValue, type DuckDBConnection, type DuckDBValue } from '@duckdb/node-api'
 import {
   chunkTableName,
   chunkTables,
@@ -17,6 +10,7 @@ import type { RowValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import type { MetadataColumn, MetadataType } from '../../domain/knowledge-base.ts'
 import { appendColumns } from '../duckdb/columns.ts'
+import { runWithKeys } from '../duckdb/key-lists.ts'
 import { type ChunkRow, jsonText } from './chunk-rows.ts'
 import { appendKeywords, keywordTables } from './keyword-index.ts'
 
@@ -66,12 +60,12 @@ async function takeOverVectors(tables: OpenTables, rows: readonly KeyedRow[]): P
   if (newKeys.length === 0) return
   if (tables.dimensions === null) throw new StaleVectors()
   const { vectors } = chunkTables(tables)
-  const result = await tables.connection.run(
+  const result = await runWithKeys(
+    tables.connection,
     `INSERT INTO ${vectors} SELECT taken.new_key, v.vector
       FROM (SELECT unnest($new_keys) AS new_key, unnest($old_keys) AS old_key) AS taken
-      JOIN ${vectors} AS v ON v.chunk_key = taken.old_key`,
-    { new_keys: listValue(newKeys), old_keys: listValue(oldKeys) },
-    { new_keys: LIST(BIGINT), old_keys: LIST(BIGINT) },
+      JOIN (SELECT * FROM ${vectors} WHERE chunk_key IN ($old_keys)) AS v ON v.chunk_key = taken.old_key`,
+    { new_keys: newKeys, old_keys: oldKeys },
   )
   if (result.rowsChanged < newKeys.length) throw new StaleVectors()
 }
@@ -172,10 +166,9 @@ export async function removeChunkRows(
   const { chunks, vectors } = chunkTables(tables)
   const dependent = [...(tables.dimensions === null ? [] : [vectors]), ...keywordTables(tables)]
   if (chunkKeys.length <= KEYS_IN_LIST_MAX) {
-    const values = { keys: listValue(chunkKeys) }
     const remove = async (table: string) => {
-      const sql = `DELETE FROM ${table} WHERE chunk_key IN (SELECT unnest($keys))`
-      return (await connection.run(sql, values, { keys: LIST(BIGINT) })).rowsChanged
+      const sql = `DELETE FROM ${table} WHERE chunk_key IN ($keys)`
+      return (await runWithKeys(connection, sql, { keys: chunkKeys })).rowsChanged
     }
     for (const table of dependent) await remove(table)
     return remove(chunks)

@@ -9,6 +9,7 @@ import { AppError } from '../../errors.ts'
 import { type Deadline, onAbort, startDeadline } from '../../runtime/cancellation.ts'
 import { checkCharacters, statementError } from './database-error.ts'
 import { startInterrupting } from './interruptible.ts'
+import { withListedKeys } from './key-lists.ts'
 import type { Place } from './places.ts'
 import type { PreparedStatements } from './read-connections.ts'
 import { typedValueOf } from './typed-values.ts'
@@ -68,8 +69,9 @@ export class ReadSession {
     return this.#guarded(async () => {
       checkCharacters(statement.sql)
       if (!this.#parts.transaction.isBegun) await this.#step(() => this.#run(BEGIN))
-      const prepared = await this.#step(() => statements.prepare(connection, statement.sql))
-      for (const [name, value] of Object.entries(statement.values)) {
+      const { sql, values } = withListedKeys(statement)
+      const prepared = await this.#step(() => statements.prepare(connection, sql))
+      for (const [name, value] of Object.entries(values)) {
         const typed = typedValueOf(value)
         prepared.bindValue(prepared.parameterIndex(name), typed.value, typed.type)
       }
