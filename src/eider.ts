@@ -25,6 +25,8 @@ ${CLIENT_HELP}
 }
 
 async function main(args: readonly string[]): Promise<number> {
+  // Backups and exports are nobody else's.
+  process.umask(0o077)
   const isJson = args.includes('--json')
   const [name, ...rest] = args.filter((arg) => arg !== '--json')
   if (name === '--version') {

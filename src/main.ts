@@ -149,6 +149,8 @@ async function serveHere(settings: Settings, isSupervised: boolean): Promise<num
 }
 
 async function main(): Promise<number> {
+  // Nobody else opens what the program makes, whatever makes it.
+  process.umask(0o077)
   const args = process.argv.slice(2)
   const settings = settingsOf(args)
   if (typeof settings === 'number') return settings

@@ -45,6 +45,10 @@ export async function serve(
       version,
     },
     onFatal: fatal.resolve,
+    onWarning: (message) => {
+      logger.warn(message)
+      process.stderr.write(`eider: ${message}\n`)
+    },
   })
   const app = createApp({ settings, store, version, log: logOver(logger) })
   let listener: Listener

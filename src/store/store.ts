@@ -8,7 +8,7 @@ import { type BackupOptions, StoredBackups } from './backup/backups.ts'
 import { loadCatalog } from './catalog/catalog-rows.ts'
 import { MIGRATIONS, type Migration, migrate } from './catalog/migrate.ts'
 import { StoredRevokedTokens } from './catalog/revoked-tokens.ts'
-import { openSecrets, type Secrets } from './catalog/secrets.ts'
+import { modeWarnings, openSecrets, type Secrets } from './catalog/secrets.ts'
 import { indexOlderKnowledgeBases } from './documents/keyword-index.ts'
 import { StoredChunks } from './documents/stored-chunks.ts'
 import { StoredReembedding } from './documents/stored-reembedding.ts'
@@ -48,6 +48,8 @@ export interface StoreOptions {
   readonly address?: string
   /** Called once when the database has stopped itself, as after a full disk: only a restart helps. */
   readonly onFatal?: (error: AppError) => void
+  /** Told of what somebody should put right, though the folder can be used. */
+  readonly onWarning?: (message: string) => void
   readonly backups?: Partial<BackupOptions>
   /** `onStuck` is told of a statement that DuckDB still runs so long after its client was answered. */
   readonly stuckMs?: number
@@ -109,6 +111,7 @@ async function storeOver(
   if (folder !== null) await clearUploads(folder)
   await migrate(database, options.migrations ?? MIGRATIONS)
   const secrets = openSecrets(folder)
+  if (folder !== null) for (const one of modeWarnings(folder)) options.onWarning?.(one)
   const state = await loadCatalog(database, secrets)
   await indexOlderKnowledgeBases(database, state.snapshot().knowledgeBases)
   const parts = { database, state, secrets, now }

@@ -6,6 +6,7 @@ import {
   openSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -19,6 +20,10 @@ const CIPHER = 'aes-256-gcm'
 const FORMAT = 'v1'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
+const KEY_FILE = 'eider.key'
+const SIGNING_KEY_FILE = 'eider-signing.key'
+/** Any right for the group or for everybody. */
+const OTHERS = 0o077
 
 /**
  * Encrypts text so that only this data folder can read it: AES-256-GCM (NIST SP 800-38D), with a random nonce each time.
@@ -113,4 +118,27 @@ function newKey(path: string): Buffer {
   } finally {
     rmSync(draft, { force: true })
   }
+}
+
+/**
+ * Warnings about a data folder that other users of the machine can look into: an older version made such files, or somebody
+ * has put them there.
+ */
+export function modeWarnings(directory: string): readonly string[] {
+  // Windows has no such modes.
+  if (process.platform === 'win32') return []
+  const keys = [KEY_FILE, SIGNING_KEY_FILE].map((name) => join(directory, name))
+  return [
+    ...(isOpenToOthers(directory) ? [warning('data folder', directory, '700')] : []),
+    ...keys.filter(isOpenToOthers).map((path) => warning('key file', path, '600')),
+  ]
+}
+
+function isOpenToOthers(path: string): boolean {
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0
+  return (mode & OTHERS) !== 0
+}
+
+function warning(what: string, path: string, mode: string): string {
+  return `Other users of this machine can open the ${what} ${path}: chmod ${mode} keeps them out`
 }
