@@ -5,6 +5,7 @@ import {
   BUILTIN_PROVIDER,
   type ChatDefaults,
   type ModelRef,
+  type NetworkRules,
 } from './domain/model-ref.ts'
 import type {
   ChatModels,
@@ -25,9 +26,10 @@ import { uploadFile } from './ingest/upload-file.ts'
 import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
 import { CHAT_PROVIDERS } from './models/chat-providers.ts'
 import { embedderRegistry } from './models/embedder-registry.ts'
+import { checkModelAddress } from './models/endpoint.ts'
 import { rerankerRegistry } from './models/reranker-registry.ts'
 import { addressPolicy } from './network/address-policy.ts'
-import { internet } from './network/pinned-fetch.ts'
+import { type Guard, internet } from './network/pinned-fetch.ts'
 import type { QueryDeps } from './query/query-deps.ts'
 import { exportRows, type QueryRequest, runQuery } from './query/run-query.ts'
 import { runSearch } from './query/search/run-search.ts'
@@ -84,7 +86,9 @@ export function createApp(options: AppOptions): App {
   const { openaiApiKey, openaiBaseUrl } = settings
   const nowMs = () => performance.now()
   const builtin = new BuiltinEmbedder()
-  const embedders = options.embedders ?? embedderRegistry({ builtin, openaiApiKey, openaiBaseUrl })
+  const guard: Guard = { policy: addressPolicy(networkRulesOf(settings)), network: internet }
+  const endpoints = { openaiApiKey, openaiBaseUrl, guard }
+  const embedders = options.embedders ?? embedderRegistry({ builtin, ...endpoints })
   const { vectorCaches, indexStates } = openRetrieval(store, {
     bytesMax: memoryBytesOf(settings.vectorMemory),
     wholeVectorsMax: WHOLE_VECTORS_MAX,
@@ -100,8 +104,9 @@ export function createApp(options: AppOptions): App {
   const queryDeps: QueryDeps = {
     catalog: store.catalog,
     embedders,
-    rerankers: options.rerankers ?? rerankerRegistry({ openaiApiKey, openaiBaseUrl, nowMs }),
+    rerankers: options.rerankers ?? rerankerRegistry({ ...endpoints, nowMs }),
     chatProviders: CHAT_PROVIDERS,
+    checkAddress: (ref) => checkModelAddress(ref, chatDefaultsOf(settings), guard),
     reembeddings: reembedding,
     engine: store.engine,
     nearest: vectorCaches,
@@ -258,7 +263,7 @@ function chatModelsOf(settings: Settings, embedders: EmbedderRegistry): ChatMode
     defaultModel: defaultChatModel(settings),
     async chatModel(ref) {
       const { chatModelOf } = await import('./models/chat-registry.ts')
-      return chatModelOf(ref, chatDefaultsOf(settings), builtinEmbed(embedders))
+      return chatModelOf(ref, chatDefaultsOf(settings), { embed: builtinEmbed(embedders) })
     },
   }
 }
@@ -270,5 +275,12 @@ function builtinEmbed(embedders: EmbedderRegistry): Embedder['embed'] {
 
 function chatDefaultsOf(settings: Settings): ChatDefaults {
   const { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl } = settings
-  return { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl }
+  const network = networkRulesOf(settings)
+  return { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl, network }
+}
+
+/** Who alone can reach this server, without a login, may reach from it what the machine reaches. */
+function networkRulesOf({ networkAllow, host, username }: Settings): NetworkRules {
+  const isOpen = isLoopback(host) && username === undefined
+  return { setting: 'EIDER_NETWORK_ALLOW', entries: networkAllow, isOpen }
 }

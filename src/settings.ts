@@ -128,6 +128,11 @@ export const SETTINGS = {
     help: 'Private hosts, addresses and CIDR blocks that may be crawled, separated by commas',
     parse: list,
   }),
+  networkAllow: setting('EIDER_NETWORK_ALLOW', {
+    default: '',
+    help: 'Private hosts, addresses and CIDR blocks that models may have, separated by commas; not needed on loopback without a login',
+    parse: list,
+  }),
   crawlPagesMax: setting('EIDER_CRAWL_PAGES_MAX', {
     default: '1000',
     help: 'Maximum number of pages that one insert may crawl',
@@ -271,6 +276,7 @@ export function settingsFrom(environment: Environment): Settings {
     allowOpen: read(SETTINGS.allowOpen),
     tokenTtlSeconds: read(SETTINGS.tokenTtlSeconds),
     crawlAllow: read(SETTINGS.crawlAllow),
+    networkAllow: read(SETTINGS.networkAllow),
     crawlPagesMax: read(SETTINGS.crawlPagesMax),
     bodyBytesMax: read(SETTINGS.bodyBytesMax),
     queryMs: read(SETTINGS.queryMs),

@@ -36,6 +36,7 @@ export const planning: Scenario = {
           embedders,
           rerankers: NO_RERANKERS,
           chatProviders: ['builtin'],
+          checkAddress: async () => {},
           reembeddings: { wake: () => {}, progressOf: () => null },
         }
         const fields = { name: 'kb', metadata_columns: ['price', 'kind'] }

@@ -112,6 +112,7 @@ export class AgentPool {
     const model = this.#modelFor(question)
     const { agent } = question
     const seconds = agent.params.timeoutSeconds ?? this.#options.agentTimeoutSeconds
+    const endMs = performance.now() + seconds * 1000
     const deadline = startDeadline({
       timeoutMs: seconds * 1000,
       signals: [signal, this.#closing.signal],
@@ -126,7 +127,7 @@ export class AgentPool {
       onAbort(deadline.signal, leave)
       try {
         deadline.signal.throwIfAborted()
-        return yield* this.#conversation(question, model, deadline.signal)
+        return yield* this.#conversation(question, { model, endMs }, deadline.signal)
       } finally {
         leave()
       }
@@ -155,7 +156,7 @@ export class AgentPool {
 
   async *#conversation(
     { agent, question, history, deltas }: AgentQuestion,
-    model: ModelRef,
+    { model, endMs }: { readonly model: ModelRef; readonly endMs: number },
     signal: AbortSignal,
   ): AsyncGenerator<CompletionEvent, Answer> {
     const { observationBytesMax, chatDefaults, agentStepsMax } = this.#options
@@ -170,6 +171,7 @@ export class AgentPool {
       tools: toolSpecs(data),
       model,
       chatDefaults,
+      timeoutMs: Math.max(1, endMs - performance.now()),
       maxSteps: agent.params.maxSteps ?? agentStepsMax,
       deltas,
     }

@@ -21,6 +21,8 @@ export interface Assignment {
 export interface AgentTask extends Assignment {
   readonly model: ModelRef
   readonly chatDefaults: ChatDefaults
+  /** What is left for the answer. */
+  readonly timeoutMs: number
 }
 
 /** What happened while a worker answers: `start`, an `action` and its `step` for each tool call, `output`, `end`. */

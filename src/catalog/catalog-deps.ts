@@ -1,3 +1,4 @@
+import type { ModelRef } from '../domain/model-ref.ts'
 import type { EmbedderRegistry, RerankerRegistry } from '../domain/ports/model-ports.ts'
 import type { Catalog, Reembeddings } from '../domain/ports/store-ports.ts'
 
@@ -8,5 +9,11 @@ export interface CatalogDeps {
   readonly rerankers: RerankerRegistry
   /** The providers an agent's model may name. */
   readonly chatProviders: readonly string[]
+  /**
+   * Whether this server may connect to the address that a model names. One that nobody resolves passes: it is checked again
+   * at each connection.
+   * @throws AppError `address_refused`
+   */
+  readonly checkAddress: (ref: ModelRef) => Promise<void>
   readonly reembeddings: Reembeddings
 }

@@ -35,6 +35,7 @@ export async function embeddingChangeOf(
   deps: CatalogDeps,
 ): Promise<EmbeddingChange> {
   const model = embeddingModelOf(fields, namedModel(kb, fields))
+  await deps.checkAddress(model)
   const probe = await deps.embedders.probe(model, EMBED_PROBE_MS)
   const dimensions = checkedDimensions(probe, model, vectorSize)
   const isEmpty = await deps.catalog.isEmpty(kb)

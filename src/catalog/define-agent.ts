@@ -26,7 +26,7 @@ const FIELDS = new Set([
 /**
  * Creates an agent from the contract's fields. Its model is not called and its data not resolved: both may come later.
  * @throws AppError `project_not_found`, `agent_exists`, `missing_field`, `invalid_name`, `invalid_agent`,
- * `unknown_provider`
+ * `unknown_provider`, `address_refused`
  */
 export async function createAgent(
   projectName: string,
@@ -43,6 +43,7 @@ export async function createAgent(
     throw new AppError('agent_exists', detail)
   }
   const changes = changesOf(read, null, deps)
+  if (changes.model != null) await deps.checkAddress(changes.model)
   return deps.catalog.createAgent({
     name,
     projectId: project.id,
@@ -59,6 +60,7 @@ export async function alterAgent(agent: Agent, sent: Fields, deps: CatalogDeps):
   const name = read.text('name')
   if (name !== undefined) checkedName('agent', name)
   const changes = changesOf(read, agent, deps)
+  if (changes.model != null) await deps.checkAddress(changes.model)
   return deps.catalog.alterAgent(agent, { ...changes, ...definedFields({ name }) })
 }
 

@@ -61,7 +61,7 @@ const ALTER_FIELDS = new Set<string>([...DEFINING_FIELDS, ...ECHOED_PARAMS])
  * Creates a knowledge base from the contract's fields; what is missing gets the defaults of docs/contract.md 5. The
  * embedding model is called once as a test: an unreachable one becomes a warning in `params`, a refusal creates nothing.
  * @throws AppError `project_not_found`, `knowledge_base_exists`, `missing_parameter`, `invalid_name`,
- * `invalid_knowledge_base`, `unknown_provider`, `provider_refused`, `dimension_mismatch`
+ * `invalid_knowledge_base`, `unknown_provider`, `address_refused`, `provider_refused`, `dimension_mismatch`
  */
 export async function createKnowledgeBase(
   projectName: string,
@@ -82,6 +82,7 @@ export async function createKnowledgeBase(
     throw new AppError('knowledge_base_exists', detail)
   }
   const embeddingModel = embeddingModelOf(read.object('embedding_model') ?? {})
+  await deps.checkAddress(embeddingModel)
   const probe = await deps.embedders.probe(embeddingModel, EMBED_PROBE_MS)
   const warnings = probe.kind === 'unreachable' ? [probe.warning] : []
   const draft: KnowledgeBaseDraft = {
@@ -89,7 +90,7 @@ export async function createKnowledgeBase(
     projectId: project.id,
     ...storageOf(fields.storage, name),
     embeddingModel,
-    rerankingModel: rerankingModelOf(fields.reranking_model, null, deps.rerankers),
+    rerankingModel: await rerankingModelOf(fields.reranking_model, null, deps),
     contentColumns: null,
     metadataColumns: null,
     idColumn: null,
@@ -129,11 +130,7 @@ export async function alterKnowledgeBase(
     ...(fields.reranking_model === undefined || fields.reranking_model === null
       ? {}
       : {
-          rerankingModel: rerankingModelOf(
-            fields.reranking_model,
-            kb.rerankingModel,
-            deps.rerankers,
-          ),
+          rerankingModel: await rerankingModelOf(fields.reranking_model, kb.rerankingModel, deps),
         }),
     ...columnsOf(read),
     ...(preprocessing && { preprocessing: preprocessingOf(preprocessing) }),

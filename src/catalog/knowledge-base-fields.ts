@@ -12,8 +12,8 @@ import {
 } from '../domain/knowledge-base.ts'
 import { LANGUAGES, type Language, languageNamed } from '../domain/language.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
-import type { RerankerRegistry } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
+import type { CatalogDeps } from './catalog-deps.ts'
 import { definedFields, FieldReader, type Fields, isObject } from './fields.ts'
 import { mergedFields, modelRefOf } from './model-fields.ts'
 
@@ -140,11 +140,11 @@ function storageOfName(name: string): Fields {
 }
 
 /** `false` and `{}` mean: no reranking. The reranker is made, which checks its settings, and not called. */
-export function rerankingModelOf(
+export async function rerankingModelOf(
   sent: unknown,
   stored: ModelRef | null,
-  rerankers: RerankerRegistry,
-): ModelRef | null {
+  { rerankers, checkAddress }: Pick<CatalogDeps, 'rerankers' | 'checkAddress'>,
+): Promise<ModelRef | null> {
   if (sent === undefined || sent === null || sent === false) return null
   if (!isObject(sent)) {
     throw new AppError(CODE, 'Field "reranking_model" must be an object or false')
@@ -158,6 +158,7 @@ export function rerankingModelOf(
   const ref = isSameProvider ? merged : { ...merged, modelName: '' }
   checkCandidates(ref)
   rerankers.reranker(ref)
+  await checkAddress(ref)
   return ref
 }
 

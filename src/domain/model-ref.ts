@@ -10,8 +10,19 @@ export interface ModelRef {
   readonly options: Readonly<Record<string, unknown>>
 }
 
-/** Keys and addresses from the settings, for chat models that name none of their own. */
+/** Which addresses models may have beside public ones, and the setting that says so. It can be cloned between threads. */
+export interface NetworkRules {
+  readonly setting: string
+  /** Hosts, addresses and CIDR blocks. */
+  readonly entries: readonly string[]
+  /** All addresses. */
+  readonly isOpen: boolean
+}
+
+/** What the settings say for chat models: keys and addresses for those that name none of their own. */
 export interface ChatDefaults {
+  /** Unset: models may have any address. */
+  readonly network?: NetworkRules | undefined
   readonly openaiApiKey?: string | undefined
   readonly openaiBaseUrl?: string | undefined
   readonly anthropicApiKey?: string | undefined

@@ -1,20 +1,22 @@
 import { BUILTIN_EMBEDDING_MODEL, BUILTIN_PROVIDER, type ModelRef } from '../domain/model-ref.ts'
 import type { Embedder, EmbedderProbe, EmbedderRegistry } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
+import type { Guard } from '../network/pinned-fetch.ts'
 import { MINI_LM_DIMENSIONS } from './builtin/embedding-protocol.ts'
 import { chosenEndpoint, type Endpoint, OPENAI_PUBLIC_URL } from './endpoint.ts'
-import type { OpenaiCallLimits } from './openai/openai-client.ts'
-import { EMBED_LIMITS, openaiEmbedder } from './openai/openai-embedder.ts'
+import { EMBED_LIMITS, type EmbedLimits, openaiEmbedder } from './openai/openai-embedder.ts'
 
 export interface EmbedderRegistryDeps {
   /** Started and closed by the caller. */
   readonly builtin: Embedder
   readonly openaiApiKey?: string | undefined
   readonly openaiBaseUrl?: string | undefined
+  /** Which addresses a model may name; unset: any. */
+  readonly guard?: Guard | undefined
 }
 
 interface EmbeddingProvider {
-  embedder(ref: ModelRef): Embedder
+  embedder(ref: ModelRef, withinMs?: number): Embedder
   probe(ref: ModelRef, timeoutMs: number): Promise<EmbedderProbe>
 }
 
@@ -33,7 +35,7 @@ export function embedderRegistry(deps: EmbedderRegistryDeps): EmbedderRegistry {
   }
   return {
     providers: [...providers.keys()],
-    embedder: (ref) => providerOf(ref).embedder(ref),
+    embedder: (ref, withinMs) => providerOf(ref).embedder(ref, withinMs),
     probe: async (ref, timeoutMs) => providerOf(ref).probe(ref, timeoutMs),
   }
 }
@@ -63,22 +65,28 @@ function openaiProvider(deps: EmbedderRegistryDeps): EmbeddingProvider {
       own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
       defaults: { baseUrl: deps.openaiBaseUrl, apiKey: deps.openaiApiKey },
       publicUrl: OPENAI_PUBLIC_URL,
+      guard: deps.guard,
       code: 'invalid_knowledge_base',
     })
   }
-  const embedder = (ref: ModelRef, limits: OpenaiCallLimits): Embedder => {
+  const embedder = (ref: ModelRef, limits: EmbedLimits): Embedder => {
     if (ref.modelName === '') {
       throw new AppError('invalid_knowledge_base', 'embedding_model.model_name is required')
     }
     return openaiEmbedder({ endpoint: endpointOf(ref), modelName: ref.modelName, limits })
   }
   return {
-    embedder: (ref) => embedder(ref, EMBED_LIMITS),
+    embedder: (ref, withinMs) => embedder(ref, limitsWithin(withinMs)),
     probe: (ref, timeoutMs) => {
       const once = embedder(ref, { ...EMBED_LIMITS, retriesMax: 0, timeoutMs })
       return probeOnce(once, endpointOf(ref).url, timeoutMs)
     },
   }
+}
+
+function limitsWithin(withinMs: number = EMBED_LIMITS.totalMs): EmbedLimits {
+  const totalMs = Math.min(EMBED_LIMITS.totalMs, withinMs)
+  return { ...EMBED_LIMITS, totalMs, timeoutMs: Math.min(EMBED_LIMITS.timeoutMs, totalMs) }
 }
 
 /** @param url without credentials and query */

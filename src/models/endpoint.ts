@@ -1,4 +1,7 @@
+import type { ChatDefaults, ModelRef } from '../domain/model-ref.ts'
 import { AppError } from '../errors.ts'
+import { isTrustedHost } from '../network/address-policy.ts'
+import { checkedAddress, type Guard } from '../network/pinned-fetch.ts'
 
 /** Where a model is reached and with which key. */
 export interface Endpoint {
@@ -9,6 +12,8 @@ export interface Endpoint {
   readonly apiKey: string | null
   /** Texts that no message may hold. */
   readonly secrets: readonly string[]
+  /** Checks each connection; null: the address is the operator's word. */
+  readonly guard: Guard | null
 }
 
 /** What a model names itself, and what the settings offer where it names nothing. */
@@ -17,6 +22,8 @@ export interface EndpointChoice {
   readonly defaults: EndpointAddress
   /** The provider's public address, with the API's prefix; null: it has none. */
   readonly publicUrl: string | null
+  /** Unset: every address may be connected to. */
+  readonly guard?: Guard | undefined
   /** The failure's code when these do not do. */
   readonly code: 'invalid_knowledge_base' | 'invalid_agent'
 }
@@ -53,6 +60,36 @@ export function chosenEndpoint(choice: EndpointChoice): Endpoint {
     query,
     apiKey,
     secrets: [apiKey ?? '', ...credentials, ...queryValues].filter((text) => text !== ''),
+    guard: isDefault || isAt(choice.publicUrl) ? null : guardFor(url, choice.guard),
+  }
+}
+
+/** null where the operator has allowed all addresses, or this host by its name. */
+export function guardFor(url: URL, guard: Guard | undefined): Guard | null {
+  return guard === undefined || isTrustedHost(url.hostname, guard.policy) ? null : guard
+}
+
+/** A resolver that takes longer says nothing when a model is named; the connection asks again. */
+const RESOLVE_MS = 3_000
+
+/**
+ * Checks the address that a model names, if it names one, before it is stored.
+ * @throws AppError `address_refused`
+ */
+export async function checkModelAddress(
+  { baseUrl, provider }: ModelRef,
+  defaults: ChatDefaults,
+  guard: Guard,
+): Promise<void> {
+  const url = URL.parse(nonBlank(baseUrl)?.trim() ?? '')
+  const own = provider === 'anthropic' ? defaults.anthropicBaseUrl : defaults.openaiBaseUrl
+  if (url === null || url.origin === URL.parse(own ?? '')?.origin) return
+  const needed = guardFor(url, guard)
+  if (needed === null) return
+  try {
+    await checkedAddress(url, needed, AbortSignal.timeout(RESOLVE_MS))
+  } catch (error) {
+    if (error instanceof AppError) throw error
   }
 }
 

@@ -1,12 +1,19 @@
+import { type Guard, pinnedFetch } from '../network/pinned-fetch.ts'
+
+/** Of the body of a failed answer: its message is short. */
+const FAILURE_BYTES_MAX = 65_536
+
 /**
- * `fetch` for a provider's client whose answers break off after `bytesMax`: a server that never
- * stops must not fill the memory.
+ * `fetch` for a provider's client. No redirect is followed: another address must be sent neither the key nor the question.
+ * An answer breaks off after `bytesMax`: a server that never stops must not fill the memory.
+ * @param guard null: the address is the operator's word, and a proxy of the environment is used
  */
-export function boundedFetch(bytesMax: number): typeof fetch {
+export function providerFetch(guard: Guard | null, bytesMax: number): typeof fetch {
   const bounded = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
-    const response = await fetch(input, init)
+    const response = await sent(String(input), { ...init, redirect: 'manual' }, guard)
     if (response.body === null) return response
-    return new Response(response.body.pipeThrough(byteLimit(bytesMax)), {
+    const limit = byteLimit(response.ok ? bytesMax : FAILURE_BYTES_MAX)
+    return new Response(response.body.pipeThrough(limit), {
       status: response.status,
       statusText: response.statusText,
       headers: response.headers,
@@ -14,6 +21,11 @@ export function boundedFetch(bytesMax: number): typeof fetch {
   }
   // Bun's `fetch` has a method beside the call.
   return Object.assign(bounded, { preconnect: fetch.preconnect })
+}
+
+function sent(url: string, init: RequestInit, guard: Guard | null): Promise<Response> {
+  if (guard === null) return fetch(url, init)
+  return pinnedFetch(new URL(url), init, guard, init.signal ?? new AbortController().signal)
 }
 
 function byteLimit(bytesMax: number): TransformStream<Uint8Array, Uint8Array> {

@@ -1,9 +1,7 @@
 import { AppError } from '../errors.ts'
 import type { Endpoint } from './endpoint.ts'
 import { member } from './provider-answer.ts'
-
-/** Statuses that another try may change: everything else from 400 to 499 is a definite refusal. */
-const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])
+import { isTransientStatus } from './retry.ts'
 
 /**
  * `provider_refused` for a definite refusal (bad key, no such model), else `provider_failed`.
@@ -22,27 +20,43 @@ export function providerFailure(
   // Who tells a client why a stream ended looks for the status there.
   const cause = Object.assign(new Error(detail), { status })
   if (status === null) return new AppError('provider_failed', `${url} failed${said}`, { cause })
-  const isRefusal = status >= 400 && status < 500 && !TRANSIENT_STATUSES.has(status)
-  const hint = isRefusal && endpoint.apiKey === null ? ' (no api_key was sent)' : ''
+  const isRefusal = status >= 400 && !isTransientStatus(status)
+  const hint = isTransientStatus(status) ? '' : hintOf(status, endpoint)
   const message = `${url} answered ${status}${hint}${said}`
   return new AppError(isRefusal ? 'provider_refused' : 'provider_failed', message, { cause })
 }
 
-/** Levels of an error object that are looked into. */
-const SAID_DEPTH_MAX = 3
+function hintOf(status: number, { apiKey }: Endpoint): string {
+  if (status < 400) return ' (redirects are not followed)'
+  return apiKey === null ? ' (no api_key was sent)' : ''
+}
 
 /**
- * The text of an error as servers shape it: `{error: {message}}`, `{message}`, `{detail}`,
- * `{error}` or plain text.
+ * The message of a failed answer where its protocol puts it: `{error: {message}}`, `{error: "…"}` of Ollama, and `{message}`
+ * beside `object: "error"` of vLLM. Anything else may be a page of a server that is no model at all, and is not shown.
  */
-export function errorText(body: unknown, depth = 0): string {
-  if (typeof body === 'string') return body
-  if (typeof body !== 'object' || body === null || depth > SAID_DEPTH_MAX) return ''
-  for (const key of ['message', 'detail', 'error']) {
-    const said = errorText(member(body, key), depth + 1)
-    if (said !== '') return said
-  }
-  return ''
+export function errorText(body: unknown): string {
+  const error = member(body, 'error')
+  const isMarked = member(body, 'object') === 'error'
+  return firstText(error, member(error, 'message'), isMarked ? member(body, 'message') : null)
+}
+
+/** That of a server with `/rerank`: Cohere says `{message}`, Jina and FastAPI `{detail}`. */
+export function rerankErrorText(body: unknown): string {
+  return firstText(errorText(body), member(body, 'message'), member(body, 'detail'))
+}
+
+function firstText(...values: readonly unknown[]): string {
+  const found = values.find((value) => typeof value === 'string' && value !== '')
+  return typeof found === 'string' ? found : ''
+}
+
+/** What is known of a failure without an answer, or of one that does not fit. A parser's message would quote the answer. */
+export function plainDetail(error: unknown): string {
+  if (error instanceof SyntaxError) return 'the answer is not JSON'
+  if (!(error instanceof Error)) return ''
+  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : ''
+  return `${error.message}${cause}`
 }
 
 /** A shorter secret cannot be told from other words: it is never replaced. */

@@ -1,6 +1,7 @@
 import type { ModelRef } from '../domain/model-ref.ts'
 import type { Reranker, RerankerRegistry } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
+import type { Guard } from '../network/pinned-fetch.ts'
 import { LruMap } from '../runtime/lru-map.ts'
 import { chosenEndpoint, OPENAI_PUBLIC_URL } from './endpoint.ts'
 import { CircuitBreaker } from './rerankers/circuit-breaker.ts'
@@ -13,6 +14,8 @@ import { RERANK_SERVERS, type RerankProvider } from './rerankers/rerank-servers.
 export interface RerankerRegistryDeps {
   readonly openaiApiKey?: string | undefined
   readonly openaiBaseUrl?: string | undefined
+  /** Which addresses a model may name; unset: any. */
+  readonly guard?: Guard | undefined
   /** Milliseconds, for differences: what failed is left alone for a while. */
   readonly nowMs: () => number
 }
@@ -30,7 +33,7 @@ export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
   const kinds = new Map<string, (ref: ModelRef) => Reranker>([
     ['openai', (ref) => chatReranker(ref, deps)],
     ...serverProviders().map((provider) => {
-      return [provider, (ref: ModelRef) => endpointReranker(ref, provider)] as const
+      return [provider, (ref: ModelRef) => endpointReranker(ref, provider, deps.guard)] as const
     }),
   ])
   const rerankers = new LruMap<string, Reranker>({ sizeMax: RERANKERS_MAX })
@@ -62,6 +65,7 @@ function chatReranker(ref: ModelRef, deps: RerankerRegistryDeps): Reranker {
     own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
     defaults: { baseUrl: deps.openaiBaseUrl, apiKey: deps.openaiApiKey },
     publicUrl: OPENAI_PUBLIC_URL,
+    guard: deps.guard,
     code: 'invalid_knowledge_base',
   })
   const options = rerankOptionsOf(ref)
@@ -69,12 +73,17 @@ function chatReranker(ref: ModelRef, deps: RerankerRegistryDeps): Reranker {
   return options.mode === 'listwise' ? listwiseReranker(config) : new PointwiseReranker(config)
 }
 
-function endpointReranker(ref: ModelRef, provider: RerankProvider): Reranker {
+function endpointReranker(
+  ref: ModelRef,
+  provider: RerankProvider,
+  guard: Guard | undefined,
+): Reranker {
   const server = RERANK_SERVERS[provider]
   const endpoint = chosenEndpoint({
     own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
     defaults: {},
     publicUrl: server.publicUrl,
+    guard,
     code: 'invalid_knowledge_base',
   })
   const modelName = server.needsModelName ? requiredModelName(ref) : ref.modelName

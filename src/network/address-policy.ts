@@ -49,6 +49,11 @@ export function withoutDot(host: string): string {
   return host.endsWith('.') ? host.slice(0, -1) : host
 }
 
+/** Whatever addresses the host has: the operator has named it, or allows all. */
+export function isTrustedHost(host: string, policy: AddressPolicy): boolean {
+  return policy.isOpen || policy.hosts.has(withoutDot(host))
+}
+
 /**
  * Every address that a host has must be allowed: which one a connection takes is chance.
  * @throws AppError `address_refused`
@@ -58,7 +63,7 @@ export function requireAllowed(
   addresses: readonly string[],
   policy: AddressPolicy,
 ): void {
-  if (policy.isOpen || policy.hosts.has(host)) return
+  if (isTrustedHost(host, policy)) return
   const refused = addresses.find((address) => !isAllowed(address, policy))
   if (refused === undefined) return
   const where = host === refused || host === `[${refused}]` ? host : `${host} (${refused})`

@@ -17,7 +17,7 @@ const session = new WorkerSession({
   post: (message) => port.postMessage(message),
   async chatModel(task, embed) {
     const { chatModelOf } = await registry
-    return chatModelOf(task.model, task.chatDefaults, embed)
+    return chatModelOf(task.model, task.chatDefaults, { embed, withinMs: task.timeoutMs })
   },
   async prepare(provider) {
     const { loadProvider } = await registry

@@ -13,6 +13,7 @@ const TASK: AgentTask = {
   tools: [],
   model: { provider: 'builtin', modelName: 'fake', options: {} },
   chatDefaults: {},
+  timeoutMs: 60_000,
   maxSteps: 2,
   deltas: true,
 }

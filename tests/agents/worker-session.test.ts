@@ -13,6 +13,7 @@ const TASK: AgentTask = {
   tools: [{ name: 'kb_list_tool', description: '', input: null }],
   model: { provider: 'builtin', modelName: 'fake', options: {} },
   chatDefaults: {},
+  timeoutMs: 60_000,
   maxSteps: 2,
   deltas: true,
 }

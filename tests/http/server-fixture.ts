@@ -177,6 +177,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       embedders: EMBEDDERS,
       rerankers: { providers: [], reranker: () => ({ rerank: async () => [] }) },
       chatProviders: ['builtin', 'openai'],
+      checkAddress: async () => {},
       reembeddings: NO_REEMBEDDINGS,
     },
     views: {

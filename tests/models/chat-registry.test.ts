@@ -17,13 +17,13 @@ const hello = () => {
 
 test('makes a model of each provider that it names', async () => {
   for (const provider of CHAT_PROVIDERS) {
-    const model = await chatModelOf(ref(provider, { apiKey: 'k' }), {}, embed)
+    const model = await chatModelOf(ref(provider, { apiKey: 'k' }), {}, { embed: embed })
     expect(typeof model.respond).toBe('function')
   }
 })
 
 test('refuses another provider and lists those there are', async () => {
-  const error = await thrownBy(chatModelOf(ref('acme'), {}, embed))
+  const error = await thrownBy(chatModelOf(ref('acme'), {}, { embed: embed }))
   expect(error).toMatchObject({ code: 'unknown_provider' })
   expect(String(error)).toContain('acme. Available providers: builtin, openai, anthropic')
 })
@@ -34,7 +34,7 @@ test.each([
   ['openai', { apiKey: 'k', modelName: '' }, 'needs model_name'],
   ['anthropic', { apiKey: 'k', baseUrl: 'file:///etc/passwd' }, 'base_url'],
 ])('refuses %s with %p', async (provider, rest, said) => {
-  const error = await thrownBy(chatModelOf(ref(provider, rest), {}, embed))
+  const error = await thrownBy(chatModelOf(ref(provider, rest), {}, { embed: embed }))
   expect(error).toMatchObject({ code: 'invalid_agent' })
   expect(String(error)).toContain(said)
 })
@@ -43,9 +43,11 @@ test('uses address and key of the settings, which stay together', async () => {
   await using server = scriptedServer(hello)
   await using other = scriptedServer(hello)
   const defaults = { openaiBaseUrl: server.url, openaiApiKey: 'sk-settings' }
-  const model = await chatModelOf(ref('openai'), defaults, embed)
+  const model = await chatModelOf(ref('openai'), defaults, { embed: embed })
   expect(textOf(await heard(model, QUESTION))).toBe('hello')
-  const elsewhere = await chatModelOf(ref('openai', { baseUrl: other.url }), defaults, embed)
+  const elsewhere = await chatModelOf(ref('openai', { baseUrl: other.url }), defaults, {
+    embed: embed,
+  })
   await heard(elsewhere, QUESTION)
   expect(server.seen[0]?.headers.get('authorization')).toBe('Bearer sk-settings')
   expect(other.seen[0]?.headers.get('authorization')).toBe('Bearer none')

@@ -297,7 +297,7 @@ test('an answer that never ends breaks off at its limit', async () => {
     publicUrl: 'https://api.openai.com/v1',
     code: 'invalid_knowledge_base',
   })
-  const limits = { retriesMax: 0, timeoutMs: 5000, answerBytesMax: 4 * 1024 * 1024 }
+  const limits = { ...EMBED_LIMITS, retriesMax: 0, answerBytesMax: 4 * 1024 * 1024 }
   const embedder = openaiEmbedder({ endpoint, modelName: 'm', limits })
   const error = await thrownBy(embedder.embed(['a'], never))
   expect(error).toMatchObject({ code: 'provider_failed' })

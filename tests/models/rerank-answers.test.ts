@@ -8,7 +8,7 @@ import {
   tokensScore,
   YES_LABELS,
 } from '../../src/models/rerankers/judged-score.ts'
-import { retryAfterMs } from '../../src/models/rerankers/retry.ts'
+import { retryAfterMs } from '../../src/models/retry.ts'
 import { completion } from './fixtures/rerank-support.ts'
 
 async function tokensOf(...tokens: readonly Readonly<Record<string, number>>[]) {

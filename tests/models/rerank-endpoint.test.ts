@@ -186,11 +186,20 @@ describe('failures', () => {
     expect(server.seen).toHaveLength(1)
   })
 
-  test('a server that stays busy meets the deadline', async () => {
+  test('a server that wants a pause beyond the deadline fails at once', async () => {
     await using server = scriptedServer(() => failure(503, 'busy', { 'retry-after': '5' }))
-    const reranker = rerankerAt(server.url, 'tei', { timeout: 0.1 })
+    const reranker = rerankerAt(server.url, 'tei', { timeout: 2 })
     const error = await thrownBy(reranker.rerank('q', PASSAGES, NEVER))
-    expect(String(error)).toContain('did not rerank within 100 ms')
+    expect(String(error)).toContain('asks to wait 5 s before another try')
+    expect(server.seen).toHaveLength(1)
+  })
+
+  test('a server that stays busy meets the deadline', async () => {
+    await using server = scriptedServer(() => failure(503, 'busy', { 'retry-after-ms': '50' }))
+    const reranker = rerankerAt(server.url, 'tei', { timeout: 0.1, max_retries: 10 })
+    const error = await thrownBy(reranker.rerank('q', PASSAGES, NEVER))
+    expect(error).toMatchObject({ code: 'provider_failed' })
+    expect(server.seen.length).toBeLessThan(4)
   })
 
   test('nobody there is a failure', async () => {

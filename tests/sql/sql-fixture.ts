@@ -56,6 +56,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     embedders,
     rerankers: NO_RERANKERS,
     chatProviders: ['builtin'],
+    checkAddress: async () => {},
     reembeddings: NO_REEMBEDDINGS,
     agents,
     chatModels: { defaultModel: null, chatModel: () => Promise.reject(new Error('no model')) },

@@ -23,8 +23,8 @@ export interface Answer {
 
 export interface TestAppOptions {
   readonly environment?: Environment
-  /** Defaults to `wordEmbedders`. */
-  readonly embedders?: EmbedderRegistry
+  /** Defaults to `wordEmbedders`; `real`: those of the program. */
+  readonly embedders?: EmbedderRegistry | 'real'
   readonly rerankers?: RerankerRegistry
   /** A folder, or `:memory:` where it is missing. */
   readonly directory?: string
@@ -37,7 +37,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     settings,
     store,
     version: '0.0.0-test',
-    embedders: options.embedders ?? wordEmbedders,
+    ...(options.embedders === 'real' ? {} : { embedders: options.embedders ?? wordEmbedders }),
     ...(options.rerankers === undefined ? {} : { rerankers: options.rerankers }),
   })
   const send: TestApp['send'] = async (method, path, body, headers) => {

@@ -18,8 +18,12 @@ export interface Embedder {
 /** What kinds of embedding model there are. */
 export interface EmbedderRegistry {
   readonly providers: readonly string[]
-  /** @throws AppError `unknown_provider` listing those there are, `invalid_knowledge_base` for a missing setting */
-  embedder(ref: ModelRef): Embedder
+  /**
+   * @param withinMs how long one embedding may take, further tries included; unset: as long as vectors that are to be stored
+   * are worth
+   * @throws AppError `unknown_provider` listing those there are, `invalid_knowledge_base` for a missing setting
+   */
+  embedder(ref: ModelRef, withinMs?: number): Embedder
   /**
    * Tries the model once, without retries: its dimensions, or a warning where it could not be reached.
    * @throws AppError `provider_refused` on a definite refusal (bad key, no such model)

@@ -1,10 +1,11 @@
-import Anthropic, { APIConnectionTimeoutError, APIError } from '@anthropic-ai/sdk'
+import Anthropic, { APIConnectionError, APIError } from '@anthropic-ai/sdk'
 import type { ChatModel } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { AppError } from '../../errors.ts'
 import { type ChatConfig, chatDeltas, type ProviderCall } from '../chat-stream.ts'
 import { ANTHROPIC_PUBLIC_URL, anthropicBaseUrl, type Endpoint } from '../endpoint.ts'
-import { boundedFetch } from '../provider-answer.ts'
-import { errorText, providerFailure } from '../provider-failure.ts'
+import { providerFetch } from '../provider-answer.ts'
+import { refusalWithin } from '../provider-call.ts'
+import { errorText, plainDetail, providerFailure } from '../provider-failure.ts'
 import { AnthropicAnswer } from './anthropic-answer.ts'
 import { anthropicBody } from './anthropic-body.ts'
 
@@ -23,9 +24,9 @@ export function anthropicChat(config: ChatConfig): ChatModel {
     defaultHeaders: isPublic(endpoint) ? {} : { 'x-api-key': apiKey },
     webhookKey: null,
     defaultQuery: endpoint.query,
-    maxRetries: limits.retriesMax,
+    maxRetries: 0,
     timeout: limits.timeoutMs,
-    fetch: boundedFetch(limits.answerBytesMax),
+    fetch: providerFetch(endpoint.guard, limits.answerBytesMax),
     logLevel: 'off',
   })
   return {
@@ -33,7 +34,7 @@ export function anthropicChat(config: ChatConfig): ChatModel {
       const body = anthropicBody(request, { model: modelName, tokensMax: limits.answerTokensMax })
       const call: ProviderCall = {
         url: urlOf(config),
-        idleMs: limits.idleMs,
+        limits,
         send: (either) => client.messages.create(body, { signal: either }).withResponse(),
         failureOf: (error) => failureOf(error, config),
       }
@@ -56,20 +57,14 @@ function urlOf({ endpoint }: ChatConfig): string {
 
 /** Never hands on what the client threw: that holds the answer's headers and body. */
 function failureOf(error: unknown, config: ChatConfig): AppError {
-  if (error instanceof AppError) return error
-  const url = urlOf(config)
-  if (error instanceof APIConnectionTimeoutError) {
-    const message = `${url} did not begin its answer within ${config.limits.timeoutMs} ms`
-    return new AppError('timeout', message)
-  }
+  const refusal = refusalWithin(error)
+  if (refusal !== null) return refusal
   const status = error instanceof APIError ? (error.status ?? null) : null
-  return providerFailure(url, status, detailOf(error), config.endpoint)
+  return providerFailure(urlOf(config), status, detailOf(error), config.endpoint)
 }
 
 function detailOf(error: unknown): string {
-  if (!(error instanceof Error)) return ''
-  const said = error instanceof APIError ? errorText(error.error) : ''
-  if (said !== '') return said
-  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : ''
-  return `${error.message.replace(/^\d+ /, '')}${cause}`
+  // The client's own message would quote whatever came.
+  const isAnswer = error instanceof APIError && !(error instanceof APIConnectionError)
+  return isAnswer ? errorText(error.error) : plainDetail(error)
 }

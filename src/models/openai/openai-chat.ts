@@ -1,10 +1,8 @@
-import { APIConnectionTimeoutError } from 'openai'
 import type {
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions'
 import type { ChatMessage, ChatModel, ChatRequest } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
 import { type ChatConfig, chatDeltas, type ProviderCall } from '../chat-stream.ts'
 import { openaiBaseUrl } from '../endpoint.ts'
 import { toolArguments, toolName, toolSchema, withSystemFirst } from '../tool-arguments.ts'
@@ -17,19 +15,14 @@ const PATH = '/chat/completions'
 export function openaiChat({ endpoint, modelName, limits }: ChatConfig): ChatModel {
   const client = openaiClient(endpoint, limits)
   const url = `${openaiBaseUrl(endpoint.url)}${PATH}`
-  const failureOf = (error: unknown) => {
-    if (!(error instanceof APIConnectionTimeoutError)) return openaiFailure(error, endpoint, PATH)
-    const message = `${url} did not begin its answer within ${limits.timeoutMs} ms`
-    return new AppError('timeout', message)
-  }
   return {
     respond(request, signal) {
       const body = bodyOf(request, modelName)
       const call: ProviderCall = {
         url,
-        idleMs: limits.idleMs,
+        limits,
         send: (either) => client.chat.completions.create(body, { signal: either }).withResponse(),
-        failureOf,
+        failureOf: (error) => openaiFailure(error, endpoint, PATH),
       }
       return chatDeltas(new OpenaiAnswer(request), call, signal)
     },

@@ -1,14 +1,12 @@
-import OpenAI, { APIConnectionTimeoutError, APIError } from 'openai'
-import { AppError } from '../../errors.ts'
+import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai'
+import type { AppError } from '../../errors.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
-import { boundedFetch } from '../provider-answer.ts'
-import { errorText, providerFailure } from '../provider-failure.ts'
+import { providerFetch } from '../provider-answer.ts'
+import { refusalWithin } from '../provider-call.ts'
+import { errorText, plainDetail, providerFailure } from '../provider-failure.ts'
 
-export interface OpenaiCallLimits {
-  /**
-   * Tries after the first, on 408, 409, 429, 5xx and broken connections; `Retry-After` is kept to.
-   */
-  readonly retriesMax: number
+export interface OpenaiClientLimits {
+  /** Until an answer begins. */
   readonly timeoutMs: number
   readonly answerBytesMax: number
 }
@@ -16,8 +14,8 @@ export interface OpenaiCallLimits {
 /** Sent where a server wants no key: the client insists on one. */
 const NO_KEY = 'none'
 
-/** A client that takes nothing from the environment and writes nothing to the log. */
-export function openaiClient(endpoint: Endpoint, limits: OpenaiCallLimits): OpenAI {
+/** A client that takes nothing from the environment, writes nothing to the log and tries once. */
+export function openaiClient(endpoint: Endpoint, limits: OpenaiClientLimits): OpenAI {
   return new OpenAI({
     baseURL: openaiBaseUrl(endpoint.url),
     apiKey: endpoint.apiKey ?? NO_KEY,
@@ -26,9 +24,9 @@ export function openaiClient(endpoint: Endpoint, limits: OpenaiCallLimits): Open
     project: null,
     webhookSecret: null,
     defaultQuery: endpoint.query,
-    maxRetries: limits.retriesMax,
+    maxRetries: 0,
     timeout: limits.timeoutMs,
-    fetch: boundedFetch(limits.answerBytesMax),
+    fetch: providerFetch(endpoint.guard, limits.answerBytesMax),
     logLevel: 'off',
   })
 }
@@ -39,7 +37,8 @@ export function openaiClient(endpoint: Endpoint, limits: OpenaiCallLimits): Open
  * @param path of the call below the base URL, as `/embeddings`
  */
 export function openaiFailure(error: unknown, endpoint: Endpoint, path: string): AppError {
-  if (error instanceof AppError) return error
+  const refusal = refusalWithin(error)
+  if (refusal !== null) return refusal
   const url = `${openaiBaseUrl(endpoint.url)}${path}`
   const status = error instanceof APIError ? (error.status ?? null) : null
   return providerFailure(url, status, detailOf(error), endpoint)
@@ -47,12 +46,9 @@ export function openaiFailure(error: unknown, endpoint: Endpoint, path: string):
 
 function detailOf(error: unknown): string {
   if (error instanceof APIConnectionTimeoutError) return 'no answer in time'
-  if (error instanceof APIError && error.status !== undefined) {
-    const said = errorText(error.error)
-    // Without a JSON body the message is the status and the body's text.
-    return said === '' ? error.message.replace(/^\d+ /, '') : said
+  // The client hands on the member `error` of the answer. Its own message would quote whatever came.
+  if (error instanceof APIError && !(error instanceof APIConnectionError)) {
+    return errorText({ error: error.error })
   }
-  if (!(error instanceof Error)) return ''
-  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : ''
-  return `${error.message}${cause}`
+  return plainDetail(error)
 }

@@ -4,7 +4,8 @@ import { AppError } from '../../errors.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
 import { member } from '../provider-answer.ts'
-import { type OpenaiCallLimits, openaiClient, openaiFailure } from './openai-client.ts'
+import { type CallLimits, callProvider } from '../provider-call.ts'
+import { openaiClient, openaiFailure } from './openai-client.ts'
 
 const TEXTS_PER_CALL_MAX = 256
 /** A token is a byte at least: a call stays below the 300 000 tokens that OpenAI takes at once. */
@@ -13,10 +14,17 @@ const CALLS_AT_ONCE_MAX = 4
 
 const PATH = '/embeddings'
 
+export interface EmbedLimits extends CallLimits {
+  readonly answerBytesMax: number
+}
+
 /** For vectors that are to be stored: patient with a busy server. */
-export const EMBED_LIMITS: OpenaiCallLimits = {
+export const EMBED_LIMITS: EmbedLimits = {
   retriesMax: 4,
+  delayMs: 500,
   timeoutMs: 60_000,
+  totalMs: 180_000,
+  waitMsMax: 60_000,
   // 256 vectors of 16 384 numbers as JSON.
   answerBytesMax: 128 * 1024 * 1024,
 }
@@ -24,7 +32,7 @@ export const EMBED_LIMITS: OpenaiCallLimits = {
 export interface OpenaiEmbedderConfig {
   readonly endpoint: Endpoint
   readonly modelName: string
-  readonly limits: OpenaiCallLimits
+  readonly limits: EmbedLimits
 }
 
 /** Embeds through any server with OpenAI's embeddings API. */
@@ -44,22 +52,25 @@ export function openaiEmbedder(config: OpenaiEmbedderConfig): Embedder {
   }
 }
 
-async function batchVectors(
+function batchVectors(
   texts: readonly string[],
   client: OpenAI,
-  config: OpenaiEmbedderConfig,
+  { endpoint, modelName, limits }: OpenaiEmbedderConfig,
   signal: AbortSignal,
 ): Promise<readonly Float32Array[]> {
-  try {
-    const request = { model: config.modelName, input: texts.map(nonEmpty) }
-    // Base64 is what the official client asks for: a third of the bytes, and exact.
-    const body = { ...request, encoding_format: 'base64' as const }
-    const answer: unknown = await client.embeddings.create(body, { signal })
+  const request = { model: modelName, input: texts.map(nonEmpty) }
+  // Base64 is what the official client asks for: a third of the bytes, and exact.
+  const body = { ...request, encoding_format: 'base64' as const }
+  const send = async (either: AbortSignal) => {
+    const answer: unknown = await client.embeddings.create(body, { signal: either })
     return vectorsFrom(answer, texts.length)
-  } catch (error) {
-    signal.throwIfAborted()
-    throw openaiFailure(error, config.endpoint, PATH)
   }
+  const failureOf = (error: unknown) => openaiFailure(error, endpoint, PATH)
+  const url = `${openaiBaseUrl(endpoint.url)}${PATH}`
+  const timeoutError = (ms: number) => {
+    return new AppError('provider_failed', `${url} gave no answer within ${Math.round(ms)} ms`)
+  }
+  return callProvider(send, { limits, timeoutError, failureOf }, signal)
 }
 
 /** OpenAI refuses a whole call for one empty text. */

@@ -1,8 +1,17 @@
 import type { Reranker } from '../../domain/ports/model-ports.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import type { Endpoint } from '../endpoint.ts'
-import { boundedFetch } from '../provider-answer.ts'
-import { errorText, providerFailure } from '../provider-failure.ts'
+import { providerFetch } from '../provider-answer.ts'
+import { refusalWithin } from '../provider-call.ts'
+import { plainDetail, providerFailure, rerankErrorText } from '../provider-failure.ts'
+import {
+  type FailedTry,
+  isTransientStatus,
+  type RetryPolicy,
+  retry,
+  retryAfterMs,
+  type TryResult,
+} from '../retry.ts'
 import { RERANK_LIMITS, type ShownTexts, shownTexts, withRerankDeadline } from './rerank-limits.ts'
 import type { RerankOptions } from './rerank-options.ts'
 import {
@@ -12,7 +21,6 @@ import {
   scoresFrom,
   sigmoid,
 } from './rerank-servers.ts'
-import { type FailedTry, isTransientStatus, retry, retryAfterMs, type TryResult } from './retry.ts'
 
 export interface EndpointRerankerConfig {
   readonly server: RerankServer
@@ -29,10 +37,11 @@ export interface EndpointRerankerConfig {
 export class EndpointReranker implements Reranker {
   readonly #config: EndpointRerankerConfig
   readonly #url: string
-  readonly #fetch = boundedFetch(RERANK_LIMITS.answerBytesMax)
+  readonly #fetch: typeof fetch
 
   constructor(config: EndpointRerankerConfig) {
     this.#config = config
+    this.#fetch = providerFetch(config.endpoint.guard, RERANK_LIMITS.answerBytesMax)
     this.#url = rerankUrl(config.endpoint.url, config.server)
   }
 
@@ -44,19 +53,15 @@ export class EndpointReranker implements Reranker {
     const { server, options } = this.#config
     const calls = callsOf(shownTexts(queryText, passages), server.passagesPerCallMax)
     const deadline = { url: this.#url, timeoutMs: options.timeoutMs, signal }
+    const policy = retryPolicy(options)
     const scores = await withRerankDeadline(deadline, (both) => {
       const bounds = { concurrencyMax: options.callsAtOnceMax, signal: both }
-      return mapConcurrent(calls, bounds, (texts, laneSignal) => this.#scoresOf(texts, laneSignal))
+      return mapConcurrent(calls, bounds, (texts, laneSignal) => {
+        return retry(() => this.#attempt(texts, laneSignal), policy, laneSignal)
+      })
     })
     const all = scores.flat()
     return (options.hasRawScores ?? !isInUnitRange(all)) ? all.map(sigmoid) : all
-  }
-
-  #scoresOf(texts: ShownTexts, signal: AbortSignal): Promise<readonly number[]> {
-    const { retriesMax, retryDelayMs } = this.#config.options
-    const waitMsMax = RERANK_LIMITS.retryWaitMsMax
-    const policy = { retriesMax, delayMs: retryDelayMs, waitMsMax }
-    return retry(() => this.#attempt(texts, signal), policy, signal)
   }
 
   async #attempt(texts: ShownTexts, signal: AbortSignal): Promise<TryResult<readonly number[]>> {
@@ -68,7 +73,9 @@ export class EndpointReranker implements Reranker {
       if (!response.ok) return this.#refused(response, text)
       return this.#read(text, texts.passages.length)
     } catch (error) {
-      const detail = late.aborted ? 'no answer in time' : messageOf(error)
+      const refusal = refusalWithin(error)
+      if (refusal !== null) return { ...NO_FURTHER_TRY, error: refusal }
+      const detail = late.aborted ? 'no answer in time' : plainDetail(error)
       return this.#failed(null, detail, !isOver())
     }
   }
@@ -81,16 +88,13 @@ export class EndpointReranker implements Reranker {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json', ...key },
       body: JSON.stringify(server.body(texts, modelName)),
-      // Another address must not be sent the key.
-      redirect: 'manual',
       signal,
     })
   }
 
   #refused(response: Response, text: string): FailedTry {
     const { status, headers } = response
-    const said = errorText(jsonOf(text))
-    const failed = this.#failed(status, said === '' ? text : said, isTransientStatus(status))
+    const failed = this.#failed(status, rerankErrorText(jsonOf(text)), isTransientStatus(status))
     return { ...failed, retryAfterMs: retryAfterMs(headers, Date.now()) }
   }
 
@@ -107,7 +111,7 @@ export class EndpointReranker implements Reranker {
       }
       return { kind: 'done', value: scores }
     } catch (error) {
-      return this.#failed(null, messageOf(error), false)
+      return this.#failed(null, plainDetail(error), false)
     }
   }
 
@@ -116,6 +120,8 @@ export class EndpointReranker implements Reranker {
     return { kind: 'failed', error, isTransient, retryAfterMs: null }
   }
 }
+
+const NO_FURTHER_TRY = { kind: 'failed', isTransient: false, retryAfterMs: null } as const
 
 function callsOf({ queryText, passages }: ShownTexts, perCallMax: number): readonly ShownTexts[] {
   const count = Math.ceil(passages.length / perCallMax)
@@ -132,6 +138,10 @@ function jsonOf(text: string): unknown {
   }
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+/** For the calls of one reranking that begins now. */
+function retryPolicy(options: RerankOptions): RetryPolicy {
+  const { retriesMax, retryDelayMs: delayMs, timeoutMs } = options
+  const endMs = performance.now() + timeoutMs
+  const waitMsMax = RERANK_LIMITS.retryWaitMsMax
+  return { retriesMax, delayMs, waitMsMax, leftMs: () => endMs - performance.now() }
 }

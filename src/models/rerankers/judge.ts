@@ -1,20 +1,12 @@
-import type OpenAI from 'openai'
-import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai'
 import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions'
 import { AppError } from '../../errors.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
 import { openaiClient, openaiFailure } from '../openai/openai-client.ts'
 import { member } from '../provider-answer.ts'
+import { type CallLimits, callProvider } from '../provider-call.ts'
 import { RERANK_LIMITS } from './rerank-limits.ts'
 import type { RerankOptions } from './rerank-options.ts'
 import type { JudgePrompt } from './rerank-prompts.ts'
-import {
-  isTransientStatus,
-  type RetryPolicy,
-  retry,
-  retryAfterMs,
-  type TryResult,
-} from './retry.ts'
 
 const PATH = '/chat/completions'
 
@@ -44,47 +36,28 @@ export interface Judge {
 export function judge(config: JudgeConfig): Judge {
   const { endpoint, options } = config
   const client = openaiClient(endpoint, {
-    // Tries are counted here: the client knows no option for its pauses.
-    retriesMax: 0,
     timeoutMs: options.requestTimeoutMs,
     answerBytesMax: RERANK_LIMITS.answerBytesMax,
   })
-  const policy: RetryPolicy = {
+  const limits: CallLimits = {
     retriesMax: options.retriesMax,
     delayMs: options.retryDelayMs,
+    timeoutMs: options.requestTimeoutMs,
+    totalMs: options.timeoutMs,
     waitMsMax: RERANK_LIMITS.retryWaitMsMax,
   }
+  const failureOf = (error: unknown) => openaiFailure(error, endpoint, PATH)
+  const timeoutError = () => openaiFailure(new Error('no answer in time'), endpoint, PATH)
   return {
     url: `${openaiBaseUrl(endpoint.url)}${PATH}`,
     ask: (prompt, form, signal) => {
       const body = bodyOf(prompt, form, config)
-      return retry(() => attempt(body, client, endpoint, signal), policy, signal)
+      const send = async (either: AbortSignal) => {
+        const answer: unknown = await client.chat.completions.create(body, { signal: either })
+        return judgeAnswerOf(answer)
+      }
+      return callProvider(send, { limits, timeoutError, failureOf }, signal)
     },
-  }
-}
-
-async function attempt(
-  body: ChatCompletionCreateParamsNonStreaming,
-  client: OpenAI,
-  endpoint: Endpoint,
-  signal: AbortSignal,
-): Promise<TryResult<JudgeAnswer>> {
-  try {
-    const answer: unknown = await client.chat.completions.create(body, { signal })
-    return { kind: 'done', value: judgeAnswerOf(answer) }
-  } catch (error) {
-    const isLate = error instanceof APIConnectionTimeoutError
-    const isBroken = error instanceof APIConnectionError && !isLate
-    const status = error instanceof APIError ? (error.status ?? null) : null
-    return {
-      kind: 'failed',
-      error: openaiFailure(error, endpoint, PATH),
-      isTransient: isBroken || (status !== null && isTransientStatus(status)),
-      retryAfterMs:
-        error instanceof APIError && error.headers !== undefined
-          ? retryAfterMs(error.headers, Date.now())
-          : null,
-    }
   }
 }
 

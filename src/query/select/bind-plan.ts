@@ -182,7 +182,7 @@ async function unitVectors(
   kb: KnowledgeBase,
   { deps, signal, timer }: RunContext,
 ): Promise<readonly Float32Array[]> {
-  const embedder = deps.embedders.embedder(kb.embeddingModel)
+  const embedder = deps.embedders.embedder(kb.embeddingModel, deps.queryMs)
   const vectors = await timer.time('embed', () => embedder.embed(texts, signal))
   return vectors.map((vector) => unitVector(vector, kb))
 }

@@ -1,5 +1,5 @@
-import type { AppError } from '../../errors.ts'
-import { sleep } from '../../runtime/cancellation.ts'
+import { AppError } from '../errors.ts'
+import { sleep } from '../runtime/cancellation.ts'
 
 export interface RetryPolicy {
   /** Tries after the first. */
@@ -8,6 +8,8 @@ export interface RetryPolicy {
   readonly delayMs: number
   /** No single pause is longer; a server that asks for a longer one is not tried again. */
   readonly waitMsMax: number
+  /** What is left until the caller's own deadline: nor is one that asks for a pause beyond it. */
+  leftMs(): number
 }
 
 export type TryResult<T> = { readonly kind: 'done'; readonly value: T } | FailedTry
@@ -32,9 +34,10 @@ export async function retry<T>(
     const result = await attempt()
     if (result.kind === 'done') return result.value
     signal.throwIfAborted()
+    if (!result.isTransient || retryIndex >= policy.retriesMax) throw result.error
     const waitMs = waitMsOf(result, policy, retryIndex)
-    const isLast = retryIndex >= policy.retriesMax
-    if (!result.isTransient || isLast || waitMs > policy.waitMsMax) throw result.error
+    const waitMsMax = Math.min(policy.waitMsMax, policy.leftMs())
+    if (waitMs > waitMsMax) throw tooLong(result, waitMsMax)
     await sleep(waitMs, signal)
   }
 }
@@ -46,9 +49,18 @@ function waitMsOf(failed: FailedTry, policy: RetryPolicy, retryIndex: number): n
   return doubled * (1 - Math.random() / 4)
 }
 
-/** 429 and whatever is the server's own fault; null: no answer came. */
+function tooLong({ error, retryAfterMs }: FailedTry, waitMsMax: number): AppError {
+  if (retryAfterMs === null) return error
+  const [asked, most] = [retryAfterMs, Math.max(0, waitMsMax)].map((ms) => Math.ceil(ms / 1000))
+  const why = `it asks to wait ${asked} s before another try, and there is time for ${most} s`
+  return new AppError(error.code, `${error.message} (${why})`, { cause: error.cause })
+}
+
+const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])
+
+/** What another try may change; every other status from 300 to 499 is a definite refusal. null: no answer came. */
 export function isTransientStatus(status: number | null): boolean {
-  return status === null || status === 429 || status >= 500
+  return status === null || TRANSIENT_STATUSES.has(status) || status >= 500
 }
 
 /** `retry-after-ms` as OpenAI sends it, else `retry-after` in seconds or as a date (RFC 9110, 10.2.3). */

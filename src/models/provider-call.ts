@@ -1,0 +1,92 @@
+import { AppError } from '../errors.ts'
+import { abortable, withDeadline } from '../runtime/cancellation.ts'
+import {
+  isTransientStatus,
+  type RetryPolicy,
+  retry,
+  retryAfterMs,
+  type TryResult,
+} from './retry.ts'
+
+/** How often and how long a provider is asked for one answer. */
+export interface CallLimits {
+  /** Tries after the first, on 408, 409, 425, 429, 5xx and broken connections; `Retry-After` is kept to. */
+  readonly retriesMax: number
+  /** Before the first further try; doubled before each one after it. */
+  readonly delayMs: number
+  /** Of one try. What takes as long as this is not tried again. */
+  readonly timeoutMs: number
+  /** Of all tries and the pauses between them. */
+  readonly totalMs: number
+  /** A server that wants a longer pause before the next try has failed. */
+  readonly waitMsMax: number
+}
+
+export interface CallTerms {
+  readonly limits: CallLimits
+  /** What is thrown when a try takes too long. */
+  readonly timeoutError: (timeoutMs: number) => AppError
+  /** What a failed try is to the caller. */
+  readonly failureOf: (error: unknown) => AppError
+}
+
+/**
+ * One answer through a provider's client, which must make no further tries itself: it would wait as long as a server asks
+ * for, and for ever for the body of an answer.
+ * @param send gets a signal that ends the whole try
+ * @throws AppError, the signal's reason
+ */
+export async function callProvider<T>(
+  send: (signal: AbortSignal) => Promise<T>,
+  { limits, timeoutError, failureOf }: CallTerms,
+  signal: AbortSignal,
+): Promise<T> {
+  const endMs = performance.now() + limits.totalMs
+  const leftMs = () => endMs - performance.now()
+  const attempt = async (): Promise<TryResult<T>> => {
+    const stop = new AbortController()
+    const timeoutMs = Math.max(1, Math.min(limits.timeoutMs, leftMs()))
+    const either = AbortSignal.any([signal, stop.signal])
+    try {
+      const value = await withDeadline({ timeoutMs, signal, timeoutError }, (deadline) => {
+        return abortable(send(either), deadline)
+      })
+      return { kind: 'done', value }
+    } catch (error) {
+      stop.abort()
+      signal.throwIfAborted()
+      return failedTry(error, failureOf(error))
+    }
+  }
+  const { retriesMax, delayMs, waitMsMax } = limits
+  const policy: RetryPolicy = { retriesMax, delayMs, waitMsMax, leftMs }
+  return retry(attempt, policy, signal)
+}
+
+/** @param thrown by a provider's client, whose errors have the answer's status and headers */
+function failedTry(thrown: unknown, error: AppError): TryResult<never> {
+  const status = thrown instanceof Error && 'status' in thrown ? thrown.status : undefined
+  const headers = thrown instanceof Error && 'headers' in thrown ? thrown.headers : undefined
+  const isDefinite = thrown instanceof AppError || refusalWithin(thrown) !== null
+  return {
+    kind: 'failed',
+    error,
+    isTransient:
+      !isDefinite && (typeof status === 'number' ? isTransientStatus(status) : isBroken(thrown)),
+    retryAfterMs: headers instanceof Headers ? retryAfterMs(headers, Date.now()) : null,
+  }
+}
+
+/** The clients' name for a connection that could not be made or broke; an answer that does not fit is not one. */
+function isBroken(thrown: unknown): boolean {
+  return thrown instanceof Error && thrown.constructor.name === 'APIConnectionError'
+}
+
+/** What our own `fetch` refused, which a provider's client wraps into an error of its own. */
+export function refusalWithin(error: unknown): AppError | null {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 4; depth += 1) {
+    if (cause instanceof AppError) return cause
+    cause = cause.cause
+  }
+  return null
+}
