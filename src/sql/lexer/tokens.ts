@@ -34,9 +34,12 @@ const OPERATOR_WORDS = new Set(
   ),
 )
 
+/** Reading, checking and binding a statement takes time by their number. */
+export const TOKENS_MAX = 50_000
+
 /**
  * Cuts a statement into tokens; comments and white space are left out.
- * @throws AppError `sql_syntax` for a string, name or comment without an end
+ * @throws AppError `sql_syntax` for a string, name or comment without an end, `sql_not_supported` for too many tokens
  */
 export function tokenize(sql: string, escapes: StringEscapes = 'standard'): readonly Token[] {
   const tokens: Token[] = []
@@ -47,6 +50,7 @@ export function tokenize(sql: string, escapes: StringEscapes = 'standard'): read
       at = next
       continue
     }
+    if (tokens.length >= TOKENS_MAX) throw tooManyTokens()
     const token = tokenAt(sql, at, { escapes, previous: tokens.at(-1) })
     tokens.push(token)
     at = token.end
@@ -54,19 +58,33 @@ export function tokenize(sql: string, escapes: StringEscapes = 'standard'): read
   return tokens
 }
 
+function tooManyTokens(): AppError {
+  const limit = `A statement has at most ${TOKENS_MAX} words and signs`
+  return new AppError('sql_not_supported', `${limit}; pass a long list as a parameter`)
+}
+
 /** Where white space, or the comment that begins here, ends. */
 function gapEnd(sql: string, at: number): number {
-  if (sql.startsWith('/*', at)) return commentEnd(sql, at)
-  return at + (matchAt(SPACE, sql, at)?.length ?? 0)
+  const first = sql.charCodeAt(at)
+  if (first === SLASH) return sql.startsWith('/*', at) ? commentEnd(sql, at) : at
+  if (first > BLANK && first < NOT_ASCII && first !== MINUS) return at
+  SPACE.lastIndex = at
+  return SPACE.test(sql) ? SPACE.lastIndex : at
 }
+
+const BLANK = 0x20
+const MINUS = 0x2d
+const SLASH = 0x2f
+const NOT_ASCII = 0x80
 
 /** Comments stand within comments, as in the standard. */
 function commentEnd(sql: string, start: number): number {
   COMMENT_MARK.lastIndex = start
   let depth = 0
-  for (let mark = COMMENT_MARK.exec(sql); mark !== null; mark = COMMENT_MARK.exec(sql)) {
-    depth += mark[0] === '/*' ? 1 : -1
-    if (depth === 0) return mark.index + mark[0].length
+  while (COMMENT_MARK.test(sql)) {
+    const end = COMMENT_MARK.lastIndex
+    depth += sql.charCodeAt(end - 1) === SLASH ? -1 : 1
+    if (depth === 0) return end
   }
   throw unterminated('comment', sql, start)
 }
@@ -76,13 +94,18 @@ function commentEnd(sql: string, start: number): number {
  * spaces: DuckDB's own reading of comments within comments takes time by the square of their number.
  */
 export function toDuckDB(sql: string, tokens: readonly Token[]): string {
+  const statement = withoutClosingSemicolons(tokens)
+  const arrows = metadataArrows(statement)
   let text = ''
   let at = 0
-  for (const token of withoutClosingSemicolons(tokens)) {
-    text += blank(sql.slice(at, token.start)) + duckDBTextOf(token)
+  statement.forEach((token, index) => {
+    text += blank(sql.slice(at, token.start))
+    if (arrows.firsts.has(index)) text += '('
+    text += duckDBTextOf(token)
+    if (arrows.lasts.has(index)) text += ')'
     at = token.end
-  }
-  return parenthesizeMetadataArrows(text, tokens)
+  })
+  return text
 }
 
 /** As many characters, so that places stay where they are. */
@@ -121,7 +144,8 @@ interface Context {
 }
 
 function tokenAt(sql: string, start: number, context: Context): Token {
-  const first = sql[start]
+  const first = sql[start] ?? ''
+  if (SINGLE_SIGNS.has(first)) return plain('symbol', first, start)
   if (first === "'") return stringAt(sql, start, context.escapes)
   if (first === '"' || first === '`') return nameAt(sql, start, first)
   const isEscapeString = (first === 'e' || first === 'E') && sql[start + 1] === "'"
@@ -129,7 +153,7 @@ function tokenAt(sql: string, start: number, context: Context): Token {
     const token = stringAt(sql, start + 1, 'all')
     return { ...token, text: sql.slice(start, token.end), start }
   }
-  const dollarQuote = matchAt(DOLLAR_QUOTE, sql, start)
+  const dollarQuote = first === '$' ? matchAt(DOLLAR_QUOTE, sql, start) : undefined
   if (dollarQuote !== undefined) return dollarStringAt(sql, start, dollarQuote)
   const word = matchAt(WORD, sql, start)
   if (word !== undefined) return plain('word', word, start)
@@ -143,8 +167,11 @@ function tokenAt(sql: string, start: number, context: Context): Token {
     const variable = variableAt(sql, start)
     if (variable !== undefined) return variable
   }
-  return plain('symbol', matchAt(SYMBOL, sql, start) ?? first ?? '', start)
+  return plain('symbol', matchAt(SYMBOL, sql, start) ?? first, start)
 }
+
+/** They begin nothing longer. */
+const SINGLE_SIGNS: ReadonlySet<string> = new Set('()[]{},;+')
 
 /** A parameter whose name says which variable is meant. */
 function variableAt(sql: string, start: number): Token | undefined {
@@ -166,7 +193,7 @@ function plain(kind: TokenKind, text: string, start: number): Token {
 
 function matchAt(pattern: RegExp, text: string, at: number): string | undefined {
   pattern.lastIndex = at
-  return pattern.exec(text)?.[0]
+  return pattern.test(text) ? text.slice(at, pattern.lastIndex) : undefined
 }
 
 function isOperand(token: Token | undefined): boolean {
@@ -177,23 +204,33 @@ function isOperand(token: Token | undefined): boolean {
 }
 
 function stringAt(sql: string, start: number, escapes: StringEscapes): Token {
+  const special = escapes === 'standard' ? QUOTES : QUOTES_AND_BACKSLASHES
   let value = ''
-  for (let at = start + 1; at < sql.length; at += 1) {
-    const char = sql[at] ?? ''
-    const escaped = char === '\\' ? escapeAt(sql, at, escapes) : undefined
-    if (escaped !== undefined) {
-      if (escaped.value === null) throw wrongEscape(sql, at)
-      at += escaped.length - 1
-      value += escaped.value
-    } else if (char === "'" && sql[at + 1] === "'") {
-      at += 1
+  let from = start + 1
+  special.lastIndex = from
+  while (special.test(sql)) {
+    const at = special.lastIndex - 1
+    value += sql.slice(from, at)
+    if (sql[at] === '\\') {
+      // The last backslash of a text means itself.
+      const { value: meant, length } = escapeAt(sql, at, escapes) ?? { value: '\\', length: 1 }
+      if (meant === null) throw wrongEscape(sql, at)
+      value += meant
+      from = at + length
+    } else if (sql[at + 1] === "'") {
       value += "'"
-    } else if (char === "'") {
-      return { kind: 'string', text: sql.slice(start, at + 1), value, start, end: at + 1 }
-    } else value += char
+      from = at + 2
+    } else {
+      const end = at + 1
+      return { kind: 'string', text: sql.slice(start, end), value, start, end }
+    }
+    special.lastIndex = from
   }
   throw unterminated('string', sql, start)
 }
+
+const QUOTES = /'/g
+const QUOTES_AND_BACKSLASHES = /['\\]/g
 
 function wrongEscape(sql: string, at: number): AppError {
   return new AppError('sql_syntax', `${placeOf(sql, at)}: this escape stands for no character`)
@@ -201,12 +238,13 @@ function wrongEscape(sql: string, at: number): AppError {
 
 function nameAt(sql: string, start: number, mark: string): Token {
   let value = ''
-  for (let at = start + 1; at < sql.length; at += 1) {
-    if (sql[at] !== mark) value += sql[at]
-    else if (sql[at + 1] === mark) {
-      at += 1
-      value += mark
-    } else return { kind: 'name', text: sql.slice(start, at + 1), value, start, end: at + 1 }
+  let from = start + 1
+  for (let at = sql.indexOf(mark, from); at >= 0; at = sql.indexOf(mark, from)) {
+    value += sql.slice(from, at)
+    const end = at + 1
+    if (sql[end] !== mark) return { kind: 'name', text: sql.slice(start, end), value, start, end }
+    value += mark
+    from = end + 1
   }
   throw unterminated('name', sql, start)
 }
@@ -237,24 +275,20 @@ function duckDBTextOf(token: Token): string {
 /**
  * In DuckDB `->>` binds less tightly than `AND` and `=`: `a AND metadata->>'k' = 'v'` is read as
  * `((a AND metadata)->>'k') = 'v'`. Existing clients write it without parentheses, so they are added here.
+ * @returns the tokens before and after which a parenthesis belongs
  */
-function parenthesizeMetadataArrows(text: string, tokens: readonly Token[]): string {
-  if (!tokens.some((token) => token.text === '->>' || token.text === '->')) return text
-  const again = tokenize(text)
-  const edits: { readonly at: number; readonly text: string }[] = []
-  for (let index = 0; index < again.length; index += 1) {
-    if (!isMetadata(again[index]) || again[index + 1]?.text[0] !== '-') continue
-    const first = chainStart(again, index)
-    const last = chainEnd(again, index)
-    if (last === index || again[first - 1]?.text === '(') continue
-    edits.push(
-      { at: again[first]?.start ?? 0, text: '(' },
-      { at: again[last]?.end ?? 0, text: ')' },
-    )
-  }
-  return edits.reduceRight((edited, edit) => {
-    return edited.slice(0, edit.at) + edit.text + edited.slice(edit.at)
-  }, text)
+function metadataArrows(tokens: readonly Token[]) {
+  const firsts = new Set<number>()
+  const lasts = new Set<number>()
+  tokens.forEach((token, index) => {
+    if (tokens[index + 1]?.text[0] !== '-' || !isMetadata(token)) return
+    const first = chainStart(tokens, index)
+    const last = chainEnd(tokens, index)
+    if (last === index || tokens[first - 1]?.text === '(') return
+    firsts.add(first)
+    lasts.add(last)
+  })
+  return { firsts, lasts }
 }
 
 function isMetadata(token: Token | undefined): boolean {
