@@ -34,6 +34,7 @@ import type { QueryDeps } from './query/query-deps.ts'
 import { exportRows, type QueryRequest, runQuery } from './query/run-query.ts'
 import { runSearch } from './query/search/run-search.ts'
 import { PlanCache } from './query/select/plan-cache.ts'
+import { Planner } from './query/select/planner.ts'
 import { runSelect } from './query/select/run-select.ts'
 import { Sessions } from './query/sessions.ts'
 import { NO_VARIABLES, UNKNOWN_VARIABLES } from './query/variables.ts'
@@ -73,6 +74,9 @@ export interface App {
 /** Of one knowledge base: with more vectors, memory holds only their codes, a fifth of the bytes. */
 const WHOLE_VECTORS_MAX = 250_000
 
+/** For planning one large statement: the largest takes a third of it on a quiet machine. */
+const PLANNING_MS = 3_000
+
 /** Threads that wait for questions: some 10 MB each. */
 const SPARE_AGENTS = 2
 
@@ -101,6 +105,11 @@ export function createApp(options: AppOptions): App {
     onFailure: (error) => log.failure({ requestId: 'reembedding', error }),
   })
   const reader = new DocumentReader()
+  const planner = new Planner({
+    engine: store.engine,
+    workerUrl: new URL('./workers/planner-entry.ts', import.meta.url).href,
+    planningMs: Math.min(PLANNING_MS, settings.queryMs),
+  })
   const queryDeps: QueryDeps = {
     catalog: store.catalog,
     embedders,
@@ -122,6 +131,7 @@ export function createApp(options: AppOptions): App {
     chunker: reader,
     plans: new PlanCache(),
     variables: NO_VARIABLES,
+    planner,
     queryMs: settings.queryMs,
     statementBytesMax: settings.statementBytesMax,
     nowMs,
@@ -159,7 +169,7 @@ export function createApp(options: AppOptions): App {
     async close() {
       agents.close()
       await reembedding.close()
-      await Promise.all([reader.close(), builtin.close()])
+      await Promise.all([reader.close(), builtin.close(), planner.close()])
       await vectorCaches.close()
       await store.close()
     },

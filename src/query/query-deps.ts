@@ -5,6 +5,7 @@ import type { NearestChunks, VectorIndexStates } from '../domain/ports/search-po
 import type { ChunkStore, FileStore, TableStore } from '../domain/ports/store-ports.ts'
 import type { Chunker } from '../ingest/chunking/chunker.ts'
 import type { PlanCache } from './select/plan-cache.ts'
+import type { Planner } from './select/planner.ts'
 import type { VariableScope } from './variables.ts'
 
 /** What running SQL needs. */
@@ -22,6 +23,7 @@ export interface QueryDeps extends CatalogDeps {
   readonly plans: PlanCache
   /** Those of the request's session. */
   readonly variables: VariableScope
+  readonly planner: Planner
   readonly queryMs: number
   /** Of the text of one statement, in UTF-8. */
   readonly statementBytesMax: number

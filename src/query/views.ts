@@ -3,8 +3,6 @@ import { checkedName, nameKey, quote } from '../domain/identifier.ts'
 import type { RelationColumn, View } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
 import { type QueryDeps, runLimits, withoutModelCalls } from './query-deps.ts'
-import { nameScope } from './select/name-scope.ts'
-import { planSelect } from './select/plan-select.ts'
 import { withBoundSelect } from './select/run-select.ts'
 
 export interface NewView {
@@ -26,7 +24,7 @@ export async function createView(
   const project = requireProject(deps.catalog.snapshot(), projectName)
   const definition = { projectId: project.id, name: checkedName('view', name), sql, database }
   const columns = await describeSelect({ sql, database }, deps, signal)
-  await checkReadable({ ...definition, projectName: project.name }, deps)
+  await checkReadable({ ...definition, projectName: project.name }, deps, signal)
   return deps.catalog.createView({ ...definition, columns }, orReplace)
 }
 
@@ -37,7 +35,7 @@ export async function alterView(
   signal: AbortSignal,
 ): Promise<View> {
   const columns = await describeSelect({ sql, database }, deps, signal)
-  await checkReadable({ ...view, sql, database }, deps)
+  await checkReadable({ ...view, sql, database }, deps, signal)
   return deps.catalog.alterView(view, { sql, database, columns })
 }
 
@@ -47,9 +45,15 @@ type Definition = Pick<View, 'projectId' | 'projectName' | 'name' | 'sql' | 'dat
  * Plans a statement that reads the view as if it were stored: only so it is seen that it leads back to itself, or
  * through too many others.
  */
-async function checkReadable(view: Definition, { catalog, engine }: QueryDeps): Promise<void> {
-  const names = nameScope(withView(catalog.snapshot(), view), view.projectName)
-  await planSelect(`SELECT * FROM ${quote(view.projectName)}.${quote(view.name)}`, names, engine)
+async function checkReadable(
+  view: Definition,
+  { catalog, planner }: QueryDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const sql = `SELECT * FROM ${quote(view.projectName)}.${quote(view.name)}`
+  const scope = { database: view.projectName, allowed: undefined, readsChunkKeys: false }
+  const snapshot = withView(catalog.snapshot(), view)
+  await planner.plan({ sql, search: null, ...scope }, snapshot, signal)
 }
 
 function withView(snapshot: CatalogSnapshot, view: Definition): CatalogSnapshot {

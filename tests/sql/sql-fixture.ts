@@ -8,10 +8,13 @@ import { DocumentReader } from '../../src/ingest/readers/document-reader.ts'
 import { NO_RERANKERS, type QueryDeps } from '../../src/query/query-deps.ts'
 import { runQuery } from '../../src/query/run-query.ts'
 import { PlanCache } from '../../src/query/select/plan-cache.ts'
+import { Planner } from '../../src/query/select/planner.ts'
 import { Variables } from '../../src/query/variables.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 import { openSearchableStore } from '../support/searchable-store.ts'
 import { termsOf } from '../support/store-fixture.ts'
+
+const PLANNER_ENTRY = new URL('../../src/workers/planner-entry.ts', import.meta.url).href
 
 export interface SqlFixture {
   readonly deps: QueryDeps
@@ -65,6 +68,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     files: store.files,
     chunker: new DocumentReader(),
     plans: new PlanCache(),
+    planner: new Planner({ engine: store.engine, workerUrl: PLANNER_ENTRY, planningMs: 10_000 }),
     variables: new Variables(),
     queryMs: 60_000,
     statementBytesMax: 1024 * 1024,

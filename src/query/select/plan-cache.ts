@@ -15,7 +15,7 @@ export interface SelectPlan {
   readonly sql: string
   readonly searches: readonly SearchInput[]
   readonly agents: readonly AgentInput[]
-  readonly rerankings: readonly RerankInput[]
+  readonly rerankings: readonly PlannedReranking[]
   /** Parameters that relevance is compared with. */
   readonly thresholds: readonly string[]
   /** By its tree, the plan of each SELECT that gives the texts of a column, or the candidates of a reranking. */
@@ -33,6 +33,9 @@ export interface SelectPlan {
   /** The parameters of the statement as the client wrote it, also those that became searches. */
   readonly parameterNames: readonly string[]
 }
+
+/** The candidates of a reranking, whose SELECT is planned. */
+export type PlannedReranking = Omit<RerankInput, 'names'>
 
 /** A SELECT that gets the nearest chunks of its searches as bound lists. */
 export interface CandidatePlan {

@@ -22,7 +22,7 @@ import {
 } from '../../sql/lexer/tokens.ts'
 import type { NameScope } from '../../sql/relation.ts'
 import { type Rewriting, rewrite, type StatementEdit } from '../../sql/rewrite.ts'
-import { type GivenSearch, PlanInputs } from '../../sql/search/plan-inputs.ts'
+import { type GivenSearch, PlanInputs, type PlannedText } from '../../sql/search/plan-inputs.ts'
 import { isShortAnswer } from '../../sql/search/top-k.ts'
 import type { CandidateEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 import type { CandidatePlan, CandidateRequest, SelectPlan } from './plan-cache.ts'
@@ -33,6 +33,9 @@ const VIEW_DEPTH_MAX = 10
 /** SELECTs for values within SELECTs for values. */
 const VALUES_DEPTH_MAX = 5
 
+/** DuckDB's parser and printer. */
+type SqlText = Pick<SqlEngine, 'parse' | 'print'>
+
 /**
  * From text to a statement that DuckDB can run: its own parser, the guard, names resolved, searches, views and agents
  * replaced by sub-queries, and back to text. What comes out is exactly what was checked.
@@ -41,13 +44,14 @@ const VALUES_DEPTH_MAX = 5
 export async function planSelect(
   sql: string,
   names: NameScope,
-  engine: SqlEngine,
+  engine: SqlText,
   search: GivenSearch | null = null,
 ): Promise<SelectPlan> {
   const { tree, parameterNames, text } = await parseSelect(sql, engine)
   try {
     const inputs = new PlanInputs(true, search)
-    return await planTree(tree, { names, inputs, place: 'outermost' }, engine, { parameterNames })
+    const rewriting: Rewriting = { names, inputs, place: 'outermost' }
+    return withoutTrees(await planTree(tree, rewriting, engine, { parameterNames }))
   } catch (error) {
     if (!(error instanceof PlacedError)) throw error
     const { code, message, title } = error.failure
@@ -60,7 +64,7 @@ export async function planSelect(
 async function planTree(
   tree: TreeNode,
   rewriting: Rewriting,
-  engine: SqlEngine,
+  engine: SqlText,
   {
     parameterNames,
     depth = 0,
@@ -83,7 +87,8 @@ async function planTree(
     const inner = { ...rewriting, names, inputs: new PlanInputs(false, inputs.search) }
     innerPlans.set(select, await planTree(select, inner, engine, { parameterNames, depth }))
   }
-  const { searches, agents, thresholds, scans, rerankings } = inputs
+  const { searches, agents, thresholds, scans } = inputs
+  const rerankings = inputs.rerankings.map(({ names: _, ...input }) => input)
   const isOfCatalog = [...innerPlans.values()].some((plan) => plan.readsCatalog)
   const readsCatalog = inputs.readsCatalog || isOfCatalog
   const collected = { searches, agents, thresholds, scans, rerankings, readsCatalog }
@@ -109,7 +114,7 @@ function checked(tree: TreeNode, rewriting: Rewriting): readonly StatementEdit[]
 async function applyEdits(
   edits: readonly StatementEdit[],
   inputs: PlanInputs,
-  engine: SqlEngine,
+  engine: SqlText,
   viewDepth = 0,
 ): Promise<readonly CandidateEdit[]> {
   const trees = await Promise.all(edits.map((edit) => editTree(edit, engine)))
@@ -131,7 +136,7 @@ async function applyEdits(
 }
 
 /** A view is a caller's SELECT; every other edit is SQL of ours. */
-async function editTree({ sql, view }: StatementEdit, engine: SqlEngine): Promise<TreeNode> {
+async function editTree({ sql, view }: StatementEdit, engine: SqlText): Promise<TreeNode> {
   return view === undefined
     ? parseTree(await engine.parse(sql))
     : (await parseSelect(sql, engine)).tree
@@ -173,7 +178,7 @@ interface ParsedSelect {
   readonly text: string
 }
 
-async function parseSelect(sql: string, engine: SqlEngine): Promise<ParsedSelect> {
+async function parseSelect(sql: string, engine: SqlText): Promise<ParsedSelect> {
   try {
     return await parseWith(sql, 'standard', engine)
   } catch (error) {
@@ -187,7 +192,7 @@ async function parseSelect(sql: string, engine: SqlEngine): Promise<ParsedSelect
 async function parseWith(
   sql: string,
   escapes: 'standard' | 'backslash',
-  engine: SqlEngine,
+  engine: SqlText,
 ): Promise<ParsedSelect> {
   const tokens = tokenize(sql, escapes)
   if (withoutClosingSemicolons(tokens).length === 0) {
@@ -206,7 +211,7 @@ async function parseWith(
 async function candidatePlan(
   tree: TreeNode,
   edits: readonly CandidateEdit[],
-  engine: SqlEngine,
+  engine: SqlText,
 ): Promise<CandidatePlan | null> {
   if (edits.length === 0) return null
   const requests = await Promise.all(edits.map((edit) => candidateRequest(edit, engine)))
@@ -217,7 +222,7 @@ async function candidatePlan(
 
 async function candidateRequest(
   { rows: _, prefilter, ...request }: CandidateEdit,
-  engine: SqlEngine,
+  engine: SqlText,
 ): Promise<CandidateRequest> {
   if (prefilter === null) return { ...request, prefilter }
   const tree = parseTree(await engine.parse(prefilter.sql))
@@ -226,7 +231,7 @@ async function candidateRequest(
   return { ...request, prefilter: { ...(await printTree(tree, engine)), isCacheable } }
 }
 
-async function printTree(tree: TreeNode, engine: SqlEngine) {
+async function printTree(tree: TreeNode, engine: SqlText) {
   const sql = await engine.print(treeText(tree))
   return { sql, parameters: parametersOf(tree) }
 }
@@ -237,4 +242,30 @@ function parametersOf(tree: TreeNode): ReadonlySet<string> {
     if (node.class === 'PARAMETER') names.add(textOf(node.identifier))
   }
   return names
+}
+
+/**
+ * The plan with empty objects in the place of the trees that its inner plans are found by: a plan that is kept, or goes
+ * from one thread to another, carries no trees.
+ */
+function withoutTrees(plan: SelectPlan, marks = new Map<TreeNode, TreeNode>()): SelectPlan {
+  const markOf = (tree: TreeNode): TreeNode => {
+    const mark = marks.get(tree) ?? {}
+    marks.set(tree, mark)
+    return mark
+  }
+  const marked = (text: PlannedText): PlannedText => {
+    return text.kind === 'column' ? { ...text, select: markOf(text.select) } : text
+  }
+  return {
+    ...plan,
+    searches: plan.searches.map((search) => ({ ...search, text: marked(search.text) })),
+    agents: plan.agents.map((input) => ({ ...input, questions: input.questions.map(marked) })),
+    rerankings: plan.rerankings.map(({ candidates, texts, ...input }) => {
+      return { ...input, candidates: markOf(candidates), texts: texts.map(marked) }
+    }),
+    innerPlans: new Map(
+      [...plan.innerPlans].map(([tree, inner]) => [markOf(tree), withoutTrees(inner, marks)]),
+    ),
+  }
 }

@@ -3,14 +3,13 @@ import type { ResultValue } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import {
   type PlannedText,
-  type RerankInput,
   rerankedDistancesParameter,
   rerankedKeysParameter,
   rerankedRelevancesParameter,
 } from '../../sql/search/plan-inputs.ts'
 import type { ParameterValues } from '../variables.ts'
 import { type Binding, type BoundValues, bindPlan } from './bind-plan.ts'
-import type { SelectPlan } from './plan-cache.ts'
+import type { PlannedReranking, SelectPlan } from './plan-cache.ts'
 import { runPlan } from './run-plan.ts'
 
 /** The candidates of a plan's rerankings in their new order. */
@@ -46,7 +45,7 @@ interface Candidate {
 }
 
 async function reranked(
-  request: RerankInput,
+  request: PlannedReranking,
   { innerPlans }: SelectPlan,
   binding: Binding,
 ): Promise<Reranked> {
@@ -81,7 +80,7 @@ interface Scored extends Pick<Reranked, 'warnings' | 'isReranked'> {
 
 async function scored(
   candidates: readonly Candidate[],
-  request: RerankInput,
+  request: PlannedReranking,
   { deps, signal, timer, params }: Binding,
 ): Promise<Scored> {
   const unchanged = { ranked: candidates, warnings: [], isReranked: false }

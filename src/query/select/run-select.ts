@@ -3,7 +3,7 @@ import { requireProject } from '../../domain/catalog-snapshot.ts'
 import type { BoundSql } from '../../domain/ports/engine-ports.ts'
 import { FILES_DATABASE } from '../../domain/project.ts'
 import type { RowStream } from '../../domain/query-result.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, ERRORS } from '../../errors.ts'
 import { hasPivot, pivotColumns, withPivotValues } from '../../sql/dialect/pivot-values.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
 import { checkStatementSize } from '../../sql/guard/statement-size.ts'
@@ -13,13 +13,11 @@ import {
 } from '../../sql/lexer/search-literals.ts'
 import { displayedName } from '../../sql/lexer/variable-names.ts'
 import type { GivenSearch } from '../../sql/search/plan-inputs.ts'
-import { type QueryDeps, StageTimer, type StageTimes } from '../query-deps.ts'
+import { type QueryDeps, type RunContext, StageTimer, type StageTimes } from '../query-deps.ts'
 import { requestValues } from '../variables.ts'
 import { type Binding, bindPlan } from './bind-plan.ts'
 import { withColumnHint } from './column-errors.ts'
-import { nameScope } from './name-scope.ts'
 import type { SelectPlan } from './plan-cache.ts'
-import { planSelect } from './plan-select.ts'
 import { rerank } from './rerank.ts'
 import { runPlan } from './run-plan.ts'
 
@@ -121,7 +119,7 @@ export async function planAndBind(
   checkStatementSize(request.sql, deps.statementBytesMax)
   const timer = new StageTimer(deps.nowMs)
   const sql = await withPivotsResolved(request, deps, signal)
-  const { plan, texts } = await cachedPlan({ ...request, sql }, deps, timer)
+  const { plan, texts } = await cachedPlan({ ...request, sql }, { deps, signal, timer })
   const { options = null, database } = request
   if (options !== null && plan.agents.length === 0) {
     throw new AppError(
@@ -157,22 +155,26 @@ interface PlannedSelect {
   readonly texts: ReadonlyMap<string, string>
 }
 
+/** A longer statement is not made to share a plan with others: it would not be kept. */
+const SHARED_CHARS_MAX = 10_000
+
 /** From the cache where the same statement was planned before, whatever texts it searches for. */
 async function cachedPlan(
   request: SelectRequest,
-  deps: QueryDeps,
-  timer: StageTimer,
+  { deps, signal, timer }: RunContext,
 ): Promise<PlannedSelect> {
   const snapshot = deps.catalog.snapshot()
-  const { sql, database, search, allowed, readsChunkKeys = false } = request
+  const { sql, database, search = null, allowed, readsChunkKeys = false } = request
   if (database.toLowerCase() !== FILES_DATABASE) requireProject(snapshot, database)
-  const names = { ...nameScope(snapshot, database, allowed), readsChunkKeys }
   const planText = (text: string) => {
-    return timer.time('plan', () => planSelect(text, names, deps.engine, search ?? null))
+    const planned = { sql: text, database, search, allowed, readsChunkKeys }
+    return timer.time('plan', () => deps.planner.plan(planned, snapshot, signal))
   }
   const planAsWritten = async () => ({ plan: await planText(sql), texts: new Map() })
   // Neither is a plan for other callers.
-  if (allowed !== undefined || readsChunkKeys) return planAsWritten()
+  if (allowed !== undefined || readsChunkKeys || sql.length > SHARED_CHARS_MAX) {
+    return planAsWritten()
+  }
   const parameterized = parameterizeSearchLiterals(sql)
   const { texts } = parameterized
   const statement = planKey(parameterized.sql, request)
@@ -199,7 +201,8 @@ async function planIfAllSearched(
     const isAllSearched = [...texts.keys()].every((name) => !planned.parameters.has(name))
     return isAllSearched ? planned : undefined
   } catch (error) {
-    if (texts.size > 0) return undefined
+    const isOfText = error instanceof AppError && ERRORS[error.code].status < 499
+    if (texts.size > 0 && isOfText) return undefined
     throw error
   }
 }

@@ -1,10 +1,9 @@
 import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../domain/query-result.ts'
 import type { ExplainStatement } from '../../sql/dialect/parse-explain.ts'
-import type { RerankInput } from '../../sql/search/plan-inputs.ts'
 import { type QueryDeps, runLimits, withoutModelCalls } from '../query-deps.ts'
 import { AMONG_FILTERED, findCandidates } from '../select/find-candidates.ts'
-import type { SelectPlan } from '../select/plan-cache.ts'
+import type { PlannedReranking, SelectPlan } from '../select/plan-cache.ts'
 import { planAndBind } from '../select/run-select.ts'
 import type { StatementRequest } from '../statement-request.ts'
 
@@ -57,7 +56,7 @@ function choicesOf(plan: SelectPlan, isFound: boolean, deps: QueryDeps): readonl
 
 /** A reranked search finds its candidates by a SELECT of its own. */
 function rerankingChoices(
-  { candidates, knowledgeBase: kb, rerankedCount }: RerankInput,
+  { candidates, knowledgeBase: kb, rerankedCount }: PlannedReranking,
   { innerPlans }: SelectPlan,
   deps: QueryDeps,
 ): readonly string[] {

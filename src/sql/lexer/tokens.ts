@@ -108,9 +108,12 @@ export function toDuckDB(sql: string, tokens: readonly Token[]): string {
   return text
 }
 
+/** Anything but plain white space. */
+const COMMENT_TEXT = /[^\n\r\t ]/
+
 /** As many characters, so that places stay where they are. */
 function blank(gap: string): string {
-  return gap === '' || gap === ' ' ? gap : gap.replaceAll(/[^\n\r\t]/gu, ' ')
+  return COMMENT_TEXT.test(gap) ? gap.replaceAll(/[^\n\r\t]/gu, ' ') : gap
 }
 
 /** @throws AppError `sql_syntax` where a semicolon is followed by another statement */
@@ -204,49 +207,56 @@ function isOperand(token: Token | undefined): boolean {
 }
 
 function stringAt(sql: string, start: number, escapes: StringEscapes): Token {
-  const special = escapes === 'standard' ? QUOTES : QUOTES_AND_BACKSLASHES
-  let value = ''
+  if (escapes !== 'standard') return escapedStringAt(sql, start, escapes)
+  const end = quotedEnd(sql, start, "'")
+  if (end < 0) throw unterminated('string', sql, start)
+  const text = sql.slice(start, end)
+  return { kind: 'string', text, value: text.slice(1, -1).replaceAll("''", "'"), start, end }
+}
+
+/** Where a text between these marks ends, in which two of them stand for one; -1: it does not end. */
+function quotedEnd(sql: string, start: number, mark: string): number {
+  let at = sql.indexOf(mark, start + 1)
+  while (at >= 0 && sql[at + 1] === mark) at = sql.indexOf(mark, at + 2)
+  return at < 0 ? -1 : at + 1
+}
+
+function escapedStringAt(sql: string, start: number, escapes: StringEscapes): Token {
+  const parts: string[] = []
   let from = start + 1
-  special.lastIndex = from
-  while (special.test(sql)) {
-    const at = special.lastIndex - 1
-    value += sql.slice(from, at)
+  QUOTE_OR_BACKSLASH.lastIndex = from
+  while (QUOTE_OR_BACKSLASH.test(sql)) {
+    const at = QUOTE_OR_BACKSLASH.lastIndex - 1
+    parts.push(sql.slice(from, at))
     if (sql[at] === '\\') {
       // The last backslash of a text means itself.
-      const { value: meant, length } = escapeAt(sql, at, escapes) ?? { value: '\\', length: 1 }
-      if (meant === null) throw wrongEscape(sql, at)
-      value += meant
+      const { value, length } = escapeAt(sql, at, escapes) ?? { value: '\\', length: 1 }
+      if (value === null) throw wrongEscape(sql, at)
+      parts.push(value)
       from = at + length
     } else if (sql[at + 1] === "'") {
-      value += "'"
+      parts.push("'")
       from = at + 2
     } else {
       const end = at + 1
-      return { kind: 'string', text: sql.slice(start, end), value, start, end }
+      return { kind: 'string', text: sql.slice(start, end), value: parts.join(''), start, end }
     }
-    special.lastIndex = from
+    QUOTE_OR_BACKSLASH.lastIndex = from
   }
   throw unterminated('string', sql, start)
 }
 
-const QUOTES = /'/g
-const QUOTES_AND_BACKSLASHES = /['\\]/g
+const QUOTE_OR_BACKSLASH = /['\\]/g
 
 function wrongEscape(sql: string, at: number): AppError {
   return new AppError('sql_syntax', `${placeOf(sql, at)}: this escape stands for no character`)
 }
 
 function nameAt(sql: string, start: number, mark: string): Token {
-  let value = ''
-  let from = start + 1
-  for (let at = sql.indexOf(mark, from); at >= 0; at = sql.indexOf(mark, from)) {
-    value += sql.slice(from, at)
-    const end = at + 1
-    if (sql[end] !== mark) return { kind: 'name', text: sql.slice(start, end), value, start, end }
-    value += mark
-    from = end + 1
-  }
-  throw unterminated('name', sql, start)
+  const end = quotedEnd(sql, start, mark)
+  if (end < 0) throw unterminated('name', sql, start)
+  const text = sql.slice(start, end)
+  return { kind: 'name', text, value: text.slice(1, -1).replaceAll(mark + mark, mark), start, end }
 }
 
 function dollarStringAt(sql: string, start: number, mark: string): Token {

@@ -1,0 +1,214 @@
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import type { SqlEngine } from '../../domain/ports/engine-ports.ts'
+import { AppError } from '../../errors.ts'
+import { withDeadline } from '../../runtime/cancellation.ts'
+import { Semaphore } from '../../runtime/semaphore.ts'
+import { WorkerHost } from '../../runtime/worker-host.ts'
+import { nameScope } from './name-scope.ts'
+import type { SelectPlan } from './plan-cache.ts'
+import { planSelect } from './plan-select.ts'
+import {
+  errorOf,
+  type FromPlanningThread,
+  failureOf,
+  type PlanRequest,
+  type ToPlanningThread,
+} from './planning-protocol.ts'
+
+/** A longer statement is planned in a thread. */
+const CHARS_HERE_MAX = 10_000
+
+/** So is one whose trees are larger, with those of its views and searches: they take some 10 ms. */
+const TREE_CHARS_HERE_MAX = 150_000
+
+/** Statements that wait for the thread. */
+const WAITING_MAX = 100
+
+/** A thread that has nothing to do for so long gives its memory back. */
+const IDLE_MS = 10_000
+
+export interface PlannerOptions {
+  readonly engine: Pick<SqlEngine, 'parse' | 'print'>
+  /** Entry of the planning thread. */
+  readonly workerUrl: string
+  /** For one statement, in the thread. */
+  readonly planningMs: number
+}
+
+/**
+ * Plans SELECTs: small ones at once, where it takes a millisecond or two; large ones in a thread that can be stopped, one
+ * after the other, so that nothing else waits for their trees.
+ */
+export class Planner {
+  readonly #options: PlannerOptions
+  readonly #turns = new Semaphore({
+    placesMax: 1,
+    waitingMax: WAITING_MAX,
+    tooBusyMessage: `More than ${WAITING_MAX} large SQL statements wait to be planned`,
+  })
+  #host: WorkerHost | null = null
+  #snapshot: CatalogSnapshot | null = null
+  #idleTimer: ReturnType<typeof setTimeout> | undefined
+  #running: PromiseWithResolvers<SelectPlan> | null = null
+  #isClosed = false
+
+  constructor(options: PlannerOptions) {
+    this.#options = options
+  }
+
+  /** @throws AppError as `planSelect` does, `timeout`, `too_busy`, `shutting_down`; the signal's reason */
+  async plan(
+    request: PlanRequest,
+    snapshot: CatalogSnapshot,
+    signal: AbortSignal,
+  ): Promise<SelectPlan> {
+    if (request.sql.length <= CHARS_HERE_MAX) {
+      try {
+        return await this.#planHere(request, snapshot)
+      } catch (error) {
+        if (!(error instanceof TooLargeHere)) throw error
+      }
+    }
+    const leave = await this.#turns.enter(signal)
+    try {
+      return await this.#planInThread(request, snapshot, signal)
+    } finally {
+      leave()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#running?.reject(new AppError('shutting_down', 'The server is shutting down'))
+    await this.#endThread()
+  }
+
+  #planHere(request: PlanRequest, snapshot: CatalogSnapshot): Promise<SelectPlan> {
+    const { sql, database, allowed, readsChunkKeys, search } = request
+    const names = { ...nameScope(snapshot, database, allowed), readsChunkKeys }
+    return planSelect(sql, names, smallTreesOnly(this.#options.engine), search)
+  }
+
+  async #planInThread(
+    request: PlanRequest,
+    snapshot: CatalogSnapshot,
+    signal: AbortSignal,
+  ): Promise<SelectPlan> {
+    if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
+    clearTimeout(this.#idleTimer)
+    const { planningMs: timeoutMs } = this.#options
+    try {
+      return await withDeadline({ timeoutMs, signal, timeoutError }, (ended) => {
+        return this.#ask({ request, snapshot }, ended)
+      })
+    } finally {
+      this.#idleTimer = setTimeout(() => void this.#endThread(), IDLE_MS)
+      this.#idleTimer.unref()
+    }
+  }
+
+  /** @param ended aborts: the thread ends, whatever it is at */
+  async #ask(
+    { request, snapshot }: { readonly request: PlanRequest; readonly snapshot: CatalogSnapshot },
+    ended: AbortSignal,
+  ): Promise<SelectPlan> {
+    const running = Promise.withResolvers<SelectPlan>()
+    this.#running = running
+    const stop = () => {
+      running.reject(ended.reason)
+      void this.#endThread()
+    }
+    ended.addEventListener('abort', stop, { once: true })
+    try {
+      const host = this.#runningHost(running)
+      const isKnown = this.#snapshot === snapshot
+      this.#snapshot = snapshot
+      const message: ToPlanningThread = {
+        kind: 'plan',
+        request,
+        snapshot: isKnown ? null : snapshot,
+      }
+      host.setBusy(true)
+      host.post(message)
+      return await running.promise
+    } finally {
+      ended.removeEventListener('abort', stop)
+      this.#running = null
+      this.#host?.setBusy(false)
+    }
+  }
+
+  #runningHost(running: PromiseWithResolvers<SelectPlan>): WorkerHost {
+    if (this.#host !== null && !this.#host.hasEnded) return this.#host
+    this.#snapshot = null
+    const host: WorkerHost = new WorkerHost({
+      url: this.#options.workerUrl,
+      // The thread runs our own code and sends nothing else.
+      onMessage: (data) => void this.#receive(host, data as FromPlanningThread),
+      onEnd: (cause) => {
+        const message = 'Planning the statement stopped unexpectedly'
+        const error = new AppError('internal', message, { cause })
+        this.#running?.reject(error)
+        running.reject(error)
+      },
+    })
+    this.#host = host
+    return host
+  }
+
+  async #receive(host: WorkerHost, message: FromPlanningThread): Promise<void> {
+    switch (message.kind) {
+      case 'planned':
+        this.#running?.resolve(message.plan)
+        return
+      case 'failed':
+        this.#running?.reject(errorOf(message.failure))
+        return
+      case 'parse':
+      case 'print':
+        host.post(await this.#answer(message))
+    }
+  }
+
+  async #answer({
+    kind,
+    call,
+    text,
+  }: Extract<FromPlanningThread, { kind: 'parse' | 'print' }>): Promise<ToPlanningThread> {
+    const { engine } = this.#options
+    try {
+      return { kind: 'text', call, text: await engine[kind](text) }
+    } catch (error) {
+      return { kind: 'refused', call, failure: failureOf(error) }
+    }
+  }
+
+  async #endThread(): Promise<void> {
+    clearTimeout(this.#idleTimer)
+    const host = this.#host
+    this.#host = null
+    this.#snapshot = null
+    await host?.terminate()
+  }
+}
+
+function timeoutError(ms: number): AppError {
+  return new AppError('timeout', `Planning the statement took longer than its limit of ${ms} ms`)
+}
+
+/** The statement is to be planned in the thread. */
+class TooLargeHere extends Error {}
+
+/** @throws TooLargeHere once the trees that were read are too large together */
+function smallTreesOnly(engine: PlannerOptions['engine']): PlannerOptions['engine'] {
+  let chars = 0
+  return {
+    async parse(sql) {
+      const tree = await engine.parse(sql)
+      chars += tree.length
+      if (chars > TREE_CHARS_HERE_MAX) throw new TooLargeHere()
+      return tree
+    },
+    print: (tree) => engine.print(tree),
+  }
+}

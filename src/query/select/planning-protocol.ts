@@ -1,0 +1,64 @@
+/** What the main thread and the planning thread say to each other. */
+import type { AllowedData } from '../../domain/agent.ts'
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import { AppError, type ErrorCode } from '../../errors.ts'
+import type { GivenSearch } from '../../sql/search/plan-inputs.ts'
+import type { SelectPlan } from './plan-cache.ts'
+
+/** A SELECT to be planned. */
+export interface PlanRequest {
+  readonly sql: string
+  /** The project of names without a qualifier. */
+  readonly database: string
+  readonly search: GivenSearch | null
+  /** undefined: the caller may read everything. */
+  readonly allowed: AllowedData | undefined
+  readonly readsChunkKeys: boolean
+}
+
+export type ToPlanningThread =
+  | {
+      readonly kind: 'plan'
+      readonly request: PlanRequest
+      /** null: the one that came last. */
+      readonly snapshot: CatalogSnapshot | null
+    }
+  /** What DuckDB's parser or printer said. */
+  | { readonly kind: 'text'; readonly call: number; readonly text: string }
+  | { readonly kind: 'refused'; readonly call: number; readonly failure: PlanFailure }
+
+export type FromPlanningThread =
+  | {
+      readonly kind: 'parse' | 'print'
+      readonly call: number
+      readonly text: string
+    }
+  | { readonly kind: 'planned'; readonly plan: SelectPlan }
+  | { readonly kind: 'failed'; readonly failure: PlanFailure }
+
+/** An error between threads. */
+export interface PlanFailure {
+  /** null: a bug. */
+  readonly code: ErrorCode | null
+  readonly message: string
+  readonly title?: string
+  readonly excerpt?: string | undefined
+  /** For the log. */
+  readonly stack: string
+}
+
+export function failureOf(error: unknown): PlanFailure {
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  if (!(error instanceof AppError)) return { code: null, message: String(error), stack }
+  const { code, message, title, excerpt } = error
+  return { code, message, title, excerpt, stack }
+}
+
+export function errorOf({ code, message, title, excerpt, stack }: PlanFailure): Error {
+  if (code === null) return new Error(message, { cause: stack })
+  return new AppError(code, message, {
+    cause: stack,
+    ...(title === undefined ? {} : { title }),
+    ...(excerpt === undefined ? {} : { excerpt }),
+  })
+}

@@ -1,0 +1,57 @@
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import type { SqlEngine } from '../../domain/ports/engine-ports.ts'
+import { nameScope } from './name-scope.ts'
+import { planSelect } from './plan-select.ts'
+import {
+  errorOf,
+  type FromPlanningThread,
+  failureOf,
+  type PlanRequest,
+  type ToPlanningThread,
+} from './planning-protocol.ts'
+
+/** The thread's side of planning: one statement at a time. The main thread reads and prints SQL for it. */
+export class PlanningThread {
+  readonly #post: (message: FromPlanningThread) => void
+  readonly #calls = new Map<number, PromiseWithResolvers<string>>()
+  #snapshot: CatalogSnapshot | null = null
+  #lastCall = 0
+
+  constructor(post: (message: FromPlanningThread) => void) {
+    this.#post = post
+  }
+
+  async receive(message: ToPlanningThread): Promise<void> {
+    if (message.kind === 'plan') {
+      this.#snapshot = message.snapshot ?? this.#snapshot
+      await this.#plan(message.request)
+      return
+    }
+    const call = this.#calls.get(message.call)
+    this.#calls.delete(message.call)
+    if (message.kind === 'text') call?.resolve(message.text)
+    else call?.reject(errorOf(message.failure))
+  }
+
+  async #plan({ sql, database, search, allowed, readsChunkKeys }: PlanRequest): Promise<void> {
+    try {
+      if (this.#snapshot === null) throw new Error('a plan is made of a catalog')
+      const names = { ...nameScope(this.#snapshot, database, allowed), readsChunkKeys }
+      const engine: Pick<SqlEngine, 'parse' | 'print'> = {
+        parse: (text) => this.#call('parse', text),
+        print: (text) => this.#call('print', text),
+      }
+      this.#post({ kind: 'planned', plan: await planSelect(sql, names, engine, search) })
+    } catch (error) {
+      this.#post({ kind: 'failed', failure: failureOf(error) })
+    }
+  }
+
+  #call(kind: 'parse' | 'print', text: string): Promise<string> {
+    this.#lastCall += 1
+    const answer = Promise.withResolvers<string>()
+    this.#calls.set(this.#lastCall, answer)
+    this.#post({ kind, call: this.#lastCall, text })
+    return answer.promise
+  }
+}
