@@ -123,6 +123,7 @@ export function createApp(options: AppOptions): App {
     chunks: store.chunks,
     tables: store.tables,
     files: store.files,
+    storage: store.upkeep,
     agents: {
       ask: (agent, question, signal) =>
         agents.complete({ agent, question, history: [], deltas: false }, signal),

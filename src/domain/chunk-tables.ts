@@ -61,7 +61,12 @@ export function chunkTableName(
   part: ChunkTablePart,
 ): string {
   const number = part === 'vectors' && vectorsNumber > 0 ? `_${vectorsNumber}` : ''
-  return `kb_${id}_${part}${number}`
+  return `${knowledgeBaseTablePrefix({ id })}${part}${number}`
+}
+
+/** How the names of all tables of a knowledge base begin. */
+export function knowledgeBaseTablePrefix({ id }: Pick<TableIds, 'id'>): string {
+  return `kb_${id}_`
 }
 
 /** The table in a project's schema that holds the rows of a `ProjectTable`. */

@@ -2,7 +2,12 @@ import type { CatalogDeps } from '../catalog/catalog-deps.ts'
 import type { RunLimits, SqlEngine } from '../domain/ports/engine-ports.ts'
 import type { AgentAnswers, ChatModels, RerankerRegistry } from '../domain/ports/model-ports.ts'
 import type { NearestChunks, VectorIndexStates } from '../domain/ports/search-ports.ts'
-import type { ChunkStore, FileStore, TableStore } from '../domain/ports/store-ports.ts'
+import type {
+  ChunkStore,
+  FileStore,
+  StorageUpkeep,
+  TableStore,
+} from '../domain/ports/store-ports.ts'
 import type { Chunker } from '../ingest/chunking/chunker.ts'
 import type { PlanCache } from './select/plan-cache.ts'
 import type { Planner } from './select/planner.ts'
@@ -18,6 +23,7 @@ export interface QueryDeps extends CatalogDeps {
   readonly chunks: ChunkStore
   readonly tables: TableStore
   readonly files: Pick<FileStore, 'importSelect' | 'dropFile'>
+  readonly storage: StorageUpkeep
   /** For the texts of rows that are inserted or changed. */
   readonly chunker: Chunker
   readonly plans: PlanCache

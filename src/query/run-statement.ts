@@ -43,6 +43,7 @@ export async function runStatement(
       return runViewStatement({ ...request, statement }, deps, signal)
     case 'create_table':
     case 'drop_table':
+    case 'vacuum':
       return runTableStatement({ ...request, statement }, deps, signal)
     case 'insert':
     case 'update':

@@ -23,6 +23,7 @@ import { StoredCatalog } from './stored-catalog.ts'
 import { clearUploads } from './tables/file-reader.ts'
 import { StoredFiles } from './tables/stored-files.ts'
 import { StoredTables } from './tables/stored-tables.ts'
+import { Upkeep } from './upkeep/upkeep.ts'
 
 export interface StoreOptions {
   /** The data folder; `:memory:` keeps nothing. */
@@ -72,6 +73,7 @@ export interface Store {
   readonly revokedTokens: StoredRevokedTokens
   readonly secrets: Secrets
   readonly backups: StoredBackups
+  readonly upkeep: Upkeep
   /** From now on this one is told of commits, alone. */
   setListener(listener: CommitListener): void
   /** After whoever listens and reads has closed. Ends statements, waits for writes, moves the log into the file. */
@@ -122,6 +124,8 @@ async function storeOver(
     isInstallAllowed: options.isExtensionInstallAllowed ?? false,
   })
   const hnsw = new HnswFactory(engine, extensions)
+  const upkeep = new Upkeep({ database })
+  if (folder !== null) upkeep.start()
   const catalog = new StoredCatalog(parts)
   if (findProject(state.snapshot(), DEFAULT_PROJECT) === undefined) {
     await catalog.createProject(DEFAULT_PROJECT)
@@ -143,10 +147,12 @@ async function storeOver(
     revokedTokens: await StoredRevokedTokens.open(database, now),
     secrets,
     backups,
+    upkeep,
     setListener: (listener) => state.setListener(listener),
     close: async () => {
       await backups.close()
       extensions.close()
+      await upkeep.close()
       await hnsw.close()
       await engine.close()
       await database.close()

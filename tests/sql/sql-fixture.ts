@@ -66,6 +66,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     chunks: store.chunks,
     tables: store.tables,
     files: store.files,
+    storage: store.upkeep,
     chunker: new DocumentReader(),
     plans: new PlanCache(),
     planner: new Planner({ engine: store.engine, workerUrl: PLANNER_ENTRY, planningMs: 10_000 }),

@@ -52,7 +52,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   query: ['evaluate', 'statements', 'rows', 'show', 'search', 'select', 'information-schema'],
   sql: ['subquery', 'search', 'dialect', 'guard', 'ast', 'lexer'],
   retrieval: ['keywords', 'ivf', 'vectors', 'kernel'],
-  store: ['backup', 'hnsw', 'tables', 'documents', 'catalog', 'duckdb'],
+  store: ['backup', 'hnsw', 'tables', 'documents', 'catalog', 'upkeep', 'duckdb'],
 }
 
 /**
@@ -68,6 +68,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
     'store/catalog',
     'store/documents',
     'store/tables',
+    'store/upkeep',
     'store/hnsw',
     'store/backup',
   ],

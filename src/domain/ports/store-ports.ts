@@ -182,3 +182,24 @@ export interface BackupStore {
   /** The newest first. */
   list(): Promise<readonly Backup[]>
 }
+
+/** What deleted rows take is given back in the background; this does it at once. */
+export interface StorageUpkeep {
+  /**
+   * Gives back what deleted rows take, and the free end of the file. Readers go on meanwhile, writers wait.
+   * @param scope null: everything
+   */
+  vacuum(scope: VacuumScope | null, signal: AbortSignal): Promise<VacuumReport>
+}
+
+export type VacuumScope =
+  | { readonly kind: 'knowledge_base' | 'table'; readonly id: number; readonly projectId: number }
+  | { readonly kind: 'file'; readonly id: number }
+
+/** What a compaction did to the database file and its log. */
+export interface VacuumReport {
+  readonly bytesBefore: number
+  readonly bytesAfter: number
+  /** Rows that were deleted long ago and are not stored any more. */
+  readonly deletedRows: number
+}

@@ -1,12 +1,21 @@
-import { findFile, findProject, findTable, requireProject } from '../../domain/catalog-snapshot.ts'
+import {
+  findFile,
+  findKnowledgeBase,
+  findProject,
+  findTable,
+  requireProject,
+} from '../../domain/catalog-snapshot.ts'
 import { checkedName } from '../../domain/identifier.ts'
+import type { VacuumScope } from '../../domain/ports/store-ports.ts'
 import { FILES_DATABASE, type ProjectTable } from '../../domain/project.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
 import type { UploadedFile } from '../../domain/uploaded-file.ts'
 import { AppError, notFound } from '../../errors.ts'
 import type { TableStatement } from '../../sql/dialect/parse-table.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
+import { rowsSql, schemaColumns } from '../information-schema/schema-table.ts'
 import { type QueryDeps, runLimits } from '../query-deps.ts'
+import { runComposedSelect } from '../select/composed-select.ts'
 import { withBoundSelect } from '../select/run-select.ts'
 import { done, type StatementRequest } from '../statement-request.ts'
 
@@ -19,6 +28,7 @@ export async function runTableStatement(
 ): Promise<QueryResult> {
   const { statement, db } = request
   if (statement.kind === 'create_table') return create({ ...request, statement }, deps, signal)
+  if (statement.kind === 'vacuum') return vacuum({ ...request, statement }, deps, signal)
   const target = find(statement.name, db, deps)
   if (target !== undefined) await drop(target, deps)
   else if (!statement.ifExists) throw notFound('table', statement.name.name)
@@ -68,6 +78,35 @@ function isTaken(error: unknown): boolean {
 async function drop(found: TableOrFile, deps: QueryDeps): Promise<void> {
   if (found.kind === 'file') await deps.files.dropFile(found.file)
   else await deps.tables.dropTable(found.table)
+}
+
+const VACUUM_COLUMNS = schemaColumns('bytes_before:BIGINT bytes_after:BIGINT rows_removed:BIGINT')
+
+async function vacuum(
+  { statement: { name }, db, params }: StatementRequest<StatementOf<'vacuum'>>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const scope = name === null ? null : vacuumScope(name, db, deps)
+  const { bytesBefore, bytesAfter, deletedRows } = await deps.storage.vacuum(scope, signal)
+  const row = { bytes_before: bytesBefore, bytes_after: bytesAfter, rows_removed: deletedRows }
+  const select = { sql: rowsSql(VACUUM_COLUMNS, [row]), database: db, params }
+  const rows = await runComposedSelect(select, deps, signal)
+  return { kind: 'table', rows, context: { db } }
+}
+
+function vacuumScope(name: QualifiedName, db: string, deps: QueryDeps): VacuumScope {
+  const found = find(name, db, deps)
+  if (found?.kind === 'file') return { kind: 'file', id: found.file.id }
+  if (found !== undefined) {
+    const { id, projectId } = found.table
+    return { kind: 'table', id, projectId }
+  }
+  const snapshot = deps.catalog.snapshot()
+  const project = findProject(snapshot, name.project ?? db)
+  const kb = project && findKnowledgeBase(snapshot, project, name.name)
+  if (kb === undefined) throw notFound('table', name.name)
+  return { kind: 'knowledge_base', id: kb.id, projectId: kb.projectId }
 }
 
 function isFile(name: QualifiedName, db: string): boolean {

@@ -12,6 +12,8 @@ export type TableStatement =
       readonly source: SourceSelect
     }
   | { readonly kind: 'drop_table'; readonly name: QualifiedName; readonly ifExists: boolean }
+  /** Of a table, a file or a knowledge base; null: of everything. */
+  | { readonly kind: 'vacuum'; readonly name: QualifiedName | null }
 
 /** How a query begins. */
 const QUERY = /^(\(|(select|with|from|values|table|pivot|unpivot|describe|show|summarize)\b)/i
@@ -36,6 +38,9 @@ export function tableStatement(read: StatementReader): TableStatement | undefine
   if (read.takeWords('drop', 'table')) {
     const ifExists = read.takeWords('if', 'exists')
     return { kind: 'drop_table', name: read.qualifiedName(WHAT), ifExists }
+  }
+  if (read.takeWords('vacuum')) {
+    return { kind: 'vacuum', name: read.isAtEnd() ? null : read.qualifiedName(WHAT) }
   }
   return undefined
 }

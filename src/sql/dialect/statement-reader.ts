@@ -156,8 +156,12 @@ export class StatementReader {
     return this.#sql.slice(first.start, last.end)
   }
 
+  isAtEnd(): boolean {
+    return this.#at >= this.#tokens.length
+  }
+
   expectEnd(): void {
-    if (this.#at < this.#tokens.length) throw this.expected('the end of the statement')
+    if (!this.isAtEnd()) throw this.expected('the end of the statement')
   }
 
   /** A name, plain or quoted. */

@@ -178,13 +178,14 @@ export class StoredChunks implements ChunkStore {
       nextChunkKey: row.nextChunkKey + written.newRowCount,
       updatedAt: timestampOfMillis(now()),
     }
-    await queriesOver(connection)
-      .update(knowledgeBases)
-      .set(changes)
-      .where(eq(knowledgeBases.id, row.id))
+    const changed = { ...row, ...changes }
+    // Not an UPDATE: after one, DuckDB's log cannot move into the file while anybody reads, and grows.
+    const queries = queriesOver(connection)
+    await queries.delete(knowledgeBases).where(eq(knowledgeBases.id, row.id))
+    await queries.insert(knowledgeBases).values(changed)
     const { projectName } = kb
     return {
-      changed: knowledgeBaseOf({ ...row, ...changes }, { projectName, secrets }),
+      changed: knowledgeBaseOf(changed, { projectName, secrets }),
       result: written.result,
       isUnsorted: await needsSorting(connection, row),
       vectors: { revision: changes.revision, changed: await this.#vectorChange(tables, written) },

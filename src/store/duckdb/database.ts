@@ -46,6 +46,7 @@ export class Database {
   #writeCount = 0
   #isCommitting = false
   #isClosed = false
+  #onWrite: () => void = () => {}
 
   private constructor(instance: DuckDBInstance, options: OpenedDatabase) {
     this.#instance = instance
@@ -71,6 +72,16 @@ export class Database {
     } catch (error) {
       throw lockConflict(error, directory) ?? unusable(directory, error)
     }
+  }
+
+  /** Of the database; null: it lies in memory. */
+  get file(): string | null {
+    return this.#directory === null ? null : join(this.#directory, DATABASE_FILE)
+  }
+
+  /** From now on this one is called after each committed write, alone. */
+  onWrite(listener: () => void): void {
+    this.#onWrite = listener
   }
 
   /** Counts the committed writes: a snapshot with another number is old. */
@@ -116,11 +127,27 @@ export class Database {
         const result = await this.#written(work, own)
         this.#writeCount += 1
         committed(result)
+        this.#onWrite()
         return result
       } finally {
         this.#isCommitting = false
       }
     })
+    this.#lastWrite = turn.catch(() => {})
+    return turn
+  }
+
+  /**
+   * Moves the log into the file, in a turn of its own among the writes. @returns false where DuckDB refuses to, as while
+   * somebody reads what was updated since: the log is durable, so nothing is lost
+   */
+  checkpoint(): Promise<boolean> {
+    const turn = this.#lastWrite.then(() =>
+      this.lease((connection) => connection.run('CHECKPOINT')).then(
+        () => true,
+        () => false,
+      ),
+    )
     this.#lastWrite = turn.catch(() => {})
     return turn
   }
@@ -177,8 +204,7 @@ export class Database {
   async close(): Promise<void> {
     if (this.#isClosed) return
     await this.#lastWrite
-    // The log is durable already, so a checkpoint that is refused (no space) loses nothing.
-    await this.lease((connection) => connection.run('CHECKPOINT')).catch(() => {})
+    await this.checkpoint()
     this.#isClosed = true
     for (const connection of this.#idle.splice(0)) connection.closeSync()
     // While the lock still holds: afterwards the note may be that of the next process.

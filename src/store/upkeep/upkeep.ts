@@ -1,0 +1,169 @@
+import { statSync } from 'node:fs'
+import {
+  FILES_SCHEMA,
+  fileTable,
+  knowledgeBaseTablePrefix,
+  projectSchema,
+  projectTable,
+} from '../../domain/chunk-tables.ts'
+import type { StorageUpkeep, VacuumReport, VacuumScope } from '../../domain/ports/store-ports.ts'
+import type { Database } from '../duckdb/database.ts'
+import { liveRows, rebuild, storedRows, type TableName } from './stored-rows.ts'
+
+/** Between two looks at what is stored, while something is written. */
+const LOOK_MS = 3_000
+
+/** A look takes longer where there are many tables: at most this share of the time goes into looking. */
+const LOOKING_SHARE = 0.02
+
+/** Fewer deleted rows are not worth a rebuild. */
+const DEAD_ROWS_MIN = 2_000
+
+/** After a rebuild of so many rows their blocks are given back at once, not with the next checkpoint of DuckDB's own. */
+const ROWS_FOR_CHECKPOINT = 10_000
+
+/**
+ * DuckDB moves its log into the file by itself when it has grown to 16 MB, but not after an UPDATE while anybody reads.
+ * Then this one tries whenever it looks.
+ */
+const LOG_BYTES_MAX = 20 * 1024 ** 2
+
+export interface UpkeepOptions {
+  readonly database: Database
+  /** Where it says how large a file is; 0: there is none. */
+  readonly sizeOf?: (path: string) => number
+}
+
+/** Keeps the database file small, in the background and when asked to. */
+export class Upkeep implements StorageUpkeep {
+  readonly #database: Database
+  readonly #sizeOf: (path: string) => number
+  /** Stored rows of the tables at the last look: a table that has as many as then needs no other one. */
+  #known: ReadonlyMap<string, number> = new Map()
+  #timer: ReturnType<typeof setTimeout> | null = null
+  #pauseMs = LOOK_MS
+  #running: Promise<unknown> = Promise.resolve()
+  #isClosed = false
+
+  constructor({ database, sizeOf = fileSize }: UpkeepOptions) {
+    this.#database = database
+    this.#sizeOf = sizeOf
+  }
+
+  /** From now on it looks after writes. */
+  start(): void {
+    this.#database.onWrite(() => this.#wake())
+  }
+
+  /** Rebuilds the tables that are mostly deleted rows, and moves a log that has grown into the file. */
+  run(): Promise<void> {
+    return this.#inTurn(async () => {
+      const startMs = performance.now()
+      const wasteful = await this.#wastefulTables()
+      this.#pauseMs = Math.max(LOOK_MS, (performance.now() - startMs) / LOOKING_SHARE)
+      let rebuilt = 0
+      for (const table of wasteful) {
+        if (this.#isClosed) return
+        rebuilt += (await this.#rebuild(table))?.stored ?? 0
+      }
+      if (rebuilt >= ROWS_FOR_CHECKPOINT || this.logBytes() >= LOG_BYTES_MAX) {
+        await this.#database.checkpoint()
+      }
+    })
+  }
+
+  vacuum(scope: VacuumScope | null, signal: AbortSignal): Promise<VacuumReport> {
+    return this.#inTurn(async () => {
+      const bytesBefore = this.#bytes()
+      const tables = await this.#database.lease((connection) => storedRows(connection, 1))
+      let deletedRows = 0
+      for (const table of tables) {
+        signal.throwIfAborted()
+        if (scope !== null && !isWithin(table, scope)) continue
+        const live = await this.#database.lease((connection) => liveRows(connection, table))
+        if (live >= table.stored) continue
+        const rows = await this.#rebuild(table)
+        if (rows !== null) deletedRows += Math.max(0, rows.stored - rows.live)
+      }
+      // The first one frees blocks, the second one cuts those off that lie at the end.
+      await this.#database.checkpoint()
+      await this.#database.checkpoint()
+      return { bytesBefore, bytesAfter: this.#bytes(), deletedRows }
+    })
+  }
+
+  /** Of the database file; 0 in memory. */
+  dataBytes(): number {
+    const { file } = this.#database
+    return file === null ? 0 : this.#sizeOf(file)
+  }
+
+  /** Of its log; 0 in memory. */
+  logBytes(): number {
+    const { file } = this.#database
+    return file === null ? 0 : this.#sizeOf(`${file}.wal`)
+  }
+
+  /** Lets a rebuild that runs come to its end. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    await this.#running
+  }
+
+  #bytes(): number {
+    return this.dataBytes() + this.logBytes()
+  }
+
+  #wake(): void {
+    if (this.#timer !== null || this.#isClosed) return
+    this.#timer = setTimeout(() => {
+      // What failed is tried again after the next write.
+      void this.run()
+        .catch(() => {})
+        .finally(() => {
+          this.#timer = null
+        })
+    }, this.#pauseMs)
+    this.#timer.unref()
+  }
+
+  /** One after the other. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#running.then(work)
+    this.#running = turn.catch(() => {})
+    return turn
+  }
+
+  /** Those that store half as many deleted rows as live ones, or more. */
+  async #wastefulTables(): Promise<readonly TableName[]> {
+    return this.#database.lease(async (connection) => {
+      const wasteful: TableName[] = []
+      const known = new Map<string, number>()
+      for (const table of await storedRows(connection, DEAD_ROWS_MIN)) {
+        const name = `${table.schema}.${table.table}`
+        known.set(name, table.stored)
+        if (this.#known.get(name) === table.stored) continue
+        const dead = table.stored - (await liveRows(connection, table))
+        if (dead > Math.max(DEAD_ROWS_MIN, (table.stored - dead) / 2)) wasteful.push(table)
+      }
+      this.#known = known
+      return wasteful
+    })
+  }
+
+  #rebuild(table: TableName) {
+    return this.#database.write((connection) => rebuild(connection, table))
+  }
+}
+
+function isWithin({ schema, table }: TableName, scope: VacuumScope): boolean {
+  if (scope.kind === 'file') return schema === FILES_SCHEMA && table === fileTable(scope.id)
+  if (schema !== projectSchema(scope.projectId)) return false
+  if (scope.kind === 'table') return table === projectTable(scope.id)
+  return table.startsWith(knowledgeBaseTablePrefix(scope))
+}
+
+function fileSize(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+}
