@@ -139,7 +139,7 @@ export function createApp(options: AppOptions): App {
   }
   const agents = agentPool(settings, queryDeps)
   const server = createServer({
-    ...useCases(queryDeps, insertDepsOf(options, queryDeps, reader), agents),
+    ...useCases(queryDeps, insertDepsOf(options, queryDeps, reader), { agents, reader }),
     backups: store.backups,
     serverState: () => ({ statements: store.engine.statementCounts() }),
     settings: {
@@ -181,12 +181,17 @@ export function createApp(options: AppOptions): App {
 function useCases(
   queryDeps: QueryDeps,
   insertDeps: InsertDeps,
-  agents: AgentPool,
+  { agents, reader }: { readonly agents: AgentPool; readonly reader: DocumentReader },
 ): Omit<UseCases, 'backups'> {
   const sessions = new Sessions()
+  const inTurns = (): InsertDeps => {
+    const own = reader.forRequest()
+    return { ...insertDeps, reader: own, chunker: own }
+  }
   const viewDeps = { ...queryDeps, variables: UNKNOWN_VARIABLES }
   const inSession = ({ session }: QueryRequest): QueryDeps => {
-    return { ...queryDeps, variables: sessions.variablesOf(session ?? null) }
+    const variables = sessions.variablesOf(session ?? null)
+    return { ...queryDeps, variables, chunker: reader.forRequest() }
   }
   return {
     catalog: queryDeps,
@@ -201,8 +206,8 @@ function useCases(
         return alterView(view, { sql, database: view.projectName }, viewDeps, signal)
       },
     },
-    insert: (request, signal) => insert(request, insertDeps, signal),
-    uploadFile: (file, signal) => uploadFile(file, insertDeps, signal),
+    insert: (request, signal) => insert(request, inTurns(), signal),
+    uploadFile: (file, signal) => uploadFile(file, inTurns(), signal),
     dropFile: (file) => queryDeps.files.dropFile(file),
     agents,
   }

@@ -2,7 +2,10 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { AppError } from '../../src/errors.ts'
 import { DocumentReader, documentReaderOptions } from '../../src/ingest/readers/document-reader.ts'
 import type { RawDocument } from '../../src/ingest/readers/document-reading.ts'
+import { ReaderPool } from '../../src/ingest/readers/reader-pool.ts'
 import { never } from './insert-fixture.ts'
+
+const SLOW_READER = new URL('fixtures/slow-reader.ts', import.meta.url).href
 
 const readers: DocumentReader[] = []
 
@@ -49,6 +52,8 @@ describe('the reading thread', () => {
 
   test('finds texts by patterns, and ends a pattern that takes for ever', async () => {
     const one = reader({ matchMs: 300 })
+    // The deadline includes the start of the thread.
+    await one.read(text('first'), never)
     expect(await one.matching(['http://a/x', 'http://a/y'], ['x$', '\\-'], never)).toEqual([
       'http://a/x',
     ])
@@ -99,6 +104,47 @@ describe('the reading thread', () => {
       'More than 1 documents are waiting to be read',
     ])
     expect((await first).content).toBe('first')
+  })
+
+  test('of another request does not wait for a document that hangs', async () => {
+    const one = reader({ matchMs: 60_000 })
+    const gone = new AbortController()
+    const hanging = failure(one.forRequest().matching(victim, catastrophe, gone.signal))
+    expect((await one.forRequest().read(text('small'), never)).content).toBe('small')
+    gone.abort(new AppError('cancelled', 'gone'))
+    await hanging
+  })
+
+  test('of another request does not wait for hundreds of the first, queued before', async () => {
+    const one = reader({ workerUrl: SLOW_READER })
+    const many = one.forRequest()
+    const done: string[] = []
+    const read = async (from: ReturnType<typeof one.forRequest>, name: string) => {
+      await from.read(text(name), never)
+      done.push(name)
+    }
+    const work = Array.from({ length: 300 }, (_, index) => read(many, `first ${index}`))
+    const others = [1, 2, 3, 4].map((index) => read(one.forRequest(), `other ${index}`))
+    await Promise.all(others)
+    expect(done.length).toBeLessThan(304)
+    await Promise.all(work)
+    expect(done).toHaveLength(304)
+  })
+
+  test('gives those that wait their turns, one document each', async () => {
+    const order: string[] = []
+    const pool = new ReaderPool({ workerUrl: SLOW_READER, threadsMax: 1, queueMax: 100 })
+    const terms = { deadlineMs: 60_000, code: 'file_unreadable', what: 'Reading' } as const
+    const work = ['a', 'b', 'c'].flatMap((name) => {
+      const key = Symbol(name)
+      return [1, 2, 3].map(async (number) => {
+        await pool.run({ job: { kind: 'read', document: text(name) }, terms, key }, never)
+        order.push(`${name}${number}`)
+      })
+    })
+    await Promise.all(work)
+    await pool.close()
+    expect(order).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'c2', 'a3', 'b3', 'c3'])
   })
 
   test('that is closed answers nobody', async () => {
