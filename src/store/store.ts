@@ -81,6 +81,8 @@ export interface Store {
 }
 
 const THREADS_KEPT_FREE = 2
+/** More of them only take the cores from each other and from the main thread: none is held while a client reads. */
+const STATEMENTS_PER_CORE = 4
 
 /**
  * Opens the data folder, new or old. @throws StartError with a message for whoever starts the
@@ -194,9 +196,10 @@ async function buildOf(database: Database) {
 }
 
 function engineOptionsOf(options: StoreOptions) {
-  const poolSize = options.threadPoolSize ?? availableParallelism()
+  const cores = availableParallelism()
+  const free = (options.threadPoolSize ?? cores) - THREADS_KEPT_FREE
   return {
-    statementsMax: Math.max(1, poolSize - THREADS_KEPT_FREE),
+    statementsMax: Math.max(1, Math.min(free, Math.max(cores, 2) * STATEMENTS_PER_CORE)),
     waitingMax: options.statementsWaitingMax ?? 1000,
     stuckMs: options.stuckMs ?? 30_000,
     onStuck: options.onStuck ?? (() => {}),

@@ -1,4 +1,4 @@
-import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from '@duckdb/node-api'
+import type { DuckDBConnection, DuckDBResult } from '@duckdb/node-api'
 import type {
   BoundSql,
   ExportedRows,
@@ -14,9 +14,9 @@ import { columnBatchOf } from './columns.ts'
 import type { Database } from './database.ts'
 import { type OpenStatement, OpenStatements, type StuckStatement } from './open-statements.ts'
 import { newExportFile } from './parquet-export.ts'
-import { type Caller, type NewStatement, type Place, Places, type Turn } from './places.ts'
+import { type Caller, type NewStatement, type Place, Places } from './places.ts'
 import { PreparedStatements, ReadConnections } from './read-connections.ts'
-import { ReadSession, statementDeadline, TOO_LONG } from './read-session.ts'
+import { type BegunResult, ReadSession, statementDeadline, TOO_LONG } from './read-session.ts'
 import { rowBatches, typeName } from './result-rows.ts'
 import { SqlParser } from './sql-parser.ts'
 import { type StagedSelect, stagedSelect, stagingOf } from './staged-select.ts'
@@ -151,19 +151,19 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   }
 
   /**
-   * Runs a statement up to its first rows: in a place for short ones where no other is free, and once more where it is not
-   * short; once more, too, where it lacks memory that results hold which nobody reads.
+   * Runs a statement up to its first rows: in a place for short ones where no other is free, and again where it was too
+   * long for that; once more, too, where it lacks memory that results hold which nobody reads.
    */
   async #begin(statement: BoundSql, deadline: Deadline): Promise<Begun> {
-    let turn: Turn = 'new'
+    let tries = 0
     for (let canMakeRoom = true; ; ) {
-      const session = await this.#admit(deadline, { sql: statement.sql, turn })
+      const turn = tries === 0 ? 'new' : 'again'
+      const session = await this.#admit(deadline, { sql: statement.sql, turn, tries })
       try {
-        const result = await session.start(statement)
-        return { session, result, first: await session.next() }
+        return { session, ...(await session.begin(statement)) }
       } catch (error) {
         if (error === TOO_LONG) {
-          turn = 'long'
+          tries += 1
           continue
         }
         canMakeRoom &&= error instanceof AppError && error.code === 'out_of_memory'
@@ -238,10 +238,14 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     }
   }
 
-  async #enter(deadline: Deadline, { turn }: WantedSession, onTooLong: () => void): Promise<Place> {
+  async #enter(
+    deadline: Deadline,
+    { turn, tries = 0 }: WantedSession,
+    onTooLong: () => void,
+  ): Promise<Place> {
     try {
       const caller = callerOf(deadline.signal)
-      return await this.#places.enter({ caller, turn, onTooLong }, deadline.signal)
+      return await this.#places.enter({ caller, turn, tries, onTooLong }, deadline.signal)
     } catch (error) {
       this.#end(deadline)
       throw error
@@ -254,16 +258,15 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   }
 }
 
-interface Begun {
+interface Begun extends BegunResult {
   readonly session: ReadSession
-  readonly result: DuckDBResult
-  readonly first: DuckDBDataChunk | null
 }
 
 interface WantedSession {
   /** For the eyes of whoever runs the server. */
   readonly sql: string
   readonly turn: NewStatement['turn']
+  readonly tries?: number
   /** Gets the connection when the statement is over, its transaction ended, instead of the pool. */
   readonly giveBack?: (connection: DuckDBConnection) => void
   /** Called when DuckDB has let go of a statement that did not come to its end. */

@@ -1,18 +1,30 @@
 import { AppError } from '../../errors.ts'
 import { onAbort } from '../../runtime/cancellation.ts'
 
-/** How long a statement may compute in a place for short ones, and a reader keep a place from its last rows to the next. */
-const SHORT_MS = 200
+/** How long a reader keeps a place from its last rows to the next. */
 const READING_MS = 20
 const LOOK_EVERY_MS = 20
+/**
+ * A short statement is over within so many looks, and gets twice as many each time it comes again. Where the cores are so
+ * busy that this thread hardly runs, looks come late too: so it is not stopped for what others do.
+ */
+const SHORT_LOOKS = 10
+const DOUBLINGS_MAX = 3
+/** It may take so much longer while nobody waits who has tried less often. */
+const PATIENCE = 4
 /** DuckDB stops most statements within milliseconds: what it has not let go of by then may take minutes. */
 const STUBBORN_MS = 250
 
 /**
- * What a statement waits for. `new`: its first rows, in any place. `long`: a place where it may stay, after it was too long
- * for a short one. `continued`: its next rows, in any place, and first among those of its caller.
+ * What a statement waits for, by precedence among those of one caller. `continued`: its next rows. `new`: its first rows.
+ * `again`: the same, after it was too long for a short place. `long`: a place where it may stay.
  */
-export type Turn = 'new' | 'long' | 'continued'
+export type Turn = 'continued' | 'new' | 'again' | 'long'
+
+/** Of those who come again, who has tried less often is before the others. */
+const TRIES_MAX = 100
+const PRECEDENCE: Readonly<Record<Turn, number>> = { continued: 0, new: 1, again: 2, long: 2 }
+const RANKS = 2 + TRIES_MAX + 1
 
 export interface PlacesOptions {
   readonly longMax: number
@@ -28,7 +40,9 @@ export type Caller = string | undefined
 
 export interface NewStatement {
   readonly caller: Caller
-  readonly turn: 'new' | 'long'
+  readonly turn: Exclude<Turn, 'continued'>
+  /** How often it was too long for a short place. */
+  readonly tries: number
   /** The statement has been too long in a short place, and must be stopped. */
   onTooLong(): void
 }
@@ -144,7 +158,7 @@ export class Places {
     const kind = this.#freeFor(place.caller, turn)
     if (kind === null) return false
     place.kind = kind
-    place.sinceMs = performance.now()
+    place.looks = 0
     this.#holders.add(place)
     if (kind === 'long') this.#longTaken += 1
     else {
@@ -157,9 +171,10 @@ export class Places {
   #freeFor(caller: Caller, turn: Turn): 'long' | 'short' | null {
     const { longMax, shortMax } = this.#options
     if (this.#longTaken < longMax && this.#longOf(caller) < this.#longMaxOf(caller)) return 'long'
-    // Nobody can stop and repeat the next rows, so they never have the last one of these.
-    const shortFree = turn === 'continued' ? shortMax - 1 : shortMax
-    return turn !== 'long' && this.#shortTaken < shortFree ? 'short' : null
+    if (turn === 'long') return null
+    // The last one is for those who come: the others may take long, and the next rows cannot be stopped and made again.
+    const shortFree = turn === 'new' ? shortMax : shortMax - 1
+    return this.#shortTaken < shortFree ? 'short' : null
   }
 
   #longMaxOf(caller: Caller): number {
@@ -188,12 +203,18 @@ export class Places {
     const held = new Map<Caller, number>()
     for (const { caller } of this.#holders) held.set(caller, (held.get(caller) ?? 0) + 1)
     const rank = ({ place, turn }: Waiting) => {
-      return (held.get(place.caller) ?? 0) * 2 + (turn === 'continued' ? 0 : 1)
+      const tries = turn === 'again' ? Math.min(place.tries, TRIES_MAX) : 0
+      return (held.get(place.caller) ?? 0) * RANKS + PRECEDENCE[turn] + tries
     }
     let best: Waiting | undefined
     for (const waiting of this.#waiting) {
-      if (best !== undefined && rank(waiting) >= rank(best)) continue
-      if (this.#freeFor(waiting.place.caller, waiting.turn) !== null) best = waiting
+      const difference = best === undefined ? -1 : rank(waiting) - rank(best)
+      if (difference > 0) continue
+      const kind = this.#freeFor(waiting.place.caller, waiting.turn)
+      if (kind === null) continue
+      // Of equal ones the last to come gets a short place, and the first a long one: where many try, a short statement
+      // need not wait until all others have been found to be long.
+      if (difference < 0 || (kind === 'short' && waiting.turn === 'new')) best = waiting
     }
     return best
   }
@@ -206,7 +227,7 @@ export class Places {
     const own = long.filter((one) => one.caller === caller)
     const isLongHopeless = long.length >= longMax || own.length >= this.#longMaxOf(caller)
     const shortAbandoned = abandoned.length - long.length
-    return isLongHopeless && (turn === 'long' || shortAbandoned >= shortMax)
+    return isLongHopeless && (turn !== 'new' || shortAbandoned >= shortMax)
   }
 
   #tooBusy(): AppError {
@@ -221,9 +242,8 @@ export class Places {
   #look(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null
-      const nowMs = performance.now()
-      this.#reclaim(nowMs)
-      this.#endShort(nowMs)
+      this.#reclaim(performance.now())
+      this.#endShort()
       this.#refuseHopeless()
       if (this.#waiting.size > 0 || this.#shortTaken > 0) this.#look()
     }, LOOK_EVERY_MS)
@@ -236,15 +256,24 @@ export class Places {
     }
   }
 
-  /** Who has been too long in a short place gets a long one, or is ended there. */
-  #endShort(nowMs: number): void {
+  /** Who has been too long in a short place gets a long one, or is ended where that helps somebody. */
+  #endShort(): void {
+    let triesMin = Number.POSITIVE_INFINITY
+    for (const { place, turn } of this.#waiting) {
+      if (turn !== 'long') triesMin = Math.min(triesMin, place.tries)
+    }
     for (const place of [...this.#holders]) {
-      if (place.kind !== 'short' || nowMs - place.sinceMs < SHORT_MS) continue
+      if (place.kind !== 'short') continue
+      place.looks += 1
+      if (place.looks < place.looksMax) continue
       if (this.#freeFor(place.caller, 'long') === 'long') {
         this.#shortTaken -= 1
         this.#longTaken += 1
         place.kind = 'long'
-      } else place.end()
+        continue
+      }
+      const patience = triesMin < Math.max(place.tries, 1) ? 1 : PATIENCE
+      if (Number.isFinite(triesMin) && place.looks >= place.looksMax * patience) place.end()
     }
     this.#letIn()
   }
@@ -255,7 +284,10 @@ export class Place {
   readonly caller: Caller
   /** Set by `Places` alone. null: it has none at the moment. */
   kind: 'long' | 'short' | null = null
-  sinceMs = 0
+  looks = 0
+  readonly looksMax: number
+  /** How often it was too long for a short place. */
+  readonly tries: number
   readonly #places: Places
   readonly #onTooLong: () => void
   /** Until its first rows are there, it can be begun again. */
@@ -263,10 +295,12 @@ export class Place {
   #pausedMs: number | null = null
   #abandonedMs: number | null = null
 
-  constructor(places: Places, { caller, turn, onTooLong }: NewStatement) {
+  constructor(places: Places, { caller, turn, tries, onTooLong }: NewStatement) {
     this.#places = places
     this.caller = caller
-    this.#canBeEnded = turn === 'new'
+    this.tries = tries
+    this.looksMax = SHORT_LOOKS * 2 ** Math.min(tries, DOUBLINGS_MAX)
+    this.#canBeEnded = turn !== 'long'
     this.#onTooLong = onTooLong
   }
 

@@ -34,6 +34,12 @@ interface SessionParts {
   readonly onEnd: () => void
 }
 
+export interface BegunResult {
+  readonly result: DuckDBResult
+  /** null: there are no rows. */
+  readonly first: DuckDBDataChunk | null
+}
+
 /** A statement was stopped to be begun again in another place. */
 export const TOO_LONG = new Error('too long for a place among the short ones')
 
@@ -58,6 +64,23 @@ export class ReadSession {
     this.#parts = parts
     this.#stopListening = onAbort(parts.deadline.signal, () => {
       this.#abandon(parts.deadline.signal.reason)
+    })
+  }
+
+  /**
+   * Starts a statement and gives its first rows. In a place for short ones it looks for more of them at once, while it can
+   * still be begun again.
+   * @throws as `start` does; `TOO_LONG`
+   */
+  async begin(statement: BoundSql): Promise<BegunResult> {
+    const result = await this.start(statement)
+    if (result instanceof DuckDBMaterializedResult) return { result, first: this.#nextMade(result) }
+    return this.#guarded(async () => {
+      const { place } = this.#parts
+      const first = await this.#fetch(result)
+      if (first !== null && place.kind === 'short') this.#ahead = await this.#fetch(result)
+      if (!this.#isOver) place.pause()
+      return { result, first }
     })
   }
 
@@ -94,14 +117,17 @@ export class ReadSession {
       const { place, deadline } = this.#parts
       const turn = place.resume(deadline.signal)
       if (turn !== undefined) await turn
-      const data = await this.#step(() => result.fetchChunk())
-      if (data !== null && data.rowCount > 0) {
-        place.pause()
-        return data
-      }
-      this.#end()
-      return null
+      const data = await this.#fetch(result)
+      if (data !== null) place.pause()
+      return data
     })
+  }
+
+  async #fetch(result: DuckDBResult): Promise<DuckDBDataChunk | null> {
+    const data = await this.#step(() => result.fetchChunk())
+    if (data !== null && data.rowCount > 0) return data
+    this.#end()
+    return null
   }
 
   /** Fetches the next rows before they are asked for. False: there are none, and the session is over. */
