@@ -13,6 +13,7 @@ import type {
   EmbedderRegistry,
   RerankerRegistry,
 } from './domain/ports/model-ports.ts'
+import { NOTHING_NOTED, type RunningWork } from './domain/ports/running-ports.ts'
 import type { UseCases } from './http/route-context.ts'
 import type { LogEntry, LoggedError } from './http/running-requests.ts'
 import { createServer, type Listener } from './http/server.ts'
@@ -56,6 +57,8 @@ export interface AppOptions {
   readonly store: Store
   readonly version: string
   readonly log?: AppLog
+  /** Where it is noted what runs. */
+  readonly running?: RunningWork
   /** Replaces the real embedding models. */
   readonly embedders?: EmbedderRegistry
   /** Replaces the real rerankers. */
@@ -86,7 +89,7 @@ const INSERT_READING_MS = 24 * 3_600_000
 const SILENT: AppLog = { request: () => {}, failure: () => {} }
 
 export function createApp(options: AppOptions): App {
-  const { settings, store, log = SILENT } = options
+  const { settings, store, log = SILENT, running = NOTHING_NOTED } = options
   const { openaiApiKey, openaiBaseUrl } = settings
   const nowMs = () => performance.now()
   const builtin = new BuiltinEmbedder()
@@ -137,11 +140,15 @@ export function createApp(options: AppOptions): App {
     statementBytesMax: settings.statementBytesMax,
     nowMs,
   }
-  const agents = agentPool(settings, queryDeps)
+  const agents = agentPool(settings, queryDeps, running)
   const server = createServer({
     ...useCases(queryDeps, insertDepsOf(options, queryDeps, reader), { agents, reader }),
     backups: store.backups,
-    serverState: () => ({ statements: store.engine.statementCounts() }),
+    serverState: () => ({
+      statements: store.engine.statementCounts(),
+      restarts: running.restarts(),
+    }),
+    running,
     settings: {
       version: options.version,
       username: settings.username,
@@ -242,7 +249,7 @@ function insertDepsOf(
   }
 }
 
-function agentPool(settings: Settings, queryDeps: QueryDeps): AgentPool {
+function agentPool(settings: Settings, queryDeps: QueryDeps, running: RunningWork): AgentPool {
   return new AgentPool(
     {
       agentsMax: settings.agentsMax,
@@ -258,8 +265,16 @@ function agentPool(settings: Settings, queryDeps: QueryDeps): AgentPool {
     },
     {
       catalog: queryDeps.catalog,
-      select: (sql, { project, allowed }, signal) => {
-        return runSelect({ sql, database: project, params: {}, allowed }, queryDeps, signal)
+      select: async (sql, { project, allowed }, signal) => {
+        running.refuseSuspect(sql)
+        const entry = running.begin('an agent')
+        entry.statement(sql)
+        // Its first rows are read by then.
+        return await runSelect(
+          { sql, database: project, params: {}, allowed },
+          queryDeps,
+          signal,
+        ).finally(entry.end)
       },
       embed: builtinEmbed(queryDeps.embedders),
       chatProviders: queryDeps.chatProviders,

@@ -7,6 +7,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import { AppError, StartError } from './errors.ts'
 import { type Settings, settingsFrom, settingsHelp } from './settings.ts'
 import { environmentOf, NO_RESTARTS, type Restarts, restartsFrom } from './supervisor/restarts.ts'
+import { readRunning, requestsOf } from './supervisor/running-table.ts'
 import { type Crash, supervise } from './supervisor/supervise.ts'
 
 /** DuckDB's calls run on Bun's thread pool, whose size is read from the environment before any of our code runs. */
@@ -115,10 +116,13 @@ function definedEnvironment(): Record<string, string> {
 }
 
 /** A line like those of the server, among them. */
-function logCrash({ isPlanned, reason, at, uptimeMs, delayMs }: Crash, settings: Settings): void {
-  const { logLevel } = settings
+function logCrash(crash: Crash, { logLevel, dataDirectory }: Settings): void {
+  const { isPlanned, wasReady, reason, at, uptimeMs, delayMs } = crash
   if (logLevel === 'silent' || (isPlanned && logLevel !== 'info' && logLevel !== 'debug')) return
-  const line = { level: isPlanned ? 30 : 60, time: at, reason, uptimeMs, restartInMs: delayMs }
+  // What a server left that never took a request is of the one before.
+  const running = wasReady && !isPlanned ? requestsOf(readRunning(dataDirectory) ?? []) : []
+  const times = { time: at, uptimeMs, restartInMs: delayMs }
+  const line = { level: isPlanned ? 30 : 60, ...times, reason, running }
   const msg = isPlanned ? 'the server is replaced' : 'the server crashed'
   try {
     writeSync(1, `${JSON.stringify({ ...line, msg })}\n`)

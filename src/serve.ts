@@ -3,7 +3,8 @@ import { type AppLog, createApp } from './app.ts'
 import { AppError, StartError, systemCodeOf } from './errors.ts'
 import type { Listener } from './http/server.ts'
 import type { Settings } from './settings.ts'
-import { openStore } from './store/store.ts'
+import { openStore, type StoreOptions } from './store/store.ts'
+import { CrashReports } from './supervisor/crash-reports.ts'
 import type { Restarts } from './supervisor/restarts.ts'
 import { stopSignals } from './supervisor/supervise.ts'
 
@@ -22,7 +23,7 @@ export interface ServeOptions {
  */
 export async function serve(
   settings: Settings,
-  { version, onReady }: ServeOptions,
+  { version, restarts, onReady }: ServeOptions,
 ): Promise<number> {
   // Lines that come while others are being written go out together.
   const destination = pino.destination({ dest: 1, sync: false })
@@ -30,6 +31,52 @@ export async function serve(
   const fatal = Promise.withResolvers<AppError>()
   const stopped = stopSignal()
   const store = await openStore({
+    ...storeOptionsOf(settings, version),
+    onFatal: fatal.resolve,
+    onWarning: (message) => {
+      logger.warn(message)
+      process.stderr.write(`eider: ${message}\n`)
+    },
+  })
+  const crashes = crashReportsOf(settings, restarts, logger)
+  const log = logOver(logger)
+  const app = createApp({
+    settings,
+    store,
+    version,
+    log,
+    ...(crashes === null ? {} : { running: crashes }),
+  })
+  let listener: Listener
+  try {
+    listener = app.listen({ hostname: settings.host, port: settings.port })
+  } catch (error) {
+    crashes?.endInOrder()
+    await app.close()
+    throw listenFailure(error, settings)
+  }
+  onReady(Number(listener.url.port))
+  const address = listener.url.origin
+  process.stdout.write(
+    `Eider ${version} is ready at ${address}, data in ${settings.dataDirectory}\n`,
+  )
+  app.start()
+  const reason = await Promise.race([stopped, fatal.promise])
+  crashes?.endInOrder()
+  if (reason instanceof AppError) logger.fatal({ code: reason.code, message: reason.message })
+  logger.info({ signal: reason instanceof AppError ? null : reason }, 'stopping')
+  await listener.stop(reason instanceof AppError ? 0 : settings.shutdownMs)
+  await app.close()
+  destination.flushSync()
+  if (!(reason instanceof AppError)) return 0
+  process.stderr.write(
+    `eider: ${reason.message}. Make room and start again: what was stored is there\n`,
+  )
+  return 1
+}
+
+function storeOptionsOf(settings: Settings, version: string): StoreOptions {
+  return {
     directory: settings.dataDirectory,
     memoryLimit: settings.memoryLimit,
     extensionDirectory: settings.extensionDirectory,
@@ -44,37 +91,22 @@ export async function serve(
       keep: settings.backupKeep,
       version,
     },
-    onFatal: fatal.resolve,
-    onWarning: (message) => {
-      logger.warn(message)
-      process.stderr.write(`eider: ${message}\n`)
-    },
-  })
-  const app = createApp({ settings, store, version, log: logOver(logger) })
-  let listener: Listener
-  try {
-    listener = app.listen({ hostname: settings.host, port: settings.port })
-  } catch (error) {
-    await app.close()
-    throw listenFailure(error, settings)
   }
-  onReady(Number(listener.url.port))
-  const address = listener.url.origin
-  process.stdout.write(
-    `Eider ${version} is ready at ${address}, data in ${settings.dataDirectory}\n`,
-  )
-  app.start()
-  const reason = await Promise.race([stopped, fatal.promise])
-  if (reason instanceof AppError) logger.fatal({ code: reason.code, message: reason.message })
-  logger.info({ signal: reason instanceof AppError ? null : reason }, 'stopping')
-  await listener.stop(reason instanceof AppError ? 0 : settings.shutdownMs)
-  await app.close()
-  destination.flushSync()
-  if (!(reason instanceof AppError)) return 0
-  process.stderr.write(
-    `eider: ${reason.message}. Make room and start again: what was stored is there\n`,
-  )
-  return 1
+}
+
+/** Only once the folder is open may anybody say what the last process left there. */
+function crashReportsOf(
+  settings: Settings,
+  restarts: Restarts,
+  logger: pino.Logger,
+): CrashReports | null {
+  const { dataDirectory: directory, crashRefuseSeconds } = settings
+  if (directory === ':memory:') return null
+  const refuseMs = crashRefuseSeconds * 1000
+  const crashes = new CrashReports({ directory, restarts, refuseMs, now: Date.now })
+  // A supervisor that was there has told of it.
+  if (crashes.found && restarts.last === null) logger.error(crashes.found, 'the server had crashed')
+  return crashes
 }
 
 function logOver(logger: pino.Logger): AppLog {

@@ -213,6 +213,11 @@ export const SETTINGS = {
     help: 'Maximum size in bytes of a tool result that the model sees',
     parse: integer(256, 16 * 1024 * 1024),
   }),
+  crashRefuseSeconds: setting('EIDER_CRASH_REFUSE_SECONDS', {
+    default: '600',
+    help: 'Seconds for which a SELECT that ran when the server crashed is refused; 0: it is not',
+    parse: integer(0, DAY_SECONDS),
+  }),
   shutdownMs: setting('EIDER_SHUTDOWN_MS', {
     default: '10000',
     help: 'Time in milliseconds that running requests get to finish after SIGTERM',
@@ -293,6 +298,7 @@ export function settingsFrom(environment: Environment): Settings {
     agentTimeoutSeconds: read(SETTINGS.agentTimeoutSeconds),
     agentStepsMax: read(SETTINGS.agentStepsMax),
     observationBytesMax: read(SETTINGS.observationBytesMax),
+    crashRefuseSeconds: read(SETTINGS.crashRefuseSeconds),
     shutdownMs: read(SETTINGS.shutdownMs),
     logLevel: read(SETTINGS.logLevel),
     chatProvider: read(SETTINGS.chatProvider),

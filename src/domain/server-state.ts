@@ -1,6 +1,29 @@
 /** What whoever runs the server wants to know of it. `/api/status` shows it to those who are logged in. */
 export interface ServerState {
   readonly statements: StatementCounts
+  readonly restarts: RestartState
+}
+
+/** How often this server was started again. */
+export interface RestartState {
+  /** Since its supervisor was started. */
+  readonly count: number
+  readonly last: LastRestart | null
+}
+
+export interface LastRestart {
+  readonly at: string
+  /** `SIGSEGV`, `exit code 134` or `planned`. */
+  readonly reason: string
+  readonly running: readonly RunningRequest[]
+}
+
+/** A request that ran when the server crashed. */
+export interface RunningRequest {
+  readonly since: string
+  readonly request: string
+  /** The first characters of a SELECT, the first words of anything else. */
+  readonly statement: string | null
 }
 
 /** SQL statements of callers, by what they do at the moment. */

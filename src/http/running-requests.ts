@@ -1,3 +1,4 @@
+import type { RunningEntry, RunningWork } from '../domain/ports/running-ports.ts'
 import { AppError, toAppError } from '../errors.ts'
 import { onAbort, setCaller } from '../runtime/cancellation.ts'
 import { errorResponse } from './error-response.ts'
@@ -18,6 +19,7 @@ export interface LoggedError {
 }
 
 export interface RequestDeps {
+  readonly running: RunningWork
   readonly log: (entry: LogEntry) => void
   readonly logError: (error: LoggedError) => void
   /** Milliseconds since 1970. */
@@ -64,6 +66,7 @@ export class RunningRequests {
     const startMs = this.#deps.now()
     const scope = new RequestScope(this.#requestId(request), request, {
       connection,
+      running: this.#deps.running,
       onEnd: (ended) => this.#ended(ended, startMs),
     })
     this.#scopes.set(request, scope)
@@ -132,6 +135,12 @@ function isDecodable(path: string): boolean {
   }
 }
 
+interface RequestScopeInit {
+  readonly connection: Connection
+  readonly running: RunningWork
+  onEnd(scope: RequestScope): void
+}
+
 /** What is known about one request beside its content: its id, when to stop, and when it is over. */
 export class RequestScope {
   readonly id: string
@@ -139,6 +148,8 @@ export class RequestScope {
   readonly path: string
   /** The client's network address, or that of the proxy in front; `unknown` where there is no connection. */
   readonly address: string
+  /** Where its statement is noted. */
+  readonly running: RunningEntry
   readonly #abort = new AbortController()
   readonly #onEnd: (scope: RequestScope) => void
   readonly #onArrived: () => void
@@ -149,14 +160,11 @@ export class RequestScope {
   /**
    * @param events `onEnd`: called once, when the answer is complete or the client is gone
    */
-  constructor(
-    id: string,
-    request: Request,
-    { connection, onEnd }: { connection: Connection; onEnd(scope: RequestScope): void },
-  ) {
+  constructor(id: string, request: Request, { connection, running, onEnd }: RequestScopeInit) {
     this.id = id
     this.method = request.method
     this.path = pathOf(request.url)
+    this.running = running.begin(`${this.method} ${this.path}`)
     this.#onEnd = onEnd
     this.address = connection.address
     this.#onArrived = () => connection.onArrived()
@@ -197,6 +205,7 @@ export class RequestScope {
   end(): void {
     if (this.#hasEnded) return
     this.#hasEnded = true
+    this.running.end()
     this.#onEnd(this)
   }
 }

@@ -24,6 +24,8 @@ export interface Crash {
   readonly at: number
   readonly reason: string
   readonly isPlanned: boolean
+  /** It took requests. */
+  readonly wasReady: boolean
   readonly uptimeMs: number
   readonly delayMs: number
 }
@@ -57,7 +59,12 @@ export async function supervise({ start, onCrash }: SuperviseOptions): Promise<n
     const { isPlanned, delayMs } = next
     const last = { at: Date.now(), reason: reasonOf(exit, isPlanned), isPlanned }
     restarts = { count: restarts.count + 1, last }
-    onCrash({ ...last, uptimeMs: Math.round(endedAt - startedAt), delayMs })
+    onCrash({
+      ...last,
+      wasReady: readyAt !== null,
+      uptimeMs: Math.round(endedAt - startedAt),
+      delayMs,
+    })
     if (delayMs > 0) await Promise.race([Bun.sleep(delayMs), stop.asked])
     if (stop.isAsked) return 0
   }

@@ -4,6 +4,7 @@ import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
 import type { CompletionEvent } from '../../src/domain/completion-event.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
+import { NOTHING_NOTED } from '../../src/domain/ports/running-ports.ts'
 import type { Catalog } from '../../src/domain/ports/store-ports.ts'
 import type { Project } from '../../src/domain/project.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
@@ -164,7 +165,11 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
   const deps: ServerDeps = {
     settings: { version: '0.1.0', tokenTtlSeconds: 3600, bodyBytesMax: 100_000, isLoopback: true },
     backups: { create: () => Promise.reject(new Error('no backups')), list: async () => [] },
-    serverState: () => ({ statements: { running: 0, waiting: 0, parked: 0, abandoned: [] } }),
+    serverState: () => ({
+      statements: { running: 0, waiting: 0, parked: 0, abandoned: [] },
+      restarts: { count: 0, last: null },
+    }),
+    running: NOTHING_NOTED,
     indexes: {
       possible: () => ({
         exact: { possible: true },

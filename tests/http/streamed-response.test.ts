@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test'
+import { NOTHING_NOTED } from '../../src/domain/ports/running-ports.ts'
 import { RequestScope } from '../../src/http/running-requests.ts'
 import { streamedResponse } from '../../src/http/streamed-response.ts'
 
 function scope(onEnd = () => {}): RequestScope {
   const request = new Request('http://localhost/x?y=z')
   const connection = { address: 'unknown', onArrived() {} }
-  return new RequestScope('1', request, { onEnd, connection })
+  return new RequestScope('1', request, { onEnd, connection, running: NOTHING_NOTED })
 }
 
 async function* never(): AsyncGenerator<string> {

@@ -31,7 +31,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   http: ['domain', 'runtime', 'network', 'catalog', 'query', 'ingest', 'agents', 'errors.ts'],
   cli: ['store', 'domain', 'errors.ts'],
-  supervisor: ['errors.ts'],
+  supervisor: ['domain', 'runtime', 'errors.ts'],
   ui: [],
 }
 

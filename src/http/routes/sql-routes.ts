@@ -67,6 +67,8 @@ async function answer(
   const scope = context.scopeOf(request)
   const onFailure = logStreamFailure(context, scope)
   try {
+    context.deps.running.refuseSuspect(statement.sql)
+    scope.running.statement(statement.sql)
     if (format === 'parquet') {
       const { pieces } = await context.deps.exportRows(statement, scope.signal)
       return streamedResponse(pieces, { headers: { 'content-type': PARQUET }, scope })

@@ -9,6 +9,8 @@ export interface ServerProcess {
   readonly url: string
   readonly pid: number
   readonly exited: Promise<number>
+  /** What it has written to stdout so far. */
+  output(): string
   /** All of it, once the process has ended. */
   readonly stderr: Promise<string>
   send(method: string, path: string, body?: unknown, headers?: HeadersInit): Promise<Response>
@@ -54,11 +56,13 @@ async function started(
   args: readonly string[],
 ): Promise<ServerProcess> {
   const child = spawn(environment, args)
-  const url = await urlOf(child.stdout)
+  const output: string[] = []
+  const url = await urlOf(child.stdout, output)
   return {
     url,
     pid: child.pid,
     exited: child.exited,
+    output: () => output.join(''),
     stderr: new Response(child.stderr).text(),
     send: (method, path, body, headers) => {
       return fetch(`${url}${path}`, {
@@ -72,26 +76,32 @@ async function started(
 }
 
 /** The address that the program prints when it is ready. */
-async function urlOf(output: ReadableStream<Uint8Array>): Promise<string> {
+async function urlOf(output: ReadableStream<Uint8Array>, read: string[]): Promise<string> {
   const deadline = Date.now() + READY_MS_MAX
   const reader = output.getReader()
-  let text = ''
   while (Date.now() < deadline) {
     const { done, value } = await reader.read()
     if (done) break
-    text += new TextDecoder().decode(value)
-    const url = /https?:\/\/[\w.:[\]]+/.exec(text)?.[0]
+    read.push(new TextDecoder().decode(value))
+    const url = /https?:\/\/[\w.:[\]]+/.exec(read.join(''))?.[0]
     if (url !== undefined) {
-      drain(reader)
+      drain(reader, read)
       return url
     }
   }
-  throw new Error(`the server did not become ready: ${text}`)
+  throw new Error(`the server did not become ready: ${read.join('')}`)
 }
 
 /** A full pipe would stop the server. */
-async function drain(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
-  while (!(await reader.read()).done);
+async function drain(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  read: string[],
+): Promise<void> {
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    read.push(new TextDecoder().decode(value))
+  }
 }
 
 /** Starts the program where it must not run. */

@@ -116,6 +116,93 @@ describe('a server that crashes', () => {
   })
 })
 
+interface Status {
+  readonly statements: { readonly running: number }
+  readonly restarts: {
+    readonly count: number
+    readonly last: unknown
+  }
+}
+
+async function status(server: ServerProcess): Promise<Status> {
+  return (await (await server.send('GET', '/api/status')).json()) as Status
+}
+
+async function sql(server: ServerProcess, query: string): Promise<unknown> {
+  return (await server.send('POST', '/api/sql/query', { query })).json()
+}
+
+/** Returns when the server works on it. */
+async function startEndless(server: ServerProcess): Promise<void> {
+  sql(server, ENDLESS_SQL).catch(() => {})
+  while ((await status(server)).statements.running === 0) await Bun.sleep(POLL_MS)
+}
+
+const ENDLESS_RUNS = {
+  since: expect.stringMatching(/^\d{4}-/),
+  request: 'POST /api/sql/query',
+  statement: ENDLESS_SQL,
+}
+const REFUSED = { type: 'error', error_code: 5009 }
+
+describe('after a crash', () => {
+  test('log and status tell what ran, and its text is refused', async () => {
+    await supervised(async (server, folder) => {
+      await startEndless(server)
+      const pid = await serverPid(folder)
+      process.kill(pid, 'SIGSEGV')
+      await untilRestarted(server, folder, pid)
+      expect((await status(server)).restarts).toEqual({
+        count: 1,
+        last: {
+          at: expect.stringMatching(/^\d{4}-/),
+          reason: 'SIGSEGV',
+          running: [ENDLESS_RUNS],
+        },
+      })
+      const line = server
+        .output()
+        .split('\n')
+        .find((one) => one.includes('the server crashed'))
+      expect(JSON.parse(line ?? '{}')).toMatchObject({
+        level: 60,
+        reason: 'SIGSEGV',
+        running: [ENDLESS_RUNS],
+      })
+      expect(await sql(server, ` ${ENDLESS_SQL}`)).toMatchObject(REFUSED)
+      expect(await sql(server, 'SELECT 1 AS n')).toMatchObject({ data: [[1]] })
+    })
+  })
+
+  test('of everything at once the next start tells the same', async () => {
+    await withFolder(async (folder) => {
+      const first = await startSupervised({ EIDER_DATA_DIR: folder })
+      await startEndless(first)
+      const pid = await serverPid(folder)
+      first.kill('SIGKILL')
+      await first.exited
+      await untilGone(pid)
+      const next = await startSupervised({ EIDER_DATA_DIR: folder })
+      expect(await status(next)).toMatchObject({
+        restarts: { count: 0, last: { running: [ENDLESS_RUNS] } },
+      })
+      expect(await sql(next, ENDLESS_SQL)).toMatchObject(REFUSED)
+      next.kill('SIGTERM')
+      expect(await next.exited).toBe(0)
+    })
+  })
+
+  test('only the logged in see what ran', async () => {
+    const environment = { EIDER_USERNAME: 'u', EIDER_PASSWORD: 'p' }
+    await supervised(async (server, folder) => {
+      const pid = await serverPid(folder)
+      process.kill(pid, 'SIGKILL')
+      await untilRestarted(server, folder, pid)
+      expect(await status(server)).not.toHaveProperty('restarts')
+    }, environment)
+  })
+})
+
 describe('whoever stops the program', () => {
   test('with SIGTERM during the wait before a restart ends it', async () => {
     await withFolder(async (folder) => {

@@ -1,0 +1,177 @@
+import { expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { CrashReports } from '../../src/supervisor/crash-reports.ts'
+import { NO_RESTARTS, type Restarts } from '../../src/supervisor/restarts.ts'
+
+const CRASH_MS = Date.UTC(2026, 3, 30, 12, 0, 0)
+const REFUSE_MS = 600_000
+const WHAT = 'POST /api/sql/query'
+
+/** Each process over the folder is only opened, like one that is killed: it ends in order only where a test says so. */
+function withFolder(work: (open: (init?: Partial<OpenInit>) => CrashReports) => void): void {
+  const directory = mkdtempSync(join(tmpdir(), 'eider-crash-'))
+  try {
+    work(({ nowMs = CRASH_MS, restarts = NO_RESTARTS } = {}) => {
+      return new CrashReports({ directory, restarts, refuseMs: REFUSE_MS, now: () => nowMs })
+    })
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+interface OpenInit {
+  readonly nowMs: number
+  readonly restarts: Restarts
+}
+
+function run(reports: CrashReports, sql: string) {
+  const entry = reports.begin(WHAT)
+  entry.statement(sql)
+  return entry
+}
+
+const BY_SIGNAL: Restarts = {
+  count: 1,
+  last: { at: CRASH_MS, reason: 'SIGSEGV', isPlanned: false },
+}
+
+test('what ran is told after a crash, and its statement is refused for a while', () => {
+  withFolder((open) => {
+    const crashed = open({ nowMs: CRASH_MS - 1000 })
+    run(crashed, 'SELECT 0').end()
+    run(crashed, '  SELECT 1  ')
+    crashed.begin('GET /healthz')
+    const next = open({ restarts: BY_SIGNAL })
+    expect(next.restarts()).toEqual({
+      count: 1,
+      last: {
+        at: '2026-04-30 12:00:00.000000',
+        reason: 'SIGSEGV',
+        running: [
+          { since: '2026-04-30 11:59:59.000000', request: WHAT, statement: 'SELECT 1' },
+          { since: '2026-04-30 11:59:59.000000', request: 'GET /healthz', statement: null },
+        ],
+      },
+    })
+    const message =
+      'This statement ran when the server crashed (SIGSEGV) at 2026-04-30 12:00:00.000000 UTC; ' +
+      'it can be tried again at 2026-04-30 12:10:00.000000 UTC'
+    expect(() => next.refuseSuspect('SELECT 1')).toThrow(
+      expect.objectContaining({ code: 'statement_refused', message }),
+    )
+    next.refuseSuspect('SELECT 0')
+    next.refuseSuspect('SELECT 1 ;')
+    open({ nowMs: CRASH_MS + REFUSE_MS, restarts: BY_SIGNAL }).refuseSuspect('SELECT 1')
+  })
+})
+
+test('a process that was killed together with its supervisor is noticed at the next start', () => {
+  withFolder((open) => {
+    run(open(), 'SELECT 1')
+    const next = open({ nowMs: CRASH_MS + 5000 })
+    expect(next.found).toMatchObject({ at: '2026-04-30 12:00:05.000000', running: [{}] })
+    expect(() => next.refuseSuspect('SELECT 1')).toThrow('ran when the server crashed')
+  })
+})
+
+test('nothing is refused after an end in order, and a planned restart is shown as one', () => {
+  withFolder((open) => {
+    const reports = open()
+    run(reports, 'SELECT 1')
+    reports.endInOrder()
+    const last = { at: CRASH_MS, reason: 'planned', isPlanned: true }
+    const next = open({ restarts: { count: 3, last } })
+    expect([next.found, next.restarts()]).toEqual([
+      null,
+      { count: 3, last: { at: '2026-04-30 12:00:00.000000', reason: 'planned', running: [] } },
+    ])
+    next.refuseSuspect('SELECT 1')
+  })
+})
+
+test('an earlier crash is known after a second one, and still refuses', () => {
+  withFolder((open) => {
+    run(open(), 'SELECT 1')
+    run(open({ restarts: BY_SIGNAL }), 'SELECT 2')
+    const at = CRASH_MS + 1000
+    const last = { at, reason: 'SIGABRT', isPlanned: false }
+    const third = open({ nowMs: at, restarts: { count: 2, last } })
+    expect(() => third.refuseSuspect('SELECT 1')).toThrow('SIGSEGV')
+    expect(() => third.refuseSuspect('SELECT 2')).toThrow('SIGABRT')
+  })
+})
+
+test('a statement that had run before is innocent beside others, unless crashes repeat', () => {
+  withFolder((open) => {
+    const crash = (reports: CrashReports) => {
+      run(reports, 'SELECT common').end()
+      run(reports, 'SELECT common')
+    }
+    const first = open()
+    crash(first)
+    run(first, 'SELECT rare')
+    const second = open({ restarts: BY_SIGNAL })
+    expect(() => second.refuseSuspect('SELECT rare')).toThrow('crashed')
+    second.refuseSuspect('SELECT common')
+    crash(second)
+    run(second, 'SELECT other')
+    const third = open({ restarts: BY_SIGNAL })
+    expect(() => third.refuseSuspect('SELECT common')).toThrow('crashed')
+  })
+  withFolder((open) => {
+    const reports = open()
+    run(reports, 'SELECT common').end()
+    run(reports, 'SELECT common')
+    expect(() => open().refuseSuspect('SELECT common')).toThrow('crashed')
+  })
+})
+
+test('of what is not a SELECT two words are noted, and no options with keys', () => {
+  const shown: readonly (readonly [string, string])[] = [
+    ["CREATE KNOWLEDGE_BASE k USING api_key = 'sk'", 'CREATE KNOWLEDGE_BASE'],
+    ["SET @key = 'sk'", 'SET'],
+    ["/* sk */ -- sk\n UPDATE k SET key = 'sk'", 'UPDATE k'],
+    ["SELECT answer FROM a USING model = {'api_key': 'sk'}", 'SELECT answer FROM a USING …'],
+    ['(WITH t AS (SELECT 1) SELECT * FROM t)', '(WITH t AS (SELECT 1) SELECT * FROM t)'],
+    [`SELECT '${'ä'.repeat(300)}'`, `SELECT '${'ä'.repeat(192)}`],
+    ["'sk'", ''],
+    [`${'/**/'.repeat(900)}sk`, 'sk'],
+  ]
+  for (const [sql, expected] of shown) {
+    withFolder((open) => {
+      run(open(), sql)
+      expect(open().found?.running[0]?.statement ?? '').toBe(expected)
+    })
+  }
+})
+
+test('more requests than there is room for are not noted, and later ones are', () => {
+  withFolder((open) => {
+    const reports = open()
+    const entries = Array.from({ length: 400 }, () => reports.begin(WHAT))
+    for (const entry of entries) entry.end()
+    run(reports, 'SELECT last')
+    expect(open().found?.running.map(({ statement }) => statement)).toEqual(['SELECT last'])
+  })
+})
+
+test('the files are nobody else’s, and damaged ones are no crash', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'eider-crash-'))
+  const open = () => {
+    return new CrashReports({ directory, restarts: NO_RESTARTS, refuseMs: 1, now: Date.now })
+  }
+  try {
+    run(open(), 'SELECT 1')
+    open()
+    for (const name of ['eider.running', 'eider.crash.json']) {
+      expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600)
+    }
+    writeFileSync(join(directory, 'eider.running'), 'torn')
+    writeFileSync(join(directory, 'eider.crash.json'), '{"at":')
+    expect(open().restarts()).toEqual({ count: 0, last: null })
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+})
