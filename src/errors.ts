@@ -49,6 +49,7 @@ export const ERRORS = {
   relation_exists: { status: 409, number: 2403, title: 'Name already exists' },
   backup_running: { status: 409, number: 2501, title: 'Backup already running' },
   backup_failed: { status: 500, number: 2502, title: 'Backup failed' },
+  data_damaged: { status: 500, number: 2503, title: 'Data damaged' },
   invalid_knowledge_base: {
     status: 400,
     number: 3001,

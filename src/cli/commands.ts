@@ -1,5 +1,8 @@
 /** What `eider <command>` can do. A new command is one entry here. */
 import { AppError } from '../errors.ts'
+import { restore } from '../store/backup/restore.ts'
+import { salvage } from '../store/backup/salvage.ts'
+import { forgetMark } from '../store/duckdb/log-mark.ts'
 import type { HttpClient } from './http-client.ts'
 
 export interface CommandContext {
@@ -66,6 +69,49 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       return { lines: lines.length === 0 ? ['There are no backups'] : lines, json: backups }
     },
   },
+  restore: {
+    usage: 'restore <backup> --data <folder> [--key <file>]',
+    summary: 'make a data folder of the folder of a backup, and check it',
+    wordCount: 1,
+    options: { valued: ['data', 'key'] },
+    async run({ words: [backup = ''], options }) {
+      const folder = required(options, 'data')
+      const manifest = await restore({ backup, folder, key: options.get('key') })
+      const { tables, files: _, ...shown } = manifest
+      const rows = tables.reduce((sum, { rowCount }) => sum + rowCount, 0)
+      const done = `Restored into ${folder}: ${rows} rows in ${tables.length} tables`
+      return { lines: [done, ...shownLines(shown)], json: manifest }
+    },
+  },
+  salvage: {
+    usage: 'salvage <data folder> --to <folder>',
+    summary: 'save what can be read of a damaged data folder',
+    wordCount: 1,
+    options: { valued: ['to'] },
+    async run({ words: [folder = ''], options, say }) {
+      const target = required(options, 'to')
+      const report = await salvage(folder, target, say)
+      const rows = report.tables.reduce((sum, table) => sum + table.rows, 0)
+      const saved = `Saved ${rows} rows of ${report.tables.length} tables into ${target}`
+      return { lines: [...report.damage.map((what) => `Damaged: ${what}`), saved], json: report }
+    },
+  },
+  'accept-loss': {
+    usage: 'accept-loss <data folder>',
+    summary: 'let a data folder start whose log was lost, with what is left',
+    wordCount: 1,
+    async run({ words: [folder = ''] }) {
+      forgetMark(folder)
+      const line = `${folder} starts with what is left; nobody can tell any more what was lost`
+      return { lines: [line], json: { folder } }
+    },
+  },
+}
+
+function required(options: ReadonlyMap<string, string>, name: string): string {
+  const value = options.get(name)
+  if (value !== undefined) return value
+  throw new AppError('invalid_request', `--${name} <folder> is missing`)
 }
 
 function backupLine({ name, size_bytes: bytes, created_at: at, row_count: rows }: BackupRecord) {

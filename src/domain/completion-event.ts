@@ -102,6 +102,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   relation_exists: 'general',
   backup_running: 'general',
   backup_failed: 'general',
+  data_damaged: 'general',
   invalid_knowledge_base: 'general',
   invalid_agent: 'general',
   insert_failed: 'general',

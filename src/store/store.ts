@@ -3,17 +3,18 @@ import { join, resolve } from 'node:path'
 import { type CatalogSnapshot, findProject } from '../domain/catalog-snapshot.ts'
 import type { CommitListener } from '../domain/ports/retrieval-ports.ts'
 import { DEFAULT_PROJECT } from '../domain/project.ts'
-import type { AppError } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import { type BackupOptions, StoredBackups } from './backup/backups.ts'
-import { loadCatalog } from './catalog/catalog-rows.ts'
+import { loadCatalog, openCheckedSecrets } from './catalog/catalog-rows.ts'
 import { MIGRATIONS, type Migration, migrate } from './catalog/migrate.ts'
 import { StoredRevokedTokens } from './catalog/revoked-tokens.ts'
-import { modeWarnings, openSecrets, type Secrets } from './catalog/secrets.ts'
+import { modeWarnings, type Secrets } from './catalog/secrets.ts'
 import { indexOlderKnowledgeBases } from './documents/keyword-index.ts'
 import { StoredChunks } from './documents/stored-chunks.ts'
 import { StoredReembedding } from './documents/stored-reembedding.ts'
 import { StoredVectors } from './documents/stored-vectors.ts'
 import { Database } from './duckdb/database.ts'
+import { damaged, isDamage } from './duckdb/database-error.ts'
 import { StoredEngine } from './duckdb/engine.ts'
 import { lockNoteOf } from './duckdb/lock-note.ts'
 import type { StuckStatement } from './duckdb/open-statements.ts'
@@ -103,8 +104,16 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     return await storeOver(database, { ...options, now, folder: directory })
   } catch (error) {
     await database.close()
-    throw error
+    throw folderError(directory, error)
   }
+}
+
+/** A catalog in a damaged part of the file is found only here. */
+function folderError(directory: string | null, error: unknown): unknown {
+  const cause = error instanceof AppError ? error.cause : error
+  if (directory === null || !isDamage(cause)) return error
+  const [detail = ''] = cause instanceof Error ? cause.message.split('\n') : []
+  return damaged(directory, detail, error)
 }
 
 async function storeOver(
@@ -112,11 +121,12 @@ async function storeOver(
   options: StoreOptions & { readonly now: () => number; readonly folder: string | null },
 ): Promise<Store> {
   const { now, folder } = options
-  if (folder !== null) await clearUploads(folder)
+  const secrets = await openCheckedSecrets(database, folder)
   await migrate(database, options.migrations ?? MIGRATIONS)
-  const secrets = openSecrets(folder)
   if (folder !== null) for (const one of modeWarnings(folder)) options.onWarning?.(one)
   const state = await loadCatalog(database, secrets)
+  database.claim()
+  if (folder !== null) await clearUploads(folder)
   await indexOlderKnowledgeBases(database, state.snapshot().knowledgeBases)
   const parts = { database, state, secrets, now }
   const engine = new StoredEngine(database, engineOptionsOf(options))

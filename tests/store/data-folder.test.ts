@@ -132,6 +132,8 @@ test('a missing or damaged key file is refused instead of losing the secrets', a
   writeFileSync(key, 'short')
   await expect(openStore({ directory: folder.path })).rejects.toThrow('is damaged')
   rmSync(key)
+  await expect(openStore({ directory: folder.path })).rejects.toThrow('is missing: put it back')
+  writeFileSync(key, `${'0'.repeat(64)}\n`)
   await expect(openStore({ directory: folder.path })).rejects.toThrow('The key file does not fit')
   writeFileSync(key, bytes)
   await (await openStore({ directory: folder.path })).close()

@@ -9,16 +9,39 @@ import type { Project, ProjectTable, View } from '../../domain/project.ts'
 import type { UploadedFile } from '../../domain/uploaded-file.ts'
 import { AppError, StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
-import { type CatalogQueries, queriesOver } from './catalog-queries.ts'
+import { queriesOver } from './catalog-queries.ts'
 import { CatalogState } from './catalog-state.ts'
 import { agents, files, keyCheck, knowledgeBases, projects, tables, views } from './schema.ts'
-import type { Secrets } from './secrets.ts'
+import { openSecrets, type Secrets } from './secrets.ts'
 
 const KEY_CHECK_TEXT = 'eider'
 
-/** @throws StartError when the key file is not the one that the data was sealed with */
+/**
+ * The secrets of this data folder. Nothing has changed in it when the key is refused, migrations included.
+ * @throws StartError when the key file is missing, or is not the one that the data was sealed with
+ */
+export async function openCheckedSecrets(
+  database: Database,
+  folder: string | null,
+): Promise<Secrets> {
+  const seal = await database.lease(async (connection) => {
+    const known = await connection.runAndReadAll(`SELECT 1 FROM duckdb_tables()
+      WHERE schema_name = 'eider' AND table_name = 'key_check'`)
+    if (known.currentRowCount === 0) return undefined
+    const [row] = await queriesOver(connection).select().from(keyCheck)
+    return row?.sealed
+  })
+  const secrets = openSecrets(folder, seal === undefined)
+  if (seal !== undefined) checkKey(seal, secrets)
+  return secrets
+}
+
 export async function loadCatalog(database: Database, secrets: Secrets): Promise<CatalogState> {
-  await database.write((connection) => checkKey(queriesOver(connection), secrets))
+  await database.write(async (connection) => {
+    const queries = queriesOver(connection)
+    if ((await queries.select().from(keyCheck)).length > 0) return
+    await queries.insert(keyCheck).values({ id: 1, sealed: secrets.seal(KEY_CHECK_TEXT) })
+  })
   return database.lease(async (connection) => {
     const queries = queriesOver(connection)
     const projectRows = await queries.select().from(projects).orderBy(asc(projects.id))
@@ -44,14 +67,9 @@ export async function loadCatalog(database: Database, secrets: Secrets): Promise
   })
 }
 
-async function checkKey(queries: CatalogQueries, secrets: Secrets): Promise<void> {
-  const [row] = await queries.select().from(keyCheck)
-  if (row === undefined) {
-    await queries.insert(keyCheck).values({ id: 1, sealed: secrets.seal(KEY_CHECK_TEXT) })
-    return
-  }
+function checkKey(seal: string, secrets: Secrets): void {
   try {
-    if (secrets.open(row.sealed) === KEY_CHECK_TEXT) return
+    if (secrets.open(seal) === KEY_CHECK_TEXT) return
   } catch (error) {
     const advice = 'put eider.key back from the backup that the data comes from'
     throw new StartError(`The key file does not fit the data: ${advice}`, error)

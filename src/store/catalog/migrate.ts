@@ -29,27 +29,34 @@ export async function migrate(
   database: Database,
   migrations: readonly Migration[] = MIGRATIONS,
 ): Promise<void> {
-  const applied = await database.write(appliedHashes)
+  const applied = await database.lease(appliedHashes)
   const newest = Math.max(0, ...applied.keys())
   if (newest > migrations.length) {
     const versions = `catalog version ${newest}, this program knows up to ${migrations.length}`
     throw new StartError(`The data folder was written by a newer Eider: ${versions}`)
   }
-  for (const migration of migrations) {
-    const hash = hashOf(migration.sql)
-    const known = applied.get(migration.number)
-    if (known === undefined) await database.write((c) => apply(c, { ...migration, hash }))
-    else if (known !== hash) {
-      const where = `Catalog step ${migration.name} of the data folder`
-      throw new StartError(`${where} is another one than this program's: its file was edited`)
-    }
+  const hashed = migrations.map((migration) => ({ ...migration, hash: hashOf(migration.sql) }))
+  for (const { number, name, hash } of hashed) {
+    if ((applied.get(number) ?? hash) === hash) continue
+    const where = `Catalog step ${name} of the data folder`
+    throw new StartError(`${where} is another one than this program's: its file was edited`)
   }
+  const missing = hashed.filter(({ number }) => !applied.has(number))
+  if (applied.size === 0) await database.write(createMigrations)
+  for (const migration of missing) await database.write((c) => apply(c, migration))
 }
 
-async function appliedHashes(connection: DuckDBConnection): Promise<ReadonlyMap<number, string>> {
+async function createMigrations(connection: DuckDBConnection): Promise<void> {
   await connection.run('CREATE SCHEMA IF NOT EXISTS eider')
   await connection.run(`CREATE TABLE IF NOT EXISTS eider.migrations (
     number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, hash VARCHAR NOT NULL)`)
+}
+
+/** None where the folder is new. */
+async function appliedHashes(connection: DuckDBConnection): Promise<ReadonlyMap<number, string>> {
+  const known = await connection.runAndReadAll(`SELECT 1 FROM duckdb_tables()
+    WHERE schema_name = 'eider' AND table_name = 'migrations'`)
+  if (known.currentRowCount === 0) return new Map()
   const reader = await connection.runAndReadAll('SELECT number, hash FROM eider.migrations')
   return new Map(reader.getRows().map(([number, hash]) => [Number(number), String(hash)]))
 }

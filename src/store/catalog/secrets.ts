@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto'
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   linkSync,
   openSync,
@@ -36,10 +37,18 @@ export interface Secrets {
   signingKey(): Uint8Array
 }
 
-/** @param directory where the keys are kept; null: they are forgotten with the process */
-export function openSecrets(directory: string | null): Secrets {
-  const keyOf = (name: string) =>
-    directory === null ? randomBytes(KEY_BYTES) : keyInFile(join(directory, name))
+/**
+ * @param directory where the keys are kept; null: they are forgotten with the process
+ * @param isNew nothing is sealed yet, so that a missing key may be made
+ */
+export function openSecrets(directory: string | null, isNew = true): Secrets {
+  const keyOf = (name: string) => {
+    if (directory === null) return randomBytes(KEY_BYTES)
+    const path = join(directory, name)
+    if (isNew || name !== KEY_FILES[0] || existsSync(path)) return keyInFile(path)
+    const advice = 'put it back from the backup that the data comes from'
+    throw new StartError(`The key file ${path} is missing: ${advice}. Nothing was changed`)
+  }
   const key = keyOf(KEY_FILES[0])
   const signingKey = keyOf(KEY_FILES[1])
   return {

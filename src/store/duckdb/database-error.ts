@@ -1,10 +1,15 @@
-import { AppError, type ErrorCode } from '../../errors.ts'
+import { AppError, type ErrorCode, StartError } from '../../errors.ts'
+
+/** What DuckDB says of a file that was damaged outside of it. */
+const DAMAGE =
+  /not a valid DuckDB database file|Corrupt (database|WAL) file|Could not read enough bytes|Failure while replaying WAL|Failed to load metadata/
 
 /**
  * How DuckDB's messages begin or what they contain, the first that fits. DuckDB has no codes of its
  * own.
  */
 const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
+  [DAMAGE, 'data_damaged'],
   [/^(Failed to \w+: )?Out of Memory Error/, 'out_of_memory'],
   [
     /no space left|disk (is )?full|max_temp_directory_size|quota exceeded|could not write file|file too large/i,
@@ -17,7 +22,20 @@ const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
 const MESSAGES: Partial<Record<ErrorCode, string>> = {
   out_of_memory: 'The statement needs more memory than the SQL engine may use (EIDER_MEMORY_LIMIT)',
   internal: 'The database stopped itself after a failed write: Eider must be restarted',
+  data_damaged:
+    'A part of the data file cannot be read: it was damaged. Restore a backup, or save the rest with "bun run eider salvage"',
   storage_full: 'The data could not be written: the disk is full or refuses writes',
+}
+
+export function isDamage(error: unknown): boolean {
+  return error instanceof Error && DAMAGE.test(error.message)
+}
+
+/** Why a data folder cannot be opened whose files DuckDB refuses. */
+export function damaged(directory: string, detail: string, cause: unknown): StartError {
+  const ways = `restore a backup (bun run eider restore), or save what can be read: bun run eider salvage ${directory} --to <folder>`
+  const message = `The data folder ${directory} is damaged: ${detail}. Nothing was changed. Ways out: ${ways}`
+  return new StartError(message, cause)
 }
 
 /**

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { literal } from '../../domain/identifier.ts'
 import { AppError, StartError, systemCodeOf } from '../../errors.ts'
-import { resourceError } from './database-error.ts'
+import { damaged, isDamage, resourceError } from './database-error.ts'
 import { type LockNote, lockConflict, removeLockNote, writeLockNote } from './lock-note.ts'
+import { checkLog, LogMark, MARK_FILE } from './log-mark.ts'
 
 /** DuckDB calls the database by the file's name: it must not be that of a schema. */
 export const DATABASE_FILE = 'eider-data.duckdb'
@@ -39,6 +40,7 @@ export class Database {
   readonly exportsDirectory: string
   readonly #instance: DuckDBInstance
   readonly #directory: string | null
+  readonly #note: LockNote
   readonly #onFatal: (error: AppError) => void
   #hasFailed = false
   readonly #idle: DuckDBConnection[] = []
@@ -47,29 +49,27 @@ export class Database {
   #isCommitting = false
   #isClosed = false
   #onWrite: () => void = () => {}
+  #mark: LogMark | null = null
 
   private constructor(instance: DuckDBInstance, options: OpenedDatabase) {
     this.#instance = instance
     this.#directory = options.directory
+    this.#note = options.note
     this.exportsDirectory = options.exportsDirectory
     this.#onFatal = options.onFatal ?? (() => {})
   }
 
   /** @throws StartError when the folder cannot be used or another process has it open */
   static async open(requested: DatabaseOptions): Promise<Database> {
-    const { directory, note } = requested
+    const { directory } = requested
     const options = { ...requested, exportsDirectory: exportsDirectoryOf(requested) }
     if (directory === null) return new Database(await lockedDown(':memory:', options), options)
     makeDirectory(directory)
     try {
-      const instance = await lockedDown(join(directory, DATABASE_FILE), options)
-      // What a killed process spilled is of no use to anyone; only now is it known that it was
-      // killed.
-      rmSync(spillDirectory(directory), { recursive: true, force: true })
-      rmSync(options.exportsDirectory, { recursive: true, force: true })
-      writeLockNote(directory, note)
-      return new Database(instance, options)
+      checkLog(directory, DATABASE_FILE)
+      return new Database(await lockedDown(join(directory, DATABASE_FILE), options), options)
     } catch (error) {
+      if (error instanceof StartError) throw error
       throw lockConflict(error, directory) ?? unusable(directory, error)
     }
   }
@@ -82,6 +82,21 @@ export class Database {
   /** From now on this one is called after each committed write, alone. */
   onWrite(listener: () => void): void {
     this.#onWrite = listener
+  }
+
+  /**
+   * Takes the folder into use. Until then nothing but the migrations has changed in it, so that a start that is refused
+   * leaves it as it was.
+   */
+  claim(): void {
+    const directory = this.#directory
+    if (directory === null) return
+    // What a killed process spilled is of no use to anyone; only now is it known that it was killed.
+    rmSync(spillDirectory(directory), { recursive: true, force: true })
+    rmSync(this.exportsDirectory, { recursive: true, force: true })
+    writeLockNote(directory, this.#note)
+    this.#mark = LogMark.open(join(directory, DATABASE_FILE), join(directory, MARK_FILE))
+    this.#mark.record()
   }
 
   /** Counts the committed writes: a snapshot with another number is old. */
@@ -126,6 +141,7 @@ export class Database {
       try {
         const result = await this.#written(work, own)
         this.#writeCount += 1
+        this.#mark?.record()
         committed(result)
         this.#onWrite()
         return result
@@ -204,13 +220,15 @@ export class Database {
   async close(): Promise<void> {
     if (this.#isClosed) return
     await this.#lastWrite
-    await this.checkpoint()
+    const isClaimed = this.#directory === null || this.#mark !== null
+    if (isClaimed) await this.checkpoint()
     this.#isClosed = true
     for (const connection of this.#idle.splice(0)) connection.closeSync()
     // While the lock still holds: afterwards the note may be that of the next process.
-    if (this.#directory !== null) removeLockNote(this.#directory)
-    rmSync(this.exportsDirectory, { recursive: true, force: true })
+    if (this.#directory !== null && isClaimed) removeLockNote(this.#directory)
+    if (isClaimed) rmSync(this.exportsDirectory, { recursive: true, force: true })
     this.#instance.closeSync()
+    this.#mark?.close()
   }
 }
 
@@ -263,6 +281,8 @@ async function lockedDown(
     max_temp_directory_size: options.spillLimit,
   })
   const connection = await instance.connect()
+  // Closing makes its own, and a start that is refused must not change the file.
+  await connection.run('PRAGMA disable_checkpoint_on_shutdown')
   await connection.run("SET GLOBAL TimeZone = 'UTC'")
   await connection.run(`SET GLOBAL disabled_optimizers = ${literal(WRONG_OPTIMIZERS.join(','))}`)
   await connection.run(`SET GLOBAL allowed_directories = [${literal(exportsDirectory)}]`)
@@ -304,6 +324,7 @@ const REASONS: Readonly<Record<string, string>> = {
 function unusable(directory: string, error: unknown): StartError {
   const reason = REASONS[systemCodeOf(error) ?? '']
   const [detail] = error instanceof Error ? error.message.split('\n') : [String(error)]
+  if (isDamage(error)) return damaged(directory, String(detail), error)
   const message = `The data folder ${directory} cannot be used: ${reason ?? detail}`
   return new StartError(message, error)
 }

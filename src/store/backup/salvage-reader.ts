@@ -1,0 +1,96 @@
+/**
+ * Run by salvage.ts as a process of its own, since a damaged file can end it: reads from a database file and prints JSON.
+ * `list <file>`; `export <file> <table> <target> <skipped rows…>`, which prints each range of rows before it reads it.
+ */
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
+import { literal } from '../../domain/identifier.ts'
+
+/** What can be lost at once where a block is damaged. */
+const RANGE_ROWS = 2048
+const MEMORY_LIMIT = '1GiB'
+
+export interface FoundTable {
+  readonly schema: string
+  readonly name: string
+}
+
+export interface FoundTables {
+  readonly tables: readonly FoundTable[]
+  /** Rows of the catalog by table, without sealed columns; a table that cannot be read is missing. */
+  readonly catalog: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>>
+}
+
+export interface ExportedTable {
+  readonly rows: number
+  readonly lostRows: number
+}
+
+async function connect(file: string): Promise<DuckDBConnection> {
+  const instance = await DuckDBInstance.create(':memory:', { memory_limit: MEMORY_LIMIT })
+  const connection = await instance.connect()
+  await connection.run(`ATTACH ${literal(file)} AS damaged (READ_ONLY)`)
+  return connection
+}
+
+async function list(file: string): Promise<FoundTables> {
+  const connection = await connect(file)
+  const reader = await connection.runAndReadAll(`SELECT schema_name, table_name FROM duckdb_tables()
+    WHERE database_name = 'damaged' AND NOT internal ORDER BY ALL`)
+  const tables = reader.getRows().map(([schema, name]) => {
+    return { schema: String(schema), name: String(name) }
+  })
+  const catalog: Record<string, readonly Readonly<Record<string, unknown>>[]> = {}
+  for (const { schema, name } of tables.filter((table) => table.schema === 'eider')) {
+    const sql = `SELECT COLUMNS(c -> c NOT LIKE 'sealed%') FROM damaged.${schema}.${name}`
+    const rows = await connection.runAndReadAll(sql).catch(() => null)
+    if (rows !== null) catalog[name] = rows.getRowObjectsJson()
+  }
+  return { tables, catalog }
+}
+
+async function exportTable(
+  file: string,
+  table: string,
+  target: string,
+  skipped: readonly number[],
+): Promise<ExportedTable> {
+  const connection = await connect(file)
+  const format = target.endsWith('.jsonl') ? 'FORMAT json' : 'FORMAT parquet'
+  const source = `damaged.${table}`
+  if (skipped.length === 0) {
+    process.stdout.write('0\n')
+    const whole = await connection
+      .runAndReadAll(`COPY (FROM ${source}) TO ${literal(target)} (${format})`)
+      .catch(() => null)
+    if (whole !== null) return { rows: Number(whole.getRows()[0]?.[0]), lostRows: 0 }
+  }
+  const ends = await connection.runAndReadAll(`SELECT max(rowid), count(*) FROM ${source}`)
+  const [lastRow, count] = (ends.getRows()[0] ?? []).map(Number)
+  await connection.run(`CREATE TABLE memory.main.saved AS FROM ${source} LIMIT 0`)
+  for (let first = 0; first <= (lastRow ?? -1); first += RANGE_ROWS) {
+    if (skipped.includes(first)) continue
+    process.stdout.write(`${first}\n`)
+    const rows = `FROM ${source} WHERE rowid >= ${first} AND rowid < ${first + RANGE_ROWS}`
+    // What cannot be read is counted by what is missing in the end.
+    await connection.run(`INSERT INTO memory.main.saved ${rows}`).catch(() => {})
+  }
+  const saved = await connection.runAndReadAll(
+    `COPY memory.main.saved TO ${literal(target)} (${format})`,
+  )
+  const rows = Number(saved.getRows()[0]?.[0])
+  return { rows, lostRows: (count ?? rows) - rows }
+}
+
+const [command, file = '', table = '', target = '', ...skipped] = process.argv.slice(2)
+try {
+  const result =
+    command === 'list'
+      ? await list(file)
+      : await exportTable(file, table, target, skipped.map(Number))
+  process.stdout.write(`${JSON.stringify({ result })}\n`)
+  process.exit(0)
+} catch (error) {
+  const message = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)
+  process.stdout.write(`${JSON.stringify({ error: message })}\n`)
+  process.exit(1)
+}

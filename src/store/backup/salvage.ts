@@ -1,0 +1,194 @@
+import { existsSync } from 'node:fs'
+import { copyFile, link, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import {
+  chunkTableName,
+  fileTable,
+  projectSchema,
+  projectTable,
+} from '../../domain/chunk-tables.ts'
+import { quote } from '../../domain/identifier.ts'
+import { StartError, systemCodeOf } from '../../errors.ts'
+import { DATABASE_FILE } from '../duckdb/database.ts'
+import { lockConflict } from '../duckdb/lock-note.ts'
+import type { ExportedTable, FoundTable, FoundTables } from './salvage-reader.ts'
+
+export interface SalvagedTable {
+  /** Relative to the target. */
+  readonly file: string
+  readonly rows: number
+  /** That cannot be read; null: nobody knows how many. */
+  readonly lostRows: number | null
+}
+
+export interface SalvageReport {
+  /** False where the log could not be read: what it held is lost. */
+  readonly withLog: boolean
+  /** Why the log or a table could not be read. */
+  readonly damage: readonly string[]
+  readonly tables: readonly SalvagedTable[]
+}
+
+/** A process of ours that reads may end so often by itself at one table. */
+const CRASHES_MAX = 50
+
+/**
+ * Saves what can be read of a damaged data folder, which stays as it is: chunks of knowledge bases as JSON lines, tables and
+ * uploaded files as Parquet, and all definitions, without secrets. Everything is read by processes of their own.
+ * @throws StartError when nothing at all can be read
+ */
+export async function salvage(
+  folder: string,
+  target: string,
+  say: (line: string) => void,
+): Promise<SalvageReport> {
+  await prepareTarget(target)
+  const scratch = join(target, '.scratch')
+  await mkdir(scratch, { mode: 0o700 })
+  try {
+    const source = await readableSource(resolve(folder), scratch)
+    const { found, damage } = source
+    const { definitions, names } = definitionsOf(found)
+    await writeFile(join(target, 'definitions.json'), `${JSON.stringify(definitions, null, 2)}\n`)
+    const tables: SalvagedTable[] = []
+    const failures = [...damage]
+    for (const table of found.tables) {
+      const file = fileNameOf(table, names)
+      if (file === undefined) continue
+      await mkdir(join(target, file, '..'), { recursive: true, mode: 0o700 })
+      const outcome = await exported(source.file, table, join(target, file))
+      if (outcome.failure !== undefined) failures.push(`${file}: ${outcome.failure}`)
+      tables.push({ file, rows: outcome.rows, lostRows: outcome.lostRows })
+      say(`${file}: ${outcome.rows} rows, ${outcome.lostRows ?? 'all others'} lost`)
+    }
+    const report = { withLog: source.withLog, damage: failures, tables }
+    await writeFile(join(target, 'report.json'), `${JSON.stringify(report, null, 2)}\n`)
+    return report
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
+}
+
+async function prepareTarget(target: string): Promise<void> {
+  await mkdir(target, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw new StartError(`${target} cannot be made: ${systemCodeOf(error)}`, error)
+  })
+  if ((await readdir(target)).length === 0) return
+  throw new StartError(`${resolve(target)} is not empty: name an empty or a new folder with --to`)
+}
+
+/** The database with its log, or without where only that can be read. */
+async function readableSource(folder: string, scratch: string) {
+  const file = join(folder, DATABASE_FILE)
+  if (!existsSync(file)) throw new StartError(`${folder} has no ${DATABASE_FILE}`)
+  const whole = await read<FoundTables>(['list', file])
+  if ('result' in whole) return { file, withLog: true, found: whole.result, damage: [] }
+  const conflict = lockConflict(new Error(whole.error), folder)
+  if (conflict !== undefined) throw conflict
+  // Beside another name of it there is no log. DuckDB follows a symbolic link to where one is.
+  const alone = join(scratch, DATABASE_FILE)
+  await link(file, alone).catch(() => copyFile(file, alone))
+  const bare = await read<FoundTables>(['list', alone])
+  if ('result' in bare) {
+    return { file: alone, withLog: false, found: bare.result, damage: [`the log: ${whole.error}`] }
+  }
+  throw new StartError(`Nothing of ${file} can be read: ${bare.error}. Restore a backup`)
+}
+
+/** What a reader prints at last; where it ended by itself, the range of rows that it was at. */
+type ReaderOutcome<T> =
+  | { readonly result: T }
+  | { readonly error: string; readonly crashedAt?: number }
+
+async function read<T>(args: readonly string[]): Promise<ReaderOutcome<T>> {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, 'salvage-reader.ts'), ...args], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const lines = (await new Response(child.stdout).text()).trim().split('\n')
+  await child.exited
+  const last = lines.at(-1) ?? ''
+  // The reader is our own program.
+  if (last.startsWith('{')) return JSON.parse(last) as ReaderOutcome<T>
+  const error = `the process that read it ended (${child.signalCode ?? child.exitCode})`
+  return last === '' ? { error } : { error, crashedAt: Number(last) }
+}
+
+async function exported(
+  file: string,
+  { schema, name }: FoundTable,
+  target: string,
+): Promise<SalvagedTable & { readonly failure?: string }> {
+  const skipped: number[] = []
+  const table = `${quote(schema)}.${quote(name)}`
+  for (;;) {
+    const outcome = await read<ExportedTable>([
+      'export',
+      file,
+      table,
+      target,
+      ...skipped.map(String),
+    ])
+    if ('result' in outcome) return { file: target, ...outcome.result }
+    const { error, crashedAt } = outcome
+    const isAgain = crashedAt !== undefined && skipped.length < CRASHES_MAX
+    if (!isAgain) {
+      await rm(target, { force: true })
+      return { file: target, rows: 0, lostRows: null, failure: error }
+    }
+    // The first reader does all at once and says 0: its crash says nothing about a range, so that one is read again.
+    skipped.push(skipped.length === 0 ? -1 : crashedAt)
+  }
+}
+
+type Definition = Readonly<Record<string, unknown>>
+
+/** Everything that has a name, without what cannot be read without the key. */
+function definitionsOf({ catalog }: FoundTables) {
+  const rowsOf = (table: string): readonly Definition[] => catalog[table] ?? []
+  const definitions = {
+    projects: rowsOf('projects'),
+    knowledge_bases: rowsOf('knowledge_bases'),
+    agents: rowsOf('agents'),
+    views: rowsOf('views'),
+    tables: rowsOf('tables'),
+    files: rowsOf('files'),
+  }
+  const projectName = (id: unknown) => {
+    return String(definitions.projects.find((project) => project.id === id)?.name ?? id)
+  }
+  const names = new Map<string, string>()
+  for (const kb of definitions.knowledge_bases) {
+    const ids = { id: Number(kb.id), vectorsNumber: Number(kb.vectors_number ?? 0) }
+    const table = `${projectSchema(Number(kb.project_id))}.${chunkTableName(ids, 'chunks')}`
+    names.set(table, `knowledge_bases/${safe(`${projectName(kb.project_id)}.${kb.name}`)}`)
+  }
+  for (const table of definitions.tables) {
+    const key = `${projectSchema(Number(table.project_id))}.${projectTable(Number(table.id))}`
+    names.set(key, `tables/${safe(`${projectName(table.project_id)}.${table.name}`)}`)
+  }
+  for (const file of definitions.files) {
+    names.set(`uploaded.${fileTable(Number(file.id))}`, `files/${safe(String(file.name))}`)
+  }
+  return { definitions, names }
+}
+
+/** A part of a path, whatever the name. */
+function safe(name: string): string {
+  return name
+    .replaceAll(/[^\p{L}\p{N}._-]/gu, '_')
+    .replace(/^\.+/, '_')
+    .slice(0, 120)
+}
+
+/** Where a table goes; undefined: it holds nothing that cannot be made again. A table that the catalog lacks keeps its own name. */
+function fileNameOf(
+  { schema, name }: FoundTable,
+  names: ReadonlyMap<string, string>,
+): string | undefined {
+  if (schema === 'eider' || /^kb_\d+_(?!chunks)/.test(name)) return undefined
+  const ending = /^kb_\d+_chunks/.test(name) ? 'jsonl' : 'parquet'
+  const known = names.get(`${schema}.${name}`)
+  // Names that differ in other characters only must not overwrite each other.
+  const path = known === undefined ? `unnamed/${schema}.${name}` : `${known}-${name}`
+  return `${path}.${ending}`
+}
