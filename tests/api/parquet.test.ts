@@ -65,16 +65,17 @@ test('a file of many megabytes comes whole, its name gone before its first byte'
   expect(found).toBe(expected)
 })
 
-test('what fails is told in JSON, and no file is left', async () => {
+test('what fails is a problem, and no file is left', async () => {
   for (const [sql, code] of [
-    ['SELECT nope', 4003],
-    ["SELECT error('late') FROM range(10)", 4007],
-    ["SELECT * FROM read_parquet('x')", 4004],
-    ['SHOW TABLES', 4002],
+    ['SELECT nope', 'sql_unknown_name'],
+    ["SELECT error('late') FROM range(10)", 'sql_failed'],
+    ["SELECT * FROM read_parquet('x')", 'sql_forbidden'],
+    ['SHOW TABLES', 'sql_not_supported'],
   ] as const) {
     const answer = await parquet(sql)
-    expect(answer.headers.get('content-type')).toContain('application/json')
-    expect(await answer.json()).toMatchObject({ type: 'error', error_code: code })
+    expect(answer.status).toBe(400)
+    expect(answer.headers.get('content-type')).toContain('application/problem+json')
+    expect(await answer.json()).toMatchObject({ code })
   }
   expect(exported()).toEqual([])
 })

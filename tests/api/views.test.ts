@@ -16,7 +16,7 @@ test('a view is created, listed, read, changed and deleted', async () => {
   const columns = [{ name: 'n', type: 'BIGINT' }]
   expect(created.body).toMatchObject({ ...view, project: 'mindsdb', columns })
   expect((await t.send('GET', VIEWS)).body).toMatchObject([view])
-  expect(await t.rows('SELECT sum(n) FROM numbers')).toEqual([['3']])
+  expect(await t.rows('SELECT sum(n) FROM numbers')).toEqual([[3]])
   const query = 'SELECT 7 AS n'
   const altered = await t.send('PUT', `${VIEWS}/Numbers`, { view: { query } })
   expect(altered).toMatchObject({ status: 200, body: { name: 'numbers', query } })

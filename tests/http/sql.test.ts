@@ -157,9 +157,33 @@ describe('other formats', () => {
     expect(events.text).toContain('data: [[1,"a"]]\n\ndata: [[2,"b"]]\n\ndata: {"type":"error"')
   })
 
-  test('a failed statement is told in JSON whatever was asked for', async () => {
-    const { json } = await ask(batches(lost), as('text/csv'))
-    expect(json).toMatchObject({ type: 'error' })
+  const FAILURES = [
+    [new AppError('sql_unknown_name', "Table 'x' not found"), 400],
+    [new AppError('forbidden_origin', 'No'), 403],
+    [new AppError('table_not_found', 'No table'), 404],
+    [lost, 504],
+  ] as const
+  for (const accept of ['text/csv', 'application/x-ndjson', 'application/vnd.apache.parquet']) {
+    test(`a failure before the first row is a problem for who asks for ${accept}`, async () => {
+      for (const [failure, status] of FAILURES) {
+        const { server, errors } = testServer({
+          query: () => Promise.reject(failure),
+          exportRows: () => Promise.reject(failure),
+        })
+        const answer = await send(server, SQL, { json: { query: 'x' }, ...as(accept) })
+        expect(answer.status).toBe(status)
+        expect(answer.headers.get('content-type')).toBe('application/problem+json')
+        expect(answer.json).toMatchObject({ code: failure.code, detail: failure.message })
+        expect(errors.length).toBe(status === 504 ? 1 : 0)
+      }
+    })
+  }
+
+  test('a failure in the first rows is a problem as well; in lines it is one of them', async () => {
+    expect((await ask(batches(lost), as('text/csv'))).status).toBe(504)
+    const lines = await ask(batches(lost), { json: { response_format: 'jsonlines' } })
+    expect(lines.status).toBe(200)
+    expect(lines.json).toMatchObject({ type: 'error', error_code: 5001 })
   })
 
   test('CSV that fails half-way is cut off, never complete', async () => {

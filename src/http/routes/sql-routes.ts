@@ -48,16 +48,30 @@ export const addSqlRoutes: AddRoutes = (app, context) => {
       summary: 'Run one SQL statement',
       tag: 'SQL',
       body: QUERY,
-      answers: { 200: 'The rows; or what failed, with type "error"' },
+      answers: {
+        200: 'The rows; or, as JSON, what failed, with type "error". As CSV, NDJSON or Parquet a failure is a problem',
+      },
     }),
   )
 }
 
 type AnswerFormat = SqlFormatName | 'parquet'
 
+const TELLS_FAILURE: Readonly<Record<AnswerFormat, boolean>> = {
+  json: true,
+  jsonlines: true,
+  sse: true,
+  csv: false,
+  ndjson: false,
+  parquet: false,
+}
+
 const PARQUET = 'application/vnd.apache.parquet'
 
-/** A statement that fails is answered with 200 and `type` error: clients look there. */
+/**
+ * A statement that fails is answered with 200 and `type` error: clients look there. Who asked for rows in a format that
+ * has no place for that gets a problem, as from every other route.
+ */
 async function answer(
   context: RouteContext,
   request: Request,
@@ -76,7 +90,7 @@ async function answer(
     const result = await context.deps.query(statement, scope.signal)
     return await sqlAnswer(result, { format: sqlFormat(format), scope, onFailure })
   } catch (error) {
-    if (scope.signal.aborted) throw error
+    if (scope.signal.aborted || !TELLS_FAILURE[format]) throw error
     onFailure(error)
     return Response.json(errorRecord(toAppError(error), { db: statement.db }))
   }

@@ -9,7 +9,7 @@ import { typedValueOf } from './typed-values.ts'
  */
 const LISTED_KEYS_MAX = 1024
 
-/** Few different texts are planned when the numbers of parameters are powers of two from here on. */
+/** Few different texts are planned when the numbers of parameters are 1 and the powers of two from here on. */
 const LISTED_KEYS_MIN = 16
 
 /** A string, a quoted name, or a list of one parameter. */
@@ -49,7 +49,9 @@ function listOf(name: string, keys: readonly bigint[], index: number) {
   if (last === undefined || keys.length > LISTED_KEYS_MAX) {
     return { text: `IN (SELECT unnest($${name}::BIGINT[]))`, listed: {} }
   }
-  const count = 2 ** Math.ceil(Math.log2(Math.max(keys.length, LISTED_KEYS_MIN)))
+  // One key is looked for within the scan, which takes a third of the time where there is no index.
+  const least = keys.length === 1 ? 1 : LISTED_KEYS_MIN
+  const count = 2 ** Math.ceil(Math.log2(Math.max(keys.length, least)))
   const names = Array.from({ length: count }, (_, at) => `eider_${index}_${at}`)
   const listed = Object.fromEntries(names.map((key, at) => [key, keys[at] ?? last]))
   return { text: `IN (${names.map((key) => `$${key}`).join(', ')})`, listed }

@@ -72,6 +72,7 @@ async function* batchesOf(
   const converters = result.columnTypes().map(converterOf)
   let hasYielded = false
   for (let data = first; data !== null; data = await source.next()) {
+    for (let at = 0; at < converters.length; at += 1) numberFields(data.getColumnVector(at).type)
     for (let start = 0; start < data.rowCount; ) {
       if (hasYielded) await yieldToEventLoop()
       const batch = batchOf(data, start, converters)
@@ -106,6 +107,26 @@ function rowOf(
     const value = data.getColumnVector(columnIndex).getItem(rowIndex)
     return value === null ? null : convert(value)
   })
+}
+
+/**
+ * The library puts a struct's values into an object by their names: those of a struct without names are all empty, and
+ * `__proto__` is no key of an object. Numbered, none of them is lost.
+ */
+function numberFields(type: DuckDBType): void {
+  if (type instanceof DuckDBStructType) {
+    // Read-only by its declaration. The type is this vector's own.
+    const names = type.entryNames as string[]
+    for (const index of names.keys()) names[index] = String(index)
+  }
+  for (const inner of innerTypes(type)) numberFields(inner)
+}
+
+function innerTypes(type: DuckDBType): readonly DuckDBType[] {
+  if (type instanceof DuckDBListType || type instanceof DuckDBArrayType) return [type.valueType]
+  if (type instanceof DuckDBStructType) return type.entryTypes
+  if (type instanceof DuckDBMapType) return [type.keyType, type.valueType]
+  return type instanceof DuckDBUnionType ? type.memberTypes : []
 }
 
 type ValueConverter = (value: DuckDBValue) => ResultValue
@@ -146,8 +167,11 @@ const CONVERTERS: Partial<Record<DuckDBTypeId, ValueConverter>> = {
   [DuckDBTypeId.UINTEGER]: same,
   [DuckDBTypeId.VARCHAR]: same,
   [DuckDBTypeId.ENUM]: same,
-  [DuckDBTypeId.BIGINT]: safeInteger,
-  [DuckDBTypeId.UBIGINT]: safeInteger,
+  [DuckDBTypeId.BIGINT]: exactInteger,
+  [DuckDBTypeId.UBIGINT]: exactInteger,
+  [DuckDBTypeId.HUGEINT]: exactInteger,
+  [DuckDBTypeId.UHUGEINT]: exactInteger,
+  [DuckDBTypeId.BIGNUM]: exactInteger,
   [DuckDBTypeId.FLOAT]: finiteNumber,
   [DuckDBTypeId.DOUBLE]: finiteNumber,
   [DuckDBTypeId.DECIMAL]: (value) => {
@@ -165,15 +189,21 @@ const CONVERTERS: Partial<Record<DuckDBTypeId, ValueConverter>> = {
   },
 }
 
-/** HUGEINT, UUID, INTERVAL, BIT, TIMETZ and whatever a later DuckDB adds. */
+/** UUID, INTERVAL, BIT, TIMETZ and whatever a later DuckDB adds. */
 function text(value: DuckDBValue): ResultValue {
   return value === null ? null : String(value)
 }
 
-function safeInteger(value: DuckDBValue): ResultValue {
+/** Each integer up to it is a JavaScript number of its own. */
+const EXACT_MAX = 2n ** 53n
+
+function exactInteger(value: DuckDBValue): ResultValue {
   if (typeof value !== 'bigint') return null
-  const number = Number(value)
-  return Number.isSafeInteger(number) ? number : value.toString()
+  return isExact(value) ? Number(value) : value.toString()
+}
+
+function isExact(integer: bigint): boolean {
+  return integer <= EXACT_MAX && integer >= -EXACT_MAX
 }
 
 function finiteNumber(value: DuckDBValue): ResultValue {
@@ -224,17 +254,21 @@ function listConverter(item: ValueConverter): ValueConverter {
   }
 }
 
+/** An object, or a list where the fields have no names. */
 function structConverter(type: DuckDBStructType): ValueConverter {
   const fields = type.entryNames.map((name, index) => {
     const fieldType = type.entryTypes[index]
     return [name, fieldType === undefined ? text : converterOf(fieldType)] as const
   })
+  const isUnnamed = fields.every(([name]) => name === '')
   return (value) => {
     if (!(value instanceof DuckDBStructValue)) return null
     const { entries } = value
-    return Object.fromEntries(
-      fields.map(([name, convert]) => [name, convert(entries[name] ?? null)]),
-    )
+    const converted = fields.map(([name, convert], index) => {
+      const field = entries[index] ?? null
+      return [name, field === null ? null : convert(field)] as const
+    })
+    return isUnnamed ? converted.map(([, item]) => item) : Object.fromEntries(converted)
   }
 }
 
@@ -288,14 +322,14 @@ const parseJson = JSON.parse as (
 function jsonValue(value: DuckDBValue): ResultValue {
   if (typeof value !== 'string') return null
   try {
-    return MAY_HOLD_LARGE_INTEGER.test(value) ? parseJson(value, exactInteger) : parseJson(value)
+    return MAY_HOLD_LARGE_INTEGER.test(value) ? parseJson(value, exactNumber) : parseJson(value)
   } catch {
     // A JSON column may hold what only DuckDB reads as JSON, such as NaN.
     return value
   }
 }
 
-function exactInteger(_key: string, part: ResultValue, { source }: Source): ResultValue {
-  const isLarge = typeof part === 'number' && Number.isInteger(part) && !Number.isSafeInteger(part)
-  return isLarge && source !== undefined && /^-?\d+$/.test(source) ? source : part
+function exactNumber(_key: string, part: ResultValue, { source }: Source): ResultValue {
+  if (typeof part !== 'number' || source === undefined || !/^-?\d+$/.test(source)) return part
+  return Number.isSafeInteger(part) || isExact(BigInt(source)) ? part : source
 }
