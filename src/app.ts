@@ -147,6 +147,7 @@ export function createApp(options: AppOptions): App {
     serverState: () => ({
       statements: store.engine.statementCounts(),
       restarts: running.restarts(),
+      disk: store.upkeep.diskState(),
     }),
     running,
     settings: {

@@ -79,6 +79,7 @@ function storeOptionsOf(settings: Settings, version: string): StoreOptions {
   return {
     directory: settings.dataDirectory,
     memoryLimit: settings.memoryLimit,
+    diskReserve: settings.diskReserve,
     extensionDirectory: settings.extensionDirectory,
     isExtensionInstallAllowed: settings.extensionInstall,
     threads: settings.threads,

@@ -58,6 +58,11 @@ function memorySize(text: string): string {
   throw new BadValue('expected a size as 512MB, 4GB or 60%')
 }
 
+function byteSize(text: string): string {
+  if (/^\d+(\.\d+)?(MB|GB|MiB|GiB)$/.test(text)) return text
+  throw new BadValue('expected a size as 256MB or 2GB')
+}
+
 function plainText(text: string): string {
   if (text !== '') return text
   throw new BadValue('must not be empty')
@@ -162,6 +167,11 @@ export const SETTINGS = {
     default: '60%',
     help: 'Memory limit of the SQL engine: a size such as 512MB or 4GB, or a share of the machine',
     parse: memorySize,
+  }),
+  diskReserve: setting('EIDER_DISK_RESERVE', {
+    default: '256MB',
+    help: 'What stays free on the disk of the data folder: with less, nothing more is stored (507), and searches go on',
+    parse: byteSize,
   }),
   vectorMemory: setting('EIDER_VECTOR_MEMORY', {
     default: '20%',
@@ -288,6 +298,7 @@ export function settingsFrom(environment: Environment): Settings {
     statementBytesMax: read(SETTINGS.statementBytesMax),
     queriesQueueMax: read(SETTINGS.queriesQueueMax),
     memoryLimit: read(SETTINGS.memoryLimit),
+    diskReserve: read(SETTINGS.diskReserve),
     vectorMemory: read(SETTINGS.vectorMemory),
     extensionDirectory: read(SETTINGS.extensionDirectory),
     extensionInstall: read(SETTINGS.extensionInstall),

@@ -2,6 +2,7 @@
 export interface ServerState {
   readonly statements: StatementCounts
   readonly restarts: RestartState
+  readonly disk: DiskState
 }
 
 /** How often this server was started again. */
@@ -42,4 +43,18 @@ export interface AbandonedStatement {
   readonly since: string
   /** The first words, without values. */
   readonly statement: string
+}
+
+/** The disk of the data folder, in bytes. */
+export interface DiskState {
+  /** null: not known, or nothing is on disk. */
+  readonly free: number | null
+  /** With less than this free nothing more is stored. */
+  readonly reserve: number
+  /** The database file. */
+  readonly data: number
+  /** Its log. */
+  readonly log: number
+  /** Nothing more is stored; reading and removing go on. */
+  readonly full: boolean
 }

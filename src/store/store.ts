@@ -13,7 +13,7 @@ import { indexOlderKnowledgeBases } from './documents/keyword-index.ts'
 import { StoredChunks } from './documents/stored-chunks.ts'
 import { StoredReembedding } from './documents/stored-reembedding.ts'
 import { StoredVectors } from './documents/stored-vectors.ts'
-import { Database } from './duckdb/database.ts'
+import { Database, memoryBytesOf } from './duckdb/database.ts'
 import { damaged, isDamage } from './duckdb/database-error.ts'
 import { StoredEngine } from './duckdb/engine.ts'
 import { lockNoteOf } from './duckdb/lock-note.ts'
@@ -24,6 +24,7 @@ import { StoredCatalog } from './stored-catalog.ts'
 import { clearUploads } from './tables/file-reader.ts'
 import { StoredFiles } from './tables/stored-files.ts'
 import { StoredTables } from './tables/stored-tables.ts'
+import { DiskSpace } from './upkeep/disk-space.ts'
 import { Upkeep } from './upkeep/upkeep.ts'
 
 export interface StoreOptions {
@@ -35,6 +36,10 @@ export interface StoreOptions {
   readonly threads?: number
   /** What statements may spill to disk, as `10GiB`. */
   readonly spillLimit?: string
+  /** What stays free on the disk of the data folder, as `256MB`; default: nothing. */
+  readonly diskReserve?: string
+  /** How many bytes are free where a folder is; the operating system says by default. */
+  readonly freeBytesOf?: (directory: string) => number
   /**
    * Threads on which DuckDB's calls run (`UV_THREADPOOL_SIZE`): two of them are kept free of
    * callers' statements.
@@ -92,16 +97,24 @@ const STATEMENTS_PER_CORE = 4
 export async function openStore(options: StoreOptions): Promise<Store> {
   const directory = options.directory === ':memory:' ? null : resolve(options.directory)
   const now = options.now ?? Date.now
+  const space = new DiskSpace({
+    directory,
+    reserveBytes: memoryBytesOf(options.diskReserve ?? '0MB'),
+    ...(options.freeBytesOf === undefined ? {} : { freeBytesOf: options.freeBytesOf }),
+  })
   const database = await Database.open({
     directory,
     memoryLimit: options.memoryLimit ?? '60%',
     threads: options.threads ?? 0,
-    spillLimit: options.spillLimit ?? '50GiB',
+    spillLimit: space.boundedSpill(options.spillLimit ?? '50GiB'),
     note: lockNoteOf(now(), options.address),
     ...(options.onFatal === undefined ? {} : { onFatal: options.onFatal }),
   })
   try {
-    return await storeOver(database, { ...options, now, folder: directory })
+    const store = await storeOver(database, { ...options, now, folder: directory, space })
+    // Only now: a store opens on a full disk too.
+    database.checkBeforeWrites((wantedBytes) => space.check(wantedBytes))
+    return store
   } catch (error) {
     await database.close()
     throw folderError(directory, error)
@@ -118,9 +131,13 @@ function folderError(directory: string | null, error: unknown): unknown {
 
 async function storeOver(
   database: Database,
-  options: StoreOptions & { readonly now: () => number; readonly folder: string | null },
+  options: StoreOptions & {
+    readonly now: () => number
+    readonly folder: string | null
+    readonly space: DiskSpace
+  },
 ): Promise<Store> {
-  const { now, folder } = options
+  const { now, folder, space } = options
   const secrets = await openCheckedSecrets(database, folder)
   await migrate(database, options.migrations ?? MIGRATIONS)
   if (folder !== null) for (const one of modeWarnings(folder)) options.onWarning?.(one)
@@ -136,7 +153,7 @@ async function storeOver(
     isInstallAllowed: options.isExtensionInstallAllowed ?? false,
   })
   const hnsw = new HnswFactory(engine, extensions)
-  const upkeep = new Upkeep({ database })
+  const upkeep = new Upkeep({ database, space })
   if (folder !== null) upkeep.start()
   const catalog = new StoredCatalog(parts)
   if (findProject(state.snapshot(), DEFAULT_PROJECT) === undefined) {

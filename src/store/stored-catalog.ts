@@ -69,7 +69,7 @@ export class StoredCatalog implements Catalog {
 
   dropProject(project: Project): Promise<void> {
     const { database, state } = this.#parts
-    return database.write(
+    return database.writeFreeing(
       async (connection) => {
         currentProject(state.snapshot(), project.id, project.name)
         const queries = queriesOver(connection)
@@ -172,7 +172,7 @@ export class StoredCatalog implements Catalog {
 
   dropKnowledgeBase(kb: KnowledgeBase): Promise<void> {
     const { database, state } = this.#parts
-    return database.write(
+    return database.writeFreeing(
       async (connection) => {
         const dropped = await queriesOver(connection)
           .delete(knowledgeBases)
@@ -239,7 +239,7 @@ export class StoredCatalog implements Catalog {
 
   dropAgent(agent: Agent): Promise<void> {
     const { database, state } = this.#parts
-    return database.write(
+    return database.writeFreeing(
       (connection) => deleteRow(connection, 'agent', agent),
       () => state.change({ agents: without(state.snapshot().agents, agent.id) }),
     )
@@ -287,7 +287,7 @@ export class StoredCatalog implements Catalog {
 
   dropView(view: View): Promise<void> {
     const { database, state } = this.#parts
-    return database.write(
+    return database.writeFreeing(
       (connection) => deleteRow(connection, 'view', view),
       () => state.change({ views: without(state.snapshot().views, view.id) }),
     )

@@ -168,6 +168,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     serverState: () => ({
       statements: { running: 0, waiting: 0, parked: 0, abandoned: [] },
       restarts: { count: 0, last: null },
+      disk: { free: null, reserve: 0, data: 0, log: 0, full: false },
     }),
     running: NOTHING_NOTED,
     indexes: {

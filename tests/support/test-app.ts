@@ -28,11 +28,18 @@ export interface TestAppOptions {
   readonly rerankers?: RerankerRegistry
   /** A folder, or `:memory:` where it is missing. */
   readonly directory?: string
+  /** How much the disk has left, instead of what the operating system says. */
+  readonly freeBytesOf?: () => number
 }
 
 export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const settings = settingsFrom({ EIDER_LOG_LEVEL: 'silent', ...options.environment })
-  const store = await openStore({ directory: options.directory ?? ':memory:' })
+  const { directory = ':memory:', freeBytesOf } = options
+  const store = await openStore({
+    directory,
+    diskReserve: settings.diskReserve,
+    ...(freeBytesOf === undefined ? {} : { freeBytesOf }),
+  })
   const app = createApp({
     settings,
     store,

@@ -1,6 +1,6 @@
-import { AppError } from '../../errors.ts'
+import { AppError, type ErrorCode } from '../../errors.ts'
 import { route } from '../openapi.ts'
-import type { AddRoutes } from '../route-context.ts'
+import type { AddRoutes, RouteContext } from '../route-context.ts'
 import { backupRecord } from '../wire.ts'
 
 /** The release whose API is served. Existing clients check it. */
@@ -40,11 +40,12 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
     isPublic: true,
   })
   app.get('/api/util/ping', () => Response.json({ status: 'ok' }), alive)
-  app.get('/healthz', () => Response.json({ status: 'ok' }), alive)
+  app.get('/healthz', () => Response.json({ status: 'ok', ...warningsOf(context) }), alive)
   app.get(
     '/api/util/readiness',
     () => {
-      if (context.isReady()) return Response.json('')
+      const { warnings } = warningsOf(context)
+      if (context.isReady()) return Response.json(warnings === undefined ? '' : { warnings })
       throw new AppError('shutting_down', 'The server is shutting down')
     },
     route({
@@ -63,6 +64,11 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
       answers: { 200: 'The settings' },
     }),
   )
+}
+
+/** A full disk is no reason to be replaced: whatever reads goes on. */
+function warningsOf({ deps }: RouteContext): { readonly warnings?: readonly ErrorCode[] } {
+  return deps.serverState().disk.full ? { warnings: ['storage_full'] } : {}
 }
 
 const addBackupRoutes: AddRoutes = (app, { deps }) => {

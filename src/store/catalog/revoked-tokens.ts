@@ -32,7 +32,7 @@ export class StoredRevokedTokens {
 
   /** Once this resolves, the token is refused, also after a restart. It is forgotten when it has expired. */
   revoke(tokenId: string, expiresAtMillis: number): Promise<void> {
-    return this.#database.write(
+    return this.#database.writeFreeing(
       async (connection) => {
         const queries = queriesOver(connection)
         await deleteExpired(queries, this.#now())

@@ -47,6 +47,9 @@ interface RowsWritten<T> {
   readonly removedKeys: readonly bigint[]
 }
 
+/** Of a write that only removes. */
+const NOTHING_COMES: Incoming = { metadata: [], dimensions: null }
+
 /** Chunks and vectors in DuckDB's tables. */
 export class StoredChunks implements ChunkStore {
   readonly #parts: StoreParts
@@ -106,7 +109,7 @@ export class StoredChunks implements ChunkStore {
   }
 
   removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number> {
-    return this.#inTransaction(kb, { metadata: [], dimensions: null }, async (tables) => {
+    return this.#inTransaction(kb, NOTHING_COMES, async (tables) => {
       const result = await removeChunkRows(tables.connection, tables, chunkKeys)
       return { result, newRowCount: 0, removedKeys: chunkKeys }
     })
@@ -141,7 +144,8 @@ export class StoredChunks implements ChunkStore {
     const { database, state } = this.#parts
     let isCommitting = false
     try {
-      const { isUnsorted, result } = await database.write(
+      const isFreeing = incoming === NOTHING_COMES
+      const { isUnsorted, result } = await database[isFreeing ? 'writeFreeing' : 'write'](
         async (connection) => {
           const outcome = await this.#writeRows(connection, kb, incoming, work)
           state.listener.beginCommit(kb)

@@ -50,6 +50,7 @@ export class Database {
   #isClosed = false
   #onWrite: () => void = () => {}
   #mark: LogMark | null = null
+  #checkRoom: (wantedBytes?: number) => void = () => {}
 
   private constructor(instance: DuckDBInstance, options: OpenedDatabase) {
     this.#instance = instance
@@ -99,6 +100,16 @@ export class Database {
     this.#mark.record()
   }
 
+  /** From now on this one is asked before each `write`. @param check throws where nothing more can be stored */
+  checkBeforeWrites(check: (wantedBytes?: number) => void): void {
+    this.#checkRoom = check
+  }
+
+  /** Before files are written beside the database. @throws AppError `storage_full` where there is no room for so much */
+  checkRoom(wantedBytes: number): void {
+    this.#checkRoom(wantedBytes)
+  }
+
   /** Counts the committed writes: a snapshot with another number is old. */
   get writeCount(): number {
     return this.#writeCount
@@ -137,9 +148,24 @@ export class Database {
     committed: (result: T) => void = () => {},
     own?: DuckDBConnection,
   ): Promise<T> {
+    return this.#inTurn(() => {
+      this.#checkRoom()
+      return this.#written(work, own)
+    }, committed)
+  }
+
+  /** The same for work that removes: it is done on a full disk too. */
+  writeFreeing<T>(
+    work: (connection: DuckDBConnection) => Promise<T>,
+    committed: (result: T) => void = () => {},
+  ): Promise<T> {
+    return this.#inTurn(() => this.#written(work), committed)
+  }
+
+  #inTurn<T>(write: () => Promise<T>, committed: (result: T) => void): Promise<T> {
     const turn = this.#lastWrite.then(async () => {
       try {
-        const result = await this.#written(work, own)
+        const result = await write()
         this.#writeCount += 1
         this.#mark?.record()
         committed(result)

@@ -41,7 +41,9 @@ export class StoredFiles implements FileStore {
 
   async importTable(file: NewFile, bytes: Uint8Array, signal: AbortSignal): Promise<UploadedFile> {
     this.#checkName(file.name)
-    const { directory } = this.#parts
+    const { directory, database } = this.#parts
+    // Once as the file that is read, and once as a table.
+    database.checkRoom(2 * bytes.length)
     return readFile(
       { format: file.format, bytes, directory },
       async ({ connection, columns }) => {
@@ -144,7 +146,7 @@ export class StoredFiles implements FileStore {
 
   dropFile(file: UploadedFile): Promise<void> {
     const { database, state } = this.#parts
-    return database.write(
+    return database.writeFreeing(
       (connection) => dropWithin(connection, file),
       () => state.change({ files: without(state.snapshot().files, file.id) }),
     )

@@ -51,7 +51,7 @@ export class StoredTables implements TableStore {
 
   dropTable(table: ProjectTable): Promise<void> {
     const { database, state } = this.#parts
-    return database.write(
+    return database.writeFreeing(
       (connection) => dropWithin(connection, table),
       () => state.change({ tables: without(state.snapshot().tables, table.id) }),
     )

@@ -7,7 +7,9 @@ import {
   projectTable,
 } from '../../domain/chunk-tables.ts'
 import type { StorageUpkeep, VacuumReport, VacuumScope } from '../../domain/ports/store-ports.ts'
+import type { DiskState } from '../../domain/server-state.ts'
 import type { Database } from '../duckdb/database.ts'
+import type { DiskSpace } from './disk-space.ts'
 import { liveRows, rebuild, storedRows, type TableName } from './stored-rows.ts'
 
 /** Between two looks at what is stored, while something is written. */
@@ -30,6 +32,7 @@ const LOG_BYTES_MAX = 20 * 1024 ** 2
 
 export interface UpkeepOptions {
   readonly database: Database
+  readonly space: DiskSpace
   /** Where it says how large a file is; 0: there is none. */
   readonly sizeOf?: (path: string) => number
 }
@@ -37,6 +40,7 @@ export interface UpkeepOptions {
 /** Keeps the database file small, in the background and when asked to. */
 export class Upkeep implements StorageUpkeep {
   readonly #database: Database
+  readonly #space: DiskSpace
   readonly #sizeOf: (path: string) => number
   /** Stored rows of the tables at the last look: a table that has as many as then needs no other one. */
   #known: ReadonlyMap<string, number> = new Map()
@@ -45,8 +49,9 @@ export class Upkeep implements StorageUpkeep {
   #running: Promise<unknown> = Promise.resolve()
   #isClosed = false
 
-  constructor({ database, sizeOf = fileSize }: UpkeepOptions) {
+  constructor({ database, space, sizeOf = fileSize }: UpkeepOptions) {
     this.#database = database
+    this.#space = space
     this.#sizeOf = sizeOf
   }
 
@@ -63,7 +68,7 @@ export class Upkeep implements StorageUpkeep {
       this.#pauseMs = Math.max(LOOK_MS, (performance.now() - startMs) / LOOKING_SHARE)
       let rebuilt = 0
       for (const table of wasteful) {
-        if (this.#isClosed) return
+        if (this.#isClosed || this.#space.isFull()) break
         rebuilt += (await this.#rebuild(table))?.stored ?? 0
       }
       if (rebuilt >= ROWS_FOR_CHECKPOINT || this.logBytes() >= LOG_BYTES_MAX) {
@@ -82,6 +87,8 @@ export class Upkeep implements StorageUpkeep {
         if (scope !== null && !isWithin(table, scope)) continue
         const live = await this.#database.lease((connection) => liveRows(connection, table))
         if (live >= table.stored) continue
+        // At most what its share of the whole file is.
+        this.#space.checkForRebuild((this.#bytes() * live) / table.stored)
         const rows = await this.#rebuild(table)
         if (rows !== null) deletedRows += Math.max(0, rows.stored - rows.live)
       }
@@ -90,6 +97,11 @@ export class Upkeep implements StorageUpkeep {
       await this.#database.checkpoint()
       return { bytesBefore, bytesAfter: this.#bytes(), deletedRows }
     })
+  }
+
+  /** The disk and what is on it. */
+  diskState(): DiskState {
+    return this.#space.state({ data: this.dataBytes(), log: this.logBytes() })
   }
 
   /** Of the database file; 0 in memory. */
@@ -153,7 +165,7 @@ export class Upkeep implements StorageUpkeep {
   }
 
   #rebuild(table: TableName) {
-    return this.#database.write((connection) => rebuild(connection, table))
+    return this.#database.writeFreeing((connection) => rebuild(connection, table))
   }
 }
 

@@ -1,0 +1,105 @@
+import { statfsSync } from 'node:fs'
+import type { DiskState } from '../../domain/server-state.ts'
+import { AppError } from '../../errors.ts'
+import { memoryBytesOf } from '../duckdb/database.ts'
+
+/** So long one look at the disk serves. */
+const LOOK_MS = 250
+
+/** What a rebuild leaves free for the log. */
+const REBUILD_SPARE_BYTES = 32 * 1024 ** 2
+
+export interface DiskSpaceOptions {
+  /** The data folder; null: nothing is on disk. */
+  readonly directory: string | null
+  /** What always stays free: DuckDB ends when it cannot write its log. */
+  readonly reserveBytes: number
+  /** How many bytes are free where the folder is. */
+  readonly freeBytesOf?: (directory: string) => number
+  /** Milliseconds of a monotonic clock. */
+  readonly nowMs?: () => number
+}
+
+/** How much room the disk of the data folder has, asked before it is needed. */
+export class DiskSpace {
+  readonly reserveBytes: number
+  readonly #directory: string | null
+  readonly #freeBytesOf: (directory: string) => number
+  readonly #nowMs: () => number
+  #free = Number.POSITIVE_INFINITY
+  #lookedMs = Number.NEGATIVE_INFINITY
+
+  constructor({ directory, reserveBytes, freeBytesOf, nowMs }: DiskSpaceOptions) {
+    this.reserveBytes = reserveBytes
+    this.#directory = directory
+    this.#freeBytesOf = freeBytesOf ?? freeBytes
+    this.#nowMs = nowMs ?? (() => performance.now())
+  }
+
+  /** Infinite in memory, and where the disk does not say. */
+  freeBytes(): number {
+    if (this.#directory === null) return this.#free
+    if (this.#nowMs() - this.#lookedMs < LOOK_MS) return this.#free
+    this.#lookedMs = this.#nowMs()
+    try {
+      this.#free = this.#freeBytesOf(this.#directory)
+    } catch {
+      this.#free = Number.POSITIVE_INFINITY
+    }
+    return this.#free
+  }
+
+  /** What statements may spill: as much as is asked for, and never the reserve. */
+  boundedSpill(wanted: string): string {
+    const room = this.freeBytes() - this.reserveBytes
+    if (room >= memoryBytesOf(wanted)) return wanted
+    return `${Math.max(1, Math.floor(room / 1e6))}MB`
+  }
+
+  isFull(): boolean {
+    return this.freeBytes() < this.reserveBytes
+  }
+
+  /**
+   * Before something is stored.
+   * @param wantedBytes what it will take, where that is known
+   * @throws AppError `storage_full` where less than the reserve would be left
+   */
+  check(wantedBytes = 0): void {
+    this.#check(wantedBytes, this.reserveBytes)
+  }
+
+  /** Before a table is copied to take less room afterwards: that may use most of the reserve. @throws AppError `storage_full` */
+  checkForRebuild(wantedBytes: number): void {
+    this.#check(wantedBytes, Math.min(this.reserveBytes, REBUILD_SPARE_BYTES))
+  }
+
+  #check(wantedBytes: number, keptBytes: number): void {
+    const free = this.freeBytes()
+    if (free - wantedBytes >= keptBytes) return
+    const wanted = wantedBytes === 0 ? '' : `, ${megabytes(wantedBytes)} are needed`
+    const kept = `${megabytes(keptBytes)} must stay free (EIDER_DISK_RESERVE)`
+    const advice = 'Make room on the disk, or DELETE or DROP what is not needed and run VACUUM'
+    const message = `The disk of the data folder has ${megabytes(free)} left${wanted} and ${kept}. ${advice}`
+    throw new AppError('storage_full', message)
+  }
+
+  state(files: { readonly data: number; readonly log: number }): DiskState {
+    const free = this.freeBytes()
+    return {
+      free: Number.isFinite(free) ? free : null,
+      reserve: this.reserveBytes,
+      ...files,
+      full: free < this.reserveBytes,
+    }
+  }
+}
+
+function freeBytes(directory: string): number {
+  const { bavail, bsize } = statfsSync(directory)
+  return bavail * bsize
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.floor(Math.max(0, bytes) / 1e6)} MB`
+}
