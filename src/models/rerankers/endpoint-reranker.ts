@@ -69,9 +69,9 @@ export class EndpointReranker implements Reranker {
     const isOver = () => late.aborted || signal.aborted
     try {
       const response = await this.#send(texts, AbortSignal.any([signal, late]))
-      const text = await response.text()
-      if (!response.ok) return this.#refused(response, text)
-      return this.#read(text, texts.passages.length)
+      // A failure says enough without a body that does not come, or not end.
+      if (!response.ok) return this.#refused(response, await response.text().catch(() => ''))
+      return this.#read(await response.text(), texts.passages.length)
     } catch (error) {
       const refusal = refusalWithin(error)
       if (refusal !== null) return { ...NO_FURTHER_TRY, error: refusal }
