@@ -100,6 +100,7 @@ export function createApp(options: AppOptions): App {
     bytesMax: memoryBytesOf(settings.vectorMemory),
     wholeVectorsMax: WHOLE_VECTORS_MAX,
   })
+  store.engine.setReserved(() => vectorCaches.memoryBytes)
   const reembedding = new Reembedding({
     store: store.reembeddingStore,
     embedders,
@@ -148,6 +149,7 @@ export function createApp(options: AppOptions): App {
       statements: store.engine.statementCounts(),
       restarts: running.restarts(),
       disk: store.upkeep.diskState(),
+      memory: store.engine.memoryState(),
     }),
     running,
     settings: {

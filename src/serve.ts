@@ -5,6 +5,7 @@ import type { Listener } from './http/server.ts'
 import type { Settings } from './settings.ts'
 import { openStore, type StoreOptions } from './store/store.ts'
 import { CrashReports } from './supervisor/crash-reports.ts'
+import { PLANNED_RESTART_CODE } from './supervisor/restart-policy.ts'
 import type { Restarts } from './supervisor/restarts.ts'
 import { stopSignals } from './supervisor/supervise.ts'
 
@@ -18,7 +19,7 @@ export interface ServeOptions {
 
 /**
  * Serves until somebody stops it, then lets running requests finish and closes the store. Returns the exit code: 0, or 1
- * when the database could not go on.
+ * when the database could not go on; `PLANNED_RESTART_CODE` when only another process stops a statement.
  * @throws Error with a message for the user when the folder or the port cannot be used
  */
 export async function serve(
@@ -29,10 +30,15 @@ export async function serve(
   const destination = pino.destination({ dest: 1, sync: false })
   const logger = pino({ level: settings.logLevel, base: null }, destination)
   const fatal = Promise.withResolvers<AppError>()
+  const stuck = Promise.withResolvers<typeof PLANNED_RESTART_CODE>()
   const stopped = stopSignal()
   const store = await openStore({
     ...storeOptionsOf(settings, version),
     onFatal: fatal.resolve,
+    onStuck: (statement) => {
+      logger.error(statement, 'DuckDB does not stop a statement: the server is started again')
+      stuck.resolve(PLANNED_RESTART_CODE)
+    },
     onWarning: (message) => {
       logger.warn(message)
       process.stderr.write(`eider: ${message}\n`)
@@ -61,14 +67,14 @@ export async function serve(
     `Eider ${version} is ready at ${address}, data in ${settings.dataDirectory}\n`,
   )
   app.start()
-  const reason = await Promise.race([stopped, fatal.promise])
+  const reason = await Promise.race([stopped, fatal.promise, stuck.promise])
   crashes?.endInOrder()
   if (reason instanceof AppError) logger.fatal({ code: reason.code, message: reason.message })
   logger.info({ signal: reason instanceof AppError ? null : reason }, 'stopping')
   await listener.stop(reason instanceof AppError ? 0 : settings.shutdownMs)
   await app.close()
   destination.flushSync()
-  if (!(reason instanceof AppError)) return 0
+  if (!(reason instanceof AppError)) return reason === PLANNED_RESTART_CODE ? reason : 0
   process.stderr.write(
     `eider: ${reason.message}. Make room and start again: what was stored is there\n`,
   )
@@ -79,6 +85,7 @@ function storeOptionsOf(settings: Settings, version: string): StoreOptions {
   return {
     directory: settings.dataDirectory,
     memoryLimit: settings.memoryLimit,
+    stuckMs: settings.stuckMs,
     diskReserve: settings.diskReserve,
     extensionDirectory: settings.extensionDirectory,
     isExtensionInstallAllowed: settings.extensionInstall,

@@ -163,6 +163,11 @@ export const SETTINGS = {
     help: 'Maximum number of SQL statements that wait to run; further ones are answered with 503',
     parse: integer(0, 100_000),
   }),
+  stuckMs: setting('EIDER_STUCK_MS', {
+    default: '30000',
+    help: 'Time in milliseconds after which a statement that cannot be stopped has the server started again',
+    parse: integer(100, 86_400_000),
+  }),
   memoryLimit: setting('EIDER_MEMORY_LIMIT', {
     default: '60%',
     help: 'Memory limit of the SQL engine: a size such as 512MB or 4GB, or a share of the machine',
@@ -297,6 +302,7 @@ export function settingsFrom(environment: Environment): Settings {
     queryMs: read(SETTINGS.queryMs),
     statementBytesMax: read(SETTINGS.statementBytesMax),
     queriesQueueMax: read(SETTINGS.queriesQueueMax),
+    stuckMs: read(SETTINGS.stuckMs),
     memoryLimit: read(SETTINGS.memoryLimit),
     diskReserve: read(SETTINGS.diskReserve),
     vectorMemory: read(SETTINGS.vectorMemory),

@@ -3,6 +3,7 @@ export interface ServerState {
   readonly statements: StatementCounts
   readonly restarts: RestartState
   readonly disk: DiskState
+  readonly memory: MemoryState
 }
 
 /** How often this server was started again. */
@@ -25,6 +26,15 @@ export interface RunningRequest {
   readonly request: string
   /** The first characters of a SELECT, the first words of anything else. */
   readonly statement: string | null
+}
+
+/** Of the process, in bytes. */
+export interface MemoryState {
+  readonly rss: number
+  /** Above it, the statements that fill the memory are stopped. */
+  readonly limit: number
+  /** How many statements were stopped for it since the start. */
+  readonly interrupted: number
 }
 
 /** SQL statements of callers, by what they do at the moment. */

@@ -100,6 +100,11 @@ export class VectorCaches implements NearestChunks, CommitListener {
     this.#retriever = new Retriever(deps.reader)
   }
 
+  /** Taken from the system for all caches; it is not given back. */
+  get memoryBytes(): number {
+    return this.#scanning?.memory.memory.buffer.byteLength ?? 0
+  }
+
   catalogChanged({ knowledgeBases }: CatalogSnapshot): void {
     const byId = new Map(knowledgeBases.map((kb) => [kb.id, kb]))
     for (const [id, entry] of [...this.#entries]) {

@@ -13,7 +13,7 @@ import { indexOlderKnowledgeBases } from './documents/keyword-index.ts'
 import { StoredChunks } from './documents/stored-chunks.ts'
 import { StoredReembedding } from './documents/stored-reembedding.ts'
 import { StoredVectors } from './documents/stored-vectors.ts'
-import { Database, memoryBytesOf } from './duckdb/database.ts'
+import { Database, machineBytes, memoryBytesOf } from './duckdb/database.ts'
 import { damaged, isDamage } from './duckdb/database-error.ts'
 import { StoredEngine } from './duckdb/engine.ts'
 import { lockNoteOf } from './duckdb/lock-note.ts'
@@ -61,6 +61,8 @@ export interface StoreOptions {
   /** `onStuck` is told of a statement that DuckDB still runs so long after its client was answered. */
   readonly stuckMs?: number
   readonly onStuck?: (stuck: StuckStatement) => void
+  /** The memory of the process in bytes, as the operating system counts it. */
+  readonly rss?: () => number
   readonly now?: () => number
   readonly migrations?: readonly Migration[]
 }
@@ -86,6 +88,8 @@ export interface Store {
   close(): Promise<void>
 }
 
+const DEFAULT_MEMORY_LIMIT = '60%'
+
 const THREADS_KEPT_FREE = 2
 /** More of them only take the cores from each other and from the main thread: none is held while a client reads. */
 const STATEMENTS_PER_CORE = 4
@@ -104,7 +108,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   })
   const database = await Database.open({
     directory,
-    memoryLimit: options.memoryLimit ?? '60%',
+    memoryLimit: options.memoryLimit ?? DEFAULT_MEMORY_LIMIT,
     threads: options.threads ?? 0,
     spillLimit: space.boundedSpill(options.spillLimit ?? '50GiB'),
     note: lockNoteOf(now(), options.address),
@@ -230,5 +234,10 @@ function engineOptionsOf(options: StoreOptions) {
     waitingMax: options.statementsWaitingMax ?? 1000,
     stuckMs: options.stuckMs ?? 30_000,
     onStuck: options.onStuck ?? (() => {}),
+    memoryLimits: {
+      engineBytesMax: memoryBytesOf(options.memoryLimit ?? DEFAULT_MEMORY_LIMIT),
+      machineBytes: machineBytes(),
+    },
+    rss: options.rss ?? (() => process.memoryUsage.rss()),
   }
 }

@@ -169,6 +169,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       statements: { running: 0, waiting: 0, parked: 0, abandoned: [] },
       restarts: { count: 0, last: null },
       disk: { free: null, reserve: 0, data: 0, log: 0, full: false },
+      memory: { rss: 0, limit: 0, interrupted: 0 },
     }),
     running: NOTHING_NOTED,
     indexes: {

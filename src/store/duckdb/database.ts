@@ -387,7 +387,8 @@ function shareOf(setting: string): number | undefined {
   return share === undefined ? undefined : Number(share) / 100
 }
 
-function machineBytes(): number {
+/** Of the machine, or of the container where that has less. */
+export function machineBytes(): number {
   const constrained = process.constrainedMemory()
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }

@@ -7,11 +7,12 @@ import type {
 } from '../../domain/ports/engine-ports.ts'
 import type { ColumnBatch, ColumnReader } from '../../domain/ports/retrieval-ports.ts'
 import type { RowStream } from '../../domain/query-result.ts'
-import type { StatementCounts } from '../../domain/server-state.ts'
+import type { MemoryState, StatementCounts } from '../../domain/server-state.ts'
 import { AppError } from '../../errors.ts'
 import { callerOf, type Deadline } from '../../runtime/cancellation.ts'
 import { columnBatchOf } from './columns.ts'
 import type { Database } from './database.ts'
+import { type MemoryLimits, MemoryWatchdog, type WatchedMemory } from './memory-watchdog.ts'
 import { type OpenStatement, OpenStatements, type StuckStatement } from './open-statements.ts'
 import { newExportFile } from './parquet-export.ts'
 import { type Caller, type NewStatement, type Place, Places } from './places.ts'
@@ -39,6 +40,9 @@ export interface EngineOptions {
   /** When DuckDB still runs a statement so long after its client was answered, `onStuck` is told. */
   readonly stuckMs: number
   readonly onStuck: (stuck: StuckStatement) => void
+  readonly memoryLimits: MemoryLimits
+  /** Of the process, in bytes. */
+  readonly rss: () => number
 }
 
 /** DuckDB as a reader of SQL and a runner of guarded SELECTs. */
@@ -49,17 +53,32 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   readonly #open: OpenStatements
   readonly #statements: PreparedStatements
   readonly #connections: ReadConnections
+  readonly #watchdog: MemoryWatchdog
+  #reservedBytes = () => 0
   /** Of those that wait for a place, too. */
   readonly #deadlines = new Set<Deadline>()
   #isClosing = false
 
-  constructor(database: Database, { statementsMax, waitingMax, stuckMs, onStuck }: EngineOptions) {
+  constructor(database: Database, options: EngineOptions) {
+    const { statementsMax, waitingMax, stuckMs, onStuck } = options
     this.#database = database
     this.#parser = new SqlParser(database)
     this.#statements = new PreparedStatements(() => database.dataVersion)
     this.#connections = new ReadConnections(database)
     this.#places = new Places({ ...placesOf(statementsMax), waitingMax })
     this.#open = new OpenStatements({ places: this.#places, stuckMs, onStuck })
+    const memory: WatchedMemory = {
+      rss: options.rss,
+      engineBytes: () => bufferBytes(database),
+      reservedBytes: () => this.#reservedBytes(),
+      collect: () => Bun.gc(true),
+    }
+    this.#watchdog = new MemoryWatchdog(this.#open, memory, options.memoryLimits)
+  }
+
+  /** From now on so many bytes of the process are known to be held for a reason. */
+  setReserved(bytes: () => number): void {
+    this.#reservedBytes = bytes
   }
 
   parse(sql: string): Promise<string> {
@@ -141,11 +160,16 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     return this.#open.counts()
   }
 
+  memoryState(): MemoryState {
+    return this.#watchdog.state()
+  }
+
   /** Ends what runs, with `shutting_down`, and waits a little for DuckDB to let go of it. */
   async close(): Promise<void> {
     this.#isClosing = true
     for (const deadline of this.#deadlines) deadline.abort(shuttingDown())
     await this.#open.end([...this.#open], { error: shuttingDown(), graceMs: CLOSE_GRACE_MS })
+    this.#watchdog.close()
     this.#connections.close()
     this.#parser.close()
   }
@@ -202,9 +226,12 @@ export class StoredEngine implements SqlEngine, ColumnReader {
 
   /** Waits for a place among the running statements, then for a connection. */
   async #admit(deadline: Deadline, wanted: WantedSession): Promise<ReadSession> {
-    if (this.#isClosing) {
-      deadline.end()
-      throw shuttingDown()
+    try {
+      if (this.#isClosing) throw shuttingDown()
+      this.#watchdog.admit()
+    } catch (error) {
+      this.#end(deadline)
+      throw error
     }
     this.#deadlines.add(deadline)
     let session: ReadSession | undefined
@@ -278,6 +305,12 @@ function placesOf(statementsMax: number) {
   const shortMax = Math.min(2, Math.floor(statementsMax / 2))
   const longMax = statementsMax - shortMax
   return { longMax, shortMax, othersMin: Math.min(2, Math.floor(longMax / 3)) }
+}
+
+async function bufferBytes(database: Database): Promise<number> {
+  const sql = 'SELECT sum(memory_usage_bytes)::DOUBLE FROM duckdb_memory()'
+  const reader = await database.lease((connection) => connection.runAndReadAll(sql))
+  return Number(reader.getRows()[0]?.[0] ?? 0)
 }
 
 function isUnread({ place: { pausedMs } }: OpenStatement): boolean {

@@ -1,0 +1,168 @@
+import type { MemoryState } from '../../domain/server-state.ts'
+import { AppError } from '../../errors.ts'
+import type { OpenStatement, OpenStatements } from './open-statements.ts'
+
+const LOOK_EVERY_MS = 100
+/** What the program itself may take, beside the engine and the vectors, however little it took when nothing ran. */
+const PROGRAM_BYTES_MIN = 300e6
+/** Of the engine's limit: so far above the mark at which statements are ended, new ones are refused. */
+const REFUSE_SHARE = 0.25
+/** Of the machine's memory. The kernel ends whoever needs more than there is. */
+const MACHINE_SHARE = 0.9
+/** Whoever took less is not what fills the memory. */
+const GROWTH_BYTES_MIN = 16e6
+/** Nothing runs any more when nothing ran at so many looks. */
+const IDLE_LOOKS = 5
+/** Memory is given back when nothing runs and so much more is taken than the last time. */
+const KEPT_BYTES_MAX = 64e6
+
+export interface WatchedMemory {
+  /** Of the process, in bytes. */
+  rss(): number
+  /** What the engine's buffers hold now. */
+  engineBytes(): Promise<number>
+  /** What others hold for a reason: vectors. */
+  reservedBytes(): number
+  /** Gives back to the system what is free. */
+  collect(): void
+}
+
+export interface MemoryLimits {
+  /** Of the engine's buffers (EIDER_MEMORY_LIMIT). */
+  readonly engineBytesMax: number
+  readonly machineBytes: number
+}
+
+/**
+ * What SQL functions make does not lie in the engine's buffers, so its own limit does not bound it. While statements run,
+ * this looks at the memory of the process, and ends those that fill it before the kernel ends everything.
+ *
+ * Nobody says whose memory it is. What was added between two looks is shared out among the statements that computed, so
+ * whoever always runs while memory grows comes to the top: the largest is ended first, one at each look.
+ */
+export class MemoryWatchdog {
+  readonly #statements: OpenStatements
+  readonly #memory: WatchedMemory
+  readonly #limits: MemoryLimits
+  readonly #growth = new Map<OpenStatement, number>()
+  #timer: ReturnType<typeof setInterval> | null = null
+  #rss: number
+  #programBytes = PROGRAM_BYTES_MIN
+  #restingBytes: number
+  #idleLooks = 0
+  #interrupted = 0
+  #isFull = false
+
+  constructor(statements: OpenStatements, memory: WatchedMemory, limits: MemoryLimits) {
+    this.#statements = statements
+    this.#memory = memory
+    this.#limits = limits
+    this.#rss = memory.rss()
+    this.#restingBytes = this.#rss
+  }
+
+  /** Before each statement. @throws AppError `out_of_memory` while statements have filled the memory */
+  admit(): void {
+    if (this.#isFull) throw full(this.#rss)
+    this.#timer ??= setInterval(() => this.look(), LOOK_EVERY_MS)
+  }
+
+  state(): MemoryState {
+    return { rss: this.#memory.rss(), limit: this.#limit(), interrupted: this.#interrupted }
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearInterval(this.#timer)
+    this.#timer = null
+  }
+
+  look(): void {
+    const before = this.#rss
+    this.#rss = this.#memory.rss()
+    if (this.#statements.size === 0) {
+      this.#isFull = false
+      this.#rest()
+      return
+    }
+    this.#idleLooks = 0
+    this.#shareOut(this.#rss - before)
+    const limit = this.#limit()
+    const isFar = this.#rss > limit + this.#limits.engineBytesMax * REFUSE_SHARE
+    this.#isFull = isFar
+    if (this.#rss <= limit) return
+    // Memory that falls is being given back by one that was ended before.
+    if (!isFar && this.#rss < before) return
+    this.#endLargest(isFar)
+  }
+
+  #limit(): number {
+    const { engineBytesMax, machineBytes } = this.#limits
+    const wanted = engineBytesMax + this.#programBytes + this.#memory.reservedBytes()
+    return Math.min(wanted, machineBytes * MACHINE_SHARE)
+  }
+
+  #shareOut(bytes: number): void {
+    const open = [...this.#statements]
+    for (const statement of this.#growth.keys()) {
+      if (!open.includes(statement)) this.#growth.delete(statement)
+    }
+    const computing = open.filter(({ place }) => !place.isPaused)
+    // Rows that are being written as JSON take memory, too.
+    const growing = computing.length > 0 ? computing : open
+    for (const statement of growing) {
+      const grown = (this.#growth.get(statement) ?? 0) + bytes / growing.length
+      this.#growth.set(statement, Math.max(0, grown))
+    }
+  }
+
+  #endLargest(isFar: boolean): void {
+    const largest = [...this.#growth]
+      .filter(([{ deadline }, bytes]) => bytes >= GROWTH_BYTES_MIN && !deadline.signal.aborted)
+      .toSorted(([, first], [, second]) => second - first)
+    const ended = isFar ? largest : largest.slice(0, 1)
+    for (const [{ deadline }] of ended) {
+      this.#interrupted += 1
+      deadline.abort(interrupted(this.#rss))
+    }
+  }
+
+  /** Nothing runs: the watch ends, once what is free has been given back and the rest is known. */
+  #rest(): void {
+    this.#idleLooks += 1
+    if (this.#idleLooks < IDLE_LOOKS) return
+    this.#idleLooks = 0
+    this.#growth.clear()
+    this.close()
+    if (Math.abs(this.#rss - this.#restingBytes) < KEPT_BYTES_MAX / 2) return
+    if (this.#rss - this.#restingBytes > KEPT_BYTES_MAX) this.#memory.collect()
+    this.#rss = this.#memory.rss()
+    this.#restingBytes = this.#rss
+    void this.#measureProgram()
+  }
+
+  /** What is taken while nothing runs, and is neither the engine's nor reserved, is the program's own. */
+  async #measureProgram(): Promise<void> {
+    const engineBytes = await this.#memory.engineBytes().catch(() => null)
+    if (engineBytes === null || this.#statements.size > 0) return
+    const own = this.#memory.rss() - engineBytes - this.#memory.reservedBytes()
+    this.#programBytes = Math.max(PROGRAM_BYTES_MIN, own + KEPT_BYTES_MAX)
+  }
+}
+
+function interrupted(rss: number): AppError {
+  return new AppError(
+    'out_of_memory',
+    `The statement was stopped: it filled the memory of the server (${megabytes(rss)}). EIDER_MEMORY_LIMIT sets how much there may be`,
+  )
+}
+
+function full(rss: number): AppError {
+  return new AppError(
+    'out_of_memory',
+    `Statements have filled the memory of the server (${megabytes(rss)}); try again when they have been stopped. EIDER_MEMORY_LIMIT sets how much there may be`,
+  )
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.round(bytes / 1e6)} MB`
+}
