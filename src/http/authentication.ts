@@ -200,17 +200,18 @@ const LOOPBACK_HOST = /^(([\w-]+\.)*localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$
 /**
  * Refuses a change that a page of another site asks for. Browsers send `Origin` with every such request; other clients
  * send none.
- * @param isLoopback the server listens on this machine only: a page whose own name resolves to it must not get in
+ * @param isOwnMachine the server listens on this machine only and asks for no login: a page whose own name resolves to it must
+ * not get in. With a login such a page has no cookie, and a proxy may give the server any name
  * @throws AppError `forbidden_origin`
  */
-export function refuseCrossSite(request: Request, isLoopback: boolean): void {
+export function refuseCrossSite(request: Request, isOwnMachine: boolean): void {
   if (SAFE_METHODS.has(request.method)) return
   const origin = request.headers.get('origin')
   if (origin === null) return
   const host = URL.canParse(origin) ? new URL(origin).host : ''
   const target = (request.headers.get('host') ?? new URL(request.url).host).toLowerCase()
   const isSame = host !== '' && withPort(host, origin) === withPort(target, origin)
-  if (isSame && (!isLoopback || LOOPBACK.test(host))) return
+  if (isSame && (!isOwnMachine || LOOPBACK.test(host))) return
   throw new AppError('forbidden_origin', 'Requests from pages of another origin are refused')
 }
 

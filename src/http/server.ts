@@ -66,10 +66,9 @@ function createApp(context: RouteContext): Elysia {
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
   app.onError(({ error, request }) => failureResponse(app, context, request, error))
   const { isLoopback } = context.deps.settings
-  if (isLoopback && !context.authentication.isOn) {
-    app.onRequest(({ request }) => refuseForeignHost(request))
-  }
-  app.onBeforeHandle(({ request }) => refuseCrossSite(request, isLoopback))
+  const isOwnMachine = isLoopback && !context.authentication.isOn
+  if (isOwnMachine) app.onRequest(({ request }) => refuseForeignHost(request))
+  app.onBeforeHandle(({ request }) => refuseCrossSite(request, isOwnMachine))
   const publicRoutes = new Set<string>()
   if (context.authentication.isOn) {
     app.onBeforeHandle(async ({ request, route }) => {

@@ -266,6 +266,18 @@ describe('a change that a page of another site asks for', () => {
   })
 })
 
+test('the page is let in behind a proxy with a name, where there is a login', async () => {
+  const fixture = lockedServer()
+  const { token } = await login(fixture)
+  const named = { host: 'eider.example', cookie: `session=${token}` }
+  const change = (origin: string) => {
+    const headers = { ...named, origin }
+    return send(fixture.server, 'POST /api/projects', { json: { name: 'p' }, headers })
+  }
+  expect((await change('https://evil.example')).status).toBe(403)
+  expect((await change('https://eider.example')).status).toBe(201)
+})
+
 describe('a name that is not this machine’s own', () => {
   const asked = (
     host: string,
