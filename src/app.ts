@@ -43,6 +43,7 @@ import { alterView, createView } from './query/views.ts'
 import { openRetrieval } from './retrieval/open-retrieval.ts'
 import { sleep } from './runtime/cancellation.ts'
 import { isLoopback, type Settings } from './settings.ts'
+import { BackupSchedule } from './store/backup/backup-schedule.ts'
 import { memoryBytesOf } from './store/duckdb/database.ts'
 import type { Store } from './store/store.ts'
 
@@ -142,6 +143,10 @@ export function createApp(options: AppOptions): App {
     nowMs,
   }
   const agents = agentPool(settings, queryDeps, running)
+  const schedule = new BackupSchedule(store.backups, {
+    pattern: settings.backupSchedule,
+    onFailure: (error) => log.failure({ requestId: 'backup', error }),
+  })
   const server = createServer({
     ...useCases(queryDeps, insertDepsOf(options, queryDeps, reader), { agents, reader }),
     backups: store.backups,
@@ -150,6 +155,7 @@ export function createApp(options: AppOptions): App {
       restarts: running.restarts(),
       disk: store.upkeep.diskState(),
       memory: store.engine.memoryState(),
+      backups: schedule.state(),
     }),
     running,
     settings: {
@@ -176,8 +182,10 @@ export function createApp(options: AppOptions): App {
       vectorCaches.start()
       store.extensions.start()
       reembedding.start()
+      schedule.start()
     },
     async close() {
+      schedule.close()
       agents.close()
       await reembedding.close()
       await Promise.all([reader.close(), builtin.close(), planner.close()])

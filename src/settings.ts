@@ -3,6 +3,19 @@
  * unknown name or a value that does not parse.
  */
 import { AppError } from './errors.ts'
+import {
+  BadValue,
+  byteSize,
+  integer,
+  list,
+  memorySize,
+  oneOf,
+  optionalSchedule,
+  optionalText,
+  optionalUrl,
+  plainText,
+  truth,
+} from './setting-values.ts'
 
 interface Setting<T> {
   readonly name: string
@@ -10,62 +23,6 @@ interface Setting<T> {
   readonly default: string
   readonly help: string
   parse(text: string): T
-}
-
-class BadValue extends Error {}
-
-function integer(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text)
-    if (/^\d+$/.test(text) && value >= min && value <= max) return value
-    throw new BadValue(`expected a whole number from ${min} to ${max}`)
-  }
-}
-
-function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
-  return (text) => {
-    const found = values.find((value) => value === text)
-    if (found !== undefined) return found
-    throw new BadValue(`expected one of ${values.join(', ')}`)
-  }
-}
-
-function truth(text: string): boolean {
-  if (text === '1' || text === 'true') return true
-  if (text === '0' || text === 'false' || text === '') return false
-  throw new BadValue('expected 1 or 0')
-}
-
-function optionalText(text: string): string | undefined {
-  return text === '' ? undefined : text
-}
-
-function list(text: string): readonly string[] {
-  return text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '')
-}
-
-function optionalUrl(text: string): string | undefined {
-  if (text === '') return undefined
-  if (URL.canParse(text) && /^https?:/.test(text)) return text
-  throw new BadValue('expected an http or https address')
-}
-
-function memorySize(text: string): string {
-  if (/^\d+(\.\d+)?(MB|GB|MiB|GiB|%)$/.test(text)) return text
-  throw new BadValue('expected a size as 512MB, 4GB or 60%')
-}
-
-function byteSize(text: string): string {
-  if (/^\d+(\.\d+)?(MB|GB|MiB|GiB)$/.test(text)) return text
-  throw new BadValue('expected a size as 256MB or 2GB')
-}
-
-function plainText(text: string): string {
-  if (text !== '') return text
-  throw new BadValue('must not be empty')
 }
 
 function setting<T>(
@@ -97,6 +54,11 @@ export const SETTINGS = {
     default: '',
     help: 'Folder of the backups; not set: the folder backups in that of the data',
     parse: optionalText,
+  }),
+  backupSchedule: setting('EIDER_BACKUP_SCHEDULE', {
+    default: '',
+    help: "When backups are made by themselves, as a cron expression in the machine's time zone: 0 3 * * *",
+    parse: optionalSchedule,
   }),
   backupKeys: setting('EIDER_BACKUP_KEYS', {
     default: '1',
@@ -289,6 +251,7 @@ export function settingsFrom(environment: Environment): Settings {
     port: read(SETTINGS.port),
     dataDirectory: read(SETTINGS.dataDirectory),
     backupDirectory: read(SETTINGS.backupDirectory),
+    backupSchedule: read(SETTINGS.backupSchedule),
     backupKeys: read(SETTINGS.backupKeys),
     backupKeep: read(SETTINGS.backupKeep),
     username: read(SETTINGS.username),

@@ -16,7 +16,7 @@ export interface BackupState {
   /** The newest one that there is. */
   readonly last: Backup | null
   /** When the schedule makes the next one. */
-  readonly nextAt: string | null
+  readonly next: string | null
   /** The last attempt, where it failed. */
   readonly failed: { readonly at: string; readonly message: string } | null
 }

@@ -1,9 +1,12 @@
+import type { BackupState } from './backup.ts'
+
 /** What whoever runs the server wants to know of it. `/api/status` shows it to those who are logged in. */
 export interface ServerState {
   readonly statements: StatementCounts
   readonly restarts: RestartState
   readonly disk: DiskState
   readonly memory: MemoryState
+  readonly backups: BackupState
 }
 
 /** How often this server was started again. */

@@ -163,7 +163,7 @@ async function storeOver(
   if (findProject(state.snapshot(), DEFAULT_PROJECT) === undefined) {
     await catalog.createProject(DEFAULT_PROJECT)
   }
-  const backups = new StoredBackups(
+  const backups = await StoredBackups.open(
     { database, folder, now, contents: () => contentsOf(state.snapshot()) },
     backupOptionsOf(options),
   )

@@ -1,4 +1,8 @@
 import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import type { Backup } from '../../src/domain/backup.ts'
+import type { LoggedError } from '../../src/http/running-requests.ts'
+import { settingsFrom } from '../../src/settings.ts'
 import { temporaryFolder } from '../support/store-fixture.ts'
 import { createTestApp } from '../support/test-app.ts'
 
@@ -87,4 +91,61 @@ test('SQL neither sees nor reaches the copy while it is being made', async () =>
   expect((await backup).status).toBe(201)
   await watching
   await app.close()
+})
+
+interface Status {
+  readonly backups: {
+    readonly last: unknown
+    readonly next: string | null
+    readonly failed: unknown
+  }
+}
+
+async function statusOf(app: Awaited<ReturnType<typeof createTestApp>>): Promise<Status> {
+  return (await app.send('GET', '/api/status')).body as Status
+}
+
+test('the schedule makes backups by itself, and /api/status shows the last and the next', async () => {
+  using folder = temporaryFolder()
+  const environment = { EIDER_BACKUP_SCHEDULE: '* * * * * *' }
+  const app = await createTestApp({ directory: folder.path, environment })
+  expect((await statusOf(app)).backups).toEqual({ last: null, next: null, failed: null })
+  const made = Promise.withResolvers<void>()
+  const create = app.store.backups.create.bind(app.store.backups)
+  app.store.backups.create = () => {
+    // One is enough: the next one would come between the answers that are compared.
+    app.store.backups.create = () => Promise.withResolvers<Backup>().promise
+    return create().finally(made.resolve)
+  }
+  app.app.start()
+  expect((await statusOf(app)).backups.next).toMatch(/^\d{4}-/)
+  await made.promise
+  const [newest] = (await app.send('GET', '/api/backups')).body as readonly unknown[]
+  expect((await statusOf(app)).backups).toMatchObject({ last: newest, failed: null })
+  await app.close()
+  // It is known after a restart too.
+  const again = await createTestApp({ directory: folder.path })
+  expect((await statusOf(again)).backups.last).toMatchObject({ has_keys: true })
+  await again.close()
+})
+
+test('a backup of the schedule that fails is in the log and in /api/status', async () => {
+  using folder = temporaryFolder()
+  await Bun.write(join(folder.path, 'backups'), 'a file')
+  const failure = Promise.withResolvers<LoggedError>()
+  const environment = { EIDER_BACKUP_SCHEDULE: '* * * * * *' }
+  const log = { request: () => {}, failure: failure.resolve }
+  const app = await createTestApp({ directory: folder.path, environment, log })
+  app.app.start()
+  expect((await failure.promise).requestId).toBe('backup')
+  expect((await statusOf(app)).backups.failed).toMatchObject({
+    message: expect.stringContaining('cannot be used'),
+  })
+  await app.close()
+})
+
+test('a schedule that is none stops the start', () => {
+  for (const text of ['at night', '* * *', '0 0 31 2 *']) {
+    expect(() => settingsFrom({ EIDER_BACKUP_SCHEDULE: text })).toThrow('EIDER_BACKUP_SCHEDULE')
+  }
 })

@@ -170,6 +170,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       restarts: { count: 0, last: null },
       disk: { free: null, reserve: 0, data: 0, log: 0, full: false },
       memory: { rss: 0, limit: 0, interrupted: 0 },
+      backups: { last: null, next: null, failed: null },
     }),
     running: NOTHING_NOTED,
     indexes: {

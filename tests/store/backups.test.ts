@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { quote } from '../../src/domain/identifier.ts'
+import { BackupSchedule } from '../../src/store/backup/backup-schedule.ts'
 import { openStore, type Store, type StoreOptions } from '../../src/store/store.ts'
 import {
   current,
@@ -164,6 +165,21 @@ test('a server that stops ends its backup and leaves nothing of it', async () =>
   await store.close()
   expect((await failure).code).toBe('shutting_down')
   expect(readdirSync(join(folder.path, 'backups'))).toEqual([])
+})
+
+test('a schedule knows when the next backup comes; without one there is none', async () => {
+  using folder = temporaryFolder()
+  const { store } = await filledStore(folder.path, 1)
+  const nextOf = (pattern: string | undefined) => {
+    const schedule = new BackupSchedule(store.backups, { pattern, onFailure: () => {} })
+    schedule.start()
+    const { next } = schedule.state()
+    schedule.close()
+    return next
+  }
+  expect(nextOf(undefined)).toBe(null)
+  expect(nextOf('0 3 1 1 *')).toMatch(/^\d{4}-\d\d-\d\d \d\d:00:00\.000000$/)
+  await store.close()
 })
 
 test('what a killed process left of its backup goes with the next one', async () => {

@@ -5,7 +5,8 @@ import type { SourceModule } from './source-module.ts'
 /** A folder of `src/`, or a file that stands in `src/` itself, and what it may import besides its own. */
 export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
-  'settings.ts': ['errors.ts'],
+  'setting-values.ts': [],
+  'settings.ts': ['setting-values.ts', 'errors.ts'],
   runtime: ['errors.ts'],
   network: ['runtime', 'errors.ts'],
   domain: ['errors.ts'],
@@ -84,6 +85,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   'robots-parser': ['ingest'],
   'ipaddr.js': ['network'],
   'snowball-stemmers': ['analysis'],
+  croner: ['store/backup', 'setting-values.ts'],
   pino: ['main.ts', 'serve.ts', 'app.ts'],
 }
 

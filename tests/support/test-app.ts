@@ -1,4 +1,4 @@
-import { type App, createApp } from '../../src/app.ts'
+import { type App, type AppLog, createApp } from '../../src/app.ts'
 import type { EmbedderRegistry, RerankerRegistry } from '../../src/domain/ports/model-ports.ts'
 import { type Environment, settingsFrom } from '../../src/settings.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
@@ -26,6 +26,7 @@ export interface TestAppOptions {
   /** Defaults to `wordEmbedders`; `real`: those of the program. */
   readonly embedders?: EmbedderRegistry | 'real'
   readonly rerankers?: RerankerRegistry
+  readonly log?: AppLog
   /** A folder, or `:memory:` where it is missing. */
   readonly directory?: string
   /** How much the disk has left, instead of what the operating system says. */
@@ -45,6 +46,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     store,
     version: '0.0.0-test',
     ...(options.embedders === 'real' ? {} : { embedders: options.embedders ?? wordEmbedders }),
+    ...(options.log === undefined ? {} : { log: options.log }),
     ...(options.rerankers === undefined ? {} : { rerankers: options.rerankers }),
   })
   const send: TestApp['send'] = async (method, path, body, headers) => {

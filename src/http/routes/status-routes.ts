@@ -1,3 +1,4 @@
+import type { ServerState } from '../../domain/server-state.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
 import { route } from '../openapi.ts'
 import type { AddRoutes, RouteContext } from '../route-context.ts'
@@ -23,7 +24,7 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
         },
         indexes: context.deps.indexes.possible(),
         // How busy the server is, and with what, is nobody else's business.
-        ...(isConfirmed ? context.deps.serverState() : {}),
+        ...(isConfirmed ? stateRecord(context.deps.serverState()) : {}),
       })
     },
     route({
@@ -69,6 +70,14 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
 /** A full disk is no reason to be replaced: whatever reads goes on. */
 function warningsOf({ deps }: RouteContext): { readonly warnings?: readonly ErrorCode[] } {
   return deps.serverState().disk.full ? { warnings: ['storage_full'] } : {}
+}
+
+function stateRecord(state: ServerState) {
+  const { last } = state.backups
+  return {
+    ...state,
+    backups: { ...state.backups, last: last === null ? null : backupRecord(last) },
+  }
 }
 
 const addBackupRoutes: AddRoutes = (app, { deps }) => {

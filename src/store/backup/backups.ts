@@ -12,7 +12,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Backup } from '../../domain/backup.ts'
+import type { Backup, BackupState } from '../../domain/backup.ts'
 import type { BackupStore } from '../../domain/ports/store-ports.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError, systemCodeOf } from '../../errors.ts'
@@ -60,10 +60,29 @@ export class StoredBackups implements BackupStore {
   readonly #options: BackupOptions
   readonly #closing = new AbortController()
   #running: Promise<Backup> | null = null
+  #last: Backup | null = null
+  #failed: BackupState['failed'] = null
 
-  constructor(parts: BackupParts, options: BackupOptions) {
+  private constructor(parts: BackupParts, options: BackupOptions) {
     this.#parts = parts
     this.#options = options
+  }
+
+  static async open(parts: BackupParts, options: BackupOptions): Promise<StoredBackups> {
+    const backups = new StoredBackups(parts, options)
+    const { folder } = parts
+    if (folder === null) return backups
+    // A folder of backups that cannot be read is said when one is to be made.
+    const all = await manifestsIn(options.directory).catch(() => [])
+    const folderId = await folderIdOf(folder)
+    const newest = all.findLast(({ manifest }) => manifest.folderId === folderId)
+    if (newest !== undefined) backups.#last = backupOf(newest.name, newest.manifest)
+    return backups
+  }
+
+  /** The newest backup of this data folder, and why the last attempt failed. */
+  state(): Pick<BackupState, 'last' | 'failed'> {
+    return { last: this.#last, failed: this.#failed }
   }
 
   async create(): Promise<Backup> {
@@ -76,7 +95,13 @@ export class StoredBackups implements BackupStore {
     }
     this.#running = this.#create(folder)
     try {
-      return await this.#running
+      this.#last = await this.#running
+      this.#failed = null
+      return this.#last
+    } catch (error) {
+      const message = error instanceof AppError ? error.message : 'Internal error'
+      this.#failed = { at: timestampOfMillis(this.#parts.now()), message }
+      throw error
     } finally {
       this.#running = null
     }

@@ -1,0 +1,68 @@
+/** From the text of a setting to its value. Each throws a `BadValue` that says what was expected. */
+import { Cron } from 'croner'
+
+export class BadValue extends Error {}
+
+export function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value
+    throw new BadValue(`expected a whole number from ${min} to ${max}`)
+  }
+}
+
+export function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
+  return (text) => {
+    const found = values.find((value) => value === text)
+    if (found !== undefined) return found
+    throw new BadValue(`expected one of ${values.join(', ')}`)
+  }
+}
+
+export function truth(text: string): boolean {
+  if (text === '1' || text === 'true') return true
+  if (text === '0' || text === 'false' || text === '') return false
+  throw new BadValue('expected 1 or 0')
+}
+
+export function optionalText(text: string): string | undefined {
+  return text === '' ? undefined : text
+}
+
+export function list(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}
+
+export function optionalSchedule(text: string): string | undefined {
+  if (text === '') return undefined
+  try {
+    if (new Cron(text, { paused: true }).nextRun() !== null) return text
+  } catch {
+    // Said below.
+  }
+  throw new BadValue('expected a cron expression that comes again, such as 0 3 * * *')
+}
+
+export function optionalUrl(text: string): string | undefined {
+  if (text === '') return undefined
+  if (URL.canParse(text) && /^https?:/.test(text)) return text
+  throw new BadValue('expected an http or https address')
+}
+
+export function memorySize(text: string): string {
+  if (/^\d+(\.\d+)?(MB|GB|MiB|GiB|%)$/.test(text)) return text
+  throw new BadValue('expected a size as 512MB, 4GB or 60%')
+}
+
+export function byteSize(text: string): string {
+  if (/^\d+(\.\d+)?(MB|GB|MiB|GiB)$/.test(text)) return text
+  throw new BadValue('expected a size as 256MB or 2GB')
+}
+
+export function plainText(text: string): string {
+  if (text !== '') return text
+  throw new BadValue('must not be empty')
+}
