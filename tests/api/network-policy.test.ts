@@ -119,6 +119,31 @@ describe('where others can reach the server, a private address of a model is ref
   })
 })
 
+test('an address that the setting names is called, by the server and by an agent’s thread', async () => {
+  await using server = scriptedServer(({ path, body }) => {
+    if (path.endsWith('/embeddings')) {
+      const texts = Array.isArray(body.input) ? body.input : []
+      return Response.json({ data: texts.map((_, index) => ({ index, embedding: [1, 0, 0] })) })
+    }
+    const message = { role: 'assistant', content: 'heard' }
+    return Response.json({ choices: [{ index: 0, message, finish_reason: 'stop' }] })
+  })
+  const named = await appWith({ ...LOGIN, EIDER_NETWORK_ALLOW: '127.0.0.0/8' })
+  opened.push(named.t)
+  const knowledge_base = { name: 'kb', embedding_model: embedder(server.url) }
+  const created = await named.send('POST /knowledge_bases', { knowledge_base })
+  expect(created.status).toBe(201)
+  expect(Object(created.body).params.warnings).toBeUndefined()
+  await named.send('POST /agents', { agent: { name: 'a', model: embedder(server.url) } })
+  const messages = [{ question: 'q', answer: '' }]
+  const { body } = await named.send('POST /agents/a/completions', { messages })
+  expect(Object(body).message.content).toBe('heard')
+  for (const { headers } of server.seen) {
+    expect(`http://${headers.get('host')}`).toBe(server.url)
+    expect(headers.get('authorization')).toBe('Bearer k')
+  }
+})
+
 test('on loopback without a login every address may be named', async () => {
   const open = await appWith({})
   opened.push(open.t)
