@@ -1,13 +1,8 @@
 import type { Static, TSchema } from 'elysia'
 import { TypeCompiler } from 'elysia/type-system'
 import { AppError } from '../errors.ts'
-import { yieldToEventLoop } from '../runtime/scheduling.ts'
+import { parseJson } from './json-text.ts'
 import type { RouteContext } from './route-context.ts'
-
-const LARGE_BODY_BYTES = 256 * 1024
-
-/** Deeper JSON is refused: code that walks a value would run out of stack. */
-const DEPTH_MAX = 200
 
 /**
  * The JSON body of a request, checked by its schema.
@@ -20,9 +15,7 @@ export async function readJson<T>(
 ): Promise<T> {
   requireJsonType(request)
   const bytes = await readBody(context, request, body.bytesMax)
-  const value = parseJson(bytes)
-  // Parsing a large body has held the event loop; what waits goes first.
-  if (bytes.byteLength > LARGE_BODY_BYTES) await yieldToEventLoop()
+  const value = await parseJson(bytes, context.scopeOf(request).signal)
   return body.check(value, request.method)
 }
 
@@ -87,70 +80,6 @@ function requireJsonType(request: Request): void {
 
 export function isJsonType(contentType: string): boolean {
   return /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType.trim())
-}
-
-/**
- * JSON text as a value. A key `__proto__` is refused, and a whole number that a double cannot
- * hold exactly becomes its digits as text, as in the answers.
- * @throws AppError `invalid_json`
- */
-export function parseJson(bytes: Uint8Array): unknown {
-  if (depthOf(bytes) > DEPTH_MAX) {
-    throw new AppError('invalid_json', `The JSON is nested more than ${DEPTH_MAX} levels deep`)
-  }
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    const needsCare = text.includes('__proto__') || text.includes('\\u00') || /\d{16}/.test(text)
-    return needsCare ? JSON.parse(text, carefully) : JSON.parse(text)
-  } catch (error) {
-    if (error instanceof AppError) throw error
-    const why = error instanceof SyntaxError ? 'it does not parse' : 'it is not UTF-8'
-    throw new AppError('invalid_json', `The body is not valid JSON: ${why}`, { cause: error })
-  }
-}
-
-/** A reviver for `JSON.parse`; `source` is the text of a number. */
-function carefully(key: string, value: unknown, context?: { readonly source?: string }): unknown {
-  if (key === '__proto__') {
-    throw new AppError('invalid_json', 'The JSON has a key "__proto__", which no name may be')
-  }
-  if (typeof value !== 'number' || !Number.isInteger(value)) return value
-  if (Number.isSafeInteger(value)) return value
-  const source = context?.source
-  return source !== undefined && /^-?\d+$/.test(source) ? source : value
-}
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-
-/** Where the quote is that ends the string. The native search is fast, and most of a body is strings. */
-function endOfString(json: Uint8Array, start: number): number {
-  let end = json.indexOf(QUOTE, start)
-  while (end !== -1 && isEscaped(json, end)) end = json.indexOf(QUOTE, end + 1)
-  return end === -1 ? json.length : end
-}
-
-/** True after an odd number of backslashes. The string's opening quote ends the count. */
-function isEscaped(json: Uint8Array, index: number): boolean {
-  let backslashes = 0
-  while (json[index - 1 - backslashes] === BACKSLASH) backslashes++
-  return backslashes % 2 === 1
-}
-
-/** How deep brackets and braces nest, not counting those in strings. */
-function depthOf(json: Uint8Array): number {
-  let depth = 0
-  let deepest = 0
-  for (let index = 0; index < json.length; index++) {
-    const byte = json[index]
-    if (byte === QUOTE) {
-      index = endOfString(json, index + 1)
-    } else if (byte === 0x5b || byte === 0x7b) {
-      depth++
-      if (depth > deepest) deepest = depth
-    } else if (byte === 0x5d || byte === 0x7d) depth--
-  }
-  return deepest
 }
 
 /** The shape of a body: validates it, types it and stands in the OpenAPI document. */

@@ -1,7 +1,8 @@
 import { requireFile } from '../../domain/catalog-snapshot.ts'
 import { AppError } from '../../errors.ts'
 import type { FileUpload } from '../../ingest/upload-file.ts'
-import { isJsonType, parseJson, readBody } from '../body.ts'
+import { isJsonType, readBody } from '../body.ts'
+import { parseJson } from '../json-text.ts'
 import { route } from '../openapi.ts'
 import type { AddRoutes } from '../route-context.ts'
 import { fileRecord } from '../wire.ts'
@@ -32,8 +33,9 @@ export const addFileRoutes: AddRoutes = (app, context) => {
     async ({ request, params: { file_name: name } }) => {
       const sentName = new URL(request.url).searchParams.get('original_file_name')
       const bytes = await readBody(context, request)
-      const file = await uploadedFile(request, bytes, sentName || name)
-      await deps.uploadFile({ name, ...file }, context.scopeOf(request).signal)
+      const { signal } = context.scopeOf(request)
+      const file = await uploadedFile({ request, bytes, fallbackName: sentName || name }, signal)
+      await deps.uploadFile({ name, ...file }, signal)
       return Response.json('')
     },
     route({
@@ -57,22 +59,27 @@ export const addFileRoutes: AddRoutes = (app, context) => {
 
 type NamelessFile = Omit<FileUpload, 'name'>
 
+interface UploadBody {
+  readonly request: Request
+  readonly bytes: Uint8Array<ArrayBuffer>
+  /** Where the form does not name the file. */
+  readonly fallbackName: string
+}
+
 /**
  * The file in a body: the part `file` of a form, or else the body itself.
- * @param fallbackName where the form does not name the file
  * @throws AppError `missing_parameter` for a form without a file, `invalid_request` for one that
  * cannot be read or for an upload by address
  */
 async function uploadedFile(
-  request: Request,
-  bytes: Uint8Array<ArrayBuffer>,
-  fallbackName: string,
+  { request, bytes, fallbackName }: UploadBody,
+  signal: AbortSignal,
 ): Promise<NamelessFile> {
   const contentType = request.headers.get('content-type') ?? ''
   if (/^multipart\/form-data\b/i.test(contentType)) {
     return formFile(await formOf(bytes, contentType), fallbackName)
   }
-  if (isJsonType(contentType)) refuseAddress(bytes)
+  if (isJsonType(contentType)) await refuseAddress(bytes, signal)
   return { originalName: fallbackName, bytes }
 }
 
@@ -99,10 +106,10 @@ async function formFile(form: Form, fallbackName: string): Promise<NamelessFile>
 }
 
 /** `{"source_type": "url", …}` asks the server to fetch the file; any other JSON is a file itself. */
-function refuseAddress(bytes: Uint8Array): void {
+async function refuseAddress(bytes: Uint8Array, signal: AbortSignal): Promise<void> {
   const head = new TextDecoder().decode(bytes.subarray(0, 4096))
   if (!/^\s*\{/.test(head) || !head.includes('"source_type"')) return
-  const value = parseJson(bytes)
+  const value = await parseJson(bytes, signal)
   const isAddress = typeof value === 'object' && value !== null && 'source_type' in value
   if (isAddress && value.source_type === 'url') throw noAddresses()
 }
