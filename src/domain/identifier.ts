@@ -30,6 +30,9 @@ export function checkedName(kind: string, name: string): string {
   const refuse = (why: string) => {
     return new AppError('invalid_name', `The name of ${article} ${kind} ${why}`)
   }
+  if (name.length > NAME_CHARS_MAX * 2) {
+    throw refuse(`has at most ${NAME_CHARS_MAX} characters; this one has many more`)
+  }
   if (name.trim() === '') throw refuse('must not be empty')
   if (name !== name.trim()) throw refuse('must not begin or end with white space')
   const length = [...name].length

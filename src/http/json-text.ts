@@ -309,7 +309,7 @@ class PieceReader {
       frame.value ??= []
       if (Array.isArray(frame.value)) frame.value.push(value)
     } else {
-      const [key, ...others] = Object.keys(parsePiece(`{${before}[]}`) as object)
+      const [key, ...others] = Object.keys(parsePiece(`{${before}[]}`) ?? {})
       if (key === undefined || others.length > 0) throw notJson()
       this.#countKeys(frame, 1)
       frame.value = Object.assign(frame.value ?? {}, { [key]: value })

@@ -61,11 +61,18 @@ export async function* crawledRows(
   }
 }
 
+/** Several texts may be one address; so many more than there may be addresses are not even read. */
+const SPELLINGS_MAX = 10
+
 function startsOf(urls: readonly string[], crawlPagesMax: number): readonly string[] {
-  const starts = [...new Set(urls.map((url) => crawlableUrl(url).href))]
-  if (starts.length <= crawlPagesMax) return starts
+  const distinct = new Set(urls)
+  const starts =
+    distinct.size > crawlPagesMax * SPELLINGS_MAX
+      ? distinct
+      : new Set([...distinct].map((url) => crawlableUrl(url).href))
+  if (starts.size <= crawlPagesMax) return [...starts]
   const limit = `EIDER_CRAWL_PAGES_MAX allows ${crawlPagesMax} pages`
-  throw new AppError('insert_failed', `${limit}, found ${starts.length} addresses`)
+  throw new AppError('insert_failed', `${limit}, found ${starts.size} addresses`)
 }
 
 function pagesMaxOf(startCount: number, crawl: CrawlRequest, settingMax: number): number {

@@ -28,6 +28,12 @@ import type { SelectPlan } from './plan-cache.ts'
 /** Distinct texts of a column that is searched for. */
 const COLUMN_TEXTS_MAX = 1000
 
+/** Values in the parameters of a statement, those in lists too. */
+const VALUES_MAX = 20_000
+
+/** Of a text that is searched for: a model reads much less of it. */
+const SEARCH_TEXT_CHARS_MAX = 65_536
+
 export interface Binding extends RunContext {
   readonly params: ParameterValues
   /** What `USING` says of the agents. */
@@ -38,8 +44,9 @@ export interface Binding extends RunContext {
 export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<BoundValues> {
   const { params, options, deps, signal } = binding
   const values: Record<string, BoundValue> = {}
+  const room = { left: VALUES_MAX }
   for (const name of plan.parameters) {
-    if (params.has(name)) values[name] = boundValue(name, params.get(name))
+    if (params.has(name)) values[name] = boundValue(name, params.get(name), room)
   }
   for (const name of plan.thresholds) {
     if (params.get(name) !== null) checkedThreshold(params.get(name))
@@ -59,10 +66,16 @@ export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<Boun
 
 export type BoundValues = Readonly<Record<string, BoundValue>>
 
-function boundValue(name: string, value: unknown): BoundValue {
+/** @param room how many values may still follow; DuckDB takes them one by one, which holds the main thread */
+function boundValue(name: string, value: unknown, room: { left: number }): BoundValue {
+  room.left -= 1
+  if (room.left < 0) {
+    const message = `The parameters of a statement hold at most ${VALUES_MAX} values`
+    throw new AppError('invalid_request', `${message}; put more into a table`)
+  }
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
   if (typeof value === 'string') return value.toWellFormed()
-  if (Array.isArray(value)) return value.map((item) => boundValue(name, item))
+  if (Array.isArray(value)) return value.map((item) => boundValue(name, item, room))
   const message = `Parameter ${name} must be a text, a number, true, false, null or a list of these`
   throw new AppError('invalid_request', message)
 }
@@ -162,6 +175,10 @@ function searchText(
   params: ParameterValues,
 ): string {
   const text = planned.kind === 'constant' ? planned.text : params.get(planned.name)
+  if (typeof text === 'string' && text.length > SEARCH_TEXT_CHARS_MAX) {
+    const message = `content is searched for a text of at most ${SEARCH_TEXT_CHARS_MAX} characters`
+    throw new AppError('sql_invalid_search', `${message}; this one has ${text.length}`)
+  }
   if (typeof text === 'string' && text.trim() !== '') return text.toWellFormed()
   const isEmpty = typeof text === 'string' || (Array.isArray(text) && text.length === 0)
   const message = isEmpty

@@ -13,6 +13,7 @@ import {
 } from '../../sql/ast/select-ast.ts'
 import { guard } from '../../sql/guard/guard.ts'
 import { checkExpandedSize, limitJson } from '../../sql/guard/statement-limits.ts'
+import { checkTokens } from '../../sql/guard/statement-size.ts'
 import { bindSystemFunctions } from '../../sql/guard/system-functions.ts'
 import {
   parameterNamesOf,
@@ -198,6 +199,7 @@ async function parseWith(
   if (withoutClosingSemicolons(tokens).length === 0) {
     throw new AppError('sql_syntax', 'The statement is empty')
   }
+  checkTokens(tokens)
   const text = toDuckDB(sql, tokens)
   const tree = parseTree(await engine.parse(text))
   return { tree, parameterNames: parameterNamesOf(tokens), text }

@@ -74,12 +74,38 @@ export function guard(tree: TreeNode): void {
   const query = queryOf(statementOf(tree))
   checkDepth(query)
   checkExpandedSize(query)
+  let selects = 0
   for (const node of walk(query)) {
+    if (node.type === 'SELECT_NODE') {
+      selects += 1
+      checkSelect(node, selects)
+    }
     if (typeof node.class === 'string') placed(node, () => checkExpression(node))
     else if (node.type === 'TABLE_FUNCTION') placed(node, () => checkTableFunction(node))
     else if (node.id === 'VARIANT') throw forbidden('The type VARIANT')
     else if (isNode(node.at_clause)) placed(node, refuseTimeTravel)
   }
+}
+
+/** DuckDB takes seconds to bind more of them, and what joins hold in memory grows with the square of their number. */
+const SELECTS_MAX = 2000
+const RELATIONS_MAX = 64
+const COLUMNS_MAX = 5000
+
+function checkSelect(select: TreeNode, selects: number): void {
+  const refuse = (limit: string) => new AppError('sql_not_supported', limit)
+  if (selects > SELECTS_MAX) throw refuse(`A statement has at most ${SELECTS_MAX} SELECTs`)
+  if (nodesOf(select.select_list).length > COLUMNS_MAX) {
+    throw refuse(`A SELECT has at most ${COLUMNS_MAX} columns`)
+  }
+  let relations = 0
+  const sources = [select.from_table]
+  for (let source = sources.pop(); source !== undefined; source = sources.pop()) {
+    if (!isNode(source)) continue
+    if (source.type === 'JOIN') sources.push(source.left, source.right)
+    else relations += 1
+  }
+  if (relations > RELATIONS_MAX) throw refuse(`A FROM joins at most ${RELATIONS_MAX} tables`)
 }
 
 function checkExpression(node: TreeNode): void {

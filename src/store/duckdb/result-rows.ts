@@ -32,8 +32,8 @@ import type { ReadSession } from './read-session.ts'
 
 /** Converting holds the main thread: a batch ends after this time, or with its rows. */
 const BATCH_MS = 8
-/** Rows that are converted between two readings of the clock. */
-const ROWS_PER_LOOK = 64
+/** Values that are converted between two readings of the clock: some rows, or a part of those of many columns. */
+const VALUES_PER_LOOK = 2048
 
 type Batch = readonly (readonly ResultValue[])[]
 
@@ -90,9 +90,10 @@ function batchOf(
 ): Batch {
   const rows: ResultValue[][] = []
   const until = performance.now() + BATCH_MS
+  const rowsPerLook = Math.max(1, Math.floor(VALUES_PER_LOOK / converters.length))
   let at = start
   do {
-    const end = Math.min(at + ROWS_PER_LOOK, data.rowCount)
+    const end = Math.min(at + rowsPerLook, data.rowCount)
     for (; at < end; at += 1) rows.push(rowOf(data, at, converters))
   } while (at < data.rowCount && performance.now() < until)
   return rows
