@@ -274,6 +274,14 @@ export function truthNode(value: boolean): TreeNode {
   }
 }
 
+export function nullNode(): TreeNode {
+  return { ...truthNode(true), value: { type: { id: 'NULL', type_info: null }, is_null: true } }
+}
+
+export function notNode(child: TreeNode): TreeNode {
+  return { ...truthNode(true), class: 'OPERATOR', type: 'OPERATOR_NOT', children: [child] }
+}
+
 export function castNode(child: TreeNode, typeId: string, isTry: boolean): TreeNode {
   return {
     class: 'CAST',

@@ -66,6 +66,7 @@ export function candidateSearchOf(
   source: { readonly alias: string; readonly knowledgeBase: KnowledgeBase },
 ): CandidateSearch | string {
   const { ranking, exclusions } = search
+  if (ranking?.kind === 'branch') return 'its text counts under a condition only'
   if (ranking?.kind !== 'text') return 'it searches for several texts'
   if (exclusions.length > 0) return 'it excludes a text'
   const { own, others } = splitConditions(where, source.alias, source.knowledgeBase)

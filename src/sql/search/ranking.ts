@@ -9,8 +9,19 @@ export type Ranking =
   | { readonly kind: 'nearest'; readonly parts: readonly Ranking[] }
   /** AND: a chunk is as near as its farthest text. */
   | { readonly kind: 'farthest'; readonly parts: readonly Ranking[] }
+  /** A branch of an OR: the part counts only where the branch's other conditions hold. */
+  | BranchRanking
   /** `content = t.column`: another text in each row, see lateral-search.ts. Never a part of another ranking. */
   | LateralRanking
+
+export interface BranchRanking {
+  readonly kind: 'branch'
+  /** Over columns of the chunks, as the statement names them. */
+  readonly condition: TreeNode
+  /** Whether the condition is about a text that the chunk must not be about. */
+  readonly isOnExclusion: boolean
+  readonly part: Ranking
+}
 
 export interface LateralRanking {
   readonly kind: 'lateral'
@@ -69,6 +80,7 @@ export function combinedRanking(
 /** The wanted search texts of a ranking; a lateral one has none of its own. */
 export function textIndexesOf(ranking: Ranking | null): readonly number[] {
   if (ranking === null || ranking.kind === 'lateral') return []
+  if (ranking.kind === 'branch') return textIndexesOf(ranking.part)
   return ranking.kind === 'text' ? [ranking.textIndex] : ranking.parts.flatMap(textIndexesOf)
 }
 
@@ -95,6 +107,7 @@ export function lateralRankingOf({ ranking, exclusions, hybrid }: Search): Later
 function lateralIn(ranking: Ranking | null): LateralRanking | null {
   if (ranking === null || ranking.kind === 'text') return null
   if (ranking.kind === 'lateral') return ranking
+  if (ranking.kind === 'branch') return lateralIn(ranking.part)
   return ranking.parts.map(lateralIn).find((part) => part !== null) ?? null
 }
 

@@ -10,6 +10,7 @@ import {
   isColumn,
   isNode,
   nodesOf,
+  notNode,
   replace,
   type TreeNode,
   type TreeValue,
@@ -18,6 +19,7 @@ import {
   walk,
   walkExpression,
 } from '../ast/select-ast.ts'
+import { rankingWithin } from './branch-conditions.ts'
 import { HAS_TEXT } from './lateral-search.ts'
 import type { PlannedText } from './plan-inputs.ts'
 import {
@@ -38,6 +40,8 @@ export interface SearchTexts {
   add(text: PlannedText): number
   /** Notes a parameter that must be a threshold of relevance. */
   addThreshold(parameter: string): void
+  /** The columns of the chunks that a condition may name, in lower case. */
+  readonly ownColumns: ReadonlySet<string>
   /** How the knowledge base is searched unless the search says otherwise. */
   readonly hybridDefaults: SearchDefaults
   /** The values of an expression over other sources, or undefined where there is none that could give them. */
@@ -100,7 +104,13 @@ function take(node: TreeNode, around: Around, collector: Collector): Ranking | n
   if (node.class === 'CONJUNCTION') {
     const isAnd = (node.type === 'CONJUNCTION_AND') !== isNegated
     const inner = { isNegated, isEither: around.isEither || node.type === 'CONJUNCTION_OR' }
-    const parts = nodesOf(node.children).flatMap((child) => take(child, inner, collector) ?? [])
+    const parts = nodesOf(node.children).flatMap((branch) => {
+      const ranking = take(branch, inner, collector)
+      if (ranking === null) return []
+      const { source, texts } = collector
+      const own = { ...source, columns: texts.ownColumns }
+      return isAnd ? [ranking] : [rankingWithin(ranking, { branch, isNegated }, own)]
+    })
     return combinedRanking(isAnd ? 'farthest' : 'nearest', parts)
   }
   return placed(node, () => takeCondition(node, around, collector))
@@ -163,10 +173,6 @@ function takePredicate(
   const excluded = columnNode(collector.source.alias, excludedColumn(index))
   replace(node, isNegated ? excluded : notNode(excluded))
   return null
-}
-
-function notNode(child: TreeNode): TreeNode {
-  return { ...truthNode(true), class: 'OPERATOR', type: 'OPERATOR_NOT', children: [child] }
 }
 
 function wrongOperator(): AppError {

@@ -2,10 +2,12 @@
 import { chunkTables } from '../../domain/chunk-tables.ts'
 import { quote } from '../../domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { branchColumn, branchesOf } from '../search/branch-conditions.ts'
 import { LATERAL_COLUMNS, unmeasuredChunks } from '../search/lateral-search.ts'
 import { wordsParameter } from '../search/plan-inputs.ts'
 import { CONDITIONS } from '../search/predicate-pushdown.ts'
 import {
+  type BranchRanking,
   CHUNK_KEY,
   distanceColumn,
   type Exclusion,
@@ -14,7 +16,6 @@ import {
   lateralRankingOf,
   type Ranking,
   type Search,
-  textIndexesOf,
 } from '../search/ranking.ts'
 import { isTakenName, metadataName } from '../search/source-columns.ts'
 import { candidateRows, distanceRows } from './distance-rows.ts'
@@ -156,14 +157,15 @@ function allRows(
   const isSearched = ranking !== null || exclusions.length > 0
   const hasKey = shape.nearestCount === null || hidden.some(({ name }) => name === CHUNK_KEY)
   const columns = [
+    // First: the condition of a branch may name them.
+    ...exclusions.map((exclusion) => {
+      return `${excludedSql(exclusion, ranking)} AS ${quote(excludedColumn(exclusion.index))}`
+    }),
     ...(hasKey ? [] : [`c.chunk_key AS ${CHUNK_KEY}`]),
     ...PLAIN_COLUMNS,
     `${relevanceSql(ranking, hybrid)} AS relevance`,
     ranking === null ? 'NULL::DOUBLE AS distance' : `${distanceSql(ranking)} AS distance`,
     ...hidden.map(columnSql),
-    ...exclusions.map((exclusion) => {
-      return `${excludedSql(exclusion, ranking)} AS ${quote(excludedColumn(exclusion.index))}`
-    }),
   ]
   const from = isSearched ? searchedRows(kb, shape, hybrid) : chunkTables(kb).chunks
   return `SELECT ${columns.join(', ')} FROM ${from} AS c`
@@ -190,30 +192,64 @@ export function prefilterSql(kb: KnowledgeBase, alias: string, used: ReadonlySet
 
 function relevanceSql(ranking: Ranking | null, hybrid: HybridRows | null): string {
   if (ranking === null) return 'NULL::DOUBLE'
-  return hybrid === null ? `1 / (1 + (${distanceSql(ranking)}))` : fusedSql(ranking)
-}
-
-function fusedSql(ranking: Ranking): string {
-  if (ranking.kind === 'text') return `c.${fusedColumn(ranking.textIndex)}`
-  if (ranking.kind === 'lateral') throw new Error('a lateral search is measured elsewhere')
-  const parts = ranking.parts.map(fusedSql).join(', ')
-  return `${ranking.kind === 'nearest' ? 'greatest' : 'least'}(${parts})`
+  const measured = { ranking, branches: branchesOf(ranking) }
+  return hybrid === null
+    ? `1 / (1 + (${distanceSql(ranking)}))`
+    : combinedSql(measured, (textIndex) => `c.${fusedColumn(textIndex)}`, ['greatest', 'least'])
 }
 
 function distanceSql(ranking: Ranking): string {
-  if (ranking.kind === 'text') return `c.${distanceColumn(ranking.textIndex)}`
+  const measured = { ranking, branches: branchesOf(ranking) }
+  return combinedSql(measured, (textIndex) => `c.${distanceColumn(textIndex)}`, [
+    'least',
+    'greatest',
+  ])
+}
+
+/**
+ * The measure of several texts; null where none of them counts.
+ * @param functions that take the better and the worse of two; they leave out what is null
+ */
+function combinedSql(
+  { ranking, branches }: { ranking: Ranking; branches: readonly BranchRanking[] },
+  measure: (textIndex: number) => string,
+  functions: readonly [better: string, worse: string],
+): string {
+  if (ranking.kind === 'text') return measure(ranking.textIndex)
   if (ranking.kind === 'lateral') throw new Error('a lateral search is measured elsewhere')
-  const parts = ranking.parts.map(distanceSql).join(', ')
-  return `${ranking.kind === 'nearest' ? 'least' : 'greatest'}(${parts})`
+  if (ranking.kind === 'branch') {
+    const part = combinedSql({ ranking: ranking.part, branches }, measure, functions)
+    return `CASE WHEN ${branchColumn(branches.indexOf(ranking))} THEN ${part} END`
+  }
+  const parts = ranking.parts.map((part) => {
+    return combinedSql({ ranking: part, branches }, measure, functions)
+  })
+  return `${functions[ranking.kind === 'nearest' ? 0 : 1]}(${parts.join(', ')})`
+}
+
+/** The distances to the texts that count, whatever is excluded. */
+function wantedDistances(
+  ranking: Ranking | null,
+  branches: readonly BranchRanking[],
+): readonly string[] {
+  if (ranking === null || ranking.kind === 'lateral') return []
+  if (ranking.kind === 'text') return [`c.${distanceColumn(ranking.textIndex)}`]
+  if (ranking.kind !== 'branch') {
+    return ranking.parts.flatMap((part) => wantedDistances(part, branches))
+  }
+  const within = wantedDistances(ranking.part, branches)
+  if (ranking.isOnExclusion) return within
+  const condition = branchColumn(branches.indexOf(ranking))
+  return within.map((distance) => `CASE WHEN ${condition} THEN ${distance} END`)
 }
 
 /** A chunk is about an unwanted text when it has all its words, or is near to it and no nearer to a wanted one. */
 function excludedSql(exclusion: Exclusion, ranking: Ranking | null): string {
-  const wanted = textIndexesOf(ranking).map((textIndex) => `c.${distanceColumn(textIndex)}`)
+  const wanted = wantedDistances(ranking, branchesOf(ranking))
   const isAbout = exclusion.textIndexes.map((textIndex) => {
     const distance = `c.${distanceColumn(textIndex)}`
     const isNear = `${distance} <= ${1 - EXCLUDED_SIMILARITY}`
-    const isNearest = wanted.map((other) => ` AND ${distance} <= ${other}`).join('')
+    const isNearest = wanted.map((other) => ` AND coalesce(${distance} <= ${other}, true)`).join('')
     const words = `$${wordsParameter(textIndex)}::VARCHAR[]`
     const hasWord = `term -> contains(lower(c.chunk_content), term)`
     const hasWords = `len(${words}) > 0 AND list_bool_and(list_transform(${words}, ${hasWord}))`

@@ -12,6 +12,7 @@ import {
 } from '../ast/select-ast.ts'
 import { isVolatile, stabilityOf } from '../guard/stability.ts'
 import type { NameScope } from '../relation.ts'
+import { branchesOf, putBranches } from '../search/branch-conditions.ts'
 import { type Surroundings, valuesSelect } from '../search/correlated-values.ts'
 import { measure, measuresSql } from '../search/lateral-search.ts'
 import type { GivenSearch, PlanInputs } from '../search/plan-inputs.ts'
@@ -26,7 +27,7 @@ import {
   refuseSearches,
   takeSearch,
 } from '../search/search-predicates.ts'
-import type { SearchSource } from '../search/source-columns.ts'
+import { chunkColumnNames, type SearchSource } from '../search/source-columns.ts'
 import { nearestCountOf, orderByDistance, type SelectPlace } from '../search/top-k.ts'
 import { type ChunkSubqueryShape, chunkSubqueryOf, prefilterSql } from './chunk-subquery.ts'
 import { compareAsText, fixMetadataPaths, hideColumns } from './knowledge-base-columns.ts'
@@ -127,6 +128,7 @@ export function putKnowledgeBase(
     apply: (parsed) => {
       const statement = statementOf(parsed)
       if (conditions !== null) putConditions(statement, conditions)
+      putBranches(statement, branchesOf(search.ranking), source)
       if (nearestWhere !== null) nearestSelect(queryOf(statement)).where_clause = nearestWhere
       putSubquery(ref, alias, statement)
     },
@@ -214,6 +216,7 @@ function searchOf(select: TreeNode, source: KnowledgeBaseSource, context: Select
   if (isNode(select.from_table)) conditions.push(...joinConditions(select.from_table))
   const search = takeSearch(conditions, source, {
     add: (text) => inputs.addSearch(text, knowledgeBase),
+    ownColumns: chunkColumnNames(knowledgeBase),
     addThreshold: (parameter) => inputs.thresholds.push(parameter),
     hybridDefaults: knowledgeBase.search,
     valuesOf: (expression) => valuesSelect(expression, alias.toLowerCase(), around),

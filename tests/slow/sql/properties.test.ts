@@ -40,6 +40,9 @@ const search = fc.oneof(
   fc.tuple(text, text).map(([one, other]) => `content = ${one} AND content != ${other}`),
   fc.tuple(text, text).map(([one, other]) => `(content = ${one} OR NOT content <> ${other})`),
   text.map((one) => `content = ${one} AND hybrid_search = true`),
+  fc.tuple(text, text).map(([one, other]) => {
+    return `((content = ${one} AND price < 4) OR (content = ${other} AND NOT colour = 'red'))`
+  }),
 )
 
 /** The seed is printed by fast-check when a property fails. */
@@ -167,4 +170,26 @@ test('the tree of a printed statement prints the same', async () => {
     expect(treeText(parseTree(tree))).toBe(tree)
     expect(await fixture.deps.engine.print(tree)).toBe(once)
   }
+})
+
+/** Conditions that do not depend on what is searched. */
+const plainFilter = fc.oneof(
+  fc.integer({ min: 0, max: 9 }).map((price) => `price < ${price}`),
+  fc.constantFrom('red', 'blue').map((colour) => `metadata.colour = '${colour}'`),
+  fc.integer({ min: 1, max: 20 }).map((number) => `id LIKE 'd${number}%'`),
+)
+
+test('under OR a row is as relevant as the best of the branches that hold for it', async () => {
+  const arbitraries = [text, plainFilter, text, plainFilter] as const
+  await check([...arbitraries], async (one, oneFilter, other, otherFilter) => {
+    const branches = [`content = ${one} AND ${oneFilter}`, `content = ${other} AND ${otherFilter}`]
+    const together = await rowsOf(`SELECT id, relevance, distance FROM kb
+      WHERE (${branches.join(') OR (')}) LIMIT 300`)
+    const apart = branches.map((branch) => {
+      return `(SELECT id, chunk_id, relevance, distance FROM kb WHERE ${branch} LIMIT 300)`
+    })
+    const best = await rowsOf(`SELECT id, max(relevance), min(distance) FROM
+      (${apart.join(' UNION ALL ')}) GROUP BY id, chunk_id ORDER BY min(distance), chunk_id`)
+    expect(together).toEqual(best)
+  })
 })
