@@ -120,6 +120,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   sql_invalid_search: 'general',
   sql_missing_parameter: 'general',
   sql_failed: 'general',
+  sql_too_costly: 'general',
   statement_too_large: 'general',
   timeout: 'timeout',
   cancelled: 'general',

@@ -31,15 +31,18 @@ export interface TestAppOptions {
   readonly directory?: string
   /** How much the disk has left, instead of what the operating system says. */
   readonly freeBytesOf?: () => number
+  /** Of the SQL engine. */
+  readonly memoryLimit?: string
 }
 
 export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const settings = settingsFrom({ EIDER_LOG_LEVEL: 'silent', ...options.environment })
-  const { directory = ':memory:', freeBytesOf } = options
+  const { directory = ':memory:', freeBytesOf, memoryLimit } = options
   const store = await openStore({
     directory,
     diskReserve: settings.diskReserve,
     ...(freeBytesOf === undefined ? {} : { freeBytesOf }),
+    ...(memoryLimit === undefined ? {} : { memoryLimit }),
   })
   const app = createApp({
     settings,

@@ -5,6 +5,7 @@ import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
 import { member } from '../provider-answer.ts'
 import { type CallLimits, callProvider } from '../provider-call.ts'
+import { openaiClient, openaiFailure } from './openai-client.ts'
 
 const TEXTS_PER_CALL_MAX = 256
 /** A token is a byte at least: a call stays below the 300 000 tokens that OpenAI takes at once. */
@@ -36,21 +37,13 @@ export interface OpenaiEmbedderConfig {
 
 /** Embeds through any server with OpenAI's embeddings API. */
 export function openaiEmbedder(config: OpenaiEmbedderConfig): Embedder {
-  const { endpoint, limits } = config
-  let api: EmbeddingApi | null = null
+  const client = openaiClient(config.endpoint, config.limits)
   return {
     async embed(texts, signal) {
       signal.throwIfAborted()
-      // The library costs 100 ms of processor time: a start does not wait for it, the first text does.
-      const { openaiClient, openaiFailure } = await import('./openai-client.ts')
-      const called = api ?? {
-        client: openaiClient(endpoint, limits),
-        failureOf: (error) => openaiFailure(error, endpoint, PATH),
-      }
-      api = called
       const bounds = { concurrencyMax: CALLS_AT_ONCE_MAX, signal }
       const batches = await mapConcurrent(batchesOf(texts), bounds, (batch, batchSignal) => {
-        return batchVectors(batch, called, config, batchSignal)
+        return batchVectors(batch, client, config, batchSignal)
       })
       const vectors = batches.flat()
       refuseMixedDimensions(vectors, config)
@@ -59,14 +52,9 @@ export function openaiEmbedder(config: OpenaiEmbedderConfig): Embedder {
   }
 }
 
-interface EmbeddingApi {
-  readonly client: OpenAI
-  readonly failureOf: (error: unknown) => AppError
-}
-
 function batchVectors(
   texts: readonly string[],
-  { client, failureOf }: EmbeddingApi,
+  client: OpenAI,
   { endpoint, modelName, limits }: OpenaiEmbedderConfig,
   signal: AbortSignal,
 ): Promise<readonly Float32Array[]> {
@@ -77,6 +65,7 @@ function batchVectors(
     const answer: unknown = await client.embeddings.create(body, { signal: either })
     return vectorsFrom(answer, texts.length)
   }
+  const failureOf = (error: unknown) => openaiFailure(error, endpoint, PATH)
   const url = `${openaiBaseUrl(endpoint.url)}${PATH}`
   const timeoutError = (ms: number) => {
     return new AppError('provider_failed', `${url} gave no answer within ${Math.round(ms)} ms`)

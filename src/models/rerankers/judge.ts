@@ -1,7 +1,7 @@
-import type OpenAI from 'openai'
 import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions'
 import { AppError } from '../../errors.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
+import { openaiClient, openaiFailure } from '../openai/openai-client.ts'
 import { member } from '../provider-answer.ts'
 import { type CallLimits, callProvider } from '../provider-call.ts'
 import { RERANK_LIMITS } from './rerank-limits.ts'
@@ -35,6 +35,10 @@ export interface Judge {
 /** A chat model behind any server with OpenAI's chat completions API, asked for judgments. */
 export function judge(config: JudgeConfig): Judge {
   const { endpoint, options } = config
+  const client = openaiClient(endpoint, {
+    timeoutMs: options.requestTimeoutMs,
+    answerBytesMax: RERANK_LIMITS.answerBytesMax,
+  })
   const limits: CallLimits = {
     retriesMax: options.retriesMax,
     delayMs: options.retryDelayMs,
@@ -42,20 +46,14 @@ export function judge(config: JudgeConfig): Judge {
     totalMs: options.timeoutMs,
     waitMsMax: RERANK_LIMITS.retryWaitMsMax,
   }
-  let client: OpenAI | null = null
+  const failureOf = (error: unknown) => openaiFailure(error, endpoint, PATH)
+  const timeoutError = () => openaiFailure(new Error('no answer in time'), endpoint, PATH)
   return {
     url: `${openaiBaseUrl(endpoint.url)}${PATH}`,
-    ask: async (prompt, form, signal) => {
-      // Loaded by the first judgment, not by every start.
-      const { openaiClient, openaiFailure } = await import('../openai/openai-client.ts')
-      const { answerBytesMax } = RERANK_LIMITS
-      const api = client ?? openaiClient(endpoint, { timeoutMs: limits.timeoutMs, answerBytesMax })
-      client = api
-      const failureOf = (error: unknown) => openaiFailure(error, endpoint, PATH)
-      const timeoutError = () => failureOf(new Error('no answer in time'))
+    ask: (prompt, form, signal) => {
       const body = bodyOf(prompt, form, config)
       const send = async (either: AbortSignal) => {
-        const answer: unknown = await api.chat.completions.create(body, { signal: either })
+        const answer: unknown = await client.chat.completions.create(body, { signal: either })
         return judgeAnswerOf(answer)
       }
       return callProvider(send, { limits, timeoutError, failureOf }, signal)

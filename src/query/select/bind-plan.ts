@@ -6,6 +6,7 @@ import type { BoundValue } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
 import { defaultAlpha } from '../../retrieval/fusion.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
+import { parameterOf } from '../../sql/guard/untyped-parameters.ts'
 import {
   alphaParameter,
   answersParameter,
@@ -46,7 +47,8 @@ export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<Boun
   const values: Record<string, BoundValue> = {}
   const room = { left: VALUES_MAX }
   for (const name of plan.parameters) {
-    if (params.has(name)) values[name] = boundValue(name, params.get(name), room)
+    const given = parameterOf(name)
+    if (params.has(given)) values[name] = boundValue(given, params.get(given), room)
   }
   for (const name of plan.thresholds) {
     if (params.get(name) !== null) checkedThreshold(params.get(name))

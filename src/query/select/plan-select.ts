@@ -5,6 +5,7 @@ import {
   keepConstants,
   parseTree,
   queryOf,
+  selectOf,
   statementOf,
   type TreeNode,
   textOf,
@@ -12,9 +13,12 @@ import {
   walk,
 } from '../../sql/ast/select-ast.ts'
 import { guard } from '../../sql/guard/guard.ts'
+import { likesAsRegexps } from '../../sql/guard/like-patterns.ts'
+import { limitSizes, type UnnamedItem } from '../../sql/guard/size-limits.ts'
 import { checkExpandedSize, limitJson } from '../../sql/guard/statement-limits.ts'
 import { checkTokens } from '../../sql/guard/statement-size.ts'
 import { bindSystemFunctions } from '../../sql/guard/system-functions.ts'
+import { separateParameters } from '../../sql/guard/untyped-parameters.ts'
 import {
   parameterNamesOf,
   toDuckDB,
@@ -61,18 +65,26 @@ export async function planSelect(
   }
 }
 
-/** @param depth of SELECTs for values around this one */
+interface PlanOptions {
+  readonly parameterNames: readonly string[]
+  /** Of SELECTs for values around this one. */
+  readonly depth?: number
+  /** True for a SELECT that is made of parts of one that was checked. */
+  readonly isPart?: boolean
+}
+
 async function planTree(
   tree: TreeNode,
   rewriting: Rewriting,
   engine: SqlText,
-  {
-    parameterNames,
-    depth = 0,
-  }: { readonly parameterNames: readonly string[]; readonly depth?: number },
+  { parameterNames, depth = 0, isPart = false }: PlanOptions,
 ): Promise<SelectPlan> {
   const { inputs } = rewriting
-  const candidates = await applyEdits(checked(tree, rewriting), inputs, engine)
+  const candidates = await applyEdits(
+    await checked(tree, rewriting, engine, isPart),
+    inputs,
+    engine,
+  )
   // Views that read views may have made it large.
   checkExpandedSize(queryOf(statementOf(tree)))
   const { sql, parameters } = await printTree(tree, engine)
@@ -80,13 +92,16 @@ async function planTree(
   for (const { select } of correlatedTexts(inputs)) {
     if (depth >= VALUES_DEPTH_MAX) throw tooDeep()
     const inner = { ...rewriting, inputs: new PlanInputs(false, null) }
-    const options = { parameterNames, depth: depth + 1 }
+    const options = { parameterNames, depth: depth + 1, isPart: true }
     innerPlans.set(select, await planTree(select, inner, engine, options))
   }
   for (const { candidates: select, names: own } of inputs.rerankings) {
     const names = { ...own, readsChunkKeys: true }
     const inner = { ...rewriting, names, inputs: new PlanInputs(false, inputs.search) }
-    innerPlans.set(select, await planTree(select, inner, engine, { parameterNames, depth }))
+    innerPlans.set(
+      select,
+      await planTree(select, inner, engine, { parameterNames, depth, isPart: true }),
+    )
   }
   const { searches, agents, thresholds, scans } = inputs
   const rerankings = inputs.rerankings.map(({ names: _, ...input }) => input)
@@ -100,11 +115,28 @@ async function planTree(
 }
 
 /** The second gate, then the rewriting, of what a caller wrote. */
-function checked(tree: TreeNode, rewriting: Rewriting): readonly StatementEdit[] {
+async function checked(
+  tree: TreeNode,
+  rewriting: Rewriting,
+  engine: SqlText,
+  isPart: boolean,
+): Promise<readonly StatementEdit[]> {
   bindSystemFunctions(tree)
-  guard(tree)
+  if (!isPart) guard(tree)
   keepConstants(tree)
+  if (!isPart) {
+    const untyped = separateParameters(tree)
+    await Promise.all(untyped.map((item) => keepName(item, engine)))
+    const unnamed = limitSizes(queryOf(statementOf(tree)))
+    await Promise.all(unnamed.map((item) => keepName(item, engine)))
+  }
   return [...rewrite(tree, rewriting), ...limitJson(tree)]
+}
+
+/** The column is called as if there were no limit in it. */
+async function keepName({ item, original }: UnnamedItem, engine: SqlText): Promise<void> {
+  const text = await engine.print(treeText(selectOf(original)))
+  item.alias = text.replace(/^SELECT /, '')
 }
 
 /**
@@ -127,7 +159,8 @@ async function applyEdits(
       const { name, names } = edit.view
       if (viewDepth >= VIEW_DEPTH_MAX) throw viewsTooDeep(name)
       inputs.addView(name)
-      const inner = checkedView(name, tree, { names, inputs, place: 'nested' })
+      const rewriting: Rewriting = { names, inputs, place: 'nested' }
+      const inner = await checkedView(name, tree, rewriting, engine)
       candidates.push(...(await applyEdits(inner, inputs, engine, viewDepth + 1)))
     }
     edit.apply(tree)
@@ -144,9 +177,14 @@ async function editTree({ sql, view }: StatementEdit, engine: SqlText): Promise<
 }
 
 /** A failure within a view has its place there, not in the statement that reads it. */
-function checkedView(name: string, tree: TreeNode, rewriting: Rewriting): readonly StatementEdit[] {
+async function checkedView(
+  name: string,
+  tree: TreeNode,
+  rewriting: Rewriting,
+  engine: SqlText,
+): Promise<readonly StatementEdit[]> {
   try {
-    return checked(tree, rewriting)
+    return await checked(tree, rewriting, engine, false)
   } catch (error) {
     if (!(error instanceof PlacedError)) throw error
     const { code, message } = error.failure
@@ -233,8 +271,16 @@ async function candidateRequest(
   return { ...request, prefilter: { ...(await printTree(tree, engine)), isCacheable } }
 }
 
+/** Reading the text is many times faster than walking the tree. */
+function withLikes(tree: TreeNode): string {
+  const text = treeText(tree)
+  if (!/~~|like_escape/.test(text)) return text
+  likesAsRegexps(tree)
+  return treeText(tree)
+}
+
 async function printTree(tree: TreeNode, engine: SqlText) {
-  const sql = await engine.print(treeText(tree))
+  const sql = await engine.print(withLikes(tree))
   return { sql, parameters: parametersOf(tree) }
 }
 

@@ -316,6 +316,25 @@ export interface TreeEdit {
   apply(parsed: TreeNode): void
 }
 
+/** The tree of `SELECT item`. */
+export function selectOf(item: TreeNode): TreeNode {
+  const select = {
+    type: 'SELECT_NODE',
+    modifiers: [],
+    cte_map: { map: [] },
+    select_list: [item],
+    from_table: { type: 'EMPTY', alias: '', sample: null, ...NO_LOCATION },
+    where_clause: null,
+    group_expressions: [],
+    group_sets: [],
+    aggregate_handling: 'STANDARD_HANDLING',
+    having: null,
+    sample: null,
+    qualify: null,
+  }
+  return { error: false, statements: [{ node: select, named_param_map: [] }] }
+}
+
 /** Puts a sub-query in the place of a table's name. */
 export function putSubquery(ref: TreeNode, alias: string, subquery: TreeNode): void {
   const { sample = null, column_name_alias = [], query_location = null } = ref

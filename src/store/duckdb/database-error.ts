@@ -11,6 +11,7 @@ const DAMAGE =
 const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [DAMAGE, 'data_damaged'],
   [/^(Failed to \w+: )?Out of Memory Error/, 'out_of_memory'],
+  [/^Invalid Input Error: Too much for one step: .* memory is short/, 'out_of_memory'],
   [
     /no space left|disk (is )?full|max_temp_directory_size|quota exceeded|could not write file|file too large/i,
     'storage_full',
@@ -58,6 +59,7 @@ const STATEMENT_CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^Binder Error: .*(not found|does not have a column|Could not find key)/, 'sql_unknown_name'],
   [/^Permission Error/, 'sql_forbidden'],
   [/read-only mode/, 'sql_forbidden'],
+  [/^Invalid Input Error: Too much for one step/, 'sql_too_costly'],
 ]
 
 /**

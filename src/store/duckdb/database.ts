@@ -7,6 +7,7 @@ import { AppError, StartError, systemCodeOf } from '../../errors.ts'
 import { damaged, isDamage, resourceError } from './database-error.ts'
 import { type LockNote, lockConflict, removeLockNote, writeLockNote } from './lock-note.ts'
 import { checkLog, LogMark, MARK_FILE } from './log-mark.ts'
+import { giveMemoryBack, registerStepLimits } from './step-limits.ts'
 
 /** DuckDB calls the database by the file's name: it must not be that of a schema. */
 export const DATABASE_FILE = 'eider-data.duckdb'
@@ -302,9 +303,6 @@ async function lockedDown(
     memory_limit: memoryLimitOf(options.memoryLimit),
     ...(options.threads > 0 ? { threads: String(options.threads) } : {}),
     preserve_insertion_order: 'true',
-    // What is free goes back to the system within seconds. Otherwise that waits for the next allocation of the thread that
-    // freed it, and a gigabyte may stay with an idle server.
-    allocator_background_threads: 'true',
     // Without a folder nothing is spilled.
     temp_directory: options.directory === null ? '' : spillDirectory(options.directory),
     max_temp_directory_size: options.spillLimit,
@@ -316,7 +314,10 @@ async function lockedDown(
   await connection.run(`SET GLOBAL disabled_optimizers = ${literal(WRONG_OPTIMIZERS.join(','))}`)
   await connection.run(`SET GLOBAL allowed_directories = [${literal(exportsDirectory)}]`)
   await connection.run('SET GLOBAL enable_external_access = false')
+  await giveMemoryBack(connection)
   await connection.run('SET lock_configuration = true')
+  const residentBytes = () => process.memoryUsage.rss()
+  registerStepLimits(connection, { memoryBytes: memoryBytesOf(options.memoryLimit), residentBytes })
   connection.closeSync()
   return instance
 }

@@ -1,0 +1,220 @@
+/** What is known of the size of an expression before it runs, and how it is computed where it is not. */
+import { callNode, caseNode, greaterNode } from '../ast/build-expression.ts'
+import {
+  castNode,
+  columnNames,
+  constantNumber,
+  constantText,
+  copyOf,
+  integerNode,
+  isNode,
+  nodesOf,
+  type TreeNode,
+  textNode,
+  textOf,
+  walk,
+} from '../ast/select-ast.ts'
+import { growthOf } from './function-growth.ts'
+import { type Quantity, SIZE_RULES } from './size-rules.ts'
+import { isVolatile } from './stability.ts'
+
+/** A number, a date, true or false. */
+const SCALAR_BYTES = 40
+
+/** Those that take a lambda: elsewhere the same arrow takes a value out of JSON. */
+export const LAMBDA_FUNCTIONS: ReadonlySet<string> = new Set(
+  `list_transform array_transform list_apply array_apply apply list_filter array_filter filter
+  list_reduce array_reduce reduce`.split(/\s+/),
+)
+
+/** True where the statement's text alone determines the value. */
+export function isConstant(expression: TreeNode): boolean {
+  const own = new Set<string>()
+  for (const node of walk(expression)) {
+    const { class: kind } = node
+    if (kind === 'FUNCTION' && LAMBDA_FUNCTIONS.has(textOf(node.function_name).toLowerCase())) {
+      for (const name of lambdaNames(node)) own.add(name)
+    }
+    if (kind === 'COLUMN_REF' && !own.has(columnNames(node)[0]?.toLowerCase() ?? '')) return false
+    if (kind === 'PARAMETER' || kind === 'SUBQUERY' || kind === 'STAR') return false
+    if (kind === 'POSITIONAL_REFERENCE' || kind === 'WINDOW') return false
+  }
+  return !isVolatile(expression)
+}
+
+function lambdaNames(call: TreeNode): readonly string[] {
+  const lambdas = nodesOf(call.children).filter(({ class: kind }) => kind === 'LAMBDA')
+  const names = lambdas.flatMap(({ lhs = null }) => [...walk(lhs)].flatMap(columnNames))
+  return names.map((name) => name.toLowerCase())
+}
+
+/** At most so many bytes, in every row; undefined where that depends on a column. */
+export function knownBytes(node: TreeNode): number | undefined {
+  if (node.class === 'CONSTANT') {
+    const text = constantText(node)
+    return text === undefined ? SCALAR_BYTES : Buffer.byteLength(text)
+  }
+  if (node.class === 'CAST' && isNode(node.child)) {
+    const type = isNode(node.cast_type) ? textOf(node.cast_type.id) : ''
+    const inner = knownBytes(node.child)
+    return /^(VARCHAR|BLOB|BIT|LIST|STRUCT|MAP|ARRAY|UNION|JSON|USER|UNBOUND|)$/.test(type)
+      ? inner === undefined
+        ? undefined
+        : inner * 4
+      : SCALAR_BYTES
+  }
+  if (node.class === 'COMPARISON' || node.class === 'CONJUNCTION') return SCALAR_BYTES
+  if (node.class !== 'FUNCTION') return undefined
+  const name = textOf(node.function_name).toLowerCase()
+  const args = nodesOf(node.children)
+  const growth = growthOf(name)
+  if (growth === 'fixed') return SCALAR_BYTES
+  if (growth === 'rule') {
+    const { bytes, exactBytes } = SIZE_RULES[name] ?? {}
+    if (bytes === undefined) return SCALAR_BYTES
+    const most = boundOf(bytes, args)
+    return most === undefined
+      ? undefined
+      : Math.min(most, boundOf(exactBytes ?? bytes, args) ?? most)
+  }
+  const sizes = args.map(knownBytes)
+  const known = sizes.filter((size) => size !== undefined)
+  if (known.length < sizes.length) return undefined
+  return known.reduce((sum, size) => sum + size, SCALAR_BYTES) * growth
+}
+
+/**
+ * The quantity where the arguments are known well enough for one that it does not exceed.
+ * @param bytesOfOthers what an argument that depends on a column is taken to hold
+ */
+export function boundOf(
+  quantity: Quantity,
+  args: readonly TreeNode[],
+  bytesOfOthers?: number,
+): number | undefined {
+  switch (quantity.kind) {
+    case 'number':
+      return quantity.value
+    case 'bytes': {
+      const argument = args[quantity.of]
+      return argument === undefined ? 0 : (knownBytes(argument) ?? bytesOfOthers)
+    }
+    case 'value': {
+      const argument = args[quantity.of]
+      return argument === undefined ? 0 : constantNumber(argument)
+    }
+    case 'length': {
+      const argument = args[quantity.of]
+      const isKnown = argument !== undefined && isConstant(argument)
+      return isKnown ? divided(knownBytes(argument), BYTES_OF_ELEMENT) : undefined
+    }
+    case 'matches':
+    case 'wildcards':
+      return undefined
+    case 'pattern': {
+      const pattern = constantText(args[quantity.of])
+      return pattern === undefined ? undefined : patternSteps(pattern)
+    }
+    case 'steps': {
+      const numbers = args.map(constantNumber)
+      const known = numbers.filter((number) => number !== undefined)
+      if (known.length < numbers.length) return undefined
+      const [first = 0, second, step = 1] = known
+      return second === undefined ? first : Math.abs((second - first) / (step || 1))
+    }
+    default: {
+      const parts = quantity.parts.map((part) => boundOf(part, args, bytesOfOthers))
+      const known = parts.filter((part) => part !== undefined)
+      return known.length < parts.length ? undefined : OPERATIONS[quantity.kind].compute(known)
+    }
+  }
+}
+
+/** The least that an element takes. */
+const BYTES_OF_ELEMENT = 8
+
+function divided(value: number | undefined, by: number): number | undefined {
+  return value === undefined ? undefined : value / by
+}
+
+const OPERATIONS = {
+  sum: { name: '+', compute: (parts: readonly number[]) => parts.reduce((a, b) => a + b, 0) },
+  product: { name: '*', compute: (parts: readonly number[]) => parts.reduce((a, b) => a * b, 1) },
+  power: { name: 'pow', compute: ([a = 0, b = 1]: readonly number[]) => a ** b },
+} as const
+
+/** The same as an expression: a DOUBLE. */
+export function quantityNode(quantity: Quantity, args: readonly TreeNode[]): TreeNode {
+  const argument = (index: number) => {
+    return { ...copyOf(args[index] ?? textNode('')), alias: '' }
+  }
+  switch (quantity.kind) {
+    case 'number':
+      return double(integerNode(quantity.value))
+    case 'bytes':
+      return bytesNode(argument(quantity.of))
+    case 'value':
+      return castNode(argument(quantity.of), 'DOUBLE', true)
+    case 'length':
+      return double(callNode('len', argument(quantity.of)))
+    case 'matches':
+      return matchesNode(argument(quantity.of), argument(quantity.text))
+    case 'wildcards': {
+      const pattern = argument(quantity.of)
+      const without = callNode('translate', copyOf(pattern), textNode('%*'), textNode(''))
+      const count = callNode('-', bytesNode(pattern), bytesNode(without))
+      return callNode('greatest', callNode('-', count, integerNode(1)), integerNode(0))
+    }
+    case 'pattern': {
+      const pattern = constantText(args[quantity.of])
+      if (pattern !== undefined) return double(integerNode(patternSteps(pattern)))
+      return callNode('*', bytesNode(argument(quantity.of)), integerNode(2))
+    }
+    case 'steps':
+      return stepsNode(args.map((_, index) => argument(index)))
+    default: {
+      const { name } = OPERATIONS[quantity.kind]
+      const [first, ...others] = quantity.parts.map((part) => quantityNode(part, args))
+      return others.reduce((all, part) => callNode(name, all, part), first ?? integerNode(0))
+    }
+  }
+}
+
+/** Steps for each byte of the text: RE2 takes one or two for a simple pattern, and as many as it has states for a hard one. */
+function patternSteps(pattern: string): number {
+  const counts = [...pattern.matchAll(/\{(\d*),?(\d*)\}/g)].map(([, least = '', most = '']) => {
+    return Math.max(1, Number(least), Number(most))
+  })
+  const states = counts.reduce((all, count) => all * count, 1)
+  return states === 1 && pattern.length < 100 ? 2 : Math.min(1e6, pattern.length + states)
+}
+
+function double(node: TreeNode): TreeNode {
+  return castNode(node, 'DOUBLE', false)
+}
+
+function bytesNode(argument: TreeNode): TreeNode {
+  return double(callNode('strlen', castNode(argument, 'VARCHAR', false)))
+}
+
+function matchesNode(text: TreeNode, part: TreeNode): TreeNode {
+  const without = callNode('replace', copyOf(text), copyOf(part), textNode(''))
+  const removed = callNode('-', bytesNode(copyOf(text)), bytesNode(without))
+  const count = callNode('/', removed, bytesNode(copyOf(part)))
+  return caseNode(greaterNode(bytesNode(part), integerNode(0)), count, bytesNode(text))
+}
+
+/** Of numbers, or of times with an interval. */
+function stepsNode(args: readonly TreeNode[]): TreeNode {
+  const numbers = args.map((argument) => castNode(copyOf(argument), 'DOUBLE', true))
+  const [first = integerNode(0), second, step = double(integerNode(1))] = numbers
+  if (second === undefined) return first
+  const count = callNode('abs', callNode('/', callNode('-', second, first), step))
+  const [from, to, by] = args
+  if (from === undefined || to === undefined || by === undefined) return count
+  const seconds = (time: TreeNode) => callNode('epoch', castNode(copyOf(time), 'TIMESTAMP', true))
+  const span = callNode('-', seconds(to), seconds(from))
+  const interval = callNode('epoch', castNode(copyOf(by), 'INTERVAL', true))
+  const times = callNode('abs', callNode('/', span, interval))
+  return callNode('greatest', count, times)
+}

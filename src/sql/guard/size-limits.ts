@@ -1,0 +1,399 @@
+/** Puts limits on what functions make and how long they take, where the statement's text alone does not show it. */
+import { AppError } from '../../errors.ts'
+import { boundNode, callNode, caseNode, greaterNode } from '../ast/build-expression.ts'
+import { placed } from '../ast/placed-error.ts'
+import {
+  castNode,
+  columnNames,
+  columnNode,
+  copyOf,
+  integerNode,
+  isColumn,
+  isNode,
+  nodesOf,
+  replace,
+  type TreeNode,
+  type TreeValue,
+  textNode,
+  textOf,
+  walk,
+} from '../ast/select-ast.ts'
+import {
+  boundOf,
+  isConstant,
+  knownBytes,
+  LAMBDA_FUNCTIONS,
+  quantityNode,
+} from './expression-sizes.ts'
+import { growthOf } from './function-growth.ts'
+import { isAggregateFunction } from './function-lists.ts'
+import { hardLike, isConstantLike, isLike } from './like-patterns.ts'
+import { type Quantity, SIZE_RULES, type SizeRule } from './size-rules.ts'
+
+/** Of one value that the statement's text alone determines: DuckDB makes it while it plans. */
+const CONSTANT_BYTES_MAX = 64 * 1024 * 1024
+const CONSTANT_STEPS_MAX = 1e9
+
+/** What the values of one row may hold unseen: 2 048 rows of it are 32 MB. Shared by all functions of a statement. */
+const ROW_BYTES = 16 * 1024
+/** The same within a lambda, which a list of a million elements calls a million times. */
+const ELEMENT_BYTES = 64
+const ROW_STEPS = 50_000
+
+/** Up to so many functions over the columns of one table are no danger: all they read is in DuckDB's memory. */
+const PLAIN_WEIGHT = 6
+
+/** On them a function may also make a few times what it reads. */
+const PLAIN_GROWTH = 4
+
+const BOUND = 'eider_arguments'
+
+const NO_NAMES: ReadonlySet<string> = new Set()
+
+interface Place {
+  /** True where every column is one of a single table. */
+  readonly isPlain: boolean
+  /** True in a SELECT of one row, without a FROM. */
+  readonly isSingle: boolean
+  /** Lambdas around. */
+  readonly lambdas: number
+  /** True for the arguments of a function that takes a lambda: elsewhere the same arrow takes a value out of JSON. */
+  readonly isLambda?: boolean
+  /** Their parameters, in lower case. */
+  readonly own: ReadonlySet<string>
+  /** Bytes that the functions around hold for each byte of this expression. */
+  readonly weight: number
+}
+
+const OUTERMOST: Place = { isPlain: false, isSingle: false, lambdas: 0, weight: 0, own: NO_NAMES }
+
+interface Limits {
+  /** Of all functions of the statement together. */
+  readonly weight: number
+  readonly rowBytes: number
+  count: number
+}
+
+/**
+ * A select item without an alias that has got a limit: what DuckDB would call the column shows the limit, so it needs the name
+ * that it had.
+ */
+export interface UnnamedItem {
+  readonly item: TreeNode
+  readonly original: TreeNode
+}
+
+/**
+ * Changes the tree in place.
+ * @throws AppError `sql_too_costly` where constants alone say that it is too much
+ */
+export function limitSizes(query: TreeNode): readonly UnnamedItem[] {
+  const weight = [...walk(query)].reduce((total, node) => total + weightOf(node), 0)
+  if (weight === 0) return []
+  const rowBytes = Math.max(512, Math.floor(ROW_BYTES / Math.max(1, weight)))
+  const unnamed: UnnamedItem[] = []
+  const limits: Limits = { weight, rowBytes, count: 0 }
+  visit(query, OUTERMOST, { limits, unnamed })
+  return unnamed
+}
+
+interface Visit {
+  readonly limits: Limits
+  readonly unnamed: UnnamedItem[]
+}
+
+function weightOf(node: TreeNode): number {
+  if (node.class !== 'FUNCTION') return 0
+  const growth = growthOf(textOf(node.function_name))
+  return growth === 'fixed' ? 0 : growth === 'rule' ? 2 : growth
+}
+
+function visit(value: TreeValue, place: Place, state: Visit): void {
+  if (Array.isArray(value)) {
+    for (const item of value) visit(item, place, state)
+    return
+  }
+  if (!isNode(value)) return
+  // Its rows come one set after the other.
+  if (value.type === 'TABLE_FUNCTION' && isNode(value.function)) {
+    visit(value.function.children ?? null, { ...place, weight: 0 }, state)
+  } else if (value.type === 'SELECT_NODE') visitSelect(value, place, state)
+  else if (isCall(value)) placed(value, () => visitCall(value, place, state))
+  else if (value.class === 'LAMBDA' && place.isLambda === true) {
+    const names = [...walk(value.lhs ?? null)]
+      .flatMap(columnNames)
+      .map((name) => name.toLowerCase())
+    const own = new Set([...place.own, ...names])
+    visit(
+      value.expr ?? null,
+      { ...place, lambdas: place.lambdas + 1, weight: 1, own, isLambda: false },
+      state,
+    )
+  } else if (isLeaf(value)) limitLeaf(value, place, state.limits)
+  else if (value.class === 'SUBQUERY' || value.class === 'WINDOW') {
+    visitParts(value, { ...place, weight: 0 }, state)
+    limitOpaque(value, place, state.limits)
+  } else visitParts(value, value.class === 'COMPARISON' ? { ...place, weight: 0 } : place, state)
+}
+
+function visitParts(node: TreeNode, place: Place, state: Visit): void {
+  for (const field of Object.keys(node)) visit(node[field] ?? null, place, state)
+}
+
+function visitSelect(select: TreeNode, outer: Place, state: Visit): void {
+  const source = isNode(select.from_table) ? textOf(select.from_table.type) : 'EMPTY'
+  const { lambdas, own } = outer
+  const isPlain = source === 'BASE_TABLE' && lambdas === 0
+  const place: Place = { isPlain, isSingle: source === 'EMPTY', lambdas, own, weight: 0 }
+  for (const item of nodesOf(select.select_list)) {
+    const original = textOf(item.alias) === '' ? copyOf(item) : null
+    const before = state.limits.count
+    visit(item, place, state)
+    if (original !== null && state.limits.count > before) state.unnamed.push({ item, original })
+  }
+  const { select_list: _, ...others } = select
+  visitParts(others, place, state)
+}
+
+function visitCall(call: TreeNode, place: Place, state: Visit): void {
+  const name = textOf(call.function_name).toLowerCase()
+  const args = nodesOf(call.children)
+  const { children: _, ...others } = call
+  visitParts(others, { ...place, weight: 0, isLambda: false }, state)
+  const growth = growthOf(name)
+  if (isLike(name) && isConstantLike(args)) {
+    if (hardLike(call) !== undefined) state.limits.count += 1
+    visit(args, { ...place, weight: 0 }, state)
+  } else if (growth === 'fixed') {
+    visit(args, { ...place, weight: 0 }, state)
+    // A text that an aggregate gives is as long as those that it was given.
+    if (isAggregateFunction(name)) limitLeaf(call, place, state.limits)
+  } else if (growth === 'rule') {
+    const isBound = args.every((argument) => isConstant(argument) || isLeaf(argument))
+    // Its arguments are counted by its own limit.
+    const isLambda = LAMBDA_FUNCTIONS.has(name)
+    visit(isBound ? [] : args, { ...place, weight: 1, isLambda }, state)
+    limitCall(call, withLambda(call, SIZE_RULES[name] ?? {}), place, state.limits)
+  } else {
+    limitConstants(call, args, place, state.limits)
+    visit(args, { ...place, weight: growth * (1 + place.weight) }, state)
+    if (name === 'struct_pack') for (const child of args) nameField(child)
+  }
+}
+
+/** `struct_pack(x)` names its field after the column. */
+function nameField(field: TreeNode): void {
+  if (textOf(field.alias) !== '' || field.class !== 'CASE') return
+  const column = [...walk(field)].find((node) => node.class === 'COLUMN_REF')
+  field.alias = column === undefined ? '' : (columnNames(column).at(-1) ?? '')
+}
+
+function isCall(node: TreeNode): boolean {
+  return node.class === 'FUNCTION' && !isLeaf(node)
+}
+
+/** Those that give a part of what their first argument holds. */
+const PART_FUNCTIONS: ReadonlySet<string> = new Set(
+  `-> ->> struct_extract list_extract list_element array_extract element_at map_extract_value union_extract`.split(
+    ' ',
+  ),
+)
+
+/** A column, or a part of one, which is computed twice at no price. */
+function isLeaf(node: TreeNode): boolean {
+  if (node.class === 'CAST') return isNode(node.child) && isLeaf(node.child)
+  const isPart =
+    (node.class === 'FUNCTION' && PART_FUNCTIONS.has(textOf(node.function_name).toLowerCase())) ||
+    (node.class === 'OPERATOR' && /_EXTRACT$/.test(textOf(node.type)))
+  if (!isPart) return node.class === 'COLUMN_REF'
+  const [whole, ...others] = nodesOf(node.children)
+  return (
+    whole !== undefined && isLeaf(whole) && others.every((part) => isConstant(part) || isLeaf(part))
+  )
+}
+
+/** The value of a sub-query or a window. */
+function limitOpaque(node: TreeNode, place: Place, limits: Limits): void {
+  const isValue = node.class !== 'SUBQUERY' || node.subquery_type === 'SCALAR'
+  if (isValue && !place.isSingle) limitLeaf(node, { ...place, isPlain: false }, limits)
+}
+
+/** Text of a column that functions around copy. */
+function limitLeaf(leaf: TreeNode, place: Place, limits: Limits): void {
+  const { isPlain, lambdas, weight, own } = place
+  if (weight === 0) return
+  // All elements together hold no more than their list does.
+  if (isColumn(leaf) && own.has(columnNames(leaf)[0]?.toLowerCase() ?? '')) return
+  if (isPlain && lambdas === 0 && limits.weight <= PLAIN_WEIGHT) return
+  const isText = callNode(
+    'contains',
+    textNode('VARCHAR BLOB JSON'),
+    callNode('typeof', copyOf(leaf)),
+  )
+  const size = castNode(callNode('strlen', castNode(bare(leaf), 'VARCHAR', false)), 'DOUBLE', false)
+  const cost = caseNode(isText, callNode('*', size, integerNode(weight)), integerNode(0))
+  const most = lambdas > 0 ? ELEMENT_BYTES : limits.rowBytes
+  limited(leaf, {
+    cost,
+    exact: cost,
+    most,
+    room: room('bytes', lambdas > 0),
+    what: 'the functions here',
+  })
+  limits.count += 1
+}
+
+function bare(node: TreeNode): TreeNode {
+  return { ...copyOf(node), alias: '' }
+}
+
+/** Large constants that become part of each row's value. */
+function limitConstants(
+  call: TreeNode,
+  args: readonly TreeNode[],
+  place: Place,
+  limits: Limits,
+): void {
+  const constant = args.filter(isConstant)
+  const most = place.lambdas > 0 ? ELEMENT_BYTES : limits.rowBytes
+  const total = constant.reduce((sum, argument) => sum + (knownBytes(argument) ?? 0), 0)
+  // What a lambda adds to each element is counted with its list.
+  if (place.lambdas === 1) return
+  const isWhole = constant.length === args.length && place.lambdas === 0
+  if (isWhole && total > CONSTANT_BYTES_MAX)
+    throw tooCostly(textOf(call.function_name), total, 'bytes')
+  if (isWhole || total <= most || constant.length === 0) return
+  const [first] = constant
+  if (first === undefined || first.class === 'LAMBDA') return
+  const cost = integerNode(Math.ceil(total * (1 + place.weight)))
+  const own = place.lambdas > 0 ? 'eider_room_total' : 'eider_room_each'
+  limited(first, { cost, exact: cost, most, room: own, what: textOf(call.function_name) })
+  limits.count += 1
+}
+
+/** With what the lambda of a call adds to each element. */
+function withLambda(call: TreeNode, rule: SizeRule): SizeRule {
+  const lambda = nodesOf(call.children).find((argument) => argument.class === 'LAMBDA')
+  if (lambda === undefined) return rule
+  let constants = 0
+  for (const node of walk(lambda)) {
+    if (node.class !== 'FUNCTION' || typeof growthOf(textOf(node.function_name)) !== 'number')
+      continue
+    for (const argument of nodesOf(node.children).filter(isConstant)) {
+      constants += knownBytes(argument) ?? 0
+    }
+  }
+  const length: Quantity = { kind: 'length', of: 0 }
+  const parts: readonly Quantity[] = [{ kind: 'number', value: 16 + constants }, length]
+  return { ...rule, bytes: { kind: 'product', parts } }
+}
+
+function limitCall(call: TreeNode, rule: SizeRule, place: Place, limits: Limits): void {
+  const isInLambda = place.lambdas > 0
+  const args = nodesOf(call.children)
+  const name = textOf(call.function_name)
+  const isPlain = place.isPlain && limits.weight <= PLAIN_WEIGHT
+  const checks = (['bytes', 'steps'] as const).flatMap((unit): readonly CallLimit[] => {
+    const bound = rule[unit]
+    if (bound === undefined) return []
+    const exact = (unit === 'bytes' ? rule.exactBytes : undefined) ?? bound
+    const weight = unit === 'bytes' ? 1 + place.weight : 1
+    const rowBytes = isInLambda ? ELEMENT_BYTES : limits.rowBytes
+    const most = unit === 'bytes' ? rowBytes : ROW_STEPS
+    const known = boundOf(bound, args)
+    if (known !== undefined && known * weight <= most) return []
+    const found = boundOf(exact, args)
+    if (found !== undefined && isConstant(call) && !isInLambda) {
+      const actual = found * (unit === 'bytes' ? (rule.constantTimes ?? 1) : 1)
+      const max = unit === 'bytes' ? CONSTANT_BYTES_MAX : CONSTANT_STEPS_MAX
+      if (actual > max) throw tooCostly(name, actual, unit)
+      return []
+    }
+    const grown = unit === 'bytes' && isPlain ? boundOf(bound, args, PROBE_BYTES) : undefined
+    if (grown !== undefined && grown <= PROBE_BYTES * PLAIN_GROWTH) return []
+    return [{ unit, bound, exact, most, weight }]
+  })
+  // `*` in an argument stands for several.
+  const isOpen = args.some((argument) =>
+    [...walk(argument)].some(({ class: kind }) => kind === 'STAR'),
+  )
+  if (checks.length === 0 || isOpen) return
+  limitArguments(call, checks, isInLambda)
+  limits.count += 1
+}
+
+/** A column is taken to be so long to see how much of it a function makes. */
+const PROBE_BYTES = 1_000_000
+
+interface CallLimit {
+  readonly unit: 'bytes' | 'steps'
+  readonly bound: Quantity
+  readonly exact: Quantity
+  readonly most: number
+  readonly weight: number
+}
+
+function limitArguments(call: TreeNode, checks: readonly CallLimit[], isInLambda: boolean): void {
+  const fields: Record<string, TreeNode> = {}
+  const given = nodesOf(call.children).map((argument, index) => {
+    if (argument.class === 'LAMBDA' || isConstant(argument) || isLeaf(argument)) return argument
+    // A lambda within a lambda begins anew for each set of elements and would not add them up.
+    if (isInLambda) return argument
+    const field = `a${index}`
+    fields[field] = argument
+    return { ...columnNode(BOUND, field), alias: argument.alias ?? '' }
+  })
+  const varying = given.findIndex((argument) => {
+    return !isConstant(argument) && argument.class !== 'LAMBDA'
+  })
+  const isEach = varying === -1 && !isInLambda
+  const index = Math.max(0, varying)
+  const target = copyOf(given[index] ?? textNode(''))
+  for (const { unit, bound, exact, most, weight } of checks) {
+    const cost = (quantity: Quantity) => {
+      return callNode('*', quantityNode(quantity, given), integerNode(Math.ceil(weight)))
+    }
+    const own = room(unit, isInLambda, isEach ? '_each' : '')
+    const what = textOf(call.function_name)
+    limited(target, { cost: cost(bound), exact: cost(exact), most, room: own, what })
+  }
+  const children = given.map((argument, at) => (at === index ? target : argument))
+  const own: TreeNode = { ...call, children }
+  if (Object.keys(fields).length === 0) {
+    replace(call, own)
+    return
+  }
+  const { alias = '' } = call
+  replace(call, { ...boundNode(fields, BOUND, { ...own, alias: '' }), alias })
+}
+
+function room(unit: 'bytes' | 'steps', isInLambda: boolean, each = ''): string {
+  const name = unit === 'bytes' ? 'eider_room' : 'eider_steps'
+  return `${name}${isInLambda ? '_total' : each}`
+}
+
+interface Limited {
+  readonly cost: TreeNode
+  readonly exact: TreeNode
+  readonly most: number
+  readonly room: string
+  readonly what: string
+}
+
+/** `CASE WHEN cost > most THEN CASE WHEN eider_room(cost) THEN argument END ELSE argument END`. */
+function limited(argument: TreeNode, { cost, exact, most, room: name, what }: Limited): void {
+  const { alias = '' } = argument
+  const own = bare(argument)
+  const checked = caseNode(
+    callNode(name, castNode(exact, 'DOUBLE', false), textNode(what)),
+    copyOf(own),
+  )
+  replace(argument, { ...caseNode(greaterNode(cost, integerNode(most)), checked, own), alias })
+}
+
+function tooCostly(name: string, found: number, unit: 'bytes' | 'steps'): AppError {
+  const limit = unit === 'bytes' ? CONSTANT_BYTES_MAX : CONSTANT_STEPS_MAX
+  const made = unit === 'bytes' ? 'makes up to' : 'takes up to'
+  const message = `${name} here ${made} ${Math.ceil(found)} ${unit}; the limit is ${limit}`
+  return new AppError('sql_too_costly', message)
+}

@@ -1,0 +1,77 @@
+import {
+  copyOf,
+  isNode,
+  nodesOf,
+  replace,
+  type TreeNode,
+  type TreeValue,
+  textOf,
+  walk,
+} from '../ast/select-ast.ts'
+import type { UnnamedItem } from './size-limits.ts'
+
+/**
+ * Functions that take a value of any type. Where such a one and another function are given the same parameter, DuckDB 1.5.5
+ * learns its type from the other one only, and stops itself for good: `SELECT hash($p), upper($p)`.
+ */
+const UNTYPED =
+  /^(typeof|alias|hash|row|struct_pack|printf|format|count|approx_count_distinct|entropy|grade_up|map\w*|(list|array)_\w+)$/
+
+const COPY = /^eider_copy_[0-9a-z]+_(.+)$/
+
+/** The parameter that a name in a plan stands for. */
+export function parameterOf(name: string): string {
+  return COPY.exec(name)?.[1] ?? name
+}
+
+/** Within those functions a parameter gets a name of its own, the same one wherever it stands in the same expression. */
+export function separateParameters(tree: TreeNode): readonly UnnamedItem[] {
+  const counts = new Map<string, number>()
+  for (const node of walk(tree)) {
+    if (node.class !== 'PARAMETER') continue
+    const name = textOf(node.identifier)
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+  }
+  if (![...counts.values()].some((count) => count > 1)) return []
+  const calls = [...walk(tree)].filter(isUntyped)
+  if (calls.length === 0) return []
+  const items = [...walk(tree)].flatMap(({ select_list: list }) => nodesOf(list))
+  const unnamed = items
+    .filter(({ alias }) => textOf(alias) === '')
+    .map((item) => ({ item, original: copyOf(item) }))
+  for (const call of calls) rename(call, call, counts)
+  return unnamed.filter(({ item }) => {
+    return [...walk(item)].some(({ identifier }) => COPY.test(textOf(identifier)))
+  })
+}
+
+function isUntyped(node: TreeNode): boolean {
+  const isCall = node.class === 'FUNCTION' || node.class === 'WINDOW'
+  return isCall && UNTYPED.test(textOf(node.function_name).toLowerCase())
+}
+
+function rename(value: TreeValue, parent: TreeNode, counts: ReadonlyMap<string, number>): void {
+  if (Array.isArray(value)) {
+    for (const item of value) rename(item, parent, counts)
+    return
+  }
+  if (!isNode(value)) return
+  const name = textOf(value.identifier)
+  if (value.class === 'PARAMETER') {
+    const isRepeated = (counts.get(name) ?? 0) > 1 && !COPY.test(name)
+    if (isRepeated)
+      replace(value, { ...value, identifier: `eider_copy_${shapeOf(parent)}_${name}` })
+    return
+  }
+  const isExpression = typeof value.class === 'string'
+  for (const field of Object.keys(value)) {
+    rename(value[field] ?? null, isExpression ? value : parent, counts)
+  }
+}
+
+/** The same for expressions that are written alike. */
+function shapeOf(node: TreeNode): string {
+  const text = JSON.stringify(node, (key, value) => (key === 'query_location' ? undefined : value))
+  const plain = text.replaceAll(/eider_copy_[0-9a-z]+_/g, '')
+  return Bun.hash(plain).toString(36)
+}

@@ -1,0 +1,116 @@
+/** Functions of DuckDB that say whether what comes next is small enough: `size-limits.ts` puts them into statements. */
+import {
+  BOOLEAN,
+  DOUBLE,
+  type DuckDBConnection,
+  type DuckDBDataChunk,
+  DuckDBScalarFunction,
+  type DuckDBScalarFunctionInfo,
+  type DuckDBVector,
+  VARCHAR,
+} from '@duckdb/node-api'
+
+/** DuckDB's message for a step that is too large begins so. */
+export const TOO_COSTLY = 'Too much for one step: '
+
+/** Steps that functions may take for one set of rows: a second or two. No interrupt reaches them. */
+const STEPS_MAX = 1e9
+
+/** Below this the process's memory need not be looked at. */
+const SMALL_BYTES = 16e6
+
+/** Of the memory limit, what functions may make for one set of rows. Two threads hold a half then. */
+const BYTES_SHARE = 0.25
+
+/** However much memory there is: filling it takes a quarter of a second, and no interrupt comes in between. */
+const BYTES_MAX = 256e6
+
+/** What the process takes beside DuckDB: models, vectors, answers. */
+const OWN_BYTES = 300e6
+
+export interface StepLimits {
+  readonly memoryBytes: number
+  /** What the process takes now. */
+  readonly residentBytes: () => number
+}
+
+/**
+ * `eider_room(bytes, what)` and `eider_steps(steps, what)` fail where the rows of one set need too much together.
+ * `…_each` is asked for each row although its arguments are constant, `…_total` adds up within one list.
+ */
+export function registerStepLimits(connection: DuckDBConnection, limits: StepLimits): void {
+  const bytesMax = Math.min(BYTES_MAX, limits.memoryBytes * BYTES_SHARE)
+  const ceiling = limits.memoryBytes * 1.5 + OWN_BYTES
+  const bytes = (found: number) => {
+    if (found > bytesMax) return `${megabytes(found)} of at most ${megabytes(bytesMax)}`
+    if (found < SMALL_BYTES || limits.residentBytes() + found < ceiling) return null
+    return `${megabytes(found)} while the server's memory is short`
+  }
+  const steps = (found: number) => {
+    return found > STEPS_MAX ? `${found.toPrecision(2)} steps of at most ${STEPS_MAX}` : null
+  }
+  for (const [name, problem] of [
+    ['eider_room', bytes],
+    ['eider_steps', steps],
+  ] as const) {
+    connection.registerScalarFunction(limitFunction(name, problem, false))
+    connection.registerScalarFunction(limitFunction(`${name}_each`, problem, true))
+    connection.registerScalarFunction(limitFunction(`${name}_total`, problem, true, true))
+  }
+}
+
+/** The allocator would keep what a large statement has used: two gigabytes for good instead of for a second. */
+export async function giveMemoryBack(connection: DuckDBConnection): Promise<void> {
+  await connection.run('SET GLOBAL allocator_background_threads = true')
+  await connection.run("SET GLOBAL allocator_flush_threshold = '16MB'")
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.ceil(bytes / 1e6)} MB`
+}
+
+interface Total {
+  sum: number
+}
+
+function limitFunction(
+  name: string,
+  problem: (found: number) => string | null,
+  volatile: boolean,
+  isTotal = false,
+): DuckDBScalarFunction {
+  const mainFunction = (
+    info: DuckDBScalarFunctionInfo,
+    input: DuckDBDataChunk,
+    output: DuckDBVector,
+  ) => {
+    const sum = sumOf(input)
+    const state = isTotal ? info.getState() : undefined
+    // What the function below has set.
+    const total = state as Total | undefined
+    if (total !== undefined) total.sum += sum
+    const found = problem(total?.sum ?? sum)
+    if (found !== null) {
+      info.setError(`${TOO_COSTLY}${input.getColumnVector(1).getItem(0)} needs ${found}`)
+      return
+    }
+    for (let row = 0; row < input.rowCount; row += 1) output.setItem(row, true)
+    output.flush()
+  }
+  return DuckDBScalarFunction.create({
+    name,
+    mainFunction,
+    parameterTypes: [DOUBLE, VARCHAR],
+    returnType: BOOLEAN,
+    volatile,
+    // One for each list that a lambda is called for.
+    ...(isTotal ? { initFunction: (info) => info.setState({ sum: 0 }) } : {}),
+  })
+}
+
+function sumOf(input: DuckDBDataChunk): number {
+  const column = input.getColumnVector(0)
+  let sum = 0
+  for (let row = 0; row < input.rowCount; row += 1) sum += Number(column.getItem(row) ?? 0)
+  return sum
+}

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createTestApp, type TestApp } from '../support/test-app.ts'
+
+let t: TestApp
+beforeAll(async () => {
+  t = await createTestApp({ memoryLimit: '1GB' })
+  await t.send('PUT', '/api/files/people', 'id,name,born\n1,Ann,2000-01-01\n2,Bob,2001-02-03\n')
+})
+afterAll(() => t.close())
+
+interface Answer {
+  readonly type: string
+  readonly error_code?: number
+  readonly error_message?: string
+  readonly data?: readonly unknown[][]
+  readonly column_names?: readonly string[]
+}
+
+async function answerOf(query: string, params = {}): Promise<Answer> {
+  const { body } = await t.send('POST', '/api/sql/query', { query, params })
+  return body as Answer
+}
+
+/** Too much for the rows that DuckDB takes at a time: it must be refused before it is made. */
+const TOO_MUCH: readonly string[] = [
+  `SELECT damerau_levenshtein(repeat('a', 30000), repeat('b', 30000))`,
+  `SELECT levenshtein(repeat('a', 50000), repeat(name, 20000)) FROM files.people`,
+  `SELECT editdist3(repeat(name, 20000), repeat(name, 20000)) FROM files.people`,
+  `SELECT len(repeat('a', 1000000000))`,
+  `SELECT len(repeat(name, 1000000000)) FROM files.people`,
+  `SELECT len(repeat(name, :n)) FROM files.people`,
+  `SELECT sum(len(repeat('x', 1000000) || i)) FROM range(100000) t(i)`,
+  `SELECT sum(len(concat(i, repeat('x', 1000000)))) FROM range(100000) t(i)`,
+  `SELECT sum(len(v || i)) FROM (SELECT repeat('a', 1000000) v), range(100000) t(i)`,
+  `WITH x AS (SELECT repeat('a', 1000000) v) SELECT sum(len(upper(v || i))) FROM x, range(100000) t(i)`,
+  `SELECT sum(len((SELECT repeat('a', 1000000)) || i)) FROM range(100000) t(i)`,
+  `WITH x AS (SELECT repeat('a', 1000000) v) SELECT len(replace(v, 'a', v)) FROM x`,
+  `WITH x AS (SELECT repeat('a', 1000000) v) SELECT len(regexp_replace(v, 'a', v, 'g')) FROM x`,
+  `SELECT len(lpad(name, 1000000000, 'x')) FROM files.people`,
+  `SELECT len(rpad(name, (id * 1000000000)::INT, 'x')) FROM files.people`,
+  `SELECT len(list_resize([id], 1000000000)) FROM files.people`,
+  `SELECT len(list_resize([name], id * 1000000000)) FROM files.people`,
+  `SELECT len(range(id * 1000000000)) FROM files.people`,
+  `SELECT len(generate_series(TIMESTAMP '2000-01-01', born + INTERVAL 90 YEAR, INTERVAL 1 SECOND)) FROM files.people`,
+  `SELECT len(string_split(repeat(name, 10000000), '')) FROM files.people`,
+  `SELECT len(list_transform(range(1000000), x -> repeat('a', 1000)))`,
+  `SELECT len(list_transform(range(1000000), x -> '${'a'.repeat(1000)}' || x))`,
+  `SELECT len(list_transform(range(900000), x -> name || repeat('a', id * 1000))) FROM files.people`,
+  `SELECT list_reduce(range(5000000), (x, y) -> x + y)`,
+  `SELECT len(list_sort(range(id * 4000000))) FROM files.people`,
+  `SELECT bitstring('1', 1000000000)`,
+  `SELECT bar(id, 0, 10, 1000000000) FROM files.people`,
+]
+
+describe('a statement whose functions make too much at a time is refused', () => {
+  for (const sql of TOO_MUCH) {
+    test(sql.slice(0, 150), async () => {
+      const { error_code: code, error_message: message } = await answerOf(sql, { n: 1e9 })
+      expect([code, message]).toEqual([4008, expect.any(String)])
+    }, 20_000)
+  }
+})
+
+/** What people do: with its first value. */
+const FINE: readonly (readonly [string, unknown])[] = [
+  [`SELECT len(repeat('x', 1000000))`, 1_000_000],
+  [`SELECT len(repeat(name, 1000000)) FROM files.people WHERE id = 1`, 3_000_000],
+  [`SELECT len(string_split(repeat('ab ', 3400000), ' '))`, 3_400_001],
+  [`SELECT count(*) FROM range(10000000)`, 10_000_000],
+  [`SELECT len(replace(repeat('ab', 1000000), 'a', '&amp;'))`, 6_000_000],
+  [
+    `SELECT max(len(replace(replace(i || '<&>', '&', '&amp;'), '<', '&lt;'))) FROM range(3000) t(i)`,
+    14,
+  ],
+  [`SELECT levenshtein(repeat('a', 3000), repeat('b', 3000))`, 3000],
+  [`SELECT max(levenshtein(name, 'Anna')) FROM files.people, range(3000)`, 4],
+  [`SELECT lpad(id::VARCHAR, 5, '0') FROM files.people ORDER BY id`, '00001'],
+  [`SELECT list_transform([1, 2], x -> 'n' || x)[1]`, 'n1'],
+  [`SELECT list_transform(range(3), x -> repeat('ab', x))[3]`, 'abab'],
+  [`SELECT list_reduce(range(1000), (x, y) -> x + y)`, 499_500],
+  [
+    `SELECT upper(name) || '!' FROM files.people GROUP BY upper(name) || '!' ORDER BY upper(name) || '!'`,
+    'ANN!',
+  ],
+  [
+    `SELECT repeat(name, id::INT) FROM files.people GROUP BY repeat(name, id::INT) ORDER BY 1 DESC`,
+    'BobBob',
+  ],
+  [`SELECT repeat(:name, :n), typeof(:n), upper(:name)`, 'abab'],
+  [`SELECT DISTINCT replace(name, 'n', name) AS r FROM files.people ORDER BY r`, 'AAnnAnn'],
+  [`SELECT string_agg(name || lower(name), ',' ORDER BY id) FROM files.people`, 'Annann,Bobbob'],
+  [`SELECT len(range(born, born + INTERVAL 3 DAY, INTERVAL 1 DAY)) FROM files.people`, 3],
+]
+
+describe('a statement of an ordinary size runs', () => {
+  for (const [sql, expected] of FINE) {
+    test(sql, async () => {
+      const { data, error_message: message } = await answerOf(sql, { n: 2, name: 'ab' })
+      expect([message, data?.[0]?.[0]]).toEqual([undefined, expected])
+    }, 20_000)
+  }
+})
+
+test('columns are called as they would be without limits', async () => {
+  const sql = `SELECT repeat(name, id::INT), upper(name) || '!', name LIKE '%a_%n' FROM files.people, range(1)`
+  const { column_names: names } = await answerOf(sql)
+  expect(names).toEqual([
+    'repeat("name", CAST(id AS INTEGER))',
+    `(upper("name") || '!')`,
+    `("name" ~~ '%a_%n')`,
+  ])
+})
+
+describe('a pattern with many wildcards is looked for in one pass', () => {
+  const CASES: readonly (readonly [string, boolean | null])[] = [
+    [`repeat('a', 200) LIKE '%a_%a_%a_%a_%a_%a_%b'`, false],
+    [`repeat('a', 200) ILIKE '%A_%a_%A_%a_%a_%a_%A'`, true],
+    [`repeat('a', 200) GLOB '*a?*a?*a?*a?*b'`, false],
+    [`repeat('a', 200) NOT LIKE '%a_%a_%a_%a_%a_%a_%b'`, true],
+    [`NULL NOT LIKE '%a_%b'`, null],
+    [`'50% of_it' LIKE '%!%_of!_%' ESCAPE '!'`, true],
+    [`'50% of it' LIKE '%!%_of!_%' ESCAPE '!'`, false],
+    [`'(a+b)' LIKE '%(_+%'`, true],
+    [`'ü' || chr(10) || 'x' LIKE '%_%x'`, true],
+  ]
+  for (const [sql, expected] of CASES) {
+    test(sql, async () => expect((await answerOf(`SELECT ${sql}`)).data).toEqual([[expected]]))
+  }
+})
+
+describe('a parameter of several types', () => {
+  for (const sql of [
+    'SELECT hash(:p) IS NULL, upper(:p)',
+    'SELECT typeof(:p), strlen(:p)',
+    'SELECT row(:p), upper(:p)',
+    'SELECT {a: :p}, upper(:p)',
+    'SELECT count(:p), upper(:p)',
+    'SELECT list_sort([:p]), hash([:p]), typeof(:p), upper(:p)',
+    'SELECT hash(:p) h, count(*) FROM files.people GROUP BY hash(:p)',
+  ]) {
+    test(`does not end the database: ${sql}`, async () => {
+      expect((await answerOf(sql, { p: 'abc' })).type).toBe('table')
+      expect(await t.rows('SELECT 1')).toEqual([[1]])
+    })
+  }
+})
