@@ -10,7 +10,7 @@ const USAGE_ERROR = 2
 
 function help(): string {
   const usages = Object.values(COMMANDS).map(({ usage, summary }) => {
-    return `  ${usage.padEnd(44)} ${summary}`
+    return `  ${usage.padEnd(48)} ${summary}`
   })
   return `eider ${packageJson.version}: the command line of Eider
 

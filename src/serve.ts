@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { type AppLog, createApp } from './app.ts'
+import type { AppLog } from './app.ts'
 import { AppError, StartError, systemCodeOf } from './errors.ts'
 import type { Listener } from './http/server.ts'
 import type { Settings } from './settings.ts'
@@ -32,7 +32,7 @@ export async function serve(
   const fatal = Promise.withResolvers<AppError>()
   const stuck = Promise.withResolvers<typeof PLANNED_RESTART_CODE>()
   const stopped = stopSignal()
-  const store = await openStore({
+  const opening = openStore({
     ...storeOptionsOf(settings, version),
     onFatal: fatal.resolve,
     onStuck: (statement) => {
@@ -44,6 +44,8 @@ export async function serve(
       process.stderr.write(`eider: ${message}\n`)
     },
   })
+  // Everything else is loaded while DuckDB opens the file and reads its log.
+  const [store, { createApp }] = await Promise.all([opening, import('./app.ts')])
   const crashes = crashReportsOf(settings, restarts, logger)
   const log = logOver(logger)
   const app = createApp({

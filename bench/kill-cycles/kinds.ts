@@ -33,10 +33,13 @@ export type Choose = (bound: number) => number
 
 /** The knowledge bases of all kinds. `models` are two with different vectors. */
 export async function prepare({ client }: Target, models: readonly object[]): Promise<void> {
-  const [model] = models
-  for (const name of ['docs', 'listed', 'small']) {
-    await client.request('POST', KBS, { knowledge_base: { name, embedding_model: model } })
-  }
+  const [embedding_model] = models
+  const create = (knowledge_base: object) => client.request('POST', KBS, { knowledge_base })
+  // The column is there before the first row is.
+  const metadata_columns = ['version']
+  await create({ name: 'docs', embedding_model, metadata_columns })
+  await create({ name: 'listed', embedding_model, metadata_columns })
+  await create({ name: 'small', embedding_model })
   const rows = Array.from({ length: 40 }, (_, id) => ({ id: `s${id}`, content: `small ${id}` }))
   await client.request('PUT', `${KBS}/small`, { knowledge_base: { rows } })
 }
@@ -127,7 +130,8 @@ const index: Kind = {
   observe: async ({ client }) => {
     const { columnNames, rows } = await client.sql('SHOW INDEXES ON KNOWLEDGE_BASE docs')
     const type = rows[0]?.[columnNames.indexOf('type')]
-    return new Map(typeof type === 'string' ? [['docs', type]] : [])
+    // Without a definition the server chooses.
+    return new Map(typeof type === 'string' && type !== 'auto' ? [['docs', type]] : [])
   },
 }
 

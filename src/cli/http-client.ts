@@ -52,6 +52,8 @@ export function httpClient(options: ClientOptions, request: typeof fetch = fetch
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       redirect: 'error',
+      // A backup takes as long as it takes; Bun would give up after five minutes.
+      timeout: false,
     }).catch((error: unknown) => {
       const why = 'start it with "npm start", or set EIDER_URL'
       throw new AppError('provider_failed', `No server answers at ${base}: ${why}`, {

@@ -115,9 +115,12 @@ export class Authentication {
     return token === undefined ? null : { login: digestOf(token).toString('base64'), name: '' }
   }
 
-  /** @throws AppError `unauthorized` */
-  async require(request: Request): Promise<void> {
-    if (await this.isConfirmed(request)) return
+  /**
+   * The id of the login that the request belongs to.
+   * @throws AppError `unauthorized`
+   */
+  async require(request: Request): Promise<string | undefined> {
+    if (await this.isConfirmed(request)) return this.#logins.get(request)
     throw new AppError('unauthorized', 'Authorization is required to complete the request')
   }
 

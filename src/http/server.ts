@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
 import { AppError, ERRORS } from '../errors.ts'
+import { setCaller } from '../runtime/cancellation.ts'
 import { Authentication, refuseCrossSite, refuseForeignHost } from './authentication.ts'
 import { errorResponse, requestError } from './error-response.ts'
 import { isPublic, openApiDocument } from './openapi.ts'
@@ -73,7 +74,9 @@ function createApp(context: RouteContext): Elysia {
   if (context.authentication.isOn) {
     app.onBeforeHandle(async ({ request, route }) => {
       const method = request.method === 'HEAD' ? 'GET' : request.method
-      if (!publicRoutes.has(`${method} ${route}`)) await context.authentication.require(request)
+      if (publicRoutes.has(`${method} ${route}`)) return
+      // Each login has its own share of the places for statements; without one, each address has.
+      setCaller(context.scopeOf(request).signal, await context.authentication.require(request))
     })
   }
   app.use(openApiDocument(context.deps.settings.version))

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { ServerDeps } from '../../src/http/route-context.ts'
+import { callerOf } from '../../src/runtime/cancellation.ts'
 import { type Received, send, type TestServer, testServer } from './server-fixture.ts'
 
 const RIGHT = { username: 'ada', password: 'pässword=1' }
@@ -91,6 +92,27 @@ describe('with a login', () => {
       { authorization: 'Basic abc', cookie: `session=${token}` },
     ]
     for (const headers of ways) expect((await projectsWith(fixture, headers)).status).toBe(200)
+  })
+
+  test('a login has its own share of the server, wherever its requests come from', async () => {
+    const callers: (string | undefined)[] = []
+    const { deps } = testServer()
+    const query: ServerDeps['query'] = (request, signal) => {
+      callers.push(callerOf(signal))
+      return deps.query(request, signal)
+    }
+    const locked = lockedServer({ query })
+    const json = { query: 'SELECT 1' }
+    for (const { token } of [await login(locked), await login(locked)]) {
+      const headers = { authorization: `Bearer ${token}` }
+      for (let round = 0; round < 2; round += 1) {
+        await send(locked.server, 'POST /api/sql/query', { json, headers })
+      }
+    }
+    await send(testServer({ query }).server, 'POST /api/sql/query', { json })
+    const [first, again, second, secondAgain, open] = callers
+    expect([first, second, open]).toEqual([again, secondAgain, 'unknown'])
+    expect(new Set(callers).size).toBe(3)
   })
 
   test('nothing else opens', async () => {

@@ -29,6 +29,8 @@ test('the OpenAPI document describes every route of the contract', async () => {
   const one = '/api/projects/{project_name}'
   expect(paths).toContainAllKeys([
     '/',
+    '/api/backup',
+    '/api/backups',
     '/api/config',
     '/api/databases',
     '/api/databases/{database_name}',

@@ -15,13 +15,15 @@ const ENDLESS = 'SELECT count(*) FROM range(100000000000) a, range(1000) b'
 function watched() {
   const places = new Places({ longMax: 8, shortMax: 0, othersMin: 0, waitingMax: 0 })
   const statements = new OpenStatements({ places, stuckMs: 1000, onStuck() {} })
-  const process = { rss: 100 * MB, engine: 0, reserved: 0, collected: 0 }
+  const process = { rss: 100 * MB, engine: 0, reserved: 0, collected: 0, garbage: 0 }
   const memory = {
     rss: () => process.rss,
     engineBytes: async () => process.engine,
     reservedBytes: () => process.reserved,
     collect: () => {
       process.collected += 1
+      process.rss -= process.garbage
+      process.garbage = 0
     },
   }
   const limits = { engineBytesMax: 500 * MB, machineBytes: 100_000 * MB }
@@ -88,6 +90,16 @@ describe('above the limit', () => {
     expect(endOf(calm)).toBe('runs')
   })
 
+  test('garbage is collected before anybody is ended', async () => {
+    const { start, grow, process } = watched()
+    const calm = await start('SELECT 1')
+    process.garbage = 400 * MB
+    grow(800 * MB)
+    expect(endOf(calm)).toBe('runs')
+    grow(400 * MB)
+    expect(endOf(calm)).toBe('out_of_memory')
+  })
+
   test('vectors are no reason to end a statement', async () => {
     const { start, grow, process } = watched()
     const calm = await start('SELECT 1')
@@ -103,12 +115,12 @@ describe('when nothing runs', () => {
     const statement = await start('SELECT 1')
     grow(400 * MB)
     statements.delete(statement)
-    process.engine = 50 * MB
+    process.engine = 150 * MB
     rest()
     expect(process.collected).toBe(1)
     await yieldToEventLoop()
-    // 500 held, 50 of them in the engine, and some room beside.
-    expect(watchdog.state().limit).toBe((500 + 450 + 64) * MB)
+    // 500 held, 150 of them in the engine, and some room beside.
+    expect(watchdog.state().limit).toBe((500 + 350 + 64) * MB)
     rest()
     expect(process.collected).toBe(1)
   })

@@ -5,7 +5,6 @@ import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
 import { member } from '../provider-answer.ts'
 import { type CallLimits, callProvider } from '../provider-call.ts'
-import { openaiClient, openaiFailure } from './openai-client.ts'
 
 const TEXTS_PER_CALL_MAX = 256
 /** A token is a byte at least: a call stays below the 300 000 tokens that OpenAI takes at once. */
@@ -37,13 +36,21 @@ export interface OpenaiEmbedderConfig {
 
 /** Embeds through any server with OpenAI's embeddings API. */
 export function openaiEmbedder(config: OpenaiEmbedderConfig): Embedder {
-  const client = openaiClient(config.endpoint, config.limits)
+  const { endpoint, limits } = config
+  let api: EmbeddingApi | null = null
   return {
     async embed(texts, signal) {
       signal.throwIfAborted()
+      // The library costs 100 ms of processor time: a start does not wait for it, the first text does.
+      const { openaiClient, openaiFailure } = await import('./openai-client.ts')
+      const called = api ?? {
+        client: openaiClient(endpoint, limits),
+        failureOf: (error) => openaiFailure(error, endpoint, PATH),
+      }
+      api = called
       const bounds = { concurrencyMax: CALLS_AT_ONCE_MAX, signal }
       const batches = await mapConcurrent(batchesOf(texts), bounds, (batch, batchSignal) => {
-        return batchVectors(batch, client, config, batchSignal)
+        return batchVectors(batch, called, config, batchSignal)
       })
       const vectors = batches.flat()
       refuseMixedDimensions(vectors, config)
@@ -52,9 +59,14 @@ export function openaiEmbedder(config: OpenaiEmbedderConfig): Embedder {
   }
 }
 
+interface EmbeddingApi {
+  readonly client: OpenAI
+  readonly failureOf: (error: unknown) => AppError
+}
+
 function batchVectors(
   texts: readonly string[],
-  client: OpenAI,
+  { client, failureOf }: EmbeddingApi,
   { endpoint, modelName, limits }: OpenaiEmbedderConfig,
   signal: AbortSignal,
 ): Promise<readonly Float32Array[]> {
@@ -65,7 +77,6 @@ function batchVectors(
     const answer: unknown = await client.embeddings.create(body, { signal: either })
     return vectorsFrom(answer, texts.length)
   }
-  const failureOf = (error: unknown) => openaiFailure(error, endpoint, PATH)
   const url = `${openaiBaseUrl(endpoint.url)}${PATH}`
   const timeoutError = (ms: number) => {
     return new AppError('provider_failed', `${url} gave no answer within ${Math.round(ms)} ms`)

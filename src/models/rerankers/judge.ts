@@ -1,7 +1,7 @@
+import type OpenAI from 'openai'
 import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions'
 import { AppError } from '../../errors.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
-import { openaiClient, openaiFailure } from '../openai/openai-client.ts'
 import { member } from '../provider-answer.ts'
 import { type CallLimits, callProvider } from '../provider-call.ts'
 import { RERANK_LIMITS } from './rerank-limits.ts'
@@ -35,10 +35,6 @@ export interface Judge {
 /** A chat model behind any server with OpenAI's chat completions API, asked for judgments. */
 export function judge(config: JudgeConfig): Judge {
   const { endpoint, options } = config
-  const client = openaiClient(endpoint, {
-    timeoutMs: options.requestTimeoutMs,
-    answerBytesMax: RERANK_LIMITS.answerBytesMax,
-  })
   const limits: CallLimits = {
     retriesMax: options.retriesMax,
     delayMs: options.retryDelayMs,
@@ -46,14 +42,20 @@ export function judge(config: JudgeConfig): Judge {
     totalMs: options.timeoutMs,
     waitMsMax: RERANK_LIMITS.retryWaitMsMax,
   }
-  const failureOf = (error: unknown) => openaiFailure(error, endpoint, PATH)
-  const timeoutError = () => openaiFailure(new Error('no answer in time'), endpoint, PATH)
+  let client: OpenAI | null = null
   return {
     url: `${openaiBaseUrl(endpoint.url)}${PATH}`,
-    ask: (prompt, form, signal) => {
+    ask: async (prompt, form, signal) => {
+      // Loaded by the first judgment, not by every start.
+      const { openaiClient, openaiFailure } = await import('../openai/openai-client.ts')
+      const { answerBytesMax } = RERANK_LIMITS
+      const api = client ?? openaiClient(endpoint, { timeoutMs: limits.timeoutMs, answerBytesMax })
+      client = api
+      const failureOf = (error: unknown) => openaiFailure(error, endpoint, PATH)
+      const timeoutError = () => failureOf(new Error('no answer in time'))
       const body = bodyOf(prompt, form, config)
       const send = async (either: AbortSignal) => {
-        const answer: unknown = await client.chat.completions.create(body, { signal: either })
+        const answer: unknown = await api.chat.completions.create(body, { signal: either })
         return judgeAnswerOf(answer)
       }
       return callProvider(send, { limits, timeoutError, failureOf }, signal)

@@ -303,6 +303,9 @@ async function lockedDown(
     memory_limit: memoryLimitOf(options.memoryLimit),
     ...(options.threads > 0 ? { threads: String(options.threads) } : {}),
     preserve_insertion_order: 'true',
+    // What is free goes back to the system within seconds. Otherwise that waits for the next allocation of the thread that
+    // freed it, and a gigabyte may stay with an idle server.
+    allocator_background_threads: 'true',
     // Without a folder nothing is spilled.
     temp_directory: options.directory === null ? '' : spillDirectory(options.directory),
     max_temp_directory_size: options.spillLimit,
@@ -316,8 +319,7 @@ async function lockedDown(
   await connection.run('SET GLOBAL enable_external_access = false')
   await giveMemoryBack(connection)
   await connection.run('SET lock_configuration = true')
-  const residentBytes = () => process.memoryUsage.rss()
-  registerStepLimits(connection, { memoryBytes: memoryBytesOf(options.memoryLimit), residentBytes })
+  registerStepLimits(connection, memoryBytesOf(options.memoryLimit))
   connection.closeSync()
   return instance
 }

@@ -5,6 +5,8 @@ import type { OpenStatement, OpenStatements } from './open-statements.ts'
 const LOOK_EVERY_MS = 100
 /** What the program itself may take, beside the engine and the vectors, however little it took when nothing ran. */
 const PROGRAM_BYTES_MIN = 300e6
+/** Of the engine's limit: how much more it may take. What is free and was not given back must not raise the mark. */
+const PROGRAM_SHARE = 0.25
 /** Of the engine's limit: so far above the mark at which statements are ended, new ones are refused. */
 const REFUSE_SHARE = 0.25
 /** Of the machine's memory. The kernel ends whoever needs more than there is. */
@@ -13,6 +15,8 @@ const MACHINE_SHARE = 0.9
 const GROWTH_BYTES_MIN = 16e6
 /** Nothing runs any more when nothing ran at so many looks. */
 const IDLE_LOOKS = 5
+/** It takes some 20 ms of the main thread. */
+const COLLECT_EVERY_MS = 1_000
 /** Memory is given back when nothing runs and so much more is taken than the last time. */
 const KEPT_BYTES_MAX = 64e6
 
@@ -52,6 +56,7 @@ export class MemoryWatchdog {
   #idleLooks = 0
   #interrupted = 0
   #isFull = false
+  #collectedMs = Number.NEGATIVE_INFINITY
 
   constructor(statements: OpenStatements, memory: WatchedMemory, limits: MemoryLimits) {
     this.#statements = statements
@@ -90,9 +95,20 @@ export class MemoryWatchdog {
     const isFar = this.#rss > limit + this.#limits.engineBytesMax * REFUSE_SHARE
     this.#isFull = isFar
     if (this.#rss <= limit) return
+    if (this.#collected(limit)) return
     // Memory that falls is being given back by one that was ended before.
     if (!isFar && this.#rss < before) return
     this.#endLargest(isFar)
+  }
+
+  /** Rows on their way to a client leave garbage: true when that was all that was too much. */
+  #collected(limit: number): boolean {
+    const nowMs = performance.now()
+    if (nowMs - this.#collectedMs < COLLECT_EVERY_MS) return false
+    this.#collectedMs = nowMs
+    this.#memory.collect()
+    this.#rss = this.#memory.rss()
+    return this.#rss <= limit
   }
 
   #limit(): number {
@@ -145,7 +161,8 @@ export class MemoryWatchdog {
     const engineBytes = await this.#memory.engineBytes().catch(() => null)
     if (engineBytes === null || this.#statements.size > 0) return
     const own = this.#memory.rss() - engineBytes - this.#memory.reservedBytes()
-    this.#programBytes = Math.max(PROGRAM_BYTES_MIN, own + KEPT_BYTES_MAX)
+    const most = PROGRAM_BYTES_MIN + this.#limits.engineBytesMax * PROGRAM_SHARE
+    this.#programBytes = Math.min(most, Math.max(PROGRAM_BYTES_MIN, own + KEPT_BYTES_MAX))
   }
 }
 

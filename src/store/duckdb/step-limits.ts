@@ -28,22 +28,16 @@ const BYTES_MAX = 256e6
 /** What the process takes beside DuckDB: models, vectors, answers. */
 const OWN_BYTES = 300e6
 
-export interface StepLimits {
-  readonly memoryBytes: number
-  /** What the process takes now. */
-  readonly residentBytes: () => number
-}
-
 /**
  * `eider_room(bytes, what)` and `eider_steps(steps, what)` fail where the rows of one set need too much together.
  * `…_each` is asked for each row although its arguments are constant, `…_total` adds up within one list.
  */
-export function registerStepLimits(connection: DuckDBConnection, limits: StepLimits): void {
-  const bytesMax = Math.min(BYTES_MAX, limits.memoryBytes * BYTES_SHARE)
-  const ceiling = limits.memoryBytes * 1.5 + OWN_BYTES
+export function registerStepLimits(connection: DuckDBConnection, memoryBytes: number): void {
+  const bytesMax = Math.min(BYTES_MAX, memoryBytes * BYTES_SHARE)
+  const ceiling = memoryBytes * 1.5 + OWN_BYTES
   const bytes = (found: number) => {
     if (found > bytesMax) return `${megabytes(found)} of at most ${megabytes(bytesMax)}`
-    if (found < SMALL_BYTES || limits.residentBytes() + found < ceiling) return null
+    if (found < SMALL_BYTES || process.memoryUsage.rss() + found < ceiling) return null
     return `${megabytes(found)} while the server's memory is short`
   }
   const steps = (found: number) => {

@@ -14,6 +14,7 @@ import { AppError } from '../../errors.ts'
 import { memoryLimitOf } from '../duckdb/database.ts'
 import { resourceError } from '../duckdb/database-error.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
+import { checkCsvColumns, checkJsonDepth, FILE_COLUMNS_MAX, tooManyColumns } from './file-shape.ts'
 
 const READER_MEMORY = '25%'
 const READER_SPILL = '10GiB'
@@ -54,6 +55,7 @@ export async function readFile<T>(
   signal: AbortSignal,
 ): Promise<T> {
   signal.throwIfAborted()
+  await checkShape(source, signal)
   const folder = await privateFolder(source.directory)
   try {
     const path = join(folder, 'file')
@@ -68,6 +70,11 @@ export async function readFile<T>(
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+async function checkShape({ format, bytes }: FileSource, signal: AbortSignal): Promise<void> {
+  if (format === 'json' || format === 'jsonl') await checkJsonDepth(bytes, signal)
+  if (format === 'csv') await checkCsvColumns(bytes, signal)
 }
 
 /** Removes what a killed process was reading. Only once the data folder is known to be ours. */
@@ -120,6 +127,7 @@ async function stage(
   try {
     const rows = rowsSql(format, path, bytes.length)
     const described = await connection.prepare(`SELECT * FROM ${rows}`)
+    if (described.columnCount > FILE_COLUMNS_MAX) throw new Error(tooManyColumns())
     const columns = Array.from({ length: described.columnCount }, (_, index) => ({
       name: described.columnName(index),
       type: described.columnType(index),

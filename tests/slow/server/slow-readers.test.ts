@@ -1,0 +1,87 @@
+import { expect, test } from 'bun:test'
+import { connect, type Socket } from 'node:net'
+import { type ServerProcess, startServer, startSupervised, withFolder } from './server-process.ts'
+
+const CLIENTS = 32
+
+async function sql(server: ServerProcess, query: string) {
+  const answer = await server.send('POST', '/api/sql/query', { query })
+  return (await answer.json()) as { readonly type: string; readonly data: unknown }
+}
+
+interface Status {
+  readonly statements: { readonly parked: number; readonly abandoned: readonly unknown[] }
+  readonly memory: { readonly rss: number; readonly limit: number }
+  readonly restarts: { readonly count: number; readonly last: { readonly reason: string } | null }
+}
+
+async function statusOf(server: ServerProcess): Promise<Status> {
+  return (await (await server.send('GET', '/api/status')).json()) as Status
+}
+
+/** A client that asks and never reads. */
+function clientThatDoesNotRead(url: string, query: string): Socket {
+  const { hostname, port } = new URL(url)
+  const body = JSON.stringify({ query })
+  const socket = connect(Number(port), hostname)
+  socket.pause()
+  socket.on('error', () => {})
+  socket.write(
+    `POST /api/sql/query HTTP/1.1\r\nHost: ${hostname}:${port}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  )
+  return socket
+}
+
+async function until(isTrue: () => Promise<boolean>): Promise<void> {
+  while (!(await isTrue())) await Bun.sleep(20)
+}
+
+test('clients that do not read hold up nobody, and leave nothing behind', async () => {
+  await withFolder(async (folder) => {
+    const server = await startServer({
+      EIDER_DATA_DIR: folder,
+      EIDER_LOG_LEVEL: 'error',
+      EIDER_MEMORY_LIMIT: '512MB',
+    })
+    await sql(server, 'CREATE TABLE a AS SELECT i, md5(i::VARCHAR) m FROM range(50000) t(i)')
+    await sql(
+      server,
+      "CREATE TABLE b AS SELECT md5(i::VARCHAR) m, repeat('x', 300) p FROM range(50000) t(i)",
+    )
+    const silent = Array.from({ length: CLIENTS }, () => {
+      return clientThatDoesNotRead(server.url, 'SELECT a.i, b.p FROM a JOIN b USING (m)')
+    })
+    await until(async () => (await statusOf(server)).statements.parked === CLIENTS)
+    for (let round = 0; round < 20; round += 1) {
+      expect((await sql(server, 'SELECT 1')).data).toEqual([[1]])
+    }
+    const { memory, statements } = await statusOf(server)
+    expect(memory.rss).toBeLessThan(memory.limit)
+    expect(statements).toEqual({ running: 0, waiting: 0, parked: CLIENTS, abandoned: [] } as never)
+    for (const socket of silent) socket.destroy()
+    await until(async () => (await statusOf(server)).statements.parked === 0)
+    server.kill('SIGTERM')
+    expect(await server.exited).toBe(0)
+  })
+}, 60_000)
+
+/** DuckDB does not look for an interrupt before such a list is sorted. */
+const STUBBORN = 'SELECT len(list_sort(range(5000000)))'
+
+test('a statement that DuckDB does not stop in time has the server started again', async () => {
+  await withFolder(async (folder) => {
+    const server = await startSupervised({
+      EIDER_DATA_DIR: folder,
+      EIDER_QUERY_MS: '50',
+      EIDER_STUCK_MS: '100',
+    })
+    expect(await sql(server, STUBBORN)).toMatchObject({ type: 'error', error_code: 5001 })
+    const restarts = async () => (await statusOf(server).catch(() => null))?.restarts
+    await until(async () => ((await restarts())?.count ?? 0) > 0)
+    expect((await restarts())?.last?.reason).toBe('planned')
+    expect(server.output()).toContain('SELECT len(list_sort')
+    expect((await sql(server, 'SELECT 1')).data).toEqual([[1]])
+    server.kill('SIGTERM')
+    expect(await server.exited).toBe(0)
+  })
+}, 60_000)
