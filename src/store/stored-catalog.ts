@@ -139,7 +139,8 @@ export class StoredCatalog implements Catalog {
       async (connection) => {
         const { embeddingModel: _, reembedding: __, ...others } = changes
         const { rerankingModel, preprocessing, params, ...plain } = others
-        const [row] = await queriesOver(connection)
+        const queries = queriesOver(connection)
+        await queries
           .update(knowledgeBases)
           .set({
             ...plain,
@@ -152,7 +153,10 @@ export class StoredCatalog implements Catalog {
             updatedAt: this.#now(),
           })
           .where(eq(knowledgeBases.id, kb.id))
-          .returning()
+        const [row] = await queries
+          .select()
+          .from(knowledgeBases)
+          .where(eq(knowledgeBases.id, kb.id))
         if (row === undefined) throw notFound('knowledge_base', kb.name)
         return knowledgeBaseOf(row, { projectName: kb.projectName, secrets })
       },
@@ -220,7 +224,8 @@ export class StoredCatalog implements Catalog {
       async (connection) => {
         const { name, model, ...plain } = changes
         if (name !== undefined) checkAgentName(state.snapshot(), { ...agent, name }, agent.id)
-        const [row] = await queriesOver(connection)
+        const queries = queriesOver(connection)
+        await queries
           .update(agents)
           .set({
             ...plain,
@@ -229,7 +234,7 @@ export class StoredCatalog implements Catalog {
             updatedAt: this.#now(),
           })
           .where(eq(agents.id, agent.id))
-          .returning()
+        const [row] = await queries.select().from(agents).where(eq(agents.id, agent.id))
         if (row === undefined) throw notFound('agent', agent.name)
         return agentOf(row, { projectName: agent.projectName, secrets })
       },
@@ -276,11 +281,11 @@ export class StoredCatalog implements Catalog {
     view: View,
     { sql, database, columns }: ViewChanges,
   ): Promise<View> {
-    const [row] = await queries
+    await queries
       .update(views)
       .set({ sql, database, columns, updatedAt: this.#now() })
       .where(eq(views.id, view.id))
-      .returning()
+    const [row] = await queries.select().from(views).where(eq(views.id, view.id))
     if (row === undefined) throw notFound('view', view.name)
     return viewOf(row, view.projectName)
   }

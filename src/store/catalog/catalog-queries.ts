@@ -23,11 +23,15 @@ export async function nextId(
   queries: CatalogQueries,
   kind: 'project' | 'knowledge_base' | 'agent' | 'file' | 'view' | 'table',
 ): Promise<number> {
-  const [row] = await queries
+  // Not RETURNING: with it DuckDB deletes and inserts the row, and a COMMIT that then fails ends the process.
+  await queries
     .update(counters)
     .set({ nextValue: sql`next_value + 1` })
     .where(eq(counters.name, kind))
-    .returning({ next: counters.nextValue })
+  const [row] = await queries
+    .select({ next: counters.nextValue })
+    .from(counters)
+    .where(eq(counters.name, kind))
   if (row === undefined) throw new Error(`no counter for ${kind}`)
   return row.next - 1
 }

@@ -4,6 +4,9 @@ import catalogSql from '../../../drizzle/0001_catalog.sql' with { type: 'text' }
 import viewsAndTablesSql from '../../../drizzle/0002_views_and_tables.sql' with { type: 'text' }
 import vectorIndexesSql from '../../../drizzle/0003_vector_indexes.sql' with { type: 'text' }
 import nextVectorsSql from '../../../drizzle/0004_next_vectors.sql' with { type: 'text' }
+import knowledgeBasesSql from '../../../drizzle/0005_knowledge_bases_without_keys.sql' with {
+  type: 'text',
+}
 import { StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -19,6 +22,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 2, name: '0002_views_and_tables', sql: viewsAndTablesSql },
   { number: 3, name: '0003_vector_indexes', sql: vectorIndexesSql },
   { number: 4, name: '0004_next_vectors', sql: nextVectorsSql },
+  { number: 5, name: '0005_knowledge_bases_without_keys', sql: knowledgeBasesSql },
 ]
 
 /**

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
@@ -67,12 +67,17 @@ export class Database {
     const options = { ...requested, exportsDirectory: exportsDirectoryOf(requested) }
     if (directory === null) return new Database(await lockedDown(':memory:', options), options)
     makeDirectory(directory)
+    const path = join(directory, DATABASE_FILE)
+    const isNew = !existsSync(path)
     try {
       checkLog(directory, DATABASE_FILE)
-      return new Database(await lockedDown(join(directory, DATABASE_FILE), options), options)
+      return new Database(await lockedDown(path, options), options)
     } catch (error) {
       if (error instanceof StartError) throw error
-      throw lockConflict(error, directory) ?? unusable(directory, error)
+      const conflict = lockConflict(error, directory)
+      // Begun and never finished, as on a full disk: the next start would take it for a damaged one.
+      if (isNew && conflict === undefined) rmSync(path, { force: true })
+      throw conflict ?? unusable(directory, error)
     }
   }
 
