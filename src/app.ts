@@ -44,7 +44,7 @@ import { openRetrieval } from './retrieval/open-retrieval.ts'
 import { sleep } from './runtime/cancellation.ts'
 import { isLoopback, type Settings } from './settings.ts'
 import { BackupSchedule } from './store/backup/backup-schedule.ts'
-import { memoryBytesOf } from './store/duckdb/database.ts'
+import { memoryBytesOf } from './store/duckdb/memory-size.ts'
 import type { Store } from './store/store.ts'
 
 export interface AppLog {

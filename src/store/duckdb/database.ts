@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
-import { tmpdir, totalmem } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { literal } from '../../domain/identifier.ts'
@@ -7,6 +7,7 @@ import { AppError, StartError, systemCodeOf } from '../../errors.ts'
 import { damaged, isDamage, resourceError } from './database-error.ts'
 import { type LockNote, lockConflict, removeLockNote, writeLockNote } from './lock-note.ts'
 import { checkLog, LogMark, MARK_FILE } from './log-mark.ts'
+import { memoryBytesOf, memoryLimitOf } from './memory-size.ts'
 import { giveMemoryBack, registerStepLimits } from './step-limits.ts'
 
 /** DuckDB calls the database by the file's name: it must not be that of a schema. */
@@ -364,42 +365,4 @@ function unusable(directory: string, error: unknown): StartError {
   if (isDamage(error)) return damaged(directory, String(detail), error)
   const message = `The data folder ${directory} cannot be used: ${reason ?? detail}`
   return new StartError(message, error)
-}
-
-/**
- * A size that DuckDB understands. It takes no percentages: `60%` is that share of the machine's
- * memory, or of the container's where that has less.
- */
-export function memoryLimitOf(setting: string): string {
-  const share = shareOf(setting)
-  if (share === undefined) return setting
-  const mebibytes = Math.floor((machineBytes() * share) / 1024 ** 2)
-  return `${Math.max(mebibytes, 64)}MiB`
-}
-
-const UNITS: Readonly<Record<string, number>> = {
-  MB: 1000 ** 2,
-  GB: 1000 ** 3,
-  MiB: 1024 ** 2,
-  GiB: 1024 ** 3,
-}
-
-/** The same size in bytes. */
-export function memoryBytesOf(setting: string): number {
-  const share = shareOf(setting)
-  if (share !== undefined) return Math.floor(machineBytes() * share)
-  const [, amount = '0', unit = 'MB'] = /^(\d+(?:\.\d+)?)(\w+)$/.exec(setting) ?? []
-  return Math.floor(Number(amount) * (UNITS[unit] ?? 0))
-}
-
-/** 0 to 1. */
-function shareOf(setting: string): number | undefined {
-  const share = /^(\d+(?:\.\d+)?)%$/.exec(setting)?.[1]
-  return share === undefined ? undefined : Number(share) / 100
-}
-
-/** Of the machine, or of the container where that has less. */
-export function machineBytes(): number {
-  const constrained = process.constrainedMemory()
-  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }

@@ -11,9 +11,9 @@ import {
 import { literal, quote } from '../../domain/identifier.ts'
 import type { FileFormat } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
-import { memoryLimitOf } from '../duckdb/database.ts'
 import { resourceError } from '../duckdb/database-error.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
+import { memoryLimitOf } from '../duckdb/memory-size.ts'
 import { checkCsvColumns, checkJsonDepth, FILE_COLUMNS_MAX, tooManyColumns } from './file-shape.ts'
 
 const READER_MEMORY = '25%'

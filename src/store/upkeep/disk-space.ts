@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs'
 import type { DiskState } from '../../domain/server-state.ts'
 import { AppError } from '../../errors.ts'
-import { memoryBytesOf } from '../duckdb/database.ts'
+import { memoryBytesOf } from '../duckdb/memory-size.ts'
 
 /** So long one look at the disk serves. */
 const LOOK_MS = 250
