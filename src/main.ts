@@ -8,7 +8,7 @@ import { AppError, StartError } from './errors.ts'
 import { type Settings, settingsFrom, settingsHelp } from './settings.ts'
 import { environmentOf, NO_RESTARTS, type Restarts, restartsFrom } from './supervisor/restarts.ts'
 import { readRunning, requestsOf } from './supervisor/running-table.ts'
-import { type Crash, supervise } from './supervisor/supervise.ts'
+import { type Crash, stopSignals, supervise } from './supervisor/supervise.ts'
 
 /** DuckDB's calls run on Bun's thread pool, whose size is read from the environment before any of our code runs. */
 const THREAD_POOL_SIZE = '16'
@@ -143,6 +143,8 @@ async function serveHere(settings: Settings, isSupervised: boolean): Promise<num
     return await serve(settings, {
       version: packageJson.version,
       restarts,
+      // What the end of the terminal means, the supervisor knows.
+      stopSignals: isSupervised ? ['SIGTERM', 'SIGINT'] : stopSignals(),
       onReady: (port) => {
         if (isSupervised) process.send?.(port)
       },

@@ -7,10 +7,11 @@ import { openStore, type StoreOptions } from './store/store.ts'
 import { CrashReports } from './supervisor/crash-reports.ts'
 import { PLANNED_RESTART_CODE } from './supervisor/restart-policy.ts'
 import type { Restarts } from './supervisor/restarts.ts'
-import { stopSignals } from './supervisor/supervise.ts'
 
 export interface ServeOptions {
   readonly version: string
+  /** Those that ask for a stop. */
+  readonly stopSignals: readonly NodeJS.Signals[]
   /** How often the supervisor has started this server again. */
   readonly restarts: Restarts
   /** Called as soon as requests are answered. */
@@ -24,14 +25,14 @@ export interface ServeOptions {
  */
 export async function serve(
   settings: Settings,
-  { version, restarts, onReady }: ServeOptions,
+  { version, stopSignals, restarts, onReady }: ServeOptions,
 ): Promise<number> {
   // Lines that come while others are being written go out together.
   const destination = pino.destination({ dest: 1, sync: false })
   const logger = pino({ level: settings.logLevel, base: null }, destination)
   const fatal = Promise.withResolvers<AppError>()
   const stuck = Promise.withResolvers<typeof PLANNED_RESTART_CODE>()
-  const stopped = stopSignal()
+  const stopped = stopSignal(stopSignals)
   const opening = openStore({
     ...storeOptionsOf(settings, version),
     onFatal: fatal.resolve,
@@ -134,10 +135,10 @@ function logOver(logger: pino.Logger): AppLog {
 /** A terminal sends Ctrl-C to everybody in it, and npm and the supervisor pass on what they get: that is one request. */
 const SAME_REQUEST_MS = 1_000
 
-function stopSignal(): Promise<NodeJS.Signals> {
+function stopSignal(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let askedAt = Number.POSITIVE_INFINITY
-    for (const signal of stopSignals()) {
+    for (const signal of signals) {
       process.on(signal, () => {
         // A second signal does not wait.
         if (performance.now() - askedAt > SAME_REQUEST_MS) process.exit(1)

@@ -11,6 +11,8 @@ const SIGKILL = 9
 export function endWithSupervisor(): void {
   // The end of the channel is noticed everywhere, but only by an event loop that runs.
   process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+  // Only the supervisor knows whether the end of the terminal matters: it was started with nohup, perhaps.
+  process.on('SIGHUP', () => {})
   if (process.platform === 'linux') askKernel()
 }
 

@@ -83,7 +83,9 @@ class StopRequest {
       process.on(signal, () => {
         this.#isAsked = true
         // In a Windows console the server gets Ctrl-C by itself, and a kill would not let it finish.
-        if (process.platform !== 'win32') this.#server?.kill(signal)
+        // A hang-up is the supervisor's own to judge, and the server hears of a stop.
+        const passed = signal === 'SIGHUP' ? 'SIGTERM' : signal
+        if (process.platform !== 'win32') this.#server?.kill(passed)
         resolve()
       })
     }

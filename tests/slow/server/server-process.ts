@@ -26,14 +26,19 @@ export interface FailedStart {
 /** Files of at most some ten megabytes, as on a disk that is full then. */
 const SMALL_DISK = ['sh', '-c', 'ulimit -f 20000; trap "" XFSZ; exec "$@"', 'sh']
 
+const NO_HANGUP = ['sh', '-c', 'trap "" HUP; exec "$@"', 'sh']
+
 function spawn(environment: Readonly<Record<string, string>>, args: readonly string[] = []) {
-  const isSmall = environment.SMALL_DISK !== undefined
-  return Bun.spawn([...(isSmall ? SMALL_DISK : []), process.execPath, MAIN, ...args], {
-    env: { ...process.env, UV_THREADPOOL_SIZE: '16', EIDER_PORT: '0', ...environment },
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
+  const { SMALL_DISK: isSmall, NOHUP: isLeft } = environment
+  return Bun.spawn(
+    [...(isSmall ? SMALL_DISK : []), ...(isLeft ? NO_HANGUP : []), process.execPath, MAIN, ...args],
+    {
+      env: { ...process.env, UV_THREADPOOL_SIZE: '16', EIDER_PORT: '0', ...environment },
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'pipe',
+    },
+  )
 }
 
 /**
@@ -44,7 +49,7 @@ export function startServer(environment: Readonly<Record<string, string>>): Prom
   return started(environment, ['--no-supervisor'])
 }
 
-/** Starts the program as a user does: what is started is the supervisor. */
+/** Starts the program as a user does: what is started is the supervisor. `NOHUP`: as after `nohup`. */
 export function startSupervised(
   environment: Readonly<Record<string, string>>,
 ): Promise<ServerProcess> {

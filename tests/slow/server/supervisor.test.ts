@@ -251,6 +251,18 @@ describe('whoever stops the program', () => {
     })
   })
 
+  test('by closing the terminal does not stop what was started with nohup', async () => {
+    await withFolder(async (folder) => {
+      const server = await startSupervised({ EIDER_DATA_DIR: folder, NOHUP: '1' })
+      process.kill(await serverPid(folder), 'SIGHUP')
+      server.kill('SIGHUP')
+      expect((await server.send('GET', '/healthz')).status).toBe(200)
+      server.kill('SIGTERM')
+      expect(await server.exited).toBe(0)
+      expect(server.output()).toContain('"signal":"SIGTERM"')
+    })
+  })
+
   test('with kill -9 leaves no server behind, not even one at work', async () => {
     await withFolder(async (folder) => {
       const server = await startSupervised({ EIDER_DATA_DIR: folder })
