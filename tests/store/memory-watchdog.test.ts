@@ -70,14 +70,19 @@ describe('above the limit', () => {
     expect(endOf(last)).toBe('runs')
   })
 
-  test('far above it, all that grew are ended and new ones are refused until memory is back', async () => {
+  test('as many are ended as took what is too much, far above it new ones are refused', async () => {
     const { watchdog, statements, start, grow } = watched()
-    const hungry = [await start('SELECT 1'), await start('SELECT 2')]
-    grow(900 * MB)
-    expect(hungry.map(endOf)).toEqual(['out_of_memory', 'out_of_memory'])
+    const hungry = [await start('SELECT 1'), await start('SELECT 2'), await start('SELECT 3')]
+    grow(1200 * MB)
+    expect(hungry.map(endOf)).toEqual(['out_of_memory', 'out_of_memory', 'runs'])
+    // What they held is not back yet, and does not grow any more.
+    grow(0)
+    expect(hungry.map(endOf)).toEqual(['out_of_memory', 'out_of_memory', 'runs'])
+    grow(100 * MB)
+    expect(hungry.map(endOf)).toEqual(['out_of_memory', 'out_of_memory', 'out_of_memory'])
     expect(() => watchdog.admit()).toThrow('EIDER_MEMORY_LIMIT')
     for (const statement of hungry) statements.delete(statement)
-    grow(-800 * MB)
+    grow(-1100 * MB)
     watchdog.admit()
     watchdog.close()
   })
@@ -110,6 +115,16 @@ describe('above the limit', () => {
 })
 
 describe('when nothing runs', () => {
+  test('garbage goes while results wait for their readers', async () => {
+    const { start, grow, rest, process } = watched()
+    const parked = await start('SELECT 1')
+    grow(300 * MB)
+    parked.place.pause()
+    rest()
+    rest()
+    expect(process.collected).toBe(1)
+  })
+
   test('what is free is given back once, and the rest is the program’s', async () => {
     const { watchdog, statements, process, start, grow, rest } = watched()
     const statement = await start('SELECT 1')

@@ -13,6 +13,10 @@ const REFUSE_SHARE = 0.25
 const MACHINE_SHARE = 0.9
 /** Whoever took less is not what fills the memory. */
 const GROWTH_BYTES_MIN = 16e6
+/** DuckDB's allocator gives back within so many looks what a statement held. */
+const SETTLE_LOOKS = 10
+/** By then DuckDB has stopped what was ended. */
+const COLLECT_LOOKS = 3
 /** Nothing runs any more when nothing ran at so many looks. */
 const IDLE_LOOKS = 5
 /** It takes some 20 ms of the main thread. */
@@ -42,7 +46,7 @@ export interface MemoryLimits {
  * this looks at the memory of the process, and ends those that fill it before the kernel ends everything.
  *
  * Nobody says whose memory it is. What was added between two looks is shared out among the statements that computed, so
- * whoever always runs while memory grows comes to the top: the largest is ended first, one at each look.
+ * whoever always runs while memory grows comes to the top: the largest are ended first, as many as took what is too much.
  */
 export class MemoryWatchdog {
   readonly #statements: OpenStatements
@@ -56,6 +60,8 @@ export class MemoryWatchdog {
   #idleLooks = 0
   #interrupted = 0
   #isFull = false
+  /** When somebody was ended last. */
+  #ended: { readonly rss: number; looks: number } | null = null
   #collectedMs = Number.NEGATIVE_INFINITY
 
   constructor(statements: OpenStatements, memory: WatchedMemory, limits: MemoryLimits) {
@@ -89,16 +95,13 @@ export class MemoryWatchdog {
       this.#rest()
       return
     }
-    this.#idleLooks = 0
+    this.#collectWhileParked()
     this.#shareOut(this.#rss - before)
     const limit = this.#limit()
-    const isFar = this.#rss > limit + this.#limits.engineBytesMax * REFUSE_SHARE
-    this.#isFull = isFar
+    this.#isFull = this.#rss > limit + this.#limits.engineBytesMax * REFUSE_SHARE
     if (this.#rss <= limit) return
-    if (this.#collected(limit)) return
-    // Memory that falls is being given back by one that was ended before.
-    if (!isFar && this.#rss < before) return
-    this.#endLargest(isFar)
+    if (this.#isSettling() || this.#collected(limit)) return
+    this.#endLargest(this.#rss - limit)
   }
 
   /** Rows on their way to a client leave garbage: true when that was all that was too much. */
@@ -131,15 +134,37 @@ export class MemoryWatchdog {
     }
   }
 
-  #endLargest(isFar: boolean): void {
+  /** As many of the largest as took what is too much. */
+  #endLargest(excessBytes: number): void {
     const largest = [...this.#growth]
       .filter(([{ deadline }, bytes]) => bytes >= GROWTH_BYTES_MIN && !deadline.signal.aborted)
       .toSorted(([, first], [, second]) => second - first)
-    const ended = isFar ? largest : largest.slice(0, 1)
-    for (const [{ deadline }] of ended) {
+    let expected = 0
+    for (const [{ deadline }, bytes] of largest) {
+      if (expected >= excessBytes) return
+      expected += bytes
       this.#interrupted += 1
+      this.#ended = { rss: this.#rss, looks: 0 }
       deadline.abort(interrupted(this.#rss))
     }
+  }
+
+  /** What the ended ones held comes back after a while: nobody else has to go meanwhile, unless it grows on. */
+  #isSettling(): boolean {
+    if (this.#ended === null) return false
+    this.#ended.looks += 1
+    // A result that was not read to its end lets go of its memory with JavaScript's object for it.
+    if (this.#ended.looks === COLLECT_LOOKS) this.#memory.collect()
+    return this.#ended.looks <= SETTLE_LOOKS && this.#rss < this.#ended.rss + GROWTH_BYTES_MIN
+  }
+
+  /** Results wait for their readers, and nothing computes: what others left goes back. */
+  #collectWhileParked(): void {
+    const isComputing = [...this.#statements].some(({ place }) => !place.isPaused)
+    this.#idleLooks = isComputing ? 0 : this.#idleLooks + 1
+    if (this.#idleLooks !== IDLE_LOOKS || this.#rss - this.#restingBytes < KEPT_BYTES_MAX) return
+    this.#memory.collect()
+    this.#restingBytes = this.#memory.rss()
   }
 
   /** Nothing runs: the watch ends, once what is free has been given back and the rest is known. */

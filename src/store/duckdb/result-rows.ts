@@ -49,9 +49,11 @@ export function rowBatches(
   source: ChunkSource,
   first: DuckDBDataChunk | null,
 ): AsyncIterable<Batch> {
+  // Not the result itself: it holds what the statement computed with, and a client may keep these batches for long.
+  const converters = result.columnTypes().map(converterOf)
   return {
     [Symbol.asyncIterator]: () => {
-      const batches = batchesOf(result, source, first)
+      const batches = batchesOf(converters, source, first)
       return {
         next: () => batches.next(),
         return: async () => {
@@ -65,11 +67,10 @@ export function rowBatches(
 }
 
 async function* batchesOf(
-  result: DuckDBResult,
+  converters: readonly ValueConverter[],
   source: ChunkSource,
   first: DuckDBDataChunk | null,
 ): AsyncGenerator<Batch, void, void> {
-  const converters = result.columnTypes().map(converterOf)
   let hasYielded = false
   for (let data = first; data !== null; data = await source.next()) {
     for (let at = 0; at < converters.length; at += 1) numberFields(data.getColumnVector(at).type)
