@@ -14,6 +14,7 @@ import { insert } from './scenarios/insert.ts'
 import { inserting } from './scenarios/inserting.ts'
 import { keyword } from './scenarios/keyword.ts'
 import { million } from './scenarios/million.ts'
+import { misbehaviour } from './scenarios/misbehaviour.ts'
 import { planning } from './scenarios/planning.ts'
 import { responsiveness } from './scenarios/responsiveness.ts'
 import { search } from './scenarios/search.ts'
@@ -38,6 +39,7 @@ const SCENARIOS: readonly Scenario[] = [
   builtin,
   agentOverhead,
   responsiveness,
+  misbehaviour,
   eventLoop,
 ]
 

@@ -1,11 +1,10 @@
-import { join } from 'node:path'
 import { createKnowledgeBase, fill } from '../filling.ts'
 import { percentile } from '../load.ts'
+import { startPings } from '../pings.ts'
 import { sampleTexts } from '../sample-texts.ts'
 import { type Bench, type Measure, type Scenario, withServer } from '../scenario.ts'
 import { startStubProvider, stubEmbeddingModel } from '../stub-provider.ts'
 
-const TICKER = join(import.meta.dir, '../ping-ticker.ts')
 const IDLE_MS = 2000
 
 /** What a ping waits for beside an insert is how long the server's event loop was held. */
@@ -47,25 +46,16 @@ async function pings(
   what: string,
   work: () => Promise<unknown>,
 ): Promise<readonly Measure[]> {
-  const ticker = Bun.spawn([process.execPath, TICKER, `${server.baseUrl}/api/util/ping`], {
-    stdin: 'pipe',
-    stdout: 'pipe',
-    stderr: 'inherit',
-  })
+  const ticker = await startPings(`${server.baseUrl}/api/util/ping`)
   try {
     await work()
-    await ticker.stdin.end()
-    const printed = await new Response(ticker.stdout).text()
-    if ((await ticker.exited) !== 0) throw new Error('The ping process failed')
-    const latenciesMs: readonly number[] = JSON.parse(printed)
-    if (latenciesMs.length === 0) throw new Error('No ping was answered')
+    const latenciesMs = await ticker.stop()
     return [
       { what: `${what}, p50`, value: percentile(latenciesMs, 0.5), unit: 'ms' },
       { what: `${what}, p99`, value: percentile(latenciesMs, 0.99), unit: 'ms' },
       { what: `${what}, longest`, value: latenciesMs.at(-1) ?? Number.NaN, unit: 'ms' },
     ]
   } finally {
-    ticker.kill()
-    await ticker.exited
+    await ticker.end()
   }
 }

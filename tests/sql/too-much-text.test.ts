@@ -48,9 +48,9 @@ const REFUSED: Readonly<Record<string, Case>> = {
   columns: { sql: `SELECT ${list(5001, String)}`, says: '5000 columns' },
   'a text that is searched for': {
     sql: 'SELECT id FROM kb WHERE content = :text',
-    params: { text: 'a '.repeat(40_000) },
+    params: { text: 'a '.repeat(100_001) },
     code: 4005,
-    says: '65536 characters',
+    says: '200000 characters',
   },
   'texts in an IN': {
     sql: `SELECT id FROM kb WHERE content IN (${list(20_000, (index) => `'t${index}'`)})`,

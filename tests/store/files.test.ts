@@ -109,12 +109,12 @@ test('an abort stops an upload and leaves nothing', async () => {
   using folder = temporaryFolder()
   const onDisk = await openStore({ directory: folder.path })
   const controller = new AbortController()
-  // The rows are stored in hundreds of steps, each of which looks at the signal.
+  // The file is looked at in seven steps and its rows are stored in hundreds, each of which looks at the signal.
   let checkCount = 0
   const check = controller.signal.throwIfAborted.bind(controller.signal)
   controller.signal.throwIfAborted = () => {
     checkCount += 1
-    if (checkCount === 10) controller.abort(new Error('gone'))
+    if (checkCount === 50) controller.abort(new Error('gone'))
     check()
   }
   const bytes = new TextEncoder().encode(`a,b\n${'1,x\n'.repeat(100_000)}`)

@@ -10,6 +10,9 @@ import type { QueryDeps } from '../query-deps.ts'
 import { runSelect, type SelectRequest, type SelectRows } from '../select/run-select.ts'
 import { type SearchFilter, searchFilter } from './search-filter.ts'
 
+/** A text that begins with so many spaces counts as empty. */
+const BLANK_CHARS_MAX = 65_536
+
 /** What a client asks for. */
 export interface ChunkSearch {
   /** A text or a vector. */
@@ -40,7 +43,9 @@ export interface CheckedSearch extends Omit<ChunkSearch, 'filters' | 'rerank'> {
 export function checkedSearch(kb: KnowledgeBase, search: ChunkSearch): CheckedSearch {
   const { query, alpha, fusion, filters = {} } = search
   const isText = typeof query === 'string'
-  if (isText ? query.trim() === '' : query.length === 0) throw wrong('query', 'must not be empty')
+  // A long one is refused with the other texts that are too long to search for, and nothing reads it before.
+  const isEmpty = isText ? !/\S/.test(query.slice(0, BLANK_CHARS_MAX)) : query.length === 0
+  if (isEmpty) throw wrong('query', 'must not be empty')
   const mode = search.mode ?? (isText ? 'hybrid' : 'vector')
   if (!isText && mode !== 'vector') {
     throw wrong('mode', `"${mode}" needs a text to search for; a vector is searched by "vector"`)

@@ -33,7 +33,7 @@ const COLUMN_TEXTS_MAX = 1000
 const VALUES_MAX = 20_000
 
 /** Of a text that is searched for: a model reads much less of it. */
-const SEARCH_TEXT_CHARS_MAX = 65_536
+const SEARCH_TEXT_CHARS_MAX = 200_000
 
 export interface Binding extends RunContext {
   readonly params: ParameterValues
