@@ -73,7 +73,7 @@ export async function serve(
   const reason = await Promise.race([stopped, fatal.promise, stuck.promise])
   crashes?.endInOrder()
   if (reason instanceof AppError) logger.fatal({ code: reason.code, message: reason.message })
-  logger.info({ signal: reason instanceof AppError ? null : reason }, 'stopping')
+  logger.info({ signal: typeof reason === 'string' ? reason : null }, 'stopping')
   await listener.stop(reason instanceof AppError ? 0 : settings.shutdownMs)
   await app.close()
   destination.flushSync()
