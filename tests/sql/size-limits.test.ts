@@ -46,6 +46,8 @@ const TOO_MUCH: readonly string[] = [
   `SELECT len(list_transform(range(1000000), x -> repeat('a', 1000)))`,
   `SELECT len(list_transform(range(1000000), x -> '${'a'.repeat(1000)}' || x))`,
   `SELECT len(list_transform(range(900000), x -> name || repeat('a', id * 1000))) FROM files.people`,
+  `SELECT len(list_transform(range(id * 900000), x -> repeat('a', 2000))) FROM files.people`,
+  `SELECT max(len(lpad(p.name || r, 900000, 'x'))) FROM files.people p, range(3000) t(r)`,
   `SELECT list_reduce(range(5000000), (x, y) -> x + y)`,
   `SELECT len(list_sort(range(id * 4000000))) FROM files.people`,
   `SELECT bitstring('1', 1000000000)`,

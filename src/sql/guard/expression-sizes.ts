@@ -130,6 +130,19 @@ export function boundOf(
   }
 }
 
+/** A few times what is read. */
+const PLAIN_GROWTH = 4
+
+/** A column is taken to be so long to see how much of it a function makes. */
+const PROBE_BYTES = 1_000_000
+
+/** True where a function makes at most a few times what it reads, and next to nothing of nothing. */
+export function growsLittle(bound: Quantity, args: readonly TreeNode[], most: number): boolean {
+  const ofNothing = boundOf(bound, args, 0) ?? Number.POSITIVE_INFINITY
+  const ofMuch = boundOf(bound, args, PROBE_BYTES) ?? Number.POSITIVE_INFINITY
+  return ofNothing <= most && ofMuch <= PROBE_BYTES * PLAIN_GROWTH
+}
+
 /** The least that an element takes. */
 const BYTES_OF_ELEMENT = 8
 

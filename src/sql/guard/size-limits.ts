@@ -20,6 +20,7 @@ import {
 } from '../ast/select-ast.ts'
 import {
   boundOf,
+  growsLittle,
   isConstant,
   knownBytes,
   LAMBDA_FUNCTIONS,
@@ -42,9 +43,6 @@ const ROW_STEPS = 50_000
 
 /** Up to so many functions over the columns of one table are no danger: all they read is in DuckDB's memory. */
 const PLAIN_WEIGHT = 6
-
-/** On them a function may also make a few times what it reads. */
-const PLAIN_GROWTH = 4
 
 const BOUND = 'eider_arguments'
 
@@ -292,7 +290,7 @@ function limitCall(call: TreeNode, rule: SizeRule, place: Place, limits: Limits)
   const isInLambda = place.lambdas > 0
   const args = nodesOf(call.children)
   const name = textOf(call.function_name)
-  const isPlain = place.isPlain && limits.weight <= PLAIN_WEIGHT
+  const isPlain = place.isPlain && !isInLambda && limits.weight <= PLAIN_WEIGHT
   const checks = (['bytes', 'steps'] as const).flatMap((unit): readonly CallLimit[] => {
     const bound = rule[unit]
     if (bound === undefined) return []
@@ -309,8 +307,7 @@ function limitCall(call: TreeNode, rule: SizeRule, place: Place, limits: Limits)
       if (actual > max) throw tooCostly(name, actual, unit)
       return []
     }
-    const grown = unit === 'bytes' && isPlain ? boundOf(bound, args, PROBE_BYTES) : undefined
-    if (grown !== undefined && grown <= PROBE_BYTES * PLAIN_GROWTH) return []
+    if (unit === 'bytes' && isPlain && growsLittle(bound, args, most)) return []
     return [{ unit, bound, exact, most, weight }]
   })
   // `*` in an argument stands for several.
@@ -321,9 +318,6 @@ function limitCall(call: TreeNode, rule: SizeRule, place: Place, limits: Limits)
   limitArguments(call, checks, isInLambda)
   limits.count += 1
 }
-
-/** A column is taken to be so long to see how much of it a function makes. */
-const PROBE_BYTES = 1_000_000
 
 interface CallLimit {
   readonly unit: 'bytes' | 'steps'
