@@ -32,8 +32,25 @@ export async function storedRows(
   })
 }
 
-export async function liveRows(connection: DuckDBConnection, table: TableName): Promise<number> {
-  const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${fullName(table)}`)
+/** How many rows can be read; null: the table is gone. */
+export async function liveRows(
+  connection: DuckDBConnection,
+  table: TableName,
+): Promise<number | null> {
+  try {
+    const reader = await connection.runAndReadAll(`SELECT count(*) FROM ${fullName(table)}`)
+    return Number(reader.getRows()[0]?.[0] ?? 0)
+  } catch (error) {
+    if (error instanceof Error && /^Catalog Error: Table/.test(error.message)) return null
+    throw error
+  }
+}
+
+/** Of the blocks of the database file, 0 to 1. */
+export async function freeShare(connection: DuckDBConnection): Promise<number> {
+  const reader = await connection.runAndReadAll(
+    'SELECT free_blocks / greatest(total_blocks, 1) FROM pragma_database_size()',
+  )
   return Number(reader.getRows()[0]?.[0] ?? 0)
 }
 
@@ -53,7 +70,7 @@ export async function rebuild(
   const [row] = reader.getRows()
   if (row === undefined) return null
   const [sql, comment, stored] = row
-  const live = await liveRows(connection, table)
+  const live = (await liveRows(connection, table)) ?? 0
   const fresh = { schema: table.schema, table: NEW_TABLE }
   await connection.run(`CREATE TABLE ${fullName(fresh)} ${definition(String(sql))}`)
   await connection.run(`INSERT INTO ${fullName(fresh)} SELECT * FROM ${fullName(table)}`)

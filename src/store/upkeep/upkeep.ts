@@ -10,7 +10,7 @@ import type { StorageUpkeep, VacuumReport, VacuumScope } from '../../domain/port
 import type { DiskState } from '../../domain/server-state.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { DiskSpace } from './disk-space.ts'
-import { liveRows, rebuild, storedRows, type TableName } from './stored-rows.ts'
+import { freeShare, liveRows, rebuild, storedRows, type TableName } from './stored-rows.ts'
 
 /** Between two looks at what is stored, while something is written. */
 const LOOK_MS = 3_000
@@ -29,6 +29,9 @@ const ROWS_FOR_CHECKPOINT = 10_000
  * Then this one tries whenever it looks.
  */
 const LOG_BYTES_MAX = 20 * 1024 ** 2
+
+/** With more free blocks in the file, VACUUM writes every table anew. */
+const FREE_SHARE_MAX = 0.25
 
 export interface UpkeepOptions {
   readonly database: Database
@@ -86,17 +89,30 @@ export class Upkeep implements StorageUpkeep {
         signal.throwIfAborted()
         if (scope !== null && !isWithin(table, scope)) continue
         const live = await this.#database.lease((connection) => liveRows(connection, table))
-        if (live >= table.stored) continue
+        if (live === null || live >= table.stored) continue
         // At most what its share of the whole file is.
         this.#space.checkForRebuild((this.#bytes() * live) / table.stored)
         const rows = await this.#rebuild(table)
         if (rows !== null) deletedRows += Math.max(0, rows.stored - rows.live)
       }
-      // The first one frees blocks, the second one cuts those off that lie at the end.
-      await this.#database.checkpoint()
-      await this.#database.checkpoint()
+      await this.#cutOff()
+      // What is alive may lie behind what is free: written anew, it goes to the front.
+      if (scope === null && (await this.#database.lease(freeShare)) > FREE_SHARE_MAX) {
+        for (const table of tables) {
+          signal.throwIfAborted()
+          this.#space.checkForRebuild(this.#bytes())
+          await this.#rebuild(table)
+        }
+        await this.#cutOff()
+      }
       return { bytesBefore, bytesAfter: this.#bytes(), deletedRows }
     })
+  }
+
+  /** The first checkpoint frees blocks, the second one cuts those off that lie at the end of the file. */
+  async #cutOff(): Promise<void> {
+    await this.#database.checkpoint()
+    await this.#database.checkpoint()
   }
 
   /** The disk and what is on it. */
@@ -156,7 +172,7 @@ export class Upkeep implements StorageUpkeep {
         const name = `${table.schema}.${table.table}`
         known.set(name, table.stored)
         if (this.#known.get(name) === table.stored) continue
-        const dead = table.stored - (await liveRows(connection, table))
+        const dead = table.stored - ((await liveRows(connection, table)) ?? table.stored)
         if (dead > Math.max(DEAD_ROWS_MIN, (table.stored - dead) / 2)) wasteful.push(table)
       }
       this.#known = known

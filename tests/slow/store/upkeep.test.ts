@@ -152,3 +152,35 @@ test('a knowledge base that is dropped before its turn is left alone', async () 
   expect(await rowsOf(store, left)).toEqual([[0]])
   await store.close()
 })
+
+test('the file stays small under churn: replaced, updated, deleted, dropped', async () => {
+  using folder = temporaryFolder()
+  const store = await openStore({ directory: folder.path })
+  const kb = await store.catalog.createKnowledgeBase(draftOf('kb'))
+  const wide = Array.from({ length: 2000 }, (_, index) => index + 1)
+  const documents = Array.from({ length: 300 }, (_, number) => {
+    return documentOf({
+      id: `d${number}`,
+      texts: [`text ${number}`],
+      vectors: [newVector(...wide)],
+    })
+  })
+  let largest = 0
+  for (let round = 1; round <= 36; round += 1) {
+    await store.chunks.replaceDocuments(kb, documents)
+    const changes = [1, 2, 3].map((number) => {
+      return { documentId: `d${number}`, columns: [], chunks: [], metadata: { round } }
+    })
+    await store.chunks.changeDocuments(kb, changes)
+    const short = await store.catalog.createKnowledgeBase(draftOf('short'))
+    await store.chunks.replaceDocuments(short, documents.slice(0, 50))
+    await store.catalog.dropKnowledgeBase(short)
+    await store.upkeep.run()
+    largest = Math.max(largest, store.upkeep.dataBytes() + store.upkeep.logBytes())
+  }
+  // Three times what is alive (2.4 MB), and 50 MB.
+  expect(largest).toBeLessThan(57e6)
+  const { bytesAfter } = await store.upkeep.vacuum(null, new AbortController().signal)
+  expect(bytesAfter).toBeLessThan(15e6)
+  await store.close()
+}, 120_000)
