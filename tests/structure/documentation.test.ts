@@ -39,6 +39,14 @@ test('docs/errors.md shows every error code with its status and number', () => {
   expect(misstatedErrors(ERRORS, pageOf('docs/errors.md'))).toEqual([])
 })
 
+test('every error code has a number of its own', () => {
+  const codes = Object.entries(ERRORS).map(([code, { number }]) => ({ code, number }))
+  const shared = [...Map.groupBy(codes, ({ number }) => number).values()]
+    .filter((same) => same.length > 1)
+    .map((same) => same.map(({ code }) => code))
+  expect(shared).toEqual([])
+})
+
 test('a planted setting that is only part of a word is found', () => {
   expect(unnamed(['EIDER_PORT', 'EIDER_HOST'], 'Set `EIDER_HOST` or EIDER_PORT_2')).toEqual([
     'EIDER_PORT',
