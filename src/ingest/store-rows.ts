@@ -248,6 +248,7 @@ function tooManyChunks(): AppError {
 const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'invalid_select',
   'statement_too_large',
+  'statement_refused',
   'crawl_failed',
   'address_refused',
   'unknown_provider',
@@ -262,6 +263,7 @@ const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'shutting_down',
   'out_of_memory',
   'storage_full',
+  'data_damaged',
   'internal',
 ])
 

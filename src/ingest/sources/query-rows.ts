@@ -5,14 +5,17 @@ import { AppError, type ErrorCode } from '../../errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { InsertDeps } from '../insert-request.ts'
 
-/** Failures that say nothing about the statement. */
+/** Failures that do not say that the text is no valid SELECT. */
 const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'timeout',
   'cancelled',
   'too_busy',
   'shutting_down',
   'out_of_memory',
+  'storage_full',
+  'data_damaged',
   'statement_too_large',
+  'statement_refused',
   'internal',
 ])
 

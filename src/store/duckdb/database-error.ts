@@ -1,8 +1,12 @@
 import { AppError, type ErrorCode, StartError } from '../../errors.ts'
+import { MEMORY_IS_SHORT, TOO_COSTLY } from './step-limits.ts'
 
 /** What DuckDB says of a file that was damaged outside of it. */
 const DAMAGE =
   /not a valid DuckDB database file|Corrupt (database|WAL) file|Could not read enough bytes|Failure while replaying WAL|Failed to load metadata/
+
+/** What our own functions say within a statement; DuckDB puts a prefix before it. */
+const STEP = new RegExp(`^Invalid Input Error: ${TOO_COSTLY}(.*)`)
 
 /**
  * How DuckDB's messages begin or what they contain, the first that fits. DuckDB has no codes of its
@@ -11,7 +15,7 @@ const DAMAGE =
 const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [DAMAGE, 'data_damaged'],
   [/^(Failed to \w+: )?Out of Memory Error/, 'out_of_memory'],
-  [/^Invalid Input Error: Too much for one step: .* memory is short/, 'out_of_memory'],
+  [new RegExp(`${STEP.source}${MEMORY_IS_SHORT}`), 'out_of_memory'],
   [
     /no space left|disk (is )?full|max_temp_directory_size|quota exceeded|could not write file|file too large/i,
     'storage_full',
@@ -59,7 +63,6 @@ const STATEMENT_CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^Binder Error: .*(not found|does not have a column|Could not find key)/, 'sql_unknown_name'],
   [/^Permission Error/, 'sql_forbidden'],
   [/read-only mode/, 'sql_forbidden'],
-  [/^Invalid Input Error: Too much for one step/, 'sql_too_costly'],
 ]
 
 /**
@@ -69,6 +72,8 @@ const STATEMENT_CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
 export function statementError(error: unknown): unknown {
   const resource = resourceError(error)
   if (resource instanceof AppError || !(resource instanceof Error)) return resource
+  const step = STEP.exec(resource.message)?.[1]
+  if (step !== undefined) return new AppError('sql_too_costly', step, { cause: resource })
   const [firstLine = ''] = resource.message.split('\n')
   const cause = STATEMENT_CAUSES.find(([pattern]) => pattern.test(resource.message))
   return new AppError(cause?.[1] ?? 'sql_failed', firstLine, { cause: resource })

@@ -10,8 +10,9 @@ import {
   VARCHAR,
 } from '@duckdb/node-api'
 
-/** DuckDB's message for a step that is too large begins so. */
+/** DuckDB's message for a step that is too large, which `database-error.ts` makes one for the caller of. */
 export const TOO_COSTLY = 'Too much for one step: '
+export const MEMORY_IS_SHORT = "while the server's memory is short"
 
 /** Steps that functions may take for one set of rows: a second or two. No interrupt reaches them. */
 const STEPS_MAX = 1e9
@@ -36,12 +37,13 @@ export function registerStepLimits(connection: DuckDBConnection, memoryBytes: nu
   const bytesMax = Math.min(BYTES_MAX, memoryBytes * BYTES_SHARE)
   const ceiling = memoryBytes * 1.5 + OWN_BYTES
   const bytes = (found: number) => {
-    if (found > bytesMax) return `${megabytes(found)} of at most ${megabytes(bytesMax)}`
+    if (found > bytesMax) return tooMuch(`makes ${megabytes(found)}`, megabytes(bytesMax))
     if (found < SMALL_BYTES || process.memoryUsage.rss() + found < ceiling) return null
-    return `${megabytes(found)} while the server's memory is short`
+    return `makes ${megabytes(found)} ${MEMORY_IS_SHORT}`
   }
   const steps = (found: number) => {
-    return found > STEPS_MAX ? `${found.toPrecision(2)} steps of at most ${STEPS_MAX}` : null
+    if (found <= STEPS_MAX) return null
+    return tooMuch(`takes ${found.toPrecision(2)} steps`, STEPS_MAX.toPrecision(2))
   }
   for (const [name, problem] of [
     ['eider_room', bytes],
@@ -57,6 +59,11 @@ export function registerStepLimits(connection: DuckDBConnection, memoryBytes: nu
 export async function giveMemoryBack(connection: DuckDBConnection): Promise<void> {
   await connection.run('SET GLOBAL allocator_background_threads = true')
   await connection.run("SET GLOBAL allocator_flush_threshold = '16MB'")
+}
+
+function tooMuch(found: string, limit: string): string {
+  const ways = 'use smaller values, or fewer rows at once'
+  return `${found} for rows that are computed together, the limit is ${limit}; ${ways}`
 }
 
 function megabytes(bytes: number): string {
@@ -85,7 +92,7 @@ function limitFunction(
     if (total !== undefined) total.sum += sum
     const found = problem(total?.sum ?? sum)
     if (found !== null) {
-      info.setError(`${TOO_COSTLY}${input.getColumnVector(1).getItem(0)} needs ${found}`)
+      info.setError(`${TOO_COSTLY}${input.getColumnVector(1).getItem(0)} ${found}`)
       return
     }
     for (let row = 0; row < input.rowCount; row += 1) output.setItem(row, true)

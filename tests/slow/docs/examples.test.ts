@@ -162,7 +162,8 @@ describe('docs/sql.md', () => {
 
   for (const sql of blocksOf(sqlPage, 'sql')) {
     test(sql.replaceAll(/\s+/g, ' '), async () => {
-      const { body } = await t.send('POST', '/api/sql/query', { query: sql, params })
+      const headers = { 'x-session': 'shop' }
+      const { body } = await t.send('POST', '/api/sql/query', { query: sql, params }, headers)
       const answer = body as { type: string; data?: unknown[]; error_message?: string }
       expect(answer.error_message).toBeUndefined()
       if (!/^(CREATE|ALTER|DROP|INSERT|UPDATE|DELETE|SET)/.test(sql))
