@@ -307,7 +307,7 @@ function limitCall(call: TreeNode, rule: SizeRule, place: Place, limits: Limits)
       if (actual > max) throw tooCostly(name, actual, unit)
       return []
     }
-    if (unit === 'bytes' && isPlain && growsLittle(bound, args, most)) return []
+    if (isPlain && growsLittle(bound, args, most)) return []
     return [{ unit, bound, exact, most, weight }]
   })
   // `*` in an argument stands for several.
