@@ -58,7 +58,7 @@ describe('a statement whose functions make too much at a time is refused', () =>
   for (const sql of TOO_MUCH) {
     test(sql.slice(0, 150), async () => {
       const { error_code: code, error_message: message } = await answerOf(sql, { n: 1e9 })
-      expect([code, message]).toEqual([4008, expect.any(String)])
+      expect([code, message]).toEqual([4009, expect.any(String)])
     }, 20_000)
   }
 })

@@ -387,7 +387,7 @@ function limited(argument: TreeNode, { cost, exact, most, room: name, what }: Li
 
 function tooCostly(name: string, found: number, unit: 'bytes' | 'steps'): AppError {
   const limit = unit === 'bytes' ? CONSTANT_BYTES_MAX : CONSTANT_STEPS_MAX
-  const made = unit === 'bytes' ? 'makes up to' : 'takes up to'
-  const message = `${name} here ${made} ${Math.ceil(found)} ${unit}; the limit is ${limit}`
-  return new AppError('sql_too_costly', message)
+  const made = unit === 'bytes' ? 'would make up to' : 'would take up to'
+  const most = `${Math.ceil(found)} ${unit}, the limit is ${limit}`
+  return new AppError('sql_too_costly', `${name} ${made} ${most}; use smaller values`)
 }

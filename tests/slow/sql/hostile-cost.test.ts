@@ -9,7 +9,7 @@ const PEAK_BYTES = 1.5 * 512e6 + 400e6
 const BACK_BYTES = 700e6
 
 /** Refused by a limit, out of time, out of memory, or no place free while one of these ends. */
-const CODES = [4008, 4002, 4007, 5001, 5005, 5003]
+const CODES = [4009, 4002, 4007, 5001, 5005, 5003]
 
 /** In each `?` stands a text of many rows that is large only when it runs. */
 const TEXTS = [
