@@ -71,8 +71,17 @@ export class LogMark {
   /**
    * After a COMMIT. Not flushed to disk: after a power cut the mark may be older than the log, which claims less and not
    * more. While another connection writes a checkpoint, the log may be another file already; the mark then stays behind too.
+   * So it does where it cannot be written: the commit itself is durable.
    */
   record(): void {
+    try {
+      this.#write()
+    } catch {
+      // The next commit tries again.
+    }
+  }
+
+  #write(): void {
     const checkpoints = checkpointsIn(this.#database)
     const logBytes = BigInt(statSync(this.#logPath, { throwIfNoEntry: false })?.size ?? 0)
     const isSame = checkpoints === this.#last.checkpoints
