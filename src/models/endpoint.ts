@@ -65,7 +65,7 @@ export function chosenEndpoint(choice: EndpointChoice): Endpoint {
 }
 
 /** null where the operator has allowed all addresses, or this host by its name. */
-export function guardFor(url: URL, guard: Guard | undefined): Guard | null {
+function guardFor(url: URL, guard: Guard | undefined): Guard | null {
   return guard === undefined || isTrustedHost(url.hostname, guard.policy) ? null : guard
 }
 

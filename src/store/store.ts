@@ -105,7 +105,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const space = new DiskSpace({
     directory,
     reserveBytes: memoryBytesOf(options.diskReserve ?? '0MB'),
-    ...(options.freeBytesOf === undefined ? {} : { freeBytesOf: options.freeBytesOf }),
+    freeBytesOf: options.freeBytesOf,
   })
   const database = await Database.open({
     directory,

@@ -101,7 +101,7 @@ describe('the reading thread', () => {
     const first = one.read(text('first'), never)
     expect(await failure(one.read(text('second'), never))).toEqual([
       'too_busy',
-      'More than 1 documents are waiting to be read',
+      'More than 1 documents are waiting to be read; try again later',
     ])
     expect((await first).content).toBe('first')
   })

@@ -119,7 +119,7 @@ describe('when nothing runs', () => {
     const { start, grow, rest, process } = watched()
     const parked = await start('SELECT 1')
     grow(300 * MB)
-    parked.place.pause()
+    parked.place.park()
     rest()
     rest()
     expect(process.collected).toBe(1)

@@ -141,7 +141,7 @@ describe('places', () => {
     const places = new Places({ ...options, longMax: 1, othersMin: 0 })
     const { entered, enter } = turns(places)
     const reading = await enter('a', 'new')
-    reading.pause()
+    reading.park()
     // Its place is taken when it has not been asked for more in a while.
     const held = await enter('a')
     const begun = enter('a').then((place) => place.release())

@@ -43,7 +43,10 @@ export class ReaderPool {
   async run({ job, terms, key }: PooledJob, signal: AbortSignal): Promise<ReaderAnswer> {
     const { queueMax } = this.#options
     if (this.#jobCount >= queueMax) {
-      throw new AppError('too_busy', `More than ${queueMax} documents are waiting to be read`)
+      throw new AppError(
+        'too_busy',
+        `More than ${queueMax} documents are waiting to be read; try again later`,
+      )
     }
     const ended = AbortSignal.any([signal, this.#closing.signal])
     this.#jobCount += 1

@@ -44,7 +44,7 @@ export class Planner {
   readonly #turns = new Semaphore({
     placesMax: 1,
     waitingMax: WAITING_MAX,
-    tooBusyMessage: `More than ${WAITING_MAX} large SQL statements wait to be planned`,
+    tooBusyMessage: `More than ${WAITING_MAX} large SQL statements wait to be planned; try again later`,
   })
   #host: WorkerHost | null = null
   #snapshot: CatalogSnapshot | null = null
@@ -193,7 +193,8 @@ export class Planner {
 }
 
 function timeoutError(ms: number): AppError {
-  return new AppError('timeout', `Planning the statement took longer than its limit of ${ms} ms`)
+  const limit = `Planning the statement took longer than its limit of ${ms} ms`
+  return new AppError('timeout', `${limit}; send long lists as parameters, or less at once`)
 }
 
 /** The statement is to be planned in the thread. */

@@ -35,7 +35,7 @@ const OPERATOR_WORDS = new Set(
 )
 
 /** Reading, checking and binding a statement takes time by their number. */
-export const TOKENS_MAX = 50_000
+const TOKENS_MAX = 50_000
 
 /**
  * Cuts a statement into tokens; comments and white space are left out.

@@ -54,6 +54,8 @@ const PARTIAL = '.partial-'
 /** Left free on the disk, whatever a backup takes. */
 const SPARE_BYTES = 64 * 1024 * 1024
 
+const NEXT_STEP = 'make room, or name another folder in EIDER_BACKUP_DIR'
+
 /** Copies of everything that is stored, made while the server runs. */
 export class StoredBackups implements BackupStore {
   readonly #parts: BackupParts
@@ -87,11 +89,17 @@ export class StoredBackups implements BackupStore {
 
   async create(): Promise<Backup> {
     if (this.#running !== null) {
-      throw new AppError('backup_running', 'A backup is being made already')
+      throw new AppError(
+        'backup_running',
+        'A backup is being made already; try again when it is done',
+      )
     }
     const { folder } = this.#parts
     if (folder === null) {
-      throw new AppError('invalid_request', 'A server that keeps its data in memory has no backups')
+      throw new AppError(
+        'invalid_request',
+        'A server that keeps its data in memory has no backups; EIDER_DATA_DIR names a folder',
+      )
     }
     this.#running = this.#create(folder)
     try {
@@ -189,7 +197,7 @@ export class StoredBackups implements BackupStore {
       const { bavail, bsize } = await statfs(place)
       if (bavail * bsize >= size + SPARE_BYTES) continue
       const wanted = `${mebibytes(size + SPARE_BYTES)} MiB, ${mebibytes(bavail * bsize)} are free`
-      throw new AppError('storage_full', `A backup needs up to ${wanted} in ${place}`)
+      throw new AppError('storage_full', `A backup needs up to ${wanted} in ${place}; ${NEXT_STEP}`)
     }
   }
 
@@ -270,10 +278,12 @@ function backupError(error: unknown, directory: string): unknown {
   if (resource instanceof AppError) return resource
   const code = systemCodeOf(error)
   if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new AppError('storage_full', 'The disk is too full for a backup', { cause: error })
+    return new AppError('storage_full', `The disk is too full for a backup; ${NEXT_STEP}`, {
+      cause: error,
+    })
   }
   if (code === undefined) return error
-  const message = `The folder of backups ${directory} cannot be used: ${code}`
+  const message = `The folder of backups ${directory} cannot be used (${code}); name another in EIDER_BACKUP_DIR`
   return new AppError('backup_failed', message, { cause: error })
 }
 

@@ -3,6 +3,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal, quote } from '../../domain/identifier.ts'
 import { onAbort } from '../../runtime/cancellation.ts'
 import type { Database } from '../duckdb/database.ts'
+import { definition } from '../upkeep/stored-rows.ts'
 
 export interface CopiedTable {
   readonly schema: string
@@ -98,7 +99,7 @@ async function copyTables(copying: Copying): Promise<readonly CopiedTable[]> {
   const copied: CopiedTable[] = []
   for (const [schema, name, sql, comment] of tables.getRows()) {
     const table = `${quote(String(schema))}.${quote(String(name))}`
-    await connection.run(createdIn(copy, table, String(sql)))
+    await connection.run(`CREATE TABLE ${copy}.${table} ${definition(String(sql))}`)
     if (comment !== null) {
       await connection.run(`COMMENT ON TABLE ${copy}.${table} IS ${literal(String(comment))}`)
     }
@@ -112,11 +113,6 @@ async function copyTables(copying: Copying): Promise<readonly CopiedTable[]> {
 
 function unquoted(identifier: string): string {
   return identifier.slice(1, -1).replaceAll('""', '"')
-}
-
-/** DuckDB's own CREATE TABLE of a table, for the other database. Our names of tables hold no parenthesis. */
-function createdIn(copy: string, table: string, sql: string): string {
-  return `CREATE TABLE ${copy}.${table} ${sql.slice(sql.indexOf('('))}`
 }
 
 /**

@@ -56,7 +56,9 @@ export async function readManifest(folder: string): Promise<Manifest> {
     throw new StartError(`${folder} is not a whole backup: it ${why}`, error)
   }
   if (isManifest(parsed)) return parsed
-  throw new StartError(`${path} is not that of a backup that this version knows`)
+  throw new StartError(
+    `${path} is none that this version knows; restore it with the version that made it`,
+  )
 }
 
 function isManifest(value: unknown): value is Manifest {

@@ -71,7 +71,9 @@ async function checkContents(store: Store, { tables }: Manifest): Promise<void> 
     for await (const batch of batches) {
       const found = Number(batch[0]?.[0])
       if (found === rowCount) continue
-      throw new StartError(`${schema}.${name} has ${found} rows, ${rowCount} were copied`)
+      throw new StartError(
+        `The backup is not whole: ${schema}.${name} has ${found} rows instead of ${rowCount}; use another one`,
+      )
     }
   }
 }

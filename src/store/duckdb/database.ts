@@ -52,7 +52,7 @@ export class Database {
   #isClosed = false
   #onWrite: () => void = () => {}
   #mark: LogMark | null = null
-  #checkRoom: (wantedBytes?: number) => void = () => {}
+  #checkSpace: (wantedBytes?: number) => void = () => {}
 
   private constructor(instance: DuckDBInstance, options: OpenedDatabase) {
     this.#instance = instance
@@ -109,12 +109,12 @@ export class Database {
 
   /** From now on this one is asked before each `write`. @param check throws where nothing more can be stored */
   checkBeforeWrites(check: (wantedBytes?: number) => void): void {
-    this.#checkRoom = check
+    this.#checkSpace = check
   }
 
   /** Before files are written beside the database. @throws AppError `storage_full` where there is no room for so much */
-  checkRoom(wantedBytes: number): void {
-    this.#checkRoom(wantedBytes)
+  checkSpace(wantedBytes: number): void {
+    this.#checkSpace(wantedBytes)
   }
 
   /** Counts the committed writes: a snapshot with another number is old. */
@@ -156,7 +156,7 @@ export class Database {
     own?: DuckDBConnection,
   ): Promise<T> {
     return this.#inTurn(() => {
-      this.#checkRoom()
+      this.#checkSpace()
       return this.#written(work, own)
     }, committed)
   }
@@ -284,7 +284,7 @@ async function transaction<T>(
 /**
  * Optimizers of DuckDB 1.5.5 that change answers, and one that is slow without them (docs/decisions/0014-right-rows.md).
  */
-export const WRONG_OPTIMIZERS = [
+const WRONG_OPTIMIZERS = [
   'join_filter_pushdown',
   'top_n_window_elimination',
   'window_self_join',
@@ -309,9 +309,6 @@ async function lockedDown(
     memory_limit: memoryLimitOf(options.memoryLimit),
     ...(options.threads > 0 ? { threads: String(options.threads) } : {}),
     preserve_insertion_order: 'true',
-    // What is free goes back to the system within seconds. Otherwise that waits for the next allocation of the thread that
-    // freed it, and a gigabyte may stay with an idle server.
-    allocator_background_threads: 'true',
     // Without a folder nothing is spilled.
     temp_directory: options.directory === null ? '' : spillDirectory(options.directory),
     max_temp_directory_size: options.spillLimit,

@@ -95,7 +95,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     const { session, result, first } = await this.#begin(statement, deadline)
     if (first !== null) {
       if (limits.readingMs !== undefined) deadline.restart(limits.readingMs)
-      await this.#park(session, callerOf(signal))
+      await this.#limitParked(session, callerOf(signal))
     }
     return {
       columns: columnsOf(result),
@@ -202,25 +202,29 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     const unread = [...this.#open].filter(isUnread)
     const error = new AppError(
       'out_of_memory',
-      'The rows were not read while other statements needed their memory (EIDER_MEMORY_LIMIT)',
+      'The rows were not read, and other statements needed their memory; run the statement again and read them at once',
     )
     await this.#open.end(unread, { error, graceMs: ROOM_MS })
     return unread.length > 0
   }
 
   /** @throws AppError `too_busy` where the results that wait for their readers are too many, and this one has more rows */
-  async #park(session: ReadSession, caller: Caller): Promise<void> {
+  async #limitParked(session: ReadSession, caller: Caller): Promise<void> {
     if (this.#open.size <= PARKED_MAX / 2) return
-    const parked = [...this.#open].filter(({ place }) => place.isPaused)
+    const parked = [...this.#open].filter(({ place }) => place.isParked)
     const own = parked.filter(({ place }) => place.caller === caller)
     const isFull = parked.length > PARKED_MAX || own.length > PARKED_MAX / 2
     if (!isFull || !(await session.lookAhead())) return
     const unread = own.find(isUnread)
     if (unread === undefined) {
       await session.stop()
-      throw new AppError('too_busy', 'Too many results are being read at once, or are not read')
+      throw new AppError(
+        'too_busy',
+        'Too many results wait for their readers; try again when some are read',
+      )
     }
-    const message = 'The rows were not read, and other results needed the place'
+    const message =
+      'The rows were not read, and others wait; run the statement again and read them at once'
     unread.deadline.abort(new AppError('too_busy', message))
   }
 
@@ -313,8 +317,8 @@ async function bufferBytes(database: Database): Promise<number> {
   return Number(reader.getRows()[0]?.[0] ?? 0)
 }
 
-function isUnread({ place: { pausedMs } }: OpenStatement): boolean {
-  return pausedMs !== null && performance.now() - pausedMs >= READER_MS
+function isUnread({ place: { parkedMs } }: OpenStatement): boolean {
+  return parkedMs !== null && performance.now() - parkedMs >= READER_MS
 }
 
 /** Runs a statement whose result is the one row that says how many rows it wrote. */

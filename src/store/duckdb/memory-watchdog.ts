@@ -125,7 +125,7 @@ export class MemoryWatchdog {
     for (const statement of this.#growth.keys()) {
       if (!open.includes(statement)) this.#growth.delete(statement)
     }
-    const computing = open.filter(({ place }) => !place.isPaused)
+    const computing = open.filter(({ place }) => !place.isParked)
     // Rows that are being written as JSON take memory, too.
     const growing = computing.length > 0 ? computing : open
     for (const statement of growing) {
@@ -160,7 +160,7 @@ export class MemoryWatchdog {
 
   /** Results wait for their readers, and nothing computes: what others left goes back. */
   #collectWhileParked(): void {
-    const isComputing = [...this.#statements].some(({ place }) => !place.isPaused)
+    const isComputing = [...this.#statements].some(({ place }) => !place.isParked)
     this.#idleLooks = isComputing ? 0 : this.#idleLooks + 1
     if (this.#idleLooks !== IDLE_LOOKS || this.#rss - this.#restingBytes < KEPT_BYTES_MAX) return
     this.#memory.collect()

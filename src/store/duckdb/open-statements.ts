@@ -103,7 +103,7 @@ export class OpenStatements {
   counts(): StatementCounts {
     const { places } = this.#options
     let parked = 0
-    for (const { place } of this.#open) if (place.isPaused) parked += 1
+    for (const { place } of this.#open) if (place.isParked) parked += 1
     return {
       running: places.running,
       waiting: places.waiting,

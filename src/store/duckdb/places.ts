@@ -74,7 +74,7 @@ export class Places {
   /** Places in which DuckDB computes. */
   get running(): number {
     let count = 0
-    for (const place of this.#holders) if (!place.isPaused) count += 1
+    for (const place of this.#holders) if (!place.isParked) count += 1
     return count
   }
 
@@ -124,7 +124,7 @@ export class Places {
       const places = this.#placesMax
       throw new AppError(
         'too_busy',
-        `Too many SQL statements at once: ${places} run and ${waitingMax} wait`,
+        `Too many SQL statements at once: ${places} run and ${waitingMax} wait; try again later`,
       )
     }
     const entered = Promise.withResolvers<void>()
@@ -234,7 +234,7 @@ export class Places {
     const count = [...this.#holders].filter((one) => one.isStubborn).length
     return new AppError(
       'too_busy',
-      `No place is free: DuckDB is still at work on statements that were ended (${count})`,
+      `No place is free: DuckDB is still at work on statements that were ended (${count}); try again later`,
     )
   }
 
@@ -252,7 +252,7 @@ export class Places {
   /** From those whose reader has not come back in a while. */
   #reclaim(nowMs: number): void {
     for (const place of [...this.#holders]) {
-      if (place.pausedMs !== null && nowMs - place.pausedMs >= READING_MS) this.leave(place)
+      if (place.parkedMs !== null && nowMs - place.parkedMs >= READING_MS) this.leave(place)
     }
   }
 
@@ -292,7 +292,7 @@ export class Place {
   readonly #onTooLong: () => void
   /** Until its first rows are there, it can be begun again. */
   #canBeEnded: boolean
-  #pausedMs: number | null = null
+  #parkedMs: number | null = null
   #abandonedMs: number | null = null
 
   constructor(places: Places, { caller, turn, tries, onTooLong }: NewStatement) {
@@ -305,12 +305,12 @@ export class Place {
   }
 
   /** Since when it waits for its reader; null: it does not. */
-  get pausedMs(): number | null {
-    return this.#pausedMs
+  get parkedMs(): number | null {
+    return this.#parkedMs
   }
 
-  get isPaused(): boolean {
-    return this.#pausedMs !== null
+  get isParked(): boolean {
+    return this.#parkedMs !== null
   }
 
   /** DuckDB goes on with it although nobody waits for it any more. */
@@ -319,15 +319,15 @@ export class Place {
   }
 
   /** Its rows are being read. */
-  pause(): void {
+  park(): void {
     this.#canBeEnded = false
-    this.#pausedMs = performance.now()
+    this.#parkedMs = performance.now()
     if (this.kind === 'short') this.#places.leave(this)
   }
 
   /** A promise where it has to wait, having lost its own. @throws as `Places.enter` does */
   resume(signal: AbortSignal): Promise<void> | undefined {
-    this.#pausedMs = null
+    this.#parkedMs = null
     return this.kind === null ? this.#places.take(this, 'continued', signal) : undefined
   }
 

@@ -79,7 +79,7 @@ export class ReadSession {
       const { place } = this.#parts
       const first = await this.#fetch(result)
       if (first !== null && place.kind === 'short') this.#ahead = await this.#fetch(result)
-      if (!this.#isOver) place.pause()
+      if (!this.#isOver) place.park()
       return { result, first }
     })
   }
@@ -118,7 +118,7 @@ export class ReadSession {
       const turn = place.resume(deadline.signal)
       if (turn !== undefined) await turn
       const data = await this.#fetch(result)
-      if (data !== null) place.pause()
+      if (data !== null) place.park()
       return data
     })
   }
@@ -151,7 +151,7 @@ export class ReadSession {
     const data = this.#chunksRead < chunkCount ? result.getChunk(this.#chunksRead) : null
     this.#chunksRead += 1
     if (this.#chunksRead >= chunkCount) this.#end()
-    else this.#parts.place.pause()
+    else this.#parts.place.park()
     return data
   }
 

@@ -55,7 +55,10 @@ export function registerStepLimits(connection: DuckDBConnection, memoryBytes: nu
   }
 }
 
-/** The allocator would keep what a large statement has used: two gigabytes for good instead of for a second. */
+/**
+ * What is free goes back to the system within a second or two. Otherwise that waits for the next allocation of the thread
+ * that freed it: gigabytes of one large statement may stay with an idle server.
+ */
 export async function giveMemoryBack(connection: DuckDBConnection): Promise<void> {
   await connection.run('SET GLOBAL allocator_background_threads = true')
   await connection.run("SET GLOBAL allocator_flush_threshold = '16MB'")

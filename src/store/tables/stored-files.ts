@@ -43,7 +43,7 @@ export class StoredFiles implements FileStore {
     this.#checkName(file.name)
     const { directory, database } = this.#parts
     // Once as the file that is read, and once as a table.
-    database.checkRoom(2 * bytes.length)
+    database.checkSpace(2 * bytes.length)
     return readFile(
       { format: file.format, bytes, directory },
       async ({ connection, columns }) => {

@@ -14,33 +14,30 @@ export interface DiskSpaceOptions {
   readonly directory: string | null
   /** What always stays free: DuckDB ends when it cannot write its log. */
   readonly reserveBytes: number
-  /** How many bytes are free where the folder is. */
-  readonly freeBytesOf?: (directory: string) => number
-  /** Milliseconds of a monotonic clock. */
-  readonly nowMs?: () => number
+  /** How many bytes are free where the folder is; unset: as the operating system says. */
+  readonly freeBytesOf?: ((directory: string) => number) | undefined
 }
 
 /** How much room the disk of the data folder has, asked before it is needed. */
 export class DiskSpace {
-  readonly reserveBytes: number
+  readonly #reserveBytes: number
   readonly #directory: string | null
   readonly #freeBytesOf: (directory: string) => number
-  readonly #nowMs: () => number
   #free = Number.POSITIVE_INFINITY
   #lookedMs = Number.NEGATIVE_INFINITY
 
-  constructor({ directory, reserveBytes, freeBytesOf, nowMs }: DiskSpaceOptions) {
-    this.reserveBytes = reserveBytes
+  constructor({ directory, reserveBytes, freeBytesOf = freeBytes }: DiskSpaceOptions) {
+    this.#reserveBytes = reserveBytes
     this.#directory = directory
-    this.#freeBytesOf = freeBytesOf ?? freeBytes
-    this.#nowMs = nowMs ?? (() => performance.now())
+    this.#freeBytesOf = freeBytesOf
   }
 
   /** Infinite in memory, and where the disk does not say. */
   freeBytes(): number {
     if (this.#directory === null) return this.#free
-    if (this.#nowMs() - this.#lookedMs < LOOK_MS) return this.#free
-    this.#lookedMs = this.#nowMs()
+    const nowMs = performance.now()
+    if (nowMs - this.#lookedMs < LOOK_MS) return this.#free
+    this.#lookedMs = nowMs
     try {
       this.#free = this.#freeBytesOf(this.#directory)
     } catch {
@@ -51,13 +48,13 @@ export class DiskSpace {
 
   /** What statements may spill: as much as is asked for, and never the reserve. */
   boundedSpill(wanted: string): string {
-    const room = this.freeBytes() - this.reserveBytes
+    const room = this.freeBytes() - this.#reserveBytes
     if (room >= memoryBytesOf(wanted)) return wanted
     return `${Math.max(1, Math.floor(room / 1e6))}MB`
   }
 
   isFull(): boolean {
-    return this.freeBytes() < this.reserveBytes
+    return this.freeBytes() < this.#reserveBytes
   }
 
   /**
@@ -66,12 +63,12 @@ export class DiskSpace {
    * @throws AppError `storage_full` where less than the reserve would be left
    */
   check(wantedBytes = 0): void {
-    this.#check(wantedBytes, this.reserveBytes)
+    this.#check(wantedBytes, this.#reserveBytes)
   }
 
   /** Before a table is copied to take less room afterwards: that may use most of the reserve. @throws AppError `storage_full` */
   checkForRebuild(wantedBytes: number): void {
-    this.#check(wantedBytes, Math.min(this.reserveBytes, REBUILD_SPARE_BYTES))
+    this.#check(wantedBytes, Math.min(this.#reserveBytes, REBUILD_SPARE_BYTES))
   }
 
   #check(wantedBytes: number, keptBytes: number): void {
@@ -88,9 +85,9 @@ export class DiskSpace {
     const free = this.freeBytes()
     return {
       free: Number.isFinite(free) ? free : null,
-      reserve: this.reserveBytes,
+      reserve: this.#reserveBytes,
       ...files,
-      full: free < this.reserveBytes,
+      full: this.isFull(),
     }
   }
 }

@@ -82,8 +82,8 @@ export async function rebuild(
   return { ...table, stored: Number(stored), live }
 }
 
-/** The columns and constraints: what follows the name, which is one of ours and has no parenthesis. */
-function definition(createSql: string): string {
+/** Columns and constraints in a table's CREATE TABLE: what follows the name, which is one of ours and has no parenthesis. */
+export function definition(createSql: string): string {
   return createSql.slice(createSql.indexOf('('))
 }
 

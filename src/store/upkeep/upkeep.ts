@@ -36,15 +36,12 @@ const FREE_SHARE_MAX = 0.25
 export interface UpkeepOptions {
   readonly database: Database
   readonly space: DiskSpace
-  /** Where it says how large a file is; 0: there is none. */
-  readonly sizeOf?: (path: string) => number
 }
 
 /** Keeps the database file small, in the background and when asked to. */
 export class Upkeep implements StorageUpkeep {
   readonly #database: Database
   readonly #space: DiskSpace
-  readonly #sizeOf: (path: string) => number
   /** Stored rows of the tables at the last look: a table that has as many as then needs no other one. */
   #known: ReadonlyMap<string, number> = new Map()
   #timer: ReturnType<typeof setTimeout> | null = null
@@ -52,10 +49,9 @@ export class Upkeep implements StorageUpkeep {
   #running: Promise<unknown> = Promise.resolve()
   #isClosed = false
 
-  constructor({ database, space, sizeOf = fileSize }: UpkeepOptions) {
+  constructor({ database, space }: UpkeepOptions) {
     this.#database = database
     this.#space = space
-    this.#sizeOf = sizeOf
   }
 
   /** From now on it looks after writes. */
@@ -123,13 +119,13 @@ export class Upkeep implements StorageUpkeep {
   /** Of the database file; 0 in memory. */
   dataBytes(): number {
     const { file } = this.#database
-    return file === null ? 0 : this.#sizeOf(file)
+    return file === null ? 0 : sizeBytesOf(file)
   }
 
   /** Of its log; 0 in memory. */
   logBytes(): number {
     const { file } = this.#database
-    return file === null ? 0 : this.#sizeOf(`${file}.wal`)
+    return file === null ? 0 : sizeBytesOf(`${file}.wal`)
   }
 
   /** Lets a rebuild that runs come to its end. */
@@ -192,6 +188,7 @@ function isWithin({ schema, table }: TableName, scope: VacuumScope): boolean {
   return table.startsWith(knowledgeBaseTablePrefix(scope))
 }
 
-function fileSize(path: string): number {
+/** 0: there is none. */
+function sizeBytesOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }

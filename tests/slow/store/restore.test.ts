@@ -71,7 +71,11 @@ test('restore refuses a backup that is not as it was written, and leaves nothing
     ['eider.key', 'is missing', (path) => rmSync(path)],
     ['manifest.json', 'has no manifest.json', (path) => rmSync(path)],
     ['manifest.json', 'cannot be read', (path) => truncateSync(path, 50)],
-    ['manifest.json', 'not that of a backup', (path) => writeFileSync(path, '{"format": 9}')],
+    [
+      'manifest.json',
+      'none that this version knows',
+      (path) => writeFileSync(path, '{"format": 9}'),
+    ],
   ]
   for (const [name, message, damage] of damages) {
     const copy = join(folder.path, 'copy')

@@ -29,7 +29,8 @@ test('a statement that DuckDB cannot interrupt is answered at its deadline, keep
   // Nobody waits a whole minute for what may take longer.
   expect(await run('SELECT 1', 60_000)).toEqual({
     code: 'too_busy',
-    message: 'No place is free: DuckDB is still at work on statements that were ended (1)',
+    message:
+      'No place is free: DuckDB is still at work on statements that were ended (1); try again later',
   })
   while (store.engine.statementCounts().abandoned.length > 0) await Bun.sleep(10)
   expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
