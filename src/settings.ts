@@ -127,7 +127,7 @@ export const SETTINGS = {
   }),
   stuckMs: setting('EIDER_STUCK_MS', {
     default: '30000',
-    help: 'Time in milliseconds after which a statement that cannot be stopped has the server started again',
+    help: 'Time in milliseconds that DuckDB gets to stop a statement; then the server drains and is started again',
     parse: integer(100, 86_400_000),
   }),
   memoryLimit: setting('EIDER_MEMORY_LIMIT', {
