@@ -52,12 +52,34 @@ const TOO_MUCH: readonly string[] = [
   `SELECT len(list_sort(range(id * 4000000))) FROM files.people`,
   `SELECT bitstring('1', 1000000000)`,
   `SELECT bar(id, 0, 10, 1000000000) FROM files.people`,
+  `SELECT len(format('{:100000000}', 1))`,
+  `SELECT len(format('{:.100000000f}', 1.5))`,
+  `SELECT len(format('{:{}}', 'x', 100000000))`,
+  `SELECT len(format('{:0>{}}', id, 100000000)) FROM files.people`,
+  `SELECT len(format('{:' || (id * 100000000) || '}', 1)) FROM files.people`,
+  `SELECT len(format(name || '{:.100000000f}', 1.5)) FROM files.people`,
+  `SELECT len(format(:format, 1))`,
+  `SELECT len(printf('%100000000d', 1))`,
+  `SELECT len(printf('%-.100000000f', id::DOUBLE)) FROM files.people`,
+  `SELECT len(printf('%*d', 100000000, 1))`,
+  `SELECT len(printf('%.*f', 100000000, 1.5))`,
+  `SELECT len(printf(name || '%*d', 100000000, id)) FROM files.people`,
+  `SELECT len(format(repeat('{0}', 10000), repeat('x', 100000)))`,
+  `SELECT len(format(repeat('{0}', 10000 * id), repeat(name, 100000))) FROM files.people`,
+  `SELECT max(len(concat_ws(repeat('x', 900000), i, i, i))) FROM range(3000) t(i)`,
+  `SELECT max(len(concat_ws(repeat(name, 100000), NULL, r, r, r))) FROM files.people, range(3000) t(r)`,
+  `SELECT len(list_aggr(range(1000000), 'string_agg', repeat('x', 10000)))`,
+  `SELECT len(list_aggregate(range(1000000 * id), 'string_agg', repeat('x', 10000))) FROM files.people`,
+  `SELECT len(array_to_string_comma_default(range(1000000), repeat('x', 10000)))`,
 ]
 
 describe('a statement whose functions make too much at a time is refused', () => {
   for (const sql of TOO_MUCH) {
     test(sql.slice(0, 150), async () => {
-      const { error_code: code, error_message: message } = await answerOf(sql, { n: 1e9 })
+      const { error_code: code, error_message: message } = await answerOf(sql, {
+        n: 1e9,
+        format: '{:100000000}',
+      })
       expect([code, message]).toEqual([4009, expect.any(String)])
     }, 20_000)
   }
@@ -91,13 +113,31 @@ const FINE: readonly (readonly [string, unknown])[] = [
   [`SELECT repeat(:name, :n), typeof(:n), upper(:name)`, 'abab'],
   [`SELECT DISTINCT replace(name, 'n', name) AS r FROM files.people ORDER BY r`, 'AAnnAnn'],
   [`SELECT string_agg(name || lower(name), ',' ORDER BY id) FROM files.people`, 'Annann,Bobbob'],
+  [
+    `SELECT format('{:>6} {:.2f} {{}} {:,}', name, 1.234, 12345) FROM files.people`,
+    '   Ann 1.23 {} 12,345',
+  ],
+  [`SELECT format(:format, name, id) FROM files.people ORDER BY id`, 'Ann = 001, 2 * 20000'],
+  [`SELECT format(name || ' {:>4}', id) FROM files.people ORDER BY id`, 'Ann    1'],
+  [`SELECT printf('%-5s|%05d|%.3f%%', name, id, 1.5) FROM files.people`, 'Ann  |00001|1.500%'],
+  [`SELECT max(format('{} {}', name, i)) FROM files.people, range(3000) t(i)`, 'Bob 999'],
+  [`SELECT printf('%s', NULL) IS NULL`, true],
+  [`SELECT concat_ws(', ', name, NULL, id) FROM files.people ORDER BY id`, 'Ann, 1'],
+  [`SELECT max(concat_ws(', ', upper(name), i)) FROM files.people, range(3000) t(i)`, 'BOB, 999'],
+  [`SELECT list_aggr([id, 2, 3], 'string_agg', ' - ') FROM files.people ORDER BY id`, '1 - 2 - 3'],
+  [`SELECT list_aggregate([1, 2, 3], 'sum')`, 6],
+  [`SELECT list_concat([name], [id::VARCHAR])[2] FROM files.people, range(1) ORDER BY id`, '1'],
   [`SELECT len(range(born, born + INTERVAL 3 DAY, INTERVAL 1 DAY)) FROM files.people`, 3],
 ]
 
 describe('a statement of an ordinary size runs', () => {
   for (const [sql, expected] of FINE) {
     test(sql, async () => {
-      const { data, error_message: message } = await answerOf(sql, { n: 2, name: 'ab' })
+      const { data, error_message: message } = await answerOf(sql, {
+        n: 2,
+        name: 'ab',
+        format: '{} = {:03}, 2 * 20000',
+      })
       expect([message, data?.[0]?.[0]]).toEqual([undefined, expected])
     }, 20_000)
   }

@@ -108,6 +108,19 @@ export function boundOf(
       const isKnown = argument !== undefined && isConstant(argument)
       return isKnown ? divided(knownBytes(argument), BYTES_OF_ELEMENT) : undefined
     }
+    case 'others': {
+      const sizes = args.slice(quantity.from).map((part) => knownBytes(part) ?? bytesOfOthers)
+      const known = sizes.filter((size) => size !== undefined)
+      return known.length < sizes.length ? undefined : known.reduce((all, size) => all + size, 0)
+    }
+    case 'count':
+      return Math.max(0, args.length - quantity.from)
+    case 'placeholders':
+    case 'width': {
+      const format = constantText(args[quantity.of])
+      if (format === undefined) return undefined
+      return quantity.kind === 'width' ? widthOf(format) : placeholdersOf(format)
+    }
     case 'matches':
     case 'wildcards':
       return undefined
@@ -124,6 +137,7 @@ export function boundOf(
     }
     default: {
       const parts = quantity.parts.map((part) => boundOf(part, args, bytesOfOthers))
+      if (quantity.kind === 'product' && parts.includes(0)) return 0
       const known = parts.filter((part) => part !== undefined)
       return known.length < parts.length ? undefined : OPERATIONS[quantity.kind].compute(known)
     }
@@ -140,7 +154,8 @@ const PROBE_BYTES = 1_000_000
 export function growsLittle(bound: Quantity, args: readonly TreeNode[], most: number): boolean {
   const ofNothing = boundOf(bound, args, 0) ?? Number.POSITIVE_INFINITY
   const ofMuch = boundOf(bound, args, PROBE_BYTES) ?? Number.POSITIVE_INFINITY
-  return ofNothing <= most && ofMuch <= PROBE_BYTES * PLAIN_GROWTH
+  const varying = args.filter((argument) => knownBytes(argument) === undefined).length
+  return ofNothing <= most && ofMuch <= PROBE_BYTES * PLAIN_GROWTH * Math.max(1, varying)
 }
 
 /** The least that an element takes. */
@@ -170,6 +185,19 @@ export function quantityNode(quantity: Quantity, args: readonly TreeNode[]): Tre
       return castNode(argument(quantity.of), 'DOUBLE', true)
     case 'length':
       return double(callNode('len', argument(quantity.of)))
+    case 'others': {
+      // NULL is left out: `concat_ws` does so.
+      const sizes = args.slice(quantity.from).map((_, index) => {
+        return callNode('greatest', bytesNode(argument(quantity.from + index)), integerNode(0))
+      })
+      return sizes.reduce((all, size) => callNode('+', all, size), double(integerNode(0)))
+    }
+    case 'count':
+      return double(integerNode(Math.max(0, args.length - quantity.from)))
+    case 'placeholders':
+      return double(placeholdersNode(argument(quantity.of)))
+    case 'width':
+      return double(widthNode(argument(quantity.of)))
     case 'matches':
       return matchesNode(argument(quantity.of), argument(quantity.text))
     case 'wildcards': {
@@ -230,4 +258,45 @@ function stepsNode(args: readonly TreeNode[]): TreeNode {
   const interval = callNode('epoch', castNode(copyOf(by), 'INTERVAL', true))
   const times = callNode('abs', callNode('/', span, interval))
   return callNode('greatest', count, times)
+}
+
+/** Of a number that is written in full: `%f` of 1e308. */
+const NUMBER_WIDTH = 400
+
+/** No value is as wide. */
+const TOO_WIDE = 1e18
+
+/** A width or a precision of five digits or more, or one that is an argument: `{:{}}` and `%*d`. */
+const WIDE = String.raw`\{[^{}]*([0-9]{5}|\{)|%[-+ #0-9.$*]*([0-9]{5}|\*)`
+
+/** Three or four digits: at most 9 999. */
+const BROAD = String.raw`\{[^{}]*[0-9]{3}|%[-+ #0-9.$*]*[0-9]{3}`
+
+const BROAD_WIDTH = 10_000
+
+/** Each value begins with one of them. */
+const SIGNS = /[{%]/g
+
+/** Values that the format asks for, at most. */
+function placeholdersOf(format: string): number {
+  return format.match(SIGNS)?.length ?? 0
+}
+
+/** Of the widest value. */
+function widthOf(format: string): number {
+  const fields = format.replaceAll('{{', '')
+  if (new RegExp(WIDE).test(fields)) return TOO_WIDE
+  return new RegExp(BROAD).test(fields) ? BROAD_WIDTH : NUMBER_WIDTH
+}
+
+function placeholdersNode(format: TreeNode): TreeNode {
+  const without = callNode('translate', copyOf(format), textNode('{%'), textNode(''))
+  return callNode('-', callNode('strlen', format), callNode('strlen', without))
+}
+
+function widthNode(format: TreeNode): TreeNode {
+  const fields = callNode('replace', format, textNode('{{'), textNode(''))
+  const has = (pattern: string) => callNode('regexp_matches', copyOf(fields), textNode(pattern))
+  const narrow = caseNode(has(BROAD), integerNode(BROAD_WIDTH), integerNode(NUMBER_WIDTH))
+  return caseNode(has(WIDE), integerNode(TOO_WIDE), narrow)
 }

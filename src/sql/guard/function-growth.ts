@@ -10,7 +10,7 @@ export type Growth = number | 'fixed' | 'rule'
 const LINEAR_NAMES: readonly (readonly [number, string])[] = [
   [
     1,
-    `|| concat concat_ws lower upper lcase ucase reverse trim ltrim rtrim left right substr substring
+    `|| concat lower upper lcase ucase reverse trim ltrim rtrim left right substr substring
     substring_grapheme left_grapheme right_grapheme regexp_extract error alias json json_extract
     json_extract_path json_extract_path_text json_extract_string json_value json_merge_patch
     list_concat list_cat array_concat array_cat list_slice array_slice list_append array_append
@@ -21,19 +21,18 @@ const LINEAR_NAMES: readonly (readonly [number, string])[] = [
     map_concat map_entries map_keys map_values map_extract element_at map_from_entries map
     struct_concat struct_insert struct_update struct_values struct_keys split_part unnest
     parse_dirname parse_dirpath parse_filename set_bit trunc nullif greatest least union_value
-    array_cross_product array_value list_aggregate list_aggr array_aggregate array_aggr aggregate
-    list_string_agg list_histogram list_mode list_any_value list_first list_last list_min list_max`,
+    array_cross_product array_value list_string_agg list_histogram list_mode list_any_value list_first list_last list_min list_max`,
   ],
   [
     2,
     `list_value list_pack struct_pack row to_base64 base64 hex to_hex unhex from_hex encode decode regexp_escape
-    array_to_string_comma_default list_zip array_zip list_grade_up array_grade_up grade_up
+    list_zip array_zip list_grade_up array_grade_up grade_up
     generate_subscripts unpivot_list json_array json_object json_transform json_transform_strict
     from_json from_json_strict json_structure from_base64 from_binary unbin url_decode`,
   ],
   [4, `translate strip_accents nfc_normalize url_encode to_binary bin json_pretty`],
   [8, `to_json array_to_json row_to_json json_quote`],
-  [16, `strftime format printf`],
+  [16, 'strftime'],
   [17, 'json_keys parse_path'],
 ]
 

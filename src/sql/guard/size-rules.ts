@@ -19,6 +19,12 @@ export type Quantity =
   | { readonly kind: 'steps' }
   /** Steps of a regular expression for each byte of the text. */
   | { readonly kind: 'pattern'; readonly of: number }
+  /** Bytes of all arguments from this one on, together. */
+  | { readonly kind: 'others'; readonly from: number }
+  /** Arguments from this one on. */
+  | { readonly kind: 'count'; readonly from: number }
+  /** Values that a format asks for, and the bytes of the widest one beside the arguments. */
+  | { readonly kind: 'placeholders' | 'width'; readonly of: number }
   /** The wildcards of a LIKE pattern, less one. */
   | { readonly kind: 'wildcards'; readonly of: number }
   | { readonly kind: 'sum' | 'product' | 'power'; readonly parts: readonly Quantity[] }
@@ -82,6 +88,20 @@ const LAMBDA: SizeRule = { steps: product(number(250), length(0)) }
 const REDUCE: SizeRule = { steps: product(number(4000), length(0)) }
 const LIKE: SizeRule = { steps: power(bytes(0), { kind: 'wildcards', of: 1 }) }
 const JOINED: SizeRule = { bytes: sum(bytes(0), product(length(0), bytes(1))) }
+const AGGREGATED: SizeRule = { bytes: sum(bytes(0), product(length(0), bytes(2))) }
+const SEPARATED: SizeRule = {
+  bytes: sum({ kind: 'others', from: 1 }, product({ kind: 'count', from: 1 }, bytes(0))),
+}
+/** Each place may stand for all arguments: `{0}{0}`. */
+const FORMAT: SizeRule = {
+  bytes: sum(
+    bytes(0),
+    product(
+      { kind: 'placeholders', of: 0 },
+      sum({ kind: 'width', of: 0 }, { kind: 'others', from: 1 }),
+    ),
+  ),
+}
 const MERGED: SizeRule = {
   bytes: product(number(8), sum(bytes(0), bytes(1))),
   steps: product(number(100), sum(bytes(0), bytes(1))),
@@ -104,9 +124,12 @@ export const SIZE_RULES: Readonly<Record<string, SizeRule>> = {
   equi_width_bins: { bytes: product(number(ELEMENT_BYTES), value(2)) },
   replace: REPLACE,
   regexp_replace: { ...REGEXP_REPLACE, ...PATTERN },
-  array_to_string: JOINED,
+  concat_ws: SEPARATED,
   damerau_levenshtein: DAMERAU,
   json_merge_patch: MERGED,
+  ...withRule(JOINED, 'array_to_string array_to_string_comma_default'),
+  ...withRule(AGGREGATED, 'list_aggregate list_aggr array_aggregate array_aggr aggregate'),
+  ...withRule(FORMAT, 'format printf'),
   ...withRule(PAD, 'lpad rpad'),
   ...withRule(SPLIT, 'split str_split string_split string_to_array'),
   ...withRule(SERIES, 'range generate_series'),
