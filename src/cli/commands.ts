@@ -1,14 +1,17 @@
 /** What `eider <command>` can do. A new command is one entry here. */
-import { AppError } from '../errors.ts'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { AppError, StartError } from '../errors.ts'
 import { restore } from '../store/backup/restore.ts'
 import { salvage } from '../store/backup/salvage.ts'
+import { DATABASE_FILE } from '../store/duckdb/database.ts'
 import { forgetMark } from '../store/duckdb/log-mark.ts'
 import type { HttpClient } from './http-client.ts'
 
 export interface CommandContext {
   /** What follows the command's name, without options. */
   readonly words: readonly string[]
-  /** `--name value` and `--name`. */
+  /** `--name value`. */
   readonly options: ReadonlyMap<string, string>
   readonly client: HttpClient
   /** To stderr, while it goes on. */
@@ -26,8 +29,8 @@ export interface Command {
   readonly summary: string
   /** How many words it takes. */
   readonly wordCount: number
-  /** Those that take a value, and those that do not. */
-  readonly options?: { readonly valued?: readonly string[]; readonly plain?: readonly string[] }
+  /** Each takes a value. */
+  readonly options?: readonly string[]
   readonly run: (context: CommandContext) => Promise<CommandResult>
 }
 
@@ -73,7 +76,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     usage: 'restore <backup> --data <folder> [--key <file>]',
     summary: 'make a data folder of the folder of a backup, and check it',
     wordCount: 1,
-    options: { valued: ['data', 'key'] },
+    options: ['data', 'key'],
     async run({ words: [backup = ''], options }) {
       const folder = required(options, 'data')
       const manifest = await restore({ backup, folder, key: options.get('key') })
@@ -87,7 +90,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     usage: 'salvage <data folder> --to <folder>',
     summary: 'save what can be read of a damaged data folder',
     wordCount: 1,
-    options: { valued: ['to'] },
+    options: ['to'],
     async run({ words: [folder = ''], options, say }) {
       const target = required(options, 'to')
       const report = await salvage(folder, target, say)
@@ -101,6 +104,9 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'let a data folder start whose log was lost, with what is left',
     wordCount: 1,
     async run({ words: [folder = ''] }) {
+      if (!existsSync(join(folder, DATABASE_FILE))) {
+        throw new StartError(`${folder} has no ${DATABASE_FILE}: restore a backup`)
+      }
       forgetMark(folder)
       const line = `${folder} starts with what is left; nobody can tell any more what was lost`
       return { lines: [line], json: { folder } }
@@ -132,7 +138,6 @@ export function parseWords(
   command: Command,
   args: readonly string[],
 ): Pick<CommandContext, 'words' | 'options'> {
-  const { valued = [], plain = [] } = command.options ?? {}
   const refuse = (why: string) => {
     return new AppError('invalid_request', `${name}: ${why}. Usage: eider ${command.usage}`)
   }
@@ -145,15 +150,13 @@ export function parseWords(
       continue
     }
     const [option = '', inline] = arg.slice(2).split(/=(.*)/s)
-    if (plain.includes(option)) options.set(option, '')
-    else if (valued.includes(option)) {
-      const value = inline ?? args[++index]
-      if (value === undefined) throw refuse(`--${option} needs a value`)
-      options.set(option, value)
-    } else throw refuse(`there is no option --${option}`)
+    if (!command.options?.includes(option)) throw refuse(`there is no option --${option}`)
+    const value = inline ?? args[++index]
+    if (value === undefined) throw refuse(`--${option} needs a value`)
+    options.set(option, value)
   }
   if (words.length !== command.wordCount) {
-    throw refuse(`it takes ${command.wordCount} words, found ${words.length}`)
+    throw refuse(`expected ${command.wordCount} words after it, found ${words.length}`)
   }
   return { words, options }
 }

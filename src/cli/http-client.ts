@@ -39,12 +39,12 @@ export interface HttpClient {
 }
 
 /** A client of a running server, which logs in at its first request. */
-export function httpClient(options: ClientOptions, request: typeof fetch = fetch): HttpClient {
+export function httpClient(options: ClientOptions): HttpClient {
   const base = options.url.replace(/\/+$/, '')
   const { apiKey, username, password } = options
   let token = apiKey
   const exchange = async (method: string, path: string, body: unknown): Promise<unknown> => {
-    const response = await request(`${base}${path}`, {
+    const response = await fetch(`${base}${path}`, {
       method,
       headers: {
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -82,7 +82,7 @@ async function answerOf(response: Response, base: string): Promise<unknown> {
   try {
     parsed = text === '' ? null : JSON.parse(text)
   } catch {
-    throw new AppError('provider_failed', `What answers at ${base} is no Eider`)
+    throw new AppError('provider_failed', `What answers at ${base} is no Eider: check EIDER_URL`)
   }
   if (response.ok) return parsed
   // Any JSON can be looked at by name; what is not there is undefined.

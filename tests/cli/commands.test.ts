@@ -96,19 +96,21 @@ test('words and options are checked before anything runs', () => {
     usage: 'copy <from> --to <folder>',
     summary: '',
     wordCount: 1,
-    options: { valued: ['to'], plain: ['force'] },
+    options: ['to'],
     run: async () => ({ lines: [], json: null }),
   }
   const parse = (...args: readonly string[]) => parseWords('copy', command, args)
-  expect(parse('a', '--to', 'b', '--force')).toEqual({
-    words: ['a'],
-    options: new Map([
-      ['to', 'b'],
-      ['force', ''],
-    ]),
-  })
+  expect(parse('a', '--to', 'b')).toEqual({ words: ['a'], options: new Map([['to', 'b']]) })
   expect(parse('a', '--to=b=c').options.get('to')).toBe('b=c')
   expect(() => parse('a', '--to')).toThrow('--to needs a value. Usage: eider copy')
   expect(() => parse('a', '--x')).toThrow('there is no option --x')
-  expect(() => parse()).toThrow('it takes 1 words, found 0')
+  expect(() => parse()).toThrow('expected 1 words after it, found 0')
+})
+
+test('the loss of what is in no folder is not accepted', async () => {
+  const command = COMMANDS['accept-loss']
+  const words = ['/nowhere']
+  const client = httpClient({ url: 'http://127.0.0.1:1' })
+  const run = async () => command?.run({ words, options: new Map(), client, say: () => {} })
+  await expect(run()).rejects.toThrow('/nowhere has no eider-data.duckdb')
 })
