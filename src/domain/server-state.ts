@@ -27,7 +27,7 @@ export interface LastRestart {
 export interface RunningRequest {
   readonly since: string
   readonly request: string
-  /** The first characters of a SELECT, the first words of anything else. */
+  /** The first characters of a SELECT without values, the first words of anything else. */
   readonly statement: string | null
 }
 
@@ -70,4 +70,18 @@ export interface DiskState {
   readonly log: number
   /** Nothing more is stored; reading and removing go on. */
   readonly full: boolean
+}
+
+/** Nobody needs to see more of a statement than its first lines. */
+const READ_CHARS_MAX = 4_000
+
+/** The first characters of a statement, for the log and the status: without the values that are written in it. */
+export function shownStatement(sql: string, charsMax: number): string {
+  const text = sql
+    .slice(0, READ_CHARS_MAX)
+    .replace(/'(?:[^']|'')*('|$)|\$(\w*)\$[\s\S]*?(\$\2\$|$)/g, '?')
+    .replace(/\b\d[\w.]*/g, '?')
+    .replace(/\s+/g, ' ')
+    .trim()
+  return text.length <= charsMax ? text : `${text.slice(0, charsMax)}…`
 }

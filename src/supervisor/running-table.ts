@@ -5,7 +5,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunningEntry } from '../domain/ports/running-ports.ts'
-import type { RunningRequest } from '../domain/server-state.ts'
+import { type RunningRequest, shownStatement } from '../domain/server-state.ts'
 import { timestampOfMillis } from '../domain/timestamp.ts'
 import { LruMap } from '../runtime/lru-map.ts'
 
@@ -36,7 +36,7 @@ const ENDED_MAX = 10_000
 export interface RunningNote {
   readonly startedAt: number
   readonly what: string
-  /** Its first characters. */
+  /** Its first characters, without values. */
   readonly statement: string | null
   /** Of a SELECT: the same for the same text. */
   readonly hash: string | null
@@ -75,7 +75,7 @@ export class RunningTable {
     return {
       statement: (sql) => {
         hash = hashOf(sql)
-        this.#note(at, shownText(sql), hash)
+        this.#note(at, notedText(sql), hash)
       },
       end: () => {
         this.#view.setFloat64(at + START_AT, 0)
@@ -174,8 +174,8 @@ export function hashOf(sql: string): bigint | null {
   return QUERY.test(sql.slice(0, HEAD_CHARS)) ? BigInt(Bun.hash(sql.trim())) : null
 }
 
-function shownText(sql: string): string {
+function notedText(sql: string): string {
   const head = sql.slice(0, HEAD_CHARS)
   if (!QUERY.test(head)) return FIRST_WORDS.exec(head)?.[1] ?? ''
-  return sql.trim().slice(0, STATEMENT_CHARS_MAX).replace(OPTIONS, 'USING …').toWellFormed()
+  return shownStatement(sql, STATEMENT_CHARS_MAX).replace(OPTIONS, 'USING …').toWellFormed()
 }

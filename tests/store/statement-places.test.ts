@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { shownStatement } from '../../src/domain/server-state.ts'
 import { setCaller } from '../../src/runtime/cancellation.ts'
-import { shownText } from '../../src/store/duckdb/open-statements.ts'
 import { type Place, Places, type Turn } from '../../src/store/duckdb/places.ts'
 import type { Store } from '../../src/store/store.ts'
 import { failureOf, openMemoryStore, rowsOf, STATEMENTS_MAX } from '../support/store-fixture.ts'
@@ -159,4 +159,4 @@ test.each([
   ["SELECT 'secret', 12.5, x FROM t", 'SELECT ?, ?, x FROM t'],
   ["SELECT 'it''s cut here", 'SELECT ?'],
   [`SELECT ${'a, '.repeat(100)}`, `SELECT ${'a, '.repeat(24)}a…`],
-])('%s is shown without values', (sql, shown) => expect(shownText(sql)).toBe(shown))
+])('%s is shown without values', (sql, shown) => expect(shownStatement(sql, 80)).toBe(shown))

@@ -1,5 +1,5 @@
 /** Expressions as DuckDB's parser would give them, for those that are put into a tree without being parsed. */
-import { columnNode, integerNode, type TreeNode, textNode } from './select-ast.ts'
+import { columnNode, integerNode, nullNode, type TreeNode } from './select-ast.ts'
 
 export function callNode(name: string, ...children: readonly TreeNode[]): TreeNode {
   return {
@@ -28,10 +28,6 @@ export function caseNode(condition: TreeNode, value: TreeNode, other?: TreeNode)
     case_checks: [{ when_expr: condition, then_expr: value }],
     else_expr: other ?? nullNode(),
   }
-}
-
-function nullNode(): TreeNode {
-  return { ...textNode(''), value: { type: { id: 'NULL', type_info: null }, is_null: true } }
 }
 
 export function greaterNode(left: TreeNode, right: TreeNode): TreeNode {

@@ -1,4 +1,4 @@
-import type { StatementCounts } from '../../domain/server-state.ts'
+import { type StatementCounts, shownStatement } from '../../domain/server-state.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import type { AppError } from '../../errors.ts'
 import type { Deadline } from '../../runtime/cancellation.ts'
@@ -6,7 +6,6 @@ import type { Place, Places } from './places.ts'
 
 /** Of a statement's text, in the status and the log. */
 const SHOWN_CHARS = 80
-const READ_CHARS_MAX = 2_000
 
 /** A statement that DuckDB holds on to after its time: its client has its answer, and nothing can be done. */
 export interface StuckStatement {
@@ -75,7 +74,7 @@ export class OpenStatements {
   abandon(statement: OpenStatement): void {
     const { stuckMs, onStuck } = this.#options
     const timer = setTimeout(() => {
-      onStuck({ statement: shownText(statement.sql), ms: stuckMs })
+      onStuck({ statement: shownStatement(statement.sql, SHOWN_CHARS), ms: stuckMs })
     }, stuckMs)
     this.#abandoned.set(statement, { since: Date.now(), timer })
     statement.place.abandon()
@@ -109,19 +108,8 @@ export class OpenStatements {
       waiting: places.waiting,
       parked,
       abandoned: [...this.#abandoned].map(([{ sql }, { since }]) => {
-        return { since: timestampOfMillis(since), statement: shownText(sql) }
+        return { since: timestampOfMillis(since), statement: shownStatement(sql, SHOWN_CHARS) }
       }),
     }
   }
-}
-
-/** The first words of a statement, without the values that stand in it. */
-export function shownText(sql: string): string {
-  const text = sql
-    .slice(0, READ_CHARS_MAX)
-    .replace(/'(?:[^']|'')*('|$)/g, '?')
-    .replace(/\b\d[\w.]*/g, '?')
-    .replace(/\s+/g, ' ')
-    .trim()
-  return text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS)}…`
 }
