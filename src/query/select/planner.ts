@@ -1,7 +1,7 @@
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import type { SqlEngine } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
-import { withDeadline } from '../../runtime/cancellation.ts'
+import { onAbort, withDeadline } from '../../runtime/cancellation.ts'
 import { Semaphore } from '../../runtime/semaphore.ts'
 import { WorkerHost } from '../../runtime/worker-host.ts'
 import { nameScope } from './name-scope.ts'
@@ -99,7 +99,7 @@ export class Planner {
     const { planningMs: timeoutMs } = this.#options
     try {
       return await withDeadline({ timeoutMs, signal, timeoutError }, (ended) => {
-        return this.#ask({ request, snapshot }, ended)
+        return this.#ask(request, snapshot, ended)
       })
     } finally {
       this.#idleTimer = setTimeout(() => void this.#endThread(), IDLE_MS)
@@ -109,16 +109,16 @@ export class Planner {
 
   /** @param ended aborts: the thread ends, whatever it is at */
   async #ask(
-    { request, snapshot }: { readonly request: PlanRequest; readonly snapshot: CatalogSnapshot },
+    request: PlanRequest,
+    snapshot: CatalogSnapshot,
     ended: AbortSignal,
   ): Promise<SelectPlan> {
     const running = Promise.withResolvers<SelectPlan>()
     this.#running = running
-    const stop = () => {
+    const stopListening = onAbort(ended, () => {
       running.reject(ended.reason)
       void this.#endThread()
-    }
-    ended.addEventListener('abort', stop, { once: true })
+    })
     try {
       const host = this.#runningHost(running)
       const isKnown = this.#snapshot === snapshot
@@ -132,7 +132,7 @@ export class Planner {
       host.post(message)
       return await running.promise
     } finally {
-      ended.removeEventListener('abort', stop)
+      stopListening()
       this.#running = null
       this.#host?.setBusy(false)
     }
