@@ -25,7 +25,8 @@ const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
 ]
 
 const MESSAGES: Partial<Record<ErrorCode, string>> = {
-  out_of_memory: 'The statement needs more memory than the SQL engine may use (EIDER_MEMORY_LIMIT)',
+  out_of_memory:
+    'The statement needs more memory than the SQL engine may use (EIDER_MEMORY_LIMIT); ask for less at once, or raise it',
   internal: 'The database stopped itself after a failed write: Eider must be restarted',
   data_damaged:
     'A part of the data file cannot be read: it was damaged. Restore a backup, or save the rest with "bun run eider salvage"',
