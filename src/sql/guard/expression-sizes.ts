@@ -48,6 +48,73 @@ function lambdaNames(call: TreeNode): readonly string[] {
   return names.map((name) => name.toLowerCase())
 }
 
+/** Those that give a part of what their first argument holds. */
+const PART_FUNCTIONS: ReadonlySet<string> = new Set(
+  `-> ->> struct_extract list_extract list_element array_extract element_at map_extract_value union_extract`.split(
+    ' ',
+  ),
+)
+
+/** A column, or a part of one, which is computed twice at no price. */
+export function isLeaf(node: TreeNode): boolean {
+  if (node.class === 'CAST') return isNode(node.child) && isLeaf(node.child)
+  const isPart =
+    (node.class === 'FUNCTION' && PART_FUNCTIONS.has(textOf(node.function_name).toLowerCase())) ||
+    (node.class === 'OPERATOR' && /_EXTRACT$/.test(textOf(node.type)))
+  if (!isPart) return isName(node)
+  const [whole, ...others] = nodesOf(node.children)
+  return (
+    whole !== undefined && isLeaf(whole) && others.every((part) => isConstant(part) || isLeaf(part))
+  )
+}
+
+/** A column, a parameter or, with `COLUMNS(…)`, several columns. */
+function isName(node: TreeNode): boolean {
+  const { class: kind } = node
+  if (kind === 'STAR') return node.columns === true && !isUnpacked(node)
+  return kind === 'COLUMN_REF' || kind === 'PARAMETER'
+}
+
+/** `*COLUMNS(…)`: several arguments. DuckDB takes two equal `COLUMNS(name -> …)` for different ones. */
+export function isUnpacked(node: TreeNode): boolean {
+  if (node.type === 'OPERATOR_UNPACK') return true
+  if (node.class !== 'STAR') return false
+  return [...walk(node.expr ?? null)].some(({ class: kind }) => kind === 'LAMBDA')
+}
+
+/** True for a select item that gives several columns. */
+export function isMany(item: TreeNode): boolean {
+  return [...walk(item)].some(({ class: kind }) => kind === 'STAR')
+}
+
+/** True where a statement makes large values of small ones, or has one itself. */
+export function makesLarge(nodes: readonly TreeNode[], most: number): boolean {
+  // Those of a table function are rows.
+  const tables = new Set(nodes.map((node) => node.type === 'TABLE_FUNCTION' && node.function))
+  return nodes.some((node) => !tables.has(node) && isLargeSource(node, most))
+}
+
+/** A text of the statement itself, a parameter that is handed out, or a function that makes much of little. */
+function isLargeSource(node: TreeNode, most: number): boolean {
+  if (node.class === 'CONSTANT') return (knownBytes(node) ?? 0) > most
+  if (node.type === 'SELECT_NODE') {
+    return nodesOf(node.select_list).some(({ class: kind }) => kind === 'PARAMETER')
+  }
+  if (node.class !== 'FUNCTION') return false
+  const { bytes } = SIZE_RULES[textOf(node.function_name).toLowerCase()] ?? {}
+  if (bytes === undefined) return false
+  const args = nodesOf(node.children)
+  const known = boundOf(bytes, args)
+  return known === undefined ? !growsLittle(bytes, args, most) : known > most
+}
+
+/** How much a function adds to what a row holds unseen. */
+export function weightOf(node: TreeNode): number {
+  if (node.class !== 'FUNCTION') return 0
+  const growth = growthOf(textOf(node.function_name))
+  return growth === 'fixed' ? 0 : growth === 'rule' ? 2 : growth
+}
+
 /** At most so many bytes, in every row; undefined where that depends on a column. */
 export function knownBytes(node: TreeNode): number | undefined {
   if (node.class === 'CONSTANT') {

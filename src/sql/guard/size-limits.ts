@@ -22,9 +22,14 @@ import {
   boundOf,
   growsLittle,
   isConstant,
+  isLeaf,
+  isMany,
+  isUnpacked,
   knownBytes,
   LAMBDA_FUNCTIONS,
+  makesLarge,
   quantityNode,
+  weightOf,
 } from './expression-sizes.ts'
 import { growthOf } from './function-growth.ts'
 import { isAggregateFunction } from './function-lists.ts'
@@ -68,14 +73,13 @@ const OUTERMOST: Place = { isPlain: false, isSingle: false, lambdas: 0, weight: 
 interface Limits {
   /** Of all functions of the statement together. */
   readonly weight: number
+  /** True where the statement makes large values of small ones. */
+  readonly isLarge: boolean
   readonly rowBytes: number
   count: number
 }
 
-/**
- * A select item without an alias that has got a limit: what DuckDB would call the column shows the limit, so it needs the name
- * that it had.
- */
+/** A select item without an alias that has got a limit: DuckDB would call the column after it. */
 export interface UnnamedItem {
   readonly item: TreeNode
   readonly original: TreeNode
@@ -86,11 +90,13 @@ export interface UnnamedItem {
  * @throws AppError `sql_too_costly` where constants alone say that it is too much
  */
 export function limitSizes(query: TreeNode): readonly UnnamedItem[] {
-  const weight = [...walk(query)].reduce((total, node) => total + weightOf(node), 0)
-  if (weight === 0) return []
+  const nodes = [...walk(query)]
+  const weight = nodes.reduce((total, node) => total + weightOf(node), 0)
+  const isLarge = makesLarge(nodes, ROW_BYTES)
+  if (weight === 0 && !isLarge) return []
   const rowBytes = Math.max(512, Math.floor(ROW_BYTES / Math.max(1, weight)))
   const unnamed: UnnamedItem[] = []
-  const limits: Limits = { weight, rowBytes, count: 0 }
+  const limits: Limits = { weight, isLarge, rowBytes, count: 0 }
   visit(query, OUTERMOST, { limits, unnamed })
   return unnamed
 }
@@ -98,12 +104,6 @@ export function limitSizes(query: TreeNode): readonly UnnamedItem[] {
 interface Visit {
   readonly limits: Limits
   readonly unnamed: UnnamedItem[]
-}
-
-function weightOf(node: TreeNode): number {
-  if (node.class !== 'FUNCTION') return 0
-  const growth = growthOf(textOf(node.function_name))
-  return growth === 'fixed' ? 0 : growth === 'rule' ? 2 : growth
 }
 
 function visit(value: TreeValue, place: Place, state: Visit): void {
@@ -127,7 +127,8 @@ function visit(value: TreeValue, place: Place, state: Visit): void {
       { ...place, lambdas: place.lambdas + 1, weight: 1, own, isLambda: false },
       state,
     )
-  } else if (isLeaf(value)) limitLeaf(value, place, state.limits)
+  } else if (isUnpacked(value)) limitUnpacked(place, state.limits)
+  else if (isLeaf(value)) limitLeaf(value, place, state.limits)
   else if (value.class === 'SUBQUERY' || value.class === 'WINDOW') {
     visitParts(value, { ...place, weight: 0 }, state)
     limitOpaque(value, place, state.limits)
@@ -140,17 +141,40 @@ function visitParts(node: TreeNode, place: Place, state: Visit): void {
 
 function visitSelect(select: TreeNode, outer: Place, state: Visit): void {
   const source = isNode(select.from_table) ? textOf(select.from_table.type) : 'EMPTY'
-  const { lambdas, own } = outer
-  const isPlain = source === 'BASE_TABLE' && lambdas === 0
-  const place: Place = { isPlain, isSingle: source === 'EMPTY', lambdas, own, weight: 0 }
+  const { limits, unnamed } = state
+  const isSingle = source === 'EMPTY'
+  const isPlain = source === 'BASE_TABLE' && outer.lambdas === 0
+  const place: Place = { ...outer, isPlain, isSingle, weight: 0, isLambda: false }
   for (const item of nodesOf(select.select_list)) {
     const original = textOf(item.alias) === '' ? copyOf(item) : null
-    const before = state.limits.count
+    const before = limits.count
     visit(item, place, state)
-    if (original !== null && state.limits.count > before) state.unnamed.push({ item, original })
+    if (outer === OUTERMOST && limits.isLarge && !isSingle) limitOutput(item, select, limits)
+    if (original === null || limits.count === before) continue
+    if (isColumn(original)) item.alias = columnNames(original).at(-1) ?? ''
+    else if (!isMany(original)) unnamed.push({ item, original })
   }
   const { select_list: _, ...others } = select
   visitParts(others, place, state)
+}
+
+/** DuckDB copies what it hands out for 2 048 rows at a time, a constant once for each. */
+function limitOutput(item: TreeNode, select: TreeNode, limits: Limits): void {
+  if (nodesOf(select.modifiers).some(({ type }) => type === 'DISTINCT_MODIFIER')) return
+  const isPlain = isNode(select.from_table) && select.from_table.type === 'BASE_TABLE'
+  if (isConstant(item)) {
+    const size = knownBytes(item) ?? 0
+    if (size <= limits.rowBytes) return
+    const [cost, most] = [integerNode(Math.ceil(size)), limits.rowBytes]
+    limited(item, { cost, exact: cost, most, room: 'eider_room_each', what: 'the result' })
+    limits.count += 1
+  } else if (isPlain && item.class !== 'PARAMETER') return
+  else if (item.class === 'STAR' || isLeaf(item)) {
+    if (item.class === 'STAR') item.columns = true
+    limitLeaf(item, { ...OUTERMOST, weight: 1 }, limits)
+  } else if (item.class === 'SUBQUERY' || item.class === 'WINDOW') {
+    limitOpaque(item, { ...OUTERMOST, weight: 1 }, limits)
+  }
 }
 
 function visitCall(call: TreeNode, place: Place, state: Visit): void {
@@ -190,30 +214,17 @@ function isCall(node: TreeNode): boolean {
   return node.class === 'FUNCTION' && !isLeaf(node)
 }
 
-/** Those that give a part of what their first argument holds. */
-const PART_FUNCTIONS: ReadonlySet<string> = new Set(
-  `-> ->> struct_extract list_extract list_element array_extract element_at map_extract_value union_extract`.split(
-    ' ',
-  ),
-)
-
-/** A column, or a part of one, which is computed twice at no price. */
-function isLeaf(node: TreeNode): boolean {
-  if (node.class === 'CAST') return isNode(node.child) && isLeaf(node.child)
-  const isPart =
-    (node.class === 'FUNCTION' && PART_FUNCTIONS.has(textOf(node.function_name).toLowerCase())) ||
-    (node.class === 'OPERATOR' && /_EXTRACT$/.test(textOf(node.type)))
-  if (!isPart) return node.class === 'COLUMN_REF'
-  const [whole, ...others] = nodesOf(node.children)
-  return (
-    whole !== undefined && isLeaf(whole) && others.every((part) => isConstant(part) || isLeaf(part))
-  )
-}
-
 /** The value of a sub-query or a window. */
 function limitOpaque(node: TreeNode, place: Place, limits: Limits): void {
   const isValue = node.class !== 'SUBQUERY' || node.subquery_type === 'SCALAR'
   if (isValue && !place.isSingle) limitLeaf(node, { ...place, isPlain: false }, limits)
+}
+
+/** What `*COLUMNS(…)` and `COLUMNS(name -> …)` stand for cannot be measured one by one. */
+function limitUnpacked({ isPlain, isSingle, weight }: Place, { isLarge }: Limits): void {
+  if (!isLarge || weight === 0 || isPlain || isSingle) return
+  const message = `Write the columns one by one: *COLUMNS and COLUMNS with a lambda are for those of a single table here`
+  throw new AppError('sql_too_costly', message)
 }
 
 /** Text of a column that functions around copy. */
@@ -223,19 +234,19 @@ function limitLeaf(leaf: TreeNode, place: Place, limits: Limits): void {
   // All elements together hold no more than their list does.
   if (isColumn(leaf) && own.has(columnNames(leaf)[0]?.toLowerCase() ?? '')) return
   if (isPlain && lambdas === 0 && limits.weight <= PLAIN_WEIGHT) return
-  const isText = callNode(
-    'contains',
-    textNode('VARCHAR BLOB JSON'),
-    callNode('typeof', copyOf(leaf)),
-  )
   const size = castNode(callNode('strlen', castNode(bare(leaf), 'VARCHAR', false)), 'DOUBLE', false)
-  const cost = caseNode(isText, callNode('*', size, integerNode(weight)), integerNode(0))
+  const copied = callNode('*', size, integerNode(weight))
+  // Its type is that of what it is given. It is the same in every row.
+  const isParameter = [...walk(leaf)].some(({ class: kind }) => kind === 'PARAMETER')
+  const types = textNode('VARCHAR BLOB JSON')
+  const isText = callNode('contains', types, callNode('typeof', copyOf(leaf)))
+  const cost = isParameter ? copied : caseNode(isText, copied, integerNode(0))
   const most = lambdas > 0 ? ELEMENT_BYTES : limits.rowBytes
   limited(leaf, {
     cost,
     exact: cost,
     most,
-    room: room('bytes', lambdas > 0),
+    room: room('bytes', lambdas > 0, isParameter ? '_each' : ''),
     what: 'the functions here',
   })
   limits.count += 1
@@ -310,11 +321,7 @@ function limitCall(call: TreeNode, rule: SizeRule, place: Place, limits: Limits)
     if (isPlain && growsLittle(bound, args, most)) return []
     return [{ unit, bound, exact, most, weight }]
   })
-  // `*` in an argument stands for several.
-  const isOpen = args.some((argument) =>
-    [...walk(argument)].some(({ class: kind }) => kind === 'STAR'),
-  )
-  if (checks.length === 0 || isOpen) return
+  if (checks.length === 0 || args.some(isUnpacked)) return
   limitArguments(call, checks, isInLambda)
   limits.count += 1
 }
