@@ -36,6 +36,8 @@ const TOO_MUCH: readonly string[] = [
   `SELECT sum(len(v || i)) FROM (SELECT repeat('a', 1000000) v), range(100000) t(i)`,
   `WITH x AS (SELECT repeat('a', 1000000) v) SELECT sum(len(upper(v || i))) FROM x, range(100000) t(i)`,
   `SELECT sum(len((SELECT repeat('a', 1000000)) || i)) FROM range(100000) t(i)`,
+  `WITH x AS (SELECT repeat('a', 1000000) v, i FROM range(2048) t(i)) SELECT sum(len(v || i)) FROM x`,
+  `WITH x AS (SELECT repeat('a', 1000000) v, i FROM range(2048) t(i)) SELECT count(*) FROM x JOIN x y USING (v)`,
   `WITH x AS (SELECT repeat('a', 1000000) v) SELECT len(replace(v, 'a', v)) FROM x`,
   `WITH x AS (SELECT repeat('a', 1000000) v) SELECT len(regexp_replace(v, 'a', v, 'g')) FROM x`,
   `SELECT len(lpad(name, 1000000000, 'x')) FROM files.people`,

@@ -149,7 +149,7 @@ function visitSelect(select: TreeNode, outer: Place, state: Visit): void {
     const original = textOf(item.alias) === '' ? copyOf(item) : null
     const before = limits.count
     visit(item, place, state)
-    if (outer === OUTERMOST && limits.isLarge && !isSingle) limitOutput(item, select, limits)
+    if (limits.isLarge && !isSingle) limitOutput(item, select, limits)
     if (original === null || limits.count === before) continue
     if (isColumn(original)) item.alias = columnNames(original).at(-1) ?? ''
     else if (!isMany(original)) unnamed.push({ item, original })
@@ -158,7 +158,7 @@ function visitSelect(select: TreeNode, outer: Place, state: Visit): void {
   visitParts(others, place, state)
 }
 
-/** DuckDB copies what it hands out for 2 048 rows at a time, a constant once for each. */
+/** DuckDB copies what it hands out for 2 048 rows at a time, a constant once for each; the rows of a CTE, too. */
 function limitOutput(item: TreeNode, select: TreeNode, limits: Limits): void {
   if (nodesOf(select.modifiers).some(({ type }) => type === 'DISTINCT_MODIFIER')) return
   const isPlain = isNode(select.from_table) && select.from_table.type === 'BASE_TABLE'
