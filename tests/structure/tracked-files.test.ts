@@ -6,6 +6,8 @@ import {
   foreignAddresses,
   type LockFile,
   missingPlatforms,
+  storedData,
+  trackedPaths,
   trackedTextFiles,
   unwantedPackages,
 } from './tracked-files.ts'
@@ -39,6 +41,15 @@ test('planted addresses and paths are found, routes and web addresses are not', 
     'a.md:2: /tmp/eider/data',
     'a.md:3: packages.example:4873',
   ])
+})
+
+test('no file of a data folder is among them', async () => {
+  expect(storedData(await trackedPaths(ROOT))).toEqual([])
+})
+
+test('planted files of a data folder are found', () => {
+  const paths = ['eider-data.duckdb', 'x/eider-data.duckdb.wal', 'eider.key', 'src/eider.ts']
+  expect(storedData(paths)).toEqual(paths.slice(0, 3))
 })
 
 test('the lock file serves every platform', () => {

@@ -10,7 +10,7 @@ export interface TextFile {
 }
 
 /** What git tracks or would track; in a copy without git, all but what is installed or stored. */
-async function trackedPaths(root: string): Promise<readonly string[]> {
+export async function trackedPaths(root: string): Promise<readonly string[]> {
   const command = ['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
   const git = Bun.spawnSync(command, { cwd: root, stderr: 'ignore' })
   if (git.success) return git.stdout.toString().split('\0').filter(Boolean)
@@ -62,6 +62,13 @@ export function foreignAddresses(
         .map((found) => `${path}:${index + 1}: ${found}`)
     })
   })
+}
+
+/** Files of a data folder: a server that was started at the wrong place leaves them in the project. */
+export function storedData(paths: readonly string[]): readonly string[] {
+  return paths.filter((path) =>
+    /(^|[\\/])eider[\w.-]*\.(duckdb|wal|mark|key|lock|running)$/.test(path),
+  )
 }
 
 export interface LockFile {
