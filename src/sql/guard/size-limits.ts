@@ -53,7 +53,7 @@ const BOUND = 'eider_arguments'
 
 const NO_NAMES: ReadonlySet<string> = new Set()
 
-interface Place {
+interface Around {
   /** True where every column is one of a single table. */
   readonly isPlain: boolean
   /** True in a SELECT of one row, without a FROM. */
@@ -68,7 +68,7 @@ interface Place {
   readonly weight: number
 }
 
-const OUTERMOST: Place = { isPlain: false, isSingle: false, lambdas: 0, weight: 0, own: NO_NAMES }
+const OUTERMOST: Around = { isPlain: false, isSingle: false, lambdas: 0, weight: 0, own: NO_NAMES }
 
 interface Limits {
   /** Of all functions of the statement together. */
@@ -106,56 +106,56 @@ interface Visit {
   readonly unnamed: UnnamedItem[]
 }
 
-function visit(value: TreeValue, place: Place, state: Visit): void {
+function visit(value: TreeValue, around: Around, state: Visit): void {
   if (Array.isArray(value)) {
-    for (const item of value) visit(item, place, state)
+    for (const item of value) visit(item, around, state)
     return
   }
   if (!isNode(value)) return
   // Its rows come one set after the other.
   if (value.type === 'TABLE_FUNCTION' && isNode(value.function)) {
-    visit(value.function.children ?? null, { ...place, weight: 0 }, state)
-  } else if (value.type === 'SELECT_NODE') visitSelect(value, place, state)
-  else if (isCall(value)) placed(value, () => visitCall(value, place, state))
-  else if (value.class === 'LAMBDA' && place.isLambda === true) {
+    visit(value.function.children ?? null, { ...around, weight: 0 }, state)
+  } else if (value.type === 'SELECT_NODE') visitSelect(value, around, state)
+  else if (isCall(value)) placed(value, () => visitCall(value, around, state))
+  else if (value.class === 'LAMBDA' && around.isLambda === true) {
     const names = [...walk(value.lhs ?? null)]
       .flatMap(columnNames)
       .map((name) => name.toLowerCase())
-    const own = new Set([...place.own, ...names])
+    const own = new Set([...around.own, ...names])
     visit(
       value.expr ?? null,
-      { ...place, lambdas: place.lambdas + 1, weight: 1, own, isLambda: false },
+      { ...around, lambdas: around.lambdas + 1, weight: 1, own, isLambda: false },
       state,
     )
-  } else if (isUnpacked(value)) limitUnpacked(place, state.limits)
-  else if (isLeaf(value)) limitLeaf(value, place, state.limits)
+  } else if (isUnpacked(value)) limitUnpacked(around, state.limits)
+  else if (isLeaf(value)) limitLeaf(value, around, state.limits)
   else if (value.class === 'SUBQUERY' || value.class === 'WINDOW') {
-    visitParts(value, { ...place, weight: 0 }, state)
-    limitOpaque(value, place, state.limits)
-  } else visitParts(value, value.class === 'COMPARISON' ? { ...place, weight: 0 } : place, state)
+    visitParts(value, { ...around, weight: 0 }, state)
+    limitOpaque(value, around, state.limits)
+  } else visitParts(value, value.class === 'COMPARISON' ? { ...around, weight: 0 } : around, state)
 }
 
-function visitParts(node: TreeNode, place: Place, state: Visit): void {
-  for (const field of Object.keys(node)) visit(node[field] ?? null, place, state)
+function visitParts(node: TreeNode, around: Around, state: Visit): void {
+  for (const field of Object.keys(node)) visit(node[field] ?? null, around, state)
 }
 
-function visitSelect(select: TreeNode, outer: Place, state: Visit): void {
+function visitSelect(select: TreeNode, outer: Around, state: Visit): void {
   const source = isNode(select.from_table) ? textOf(select.from_table.type) : 'EMPTY'
   const { limits, unnamed } = state
   const isSingle = source === 'EMPTY'
   const isPlain = source === 'BASE_TABLE' && outer.lambdas === 0
-  const place: Place = { ...outer, isPlain, isSingle, weight: 0, isLambda: false }
+  const around: Around = { ...outer, isPlain, isSingle, weight: 0, isLambda: false }
   for (const item of nodesOf(select.select_list)) {
     const original = textOf(item.alias) === '' ? copyOf(item) : null
     const before = limits.count
-    visit(item, place, state)
+    visit(item, around, state)
     if (limits.isLarge && !isSingle) limitOutput(item, select, limits)
     if (original === null || limits.count === before) continue
     if (isColumn(original)) item.alias = columnNames(original).at(-1) ?? ''
     else if (!isMany(original)) unnamed.push({ item, original })
   }
   const { select_list: _, ...others } = select
-  visitParts(others, place, state)
+  visitParts(others, around, state)
 }
 
 /** DuckDB copies what it hands out for 2 048 rows at a time, a constant once for each; the rows of a CTE, too. */
@@ -177,28 +177,28 @@ function limitOutput(item: TreeNode, select: TreeNode, limits: Limits): void {
   }
 }
 
-function visitCall(call: TreeNode, place: Place, state: Visit): void {
+function visitCall(call: TreeNode, around: Around, state: Visit): void {
   const name = textOf(call.function_name).toLowerCase()
   const args = nodesOf(call.children)
   const { children: _, ...others } = call
-  visitParts(others, { ...place, weight: 0, isLambda: false }, state)
+  visitParts(others, { ...around, weight: 0, isLambda: false }, state)
   const growth = growthOf(name)
   if (isLike(name) && isConstantLike(args)) {
     if (hardLike(call) !== undefined) state.limits.count += 1
-    visit(args, { ...place, weight: 0 }, state)
+    visit(args, { ...around, weight: 0 }, state)
   } else if (growth === 'fixed') {
-    visit(args, { ...place, weight: 0 }, state)
+    visit(args, { ...around, weight: 0 }, state)
     // A text that an aggregate gives is as long as those that it was given.
-    if (isAggregateFunction(name)) limitLeaf(call, place, state.limits)
+    if (isAggregateFunction(name)) limitLeaf(call, around, state.limits)
   } else if (growth === 'rule') {
     const isBound = args.every((argument) => isConstant(argument) || isLeaf(argument))
     // Its arguments are counted by its own limit.
     const isLambda = LAMBDA_FUNCTIONS.has(name)
-    visit(isBound ? [] : args, { ...place, weight: 1, isLambda }, state)
-    limitCall(call, withLambda(call, SIZE_RULES[name] ?? {}), place, state.limits)
+    visit(isBound ? [] : args, { ...around, weight: 1, isLambda }, state)
+    limitCall(call, withLambda(call, SIZE_RULES[name] ?? {}), around, state.limits)
   } else {
-    limitConstants(call, args, place, state.limits)
-    visit(args, { ...place, weight: growth * (1 + place.weight) }, state)
+    limitConstants(call, args, around, state.limits)
+    visit(args, { ...around, weight: growth * (1 + around.weight) }, state)
     if (name === 'struct_pack') for (const child of args) nameField(child)
   }
 }
@@ -215,21 +215,21 @@ function isCall(node: TreeNode): boolean {
 }
 
 /** The value of a sub-query or a window. */
-function limitOpaque(node: TreeNode, place: Place, limits: Limits): void {
+function limitOpaque(node: TreeNode, around: Around, limits: Limits): void {
   const isValue = node.class !== 'SUBQUERY' || node.subquery_type === 'SCALAR'
-  if (isValue && !place.isSingle) limitLeaf(node, { ...place, isPlain: false }, limits)
+  if (isValue && !around.isSingle) limitLeaf(node, { ...around, isPlain: false }, limits)
 }
 
 /** What `*COLUMNS(…)` and `COLUMNS(name -> …)` stand for cannot be measured one by one. */
-function limitUnpacked({ isPlain, isSingle, weight }: Place, { isLarge }: Limits): void {
+function limitUnpacked({ isPlain, isSingle, weight }: Around, { isLarge }: Limits): void {
   if (!isLarge || weight === 0 || isPlain || isSingle) return
   const message = `Write the columns one by one: *COLUMNS and COLUMNS with a lambda are for those of a single table here`
   throw new AppError('sql_too_costly', message)
 }
 
 /** Text of a column that functions around copy. */
-function limitLeaf(leaf: TreeNode, place: Place, limits: Limits): void {
-  const { isPlain, lambdas, weight, own } = place
+function limitLeaf(leaf: TreeNode, around: Around, limits: Limits): void {
+  const { isPlain, lambdas, weight, own } = around
   if (weight === 0) return
   // All elements together hold no more than their list does.
   if (isColumn(leaf) && own.has(columnNames(leaf)[0]?.toLowerCase() ?? '')) return
@@ -260,22 +260,22 @@ function bare(node: TreeNode): TreeNode {
 function limitConstants(
   call: TreeNode,
   args: readonly TreeNode[],
-  place: Place,
+  around: Around,
   limits: Limits,
 ): void {
   const constant = args.filter(isConstant)
-  const most = place.lambdas > 0 ? ELEMENT_BYTES : limits.rowBytes
+  const most = around.lambdas > 0 ? ELEMENT_BYTES : limits.rowBytes
   const total = constant.reduce((sum, argument) => sum + (knownBytes(argument) ?? 0), 0)
   // What a lambda adds to each element is counted with its list.
-  if (place.lambdas === 1) return
-  const isWhole = constant.length === args.length && place.lambdas === 0
+  if (around.lambdas === 1) return
+  const isWhole = constant.length === args.length && around.lambdas === 0
   if (isWhole && total > CONSTANT_BYTES_MAX)
     throw tooCostly(textOf(call.function_name), total, 'bytes')
   if (isWhole || total <= most || constant.length === 0) return
   const [first] = constant
   if (first === undefined || first.class === 'LAMBDA') return
-  const cost = integerNode(Math.ceil(total * (1 + place.weight)))
-  const own = place.lambdas > 0 ? 'eider_room_total' : 'eider_room_each'
+  const cost = integerNode(Math.ceil(total * (1 + around.weight)))
+  const own = around.lambdas > 0 ? 'eider_room_total' : 'eider_room_each'
   limited(first, { cost, exact: cost, most, room: own, what: textOf(call.function_name) })
   limits.count += 1
 }
@@ -297,16 +297,16 @@ function withLambda(call: TreeNode, rule: SizeRule): SizeRule {
   return { ...rule, bytes: { kind: 'product', parts } }
 }
 
-function limitCall(call: TreeNode, rule: SizeRule, place: Place, limits: Limits): void {
-  const isInLambda = place.lambdas > 0
+function limitCall(call: TreeNode, rule: SizeRule, around: Around, limits: Limits): void {
+  const isInLambda = around.lambdas > 0
   const args = nodesOf(call.children)
   const name = textOf(call.function_name)
-  const isPlain = place.isPlain && !isInLambda && limits.weight <= PLAIN_WEIGHT
+  const isPlain = around.isPlain && !isInLambda && limits.weight <= PLAIN_WEIGHT
   const checks = (['bytes', 'steps'] as const).flatMap((unit): readonly CallLimit[] => {
     const bound = rule[unit]
     if (bound === undefined) return []
     const exact = (unit === 'bytes' ? rule.exactBytes : undefined) ?? bound
-    const weight = unit === 'bytes' ? 1 + place.weight : 1
+    const weight = unit === 'bytes' ? 1 + around.weight : 1
     const rowBytes = isInLambda ? ELEMENT_BYTES : limits.rowBytes
     const most = unit === 'bytes' ? rowBytes : ROW_STEPS
     const known = boundOf(bound, args)

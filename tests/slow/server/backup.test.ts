@@ -1,29 +1,12 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type ServerProcess, startServer, withFolder } from './server-process.ts'
+import { stubEmbeddings } from './stub-embeddings.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 const CHUNKS = 20_000
 const ROWS_PER_INSERT = 2_000
 const DIMENSIONS = 384
-
-/** Deterministic vectors of the usual size from a loopback server, so that the rows are in quickly. */
-function stubProvider() {
-  return Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    fetch: async (request) => {
-      const { input } = (await request.json()) as { input: string | readonly string[] }
-      const texts = Array.isArray(input) ? input : [input]
-      const data = texts.map((text, index) => {
-        const embedding = Array.from({ length: DIMENSIONS }, (_, at) => (text.length + at) % 7)
-        return { object: 'embedding', index, embedding }
-      })
-      const usage = { prompt_tokens: 1, total_tokens: 1 }
-      return Response.json({ object: 'list', model: 'stub', data, usage })
-    },
-  })
-}
 
 async function put(server: ServerProcess, rows: readonly object[]): Promise<void> {
   const answer = await server.send('PUT', `${KBS}/k`, { knowledge_base: { rows } })
@@ -57,7 +40,9 @@ async function count(server: ServerProcess, signal: AbortSignal): Promise<Writte
 }
 
 test('a backup of 20 000 chunks is one moment of what a writer writes meanwhile', async () => {
-  const provider = stubProvider()
+  const provider = stubEmbeddings((text) => {
+    return Array.from({ length: DIMENSIONS }, (_, at) => (text.length + at) % 7)
+  })
   await withFolder(async (folder) => {
     const environment = { EIDER_DATA_DIR: join(folder, 'data'), EIDER_LOG_LEVEL: 'silent' }
     const server = await startServer(environment)

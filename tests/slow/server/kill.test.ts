@@ -1,26 +1,10 @@
 import { expect, test } from 'bun:test'
 import { type ServerProcess, startServer, withFolder } from './server-process.ts'
+import { stubEmbeddings } from './stub-embeddings.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 const CYCLES = 4
 const WRITERS = 4
-
-/** Deterministic vectors from a loopback server, so that the inserts are many. */
-function stubProvider() {
-  return Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    fetch: async (request) => {
-      const { input } = (await request.json()) as { input: string | readonly string[] }
-      const texts = Array.isArray(input) ? input : [input]
-      const data = texts.map((text, index) => {
-        return { object: 'embedding', index, embedding: [text.length % 7, 1, 2] }
-      })
-      const usage = { prompt_tokens: 1, total_tokens: 1 }
-      return Response.json({ object: 'list', model: 'stub', data, usage })
-    },
-  })
-}
 
 /** Writes versions of its own documents until the server is gone; returns the last version that was answered with 200. */
 async function write(server: ServerProcess, writer: number, from: number) {
@@ -43,7 +27,7 @@ async function write(server: ServerProcess, writer: number, from: number) {
 }
 
 test('kill -9 during concurrent inserts loses nothing acknowledged and tears no document', async () => {
-  const provider = stubProvider()
+  const provider = stubEmbeddings((text) => [text.length % 7, 1, 2])
   await withFolder(async (folder) => {
     const environment = { EIDER_DATA_DIR: folder, EIDER_LOG_LEVEL: 'silent' }
     const model = {
