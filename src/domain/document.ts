@@ -14,6 +14,24 @@ export type Row = Readonly<Record<string, RowValue>>
 export interface DocumentText {
   readonly column: string
   readonly text: string
+  /** Missing: of a row, of which nothing is known. */
+  readonly layout?: TextLayout
+}
+
+/** How a text is laid out, where that is known. Chunking follows it. */
+export interface TextLayout {
+  readonly title: string | null
+  readonly syntax: TextSyntax
+  readonly parts: TextParts | null
+}
+
+export type TextSyntax = 'text' | 'markdown' | 'code'
+
+/** Pages, slides or chapters of a text. */
+export interface TextParts {
+  readonly unit: 'page' | 'slide' | 'chapter' | 'cell'
+  /** Where each begins in the text, in code units, rising; its number is its index plus 1. */
+  readonly starts: readonly number[]
 }
 
 /** One inserted row, file or page, ready to be cut into chunks. */

@@ -2,11 +2,11 @@ import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { EmbedderRegistry } from '../domain/ports/model-ports.ts'
+import type { DocumentReading } from '../domain/ports/reading-ports.ts'
 import type { DocumentStore, FileStore } from '../domain/ports/store-ports.ts'
 import type { RowStream } from '../domain/query-result.ts'
 import type { Chunker } from './chunking/chunker.ts'
 import type { PageFetcher } from './crawl/guarded-fetch.ts'
-import type { DocumentReading } from './readers/document-reading.ts'
 
 export interface CrawlRequest {
   /**

@@ -1,6 +1,7 @@
 import { findFile } from '../domain/catalog-snapshot.ts'
 import type { Row } from '../domain/document.ts'
 import { checkedName } from '../domain/identifier.ts'
+import type { DocumentReading } from '../domain/ports/reading-ports.ts'
 import type { NewFile } from '../domain/ports/store-ports.ts'
 import {
   type DocumentFormat,
@@ -8,9 +9,8 @@ import {
   type UploadedFile,
 } from '../domain/uploaded-file.ts'
 import { AppError } from '../errors.ts'
-import { fileFormat } from './file-format.ts'
+import { fileFormat } from '../reading/file-format.ts'
 import type { InsertDeps } from './insert-request.ts'
-import type { DocumentReading } from './readers/document-reading.ts'
 
 export interface FileUpload {
   /** The name that the file gets in SQL: `files.<name>`. */

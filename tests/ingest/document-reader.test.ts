@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import type { RawDocument } from '../../src/domain/ports/reading-ports.ts'
 import { AppError } from '../../src/errors.ts'
 import { DocumentReader, documentReaderOptions } from '../../src/ingest/readers/document-reader.ts'
-import type { RawDocument } from '../../src/ingest/readers/document-reading.ts'
 import { ReaderPool } from '../../src/ingest/readers/reader-pool.ts'
 import { never } from './insert-fixture.ts'
 

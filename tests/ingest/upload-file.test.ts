@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import type { Row } from '../../src/domain/document.ts'
 import type { NewFile } from '../../src/domain/ports/store-ports.ts'
-import { fileFormat } from '../../src/ingest/file-format.ts'
 import { uploadFile } from '../../src/ingest/upload-file.ts'
+import { fileFormat } from '../../src/reading/file-format.ts'
+import { tinyPdf } from '../reading/tiny-pdf.ts'
 import { directReader, never, noFiles, snapshotWith, uploadedFile } from './insert-fixture.ts'
-import { tinyPdf } from './tiny-pdf.ts'
 
 interface Stored {
   readonly file: NewFile

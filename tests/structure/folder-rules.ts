@@ -15,6 +15,9 @@ export function crowdedFolders(modules: readonly SourceModule[]): readonly strin
     .map(([folder, files]) => `${folder}: ${files.length} files`)
 }
 
+/** One format each, and the only file that knows its library. */
+const READERS_OF_FORMATS = /^src\/reading\/(documents|tables)\//
+
 /**
  * Files that one other file imports and that hide little: they belong into that file. A thread's entry, types alone and
  * what a test imports have a reason of their own.
@@ -28,6 +31,7 @@ export function shallowFiles(modules: readonly SourceModule[]): readonly string[
     const importedBy = importers.get(path) ?? []
     const [importer, ...others] = importedBy.filter((one) => one.startsWith('src/'))
     if (importer === undefined || others.length > 0 || codeLineCount >= SHALLOW_LINES_MAX) return []
+    if (READERS_OF_FORMATS.test(path)) return []
     const isTested = importedBy.some((one) => one.startsWith('tests/'))
     if (isTypeOnly || isTested || path.startsWith('src/workers/')) return []
     return [`${path}: ${codeLineCount} lines, imported by ${importer} alone`]

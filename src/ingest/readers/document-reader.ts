@@ -1,4 +1,9 @@
 import { Analyzers } from '../../analysis/analyzer.ts'
+import type {
+  DocumentReading,
+  RawDocument,
+  ReadDocument,
+} from '../../domain/ports/reading-ports.ts'
 import {
   type ChunkedTexts,
   type Chunker,
@@ -6,7 +11,6 @@ import {
   chunkTexts,
 } from '../chunking/chunker.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
-import type { DocumentReading, RawDocument, ReadDocument } from './document-reading.ts'
 import type { ReaderAnswer, ReaderJob } from './reader-job.ts'
 import { type JobTerms, ReaderPool } from './reader-pool.ts'
 

@@ -1,9 +1,8 @@
 import type { Analyzers } from '../../analysis/analyzer.ts'
-import type { DocumentFormat } from '../../domain/uploaded-file.ts'
+import type { RawDocument, ReadDocument } from '../../domain/ports/reading-ports.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
+import { readDocument } from '../../reading/read-document.ts'
 import { type ChunkedTexts, type ChunkingRules, chunkTexts } from '../chunking/chunker.ts'
-import type { RawDocument, ReadDocument } from './document-reading.ts'
-import { readMarkdown, readText } from './text.ts'
 
 /** What the main thread asks of the reader thread, one thing at a time. */
 export type ReaderJob =
@@ -53,21 +52,6 @@ export function transfersOf(answer: ReaderAnswer): readonly ArrayBuffer[] {
     return ArrayBuffer.isView(part) ? part.buffer : null
   })
   return buffers.filter((buffer) => buffer instanceof ArrayBuffer)
-}
-
-type Read = (document: RawDocument) => ReadDocument | Promise<ReadDocument>
-
-/** The large parsers are loaded with the first document that needs them. */
-const READERS: Readonly<Record<DocumentFormat, Read>> = {
-  pdf: async (document) => (await import('./pdf.ts')).readPdf(document),
-  html: async (document) => (await import('./html.ts')).readHtml(document),
-  markdown: readMarkdown,
-  text: readText,
-}
-
-/** Bytes → text. It may take long, so it belongs in a thread. @throws AppError `file_unreadable` */
-export async function readDocument(document: RawDocument): Promise<ReadDocument> {
-  return READERS[document.format](document)
 }
 
 function matching(texts: readonly string[], patterns: readonly string[]): ReaderAnswer {

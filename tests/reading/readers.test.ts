@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import type { RawDocument } from '../../src/domain/ports/reading-ports.ts'
 import type { DocumentFormat } from '../../src/domain/uploaded-file.ts'
-import type { RawDocument } from '../../src/ingest/readers/document-reading.ts'
-import { readDocument } from '../../src/ingest/readers/reader-job.ts'
+import { readDocument } from '../../src/reading/read-document.ts'
 import { tinyPdf } from './tiny-pdf.ts'
 
 function raw(format: DocumentFormat, content: string | Uint8Array, url: string | null = null) {
@@ -153,5 +153,9 @@ test('Markdown stays as it is; its first heading is its title', async () => {
     content: 'intro\n\n## The *title* ##\ntext',
     title: 'The *title*',
     links: [],
+    id: null,
+    syntax: 'markdown',
+    parts: null,
+    columns: {},
   })
 })

@@ -1,20 +1,3 @@
-import type { RawDocument, ReadDocument } from './document-reading.ts'
-
-export function readText({ bytes, charset }: RawDocument): ReadDocument {
-  return { content: decodeText(bytes, charset), title: null, links: [] }
-}
-
-const FIRST_HEADING = /^ {0,3}#{1,6}[ \t]+([^\n]{1,500})/m
-const TITLE_LOOKED_FOR_CHARS = 10_000
-
-/** Markdown as it is; its first heading is its title. */
-export function readMarkdown({ bytes, charset }: RawDocument): ReadDocument {
-  const content = decodeText(bytes, charset)
-  const heading = FIRST_HEADING.exec(content.slice(0, TITLE_LOOKED_FOR_CHARS))?.[1]
-  const title = heading?.replace(/[ \t]+#*\s*$/, '').trim() || null
-  return { content, title, links: [] }
-}
-
 /**
  * Bytes as text, by the first of these that holds: a byte order mark, the encoding that was declared, UTF-8 without an
  * error, windows-1252 (which has none). Line ends become `\n`.

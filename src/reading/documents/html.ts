@@ -2,11 +2,12 @@ import { highlightedCodeBlock, strikethrough, taskListItems } from '@joplin/turn
 import { Readability } from '@mozilla/readability'
 import { parseHTML } from 'linkedom'
 import TurndownService from 'turndown'
+import type { RawDocument, ReadDocument } from '../../domain/ports/reading-ports.ts'
 import { AppError } from '../../errors.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
-import type { RawDocument, ReadDocument } from './document-reading.ts'
+import { wholeDocument } from '../document-format.ts'
+import { READING_LIMITS } from '../reading-limits.ts'
+import { decodeText } from '../text-encoding.ts'
 import { markdownTables } from './markdown-tables.ts'
-import { decodeText } from './text.ts'
 
 /** An article of less text than this may have been found in the wrong place: the whole page is taken. */
 const ARTICLE_CHARS_MIN = 500
@@ -16,9 +17,9 @@ const NO_CONTENT = 'nav, form, dialog, [aria-hidden="true"], [hidden]'
 const META_CHARSET_BYTES = 2048
 
 /** The article of a page, or all of it where it has none, as Markdown with absolute links. */
-export function readHtml({ bytes, charset, url }: RawDocument): ReadDocument {
-  if (bytes.byteLength > INGEST_LIMITS.htmlBytesMax) {
-    const limit = `HTML has at most ${INGEST_LIMITS.htmlBytesMax} bytes`
+export function* readHtml({ bytes, charset, url }: RawDocument): Generator<ReadDocument> {
+  if (bytes.byteLength > READING_LIMITS.htmlBytesMax) {
+    const limit = `HTML has at most ${READING_LIMITS.htmlBytesMax} bytes`
     throw new AppError('file_unreadable', `${limit}, found ${bytes.byteLength}`)
   }
   const html = decodeText(bytes, charset ?? declaredCharset(bytes))
@@ -31,7 +32,8 @@ export function readHtml({ bytes, charset, url }: RawDocument): ReadDocument {
   const article = new Readability(document, { charThreshold: ARTICLE_CHARS_MIN }).parse()
   const isArticle = (article?.textContent?.trim().length ?? 0) >= ARTICLE_CHARS_MIN
   const content = markdownOfHtml((isArticle ? article?.content : null) ?? whole)
-  return { content, title: ownTitle ?? trimmedOrNull(article?.title), links }
+  const title = ownTitle ?? trimmedOrNull(article?.title)
+  yield wholeDocument({ content, title, syntax: 'markdown', links })
 }
 
 /** At most so many characters of one tag are looked through for its end. */
@@ -55,8 +57,8 @@ function declaredCharset(bytes: Uint8Array): string | null {
 function refuseDepth(root: Element): void {
   let depth = 0
   for (let at: Element | null = root; at !== null; ) {
-    if (depth > INGEST_LIMITS.htmlDepthMax) {
-      const limit = `${INGEST_LIMITS.htmlDepthMax} levels`
+    if (depth > READING_LIMITS.htmlDepthMax) {
+      const limit = `${READING_LIMITS.htmlDepthMax} levels`
       throw new AppError('file_unreadable', `HTML nested deeper than ${limit}`)
     }
     if (at.firstElementChild !== null) {
@@ -83,7 +85,7 @@ function absoluteLinks(document: Document, url: string | null): readonly string[
       continue
     }
     anchor.setAttribute('href', target)
-    if (links.size < INGEST_LIMITS.linksPerPageMax) links.add(target)
+    if (links.size < READING_LIMITS.linksPerPageMax) links.add(target)
   }
   for (const image of document.querySelectorAll('img')) {
     const source = image.getAttribute('src')

@@ -1,0 +1,104 @@
+/**
+ * Reading what others wrote: bytes to tables and documents. It may take long, swell or never end, so it happens in processes
+ * of their own.
+ */
+import type { Row, TextLayout } from '../document.ts'
+import type { DocumentFormat, FileFormat } from '../uploaded-file.ts'
+
+/** What the sender says about a file, where he knows better than its bytes. */
+export interface ReadingOptions {
+  readonly format?: FileFormat
+  /** A name that the WHATWG Encoding Standard knows. */
+  readonly encoding?: string
+  /** Between two values of a line. */
+  readonly delimiter?: string
+  /** Whether the first line holds the names of the columns. */
+  readonly header?: boolean
+  /** Every column of a table is text. */
+  readonly allText?: boolean
+  /** The only sheet to read, by its name or its number, from 1. */
+  readonly sheet?: string
+}
+
+/** A file to read, where it lies. */
+export interface SourceFile {
+  readonly path: string
+  /** The sender's own name for it: its ending says something about the format. Never a path. */
+  readonly name: string
+  /** `Content-Type` that came with it. */
+  readonly contentType: string | null
+  /** Where it comes from: its links are relative to this. */
+  readonly url: string | null
+  readonly options: ReadingOptions
+}
+
+/** What was found in a file. The Parquet files in it are there while it is used. */
+export interface ReadFile {
+  readonly format: FileFormat
+  readonly recognized: Recognized
+  /** What could not be read or is not as it was sent, in whole sentences, with numbers: for the sender. */
+  readonly warnings: readonly string[]
+  /** Empty where the file holds documents. */
+  readonly tables: readonly ReadTable[]
+  /** Can be gone through once. */
+  readonly documents: AsyncIterable<ReadDocument>
+}
+
+/** What was recognised, as `GET /api/files/{name}` shows it. Only what says something about the format. */
+export interface Recognized {
+  readonly encoding?: string
+  readonly compression?: string
+  readonly delimiter?: string
+  readonly header?: boolean
+  readonly pages?: number
+  readonly sheets?: readonly string[]
+  readonly messages?: number
+  /** Of source code. */
+  readonly language?: string
+}
+
+export interface ReadTable {
+  /** Of a sheet; null: the only table of the file. */
+  readonly name: string | null
+  /** A Parquet file that our own DuckDB wrote. */
+  readonly path: string
+  readonly columns: readonly { readonly name: string; readonly type: string }[]
+  readonly rowCount: number
+}
+
+/** One text with what is known about it. A mailbox holds one for each message, most other files hold one. */
+export interface ReadDocument extends TextLayout {
+  /** Within its file; null: the only one. */
+  readonly id: string | null
+  /** Empty where the document has no text. */
+  readonly content: string
+  /** What else is known: author, date, sender … Names in lower case. */
+  readonly columns: Row
+  /** Absolute addresses that it links to. They stand nowhere in `content`. */
+  readonly links: readonly string[]
+}
+
+/** A document's bytes as its reader gets them. */
+export interface RawDocument {
+  readonly bytes: Uint8Array
+  readonly format: DocumentFormat
+  /** The encoding that came with the bytes, as in `Content-Type: …; charset=…`. */
+  readonly charset: string | null
+  /** Where the document comes from: its links are relative to this. null: nowhere, its links stay as they are. */
+  readonly url: string | null
+}
+
+/** Reading what others wrote: it may take long or forever, so it happens elsewhere, with a deadline. */
+export interface DocumentReading {
+  /** @throws AppError `file_unreadable`, `too_busy`, `shutting_down` */
+  read(document: RawDocument, signal: AbortSignal): Promise<ReadDocument>
+  /**
+   * The texts in which one of the regular expressions is found.
+   * @throws AppError `insert_failed` for an expression that is invalid or takes too long
+   */
+  matching(
+    texts: readonly string[],
+    patterns: readonly string[],
+    signal: AbortSignal,
+  ): Promise<readonly string[]>
+}

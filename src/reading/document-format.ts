@@ -1,0 +1,21 @@
+import type { RawDocument, ReadDocument, Recognized } from '../domain/ports/reading-ports.ts'
+
+/** Reads the documents of one format. It runs in a reader process: what it throws is one error of one request. */
+export type DocumentReader = (
+  document: RawDocument,
+  notes: ReadingNotes,
+) => Iterable<ReadDocument> | AsyncIterable<ReadDocument>
+
+/** What a reader says beside what it read. */
+export interface ReadingNotes {
+  recognize(found: Recognized): void
+  /** A whole sentence with numbers, for the sender: what is missing or not as it was sent. */
+  warn(sentence: string): void
+}
+
+/** A document that is all of its file and has no pages. */
+export function wholeDocument(
+  found: Pick<ReadDocument, 'content' | 'title' | 'syntax'> & Partial<ReadDocument>,
+): ReadDocument {
+  return { id: null, parts: null, columns: {}, links: [], ...found }
+}

@@ -1,0 +1,32 @@
+import type { RawDocument, ReadDocument } from '../domain/ports/reading-ports.ts'
+import type { DocumentFormat } from '../domain/uploaded-file.ts'
+import type { DocumentReader, ReadingNotes } from './document-format.ts'
+import { wholeDocument } from './document-format.ts'
+
+/** The large parsers are loaded with the first document that needs them. */
+const READERS: Readonly<Record<DocumentFormat, () => Promise<DocumentReader>>> = {
+  pdf: async () => (await import('./documents/pdf.ts')).readPdf,
+  html: async () => (await import('./documents/html.ts')).readHtml,
+  markdown: async () => (await import('./documents/text.ts')).readMarkdown,
+  text: async () => (await import('./documents/text.ts')).readText,
+}
+
+/** Bytes → documents. @throws AppError `file_unreadable` */
+export async function* readDocuments(
+  document: RawDocument,
+  notes: ReadingNotes,
+): AsyncGenerator<ReadDocument, void> {
+  const read = await READERS[document.format]()
+  yield* read(document, notes)
+}
+
+const UNHEARD: ReadingNotes = { recognize: () => {}, warn: () => {} }
+
+/** The first document of a file, as pages are read; an empty one where there is none. @throws AppError `file_unreadable` */
+export async function readDocument(
+  document: RawDocument,
+  notes: ReadingNotes = UNHEARD,
+): Promise<ReadDocument> {
+  for await (const read of readDocuments(document, notes)) return read
+  return wholeDocument({ content: '', title: null, syntax: 'text' })
+}
