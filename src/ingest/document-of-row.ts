@@ -5,11 +5,13 @@ import {
   type DocumentText,
   type Row,
   type RowValue,
+  type TextLayout,
 } from '../domain/document.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
 import { AppError } from '../errors.ts'
 import type { TimeSlice } from '../runtime/scheduling.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
+import { LAYOUT_COLUMN, layoutIn } from './row-layout.ts'
 
 /**
  * One row as a document; null where all its content is empty. Its id is null where the row has none: see `contentId`.
@@ -26,16 +28,27 @@ export function documentOfRow(
   const content = mapping.contentColumns.map((name) => {
     return { name, column: findColumn(columns, name) ?? missing(name, columns) }
   })
+  const layout = layoutOf(row, mapping)
+  const laidOut = mainColumn(mapping)
   const texts = content.flatMap(({ name, column }): DocumentText[] => {
     const text = textOf(row[column] ?? null)
-    return isBlank(text) ? [] : [{ column: name, text }]
+    if (isBlank(text)) return []
+    const known = layout !== null && name === laidOut
+    return [known ? { column: name, text, layout } : { column: name, text }]
   })
   if (texts.length === 0) return null
   const idColumn = mapping.idColumns.map((name) => findColumn(columns, name)).find((name) => name)
   const id = idColumn === undefined ? null : idOf(sent[idColumn] ?? row[idColumn] ?? null)
   const known = new Set(content.map(({ column }) => column))
   if (idColumn !== undefined) known.add(idColumn)
+  if (layout !== null) known.add(LAYOUT_COLUMN)
   return { id, rowIndex, texts, metadata: metadataOf(row, mapping, known) }
+}
+
+/** How the row's text is laid out, where it is a document's and says so; then it is not a fact about the document. */
+function layoutOf(row: Row, { contentColumns }: ColumnMapping): TextLayout | null {
+  if (findColumn(contentColumns, LAYOUT_COLUMN) !== undefined) return null
+  return layoutIn(row)
 }
 
 const HASHED_AT_ONCE_CHARS = 1_000_000
@@ -198,7 +211,7 @@ export function documentRow(
   mapping: ColumnMapping,
 ): Row {
   const { contentColumns } = mapping
-  const column = findColumn(contentColumns, TEXT_COLUMN) ?? contentColumns[0] ?? TEXT_COLUMN
+  const column = mainColumn(mapping)
   const [idColumn = ID_COLUMN] = mapping.idColumns
   const taken = [idColumn, ...contentColumns]
   const others = Object.entries(columns).filter(([name]) => findColumn(taken, name) === undefined)
@@ -207,4 +220,9 @@ export function documentRow(
     return [name, own === undefined ? null : (columns[own] ?? null)] as const
   })
   return Object.fromEntries([[idColumn, id], ...known, [column, content], ...others])
+}
+
+/** The content column that holds the text of a document. */
+function mainColumn({ contentColumns }: ColumnMapping): string {
+  return findColumn(contentColumns, TEXT_COLUMN) ?? contentColumns[0] ?? TEXT_COLUMN
 }

@@ -11,6 +11,7 @@ import {
 import { AppError } from '../errors.ts'
 import { fileFormat } from '../reading/file-format.ts'
 import type { InsertDeps } from './insert-request.ts'
+import { LAYOUT_COLUMN, layoutValue } from './row-layout.ts'
 
 export interface FileUpload {
   /** The name that the file gets in SQL: `files.<name>`. */
@@ -21,7 +22,7 @@ export interface FileUpload {
 }
 
 /**
- * Stores an uploaded file: a table as its rows, a document as one row `{id, content, title, format}`.
+ * Stores an uploaded file: a table as its rows, a document as one row `{id, content, title, format, layout}`.
  * @throws AppError `invalid_name`, `file_exists`, `file_unreadable`
  */
 export async function uploadFile(
@@ -47,10 +48,11 @@ async function documentRowOf(
   signal: AbortSignal,
 ): Promise<Row> {
   const { name, bytes, format } = file
-  const { content, title } = await reader.read({ bytes, format, charset: null, url: null }, signal)
+  const read = await reader.read({ bytes, format, charset: null, url: null }, signal)
+  const { content, title } = read
   if (content.trim() === '') {
     const hint = format === 'pdf' ? '; a PDF of scanned pages needs text recognition first' : ''
     throw new AppError('file_unreadable', `The file holds no text${hint}`)
   }
-  return { id: name, content, title, format }
+  return { id: name, content, title, format, [LAYOUT_COLUMN]: layoutValue(read) }
 }

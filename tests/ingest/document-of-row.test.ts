@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { Row } from '../../src/domain/document.ts'
+import type { Row, RowValue } from '../../src/domain/document.ts'
 import type { ColumnMapping } from '../../src/ingest/document-of-row.ts'
 import { documentOfRow } from '../../src/ingest/document-of-row.ts'
 
@@ -121,5 +121,33 @@ describe('hostile rows', () => {
     expect(() => documentOfRow({ id: 1, content: 'x', deep }, 0, DEFAULT)).toThrow(
       'A value is nested deeper than 200 levels',
     )
+  })
+})
+
+describe('the layout of a row', () => {
+  const parts = { unit: 'page', starts: [0, 4] } as const
+  const row = { id: 'r', content: 'one two', title: 'T', layout: { syntax: 'text', parts } }
+
+  test('is that of its text, and not metadata', () => {
+    expect(documentOfRow(row, 0, DEFAULT)).toMatchObject({
+      texts: [{ column: 'content', layout: { title: 'T', syntax: 'text', parts } }],
+      metadata: { title: 'T' },
+    })
+    expect(documentOfRow(row, 0, DEFAULT)?.metadata).toEqual({ title: 'T' })
+    const named = { ...DEFAULT, metadataColumns: ['layout'] }
+    expect(documentOfRow(row, 0, named)?.metadata).toEqual({ layout: row.layout })
+  })
+
+  test.each<RowValue>([
+    'two columns',
+    { syntax: 'text', parts, gap: 4 },
+    { syntax: 'poem', parts: null },
+    { syntax: 'text', parts: { unit: 'page', starts: [4, 0] } },
+    { syntax: 'text', parts: { unit: 'page', starts: ['0'] } },
+    { parts: null },
+  ])('that means something else stays metadata: %p', (layout) => {
+    const read = documentOfRow({ ...row, layout }, 0, DEFAULT)
+    expect(read?.texts[0]).toEqual({ column: 'content', text: 'one two' })
+    expect(read?.metadata).toEqual({ title: 'T', layout })
   })
 })

@@ -42,7 +42,7 @@ describe('an upload', () => {
   test('of a document is one row', async () => {
     const { rows } = (await uploaded('ducks', 'x.md', '# Ducks\n\ntext')) ?? {}
     const row = { id: 'ducks', content: '# Ducks\n\ntext', title: 'Ducks', format: 'markdown' }
-    expect(rows).toEqual([row])
+    expect(rows).toEqual([{ ...row, layout: { syntax: 'markdown', parts: null } }])
     const pdf = await uploaded('pdf', 'x.pdf', tinyPdf(['Hello']))
     expect(pdf?.rows).toMatchObject([{ id: 'pdf', content: 'Hello', format: 'pdf' }])
     const html = await uploaded('page', 'x.htm', '<p>Hello <b>duck</b></p><script>x</script>')

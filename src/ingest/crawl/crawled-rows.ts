@@ -1,4 +1,4 @@
-import type { Row } from '../../domain/document.ts'
+import type { Row, RowValue } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { DocumentFormat } from '../../domain/uploaded-file.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
@@ -6,6 +6,7 @@ import { formatOfBytes } from '../../reading/file-format.ts'
 import { columnMappingOf, documentRow } from '../document-of-row.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { CrawlRequest, InsertDeps } from '../insert-request.ts'
+import { LAYOUT_COLUMN, layoutValue } from '../row-layout.ts'
 import { type CrawlScope, crawlScope, isInScope, refuseRedirect, siteOf } from './crawl-scope.ts'
 import { crawlableUrl } from './crawlable-url.ts'
 import type { FetchedPage } from './guarded-fetch.ts'
@@ -21,6 +22,7 @@ interface Target {
 
 interface Page extends Target {
   readonly content: string
+  readonly layout: RowValue
   readonly title: string | null
   readonly links: readonly string[]
 }
@@ -55,7 +57,8 @@ export async function* crawledRows(
       if (page === null || !frontier.settle(page)) continue
       pageCount += 1
       frontier.add(page.links, page.depth + 1)
-      const columns = { url: page.url, title: page.title, crawl_depth: page.depth }
+      const { url, title, depth, layout } = page
+      const columns = { url, title, crawl_depth: depth, [LAYOUT_COLUMN]: layout }
       yield documentRow({ id: page.url, content: page.content, columns }, rule)
     }
   }
@@ -163,7 +166,7 @@ function visitor({ scope, crawl }: VisitPlan, deps: CrawlDeps, signal: AbortSign
       const read = await readPage(page, deps, signal)
       const isLast = target.depth >= depthMax
       const links = isLast ? [] : await toFollow(read.links)
-      return { ...target, ...read, url: page.url, links }
+      return { ...target, ...read, layout: layoutValue(read), url: page.url, links }
     } catch (error) {
       if (isStart || !isOfPage(error)) throw error
       return null
