@@ -3,6 +3,7 @@ import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import { nameKey } from '../domain/identifier.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { FILES_DATABASE } from '../domain/project.ts'
+import { namesWithoutEnding, tablesOfFile } from '../domain/uploaded-file.ts'
 
 /** What an agent's `data` names at this moment. */
 export interface AvailableData extends AllowedData {
@@ -25,7 +26,9 @@ export function agentData(agent: Agent, snapshot: CatalogSnapshot): AvailableDat
   const tables = matchesOf(tablePatterns, (pattern) => {
     const [source, name] = qualifiedName(pattern, '')
     return tablesOf(snapshot).flatMap((table) => {
-      const isMatch = matchesGlob(source, table.source) && matchesGlob(name, table.name)
+      const names = [table.name, ...table.otherNames]
+      const isMatch =
+        matchesGlob(source, table.source) && names.some((one) => matchesGlob(name, one))
       return isMatch ? [`${table.source}.${table.name}`] : []
     })
   })
@@ -40,8 +43,14 @@ export function agentData(agent: Agent, snapshot: CatalogSnapshot): AvailableDat
 /** Uploaded files, and the tables and views of projects. */
 function tablesOf({ files, tables, views }: CatalogSnapshot) {
   return [
-    ...files.map(({ name }) => ({ source: FILES_DATABASE, name })),
-    ...[...tables, ...views].map(({ projectName, name }) => ({ source: projectName, name })),
+    ...files.flatMap(tablesOfFile).map(({ name, index }) => ({
+      source: FILES_DATABASE,
+      name,
+      otherNames: index === 0 ? namesWithoutEnding(name) : [],
+    })),
+    ...[...tables, ...views].map(({ projectName, name }) => {
+      return { source: projectName, name, otherNames: [] }
+    }),
   ]
 }
 

@@ -44,10 +44,9 @@ export function sqlName(kb: KnowledgeBase): string {
 
 /** The same for a table or view. */
 export function sqlTableName(table: string): string {
-  return table
-    .split('.')
-    .map((part) => quote(part))
-    .join('.')
+  // The name of a file may have dots itself.
+  const dot = table.indexOf('.')
+  return dot === -1 ? quote(table) : `${quote(table.slice(0, dot))}.${quote(table.slice(dot + 1))}`
 }
 
 /** The stored chunks with these ids. */

@@ -3,7 +3,7 @@ import type { Agent } from './agent.ts'
 import { nameKey } from './identifier.ts'
 import type { KnowledgeBase } from './knowledge-base.ts'
 import type { Project, ProjectTable, View } from './project.ts'
-import type { UploadedFile } from './uploaded-file.ts'
+import { type FileTable, fileTableNamed, type UploadedFile } from './uploaded-file.ts'
 
 /** Everything that has a name, as of the last committed change. Case does not matter in names. */
 export interface CatalogSnapshot {
@@ -83,8 +83,15 @@ export function findAgent(
   return named(agentsOf(snapshot, project), name)
 }
 
+/** By its whole name, or without its ending. @throws AppError `file_ambiguous` */
 export function findFile(snapshot: CatalogSnapshot, name: string): UploadedFile | undefined {
-  return named(snapshot.files, name)
+  const table = findFileTable(snapshot, name)
+  return table?.index === 0 ? table.file : undefined
+}
+
+/** The same for a table of a file: a sheet has a name of its own. @throws AppError `file_ambiguous` */
+export function findFileTable(snapshot: CatalogSnapshot, name: string): FileTable | undefined {
+  return fileTableNamed(snapshot.files, name)
 }
 
 /** @throws AppError `project_not_found` */
@@ -119,9 +126,16 @@ export function requireView(snapshot: CatalogSnapshot, projectName: string, name
   throw notFound('view', name)
 }
 
-/** @throws AppError `file_not_found` */
+/** @throws AppError `file_not_found`, `file_ambiguous` */
 export function requireFile(snapshot: CatalogSnapshot, name: string): UploadedFile {
   const file = findFile(snapshot, name)
   if (file !== undefined) return file
+  throw notFound('file', name)
+}
+
+/** @throws AppError `file_not_found`, `file_ambiguous` */
+export function requireFileTable(snapshot: CatalogSnapshot, name: string): FileTable {
+  const table = findFileTable(snapshot, name)
+  if (table !== undefined) return table
   throw notFound('file', name)
 }

@@ -5,11 +5,12 @@ export function projectSchema(projectId: number): string {
   return `project_${projectId}`
 }
 
-/** The schema that holds the rows of uploaded files, and a file's table in it. */
+/** The schema that holds the rows of uploaded files, and a file's tables in it. */
 export const FILES_SCHEMA = 'uploaded'
 
-export function fileTable(fileId: number): string {
-  return `file_${fileId}`
+/** @param index of a sheet; 0: the first, or the only table */
+export function fileTable(fileId: number, index = 0): string {
+  return index === 0 ? `file_${fileId}` : `file_${fileId}_${index + 1}`
 }
 
 /** What the names of a knowledge base's tables are made of. */

@@ -96,6 +96,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   agent_creation_not_allowed: 'general',
   file_not_found: 'general',
   file_exists: 'general',
+  file_ambiguous: 'general',
   file_unreadable: 'general',
   view_not_found: 'general',
   table_not_found: 'general',

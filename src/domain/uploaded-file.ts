@@ -1,3 +1,6 @@
+import { AppError } from '../errors.ts'
+import { nameKey } from './identifier.ts'
+
 /** What a file of each format holds: rows, or one text. */
 const FORMAT_CONTENT = {
   csv: 'rows',
@@ -23,10 +26,20 @@ export function isDocumentFormat(format: FileFormat): format is DocumentFormat {
   return FORMAT_CONTENT[format] === 'text'
 }
 
-/**
- * A file uploaded by `PUT /api/files/{name}`: its rows, or its text as one row, are `files.<name>` in SQL. Its bytes are not
- * kept.
- */
+/** What was recognised, as `GET /api/files/{name}` shows it. Only what says something about the format. */
+export interface Recognized {
+  readonly encoding?: string
+  readonly compression?: string
+  readonly delimiter?: string
+  readonly header?: boolean
+  readonly pages?: number
+  readonly sheets?: readonly string[]
+  readonly messages?: number
+  /** Of source code. */
+  readonly language?: string
+}
+
+/** A file that was sent, by `PUT /api/files/{name}`: its rows, or its texts as rows, are `files.<name>` in SQL. */
 export interface UploadedFile {
   readonly id: number
   readonly name: string
@@ -34,7 +47,137 @@ export interface UploadedFile {
   readonly originalName: string
   readonly format: FileFormat
   readonly sizeBytes: number
+  /** Of its table, or of its first sheet. */
   readonly columns: readonly string[]
   readonly rowCount: number
+  /** Of a workbook, each a table of its own; else empty. */
+  readonly sheets: readonly FileSheet[]
   readonly createdAt: string
+  readonly recognized: Recognized
+  /** What could not be read or is not as it was sent. */
+  readonly warnings: readonly string[]
+  /** That came with it. */
+  readonly contentType: string | null
+  /** Where it was fetched from. */
+  readonly sourceUrl: string | null
+  /** Of its bytes as they were sent; null: they were not kept, or it was made by a statement. */
+  readonly contentKey: string | null
+}
+
+/** Of a file about which nothing else is known. */
+export const PLAIN_FILE = {
+  sheets: [],
+  recognized: {},
+  warnings: [],
+  contentType: null,
+  sourceUrl: null,
+  contentKey: null,
+} as const satisfies Partial<UploadedFile>
+
+export interface FileSheet {
+  readonly name: string
+  readonly columns: readonly string[]
+  readonly rowCount: number
+}
+
+/** A table of a file. The first is `files.<name>`, the other sheets are `files."<name>.<sheet>"`. */
+export interface FileTable {
+  readonly file: UploadedFile
+  /** Among the sheets of its file. */
+  readonly index: number
+  readonly name: string
+  readonly columns: readonly string[]
+  readonly rowCount: number
+}
+
+export function tablesOfFile(file: UploadedFile): readonly FileTable[] {
+  const { name, columns, rowCount, sheets } = file
+  const others = sheets.slice(1).map((sheet, index) => {
+    return { ...sheet, file, index: index + 1, name: `${name}.${sheet.name}` }
+  })
+  return [{ file, index: 0, name, columns, rowCount }, ...others]
+}
+
+/**
+ * What a name stands for: a file of exactly this name, else the one file that has it without its ending, or the one sheet.
+ * @throws AppError `file_ambiguous` that lists them
+ */
+export function fileTableNamed(
+  files: readonly UploadedFile[],
+  name: string,
+): FileTable | undefined {
+  const key = fileKey(name)
+  const exact = files.find((file) => fileKey(file.name) === key)
+  if (exact !== undefined) return tablesOfFile(exact)[0]
+  const found = files.flatMap((file) => {
+    const short = namesWithoutEnding(file.name).map(fileKey)
+    const tables = tablesOfFile(file)
+    const first = short.includes(key) ? tables.slice(0, 1) : []
+    return [...first, ...sheetsNamed(file, tables, [fileKey(file.name), ...short], key)]
+  })
+  if (found.length > 1) throw ambiguous(name, found)
+  return found[0]
+}
+
+/** @param names of the file, as keys */
+function sheetsNamed(
+  { sheets }: UploadedFile,
+  tables: readonly FileTable[],
+  names: readonly string[],
+  key: string,
+): readonly FileTable[] {
+  return sheets.flatMap((sheet, index) => {
+    const table = tables[index]
+    const isNamed = names.some((name) => `${name}.${fileKey(sheet.name)}` === key)
+    return isNamed && table !== undefined ? [table] : []
+  })
+}
+
+function ambiguous(name: string, found: readonly FileTable[]): AppError {
+  const names = found.map((table) => table.name).slice(0, SHOWN_NAMES_MAX)
+  const more = found.length > names.length ? ', …' : ''
+  const message = `${name} may be one of several files: ${names.join(', ')}${more}. Write the whole name`
+  return new AppError('file_ambiguous', message)
+}
+
+const SHOWN_NAMES_MAX = 20
+
+/** Names of files are compared without case, and however their accents are written. */
+export function fileKey(name: string): string {
+  return nameKey(name.normalize('NFC'))
+}
+
+/** Has a letter in it: the name `Report 2.5` has none. */
+const ENDING = /^(.*[^.])\.(?=[a-z0-9]*[a-z])[a-z0-9]{1,10}$/is
+const COMPRESSED = /\.(gz|zst|bz2|xz)$/i
+
+/** `teas.csv` → `teas`; `teas.csv.gz` → `teas.csv` and `teas`. */
+export function namesWithoutEnding(name: string): readonly string[] {
+  const short = ENDING.exec(name)?.[1]
+  if (short === undefined) return []
+  return COMPRESSED.test(name) ? [short, ...namesWithoutEnding(short)] : [short]
+}
+
+const FILE_NAME_CHARS_MAX = 255
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const FORBIDDEN_IN_FILE_NAMES = /[\u0000-\u001f\u007f-\u009f/\\]/u
+
+/**
+ * A name for a file: any that a file has, with spaces and dots. It is never used as a path.
+ * @throws AppError `invalid_name`
+ */
+export function checkedFileName(sent: string): string {
+  const name = sent.normalize('NFC')
+  const refuse = (why: string) => new AppError('invalid_name', `The name of a file ${why}`)
+  if (name.trim() === '' || /^\.+$/.test(name)) throw refuse('must not be empty or only dots')
+  if (name !== name.trim()) throw refuse('must not begin or end with white space')
+  const length = name.length > FILE_NAME_CHARS_MAX * 2 ? name.length : [...name].length
+  if (length > FILE_NAME_CHARS_MAX) {
+    throw refuse(`has at most ${FILE_NAME_CHARS_MAX} characters; this one has ${length}`)
+  }
+  if (!name.isWellFormed() || FORBIDDEN_IN_FILE_NAMES.test(name)) {
+    throw refuse('must not hold control characters, "/" or "\\"')
+  }
+  return name
 }

@@ -1,10 +1,10 @@
-import { findFile } from '../domain/catalog-snapshot.ts'
 import type { Row } from '../domain/document.ts'
-import { checkedName } from '../domain/identifier.ts'
 import type { DocumentReading } from '../domain/ports/reading-ports.ts'
 import type { NewFile } from '../domain/ports/store-ports.ts'
 import {
+  checkedFileName,
   type DocumentFormat,
+  fileKey,
   isDocumentFormat,
   type UploadedFile,
 } from '../domain/uploaded-file.ts'
@@ -30,8 +30,8 @@ export async function uploadFile(
   deps: Pick<InsertDeps, 'snapshot' | 'files' | 'reader'>,
   signal: AbortSignal,
 ): Promise<UploadedFile> {
-  const checked = checkedName('file', name)
-  if (findFile(deps.snapshot(), checked) !== undefined) {
+  const checked = checkedFileName(name)
+  if (deps.snapshot().files.some((file) => fileKey(file.name) === fileKey(checked))) {
     throw new AppError('file_exists', `File with name ${checked} already exists`)
   }
   if (bytes.byteLength === 0) throw new AppError('file_unreadable', 'The file is empty')

@@ -13,7 +13,7 @@ import type {
   ChatRequest,
   ToolCall,
 } from '../../src/domain/ports/model-ports.ts'
-import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
+import { PLAIN_FILE, type UploadedFile } from '../../src/domain/uploaded-file.ts'
 import { knowledgeBase } from '../support/knowledge-base.ts'
 
 const CREATED_AT = '2026-01-01 00:00:00.000000'
@@ -52,6 +52,7 @@ export function fileNamed(name: string): UploadedFile {
     columns: ['a'],
     rowCount: 1,
     createdAt: CREATED_AT,
+    ...PLAIN_FILE,
   }
 }
 

@@ -8,7 +8,7 @@ import { NOTHING_NOTED } from '../../src/domain/ports/running-ports.ts'
 import type { Catalog } from '../../src/domain/ports/store-ports.ts'
 import type { Project } from '../../src/domain/project.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
-import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
+import { PLAIN_FILE, type UploadedFile } from '../../src/domain/uploaded-file.ts'
 import { AppError } from '../../src/errors.ts'
 import type { ServerDeps } from '../../src/http/route-context.ts'
 import type { LogEntry, LoggedError } from '../../src/http/running-requests.ts'
@@ -238,6 +238,7 @@ function uploadedFile(file: FileUpload): UploadedFile {
     columns: ['a'],
     rowCount: 1,
     createdAt: STAMP,
+    ...PLAIN_FILE,
   }
 }
 

@@ -6,7 +6,7 @@ import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { Embedder, EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
 import type { DocumentReading } from '../../src/domain/ports/reading-ports.ts'
 import type { DocumentStore, FileStore } from '../../src/domain/ports/store-ports.ts'
-import type { UploadedFile } from '../../src/domain/uploaded-file.ts'
+import { PLAIN_FILE, type UploadedFile } from '../../src/domain/uploaded-file.ts'
 import { AppError } from '../../src/errors.ts'
 import { type Chunker, chunkTexts } from '../../src/ingest/chunking/chunker.ts'
 import type { FetchedPage, PageFetcher } from '../../src/ingest/crawl/guarded-fetch.ts'
@@ -24,6 +24,7 @@ export function uploadedFile(changes: Partial<UploadedFile> & { name: string }):
     columns: [],
     rowCount: 0,
     createdAt: '',
+    ...PLAIN_FILE,
     ...changes,
   }
 }

@@ -3,7 +3,9 @@
  * of their own.
  */
 import type { Row, TextLayout } from '../document.ts'
-import type { DocumentFormat, FileFormat } from '../uploaded-file.ts'
+import type { DocumentFormat, FileFormat, Recognized } from '../uploaded-file.ts'
+
+export type { Recognized }
 
 /** What the sender says about a file, where he knows better than its bytes. */
 export interface ReadingOptions {
@@ -42,19 +44,6 @@ export interface ReadFile {
   readonly tables: readonly ReadTable[]
   /** Can be gone through once. */
   readonly documents: AsyncIterable<ReadDocument>
-}
-
-/** What was recognised, as `GET /api/files/{name}` shows it. Only what says something about the format. */
-export interface Recognized {
-  readonly encoding?: string
-  readonly compression?: string
-  readonly delimiter?: string
-  readonly header?: boolean
-  readonly pages?: number
-  readonly sheets?: readonly string[]
-  readonly messages?: number
-  /** Of source code. */
-  readonly language?: string
 }
 
 export interface ReadTable {

@@ -8,6 +8,7 @@ import {
   viewsOf,
 } from '../../domain/catalog-snapshot.ts'
 import { DEFAULT_PROJECT, FILES_DATABASE, type Project } from '../../domain/project.ts'
+import { tablesOfFile } from '../../domain/uploaded-file.ts'
 import { route } from '../openapi.ts'
 import type { AddRoutes, RouteContext } from '../route-context.ts'
 
@@ -48,7 +49,7 @@ const ALWAYS_THERE = treeNode('models', 'table', false)
 function tree(context: RouteContext, name: string) {
   const snapshot = context.snapshot()
   if (name.toLowerCase() === FILES_DATABASE && findProject(snapshot, name) === undefined) {
-    return snapshot.files.map((file) => treeNode(file.name, 'table'))
+    return snapshot.files.flatMap(tablesOfFile).map(({ name: table }) => treeNode(table, 'table'))
   }
   const project = requireProject(snapshot, name)
   return [

@@ -4,6 +4,7 @@ import { FILES_SCHEMA, fileTable } from '../../domain/chunk-tables.ts'
 import { literal, quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { FILES_DATABASE, type RelationColumn } from '../../domain/project.ts'
+import { tablesOfFile } from '../../domain/uploaded-file.ts'
 import {
   emptyTable,
   rowsSql,
@@ -217,15 +218,15 @@ function columnsOf(kb: KnowledgeBase): readonly DescribedColumn[] {
 }
 
 function fileRelations(snapshot: CatalogSnapshot): readonly CatalogRelation[] {
-  return snapshot.files.map((file) => ({
+  return snapshot.files.flatMap(tablesOfFile).map(({ file, index, name, columns, rowCount }) => ({
     schema: FILES_DATABASE,
-    name: file.name,
+    name,
     type: 'BASE TABLE',
-    columns: file.columns.map((name) => ({ name, type: 'VARCHAR' })),
-    rowCount: file.rowCount,
+    columns: columns.map((column) => ({ name: column, type: 'VARCHAR' })),
+    rowCount,
     createdAt: file.createdAt,
     comment: file.originalName,
-    physicalTable: fileTable(file.id),
+    physicalTable: fileTable(file.id, index),
   }))
 }
 

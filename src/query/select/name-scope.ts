@@ -3,7 +3,7 @@ import {
   agentsOf,
   type CatalogSnapshot,
   findAgent,
-  findFile,
+  findFileTable,
   findKnowledgeBase,
   findProject,
   findTable,
@@ -14,6 +14,7 @@ import {
 } from '../../domain/catalog-snapshot.ts'
 import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../domain/chunk-tables.ts'
 import { FILES_DATABASE, type Project } from '../../domain/project.ts'
+import { namesWithoutEnding, tablesOfFile } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import type { NameScope, Relation } from '../../sql/relation.ts'
@@ -35,22 +36,40 @@ export function nameScope(
 ): NameScope {
   return {
     resolve(parts) {
-      const [name = '', qualifier = database] = parts.toReversed()
-      if (parts.length > 2) throw unknown(parts.join('.'), 'expected at most project.name')
+      const [qualifier, name] = qualifiedName(parts, database)
       const relation = find(snapshot, qualifier, name)
       if (relation === undefined) throw missing(snapshot, qualifier, name)
-      if (allowed !== undefined && !isAllowed(relation, `${qualifier}.${name}`, allowed)) {
-        throw notAllowed(`${qualifier}.${name}`, allowed)
+      if (allowed !== undefined) {
+        const fullName = `${qualifier}.${canonicalName(snapshot, qualifier, name)}`
+        if (!isAllowed(relation, fullName, allowed)) throw notAllowed(fullName, allowed)
       }
       return relation
     },
   }
 }
 
+/** `files.teas.csv` without quotes is a file, too. @throws AppError `sql_unknown_name` */
+function qualifiedName(parts: readonly string[], database: string): readonly [string, string] {
+  const [first = '', ...rest] = parts
+  if (rest.length === 0) return [database, first]
+  if (rest.length === 1 || isFiles(first)) return [first, rest.join('.')]
+  throw unknown(parts.join('.'), 'expected at most project.name')
+}
+
+function isFiles(qualifier: string): boolean {
+  return qualifier.toLowerCase() === FILES_DATABASE
+}
+
+/** A file has several names, and stands among what is allowed under its whole one. */
+function canonicalName(snapshot: CatalogSnapshot, qualifier: string, name: string): string {
+  return isFiles(qualifier) ? (findFileTable(snapshot, name)?.name ?? name) : name
+}
+
 function find(snapshot: CatalogSnapshot, qualifier: string, name: string): Relation | undefined {
-  if (qualifier.toLowerCase() === FILES_DATABASE) {
-    const file = findFile(snapshot, name)
-    return file && { kind: 'table', schema: FILES_SCHEMA, table: fileTable(file.id) }
+  if (isFiles(qualifier)) {
+    const table = findFileTable(snapshot, name)
+    if (table === undefined) return undefined
+    return { kind: 'table', schema: FILES_SCHEMA, table: fileTable(table.file.id, table.index) }
   }
   if (qualifier.toLowerCase() === INFORMATION_SCHEMA) {
     const sql = informationSchemaSql(snapshot, name)
@@ -101,25 +120,27 @@ function missing(snapshot: CatalogSnapshot, qualifier: string, name: string): Ap
     const hint = nearest === undefined ? known : `did you mean "${nearest}"?`
     return unknown(`${qualifier}.${name}`, hint)
   }
-  const isFiles = qualifier.toLowerCase() === FILES_DATABASE
   const project = findProject(snapshot, qualifier)
-  if (!isFiles && project === undefined) {
+  if (!isFiles(qualifier) && project === undefined) {
     const projects = [...snapshot.projects.map((one) => one.name), FILES_DATABASE]
     const hint = didYouMean(nearestName(qualifier, projects))
     return unknown(`${qualifier}.${name}`, `there is no project or database "${qualifier}"${hint}`)
   }
-  const named = project === undefined ? snapshot.files : relationsOf(snapshot, project)
-  const nearest = nearestName(
-    name,
-    named.map((one) => one.name),
-  )
+  const names = project === undefined ? fileNames(snapshot) : relationNames(snapshot, project)
+  const nearest = nearestName(name, names)
   const message = `Table '${name}' not found in database: ${qualifier}${didYouMean(nearest)}`
   return new AppError('sql_unknown_name', message)
 }
 
-function relationsOf(snapshot: CatalogSnapshot, project: Project) {
+function fileNames(snapshot: CatalogSnapshot): readonly string[] {
+  return snapshot.files.flatMap(tablesOfFile).flatMap(({ name, index }) => {
+    return index === 0 ? [name, ...namesWithoutEnding(name)] : [name]
+  })
+}
+
+function relationNames(snapshot: CatalogSnapshot, project: Project): readonly string[] {
   return [knowledgeBasesOf, viewsOf, tablesOf, agentsOf].flatMap((relationsIn) => {
-    return relationsIn(snapshot, project).map(({ name }) => ({ name }))
+    return relationsIn(snapshot, project).map(({ name }) => name)
   })
 }
 

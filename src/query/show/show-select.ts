@@ -1,6 +1,10 @@
 /** The SELECT over information_schema that a SHOW stands for, under the names of columns that clients know. */
 
-import { type CatalogSnapshot, requireProject } from '../../domain/catalog-snapshot.ts'
+import {
+  type CatalogSnapshot,
+  findFileTable,
+  requireProject,
+} from '../../domain/catalog-snapshot.ts'
 import { literal, quote } from '../../domain/identifier.ts'
 import { FILES_DATABASE } from '../../domain/project.ts'
 import type { Narrowing, ShowRows } from '../../sql/dialect/parse-show.ts'
@@ -39,7 +43,10 @@ export function columnsCondition(name: QualifiedName, scope: ShowScope): string 
   const database = name.project ?? scope.db
   const relation = nameScope(scope.snapshot, database).resolve([database, name.name])
   const schema = relation.kind === 'query' ? INFORMATION_SCHEMA : schemaNamed(database, scope)
-  return `TABLE_SCHEMA = ${literal(schema)} AND lower(TABLE_NAME) = lower(${literal(name.name)})`
+  const isFile = database.toLowerCase() === FILES_DATABASE
+  const file = isFile ? findFileTable(scope.snapshot, name.name) : undefined
+  const table = file?.name ?? name.name
+  return `TABLE_SCHEMA = ${literal(schema)} AND lower(TABLE_NAME) = lower(${literal(table)})`
 }
 
 export interface Shown {

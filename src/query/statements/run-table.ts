@@ -9,7 +9,7 @@ import { checkedName } from '../../domain/identifier.ts'
 import type { VacuumScope } from '../../domain/ports/store-ports.ts'
 import { FILES_DATABASE, type ProjectTable } from '../../domain/project.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
-import type { UploadedFile } from '../../domain/uploaded-file.ts'
+import { checkedFileName, fileKey, type UploadedFile } from '../../domain/uploaded-file.ts'
 import { AppError, notFound } from '../../errors.ts'
 import type { TableStatement } from '../../sql/dialect/parse-table.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
@@ -46,11 +46,13 @@ async function create(
   signal: AbortSignal,
 ): Promise<QueryResult> {
   const { source, ifNotExists, orReplace } = statement
-  const isThere = () => find(statement.name, db, deps) !== undefined
+  const isThere = () => findExactly(statement.name, db, deps) !== undefined
   if (isThere() && ifNotExists) return done(db)
   if (isThere() && !orReplace) throw exists(statement.name)
-  const name = checkedName('table', statement.name.name)
-  const project = isFile(statement.name, db)
+  const isOfFiles = isFile(statement.name, db)
+  const { name: sentName } = statement.name
+  const name = isOfFiles ? checkedFileName(sentName) : checkedName('table', sentName)
+  const project = isOfFiles
     ? null
     : requireProject(deps.catalog.snapshot(), statement.name.project ?? db)
   const request = { sql: source.select, database: source.database ?? db, params }
@@ -122,6 +124,14 @@ function find(name: QualifiedName, db: string, deps: QueryDeps): TableOrFile | u
   const project = findProject(snapshot, name.project ?? db)
   const table = project && findTable(snapshot, project, name.name)
   return table && { kind: 'table', table }
+}
+
+/** What a new one of this name would replace: the file `teas.csv` is not in the way of `teas`. */
+function findExactly(name: QualifiedName, db: string, deps: QueryDeps): TableOrFile | undefined {
+  if (!isFile(name, db)) return find(name, db, deps)
+  const { files } = deps.catalog.snapshot()
+  const file = files.find((one) => fileKey(one.name) === fileKey(name.name))
+  return file && { kind: 'file', file }
 }
 
 function exists({ name }: QualifiedName): AppError {

@@ -1,3 +1,4 @@
+import { FILES_DATABASE } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import { caretAt } from '../ast/placed-error.ts'
 import { placeOf, type Token } from '../lexer/tokens.ts'
@@ -179,6 +180,12 @@ export class StatementReader {
     const first = this.name(`the name of ${what}`)
     if (!this.takeSymbol('.')) return { project: null, name: first }
     const name = this.name(`the name of ${what}`)
+    // A file's name may have dots, also without quotes: files.teas.csv.
+    if (first.toLowerCase() === FILES_DATABASE) {
+      const parts = [name]
+      while (this.takeSymbol('.')) parts.push(this.name(`the name of ${what}`))
+      return { project: first, name: parts.join('.') }
+    }
     if (this.takeSymbol('.')) {
       throw this.expected('a name of one or two parts', 'a third part')
     }

@@ -7,6 +7,7 @@ import nextVectorsSql from '../../../drizzle/0004_next_vectors.sql' with { type:
 import knowledgeBasesSql from '../../../drizzle/0005_knowledge_bases_without_keys.sql' with {
   type: 'text',
 }
+import filesAsSentSql from '../../../drizzle/0006_files_as_sent.sql' with { type: 'text' }
 import { StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -23,6 +24,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 3, name: '0003_vector_indexes', sql: vectorIndexesSql },
   { number: 4, name: '0004_next_vectors', sql: nextVectorsSql },
   { number: 5, name: '0005_knowledge_bases_without_keys', sql: knowledgeBasesSql },
+  { number: 6, name: '0006_files_as_sent', sql: filesAsSentSql },
 ]
 
 /**

@@ -4,7 +4,7 @@ import type { AgentData, AgentParams } from '../../domain/agent.ts'
 import type { VectorIndexDefinition } from '../../domain/index-definition.ts'
 import type { MetadataColumn } from '../../domain/knowledge-base.ts'
 import type { RelationColumn } from '../../domain/project.ts'
-import type { FileFormat } from '../../domain/uploaded-file.ts'
+import type { FileFormat, FileSheet, Recognized } from '../../domain/uploaded-file.ts'
 
 const eider = pgSchema('eider')
 
@@ -85,16 +85,23 @@ export const agents = eider.table(
   (table) => [unique().on(table.projectId, table.nameKey)],
 )
 
+/** Without an index, see migration 6. */
 export const files = eider.table('files', {
-  id: integer('id').primaryKey(),
+  id: integer('id').notNull(),
   name: text('name').notNull(),
-  nameKey: text('name_key').notNull().unique(),
+  nameKey: text('name_key').notNull(),
   originalName: text('original_name').notNull(),
   format: text('format').$type<FileFormat>().notNull(),
   sizeBytes: count('size_bytes'),
   columns: json<readonly string[]>('columns').notNull(),
   rowCount: count('row_count'),
   createdAt: moment('created_at'),
+  sheets: json<readonly FileSheet[]>('sheets').notNull(),
+  recognized: json<Recognized>('recognized').notNull(),
+  warnings: json<readonly string[]>('warnings').notNull(),
+  contentType: text('content_type'),
+  sourceUrl: text('source_url'),
+  contentKey: text('content_key'),
 })
 
 export const views = eider.table(

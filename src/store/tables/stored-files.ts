@@ -1,11 +1,11 @@
 import { type DuckDBAppender, type DuckDBConnection, DuckDBDataChunk } from '@duckdb/node-api'
 import { FILES_SCHEMA, fileTable } from '../../domain/chunk-tables.ts'
 import type { Row, RowValue } from '../../domain/document.ts'
-import { nameKey, quote } from '../../domain/identifier.ts'
+import { quote } from '../../domain/identifier.ts'
 import type { BoundSql, RunLimits } from '../../domain/ports/engine-ports.ts'
 import type { FileStore, NewFile, NewSelectedFile } from '../../domain/ports/store-ports.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
-import type { UploadedFile } from '../../domain/uploaded-file.ts'
+import { fileKey, PLAIN_FILE, type UploadedFile } from '../../domain/uploaded-file.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
@@ -96,7 +96,14 @@ export class StoredFiles implements FileStore {
         if (old !== undefined) await dropWithin(connection, old)
         const { name } = file
         const columns = staged.columns.map((column) => column.name)
-        const entry = { name, originalName: name, format: 'table', sizeBytes: 0, columns } as const
+        const entry = {
+          ...PLAIN_FILE,
+          name,
+          originalName: name,
+          format: 'table',
+          sizeBytes: 0,
+          columns,
+        } as const
         return this.#create(connection, entry, async (table) => {
           await staged.moveInto(tableName(table), signal)
           return staged.rowCount
@@ -160,7 +167,7 @@ export class StoredFiles implements FileStore {
         this.#checkName(file.name)
         const { name, originalName, format, sizeBytes } = file
         const names = columns.map((column) => column.name)
-        const entry = { name, originalName, format, sizeBytes, columns: names }
+        const entry = { ...PLAIN_FILE, name, originalName, format, sizeBytes, columns: names }
         return this.#create(connection, entry, async (id) => {
           const definition = columns.map((column) => `${quote(column.name)} ${column.type}`)
           await connection.run(`CREATE TABLE ${tableName(id)} (${definition.join(', ')})`)
@@ -184,7 +191,7 @@ export class StoredFiles implements FileStore {
     const id = await nextId(queries, 'file')
     const rowCount = await makeTable(id)
     const createdAt = timestampOfMillis(this.#parts.now())
-    const row = { ...entry, id, nameKey: nameKey(entry.name), rowCount, createdAt }
+    const row = { ...entry, id, nameKey: fileKey(entry.name), rowCount, createdAt }
     await queries.insert(files).values(row)
     return fileOf(row)
   }
@@ -197,7 +204,7 @@ export class StoredFiles implements FileStore {
 }
 
 function isSameName(file: { readonly name: string }, other: { readonly name: string }): boolean {
-  return nameKey(file.name) === nameKey(other.name)
+  return fileKey(file.name) === fileKey(other.name)
 }
 
 /** @throws AppError `file_not_found` when it was dropped meanwhile */
