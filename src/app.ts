@@ -21,7 +21,7 @@ import { guardedFetch } from './ingest/crawl/guarded-fetch.ts'
 import { INGEST_LIMITS } from './ingest/ingest-limits.ts'
 import { insert } from './ingest/insert.ts'
 import type { InsertDeps } from './ingest/insert-request.ts'
-import { DocumentReader } from './ingest/readers/document-reader.ts'
+import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
 import { Reembedding } from './ingest/reembed.ts'
 import { uploadFile } from './ingest/upload-file.ts'
 import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
@@ -42,7 +42,7 @@ import { NO_VARIABLES, UNKNOWN_VARIABLES } from './query/variables.ts'
 import { alterView, createView } from './query/views.ts'
 import { openRetrieval } from './retrieval/open-retrieval.ts'
 import { sleep } from './runtime/cancellation.ts'
-import { isLoopback, type Settings } from './settings.ts'
+import { environmentOfReaders, isLoopback, type Settings } from './settings.ts'
 import { BackupSchedule } from './store/backup/backup-schedule.ts'
 import { memoryBytesOf } from './store/duckdb/memory-size.ts'
 import type { Store } from './store/store.ts'
@@ -109,7 +109,13 @@ export function createApp(options: AppOptions): App {
     sleep,
     onFailure: (error) => log.failure({ requestId: 'reembedding', error }),
   })
-  const reader = new DocumentReader()
+  const reader = new DocumentReader(
+    documentReaderOptions({
+      folder: store.uploadsFolder,
+      memoryBytes: memoryBytesOf(settings.readingMemory),
+      environment: environmentOfReaders(),
+    }),
+  )
   const planner = new Planner({
     engine: store.engine,
     workerUrl: new URL('./workers/planner-entry.ts', import.meta.url).href,

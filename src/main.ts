@@ -134,8 +134,8 @@ function logCrash(crash: Crash, { logLevel, dataDirectory }: Settings): void {
 async function serveHere(settings: Settings, isSupervised: boolean): Promise<number> {
   let restarts: Restarts = NO_RESTARTS
   if (isSupervised) {
-    const { endWithSupervisor } = await import('./supervisor/parent-death.ts')
-    endWithSupervisor()
+    const { endWithParent } = await import('./supervisor/parent-death.ts')
+    endWithParent()
     restarts = restartsFrom(Bun.env)
   }
   try {

@@ -135,6 +135,11 @@ export const SETTINGS = {
     help: 'Memory limit of the SQL engine: a size such as 512MB or 4GB, or a share of the machine',
     parse: memorySize,
   }),
+  readingMemory: setting('EIDER_READING_MEMORY', {
+    default: '1GB',
+    help: 'Memory limit of each of the few processes that read files and pages',
+    parse: memorySize,
+  }),
   diskReserve: setting('EIDER_DISK_RESERVE', {
     default: '256MB',
     help: 'What stays free on the disk of the data folder: with less, nothing more is stored (507), and searches go on',
@@ -267,6 +272,7 @@ export function settingsFrom(environment: Environment): Settings {
     queriesQueueMax: read(SETTINGS.queriesQueueMax),
     stuckMs: read(SETTINGS.stuckMs),
     memoryLimit: read(SETTINGS.memoryLimit),
+    readingMemory: read(SETTINGS.readingMemory),
     diskReserve: read(SETTINGS.diskReserve),
     vectorMemory: read(SETTINGS.vectorMemory),
     extensionDirectory: read(SETTINGS.extensionDirectory),
@@ -317,6 +323,21 @@ function refuseUnknownNames(environment: Environment): void {
   if (unknown.length === 0) return
   const names = unknown.sort().join(', ')
   throw new AppError('invalid_request', `Unknown setting: ${names}. --help lists those there are`)
+}
+
+/** What the runtime and the operating system need of it. */
+const NOT_SECRET: readonly string[] = ['LD_LIBRARY_PATH', 'SystemRoot', 'TZ', 'LANG', 'LC_ALL']
+
+/** Of the processes that read what others wrote: nothing of the settings, which hold keys. */
+export function environmentOfReaders(
+  environment: Environment = Bun.env,
+): Readonly<Record<string, string>> {
+  const passed = NOT_SECRET.flatMap((name) => {
+    const value = environment[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  // DuckDB's calls run on Bun's thread pool.
+  return { ...Object.fromEntries(passed), UV_THREADPOOL_SIZE: '4' }
 }
 
 const LOOPBACK = /^(127(\.\d{1,3}){3}|localhost|::1|\[::1\])$/i

@@ -17,6 +17,10 @@ const FORMAT_CONTENT = {
 
 export type FileFormat = keyof typeof FORMAT_CONTENT
 
+export function isFileFormat(name: string): name is FileFormat {
+  return Object.hasOwn(FORMAT_CONTENT, name)
+}
+
 /** Formats that hold one text. */
 export type DocumentFormat = {
   [Format in FileFormat]: (typeof FORMAT_CONTENT)[Format] extends 'text' ? Format : never

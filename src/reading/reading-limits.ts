@@ -4,4 +4,19 @@ export const READING_LIMITS = {
   htmlDepthMax: 500,
   linksPerPageMax: 5000,
   pdfPagesMax: 5000,
+  /** A document is read as a whole. */
+  documentBytesMax: 512 * 1024 * 1024,
+
+  /** Reading one file, however small. */
+  readMs: 20_000,
+  /** In addition, for each megabyte. */
+  readMsPerMegabyte: 150,
+  /** What a file may become, however small it is. */
+  outputBytes: 1024 * 1024 * 1024,
+  /** In addition, for each byte. */
+  outputPerByte: 8,
+  processesMax: 3,
+  readsQueuedMax: 1000,
+  /** A process without work ends after this time. */
+  idleMs: 30_000,
 } as const

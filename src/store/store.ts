@@ -22,7 +22,7 @@ import type { StuckStatement } from './duckdb/open-statements.ts'
 import { Extensions } from './hnsw/extensions.ts'
 import { HnswFactory } from './hnsw/hnsw-accelerator.ts'
 import { StoredCatalog } from './stored-catalog.ts'
-import { clearUploads } from './tables/file-reader.ts'
+import { clearUploads, uploadsFolderOf } from './tables/file-reader.ts'
 import { StoredFiles } from './tables/stored-files.ts'
 import { StoredTables } from './tables/stored-tables.ts'
 import { DiskSpace } from './upkeep/disk-space.ts'
@@ -83,6 +83,8 @@ export interface Store {
   readonly secrets: Secrets
   readonly backups: StoredBackups
   readonly upkeep: Upkeep
+  /** For files on their way in: emptied when the data folder is opened. null: nothing is on disk. */
+  readonly uploadsFolder: string | null
   /** From now on this one is told of commits, alone. */
   setListener(listener: CommitListener): void
   /** After whoever listens and reads has closed. Ends statements, waits for writes, moves the log into the file. */
@@ -182,6 +184,7 @@ async function storeOver(
     secrets,
     backups,
     upkeep,
+    uploadsFolder: folder === null ? null : uploadsFolderOf(folder),
     setListener: (listener) => state.setListener(listener),
     close: async () => {
       await backups.close()

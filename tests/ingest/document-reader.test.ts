@@ -2,10 +2,11 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import type { RawDocument } from '../../src/domain/ports/reading-ports.ts'
 import { AppError } from '../../src/errors.ts'
 import { DocumentReader, documentReaderOptions } from '../../src/ingest/readers/document-reader.ts'
-import { ReaderPool } from '../../src/ingest/readers/reader-pool.ts'
 import { never } from './insert-fixture.ts'
 
-const SLOW_READER = new URL('fixtures/slow-reader.ts', import.meta.url).href
+const SLOW_READER = new URL('../reading/slow-reader.ts', import.meta.url).href
+
+const { processes } = documentReaderOptions()
 
 const readers: DocumentReader[] = []
 
@@ -33,7 +34,7 @@ async function failure(work: Promise<unknown>): Promise<readonly [string, string
 const catastrophe = ['(a+)+$']
 const victim = Array.from({ length: 500 }, () => `${'a'.repeat(60)}b`)
 
-describe('the reading thread', () => {
+describe('the reader of documents', () => {
   test('reads documents one after the other', async () => {
     const one = reader()
     const texts = ['first', 'second', 'third']
@@ -65,14 +66,14 @@ describe('the reading thread', () => {
   })
 
   test('does not keep those waiting who went away', async () => {
-    const one = reader({ matchMs: 1000 })
-    const busy = failure(one.matching(victim, catastrophe, never))
+    const one = reader()
+    const busy = one.read(text('first'), never)
     const controller = new AbortController()
     const waiting = failure(one.read(text('waits'), controller.signal))
     const next = one.read(text('next'), never)
     controller.abort(new AppError('cancelled', 'gone'))
     expect(await waiting).toEqual(['cancelled', 'gone'])
-    expect((await busy)[0]).toBe('insert_failed')
+    expect((await busy).content).toBe('first')
     expect((await next).content).toBe('next')
   })
 
@@ -85,23 +86,12 @@ describe('the reading thread', () => {
     expect((await one.read(text('next'), never)).content).toBe('next')
   })
 
-  test('that ends by itself costs one document', async () => {
-    const broken = reader({
-      workerUrl: `data:text/javascript,${encodeURIComponent('process.exit(3)')}`,
-    })
-    const [code, message] = await failure(broken.read(text('x'), never))
-    expect([code, message]).toEqual([
-      'file_unreadable',
-      'Reading the document failed: its thread ended',
-    ])
-  })
-
   test('has a queue with an end', async () => {
-    const one = reader({ queueMax: 1 })
+    const one = reader({ processes: { ...processes, queueMax: 1 } })
     const first = one.read(text('first'), never)
     expect(await failure(one.read(text('second'), never))).toEqual([
       'too_busy',
-      'More than 1 documents are waiting to be read; try again later',
+      'More than 1 files are waiting to be read; try again later',
     ])
     expect((await first).content).toBe('first')
   })
@@ -116,7 +106,7 @@ describe('the reading thread', () => {
   })
 
   test('of another request does not wait for hundreds of the first, queued before', async () => {
-    const one = reader({ workerUrl: SLOW_READER })
+    const one = reader({ processes: { ...processes, entryUrl: SLOW_READER } })
     const many = one.forRequest()
     const done: string[] = []
     const read = async (from: ReturnType<typeof one.forRequest>, name: string) => {
@@ -129,23 +119,6 @@ describe('the reading thread', () => {
     expect(done.length).toBeLessThan(304)
     await Promise.all(work)
     expect(done).toHaveLength(304)
-  })
-
-  test('gives those that wait their turns, one document each', async () => {
-    const order: string[] = []
-    const pool = new ReaderPool({ workerUrl: SLOW_READER, threadsMax: 1, queueMax: 100 })
-    const terms = { deadlineMs: 60_000, code: 'file_unreadable', what: 'Reading' } as const
-    const work = ['a', 'b', 'c'].flatMap((name) => {
-      const key = Symbol(name)
-      return [1, 2, 3].map(async (number) => {
-        await pool.run({ job: { kind: 'read', document: text(name) }, terms, key }, never)
-        order.push(`${name}${number}`)
-      })
-    })
-    await Promise.all(work)
-    await pool.close()
-    // The first document of `a` was begun before anybody waited.
-    expect(order).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'c2', 'b3', 'c3'])
   })
 
   test('that is closed answers nobody', async () => {

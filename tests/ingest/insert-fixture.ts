@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Analyzers } from '../../src/analysis/analyzer.ts'
 import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
 import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
@@ -12,6 +15,9 @@ import { type Chunker, chunkTexts } from '../../src/ingest/chunking/chunker.ts'
 import type { FetchedPage, PageFetcher } from '../../src/ingest/crawl/guarded-fetch.ts'
 import type { InsertDeps } from '../../src/ingest/insert-request.ts'
 import { answerJob } from '../../src/ingest/readers/reader-job.ts'
+import type { ReadingNotes } from '../../src/reading/document-format.ts'
+import { readDocument } from '../../src/reading/read-document.ts'
+import { readFile } from '../../src/reading/read-file.ts'
 
 export const never = new AbortController().signal
 
@@ -110,15 +116,31 @@ function registryOf(embedder: Embedder): EmbedderRegistry {
 
 const analyzers = new Analyzers()
 
-/** Reads in this thread: the real one has its own tests. */
+/** Reads in this process and this thread: the real one has its own tests. */
 export const directReader: DocumentReading & Chunker = {
-  async read(document) {
-    const answer = await answerJob({ kind: 'read', document }, analyzers)
-    if (answer.kind === 'read') return answer.document
-    throw answer.kind === 'failed' ? new AppError(answer.code, answer.message) : new Error()
+  async readFile(source, use) {
+    const folder = await mkdtemp(join(tmpdir(), 'eider-direct-'))
+    try {
+      const path = 'path' in source ? source.path : join(folder, 'source')
+      if ('bytes' in source) await writeFile(path, source.bytes)
+      const warnings: string[] = []
+      const recognized: Record<string, unknown> = {}
+      const notes: ReadingNotes = {
+        recognize: (found) => Object.assign(recognized, found),
+        warn: (sentence) => warnings.push(sentence),
+      }
+      const found = await readFile({ ...source, path }, folder, notes)
+      const documents = await Array.fromAsync(found.documents)
+      return await use({ ...found, recognized, warnings, documents: each(documents) })
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  },
+  read(document) {
+    return readDocument(document)
   },
   async matching(texts, patterns) {
-    const answer = await answerJob({ kind: 'match', texts, patterns }, analyzers)
+    const answer = answerJob({ kind: 'match', texts, patterns }, analyzers)
     if (answer.kind === 'matching') return answer.texts
     throw answer.kind === 'failed' ? new AppError(answer.code, answer.message) : new Error()
   },
@@ -126,6 +148,10 @@ export const directReader: DocumentReading & Chunker = {
     signal.throwIfAborted()
     return chunkTexts(texts, rules, analyzers)
   },
+}
+
+async function* each<T>(items: readonly T[]): AsyncGenerator<T, void> {
+  yield* items
 }
 
 export type Site = Readonly<Record<string, Partial<Omit<FetchedPage, 'bytes'>> & { body?: string }>>

@@ -9,7 +9,6 @@ const modules = await projectModules(join(import.meta.dir, '../..'))
 const SHALLOW_FOR_A_REASON: Readonly<Record<string, string>> = {
   'src/analysis/foreign-words.ts':
     'words of languages belong into analysis; its importer is in query',
-  'src/supervisor/parent-death.ts': 'the supervisor loads nothing that only the server needs',
 }
 
 const pathOf = (violation: string) => violation.split(': ')[0] ?? ''

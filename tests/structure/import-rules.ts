@@ -74,6 +74,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
     'store/upkeep',
     'store/hnsw',
     'store/backup',
+    'reading/tables',
   ],
   'drizzle-orm': ['store'],
   elysia: ['http'],

@@ -77,8 +77,26 @@ export interface RawDocument {
   readonly url: string | null
 }
 
+/** A file that lies nowhere yet. */
+export interface SentFile extends Omit<SourceFile, 'path'> {
+  readonly bytes: Uint8Array
+}
+
+/** Reading whole files in processes of their own: whatever a file does to its reader is one error of one request. */
+export interface FileReading {
+  /**
+   * Reads a file and gives what it holds to `use`; tables and documents are gone afterwards.
+   * @throws AppError `file_unreadable`, `storage_full`, `too_busy`, `shutting_down`; what `use` throws; the signal's reason
+   */
+  readFile<T>(
+    source: SourceFile | SentFile,
+    use: (file: ReadFile) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T>
+}
+
 /** Reading what others wrote: it may take long or forever, so it happens elsewhere, with a deadline. */
-export interface DocumentReading {
+export interface DocumentReading extends FileReading {
   /** @throws AppError `file_unreadable`, `too_busy`, `shutting_down` */
   read(document: RawDocument, signal: AbortSignal): Promise<ReadDocument>
   /**

@@ -1,9 +1,16 @@
 import { Analyzers } from '../../analysis/analyzer.ts'
 import type {
   DocumentReading,
+  FileReading,
   RawDocument,
   ReadDocument,
 } from '../../domain/ports/reading-ports.ts'
+import { wholeDocument } from '../../reading/document-format.ts'
+import {
+  ReaderProcesses,
+  type ReaderProcessesOptions,
+  readerProcessesOptions,
+} from '../../reading/processes/reader-processes.ts'
 import {
   type ChunkedTexts,
   type Chunker,
@@ -17,47 +24,59 @@ import { type JobTerms, ReaderPool } from './reader-pool.ts'
 export interface DocumentReaderOptions {
   /** Entry of the reader threads. */
   readonly workerUrl: string
-  readonly readMs: number
+  readonly processes: ReaderProcessesOptions
   readonly matchMs: number
   readonly chunkingMs: number
   readonly queueMax: number
 }
 
-export function documentReaderOptions(): DocumentReaderOptions {
+export function documentReaderOptions(
+  processes: Parameters<typeof readerProcessesOptions>[0] = IN_TEMPORARY_FOLDER,
+): DocumentReaderOptions {
   return {
+    processes: readerProcessesOptions(processes),
     workerUrl: new URL('../../workers/reader-entry.ts', import.meta.url).href,
-    readMs: INGEST_LIMITS.readMs,
     matchMs: INGEST_LIMITS.matchMs,
     chunkingMs: INGEST_LIMITS.chunkingMs,
     queueMax: INGEST_LIMITS.readsQueuedMax,
   }
 }
 
+const IN_TEMPORARY_FOLDER = { folder: null, memoryBytes: 1024 ** 3, environment: {} }
+
 /** Threads of each kind of work. A request has one of them at a time, so that it takes several to hold up the others. */
-const DOCUMENT_THREADS = 3
+const PATTERN_THREADS = 3
 const TEXT_THREADS = 2
 
 interface ReaderThreads {
-  /** What others wrote is read in threads of its own; long texts keep neither it nor short ones waiting. */
-  readonly documents: ReaderPool
+  /** Patterns that others wrote are matched in threads of their own; long texts keep neither them nor short ones waiting. */
+  readonly patterns: ReaderPool
   readonly texts: ReaderPool
   readonly longTexts: ReaderPool
 }
 
-/** Work on documents in threads, so that nobody waits for what is long, broken or made to take for ever. */
+/**
+ * Work on documents, so that nobody waits for what is long, broken or made to take for ever: what others wrote is read in
+ * processes, and texts are matched and chunked in threads.
+ */
 export class DocumentReader implements DocumentReading, Chunker {
   readonly #options: DocumentReaderOptions
   readonly #threads: ReaderThreads
+  readonly #processes: ReaderProcesses
   readonly #analyzers: Analyzers
   /** Whose turn its work is. */
   readonly #turns: symbol
+  readonly #files: FileReading
 
-  /** @param shared the threads of another reader, which closes them */
+  /** @param shared the threads and processes of another reader, which closes them */
   constructor(options: DocumentReaderOptions = documentReaderOptions(), shared?: DocumentReader) {
     this.#options = options
     this.#turns = Symbol('turns')
     this.#analyzers = shared === undefined ? new Analyzers() : shared.#analyzers
     this.#threads = shared === undefined ? readerThreads(options) : shared.#threads
+    this.#processes =
+      shared === undefined ? new ReaderProcesses(options.processes) : shared.#processes
+    this.#files = this.#processes.inTurns(this.#turns)
   }
 
   /** Its work takes turns with that of other requests, however much of it there is. */
@@ -65,15 +84,22 @@ export class DocumentReader implements DocumentReading, Chunker {
     return new DocumentReader(this.#options, this)
   }
 
-  async read(document: RawDocument, signal: AbortSignal): Promise<ReadDocument> {
-    const terms: JobTerms = {
-      deadlineMs: this.#options.readMs,
-      code: 'file_unreadable',
-      what: 'Reading the document',
-    }
-    const answer = await this.#run('documents', { kind: 'read', document }, terms, signal)
-    if (answer.kind !== 'read') throw new Error('the reader thread answered another question')
-    return answer.document
+  readFile: FileReading['readFile'] = (source, use, signal) => {
+    return this.#files.readFile(source, use, signal)
+  }
+
+  /** The first document in these bytes; an empty one where there is none. */
+  read({ bytes, format, charset, url }: RawDocument, signal: AbortSignal): Promise<ReadDocument> {
+    const contentType = charset === null ? null : `text/plain; charset=${charset}`
+    const sent = { bytes, name: '', contentType, url, options: { format } }
+    return this.#files.readFile(
+      sent,
+      async ({ documents }) => {
+        for await (const document of documents) return document
+        return wholeDocument({ content: '', title: null, syntax: 'text' })
+      },
+      signal,
+    )
   }
 
   async matching(
@@ -87,7 +113,7 @@ export class DocumentReader implements DocumentReading, Chunker {
       code: 'insert_failed',
       what: 'Matching the patterns',
     }
-    const answer = await this.#run('documents', { kind: 'match', texts, patterns }, terms, signal)
+    const answer = await this.#run('patterns', { kind: 'match', texts, patterns }, terms, signal)
     if (answer.kind !== 'matching') throw new Error('the reader thread answered another question')
     return answer.texts
   }
@@ -112,10 +138,11 @@ export class DocumentReader implements DocumentReading, Chunker {
     return answer.chunked
   }
 
-  /** Ends the threads; whoever waits fails with `shutting_down`. */
+  /** Ends threads and processes; whoever waits fails with `shutting_down`. */
   async close(): Promise<void> {
-    const { documents, texts, longTexts } = this.#threads
-    await Promise.all([documents, texts, longTexts].map((threads) => threads.close()))
+    const { patterns, texts, longTexts } = this.#threads
+    const threads = [patterns, texts, longTexts].map((pool) => pool.close())
+    await Promise.all([...threads, this.#processes.close()])
   }
 
   #run(
@@ -131,7 +158,7 @@ export class DocumentReader implements DocumentReading, Chunker {
 function readerThreads({ workerUrl, queueMax }: DocumentReaderOptions): ReaderThreads {
   const threads = (threadsMax: number) => new ReaderPool({ workerUrl, queueMax, threadsMax })
   return {
-    documents: threads(DOCUMENT_THREADS),
+    patterns: threads(PATTERN_THREADS),
     texts: threads(TEXT_THREADS),
     longTexts: threads(TEXT_THREADS),
   }

@@ -1,12 +1,9 @@
 import type { Analyzers } from '../../analysis/analyzer.ts'
-import type { RawDocument, ReadDocument } from '../../domain/ports/reading-ports.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
-import { readDocument } from '../../reading/read-document.ts'
 import { type ChunkedTexts, type ChunkingRules, chunkTexts } from '../chunking/chunker.ts'
 
 /** What the main thread asks of the reader thread, one thing at a time. */
 export type ReaderJob =
-  | { readonly kind: 'read'; readonly document: RawDocument }
   | {
       readonly kind: 'match'
       readonly texts: readonly string[]
@@ -15,33 +12,24 @@ export type ReaderJob =
   | { readonly kind: 'chunk'; readonly texts: readonly string[]; readonly rules: ChunkingRules }
 
 export type ReaderAnswer =
-  | { readonly kind: 'read'; readonly document: ReadDocument }
   | { readonly kind: 'matching'; readonly texts: readonly string[] }
   | { readonly kind: 'chunked'; readonly chunked: ChunkedTexts }
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string }
 
 /** The reader thread's work: every failure is an answer. */
-export async function answerJob(job: ReaderJob, analyzers: Analyzers): Promise<ReaderAnswer> {
+export function answerJob(job: ReaderJob, analyzers: Analyzers): ReaderAnswer {
   try {
     if (job.kind === 'chunk') {
       return { kind: 'chunked', chunked: chunkTexts(job.texts, job.rules, analyzers) }
     }
-    if (job.kind === 'match') return matching(job.texts, job.patterns)
-    return { kind: 'read', document: await readDocument(job.document) }
+    return matching(job.texts, job.patterns)
   } catch (error) {
     if (error instanceof AppError) {
       return { kind: 'failed', code: error.code, message: error.message }
     }
     const reason = (error instanceof Error ? error.message : String(error)).slice(0, 500)
-    if (job.kind === 'chunk') {
-      return {
-        kind: 'failed',
-        code: 'insert_failed',
-        message: `The text could not be chunked: ${reason}`,
-      }
-    }
-    const message = `The document could not be read: ${reason}`
-    return { kind: 'failed', code: 'file_unreadable', message }
+    const what = job.kind === 'chunk' ? 'text could not be chunked' : 'patterns cannot be matched'
+    return { kind: 'failed', code: 'insert_failed', message: `The ${what}: ${reason}` }
   }
 }
 

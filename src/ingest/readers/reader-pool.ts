@@ -1,5 +1,6 @@
 import { AppError, type ErrorCode } from '../../errors.ts'
-import { abortable, onAbort } from '../../runtime/cancellation.ts'
+import { abortable } from '../../runtime/cancellation.ts'
+import { FairPool } from '../../runtime/fair-pool.ts'
 import { WorkerHost } from '../../runtime/worker-host.ts'
 import type { ReaderAnswer, ReaderJob } from './reader-job.ts'
 
@@ -27,89 +28,30 @@ interface PooledJob {
 
 /** Threads that are shared fairly: each key has one at a time, and the keys that wait take turns. */
 export class ReaderPool {
-  readonly #options: ReaderPoolOptions
-  readonly #idle: ReaderThread[] = []
-  readonly #busy = new Map<symbol, ReaderThread>()
-  /** The first key has waited longest for a turn. */
-  readonly #waiting = new Map<symbol, Waiting[]>()
-  readonly #closing = new AbortController()
-  #jobCount = 0
+  readonly #threads: FairPool<ReaderThread>
 
-  constructor(options: ReaderPoolOptions) {
-    this.#options = options
+  constructor({ workerUrl, threadsMax, queueMax }: ReaderPoolOptions) {
+    this.#threads = new FairPool({
+      workersMax: threadsMax,
+      queueMax,
+      tooBusyMessage: `More than ${queueMax} documents are waiting to be read; try again later`,
+      make: () => new ReaderThread(workerUrl),
+    })
   }
 
   /** @throws AppError that of the job, `too_busy`, `shutting_down`; the signal's reason */
-  async run({ job, terms, key }: PooledJob, signal: AbortSignal): Promise<ReaderAnswer> {
-    const { queueMax } = this.#options
-    if (this.#jobCount >= queueMax) {
-      throw new AppError(
-        'too_busy',
-        `More than ${queueMax} documents are waiting to be read; try again later`,
-      )
-    }
-    const ended = AbortSignal.any([signal, this.#closing.signal])
-    this.#jobCount += 1
-    try {
-      const thread = await this.#thread(key, ended)
-      try {
-        return await thread.run(job, terms, ended)
-      } finally {
-        this.#busy.delete(key)
-        this.#idle.push(thread)
-        this.#startNext()
-      }
-    } finally {
-      this.#jobCount -= 1
-    }
+  run({ job, terms, key }: PooledJob, signal: AbortSignal): Promise<ReaderAnswer> {
+    return this.#threads.run({
+      key,
+      signal,
+      work: (thread, ended) => thread.run(job, terms, ended),
+    })
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new AppError('shutting_down', 'The document reader is closed'))
-    await Promise.all([...this.#idle, ...this.#busy.values()].map((thread) => thread.stop()))
+    const reason = new AppError('shutting_down', 'The document reader is closed')
+    await Promise.all(this.#threads.close(reason).map((thread) => thread.stop()))
   }
-
-  async #thread(key: symbol, signal: AbortSignal): Promise<ReaderThread> {
-    signal.throwIfAborted()
-    const turn = Promise.withResolvers<ReaderThread>()
-    const waiting: Waiting = { start: turn.resolve }
-    this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), waiting])
-    const stopListening = onAbort(signal, () => {
-      // Whoever has a thread already gives it back after its job.
-      if (this.#leave(key, waiting)) turn.reject(signal.reason)
-    })
-    this.#startNext()
-    try {
-      return await turn.promise
-    } finally {
-      stopListening()
-    }
-  }
-
-  #leave(key: symbol, waiting: Waiting): boolean {
-    const jobs = this.#waiting.get(key) ?? []
-    const others = jobs.filter((job) => job !== waiting)
-    if (others.length === 0) this.#waiting.delete(key)
-    else this.#waiting.set(key, others)
-    return others.length < jobs.length
-  }
-
-  #startNext(): void {
-    for (const [key, [next, ...others]] of this.#waiting) {
-      if (this.#busy.size >= this.#options.threadsMax) return
-      if (next === undefined || this.#busy.has(key)) continue
-      // A key that has more to do goes to the end.
-      this.#waiting.delete(key)
-      if (others.length > 0) this.#waiting.set(key, others)
-      const thread = this.#idle.pop() ?? new ReaderThread(this.#options.workerUrl)
-      this.#busy.set(key, thread)
-      next.start(thread)
-    }
-  }
-}
-
-interface Waiting {
-  start(thread: ReaderThread): void
 }
 
 /**

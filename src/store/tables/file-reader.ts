@@ -79,12 +79,16 @@ async function checkShape({ format, bytes }: FileSource, signal: AbortSignal): P
 
 /** Removes what a killed process was reading. Only once the data folder is known to be ours. */
 export async function clearUploads(directory: string): Promise<void> {
-  await rm(join(directory, UPLOADS_FOLDER), { recursive: true, force: true })
+  await rm(uploadsFolderOf(directory), { recursive: true, force: true })
+}
+
+export function uploadsFolderOf(directory: string): string {
+  return join(directory, UPLOADS_FOLDER)
 }
 
 async function privateFolder(directory: string | null): Promise<string> {
   if (directory === null) return mkdtemp(join(tmpdir(), 'eider-upload-'))
-  const folder = join(directory, UPLOADS_FOLDER, randomUUID())
+  const folder = join(uploadsFolderOf(directory), randomUUID())
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await chmod(folder, 0o700)
   return folder

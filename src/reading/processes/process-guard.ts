@@ -1,0 +1,79 @@
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type ProcessLimits, STOPPED_FILE, type StopReason } from './reading-messages.ts'
+
+/** What the process is at work on; null: nothing. */
+export type GuardedJob = { readonly folder: string; readonly limits: ProcessLimits } | null
+
+const LOOK_MS = 20
+const LOOK_AT_FILES_EVERY = 10
+
+export interface GuardDeps {
+  residentBytes(): number
+  parentId(): number
+  /** Ends the process at once. */
+  end(): void
+}
+
+/**
+ * Ends a reader process that swells, writes too much or has lost its server, whatever its main thread is doing: it is
+ * meant to run in a thread of its own.
+ */
+export class ProcessGuard {
+  readonly #deps: GuardDeps
+  readonly #parentId: number
+  #job: GuardedJob = null
+  #timer: ReturnType<typeof setInterval> | null = null
+  #lookCount = 0
+
+  constructor(deps: GuardDeps) {
+    this.#deps = deps
+    this.#parentId = deps.parentId()
+  }
+
+  watch(job: GuardedJob): void {
+    this.#job = job
+    if (this.#timer !== null) clearInterval(this.#timer)
+    this.#timer = job === null ? null : setInterval(() => this.look(), LOOK_MS)
+  }
+
+  look(): void {
+    const { residentBytes, parentId, end } = this.#deps
+    if (this.#job === null) return
+    const { folder, limits } = this.#job
+    this.#lookCount += 1
+    if (parentId() !== this.#parentId) end()
+    else if (residentBytes() > limits.memoryBytes) this.#stop(folder, 'memory')
+    else if (this.#lookCount % LOOK_AT_FILES_EVERY === 0) {
+      if (sizeOf(folder) > limits.outputBytes) this.#stop(folder, 'output')
+    }
+  }
+
+  #stop(folder: string, reason: StopReason): void {
+    try {
+      writeFileSync(join(folder, STOPPED_FILE), reason)
+    } finally {
+      this.#deps.end()
+    }
+  }
+}
+
+/** Of all files in it, also in folders. One that goes while it is counted counts nothing. */
+function sizeOf(folder: string): number {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).reduce((sum, entry) => {
+      const path = join(folder, entry.name)
+      return sum + (entry.isDirectory() ? sizeOf(path) : sizeOfFile(path))
+    }, 0)
+  } catch {
+    return 0
+  }
+}
+
+function sizeOfFile(path: string): number {
+  try {
+    return statSync(path).size
+  } catch {
+    return 0
+  }
+}

@@ -1,0 +1,146 @@
+/** What the server and a reader process say to each other. What a process says is checked: it read what others wrote. */
+import type { ReadTable, Recognized, SourceFile } from '../../domain/ports/reading-ports.ts'
+import { type FileFormat, isFileFormat } from '../../domain/uploaded-file.ts'
+import type { ErrorCode } from '../../errors.ts'
+
+/** One file to read. What comes of it lies in the folder, which is this job's own. */
+export interface ReadingJob {
+  readonly id: number
+  readonly source: SourceFile
+  readonly folder: string
+  readonly limits: ProcessLimits
+}
+
+/** The process ends itself where it goes beyond them. */
+export interface ProcessLimits {
+  /** Resident, of the whole process. */
+  readonly memoryBytes: number
+  /** Of all files in the folder. */
+  readonly outputBytes: number
+}
+
+export type ReadingAnswer =
+  | { readonly kind: 'read'; readonly id: number; readonly summary: ReadingSummary }
+  | {
+      readonly kind: 'failed'
+      readonly id: number
+      readonly code: ReadingErrorCode
+      readonly message: string
+    }
+
+/** What was found, beside the documents. */
+export interface ReadingSummary {
+  readonly format: FileFormat
+  readonly recognized: Recognized
+  readonly warnings: readonly string[]
+  readonly tables: readonly ReadTable[]
+  readonly documentCount: number
+}
+
+/** What a reader may answer with. */
+const ERROR_CODES = ['file_unreadable', 'storage_full', 'invalid_request'] as const
+
+export type ReadingErrorCode = (typeof ERROR_CODES)[number]
+
+export function isReadingErrorCode(code: ErrorCode): code is ReadingErrorCode {
+  return ERROR_CODES.some((known) => known === code)
+}
+
+/** In the folder of a job. */
+export const DOCUMENTS_FILE = 'documents.jsonl'
+/** Long contents, one after the other, as UTF-8. */
+export const CONTENTS_FILE = 'contents'
+/** Why the process ended itself: a `StopReason`. */
+export const STOPPED_FILE = 'stopped'
+
+export type StopReason = 'memory' | 'output'
+
+const WARNINGS_MAX = 100
+const WARNING_CHARS_MAX = 1000
+const MESSAGE_CHARS_MAX = 2000
+const TABLES_MAX = 1000
+const COLUMNS_MAX = 100_000
+const NAME_CHARS_MAX = 1000
+const TYPE_CHARS_MAX = 1_000_000
+const RECOGNIZED_CHARS_MAX = 100_000
+const TABLE_FILE = /^table-\d{1,6}\.parquet$/
+
+/** As many as a caller reads, and how many more there were. */
+export function shownWarnings(warnings: readonly string[]): readonly string[] {
+  const shown = warnings.slice(0, WARNINGS_MAX).map((text) => text.slice(0, WARNING_CHARS_MAX))
+  const more = warnings.length - shown.length
+  return more === 0 ? shown : [...shown, `${more} more of such sentences are left out`]
+}
+
+/** null: that is no answer to this job. */
+export function answerOf(message: unknown, job: ReadingJob): ReadingAnswer | null {
+  if (!isRecord(message) || message.id !== job.id) return null
+  const { id } = job
+  if (message.kind === 'failed') {
+    const code = ERROR_CODES.find((known) => known === message.code)
+    if (code === undefined || typeof message.message !== 'string') return null
+    return { kind: 'failed', id, code, message: message.message.slice(0, MESSAGE_CHARS_MAX) }
+  }
+  if (message.kind !== 'read' || !isRecord(message.summary)) return null
+  const summary = summaryOf(message.summary, job.folder)
+  return summary === null ? null : { kind: 'read', id, summary }
+}
+
+function summaryOf(summary: Readonly<Record<string, unknown>>, folder: string) {
+  const { format, recognized, warnings, tables, documentCount } = summary
+  if (typeof format !== 'string' || !isFileFormat(format)) return null
+  if (!isRecord(recognized) || JSON.stringify(recognized).length > RECOGNIZED_CHARS_MAX) return null
+  if (!isListOf(warnings, isText) || warnings.length > WARNINGS_MAX + 1) return null
+  if (!isListOf(tables, isTable) || tables.length > TABLES_MAX) return null
+  if (!isCount(documentCount)) return null
+  const found: ReadingSummary = {
+    format,
+    recognized,
+    warnings: warnings.map((text) => text.slice(0, WARNING_CHARS_MAX)),
+    tables: tables.map((table) => ({ ...table, path: `${folder}/${table.path}` })),
+    documentCount,
+  }
+  return found
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isListOf<T>(value: unknown, isOne: (one: unknown) => one is T): value is readonly T[] {
+  return Array.isArray(value) && value.every(isOne)
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}
+
+/** Its path is a name in the job's folder. */
+function isTable(value: unknown): value is ReadTable {
+  if (!isRecord(value)) return false
+  const { name, path, columns, rowCount } = value
+  return (
+    (name === null || (isText(name) && name.length <= NAME_CHARS_MAX)) &&
+    isText(path) &&
+    TABLE_FILE.test(path) &&
+    isCount(rowCount) &&
+    isListOf(columns, isColumn) &&
+    columns.length <= COLUMNS_MAX
+  )
+}
+
+function isColumn(value: unknown): value is ReadTable['columns'][number] {
+  if (!isRecord(value)) return false
+  const { name, type } = value
+  return (
+    isText(name) &&
+    name.length <= NAME_CHARS_MAX &&
+    isText(type) &&
+    type.length > 0 &&
+    type.length <= TYPE_CHARS_MAX
+  )
+}

@@ -1,0 +1,74 @@
+import { open } from 'node:fs/promises'
+import type { ReadDocument, ReadTable, SourceFile } from '../domain/ports/reading-ports.ts'
+import { type DocumentFormat, type FileFormat, isDocumentFormat } from '../domain/uploaded-file.ts'
+import { AppError } from '../errors.ts'
+import type { ReadingNotes } from './document-format.ts'
+import { fileFormat } from './file-format.ts'
+import { readDocuments } from './read-document.ts'
+import { READING_LIMITS } from './reading-limits.ts'
+
+export interface FileContents {
+  readonly format: FileFormat
+  /** Their files lie in the folder. */
+  readonly tables: readonly ReadTable[]
+  readonly documents: Iterable<ReadDocument> | AsyncIterable<ReadDocument>
+}
+
+/** Enough of a file's begin and end to tell its format. */
+const LOOKED_AT_BYTES = 65_536
+
+/**
+ * What is in a file. It runs in a reader process.
+ * @param folder an empty one for the files of tables
+ * @throws AppError `file_unreadable`
+ */
+export async function readFile(
+  source: SourceFile,
+  folder: string,
+  notes: ReadingNotes,
+): Promise<FileContents> {
+  const file = Bun.file(source.path)
+  if (file.size === 0) throw new AppError('file_unreadable', 'The file is empty')
+  const format = source.options.format ?? fileFormat(source.name, await ends(source.path))
+  if (isDocumentFormat(format)) {
+    return { format, tables: [], documents: documentsOf(source, format, notes) }
+  }
+  const { readTables } = await import('./tables/read-tables.ts')
+  return { format, tables: await readTables({ ...source, format }, folder, notes), documents: [] }
+}
+
+async function* documentsOf(
+  source: SourceFile,
+  format: DocumentFormat,
+  notes: ReadingNotes,
+): AsyncGenerator<ReadDocument, void> {
+  const file = Bun.file(source.path)
+  if (file.size > READING_LIMITS.documentBytesMax) {
+    const limit = READING_LIMITS.documentBytesMax / 1024 ** 2
+    throw new AppError(
+      'file_unreadable',
+      `The file could not be read: documents have at most ${limit} MiB; split it`,
+    )
+  }
+  const charset = source.options.encoding ?? charsetOf(source.contentType)
+  yield* readDocuments({ bytes: await file.bytes(), format, charset, url: source.url }, notes)
+}
+
+/** Of `text/html; charset=utf-8`. */
+function charsetOf(contentType: string | null): string | null {
+  return /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(contentType ?? '')?.[1] ?? null
+}
+
+async function ends(path: string): Promise<Uint8Array> {
+  const file = await open(path)
+  try {
+    const { size } = await file.stat()
+    if (size <= 2 * LOOKED_AT_BYTES) return await file.readFile()
+    const bytes = new Uint8Array(2 * LOOKED_AT_BYTES)
+    await file.read(bytes, 0, LOOKED_AT_BYTES, 0)
+    await file.read(bytes, LOOKED_AT_BYTES, LOOKED_AT_BYTES, size - LOOKED_AT_BYTES)
+    return bytes
+  } finally {
+    await file.close()
+  }
+}

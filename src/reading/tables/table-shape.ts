@@ -1,0 +1,76 @@
+/** What a file is made of, looked at before DuckDB reads it: some shapes end a process, or hold it for minutes. */
+import { createReadStream } from 'node:fs'
+import { AppError } from '../../errors.ts'
+
+/** DuckDB 1.5.5 reads JSON by recursion and ends the process where it is deep: from some thousand levels on. */
+const LEVELS_MAX = 200
+
+/** DuckDB 1.5.5 takes more than half a minute to find out how a CSV file of 100 000 columns is written. */
+export const FILE_COLUMNS_MAX = 10_000
+
+const TAB = 0x09
+const LINE_END = 0x0a
+const QUOTE = 0x22
+const COMMA = 0x2c
+const SEMICOLON = 0x3b
+const OPEN_LIST = 0x5b
+const BACKSLASH = 0x5c
+const CLOSE_LIST = 0x5d
+const OPEN_OBJECT = 0x7b
+const BAR = 0x7c
+const CLOSE_OBJECT = 0x7d
+
+const BYTES_PER_READ = 1024 * 1024
+
+/** @throws AppError `file_unreadable` for lists and objects nested too deeply */
+export async function checkJsonDepth(path: string): Promise<void> {
+  let level = 0
+  let isString = false
+  let isEscaped = false
+  for await (const bytes of piecesOf(path)) {
+    for (const byte of bytes) {
+      if (isEscaped) isEscaped = false
+      else if (isString) {
+        // No string holds the end of a line: one that is not closed must not hide what follows.
+        if (byte === QUOTE || byte === LINE_END) isString = false
+        else if (byte === BACKSLASH) isEscaped = true
+      } else if (byte === QUOTE) isString = true
+      else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+        level += 1
+        if (level > LEVELS_MAX) {
+          throw unreadable(`JSON has at most ${LEVELS_MAX} levels of lists and objects`)
+        }
+      } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) level -= 1
+    }
+  }
+}
+
+/** @throws AppError `file_unreadable` for a line of too many values */
+export async function checkCsvColumns(path: string): Promise<void> {
+  const counts = new Map([COMMA, SEMICOLON, TAB, BAR].map((sign) => [sign, 0]))
+  let isQuoted = false
+  for await (const bytes of piecesOf(path)) {
+    for (const byte of bytes) {
+      if (byte === QUOTE) isQuoted = !isQuoted
+      else if (isQuoted || byte > BAR) continue
+      else if (byte === LINE_END) for (const sign of counts.keys()) counts.set(sign, 0)
+      else if (byte === COMMA || byte === SEMICOLON || byte === TAB || byte === BAR) {
+        const count = (counts.get(byte) ?? 0) + 1
+        counts.set(byte, count)
+        if (count >= FILE_COLUMNS_MAX) throw unreadable(tooManyColumns())
+      }
+    }
+  }
+}
+
+function piecesOf(path: string): AsyncIterable<Uint8Array> {
+  return createReadStream(path, { highWaterMark: BYTES_PER_READ })
+}
+
+export function tooManyColumns(): string {
+  return `a file has at most ${FILE_COLUMNS_MAX} columns`
+}
+
+function unreadable(why: string): AppError {
+  return new AppError('file_unreadable', `The file could not be read: ${why}`)
+}

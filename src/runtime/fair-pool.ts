@@ -1,0 +1,122 @@
+import { AppError } from '../errors.ts'
+import { onAbort } from './cancellation.ts'
+
+export interface FairPoolOptions<Worker> {
+  readonly workersMax: number
+  /** Jobs that run and that wait. */
+  readonly queueMax: number
+  /** What one more hears when the queue is full. */
+  readonly tooBusyMessage: string
+  /** Makes a worker; it may start what it needs with its first job. */
+  readonly make: () => Worker
+  /** Whether a worker could begin at once: such are taken first. Unset: all are alike. */
+  readonly isReady?: (worker: Worker) => boolean
+}
+
+/** One job, and whose it is. Jobs of one key run one after the other; keys take turns. */
+export interface PooledWork<Worker, Result> {
+  readonly key: symbol
+  readonly signal: AbortSignal
+  /** Its signal ends with the job's own and with the pool. */
+  work(worker: Worker, signal: AbortSignal): Promise<Result>
+}
+
+/** Workers that are shared fairly: each key has one at a time, and the keys that wait take turns. */
+export class FairPool<Worker> {
+  readonly #options: FairPoolOptions<Worker>
+  readonly #idle: Worker[] = []
+  readonly #busy = new Map<symbol, Worker>()
+  /** The first key has waited longest for a turn. */
+  readonly #waiting = new Map<symbol, Waiting<Worker>[]>()
+  readonly #closing = new AbortController()
+  #jobCount = 0
+
+  constructor(options: FairPoolOptions<Worker>) {
+    this.#options = options
+  }
+
+  /** @throws AppError that of the work, `too_busy`; the signal's reason, or that of `close` */
+  async run<Result>(job: PooledWork<Worker, Result>): Promise<Result> {
+    const { queueMax, tooBusyMessage } = this.#options
+    if (this.#jobCount >= queueMax) throw new AppError('too_busy', tooBusyMessage)
+    const ended = AbortSignal.any([job.signal, this.#closing.signal])
+    this.#jobCount += 1
+    try {
+      const worker = await this.#worker(job.key, ended)
+      try {
+        return await job.work(worker, ended)
+      } finally {
+        this.#busy.delete(job.key)
+        this.#idle.push(worker)
+        this.#startNext()
+      }
+    } finally {
+      this.#jobCount -= 1
+    }
+  }
+
+  /** The worker that would get the next job if that came now; null: all are busy. */
+  next(): Worker | null {
+    const index = this.#nextIndex()
+    if (index !== -1) return this.#idle[index] ?? null
+    if (this.#busy.size >= this.#options.workersMax) return null
+    const worker = this.#options.make()
+    this.#idle.push(worker)
+    return worker
+  }
+
+  /** Ends all work with this reason. @returns the workers, for the caller to stop */
+  close(reason: AppError): readonly Worker[] {
+    this.#closing.abort(reason)
+    return [...this.#idle, ...this.#busy.values()]
+  }
+
+  async #worker(key: symbol, signal: AbortSignal): Promise<Worker> {
+    signal.throwIfAborted()
+    const turn = Promise.withResolvers<Worker>()
+    const waiting: Waiting<Worker> = { start: turn.resolve }
+    this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), waiting])
+    const stopListening = onAbort(signal, () => {
+      // Whoever has a worker already gives it back after its job.
+      if (this.#leave(key, waiting)) turn.reject(signal.reason)
+    })
+    this.#startNext()
+    try {
+      return await turn.promise
+    } finally {
+      stopListening()
+    }
+  }
+
+  #leave(key: symbol, waiting: Waiting<Worker>): boolean {
+    const jobs = this.#waiting.get(key) ?? []
+    const others = jobs.filter((job) => job !== waiting)
+    if (others.length === 0) this.#waiting.delete(key)
+    else this.#waiting.set(key, others)
+    return others.length < jobs.length
+  }
+
+  #startNext(): void {
+    for (const [key, [next, ...others]] of this.#waiting) {
+      if (this.#busy.size >= this.#options.workersMax) return
+      if (next === undefined || this.#busy.has(key)) continue
+      // A key that has more to do goes to the end.
+      this.#waiting.delete(key)
+      if (others.length > 0) this.#waiting.set(key, others)
+      const [worker = this.#options.make()] = this.#idle.splice(this.#nextIndex(), 1)
+      this.#busy.set(key, worker)
+      next.start(worker)
+    }
+  }
+
+  /** The idle worker that was used last, those first that are ready. -1: there is none. */
+  #nextIndex(): number {
+    const { isReady } = this.#options
+    const ready = isReady === undefined ? -1 : this.#idle.findLastIndex(isReady)
+    return ready === -1 ? this.#idle.length - 1 : ready
+  }
+}
+
+interface Waiting<Worker> {
+  start(worker: Worker): void
+}
