@@ -84,7 +84,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   '@joplin/turndown-plugin-gfm': ['reading'],
   linkedom: ['reading'],
   '@mozilla/readability': ['reading'],
-  unpdf: ['reading'],
+  '@embedpdf/pdfium': ['reading/documents/pdf'],
   'robots-parser': ['ingest'],
   'ipaddr.js': ['network'],
   'snowball-stemmers': ['analysis'],

@@ -1,0 +1,159 @@
+import type { Glyph } from './page-glyphs.ts'
+
+interface Line {
+  readonly baseline: number
+  readonly size: number
+  /** Whether the page draws its spaces; otherwise only gaps say where a word ends. */
+  readonly spaced: boolean
+}
+
+/** The text of characters on one line, in the order in which one reads it. */
+export function fragmentText(glyphs: readonly Glyph[], line: Line): string {
+  const visual = [...glyphs].sort((a, b) => a.x0 - b.x0 || a.order - b.order)
+  const gapMin = wordGap(visual, line)
+  let text = ''
+  const pieces: string[] = []
+  let end = Number.NEGATIVE_INFINITY
+  let before: Glyph | null = null
+  let hasSpace = false
+  for (const glyph of visual) {
+    if (isJoinedSpace(glyph.text)) {
+      hasSpace = before !== null
+      end = Math.max(end, Math.min(glyph.x1, end + line.size * 0.1))
+      continue
+    }
+    if (before !== null && (hasSpace || isWordGap(before, glyph, end, gapMin * line.size))) {
+      pieces.push(' ')
+    }
+    pieces.push(written(glyph, before, line))
+    end = Math.max(hasSpace ? glyph.x1 : end, glyph.x1)
+    before = glyph
+    hasSpace = false
+  }
+  text = (RTL.test(pieces.join('')) ? logical(pieces) : pieces).join('')
+  return normalized(text)
+}
+
+export function isJoinedSpace(text: string): boolean {
+  return text === ' ' || text === '\u00a0' || text === '\u3000'
+}
+
+/** In heights of the type. Letter-spaced type has gaps everywhere: only what is wider than those parts words. */
+function wordGap(visual: readonly Glyph[], { size, spaced }: Line): number {
+  const usual = spaced ? 0.25 : 0.15
+  const gaps: number[] = []
+  for (const [index, glyph] of visual.entries()) {
+    const next = visual[index + 1]
+    if (next === undefined || isJoinedSpace(glyph.text) || isJoinedSpace(next.text)) continue
+    gaps.push((next.x0 - glyph.x1) / size)
+  }
+  if (gaps.length < 4) return usual
+  gaps.sort((a, b) => a - b)
+  const median = gaps[gaps.length >> 1] ?? 0
+  return median > usual * 0.6 ? median * 1.3 + 0.1 : usual
+}
+
+function isWordGap(before: Glyph, glyph: Glyph, end: number, gapMin: number): boolean {
+  const gap = glyph.x0 - end
+  const wide = [before, glyph].filter(({ text }) => WIDE.test(text)).length
+  // Between an ideograph and a Latin letter stands a quarter of a height; between two ideographs nothing.
+  return gap > (wide === 0 ? gapMin : Math.max(gapMin, glyph.size * (wide === 2 ? 0.6 : 0.35)))
+}
+
+/** Raised digits are written as such: 10³ is not 103, and a note's number is no part of the word. */
+function written(glyph: Glyph, before: Glyph | null, line: Line): string {
+  const digit = SUPERSCRIPTS[glyph.text]
+  if (digit === undefined || before === null) return glyph.text
+  const isRaised = line.baseline - glyph.baseline > line.size * 0.2 && glyph.size < line.size * 0.85
+  return isRaised ? digit : glyph.text
+}
+
+/** From left to right as seen → as read: what runs from right to left is turned round, words and numbers in it are not. */
+function logical(pieces: readonly string[]): string[] {
+  const all = pieces.join('')
+  const rtlCount = all.match(RTL_ALL)?.length ?? 0
+  const ltrCount = all.match(LTR_ALL)?.length ?? 0
+  return rtlCount >= ltrCount ? turned(pieces, LTR, RTL) : turnedWithin(pieces)
+}
+
+/** The whole line runs from right to left. */
+function turned(pieces: readonly string[], kept: RegExp, turning: RegExp): string[] {
+  const result: string[] = []
+  let index = pieces.length - 1
+  while (index >= 0) {
+    if (!kept.test(pieces[index] ?? '')) {
+      result.push(mirrored(pieces[index] ?? ''))
+      index -= 1
+      continue
+    }
+    // As far as a run of Latin letters or digits reaches, with what stands between them.
+    let start = index
+    for (let at = index; at >= 0 && !turning.test(pieces[at] ?? ''); at -= 1) {
+      if (kept.test(pieces[at] ?? '')) start = at
+    }
+    result.push(...pieces.slice(start, index + 1))
+    index = start - 1
+  }
+  return result
+}
+
+/** A line from left to right with words of the other direction in it. */
+function turnedWithin(pieces: readonly string[]): string[] {
+  const result: string[] = []
+  let index = 0
+  while (index < pieces.length) {
+    if (!RTL.test(pieces[index] ?? '')) {
+      result.push(pieces[index] ?? '')
+      index += 1
+      continue
+    }
+    let end = index
+    for (let at = index; at < pieces.length && !LTR.test(pieces[at] ?? ''); at += 1) {
+      if (RTL.test(pieces[at] ?? '')) end = at
+    }
+    result.push(...turned(pieces.slice(index, end + 1), LTR, RTL))
+    index = end + 1
+  }
+  return result
+}
+
+function mirrored(piece: string): string {
+  return MIRRORED[piece] ?? piece
+}
+
+/** Ligatures, Arabic shapes and radicals that stand for ideographs become the letters that people type. */
+function normalized(text: string): string {
+  return SHAPES.test(text) ? text.replace(SHAPES_ALL, (shape) => shape.normalize('NFKC')) : text
+}
+
+const MIRRORED: Readonly<Record<string, string>> = {
+  '(': ')',
+  ')': '(',
+  '[': ']',
+  ']': '[',
+  '{': '}',
+  '}': '{',
+  '«': '»',
+  '»': '«',
+  '<': '>',
+  '>': '<',
+}
+const SUPERSCRIPTS: Readonly<Record<string, string>> = {
+  '0': '⁰',
+  '1': '¹',
+  '2': '²',
+  '3': '³',
+  '4': '⁴',
+  '5': '⁵',
+  '6': '⁶',
+  '7': '⁷',
+  '8': '⁸',
+  '9': '⁹',
+}
+const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/
+const RTL_ALL = new RegExp(RTL.source, 'g')
+const LTR = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Nd}]/u
+const LTR_ALL = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]/gu
+const WIDE = /[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]|[\u{20000}-\u{3ffff}]/u
+const SHAPES = /[\ufb00-\ufdff\ufe70-\ufefc\u2e80-\u2fdf]/
+const SHAPES_ALL = new RegExp(SHAPES.source, 'g')

@@ -1,0 +1,207 @@
+import { fragmentText, isJoinedSpace } from './fragment-text.ts'
+import type { Font, Glyph } from './page-glyphs.ts'
+
+/** A piece of a line without a wide gap in it: a line of a column, a cell of a table's row. */
+export interface Fragment {
+  readonly text: string
+  readonly x0: number
+  readonly x1: number
+  readonly top: number
+  readonly bottom: number
+  readonly baseline: number
+  /** Of most of its characters. */
+  readonly size: number
+  readonly font: Font
+  /** Where its first character stands among those that the page draws. */
+  readonly order: number
+}
+
+/** Characters of one direction → pieces of lines, in no order. */
+export function fragmentsOf(glyphs: readonly Glyph[]): Fragment[] {
+  const drawn = withoutDoubles(glyphs)
+  const spaced = drawn.some(({ text }) => isJoinedSpace(text))
+  return merged(runsOf(drawn)).map((run) => fragmentOf(run, spaced))
+}
+
+/** Characters that follow each other on a line, as they are drawn. */
+interface Run {
+  glyphs: Glyph[]
+  x0: number
+  x1: number
+  baseline: number
+  size: number
+}
+
+function runsOf(glyphs: readonly Glyph[]): Run[] {
+  const runs: Run[] = []
+  let run: Run | null = null
+  for (const glyph of glyphs) {
+    if (run !== null && continues(run, glyph)) add(run, glyph)
+    else {
+      run = {
+        glyphs: [glyph],
+        x0: glyph.x0,
+        x1: glyph.x1,
+        baseline: glyph.baseline,
+        size: glyph.size,
+      }
+      runs.push(run)
+    }
+  }
+  // Spaces at an end say nothing, and make a column as wide as the page.
+  return runs.map(trimmed).filter(({ glyphs: found }) => found.length > 0)
+}
+
+function add(run: Run, glyph: Glyph): void {
+  run.glyphs.push(glyph)
+  run.x0 = Math.min(run.x0, glyph.x0)
+  run.x1 = Math.max(run.x1, glyph.x1)
+  // A line's own type is the larger one; what is raised or lowered is smaller.
+  if (glyph.size > run.size * 1.05) {
+    run.size = glyph.size
+    run.baseline = glyph.baseline
+  }
+}
+
+function continues(run: Run, glyph: Glyph): boolean {
+  const size = Math.max(run.size, glyph.size)
+  const small = Math.min(run.size, glyph.size)
+  const shift = Math.abs(glyph.baseline - run.baseline)
+  // Raised and lowered characters stand close to what they belong to.
+  const isRaised = small < size * 0.85 && shift < size * 0.65
+  if (shift > size * 0.25 && !isRaised) return false
+  const last = run.glyphs[run.glyphs.length - 1]
+  if (last === undefined) return true
+  const gap = glyph.x0 - last.x1
+  const isBackwards = last.x0 - glyph.x1
+  // From right to left, a character ends where the one before begins.
+  if (gap < 0 && Math.abs(isBackwards) < size * GAP_MAX && !isRaised) return true
+  return gap < size * (isRaised ? 0.4 : GAP_MAX) && gap > -size * 0.6
+}
+
+function trimmed(run: Run): Run {
+  let [start, end] = [0, run.glyphs.length]
+  while (start < end && run.glyphs[start]?.text.trim() === '') start += 1
+  while (end > start && run.glyphs[end - 1]?.text.trim() === '') end -= 1
+  if (start === 0 && end === run.glyphs.length) return run
+  return runOf(run.glyphs.slice(start, end))
+}
+
+function runOf(glyphs: Glyph[]): Run {
+  const run: Run = { glyphs, x0: Infinity, x1: -Infinity, baseline: 0, size: 0 }
+  for (const { x0, x1, size, baseline } of glyphs) {
+    run.x0 = Math.min(run.x0, x0)
+    run.x1 = Math.max(run.x1, x1)
+    if (size > run.size * 1.05) {
+      run.size = size
+      run.baseline = baseline
+    }
+  }
+  return run
+}
+
+/** Runs on one line that touch or nearly touch become one, whatever order they are drawn in. */
+function merged(runs: readonly Run[]): Run[] {
+  const sorted = [...runs].sort((a, b) => a.baseline - b.baseline || a.x0 - b.x0)
+  const done: Run[] = []
+  /** Runs that a later one may still belong to. */
+  let open: Run[] = []
+  for (const run of sorted) {
+    open = open.filter(({ baseline, size }) => run.baseline - baseline <= size)
+    const neighbour = open.find((other) => belongTogether(other, run))
+    if (neighbour === undefined) {
+      open.push(run)
+      done.push(run)
+    } else {
+      for (const glyph of run.glyphs) add(neighbour, glyph)
+    }
+  }
+  return joinedAgain(done)
+}
+
+/** A run that closes the gap between two others makes one of all three. */
+function joinedAgain(runs: readonly Run[]): Run[] {
+  const sorted = [...runs].sort((a, b) => a.x0 - b.x0)
+  const gone = new Set<Run>()
+  const rows = new Map<number, Run[]>()
+  for (const run of sorted) {
+    const row = Math.round(run.baseline / 4)
+    const near = [row - 1, row, row + 1].flatMap((key) => rows.get(key) ?? [])
+    const neighbour = near.find((other) => !gone.has(other) && belongTogether(other, run))
+    if (neighbour !== undefined) {
+      for (const glyph of run.glyphs) add(neighbour, glyph)
+      gone.add(run)
+    } else {
+      const others = rows.get(row)
+      if (others === undefined) rows.set(row, [run])
+      else others.push(run)
+    }
+  }
+  return sorted.filter((run) => !gone.has(run))
+}
+
+function belongTogether(a: Run, b: Run): boolean {
+  const size = Math.max(a.size, b.size)
+  const small = Math.min(a.size, b.size)
+  const shift = Math.abs(a.baseline - b.baseline)
+  const isRaised = small < size * 0.85 && shift < size * 0.65
+  if (shift > small * 0.3 && !isRaised) return false
+  const gap = Math.max(a.x0, b.x0) - Math.min(a.x1, b.x1)
+  return gap < (isRaised && shift > small * 0.3 ? size * 0.3 : size * GAP_MAX) && gap > -size * 0.8
+}
+
+function fragmentOf({ glyphs, x0, x1, baseline, size }: Run, spaced: boolean): Fragment {
+  const order = Math.min(glyphs[0]?.order ?? 0, glyphs[glyphs.length - 1]?.order ?? 0)
+  const main = mainGlyph(glyphs)
+  return {
+    text: fragmentText(glyphs, { baseline, size, spaced }),
+    x0,
+    x1,
+    top: baseline - size * 0.8,
+    bottom: baseline + size * 0.2,
+    baseline,
+    size: main?.size ?? size,
+    font: main?.font ?? { name: '', bold: false, monospace: false },
+    order,
+  }
+}
+
+/** One of the kind of type that most characters have. */
+function mainGlyph(glyphs: readonly Glyph[]): Glyph | undefined {
+  const counts = new Map<string, { glyph: Glyph; count: number }>()
+  for (const glyph of glyphs) {
+    if (glyph.text.trim() === '') continue
+    const key = `${glyph.font.name} ${glyph.size.toFixed(1)}`
+    const found = counts.get(key)
+    if (found === undefined) counts.set(key, { glyph, count: 1 })
+    else found.count += 1
+  }
+  let best: { glyph: Glyph; count: number } | undefined
+  for (const found of counts.values())
+    if (best === undefined || found.count > best.count) best = found
+  return best?.glyph
+}
+
+/** Bold type is sometimes made by drawing it twice, a little beside. */
+function withoutDoubles(glyphs: readonly Glyph[]): readonly Glyph[] {
+  const seen = new Map<string, Glyph[]>()
+  return glyphs.filter((glyph) => {
+    const key = `${glyph.text}${Math.round(glyph.baseline / 2)}`
+    const others = seen.get(key)
+    if (others === undefined) {
+      seen.set(key, [glyph])
+      return true
+    }
+    const isDouble = others.some((other) => {
+      const near = Math.min(glyph.size, other.size) * 0.12
+      return (
+        Math.abs(other.x0 - glyph.x0) < near && Math.abs(other.baseline - glyph.baseline) < near
+      )
+    })
+    if (!isDouble) others.push(glyph)
+    return !isDouble
+  })
+}
+
+/** In heights of the type: wider gaps part columns and cells. */
+const GAP_MAX = 0.95

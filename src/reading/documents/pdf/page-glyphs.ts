@@ -1,0 +1,235 @@
+import { type PageFrame, pageFrame } from './page-frame.ts'
+import { type Drawn, drawnObjects } from './page-objects.ts'
+import type { PdfFile } from './pdf-file.ts'
+import type { Pdfium } from './pdfium.ts'
+
+/** One character as it stands on a page, in points, upright. `baseline` grows downwards. */
+export interface Glyph {
+  readonly text: string
+  readonly x0: number
+  readonly x1: number
+  readonly baseline: number
+  /** Height of its type. */
+  readonly size: number
+  readonly font: Font
+  /** Its place among the characters that the page draws. */
+  readonly order: number
+}
+
+export interface Font {
+  readonly name: string
+  readonly bold: boolean
+  readonly monospace: boolean
+}
+
+/** What a page draws. */
+export interface PageDrawing extends Drawn {
+  readonly width: number
+  readonly height: number
+  /** Characters by the direction in which they run, the most frequent first. */
+  readonly directions: readonly (readonly Glyph[])[]
+  /** Characters whose font does not say which they are. */
+  readonly unknownCount: number
+}
+
+/** @throws Error where the page cannot be read */
+export function pageDrawing(file: PdfFile, pageIndex: number): PageDrawing {
+  const { calls } = file.pdfium
+  const page = calls.FPDF_LoadPage(file.document, pageIndex)
+  if (page === 0) throw new Error('it is missing or damaged')
+  try {
+    const text = calls.FPDFText_LoadPage(page)
+    if (text === 0) throw new Error('its text cannot be read')
+    try {
+      const frame = pageFrame(file.pdfium, page)
+      const glyphs = new GlyphReading(file.pdfium, text, frame)
+      return { ...frame, ...glyphs.read(), ...drawnObjects(file.pdfium, page, frame) }
+    } finally {
+      calls.FPDFText_ClosePage(text)
+    }
+  } finally {
+    calls.FPDF_ClosePage(page)
+  }
+}
+
+/** A text object's properties, which its characters share. */
+interface Style {
+  readonly font: Font
+  readonly size: number
+  /** Of the direction in which it runs, as shown. */
+  readonly cos: number
+  readonly sin: number
+  readonly direction: number
+}
+
+class GlyphReading {
+  readonly #pdfium: Pdfium
+  readonly #text: number
+  readonly #frame: PageFrame
+  readonly #styles = new Map<number, Style>()
+  readonly #fonts = new Map<number, Font>()
+  readonly #directions = new Map<number, Glyph[]>()
+  #unknownCount = 0
+
+  constructor(pdfium: Pdfium, text: number, frame: PageFrame) {
+    this.#pdfium = pdfium
+    this.#text = text
+    this.#frame = frame
+  }
+
+  read(): Pick<PageDrawing, 'directions' | 'unknownCount'> {
+    const { calls } = this.#pdfium
+    const count = Math.min(calls.FPDFText_CountChars(this.#text), GLYPHS_MAX)
+    for (let index = 0; index < count; index += 1) {
+      // Spaces and line ends that the library guesses; ours come from where the characters stand.
+      if (calls.FPDFText_IsGenerated(this.#text, index) === 1) continue
+      const character = this.#characterAt(index)
+      if (character !== '') this.#add(character, index)
+    }
+    const directions = [...this.#directions.values()].sort((a, b) => b.length - a.length)
+    return { directions, unknownCount: this.#unknownCount }
+  }
+
+  #characterAt(index: number): string {
+    const code = this.#pdfium.calls.FPDFText_GetUnicode(this.#text, index)
+    // A hyphen at the end of a line, as the library marks it.
+    if (code === 2 || code === 0xfffe) return '-'
+    if (code === 0xad) return '\u00ad'
+    const symbol = SYMBOLS[code]
+    if (symbol !== undefined) return symbol
+    if (isUnknown(code)) {
+      this.#unknownCount += 1
+      return ''
+    }
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return code === 9 ? ' ' : ''
+    // Half a character of the upper planes: the library gives both halves together, so this is a lie.
+    if ((code >= 0xd800 && code < 0xe000) || code > 0x10ffff) return ''
+    return String.fromCodePoint(code)
+  }
+
+  #add(text: string, index: number): void {
+    const { calls, scratch } = this.#pdfium
+    const style = this.#styleAt(index)
+    if (calls.FPDFText_GetLooseCharBox(this.#text, index, scratch) === false) return
+    let [left, top, right, bottom] = this.#float32s()
+    if (!(right > left)) {
+      ;[left, top, right, bottom] = this.#tightBox(index)
+    }
+    calls.FPDFText_GetCharOrigin(this.#text, index, scratch, scratch + 8)
+    const [x, y] = this.#shown(this.#pdfium.float64(0), this.#pdfium.float64(1))
+    if (!this.#isOnPage(x, y, style.size)) return
+    const corners = [this.#shown(left, top), this.#shown(right, bottom)] as const
+    const ends = corners.map(([cx, cy]) => cx * style.cos + cy * style.sin)
+    const glyph: Glyph = {
+      text,
+      x0: Math.min(...ends),
+      x1: Math.max(...ends),
+      baseline: y * style.cos - x * style.sin,
+      size: style.size,
+      font: style.font,
+      order: index,
+    }
+    const others = this.#directions.get(style.direction)
+    if (others === undefined) this.#directions.set(style.direction, [glyph])
+    else others.push(glyph)
+  }
+
+  #float32s(): [number, number, number, number] {
+    const at = (place: number) => this.#pdfium.float32(place)
+    return [at(0), at(1), at(2), at(3)]
+  }
+
+  /** left, right, bottom, top: the order of this call alone. */
+  #tightBox(index: number): [number, number, number, number] {
+    const { calls, scratch } = this.#pdfium
+    calls.FPDFText_GetCharBox(this.#text, index, scratch, scratch + 8, scratch + 16, scratch + 24)
+    const at = (place: number) => this.#pdfium.float64(place)
+    return [at(0), at(3), at(1), at(2)]
+  }
+
+  #shown(x: number, y: number): [number, number] {
+    const [a, b, c, d, e, f] = this.#frame.matrix
+    return [a * x + c * y + e, b * x + d * y + f]
+  }
+
+  #isOnPage(x: number, y: number, size: number): boolean {
+    const { width, height } = this.#frame
+    return x > -size && x < width + size && y > -size && y < height + size
+  }
+
+  #styleAt(index: number): Style {
+    const { calls } = this.#pdfium
+    const object = calls.FPDFText_GetTextObject(this.#text, index)
+    const known = this.#styles.get(object)
+    if (known !== undefined) return known
+    const style = this.#newStyle(index, object)
+    this.#styles.set(object, style)
+    return style
+  }
+
+  #newStyle(index: number, object: number): Style {
+    const { calls, scratch } = this.#pdfium
+    let [a, b, c, d] = [1, 0, 0, 1]
+    if (calls.FPDFText_GetMatrix(this.#text, index, scratch) !== false) {
+      ;[a, b, c, d] = this.#float32s()
+    }
+    const [ma, mb, mc, md] = this.#frame.matrix
+    const [dx, dy] = [ma * a + mc * b, mb * a + md * b]
+    const length = Math.hypot(dx, dy) || 1
+    const angle = Math.round((Math.atan2(dy, dx) * 180) / Math.PI)
+    return {
+      font: this.#fontAt(index, object),
+      size: Math.abs(calls.FPDFText_GetFontSize(this.#text, index)) * Math.hypot(c, d) || 1,
+      cos: dx / length,
+      sin: dy / length,
+      direction: Math.round(angle / 5) * 5,
+    }
+  }
+
+  #fontAt(index: number, object: number): Font {
+    const { calls, scratch } = this.#pdfium
+    const address = object === 0 ? 0 : calls.FPDFTextObj_GetFont(object)
+    const known = this.#fonts.get(address)
+    if (known !== undefined) return known
+    const name = this.#pdfium
+      .utf8((at, bytes) => calls.FPDFText_GetFontInfo(this.#text, index, at, bytes, scratch))
+      .replace(/^[A-Z]{6}\+/, '')
+    const flags = this.#pdfium.int32(0)
+    const font: Font = {
+      name,
+      bold: BOLD.test(name) || (flags & FORCE_BOLD) !== 0,
+      monospace: MONOSPACE.test(name) || (flags & FIXED_PITCH) !== 0,
+    }
+    this.#fonts.set(address, font)
+    return font
+  }
+}
+
+/** A page has no more: what follows is not read. */
+const GLYPHS_MAX = 300_000
+const FIXED_PITCH = 1
+const FORCE_BOLD = 1 << 18
+const BOLD = /bold|black|heavy|semibold|demi\b|cmbx|sfbx|ecbx|-bd\b|medi$/i
+const MONOSPACE =
+  /mono|courier|consol|typewriter|cmtt|cmsltt|sftt|ectt|lmtt|menlo|inconsolata|nimbusmon|fixed|cour\b/i
+
+/** Private codes that fonts of symbols have always used for the same signs, and what stands for nothing known. */
+const SYMBOLS: Readonly<Record<number, string>> = {
+  61623: '•',
+  61607: '•',
+  61558: '•',
+  61656: '•',
+  61692: '✓',
+  61548: '•',
+  61550: '•',
+  61553: '•',
+  61664: '→',
+  61672: '→',
+  61614: '→',
+  61485: '-',
+}
+
+function isUnknown(code: number): boolean {
+  const isPrivate = (code >= 0xe000 && code <= 0xf8ff) || code >= 0xf0000
+  return isPrivate || code === 0xfffd || code === 0
+}

@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { init, type WrappedPdfiumModule } from '@embedpdf/pdfium'
+
+/**
+ * PDFium in WebAssembly. It lives in a memory of its own, reaches neither files nor the network, and what it does wrong there
+ * ends in an exception.
+ */
+export class Pdfium {
+  readonly #library: WrappedPdfiumModule
+  /** Where the library writes what a call returns by address. */
+  readonly #scratch: number
+
+  private constructor(library: WrappedPdfiumModule) {
+    this.#library = library
+    this.#scratch = library.pdfium.wasmExports.malloc(SCRATCH_BYTES)
+  }
+
+  static async load(): Promise<Pdfium> {
+    const wasm = await readFile(fileURLToPath(import.meta.resolve('@embedpdf/pdfium/pdfium.wasm')))
+    // A view of exactly these bytes: small files come in a buffer that others share.
+    const library = await init({ wasmBinary: new Uint8Array(wasm).buffer })
+    library.PDFiumExt_Init()
+    return new Pdfium(library)
+  }
+
+  get calls(): WrappedPdfiumModule {
+    return this.#library
+  }
+
+  get heapBytes(): number {
+    return this.#library.pdfium.HEAPU8.byteLength
+  }
+
+  get scratch(): number {
+    return this.#scratch
+  }
+
+  /** Bytes in the library's memory. Give them back with `free`. */
+  place(bytes: Uint8Array): number {
+    const address = this.#library.pdfium.wasmExports.malloc(bytes.byteLength)
+    if (address === 0) throw new Error('no memory for the file')
+    this.#library.pdfium.HEAPU8.set(bytes, address)
+    return address
+  }
+
+  free(address: number): void {
+    this.#library.pdfium.wasmExports.free(address)
+  }
+
+  float32(index: number): number {
+    return this.#library.pdfium.HEAPF32[(this.#scratch >> 2) + index] ?? 0
+  }
+
+  float64(index: number): number {
+    return this.#library.pdfium.HEAPF64[(this.#scratch >> 3) + index] ?? 0
+  }
+
+  int32(index: number): number {
+    return this.#library.pdfium.HEAP32[(this.#scratch >> 2) + index] ?? 0
+  }
+
+  /** Calls that say how many bytes a UTF-16 text takes, and write it where there is room for it. */
+  utf16(write: (address: number, bytes: number) => number): string {
+    return this.#text(write, (address, bytes) => {
+      const view = new Uint8Array(this.#library.pdfium.HEAPU8.buffer, address, bytes)
+      return UTF_16.decode(view)
+    })
+  }
+
+  utf8(write: (address: number, bytes: number) => number): string {
+    return this.#text(write, (address, bytes) => {
+      return UTF_8.decode(new Uint8Array(this.#library.pdfium.HEAPU8.buffer, address, bytes))
+    })
+  }
+
+  #text(
+    write: (address: number, bytes: number) => number,
+    decoded: (address: number, bytes: number) => string,
+  ): string {
+    const bytes = Math.min(write(0, 0), TEXT_BYTES_MAX)
+    if (bytes <= 0) return ''
+    const address = this.#library.pdfium.wasmExports.malloc(bytes)
+    if (address === 0) return ''
+    try {
+      write(address, bytes)
+      return decoded(address, bytes).replace(/\0[\s\S]*$/, '')
+    } finally {
+      this.free(address)
+    }
+  }
+}
+
+const SCRATCH_BYTES = 64
+/** A title, a name or a field's value; not a page. */
+const TEXT_BYTES_MAX = 1_000_000
+const UTF_16 = new TextDecoder('utf-16le')
+const UTF_8 = new TextDecoder('utf-8')
