@@ -17,6 +17,22 @@ export function nameKey(name: string): string {
   return name.toLowerCase()
 }
 
+const COLUMN_CHARS_MAX = 256
+
+/** Column names that differ also without case, none of them empty: `a`, `A` → `a`, `A_1`. */
+export function distinctNames(names: readonly string[]): readonly string[] {
+  const taken = new Set<string>()
+  return names.map((raw, index) => {
+    const name =
+      raw.toWellFormed().replaceAll('\0', '').trim().slice(0, COLUMN_CHARS_MAX) ||
+      `column_${index + 1}`
+    let distinct = name
+    for (let count = 1; taken.has(nameKey(distinct)); count += 1) distinct = `${name}_${count}`
+    taken.add(nameKey(distinct))
+    return distinct
+  })
+}
+
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const FORBIDDEN_IN_NAMES = /[\u0000-\u001f\u007f/\\.]/u
 

@@ -1,15 +1,13 @@
 import type { Row } from '../domain/document.ts'
-import type { DocumentReading } from '../domain/ports/reading-ports.ts'
+import type { ReadFile, ReadTable } from '../domain/ports/reading-ports.ts'
 import type { NewFile } from '../domain/ports/store-ports.ts'
 import {
   checkedFileName,
-  type DocumentFormat,
   fileKey,
   isDocumentFormat,
   type UploadedFile,
 } from '../domain/uploaded-file.ts'
 import { AppError } from '../errors.ts'
-import { fileFormat } from '../reading/file-format.ts'
 import type { InsertDeps } from './insert-request.ts'
 import { LAYOUT_COLUMN, layoutValue } from './row-layout.ts'
 
@@ -35,24 +33,34 @@ export async function uploadFile(
     throw new AppError('file_exists', `File with name ${checked} already exists`)
   }
   if (bytes.byteLength === 0) throw new AppError('file_unreadable', 'The file is empty')
-  const format = fileFormat(originalName, bytes)
-  const file: NewFile = { name: checked, originalName, format, sizeBytes: bytes.byteLength }
-  if (!isDocumentFormat(format)) return deps.files.importTable(file, bytes, signal)
-  const row = await documentRowOf({ name: checked, bytes, format }, deps.reader, signal)
-  return deps.files.importRows(file, [row])
+  // Once as the file that is read, and once as a table.
+  deps.files.checkSpace(2 * bytes.byteLength)
+  const sent = { bytes, name: originalName, contentType: null, url: null, options: {} }
+  return deps.reader.readFile(
+    sent,
+    async (read) => {
+      const { format } = read
+      const file: NewFile = { name: checked, originalName, format, sizeBytes: bytes.byteLength }
+      if (!isDocumentFormat(format)) return deps.files.importTable(file, onlyTable(read), signal)
+      const row = await documentRowOf(checked, read)
+      return deps.files.importRows(file, [row])
+    },
+    signal,
+  )
 }
 
-async function documentRowOf(
-  file: { readonly name: string; readonly bytes: Uint8Array; readonly format: DocumentFormat },
-  reader: DocumentReading,
-  signal: AbortSignal,
-): Promise<Row> {
-  const { name, bytes, format } = file
-  const read = await reader.read({ bytes, format, charset: null, url: null }, signal)
-  const { content, title } = read
-  if (content.trim() === '') {
-    const hint = format === 'pdf' ? '; a PDF of scanned pages needs text recognition first' : ''
-    throw new AppError('file_unreadable', `The file holds no text${hint}`)
+function onlyTable({ tables }: ReadFile): ReadTable {
+  const [table, ...others] = tables
+  if (table !== undefined && others.length === 0) return table
+  throw new AppError('file_unreadable', `The file holds ${tables.length} tables; expected one`)
+}
+
+async function documentRowOf(name: string, { format, documents }: ReadFile): Promise<Row> {
+  for await (const read of documents) {
+    const { content, title } = read
+    if (content.trim() === '') break
+    return { id: name, content, title, format, [LAYOUT_COLUMN]: layoutValue(read) }
   }
-  return { id: name, content, title, format, [LAYOUT_COLUMN]: layoutValue(read) }
+  const hint = format === 'pdf' ? '; a PDF of scanned pages needs text recognition first' : ''
+  throw new AppError('file_unreadable', `The file holds no text${hint}`)
 }

@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type CatalogSnapshot, findProject } from '../domain/catalog-snapshot.ts'
@@ -22,7 +23,6 @@ import type { StuckStatement } from './duckdb/open-statements.ts'
 import { Extensions } from './hnsw/extensions.ts'
 import { HnswFactory } from './hnsw/hnsw-accelerator.ts'
 import { StoredCatalog } from './stored-catalog.ts'
-import { clearUploads, uploadsFolderOf } from './tables/file-reader.ts'
 import { StoredFiles } from './tables/stored-files.ts'
 import { StoredTables } from './tables/stored-tables.ts'
 import { DiskSpace } from './upkeep/disk-space.ts'
@@ -150,7 +150,7 @@ async function storeOver(
   if (folder !== null) for (const one of modeWarnings(folder)) options.onWarning?.(one)
   const state = await loadCatalog(database, secrets)
   database.claim()
-  if (folder !== null) await clearUploads(folder)
+  const uploadsFolder = await clearedUploads(folder)
   await indexOlderKnowledgeBases(database, state.snapshot().knowledgeBases)
   const parts = { database, state, secrets, now }
   const engine = new StoredEngine(database, engineOptionsOf(options))
@@ -174,7 +174,7 @@ async function storeOver(
     catalog,
     chunks: new StoredChunks(parts),
     reembeddingStore: new StoredReembedding(parts),
-    files: new StoredFiles({ ...parts, directory: folder, engine }),
+    files: new StoredFiles({ ...parts, engine }),
     tables: new StoredTables({ ...parts, engine }),
     engine,
     vectors: new StoredVectors(database),
@@ -184,7 +184,7 @@ async function storeOver(
     secrets,
     backups,
     upkeep,
-    uploadsFolder: folder === null ? null : uploadsFolderOf(folder),
+    uploadsFolder,
     setListener: (listener) => state.setListener(listener),
     close: async () => {
       await backups.close()
@@ -198,6 +198,15 @@ async function storeOver(
 }
 
 const BACKUPS_FOLDER = 'backups'
+const UPLOADS_FOLDER = 'uploads'
+
+/** Removes what a killed process was reading. Only once the data folder is known to be ours. */
+async function clearedUploads(directory: string | null): Promise<string | null> {
+  if (directory === null) return null
+  const folder = join(directory, UPLOADS_FOLDER)
+  await rm(folder, { recursive: true, force: true })
+  return folder
+}
 
 function backupOptionsOf(options: StoreOptions): BackupOptions {
   const { directory, ...others } = options.backups ?? {}

@@ -1,6 +1,3 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Analyzers } from '../../src/analysis/analyzer.ts'
 import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
 import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
@@ -15,9 +12,8 @@ import { type Chunker, chunkTexts } from '../../src/ingest/chunking/chunker.ts'
 import type { FetchedPage, PageFetcher } from '../../src/ingest/crawl/guarded-fetch.ts'
 import type { InsertDeps } from '../../src/ingest/insert-request.ts'
 import { answerJob } from '../../src/ingest/readers/reader-job.ts'
-import type { ReadingNotes } from '../../src/reading/document-format.ts'
 import { readDocument } from '../../src/reading/read-document.ts'
-import { readFile } from '../../src/reading/read-file.ts'
+import { readDirectly } from '../support/direct-reading.ts'
 
 export const never = new AbortController().signal
 
@@ -118,24 +114,7 @@ const analyzers = new Analyzers()
 
 /** Reads in this process and this thread: the real one has its own tests. */
 export const directReader: DocumentReading & Chunker = {
-  async readFile(source, use) {
-    const folder = await mkdtemp(join(tmpdir(), 'eider-direct-'))
-    try {
-      const path = 'path' in source ? source.path : join(folder, 'source')
-      if ('bytes' in source) await writeFile(path, source.bytes)
-      const warnings: string[] = []
-      const recognized: Record<string, unknown> = {}
-      const notes: ReadingNotes = {
-        recognize: (found) => Object.assign(recognized, found),
-        warn: (sentence) => warnings.push(sentence),
-      }
-      const found = await readFile({ ...source, path }, folder, notes)
-      const documents = await Array.fromAsync(found.documents)
-      return await use({ ...found, recognized, warnings, documents: each(documents) })
-    } finally {
-      await rm(folder, { recursive: true, force: true })
-    }
-  },
+  readFile: (source, use) => readDirectly(source, use),
   read(document) {
     return readDocument(document)
   },
@@ -148,10 +127,6 @@ export const directReader: DocumentReading & Chunker = {
     signal.throwIfAborted()
     return chunkTexts(texts, rules, analyzers)
   },
-}
-
-async function* each<T>(items: readonly T[]): AsyncGenerator<T, void> {
-  yield* items
 }
 
 export type Site = Readonly<Record<string, Partial<Omit<FetchedPage, 'bytes'>> & { body?: string }>>
@@ -180,6 +155,7 @@ export class FakeWeb implements PageFetcher {
 }
 
 export const noFiles: Omit<FileStore, 'importSelect'> = {
+  checkSpace: () => {},
   importTable: async () => Promise.reject(new Error('not expected')),
   importRows: async () => Promise.reject(new Error('not expected')),
   async *rows() {},

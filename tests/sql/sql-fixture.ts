@@ -10,6 +10,7 @@ import { runQuery } from '../../src/query/run-query.ts'
 import { PlanCache } from '../../src/query/select/plan-cache.ts'
 import { Planner } from '../../src/query/select/planner.ts'
 import { Variables } from '../../src/query/variables.ts'
+import { importFile } from '../support/direct-reading.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 import { openSearchableStore } from '../support/searchable-store.ts'
 import { termsOf } from '../support/store-fixture.ts'
@@ -86,9 +87,8 @@ export async function openSqlFixture(): Promise<SqlFixture> {
   // What is answered from memory and what is scanned must be the same rows: here it is from memory.
   await store.vectorCaches.settled()
   const rows = Array.from({ length: 200 }, (_, a) => ({ id: `d${a}`, a }))
-  const file = { name: 't', originalName: 't.json', format: 'jsonl', sizeBytes: 1 } as const
-  const bytes = new TextEncoder().encode(rows.map((row) => JSON.stringify(row)).join('\n'))
-  await store.files.importTable(file, bytes, new AbortController().signal)
+  const content = rows.map((row) => JSON.stringify(row)).join('\n')
+  await importFile(store, { name: 't', format: 'jsonl', content })
   return {
     deps,
     answer: (sql) => answerOf(sql, deps),

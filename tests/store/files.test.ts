@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { findFile, requireFile } from '../../src/domain/catalog-snapshot.ts'
 import type { FileFormat } from '../../src/domain/uploaded-file.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
+import { importFile } from '../support/direct-reading.ts'
 import {
   failureOf,
   openMemoryStore,
@@ -22,9 +23,7 @@ beforeEach(async () => {
 afterEach(() => store.close())
 
 function upload(name: string, format: FileFormat, content: string | Uint8Array) {
-  const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content
-  const file = { name, originalName: `${name}.${format}`, format, sizeBytes: bytes.length }
-  return store.files.importTable(file, bytes, signal)
+  return importFile(store, { name, format, content })
 }
 
 async function readBack(name: string) {
@@ -52,14 +51,21 @@ test.each([
   expect(await readBack('people')).toEqual(ROWS)
 })
 
-test('Parquet becomes a table', async () => {
-  using folder = temporaryFolder()
-  const path = join(folder.path, 'a.parquet')
+const parquetFolder = temporaryFolder()
+afterAll(() => parquetFolder[Symbol.dispose]())
+
+async function writtenParquet(select: string, path = join(parquetFolder.path, 'a.parquet')) {
   const { DuckDBInstance } = await import('@duckdb/node-api')
   const connection = await (await DuckDBInstance.create(':memory:')).connect()
-  const select = "SELECT i, [i, NULL] AS l, {'a': i} AS s, 'v' || i AS v FROM range(5000) t(i)"
   await connection.run(`COPY (${select}) TO '${path}' (FORMAT parquet)`)
   connection.closeSync()
+  return { path }
+}
+
+test('Parquet becomes a table', async () => {
+  const { path } = await writtenParquet(
+    "SELECT i, [i, NULL] AS l, {'a': i} AS s, 'v' || i AS v FROM range(5000) t(i)",
+  )
   const file = await upload('p', 'parquet', await Bun.file(path).bytes())
   expect(file.rowCount).toBe(5000)
   const rows = await readBack('p')
@@ -105,37 +111,34 @@ test('a name is given once, also to uploads at the same time', async () => {
   expect(uploads.map(({ code }) => code).sort()).toEqual(['file_exists', 'none'])
 })
 
-test('an abort stops an upload and leaves nothing', async () => {
+test('an abort stops the taking in of a table and leaves nothing', async () => {
   using folder = temporaryFolder()
   const onDisk = await openStore({ directory: folder.path })
   const controller = new AbortController()
-  // The file is looked at in seven steps and its rows are stored in hundreds, each of which looks at the signal.
-  let checkCount = 0
+  const content = `a,b\n${'1,x\n'.repeat(100_000)}`
+  // The signal is looked at before the copy begins, and interrupts it from then on.
   const check = controller.signal.throwIfAborted.bind(controller.signal)
   controller.signal.throwIfAborted = () => {
-    checkCount += 1
-    if (checkCount === 50) controller.abort(new Error('gone'))
     check()
+    queueMicrotask(() => controller.abort(new Error('gone')))
   }
-  const bytes = new TextEncoder().encode(`a,b\n${'1,x\n'.repeat(100_000)}`)
-  const file = { name: 'f', originalName: 'f.csv', format: 'csv', sizeBytes: bytes.length } as const
-  const upload = failureOf(onDisk.files.importTable(file, bytes, controller.signal))
+  const file = { name: 'f', format: 'csv', content } as const
+  const upload = failureOf(importFile(onDisk, file, controller.signal))
   expect((await upload).message).toBe('gone')
   expect(onDisk.catalog.snapshot().files).toEqual([])
-  expect(readdirSync(join(folder.path, 'uploads'))).toEqual([])
+  expect(readdirSync(join(folder.path, 'exports'))).toEqual([])
   await onDisk.close()
 })
 
-test('an abort while the file is being written is not lost', async () => {
-  const controller = new AbortController()
-  // Without rows nothing looks at the signal later on.
-  const bytes = new TextEncoder().encode('a,b\n')
-  const file = { name: 'f', originalName: 'f.csv', format: 'csv', sizeBytes: bytes.length } as const
-  const upload = failureOf(store.files.importTable(file, bytes, controller.signal))
-  // The upload has looked at its signal once, and waits for its folder now.
-  controller.abort(new Error('gone'))
-  expect((await upload).message).toBe('gone')
-  expect(store.catalog.snapshot().files).toEqual([])
+test('a type that is more than a type reaches no statement', async () => {
+  const { path } = await writtenParquet('SELECT 1 AS a')
+  for (const type of ['INTEGER) AS a, (SELECT 2', 'INTEGER, 2', '', 'INTEGER; DROP', "E'x"]) {
+    const table = { name: null, path, rowCount: 1, columns: [{ name: 'a', type }] }
+    const file = { name: 'f', originalName: 'f', format: 'csv', sizeBytes: 1 } as const
+    const failure = await failureOf(store.files.importTable(file, table, signal))
+    expect(failure.code).toBe('file_unreadable')
+    await writtenParquet('SELECT 1 AS a', path)
+  }
 })
 
 test('what a killed upload left behind is removed at the next start', async () => {

@@ -17,6 +17,7 @@ import type {
 } from '../reembedding.ts'
 import type { FileFormat, UploadedFile } from '../uploaded-file.ts'
 import type { BoundSql, RunLimits } from './engine-ports.ts'
+import type { ReadTable } from './reading-ports.ts'
 
 /** Names and definitions. Reads come from the snapshot; a write is one transaction and renews it before it resolves. */
 export interface Catalog {
@@ -162,8 +163,13 @@ export interface NewSelectedFile {
 
 /** Uploaded files as tables. */
 export interface FileStore {
-  /** Reads CSV, JSON, JSON lines or Parquet. @throws AppError `file_unreadable`, `file_exists` */
-  importTable(file: NewFile, bytes: Uint8Array, signal: AbortSignal): Promise<UploadedFile>
+  /** Before a file is read that becomes a table. @throws AppError `storage_full` where there is no room for so much */
+  checkSpace(wantedBytes: number): void
+  /**
+   * Stores a table that was read elsewhere; its Parquet file is taken away.
+   * @throws AppError `file_unreadable` for a table that its file does not hold, `file_exists`
+   */
+  importTable(file: NewFile, table: ReadTable, signal: AbortSignal): Promise<UploadedFile>
   /** Stores a document that was read already, as a table of these rows. @throws AppError `file_exists` */
   importRows(file: NewFile, rows: readonly Row[]): Promise<UploadedFile>
   rows(file: UploadedFile, signal: AbortSignal): AsyncIterable<Row>

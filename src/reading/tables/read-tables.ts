@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
-import { literal, quote } from '../../domain/identifier.ts'
+import { distinctNames, literal, quote } from '../../domain/identifier.ts'
 import type { ReadTable, SourceFile } from '../../domain/ports/reading-ports.ts'
 import type { FileFormat } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
@@ -17,8 +17,6 @@ export interface TableFile extends SourceFile {
 const MEMORY_LIMIT = '512MiB'
 const SPILL_MAX = '8GiB'
 const THREADS = '2'
-
-const NAME_CHARS_MAX = 256
 
 /**
  * The tables of a file, each as a Parquet file in the folder. It runs in a reader process, in an instance of DuckDB that
@@ -141,20 +139,6 @@ async function columnsOf(
     const name = names[index] ?? `column_${index + 1}`
     if (NOT_PORTABLE.test(type)) return { name, type: 'VARCHAR', stored: 'text' }
     return { name, type, stored: NOT_IN_PARQUET.test(type) ? 'text' : 'as it is' }
-  })
-}
-
-/** Column names that differ also without case, none of them empty: `a`, `A` → `a`, `A_1`. */
-export function distinctNames(names: readonly string[]): readonly string[] {
-  const taken = new Set<string>()
-  return names.map((raw, index) => {
-    const name =
-      raw.toWellFormed().replaceAll('\0', '').trim().slice(0, NAME_CHARS_MAX) ||
-      `column_${index + 1}`
-    let distinct = name
-    for (let count = 1; taken.has(distinct.toLowerCase()); count += 1) distinct = `${name}_${count}`
-    taken.add(distinct.toLowerCase())
-    return distinct
   })
 }
 

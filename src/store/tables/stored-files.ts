@@ -1,8 +1,9 @@
 import { type DuckDBAppender, type DuckDBConnection, DuckDBDataChunk } from '@duckdb/node-api'
 import { FILES_SCHEMA, fileTable } from '../../domain/chunk-tables.ts'
 import type { Row, RowValue } from '../../domain/document.ts'
-import { quote } from '../../domain/identifier.ts'
+import { distinctNames, quote } from '../../domain/identifier.ts'
 import type { BoundSql, RunLimits } from '../../domain/ports/engine-ports.ts'
+import type { ReadTable } from '../../domain/ports/reading-ports.ts'
 import type { FileStore, NewFile, NewSelectedFile } from '../../domain/ports/store-ports.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { fileKey, PLAIN_FILE, type UploadedFile } from '../../domain/uploaded-file.ts'
@@ -16,7 +17,7 @@ import { files } from '../catalog/schema.ts'
 import { jsonText } from '../documents/chunk-rows.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import type { StagedSelect } from '../duckdb/staged-select.ts'
-import { distinctNames, readFile, STAGED_TABLE, type StagedColumn } from './file-reader.ts'
+import { makeTableOf, withinReach } from './parquet-import.ts'
 import { withStagedRows } from './stored-tables.ts'
 
 const ROWS_PER_APPEND = 128
@@ -24,12 +25,17 @@ const ROWS_PER_PAGE = 1024
 const PAGE_READ_MS = 60_000
 
 export interface FileParts extends StoreParts {
-  readonly directory: string | null
   readonly engine: Pick<StoredEngine, 'run' | 'stage'>
 }
 
-/** Puts a table's rows into an appender. @returns how many */
-type Fill = (appender: DuckDBAppender) => Promise<number>
+interface FileColumn {
+  readonly name: string
+  /** As DuckDB writes it in DDL. */
+  readonly type: string
+}
+
+/** Makes the table of the file with this id, within a write. @returns how many rows it has */
+type MakeTable = (connection: DuckDBConnection, target: string, id: number) => Promise<number>
 
 /** Uploaded files as tables of DuckDB. */
 export class StoredFiles implements FileStore {
@@ -39,36 +45,32 @@ export class StoredFiles implements FileStore {
     this.#parts = parts
   }
 
-  async importTable(file: NewFile, bytes: Uint8Array, signal: AbortSignal): Promise<UploadedFile> {
+  checkSpace(wantedBytes: number): void {
+    this.#parts.database.checkSpace(wantedBytes)
+  }
+
+  async importTable(file: NewFile, table: ReadTable, signal: AbortSignal): Promise<UploadedFile> {
     this.#checkName(file.name)
-    const { directory, database } = this.#parts
-    // Once as the file that is read, and once as a table.
-    database.checkSpace(2 * bytes.length)
-    return readFile(
-      { format: file.format, bytes, directory },
-      async ({ connection, columns }) => {
-        const rows = await connection.stream(`SELECT * FROM ${STAGED_TABLE}`)
-        return this.#store(file, columns, async (appender) => {
-          let count = 0
-          for await (const data of rows) {
-            signal.throwIfAborted()
-            appender.appendDataChunk(data)
-            appender.flushSync()
-            count += data.rowCount
-            await yieldToEventLoop()
-          }
-          return count
-        })
-      },
-      signal,
-    )
+    const { exportsDirectory } = this.#parts.database
+    return withinReach(table, exportsDirectory, (path) => {
+      return this.#store(file, table.columns, (connection, target) => {
+        return makeTableOf(table, { path, target }, connection, signal)
+      })
+    })
   }
 
   async importRows(file: NewFile, rows: readonly Row[]): Promise<UploadedFile> {
     this.#checkName(file.name)
     const columns = rowColumns(rows)
     if (columns.length === 0) throw new AppError('file_unreadable', 'The file holds no rows')
-    return this.#store(file, columns, (appender) => appendRows(appender, columns, rows))
+    return this.#store(file, columns, async (connection, target, id) => {
+      const definition = columns.map((column) => `${quote(column.name)} ${column.type}`)
+      await connection.run(`CREATE TABLE ${target} (${definition.join(', ')})`)
+      const appender = await connection.createAppender(fileTable(id), FILES_SCHEMA)
+      const count = await appendRows(appender, columns, rows)
+      appender.closeSync()
+      return count
+    })
   }
 
   async importSelect(
@@ -160,7 +162,7 @@ export class StoredFiles implements FileStore {
   }
 
   /** Row of the catalog and table, in one transaction. */
-  #store(file: NewFile, columns: readonly StagedColumn[], fill: Fill): Promise<UploadedFile> {
+  #store(file: NewFile, columns: readonly FileColumn[], make: MakeTable): Promise<UploadedFile> {
     const { database, state } = this.#parts
     return database.write(
       (connection) => {
@@ -168,14 +170,7 @@ export class StoredFiles implements FileStore {
         const { name, originalName, format, sizeBytes } = file
         const names = columns.map((column) => column.name)
         const entry = { ...PLAIN_FILE, name, originalName, format, sizeBytes, columns: names }
-        return this.#create(connection, entry, async (id) => {
-          const definition = columns.map((column) => `${quote(column.name)} ${column.type}`)
-          await connection.run(`CREATE TABLE ${tableName(id)} (${definition.join(', ')})`)
-          const appender = await connection.createAppender(fileTable(id), FILES_SCHEMA)
-          const count = await fill(appender)
-          appender.closeSync()
-          return count
-        })
+        return this.#create(connection, entry, (id) => make(connection, tableName(id), id))
       },
       (stored) => state.change({ files: withReplaced(state.snapshot().files, stored) }),
     )
@@ -218,7 +213,7 @@ function tableName(fileId: number): string {
 }
 
 /** Every column of any row. Texts are VARCHAR; a column with anything else is JSON. */
-function rowColumns(rows: readonly Row[]): readonly StagedColumn[] {
+function rowColumns(rows: readonly Row[]): readonly FileColumn[] {
   const types = new Map<string, 'VARCHAR' | 'JSON'>()
   for (const row of rows) {
     for (const [name, value] of Object.entries(row)) {
@@ -233,7 +228,7 @@ function rowColumns(rows: readonly Row[]): readonly StagedColumn[] {
 
 async function appendRows(
   appender: DuckDBAppender,
-  columns: readonly StagedColumn[],
+  columns: readonly FileColumn[],
   rows: readonly Row[],
 ): Promise<number> {
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))]
