@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import { nameKey } from './identifier.ts'
 
-/** What a file of each format holds: rows, or one text. */
+/** What a file of each format holds: rows, or texts. */
 const FORMAT_CONTENT = {
   csv: 'rows',
   json: 'rows',
@@ -10,8 +10,17 @@ const FORMAT_CONTENT = {
   /** Made by `CREATE TABLE files.<name> AS …`, not uploaded. */
   table: 'rows',
   pdf: 'text',
+  docx: 'text',
+  pptx: 'text',
+  odt: 'text',
+  odp: 'text',
+  epub: 'text',
   html: 'text',
   markdown: 'text',
+  eml: 'text',
+  mbox: 'text',
+  ipynb: 'text',
+  code: 'text',
   text: 'text',
 } as const
 
@@ -21,7 +30,7 @@ export function isFileFormat(name: string): name is FileFormat {
   return Object.hasOwn(FORMAT_CONTENT, name)
 }
 
-/** Formats that hold one text. */
+/** Formats that hold texts: one, or one for each message. */
 export type DocumentFormat = {
   [Format in FileFormat]: (typeof FORMAT_CONTENT)[Format] extends 'text' ? Format : never
 }[FileFormat]

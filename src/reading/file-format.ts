@@ -1,56 +1,109 @@
 import type { FileFormat } from '../domain/uploaded-file.ts'
 import { AppError } from '../errors.ts'
+import { languageOfName, languageOfShebang } from './programming-languages.ts'
+import { isOle, unreadableKind } from './unreadable-kinds.ts'
+import { beginsLikeZip, zipEntries, zipNames } from './zip-package.ts'
 
-const EXTENSIONS: ReadonlyMap<string, FileFormat> = new Map<string, FileFormat>([
-  ['csv', 'csv'],
-  ['tsv', 'csv'],
-  ['json', 'json'],
-  ['jsonl', 'jsonl'],
-  ['ndjson', 'jsonl'],
-  ['parquet', 'parquet'],
-  ['pdf', 'pdf'],
-  ['html', 'html'],
-  ['htm', 'html'],
-  ['xhtml', 'html'],
-  ['md', 'markdown'],
-  ['markdown', 'markdown'],
-  ['txt', 'text'],
-  ['text', 'text'],
-])
+const ENDINGS: readonly (readonly [FileFormat, string])[] = [
+  ['csv', 'csv tsv tab'],
+  ['json', 'json geojson'],
+  ['jsonl', 'jsonl ndjson'],
+  ['html', 'html htm xhtml'],
+  ['markdown', 'md markdown mdx mkd rmd qmd'],
+  ['eml', 'eml'],
+  ['mbox', 'mbox mbx'],
+  ['ipynb', 'ipynb'],
+  ['text', 'txt text log ics ical vcf vcard nfo'],
+]
 
-const KNOWN = 'CSV, JSON, JSON lines, Parquet, PDF, HTML, Markdown and text'
+const FORMATS_BY_ENDING: ReadonlyMap<string, FileFormat> = new Map(
+  ENDINGS.flatMap(([format, endings]) => {
+    return endings.split(' ').map((ending) => [ending, format] as const)
+  }),
+)
+
+const KNOWN =
+  'CSV, JSON, JSON lines, Parquet, PDF, DOCX, PPTX, ODT, ODP, EPUB, HTML, Markdown, mail, notebooks, source code and text'
 
 /**
- * The format of an uploaded file: what its first bytes say beyond doubt, else its extension, else a guess.
- * @throws AppError `file_unreadable` for binary content in no known format
+ * The format of a file: what its bytes say beyond doubt, else its ending, else a guess.
+ * @throws AppError `file_unreadable` for what is no text and has no known format, with the next step
  */
 export function fileFormat(originalName: string, bytes: Uint8Array): FileFormat {
-  const certain = magicFormat(bytes)
+  const certain = certainFormat(bytes)
   if (certain !== null) return certain
-  const extension = /\.([a-z0-9]{1,16})$/i.exec(originalName)?.[1]?.toLowerCase() ?? ''
-  const named = EXTENSIONS.get(extension)
-  const found = isBinary(bytes) ? null : (named ?? formatOfBytes(bytes))
+  const named = isBinary(bytes) ? null : formatOfName(originalName)
+  const found = named ?? formatOfBytes(bytes)
   if (found !== null) return found
+  const kind = unreadableKind(bytes)
+  if (kind !== null) throw new AppError('file_unreadable', kind)
   throw new AppError('file_unreadable', `The file's content is binary; readable are ${KNOWN}`)
+}
+
+/** What is in it is told by its directory, which may stand anywhere. */
+export function hasDirectory(begin: Uint8Array): boolean {
+  return beginsLikeZip(begin) || isOle(begin)
+}
+
+/** null: the name says nothing, or its ending is of a format that its bytes would have shown. */
+function formatOfName(name: string): FileFormat | null {
+  const ending = /\.([a-z0-9]{1,16})$/i.exec(name)?.[1]?.toLowerCase() ?? ''
+  const found = FORMATS_BY_ENDING.get(ending)
+  return found ?? (languageOfName(name) === null ? null : 'code')
 }
 
 /** A guess from the content alone; null: it is not text. */
 export function formatOfBytes(bytes: Uint8Array): FileFormat | null {
-  const certain = magicFormat(bytes)
+  const certain = certainFormat(bytes)
   if (certain !== null) return certain
-  if (isBinary(bytes)) return null
+  if (isBinary(bytes) || unreadableKind(bytes) !== null) return null
   const begin = new TextDecoder().decode(bytes.subarray(0, SNIFFED_BYTES)).trimStart()
   if (/^<(!doctype html|html|head|body)\b/i.test(begin)) return 'html'
-  if (/^[[{]/.test(begin)) return isJson(bytes) ? 'json' : (jsonLines(begin) ?? 'text')
-  return looksLikeCsv(begin) ? 'csv' : 'text'
+  if (begin.startsWith('<?xml')) return /<html\b/i.test(begin) ? 'html' : 'text'
+  if (/^[[{]/.test(begin)) return formatOfJson(bytes, begin)
+  if (languageOfShebang(begin) !== null) return 'code'
+  return formatOfMail(begin) ?? (looksLikeCsv(begin) ? 'csv' : 'text')
 }
 
 const SNIFFED_BYTES = 4096
 
-function magicFormat(bytes: Uint8Array): FileFormat | null {
-  const begin = new TextDecoder('latin1').decode(bytes.subarray(0, 5))
-  if (begin === '%PDF-') return 'pdf'
-  return begin.startsWith('PAR1') ? 'parquet' : null
+const MAGIC: readonly (readonly [string, FileFormat])[] = [
+  ['%PDF-', 'pdf'],
+  ['PAR1', 'parquet'],
+]
+
+function certainFormat(bytes: Uint8Array): FileFormat | null {
+  const begin = new TextDecoder('latin1').decode(bytes.subarray(0, 8))
+  const found = MAGIC.find(([magic]) => begin.startsWith(magic))?.[1]
+  return found ?? (beginsLikeZip(bytes) ? formatOfZip(bytes) : null)
+}
+
+/** A folder that every package of this kind has. */
+const OFFICE_FOLDERS: readonly (readonly [string, FileFormat])[] = [
+  ['word/', 'docx'],
+  ['ppt/', 'pptx'],
+]
+
+const MEDIA_TYPES: readonly (readonly [string, FileFormat])[] = [
+  ['application/epub+zip', 'epub'],
+  ['application/vnd.oasis.opendocument.text', 'odt'],
+  ['application/vnd.oasis.opendocument.presentation', 'odp'],
+]
+
+/** null: a ZIP of other things. */
+function formatOfZip(bytes: Uint8Array): FileFormat | null {
+  const names = zipNames(bytes) ?? []
+  if (names.includes('[Content_Types].xml')) {
+    const found = OFFICE_FOLDERS.find(([folder]) => names.some((name) => name.startsWith(folder)))
+    return found?.[1] ?? null
+  }
+  if (names.includes('mimetype')) {
+    const entry = zipEntries(bytes, (name) => name === 'mimetype').get('mimetype')
+    const mediaType = new TextDecoder('latin1').decode(entry?.subarray(0, 100)).trim()
+    const found = MEDIA_TYPES.find(([known]) => mediaType.startsWith(known))?.[1]
+    if (found !== undefined) return found
+  }
+  return names.includes('META-INF/container.xml') ? 'epub' : null
 }
 
 /** Zero bytes in what is not UTF-16 or UTF-32. */
@@ -58,6 +111,16 @@ function isBinary(bytes: Uint8Array): boolean {
   const isWide =
     (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)
   return !isWide && bytes.subarray(0, SNIFFED_BYTES).includes(0)
+}
+
+function formatOfJson(bytes: Uint8Array, begin: string): FileFormat {
+  if (!isJson(bytes)) return jsonLines(begin) ?? 'text'
+  return begin.startsWith('{') && isNotebook(bytes, begin) ? 'ipynb' : 'json'
+}
+
+function isNotebook(bytes: Uint8Array, begin: string): boolean {
+  const end = new TextDecoder().decode(bytes.subarray(-SNIFFED_BYTES))
+  return /"(cells|worksheets)"\s*:\s*\[/.test(begin) && /"nbformat"\s*:\s*\d/.test(begin + end)
 }
 
 function isJson(bytes: Uint8Array): boolean {
@@ -79,6 +142,21 @@ function isObject(line: string): boolean {
   } catch {
     return false
   }
+}
+
+const MAIL_HEADER =
+  /^(from|to|date|subject|message-id|received|mime-version|return-path|content-type):/i
+
+/** The first lines are headers, three of them well known. */
+function formatOfMail(begin: string): FileFormat | null {
+  const lines = begin.split(/\r?\n/)
+  const isMailbox = /^From \S+ .*\d\d:\d\d/.test(lines[0] ?? '')
+  const body = lines.indexOf('', isMailbox ? 1 : 0)
+  const headers = lines.slice(isMailbox ? 1 : 0, body === -1 ? lines.length - 1 : body)
+  const isHeader = headers.every((line) => /^([!-9;-~]+:|[ \t]|>From )/.test(line))
+  const known = headers.filter((line) => MAIL_HEADER.test(line)).length
+  if (!isHeader || known < (isMailbox ? 1 : 3)) return null
+  return isMailbox ? 'mbox' : 'eml'
 }
 
 /** At least two lines with one number of separators, which is not 0. */

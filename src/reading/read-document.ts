@@ -6,6 +6,15 @@ import { wholeDocument } from './document-format.ts'
 /** The large parsers are loaded with the first document that needs them. */
 const READERS: Readonly<Record<DocumentFormat, () => Promise<DocumentReader>>> = {
   pdf: async () => (await import('./documents/pdf.ts')).readPdf,
+  docx: async () => (await import('./documents/office/docx.ts')).readDocx,
+  pptx: async () => (await import('./documents/office/pptx.ts')).readPptx,
+  odt: async () => (await import('./documents/office/odf.ts')).readOdt,
+  odp: async () => (await import('./documents/office/odf.ts')).readOdp,
+  epub: async () => (await import('./documents/epub.ts')).readEpub,
+  eml: async () => (await import('./documents/mail/mail.ts')).readEml,
+  mbox: async () => (await import('./documents/mail/mail.ts')).readMbox,
+  ipynb: async () => (await import('./documents/notebook.ts')).readNotebook,
+  code: async () => (await import('./documents/code.ts')).readCode,
   html: async () => (await import('./documents/html.ts')).readHtml,
   markdown: async () => (await import('./documents/text.ts')).readMarkdown,
   text: async () => (await import('./documents/text.ts')).readText,

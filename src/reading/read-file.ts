@@ -3,7 +3,7 @@ import type { ReadDocument, ReadTable, SourceFile } from '../domain/ports/readin
 import { type DocumentFormat, type FileFormat, isDocumentFormat } from '../domain/uploaded-file.ts'
 import { AppError } from '../errors.ts'
 import type { ReadingNotes } from './document-format.ts'
-import { fileFormat } from './file-format.ts'
+import { fileFormat, hasDirectory } from './file-format.ts'
 import { readDocuments } from './read-document.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 
@@ -14,7 +14,7 @@ export interface FileContents {
   readonly documents: Iterable<ReadDocument> | AsyncIterable<ReadDocument>
 }
 
-/** Enough of a file's begin and end to tell its format. */
+/** Enough of a file's begin and end to tell its format, unless it is a container of others. */
 const LOOKED_AT_BYTES = 65_536
 
 /**
@@ -51,7 +51,10 @@ async function* documentsOf(
     )
   }
   const charset = source.options.encoding ?? charsetOf(source.contentType)
-  yield* readDocuments({ bytes: await file.bytes(), format, charset, url: source.url }, notes)
+  yield* readDocuments(
+    { bytes: await file.bytes(), format, name: source.name, charset, url: source.url },
+    notes,
+  )
 }
 
 /** Of `text/html; charset=utf-8`. */
@@ -63,9 +66,11 @@ async function ends(path: string): Promise<Uint8Array> {
   const file = await open(path)
   try {
     const { size } = await file.stat()
-    if (size <= 2 * LOOKED_AT_BYTES) return await file.readFile()
     const bytes = new Uint8Array(2 * LOOKED_AT_BYTES)
     await file.read(bytes, 0, LOOKED_AT_BYTES, 0)
+    const isWhole = size <= 2 * LOOKED_AT_BYTES
+    const isContainer = hasDirectory(bytes) && size <= READING_LIMITS.documentBytesMax
+    if (isWhole || isContainer) return await Bun.file(path).bytes()
     await file.read(bytes, LOOKED_AT_BYTES, LOOKED_AT_BYTES, size - LOOKED_AT_BYTES)
     return bytes
   } finally {

@@ -4,6 +4,14 @@ export const READING_LIMITS = {
   htmlDepthMax: 500,
   linksPerPageMax: 5000,
   pdfPagesMax: 5000,
+  /** Of a ZIP, and so of an Office file or a book. */
+  zipEntriesMax: 20_000,
+  /** What the parts of one file may unpack to, pictures not counted. */
+  inflatedBytesMax: 256 * 1024 * 1024,
+  xmlDepthMax: 500,
+  /** Parts within parts. */
+  mailDepthMax: 100,
+  mailHeaderBytesMax: 1024 * 1024,
   /** A document is read as a whole. */
   documentBytesMax: 512 * 1024 * 1024,
 

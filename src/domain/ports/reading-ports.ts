@@ -71,6 +71,8 @@ export interface ReadDocument extends TextLayout {
 export interface RawDocument {
   readonly bytes: Uint8Array
   readonly format: DocumentFormat
+  /** The sender's own name for the file, with its ending; missing where there is none. */
+  readonly name?: string
   /** The encoding that came with the bytes, as in `Content-Type: …; charset=…`. */
   readonly charset: string | null
   /** Where the document comes from: its links are relative to this. null: nowhere, its links stay as they are. */

@@ -1,0 +1,104 @@
+import type { RawDocument, ReadDocument } from '../../domain/ports/reading-ports.ts'
+import { AppError } from '../../errors.ts'
+import { type ReadingNotes, wholeDocument } from '../document-format.ts'
+import { decodeText } from '../text-encoding.ts'
+import {
+  attribute,
+  child,
+  descendants,
+  elementsOf,
+  parseXml,
+  type XmlElement,
+} from '../xml-tree.ts'
+import { zipEntries } from '../zip-package.ts'
+import { markdownOfHtml } from './html.ts'
+import { documentProperties, resolvedPath } from './office/office-package.ts'
+
+const CONTAINER = 'META-INF/container.xml'
+const ENCRYPTION = 'META-INF/encryption.xml'
+
+/** The chapters of a book in their order, without what only leads to them. */
+export function* readEpub({ bytes }: RawDocument, notes: ReadingNotes): Generator<ReadDocument> {
+  const parts = zipEntries(bytes, (name) => /\.(xml|opf|x?html?|ncx)$/i.test(name))
+  const part = (name: string) => {
+    const found = parts.get(name)
+    return found === undefined ? undefined : parseXml(found)
+  }
+  refuseLocked(part(ENCRYPTION))
+  const [rootFile] = descendants(part(CONTAINER), 'rootfile')
+  const packagePath = attribute(rootFile, 'full-path') ?? 'content.opf'
+  const book = child(part(packagePath), 'package')
+  if (book === undefined) {
+    throw new AppError('file_unreadable', `The EPUB has no list of chapters (${packagePath})`)
+  }
+  const listed = chapterPaths(book, packagePath)
+  const chapters = listed.flatMap((path) => {
+    const found = parts.get(path)
+    return found === undefined ? [] : [markdownOfChapter(found)]
+  })
+  const missing = listed.length - chapters.length
+  if (missing > 0) notes.warn(`${missing} of ${listed.length} chapters are missing in the EPUB`)
+  const { title, columns } = documentProperties(child(book, 'metadata'))
+  const { content, starts } = joined(chapters.filter((chapter) => chapter !== ''))
+  notes.recognize({ pages: starts.length })
+  yield wholeDocument({
+    content,
+    title,
+    syntax: 'markdown',
+    parts: { unit: 'chapter', starts },
+    columns,
+  })
+}
+
+/** Fonts may be scrambled; a text that is encrypted belongs to a shop. */
+function refuseLocked(encryption: XmlElement | undefined): void {
+  const locked = [...descendants(encryption, 'CipherReference')].filter((one) => {
+    return /\.x?html?$/i.test(attribute(one, 'URI') ?? '')
+  })
+  if (locked.length === 0) return
+  throw new AppError('file_unreadable', 'The EPUB is locked (DRM); only books without it are read')
+}
+
+/** Each chapter once, in the order of the spine. */
+function chapterPaths(book: XmlElement, packagePath: string): readonly string[] {
+  const folder = packagePath.slice(0, packagePath.lastIndexOf('/') + 1)
+  const items = new Map(
+    elementsOf(child(book, 'manifest')).map((item) => [attribute(item, 'id') ?? '', item]),
+  )
+  const contents = elementsOf(child(book, 'guide'))
+    .filter((one) => /^toc$/i.test(attribute(one, 'type') ?? ''))
+    .map((one) => pathOf(folder, attribute(one, 'href') ?? ''))
+  const paths = elementsOf(child(book, 'spine')).flatMap((one) => {
+    const item = items.get(attribute(one, 'idref') ?? '')
+    const isNavigation = /\bnav\b/.test(attribute(item, 'properties') ?? '')
+    const isText = /html|xml/.test(attribute(item, 'media-type') ?? 'html')
+    if (item === undefined || isNavigation || !isText) return []
+    return [pathOf(folder, attribute(item, 'href') ?? '')]
+  })
+  return [...new Set(paths)].filter((path) => !contents.includes(path))
+}
+
+function pathOf(folder: string, href: string): string {
+  const bare = href.split('#')[0] ?? ''
+  try {
+    return resolvedPath(folder, decodeURIComponent(bare))
+  } catch {
+    return resolvedPath(folder, bare)
+  }
+}
+
+function markdownOfChapter(bytes: Uint8Array): string {
+  const page = decodeText(bytes, null)
+  const body = /<body\b[^>]{0,2000}>/i.exec(page)
+  return markdownOfHtml(body === null ? page : page.slice(body.index + body[0].length))
+}
+
+function joined(chapters: readonly string[]) {
+  const starts: number[] = []
+  let length = 0
+  for (const chapter of chapters) {
+    starts.push(length)
+    length += chapter.length + 2
+  }
+  return { content: chapters.join('\n\n'), starts }
+}

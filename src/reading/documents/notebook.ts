@@ -1,0 +1,141 @@
+import type { RawDocument, ReadDocument } from '../../domain/ports/reading-ports.ts'
+import { AppError } from '../../errors.ts'
+import { type ReadingNotes, wholeDocument } from '../document-format.ts'
+import { decodeText } from '../text-encoding.ts'
+import { fence } from './office/markdown-blocks.ts'
+
+/** Of what one cell printed, more is no text but data. */
+const OUTPUT_CHARS_MAX = 2000
+const CELLS_MAX = 20_000
+
+/** The cells of a Jupyter notebook: texts as they are, code and what it printed in fences, pictures left out. */
+export function* readNotebook(
+  { bytes, charset }: RawDocument,
+  notes: ReadingNotes,
+): Generator<ReadDocument> {
+  const notebook = parsed(decodeText(bytes, charset))
+  const cells = cellsOf(notebook)
+  if (cells.length > CELLS_MAX) {
+    const limit = `A notebook has at most ${CELLS_MAX} cells`
+    throw new AppError('file_unreadable', `${limit}, found ${cells.length}`)
+  }
+  const language = languageOf(notebook)
+  let shortened = 0
+  const shorten = (output: string) => {
+    if (output.length <= OUTPUT_CHARS_MAX) return output
+    shortened += 1
+    return `${output.slice(0, OUTPUT_CHARS_MAX)}…`
+  }
+  const { content, starts } = joined(cells.map((cell) => markdownOfCell(cell, language, shorten)))
+  if (shortened > 0) {
+    const kept = `the first ${OUTPUT_CHARS_MAX} characters of each are kept`
+    notes.warn(`${shortened} outputs of the notebook are long: ${kept}`)
+  }
+  notes.recognize({ pages: cells.length, ...(language === '' ? {} : { language }) })
+  const title = /^ {0,3}#{1,6}[ \t]+([^\n]{1,500})/m.exec(content)?.[1]
+  yield wholeDocument({
+    content,
+    title: textIn(notebook, 'metadata', 'title') || title?.trim() || null,
+    syntax: 'markdown',
+    parts: { unit: 'cell', starts },
+    columns: language === '' ? {} : { language },
+  })
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new AppError('file_unreadable', `The notebook is no valid JSON: ${reason}`, { cause })
+  }
+}
+
+/** What a path of keys leads to. */
+function valueIn(value: unknown, ...path: readonly string[]): unknown {
+  let at = value
+  for (const key of path) {
+    at = typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined
+  }
+  return at
+}
+
+/** Texts stand as one string or as a list of lines. */
+function textIn(value: unknown, ...path: readonly string[]): string {
+  const found = valueIn(value, ...path)
+  if (typeof found === 'string') return found.replaceAll('\r\n', '\n')
+  if (!Array.isArray(found)) return ''
+  return found
+    .filter((line) => typeof line === 'string')
+    .join('')
+    .replaceAll('\r\n', '\n')
+}
+
+function listIn(value: unknown, key: string): readonly unknown[] {
+  const found = valueIn(value, key)
+  return Array.isArray(found) ? found : []
+}
+
+/** Before version 4, cells stand in worksheets. */
+function cellsOf(notebook: unknown): readonly unknown[] {
+  if (Array.isArray(valueIn(notebook, 'cells'))) return listIn(notebook, 'cells')
+  const sheets = listIn(notebook, 'worksheets')
+  if (sheets.length === 0) {
+    throw new AppError('file_unreadable', 'The notebook has no cells')
+  }
+  return sheets.flatMap((sheet) => listIn(sheet, 'cells'))
+}
+
+function languageOf(notebook: unknown): string {
+  const named =
+    textIn(notebook, 'metadata', 'language_info', 'name') ||
+    textIn(notebook, 'metadata', 'kernelspec', 'language') ||
+    textIn(cellsOf(notebook)[0], 'language')
+  return /^[\w+#.-]{1,40}$/.test(named) ? named.toLowerCase() : ''
+}
+
+function markdownOfCell(
+  cell: unknown,
+  language: string,
+  shorten: (output: string) => string,
+): string {
+  const type = textIn(cell, 'cell_type')
+  const source = textIn(cell, 'source') || textIn(cell, 'input')
+  if (type === 'heading') {
+    const level = Number(valueIn(cell, 'level')) || 1
+    return `${'#'.repeat(Math.min(Math.max(level, 1), 6))} ${source.trim()}`
+  }
+  if (type !== 'code') return type === 'raw' ? source.trim() : source.trim()
+  const outputs = listIn(cell, 'outputs').map((output) => fence(shorten(outputText(output)), ''))
+  return [fence(source, language), ...outputs].filter((part) => part !== '').join('\n\n')
+}
+
+/** Colours and cursor moves of a terminal. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they begin with the control character ESC
+const TERMINAL_CODES = /\u001b\[[\d;?]*[A-Za-z]/g
+
+function outputText(output: unknown): string {
+  const type = textIn(output, 'output_type')
+  const error = `${textIn(output, 'ename')}: ${textIn(output, 'evalue')}`
+  const text =
+    type === 'error' || type === 'pyerr'
+      ? error
+      : textIn(output, 'text') || textIn(output, 'data', 'text/plain')
+  // What stands for a picture or a widget says nothing.
+  const isStandIn = /^\s*<[\w.]+[^\n]*>\s*$/.test(text) || /^\s*(Figure|Image)\b/.test(text)
+  return isStandIn ? '' : text.replace(TERMINAL_CODES, '').trim()
+}
+
+function joined(cells: readonly string[]) {
+  const starts: number[] = []
+  const texts: string[] = []
+  let length = 0
+  for (const cell of cells) {
+    if (cell !== '' && texts.length > 0) length += 2
+    starts.push(length)
+    if (cell === '') continue
+    texts.push(cell)
+    length += cell.length
+  }
+  return { content: texts.join('\n\n'), starts }
+}

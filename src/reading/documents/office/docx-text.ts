@@ -1,0 +1,80 @@
+import { attribute, child, type XmlElement } from '../../xml-tree.ts'
+
+const RAISED = new Map(
+  Array.from('0123456789+-=()ni', (sign, at) => [sign, '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ'[at]]),
+)
+const LOWERED = new Map(Array.from('0123456789+-=()', (sign, at) => [sign, '₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎'[at]]))
+
+/** `m` and a raised `2` → `m²`, where every sign of it has a raised twin. */
+export function placedText(text: string, place: string | undefined): string {
+  const twins = place === 'superscript' ? RAISED : place === 'subscript' ? LOWERED : null
+  if (twins === null) return text
+  const signs = Array.from(text, (sign) => twins.get(sign))
+  return signs.includes(undefined) ? text : signs.join('')
+}
+
+/** Greek and signs of the font Symbol, from 0x41 and from 0x61. */
+const SYMBOL_CAPITALS = 'ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ'
+const SYMBOL_SMALL = 'αβχδεφγηιϕκλμνοπθρστυϖωξψζ'
+const SYMBOLS: ReadonlyMap<number, string> = new Map([
+  [0xa3, '≤'],
+  [0xa5, '∞'],
+  [0xab, '↔'],
+  [0xac, '←'],
+  [0xae, '→'],
+  [0xb0, '°'],
+  [0xb1, '±'],
+  [0xb3, '≥'],
+  [0xb4, '×'],
+  [0xb7, '•'],
+  [0xb8, '÷'],
+  [0xb9, '≠'],
+  [0xbb, '≈'],
+  [0xce, '∈'],
+  [0xd2, '®'],
+  [0xd3, '©'],
+  [0xd4, '™'],
+  [0xd6, '√'],
+  [0xde, '⇒'],
+  [0xe5, '∑'],
+  [0xf2, '∫'],
+])
+const WINGDINGS: ReadonlyMap<number, string> = new Map([
+  [0x4a, '☺'],
+  [0x6c, '●'],
+  [0x6e, '■'],
+  [0x6f, '□'],
+  [0x71, '❑'],
+  [0x76, '❖'],
+  [0x9f, '•'],
+  [0xa7, '▪'],
+  [0xa8, '☐'],
+  [0xd8, '➢'],
+  [0xdf, '←'],
+  [0xe0, '→'],
+  [0xe8, '➔'],
+  [0xf0, '⇨'],
+  [0xfb, '✗'],
+  [0xfc, '✓'],
+  [0xfd, '☒'],
+  [0xfe, '☑'],
+])
+
+/** A sign of a font that has its own order of signs; '' for one that nobody knows. */
+export function symbolText(symbol: XmlElement): string {
+  const font = attribute(symbol, 'font') ?? ''
+  const code = Number.parseInt(attribute(symbol, 'char') ?? '', 16)
+  if (!(code > 0 && code < 0x11_0000)) return ''
+  const own = code >= 0xf000 && code <= 0xf0ff ? code - 0xf000 : code
+  if (/^wingdings/i.test(font)) return WINGDINGS.get(own) ?? ''
+  if (/^symbol$/i.test(font)) {
+    return SYMBOLS.get(own) ?? SYMBOL_CAPITALS[own - 0x41] ?? SYMBOL_SMALL[own - 0x61] ?? ''
+  }
+  return own === code ? String.fromCodePoint(code) : ''
+}
+
+/** Not shown by Word: marks for an index, and what somebody hid. */
+export function isHidden(run: XmlElement): boolean {
+  const vanish = child(run, 'rPr', 'vanish')
+  return vanish !== undefined && !/^(0|false|off)$/.test(attribute(vanish, 'val') ?? '')
+}

@@ -1,0 +1,126 @@
+/** What a document is made of, whatever its format calls it. */
+export type Block =
+  | { readonly kind: 'heading'; readonly level: number; readonly text: string }
+  | { readonly kind: 'paragraph'; readonly text: string }
+  | {
+      readonly kind: 'item'
+      /** From 0. */
+      readonly depth: number
+      /** `-`, `3.`, `(b)`. */
+      readonly marker: string
+      readonly text: string
+    }
+  /** One line of a listing: neighbours form one fence. */
+  | { readonly kind: 'code'; readonly text: string }
+  | { readonly kind: 'table'; readonly rows: readonly Cells[] }
+
+/** The cells of a row, each as its blocks. What a merged cell covers is an empty cell. */
+type Cells = readonly (readonly Block[])[]
+
+const COLUMNS_MAX = 200
+/** A cell as long as this is a column of a layout, not a value. */
+const CELL_CHARS_MAX = 2000
+
+/** Blocks as Markdown: a blank line between two, none within a list. */
+export function markdownOfBlocks(blocks: readonly Block[]): string {
+  const written: string[] = []
+  let before: Block['kind'] | null = null
+  for (let at = 0; at < blocks.length; at += 1) {
+    const block = blocks[at]
+    if (block === undefined) continue
+    const isCode = block.kind === 'code'
+    const end = isCode ? endOfCode(blocks, at) : at + 1
+    const text = isCode ? fenced(blocks.slice(at, end), '') : markdownOfBlock(block)
+    at = end - 1
+    if (text === '') continue
+    if (written.length > 0) written.push(block.kind === 'item' && before === 'item' ? '\n' : '\n\n')
+    written.push(text)
+    before = block.kind
+  }
+  return written.join('').toWellFormed()
+}
+
+function markdownOfBlock(block: Block): string {
+  if (block.kind === 'table') return markdownOfTable(block.rows)
+  const text = block.text
+    .replaceAll('\u00ad', '')
+    .replace(/[ \t]+$/gm, '')
+    .trim()
+  if (text === '') return ''
+  if (block.kind === 'heading') {
+    return `${'#'.repeat(Math.min(Math.max(block.level, 1), 6))} ${oneLine(text)}`
+  }
+  if (block.kind !== 'item') return text
+  const indent = '  '.repeat(Math.min(block.depth, 8))
+  return `${indent}${block.marker} ${text.replaceAll('\n', `\n${indent}  `)}`
+}
+
+function endOfCode(blocks: readonly Block[], start: number): number {
+  let end = start
+  while (blocks[end]?.kind === 'code') end += 1
+  return end
+}
+
+function fenced(blocks: readonly Block[], language: string): string {
+  const lines = blocks.map((block) => ('text' in block ? block.text.trimEnd() : ''))
+  return fence(lines.join('\n'), language)
+}
+
+/** Code in a fence that is longer than any in it. */
+export function fence(code: string, language: string): string {
+  const text = code.replace(/^\n+|\s+$/g, '')
+  if (text === '') return ''
+  const longest = Math.max(2, ...Array.from(text.matchAll(/`{3,}/g), ([run]) => run.length))
+  const marks = '`'.repeat(longest + 1)
+  return `${marks}${language}\n${text}\n${marks}`
+}
+
+/** A pipe table; what only lays out a page becomes its blocks. */
+function markdownOfTable(rows: readonly Cells[]): string {
+  const filled = rows.filter((cells) => cells.length > 0)
+  const texts = filled.map((cells) => cells.slice(0, COLUMNS_MAX).map(flatText))
+  const width = Math.max(0, ...texts.map((cells) => lastFilled(cells)))
+  const isLayout = width < 2 || texts.some((cells) => cells.some(isLong)) || isWide(filled)
+  if (isLayout) return markdownOfBlocks(filled.flat(2))
+  const shown = texts.filter((cells) => cells.some((cell) => cell !== ''))
+  const lines = shown.map((cells) => {
+    const padded = Array.from({ length: width }, (_, column) => cells[column] ?? '')
+    return `| ${padded.join(' | ')} |`
+  })
+  lines.splice(1, 0, `|${' --- |'.repeat(width)}`)
+  return lines.join('\n')
+}
+
+function isLong(cell: string): boolean {
+  return cell.length > CELL_CHARS_MAX
+}
+
+function isWide(rows: readonly Cells[]): boolean {
+  return rows.some((cells) => cells.length > COLUMNS_MAX)
+}
+
+function lastFilled(cells: readonly string[]): number {
+  return cells.findLastIndex((cell) => cell !== '') + 1
+}
+
+/** The text of a cell in one line. */
+function flatText(blocks: readonly Block[]): string {
+  const texts = blocks.map((block) => {
+    if (block.kind === 'table') return block.rows.flat().map(flatText).join(' ')
+    return block.kind === 'item' ? `${block.marker} ${block.text}` : block.text
+  })
+  const text = oneLine(texts.filter((one) => one.trim() !== '').join(' '))
+  return text.replaceAll('\u00ad', '').replaceAll('|', '\\|')
+}
+
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}
+
+/** The text of the first heading of the highest level there is. */
+export function titleOfBlocks(blocks: readonly Block[]): string | null {
+  const headings = blocks.filter((block) => block.kind === 'heading')
+  const highest = Math.min(...headings.map((heading) => heading.level))
+  const first = headings.find((one) => one.level === highest && one.text.trim() !== '')
+  return first === undefined ? null : oneLine(first.text)
+}

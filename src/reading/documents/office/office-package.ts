@@ -1,0 +1,92 @@
+import type { Row } from '../../../domain/document.ts'
+import { child, parseXml, textOf, type XmlElement } from '../../xml-tree.ts'
+import { zipEntries } from '../../zip-package.ts'
+import { oneLine } from './markdown-blocks.ts'
+
+/** An Office file (OOXML): XML parts that name each other by relationships. */
+export class OfficePackage {
+  readonly #parts: ReadonlyMap<string, Uint8Array>
+
+  /** @throws AppError `file_unreadable` */
+  constructor(bytes: Uint8Array) {
+    this.#parts = zipEntries(bytes, (name) => /\.(xml|rels)$/i.test(name))
+  }
+
+  has(path: string): boolean {
+    return this.#parts.has(path)
+  }
+
+  /** A part as a tree; undefined: there is none. */
+  part(path: string | undefined): XmlElement | undefined {
+    const bytes = path === undefined ? undefined : this.#parts.get(path)
+    return bytes === undefined ? undefined : parseXml(bytes)
+  }
+
+  /** The parts that one part names, by the id that it uses for them. */
+  relationships(path: string): ReadonlyMap<string, Relationship> {
+    const slash = path.lastIndexOf('/') + 1
+    const folder = path.slice(0, slash)
+    const root = this.part(`${folder}_rels/${path.slice(slash)}.rels`)
+    const found = child(root, 'Relationships')?.children ?? []
+    return new Map(
+      found.flatMap((one) => {
+        if (typeof one === 'string' || one.attributes.TargetMode === 'External') return []
+        const { Id = '', Type = '', Target = '' } = one.attributes
+        return [[Id, { type: Type.split('/').at(-1) ?? '', path: resolvedPath(folder, Target) }]]
+      }),
+    )
+  }
+
+  /** The main part, wherever a program put it. */
+  mainPart(usual: string): string {
+    const main = [...this.relationships('').values()].find((one) => one.type === 'officeDocument')
+    return main !== undefined && this.has(main.path) ? main.path : usual
+  }
+
+  properties(): { readonly title: string | null; readonly columns: Row } {
+    return documentProperties(child(this.part('docProps/core.xml'), 'coreProperties'))
+  }
+}
+
+interface Relationship {
+  /** The last word of its type: `slide`, `styles`, `notesSlide`. */
+  readonly type: string
+  readonly path: string
+}
+
+/** `ppt/slides/` and `../media/a.png` → `ppt/media/a.png`. Never leaves the package. */
+export function resolvedPath(folder: string, target: string): string {
+  const parts: string[] = target.startsWith('/') ? [] : folder.split('/').filter(Boolean)
+  for (const part of target.split('/')) {
+    if (part === '..') parts.pop()
+    else if (part !== '.' && part !== '') parts.push(part)
+  }
+  return parts.join('/')
+}
+
+/** Titles that programs write by themselves. */
+const NO_TITLE =
+  /^(untitled|title|document\d*|powerpoint[- ]pr\S+|pr\S+sentation\d*|microsoft (word|powerpoint) -.*|slide \d+|word document|.*\.(docx?|pptx?|od[tp]|dotx?|rtf))$/i
+
+const COLUMNS: readonly (readonly [column: string, names: readonly string[]])[] = [
+  ['author', ['creator', 'initial-creator', 'lastModifiedBy']],
+  ['date', ['modified', 'date', 'created', 'creation-date']],
+  ['language', ['language']],
+  ['subject', ['subject']],
+  ['keywords', ['keywords', 'keyword']],
+]
+
+/** Title and columns out of the Dublin Core that Office, ODF and EPUB write. */
+export function documentProperties(meta: XmlElement | undefined): {
+  readonly title: string | null
+  readonly columns: Row
+} {
+  const propertyOf = (name: string) => oneLine(textOf(child(meta, name))).slice(0, 1000)
+  const title = propertyOf('title')
+  const columns: Record<string, string> = {}
+  for (const [column, names] of COLUMNS) {
+    const value = names.map(propertyOf).find((one) => one !== '')
+    if (value !== undefined) columns[column] = value
+  }
+  return { title: title === '' || NO_TITLE.test(title) ? null : title, columns }
+}

@@ -1,0 +1,228 @@
+import type { RawDocument, ReadDocument } from '../../../domain/ports/reading-ports.ts'
+import { AppError } from '../../../errors.ts'
+import { type ReadingNotes, wholeDocument } from '../../document-format.ts'
+import {
+  attribute,
+  child,
+  descendants,
+  elementsOf,
+  textOf,
+  type XmlElement,
+} from '../../xml-tree.ts'
+import { placedText } from './docx-text.ts'
+import { equationText } from './equation.ts'
+import { type Block, oneLine } from './markdown-blocks.ts'
+import { OfficePackage } from './office-package.ts'
+import { joinedSlides } from './slides.ts'
+
+/** The slides of PowerPoint (OOXML), each with its title as heading and its notes at the end. */
+export function* readPptx({ bytes }: RawDocument, notes: ReadingNotes): Generator<ReadDocument> {
+  const office = new OfficePackage(bytes)
+  const main = office.mainPart('ppt/presentation.xml')
+  const presentation = child(office.part(main), 'presentation')
+  if (presentation === undefined) {
+    throw new AppError('file_unreadable', `The PPTX has no list of slides (${main})`)
+  }
+  const related = office.relationships(main)
+  const listed = elementsOf(child(presentation, 'sldIdLst')).map((one) => {
+    return related.get(relationshipId(one))?.path
+  })
+  const paths = [...new Set(listed)].filter((path) => path !== undefined)
+  const slides = paths.map((path) => blocksOfSlide(office, path))
+  const { content, starts, title } = joinedSlides(slides, notes)
+  const properties = office.properties()
+  yield wholeDocument({
+    content,
+    title: properties.title ?? title,
+    syntax: 'markdown',
+    parts: { unit: 'slide', starts },
+    columns: properties.columns,
+  })
+}
+
+/** `r:id`, beside an `id` of another kind. */
+function relationshipId(element: XmlElement): string {
+  const found = Object.entries(element.attributes).find(([name]) => name.endsWith(':id'))
+  return found?.[1] ?? ''
+}
+
+function blocksOfSlide(office: OfficePackage, path: string): readonly Block[] {
+  const tree = child(office.part(path), 'sld', 'cSld', 'spTree')
+  const related = office.relationships(path)
+  const shapes = [...shapesIn(tree)]
+  const titles = shapes.filter((shape) => isTitle(shape))
+  const rest = shapes.filter((shape) => !isTitle(shape))
+  const blocks = [...titles, ...rest].flatMap((shape) => {
+    return shape.name === 'graphicFrame' ? frameBlocks(shape, office, related) : shapeBlocks(shape)
+  })
+  const notesPath = [...related.values()].find((one) => one.type === 'notesSlide')?.path
+  return [...blocks, ...speakerNotes(office, notesPath)]
+}
+
+type Relationships = ReturnType<OfficePackage['relationships']>
+
+/** Shapes and frames in drawing order, groups opened. */
+function* shapesIn(tree: XmlElement | undefined): Generator<XmlElement> {
+  for (const one of elementsOf(tree)) {
+    if (one.name === 'sp' || one.name === 'graphicFrame') yield one
+    if (one.name === 'grpSp') yield* shapesIn(one)
+    if (one.name === 'AlternateContent') {
+      yield* shapesIn(child(one, 'Choice') ?? child(one, 'Fallback'))
+    }
+  }
+}
+
+/** null: no placeholder; '': one for anything. */
+function placeholderOf(shape: XmlElement): string | null {
+  const placeholder = child(shape, 'nvSpPr', 'nvPr', 'ph')
+  return placeholder === undefined ? null : (attribute(placeholder, 'type') ?? '')
+}
+
+function isTitle(shape: XmlElement): boolean {
+  return /^(title|ctrTitle)$/.test(placeholderOf(shape) ?? '')
+}
+
+function shapeBlocks(shape: XmlElement): readonly Block[] {
+  const placeholder = placeholderOf(shape)
+  if (/^(dt|ftr|sldNum|hdr|sldImg)$/.test(placeholder ?? '')) return []
+  const paragraphs = elementsOf(child(shape, 'txBody')).filter((one) => one.name === 'p')
+  if (isTitle(shape)) {
+    const text = oneLine(paragraphs.map(paragraphText).join(' '))
+    return text === '' ? [] : [{ kind: 'heading', level: 1, text }]
+  }
+  const hasBullets = /^(body|obj)?$/.test(placeholder ?? 'none')
+  return paragraphBlocks(paragraphs, hasBullets)
+}
+
+/** `hasBullets`: paragraphs that say nothing else are items of a list. */
+function paragraphBlocks(paragraphs: readonly XmlElement[], hasBullets: boolean): Block[] {
+  const counters: number[] = []
+  const isList = hasBullets && paragraphs.filter((one) => paragraphText(one) !== '').length > 1
+  return paragraphs.map((paragraph): Block => {
+    const text = paragraphText(paragraph)
+    const properties = child(paragraph, 'pPr')
+    const depth = Math.min(
+      Math.max(Number.parseInt(attribute(properties, 'lvl') ?? '0', 10) || 0, 0),
+      8,
+    )
+    const numbered = child(properties, 'buAutoNum')
+    const isItem =
+      child(properties, 'buNone') === undefined &&
+      (isList || depth > 0 || child(properties, 'buChar') !== undefined)
+    counters.length = Math.min(counters.length, depth + 1)
+    if (text === '') return { kind: 'paragraph', text }
+    if (numbered === undefined) {
+      counters.length = Math.min(counters.length, depth)
+      return isItem ? { kind: 'item', depth, marker: '-', text } : { kind: 'paragraph', text }
+    }
+    const start = Number.parseInt(attribute(numbered, 'startAt') ?? '1', 10) || 1
+    const number = (counters[depth] ?? start - 1) + 1
+    counters[depth] = number
+    return { kind: 'item', depth, marker: `${number}.`, text }
+  })
+}
+
+function paragraphText(paragraph: XmlElement): string {
+  return elementsOf(paragraph).map(inlineText).join('').replaceAll('\u00a0', ' ').trim()
+}
+
+function inlineText(element: XmlElement): string {
+  if (element.name === 'br') return '\n'
+  if (/^oMath(Para)?$/.test(element.name)) return equationText(element)
+  if (element.name === 'fld' && /^slidenum/.test(attribute(element, 'type') ?? '')) return ''
+  if (element.name === 'r' || element.name === 'fld') {
+    const raised = Number.parseInt(attribute(child(element, 'rPr'), 'baseline') ?? '0', 10) || 0
+    const place = raised > 0 ? 'superscript' : raised < 0 ? 'subscript' : undefined
+    // A vertical tab is a line break in a title.
+    return placedText(textOf(child(element, 't')).replaceAll('\v', '\n'), place)
+  }
+  if (/^(AlternateContent|Choice|m)$/.test(element.name)) {
+    const inner = child(element, 'Choice')
+    return (inner === undefined ? elementsOf(element) : [inner]).map(inlineText).join('')
+  }
+  return ''
+}
+
+/** A table, or the words of a diagram or a chart, which stand in parts of their own. */
+function frameBlocks(frame: XmlElement, office: OfficePackage, related: Relationships): Block[] {
+  const data = child(frame, 'graphic', 'graphicData')
+  const table = child(data, 'tbl')
+  if (table !== undefined) return [tableBlock(table)]
+  const diagram = attribute(child(data, 'relIds'), 'dm')
+  if (diagram !== undefined) {
+    const points = [...descendants(office.part(related.get(diagram)?.path), 'pt')]
+    return points.flatMap((point) => {
+      const paragraphs = elementsOf(child(point, 't')).filter((one) => one.name === 'p')
+      return paragraphBlocks(paragraphs, false).map((block): Block => {
+        return 'text' in block ? { kind: 'item', depth: 0, marker: '-', text: block.text } : block
+      })
+    })
+  }
+  const chart = child(data, 'chart')
+  return chart === undefined
+    ? []
+    : chartBlocks(office.part(related.get(relationshipId(chart))?.path))
+}
+
+function tableBlock(table: XmlElement): Block {
+  const rows = elementsOf(table).filter((one) => one.name === 'tr')
+  return {
+    kind: 'table',
+    rows: rows.map((row) => {
+      const cells = elementsOf(row).filter((one) => one.name === 'tc')
+      return cells.map((cell) => {
+        const isCovered = /^(1|true)$/.test(
+          attribute(cell, 'hMerge') ?? attribute(cell, 'vMerge') ?? '',
+        )
+        const paragraphs = elementsOf(child(cell, 'txBody')).filter((one) => one.name === 'p')
+        return isCovered ? [] : paragraphBlocks(paragraphs, false)
+      })
+    }),
+  }
+}
+
+const CHART_ROWS_MAX = 500
+
+/** The numbers of a chart as a table: a row for each category, a column for each series. */
+function chartBlocks(part: XmlElement | undefined): Block[] {
+  const chart = child(part, 'chartSpace', 'chart')
+  const title = oneLine([...descendants(child(chart, 'title'), 't')].map(textOf).join(''))
+  const series = [...descendants(child(chart, 'plotArea'), 'ser')].slice(0, 100)
+  const names = series.map((one) => oneLine(valuesOf(child(one, 'tx')).join(' ')))
+  const categories = valuesOf(child(series[0], 'cat') ?? child(series[0], 'xVal'))
+  const columns = series.map((one) => valuesOf(child(one, 'val') ?? child(one, 'yVal')))
+  const count = Math.min(CHART_ROWS_MAX, Math.max(0, ...columns.map((values) => values.length)))
+  const cell = (text: string | undefined): Block[] => [{ kind: 'paragraph', text: text ?? '' }]
+  const rows = Array.from({ length: count }, (_, at) => {
+    return [cell(categories[at]), ...columns.map((values) => cell(values[at]))]
+  })
+  const heading: Block[] = title === '' ? [] : [{ kind: 'paragraph', text: title }]
+  if (rows.length === 0) return heading
+  return [...heading, { kind: 'table', rows: [[[], ...names.map(cell)], ...rows] }]
+}
+
+function valuesOf(element: XmlElement | undefined): readonly string[] {
+  const points = [...descendants(element, 'pt')].slice(0, CHART_ROWS_MAX)
+  return points.map((point) => oneLine(textOf(child(point, 'v'))))
+}
+
+function speakerNotes(office: OfficePackage, path: string | undefined): readonly Block[] {
+  const tree = child(office.part(path), 'notes', 'cSld', 'spTree')
+  const bodies = [...shapesIn(tree)].filter((shape) => placeholderOf(shape) === 'body')
+  const blocks = bodies.flatMap((shape) => {
+    return paragraphBlocks(
+      elementsOf(child(shape, 'txBody')).filter((one) => one.name === 'p'),
+      false,
+    )
+  })
+  return withNotesMark(blocks)
+}
+
+/** `Notes: ` before the first of what the speaker says. */
+export function withNotesMark(blocks: readonly Block[]): readonly Block[] {
+  const filled = blocks.filter((block) => !('text' in block) || block.text.trim() !== '')
+  const [first, ...rest] = filled
+  if (first === undefined) return []
+  if (first.kind !== 'paragraph') return [{ kind: 'paragraph', text: 'Notes:' }, ...filled]
+  return [{ kind: 'paragraph', text: `Notes: ${first.text}` }, ...rest]
+}

@@ -1,0 +1,134 @@
+/** Endings of source code, by language. The names are those that Markdown's fences use. */
+const ENDINGS: Readonly<Record<string, string>> = {
+  ada: 'ada adb ads',
+  applescript: 'applescript scpt',
+  asm: 'asm s nasm',
+  awk: 'awk',
+  bash: 'sh bash zsh ksh',
+  basic: 'bas vb vbs',
+  c: 'c h',
+  clojure: 'clj cljs cljc edn',
+  cmake: 'cmake',
+  cobol: 'cob cbl',
+  cpp: 'cpp cc cxx hpp hh hxx ino',
+  crystal: 'cr',
+  csharp: 'cs csx',
+  css: 'css scss sass less',
+  cuda: 'cu cuh',
+  d: 'd',
+  dart: 'dart',
+  diff: 'diff patch',
+  dockerfile: 'dockerfile',
+  elixir: 'ex exs',
+  elm: 'elm',
+  erlang: 'erl hrl',
+  fortran: 'f f77 f90 f95 f03 for',
+  fsharp: 'fs fsx fsi',
+  gdscript: 'gd',
+  go: 'go',
+  graphql: 'graphql gql',
+  groovy: 'groovy gradle',
+  haskell: 'hs lhs',
+  hcl: 'hcl tf tfvars tofu',
+  ini: 'ini cfg conf properties editorconfig',
+  java: 'java',
+  javascript: 'js mjs cjs jsx',
+  json: 'json5 jsonc',
+  julia: 'jl',
+  kotlin: 'kt kts',
+  lisp: 'lisp lsp cl el',
+  lua: 'lua',
+  makefile: 'mk mak',
+  matlab: 'mlx',
+  nim: 'nim',
+  nix: 'nix',
+  objectivec: 'm mm',
+  ocaml: 'ml mli',
+  pascal: 'pas pp dpr',
+  perl: 'pl pm pod',
+  php: 'php phtml',
+  powershell: 'ps1 psm1 psd1',
+  prolog: 'pro',
+  protobuf: 'proto',
+  python: 'py pyi pyx pyw',
+  r: 'r',
+  racket: 'rkt',
+  ruby: 'rb rake gemspec',
+  rust: 'rs',
+  scala: 'scala sc sbt',
+  scheme: 'scm ss',
+  solidity: 'sol',
+  sql: 'sql ddl psql',
+  svelte: 'svelte',
+  swift: 'swift',
+  tcl: 'tcl',
+  toml: 'toml',
+  typescript: 'ts mts cts tsx',
+  verilog: 'v sv svh',
+  vhdl: 'vhd vhdl',
+  vim: 'vim',
+  vue: 'vue',
+  wasm: 'wat wast',
+  batch: 'bat cmd',
+  yaml: 'yaml yml',
+  zig: 'zig',
+}
+
+const LANGUAGES: ReadonlyMap<string, string> = new Map(
+  Object.entries(ENDINGS).flatMap(([language, endings]) => {
+    return endings.split(' ').map((ending) => [ending, language] as const)
+  }),
+)
+
+/** Files that are named by custom instead of an ending. */
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ['makefile', 'makefile'],
+  ['gnumakefile', 'makefile'],
+  ['dockerfile', 'dockerfile'],
+  ['containerfile', 'dockerfile'],
+  ['rakefile', 'ruby'],
+  ['gemfile', 'ruby'],
+  ['cmakelists.txt', 'cmake'],
+  ['jenkinsfile', 'groovy'],
+  ['vagrantfile', 'ruby'],
+  ['build.bazel', 'python'],
+])
+
+/** The programs after `#!`, where they are not named like their language. */
+const INTERPRETERS: ReadonlyMap<string, string> = new Map([
+  ['sh', 'bash'],
+  ['zsh', 'bash'],
+  ['ksh', 'bash'],
+  ['dash', 'bash'],
+  ['node', 'javascript'],
+  ['bun', 'typescript'],
+  ['deno', 'typescript'],
+  ['rscript', 'r'],
+  ['tclsh', 'tcl'],
+  ['wish', 'tcl'],
+  ['pwsh', 'powershell'],
+  ['runghc', 'haskell'],
+])
+
+/** The programming language of a file by its name; null: the name says none. */
+export function languageOfName(name: string): string | null {
+  const lower = name.toLowerCase()
+  const ending = /\.([a-z0-9]{1,16})$/.exec(lower)?.[1] ?? ''
+  return NAMES.get(lower) ?? LANGUAGES.get(ending) ?? null
+}
+
+/** The language that `#!` in the first line names; null: there is none. */
+export function languageOfShebang(text: string): string | null {
+  const line = /^#!([^\n]{1,200})/.exec(text)?.[1]
+  if (line === undefined) return null
+  const words = line.trim().split(/\s+/)
+  const isEnv = /(^|\/)env$/.test(words[0] ?? '')
+  const program = words.slice(isEnv ? 1 : 0).find((word) => !/^-|=/.test(word)) ?? ''
+  const bare =
+    program
+      .split('/')
+      .at(-1)
+      ?.toLowerCase()
+      .replace(/[\d.]+$/, '') ?? ''
+  return INTERPRETERS.get(bare) ?? (Object.hasOwn(ENDINGS, bare) ? bare : 'text')
+}

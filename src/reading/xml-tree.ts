@@ -1,0 +1,107 @@
+import { Parser } from 'htmlparser2'
+import { AppError } from '../errors.ts'
+import { READING_LIMITS } from './reading-limits.ts'
+import { decodeText } from './text-encoding.ts'
+
+/** An element by its local name: formats of documents use one vocabulary for each part. */
+export interface XmlElement {
+  readonly name: string
+  /** By the names as they stand, with their prefixes. */
+  readonly attributes: Readonly<Record<string, string>>
+  readonly children: readonly XmlNode[]
+}
+
+export type XmlNode = XmlElement | string
+
+interface OpenElement extends XmlElement {
+  readonly children: XmlNode[]
+}
+
+/**
+ * XML as a tree. Tolerant of what is broken; entities that a document declares itself are never expanded.
+ * @throws AppError `file_unreadable` where it is nested too deep
+ */
+export function parseXml(bytes: Uint8Array): XmlElement {
+  const root: OpenElement = { name: '', attributes: {}, children: [] }
+  const open: OpenElement[] = [root]
+  const parser = new Parser(
+    {
+      onopentag(name, attributes) {
+        if (open.length > READING_LIMITS.xmlDepthMax) {
+          const limit = `${READING_LIMITS.xmlDepthMax} levels`
+          throw new AppError('file_unreadable', `XML nested deeper than ${limit}`)
+        }
+        const element: OpenElement = { name: localName(name), attributes, children: [] }
+        open.at(-1)?.children.push(element)
+        open.push(element)
+      },
+      ontext(text) {
+        const siblings = (open.at(-1) ?? root).children
+        const last = siblings.at(-1)
+        if (typeof last === 'string') siblings[siblings.length - 1] = last + text
+        else siblings.push(text)
+      },
+      onclosetag() {
+        if (open.length > 1) open.pop()
+      },
+    },
+    { xmlMode: true, decodeEntities: true },
+  )
+  parser.end(decodeText(bytes, declaredEncoding(bytes)))
+  return root
+}
+
+function declaredEncoding(bytes: Uint8Array): string | null {
+  const begin = new TextDecoder('latin1').decode(bytes.subarray(0, 200))
+  return /^<\?xml[^>]{0,100}encoding\s*=\s*["']([\w-]{1,40})/.exec(begin)?.[1] ?? null
+}
+
+function localName(name: string): string {
+  return name.slice(name.indexOf(':') + 1)
+}
+
+/** The value of an attribute by its local name. */
+export function attribute(element: XmlElement | undefined, name: string): string | undefined {
+  if (element === undefined) return undefined
+  const own = element.attributes[name]
+  if (own !== undefined) return own
+  const suffix = `:${name}`
+  for (const key in element.attributes) {
+    if (key.endsWith(suffix)) return element.attributes[key]
+  }
+  return undefined
+}
+
+export function isElement(node: XmlNode): node is XmlElement {
+  return typeof node !== 'string'
+}
+
+export function elementsOf(element: XmlElement | undefined): readonly XmlElement[] {
+  return element?.children.filter(isElement) ?? []
+}
+
+/** The child with that name, or what a path of such names leads to. */
+export function child(
+  element: XmlElement | undefined,
+  ...path: readonly string[]
+): XmlElement | undefined {
+  let at = element
+  for (const name of path) at = elementsOf(at).find((one) => one.name === name)
+  return at
+}
+
+/** Every element with one of the names below, in document order; it does not look into those that it found. */
+export function* descendants(
+  element: XmlElement | undefined,
+  ...names: readonly string[]
+): Generator<XmlElement> {
+  for (const one of elementsOf(element)) {
+    if (names.includes(one.name)) yield one
+    else yield* descendants(one, ...names)
+  }
+}
+
+export function textOf(node: XmlNode | undefined): string {
+  if (node === undefined) return ''
+  return typeof node === 'string' ? node : node.children.map(textOf).join('')
+}
