@@ -151,7 +151,7 @@ describe('which pages', () => {
 describe('what is stored', () => {
   test('the text as Markdown, with address, title and depth', async () => {
     const { store } = await crawled([A], { depth: 1 })
-    expect(store.contents[`${A}/one`]?.[0]).toStartWith('About one.\n\n[/](https://a.test/)')
+    expect(store.contents[`${A}/one`]?.[0]).toBe('About one.\n\n/ /deep /one?page=2')
     expect(store.metadataOf(`${A}/one`)).toEqual({ url: `${A}/one`, title: 'one', crawl_depth: 1 })
   })
 

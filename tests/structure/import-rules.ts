@@ -54,7 +54,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   query: ['evaluate', 'statements', 'rows', 'show', 'search', 'select', 'information-schema'],
   sql: ['subquery', 'search', 'dialect', 'guard', 'ast', 'lexer'],
   retrieval: ['keywords', 'ivf', 'vectors', 'kernel'],
-  reading: ['processes', 'documents', 'tables'],
+  reading: ['processes', 'documents', 'html', 'tables'],
   store: ['backup', 'hnsw', 'tables', 'documents', 'catalog', 'upkeep', 'duckdb'],
 }
 
@@ -81,7 +81,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   '@elysiajs/jwt': ['http'],
   '@elysiajs/openapi': ['http'],
   turndown: ['reading'],
-  '@joplin/turndown-plugin-gfm': ['reading'],
+  '@mixmark-io/domino': ['reading'],
   linkedom: ['reading'],
   '@mozilla/readability': ['reading'],
   '@embedpdf/pdfium': ['reading/documents/pdf'],

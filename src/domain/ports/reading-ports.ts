@@ -65,6 +65,19 @@ export interface ReadDocument extends TextLayout {
   readonly columns: Row
   /** Absolute addresses that it links to. They stand nowhere in `content`. */
   readonly links: readonly string[]
+  /** Of a web page. */
+  readonly page?: PageFacts
+}
+
+/** What a page says about itself to those who fetch it. */
+export interface PageFacts {
+  /** Its own name for its address, on its own host; null: none. */
+  readonly canonical: string | null
+  /** Where it sends its readers at once. */
+  readonly refresh: string | null
+  /** Whether it may be kept, and its links followed. */
+  readonly isKept: boolean
+  readonly isFollowed: boolean
 }
 
 /** A document's bytes as its reader gets them. */

@@ -1,0 +1,148 @@
+import { all, ancestor, holds, isElement, namesOf, oneLine, renamed } from './elements.ts'
+import { TextWeights } from './text-weights.ts'
+
+/**
+ * Takes out what leads through a site and is no text of its page: menus, breadcrumbs, contents, banners, lists of links.
+ * What holds much text of its own stays, whatever it is called.
+ */
+export function removeClutter(root: Element): void {
+  for (const element of all(root, '[class]')) unwrapAdmonitionTitle(element)
+  const weights = new TextWeights(root)
+  const visit = (parent: Element): void => {
+    for (const child of Array.from(parent.childNodes)) {
+      if (!isElement(child)) continue
+      if (isClutter(child, root, weights)) child.remove()
+      else visit(child)
+    }
+  }
+  visit(root)
+  removeEditLinks(root)
+}
+
+/** Text outside of links that no menu has. */
+const OWN_TEXT_CHARS = 1500
+const OWN_TEXT_SHARE = 0.3
+
+function isClutter(element: Element, root: Element, weights: TextWeights): boolean {
+  const { chars, titles } = weights.of(element)
+  if (chars === 0) return !holds(element, 'img, table, pre') && hasClutterName(element)
+  if (titles > 0 || /^(?:A|CODE|PRE|H[1-6]|BODY|MAIN)$/.test(element.nodeName)) return false
+  const free = weights.freeChars(element)
+  if (free > OWN_TEXT_CHARS && free > OWN_TEXT_SHARE * weights.of(root).chars) return false
+  return (
+    isNavigation(element, weights) ||
+    isNamedClutter(element, weights) ||
+    isLinkList(element, weights)
+  )
+}
+
+const NAVIGATION_ROLES =
+  /^(?:navigation|menu|menubar|search|toolbar|directory|alertdialog|doc-toc|doc-index)$/
+const NAVIGATION_LABEL =
+  /breadcrumb|pagination|table of contents|on this page|cookie|consent|skip (?:to|link)|\bshare\b|site navigation|main menu/i
+
+function isNavigation(element: Element, weights: TextWeights): boolean {
+  const role = element.getAttribute('role') ?? ''
+  if (element.nodeName === 'NAV' || NAVIGATION_ROLES.test(role)) return true
+  const label = element.getAttribute('aria-label') ?? ''
+  if (NAVIGATION_LABEL.test(label) && weights.freeChars(element) < 300) return true
+  if (role === 'banner' || role === 'contentinfo') return true
+  if (element.nodeName === 'FORM') return weights.of(element).chars < 300
+  const isFooter = element.nodeName === 'FOOTER' || element.nodeName === 'HEADER'
+  const isAside = element.nodeName === 'ASIDE' || role === 'complementary'
+  if (isFooter && !isInArticle(element)) return true
+  if (isFooter) return weights.linkShare(element) > 0.4
+  return isAside && (!isInArticle(element) || weights.linkShare(element) > 0.5)
+}
+
+function isInArticle(element: Element): boolean {
+  return ancestor(element, (at) => /^(?:ARTICLE|MAIN|SECTION)$/.test(at.nodeName)) !== null
+}
+
+const begin = '(?:^|[\\s_-])'
+const end = '(?=$|[\\s_-])'
+
+/** Whatever it holds, as long as that is little. */
+const CLUTTER = new RegExp(
+  `${begin}(?:breadcrumbs?|crumbs?|navpath|nav-path|navheader|navfooter|navbar|nav-panel|navigation|sidenav|sphinxsidebar\\w*|pagination(?:-nav)?|pager|prev-?next|prevnext|rst-footer-buttons|toc|tocbot|table-?of-?contents|tableofcontents|mini-?toc|local-?toc|on-?this-?page|contents local|shortcontents|toctree-wrapper|skip-?(?:link|nav|to-content|to-main)|skiplink|sub-?nav|top-?nav|bottom-?nav|toplang|bottomlang|share|sharing|share-?(?:bar|buttons?|links?)|social-?(?:share|links?|bar|media|buttons?)?|addthis\\w*|sharedaddy|a2a_kit|cookie-?(?:banner|bar|consent|notice|law|message|popup|overlay|modal|dialog|disclaimer|warning)|cookieconsent|gdpr|onetrust|cc-window|cc-banner|consent-?(?:banner|dialog|bar)|newsletter|subscribe|edit-?(?:link|page|this-page)|editsection|mw-editsection|theme-edit-this-page|search-?(?:box|form|bar)|language-?(?:switcher|selector|picker)|version-?(?:switcher|selector|picker|warning)|copy-?(?:button|btn)|copybtn|clipboard|noprint|no-print|viewcode-link|sourcelink|out-of-band|advert(?:isement)?s?|promo|hatnote|site-?(?:header|footer|nav)|page-?nav|footer-?nav|header-?nav|quick-?view|scrolltop|back-to-top|top-link|headerlink|jp-relatedposts|last-?updated|feedback|rating|comment-respond|disqus_thread)${end}`,
+)
+/** Where it is mostly links, or a few words. */
+const LIKELY_CLUTTER = new RegExp(
+  `${begin}(?:nav|menu|menubar|sidebar|side-bar|related|footer|header|banner|links|ads?|sponsors?|widget|tags|tag-list|meta|byline-links|actions|toolbar|tools|index|genindex|contents|search|dropdown|jumpbox|see-?also-links)${end}`,
+)
+
+function hasClutterName(element: Element): boolean {
+  return CLUTTER.test(namesOf(element))
+}
+
+function isNamedClutter(element: Element, weights: TextWeights): boolean {
+  const names = ownNames(element)
+  if (names === '') return false
+  const free = weights.freeChars(element)
+  const share = weights.linkShare(element)
+  if (CLUTTER.test(names)) return share > 0.3 || free < 400
+  return LIKELY_CLUTTER.test(names) && (share > 0.6 || (free < 60 && share > 0.3))
+}
+
+/** The id of a section is made of its heading: a section "Sharing" shares nothing. */
+function ownNames(element: Element): string {
+  const first = element.firstElementChild
+  const isSection =
+    element.nodeName === 'SECTION' || (first !== null && /^H[1-6]$/.test(first.nodeName))
+  const names = isSection ? (element.getAttribute('class') ?? '') : namesOf(element)
+  return names.toLowerCase().trim()
+}
+
+const LINKS_OF_A_LIST = 15
+const OWN_LINKS_OF_A_LIST = 4
+
+/** Long lists of bare links, and lists of links to places of the same page. */
+function isLinkList(element: Element, weights: TextWeights): boolean {
+  if (!/^(?:UL|OL|DL|TABLE|DIV|P|CENTER)$/.test(element.nodeName)) return false
+  const { links, ownLinks } = weights.of(element)
+  if (holds(element, 'h1, h2, h3, pre')) return false
+  // A table with named columns says something in its links.
+  if (element.nodeName === 'TABLE' && holds(element, 'th')) return false
+  const share = weights.linkShare(element)
+  if (ownLinks >= OWN_LINKS_OF_A_LIST && ownLinks >= links * 0.9) return share > 0.75
+  return links >= LINKS_OF_A_LIST && share > 0.85
+}
+
+const EDIT_LINK =
+  /^(?:\W{0,3})(?:edit (?:this|on|the|page|me)\b.{0,40}|improve this (?:page|doc\w*)|(?:view|show) (?:page )?source|view on github|suggest (?:an )?(?:edit|change)s?|report (?:a bug|an issue|a problem).{0,30}|page source|back to top|return to top|skip to (?:main )?content|jump to (?:navigation|search|content)|table of contents|copy(?: link| code)?|print(?: this page)?|permalink|share(?: on \w+)?|tweet|\[?source\]?|\[?edit\]?|previous|next|prev|up|top|home|contents|index|ansicht bearbeiten|diese seite bearbeiten)(?:\W{0,3})$/i
+
+/** A paragraph of nothing but "Edit this page". */
+function removeEditLinks(root: Element): void {
+  for (const anchor of all(root, 'a')) {
+    const text = oneLine(anchor.textContent)
+    if (text === '' || text.length > 60 || !EDIT_LINK.test(text)) continue
+    let whole: Element = anchor
+    while (whole.parentElement !== null && whole.parentElement !== root) {
+      if (oneLine(whole.parentElement.textContent) !== text) break
+      whole = whole.parentElement
+    }
+    if (whole !== anchor || /^\[?(?:edit|source)\]?$|^edit this|^skip to/i.test(text))
+      whole.remove()
+  }
+}
+
+const ADMONITION =
+  /(?:^|\s)(?:admonition|theme-admonition|alert|callout|note|tip|warning|caution|important|danger|hint|seealso|markdown-alert|sidebar)(?:\s|$)/
+
+/** "Note" above a note is no heading of the page. */
+function unwrapAdmonitionTitle(element: Element): void {
+  if (
+    !ADMONITION.test(namesOf(element)) ||
+    !/^(?:DIV|ASIDE|SECTION|BLOCKQUOTE)$/.test(element.nodeName)
+  )
+    return
+  const first = element.firstElementChild
+  if (first === null || oneLine(first.textContent).length > 80) return
+  const isTitle = /^H[2-6]$/.test(first.nodeName) || /title|heading/.test(namesOf(first))
+  if (!isTitle || holds(first, 'p, ul, pre')) return
+  const title = renamed(first, 'p')
+  const strong = element.ownerDocument.createElement('strong')
+  strong.textContent = oneLine(title.textContent)
+  title.textContent = ''
+  title.appendChild(strong)
+}

@@ -1,0 +1,145 @@
+import TurndownService from 'turndown'
+import { type CodeBlock, fenced, takeCodeBlocks } from './code-blocks.ts'
+import { definitionLists } from './definition-lists.ts'
+import { ancestor, isElement, oneLine } from './elements.ts'
+import { markdownTables } from './markdown-tables.ts'
+import { MARKS } from './page-tree.ts'
+
+/** A tree without clutter as Markdown. It takes the tree apart. */
+export function markdownOf(root: Element): string {
+  const blocks = takeCodeBlocks(root)
+  const turndown = new TurndownService({
+    headingStyle: 'atx',
+    codeBlockStyle: 'fenced',
+    bulletListMarker: '-',
+    emDelimiter: '*',
+    br: '',
+  })
+  // Text is stored as it is written: an escape would be read, embedded and searched as text.
+  turndown.escape = (text) => text
+  turndown.use([plainRules, listRules, definitionLists, markdownTables])
+  return withBlocks(tidied(turndown.turndown(asNode(root))), blocks)
+    .trim()
+    .toWellFormed()
+}
+
+/** turndown's types know the browser's nodes only. */
+function asNode(root: Element): TurndownService.Node {
+  return root as TurndownService.Node
+}
+
+/** No addresses of links and pictures, and nothing that a line cannot hold. */
+function plainRules(turndown: TurndownService): void {
+  turndown.addRule('link', { filter: 'a', replacement: (content) => content })
+  turndown.addRule('rule', { filter: 'hr', replacement: () => '\n\n' })
+  turndown.addRule('heading', {
+    filter: ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'],
+    replacement: (content, node) => {
+      const text = oneLine(isElement(node) ? node.textContent : content)
+      if (text === '') return ''
+      // A block of code in a heading stays a block.
+      if (text.includes(MARKS.open)) return `\n\n${content}\n\n`
+      return `\n\n${'#'.repeat(Number(node.nodeName.charAt(1)))} ${text}\n\n`
+    },
+  })
+  turndown.addRule('code', {
+    // The types know no tag that HTML has given up.
+    filter: ['code', 'kbd', 'samp', 'tt'] as TurndownService.Filter,
+    replacement: (content, node) => {
+      if (content.includes(MARKS.open)) return content
+      return codeSpan(isElement(node) ? (node.textContent ?? '') : content)
+    },
+  })
+  turndown.addRule('emphasis', {
+    filter: ['em', 'i', 'cite', 'dfn'],
+    replacement: (content) => surrounded(content, '*'),
+  })
+  turndown.addRule('strong', {
+    filter: ['strong', 'b'],
+    replacement: (content) => surrounded(content, '**'),
+  })
+  turndown.addRule('strikethrough', {
+    // As above.
+    filter: ['del', 's', 'strike'] as TurndownService.Filter,
+    replacement: (content) => surrounded(content, '~~'),
+  })
+}
+
+function codeSpan(text: string): string {
+  const line = text.replace(/\s*\n\s*/g, ' ')
+  if (line.trim() === '') return line
+  const longest = Math.max(0, ...(line.match(/`+/g) ?? []).map((run) => run.length))
+  const fence = '`'.repeat(longest + 1)
+  const space = /^`|`$/.test(line) ? ' ' : ''
+  return `${fence}${space}${line}${space}${fence}`
+}
+
+/** Several paragraphs, or nothing, cannot be emphasised. */
+function surrounded(content: string, sign: string): string {
+  const isPlain = content.trim() === '' || /\n|\uFDD0/.test(content)
+  return isPlain ? content : `${sign}${content}${sign}`
+}
+
+function listRules(turndown: TurndownService): void {
+  const numbers = new WeakMap<Element, number>()
+  turndown.addRule('list', {
+    filter: ['ul', 'ol', 'menu'],
+    replacement: (content, node) => {
+      const isInItem = isElement(node) && ancestor(node, (at) => at.nodeName === 'LI') !== null
+      return isInItem ? `\n${content.trimEnd()}\n` : `\n\n${content.trim()}\n\n`
+    },
+  })
+  turndown.addRule('listItem', {
+    filter: 'li',
+    replacement: (content, node) => {
+      const text = content.trim()
+      if (text === '' || !isElement(node)) return ''
+      const prefix = `${node.parentElement?.nodeName === 'OL' ? `${numberOf(node, numbers)}.` : '-'} `
+      return `${prefix}${text.replace(/\n(?=[^\n])/g, `\n${' '.repeat(prefix.length)}`)}\n`
+    },
+  })
+}
+
+/** Counted once, from one item to the next: items of a list are asked for in their order. */
+function numberOf(item: Element, numbers: WeakMap<Element, number>): number {
+  const own = Number.parseInt(item.getAttribute('value') ?? '', 10)
+  const list = item.parentElement
+  const start = Number.parseInt(list?.getAttribute('start') ?? '1', 10)
+  const last = list === null ? undefined : numbers.get(list)
+  const number = Number.isNaN(own) ? (last ?? (Number.isNaN(start) ? 1 : start) - 1) + 1 : own
+  if (list !== null) numbers.set(list, number)
+  return number
+}
+
+/** No white space at the end of a line, no more than one empty line, nothing that is not seen. */
+function tidied(markdown: string): string {
+  return markdown
+    .replace(/\u00A0/g, ' ')
+    .replace(/[\u200B\uFEFF\u00AD\u2060]/g, '')
+    .replace(/(?<=\S)\*{4}(?=\S)/g, '')
+    .replace(/[^\S\n]+$/gm, '')
+    .replace(/^(?:- )?-$/gm, '')
+    .replace(/\n{3,}/g, '\n\n')
+}
+
+const MARK = /^(.*)\uFDD0(\d+)\uFDD1(.*)$/gm
+
+/** Blocks stand at the begin of their lines, also within lists and quotes: their text stays exact. */
+function withBlocks(markdown: string, blocks: readonly CodeBlock[]): string {
+  const parts: string[] = []
+  let end = 0
+  for (const found of markdown.matchAll(MARK)) {
+    const [line, before = '', index = '', after = ''] = found
+    const block = blocks[Number(index)]
+    const lead = before.replace(/^[\s>]*(?:-\s*)*$/, '').trimEnd()
+    parts.push(markdown.slice(end, found.index).replace(/(?:\n[ \t>]*)+$/, ''))
+    if (lead !== '') parts.push(lead)
+    if (block !== undefined) parts.push(fenced(block))
+    end = found.index + line.length
+    if (after.trim() !== '') parts.push(after.trim())
+    const rest = /^(?:\n[ \t>]*(?=\n|$))*\n?/.exec(markdown.slice(end))?.[0].length ?? 0
+    end += rest
+  }
+  parts.push(markdown.slice(end))
+  return parts.filter((part, index) => part !== '' || index === 0).join('\n\n')
+}

@@ -1,0 +1,87 @@
+import { all, ancestor, holds, oneLine, renamed, replaceWithText, unwrap } from './elements.ts'
+
+/** Writes as text what a line of Markdown cannot say: raised and lowered text, readings, pictures, ticks. */
+export function writeInlineText(root: Element): void {
+  for (const box of all(root, 'li input[type="checkbox"]')) {
+    replaceWithText(box, box.getAttribute('checked') === null ? '[ ] ' : '[x] ')
+  }
+  for (const control of all(root, 'button, input, select, textarea, progress, meter'))
+    control.remove()
+  for (const anchor of all(root, 'a')) if (isAnchorSign(anchor)) anchor.remove()
+  for (const picture of all(root, 'img, area')) replaceWithText(picture, pictureText(picture))
+  for (const ruby of all(root, 'ruby')) writeRuby(ruby)
+  for (const lowered of all(root, 'sub')) replaceWithText(lowered, loweredText(lowered))
+  for (const raised of all(root, 'sup')) replaceWithText(raised, raisedText(raised))
+  for (const summary of all(root, 'summary, legend')) renamed(summary, 'p')
+  for (const part of all(root, 'details, fieldset, dir'))
+    renamed(part, part.nodeName === 'DIR' ? 'ul' : 'div')
+  for (const heading of all(root, '[role="heading"]')) {
+    const level = Number(heading.getAttribute('aria-level') ?? 2)
+    if (/^H[1-6]$/.test(heading.nodeName) || !(level >= 1 && level <= 6)) continue
+    renamed(heading, `h${level}`)
+  }
+  for (const quote of all(root, 'q')) replaceWithText(quote, `“${quote.textContent ?? ''}”`)
+  for (const wrapped of all(root, 'wbr')) unwrap(wrapped)
+}
+
+const ANCHOR_SIGN = /^(?:¶|#|§|🔗|⚓|∞|\[¶\]|\[source\]|\[edit\]|\[src\]|↩|↑|\^)?$/u
+const UNSEEN_CHARS = /[\s\u200B\uFEFF]|\uFE0E|\uFE0F/g
+const ANCHOR_CLASS =
+  /(?:^|\s)(?:headerlink|anchor|header-anchor|hash-link|anchorjs-link|heading-link|self-link|permalink|footnote-backref(?:erence)?|viewcode-back|mark|srclink|copy-?button|copybtn)(?:\s|$)/
+
+/** The pilcrow beside a heading, and others of its kind. */
+function isAnchorSign(anchor: Element): boolean {
+  const text = anchor.textContent ?? ''
+  if (text.length > 20) return false
+  if (ANCHOR_SIGN.test(text.replace(UNSEEN_CHARS, ''))) return !holds(anchor, 'img')
+  const names = anchor.getAttribute('class') ?? ''
+  const isMarked = ANCHOR_CLASS.test(names) && (anchor.getAttribute('href') ?? '').includes('#')
+  return (
+    isMarked && /^(?:\W{0,3}|(?:direct )?link(?: to this.*)?|copy|permalink)$/i.test(text.trim())
+  )
+}
+
+const FILE_NAME = /\.(?:png|jpe?g|gif|svg|webp|bmp|ico|avif)$/i
+const SAYS_NOTHING =
+  /^(?:image|img|icon|logo|photo|picture|pic|spacer|avatar|figure|fig|screenshot|screen ?shot|thumbnail|thumb|bullet|arrow|banner|badge|divider|separator|placeholder|dot|line|blank|pixel|home|next|prev(?:ious)?|up|top|back|menu|search|close|note|tip|warning|caution|important|info|external link|rss|feed|support|languages|available languages|[\p{P}\p{S}\s\d]*|(?:image|figure|fig\.?|photo|picture|img)[\s_-]*\d*)$/iu
+const BADGE = /\b(?:badge|status|build|coverage|logo|icon|avatar)\b/i
+
+/** The text of a picture where it says something. */
+function pictureText(image: Element): string {
+  const alt = oneLine(image.getAttribute('alt'))
+  const isEmoji =
+    /^\p{Extended_Pictographic}(?:\p{Extended_Pictographic}|\u200D|\uFE0F|\p{M}){0,8}$/u.test(alt)
+  if (isEmoji) return alt
+  if (SAYS_NOTHING.test(alt) || FILE_NAME.test(alt) || /^https?:/i.test(alt)) return ''
+  if (alt.length < 5 || (BADGE.test(alt) && alt.length < 30)) return ''
+  const figure = ancestor(image, (at) => at.nodeName === 'FIGURE')
+  const around = figure ?? ancestor(image, (at) => /^(?:A|P|TD|DIV|LI)$/.test(at.nodeName))
+  return oneLine(around?.textContent).includes(alt) ? '' : ` ${alt} `
+}
+
+/** 漢字(かんじ), also where the page leaves the brackets to the browser. */
+function writeRuby(ruby: Element): void {
+  const hasBrackets = holds(ruby, 'rp')
+  for (const reading of all(ruby, 'rt')) {
+    const text = reading.textContent ?? ''
+    if (!hasBrackets && text.trim() !== '') reading.textContent = `(${text.trim()})`
+  }
+  replaceWithText(ruby, ruby.textContent ?? '')
+}
+
+function loweredText(lowered: Element): string {
+  const text = lowered.textContent ?? ''
+  return text.length > 20 || /^\s*\d*\s*$/.test(text) ? text : `_${text.trim()}`
+}
+
+const ORDINAL = /^(?:st|nd|rd|th|[ºª™®©*†‡§]|tm|er|re|e|o|a)$/i
+
+function raisedText(raised: Element): string {
+  const text = raised.textContent ?? ''
+  const bare = text.trim()
+  const isNote = holds(raised, 'a') || /^\[.*\]$/.test(bare)
+  if (isNote) return /^[\d*]{1,4}$/.test(bare) ? `[${bare}]` : text
+  const isFollowing = /[\p{L}\p{N})\]]$/u.test(raised.previousSibling?.textContent ?? '')
+  if (!isFollowing || ORDINAL.test(bare) || bare.length > 12 || bare === '') return text
+  return /^[\p{L}\p{N}+−-]+$/u.test(bare) ? `^${bare}` : `^(${bare})`
+}
