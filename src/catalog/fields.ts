@@ -69,6 +69,13 @@ export class FieldReader {
     return value
   }
 
+  list(name: string): readonly unknown[] | undefined {
+    const value = this.#fields[name]
+    if (value === undefined || value === null) return undefined
+    if (!Array.isArray(value)) throw this.#wrong(name, 'a list', value)
+    return value
+  }
+
   object(name: string): Readonly<Record<string, unknown>> | undefined {
     const value = this.#fields[name]
     if (value === undefined || value === null) return undefined

@@ -1,5 +1,6 @@
 /** The contract's fields of a knowledge base, except for the embedding model. */
 
+import { COLUMN_TYPE_NAMES, parseColumnType, typeText } from '../domain/column-types/column-type.ts'
 import { FUSIONS, fusionNamed } from '../domain/hybrid-search.ts'
 import { checkedName } from '../domain/identifier.ts'
 import {
@@ -177,12 +178,44 @@ export function vectorSize(read: FieldReader): number | undefined {
 /** The columns that were sent. */
 export function columnsOf(
   read: FieldReader,
-): Partial<Pick<KnowledgeBase, 'contentColumns' | 'metadataColumns' | 'idColumn'>> {
+): Partial<
+  Pick<KnowledgeBaseDraft, 'contentColumns' | 'metadataColumns' | 'idColumn' | 'declaredColumns'>
+> {
+  const metadata = read.list('metadata_columns')?.map(metadataColumn)
+  const names = metadata?.map(({ name }) => name)
+  if (names !== undefined) checkNames(names, 'metadata_columns')
   return definedFields({
     contentColumns: contentColumns(read),
-    metadataColumns: columnList(read, 'metadata_columns'),
+    metadataColumns: names,
+    declaredColumns: metadata?.flatMap(({ name, type }) => (type === null ? [] : { name, type })),
     idColumn: idColumn(read),
   })
+}
+
+/** `"day"`, or `{"name": "day", "type": "DATE"}`. */
+function metadataColumn(sent: unknown): { readonly name: string; readonly type: string | null } {
+  if (typeof sent === 'string') return { name: sent, type: null }
+  const fields = isObject(sent) ? sent : {}
+  const read = new FieldReader(fields, CODE)
+  read.allowOnly(new Set(['name', 'type']), (name) => {
+    return `Unknown field "${name}" in "metadata_columns"; there are name and type`
+  })
+  const name = read.text('name')
+  if (name === undefined) {
+    const message = '"metadata_columns" holds names, or objects as {"name": "day", "type": "DATE"}'
+    throw new AppError(CODE, message)
+  }
+  const type = read.text('type')
+  if (type === undefined) return { name, type: null }
+  const parsed = parseColumnType(type)
+  if (parsed === null) throw new AppError(CODE, unknownType(name, type))
+  return { name, type: typeText(parsed) }
+}
+
+function unknownType(name: string, type: string): string {
+  const known = `${COLUMN_TYPE_NAMES.join(', ')}, DECIMAL(p,s), and of these T[], STRUCT(a T, …), MAP(K, V)`
+  const shown = type.length > 100 ? `${type.slice(0, 100).toWellFormed()}…` : type
+  return `Column "${name}" cannot have the type ${shown}. There are: ${known}`
 }
 
 function contentColumns(read: FieldReader): readonly string[] | undefined {
@@ -194,15 +227,19 @@ function contentColumns(read: FieldReader): readonly string[] | undefined {
 /** Names are compared without case, so a name that stands twice would be ambiguous. */
 function columnList(read: FieldReader, field: string): readonly string[] | undefined {
   const columns = read.textList(field)
+  checkNames(columns ?? [], field)
+  return columns
+}
+
+function checkNames(columns: readonly string[], field: string): void {
   const seen = new Set<string>()
-  for (const column of columns ?? []) {
+  for (const column of columns) {
     if (column.trim() === '') throw new AppError(CODE, `"${field}" holds an empty name`)
     if (seen.has(column.toLowerCase())) {
       throw new AppError(CODE, `"${field}" names the column "${column}" twice`)
     }
     seen.add(column.toLowerCase())
   }
-  return columns
 }
 
 function idColumn(read: FieldReader): string | undefined {

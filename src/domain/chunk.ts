@@ -1,4 +1,4 @@
-import type { Document, Row, RowValue } from './document.ts'
+import type { CellValue, Document, Row } from './document.ts'
 import { nameKey } from './identifier.ts'
 
 /** The preprocessor that cut a chunk, by the name that existing clients know. */
@@ -97,7 +97,7 @@ export function ownMetadata(metadata: Row): Row {
 /** Values over those of a row. Names are compared without case; the spelling that was there first stays. */
 export function mergedMetadata(stored: Row, changed: Row): Row {
   const changes = new Map(Object.entries(changed).map((entry) => [nameKey(entry[0]), entry]))
-  const merged: [string, RowValue][] = []
+  const merged: [string, CellValue][] = []
   const taken = new Set<string>()
   for (const [name, value] of Object.entries(stored)) {
     const key = nameKey(name)

@@ -7,8 +7,37 @@ export type RowValue =
   | readonly RowValue[]
   | { readonly [key: string]: RowValue }
 
+/**
+ * A value of a type that JSON does not have, exactly as its source holds it: only the store looks into `exact`. As JSON it
+ * is what an answer shows.
+ */
+export class TypedValue {
+  /** As `typeText` writes it. */
+  readonly type: string
+  readonly shown: RowValue
+  readonly exact: unknown
+
+  constructor(type: string, shown: RowValue, exact: unknown) {
+    this.type = type
+    this.shown = shown
+    this.exact = exact
+  }
+
+  toJSON(): RowValue {
+    return this.shown
+  }
+}
+
+/** A value of a row: as JSON says it, or with a type of its own. */
+export type CellValue = RowValue | TypedValue
+
+/** The value as JSON says it. */
+export function shownValue(value: CellValue): RowValue {
+  return value instanceof TypedValue ? value.shown : value
+}
+
 /** What a source yields: column name → value. */
-export type Row = Readonly<Record<string, RowValue>>
+export type Row = Readonly<Record<string, CellValue>>
 
 /** One text of a document: a content column and what it holds. */
 export interface DocumentText {

@@ -1,4 +1,5 @@
 import type { SearchDefaults } from './hybrid-search.ts'
+import { nameKey } from './identifier.ts'
 import type { VectorIndexDefinition } from './index-definition.ts'
 import type { Language } from './language.ts'
 import type { ModelRef } from './model-ref.ts'
@@ -12,22 +13,20 @@ export interface Preprocessing {
   readonly sent: Readonly<Record<string, unknown>> | null
 }
 
-/** The type under which a metadata column can be compared in SQL. The original value stays in `metadata`. */
-export type MetadataType =
-  | 'BOOLEAN'
-  | 'BIGINT'
-  | 'DOUBLE'
-  | 'VARCHAR'
-  | 'DATE'
-  | 'TIMESTAMP'
-  | 'JSON'
-
 /** A metadata column as it is stored: `name` as first inserted, `column` the physical column of the chunks table. */
 export interface MetadataColumn {
   readonly name: string
-  readonly type: MetadataType
+  /** Under which it can be compared in SQL, as `typeText` writes it. The original value stays in `metadata`. */
+  readonly type: string
   readonly column: string
+  /** Set where whoever made the knowledge base chose the type: a value that does not fit is refused. */
+  readonly isDeclared?: boolean
+  /** Values that came and did not fit the type: they stand in `metadata` alone. */
+  readonly strayCount?: number
 }
+
+/** A metadata column whose type was chosen. */
+export type DeclaredColumn = Pick<MetadataColumn, 'name' | 'type'>
 
 export interface KnowledgeBase {
   readonly id: number
@@ -79,7 +78,10 @@ export type KnowledgeBaseDraft = Omit<
   | 'revision'
   | 'createdAt'
   | 'updatedAt'
->
+> & {
+  /** Those of its metadata columns whose types are chosen. */
+  readonly declaredColumns?: readonly DeclaredColumn[]
+}
 
 /** The model that re-embeds all chunks and then takes over, and the length of its vectors where it is known. */
 export interface ReembeddingTarget {
@@ -102,8 +104,43 @@ export type KnowledgeBaseChanges = Partial<
   > & {
     /** null: the model stays, and the vectors made so far are dropped. */
     readonly reembedding: ReembeddingTarget | null
+    readonly declaredColumns: readonly DeclaredColumn[]
   }
 >
+
+/** `metadata_columns` as it was sent: a name, or a name and its type; null: not set by the caller. */
+export function sentMetadataColumns(
+  kb: KnowledgeBase,
+): readonly (string | DeclaredColumn)[] | null {
+  const types = new Map<string, string>()
+  for (const { name, type, isDeclared } of kb.storedMetadata) {
+    if (isDeclared === true) types.set(nameKey(name), type)
+  }
+  if (kb.metadataColumns === null) return null
+  return kb.metadataColumns.map((name) => {
+    const type = types.get(nameKey(name))
+    return type === undefined ? name : { name, type }
+  })
+}
+
+/** What its `params` warn of: what was sent with it, and values that did not fit the type of their column. */
+function shownWarnings(kb: KnowledgeBase): readonly string[] {
+  const { warnings } = kb.params
+  const known = Array.isArray(warnings) ? warnings.map(String) : []
+  const strays = kb.storedMetadata.flatMap(({ name, type, strayCount = 0 }) => {
+    if (strayCount === 0) return []
+    const values = strayCount === 1 ? '1 value that came is' : `${strayCount} values that came are`
+    const where = 'null in the column and as they came in metadata; declare VARCHAR to have text'
+    return [`Column ${name}: ${values} not of its type ${type}: ${where}`]
+  })
+  return [...known, ...strays]
+}
+
+/** `params` as answers show them. */
+export function shownParams(kb: KnowledgeBase): Readonly<Record<string, unknown>> {
+  const warnings = shownWarnings(kb)
+  return warnings.length === 0 ? kb.params : { ...kb.params, warnings }
+}
 
 export const DEFAULT_CONTENT_COLUMNS: readonly string[] = ['content']
 export const DEFAULT_CHUNK_SIZE_CHARS = 1000

@@ -1,3 +1,5 @@
+import type { CellValue } from './document.ts'
+
 /** How a column's values are written in JSON (docs/contract.md 4.11). */
 export interface ResultColumn {
   readonly name: string
@@ -12,6 +14,8 @@ export interface ResultColumn {
 export interface RowStream {
   readonly columns: readonly ResultColumn[]
   readonly batches: AsyncIterable<readonly (readonly ResultValue[])[]>
+  /** The same rows with the types that JSON does not have, for those who store them: read instead of `batches`. */
+  readonly typedBatches?: AsyncIterable<readonly (readonly CellValue[])[]>
   /** What was not done as asked, for the caller. */
   readonly warnings?: readonly string[]
 }

@@ -6,7 +6,11 @@ import { agentParamFields } from '../catalog/define-agent.ts'
 import { maskedModelFields } from '../catalog/model-fields.ts'
 import type { Agent } from '../domain/agent.ts'
 import type { Backup } from '../domain/backup.ts'
-import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
+import {
+  DEFAULT_CONTENT_COLUMNS,
+  type KnowledgeBase,
+  shownParams,
+} from '../domain/knowledge-base.ts'
 import type { Project, View } from '../domain/project.ts'
 import type { ReembeddingProgress } from '../domain/reembedding.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
@@ -48,11 +52,12 @@ export function knowledgeBaseRecord(kb: KnowledgeBase, progress: ReembeddingProg
     embedding_model: maskedModelFields(kb.embeddingModel),
     reranking_model: kb.rerankingModel && maskedModelFields(kb.rerankingModel),
     metadata_columns: kb.metadataColumns ?? kb.storedMetadata.map((column) => column.name),
+    metadata_types: Object.fromEntries(kb.storedMetadata.map(({ name, type }) => [name, type])),
     content_columns: kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS,
     id_column: kb.idColumn ?? 'id',
     params: {
       ...(sent === null ? {} : { preprocessing: sent }),
-      ...kb.params,
+      ...shownParams(kb),
       ...shownReembedding(kb, progress),
     },
   }

@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto'
 import {
   CELL_CHARS_MAX,
+  type CellValue,
   type Document,
   type DocumentText,
   type Row,
   type RowValue,
+  shownValue,
   type TextLayout,
+  TypedValue,
 } from '../domain/document.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../domain/knowledge-base.ts'
 import { AppError } from '../errors.ts'
@@ -99,13 +102,14 @@ function shown(columns: readonly string[]): string {
 }
 
 /** Lists and objects as JSON text. */
-function textOf(value: RowValue): string {
+export function textOf(cell: CellValue): string {
+  const value = shownValue(cell)
   if (value === null) return ''
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
 /** Replacing lone surrogates would make one id of several. */
-function idOf(value: RowValue): string | null {
+function idOf(value: CellValue): string | null {
   const id = textOf(value)
   if (id.length > INGEST_LIMITS.idCharsMax) {
     const limit = `An id has at most ${INGEST_LIMITS.idCharsMax} characters`
@@ -169,9 +173,16 @@ export function wellFormedRow(row: Row, cellCharsMax: number): Row {
       const limit = `A cell has at most ${cellCharsMax} characters`
       throw new AppError('insert_failed', `${limit}, ${found} in column "${name}"`)
     }
-    return [name.toWellFormed(), wellFormed(value, 0)] as const
+    // What DuckDB holds is well-formed.
+    const cell = value instanceof TypedValue ? checkedCell(value) : wellFormed(value, 0)
+    return [name.toWellFormed(), cell] as const
   })
   return Object.fromEntries(entries)
+}
+
+function checkedCell(value: TypedValue): TypedValue {
+  wellFormed(value.shown, 0)
+  return value
 }
 
 function wellFormed(value: RowValue, depth: number): RowValue {

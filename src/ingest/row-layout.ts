@@ -1,5 +1,12 @@
 /** The column `layout` of a document's row: how its text is laid out, as JSON. Chunking follows it. */
-import type { Row, RowValue, TextLayout, TextParts, TextSyntax } from '../domain/document.ts'
+import {
+  type Row,
+  type RowValue,
+  shownValue,
+  type TextLayout,
+  type TextParts,
+  type TextSyntax,
+} from '../domain/document.ts'
 
 export const LAYOUT_COLUMN = 'layout'
 
@@ -13,7 +20,7 @@ export function layoutValue({ syntax, parts }: Omit<TextLayout, 'title'>): RowVa
 
 /** null: the row has no such column, or one that means something else. */
 export function layoutIn(row: Row): TextLayout | null {
-  const value = row[LAYOUT_COLUMN]
+  const value = shownValue(row[LAYOUT_COLUMN] ?? null)
   if (!isObject(value) || Object.keys(value).some((key) => key !== 'syntax' && key !== 'parts')) {
     return null
   }

@@ -7,6 +7,7 @@ import type {
   KnowledgeBase,
   KnowledgeBaseChanges,
   KnowledgeBaseDraft,
+  MetadataColumn,
 } from '../domain/knowledge-base.ts'
 import type { Catalog } from '../domain/ports/store-ports.ts'
 import type { Project, View, ViewChanges, ViewDraft } from '../domain/project.ts'
@@ -31,6 +32,7 @@ import {
 import { type StoreParts, without, withReplaced } from './catalog/catalog-state.ts'
 import { agents, knowledgeBases, projects, tables, views } from './catalog/schema.ts'
 import { createChunkTables } from './documents/chunk-columns.ts'
+import { declareColumns } from './documents/declared-columns.ts'
 import { dropKeywordTables } from './documents/keyword-index.ts'
 import {
   applyEmbeddingChange,
@@ -38,6 +40,8 @@ import {
   hasNoChunks,
   rowOf,
 } from './documents/reembedding-tables.ts'
+
+const NO_COLUMNS: readonly MetadataColumn[] = []
 
 /** The catalog over DuckDB. Each write is one turn of the write queue. */
 export class StoredCatalog implements Catalog {
@@ -117,7 +121,7 @@ export class StoredCatalog implements Catalog {
           sealedPreprocessing: sealedJson(draft.preprocessing, secrets),
           sealedParams: sealedJson(draft.params, secrets),
           dimensions: draft.dimensions,
-          storedMetadata: [],
+          storedMetadata: NO_COLUMNS,
           vectorIndex: null,
           sealedNextEmbeddingModel: null,
           vectorsNumber: 0,
@@ -125,9 +129,11 @@ export class StoredCatalog implements Catalog {
           nextChunkKey: 1,
           ...this.#created(),
         }
-        await queries.insert(knowledgeBases).values(row)
         await createChunkTables(connection, row)
-        return knowledgeBaseOf(row, { projectName: project.name, secrets })
+        const storedMetadata = await declareColumns(connection, row, draft.declaredColumns ?? [])
+        const created = { ...row, storedMetadata }
+        await queries.insert(knowledgeBases).values(created)
+        return knowledgeBaseOf(created, { projectName: project.name, secrets })
       },
       (kb) => this.#showKnowledgeBase(kb),
     )
@@ -138,12 +144,20 @@ export class StoredCatalog implements Catalog {
     return database.write(
       async (connection) => {
         const { embeddingModel: _, reembedding: __, ...others } = changes
-        const { rerankingModel, preprocessing, params, ...plain } = others
+        const { rerankingModel, preprocessing, params, declaredColumns, ...plain } = others
         const queries = queriesOver(connection)
+        const [old] = await queries
+          .select()
+          .from(knowledgeBases)
+          .where(eq(knowledgeBases.id, kb.id))
+        if (old === undefined) throw notFound('knowledge_base', kb.name)
+        // First of all: the tables of chunks are altered, see applyMetadataPlan.
+        const storedMetadata = await declareColumns(connection, old, declaredColumns ?? [])
         await queries
           .update(knowledgeBases)
           .set({
             ...plain,
+            storedMetadata,
             ...(await applyEmbeddingChange(connection, kb, changes, secrets)),
             ...(rerankingModel !== undefined && {
               sealedRerankingModel: sealedJsonOrNull(rerankingModel, secrets),

@@ -37,6 +37,7 @@ describe('knowledge bases', () => {
       embedding_model: { provider: 'builtin', model_name: 'all-MiniLM-L6-v2', api_key: '' },
       reranking_model: null,
       metadata_columns: [],
+      metadata_types: {},
       content_columns: ['content'],
       id_column: 'id',
       params: { created_embedding_model: 'kb_embedding_teas' },
@@ -164,7 +165,7 @@ describe('knowledge bases', () => {
     ],
     ['"urls":"https://a.example"', '"urls" must be a list of strings, not a string'],
     ['"content_columns":"a"', '"content_columns" must be a list of strings, not a string'],
-    ['"metadata_columns":"a"', '"metadata_columns" must be a list of strings, not a string'],
+    ['"metadata_columns":"a"', '"metadata_columns" must be a list of values, not a string'],
     [
       '"filters":{"allowed_domains":"x"}',
       '"filters.allowed_domains" must be a list of strings, not a string',

@@ -111,16 +111,20 @@ test('a name in another case is the same value, under its first spelling', async
   expect(current(store).storedMetadata).toHaveLength(1)
 })
 
-test('a value of another type makes the column wider for all', async () => {
+test('a wider number makes the column wider for all, and what is no number is null there', async () => {
   await put(
     { id: 'a', texts: ['one'], metadata: { p: 1 } },
     { id: 'b', texts: ['two'], metadata: { p: 2 } },
   )
   const chunkKey = await keyOf(0)
+  await store.chunks.changeChunks(kb, [{ chunkKey, metadata: { p: 1.5 } }])
+  expect(await metadataColumn('p')).toEqual([1.5, 2])
   await store.chunks.changeChunks(kb, [{ chunkKey, metadata: { p: 'cheap' } }])
-  expect(await metadataColumn('p')).toEqual(['cheap', '2'])
+  expect(await metadataColumn('p')).toEqual([null, 2])
+  expect(await column(`metadata->>'p'`)).toEqual(['cheap', '2'])
   await store.chunks.changeChunks(kb, [{ chunkKey, metadata: { p: null } }])
-  expect(await metadataColumn('p')).toEqual([null, '2'])
+  expect(await column(`metadata->>'p'`)).toEqual([null, '2'])
+  expect(current(store).storedMetadata).toMatchObject([{ type: 'DOUBLE', strayCount: 1 }])
 })
 
 test('a value that a standard key hides is kept, and can be changed', async () => {

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { findFile, requireFile } from '../../src/domain/catalog-snapshot.ts'
+import { shownValue } from '../../src/domain/document.ts'
 import type { FileFormat } from '../../src/domain/uploaded-file.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { importFile } from '../support/direct-reading.ts'
@@ -28,7 +29,10 @@ function upload(name: string, format: FileFormat, content: string | Uint8Array) 
 
 async function readBack(name: string) {
   const file = requireFile(store.catalog.snapshot(), name)
-  return Array.fromAsync(store.files.rows(file, signal))
+  const rows = await Array.fromAsync(store.files.rows(file, signal))
+  return rows.map((row) => {
+    return Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, shownValue(cell)]))
+  })
 }
 
 const ROWS = [

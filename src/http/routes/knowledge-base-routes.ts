@@ -144,7 +144,10 @@ const DEFINITION = {
   /** `false` turns reranking off. */
   reranking_model: t.Optional(t.Union([t.Object({}), t.Literal(false), t.Null()])),
   content_columns: optional.strings(),
-  metadata_columns: optional.strings(),
+  /** Names, or names with types: `{"name": "day", "type": "DATE"}`. */
+  metadata_columns: t.Optional(
+    t.Union([t.Array(t.Union([t.String(), t.Object({ name: t.String() })])), t.Null()]),
+  ),
   id_column: optional.text(),
   preprocessing: optional.object(),
   /** Of the content, for the keyword search. */

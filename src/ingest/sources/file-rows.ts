@@ -1,8 +1,14 @@
 import { requireFile } from '../../domain/catalog-snapshot.ts'
-import type { Row, RowValue } from '../../domain/document.ts'
+import type { Row } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { isDocumentFormat, type UploadedFile } from '../../domain/uploaded-file.ts'
-import { type ColumnMapping, columnMappingOf, documentRow, findColumn } from '../document-of-row.ts'
+import {
+  type ColumnMapping,
+  columnMappingOf,
+  documentRow,
+  findColumn,
+  textOf,
+} from '../document-of-row.ts'
 import type { InsertDeps } from '../insert-request.ts'
 
 type FilesDeps = Pick<InsertDeps, 'snapshot' | 'files'>
@@ -39,21 +45,19 @@ async function* rowsOfFile(
 
 function documentFileRow(file: UploadedFile, row: Row, rule: ColumnMapping): Row {
   const { id, content, ...columns } = row
-  return documentRow({ id: textOf(id) || file.name, content: textOf(content), columns }, rule)
+  return documentRow(
+    { id: textOf(id ?? null) || file.name, content: textOf(content ?? null), columns },
+    rule,
+  )
 }
 
 /** `{tea: 'green', price: 9}` → `tea: green, price: 9`. */
 function textOfRow(row: Row, ownId: string, rule: ColumnMapping): Row {
   const idColumn = rule.idColumns.map((name) => findColumn(Object.keys(row), name)).find(Boolean)
   const content = Object.entries(row)
-    .filter(([, value]) => value !== null && value !== '')
+    .filter(([, value]) => textOf(value) !== '')
     .map(([name, value]) => `${name}: ${textOf(value)}`)
     .join(', ')
-  const named = idColumn === undefined ? '' : textOf(row[idColumn])
+  const named = idColumn === undefined ? '' : textOf(row[idColumn] ?? null)
   return documentRow({ id: named || ownId, content, columns: row }, rule)
-}
-
-function textOf(value: RowValue | undefined): string {
-  if (value === undefined || value === null) return ''
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

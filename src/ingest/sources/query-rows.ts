@@ -1,6 +1,6 @@
-import type { Row } from '../../domain/document.ts'
+import { type CellValue, type Row, shownValue } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { ResultValue, RowStream } from '../../domain/query-result.ts'
+import type { RowStream } from '../../domain/query-result.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { InsertDeps } from '../insert-request.ts'
@@ -37,15 +37,15 @@ export async function* rowsOfQuery(
   }
 }
 
-async function* rowsOfStream({ columns, batches }: RowStream): AsyncGenerator<Row> {
-  for await (const batch of batches) {
+async function* rowsOfStream({ columns, ...rows }: RowStream): AsyncGenerator<Row> {
+  for await (const batch of rows.typedBatches ?? rows.batches) {
     for (const values of batch) yield rowOf(columns, values)
   }
 }
 
 /** Of columns with one name the first, as in a join of two tables with an `id`. */
-function rowOf(columns: RowStream['columns'], values: readonly ResultValue[]): Row {
-  const byName = new Map<string, ResultValue>()
+function rowOf(columns: RowStream['columns'], values: readonly CellValue[]): Row {
+  const byName = new Map<string, CellValue>()
   for (const [index, { name }] of columns.entries()) {
     if (!byName.has(name)) byName.set(name, values[index] ?? null)
   }
@@ -76,7 +76,10 @@ async function* readAhead(rows: AsyncGenerator<Row>, charsMax: number): AsyncGen
 
 /** About what a row takes: names are shared, every value has a place. */
 function charsOf(row: Row): number {
-  const chars = Object.values(row).map((value) => (typeof value === 'string' ? value.length : 0))
+  const chars = Object.values(row).map((cell) => {
+    const value = shownValue(cell)
+    return typeof value === 'string' ? value.length : 0
+  })
   return chars.reduce((sum, length) => sum + length + VALUE_CHARS, 0)
 }
 

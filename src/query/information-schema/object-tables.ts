@@ -6,7 +6,11 @@ import { definedFields } from '../../catalog/fields.ts'
 import { maskedModelFields } from '../../catalog/model-fields.ts'
 import type { Agent } from '../../domain/agent.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
-import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
+import {
+  DEFAULT_CONTENT_COLUMNS,
+  type KnowledgeBase,
+  shownParams,
+} from '../../domain/knowledge-base.ts'
 import { FILES_DATABASE } from '../../domain/project.ts'
 import type { ReembeddingProgress } from '../../domain/reembedding.ts'
 import {
@@ -98,7 +102,7 @@ function knowledgeBaseRow(kb: KnowledgeBase, progress: ReembeddingProgress | nul
     METADATA_COLUMNS: JSON.stringify(metadata),
     CONTENT_COLUMNS: JSON.stringify(kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS),
     ID_COLUMN: kb.idColumn ?? 'id',
-    PARAMS: JSON.stringify({ ...kb.params, ...shownReembedding(kb, progress) }),
+    PARAMS: JSON.stringify({ ...shownParams(kb), ...shownReembedding(kb, progress) }),
     VECTOR_INDEX: kb.vectorIndex && JSON.stringify(kb.vectorIndex),
   }
 }

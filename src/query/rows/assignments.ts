@@ -1,5 +1,5 @@
 import { ownMetadata } from '../../domain/chunk.ts'
-import { CELL_CHARS_MAX, type Row, type RowValue } from '../../domain/document.ts'
+import { CELL_CHARS_MAX, type CellValue, type Row, shownValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
@@ -100,17 +100,18 @@ export interface AssignedValues {
  */
 export function assignedValues(
   targets: readonly AssignmentTarget[],
-  values: readonly ResultValue[],
+  values: readonly CellValue[],
   kb: KnowledgeBase,
 ): AssignedValues {
   const texts = new Map<string, string>()
-  const metadata = new Map<string, RowValue>()
+  const metadata = new Map<string, CellValue>()
   for (const [index, target] of targets.entries()) {
     const value = values[index] ?? null
-    if (target.kind === 'content') texts.set(target.column, textOf(value, target.column))
+    if (target.kind === 'content')
+      texts.set(target.column, textOf(shownValue(value), target.column))
     else if (target.kind === 'metadata') metadata.set(target.name, value)
     else {
-      for (const [name, part] of Object.entries(objectOf(value))) {
+      for (const [name, part] of Object.entries(objectOf(shownValue(value)))) {
         metadata.set(metadataName(name, kb), part)
       }
     }

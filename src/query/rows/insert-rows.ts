@@ -1,6 +1,6 @@
 import { FieldReader, type Fields } from '../../catalog/fields.ts'
 import { ownMetadata } from '../../domain/chunk.ts'
-import type { Row, RowValue } from '../../domain/document.ts'
+import { type CellValue, type Row, shownValue, TypedValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../domain/knowledge-base.ts'
 import type { RowStream } from '../../domain/query-result.ts'
@@ -37,7 +37,7 @@ export async function insertRows(
   const stream = await runSelect(select, { ...deps, readingMs: READING_MS }, signal)
   const columns = await columnsOf(statement, stream, isValues)
   const counts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
-  const rows = rowsToInsert(stream.batches, columns, columnMappingOf(kb))
+  const rows = rowsToInsert(batchesOf(stream, isValues), columns, columnMappingOf(kb))
   // VALUES are one transaction, unless the statement says otherwise.
   const isUnbounded = !isValues || options.batchChunks !== undefined
   await storeRows({ kb, source: 'INSERT', rows, isUnbounded, counts }, deps, signal, options)
@@ -107,13 +107,28 @@ function storingOptions(sent: Fields): StoringOptions {
   }
 }
 
+type Batches = AsyncIterable<readonly (readonly CellValue[])[]>
+
+/** With their types. Numbers in VALUES are learned as those of JSON: `9.5` is no DECIMAL(2,1). */
+function batchesOf({ batches, typedBatches = batches }: RowStream, isValues: boolean): Batches {
+  return isValues ? withPlainNumbers(typedBatches) : typedBatches
+}
+
+async function* withPlainNumbers(batches: Batches): Batches & AsyncGenerator {
+  for await (const batch of batches) yield batch.map((values) => values.map(plainNumber))
+}
+
+function plainNumber(value: CellValue): CellValue {
+  return value instanceof TypedValue && typeof value.shown === 'number' ? value.shown : value
+}
+
 /**
  * The values of a SELECT as the rows of an insert. An object in a column `metadata` stands for its fields, where the
  * knowledge base has no column of that name; rows of `SELECT *` from a knowledge base are its chunks.
  * @param columns the names of the values
  */
 async function* rowsToInsert(
-  batches: RowStream['batches'],
+  batches: Batches,
   columns: readonly string[],
   mapping: ColumnMapping,
 ): AsyncGenerator<Row, void, void> {
@@ -168,7 +183,8 @@ function withFields(row: Row, metadataColumn: string): Row {
   return fields === null ? row : { ...ownMetadata(fields), ...rest }
 }
 
-function objectOf(value: RowValue): Row | null {
+function objectOf(cell: CellValue): Row | null {
+  const value = shownValue(cell)
   const object = typeof value === 'string' && value.startsWith('{') ? parsed(value) : value
   if (typeof object !== 'object' || object === null || Array.isArray(object)) return null
   // What JSON holds is a row's values.

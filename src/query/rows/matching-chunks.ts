@@ -1,5 +1,5 @@
+import { type CellValue, shownValue } from '../../domain/document.ts'
 import { quote } from '../../domain/identifier.ts'
-import type { ResultValue } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import { caretAt } from '../../sql/ast/placed-error.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
@@ -14,7 +14,7 @@ type Changing = Extract<RowStatement, { kind: 'update' | 'delete' }>
 /** A chunk that an UPDATE or DELETE applies to, and the values of further expressions over it. */
 export interface MatchingChunk {
   readonly chunkKey: bigint
-  readonly values: readonly ResultValue[]
+  readonly values: readonly CellValue[]
 }
 
 /**
@@ -39,9 +39,11 @@ export async function* matchingChunks(
   // Nested, a search has no implied LIMIT.
   const sql = `SELECT * FROM (SELECT ${list.join(', ')} FROM ${from}${condition})`
   const request = { sql, database: db, params, readsChunkKeys: true }
-  const { batches } = await runComposedSelect(request, deps, signal)
-  for await (const batch of batches) {
-    yield batch.map(([key, ...values]) => ({ chunkKey: BigInt(String(key)), values }))
+  const { batches, typedBatches = batches } = await runComposedSelect(request, deps, signal)
+  for await (const batch of typedBatches) {
+    yield batch.map(([key = null, ...values]) => {
+      return { chunkKey: BigInt(String(shownValue(key))), values }
+    })
   }
 }
 

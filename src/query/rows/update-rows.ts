@@ -1,4 +1,5 @@
 import type { ChunkChange } from '../../domain/chunk.ts'
+import { shownValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
@@ -60,7 +61,7 @@ async function* assignedChunks(
   for await (const chunks of matchingChunks(request, deps, signal, expressions)) {
     for (const { chunkKey, values } of chunks) {
       const own = assignedValues(targets, values.slice(others.length), kb)
-      yield { ...own, chunkKey, others: values.slice(0, others.length) }
+      yield { ...own, chunkKey, others: values.slice(0, others.length).map(shownValue) }
     }
   }
 }

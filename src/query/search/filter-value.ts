@@ -1,4 +1,5 @@
-import type { MetadataType } from '../../domain/knowledge-base.ts'
+import { type ColumnType, parseColumnType } from '../../domain/column-types/column-type.ts'
+import { isNumberType } from '../../domain/column-types/common-type.ts'
 import { AppError } from '../../errors.ts'
 
 export type Scalar = string | number | boolean
@@ -8,7 +9,7 @@ export interface TypedColumn {
   /** As it is written in a filter. */
   readonly name: string
   /** null: no row with a value has come yet. */
-  readonly type: MetadataType | null
+  readonly type: string | null
 }
 
 /** Values of one `in`. */
@@ -29,17 +30,17 @@ export function scalarOf(value: unknown, path: string): Scalar {
  */
 export function comparable(value: Scalar, column: TypedColumn, path: string): Scalar {
   if (column.type === null) return value
-  const found = COMPARABLE[column.type](value)
+  const found = COMPARABLE[kindOf(column.type)](value)
   if (found !== undefined) return found
   throw unfit(value, column, path)
 }
 
 /** The same for `<`, `<=`, `>` and `>=`; a number orders the texts of a text column that are numbers. */
 export function ordered(value: Scalar, column: TypedColumn, path: string): Scalar {
-  const { type } = column
-  const isUnordered = type === 'BOOLEAN' || type === 'JSON' || typeof value === 'boolean'
-  if (isUnordered) throw unfit(value, column, path)
-  return type === 'VARCHAR' ? value : comparable(value, column, path)
+  const kind = column.type === null ? null : kindOf(column.type)
+  const isUnordered = kind !== null && UNORDERED.has(kind)
+  if (isUnordered || typeof value === 'boolean') throw unfit(value, column, path)
+  return kind === 'text' ? value : comparable(value, column, path)
 }
 
 /** The values of an `in`, all of one type. @throws AppError `invalid_request` */
@@ -68,26 +69,75 @@ const TRUTHS: ReadonlyMap<Scalar, boolean> = new Map<Scalar, boolean>([
   ['false', false],
 ])
 
-/** undefined: a column of this type is never equal to such a value. */
-const COMPARABLE: Readonly<Record<MetadataType, (value: Scalar) => Scalar | undefined>> = {
-  BOOLEAN: (value) => TRUTHS.get(value),
-  BIGINT: numberOf,
-  DOUBLE: numberOf,
-  VARCHAR: String,
-  DATE: dateOf,
-  TIMESTAMP: dateOf,
-  JSON: (value) => (typeof value === 'string' && isJson(value) ? value : undefined),
+/** What kinds of types are compared alike. */
+type ColumnKind = 'truth' | 'number' | 'text' | 'day' | 'time' | 'other' | 'list' | 'json'
+
+const UNORDERED: ReadonlySet<ColumnKind> = new Set(['truth', 'list', 'json'])
+
+const KINDS: Readonly<Record<string, ColumnKind>> = {
+  BOOLEAN: 'truth',
+  VARCHAR: 'text',
+  DATE: 'day',
+  TIMESTAMP: 'day',
+  TIMESTAMP_S: 'day',
+  TIMESTAMP_MS: 'day',
+  TIMESTAMP_NS: 'day',
+  'TIMESTAMP WITH TIME ZONE': 'day',
+  TIME: 'time',
+  UUID: 'other',
+  INTERVAL: 'other',
+  BLOB: 'other',
 }
 
-function numberOf(value: Scalar): number | undefined {
+export function kindOf(type: string): ColumnKind {
+  const known = KINDS[type]
+  if (known !== undefined) return known
+  const parsed = parseColumnType(type)
+  if (parsed === null) return 'json'
+  if (isNumberType(parsed)) return 'number'
+  return isListType(parsed) ? 'list' : 'json'
+}
+
+function isListType({ kind }: ColumnType): boolean {
+  return kind === 'list' || kind === 'array'
+}
+
+/** The type that a text bound to this column must be cast to; null: DuckDB compares it as it is. */
+export function castFor({ type }: TypedColumn, value: Scalar): string | null {
+  if (type === null || typeof value !== 'string') return null
+  const kind = kindOf(type)
+  return kind === 'text' || kind === 'truth' || kind === 'json' ? null : type
+}
+
+/** undefined: a column of this kind is never equal to such a value. */
+const COMPARABLE: Readonly<Record<ColumnKind, (value: Scalar) => Scalar | undefined>> = {
+  truth: (value) => TRUTHS.get(value),
+  number: numberOf,
+  text: String,
+  day: (value) => (isText(value, DAY) && !Number.isNaN(Date.parse(value)) ? value : undefined),
+  time: (value) => (isText(value, TIME) ? value : undefined),
+  other: (value) => (typeof value === 'string' ? value : undefined),
+  list: () => undefined,
+  json: (value) => (typeof value === 'string' && isJson(value) ? value : undefined),
+}
+
+const DAY = /^\s*[+-]?\d+-\d{1,2}-\d{1,2}([T ]\d|\s*$)/
+const TIME = /^\s*\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*$/
+
+function isText(value: Scalar, pattern: RegExp): value is string {
+  return typeof value === 'string' && pattern.test(value)
+}
+
+/** A text that says more digits than a JavaScript number has stays a text. */
+function numberOf(value: Scalar): number | string | undefined {
   if (typeof value === 'boolean') return undefined
   const number = typeof value === 'number' || value.trim() !== '' ? Number(value) : Number.NaN
-  return Number.isFinite(number) ? number : undefined
+  if (!Number.isFinite(number)) return undefined
+  const isLong = typeof value === 'string' && value.replaceAll(/\D/g, '').length > EXACT_DIGITS
+  return isLong ? value : number
 }
 
-function dateOf(value: Scalar): string | undefined {
-  return typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? value : undefined
-}
+const EXACT_DIGITS = 15
 
 function isJson(text: string): boolean {
   try {
@@ -98,20 +148,21 @@ function isJson(text: string): boolean {
   }
 }
 
-const HELD: Readonly<Record<MetadataType, string>> = {
-  BOOLEAN: 'true and false',
-  BIGINT: 'whole numbers',
-  DOUBLE: 'numbers',
-  VARCHAR: 'texts',
-  DATE: 'dates',
-  TIMESTAMP: 'times',
-  JSON: 'lists and objects (like and not_like compare their JSON)',
+const HELD: Readonly<Record<ColumnKind, string>> = {
+  truth: 'true and false',
+  number: 'numbers',
+  text: 'texts',
+  day: 'dates, as in 2024-01-31 or 2024-01-31 10:00:00',
+  time: 'times of the day, as in 10:00:00',
+  other: 'values that are written as texts',
+  list: 'lists: use contains',
+  json: 'lists and objects (like and not_like compare their JSON, contains looks into lists)',
 }
 
 function unfit(value: Scalar, { name, type }: TypedColumn, path: string): AppError {
   const found =
     typeof value === 'boolean' ? value : `a ${typeof value === 'string' ? 'text' : 'number'}`
-  const held = type === null ? 'nothing' : HELD[type]
+  const held = type === null ? 'nothing' : HELD[kindOf(type)]
   return wrong(path, `is ${found}, which cannot be compared so: ${name} holds ${held}`)
 }
 

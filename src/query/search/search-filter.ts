@@ -1,8 +1,18 @@
+import { itemType } from '../../domain/column-types/column-type.ts'
 import { quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { AppError } from '../../errors.ts'
 import { isTakenName } from '../../sql/search/source-columns.ts'
-import { comparable, ordered, scalarOf, type TypedColumn, valueList } from './filter-value.ts'
+import {
+  castFor,
+  comparable,
+  kindOf,
+  ordered,
+  type Scalar,
+  scalarOf,
+  type TypedColumn,
+  valueList,
+} from './filter-value.ts'
 
 /** A condition over the columns of chunks: text for a WHERE, and the values that it names. */
 export interface SearchFilter {
@@ -88,7 +98,7 @@ function columnCondition(column: FilterColumn, value: unknown, place: Place): st
   return `(${parts.join(' AND ')})`
 }
 
-const OPERATORS = '=, not, <, <=, >, >=, in, not_in, like, not_like'
+const OPERATORS = '=, not, <, <=, >, >=, in, not_in, like, not_like, contains'
 const ORDERS = new Set(['<', '<=', '>', '>='])
 
 function comparison(
@@ -102,11 +112,21 @@ function comparison(
     throw wrong('filters', `may have ${CONDITIONS_MAX} conditions`)
   }
   const bind = (bound: unknown) => boundName(bound, building)
+  const bindTyped = (bound: Scalar) => {
+    const type = castFor(column, bound)
+    return type === null ? bind(bound) : `CAST(${bind(bound)} AS ${type})`
+  }
   const name = column.sql
+  const listSql = (values: readonly Scalar[]) => {
+    const [first] = values
+    const isCast = first !== undefined && castFor(column, first) !== null
+    return isCast ? `(${values.map(bindTyped).join(', ')})` : bind(values)
+  }
+  if (operator === 'contains') return containing(column, scalarOf(value, path), { path, bind })
   if (operator === 'in' || operator === 'not_in') {
     const { values, hasNull } = valueList(value, column, path)
     const isIn = [
-      ...(values.length === 0 ? [] : [`${name} IN ${bind(values)}`]),
+      ...(values.length === 0 ? [] : [`${name} IN ${listSql(values)}`]),
       ...(hasNull ? [`${name} IS NULL`] : []),
     ]
     const any = isIn.length === 0 ? 'FALSE' : isIn.join(' OR ')
@@ -119,17 +139,37 @@ function comparison(
     const like = `CAST(${name} AS VARCHAR) LIKE ${bind(value)}`
     return operator === 'like' ? like : `(NOT coalesce(${like}, FALSE))`
   }
-  if (operator === '=') return `${name} = ${bind(comparable(scalarOf(value, path), column, path))}`
+  if (operator === '=') {
+    return `${name} = ${bindTyped(comparable(scalarOf(value, path), column, path))}`
+  }
   if (operator === 'not') {
-    return `${name} IS DISTINCT FROM ${bind(comparable(scalarOf(value, path), column, path))}`
+    return `${name} IS DISTINCT FROM ${bindTyped(comparable(scalarOf(value, path), column, path))}`
   }
   if (ORDERS.has(operator)) {
     const bound = ordered(scalarOf(value, path), column, path)
     const isNumber = column.type === 'VARCHAR' && typeof bound === 'number'
     const side = isNumber ? `TRY_CAST(${name} AS DOUBLE)` : name
-    return `${side} ${operator} ${bind(bound)}`
+    return `${side} ${operator} ${isNumber ? bind(bound) : bindTyped(bound)}`
   }
   throw wrong(path, `is not an operator. There are: ${OPERATORS}`)
+}
+
+/** An item of a list, or a part of a text. */
+function containing(
+  column: FilterColumn,
+  value: Scalar,
+  { path, bind }: { readonly path: string; readonly bind: (value: unknown) => string },
+): string {
+  const { sql, type } = column
+  const kind = type === null ? null : kindOf(type)
+  if (kind === 'text' && typeof value === 'string') return `contains(${sql}, ${bind(value)})`
+  const asJson = `json_contains(to_json(${sql}), ${bind(JSON.stringify(value))}::JSON)`
+  if (kind === null || (type === 'JSON' && kind === 'json')) return asJson
+  const item = type === null ? null : itemType(type)
+  if (item === null)
+    throw wrong(path, `needs a column of lists or texts; ${column.name} is ${type}`)
+  const typed = comparable(value, { name: `an item of ${column.name}`, type: item }, path)
+  return `list_contains(${sql}, CAST(${bind(typed)} AS ${item}))`
 }
 
 function boundName(value: unknown, { params }: Building): string {

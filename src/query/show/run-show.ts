@@ -1,7 +1,7 @@
 import { maskedModelFields } from '../../catalog/model-fields.ts'
 import type { Agent } from '../../domain/agent.ts'
 import { literal, quote } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { type KnowledgeBase, sentMetadataColumns } from '../../domain/knowledge-base.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
 import { notFound } from '../../errors.ts'
 import type { ShowStatement } from '../../sql/dialect/parse-show.ts'
@@ -36,12 +36,20 @@ function selectOf(statement: ShowStatement, scope: ShowScope): string {
   }
 }
 
-/** DuckDB describes what can be read as it is; an agent cannot, it has to be asked. */
+/** Columns that every chunk has a value for. */
+const ALWAYS_SET = ['id', 'chunk_id', 'chunk_content', 'metadata'].map(literal).join(', ')
+
+/**
+ * DuckDB describes what can be read as it is; an agent cannot, it has to be asked, and of a knowledge base `*` shows only
+ * the columns that each has.
+ */
 function describeSelect(name: QualifiedName, scope: ShowScope): string {
   const database = name.project ?? scope.db
   const relation = nameScope(scope.snapshot, database).resolve([database, name.name])
-  if (relation.kind !== 'agent') return `DESCRIBE ${quote(database)}.${quote(name.name)}`
-  return `SELECT COLUMN_NAME AS column_name, DATA_TYPE AS column_type, IS_NULLABLE AS "null",
+  const isNamed = relation.kind === 'agent' || relation.kind === 'knowledge_base'
+  if (!isNamed) return `DESCRIBE ${quote(database)}.${quote(name.name)}`
+  return `SELECT COLUMN_NAME AS column_name, DATA_TYPE AS column_type,
+      CASE WHEN COLUMN_NAME IN (${ALWAYS_SET}) THEN 'NO' ELSE IS_NULLABLE END AS "null",
       NULL::VARCHAR AS key, NULL::VARCHAR AS "default", NULL::VARCHAR AS extra
     FROM information_schema.columns WHERE ${columnsCondition(name, scope)}`
 }
@@ -100,7 +108,7 @@ function knowledgeBaseText(kb: KnowledgeBase): string {
     embedding_model: maskedModelFields(kb.embeddingModel),
     reranking_model: rerankingModel && maskedModelFields(rerankingModel),
     content_columns: kb.contentColumns,
-    metadata_columns: kb.metadataColumns,
+    metadata_columns: sentMetadataColumns(kb),
     id_column: kb.idColumn,
     preprocessing: preprocessing.sent,
     ...shown,

@@ -12,7 +12,7 @@ import {
   mergedMetadata,
   type TermCounts,
 } from '../../domain/chunk.ts'
-import type { Row, RowValue } from '../../domain/document.ts'
+import type { Row } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import {
@@ -23,8 +23,8 @@ import {
   sameDimensions,
   unitOf,
 } from './chunk-rows.ts'
-import { typeOfValue, valuesByKey } from './metadata-columns.ts'
-import { MetadataUpdate, type StoredMetadata, storedMetadata } from './stored-metadata.ts'
+import { SeenColumns, valuesByKey } from './metadata-columns.ts'
+import { MetadataUpdate, readMetadata, type StoredMetadata } from './stored-metadata.ts'
 import { type OpenTables, replaceChunkRows } from './write-chunk-rows.ts'
 
 /** Keys or ids that are looked up at once: binding them holds the main thread. */
@@ -51,7 +51,7 @@ export async function changeChunkRows(
   let chunkCount = 0
   for (const some of batchesOf(changes)) {
     const byKey = new Map(some.map((change) => [change.chunkKey, change]))
-    const stored = await storedMetadata(tables, 'chunk_key', [...byKey.keys()])
+    const stored = await readMetadata(tables, 'chunk_key', [...byKey.keys()])
     chunkCount += stored.length
     const staying: StoredMetadata[] = []
     for (const chunk of stored) {
@@ -73,7 +73,7 @@ export async function changeChunkRows(
 
 function changedRow({ documentId, chunkId, standard, own }: StoredMetadata) {
   const metadata = chunkMetadata(standard, own)
-  return { documentId, chunkId, metadata, values: valuesByKey(own) }
+  return { documentId, chunkId, metadata, values: valuesByKey(own), rowIndex: null }
 }
 
 /** Changes those of the documents that are there. @throws StaleVectors */
@@ -87,7 +87,7 @@ export async function changeDocumentRows(
   let stayingCount = 0
   for (const some of batchesOf(changes)) {
     const values = some.map(({ documentId }) => documentId)
-    const chunks = await storedMetadata(tables, 'document_id', values)
+    const chunks = await readMetadata(tables, 'document_id', values)
     const stored = Map.groupBy(chunks, ({ documentId }) => documentId)
     for (const change of some) {
       const parts = partsOf(change, stored.get(change.documentId) ?? [])
@@ -161,11 +161,11 @@ export async function preparedChunks(
   changes: readonly ChunkChange[],
   analyzer: Analyzer,
 ): Promise<Prepared<PreparedChunk>> {
-  const values = new ValueSamples()
+  const seen = new SeenColumns()
   const prepared: PreparedChunk[] = []
   let dimensions: number | null = null
   for (const { chunkKey, content, metadata = {} } of changes) {
-    values.add(metadata)
+    seen.add(metadata)
     let text: PreparedText | null = null
     if (content !== undefined) {
       const vector = unitOf({ kind: 'new', vector: content.vector }, `with the key ${chunkKey}`)
@@ -176,7 +176,7 @@ export async function preparedChunks(
     prepared.push({ chunkKey, metadata, text })
     if (prepared.length % CHANGES_PER_TURN === 0) await yieldToEventLoop()
   }
-  return { changes: prepared, incoming: { metadata: values.rows(), dimensions } }
+  return { changes: prepared, incoming: { metadata: seen, dimensions } }
 }
 
 /** A text may be long: others have their turn in between. */
@@ -193,11 +193,11 @@ async function countedTerms(text: string, analyzer: Analyzer): Promise<TermCount
 export async function preparedDocuments(
   changes: readonly DocumentChange[],
 ): Promise<Prepared<DocumentChange>> {
-  const values = new ValueSamples()
+  const seen = new SeenColumns()
   const prepared: DocumentChange[] = []
   let dimensions: number | null = null
   for (const change of changes) {
-    values.add(change.metadata)
+    seen.add(change.metadata)
     const chunks: EmbeddedChunk[] = []
     for (const chunk of change.chunks) {
       const vector = unitOf(chunk.vector, chunk.chunk.chunkId)
@@ -207,22 +207,5 @@ export async function preparedDocuments(
     prepared.push({ ...change, documentId: change.documentId.toWellFormed(), chunks })
     if (prepared.length % CHANGES_PER_TURN === 0) await yieldToEventLoop()
   }
-  return { changes: prepared, incoming: { metadata: values.rows(), dimensions } }
-}
-
-/** Few rows that stand for many: one value of each type of each name. */
-class ValueSamples {
-  readonly #samples = new Map<string, readonly [string, RowValue]>()
-
-  add(row: Row): void {
-    for (const entry of Object.entries(row)) {
-      const type = typeOfValue(entry[1])
-      const key = `${type} ${entry[0]}`
-      if (type !== null && !this.#samples.has(key)) this.#samples.set(key, entry)
-    }
-  }
-
-  rows(): readonly Row[] {
-    return [...this.#samples.values()].map((entry) => Object.fromEntries([entry]))
-  }
+  return { changes: prepared, incoming: { metadata: seen, dimensions } }
 }

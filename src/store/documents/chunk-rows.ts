@@ -8,10 +8,10 @@ import {
   STANDARD_METADATA_KEYS,
   type TermCounts,
 } from '../../domain/chunk.ts'
-import type { Document, Row, RowValue } from '../../domain/document.ts'
+import type { CellValue, Document, Row } from '../../domain/document.ts'
 import { AppError } from '../../errors.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
-import { valuesByKey } from './metadata-columns.ts'
+import { SeenColumns, valuesByKey } from './metadata-columns.ts'
 
 /** Rows that are made between two looks at what else waits. */
 const ROWS_PER_TURN = 256
@@ -23,7 +23,9 @@ export interface ChunkRow {
   /** JSON text. */
   readonly metadata: string
   /** Values of the metadata columns by `nameKey` of their names. */
-  readonly values: ReadonlyMap<string, RowValue>
+  readonly values: ReadonlyMap<string, CellValue>
+  /** Of its document in its insert, from 0; null: it was not inserted just now. */
+  readonly rowIndex: number | null
   /** A new one has the length 1. */
   readonly vector: ChunkVector
   readonly terms: TermCounts
@@ -31,8 +33,8 @@ export interface ChunkRow {
 
 /** What the tables must have room for. */
 export interface Incoming {
-  /** Has every metadata column with every type of its values. */
-  readonly metadata: readonly Row[]
+  /** The metadata columns with the types of their values. */
+  readonly metadata: SeenColumns
   /** Of the new vectors; null when there is none. */
   readonly dimensions: number | null
 }
@@ -58,8 +60,17 @@ export async function chunkRowsOf(documents: readonly EmbeddedDocument[]): Promi
   }
   const documentIds = documents.map(({ document }) => document.id.toWellFormed())
   if (new Set(documentIds).size < documentIds.length) throw new Error('document ids must differ')
-  const metadata = documents.map(({ document }) => document.metadata)
+  const metadata = await seenMetadata(documents)
   return { documentIds, rows, incoming: { metadata, dimensions } }
+}
+
+async function seenMetadata(documents: readonly EmbeddedDocument[]): Promise<SeenColumns> {
+  const seen = new SeenColumns()
+  for (const [index, { document }] of documents.entries()) {
+    seen.add(document.metadata)
+    if (index % ROWS_PER_TURN === ROWS_PER_TURN - 1) await yieldToEventLoop()
+  }
+  return seen
 }
 
 /**
@@ -79,6 +90,7 @@ export function* rowsOfDocument(
       content: chunk.content.toWellFormed(),
       metadata: `${standardMetadata(document, chunk)}${ownMetadata}}`,
       values,
+      rowIndex: document.rowIndex,
       vector,
       terms,
     }

@@ -1,10 +1,16 @@
 /** Under which type and in which physical column each metadata column can be compared. Pure. */
-import type { Row, RowValue } from '../../domain/document.ts'
+import {
+  type ColumnType,
+  parseColumnType,
+  typeText,
+} from '../../domain/column-types/column-type.ts'
+import { commonType, decimalWith, integerRange } from '../../domain/column-types/common-type.ts'
+import { type CellValue, type Row, TypedValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
-import type { MetadataColumn, MetadataType } from '../../domain/knowledge-base.ts'
+import type { MetadataColumn } from '../../domain/knowledge-base.ts'
 import { AppError } from '../../errors.ts'
 
-const METADATA_COLUMNS_MAX = 1000
+export const METADATA_COLUMNS_MAX = 1000
 
 /** What a table needs before rows with this metadata fit in. */
 export interface MetadataPlan {
@@ -19,32 +25,29 @@ export interface MetadataPlan {
 }
 
 /**
+ * The first write with a value decides the type of a column, by the majority of its values. Later ones widen numbers,
+ * dates and what is made of them; a value of another kind changes nothing. A declared type stays.
+ *
  * Columns are never retyped in place, which DuckDB refuses beside a primary key: a wider type gets
  * a new physical column, and numbers of physical columns are never used again.
  * @throws AppError `insert_failed` beyond 1000 columns
  */
-export function planMetadata(stored: readonly MetadataColumn[], rows: Iterable<Row>): MetadataPlan {
-  const seen = seenTypes(rows)
+export function planMetadata(stored: readonly MetadataColumn[], seen: SeenColumns): MetadataPlan {
   const columns = [...stored]
   const added: MetadataColumn[] = []
   const widened: MetadataPlan['widened'][number][] = []
   let nextNumber = Math.max(0, ...stored.map(physicalNumber)) + 1
-  const newColumn = (name: string, type: MetadataType) => ({
-    name,
-    type,
-    column: `m${nextNumber++}`,
-  })
   const places = new Map(stored.map((column, index) => [nameKey(column.name), index]))
-  for (const [key, { name, type }] of seen) {
+  for (const [key, { name, values }] of seen.byKey) {
     const place = places.get(key)
     const old = place === undefined ? undefined : columns[place]
     if (place === undefined || old === undefined) {
-      added.push(newColumn(name, type))
+      added.push({ name, type: typeText(values.firstType()), column: `m${nextNumber++}` })
       continue
     }
-    const wider = widerType(old.type, type)
-    if (wider === old.type) continue
-    const to = newColumn(old.name, wider)
+    const type = old.isDeclared === true ? old.type : values.widened(old.type)
+    if (type === old.type) continue
+    const to = { ...old, type, column: `m${nextNumber++}` }
     widened.push({ from: old, to })
     columns[place] = to
   }
@@ -56,59 +59,170 @@ export function planMetadata(stored: readonly MetadataColumn[], rows: Iterable<R
   return { columns, added, widened }
 }
 
-/**
- * The type that says most about a value; null says nothing. Text stays text, also where it looks
- * like a date.
- */
-export function typeOfValue(value: RowValue | undefined): MetadataType | null {
-  if (value === null || value === undefined) return null
-  if (typeof value === 'boolean') return 'BOOLEAN'
-  if (typeof value === 'string') return 'VARCHAR'
-  if (typeof value === 'object') return 'JSON'
-  if (Number.isSafeInteger(value)) return 'BIGINT'
-  return Number.isFinite(value) ? 'DOUBLE' : null
+/** What came for the metadata columns, by name. A null says nothing. */
+export class SeenColumns {
+  readonly #byKey = new Map<string, { readonly name: string; readonly values: SeenValues }>()
+
+  /** By the keys of their names; each with the first spelling that has a value. */
+  get byKey(): ReadonlyMap<string, { readonly name: string; readonly values: SeenValues }> {
+    return this.#byKey
+  }
+
+  add(row: Row): this {
+    for (const [rawName, value] of Object.entries(row)) {
+      if (value === null || (typeof value === 'number' && !Number.isFinite(value))) continue
+      const name = rawName.toWellFormed()
+      const key = nameKey(name)
+      let seen = this.#byKey.get(key)
+      if (seen === undefined) {
+        seen = { name, values: new SeenValues() }
+        this.#byKey.set(key, seen)
+      }
+      seen.values.add(value)
+    }
+    return this
+  }
 }
 
-/** The narrowest type that holds values of both. */
-export function widerType(one: MetadataType, other: MetadataType): MetadataType {
-  if (one === other) return one
-  const isNumber = (type: MetadataType) => type === 'BIGINT' || type === 'DOUBLE'
-  return isNumber(one) && isNumber(other) ? 'DOUBLE' : 'VARCHAR'
+/** How many values of which types came for one column. */
+class SeenValues {
+  /** By the text of the type; numbers of JSON are counted in `#numbers`. */
+  readonly #counts = new Map<string, number>()
+  #numbers: SeenNumbers | null = null
+
+  add(value: Exclude<CellValue, null>): void {
+    if (typeof value === 'number') {
+      this.#numbers = withNumber(this.#numbers, value)
+      return
+    }
+    const type = typeOf(value)
+    this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1)
+  }
+
+  /** Of a new column: that of more than half of the values, or else text. */
+  firstType(): ColumnType {
+    const groups: { type: ColumnType; count: number }[] = []
+    for (const [text, count] of this.#counts) joinGroup(groups, knownType(text), count)
+    if (this.#numbers !== null) this.#joinNumbers(groups, this.#numbers)
+    const total = groups.reduce((sum, { count }) => sum + count, 0)
+    return groups.find(({ count }) => count * 2 > total)?.type ?? TEXT
+  }
+
+  #joinNumbers(groups: { type: ColumnType; count: number }[], numbers: SeenNumbers): void {
+    for (const group of groups) {
+      const type = withNumbers(group.type, numbers)
+      if (type === null) continue
+      group.type = type
+      group.count += numbers.count
+      return
+    }
+    groups.push({ type: plain(numbers.isWhole ? 'BIGINT' : 'DOUBLE'), count: numbers.count })
+  }
+
+  /** The type of a column that had `text` before these values came. */
+  widened(text: string): string {
+    if (text === 'VARCHAR' || text === 'JSON') return text
+    let type = knownType(text)
+    for (const seen of this.#counts.keys()) type = commonType(type, knownType(seen)) ?? type
+    if (this.#numbers !== null) type = withNumbers(type, this.#numbers) ?? type
+    return typeText(type)
+  }
+}
+
+const TEXT = plain('VARCHAR')
+
+function plain(name: 'VARCHAR' | 'BIGINT' | 'DOUBLE'): ColumnType {
+  return { kind: 'plain', name }
+}
+
+function typeOf(value: Exclude<CellValue, null | number>): string {
+  if (value instanceof TypedValue) return value.type
+  if (typeof value === 'boolean') return 'BOOLEAN'
+  return typeof value === 'string' ? 'VARCHAR' : 'JSON'
+}
+
+/** @param text of a type that is stored, or came with a value */
+export function knownType(text: string): ColumnType {
+  const type = parseColumnType(text)
+  if (type === null) throw new Error(`no type of a column: ${text}`)
+  return type
+}
+
+function joinGroup(
+  groups: { type: ColumnType; count: number }[],
+  type: ColumnType,
+  count: number,
+): void {
+  for (const group of groups) {
+    const common = commonType(group.type, type)
+    if (common === null) continue
+    group.type = common
+    group.count += count
+    return
+  }
+  groups.push({ type, count })
+}
+
+/** Numbers as JSON has them: they fit a column by what they are, not by a type of theirs. */
+interface SeenNumbers {
+  readonly count: number
+  /** All of them are integers that a JavaScript number holds exactly. */
+  readonly isWhole: boolean
+  readonly min: number
+  readonly max: number
+  /** Digits before and after the point; null where one is written with an exponent. */
+  readonly digits: { readonly whole: number; readonly scale: number } | null
+}
+
+function withNumber(seen: SeenNumbers | null, value: number): SeenNumbers {
+  const digits = digitsOf(value)
+  const isWhole = Number.isSafeInteger(value)
+  if (seen === null) return { count: 1, isWhole, min: value, max: value, digits }
+  return {
+    count: seen.count + 1,
+    isWhole: seen.isWhole && isWhole,
+    min: Math.min(seen.min, value),
+    max: Math.max(seen.max, value),
+    digits: digits &&
+      seen.digits && {
+        whole: Math.max(seen.digits.whole, digits.whole),
+        scale: Math.max(seen.digits.scale, digits.scale),
+      },
+  }
+}
+
+/** `-12.50` has two and one; null where JSON writes an exponent. */
+function digitsOf(value: number): SeenNumbers['digits'] {
+  const match = /^-?(\d+)(?:\.(\d+))?$/.exec(String(value))
+  return match && { whole: match[1]?.length ?? 0, scale: match[2]?.length ?? 0 }
+}
+
+/** The type that holds these numbers too; null for one that is not of numbers. */
+function withNumbers(type: ColumnType, numbers: SeenNumbers): ColumnType | null {
+  if (type.kind === 'decimal') {
+    const { digits } = numbers
+    if (digits === null) return plain('DOUBLE')
+    return commonType(type, decimalWith(digits.whole, digits.scale, 'narrow'))
+  }
+  if (type.kind === 'plain' && (type.name === 'FLOAT' || type.name === 'DOUBLE')) return type
+  const range = integerRange(type)
+  if (range === null) return null
+  if (!numbers.isWhole) return plain('DOUBLE')
+  const fits = range.min <= BigInt(numbers.min) && BigInt(numbers.max) <= range.max
+  return fits ? type : commonType(type, plain('BIGINT'))
 }
 
 /**
  * A row's values by the key of their names; of two spellings in one row, the first that has a
  * value.
  */
-export function valuesByKey(row: Row): ReadonlyMap<string, RowValue> {
-  const values = new Map<string, RowValue>()
+export function valuesByKey(row: Row): ReadonlyMap<string, CellValue> {
+  const values = new Map<string, CellValue>()
   for (const [name, value] of Object.entries(row)) {
     const key = nameKey(name.toWellFormed())
     if (value !== null && (values.get(key) ?? null) === null) values.set(key, value)
   }
   return values
-}
-
-interface SeenColumn {
-  readonly name: string
-  readonly type: MetadataType
-}
-
-function seenTypes(rows: Iterable<Row>): ReadonlyMap<string, SeenColumn> {
-  const seen = new Map<string, SeenColumn>()
-  for (const row of rows) {
-    for (const [rawName, value] of Object.entries(row)) {
-      const type = typeOfValue(value)
-      if (type === null) continue
-      const name = rawName.toWellFormed()
-      const known = seen.get(nameKey(name))
-      seen.set(nameKey(name), {
-        name: known?.name ?? name,
-        type: known === undefined ? type : widerType(known.type, type),
-      })
-    }
-  }
-  return seen
 }
 
 /** `m12` → 12. */

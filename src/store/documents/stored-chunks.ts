@@ -8,7 +8,7 @@ import type {
   StoredChunkText,
 } from '../../domain/chunk.ts'
 import { chunkTables } from '../../domain/chunk-tables.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { KnowledgeBase, MetadataColumn } from '../../domain/knowledge-base.ts'
 import type { ChunkStore, DocumentsOutcome, WriteOutcome } from '../../domain/ports/store-ports.ts'
 import { SupersededVectors } from '../../domain/reembedding.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
@@ -29,7 +29,7 @@ import {
 import { applyMetadataPlan, createVectorTable } from './chunk-columns.ts'
 import { chunkRowsOf, type Incoming } from './chunk-rows.ts'
 import { needsSorting, sortPostings } from './keyword-index.ts'
-import { planMetadata } from './metadata-columns.ts'
+import { planMetadata, SeenColumns } from './metadata-columns.ts'
 import { vectorRowsFrom } from './stored-vectors.ts'
 import {
   type OpenTables,
@@ -48,7 +48,7 @@ interface RowsWritten<T> {
 }
 
 /** Of a write that only removes. */
-const NOTHING_COMES: Incoming = { metadata: [], dimensions: null }
+const NOTHING_COMES: Incoming = { metadata: new SeenColumns(), dimensions: null }
 
 /** Chunks and vectors in DuckDB's tables. */
 export class StoredChunks implements ChunkStore {
@@ -177,7 +177,7 @@ export class StoredChunks implements ChunkStore {
     const written = await work(tables)
     const changes = {
       dimensions: tables.dimensions,
-      storedMetadata: tables.columns,
+      storedMetadata: tables.columns.map((column) => withStrays(column, tables)),
       revision: row.revision + 1,
       nextChunkKey: row.nextChunkKey + written.newRowCount,
       updatedAt: timestampOfMillis(now()),
@@ -254,7 +254,13 @@ async function openTables(
   const { id, projectId, vectorsNumber, nextChunkKey } = row
   const { columns } = plan
   const ids = { id, projectId, vectorsNumber }
-  return { row, tables: { connection, ...ids, dimensions, columns, nextChunkKey } }
+  const strays = new Map<string, number>()
+  return { row, tables: { connection, ...ids, dimensions, columns, nextChunkKey, strays } }
+}
+
+function withStrays(column: MetadataColumn, { strays }: OpenTables): MetadataColumn {
+  const found = strays.get(column.column) ?? 0
+  return found === 0 ? column : { ...column, strayCount: (column.strayCount ?? 0) + found }
 }
 
 /** @throws AppError `dimension_mismatch` naming both numbers */

@@ -1,14 +1,15 @@
 import { type DuckDBValue, LIST, listValue, VARCHAR } from '@duckdb/node-api'
 import { ownMetadata, STANDARD_METADATA_KEYS } from '../../domain/chunk.ts'
-import { chunkTables } from '../../domain/chunk-tables.ts'
-import type { Row } from '../../domain/document.ts'
+import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
+import { type Row, shownValue, TypedValue } from '../../domain/document.ts'
 import { nameKey, quote } from '../../domain/identifier.ts'
 import type { MetadataColumn } from '../../domain/knowledge-base.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import { chunkMetadata } from './chunk-rows.ts'
+import { fitValues } from './fitted-values.ts'
 import { valuesByKey } from './metadata-columns.ts'
-import { metadataValue, type OpenTables } from './write-chunk-rows.ts'
+import { countStrays, type OpenTables } from './write-chunk-rows.ts'
 
 /** A stored chunk without its text. */
 export interface StoredMetadata {
@@ -22,13 +23,17 @@ export interface StoredMetadata {
 }
 
 /** The chunks with one of these keys or document ids, in the order in which they were stored. */
-export async function storedMetadata(
-  tables: OpenTables,
+export async function readMetadata(
+  tables: TableIds & Pick<OpenTables, 'connection' | 'columns'>,
   column: 'chunk_key' | 'document_id',
   values: readonly DuckDBValue[],
 ): Promise<readonly StoredMetadata[]> {
   const hidden = tables.columns.filter(({ name }) => STANDARD_METADATA_KEYS.has(nameKey(name)))
-  const list = hidden.map((one) => `, to_json(${quote(one.column)})::VARCHAR`).join('')
+  const typed = tables.columns.filter(({ type }) => !SHOWN_EXACTLY.has(type))
+  const list = [
+    ...hidden.map((one) => `, to_json(${quote(one.column)})::VARCHAR`),
+    ...typed.map((one) => `, ${quote(one.column)}`),
+  ].join('')
   const type = column === 'chunk_key' ? 'BIGINT' : 'VARCHAR'
   const sql = `SELECT chunk_key, document_id, chunk_id, metadata::VARCHAR${list}
     FROM ${chunkTables(tables).chunks}
@@ -45,12 +50,42 @@ export async function storedMetadata(
         documentId: String(documentId),
         chunkId: String(chunkId),
         standard: standardPart(shown),
-        own: withHidden(ownMetadata(shown), hidden, others),
+        own: withTypes(
+          withHidden(ownMetadata(shown), hidden, others),
+          typed,
+          others.slice(hidden.length),
+        ),
       })
     }
     await yieldToEventLoop()
   }
   return chunks
+}
+
+/** Types whose values JSON holds as they are. */
+const SHOWN_EXACTLY: ReadonlySet<string> = new Set([
+  'BOOLEAN',
+  'BIGINT',
+  'DOUBLE',
+  'VARCHAR',
+  'JSON',
+])
+
+/** Values as their columns hold them in place of what is shown of them. */
+function withTypes(
+  shown: Row,
+  columns: readonly MetadataColumn[],
+  values: readonly DuckDBValue[],
+): Row {
+  if (columns.length === 0) return shown
+  const byKey = new Map(columns.map(({ name, type }, index) => [nameKey(name), { type, index }]))
+  const entries = Object.entries(shown).map(([name, value]) => {
+    const column = byKey.get(nameKey(name))
+    const exact = column === undefined ? null : (values[column.index] ?? null)
+    if (column === undefined || exact === null) return [name, value] as const
+    return [name, new TypedValue(column.type, shownValue(value), exact)] as const
+  })
+  return Object.fromEntries(entries)
 }
 
 function standardPart(metadata: Row): Row {
@@ -144,15 +179,20 @@ export class MetadataUpdate {
       schema: 'main',
       table: 'changed_metadata',
     } as const
+    const rows = chunks.map(({ own }) => ({ values: valuesByKey(own), rowIndex: null }))
+    const fitted = await fitValues(connection, this.#columns, rows)
+    countStrays(this.#tables, fitted.strays)
     const columns = this.#columns
     await appendColumns(target, function* () {
       for (let start = 0; start < chunks.length; start += ROWS_PER_APPEND) {
         const some = chunks.slice(start, start + ROWS_PER_APPEND)
-        const values = some.map(({ own }) => valuesByKey(own))
+        const values = rows
+          .slice(start, start + ROWS_PER_APPEND)
+          .map((row) => fitted.of(row.values))
         yield [
           some.map(({ chunkKey }) => chunkKey),
           some.map(({ standard, own }) => chunkMetadata(standard, own)),
-          ...columns.map((column) => values.map((own) => metadataValue(own, column))),
+          ...columns.map((_, index) => values.map((row) => row[index] ?? null)),
         ]
       }
     })

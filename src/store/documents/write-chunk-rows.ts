@@ -6,12 +6,11 @@ import {
   projectSchema,
   type TableIds,
 } from '../../domain/chunk-tables.ts'
-import type { RowValue } from '../../domain/document.ts'
-import { nameKey } from '../../domain/identifier.ts'
-import type { MetadataColumn, MetadataType } from '../../domain/knowledge-base.ts'
+import type { MetadataColumn } from '../../domain/knowledge-base.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import { runWithKeys } from '../duckdb/key-lists.ts'
-import { type ChunkRow, jsonText } from './chunk-rows.ts'
+import type { ChunkRow } from './chunk-rows.ts'
+import { fitValues } from './fitted-values.ts'
 import { appendKeywords, keywordTables } from './keyword-index.ts'
 
 export interface StoredTables extends TableIds {
@@ -26,6 +25,14 @@ export interface OpenTables extends StoredTables {
   readonly columns: readonly MetadataColumn[]
   /** Of the first new chunk. */
   readonly nextChunkKey: number
+  /** Grows during the write: values that did not fit their column, by its physical name. */
+  readonly strays: Map<string, number>
+}
+
+export function countStrays(tables: OpenTables, found: ReadonlyMap<string, number>): void {
+  for (const [column, count] of found) {
+    tables.strays.set(column, (tables.strays.get(column) ?? 0) + count)
+  }
 }
 
 /** Thrown within a write to undo it: a stored vector that was to be taken over is gone. */
@@ -71,13 +78,15 @@ async function takeOverVectors(tables: OpenTables, rows: readonly KeyedRow[]): P
 }
 
 async function appendChunks(tables: OpenTables, rows: readonly KeyedRow[]): Promise<void> {
-  const columnOf = new Map(tables.columns.map((column) => [column.column, column]))
+  const fitted = await fitValues(tables.connection, tables.columns, rows)
+  countStrays(tables, fitted.strays)
+  const indexOf = new Map(tables.columns.map((column, index) => [column.column, index]))
   await append(tables, 'chunks', rows, (batch, columnCount) => {
     // Physical columns are m1, m2, … in the order of the table; those that a wider one replaced stay empty.
     const metadata = Array.from({ length: columnCount - FIXED_COLUMNS }, (_, index) => {
-      const column = columnOf.get(`m${index + 1}`)
-      if (column === undefined) return batch.map(() => null)
-      return batch.map(({ values }) => metadataValue(values, column))
+      const at = indexOf.get(`m${index + 1}`)
+      if (at === undefined) return batch.map(() => null)
+      return batch.map(({ values }) => fitted.of(values)[at] ?? null)
     })
     return [
       batch.map(({ key }) => key),
@@ -126,26 +135,6 @@ function vectorValue({ vector }: KeyedRow): DuckDBValue {
   if (vector.kind !== 'new') throw new Error('a stored vector is copied, not appended')
   // The declared type is a list of values; a view of floats is read the same way and is not copied into one.
   return new DuckDBArrayValue(vector.vector as unknown as readonly DuckDBValue[])
-}
-
-/** @param values by `nameKey` of their names */
-export function metadataValue(
-  values: ReadonlyMap<string, RowValue>,
-  column: MetadataColumn,
-): DuckDBValue {
-  const value = values.get(nameKey(column.name))
-  return value === undefined || value === null ? null : typedValue(value, column.type)
-}
-
-/** The value under its column's type, which is wide enough for it. */
-function typedValue(value: Exclude<RowValue, null>, type: MetadataType): DuckDBValue {
-  if (type === 'JSON') return jsonText(value)
-  if (type === 'VARCHAR') {
-    return typeof value === 'string' ? value.toWellFormed() : jsonText(value)
-  }
-  if (typeof value !== 'number') return typeof value === 'boolean' ? value : null
-  if (!Number.isFinite(value)) return null
-  return type === 'BIGINT' ? BigInt(value) : value
 }
 
 /** A list is bound on the main thread. More keys go into a table, and each statement then runs once for all. */

@@ -18,9 +18,10 @@ import { newExportFile } from './parquet-export.ts'
 import { type Caller, type NewStatement, type Place, Places } from './places.ts'
 import { PreparedStatements, ReadConnections } from './read-connections.ts'
 import { type BegunResult, ReadSession, statementDeadline, TOO_LONG } from './read-session.ts'
-import { rowBatches, typeName } from './result-rows.ts'
+import { converterOf, rowBatches, typeName } from './result-rows.ts'
 import { SqlParser } from './sql-parser.ts'
 import { type StagedSelect, stagedSelect, stagingOf } from './staged-select.ts'
+import { cellConverterOf } from './values/exact-cells.ts'
 
 const CLOSE_GRACE_MS = 2_000
 
@@ -97,9 +98,13 @@ export class StoredEngine implements SqlEngine, ColumnReader {
       if (limits.readingMs !== undefined) deadline.restart(limits.readingMs)
       await this.#limitParked(session, callerOf(signal))
     }
+    // Not the result itself: it holds what the statement computed with, and a client may keep these batches for long.
+    const types = result.columnTypes()
+    const rows = { source: session, first }
     return {
       columns: columnsOf(result),
-      batches: rowBatches(result, session, first),
+      batches: rowBatches(types, converterOf, rows),
+      typedBatches: rowBatches(types, cellConverterOf, rows),
     }
   }
 

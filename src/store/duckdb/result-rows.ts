@@ -10,7 +10,6 @@ import {
   DuckDBListValue,
   DuckDBMapType,
   DuckDBMapValue,
-  type DuckDBResult,
   DuckDBStructType,
   DuckDBStructValue,
   DuckDBTimestampMillisecondsValue,
@@ -35,7 +34,10 @@ const BATCH_MS = 8
 /** Values that are converted between two readings of the clock: some rows, or a part of those of many columns. */
 const VALUES_PER_LOOK = 2048
 
-type Batch = readonly (readonly ResultValue[])[]
+type Batch<T> = readonly (readonly T[])[]
+
+/** Of values that are not null, each becoming what a row of the batch holds. */
+type Converter<T> = (value: DuckDBValue) => T
 
 /** `stop` frees the connection; `next` does so after the last chunk. */
 type ChunkSource = Pick<ReadSession, 'next' | 'stop'>
@@ -44,16 +46,14 @@ type ChunkSource = Pick<ReadSession, 'next' | 'stop'>
  * The rows of a result in batches, yielding to the event loop after each. Unlike a generator's, its `return` frees the
  * connection even when nothing was read.
  */
-export function rowBatches(
-  result: DuckDBResult,
-  source: ChunkSource,
-  first: DuckDBDataChunk | null,
-): AsyncIterable<Batch> {
-  // Not the result itself: it holds what the statement computed with, and a client may keep these batches for long.
-  const converters = result.columnTypes().map(converterOf)
+export function rowBatches<T>(
+  types: readonly DuckDBType[],
+  converterFor: (type: DuckDBType) => Converter<T>,
+  { source, first }: { readonly source: ChunkSource; readonly first: DuckDBDataChunk | null },
+): AsyncIterable<Batch<T | null>> {
   return {
     [Symbol.asyncIterator]: () => {
-      const batches = batchesOf(converters, source, first)
+      const batches = batchesOf(types.map(converterFor), source, first)
       return {
         next: () => batches.next(),
         return: async () => {
@@ -66,11 +66,11 @@ export function rowBatches(
   }
 }
 
-async function* batchesOf(
-  converters: readonly ValueConverter[],
+async function* batchesOf<T>(
+  converters: readonly Converter<T>[],
   source: ChunkSource,
   first: DuckDBDataChunk | null,
-): AsyncGenerator<Batch, void, void> {
+): AsyncGenerator<Batch<T | null>, void, void> {
   let hasYielded = false
   for (let data = first; data !== null; data = await source.next()) {
     for (let at = 0; at < converters.length; at += 1) numberFields(data.getColumnVector(at).type)
@@ -84,12 +84,12 @@ async function* batchesOf(
   }
 }
 
-function batchOf(
+function batchOf<T>(
   data: DuckDBDataChunk,
   start: number,
-  converters: readonly ValueConverter[],
-): Batch {
-  const rows: ResultValue[][] = []
+  converters: readonly Converter<T>[],
+): Batch<T | null> {
+  const rows: (T | null)[][] = []
   const until = performance.now() + BATCH_MS
   const rowsPerLook = Math.max(1, Math.floor(VALUES_PER_LOOK / converters.length))
   let at = start
@@ -100,11 +100,11 @@ function batchOf(
   return rows
 }
 
-function rowOf(
+function rowOf<T>(
   data: DuckDBDataChunk,
   rowIndex: number,
-  converters: readonly ValueConverter[],
-): ResultValue[] {
+  converters: readonly Converter<T>[],
+): (T | null)[] {
   return converters.map((convert, columnIndex) => {
     const value = data.getColumnVector(columnIndex).getItem(rowIndex)
     return value === null ? null : convert(value)
@@ -131,10 +131,10 @@ function innerTypes(type: DuckDBType): readonly DuckDBType[] {
   return type instanceof DuckDBUnionType ? type.memberTypes : []
 }
 
-type ValueConverter = (value: DuckDBValue) => ResultValue
+type ValueConverter = Converter<ResultValue>
 
-/** Chosen once per column. */
-function converterOf(type: DuckDBType): ValueConverter {
+/** What JSON says of a value. Chosen once per column. */
+export function converterOf(type: DuckDBType): ValueConverter {
   if (type instanceof DuckDBListType || type instanceof DuckDBArrayType) {
     return listConverter(converterOf(type.valueType))
   }

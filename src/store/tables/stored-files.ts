@@ -1,6 +1,6 @@
 import { type DuckDBAppender, type DuckDBConnection, DuckDBDataChunk } from '@duckdb/node-api'
 import { FILES_SCHEMA, fileTable } from '../../domain/chunk-tables.ts'
-import type { Row, RowValue } from '../../domain/document.ts'
+import type { CellValue, Row } from '../../domain/document.ts'
 import { distinctNames, quote } from '../../domain/identifier.ts'
 import type { BoundSql, RunLimits } from '../../domain/ports/engine-ports.ts'
 import type { ReadTable } from '../../domain/ports/reading-ports.ts'
@@ -139,9 +139,10 @@ export class StoredFiles implements FileStore {
   async #page(file: UploadedFile, statement: BoundSql, signal: AbortSignal): Promise<Row[]> {
     const limits = { timeoutMs: PAGE_READ_MS }
     try {
-      const { columns, batches } = await this.#parts.engine.run(statement, limits, signal)
+      const stream = await this.#parts.engine.run(statement, limits, signal)
+      const { columns, batches, typedBatches = batches } = stream
       const rows: Row[] = []
-      for await (const batch of batches) {
+      for await (const batch of typedBatches) {
         for (const values of batch) {
           rows.push(Object.fromEntries(columns.map(({ name }, at) => [name, values[at] ?? null])))
         }
@@ -249,7 +250,7 @@ async function appendRows(
   return rows.length
 }
 
-function cellText(value: RowValue | undefined, type: string): string | null {
+function cellText(value: CellValue | undefined, type: string): string | null {
   if (value === null || value === undefined) return null
   if (type === 'VARCHAR' && typeof value === 'string') return value.toWellFormed()
   return jsonText(value)

@@ -1,0 +1,243 @@
+/** The types that a metadata column can have, by DuckDB's names for them. */
+
+/** Built as a tree, so that two spellings of one type are one. */
+export type ColumnType =
+  | { readonly kind: 'plain'; readonly name: PlainTypeName }
+  | { readonly kind: 'decimal'; readonly width: number; readonly scale: number }
+  | { readonly kind: 'list'; readonly item: ColumnType }
+  | { readonly kind: 'array'; readonly item: ColumnType; readonly length: number }
+  | { readonly kind: 'struct'; readonly fields: readonly StructField[] }
+  | { readonly kind: 'map'; readonly key: ColumnType; readonly value: ColumnType }
+
+export interface StructField {
+  readonly name: string
+  readonly type: ColumnType
+}
+
+/** Those without parts. */
+export const COLUMN_TYPE_NAMES = [
+  'BOOLEAN',
+  'TINYINT',
+  'SMALLINT',
+  'INTEGER',
+  'BIGINT',
+  'HUGEINT',
+  'UTINYINT',
+  'USMALLINT',
+  'UINTEGER',
+  'UBIGINT',
+  'UHUGEINT',
+  'FLOAT',
+  'DOUBLE',
+  'DATE',
+  'TIME',
+  'TIMESTAMP',
+  'TIMESTAMP_S',
+  'TIMESTAMP_MS',
+  'TIMESTAMP_NS',
+  'TIMESTAMP WITH TIME ZONE',
+  'INTERVAL',
+  'UUID',
+  'BLOB',
+  'VARCHAR',
+  'JSON',
+] as const
+
+export type PlainTypeName = (typeof COLUMN_TYPE_NAMES)[number]
+
+/** Other names that DuckDB's SQL has for them. */
+const ALIASES: Readonly<Record<string, PlainTypeName>> = {
+  BOOL: 'BOOLEAN',
+  LOGICAL: 'BOOLEAN',
+  INT1: 'TINYINT',
+  SHORT: 'SMALLINT',
+  INT2: 'SMALLINT',
+  INT16: 'SMALLINT',
+  INT: 'INTEGER',
+  INT4: 'INTEGER',
+  INT32: 'INTEGER',
+  SIGNED: 'INTEGER',
+  INT8: 'BIGINT',
+  INT64: 'BIGINT',
+  LONG: 'BIGINT',
+  INT128: 'HUGEINT',
+  FLOAT4: 'FLOAT',
+  REAL: 'FLOAT',
+  FLOAT8: 'DOUBLE',
+  'DOUBLE PRECISION': 'DOUBLE',
+  DATETIME: 'TIMESTAMP',
+  TIMESTAMP_US: 'TIMESTAMP',
+  'TIMESTAMP WITHOUT TIME ZONE': 'TIMESTAMP',
+  'TIME WITHOUT TIME ZONE': 'TIME',
+  TIMESTAMPTZ: 'TIMESTAMP WITH TIME ZONE',
+  GUID: 'UUID',
+  BYTEA: 'BLOB',
+  BINARY: 'BLOB',
+  VARBINARY: 'BLOB',
+  TEXT: 'VARCHAR',
+  STRING: 'VARCHAR',
+  CHAR: 'VARCHAR',
+  BPCHAR: 'VARCHAR',
+}
+
+const PLAIN: ReadonlyMap<string, PlainTypeName> = new Map([
+  ...COLUMN_TYPE_NAMES.map((name) => [name, name] as const),
+  ...Object.entries(ALIASES),
+])
+
+/** A type as DuckDB writes it: `DECIMAL(10,2)`, `STRUCT("a" INTEGER)[]`. */
+export function typeText(type: ColumnType): string {
+  switch (type.kind) {
+    case 'plain':
+      return type.name
+    case 'decimal':
+      return `DECIMAL(${type.width},${type.scale})`
+    case 'list':
+      return `${typeText(type.item)}[]`
+    case 'array':
+      return `${typeText(type.item)}[${type.length}]`
+    case 'map':
+      return `MAP(${typeText(type.key)}, ${typeText(type.value)})`
+    case 'struct': {
+      const fields = type.fields.map(({ name, type: inner }) => {
+        return `"${name.replaceAll('"', '""')}" ${typeText(inner)}`
+      })
+      return `STRUCT(${fields.join(', ')})`
+    }
+  }
+}
+
+/** null: no type that a metadata column can have. */
+export function parseColumnType(text: string): ColumnType | null {
+  if (text.length > TYPE_CHARS_MAX) return null
+  const tokens = text.match(TOKENS) ?? []
+  // Anything between two tokens but white space is a mistake.
+  if (text.replaceAll(TOKENS, '').trim() !== '') return null
+  const reader = new TypeReader(tokens)
+  const type = reader.type(0)
+  return type !== null && reader.isAtEnd ? type : null
+}
+
+/** The type of the items of a list; null for anything else. */
+export function itemType(text: string): string | null {
+  const type = parseColumnType(text)
+  return type?.kind === 'list' || type?.kind === 'array' ? typeText(type.item) : null
+}
+
+const TYPE_CHARS_MAX = 10_000
+const NESTING_MAX = 20
+const DECIMAL_WIDTH_MAX = 38
+const ARRAY_LENGTH_MAX = 100_000
+
+const TOKENS = /"(?:[^"]|"")*"|[A-Za-z_][A-Za-z0-9_]*|\d+|[(),[\]]/g
+
+class TypeReader {
+  readonly #tokens: readonly string[]
+  #at = 0
+
+  constructor(tokens: readonly string[]) {
+    this.#tokens = tokens
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at === this.#tokens.length
+  }
+
+  type(depth: number): ColumnType | null {
+    if (depth > NESTING_MAX) return null
+    let type = this.#innermost(depth)
+    while (type !== null && this.#take('[')) {
+      const length = this.#peek() === ']' ? null : this.#integer(1, ARRAY_LENGTH_MAX)
+      if (!this.#take(']') || length === undefined) return null
+      type = length === null ? { kind: 'list', item: type } : { kind: 'array', item: type, length }
+    }
+    return type
+  }
+
+  #innermost(depth: number): ColumnType | null {
+    const word = this.#word()
+    if (word === null) return null
+    if (word === 'STRUCT' || word === 'ROW') return this.#struct(depth)
+    if (word === 'MAP') return this.#map(depth)
+    if (word === 'DECIMAL' || word === 'NUMERIC' || word === 'DEC') return this.#decimal()
+    const name = PLAIN.get(this.#wholeName(word))
+    return name === undefined ? null : { kind: 'plain', name }
+  }
+
+  /** `TIMESTAMP WITH TIME ZONE` and `DOUBLE PRECISION` are names of several words. */
+  #wholeName(first: string): string {
+    const rest = this.#tokens.slice(this.#at, this.#at + 3).map((token) => token.toUpperCase())
+    for (const count of [3, 1]) {
+      const name = [first, ...rest.slice(0, count)].join(' ')
+      if (rest.length >= count && PLAIN.has(name)) {
+        this.#at += count
+        return name
+      }
+    }
+    return first
+  }
+
+  #decimal(): ColumnType | null {
+    if (!this.#take('(')) return { kind: 'decimal', width: 18, scale: 3 }
+    const width = this.#integer(1, DECIMAL_WIDTH_MAX)
+    if (width === undefined) return null
+    const scale = this.#take(',') ? this.#integer(0, width) : 0
+    if (scale === undefined || !this.#take(')')) return null
+    return { kind: 'decimal', width, scale }
+  }
+
+  #struct(depth: number): ColumnType | null {
+    if (!this.#take('(')) return null
+    const fields: StructField[] = []
+    const names = new Set<string>()
+    do {
+      const name = this.#name()
+      const type = name === null ? null : this.type(depth + 1)
+      if (name === null || type === null || names.has(name.toLowerCase())) return null
+      names.add(name.toLowerCase())
+      fields.push({ name, type })
+    } while (this.#take(','))
+    return this.#take(')') ? { kind: 'struct', fields } : null
+  }
+
+  #map(depth: number): ColumnType | null {
+    if (!this.#take('(')) return null
+    const key = this.type(depth + 1)
+    const value = key !== null && this.#take(',') ? this.type(depth + 1) : null
+    return key !== null && value !== null && this.#take(')') ? { kind: 'map', key, value } : null
+  }
+
+  #word(): string | null {
+    const token = this.#peek()
+    if (token === undefined || !/^[A-Za-z_]/.test(token)) return null
+    this.#at += 1
+    return token.toUpperCase()
+  }
+
+  #name(): string | null {
+    const token = this.#peek()
+    if (token === undefined || !/^[A-Za-z_"]/.test(token)) return null
+    this.#at += 1
+    const name = token.startsWith('"') ? token.slice(1, -1).replaceAll('""', '"') : token
+    return name === '' ? null : name
+  }
+
+  #integer(min: number, max: number): number | undefined {
+    const token = this.#peek()
+    if (token === undefined || !/^\d{1,6}$/.test(token)) return undefined
+    const value = Number(token)
+    if (value < min || value > max) return undefined
+    this.#at += 1
+    return value
+  }
+
+  #peek(): string | undefined {
+    return this.#tokens[this.#at]
+  }
+
+  #take(token: string): boolean {
+    if (this.#peek() !== token) return false
+    this.#at += 1
+    return true
+  }
+}

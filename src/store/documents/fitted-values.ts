@@ -1,0 +1,329 @@
+/** Values of rows under the types of their columns: as they are where the types agree, else as DuckDB casts them. */
+import {
+  type DuckDBConnection,
+  DuckDBDecimalValue,
+  type DuckDBValue,
+  LIST,
+  listValue,
+  VARCHAR,
+} from '@duckdb/node-api'
+import { type ColumnType, typeText } from '../../domain/column-types/column-type.ts'
+import { integerRange, isNumberType } from '../../domain/column-types/common-type.ts'
+import { type CellValue, shownValue, TypedValue } from '../../domain/document.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import type { MetadataColumn } from '../../domain/knowledge-base.ts'
+import { AppError } from '../../errors.ts'
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
+import { appendColumns } from '../duckdb/columns.ts'
+import { jsonText } from './chunk-rows.ts'
+import { knownType } from './metadata-columns.ts'
+
+export type CellsByKey = ReadonlyMap<string, CellValue>
+
+/** Values of one document or chunk, by `nameKey` of their names. */
+export interface RowCells {
+  readonly values: CellsByKey
+  /** For messages: where the row stood in its insert, from 0; null: it is no row of an insert. */
+  readonly rowIndex: number | null
+}
+
+/** Rows that are looked at between two looks at what else waits. */
+const ROWS_PER_TURN = 256
+
+/** Values that DuckDB casts at once. */
+const CAST_MAX = 4_096
+
+/** What the columns hold of each row. */
+export interface FittedValues {
+  /** In the order of the columns. */
+  of(values: CellsByKey): readonly DuckDBValue[]
+  /** Values that did not fit, by the name of the physical column. */
+  readonly strays: ReadonlyMap<string, number>
+}
+
+/**
+ * The values as their columns hold them; one that does not fit is null there.
+ * @throws AppError `insert_failed` for one that does not fit a declared type, with row and column
+ */
+export async function fitValues(
+  connection: DuckDBConnection,
+  columns: readonly MetadataColumn[],
+  rows: Iterable<RowCells>,
+): Promise<FittedValues> {
+  const fitters = columns.map((column) => new ColumnFitter(column))
+  const fitted = new Map<CellsByKey, DuckDBValue[]>()
+  let order = 0
+  for (const { values, rowIndex } of rows) {
+    if (fitted.has(values)) continue
+    const row: DuckDBValue[] = new Array(columns.length).fill(null)
+    fitted.set(values, row)
+    for (const [index, fitter] of fitters.entries()) {
+      const value = values.get(fitter.key)
+      if (value === undefined || value === null) continue
+      row[index] = fitter.fit(value, { row, index, rowIndex, order })
+    }
+    order += 1
+    if (order % ROWS_PER_TURN === 0) await yieldToEventLoop()
+  }
+  for (const fitter of fitters) await fitter.castPending(connection)
+  refuseUndeclared(fitters)
+  const strays = fitters
+    .filter(({ strayCount }) => strayCount > 0)
+    .map(({ column, strayCount }) => [column.column, strayCount] as const)
+  return {
+    strays: new Map(strays),
+    of: (values) => fitted.get(values) ?? missing(),
+  }
+}
+
+function missing(): never {
+  throw new Error('a row that was not fitted')
+}
+
+/** Where a value is going to stand. */
+interface Place {
+  readonly row: DuckDBValue[]
+  readonly index: number
+  readonly rowIndex: number | null
+  /** Of the row among all. */
+  readonly order: number
+}
+
+interface Misfit {
+  readonly value: CellValue
+  readonly column: MetadataColumn
+  readonly rowIndex: number | null
+  readonly order: number
+}
+
+function refuseUndeclared(fitters: readonly ColumnFitter[]): void {
+  const misfits = fitters
+    .filter(({ column }) => column.isDeclared === true)
+    .flatMap(({ firstMisfit }) => firstMisfit ?? [])
+  const [first] = misfits.toSorted((one, other) => one.order - other.order)
+  if (first !== undefined) throw new AppError('insert_failed', misfitMessage(first))
+}
+
+const SHOWN_CHARS_MAX = 60
+
+function misfitMessage({ value, column, rowIndex }: Misfit): string {
+  const shown = shownValue(value)
+  const text = typeof shown === 'string' ? shown : jsonText(shown)
+  const part =
+    text.length > SHOWN_CHARS_MAX ? `${text.slice(0, SHOWN_CHARS_MAX).toWellFormed()}…` : text
+  const quoted = typeof shown === 'string' ? `'${part}'` : part
+  const article = /^[AEIO]/.test(column.type) ? 'an' : 'a'
+  const row = rowIndex === null ? '' : `row ${rowIndex + 1}, `
+  return `${row}column ${column.name}: ${quoted} is not ${article} ${column.type}`
+}
+
+type Fit = { readonly value: DuckDBValue } | 'unfit' | { readonly ask: Question }
+
+/** What DuckDB is asked: to cast a value. */
+interface Question {
+  /** Equal for equal values; null: nobody knows whether another is equal. */
+  readonly key: string | null
+  /** The value, as one of this type. */
+  readonly source: string
+  readonly value: DuckDBValue
+}
+
+/** One column: which values it takes, and those that wait for a cast. */
+class ColumnFitter {
+  readonly column: MetadataColumn
+  readonly key: string
+  readonly #type: ColumnType
+  readonly #pending = new Map<string, { readonly question: Question; readonly places: Asked[] }>()
+  strayCount = 0
+  firstMisfit: Misfit | null = null
+
+  constructor(column: MetadataColumn) {
+    this.column = column
+    this.key = nameKey(column.name)
+    this.#type = knownType(column.type)
+  }
+
+  /** The value where that is known already, else null: it is set later. */
+  fit(value: Exclude<CellValue, null>, place: Place): DuckDBValue {
+    const fit = fitOf(value, this.#type, this.column.type)
+    if (fit === 'unfit') {
+      this.#misfit(value, place)
+      return null
+    }
+    if ('value' in fit) return fit.value
+    const { ask: question } = fit
+    const key = `${question.source} ${question.key ?? place.order}`
+    const known = this.#pending.get(key)
+    if (known === undefined) this.#pending.set(key, { question, places: [{ value, place }] })
+    else known.places.push({ value, place })
+    return null
+  }
+
+  async castPending(connection: DuckDBConnection): Promise<void> {
+    const bySource = Map.groupBy(this.#pending.values(), ({ question }) => question.source)
+    for (const [source, asked] of bySource) {
+      for (let start = 0; start < asked.length; start += CAST_MAX) {
+        const some = asked.slice(start, start + CAST_MAX)
+        const values = some.map(({ question }) => question.value)
+        const cast = await castValues(connection, { source, target: this.#type }, values)
+        for (const [index, { places }] of some.entries()) {
+          const result = cast[index] ?? null
+          for (const { value, place } of places) {
+            if (result === null) this.#misfit(value, place)
+            else place.row[place.index] = result
+          }
+        }
+        await yieldToEventLoop()
+      }
+    }
+  }
+
+  #misfit(value: CellValue, { rowIndex, order }: Place): void {
+    this.strayCount += 1
+    if (this.firstMisfit !== null && this.firstMisfit.order <= order) return
+    this.firstMisfit = { value, column: this.column, rowIndex, order }
+  }
+}
+
+interface Asked {
+  readonly value: CellValue
+  readonly place: Place
+}
+
+function fitOf(value: Exclude<CellValue, null>, type: ColumnType, text: string): Fit {
+  if (value instanceof TypedValue) {
+    // The library's own values are all that the store puts there.
+    const exact = value.exact as DuckDBValue
+    if (value.type === text) return { value: exact }
+    if (isNumberType(type) && value.shown !== null) {
+      const fit = numberFit(String(exact), type)
+      if (fit !== null) return fit
+    }
+    const isExactNumber = typeof exact === 'bigint' || exact instanceof DuckDBDecimalValue
+    if (text === 'VARCHAR' && isExactNumber) return { value: String(exact) }
+    if (text !== 'VARCHAR' && text !== 'JSON') {
+      return { ask: { key: null, source: value.type, value: exact } }
+    }
+  }
+  const shown = shownValue(value)
+  if (text === 'JSON') return { value: jsonText(shown) }
+  if (text === 'VARCHAR') {
+    return { value: typeof shown === 'string' ? shown.toWellFormed() : jsonText(shown) }
+  }
+  if (text === 'BOOLEAN') return truthFit(shown)
+  if (isNumberType(type)) {
+    const isNumber = typeof shown === 'number' || typeof shown === 'string'
+    if (!isNumber) return 'unfit'
+    return numberFit(String(shown).trim(), type) ?? 'unfit'
+  }
+  if (typeof shown === 'string') {
+    const key = shown.toWellFormed()
+    return { ask: { key, source: 'VARCHAR', value: key } }
+  }
+  if (typeof shown !== 'object' || !NESTED.has(type.kind)) return 'unfit'
+  const json = jsonText(shown)
+  return { ask: { key: json, source: 'JSON', value: json } }
+}
+
+const NESTED: ReadonlySet<ColumnType['kind']> = new Set(['list', 'array', 'struct', 'map'])
+
+function truthFit(shown: unknown): Fit {
+  if (typeof shown === 'boolean') return { value: shown }
+  const word = typeof shown === 'string' ? shown.trim().toLowerCase() : ''
+  return word === 'true' || word === 'false' ? { value: word === 'true' } : 'unfit'
+}
+
+const DECIMAL = /^([+-]?)0*(\d*)(?:\.(\d*?)0*)?$/
+const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
+const SMALL_INTEGERS: ReadonlySet<string> = new Set([
+  'TINYINT',
+  'SMALLINT',
+  'INTEGER',
+  'UTINYINT',
+  'USMALLINT',
+  'UINTEGER',
+])
+
+/** The number that the text says, under a type of numbers; null where it is none, or the type cannot hold it. */
+function numberFit(text: string, type: ColumnType): Fit | null {
+  if (!NUMBER.test(text)) return null
+  const range = integerRange(type)
+  if (range === null && type.kind !== 'decimal') return { value: Number(text) }
+  const match = DECIMAL.exec(text) ?? DECIMAL.exec(plainText(text))
+  if (match === null) return null
+  const [, sign = '', whole = '', fraction = ''] = match
+  const scale = type.kind === 'decimal' ? type.scale : 0
+  if (fraction.length > scale) return null
+  const digits = BigInt(`${whole}${fraction.padEnd(scale, '0')}` || '0')
+  const value = sign === '-' ? -digits : digits
+  if (type.kind === 'decimal') {
+    if (whole.length > type.width - scale) return null
+    return { value: new DuckDBDecimalValue(value, type.width, scale) }
+  }
+  if (range === null || value < range.min || value > range.max) return null
+  const isSmall = type.kind === 'plain' && SMALL_INTEGERS.has(type.name)
+  return { value: isSmall ? Number(value) : value }
+}
+
+/** `1e21` → `1000000000000000000000`, as far as the number goes. */
+function plainText(text: string): string {
+  const number = Number(text)
+  return Number.isInteger(number) && Math.abs(number) < 1e40 ? BigInt(number).toString() : text
+}
+
+interface Cast {
+  /** The type of the values. */
+  readonly source: string
+  readonly target: ColumnType
+}
+
+/**
+ * What DuckDB makes of each value; null where it cannot, or where the way back does not lead to the value: `10:30` is lost
+ * on the way from a TIMESTAMP to a DATE.
+ */
+async function castValues(
+  connection: DuckDBConnection,
+  cast: Cast,
+  values: readonly DuckDBValue[],
+): Promise<readonly DuckDBValue[]> {
+  const isText = cast.source === 'VARCHAR' || cast.source === 'JSON'
+  const reader = isText
+    ? await connection.runAndReadAll(
+        `SELECT ${castSql(cast)} FROM (SELECT unnest($values) AS source)`,
+        { values: listValue([...values]) },
+        { values: LIST(VARCHAR) },
+      )
+    : await castTyped(connection, cast, values)
+  return reader.getRows().map(([value]) => value ?? null)
+}
+
+/** By way of a table: a list of such values cannot be bound where its type cannot be told from them. */
+async function castTyped(connection: DuckDBConnection, cast: Cast, values: readonly DuckDBValue[]) {
+  await connection.run(`CREATE TEMP TABLE cast_values (place INTEGER, source ${cast.source})`)
+  const target = { connection, catalog: 'temp', schema: 'main', table: 'cast_values' } as const
+  await appendColumns(target, [[values.map((_, index) => index), [...values]]])
+  const sql = `SELECT ${castSql(cast)} FROM temp.main.cast_values ORDER BY place`
+  const reader = await connection.runAndReadAll(sql)
+  await connection.run('DROP TABLE temp.main.cast_values')
+  return reader
+}
+
+function castSql({ source, target }: Cast): string {
+  const type = typeText(target)
+  const cast = `TRY_CAST(source AS ${type})`
+  if (source === 'JSON') {
+    const list = `TRY_CAST(source::JSON AS ${type})`
+    if (target.kind !== 'list' && target.kind !== 'array') return list
+    // An item that does not fit becomes null.
+    const items = `list_filter(${list}::${typeText(target.item)}[], item -> item IS NULL)`
+    const nulls = `list_filter(source::JSON::JSON[], item -> item IS NULL OR item = 'null'::JSON)`
+    return `CASE WHEN len(${items}) = len(${nulls}) THEN ${list} END`
+  }
+  if (source !== 'VARCHAR') {
+    return `CASE WHEN TRY_CAST(${cast} AS ${source}) IS NOT DISTINCT FROM source THEN ${cast} END`
+  }
+  // An answer shows bytes as base64.
+  if (type === 'BLOB') return 'TRY(from_base64(source))'
+  if (type !== 'DATE') return cast
+  return `CASE WHEN coalesce(TRY_CAST(source AS TIMESTAMP) = ${cast}, true) THEN ${cast} END`
+}

@@ -1,0 +1,29 @@
+/** The examples of docs/reading.md that need nothing but each other, in their order. */
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { createTestApp } from '../../support/test-app.ts'
+
+const page = await Bun.file(join(import.meta.dir, '../../../docs/reading.md')).text()
+
+/** Sections whose blocks are statements, or requests as a line `POST /path` and a body. */
+const SECTIONS = ['Types']
+
+test.each(SECTIONS)('%s', async (section) => {
+  const [, text = ''] = page.split(`\n## ${section}\n`)
+  const [own = ''] = text.split('\n## ')
+  const blocks = [...own.matchAll(/^```(sql|http)\n([\s\S]*?)^```/gm)]
+  expect(blocks.length).toBeGreaterThan(0)
+  const t = await createTestApp()
+  for (const [, language, block = ''] of blocks) {
+    if (language === 'sql') {
+      const { text: answer } = await t.send('POST', '/api/sql/query', { query: block })
+      expect([block, answer]).toEqual([block, expect.not.stringContaining('"type":"error"')])
+      continue
+    }
+    const [line = '', ...body] = block.split('\n')
+    const [method = '', path = ''] = line.split(' ')
+    const answer = await t.send(method, path, JSON.parse(body.join('\n')))
+    expect([block, answer.status < 300, answer.text]).toEqual([block, true, answer.text])
+  }
+  await t.close()
+})
