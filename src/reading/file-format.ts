@@ -1,6 +1,7 @@
 import type { FileFormat } from '../domain/uploaded-file.ts'
 import { AppError } from '../errors.ts'
 import { languageOfName, languageOfShebang } from './programming-languages.ts'
+import { markedEncoding, wideEncoding } from './text-encoding.ts'
 import { isOle, unreadableKind } from './unreadable-kinds.ts'
 import { beginsLikeZip, zipEntries, zipNames } from './zip-package.ts'
 
@@ -108,9 +109,8 @@ function formatOfZip(bytes: Uint8Array): FileFormat | null {
 
 /** Zero bytes in what is not UTF-16 or UTF-32. */
 function isBinary(bytes: Uint8Array): boolean {
-  const isWide =
-    (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)
-  return !isWide && bytes.subarray(0, SNIFFED_BYTES).includes(0)
+  if (!bytes.subarray(0, SNIFFED_BYTES).includes(0)) return false
+  return markedEncoding(bytes) === null && wideEncoding(bytes) === null
 }
 
 function formatOfJson(bytes: Uint8Array, begin: string): FileFormat {

@@ -6,6 +6,7 @@ import type { ReadingNotes } from './document-format.ts'
 import { fileFormat, hasDirectory } from './file-format.ts'
 import { readDocuments } from './read-document.ts'
 import { READING_LIMITS } from './reading-limits.ts'
+import { unpackedFile } from './unpacked-file.ts'
 
 export interface FileContents {
   readonly format: FileFormat
@@ -23,12 +24,12 @@ const LOOKED_AT_BYTES = 65_536
  * @throws AppError `file_unreadable`
  */
 export async function readFile(
-  source: SourceFile,
+  sent: SourceFile,
   folder: string,
   notes: ReadingNotes,
 ): Promise<FileContents> {
-  const file = Bun.file(source.path)
-  if (file.size === 0) throw new AppError('file_unreadable', 'The file is empty')
+  if (Bun.file(sent.path).size === 0) throw new AppError('file_unreadable', 'The file is empty')
+  const source = await unpackedFile(sent, folder, notes)
   const format = source.options.format ?? fileFormat(source.name, await ends(source.path))
   if (isDocumentFormat(format)) {
     return { format, tables: [], documents: documentsOf(source, format, notes) }

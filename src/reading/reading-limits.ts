@@ -15,6 +15,11 @@ export const READING_LIMITS = {
   /** A document is read as a whole. */
   documentBytesMax: 512 * 1024 * 1024,
 
+  /** What a compressed file may become, however small it is. */
+  unpackedBytes: 512 * 1024 * 1024,
+  /** Or as much for each byte of it. */
+  unpackedPerByte: 50,
+
   /** Reading one file, however small. */
   readMs: 20_000,
   /** In addition, for each megabyte. */

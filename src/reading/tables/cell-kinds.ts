@@ -1,0 +1,195 @@
+import { literal } from '../../domain/identifier.ts'
+
+/**
+ * What a column of text can be read as. A kind is tried on the first rows here and on all rows by DuckDB: both must agree, so
+ * the SQL says the same as the pattern.
+ */
+export interface CellKind {
+  readonly name: string
+  readonly type: string
+  /** Of one value. */
+  readonly pattern: RegExp
+  /** NULL where the value is not of this kind. */
+  readonly cast: (value: string) => string
+  /** True where the value is of this kind; the same as `cast(value) IS NOT NULL` if missing. */
+  readonly holds?: (value: string) => string
+}
+
+const SMALL_INTEGER_DIGITS = 18
+
+/** What stands for "nothing" in columns that are something else than text. In text it may be a name, or Namibia. */
+export const NULL_MARKERS: readonly string[] = [
+  '',
+  'NA',
+  'N/A',
+  'n/a',
+  '#N/A',
+  'NULL',
+  'Null',
+  'null',
+  'None',
+  'NaN',
+  'nan',
+  '\\N',
+  '-',
+  '--',
+  '?',
+  '.',
+]
+
+export const IS_NULL_MARKER: ReadonlySet<string> = new Set(NULL_MARKERS)
+
+/** The number begins with a zero that a number would not keep. */
+const leadsWithZero = (value: string) =>
+  `((${value} >= '00' AND ${value} < '0:') OR (${value} >= '-00' AND ${value} < '-0:'))`
+
+/** DuckDB's regular expressions match whole values as they are and write code points in their own way. */
+function matches(value: string, pattern: RegExp): string {
+  return `regexp_full_match(${value}, ${literal(duckPattern(pattern.source.replace(/^\^|\$$/g, '')))}${pattern.ignoreCase ? ", 'i'" : ''})`
+}
+
+function duckPattern(source: string): string {
+  return source.replace(/\\u([0-9a-f]{4})/g, '\\x{$1}')
+}
+
+function integer(name: string, type: string, pattern: RegExp): CellKind {
+  const cast = (value: string) => `TRY_CAST(${value} AS ${type})`
+  // Written back it must be the same: no leading zero, no plus, no fraction is lost.
+  return {
+    name,
+    type,
+    pattern,
+    cast,
+    holds: (value) => `CAST(${cast(value)} AS VARCHAR) = ${value}`,
+  }
+}
+
+/** Numbers with a sign between thousands, a decimal comma, or both. */
+function grouped(name: string, pattern: RegExp, group: string, decimal: '.' | ','): CellKind {
+  const cast = (value: string) => {
+    const whole =
+      group === '' ? value : `regexp_replace(${value}, ${literal(duckPattern(group))}, '', 'g')`
+    return `TRY_CAST(${decimal === ',' ? `replace(${whole}, ',', '.')` : whole} AS DOUBLE)`
+  }
+  return {
+    name,
+    type: 'DOUBLE',
+    pattern,
+    cast: (value) => `CASE WHEN ${matches(value, pattern)} THEN ${cast(value)} END`,
+  }
+}
+
+function moment(type: 'DATE' | 'TIMESTAMP' | 'TIME', format: string, pattern: RegExp): CellKind {
+  return {
+    name: format,
+    type,
+    pattern,
+    cast: (value) =>
+      `CASE WHEN ${matches(value, pattern)} THEN CAST(TRY_STRPTIME(${value}, '${format}') AS ${type}) END`,
+  }
+}
+
+const DAY = '\\d{1,2}'
+const CLOCK = String.raw`\d{1,2}:\d{2}`
+
+/** The same day in other orders, and the same with a time of day behind it. */
+function days(): CellKind[] {
+  const formats: [format: string, pattern: string][] = [
+    ['%Y/%m/%d', String.raw`\d{4}/${DAY}/${DAY}`],
+    ['%Y.%m.%d', String.raw`\d{4}\.${DAY}\.${DAY}`],
+    ['%d.%m.%Y', String.raw`${DAY}\.${DAY}\.\d{4}`],
+    ['%d/%m/%Y', `${DAY}/${DAY}/\\d{4}`],
+    ['%m/%d/%Y', `${DAY}/${DAY}/\\d{4}`],
+    ['%d-%m-%Y', `${DAY}-${DAY}-\\d{4}`],
+    ['%m-%d-%Y', `${DAY}-${DAY}-\\d{4}`],
+    ['%d.%m.%y', String.raw`\d{2}\.\d{2}\.\d{2}`],
+    ['%d/%m/%y', `${DAY}/${DAY}/\\d{2}`],
+    ['%m/%d/%y', `${DAY}/${DAY}/\\d{2}`],
+    ['%d-%b-%Y', `${DAY}-[A-Za-z]{3}-\\d{4}`],
+    ['%d %b %Y', `${DAY} [A-Za-z]{3} \\d{4}`],
+    ['%d %B %Y', `${DAY} [A-Za-z]{3,9} \\d{4}`],
+    ['%b %d, %Y', `[A-Za-z]{3} ${DAY}, \\d{4}`],
+    ['%B %d, %Y', `[A-Za-z]{3,9} ${DAY}, \\d{4}`],
+    ['%b %d %Y', `[A-Za-z]{3} ${DAY} \\d{4}`],
+  ]
+  return formats.flatMap(([format, pattern]) => [
+    moment('DATE', format, new RegExp(`^${pattern}$`)),
+    moment('TIMESTAMP', `${format} %H:%M`, new RegExp(`^${pattern} ${CLOCK}$`)),
+    moment('TIMESTAMP', `${format} %H:%M:%S`, new RegExp(`^${pattern} ${CLOCK}:\\d{2}$`)),
+    moment('TIMESTAMP', `${format} %I:%M %p`, new RegExp(`^${pattern} ${CLOCK} [AaPp][Mm]$`)),
+    moment(
+      'TIMESTAMP',
+      `${format} %I:%M:%S %p`,
+      new RegExp(`^${pattern} ${CLOCK}:\\d{2} [AaPp][Mm]$`),
+    ),
+  ])
+}
+
+const ISO_DAY = /^\d{4}-\d{2}-\d{2}$/
+const ISO_MOMENT = /^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?$/
+const ISO_ZONED =
+  /^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?\s?([Zz]|[+-]\d{2}(:?\d{2})?)$/
+const TIME = /^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?$/
+
+const simple = (name: string, type: string, pattern: RegExp): CellKind => ({
+  name,
+  type,
+  pattern,
+  cast: (value) => `TRY_CAST(${value} AS ${type})`,
+  holds: (value) => `(${matches(value, pattern)} AND TRY_CAST(${value} AS ${type}) IS NOT NULL)`,
+})
+
+/** The narrower stands before the wider: the first that holds for all values of a column is its type. */
+export const CELL_KINDS: readonly CellKind[] = [
+  {
+    name: 'boolean',
+    type: 'BOOLEAN',
+    pattern: /^(true|false)$/i,
+    cast: (value) => `TRY_CAST(${value} AS BOOLEAN)`,
+    holds: (value) => `lower(${value}) IN ('true', 'false')`,
+  },
+  integer('integer', 'BIGINT', new RegExp(`^(0|-?[1-9]\\d{0,${SMALL_INTEGER_DIGITS}})$`)),
+  integer('long integer', 'HUGEINT', /^(0|-?[1-9]\d{0,38})$/),
+  {
+    name: 'number',
+    type: 'DOUBLE',
+    // A plus without a fraction is a telephone number. More digits than a double holds would not stay what they are.
+    pattern:
+      /^(-?(0|[1-9]\d{0,14})|[-+]?(0|[1-9]\d{0,14})?\.\d+|[-+]?(0|[1-9]\d{0,14})\.|[-+]?(0|[1-9]\d{0,14})(\.\d*)?[eE][-+]?\d{1,3}|[-+]?\.\d+[eE][-+]?\d{1,3}|[-+]?([Ii]nf|Infinity|INF))$/,
+    cast: (value) => `nullif(TRY_CAST(${value} AS DOUBLE), 'nan'::DOUBLE)`,
+    holds: (value) =>
+      `(TRY_CAST(${value} AS DOUBLE) IS NOT NULL AND NOT ${leadsWithZero(value)} AND NOT (${value} >= '+' AND ${value} < ',' AND NOT contains(${value}, '.')) AND TRY_CAST(${value} AS DOUBLE) <> 'nan'::DOUBLE AND (abs(TRY_CAST(${value} AS DOUBLE)) < 1e15 OR CAST(TRY_CAST(${value} AS HUGEINT) AS VARCHAR) IS DISTINCT FROM ${value}))`,
+  },
+  grouped('1,234.5', /^-?(0|[1-9]\d{0,14}|[1-9]\d{0,2}(,\d{3}){1,4})(\.\d+)?$/, ',', '.'),
+  grouped('1.234,5', /^-?(0|[1-9]\d{0,14}|[1-9]\d{0,2}(\.\d{3}){1,4})(,\d+)?$/, '\\.', ','),
+  grouped(
+    '1 234,5',
+    /^-?(0|[1-9]\d{0,14}|[1-9]\d{0,2}([ \u00a0\u202f]\d{3}){1,4})(,\d+)?$/,
+    '[ \u00a0\u202f]',
+    ',',
+  ),
+  grouped(
+    '1 234.5',
+    /^-?(0|[1-9]\d{0,14}|[1-9]\d{0,2}([ \u00a0\u202f'’]\d{3}){1,4})(\.\d+)?$/,
+    String.raw`[ \u00a0\u202f'’]`,
+    '.',
+  ),
+  {
+    name: 'day',
+    type: 'DATE',
+    pattern: ISO_DAY,
+    cast: (value) => `TRY_CAST(${value} AS DATE)`,
+    holds: (value) => `CAST(TRY_CAST(${value} AS DATE) AS VARCHAR) = ${value}`,
+  },
+  simple('moment', 'TIMESTAMP', ISO_MOMENT),
+  simple('moment with a zone', 'TIMESTAMP WITH TIME ZONE', ISO_ZONED),
+  {
+    name: 'time',
+    type: 'TIME',
+    pattern: TIME,
+    cast: (value) =>
+      `TRY_CAST(CASE WHEN length(${value}) < 6 THEN ${value} || ':00' ELSE ${value} END AS TIME)`,
+    holds: (value) => matches(value, TIME),
+  },
+  ...days(),
+]

@@ -1,0 +1,165 @@
+import { CELL_KINDS, IS_NULL_MARKER } from './cell-kinds.ts'
+
+/** A row of the begin of a file. */
+export interface SampleRow {
+  readonly line: number
+  readonly cells: readonly string[]
+}
+
+/** Where the table is in its file. */
+export interface CsvLayout {
+  /** The first line of the first row with values. Everything before it is no row. */
+  readonly dataLine: number
+  /** null: the file has no names for its columns. */
+  readonly names: readonly string[] | null
+  /** How many values a row should have. */
+  readonly width: number
+  /** Lines that begin with `#` and are not as wide as the table are comments. */
+  readonly hasComments: boolean
+  /** Lines before the table that are neither names nor comments, as they stand. */
+  readonly skipped: readonly SampleRow[]
+  readonly commentLines: readonly number[]
+}
+
+const ROWS_BEFORE_MAX = 60
+
+/**
+ * Finds comments, titles above the table and the names of its columns.
+ * @param rows the first ones without blank lines, each with all of its values
+ * @param hasHeader undefined: look
+ */
+export function layoutOf(rows: readonly SampleRow[], hasHeader: boolean | undefined): CsvLayout {
+  const commentLines: number[] = []
+  let first = 0
+  while (first < rows.length && isComment(rows[first]) && !isNames(rows, first)) {
+    commentLines.push(rows[first]?.line ?? 0)
+    first += 1
+  }
+  const hasComments = first > 0 || (rows[first]?.cells[0] ?? '').startsWith('#')
+  const table = rows
+    .slice(first)
+    .filter((row, index) => index === 0 || !hasComments || !isComment(row))
+  const mode = commonWidth(table)
+  const titles = titleCount(table, mode)
+  const skipped = table.slice(0, titles)
+  const rest = table.slice(titles)
+  const [begin, ...body] = rest
+  const end = (rows.at(-1)?.line ?? 0) + 1
+  if (begin === undefined) {
+    return { dataLine: end, names: null, width: 1, hasComments, skipped, commentLines }
+  }
+  if (!(hasHeader ?? looksLikeHeader(begin.cells, body))) {
+    const width = Math.max(mode, 1)
+    return { dataLine: begin.line, names: null, width, hasComments, skipped, commentLines }
+  }
+  const names = namesOf(begin.cells, body)
+  const dataLine = body[0]?.line ?? end
+  return { dataLine, names, width: names.length, hasComments, skipped, commentLines }
+}
+
+function isComment(row: SampleRow | undefined): boolean {
+  return row?.cells[0]?.startsWith('#') ?? false
+}
+
+/** `#chrom,start,end`: the last line with a `#`, as wide as the rows below it. */
+function isNames(rows: readonly SampleRow[], index: number): boolean {
+  const row = rows[index]
+  const next = rows[index + 1]
+  if (row === undefined || next === undefined || isComment(next)) return false
+  return row.cells.length > 1 && row.cells.length === commonWidth(rows.slice(index + 1))
+}
+
+/** What most rows have; of two, the larger. */
+function commonWidth(rows: readonly SampleRow[]): number {
+  const counts = new Map<number, number>()
+  for (const { cells } of rows) counts.set(cells.length, (counts.get(cells.length) ?? 0) + 1)
+  let best = 0
+  for (const [width, count] of counts) {
+    const bestCount = counts.get(best) ?? 0
+    if (count > bestCount || (count === bestCount && width > best)) best = width
+  }
+  return best
+}
+
+/** Rows above the table: they fill no more than half of its columns, and a full row comes after them. */
+function titleCount(rows: readonly SampleRow[], width: number): number {
+  if (width < 2) return 0
+  const isNarrow = ({ cells }: SampleRow) => {
+    const filled = cells.filter((cell) => cell.trim() !== '').length
+    return (
+      filled <= width / 2 && (cells.length < width || filled <= 1) && (filled <= 1 || width >= 4)
+    )
+  }
+  let count = 0
+  while (count < Math.min(rows.length, ROWS_BEFORE_MAX)) {
+    const row = rows[count]
+    if (row === undefined || !isNarrow(row)) break
+    count += 1
+  }
+  const next = rows[count]
+  // A sparse table has such rows everywhere: then they are its own.
+  const isFollowed = next !== undefined && next.cells.length >= width - 1
+  const narrowBelow = rows.slice(count).filter(isNarrow).length
+  return isFollowed && narrowBelow <= rows.length / 10 ? count : 0
+}
+
+/** Names for all columns: R writes none for the column of its row names. */
+function namesOf(cells: readonly string[], body: readonly SampleRow[]): readonly string[] {
+  const names = cells.map((cell, index) => (index === 0 ? cell.replace(/^#\s*/, '') : cell).trim())
+  const isShifted =
+    body.length > 0 &&
+    body.every(
+      (row) => row.cells.length === cells.length + 1 && (row.cells.at(-1) ?? '').trim() !== '',
+    )
+  if (isShifted) return ['', ...names]
+  // Delimiters at the end of each row make no column.
+  let width = names.length
+  const isEmptyAt = (index: number) =>
+    names[index] === '' && body.every((row) => (row.cells[index] ?? '').trim() === '')
+  while (width > 1 && body.length > 0 && isEmptyAt(width - 1)) width -= 1
+  return names.slice(0, width)
+}
+
+type Kind = 'empty' | 'typed' | 'text'
+
+function kindOf(cell: string): Kind {
+  const value = cell.trim()
+  if (IS_NULL_MARKER.has(value)) return 'empty'
+  return CELL_KINDS.some((kind) => kind.pattern.test(value)) ? 'typed' : 'text'
+}
+
+const ROWS_COMPARED = 50
+
+/**
+ * The names of columns are text above values that are not, they are there, and they do not come again. Where all is
+ * text, the first row is taken for names, as everywhere.
+ */
+function looksLikeHeader(cells: readonly string[], body: readonly SampleRow[]): boolean {
+  const kinds = cells.map(kindOf)
+  if (body.length === 0) return kinds.every((kind) => kind === 'text')
+  let votes = 0
+  const compared = body.slice(0, ROWS_COMPARED)
+  for (const [index, kind] of kinds.entries()) {
+    if (index >= COLUMNS_COMPARED) break
+    const below = compared
+      .map((row) => kindOf(row.cells[index] ?? ''))
+      .filter((one) => one !== 'empty')
+    if (below.length === 0) continue
+    const isTyped = below.every((one) => one === 'typed')
+    if (isTyped && kind === 'text') votes += 1
+    else if (kind === 'typed' && !isYear(cells[index] ?? '')) votes -= 1
+  }
+  if (votes !== 0) return votes > 0
+  const isFirstText = kinds.some((kind) => kind === 'text')
+  const comesAgain = cells.some(
+    (cell, index) => cell.trim() !== '' && compared.some((row) => row.cells[index] === cell),
+  )
+  return isFirstText && !comesAgain
+}
+
+const COLUMNS_COMPARED = 200
+
+/** Years are names of columns as well. */
+function isYear(cell: string): boolean {
+  return /^(1[89]|20)\d\d$/.test(cell.trim())
+}

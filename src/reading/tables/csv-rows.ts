@@ -1,0 +1,331 @@
+import { closeSync, openSync, readSync } from 'node:fs'
+import { AppError } from '../../errors.ts'
+import { BACKSLASH, CARRIAGE_RETURN, type CsvDialect, LINE_FEED, SPACE } from './csv-dialect.ts'
+
+const BLOCK_BYTES = 1024 * 1024
+
+/** More than any spreadsheet has; DuckDB takes seconds for as many. */
+export const TABLE_COLUMNS_MAX = 10_000
+/** A longer line is a quote that was never closed, or no table. */
+export const ROW_BYTES_MAX = 32 * 1024 * 1024
+
+/** A quote that is opened and never closed. */
+export class OpenQuote extends AppError {
+  readonly place: string
+
+  constructor(line: number) {
+    const place = `the row that begins in line ${line}`
+    super(
+      'file_unreadable',
+      `The file could not be read: a quote is opened in ${place} and never closed`,
+    )
+    this.place = place
+  }
+}
+
+/**
+ * The rows of a delimited file, one after the other, each byte looked at once: `next()` makes a row current, whose values
+ * are then `text(0)` to `text(count - 1)`. Memory is bounded by the longest row.
+ */
+export class CsvRows {
+  /** Of the current row: its number of values, and the line that it begins in, from 1. */
+  count = 0
+  line = 0
+  /** Where the current row stands in the file, without its end. */
+  startByte = 0
+  endByte = 0
+  /** A quote that closes before the end of its value, or never. */
+  hasOddQuote = false
+  /** A value that is written otherwise than in plain CSV: DuckDB may read it differently. */
+  isUnusual = false
+  /** Its line ends with `\r\n`. */
+  hasReturn = false
+  /** A line break within quotes. */
+  hasLineBreak = false
+  readonly #dialect: CsvDialect
+  readonly #source: ByteSource
+  #buffer: Uint8Array
+  /** Place of the buffer's first byte in the file, bytes in it, begin of the next row in it. */
+  #offset = 0
+  #filled = 0
+  #at = 0
+  #nextLine = 1
+  #isAtEnd = false
+  #starts = new Int32Array(64)
+  #ends = new Int32Array(64)
+  /** 0: as it stands, 1: quoted, 2: quoted with escapes in it, 3: quoted with something behind it. */
+  #kinds = new Uint8Array(64)
+
+  constructor(source: ByteSource, dialect: CsvDialect) {
+    this.#source = source
+    this.#dialect = dialect
+    this.#buffer = new Uint8Array(BLOCK_BYTES)
+  }
+
+  /** @throws AppError `file_unreadable` for a row that is too long or too wide, and for a quote that is never closed */
+  next(): boolean {
+    for (;;) {
+      if (this.#at >= this.#filled && !this.#fill()) return false
+      if (this.#row()) return true
+      if (!this.#fill() && this.#row()) return true
+    }
+  }
+
+  isQuoted(index: number): boolean {
+    return this.#kinds[index] !== 0
+  }
+
+  isEmpty(index: number): boolean {
+    return this.#kinds[index] === 0 && this.#starts[index] === this.#ends[index]
+  }
+
+  /** The bytes of a value as they stand, for a value without escapes. */
+  bytes(index: number): Uint8Array {
+    return this.#buffer.subarray(this.#starts[index], this.#ends[index])
+  }
+
+  hasEscapes(index: number): boolean {
+    return (this.#kinds[index] ?? 0) >= 2
+  }
+
+  text(index: number): string {
+    const text = DECODER.decode(this.bytes(index))
+    const kind = this.#kinds[index] ?? 0
+    return kind < 2 ? text : this.#unescaped(text, kind === 3)
+  }
+
+  /** The bytes of the current row as they stand in the file, without its end. */
+  rowBytes(): Uint8Array {
+    return this.#buffer.subarray(this.startByte - this.#offset, this.endByte - this.#offset)
+  }
+
+  /** A value with something behind its closing quote, `"a"b`, is ab. */
+  #unescaped(text: string, isOdd: boolean): string {
+    const { quote, escapedBy } = this.#dialect
+    const sign = quote === null ? '' : String.fromCharCode(quote)
+    const closed = isOdd ? oddlyQuoted(text, sign) : text
+    if (escapedBy === BACKSLASH)
+      return closed.replace(/\\(.)/gs, (_, letter: string) => unescapedLetter(letter))
+    return closed.replaceAll(sign + sign, sign)
+  }
+
+  /** Keeps the row that has begun, reads on. false: there is nothing more. */
+  #fill(): boolean {
+    if (this.#isAtEnd) return false
+    const rest = this.#filled - this.#at
+    if (rest > ROW_BYTES_MAX) throw this.#tooLong()
+    if (rest > this.#buffer.length / 2) {
+      const larger = new Uint8Array(this.#buffer.length * 2)
+      larger.set(this.#buffer.subarray(this.#at, this.#filled))
+      this.#buffer = larger
+    } else this.#buffer.copyWithin(0, this.#at, this.#filled)
+    this.#offset += this.#at
+    this.#at = 0
+    const read = this.#source.read(this.#buffer.subarray(rest))
+    this.#filled = rest + read
+    if (read === 0) this.#isAtEnd = true
+    return read > 0
+  }
+
+  #tooLong(): AppError {
+    return new AppError(
+      'file_unreadable',
+      `The file could not be read: the row that begins in line ${this.#nextLine} is longer than ${ROW_BYTES_MAX / 1024 / 1024} MiB`,
+    )
+  }
+
+  /** One row from where the last one ended. false: the buffer ends before it does. */
+  #row(): boolean {
+    const { quote, isRun, skipsSpace, lineEnd } = this.#dialect
+    const delimiter = this.#dialect.delimiter ?? -1
+    const buffer = this.#buffer
+    const filled = this.#filled
+    let at = this.#at
+    if (at >= filled) return false
+    let count = 0
+    let lines = 1
+    this.hasOddQuote = false
+    this.isUnusual = false
+    this.hasLineBreak = false
+    if (isRun) at = this.#behind(delimiter, at)
+    for (;;) {
+      if (count >= this.#starts.length) return this.#wider()
+      if (skipsSpace) at = this.#behind(SPACE, at)
+      this.#start = at
+      this.#end = -1
+      this.#kind = 0
+      if (at < filled && buffer[at] === quote) {
+        at = this.#quoted(at + 1)
+        if (at < 0) return false
+        lines += this.#linesWithin
+      }
+      // The hot loop: everything that is not quoted goes through it.
+      let byte = -1
+      while (at < filled) {
+        byte = buffer[at] ?? 0
+        if (byte === delimiter || byte === lineEnd) break
+        at += 1
+      }
+      if (at >= filled && !this.#isAtEnd) return false
+      const isLast = at >= filled || byte === lineEnd
+      this.#setValue(count, isLast, at)
+      count += 1
+      if (isLast) break
+      at += 1
+      if (isRun) {
+        at = this.#behind(delimiter, at)
+        // Spaces at the end of a line are no value.
+        if (at < filled ? buffer[at] === lineEnd : this.#isAtEnd) break
+      }
+    }
+    this.count = count
+    this.line = this.#nextLine
+    this.#nextLine += lines
+    this.#endRow(at)
+    return true
+  }
+
+  /** Where something else stands than this sign. */
+  #behind(sign: number, start: number): number {
+    let at = start
+    while (at < this.#filled && this.#buffer[at] === sign) at += 1
+    return at
+  }
+
+  #start = 0
+  #end = -1
+  #kind = 0
+
+  /** Goes behind the closing quote of a value that begins at `start`; -1: it is not in this buffer. */
+  #quoted(start: number): number {
+    const { delimiter, lineEnd } = this.#dialect
+    const closing = this.#closingQuote(start)
+    if (closing < 0) return -1
+    const at = closing + 1
+    const after = at < this.#filled ? this.#buffer[at] : lineEnd
+    if (after === delimiter || after === lineEnd || after === CARRIAGE_RETURN) {
+      this.#start = start
+      this.#end = closing
+      this.#kind = this.#escapesWithin ? 2 : 1
+    } else {
+      // What follows a closed quote belongs to the value, quote and all.
+      this.#kind = 3
+      this.hasOddQuote = true
+      this.isUnusual = true
+    }
+    return at
+  }
+
+  #setValue(index: number, isLast: boolean, at: number): void {
+    let end = this.#end
+    if (end < 0) {
+      end = at
+      const hasReturn = isLast && this.#dialect.lineEnd === LINE_FEED
+      if (hasReturn && end > this.#start && this.#buffer[end - 1] === CARRIAGE_RETURN) end -= 1
+    }
+    this.#starts[index] = this.#start
+    this.#ends[index] = end
+    this.#kinds[index] = this.#kind
+  }
+
+  #endRow(at: number): void {
+    const isReturn = this.#dialect.lineEnd === LINE_FEED && this.#buffer[at - 1] === CARRIAGE_RETURN
+    this.hasReturn = at > this.#at && isReturn
+    this.startByte = this.#offset + this.#at
+    this.endByte = this.#offset + at - (this.hasReturn ? 1 : 0)
+    this.#at = at + 1
+  }
+
+  #linesWithin = 0
+  #escapesWithin = false
+
+  /** Where the quote closes that was opened before `at`; -1: not in this buffer. */
+  #closingQuote(at: number): number {
+    const { quote, escapedBy } = this.#dialect
+    const buffer = this.#buffer
+    const filled = this.#filled
+    this.#linesWithin = 0
+    this.#escapesWithin = false
+    for (let index = at; index < filled; index += 1) {
+      const byte = buffer[index]
+      if (byte === LINE_FEED) this.#linesWithin += 1
+      else if (byte === BACKSLASH && escapedBy === BACKSLASH) {
+        index += 1
+        this.#escapesWithin = true
+        this.isUnusual = true
+      } else if (byte === quote) {
+        // The byte behind it decides.
+        if (index + 1 >= filled && !this.#isAtEnd) return -1
+        if (escapedBy !== quote || buffer[index + 1] !== quote) {
+          if (this.#linesWithin > 0) this.hasLineBreak = true
+          return index
+        }
+        index += 1
+        this.#escapesWithin = true
+      }
+    }
+    if (this.#isAtEnd) throw new OpenQuote(this.#nextLine)
+    if (filled - at > ROW_BYTES_MAX) throw new OpenQuote(this.#nextLine)
+    return -1
+  }
+
+  /** Room for more values, then the row anew. */
+  #wider(): boolean {
+    const size = this.#starts.length * 2
+    if (size > TABLE_COLUMNS_MAX * 4) {
+      throw new AppError(
+        'file_unreadable',
+        `The file could not be read: the row that begins in line ${this.#nextLine} has more than ${TABLE_COLUMNS_MAX} values, and a table has at most as many columns`,
+      )
+    }
+    this.#starts = new Int32Array(size)
+    this.#ends = new Int32Array(size)
+    this.#kinds = new Uint8Array(size)
+    return this.#row()
+  }
+}
+
+const DECODER = new TextDecoder('utf-8', { ignoreBOM: true })
+
+const LETTERS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
+
+function unescapedLetter(letter: string): string {
+  return LETTERS[letter] ?? letter
+}
+
+function oddlyQuoted(text: string, sign: string): string {
+  const closing = text.indexOf(sign, 1)
+  return closing < 0 ? text : text.slice(1, closing) + text.slice(closing + 1)
+}
+
+/** Where bytes come from, a piece at a time. */
+export interface ByteSource {
+  /** Fills the begin of `target`; 0: there is nothing more. */
+  read(target: Uint8Array): number
+}
+
+export function bytesOf(bytes: Uint8Array): ByteSource {
+  let at = 0
+  return {
+    read: (target) => {
+      const piece = bytes.subarray(at, at + target.length)
+      target.set(piece)
+      at += piece.length
+      return piece.length
+    },
+  }
+}
+
+/** Reads a file from a place on; `close` it. */
+export function fileSource(path: string, startByte: number): ByteSource & { close(): void } {
+  const file = openSync(path, 'r')
+  let at = startByte
+  return {
+    read: (target) => {
+      const size = readSync(file, target, 0, target.length, at)
+      at += size
+      return size
+    },
+    close: () => closeSync(file),
+  }
+}

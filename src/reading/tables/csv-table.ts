@@ -1,0 +1,235 @@
+import { join } from 'node:path'
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { distinctNames, literal, quote } from '../../domain/identifier.ts'
+import type { ReadingOptions, ReadTable } from '../../domain/ports/reading-ports.ts'
+import { AppError } from '../../errors.ts'
+import type { ReadingNotes } from '../document-format.ts'
+import { columnPlans, counted, shown } from './column-types.ts'
+import type { CsvDialect } from './csv-dialect.ts'
+import { type CsvLayout, layoutOf, type SampleRow } from './csv-layout.ts'
+import { type PlainCsv, plainCopy } from './csv-plain-copy.ts'
+import { OpenQuote } from './csv-rows.ts'
+import { sniffedDialect } from './csv-sniff.ts'
+import { type CsvFile, type CsvSurvey, sampleRows, surveyed } from './csv-survey.ts'
+import { writtenTable } from './written-table.ts'
+
+const SNIFFED_BYTES = 512 * 1024
+
+/** A delimited file of UTF-8 whose name may say something. */
+export interface DelimitedFile {
+  readonly path: string
+  readonly name: string
+  readonly options: ReadingOptions
+}
+
+/**
+ * Reads a delimited file into a Parquet file. Every byte is looked at once here, so that no row is lost without a word; DuckDB then
+ * reads rows that can be read in one way only, and finds the types.
+ * @throws AppError `file_unreadable`
+ */
+export async function readCsv(
+  connection: DuckDBConnection,
+  { path, name, options }: DelimitedFile,
+  folder: string,
+  notes: ReadingNotes,
+): Promise<ReadTable> {
+  const { file, sample, isWhole, delimiter } = await beginOf(path, options)
+  const isTabSeparated = /\.(tsv|tab)(\.|$)/i.test(name)
+  const dialect = sniffedDialect(sample, isWhole, {
+    isTabSeparated,
+    ...(delimiter !== null && { delimiter }),
+  })
+  const found = tableIn(file, dialect, options, notes)
+  const { layout, survey, rows } = found
+  notes.recognize({
+    ...(found.dialect.delimiter !== null && { delimiter: delimiterName(found.dialect) }),
+    header: layout.names !== null,
+  })
+  describe(layout, survey, notes)
+  const names = distinctNames(
+    Array.from({ length: survey.width }, (_, index) => layout.names?.[index] ?? ''),
+  )
+  const body = rows.filter(({ line }) => line >= layout.dataLine)
+  const write = async (plain: PlainCsv): Promise<ReadTable> => {
+    const source = rowsSql(plain)
+    const plans =
+      options.allText === true
+        ? names.map((column, index) => ({ name: column, expression: `c${index}` }))
+        : await columnPlans(connection, source, { names, sample: body }, notes.warn)
+    const selected = plans.map((plan) => `${plan.expression} AS ${quote(plan.name)}`)
+    const query = `(SELECT ${selected.join(', ')} FROM ${source})`
+    return writtenTable(connection, query, join(folder, 'table-0.parquet'))
+  }
+  const copy = () =>
+    plainCopy(file, found.dialect, layout, { path: join(folder, 'rows.csv'), width: survey.width })
+  if (survey.isPlain) {
+    // What we saw and what DuckDB reads must be the same rows.
+    const table = await write(asItIs(file, found.dialect, layout, survey)).catch(() => null)
+    if (table !== null && table.rowCount === survey.rowCount) return table
+  }
+  const table = await write(copy())
+  if (table.rowCount === survey.rowCount) return table
+  throw new AppError(
+    'file_unreadable',
+    `The file could not be read: ${counted(table.rowCount, 'row')} came out of ${survey.rowCount}`,
+  )
+}
+
+interface FoundTable {
+  readonly dialect: CsvDialect
+  readonly layout: CsvLayout
+  readonly survey: CsvSurvey
+  readonly rows: readonly SampleRow[]
+}
+
+function tableIn(
+  file: CsvFile,
+  dialect: CsvDialect,
+  options: ReadingOptions,
+  notes: ReadingNotes,
+): FoundTable {
+  const withDialect = (one: CsvDialect): FoundTable => {
+    const rows = sampleRows(file, one)
+    const layout = layoutOf(rows, options.header)
+    return { dialect: one, layout, survey: surveyed(file, one, layout), rows }
+  }
+  try {
+    return withDialect(dialect)
+  } catch (error) {
+    if (!(error instanceof OpenQuote)) throw error
+    // Perhaps quotes are letters here: inches, or how someone speaks. Only if every row is whole then.
+    const found = withDialect({ ...dialect, quote: null, escapedBy: null })
+    if (found.survey.short.count + found.survey.long.count > 0) throw error
+    notes.warn(`A quote in ${error.place} is never closed: quotes were read as letters like others`)
+    return found
+  }
+}
+
+/** The first bytes without what is no row. */
+async function beginOf(
+  path: string,
+  options: ReadingOptions,
+): Promise<{ file: CsvFile; sample: Uint8Array; isWhole: boolean; delimiter: number | null }> {
+  const source = Bun.file(path)
+  const isWhole = source.size <= SNIFFED_BYTES
+  const bytes = await source.slice(0, SNIFFED_BYTES).bytes()
+  let startByte = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
+  let linesBefore = 0
+  let delimiter = delimiterOf(options.delimiter)
+  const begin = new TextDecoder('latin1').decode(bytes.subarray(startByte, startByte + 16))
+  // Excel writes it, and Excel alone reads it.
+  const named = /^"?sep=([\t !-~])"?(\r\n|\n|\r)/.exec(begin)
+  if (named !== null) {
+    startByte += named[0].length
+    linesBefore = 1
+    delimiter ??= named[1]?.charCodeAt(0) ?? null
+  }
+  return {
+    file: { path, startByte, linesBefore },
+    sample: bytes.subarray(startByte),
+    isWhole,
+    delimiter,
+  }
+}
+
+const DELIMITER_NAMES: Readonly<Record<string, string>> = {
+  tab: '\t',
+  '\\t': '\t',
+  comma: ',',
+  semicolon: ';',
+  pipe: '|',
+  space: ' ',
+  colon: ':',
+}
+
+function delimiterOf(option: string | undefined): number | null {
+  if (option === undefined) return null
+  const sign = DELIMITER_NAMES[option.toLowerCase()] ?? option
+  const code = sign.charCodeAt(0)
+  if (sign.length === 1 && code > 0 && code < 0x7f && !/[\r\n"]/.test(sign)) return code
+  throw new AppError(
+    'file_unreadable',
+    `The delimiter ${shown(option)} is not one sign of ASCII, such as "," or ";" or "tab"`,
+  )
+}
+
+function delimiterName({ delimiter, isRun }: CsvDialect): string {
+  return isRun ? 'spaces' : String.fromCharCode(delimiter ?? 0)
+}
+
+function asItIs(
+  { path }: CsvFile,
+  dialect: CsvDialect,
+  layout: CsvLayout,
+  survey: CsvSurvey,
+): PlainCsv {
+  return {
+    path,
+    delimiter: dialect.delimiter ?? 0,
+    quote: dialect.quote ?? 0,
+    width: survey.width,
+    rowCount: survey.rowCount,
+    skipCount: layout.dataLine - 1,
+    rowBytesMax: survey.rowBytesMax,
+  }
+}
+
+/** DuckDB decides nothing about how the file is written. */
+function rowsSql({
+  path,
+  delimiter,
+  quote: sign,
+  width,
+  skipCount,
+  rowBytesMax,
+}: PlainCsv): string {
+  const columns = Array.from({ length: width }, (_, index) => `'c${index}': 'VARCHAR'`)
+  const mark = literal(String.fromCharCode(sign))
+  const lineBytes = Math.max(2 * 1024 * 1024, rowBytesMax + 1024)
+  return `read_csv(${literal(path)}, auto_detect = false, header = false, skip = ${skipCount},
+    delim = ${literal(String.fromCharCode(delimiter))}, quote = ${mark}, escape = ${mark}, comment = '',
+    columns = {${columns.join(', ')}}, max_line_size = ${lineBytes}, buffer_size = ${lineBytes * 4},
+    null_padding = false, strict_mode = true, encoding = 'utf-8')`
+}
+
+const TITLE_CHARS = 80
+
+function describe(layout: CsvLayout, survey: CsvSurvey, { warn }: ReadingNotes): void {
+  if (layout.skipped.length > 0) {
+    const lines = layout.skipped.map(({ line }) => line).join(', ')
+    const text = layout.skipped
+      .map(({ cells }) => cells.filter((cell) => cell !== '').join(' '))
+      .join(' / ')
+    warn(
+      `${counted(layout.skipped.length, 'line')} above the table ${layout.skipped.length === 1 ? 'is no row' : 'are no rows'} (${lines}): ${shown(text.slice(0, TITLE_CHARS))}`,
+    )
+  }
+  const commentCount = layout.commentLines.length + survey.comments.count
+  if (commentCount > 0)
+    warn(
+      `${counted(commentCount, 'line')} that begin${commentCount === 1 ? 's' : ''} with # ${commentCount === 1 ? 'is a comment and no row' : 'are comments and no rows'}`,
+    )
+  if (survey.blank.count > 0) {
+    warn(
+      `${counted(survey.blank.count, 'empty line')} ${survey.blank.count === 1 ? 'is no row' : 'are no rows'}${survey.blank.where()}`,
+    )
+  }
+  const { short, long, odd } = survey
+  const than = layout.names === null ? 'most others' : 'the header'
+  if (short.count > 0) {
+    warn(
+      `${counted(short.count, 'row')} ${short.count === 1 ? 'has' : 'have'} fewer values than ${than}; the missing ones are NULL${short.where()}`,
+    )
+  }
+  if (long.count > 0) {
+    warn(
+      `${counted(long.count, 'row')} ${long.count === 1 ? 'has' : 'have'} more values than ${than}; they are in ${counted(survey.width - layout.width, 'further column')}, from column_${layout.width + 1} on${long.where()}`,
+    )
+  }
+  if (odd.count > 0) {
+    warn(
+      `${counted(odd.count, 'row')} ${odd.count === 1 ? 'has' : 'have'} text behind a closing quote; it was kept as part of the value${odd.where()}`,
+    )
+  }
+  if (survey.rowCount === 0) warn('The table has no rows')
+}

@@ -1,0 +1,136 @@
+import { isUtf8 } from 'node:buffer'
+import { closeSync, openSync, readSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { AppError } from '../../errors.ts'
+import type { ReadingNotes } from '../document-format.ts'
+import { guessedEncoding } from '../encoding-guess.ts'
+import {
+  declaredEncoding,
+  detectedEncoding,
+  markedEncoding,
+  streamingDecoder,
+  type TextEncoding,
+} from '../text-encoding.ts'
+
+const BLOCK_BYTES = 4 * 1024 * 1024
+const SAMPLE_BYTES = 1024 * 1024
+
+/**
+ * The path of a file with the same text in UTF-8: the file itself where it is UTF-8, which all of its bytes decide. A byte
+ * order mark may stand at its begin.
+ * @param encoding as the sender says; undefined: it is found out
+ * @throws AppError `file_unreadable` for an encoding that nobody knows
+ */
+export async function utf8File(
+  path: string,
+  encoding: string | undefined,
+  folder: string,
+  notes: ReadingNotes,
+): Promise<string> {
+  const file = openSync(path, 'r')
+  try {
+    const found = encoding === undefined ? encodingOf(file) : namedEncoding(encoding)
+    notes.recognize({ encoding: found })
+    if (found === 'utf-8' && isAllUtf8(file)) return path
+    const decodedPath = join(folder, 'utf8')
+    const replacedCount = transcode(file, decodedPath, found)
+    if (replacedCount > 0) {
+      notes.warn(
+        `${replacedCount} place${replacedCount === 1 ? ' is' : 's are'} not valid ${found}: each became the sign U+FFFD`,
+      )
+    }
+    return decodedPath
+  } finally {
+    closeSync(file)
+  }
+}
+
+function namedEncoding(name: string): TextEncoding {
+  const encoding = declaredEncoding(name)
+  if (encoding !== null) return encoding
+  if (/^utf-?8$/i.test(name.trim())) return 'utf-8'
+  throw new AppError(
+    'file_unreadable',
+    `No encoding is called ${JSON.stringify(name.slice(0, 40))}; known are those of the WHATWG Encoding Standard, such as utf-8, windows-1252, shift_jis and gb18030`,
+  )
+}
+
+function encodingOf(file: number): TextEncoding {
+  const begin = new Uint8Array(SAMPLE_BYTES)
+  const sample = begin.subarray(0, readSync(file, begin, 0, begin.length, 0))
+  const marked = markedEncoding(sample)
+  if (marked !== null) return marked
+  const detected = detectedEncoding(sample, sample.length === begin.length)
+  if (detected !== 'utf-8') return mostlyUtf8(sample) ? 'utf-8' : detected
+  const odd = firstOddBlock(file)
+  return odd === null || mostlyUtf8(odd) ? 'utf-8' : guessedEncoding(odd)
+}
+
+/** UTF-8 with a few damaged letters is UTF-8. */
+function mostlyUtf8(bytes: Uint8Array): boolean {
+  const text = new TextDecoder('utf-8').decode(bytes)
+  const beyond = text.match(/[^\0-\x7f]/g)?.length ?? 0
+  const damaged = text.match(/\ufffd/g)?.length ?? 0
+  return beyond >= 20 && damaged <= beyond / 20
+}
+
+/** Blocks, each from the begin of a letter of UTF-8 on. */
+function* blocksOf(file: number): Generator<Uint8Array, void> {
+  const buffer = new Uint8Array(BLOCK_BYTES)
+  let at = 0
+  for (;;) {
+    const size = readSync(file, buffer, 0, buffer.length, at)
+    if (size === 0) return
+    // A letter that is cut at the end comes with the next block.
+    let end = size
+    if (size === buffer.length) {
+      for (let back = 1; back <= 3; back += 1) {
+        const byte = buffer[size - back] ?? 0
+        if (byte < 0x80) break
+        if (byte >= 0xc0) {
+          end = size - back
+          break
+        }
+      }
+    }
+    yield buffer.subarray(0, end)
+    at += end
+  }
+}
+
+function firstOddBlock(file: number): Uint8Array | null {
+  for (const block of blocksOf(file)) if (!isUtf8(block)) return block
+  return null
+}
+
+function isAllUtf8(file: number): boolean {
+  return firstOddBlock(file) === null
+}
+
+/** @returns the number of places that were not valid */
+function transcode(file: number, path: string, encoding: TextEncoding): number {
+  const decoder = streamingDecoder(encoding)
+  const encoder = new TextEncoder()
+  const target = openSync(path, 'wx', 0o600)
+  let replacedCount = 0
+  const write = (text: string): void => {
+    for (let at = text.indexOf('\ufffd'); at >= 0; at = text.indexOf('\ufffd', at + 1))
+      replacedCount += 1
+    const bytes = encoder.encode(text)
+    let done = 0
+    while (done < bytes.length) done += writeSync(target, bytes, done)
+  }
+  try {
+    const buffer = new Uint8Array(BLOCK_BYTES)
+    for (let at = 0; ; ) {
+      const size = readSync(file, buffer, 0, buffer.length, at)
+      if (size === 0) break
+      write(decoder.decode(buffer.subarray(0, size)))
+      at += size
+    }
+    write(decoder.end())
+  } finally {
+    closeSync(target)
+  }
+  return replacedCount
+}

@@ -1,0 +1,62 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { distinctNames, literal, quote } from '../../domain/identifier.ts'
+import type { ReadTable } from '../../domain/ports/reading-ports.ts'
+import { FILE_COLUMNS_MAX, tooManyColumns } from './table-shape.ts'
+
+/**
+ * Writes rows into a Parquet file that our server reads. What Parquet cannot hold exactly stands there as text, and the
+ * column says what it is.
+ * @param source what a FROM takes
+ * @param path of a file `table-<number>.parquet` in the folder of the job
+ */
+export async function writtenTable(
+  connection: DuckDBConnection,
+  source: string,
+  path: string,
+): Promise<ReadTable> {
+  const columns = await columnsOf(connection, source)
+  const aliases = columns.map((_, index) => `c${index}`)
+  const selected = columns.map(({ name, stored }, index) => {
+    const value = stored === 'text' ? `CAST(c${index} AS VARCHAR)` : `c${index}`
+    return `${value} AS ${quote(name)}`
+  })
+  const rows = `SELECT ${selected.join(', ')} FROM ${source} AS source(${aliases.join(', ')})`
+  const written = await connection.runAndReadAll(
+    `COPY (${rows}) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 30720)`,
+  )
+  const rowCount = Number(written.getRows()[0]?.[0] ?? 0)
+  return { name: null, path, columns: columns.map(({ name, type }) => ({ name, type })), rowCount }
+}
+
+interface WrittenColumn {
+  readonly name: string
+  /** Of the column that is made of it, as DuckDB writes it in DDL. */
+  readonly type: string
+  readonly stored: 'as it is' | 'text'
+}
+
+/** No table of a store can have a column of these: it becomes text. */
+const NOT_PORTABLE = /^"?(NULL|INVALID|ANY|STRING_LITERAL|INTEGER_LITERAL|GEOMETRY|VARIANT)\b/
+
+/** DuckDB 1.5.5 writes these to Parquet as numbers of another kind, without their zone or fraction, or not at all. */
+const NOT_IN_PARQUET = /HUGEINT|BIGNUM|INTERVAL|TIME WITH TIME ZONE|\bBIT\b|UNION\(|ENUM\(/
+
+async function columnsOf(
+  connection: DuckDBConnection,
+  source: string,
+): Promise<readonly WrittenColumn[]> {
+  const described = await connection.prepare(`SELECT * FROM ${source}`)
+  const { columnCount } = described
+  if (columnCount > FILE_COLUMNS_MAX) throw new Error(tooManyColumns())
+  const found = Array.from({ length: columnCount }, (_, index) => ({
+    name: described.columnName(index),
+    type: described.columnType(index).toString(),
+  }))
+  described.destroySync()
+  const names = distinctNames(found.map((column) => column.name))
+  return found.map(({ type }, index) => {
+    const name = names[index] ?? `column_${index + 1}`
+    if (NOT_PORTABLE.test(type)) return { name, type: 'VARCHAR', stored: 'text' }
+    return { name, type, stored: NOT_IN_PARQUET.test(type) ? 'text' : 'as it is' }
+  })
+}

@@ -1,0 +1,252 @@
+import { describe, expect, test } from 'bun:test'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { readTable } from './read-table.ts'
+
+const table = async (content: string, options = {}) => {
+  const { columns, rows, warnings, recognized } = await readTable('t.csv', content, options)
+  return { columns, rows, warnings, delimiter: recognized.delimiter, header: recognized.header }
+}
+
+describe('no row of a CSV file is lost', () => {
+  test('ragged rows are padded, or get further columns, and are counted with their lines', async () => {
+    const { columns, rows, warnings } = await table('a,b,c\n1,2\n3,4,5,6\n7,8,9\n')
+    expect(columns).toEqual(['a BIGINT', 'b BIGINT', 'c BIGINT', 'column_4 BIGINT'])
+    expect(rows).toEqual([
+      ['1', '2', null, null],
+      ['3', '4', '5', '6'],
+      ['7', '8', '9', null],
+    ])
+    expect(warnings).toEqual([
+      '1 row has fewer values than the header; the missing ones are NULL (line 2)',
+      '1 row has more values than the header; they are in 1 further column, from column_4 on (line 3)',
+    ])
+  })
+
+  test('lines are those of the file, also behind line breaks in values', async () => {
+    const { warnings } = await table('a,b\n"x\ny",1\n2\n\n3,4\n')
+    expect(warnings).toEqual([
+      '1 empty line is no row (line 5)',
+      '1 row has fewer values than the header; the missing ones are NULL (line 4)',
+    ])
+  })
+
+  test('titles and comments above the table are said', async () => {
+    const titled = await table('Report 2026\n\nname,price,day\na,1,2026-01-01\nb,2,2026-01-02\n')
+    expect(titled.columns).toEqual(['name VARCHAR', 'price BIGINT', 'day DATE'])
+    expect(titled.warnings).toEqual(['1 line above the table is no row (1): "Report 2026"'])
+    const commented = await table('# made by hand\n# twice\nname,price\na,1\nb,2\n')
+    expect(commented.rows).toHaveLength(2)
+    expect(commented.warnings).toEqual(['2 lines that begin with # are comments and no rows'])
+  })
+
+  test('a quote that is never closed is an error with its line', async () => {
+    await expect(table('a,b\n1,2\n"3,4\n5\n')).rejects.toThrow(
+      'a quote is opened in the row that begins in line 3 and never closed',
+    )
+  })
+
+  test('unless all rows are whole when quotes are letters', async () => {
+    const { rows, warnings } = await table('pipe,length\n"a,1\nb,2\n')
+    expect(rows).toEqual([
+      ['"a', '1'],
+      ['b', '2'],
+    ])
+    expect(warnings).toEqual([
+      'A quote in the row that begins in line 2 is never closed: quotes were read as letters like others',
+    ])
+  })
+
+  test('text behind a closing quote is kept', async () => {
+    const { rows, warnings } = await table('a,b\n"x"y,1\nz,2\n')
+    expect(rows[0]).toEqual(['xy', '1'])
+    expect(warnings[0]).toContain('text behind a closing quote')
+  })
+})
+
+describe('the dialect of a CSV file is found', () => {
+  const rows = [
+    ['id', 'name', 'price'],
+    ['1', 'Apple pie', '1.5'],
+    ['2', 'Bread', '20'],
+    ['3', 'Corn', '0.25'],
+  ]
+  for (const delimiter of [',', ';', '\t', '|', ':', '^', '~', '\x01']) {
+    for (const end of ['\n', '\r\n', '\r']) {
+      test(JSON.stringify([delimiter, end]), async () => {
+        const found = await table(rows.map((row) => row.join(delimiter) + end).join(''))
+        expect(found.delimiter).toBe(delimiter)
+        expect(found.columns).toEqual(['id BIGINT', 'name VARCHAR', 'price DOUBLE'])
+        expect(found.rows[0]).toEqual(['1', 'Apple pie', 1.5])
+        expect(found.warnings).toEqual([])
+      })
+    }
+  }
+
+  test('quotes of all kinds', async () => {
+    const expected = [
+      ['1', 'a, b'],
+      ['2', 'say "x"'],
+      ['3', "it's"],
+    ]
+    const double = await table('id,t\n1,"a, b"\n2,"say ""x"""\n3,it\'s\n')
+    expect(double.rows).toEqual(expected)
+    const backslash = await table('id,t\n1,"a, b"\n2,"say \\"x\\""\n3,"it\'s"\n')
+    expect(backslash.rows).toEqual(expected)
+    const single = await table("id,t\n1,'a, b'\n2,'say \"x\"'\n3,'it''s'\n")
+    expect(single.rows).toEqual(expected)
+    const spaced = await table('id, t\n1, "a, b"\n2, "say ""x"""\n3, "it\'s"\n')
+    expect(spaced.rows).toEqual(expected)
+  })
+
+  test('the line by which Excel names it', async () => {
+    const found = await table('sep=;\nid;name;price\n1;"Äpfel; rot";"1.234,56"\n2;Birnen;3,5\n')
+    expect(found.columns).toEqual(['id BIGINT', 'name VARCHAR', 'price DOUBLE'])
+    expect(found.rows[0]).toEqual(['1', 'Äpfel; rot', 1234.56])
+  })
+
+  test('columns aligned by spaces', async () => {
+    const found = await table('  id  name   size\n   1  apple   2.5\n  20  plum   10\n')
+    expect(found.columns).toEqual(['id BIGINT', 'name VARCHAR', 'size DOUBLE'])
+    expect(found.rows[1]).toEqual(['20', 'plum', 10])
+  })
+
+  test('one column, with commas in its sentences', async () => {
+    const found = await table('text\nHello there\nWell, yes\nNo\nMaybe\n')
+    expect(found.columns).toEqual(['text VARCHAR'])
+    expect(found.rows).toEqual([['Hello there'], ['Well, yes'], ['No'], ['Maybe']])
+  })
+
+  test('or is as the sender says', async () => {
+    const found = await table('a,b;c\n1,2;3\n', { delimiter: ';', header: false, allText: true })
+    expect(found.columns).toEqual(['column_1 VARCHAR', 'column_2 VARCHAR'])
+    expect(found.rows).toEqual([
+      ['a,b', 'c'],
+      ['1,2', '3'],
+    ])
+  })
+})
+
+describe('the header of a CSV file', () => {
+  test('is not there where the first row is like all others', async () => {
+    const found = await table('1,2.5,x\n2,3.5,y\n')
+    expect(found.header).toBe(false)
+    expect(found.columns).toEqual(['column_1 BIGINT', 'column_2 DOUBLE', 'column_3 VARCHAR'])
+    expect(found.rows).toHaveLength(2)
+  })
+
+  test('may hold years, equal names and none', async () => {
+    const years = await table('country,2019,2020\nA,1,2\nB,3,4\n')
+    expect(years.columns).toEqual(['country VARCHAR', '2019 BIGINT', '2020 BIGINT'])
+    const same = await table('a,A,,x y\n1,2,3,4\n')
+    expect(same.columns).toEqual(['a BIGINT', 'A_1 BIGINT', 'column_3 BIGINT', 'x y BIGINT'])
+  })
+
+  test('has one name less in what R writes', async () => {
+    const found = await table('"mpg" "cyl"\n"Mazda" 21.5 6\n"Fiat" 30 4\n')
+    expect(found.columns).toEqual(['column_1 VARCHAR', 'mpg DOUBLE', 'cyl BIGINT'])
+  })
+
+  test('may be all there is', async () => {
+    const found = await table('a,b\n')
+    expect(found.columns).toEqual(['a VARCHAR', 'b VARCHAR'])
+    expect(found.rows).toEqual([])
+    expect(found.warnings).toEqual(['The table has no rows'])
+  })
+})
+
+describe('the type of a column', () => {
+  const cases: [values: string[], type: string, first: unknown][] = [
+    [['true', 'FALSE'], 'BOOLEAN', true],
+    [['yes', 'no'], 'VARCHAR', 'yes'],
+    [['5', '-3'], 'BIGINT', '5'],
+    [['9223372036854775807', '1'], 'BIGINT', '9223372036854775807'],
+    [['12345678901234567890123', '5'], 'HUGEINT', '12345678901234567890123'],
+    [
+      ['1234567890123456789012345678901234567890123', '5'],
+      'VARCHAR',
+      '1234567890123456789012345678901234567890123',
+    ],
+    [['12345678901234567', '0.5'], 'VARCHAR', '12345678901234567'],
+    [['00123', '04567'], 'VARCHAR', '00123'],
+    [['+4912345', '+4954321'], 'VARCHAR', '+4912345'],
+    [['1.5', '2', '1e3'], 'DOUBLE', 1.5],
+    [['1,5', '1.234,56'], 'DOUBLE', 1.5],
+    [['1,234.5', '1,000'], 'DOUBLE', 1234.5],
+    [['1,234', '5,678'], 'VARCHAR', '1,234'],
+    [['1 234,5', '7,25'], 'DOUBLE', 1234.5],
+    [['12%', '5%'], 'VARCHAR', '12%'],
+    [['€ 5', '€ 6'], 'VARCHAR', '€ 5'],
+    [['2026-01-31', '2026-02-01'], 'DATE', '2026-01-31'],
+    [['31.1.2026', '1.2.2026'], 'DATE', '2026-01-31'],
+    [['1/31/2026', '2/1/2026'], 'DATE', '2026-01-31'],
+    [['31/1/2026', '1/2/2026'], 'DATE', '2026-01-31'],
+    [['1/2/2026', '3/4/2026'], 'VARCHAR', '1/2/2026'],
+    [['31-Jan-2026', '1-Feb-2026'], 'DATE', '2026-01-31'],
+    [['2026-01-31', '17'], 'VARCHAR', '2026-01-31'],
+    [['2026-01-31 10:00:00', '2026-02-01'], 'TIMESTAMP', '2026-01-31 10:00:00'],
+    [['2026-01-31T10:00:00.5', '2026-02-01T00:00:00'], 'TIMESTAMP', '2026-01-31 10:00:00.5'],
+    [
+      ['2026-01-31T10:00:00+02:00', '2026-02-01T00:00:00Z'],
+      'TIMESTAMP WITH TIME ZONE',
+      '2026-01-31 08:00:00+00',
+    ],
+    [['31.1.2026 8:05', '1.2.2026 18:30'], 'TIMESTAMP', '2026-01-31 08:05:00'],
+    [['1/31/2026 8:05 PM', '2/1/2026 6:30 AM'], 'TIMESTAMP', '2026-01-31 20:05:00'],
+    [['9:05', '23:59:30'], 'TIME', '09:05:00'],
+    [['99:05', '23:59'], 'VARCHAR', '99:05'],
+  ]
+  for (const [values, type, first] of cases) {
+    test(`${values.join(' | ')} is ${type}`, async () => {
+      const found = await table(
+        `id\tv\n${values.map((value, index) => `${index}\t${value}\n`).join('')}`,
+      )
+      expect(found.columns[1]).toBe(`v ${type}`)
+      expect(found.rows[0]?.[1]).toEqual(first)
+    })
+  }
+
+  test('is found on all rows, and one value of another kind makes text of its column only', async () => {
+    const rows = Array.from({ length: 3000 }, (_, index) => `${index},${index}`)
+    const found = await table(`a,b\n${rows.join('\n')}\n3000,late\n`)
+    expect(found.columns).toEqual(['a BIGINT', 'b VARCHAR'])
+    expect(found.rows).toHaveLength(3001)
+    expect(found.warnings).toEqual([
+      'Column "b" is text: 1 of 3001 values cannot be read as the others, such as "late"',
+    ])
+  })
+
+  test('markers of nothing are NULL where numbers are, and text where text is', async () => {
+    const found = await table('n,t\n1,NA\nNA,x\n3,\n')
+    expect(found.rows).toEqual([
+      ['1', 'NA'],
+      [null, 'x'],
+      ['3', null],
+    ])
+    expect(found.warnings).toEqual(['Column "n": 1 value such as "NA" is NULL'])
+  })
+
+  test('an ambiguous one follows the other columns of its file', async () => {
+    const found = await table(
+      'a;b;c;d\n1,5;1,234;1/2/2026;12/31/2026\n2,5;5,678;3/4/2026;1/1/2026\n',
+    )
+    expect(found.rows[0]).toEqual([1.5, 1.234, '2026-01-02', '2026-12-31'])
+  })
+})
+
+describe('what is compressed', () => {
+  const content = 'a,b\n1,x\n2,y\n'
+  test('by gzip and zstd is unpacked, whatever its name', async () => {
+    const gzip = await readTable('t.csv.gz', gzipSync(content))
+    expect(gzip.recognized).toMatchObject({ compression: 'gzip' })
+    expect(gzip.rows).toHaveLength(2)
+    const zstd = await readTable('t.csv', zstdCompressSync(content))
+    expect(zstd.recognized).toMatchObject({ compression: 'zstd' })
+    expect(zstd.rows).toHaveLength(2)
+  })
+
+  test('and damaged is an error', async () => {
+    await expect(readTable('t.csv.gz', gzipSync(content).subarray(0, 20))).rejects.toThrow(
+      'its gzip compression is damaged',
+    )
+  })
+})
