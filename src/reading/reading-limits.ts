@@ -15,10 +15,12 @@ export const READING_LIMITS = {
   /** A document is read as a whole. */
   documentBytesMax: 512 * 1024 * 1024,
 
-  /** What a compressed file may become, however small it is. */
-  unpackedBytes: 512 * 1024 * 1024,
-  /** Or as much for each byte of it. */
-  unpackedPerByte: 50,
+  /** What a compressed file may become at most, whatever its size. */
+  unpackedBytesMax: 8 * 1024 ** 3,
+  /** In bytes for each byte of it: no table shrinks more. */
+  unpackedPerByte: 200,
+  /** Below this many bytes the ratio says nothing. */
+  unpackedFreely: 32 * 1024 * 1024,
 
   /** Reading one file, however small. */
   readMs: 20_000,

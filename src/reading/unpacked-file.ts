@@ -20,7 +20,8 @@ export async function unpackedFile(
   const file = Bun.file(source.path)
   const compression = compressionOf(await file.slice(0, 4).bytes())
   if (compression === null) return source
-  const sizeMax = Math.max(READING_LIMITS.unpackedBytes, file.size * READING_LIMITS.unpackedPerByte)
+  const { unpackedBytesMax, unpackedFreely, unpackedPerByte } = READING_LIMITS
+  const sizeMax = Math.min(unpackedBytesMax, Math.max(unpackedFreely, file.size * unpackedPerByte))
   const path = join(folder, 'unpacked')
   try {
     await pipeline(

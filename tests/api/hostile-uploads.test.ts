@@ -159,7 +159,7 @@ const REFUSED: Readonly<Record<string, Hostile>> = {
   },
   'JSON cut short': { body: () => '[{"a":1},{"a":', original: 'x.json' },
   'bytes that are no text': { body: () => bytes('', ...Array(4000).fill(0)), original: 'x.csv' },
-  'a file that is zipped': {
+  'a file that swells when it is unpacked': {
     body: () => new Uint8Array(gzipSync(Buffer.alloc(50_000_000, 'a,b\n'))),
     original: 'x.csv',
   },
