@@ -16,7 +16,7 @@ const READERS: Readonly<Record<DocumentFormat, () => Promise<DocumentReader>>> =
   ipynb: async () => (await import('./documents/notebook.ts')).readNotebook,
   code: async () => (await import('./documents/code.ts')).readCode,
   html: async () => (await import('./documents/html.ts')).readHtml,
-  markdown: async () => (await import('./documents/text.ts')).readMarkdown,
+  markdown: async () => (await import('./documents/markdown.ts')).readMarkdown,
   text: async () => (await import('./documents/text.ts')).readText,
 }
 

@@ -9,6 +9,8 @@ export const READING_LIMITS = {
   /** What the parts of one file may unpack to, pictures not counted. */
   inflatedBytesMax: 256 * 1024 * 1024,
   xmlDepthMax: 500,
+  /** Parsing takes about a second for each million. */
+  markdownCleanedCharsMax: 8_000_000,
   /** Parts within parts. */
   mailDepthMax: 100,
   mailHeaderBytesMax: 1024 * 1024,

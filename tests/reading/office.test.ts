@@ -1,29 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { zipSync } from 'fflate'
-import type { ReadDocument, Recognized } from '../../src/domain/ports/reading-ports.ts'
-import { isDocumentFormat } from '../../src/domain/uploaded-file.ts'
 import { fileFormat } from '../../src/reading/file-format.ts'
-import { readDocuments } from '../../src/reading/read-document.ts'
+import { read } from './read-bytes.ts'
 import { paragraph, shape, tinyDocx, tinyPptx, tinyZip } from './tiny-office.ts'
-
-/** The only document of a file, and what was said about it. */
-async function read(bytes: Uint8Array, name = 'file') {
-  const format = fileFormat(name, bytes)
-  if (!isDocumentFormat(format)) throw new Error(`${format} holds rows`)
-  const warnings: string[] = []
-  const recognized: Recognized[] = []
-  const notes = {
-    recognize: (found: Recognized) => void recognized.push(found),
-    warn: (sentence: string) => void warnings.push(sentence),
-  }
-  const documents: ReadDocument[] = []
-  for await (const one of readDocuments({ bytes, format, name, charset: null, url: null }, notes)) {
-    documents.push(one)
-  }
-  const [document] = documents
-  if (document === undefined) throw new Error('no document')
-  return { ...document, format, documents, warnings, recognized: Object.assign({}, ...recognized) }
-}
 
 async function docx(body: string, more: Partial<Parameters<typeof tinyDocx>[0]> = {}) {
   return (await read(tinyDocx({ body, ...more }))).content

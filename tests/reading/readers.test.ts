@@ -53,7 +53,7 @@ test('Markdown stays as it is; its first heading is its title', async () => {
   const read = await readDocument(raw('markdown', 'intro\n\n## The *title* ##\ntext'))
   expect(read).toEqual({
     content: 'intro\n\n## The *title* ##\ntext',
-    title: 'The *title*',
+    title: 'The title',
     links: [],
     id: null,
     syntax: 'markdown',

@@ -34,7 +34,7 @@ export function* readEpub({ bytes }: RawDocument, notes: ReadingNotes): Generato
   const listed = chapterPaths(book, packagePath)
   const chapters = listed.flatMap((path) => {
     const found = parts.get(path)
-    return found === undefined ? [] : [markdownOfChapter(found)]
+    return found === undefined ? [] : [markdownOfHtml(decodeText(found, null))]
   })
   const missing = listed.length - chapters.length
   if (missing > 0) notes.warn(`${missing} of ${listed.length} chapters are missing in the EPUB`)
@@ -85,12 +85,6 @@ function pathOf(folder: string, href: string): string {
   } catch {
     return resolvedPath(folder, bare)
   }
-}
-
-function markdownOfChapter(bytes: Uint8Array): string {
-  const page = decodeText(bytes, null)
-  const body = /<body\b[^>]{0,2000}>/i.exec(page)
-  return markdownOfHtml(body === null ? page : page.slice(body.index + body[0].length))
 }
 
 function joined(chapters: readonly string[]) {

@@ -2,6 +2,7 @@ import type { RawDocument, ReadDocument } from '../../domain/ports/reading-ports
 import { AppError } from '../../errors.ts'
 import { type ReadingNotes, wholeDocument } from '../document-format.ts'
 import { decodeText } from '../text-encoding.ts'
+import { cleanMarkdown } from './markdown.ts'
 import { fence } from './office/markdown-blocks.ts'
 
 /** Of what one cell printed, more is no text but data. */
@@ -105,7 +106,7 @@ function markdownOfCell(
     const level = Number(valueIn(cell, 'level')) || 1
     return `${'#'.repeat(Math.min(Math.max(level, 1), 6))} ${source.trim()}`
   }
-  if (type !== 'code') return type === 'raw' ? source.trim() : source.trim()
+  if (type !== 'code') return type === 'raw' ? source.trim() : cleanMarkdown(source).content
   const outputs = listIn(cell, 'outputs').map((output) => fence(shorten(outputText(output)), ''))
   return [fence(source, language), ...outputs].filter((part) => part !== '').join('\n\n')
 }

@@ -84,7 +84,7 @@ export class OdfBody {
     const style = this.#styleNames(paragraph)
     return this.#withAfter((): Block => {
       if (style.some((name) => /^(Preformatted_20_Text|Source_20_Code)$/.test(name))) {
-        return { kind: 'code', text: this.#inline(paragraph) }
+        return { kind: 'code', text: this.#inline(paragraph).replaceAll('\u00a0', ' ') }
       }
       const text = this.#text(paragraph)
       if (!style.includes('Title') || text === '') return { kind: 'paragraph', text }
@@ -150,7 +150,8 @@ export class OdfBody {
 
   #text(element: XmlElement): string {
     const text = this.#inline(element)
-    return text.replace(/[ \t]*\n[ \t]*/g, '\n').trim()
+    const lines = text.replace(/ {2,}/g, ' ').replaceAll('\u00a0', ' ')
+    return lines.replace(/[ \t]*\n[ \t]*/g, '\n').trim()
   }
 
   /** White space is one space in ODF; more is written as elements. */
@@ -163,7 +164,7 @@ export class OdfBody {
   #piece(piece: XmlElement): string {
     if (LEFT_OUT.has(piece.name)) return ''
     if (piece.name === 's') {
-      return ' '.repeat(Math.min(Number.parseInt(attribute(piece, 'c') ?? '1', 10) || 1, 1000))
+      return '\u00a0'.repeat(Math.min(Number.parseInt(attribute(piece, 'c') ?? '1', 10) || 1, 1000))
     }
     if (piece.name === 'tab') return '\t'
     if (piece.name === 'line-break') return '\n'

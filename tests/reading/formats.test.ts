@@ -1,0 +1,248 @@
+import { describe, expect, test } from 'bun:test'
+import { read } from './read-bytes.ts'
+import { tinyZip } from './tiny-office.ts'
+
+describe('Markdown', () => {
+  const content = async (markdown: string) => (await read(markdown, 'a.md')).content
+
+  test('loses addresses and keeps the text of links; code stays as it is', async () => {
+    const markdown = `See [the *page*](http://x.test/a "t"), [ref][r], [r] and <http://auto.test>. \`[a](b)\`
+
+~~~js
+[a](b)  <!-- kept -->
+
+
+\\*
+~~~
+
+- item [x](y)
+
+      [code](x)
+
+[r]: http://ref.test/z
+`
+    const found = await read(markdown, 'a.md')
+    expect(found.content).toBe(
+      'See the *page*, ref, r and http://auto.test. `[a](b)`\n\n~~~js\n[a](b)  <!-- kept -->\n\n\n\\*\n~~~\n\n- item x\n\n      [code](x)',
+    )
+    expect(found.links).toEqual(['http://x.test/a', 'http://auto.test/', 'http://ref.test/z'])
+  })
+
+  test('loses comments, tags and escapes; words in angle brackets and notes stay', async () => {
+    expect(
+      await content(
+        'a <!-- gone --> <b>b</b> List<String> 1 \\* 2 &amp; snake\\_case[^1]\n\n[^1]: x',
+      ),
+    ).toBe('a  b List<String> 1 * 2 & snake_case[^1]\n\n[^1]: x')
+    expect(
+      await content('<p align="center">\n  <b>Name</b>\n</p>\n\n<!--\ngone\n-->\n\ntext'),
+    ).toBe('**Name**\n\ntext')
+    expect(await content('| a | b |\n|---|---|\n| [x](y) | 1 \\| 2 |')).toBe(
+      '| a | b |\n|---|---|\n| x | 1 \\| 2 |',
+    )
+  })
+
+  test('badges and file names are no text, the description of a picture is', async () => {
+    expect(
+      await content(
+        '[![Build](b.svg)](http://b.test) ![A duck on a lake](d.png) ![d.png](d.png) end',
+      ),
+    ).toBe('A duck on a lake  end')
+  })
+
+  test('underlined headings become marked ones; the first is the title', async () => {
+    const found = await read('Big *one*\n=========\n\nx\n\nSmall\n-----\n\ny', 'a.md')
+    expect(found.content).toBe('# Big *one*\n\nx\n\n## Small\n\ny')
+    expect(found.title).toBe('Big one')
+  })
+
+  test('front matter becomes columns; a line above a text does not', async () => {
+    const found = await read(
+      '---\ntitle: "T"\ndate: 2024-01-02\ntags: [a, 1]\nid: 7\nnested: {a: 1}\n---\n\n# H',
+      'a.md',
+    )
+    expect(found).toMatchObject({ title: 'T', content: '# H' })
+    expect(found.columns).toEqual({ date: '2024-01-02', tags: ['a', '1'] })
+    expect(await content('---\nno facts\n---\n\ntext')).toContain('no facts')
+    expect((await read('+++\ntitle = "T"\ndraft = true\n+++\nx', 'a.md')).columns).toEqual({
+      draft: true,
+    })
+    const swelling = '---\na: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n---\n'
+    expect(await content(swelling)).toContain('&a [x, x]')
+  })
+})
+
+describe('EPUB', () => {
+  const container =
+    '<container><rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></container>'
+  const book = (spine: string) => ({
+    mimetype: 'application/epub+zip',
+    'META-INF/container.xml': container,
+    'OPS/book.opf': `<package><metadata><dc:title>Ducks</dc:title><dc:creator>Ann</dc:creator><dc:language>en</dc:language></metadata>
+      <manifest><item id="n" href="nav.xhtml" properties="nav" media-type="application/xhtml+xml"/><item id="a" href="a%20b.xhtml" media-type="application/xhtml+xml"/><item id="b" href="../b.xhtml" media-type="application/xhtml+xml"/><item id="x" href="x.xhtml" media-type="application/xhtml+xml"/></manifest><spine>${spine}</spine></package>`,
+    'OPS/nav.xhtml': '<html><body><nav>Contents</nav></body></html>',
+    'OPS/a b.xhtml':
+      '<html><head><title>no text</title></head><body><h1>One</h1><p>first</p></body></html>',
+    'b.xhtml': '<html><body><h1>Two</h1><p>second</p></body></html>',
+  })
+  const item = (id: string) => `<itemref idref="${id}"/>`
+
+  test('its chapters in their order, each once, without navigation', async () => {
+    const found = await read(tinyZip(book(item('n') + item('b') + item('a') + item('b'))))
+    expect(found.content).toBe('# Two\n\nsecond\n\n# One\n\nfirst')
+    expect(found.parts).toEqual({ unit: 'chapter', starts: [0, 15] })
+    expect(found).toMatchObject({
+      format: 'epub',
+      title: 'Ducks',
+      columns: { author: 'Ann', language: 'en' },
+    })
+  })
+
+  test('what is missing is counted, what is locked is said', async () => {
+    const found = await read(tinyZip(book(item('a') + item('x'))))
+    expect(found.warnings).toEqual(['1 of 2 chapters are missing in the EPUB'])
+    const locked = {
+      ...book(item('a')),
+      'META-INF/encryption.xml': '<encryption><CipherReference URI="OPS/a.xhtml"/></encryption>',
+    }
+    await expect(read(tinyZip(locked))).rejects.toThrow('locked (DRM)')
+  })
+})
+
+describe('OpenDocument', () => {
+  const odt = (body: string, styles = '') =>
+    tinyZip({
+      mimetype: 'application/vnd.oasis.opendocument.text',
+      'content.xml': `<office:document-content><office:automatic-styles>${styles}</office:automatic-styles><office:body><office:text>${body}</office:text></office:body></office:document-content>`,
+      'meta.xml':
+        '<office:document-meta><office:meta><dc:title>Plan</dc:title></office:meta></office:document-meta>',
+    })
+
+  test('headings, spaces, notes, deletions, generated lists', async () => {
+    const found = await read(
+      odt(`<text:tracked-changes><text:deletion><text:p>gone</text:p></text:deletion></text:tracked-changes>
+        <text:h text:outline-level="2">Scope</text:h><text:table-of-content><text:p>Scope 1</text:p></text:table-of-content>
+        <text:p>a<text:s text:c="2"/>b<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>note</text:p></text:note-body></text:note>
+        <office:annotation><text:p>remark</text:p></office:annotation> c</text:p>`),
+    )
+    expect(found.content).toBe('## Scope\n\na  b[^1] c\n\n[^1]: note')
+    expect(found).toMatchObject({ format: 'odt', title: 'Plan' })
+  })
+
+  test('lists with their numbers, tables with what is merged and repeated', async () => {
+    const styles =
+      '<text:list-style style:name="L"><text:list-level-style-number text:level="1" style:num-format="1" style:num-suffix=")"/><text:list-level-style-bullet text:level="2"/></text:list-style>'
+    const item = (text: string) => `<text:list-item>${text}</text:list-item>`
+    const p = (text: string) => `<text:p>${text}</text:p>`
+    const cell = (text: string, more = '') =>
+      `<table:table-cell ${more}>${p(text)}</table:table-cell>`
+    const body = `<text:list text:style-name="L">${item(`${p('one')}<text:list>${item(p('in'))}</text:list>`)}${item(p('two'))}</text:list>
+      <table:table><table:table-header-rows><table:table-row>${cell('a')}${cell('b')}</table:table-row></table:table-header-rows>
+      <table:table-row>${cell('1', 'table:number-columns-spanned="2"')}<table:covered-table-cell/></table:table-row>
+      <table:table-row>${cell('x', 'table:number-columns-repeated="2"')}</table:table-row></table:table>`
+    expect((await read(odt(body, styles))).content).toBe(
+      '1) one\n  - in\n2) two\n\n| a | b |\n| --- | --- |\n| 1 |  |\n| x | x |',
+    )
+  })
+
+  test('slides of ODP, with notes', async () => {
+    const bytes = tinyZip({
+      mimetype: 'application/vnd.oasis.opendocument.presentation',
+      'content.xml': `<office:document-content><office:body><office:presentation><draw:page><draw:frame presentation:class="outline"><draw:text-box><text:p>point</text:p></draw:text-box></draw:frame>
+        <draw:frame presentation:class="title"><draw:text-box><text:p>Start</text:p></draw:text-box></draw:frame>
+        <presentation:notes><draw:frame presentation:class="notes"><draw:text-box><text:p>say it</text:p></draw:text-box></draw:frame></presentation:notes></draw:page></office:presentation></office:body></office:document-content>`,
+    })
+    const found = await read(bytes)
+    expect(found.content).toBe('# Start\n\npoint\n\nNotes: say it')
+    expect(found.parts).toEqual({ unit: 'slide', starts: [0] })
+  })
+})
+
+describe('mail', () => {
+  const message = (id: string, body: string, more = '') =>
+    `From: Ann <a@x.test>\nTo: b@x.test, c@x.test\nSubject: =?utf-8?q?Te=C3=A9?=\nDate: Thu, 01 Jan 2026 10:00:00 +0100\nMessage-ID: <${id}>\n${more}\n${body}`
+
+  test('a message is a document with its headers as columns', async () => {
+    const found = await read(message('1@x.test', 'Hi\n> quoted\n'), 'a.eml')
+    expect(found).toMatchObject({
+      format: 'eml',
+      title: 'Teé',
+      content: 'Hi\n> quoted',
+      syntax: 'text',
+    })
+    expect(found.columns).toEqual({
+      from: 'Ann <a@x.test>',
+      to: 'b@x.test, c@x.test',
+      date: '2026-01-01T09:00:00.000Z',
+      message_id: '1@x.test',
+    })
+  })
+
+  test('an HTML body is Markdown; attachments are named and counted', async () => {
+    const mime = `MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n`
+    const parts = `--B\nContent-Type: text/html; charset=utf-8\n\n<h1>News</h1><p>Read <a href="http://x.test">this</a></p>\n--B\nContent-Type: application/zip; name=a.zip\nContent-Disposition: attachment; filename=a.zip\nContent-Transfer-Encoding: base64\n\nUEsDBA==\n--B--\n`
+    const found = await read(message('2@x.test', parts, mime), 'a.eml')
+    expect(found).toMatchObject({ content: '# News\n\nRead this', syntax: 'markdown' })
+    expect(found.columns.attachments).toEqual(['a.zip'])
+    expect(found.warnings).toEqual(['1 attachments are not read; their names are in `attachments`'])
+  })
+
+  test('a mailbox is a document for each message; ids are kept apart', async () => {
+    const begin = 'From a@x.test Thu Jan  1 00:00:00 2026\n'
+    const box = ['1@x.test', '1@x.test', '3@x.test'].map(
+      (id, at) => begin + message(id, at === 2 ? '' : `body\n>From here\nFrom there 1\n`),
+    )
+    const found = await read(box.join('\n'), 'all.mbox')
+    expect(found.documents.map((one) => one.id)).toEqual(['1@x.test', '2'])
+    expect(found.documents[1]?.content).toBe('body\nFrom here\nFrom there 1')
+    expect(found.recognized).toEqual({ messages: 3 })
+    expect(found.warnings).toEqual(['1 of 3 messages hold no text and are left out'])
+  })
+})
+
+describe('notebooks', () => {
+  test('text, code and what it printed; pictures are left out, long output is cut and counted', async () => {
+    const notebook = {
+      nbformat: 4,
+      metadata: { language_info: { name: 'python' } },
+      cells: [
+        { cell_type: 'markdown', source: ['# Title\n', 'see [x](http://y.test)'] },
+        {
+          cell_type: 'code',
+          source: 'print(1)',
+          outputs: [
+            { output_type: 'stream', text: ['1\n'] },
+            {
+              output_type: 'display_data',
+              data: { 'image/png': 'AAAA', 'text/plain': '<Figure size 1x1>' },
+            },
+            { output_type: 'error', ename: 'ValueError', evalue: 'no' },
+            { output_type: 'execute_result', data: { 'text/plain': 'y'.repeat(3000) } },
+          ],
+        },
+      ],
+    }
+    const found = await read(JSON.stringify(notebook), 'a.ipynb')
+    const long = `${'y'.repeat(2000)}…`
+    expect(found.content).toBe(
+      `# Title\nsee x\n\n\`\`\`python\nprint(1)\n\`\`\`\n\n\`\`\`\n1\n\`\`\`\n\n\`\`\`\nValueError: no\n\`\`\`\n\n\`\`\`\n${long}\n\`\`\``,
+    )
+    expect(found).toMatchObject({ title: 'Title', parts: { unit: 'cell', starts: [0, 15] } })
+    expect(found.warnings[0]).toStartWith('1 outputs of the notebook are long')
+    await expect(read('{"cells": 1, "nbformat": 4}', 'a.ipynb')).rejects.toThrow('has no cells')
+  })
+})
+
+describe('source code', () => {
+  test('stays as it is, with its language by name or by its first line', async () => {
+    const found = await read('def f(x):\r\n\treturn x\r\n', 'a.py')
+    expect(found).toMatchObject({
+      content: 'def f(x):\n\treturn x\n',
+      syntax: 'code',
+      recognized: { language: 'python' },
+    })
+    expect((await read('#!/usr/bin/env -S node --x\n1', 'run')).recognized).toEqual({
+      language: 'javascript',
+    })
+  })
+})
