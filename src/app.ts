@@ -25,6 +25,7 @@ import { DocumentReader, documentReaderOptions } from './ingest/readers/document
 import { Reembedding } from './ingest/reembed.ts'
 import { uploadFile } from './ingest/upload-file.ts'
 import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
+import { builtinTokenCounter } from './models/builtin/word-piece-counter.ts'
 import { CHAT_PROVIDERS } from './models/chat-providers.ts'
 import { embedderRegistry } from './models/embedder-registry.ts'
 import { checkModelAddress } from './models/endpoint.ts'
@@ -109,13 +110,14 @@ export function createApp(options: AppOptions): App {
     sleep,
     onFailure: (error) => log.failure({ requestId: 'reembedding', error }),
   })
-  const reader = new DocumentReader(
-    documentReaderOptions({
+  const reader = new DocumentReader({
+    ...documentReaderOptions({
       folder: store.uploadsFolder,
       memoryBytes: memoryBytesOf(settings.readingMemory),
       environment: environmentOfReaders(),
     }),
-  )
+    wordPieces: builtinTokenCounter(),
+  })
   const planner = new Planner({
     engine: store.engine,
     workerUrl: new URL('./workers/planner-entry.ts', import.meta.url).href,

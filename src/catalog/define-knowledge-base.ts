@@ -19,13 +19,13 @@ import {
   checkLanguageStays,
   columnsOf,
   languageParam,
-  preprocessingOf,
   rerankingModelOf,
   SEARCH_FIELDS,
   searchParams,
   storageOf,
   vectorSize,
 } from './knowledge-base-fields.ts'
+import { preprocessingOf } from './preprocessing-fields.ts'
 
 const CODE = 'invalid_knowledge_base'
 

@@ -41,6 +41,11 @@ export interface ChunkTables {
   readonly recentPostings: string
   /** `chunk_key, term_count`: one row for each chunk. */
   readonly termCounts: string
+  /**
+   * `chunk_key, context, is_cut`: what is embedded before a chunk, and whether the embedding model does not read it
+   * whole. Only of chunks of which there is something to say.
+   */
+  readonly contexts: string
 }
 
 export function chunkTables(ids: TableIds): ChunkTables {
@@ -52,10 +57,17 @@ export function chunkTables(ids: TableIds): ChunkTables {
     postings: table('postings'),
     recentPostings: table('recent_postings'),
     termCounts: table('term_counts'),
+    contexts: table('contexts'),
   }
 }
 
-export type ChunkTablePart = 'chunks' | 'vectors' | 'postings' | 'recent_postings' | 'term_counts'
+export type ChunkTablePart =
+  | 'chunks'
+  | 'vectors'
+  | 'postings'
+  | 'recent_postings'
+  | 'term_counts'
+  | 'contexts'
 
 export function chunkTableName(
   { id, vectorsNumber }: Pick<TableIds, 'id' | 'vectorsNumber'>,

@@ -20,6 +20,19 @@ export interface Chunk {
   readonly endChar: number
   readonly chunkIndex: number
   readonly source: ChunkSource
+  /** What is embedded before the content: title, headings, the header of its table, what a model wrote. */
+  readonly context?: string
+  /** What is known of this chunk alone, such as `heading`, `page` and `line`. */
+  readonly facts?: Row
+  /** Of what is embedded; missing: nobody knows the model's tokens. */
+  readonly tokenCount?: number
+  /** The embedding model does not read it whole. */
+  readonly isCut?: boolean
+}
+
+/** What of a chunk becomes its vector. */
+export function embeddedText({ context, content }: Pick<Chunk, 'context' | 'content'>): string {
+  return context === undefined || context === '' ? content : `${context}\n${content}`
 }
 
 /** What the keyword index holds of a text: its distinct terms, and how often each stands in it. */
@@ -54,12 +67,20 @@ export interface StoredChunkText {
   readonly chunkKey: bigint
   readonly documentId: string
   readonly content: string
+  /** What is embedded before it. */
+  readonly context: string
 }
 
 /** What becomes of one stored chunk; a missing part stays. Its `chunk_id` and the offsets in it stay in any case. */
 export interface ChunkChange {
   readonly chunkKey: bigint
-  readonly content?: { readonly text: string; readonly vector: Float32Array }
+  readonly content?: {
+    readonly text: string
+    readonly vector: Float32Array
+    /** What was embedded before it; missing: nothing. */
+    readonly context?: string
+    readonly isCut?: boolean
+  }
   /** Values of metadata columns, over those that are stored. */
   readonly metadata?: Row
 }
@@ -88,10 +109,32 @@ export const STANDARD_METADATA_KEYS: ReadonlySet<string> = new Set([
 
 /** What came with a document: of the metadata of a chunk, which has all the standard keys, the others. */
 export function ownMetadata(metadata: Row): Row {
-  const isOfChunk = [...STANDARD_METADATA_KEYS].every((key) => Object.hasOwn(metadata, key))
-  if (!isOfChunk) return metadata
-  const own = Object.entries(metadata).filter(([key]) => !STANDARD_METADATA_KEYS.has(key))
-  return Object.fromEntries(own)
+  if (!isOfChunk(metadata)) return metadata
+  const entries = Object.entries(metadata)
+  const own = entries.slice(entries.findIndex(([key]) => key === LAST_STANDARD_KEY) + 1)
+  return Object.fromEntries(own.filter(([key]) => !STANDARD_METADATA_KEYS.has(key)))
+}
+
+/** What is known of a chunk alone stands before the last standard key, and what came with its document after it. */
+const LAST_STANDARD_KEY = 'source'
+
+/** Of the metadata of a chunk: the standard keys, and what is known of this chunk alone. */
+export function chunkPart(metadata: Row): Row {
+  const entries = Object.entries(metadata)
+  const last = entries.findIndex(([key]) => key === LAST_STANDARD_KEY)
+  return Object.fromEntries(
+    entries.filter(([key], index) => index <= last || STANDARD_METADATA_KEYS.has(key)),
+  )
+}
+
+/** Of the metadata of a chunk: what is known of this chunk alone, such as `page`. */
+export function chunkFacts(metadata: Row): Row {
+  const entries = Object.entries(chunkPart(metadata))
+  return Object.fromEntries(entries.filter(([key]) => !STANDARD_METADATA_KEYS.has(key)))
+}
+
+function isOfChunk(metadata: Row): boolean {
+  return [...STANDARD_METADATA_KEYS].every((key) => Object.hasOwn(metadata, key))
 }
 
 /** Values over those of a row. Names are compared without case; the spelling that was there first stays. */

@@ -4,13 +4,89 @@ import type { VectorIndexDefinition } from './index-definition.ts'
 import type { Language } from './language.ts'
 import type { ModelRef } from './model-ref.ts'
 
-/** How documents are cut into chunks. Sizes in characters (UTF-16 code units). */
+/**
+ * How documents are cut into chunks. Sizes in characters (UTF-16 code units). `auto`: each text as it is laid out, which is
+ * as text where nothing is known.
+ */
 export interface Preprocessing {
-  readonly type: 'text_chunking' | 'markdown_chunking' | 'json_chunking'
+  readonly type:
+    | 'auto'
+    | 'text_chunking'
+    | 'markdown_chunking'
+    | 'code_chunking'
+    | 'sentence_chunking'
+    | 'json_chunking'
+    | 'contextual'
   readonly chunkSizeChars: number
   readonly chunkOverlapChars: number
+  /** The size was chosen: chunks may be longer than the embedding model reads. */
+  readonly isSizeChosen?: boolean
+  /** Of `text_chunking`, the best first; missing: paragraphs, lines, sentences and words. */
+  readonly separators?: readonly string[]
+  /** Of `json_chunking`. */
+  readonly json?: JsonChunking
+  /** Of `sentence_chunking`. */
+  readonly sentences?: SentenceWindows
+  /** Of `contextual`. */
+  readonly contextual?: ContextualChunking
   /** As the caller sent it; `params` shows it again. */
   readonly sent: Readonly<Record<string, unknown>> | null
+}
+
+export interface JsonChunking {
+  /** Nested values as lines `a.b: value`; otherwise as JSON. */
+  readonly flattenNested: boolean
+  readonly includeMetadata: boolean
+  /** An object is one chunk; otherwise each of its fields. */
+  readonly chunkByObject: boolean
+  readonly excludeFields: readonly string[]
+  /** Empty: all. */
+  readonly includeFields: readonly string[]
+  /** Empty: the top-level values that are no objects and lists. */
+  readonly metadataFields: readonly string[]
+  readonly extractAllPrimitives: boolean
+  readonly nestedDelimiter: string
+  /** The column that chunk ids name; null: that of the content. */
+  readonly contentColumn: string | null
+}
+
+export const DEFAULT_JSON_CHUNKING: JsonChunking = {
+  flattenNested: true,
+  includeMetadata: true,
+  chunkByObject: true,
+  excludeFields: [],
+  includeFields: [],
+  metadataFields: [],
+  extractAllPrimitives: false,
+  nestedDelimiter: '.',
+  contentColumn: null,
+}
+
+/** Sentences of a chunk, and how many of them the next one repeats. */
+export interface SentenceWindows {
+  readonly windowSize: number
+  readonly windowOverlap: number
+}
+
+/** A chat model writes what each chunk is about. */
+export interface ContextualChunking {
+  /** null: that of the settings. */
+  readonly model: ModelRef | null
+  readonly template: string | null
+  /** What it wrote is embedded instead of the chunk, not before it. */
+  readonly summarize: boolean
+  /** Calls of the model that one request may make. */
+  readonly chunksMax: number
+}
+
+/** What a data folder from before today holds lacks fields. */
+export function completePreprocessing(stored: Preprocessing): Preprocessing {
+  const { isSizeChosen, type, sent } = stored
+  if (isSizeChosen !== undefined) return stored
+  const config = sent?.[`${type}_config`]
+  const hasSize = typeof config === 'object' && config !== null && 'chunk_size' in config
+  const json = type === 'json_chunking' ? { json: DEFAULT_JSON_CHUNKING } : {}
+  return { ...stored, ...json, type: sent === null ? 'auto' : type, isSizeChosen: hasSize }
 }
 
 /** A metadata column as it is stored: `name` as first inserted, `column` the physical column of the chunks table. */

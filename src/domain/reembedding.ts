@@ -3,7 +3,7 @@ import type { KnowledgeBase } from './knowledge-base.ts'
 
 /** Chunks that have no vector of the next embedding model yet. */
 export interface MissingVectors {
-  /** In the order of their keys. */
+  /** In the order of their keys, with what is embedded of each. */
   readonly chunks: readonly { readonly chunkKey: bigint; readonly content: string }[]
   /** Vectors that are there already; some may be of chunks that are gone. */
   readonly doneCount: number

@@ -1,4 +1,9 @@
-import type { ChunkVector, EmbeddedChunk, EmbeddedDocument } from '../domain/chunk.ts'
+import {
+  type ChunkVector,
+  type EmbeddedChunk,
+  type EmbeddedDocument,
+  embeddedText,
+} from '../domain/chunk.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { Embedder, EmbedderRegistry } from '../domain/ports/model-ports.ts'
 import type { DocumentStore } from '../domain/ports/store-ports.ts'
@@ -54,7 +59,7 @@ export async function embedAndWrite<O extends { readonly kind: 'stored' | 'stale
   return write(await embedded(documents, known, embedder, signal))
 }
 
-/** Chunk text → its vector: equal texts share one. */
+/** What is embedded of a chunk → its vector: equal texts share one. */
 type KnownVectors = Map<string, ChunkVector>
 
 async function storedVectors(
@@ -63,14 +68,15 @@ async function storedVectors(
   signal: AbortSignal,
 ): Promise<KnownVectors> {
   const wanted = new Set<string>()
-  await visitChunks(documents, signal, ({ chunk }) => wanted.add(chunk.content))
+  await visitChunks(documents, signal, ({ chunk }) => wanted.add(embeddedText(chunk)))
   const ids = documents.map(({ document }) => document.id)
   const known: KnownVectors = new Map()
   for (let start = 0; start < ids.length; start += INGEST_LIMITS.lookupDocuments) {
     signal.throwIfAborted()
     const some = ids.slice(start, start + INGEST_LIMITS.lookupDocuments)
-    for (const { content, chunkKey } of await deps.chunks.storedTexts(kb, some)) {
-      if (wanted.has(content)) known.set(content, { kind: 'stored', chunkKey })
+    for (const { chunkKey, ...stored } of await deps.chunks.storedTexts(kb, some)) {
+      const text = embeddedText(stored)
+      if (wanted.has(text)) known.set(text, { kind: 'stored', chunkKey })
     }
   }
   return known
@@ -85,14 +91,15 @@ async function embedded(
 ): Promise<readonly EmbeddedDocument[]> {
   const unknown = new Set<string>()
   await visitChunks(documents, signal, ({ chunk }) => {
-    if (!known.has(chunk.content)) unknown.add(chunk.content)
+    const text = embeddedText(chunk)
+    if (!known.has(text)) unknown.add(text)
   })
   for (const [text, vector] of await embedTexts(unknown, embedder, signal)) {
     known.set(text, { kind: 'new', vector })
   }
   const chunks = documents.map((): EmbeddedChunk[] => [])
   await visitChunks(documents, signal, ({ chunk, terms }, documentIndex) => {
-    const vector = known.get(chunk.content)
+    const vector = known.get(embeddedText(chunk))
     if (vector === undefined) throw new Error('a chunk was not embedded')
     chunks[documentIndex]?.push({ chunk, terms, vector })
   })

@@ -15,6 +15,8 @@ export const INGEST_LIMITS = {
   nestingMax: 200,
   /** JSON is parsed in one go, which nothing can interrupt. */
   jsonCharsMax: 10_000_000,
+  /** Fields of one element of JSON that stand in the metadata of its chunk. */
+  jsonFactsMax: 100,
   /** Documents whose stored chunks are looked up at once. */
   lookupDocuments: 1000,
   /** Chunks that get a vector of the next embedding model in one round. */

@@ -5,7 +5,12 @@ import type { EmbedderRegistry } from '../domain/ports/model-ports.ts'
 import type { ChunkStore } from '../domain/ports/store-ports.ts'
 import { withModelInForce } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
-import { type ChunkedDocument, type Chunker, chunkDocuments } from './chunking/chunker.ts'
+import {
+  type ChunkedDocument,
+  type Chunker,
+  type ChunkingTarget,
+  chunkDocuments,
+} from './chunking/chunker.ts'
 import { embedAndWrite } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 
@@ -32,7 +37,8 @@ export async function replaceTexts(
   },
   signal: AbortSignal,
 ): Promise<number> {
-  const documents = await chunkNewTexts(changes, { kb, chunker: deps.chunker }, signal)
+  const { reach = null } = deps.embedders.embedder(kb.embeddingModel)
+  const documents = await chunkNewTexts(changes, { kb, reach, chunker: deps.chunker }, signal)
   const outcome = await withModelInForce(kb, (inForce) => {
     return embedAndWrite({ kb: inForce, documents }, deps, signal, (embedded) => {
       return deps.chunks.changeDocuments(inForce, embedded.map(documentChange))
@@ -53,7 +59,7 @@ function documentChange({ document, chunks }: EmbeddedDocument): DocumentChange 
 
 async function chunkNewTexts(
   changes: readonly NewTexts[],
-  target: { readonly kb: KnowledgeBase; readonly chunker: Chunker },
+  target: ChunkingTarget,
   signal: AbortSignal,
 ): Promise<readonly ChunkedDocument[]> {
   const chunked: ChunkedDocument[] = []

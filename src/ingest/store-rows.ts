@@ -2,7 +2,12 @@ import type { Document, Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
-import { type ChunkedDocument, type Chunker, chunkDocuments } from './chunking/chunker.ts'
+import {
+  type ChunkedDocument,
+  type Chunker,
+  type ChunkingTarget,
+  chunkDocuments,
+} from './chunking/chunker.ts'
 import { columnMappingOf, contentId, documentOfRow } from './document-of-row.ts'
 import { type EmbedDeps, embedAndStore } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
@@ -69,9 +74,11 @@ async function storeInBatches(
   const { batchChunks = INGEST_LIMITS.queryBatchChunks } = options
   const chunksMax = target.isUnbounded ? batchChunks : Number.POSITIVE_INFINITY
   const pending = new PendingDocuments()
+  const { reach = null } = deps.embedders.embedder(kb.embeddingModel)
+  const chunking = { chunker: deps.chunker, reach }
   let inForce = kb
   let skippedRows = 0
-  for await (const rows of chunkedRows(target, deps.chunker, signal, chunksMax)) {
+  for await (const rows of chunkedRows(target, chunking, signal, chunksMax)) {
     for (const row of rows) {
       if (row === null) skippedRows += 1
       else if (row instanceof AppError) skipFailed(row, 1)
@@ -156,7 +163,7 @@ type Outcome<T> = T | AppError | null
  */
 async function* chunkedRows(
   { kb, rows, counts }: RowsToStore,
-  chunker: Chunker,
+  { chunker, reach }: Pick<ChunkingTarget, 'chunker' | 'reach'>,
   signal: AbortSignal,
   rowsMax: number,
 ): AsyncGenerator<readonly Outcome<ChunkedDocument>[], void> {
@@ -170,7 +177,7 @@ async function* chunkedRows(
     batch = []
     batchChars = 0
     const firstRow = counts.readRows - first - taken.length
-    return chunkRows(taken, { kb, chunker, firstRow }, signal)
+    return chunkRows(taken, { kb, reach, chunker, firstRow }, signal)
   }
   try {
     for await (const row of rows) {
@@ -195,7 +202,7 @@ async function* chunkedRows(
 
 async function chunkRows(
   rows: readonly Outcome<Document>[],
-  target: { readonly kb: KnowledgeBase; readonly chunker: Chunker; readonly firstRow: number },
+  target: ChunkingTarget & { readonly firstRow: number },
   signal: AbortSignal,
 ): Promise<readonly Outcome<ChunkedDocument>[]> {
   const documents = rows.filter(isDocument)

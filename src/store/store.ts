@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type CatalogSnapshot, findProject } from '../domain/catalog-snapshot.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { CommitListener } from '../domain/ports/retrieval-ports.ts'
 import { DEFAULT_PROJECT } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
@@ -10,6 +11,7 @@ import { loadCatalog, openCheckedSecrets } from './catalog/catalog-rows.ts'
 import { MIGRATIONS, type Migration, migrate } from './catalog/migrate.ts'
 import { StoredRevokedTokens } from './catalog/revoked-tokens.ts'
 import { modeWarnings, type Secrets } from './catalog/secrets.ts'
+import { addContextTables } from './documents/chunk-contexts.ts'
 import { indexOlderKnowledgeBases } from './documents/keyword-index.ts'
 import { StoredChunks } from './documents/stored-chunks.ts'
 import { StoredReembedding } from './documents/stored-reembedding.ts'
@@ -151,7 +153,7 @@ async function storeOver(
   const state = await loadCatalog(database, secrets)
   database.claim()
   const uploadsFolder = await clearedUploads(folder)
-  await indexOlderKnowledgeBases(database, state.snapshot().knowledgeBases)
+  await completeOlderFolder(database, state.snapshot().knowledgeBases)
   const parts = { database, state, secrets, now }
   const engine = new StoredEngine(database, engineOptionsOf(options))
   const extensions = new Extensions({
@@ -195,6 +197,15 @@ async function storeOver(
       await database.close()
     },
   }
+}
+
+/** Makes the tables that knowledge bases of an older version lack. */
+async function completeOlderFolder(
+  database: Database,
+  knowledgeBases: readonly KnowledgeBase[],
+): Promise<void> {
+  await addContextTables(database, knowledgeBases)
+  await indexOlderKnowledgeBases(database, knowledgeBases)
 }
 
 const BACKUPS_FOLDER = 'backups'

@@ -202,6 +202,7 @@ export class StoredCatalog implements Catalog {
         await dropNextVectors(connection, ids)
         await connection.run(`DROP TABLE IF EXISTS ${chunkTables(ids).vectors}`)
         await connection.run(`DROP TABLE ${chunkTables(ids).chunks}`)
+        await connection.run(`DROP TABLE IF EXISTS ${chunkTables(ids).contexts}`)
         await dropKeywordTables(connection, kb)
       },
       () => {

@@ -2,13 +2,14 @@
 import { parentPort } from 'node:worker_threads'
 import { Analyzers } from '../analysis/analyzer.ts'
 import { answerJob, type ReaderJob, transfersOf } from '../ingest/readers/reader-job.ts'
+import { builtinTokenCounter } from '../models/builtin/word-piece-counter.ts'
 
 const port = parentPort
 if (port === null) throw new Error('This file is the entry of a worker thread')
 
-const analyzers = new Analyzers()
+const tools = { analyzers: new Analyzers(), wordPieces: builtinTokenCounter() }
 
 port.on('message', (job: ReaderJob) => {
-  const answer = answerJob(job, analyzers)
+  const answer = answerJob(job, tools)
   port.postMessage(answer, [...transfersOf(answer)])
 })

@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type ChunkSize, chunkText, type TextSpan } from '../../src/ingest/chunking/chunk-text.ts'
+import { chunkText, type TextSpan } from '../../src/ingest/chunking/chunk-text.ts'
+import type { SpanLimits } from '../../src/ingest/chunking/span-limits.ts'
 
+type ChunkSize = Omit<SpanLimits, 'tokens'>
 const DEFAULT: ChunkSize = { chunkSizeChars: 1000, chunkOverlapChars: 200 }
 
 function spansOf(text: string, size: ChunkSize): readonly TextSpan[] {
-  return [...chunkText(text, size)]
+  return [...chunkText(text, { ...size, tokens: null })]
 }
 
 function textsOf(text: string, chunkSizeChars: number, chunkOverlapChars: number) {

@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'bun:test'
-import { Analyzers } from '../../src/analysis/analyzer.ts'
-import type { Preprocessing } from '../../src/domain/knowledge-base.ts'
-import { chunkedDocuments, chunkTexts } from '../../src/ingest/chunking/chunker.ts'
+import { DEFAULT_JSON_CHUNKING, type Preprocessing } from '../../src/domain/knowledge-base.ts'
+import { chunkTexts } from '../../src/ingest/chunking/chunk-texts.ts'
+import { chunkedDocuments } from '../../src/ingest/chunking/chunker.ts'
+import { chunkingTools } from './insert-fixture.ts'
 
 function chunks(type: Preprocessing['type'], text: string, chunkSizeChars = 1000) {
   const document = { id: 'd', rowIndex: 0, texts: [{ column: 'body', text }], metadata: {} }
-  const preprocessing = { type, chunkSizeChars, chunkOverlapChars: 0, sent: null }
-  const chunked = chunkTexts([text], { preprocessing, language: 'english' }, new Analyzers())
+  const json = type === 'json_chunking' ? { json: DEFAULT_JSON_CHUNKING } : {}
+  const preprocessing = { type, chunkSizeChars, chunkOverlapChars: 0, ...json, sent: null }
+  const rules = { preprocessing, language: 'english', reach: null } as const
+  const chunked = chunkTexts([{ text }], rules, chunkingTools)
   const [found] = chunkedDocuments([document], chunked, preprocessing)
   if (found === undefined || found instanceof Error) throw found
   return found.chunks.map(({ chunk }) => chunk)
@@ -44,7 +47,7 @@ describe('Markdown', () => {
     '# Ducks\n\n## Eider\nA sea duck.\n\n```\n# no heading\n```\n## Mallard\nGreen head.\n'
 
   test('each section is a chunk; a heading alone stays with the next one', () => {
-    const found = chunks('markdown_chunking', text)
+    const found = chunks('markdown_chunking', text, 55)
     expect(found.map(({ content }) => content)).toEqual([
       '# Ducks\n\n## Eider\nA sea duck.\n\n```\n# no heading\n```',
       '## Mallard\nGreen head.',
@@ -87,7 +90,9 @@ describe('JSON', () => {
   })
 
   test('what is no JSON, or nested without end, is an error and no chunk', () => {
-    expect(() => chunks('json_chunking', 'not json')).toThrow(/The content is not JSON/)
+    expect(() => chunks('json_chunking', 'not json')).toThrow(
+      /The content is neither valid JSON nor a valid Python literal/,
+    )
     const deep = `${'{"a":'.repeat(500)}1${'}'.repeat(500)}`
     expect(() => chunks('json_chunking', deep)).toThrow(/nested deeper than 200 levels/)
   })

@@ -1,6 +1,6 @@
 import { Analyzers } from '../../src/analysis/analyzer.ts'
 import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
-import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
+import { type EmbeddedDocument, embeddedText } from '../../src/domain/chunk.ts'
 import type { Row } from '../../src/domain/document.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { Embedder, EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
@@ -8,10 +8,12 @@ import type { DocumentReading } from '../../src/domain/ports/reading-ports.ts'
 import type { DocumentStore, FileStore } from '../../src/domain/ports/store-ports.ts'
 import { PLAIN_FILE, type UploadedFile } from '../../src/domain/uploaded-file.ts'
 import { AppError } from '../../src/errors.ts'
-import { type Chunker, chunkTexts } from '../../src/ingest/chunking/chunker.ts'
+import { type ChunkingTools, chunkTexts } from '../../src/ingest/chunking/chunk-texts.ts'
+import type { Chunker } from '../../src/ingest/chunking/chunker.ts'
 import type { FetchedPage, PageFetcher } from '../../src/ingest/crawl/guarded-fetch.ts'
 import type { InsertDeps } from '../../src/ingest/insert-request.ts'
 import { answerJob } from '../../src/ingest/readers/reader-job.ts'
+import { builtinTokenCounter } from '../../src/models/builtin/word-piece-counter.ts'
 import { readDocument } from '../../src/reading/read-document.ts'
 import { readDirectly } from '../support/direct-reading.ts'
 
@@ -50,8 +52,9 @@ export class FakeChunkStore implements DocumentStore {
       const chunks = this.documents.get(documentId)?.chunks ?? []
       return chunks.map(({ chunk }) => {
         const chunkKey = BigInt(this.#keys.size + 1)
-        this.#keys.set(chunkKey, chunk.content)
-        return { chunkKey, documentId, content: chunk.content }
+        const { content, context = '' } = chunk
+        this.#keys.set(chunkKey, embeddedText(chunk))
+        return { chunkKey, documentId, content, context }
       })
     })
   }
@@ -68,7 +71,7 @@ export class FakeChunkStore implements DocumentStore {
     }
     for (const { chunk, vector } of reused) {
       const text = vector.kind === 'stored' ? this.#keys.get(vector.chunkKey) : undefined
-      if (text !== chunk.content) throw new Error('a vector of another text')
+      if (text !== embeddedText(chunk)) throw new Error('a vector of another text')
     }
     for (const one of documents) this.documents.set(one.document.id, one)
     this.writes.push(ids)
@@ -110,7 +113,10 @@ function registryOf(embedder: Embedder): EmbedderRegistry {
   }
 }
 
-const analyzers = new Analyzers()
+export const chunkingTools: ChunkingTools = {
+  analyzers: new Analyzers(),
+  wordPieces: builtinTokenCounter(),
+}
 
 /** Reads in this process and this thread: the real one has its own tests. */
 export const directReader: DocumentReading & Chunker = {
@@ -119,13 +125,13 @@ export const directReader: DocumentReading & Chunker = {
     return readDocument(document)
   },
   async matching(texts, patterns) {
-    const answer = answerJob({ kind: 'match', texts, patterns }, analyzers)
+    const answer = answerJob({ kind: 'match', texts, patterns }, chunkingTools)
     if (answer.kind === 'matching') return answer.texts
     throw answer.kind === 'failed' ? new AppError(answer.code, answer.message) : new Error()
   },
   async chunk(texts, rules, signal) {
     signal.throwIfAborted()
-    return chunkTexts(texts, rules, analyzers)
+    return chunkTexts(texts, rules, chunkingTools)
   },
 }
 

@@ -6,8 +6,33 @@ import type { Agent } from '../agent.ts'
 import type { Citation } from '../completion-event.ts'
 import type { ModelRef } from '../model-ref.ts'
 
+/** Counts the tokens of texts. */
+export interface TokenCounter {
+  /** At least as many as the model makes of the text, without those that stand around every text. */
+  count(text: string): number
+  /**
+   * Up to where `tokensMax` tokens reach: the end of the last whole word that fits, at most `end`; `start` where not even
+   * the first word fits.
+   */
+  fit(text: string, start: number, end: number, tokensMax: number): number
+}
+
+/** `word_piece`: as the built-in model counts; `bytes`: no tokenizer makes more tokens than a text has bytes. */
+export type TokenizerName = 'word_piece' | 'bytes'
+
+/** How much of a text an embedding model reads. What comes after it is in no vector. */
+export interface EmbedderReach {
+  /** With those that stand around every text. */
+  readonly tokensMax: number
+  /** Tokens that stand around every text. */
+  readonly frameTokens: number
+  readonly tokenizer: TokenizerName
+}
+
 /** Text → vectors. One model, ready to be called. */
 export interface Embedder {
+  /** Missing: nobody knows. */
+  readonly reach?: EmbedderReach
   /**
    * One vector per text, in the order of the texts, all of one length.
    * @throws AppError `provider_failed`, `provider_refused`; messages name URL and status

@@ -106,8 +106,18 @@ export type DocumentsOutcome =
   /** As in `WriteOutcome`. */
   | { readonly kind: 'stale' }
 
+/** How many chunks the embedding model does not read whole, and how many there are. */
+export interface CutCounts {
+  readonly cutCount: number
+  readonly chunkCount: number
+}
+
 /** The stored truth of knowledge bases. */
 export interface ChunkStore extends DocumentStore {
+  /** What is embedded before those of the chunks that have something, by their keys. */
+  contextsOf(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<ReadonlyMap<bigint, string>>
+  /** @throws AppError `knowledge_base_not_found` */
+  cutCounts(kb: KnowledgeBase): Promise<CutCounts>
   /** Removes those of the chunks that are still there, in one transaction: how many they were. */
   removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number>
   /**

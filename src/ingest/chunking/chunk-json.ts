@@ -1,19 +1,126 @@
-import type { RowValue } from '../../domain/document.ts'
+import type { Row, RowValue } from '../../domain/document.ts'
+import type { JsonChunking } from '../../domain/knowledge-base.ts'
 import { AppError } from '../../errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
+import { pythonLiteral } from './python-literal.ts'
+
+/** A chunk of JSON: text that is made from it, and fields of it for the metadata. */
+export interface JsonPiece {
+  readonly content: string
+  readonly facts: Row
+}
 
 /**
- * The elements of a JSON text: those of a list, or the one object, each as lines `key: value` with nested keys as
- * `a.b` and `a[0].b`. Nulls are left out, elements without anything to say too.
- * @throws AppError `insert_failed` for what is not JSON
+ * The elements of a JSON text: those of a list, the one object, or its fields, each as lines `key: value` with nested keys
+ * as `a.b` and `a[0].b`. Nulls are left out, elements without anything to say too.
+ * @throws AppError `insert_failed` for what is neither JSON nor a literal of Python
  */
-export function* chunkJson(text: string): Generator<string> {
+export function* chunkJson(text: string, options: JsonChunking): Generator<JsonPiece> {
   const value = parsed(text)
-  for (const element of Array.isArray(value) ? value : [value]) {
-    const content = [...linesOf(element, '', 0)].join('\n')
+  checkDepth(value, 0)
+  for (const { element, facts } of elementsOf(value, options)) {
+    const content = contentOf(element, options)
     // A text that is well-formed may still write half a surrogate pair as an escape.
-    if (content.trim() !== '') yield content.toWellFormed()
+    if (content.trim() !== '') yield { content: content.toWellFormed(), facts }
   }
+}
+
+interface JsonElement {
+  readonly element: RowValue
+  readonly facts: Row
+}
+
+function* elementsOf(value: RowValue, options: JsonChunking): Generator<JsonElement> {
+  if (isList(value)) {
+    for (const element of value) yield { element, facts: factsOf(element, options) }
+    return
+  }
+  if (value === null || typeof value !== 'object' || options.chunkByObject) {
+    yield { element: value, facts: factsOf(value, options) }
+    return
+  }
+  for (const [name, field] of Object.entries(value)) {
+    const facts = options.includeMetadata ? { field_name: name, ...factsOf(value, options) } : {}
+    yield { element: { [name]: field }, facts }
+  }
+}
+
+function contentOf(value: RowValue, options: JsonChunking): string {
+  const chosen = isFiltered(options) ? withChosenFields(value, '', options) : value
+  if (chosen === undefined) return ''
+  if (!options.flattenNested && typeof chosen === 'object' && chosen !== null) {
+    return JSON.stringify(chosen, null, 2)
+  }
+  return [...linesOf(chosen, '', options.nestedDelimiter)].join('\n')
+}
+
+function isFiltered({ excludeFields, includeFields }: JsonChunking): boolean {
+  return excludeFields.length > 0 || includeFields.length > 0
+}
+
+/** Fields are named by their paths; a field that is named stands for all below it. undefined: nothing is left. */
+function withChosenFields(
+  value: RowValue,
+  path: string,
+  options: JsonChunking,
+): RowValue | undefined {
+  if (value === null || typeof value !== 'object' || isList(value)) {
+    return isChosen(path, options) ? value : undefined
+  }
+  const entries = Object.entries(value).flatMap(([key, item]) => {
+    const own = path === '' ? key : `${path}${options.nestedDelimiter}${key}`
+    const chosen = withChosenFields(item, own, options)
+    return chosen === undefined ? [] : [[key, chosen] as const]
+  })
+  return entries.length === 0 ? undefined : Object.fromEntries(entries)
+}
+
+function isChosen(path: string, options: JsonChunking): boolean {
+  const { includeFields, excludeFields, nestedDelimiter } = options
+  const isBelow = (field: string) => path === field || path.startsWith(field + nestedDelimiter)
+  if (includeFields.length > 0) return includeFields.some(isBelow)
+  return !excludeFields.some(isBelow)
+}
+
+/** `field_<key>` of the fields that are named, else of the top-level values, else of all there are. */
+function factsOf(value: RowValue, options: JsonChunking): Row {
+  if (!options.includeMetadata || value === null || typeof value !== 'object' || isList(value)) {
+    return {}
+  }
+  const all = new Map(primitivesOf(value, '', options.nestedDelimiter))
+  if (options.metadataFields.length > 0) {
+    return factRow(
+      options.metadataFields.flatMap((name) => {
+        const found = all.get(name)
+        return found === undefined ? [] : [[name, found] as const]
+      }),
+    )
+  }
+  const top = [...all].filter(([name]) => Object.hasOwn(value, name))
+  return factRow(options.extractAllPrimitives || top.length === 0 ? [...all] : top)
+}
+
+function factRow(fields: readonly (readonly [string, RowValue])[]): Row {
+  const shown = fields.slice(0, INGEST_LIMITS.jsonFactsMax)
+  return Object.fromEntries(shown.map(([name, value]) => [`field_${name}`, value]))
+}
+
+function* primitivesOf(
+  value: RowValue,
+  path: string,
+  delimiter: string,
+): Generator<readonly [string, RowValue]> {
+  if (value === null) return
+  if (typeof value !== 'object') {
+    yield [path, value]
+    return
+  }
+  const entries = isList(value)
+    ? value.map((item, index) => [`${path}[${index}]`, item] as const)
+    : Object.entries(value).map(([key, item]) => {
+        return [path === '' ? key : `${path}${delimiter}${key}`, item] as const
+      })
+  for (const [own, item] of entries) yield* primitivesOf(item, own, delimiter)
 }
 
 function parsed(text: string): RowValue {
@@ -25,24 +132,19 @@ function parsed(text: string): RowValue {
   try {
     return JSON.parse(text)
   } catch (cause) {
+    const literal = pythonLiteral(text)
+    if (literal !== undefined) return literal
     const begin = JSON.stringify(text.slice(0, 40))
-    throw new AppError('insert_failed', `The content is not JSON; it begins with ${begin}`, {
-      cause,
-    })
+    const what = 'The content is neither valid JSON nor a valid Python literal'
+    throw new AppError('insert_failed', `${what}; it begins with ${begin}`, { cause })
   }
 }
 
-function* linesOf(value: RowValue, path: string, depth: number): Generator<string> {
+function* linesOf(value: RowValue, path: string, delimiter: string): Generator<string> {
   if (value === null) return
   if (typeof value !== 'object') {
     yield path === '' ? String(value) : `${path}: ${value}`
     return
-  }
-  if (depth > INGEST_LIMITS.nestingMax) {
-    throw new AppError(
-      'insert_failed',
-      `JSON nested deeper than ${INGEST_LIMITS.nestingMax} levels`,
-    )
   }
   if (isList(value)) {
     if (value.every((item) => item === null || typeof item !== 'object')) {
@@ -51,14 +153,23 @@ function* linesOf(value: RowValue, path: string, depth: number): Generator<strin
       return
     }
     for (const [index, item] of value.entries())
-      yield* linesOf(item, `${path}[${index}]`, depth + 1)
+      yield* linesOf(item, `${path}[${index}]`, delimiter)
     return
   }
   for (const [key, item] of Object.entries(value)) {
-    yield* linesOf(item, path === '' ? key : `${path}.${key}`, depth + 1)
+    yield* linesOf(item, path === '' ? key : `${path}${delimiter}${key}`, delimiter)
   }
 }
 
-function isList(value: object): value is readonly RowValue[] {
+function checkDepth(value: RowValue, depth: number): void {
+  if (value === null || typeof value !== 'object') return
+  if (depth > INGEST_LIMITS.nestingMax) {
+    const limit = `JSON nested deeper than ${INGEST_LIMITS.nestingMax} levels`
+    throw new AppError('insert_failed', limit)
+  }
+  for (const item of Object.values(value)) checkDepth(item, depth + 1)
+}
+
+function isList(value: RowValue): value is readonly RowValue[] {
   return Array.isArray(value)
 }

@@ -1,5 +1,12 @@
-import type { Preprocessing } from '../../domain/knowledge-base.ts'
-import { afterSpace, firstBoundary, isSpace, lastBoundary, safeCut } from './text-boundary.ts'
+import { fits, reachOf, type SpanLimits } from './span-limits.ts'
+import {
+  afterSpace,
+  firstBoundary,
+  isSpace,
+  lastBoundary,
+  safeCut,
+  wordBreak,
+} from './text-boundary.ts'
 
 /** Code units into a text. */
 export interface TextSpan {
@@ -7,38 +14,37 @@ export interface TextSpan {
   readonly endChar: number
 }
 
-export type ChunkSize = Pick<Preprocessing, 'chunkSizeChars' | 'chunkOverlapChars'>
-
 /**
- * Cuts a text into overlapping spans of at most `chunkSizeChars`: at the end of a paragraph, a line, a sentence or a
- * word, in this order, within the second half of the size. A text that fits is one span as it is; the spans of a longer
- * one begin and end without white space. They cover the whole text except white space. At most half of the size
- * overlaps, so that the work is linear in the length.
+ * Cuts a text into overlapping spans within the limits: at the end of a paragraph, a line, a sentence or a word, in this
+ * order, within the second half of what may be taken. A text that fits is one span as it is; the spans of a longer one
+ * begin and end without white space. They cover the whole text except white space. At most half of a span overlaps, so
+ * that the work is linear in the length.
  */
-export function* chunkText(text: string, size: ChunkSize): Generator<TextSpan> {
-  const { chunkSizeChars } = size
-  if (text.length <= chunkSizeChars) {
+export function* chunkText(text: string, limits: SpanLimits): Generator<TextSpan> {
+  if (fits(text, 0, text.length, limits)) {
     if (text.trim() !== '') yield { startChar: 0, endChar: text.length }
     return
   }
   let start = 0
   let covered = 0
   while (covered < text.length) {
-    const next = afterSpace(text, covered, covered + chunkSizeChars)
+    const next = afterSpace(text, covered, covered + limits.chunkSizeChars)
     if (next > covered) {
       start = next
       covered = next
       continue
     }
-    let cut = cutOf(text, { start, covered }, chunkSizeChars)
-    if (endOf(text, start, cut) - start > chunkSizeChars) {
-      // Only a character of several units at the very end of an overlap: it fits without the overlap.
+    let reach = reachOf(text, start, text.length, limits)
+    let cut = reach > covered ? cutOf(text, { start, covered, reach }) : covered
+    if (start < covered && !isWithin(text, { start, covered, reach }, cut, limits)) {
+      // The overlap leaves no room, such as for a character of several units: it fits without the overlap.
       start = covered
-      cut = cutOf(text, { start, covered }, chunkSizeChars)
+      reach = reachOf(text, start, text.length, limits)
+      cut = cutOf(text, { start, covered, reach })
     }
-    covered = cut
+    covered = withinTokens(text, { start, covered, reach }, cut, limits)
     yield { startChar: start, endChar: endOf(text, start, covered) }
-    start = restartOf(text, { start, covered }, size)
+    start = restartOf(text, { start, covered, reach }, limits)
   }
 }
 
@@ -47,14 +53,52 @@ interface Progress {
   readonly start: number
   /** Up to where earlier spans reach. */
   readonly covered: number
+  /** Up to where this one may. */
+  readonly reach: number
+}
+
+function isWithin(text: string, progress: Progress, cut: number, limits: SpanLimits): boolean {
+  const { start, covered, reach } = progress
+  return reach > covered && endOf(text, start, cut) - start <= limits.chunkSizeChars
 }
 
 /** Where the span ends, before its white space is dropped; always beyond what is covered. */
-function cutOf(text: string, { start, covered }: Progress, sizeChars: number): number {
-  const limit = start + sizeChars
-  if (limit >= text.length) return text.length
-  const after = Math.max(start + Math.floor(sizeChars / 2), covered)
-  return lastBoundary(text, after, limit) ?? safeCut(text, covered, limit)
+function cutOf(text: string, { start, covered, reach }: Progress): number {
+  if (reach >= text.length) return text.length
+  // Not even a word: a part of it.
+  const limit = Math.max(reach, covered + 1)
+  const after = Math.max(start + Math.floor((limit - start) / 2), covered)
+  const boundary = lastBoundary(text, after, limit)
+  return boundary ?? wordBreak(text, after, limit) ?? safeCut(text, covered, limit)
+}
+
+/** A part of a word may have more tokens than the whole: such a cut moves back until it fits. */
+function withinTokens(text: string, progress: Progress, cut: number, limits: SpanLimits): number {
+  if (limits.tokens === null) return cut
+  const { start, covered, reach } = progress
+  const isWhole = cut === text.length || isSpace(text.charCodeAt(cut - 1))
+  if (reach > covered && isWhole) return cut
+  const end = endOf(text, start, cut)
+  if (reach > covered && reachOf(text, start, end, limits) >= end) return cut
+  return longestPart(text, progress, cut, limits)
+}
+
+/** The longest part of what comes next that fits; the smallest that can be shown where not even that does. */
+function longestPart(
+  text: string,
+  { start, covered }: Progress,
+  cut: number,
+  limits: SpanLimits,
+): number {
+  let [low, high] = [covered, Math.max(cut, covered + 1)]
+  const whole = Math.min(text.length, start + limits.chunkSizeChars)
+  if (cut <= covered + 1) high = whole
+  while (high - low > 1) {
+    const middle = (low + high) >> 1
+    if (reachOf(text, start, middle, limits) >= middle) low = middle
+    else high = middle
+  }
+  return safeCut(text, covered, Math.max(low, covered + 1))
 }
 
 function endOf(text: string, start: number, cut: number): number {
@@ -63,46 +107,14 @@ function endOf(text: string, start: number, cut: number): number {
   return end
 }
 
-function restartOf(text: string, { start, covered }: Progress, size: ChunkSize): number {
-  const overlap = Math.min(size.chunkOverlapChars, Math.floor(size.chunkSizeChars / 2))
+function restartOf(text: string, { start, covered }: Progress, limits: SpanLimits): number {
+  const { chunkOverlapChars, chunkSizeChars, tokens } = limits
+  // A span that is short because its tokens are many has an overlap in proportion.
+  const taken = tokens === null ? chunkSizeChars : covered - start
+  const share = Math.floor((chunkOverlapChars * taken) / chunkSizeChars)
+  const overlap = Math.min(share, Math.floor(taken / 2))
   const earliest = Math.max(start + 1, covered - overlap)
   if (overlap === 0 || earliest >= covered) return covered
   const boundary = firstBoundary(text, earliest, covered)
   return boundary ?? Math.min(covered, safeCut(text, earliest - 1, earliest))
-}
-
-const HEADING = /^ {0,3}#{1,6}(?:[ \t]|$)/
-const FENCE = /^ {0,3}(?:```|~~~)/
-/** A heading or fence shows in its first characters; the rest of a long line is not looked at. */
-const LINE_START_CHARS = 16
-
-/**
- * Each heading begins a span and takes its section with it; a section that is too long is cut as text is. A heading
- * without text of its own stays with the section after it.
- */
-export function* chunkMarkdown(text: string, size: ChunkSize): Generator<TextSpan> {
-  let start = 0
-  let hasBody = false
-  let isFenced = false
-  for (let line = 0; line < text.length; ) {
-    const newline = text.indexOf('\n', line)
-    const end = newline === -1 ? text.length : newline + 1
-    const begin = text.slice(line, Math.min(end, line + LINE_START_CHARS))
-    if (FENCE.test(begin)) isFenced = !isFenced
-    const isHeading = !isFenced && HEADING.test(begin)
-    if (isHeading && hasBody) {
-      yield* section(text, { startChar: start, endChar: line }, size)
-      start = line
-      hasBody = false
-    }
-    if (!isHeading && afterSpace(text, line, end) < end) hasBody = true
-    line = end
-  }
-  yield* section(text, { startChar: start, endChar: text.length }, size)
-}
-
-function* section(text: string, { startChar, endChar }: TextSpan, size: ChunkSize) {
-  for (const span of chunkText(text.slice(startChar, endChar).trimEnd(), size)) {
-    yield { startChar: startChar + span.startChar, endChar: startChar + span.endChar }
-  }
 }

@@ -2,14 +2,13 @@
  * Documents → chunks with their terms. Chunking texts and counting their terms is most of the work of an insert, so it is
  * done where the text is not in anybody's way: what crosses to that thread and back are strings and arrays of numbers.
  */
-import { type Analyzers, countTerms } from '../../analysis/analyzer.ts'
 import type { Chunk, ChunkSource, EmbeddedChunk, TermCounts } from '../../domain/chunk.ts'
-import type { Document, DocumentText } from '../../domain/document.ts'
+import type { Document, DocumentText, Row, TextParts } from '../../domain/document.ts'
 import type { KnowledgeBase, Preprocessing } from '../../domain/knowledge-base.ts'
-import { AppError, type ErrorCode } from '../../errors.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
-import { chunkJson } from './chunk-json.ts'
-import { chunkMarkdown, chunkText } from './chunk-text.ts'
+import type { EmbedderReach, EmbedderRegistry } from '../../domain/ports/model-ports.ts'
+import { AppError } from '../../errors.ts'
+import { HEADING_JOINT } from './chunk-context.ts'
+import type { ChunkableText, ChunkedTexts, ChunkingFailure, ChunkingRules } from './chunk-texts.ts'
 
 /** A document with its chunks, which are not embedded yet. */
 export interface ChunkedDocument {
@@ -17,49 +16,38 @@ export interface ChunkedDocument {
   readonly chunks: readonly Omit<EmbeddedChunk, 'vector'>[]
 }
 
-/** How texts become chunks. */
-export type ChunkingRules = Pick<KnowledgeBase, 'preprocessing' | 'language'>
-
-/** The chunks of some texts, in their order. */
-export interface ChunkedTexts {
-  /** Of each text. */
-  readonly chunkCounts: Int32Array
-  /** Of each chunk, in code units into its text. */
-  readonly starts: Int32Array
-  readonly ends: Int32Array
-  /** Of each chunk, where it is not a part of its text: JSON is rewritten. */
-  readonly contents: readonly string[] | null
-  /** Of each chunk: how many terms it has, and how many of these are distinct. */
-  readonly termCounts: Int32Array
-  readonly distinctCounts: Int32Array
-  /** The distinct terms of all chunks, one chunk after the other. */
-  readonly keys: BigInt64Array
-  readonly frequencies: Int32Array
-  /** Texts that cannot be chunked: they have no chunks. */
-  readonly failures: readonly ChunkingFailure[]
-}
-
-interface ChunkingFailure {
-  readonly textIndex: number
-  readonly code: ErrorCode
-  readonly message: string
-}
-
 export interface Chunker {
   /** @throws AppError `insert_failed` where it takes too long, `too_busy`, `shutting_down` */
-  chunk(texts: readonly string[], rules: ChunkingRules, signal: AbortSignal): Promise<ChunkedTexts>
+  chunk(
+    texts: readonly ChunkableText[],
+    rules: ChunkingRules,
+    signal: AbortSignal,
+  ): Promise<ChunkedTexts>
+}
+
+/** How documents of a knowledge base are chunked. */
+export interface ChunkingTarget {
+  readonly kb: Pick<KnowledgeBase, 'preprocessing' | 'language'>
+  /** Of its embedding model. */
+  readonly reach: EmbedderReach | null
+  readonly chunker: Chunker
 }
 
 /** The chunks of each document, or why it has none: `insert_failed` for content that is not JSON where it must be. */
 export async function chunkDocuments(
   documents: readonly Document[],
-  { kb, chunker }: { readonly kb: KnowledgeBase; readonly chunker: Chunker },
+  { kb, reach, chunker }: ChunkingTarget,
   signal: AbortSignal,
 ): Promise<readonly (ChunkedDocument | AppError)[]> {
-  const texts = documents.flatMap((document) => document.texts.map(({ text }) => text))
+  const texts = documents.flatMap((document) => document.texts.map(chunkableText))
   const { preprocessing, language } = kb
-  const chunked = await chunker.chunk(texts, { preprocessing, language }, signal)
+  const chunked = await chunker.chunk(texts, { preprocessing, language, reach }, signal)
   return chunkedDocuments(documents, chunked, preprocessing)
+}
+
+/** Where its pages begin is not needed for it. */
+export function chunkableText({ text, layout }: DocumentText): ChunkableText {
+  return layout === undefined ? { text } : { text, title: layout.title, syntax: layout.syntax }
 }
 
 /** @param chunked of all texts of the documents, in their order */
@@ -69,7 +57,6 @@ export function chunkedDocuments(
   preprocessing: Preprocessing,
 ): readonly (ChunkedDocument | AppError)[] {
   const failures = new Map(chunked.failures.map((failure) => [failure.textIndex, failure]))
-  const source = SOURCES[preprocessing.type]
   let textIndex = 0
   // Both over the chunks of all texts.
   let chunkPosition = 0
@@ -82,8 +69,8 @@ export function chunkedDocuments(
       const chunkCount = chunked.chunkCounts[textIndex] ?? 0
       for (let chunkIndex = 0; chunkIndex < chunkCount; chunkIndex += 1) {
         const terms = termsOf(chunked, chunkPosition, termPosition)
-        const place = { chunkIndex, chunkCount, chunkPosition, source }
-        chunks.push({ chunk: chunkOf(document, text, chunked, place), terms })
+        const place = { chunkIndex, chunkCount, chunkPosition }
+        chunks.push({ chunk: chunkOf(document, text, { chunked, preprocessing, place }), terms })
         chunkPosition += 1
         termPosition += terms.keys.length
       }
@@ -94,10 +81,11 @@ export function chunkedDocuments(
   })
 }
 
-const SOURCES: Readonly<Record<Preprocessing['type'], ChunkSource>> = {
-  text_chunking: 'TextChunkingPreprocessor',
-  markdown_chunking: 'MarkdownChunkingPreprocessor',
-  json_chunking: 'JSONChunkingPreprocessor',
+function sourceOf({ type }: Preprocessing, { layout }: DocumentText): ChunkSource {
+  if (type === 'json_chunking') return 'JSONChunkingPreprocessor'
+  if (type === 'contextual') return 'ContextualPreprocessor'
+  const isMarkdown = type === 'auto' ? layout?.syntax === 'markdown' : type === 'markdown_chunking'
+  return isMarkdown ? 'MarkdownChunkingPreprocessor' : 'TextChunkingPreprocessor'
 }
 
 function termsOf(
@@ -113,102 +101,119 @@ function termsOf(
   }
 }
 
+interface ChunkPlace {
+  /** Among the chunks of its text. */
+  readonly chunkIndex: number
+  readonly chunkCount: number
+  /** Among the chunks of all texts. */
+  readonly chunkPosition: number
+}
+
 function chunkOf(
-  { id }: Document,
-  { column, text }: DocumentText,
-  { starts, ends, contents }: ChunkedTexts,
-  place: {
-    /** Among the chunks of its text. */
-    readonly chunkIndex: number
-    readonly chunkCount: number
-    /** Among the chunks of all texts. */
-    readonly chunkPosition: number
-    readonly source: ChunkSource
+  { id, metadata }: Document,
+  documentText: DocumentText,
+  {
+    chunked,
+    preprocessing,
+    place,
+  }: {
+    readonly chunked: ChunkedTexts
+    readonly preprocessing: Preprocessing
+    readonly place: ChunkPlace
   },
 ): Chunk {
-  const { chunkIndex, chunkCount, chunkPosition, source } = place
-  const startChar = starts[chunkPosition] ?? 0
-  const endChar = ends[chunkPosition] ?? 0
+  const { column, text } = documentText
+  const { chunkIndex, chunkCount, chunkPosition } = place
+  const { contents, tokenCounts } = chunked
+  const startChar = chunked.starts[chunkPosition] ?? 0
+  const endChar = chunked.ends[chunkPosition] ?? 0
+  const context = chunked.strings[chunked.contexts[chunkPosition] ?? 0] ?? ''
+  const facts = factsOf(documentText, { chunked, chunkPosition, startChar }, metadata)
+  const shownColumn = preprocessing.json?.contentColumn ?? column
   return {
     documentId: id,
-    chunkId: `${id}:${column}:${chunkIndex + 1}of${chunkCount}:${startChar}to${endChar}`,
+    chunkId: `${id}:${shownColumn}:${chunkIndex + 1}of${chunkCount}:${startChar}to${endChar}`,
     contentColumn: column,
     content: contents === null ? text.slice(startChar, endChar) : (contents[chunkPosition] ?? ''),
     startChar,
     endChar,
     chunkIndex,
-    source,
+    source: sourceOf(preprocessing, documentText),
+    ...(context === '' ? {} : { context }),
+    ...(Object.keys(facts).length === 0 ? {} : { facts }),
+    ...(tokenCounts === null ? {} : { tokenCount: tokenCounts[chunkPosition] ?? 0 }),
+    ...(chunked.cut[chunkPosition] === 1 ? { isCut: true } : {}),
   }
 }
 
-/**
- * Cuts each text into chunks and counts their terms. Pure, and takes as long as the texts are: see `Chunker`. It stops
- * cutting a text that has more chunks than may be stored at once.
- */
-export function chunkTexts(
+/** What the document says of itself under such a name counts more. */
+function factsOf(
+  { layout }: DocumentText,
+  place: {
+    readonly chunked: ChunkedTexts
+    readonly chunkPosition: number
+    readonly startChar: number
+  },
+  metadata: Row,
+): Row {
+  const { chunked, chunkPosition, startChar } = place
+  const heading = chunked.strings[chunked.headings[chunkPosition] ?? 0] ?? ''
+  const line = chunked.lines[chunkPosition] ?? 0
+  const parts = layout?.parts ?? null
+  const facts: Row = {
+    ...(heading === '' ? {} : { heading: heading.replaceAll('\n', HEADING_JOINT) }),
+    ...(parts === null ? {} : partOf(parts, startChar)),
+    ...(line === 0 || parts !== null ? {} : { line }),
+    ...chunked.facts?.[chunkPosition],
+  }
+  const own = new Set(Object.keys(metadata).map((name) => name.toLowerCase()))
+  return Object.fromEntries(Object.entries(facts).filter(([name]) => !own.has(name.toLowerCase())))
+}
+
+/** The page, slide or chapter that holds that place; none before the first. */
+function partOf({ unit, starts }: TextParts, at: number): Row {
+  let [low, high] = [0, starts.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((starts[middle] ?? 0) <= at) low = middle + 1
+    else high = middle
+  }
+  return low === 0 ? {} : { [unit]: low }
+}
+
+/** Those of the texts that the embedding model does not read whole. */
+export async function cutTexts(
   texts: readonly string[],
-  { preprocessing, language }: ChunkingRules,
-  analyzers: Analyzers,
-): ChunkedTexts {
-  const analyzer = analyzers.get(language)
-  const chunkCounts = new Int32Array(texts.length)
-  const starts: number[] = []
-  const ends: number[] = []
-  const contents: string[] = []
-  const terms: TermCounts[] = []
-  const failures: ChunkingFailure[] = []
-  for (const [textIndex, text] of texts.entries()) {
-    const first = starts.length
-    try {
-      for (const { startChar, endChar, content } of piecesOf(text, preprocessing)) {
-        starts.push(startChar)
-        ends.push(endChar)
-        contents.push(content)
-        terms.push(countTerms(analyzer.terms(content)))
-        if (starts.length - first > INGEST_LIMITS.sourceChunksMax) break
-      }
-    } catch (error) {
-      if (!(error instanceof AppError)) throw error
-      failures.push({ textIndex, code: error.code, message: error.message })
-      for (const list of [starts, ends, contents, terms]) list.length = first
-    }
-    chunkCounts[textIndex] = starts.length - first
+  {
+    kb,
+    embedders,
+    chunker,
+  }: {
+    readonly kb: KnowledgeBase
+    readonly embedders: Pick<EmbedderRegistry, 'embedder'>
+    readonly chunker: Chunker
+  },
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  const { reach = null } = embedders.embedder(kb.embeddingModel)
+  if (reach === null || texts.length === 0) return new Set()
+  const rules = { preprocessing: WHOLE, language: kb.language, reach }
+  const whole = texts.map((text) => ({ text }))
+  const chunked = await chunker.chunk(whole, rules, signal)
+  const cut = new Set<string>()
+  let chunkPosition = 0
+  for (const [index, text] of texts.entries()) {
+    if (chunked.cut[chunkPosition] === 1) cut.add(text)
+    chunkPosition += chunked.chunkCounts[index] ?? 0
   }
-  return {
-    chunkCounts,
-    starts: Int32Array.from(starts),
-    ends: Int32Array.from(ends),
-    contents: preprocessing.type === 'json_chunking' ? contents : null,
-    ...joinedTerms(terms),
-    failures,
-  }
+  return cut
 }
 
-function joinedTerms(terms: readonly TermCounts[]) {
-  const keyCount = terms.reduce((sum, { keys }) => sum + keys.length, 0)
-  const keys = new BigInt64Array(keyCount)
-  const frequencies = new Int32Array(keyCount)
-  let start = 0
-  for (const chunk of terms) {
-    keys.set(chunk.keys, start)
-    frequencies.set(chunk.frequencies, start)
-    start += chunk.keys.length
-  }
-  return {
-    termCounts: Int32Array.from(terms, ({ termCount }) => termCount),
-    distinctCounts: Int32Array.from(terms, (chunk) => chunk.keys.length),
-    keys,
-    frequencies,
-  }
-}
-
-function* piecesOf(text: string, preprocessing: Preprocessing) {
-  if (preprocessing.type === 'json_chunking') {
-    for (const content of chunkJson(text)) yield { content, startChar: 0, endChar: content.length }
-    return
-  }
-  const spansOf = preprocessing.type === 'markdown_chunking' ? chunkMarkdown : chunkText
-  for (const { startChar, endChar } of spansOf(text, preprocessing)) {
-    yield { content: text.slice(startChar, endChar), startChar, endChar }
-  }
+/** Each text as one chunk, which is counted on the way. */
+const WHOLE: Preprocessing = {
+  type: 'text_chunking',
+  chunkSizeChars: Number.MAX_SAFE_INTEGER,
+  chunkOverlapChars: 0,
+  isSizeChosen: true,
+  sent: null,
 }

@@ -1,5 +1,5 @@
-/** How good a place is for a cut, the larger the better. */
-export const BOUNDARY = { none: 0, word: 1, sentence: 2, line: 3, paragraph: 4 } as const
+/** How good a place is for a cut, the larger the better. After a full stop, a sentence may go on. */
+export const BOUNDARY = { none: 0, word: 1, stop: 2, sentence: 3, line: 4, paragraph: 5 } as const
 
 /** White space that is looked at before and after a place; a longer run counts as its nearest part. */
 const RUN_CHARS_MAX = 64
@@ -8,11 +8,17 @@ const MARKS_MAX = 16
 
 const NEWLINE = 10
 const ZERO_WIDTH_JOINER = 0x200d
-const SENTENCE_ENDS = new Set([...'.!?…'].map((char) => char.charCodeAt(0)))
+/** Latin, Greek, Arabic, Urdu, Hindi, Armenian, Amharic, Khmer and Burmese full stops and question marks. */
+const SENTENCE_ENDS = codesOf('.!?…;؟۔।॥։።፧។៕။'.replace(';', '\u037e'))
 /** They end a sentence without a space after them. */
-const WIDE_SENTENCE_ENDS = new Set([...'。！？｡'].map((char) => char.charCodeAt(0)))
-const CLOSERS = new Set([...'"\')]}»”’'].map((char) => char.charCodeAt(0)))
+const WIDE_SENTENCE_ENDS = codesOf('。！？｡．')
+const CLOSERS = codesOf('"\')]}»”’›')
+const WIDE_CLOSERS = codesOf('」』）】〉》〕”’')
 const MARK = /^\p{M}/u
+
+function codesOf(chars: string): ReadonlySet<number> {
+  return new Set([...chars].map((char) => char.charCodeAt(0)))
+}
 
 /** White space as `String.prototype.trim` knows it. */
 export function isSpace(code: number): boolean {
@@ -39,14 +45,72 @@ export function boundaryBefore(text: string, at: number): number {
     if (text.charCodeAt(before) === NEWLINE) newlines += 1
     before -= 1
   }
-  if (before === at - 1) {
-    return WIDE_SENTENCE_ENDS.has(text.charCodeAt(before)) ? BOUNDARY.sentence : BOUNDARY.none
-  }
+  if (before === at - 1) return isWideEnd(text, at) ? BOUNDARY.sentence : BOUNDARY.none
   if (newlines > 0) return newlines > 1 ? BOUNDARY.paragraph : BOUNDARY.line
   if (CLOSERS.has(text.charCodeAt(before))) before -= 1
   const code = text.charCodeAt(before)
-  const isSentence = SENTENCE_ENDS.has(code) || WIDE_SENTENCE_ENDS.has(code)
-  return isSentence ? BOUNDARY.sentence : BOUNDARY.word
+  if (WIDE_SENTENCE_ENDS.has(code)) return BOUNDARY.sentence
+  if (!SENTENCE_ENDS.has(code)) return BOUNDARY.word
+  if (code !== DOT) return BOUNDARY.sentence
+  if (isAbbreviation(text, before)) return BOUNDARY.word
+  return /^\p{Ll}/u.test(text.slice(at, at + 2)) ? BOUNDARY.stop : BOUNDARY.sentence
+}
+
+/** A full stop of a script without spaces, with the quotes that it closes. */
+function isWideEnd(text: string, at: number): boolean {
+  if (WIDE_CLOSERS.has(text.charCodeAt(at))) return false
+  let before = at - 1
+  while (before > at - 4 && WIDE_CLOSERS.has(text.charCodeAt(before))) before -= 1
+  return WIDE_SENTENCE_ENDS.has(text.charCodeAt(before))
+}
+
+const DOT = 46
+const ABBREVIATION_CHARS_MAX = 12
+/** They stand before what they belong to. */
+const ABBREVIATIONS = new Set(
+  (
+    'mr mrs ms dr prof st sr jr gen col capt hon rev no nr vol pp p fig figs eq eqs sec ch art op cf vs viz approx ca ' +
+    'abs aufl bd bzw dipl evtl ggf hrsg inkl max min mio mrd sog str tel usw vgl zzgl mme mlle av env ej pág núm sra ' +
+    'тыс млн млрд им ул рис табл стр см др'
+  ).split(' '),
+)
+
+/** Whether a full stop is that of an abbreviation, an initial or an ordinal. */
+function isAbbreviation(text: string, dot: number): boolean {
+  let start = dot
+  while (
+    start > 0 &&
+    dot - start < ABBREVIATION_CHARS_MAX &&
+    isWordCode(text.charCodeAt(start - 1))
+  ) {
+    start -= 1
+  }
+  const word = text.slice(start, dot)
+  // Such as "e.g.", "z. B.", "J. Smith" and "3. Oktober".
+  if (/^\p{L}$/u.test(word) || /^\d{1,2}$/.test(word)) return true
+  return ABBREVIATIONS.has(word.toLowerCase())
+}
+
+function isWordCode(code: number): boolean {
+  return code > 0x7f
+    ? !isSpace(code)
+    : (code >= 48 && code <= 57) || ((code | 32) >= 97 && (code | 32) <= 122)
+}
+
+const SEGMENTED_CHARS = 96
+const words = new Intl.Segmenter(undefined, { granularity: 'word' })
+
+/** The last place between two words where no white space shows it, as in Chinese and Thai: `after < place <= limit`. */
+export function wordBreak(text: string, after: number, limit: number): number | undefined {
+  if (text.charCodeAt(limit) < 0x80 && text.charCodeAt(limit - 1) < 0x80) return undefined
+  const first = Math.max(after, limit - SEGMENTED_CHARS)
+  let place: number | undefined
+  for (const { index } of words.segment(text.slice(first, limit + SEGMENTED_CHARS / 4))) {
+    const at = first + index
+    if (at > limit) break
+    if (index > 0 && at > after && !isInsidePair(text, at) && !isInsideCluster(text, at)) place = at
+  }
+  return place
 }
 
 /** The best place to cut in `after < place <= limit`, the last one of its kind; undefined: there is none. */

@@ -1,4 +1,5 @@
 import { Analyzers } from '../../analysis/analyzer.ts'
+import type { TokenCounter } from '../../domain/ports/model-ports.ts'
 import type {
   DocumentReading,
   FileReading,
@@ -12,11 +13,14 @@ import {
   readerProcessesOptions,
 } from '../../reading/processes/reader-processes.ts'
 import {
+  type ChunkableText,
   type ChunkedTexts,
-  type Chunker,
   type ChunkingRules,
+  type ChunkingTools,
   chunkTexts,
-} from '../chunking/chunker.ts'
+} from '../chunking/chunk-texts.ts'
+import type { Chunker } from '../chunking/chunker.ts'
+import { BYTE_COUNTER } from '../chunking/span-limits.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { ReaderAnswer, ReaderJob } from './reader-job.ts'
 import { type JobTerms, ReaderPool } from './reader-pool.ts'
@@ -28,6 +32,8 @@ export interface DocumentReaderOptions {
   readonly matchMs: number
   readonly chunkingMs: number
   readonly queueMax: number
+  /** Of the built-in model; missing: whatever needs it is done in a thread. */
+  readonly wordPieces?: () => TokenCounter
 }
 
 export function documentReaderOptions(
@@ -120,13 +126,16 @@ export class DocumentReader implements DocumentReading, Chunker {
 
   /** Little text is chunked at once: that takes less time than the way to another thread. */
   async chunk(
-    texts: readonly string[],
+    texts: readonly ChunkableText[],
     rules: ChunkingRules,
     signal: AbortSignal,
   ): Promise<ChunkedTexts> {
     signal.throwIfAborted()
-    const chars = texts.reduce((sum, text) => sum + text.length, 0)
-    if (chars <= INGEST_LIMITS.chunkingAtOnceChars) return chunkTexts(texts, rules, this.#analyzers)
+    const chars = texts.reduce((sum, { text }) => sum + text.length, 0)
+    const tools = this.#toolsHere(rules)
+    if (chars <= INGEST_LIMITS.chunkingAtOnceChars && tools !== null) {
+      return chunkTexts(texts, rules, tools)
+    }
     const kind = chars > INGEST_LIMITS.longTextChars ? 'longTexts' : 'texts'
     const terms: JobTerms = {
       deadlineMs: this.#options.chunkingMs,
@@ -136,6 +145,14 @@ export class DocumentReader implements DocumentReading, Chunker {
     const answer = await this.#run(kind, { kind: 'chunk', texts, rules }, terms, signal)
     if (answer.kind !== 'chunked') throw new Error('the reader thread answered another question')
     return answer.chunked
+  }
+
+  /** null: what these rules need is in the threads only. */
+  #toolsHere({ reach }: ChunkingRules): ChunkingTools | null {
+    const { wordPieces } = this.#options
+    const analyzers = this.#analyzers
+    if (wordPieces !== undefined) return { analyzers, wordPieces }
+    return reach?.tokenizer === 'word_piece' ? null : { analyzers, wordPieces: () => BYTE_COUNTER }
   }
 
   /** Ends threads and processes; whoever waits fails with `shutting_down`. */

@@ -1,6 +1,11 @@
-import type { Analyzers } from '../../analysis/analyzer.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
-import { type ChunkedTexts, type ChunkingRules, chunkTexts } from '../chunking/chunker.ts'
+import {
+  type ChunkableText,
+  type ChunkedTexts,
+  type ChunkingRules,
+  type ChunkingTools,
+  chunkTexts,
+} from '../chunking/chunk-texts.ts'
 
 /** What the main thread asks of the reader thread, one thing at a time. */
 export type ReaderJob =
@@ -9,7 +14,11 @@ export type ReaderJob =
       readonly texts: readonly string[]
       readonly patterns: readonly string[]
     }
-  | { readonly kind: 'chunk'; readonly texts: readonly string[]; readonly rules: ChunkingRules }
+  | {
+      readonly kind: 'chunk'
+      readonly texts: readonly ChunkableText[]
+      readonly rules: ChunkingRules
+    }
 
 export type ReaderAnswer =
   | { readonly kind: 'matching'; readonly texts: readonly string[] }
@@ -17,10 +26,10 @@ export type ReaderAnswer =
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string }
 
 /** The reader thread's work: every failure is an answer. */
-export function answerJob(job: ReaderJob, analyzers: Analyzers): ReaderAnswer {
+export function answerJob(job: ReaderJob, tools: ChunkingTools): ReaderAnswer {
   try {
     if (job.kind === 'chunk') {
-      return { kind: 'chunked', chunked: chunkTexts(job.texts, job.rules, analyzers) }
+      return { kind: 'chunked', chunked: chunkTexts(job.texts, job.rules, tools) }
     }
     return matching(job.texts, job.patterns)
   } catch (error) {

@@ -9,6 +9,7 @@ import {
   type EmbeddingRequest,
   MINI_LM_CHARS_MAX,
   MINI_LM_DIMENSIONS,
+  MINI_LM_TOKENS_MAX,
 } from './embedding-protocol.ts'
 
 /** Single texts, which are queries, whose vectors are remembered: some 2 KB each. */
@@ -32,6 +33,12 @@ export function builtinEmbedderOptions(): BuiltinEmbedderOptions {
 
 /** The embedding model that needs no key and no network, in a thread that starts with the first text. */
 export class BuiltinEmbedder implements Embedder {
+  /** [CLS] and [SEP] stand around every text. */
+  readonly reach = {
+    tokensMax: MINI_LM_TOKENS_MAX,
+    frameTokens: 2,
+    tokenizer: 'word_piece',
+  } as const
   readonly #options: BuiltinEmbedderOptions
   readonly #recent = new LruMap<string, Float32Array>({ sizeMax: RECENT_TEXTS_MAX })
   #worker: EmbeddingWorker | null = null

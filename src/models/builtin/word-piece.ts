@@ -186,7 +186,7 @@ const IDEOGRAPHS: readonly (readonly [number, number])[] = [
   [0x2f800, 0x2fa1f],
 ]
 
-function isIdeograph(char: string): boolean {
+export function isIdeograph(char: string): boolean {
   const code = char.codePointAt(0) ?? 0
   return IDEOGRAPHS.some(([first, last]) => code >= first && code <= last)
 }

@@ -34,11 +34,16 @@ export interface OpenaiEmbedderConfig {
   readonly limits: EmbedLimits
 }
 
+/** What OpenAI's own models read. What those of other servers read, nobody says. */
+const OPENAI_MODEL = /^text-embedding-(?:3-|ada-)/
+const OPENAI_REACH = { tokensMax: 8191, frameTokens: 0, tokenizer: 'bytes' } as const
+
 /** Embeds through any server with OpenAI's embeddings API. */
 export function openaiEmbedder(config: OpenaiEmbedderConfig): Embedder {
   const { endpoint, limits } = config
   let api: EmbeddingApi | null = null
   return {
+    ...(OPENAI_MODEL.test(config.modelName) ? { reach: OPENAI_REACH } : {}),
     async embed(texts, signal) {
       signal.throwIfAborted()
       // The library costs 100 ms of processor time: a start does not wait for it, the first text does.

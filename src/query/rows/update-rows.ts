@@ -1,10 +1,11 @@
-import type { ChunkChange } from '../../domain/chunk.ts'
+import { type ChunkChange, embeddedText } from '../../domain/chunk.ts'
 import { shownValue } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
 import { withModelInForce } from '../../domain/reembedding.ts'
 import { AppError } from '../../errors.ts'
+import { cutTexts } from '../../ingest/chunking/chunker.ts'
 import { embedTexts } from '../../ingest/embed-documents.ts'
 import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
 import { type NewTexts, replaceTexts } from '../../ingest/replace-texts.ts'
@@ -74,26 +75,32 @@ async function updateChunks(
 ): Promise<number> {
   const { kb } = request
   const changes: (Omit<ChunkChange, 'content'> & { readonly text: string | undefined })[] = []
-  const texts = new Set<string>()
   const others = ['chunk_content', "metadata->>'content_column'"]
   for await (const chunk of assignedChunks(request, deps, signal, others)) {
     const [oldText, column] = chunk.others
     const newText = textFor(String(column), chunk, kb)
     const text = newText === oldText ? undefined : newText
     if (newText === undefined && Object.keys(chunk.metadata).length === 0) continue
-    if (text !== undefined) texts.add(text)
     changes.push({ chunkKey: chunk.chunkKey, metadata: chunk.metadata, text })
     refuseTooMany(changes.length)
   }
   if (changes.length === 0) return 0
+  const withText = changes.flatMap(({ chunkKey, text }) => (text === undefined ? [] : [chunkKey]))
+  const contexts = await deps.chunks.contextsOf(kb, withText)
+  const embeddedOf = ({ chunkKey, text = '' }: { chunkKey: bigint; text: string | undefined }) => {
+    return embeddedText({ context: contexts.get(chunkKey) ?? '', content: text })
+  }
+  const texts = new Set(changes.filter(({ text }) => text !== undefined).map(embeddedOf))
   return withModelInForce(kb, async (inForce) => {
     const embedder = deps.embedders.embedder(inForce.embeddingModel)
     const vectors = await embedTexts(texts, embedder, signal)
+    const cut = await cutTexts([...texts], { kb: inForce, ...deps }, signal)
     const stored = changes.map(({ text, ...change }): ChunkChange => {
-      const vector = text === undefined ? undefined : vectors.get(text)
-      return text === undefined || vector === undefined
-        ? change
-        : { ...change, content: { text, vector } }
+      const embedded = embeddedOf({ ...change, text })
+      const vector = text === undefined ? undefined : vectors.get(embedded)
+      if (text === undefined || vector === undefined) return change
+      const context = contexts.get(change.chunkKey) ?? ''
+      return { ...change, content: { text, vector, context, isCut: cut.has(embedded) } }
     })
     return deps.chunks.changeChunks(inForce, stored)
   })

@@ -2,7 +2,11 @@
 import { asc } from 'drizzle-orm'
 import type { Agent } from '../../domain/agent.ts'
 import { DEFAULT_FUSION, fusionNamed, type SearchDefaults } from '../../domain/hybrid-search.ts'
-import type { KnowledgeBase, Preprocessing } from '../../domain/knowledge-base.ts'
+import {
+  completePreprocessing,
+  type KnowledgeBase,
+  type Preprocessing,
+} from '../../domain/knowledge-base.ts'
 import { DEFAULT_LANGUAGE, type Language, languageNamed } from '../../domain/language.ts'
 import type { ModelRef } from '../../domain/model-ref.ts'
 import type { Project, ProjectTable, View } from '../../domain/project.ts'
@@ -113,7 +117,7 @@ export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): Kno
     projectName,
     embeddingModel: unsealed<ModelRef>(sealedEmbeddingModel, secrets),
     rerankingModel: unsealedOrNull<ModelRef>(sealedRerankingModel, secrets),
-    preprocessing: unsealed<Preprocessing>(sealedPreprocessing, secrets),
+    preprocessing: completePreprocessing(unsealed<Preprocessing>(sealedPreprocessing, secrets)),
     search: searchDefaultsOf(params),
     language: languageOf(params),
     params,

@@ -7,6 +7,7 @@ import { countTerms } from '../../analysis/analyzer.ts'
 import {
   type ChunkChange,
   type ChunkVector,
+  chunkFacts,
   type DocumentChange,
   type EmbeddedChunk,
   mergedMetadata,
@@ -22,6 +23,7 @@ import {
   rowsOfDocument,
   sameDimensions,
   unitOf,
+  withFacts,
 } from './chunk-rows.ts'
 import { SeenColumns, valuesByKey } from './metadata-columns.ts'
 import { MetadataUpdate, readMetadata, type StoredMetadata } from './stored-metadata.ts'
@@ -73,7 +75,8 @@ export async function changeChunkRows(
 
 function changedRow({ documentId, chunkId, standard, own }: StoredMetadata) {
   const metadata = chunkMetadata(standard, own)
-  return { documentId, chunkId, metadata, values: valuesByKey(own), rowIndex: null }
+  const values = withFacts(chunkFacts(standard), valuesByKey(own))
+  return { documentId, chunkId, metadata, values, rowIndex: null }
 }
 
 /** Changes those of the documents that are there. @throws StaleVectors */
@@ -139,6 +142,8 @@ interface PreparedText {
   readonly content: string
   readonly vector: ChunkVector
   readonly terms: TermCounts
+  readonly context: string
+  readonly isCut: boolean
 }
 
 export interface PreparedChunk {
@@ -171,7 +176,9 @@ export async function preparedChunks(
       const vector = unitOf({ kind: 'new', vector: content.vector }, `with the key ${chunkKey}`)
       dimensions = sameDimensions(dimensions, content.vector.length)
       const wellFormed = content.text.toWellFormed()
-      text = { content: wellFormed, vector, terms: await countedTerms(wellFormed, analyzer) }
+      const terms = await countedTerms(wellFormed, analyzer)
+      const { context = '', isCut = false } = content
+      text = { content: wellFormed, vector, terms, context, isCut }
     }
     prepared.push({ chunkKey, metadata, text })
     if (prepared.length % CHANGES_PER_TURN === 0) await yieldToEventLoop()
@@ -198,6 +205,7 @@ export async function preparedDocuments(
   let dimensions: number | null = null
   for (const change of changes) {
     seen.add(change.metadata)
+    for (const { chunk } of change.chunks) if (chunk.facts !== undefined) seen.add(chunk.facts)
     const chunks: EmbeddedChunk[] = []
     for (const chunk of change.chunks) {
       const vector = unitOf(chunk.vector, chunk.chunk.chunkId)

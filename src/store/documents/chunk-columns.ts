@@ -3,6 +3,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
 import { quote } from '../../domain/identifier.ts'
 import type { MetadataColumn } from '../../domain/knowledge-base.ts'
+import { createContextTable } from './chunk-contexts.ts'
 import { createKeywordTables } from './keyword-index.ts'
 import { type MetadataPlan, physicalNumber } from './metadata-columns.ts'
 
@@ -18,6 +19,7 @@ export async function createChunkTables(
     chunk_content VARCHAR NOT NULL,
     metadata JSON NOT NULL)`)
   await createKeywordTables(connection, ids)
+  await createContextTable(connection, ids)
   if (ids.dimensions !== null) await createVectorTable(connection, ids, ids.dimensions)
 }
 

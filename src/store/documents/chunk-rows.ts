@@ -9,6 +9,7 @@ import {
   type TermCounts,
 } from '../../domain/chunk.ts'
 import type { CellValue, Document, Row } from '../../domain/document.ts'
+import { nameKey } from '../../domain/identifier.ts'
 import { AppError } from '../../errors.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { SeenColumns, valuesByKey } from './metadata-columns.ts'
@@ -29,6 +30,9 @@ export interface ChunkRow {
   /** A new one has the length 1. */
   readonly vector: ChunkVector
   readonly terms: TermCounts
+  /** What was embedded before the content. */
+  readonly context: string
+  readonly isCut: boolean
 }
 
 /** What the tables must have room for. */
@@ -66,8 +70,9 @@ export async function chunkRowsOf(documents: readonly EmbeddedDocument[]): Promi
 
 async function seenMetadata(documents: readonly EmbeddedDocument[]): Promise<SeenColumns> {
   const seen = new SeenColumns()
-  for (const [index, { document }] of documents.entries()) {
+  for (const [index, { document, chunks }] of documents.entries()) {
     seen.add(document.metadata)
+    for (const { chunk } of chunks) if (chunk.facts !== undefined) seen.add(chunk.facts)
     if (index % ROWS_PER_TURN === ROWS_PER_TURN - 1) await yieldToEventLoop()
   }
   return seen
@@ -81,20 +86,43 @@ export function* rowsOfDocument(
   document: Omit<Document, 'texts'>,
   chunks: readonly EmbeddedChunk[],
 ): Generator<ChunkRow, void> {
-  const values = valuesByKey(document.metadata)
+  const documentValues = valuesByKey(document.metadata)
   const ownMetadata = metadataText(document.metadata)
   for (const { chunk, vector, terms } of chunks) {
+    const { facts, context = '', isCut = false } = chunk
+    const values = facts === undefined ? documentValues : withFacts(facts, documentValues)
+    const own =
+      facts === undefined ? ownMetadata : metadataText(withoutNulls(document.metadata, facts))
     yield {
       documentId: document.id.toWellFormed(),
       chunkId: chunk.chunkId.toWellFormed(),
       content: chunk.content.toWellFormed(),
-      metadata: `${standardMetadata(document, chunk)}${ownMetadata}}`,
+      metadata: `${standardMetadata(document, chunk)}${own}}`,
       values,
       rowIndex: document.rowIndex,
       vector,
       terms,
+      context: context.toWellFormed(),
+      isCut,
     }
   }
+}
+
+/** What came with the document counts more. */
+export function withFacts(
+  facts: Row,
+  documentValues: ReadonlyMap<string, CellValue>,
+): ReadonlyMap<string, CellValue> {
+  return new Map([...valuesByKey(facts), ...documentValues])
+}
+
+/** A null of the document says nothing of what is known of the chunk. */
+function withoutNulls(metadata: Row, facts: Row): Row {
+  const known = new Set(Object.keys(facts).map(nameKey))
+  const entries = Object.entries(metadata)
+  return Object.fromEntries(
+    entries.filter(([name, value]) => value !== null || !known.has(nameKey(name))),
+  )
 }
 
 /** @throws AppError `provider_failed`, `dimension_mismatch` */
@@ -142,14 +170,20 @@ function standardMetadata(document: Omit<Document, 'texts'>, chunk: Chunk): stri
     end_char: chunk.endChar,
     original_doc_id: document.id,
     original_row_index: String(document.rowIndex),
+    ...chunk.facts,
     source: chunk.source,
   }
   return jsonText(fields).slice(0, -1)
 }
 
-/** The metadata of a chunk as JSON text. @param standard the standard keys */
+/** The metadata of a chunk as JSON text. @param standard the standard keys, and what is known of this chunk alone */
 export function chunkMetadata(standard: Row, own: Row): string {
-  return `${jsonText(standard).slice(0, -1)}${metadataText(own)}}`
+  const taken = new Set(Object.keys(own).map(nameKey))
+  const entries = Object.entries(standard)
+  const kept = entries.filter(
+    ([key]) => STANDARD_METADATA_KEYS.has(key) || !taken.has(nameKey(key)),
+  )
+  return `${jsonText(Object.fromEntries(kept)).slice(0, -1)}${metadataText(own)}}`
 }
 
 /**

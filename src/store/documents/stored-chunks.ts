@@ -9,10 +9,16 @@ import type {
 } from '../../domain/chunk.ts'
 import { chunkTables } from '../../domain/chunk-tables.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../domain/knowledge-base.ts'
-import type { ChunkStore, DocumentsOutcome, WriteOutcome } from '../../domain/ports/store-ports.ts'
+import type {
+  ChunkStore,
+  CutCounts,
+  DocumentsOutcome,
+  WriteOutcome,
+} from '../../domain/ports/store-ports.ts'
 import { SupersededVectors } from '../../domain/reembedding.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError, notFound } from '../../errors.ts'
+import { LruMap } from '../../runtime/lru-map.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import { knowledgeBaseOf } from '../catalog/catalog-rows.ts'
@@ -27,6 +33,7 @@ import {
   preparedDocuments,
 } from './chunk-changes.ts'
 import { applyMetadataPlan, createVectorTable } from './chunk-columns.ts'
+import { contextsOf, cutCounts } from './chunk-contexts.ts'
 import { chunkRowsOf, type Incoming } from './chunk-rows.ts'
 import { needsSorting, sortPostings } from './keyword-index.ts'
 import { planMetadata, SeenColumns } from './metadata-columns.ts'
@@ -50,12 +57,19 @@ interface RowsWritten<T> {
 /** Of a write that only removes. */
 const NOTHING_COMES: Incoming = { metadata: new SeenColumns(), dimensions: null }
 
+/** Knowledge bases whose cut chunks are remembered. */
+const CUT_COUNTS_MAX = 10_000
+
 /** Chunks and vectors in DuckDB's tables. */
 export class StoredChunks implements ChunkStore {
   readonly #parts: StoreParts
   readonly #analyzers = new Analyzers()
   /** Ids of the knowledge bases whose postings are going to be sorted. */
   readonly #sorting = new Set<number>()
+  /** By the ids of knowledge bases. */
+  readonly #cutCounts = new LruMap<number, CutCounts & { readonly revision: number }>({
+    sizeMax: CUT_COUNTS_MAX,
+  })
 
   constructor(parts: StoreParts) {
     this.#parts = parts
@@ -66,17 +80,20 @@ export class StoredChunks implements ChunkStore {
     documentIds: readonly string[],
   ): Promise<readonly StoredChunkText[]> {
     if (documentIds.length === 0) return []
-    const sql = `SELECT chunk_key, document_id, chunk_content FROM ${chunkTables(kb).chunks}
-      WHERE document_id IN (SELECT unnest($ids)) ORDER BY chunk_key`
+    const { chunks, contexts } = chunkTables(kb)
+    const sql = `SELECT c.chunk_key, document_id, chunk_content, coalesce(context, '')
+      FROM ${chunks} AS c LEFT JOIN ${contexts} AS x ON x.chunk_key = c.chunk_key
+      WHERE document_id IN (SELECT unnest($ids)) ORDER BY c.chunk_key`
     return this.#read(kb, async (connection) => {
       const texts: StoredChunkText[] = []
       const result = await connection.stream(sql, idsValue(documentIds), { ids: LIST(VARCHAR) })
       for await (const data of result) {
-        for (const [chunkKey, documentId, content] of data.getRows()) {
+        for (const [chunkKey, documentId, content, context] of data.getRows()) {
           texts.push({
             chunkKey: BigInt(String(chunkKey)),
             documentId: String(documentId),
             content: String(content),
+            context: String(context),
           })
         }
         await yieldToEventLoop()
@@ -93,6 +110,22 @@ export class StoredChunks implements ChunkStore {
       )
       return Number(reader.getRows()[0]?.[0] ?? 0)
     })
+  }
+
+  async contextsOf(
+    kb: KnowledgeBase,
+    chunkKeys: readonly bigint[],
+  ): Promise<ReadonlyMap<bigint, string>> {
+    return this.#read(kb, (connection) => contextsOf(connection, kb, chunkKeys))
+  }
+
+  /** Counted anew after each write that came since. */
+  async cutCounts(kb: KnowledgeBase): Promise<CutCounts> {
+    const known = this.#cutCounts.get(kb.id)
+    if (known?.revision === kb.revision) return known
+    const counts = await this.#read(kb, (connection) => cutCounts(connection, kb))
+    this.#cutCounts.set(kb.id, { ...counts, revision: kb.revision })
+    return counts
   }
 
   async replaceDocuments(

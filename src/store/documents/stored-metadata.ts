@@ -1,5 +1,5 @@
 import { type DuckDBValue, LIST, listValue, VARCHAR } from '@duckdb/node-api'
-import { ownMetadata, STANDARD_METADATA_KEYS } from '../../domain/chunk.ts'
+import { chunkPart, ownMetadata, STANDARD_METADATA_KEYS } from '../../domain/chunk.ts'
 import { chunkTables, type TableIds } from '../../domain/chunk-tables.ts'
 import { type Row, shownValue, TypedValue } from '../../domain/document.ts'
 import { nameKey, quote } from '../../domain/identifier.ts'
@@ -16,7 +16,7 @@ export interface StoredMetadata {
   readonly chunkKey: bigint
   readonly documentId: string
   readonly chunkId: string
-  /** The standard keys. */
+  /** The standard keys, and what is known of this chunk alone. */
   readonly standard: Row
   /** What came with its document. */
   readonly own: Row
@@ -49,7 +49,7 @@ export async function readMetadata(
         chunkKey: BigInt(String(chunkKey)),
         documentId: String(documentId),
         chunkId: String(chunkId),
-        standard: standardPart(shown),
+        standard: chunkPart(shown),
         own: withTypes(
           withHidden(ownMetadata(shown), hidden, others),
           typed,
@@ -85,11 +85,6 @@ function withTypes(
     if (column === undefined || exact === null) return [name, value] as const
     return [name, new TypedValue(column.type, shownValue(value), exact)] as const
   })
-  return Object.fromEntries(entries)
-}
-
-function standardPart(metadata: Row): Row {
-  const entries = Object.entries(metadata).filter(([key]) => STANDARD_METADATA_KEYS.has(key))
   return Object.fromEntries(entries)
 }
 

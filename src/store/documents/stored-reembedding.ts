@@ -6,6 +6,7 @@ import {
   INTEGER,
 } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
+import { embeddedText } from '../../domain/chunk.ts'
 import {
   chunkTableName,
   chunkTables,
@@ -27,6 +28,7 @@ import { knowledgeBases } from '../catalog/schema.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import { runWithKeys } from '../duckdb/key-lists.ts'
 import { createVectorTable } from './chunk-columns.ts'
+import { contextsOf } from './chunk-contexts.ts'
 import { sameDimensions, unitVector } from './chunk-rows.ts'
 import { rowOf, takenOver } from './reembedding-tables.ts'
 
@@ -181,8 +183,11 @@ async function missingChunks(
     `SELECT chunk_key, chunk_content FROM ${chunks} WHERE chunk_key IN ($keys) ORDER BY chunk_key`,
     { keys },
   )
-  return (await texts.getRows()).map(([key, content]) => {
-    return { chunkKey: BigInt(String(key)), content: String(content) }
+  const contexts = await contextsOf(connection, ids, keys)
+  return (await texts.getRows()).map(([key, text]) => {
+    const chunkKey = BigInt(String(key))
+    const context = contexts.get(chunkKey) ?? ''
+    return { chunkKey, content: embeddedText({ context, content: String(text) }) }
   })
 }
 

@@ -9,6 +9,7 @@ import {
 import type { MetadataColumn } from '../../domain/knowledge-base.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import { runWithKeys } from '../duckdb/key-lists.ts'
+import { appendContexts } from './chunk-contexts.ts'
 import type { ChunkRow } from './chunk-rows.ts'
 import { fitValues } from './fitted-values.ts'
 import { appendKeywords, keywordTables } from './keyword-index.ts'
@@ -51,6 +52,7 @@ export async function replaceChunkRows(
   await appendChunks(tables, keyed)
   await appendVectors(tables, keyed)
   await appendKeywords(tables.connection, tables, keyed)
+  await appendContexts(tables.connection, tables, keyed)
 }
 
 type KeyedRow = ChunkRow & { readonly key: bigint }
@@ -152,8 +154,9 @@ export async function removeChunkRows(
   chunkKeys: readonly bigint[],
 ): Promise<number> {
   if (chunkKeys.length === 0) return 0
-  const { chunks, vectors } = chunkTables(tables)
-  const dependent = [...(tables.dimensions === null ? [] : [vectors]), ...keywordTables(tables)]
+  const { chunks, vectors, contexts } = chunkTables(tables)
+  const ofVectors = tables.dimensions === null ? [] : [vectors]
+  const dependent = [...ofVectors, ...keywordTables(tables), contexts]
   if (chunkKeys.length <= KEYS_IN_LIST_MAX) {
     const remove = async (table: string) => {
       const sql = `DELETE FROM ${table} WHERE chunk_key IN ($keys)`

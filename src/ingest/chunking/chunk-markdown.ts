@@ -1,0 +1,245 @@
+import { chunkText, type TextSpan } from './chunk-text.ts'
+import { headingText, type MarkdownBlock, markdownBlocks } from './markdown-structure.ts'
+import { fits, limitsBelow, type SpanLimits } from './span-limits.ts'
+import { firstBoundary } from './text-boundary.ts'
+import { chunkLines, shifted, type TextPiece, trimmedSpan } from './text-piece.ts'
+
+/** A heading with the blocks up to the next one; the first section of a text may have no heading. */
+interface Section {
+  readonly start: number
+  readonly end: number
+  /** The headings above it. */
+  readonly above: readonly string[]
+  /** With its own. */
+  readonly headings: readonly string[]
+  readonly blocks: readonly MarkdownBlock[]
+  readonly hasBody: boolean
+}
+
+/** Of the chunk size: sections of one parent are joined while one of them is smaller. */
+const SMALL_SHARE = 0.4
+
+/** What of a text is left for content where these headings stand before it. */
+export type LimitsUnder = (headings: readonly string[]) => SpanLimits
+
+/**
+ * Each heading begins a piece and takes its section with it. A heading without text of its own stays with the section
+ * after it, and small sections of one parent come together. A section that is too long is cut between its blocks: text
+ * as text is, tables between rows, with the header repeated, and code between lines where it does not fit whole.
+ */
+export function* chunkMarkdown(text: string, limitsUnder: LimitsUnder): Generator<TextPiece> {
+  let before: Section | null = null
+  let group: Section | null = null
+  for (const section of sectionsOf(text)) {
+    if (group === null) group = section
+    else if (belongsTogether(text, group, section, limitsUnder)) group = joined(group, section)
+    else {
+      if (before !== null) yield* piecesOf(text, before, limitsUnder)
+      before = group
+      group = section
+    }
+  }
+  if (group === null) return
+  if (before !== null && !group.hasBody) {
+    const whole = joined(before, group)
+    if (fits(text, whole.start, whole.end, limitsUnder(whole.headings))) {
+      yield* piecesOf(text, whole, limitsUnder)
+      return
+    }
+    yield* piecesOf(text, before, limitsUnder)
+    yield* headingWithTail(text, before, group, limitsUnder)
+    return
+  }
+  if (before !== null) yield* piecesOf(text, before, limitsUnder)
+  yield* piecesOf(text, group, limitsUnder)
+}
+
+/** A heading that ends the text takes the end of what is before it along. */
+function* headingWithTail(
+  text: string,
+  before: Section,
+  group: Section,
+  limitsUnder: LimitsUnder,
+): Generator<TextPiece> {
+  const limits = limitsUnder(before.headings)
+  const earliest = Math.max(before.start, group.start - limits.chunkOverlapChars)
+  const start = firstBoundary(text, earliest, group.start) ?? group.start
+  const tail = { ...group, start, above: before.headings }
+  if (fits(text, start, group.end, limits)) yield* piecesOf(text, tail, limitsUnder)
+  else yield* piecesOf(text, group, limitsUnder)
+}
+
+function* sectionsOf(text: string): Generator<Section> {
+  const path: { readonly level: number; readonly name: string }[] = []
+  let blocks: MarkdownBlock[] = []
+  let above: readonly string[] = []
+  const names = () => path.map(({ name }) => name).filter((name) => name !== '')
+  const section = (): Section | null => {
+    const [first, last] = [blocks[0], blocks.at(-1)]
+    if (first === undefined || last === undefined) return null
+    const hasBody = blocks.some(({ kind, start, end }) => {
+      return kind !== 'heading' && trimmedSpan(text, { startChar: start, endChar: end }) !== null
+    })
+    return { start: first.start, end: last.end, above, headings: names(), blocks, hasBody }
+  }
+  for (const block of markdownBlocks(text)) {
+    if (block.kind === 'heading') {
+      const done = section()
+      if (done !== null) yield done
+      blocks = []
+      while ((path.at(-1)?.level ?? 0) >= block.level) path.pop()
+      above = names()
+      path.push({ level: block.level, name: headingText(text, block) })
+    }
+    blocks.push(block)
+  }
+  const done = section()
+  if (done !== null) yield done
+}
+
+function belongsTogether(
+  text: string,
+  group: Section,
+  section: Section,
+  limitsUnder: LimitsUnder,
+): boolean {
+  if (!group.hasBody) return true
+  // Neither below the first one nor beside it.
+  if (sharedLength(group.above, section.above) < group.above.length) return false
+  const limits = limitsUnder(group.headings)
+  const small = limits.chunkSizeChars * SMALL_SHARE
+  if (group.end - group.start > small && section.end - section.start > small) return false
+  const span = trimmedSpan(text, { startChar: group.start, endChar: section.end })
+  return span !== null && fits(text, span.startChar, span.endChar, limits)
+}
+
+function sharedLength(first: readonly string[], second: readonly string[]): number {
+  let length = 0
+  while (length < first.length && first[length] === second[length]) length += 1
+  return length
+}
+
+/** One section that begins with the first: its headings are those that both are under. */
+function joined(group: Section, section: Section): Section {
+  const shared = group.headings.slice(0, sharedLength(group.headings, section.headings))
+  return {
+    start: group.start,
+    end: section.end,
+    above: group.above,
+    headings: group.hasBody ? shared : section.headings,
+    blocks: [...group.blocks, ...section.blocks],
+    hasBody: group.hasBody || section.hasBody,
+  }
+}
+
+function* piecesOf(text: string, section: Section, limitsUnder: LimitsUnder): Generator<TextPiece> {
+  const { above, headings, start } = section
+  const spans = sectionSpans(text, section, limitsUnder(headings))
+  for (const { startChar, endChar, repeated } of spans) {
+    yield { startChar, endChar, above: startChar === start ? above : headings, headings, repeated }
+  }
+}
+
+type RepeatingSpan = TextSpan & { readonly repeated: string }
+
+function* sectionSpans(
+  text: string,
+  section: Section,
+  limits: SpanLimits,
+): Generator<RepeatingSpan> {
+  const whole = trimmedSpan(text, { startChar: section.start, endChar: section.end })
+  if (whole === null) return
+  if (fits(text, whole.startChar, whole.endChar, limits)) {
+    yield { ...whole, repeated: '' }
+    return
+  }
+  const { blocks } = section
+  let open = new OpenSpan(section.start)
+  for (let index = 0; index < blocks.length; index += 1) {
+    const block = blocks[index]
+    if (block === undefined) break
+    if (open.takes(text, block, limits)) continue
+    if (block.kind === 'text' || block.kind === 'heading') {
+      let end = block.end
+      while (blocks[index + 1]?.kind === 'text') {
+        index += 1
+        end = blocks[index]?.end ?? end
+      }
+      const spans = [...shifted(chunkText(text.slice(open.start, end), limits), open.start)]
+      for (const span of spans.slice(0, -1)) yield { ...span, repeated: '' }
+      open = new OpenSpan(spans.at(-1)?.startChar ?? end, end, true)
+      continue
+    }
+    if (open.hasBody) {
+      yield* open.spans(text)
+      open = new OpenSpan(block.start)
+      if (open.takes(text, block, limits)) continue
+    }
+    yield* linesOf(text, { ...block, start: open.start }, limits)
+    open = new OpenSpan(block.end)
+  }
+  yield* open.spans(text)
+}
+
+/** A span that further blocks may join. */
+class OpenSpan {
+  readonly start: number
+  #end: number
+  #hasBody: boolean
+
+  constructor(start: number, end = start, hasBody = false) {
+    this.start = start
+    this.#end = end
+    this.#hasBody = hasBody
+  }
+
+  get hasBody(): boolean {
+    return this.#hasBody
+  }
+
+  takes(text: string, block: MarkdownBlock, limits: SpanLimits): boolean {
+    const span = trimmedSpan(text, { startChar: this.start, endChar: block.end })
+    if (span !== null && !fits(text, span.startChar, span.endChar, limits)) return false
+    this.#end = block.end
+    if (block.kind !== 'heading') this.#hasBody = true
+    return true
+  }
+
+  *spans(text: string): Generator<RepeatingSpan> {
+    const span = trimmedSpan(text, { startChar: this.start, endChar: this.#end })
+    if (span !== null) yield { ...span, repeated: '' }
+  }
+}
+
+/** The header of a table may take so much of what may be embedded. */
+const HEADER_SHARE = 0.34
+
+function* linesOf(
+  text: string,
+  { kind, start, end, rowsStart }: MarkdownBlock,
+  limits: SpanLimits,
+): Generator<RepeatingSpan> {
+  const header = kind === 'table' ? tableHeader(text, { start, end: rowsStart }, limits) : ''
+  const below = limitsBelow(limits, header)
+  const limitsAt = (startChar: number) => (startChar < rowsStart ? limits : below)
+  for (const span of chunkLines(text, { startChar: start, endChar: end }, limitsAt)) {
+    yield { ...span, repeated: kind === 'table' && span.startChar >= rowsStart ? header : '' }
+  }
+}
+
+/** The line above the ruler, shortened where it is long. */
+function tableHeader(
+  text: string,
+  { start, end }: { readonly start: number; readonly end: number },
+  limits: SpanLimits,
+): string {
+  const ruler = text.lastIndexOf('\n', end - 2)
+  const line = ruler <= start ? start : text.lastIndexOf('\n', ruler - 1) + 1
+  const header = text.slice(Math.max(line, start), ruler === -1 ? end : ruler)
+  const charsMax = Math.floor(limits.chunkSizeChars * HEADER_SHARE)
+  const { tokens } = limits
+  const last = Math.min(header.length, charsMax)
+  const tokensMax = Math.floor((tokens?.tokensMax ?? 0) * HEADER_SHARE)
+  const fit = tokens === null ? last : tokens.counter.fit(header, 0, last, tokensMax)
+  return header.slice(0, fit).trim()
+}

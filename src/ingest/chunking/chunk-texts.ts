@@ -1,0 +1,310 @@
+/** Texts → spans, contexts and terms: pure, and takes as long as the texts are. See `Chunker`. */
+import { type Analyzers, countTerms } from '../../analysis/analyzer.ts'
+import type { TermCounts } from '../../domain/chunk.ts'
+import type { Row, TextSyntax } from '../../domain/document.ts'
+import type { KnowledgeBase, Preprocessing } from '../../domain/knowledge-base.ts'
+import type { EmbedderReach, TokenCounter } from '../../domain/ports/model-ports.ts'
+import { AppError, type ErrorCode } from '../../errors.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
+import { chunkCode } from './chunk-code.ts'
+import { ChunkContext } from './chunk-context.ts'
+import { chunkJson } from './chunk-json.ts'
+import { chunkMarkdown } from './chunk-markdown.ts'
+import { chunkSentences } from './chunk-sentences.ts'
+import { chunkText, type TextSpan } from './chunk-text.ts'
+import { BYTE_COUNTER, type SpanLimits } from './span-limits.ts'
+import { shifted, type TextPiece } from './text-piece.ts'
+
+export interface ChunkableText {
+  readonly text: string
+  readonly title?: string | null
+  /** Missing: nothing is known. */
+  readonly syntax?: TextSyntax
+}
+
+/** How texts become chunks. */
+export type ChunkingRules = Pick<KnowledgeBase, 'preprocessing' | 'language'> & {
+  /** What the embedding model reads; null: nobody knows. */
+  readonly reach: EmbedderReach | null
+}
+
+/** What chunking needs where it runs. */
+export interface ChunkingTools {
+  readonly analyzers: Analyzers
+  /** Of the built-in model. */
+  readonly wordPieces: () => TokenCounter
+}
+
+/** The chunks of some texts, in their order. */
+export interface ChunkedTexts {
+  /** Of each text. */
+  readonly chunkCounts: Int32Array
+  /** Of each chunk, in code units into its text. */
+  readonly starts: Int32Array
+  readonly ends: Int32Array
+  /** Of each chunk, where it is not a part of its text: JSON is rewritten. */
+  readonly contents: readonly string[] | null
+  /** What many chunks have in common; the first is ''. */
+  readonly strings: readonly string[]
+  /** Of each chunk, as an index into `strings`: what is embedded before it, and its headings by line feeds. */
+  readonly contexts: Int32Array
+  readonly headings: Int32Array
+  /** Of each chunk, from 1; 0: lines are not counted. */
+  readonly lines: Int32Array
+  /** Of each chunk, where there is something. */
+  readonly facts: readonly Row[] | null
+  /** Of what is embedded of each chunk; null: nobody knows the model's tokens. */
+  readonly tokenCounts: Int32Array | null
+  /** 1: the model does not read it whole. */
+  readonly cut: Uint8Array
+  /** Of each chunk: how many terms it has, and how many of these are distinct. */
+  readonly termCounts: Int32Array
+  readonly distinctCounts: Int32Array
+  /** The distinct terms of all chunks, one chunk after the other. */
+  readonly keys: BigInt64Array
+  readonly frequencies: Int32Array
+  /** Texts that cannot be chunked: they have no chunks. */
+  readonly failures: readonly ChunkingFailure[]
+}
+
+export interface ChunkingFailure {
+  readonly textIndex: number
+  readonly code: ErrorCode
+  readonly message: string
+}
+
+/**
+ * Cuts each text into chunks and counts their terms. It stops cutting a text that has more chunks than may be stored at
+ * once.
+ */
+export function chunkTexts(
+  texts: readonly ChunkableText[],
+  rules: ChunkingRules,
+  tools: ChunkingTools,
+): ChunkedTexts {
+  const analyzer = tools.analyzers.get(rules.language)
+  const counter = counterOf(rules, tools)
+  const chunkCounts = new Int32Array(texts.length)
+  const found = new FoundChunks(counter, rules)
+  const failures: ChunkingFailure[] = []
+  for (const [textIndex, text] of texts.entries()) {
+    const first = found.count
+    try {
+      for (const piece of piecesOf(text, rules, counter)) {
+        found.add(piece, countTerms(analyzer.terms(piece.content)))
+        if (found.count - first > INGEST_LIMITS.sourceChunksMax) break
+      }
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      failures.push({ textIndex, code: error.code, message: error.message })
+      found.cutTo(first)
+    }
+    chunkCounts[textIndex] = found.count - first
+  }
+  return { chunkCounts, ...found.all(rules.preprocessing.type === 'json_chunking'), failures }
+}
+
+function counterOf({ reach }: ChunkingRules, tools: ChunkingTools): TokenCounter | null {
+  if (reach === null) return null
+  return reach.tokenizer === 'word_piece' ? tools.wordPieces() : BYTE_COUNTER
+}
+
+/** One chunk with what is embedded before it. */
+interface Piece extends TextSpan {
+  readonly content: string
+  readonly context: string
+  readonly headings: readonly string[]
+  readonly line: number
+  readonly facts: Row | null
+}
+
+interface PieceLists {
+  readonly starts: number[]
+  readonly ends: number[]
+  readonly contents: string[]
+  readonly contexts: number[]
+  readonly headings: number[]
+  readonly lines: number[]
+  readonly facts: Row[]
+  readonly tokens: number[]
+  readonly terms: TermCounts[]
+}
+
+/** What was found so far, as lists of equal length. */
+class FoundChunks {
+  readonly #counter: TokenCounter | null
+  readonly #tokensMax: number
+  readonly #strings = new Map<string, number>([['', 0]])
+  readonly #pieces: PieceLists = {
+    starts: [],
+    ends: [],
+    contents: [],
+    contexts: [],
+    headings: [],
+    lines: [],
+    facts: [],
+    tokens: [],
+    terms: [],
+  }
+  #hasFacts = false
+
+  constructor(counter: TokenCounter | null, { reach }: ChunkingRules) {
+    this.#counter = counter
+    this.#tokensMax = reach === null ? 0 : reach.tokensMax - reach.frameTokens
+  }
+
+  get count(): number {
+    return this.#pieces.starts.length
+  }
+
+  add(piece: Piece, terms: TermCounts): void {
+    const { starts, ends, contents, contexts, headings, lines, facts, tokens } = this.#pieces
+    starts.push(piece.startChar)
+    ends.push(piece.endChar)
+    contents.push(piece.content)
+    contexts.push(this.#index(piece.context))
+    headings.push(this.#index(piece.headings.join('\n')))
+    lines.push(piece.line)
+    facts.push(piece.facts ?? {})
+    if (piece.facts !== null) this.#hasFacts = true
+    const counter = this.#counter
+    if (counter !== null) tokens.push(counter.count(piece.context) + counter.count(piece.content))
+    this.#pieces.terms.push(terms)
+  }
+
+  cutTo(count: number): void {
+    for (const list of Object.values(this.#pieces)) list.length = Math.min(list.length, count)
+  }
+
+  all(isRewritten: boolean): Omit<ChunkedTexts, 'chunkCounts' | 'failures'> {
+    const { starts, ends, contents, contexts, headings, lines, facts, tokens, terms } = this.#pieces
+    return {
+      starts: Int32Array.from(starts),
+      ends: Int32Array.from(ends),
+      contents: isRewritten ? contents : null,
+      strings: [...this.#strings.keys()],
+      contexts: Int32Array.from(contexts),
+      headings: Int32Array.from(headings),
+      lines: Int32Array.from(lines),
+      facts: this.#hasFacts ? facts : null,
+      tokenCounts: this.#counter === null ? null : Int32Array.from(tokens),
+      cut: Uint8Array.from(starts, (_, index) => ((tokens[index] ?? 0) > this.#tokensMax ? 1 : 0)),
+      ...joinedTerms(terms),
+    }
+  }
+
+  #index(text: string): number {
+    const known = this.#strings.get(text)
+    if (known !== undefined) return known
+    const index = this.#strings.size
+    this.#strings.set(text, index)
+    return index
+  }
+}
+
+function joinedTerms(terms: readonly TermCounts[]) {
+  const keyCount = terms.reduce((sum, { keys }) => sum + keys.length, 0)
+  const keys = new BigInt64Array(keyCount)
+  const frequencies = new Int32Array(keyCount)
+  let start = 0
+  for (const chunk of terms) {
+    keys.set(chunk.keys, start)
+    frequencies.set(chunk.frequencies, start)
+    start += chunk.keys.length
+  }
+  return {
+    termCounts: Int32Array.from(terms, ({ termCount }) => termCount),
+    distinctCounts: Int32Array.from(terms, (chunk) => chunk.keys.length),
+    keys,
+    frequencies,
+  }
+}
+
+function* piecesOf(
+  source: ChunkableText,
+  { preprocessing, reach }: ChunkingRules,
+  counter: TokenCounter | null,
+): Generator<Piece> {
+  const limits = limitsOf(preprocessing, reach, counter)
+  if (preprocessing.json !== undefined) {
+    yield* jsonPieces(source.text, preprocessing.json, limits)
+    return
+  }
+  const { text } = source
+  const context = new ChunkContext({ title: source.title ?? null }, limits)
+  const countsLines = source.syntax === 'code' || source.syntax === 'text'
+  let [line, counted] = [1, 0]
+  for (const piece of textPieces(source, preprocessing, context)) {
+    if (countsLines) {
+      line += lineFeeds(text, counted, piece.startChar)
+      counted = piece.startChar
+    }
+    const { startChar, endChar, headings } = piece
+    const content = text.slice(startChar, endChar)
+    const own = { content, context: context.of(piece), line: countsLines ? line : 0, facts: null }
+    yield { startChar, endChar, headings, ...own }
+  }
+}
+
+/** A size that was chosen is kept, whatever the model reads. */
+function limitsOf(
+  preprocessing: Preprocessing,
+  reach: EmbedderReach | null,
+  counter: TokenCounter | null,
+): SpanLimits {
+  const { chunkSizeChars, chunkOverlapChars, isSizeChosen } = preprocessing
+  if (isSizeChosen || reach === null || counter === null) {
+    return { chunkSizeChars, chunkOverlapChars, tokens: null }
+  }
+  const room = preprocessing.type === 'contextual' ? CONTEXTUAL_SHARE : 1
+  const tokensMax = Math.floor((reach.tokensMax - reach.frameTokens) * room)
+  return { chunkSizeChars, chunkOverlapChars, tokens: { counter, tokensMax } }
+}
+
+/** The rest is for what the chat model writes. */
+const CONTEXTUAL_SHARE = 0.7
+
+function* textPieces(
+  { text, syntax }: ChunkableText,
+  { type, sentences }: Preprocessing,
+  { limitsUnder }: ChunkContext,
+): Generator<TextPiece> {
+  const followsLayout = type === 'auto' || type === 'contextual'
+  if (type === 'markdown_chunking' || (followsLayout && syntax === 'markdown')) {
+    yield* chunkMarkdown(text, limitsUnder)
+  } else if (type === 'code_chunking' || (followsLayout && syntax === 'code')) {
+    yield* chunkCode(text, limitsUnder)
+  } else {
+    const limits = limitsUnder([])
+    const spans =
+      sentences === undefined ? chunkText(text, limits) : chunkSentences(text, sentences, limits)
+    for (const span of spans) yield { ...span, above: [], headings: [], repeated: '' }
+  }
+}
+
+/** The text of an element that is too long for the model comes as several chunks, which have its fields. */
+function* jsonPieces(
+  text: string,
+  options: NonNullable<Preprocessing['json']>,
+  limits: SpanLimits,
+): Generator<Piece> {
+  const byTokens = { ...limits, chunkSizeChars: Number.MAX_SAFE_INTEGER, chunkOverlapChars: 0 }
+  for (const { content, facts } of chunkJson(text, options)) {
+    const whole = [{ startChar: 0, endChar: content.length }]
+    const spans = limits.tokens === null ? whole : shifted(chunkText(content, byTokens), 0)
+    for (const { startChar, endChar } of spans) {
+      const own = { content: content.slice(startChar, endChar), context: '', line: 0 }
+      yield { startChar, endChar, headings: [], facts, ...own }
+    }
+  }
+}
+
+/** Spans may begin before the one before ended, and so line feeds are taken back. */
+function lineFeeds(text: string, from: number, to: number): number {
+  let count = 0
+  for (let at = text.indexOf('\n', Math.min(from, to)); at !== -1 && at < Math.max(from, to); ) {
+    count += 1
+    at = text.indexOf('\n', at + 1)
+  }
+  return from <= to ? count : -count
+}

@@ -1,0 +1,99 @@
+/** What is embedded before the chunks of a knowledge base, see domain/chunk-tables.ts. */
+import type { DuckDBConnection } from '@duckdb/node-api'
+import {
+  chunkTableName,
+  chunkTables,
+  projectSchema,
+  type TableIds,
+} from '../../domain/chunk-tables.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { appendColumns } from '../duckdb/columns.ts'
+import type { Database } from '../duckdb/database.ts'
+import { runWithKeys } from '../duckdb/key-lists.ts'
+
+export async function createContextTable(
+  connection: DuckDBConnection,
+  ids: TableIds,
+): Promise<void> {
+  await connection.run(`CREATE TABLE IF NOT EXISTS ${chunkTables(ids).contexts} (
+    chunk_key BIGINT NOT NULL, context VARCHAR NOT NULL, is_cut BOOLEAN NOT NULL)`)
+}
+
+/** Gives the table to each knowledge base that lacks it: the data folder is that of an older version. */
+export async function addContextTables(
+  database: Database,
+  knowledgeBases: readonly KnowledgeBase[],
+): Promise<void> {
+  const there = await database.lease(async (connection) => {
+    const reader = await connection.runAndReadAll(
+      `SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE table_name LIKE 'kb%contexts'`,
+    )
+    return new Set(reader.getRows().map(([name]) => String(name)))
+  })
+  const missing = knowledgeBases.filter((kb) => {
+    return !there.has(`${projectSchema(kb.projectId)}.${chunkTableName(kb, 'contexts')}`)
+  })
+  if (missing.length === 0) return
+  await database.write(async (connection) => {
+    for (const kb of missing) await createContextTable(connection, kb)
+  })
+}
+
+interface ContextRow {
+  readonly key: bigint
+  readonly context: string
+  readonly isCut: boolean
+}
+
+/** Rows that are appended between two looks at what else waits. */
+const ROWS_PER_APPEND = 1024
+
+export async function appendContexts(
+  connection: DuckDBConnection,
+  ids: TableIds,
+  rows: readonly ContextRow[],
+): Promise<void> {
+  const some = rows.filter(({ context, isCut }) => context !== '' || isCut)
+  if (some.length === 0) return
+  const schema = projectSchema(ids.projectId)
+  const table = chunkTableName(ids, 'contexts')
+  await appendColumns({ connection, schema, table }, function* () {
+    for (let start = 0; start < some.length; start += ROWS_PER_APPEND) {
+      const batch = some.slice(start, start + ROWS_PER_APPEND)
+      yield [
+        batch.map(({ key }) => key),
+        batch.map(({ context }) => context),
+        batch.map(({ isCut }) => isCut),
+      ]
+    }
+  })
+}
+
+/** What is embedded before those of the chunks that have something. */
+export async function contextsOf(
+  connection: DuckDBConnection,
+  ids: TableIds,
+  chunkKeys: readonly bigint[],
+): Promise<ReadonlyMap<bigint, string>> {
+  if (chunkKeys.length === 0) return new Map()
+  const result = await runWithKeys(
+    connection,
+    `SELECT chunk_key, context FROM ${chunkTables(ids).contexts} WHERE chunk_key IN ($keys)`,
+    { keys: chunkKeys },
+  )
+  const rows = await result.getRows()
+  return new Map(rows.map(([key, context]) => [BigInt(String(key)), String(context)]))
+}
+
+/** How many chunks the embedding model does not read whole, and how many there are. */
+export async function cutCounts(
+  connection: DuckDBConnection,
+  ids: TableIds,
+): Promise<{ readonly cutCount: number; readonly chunkCount: number }> {
+  const { chunks, contexts } = chunkTables(ids)
+  const reader = await connection.runAndReadAll(
+    `SELECT (SELECT count(*) FROM ${contexts} WHERE is_cut), (SELECT count(*) FROM ${chunks})`,
+  )
+  const [cutCount, chunkCount] = reader.getRows()[0] ?? []
+  return { cutCount: Number(cutCount ?? 0), chunkCount: Number(chunkCount ?? 0) }
+}
