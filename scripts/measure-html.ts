@@ -48,7 +48,7 @@ function measure(path: string): Measured {
   ]
   const used = process.cpuUsage(before)
   const content = read?.content ?? ''
-  const isIndex = read?.columns['kind'] === 'index'
+  const isIndex = read?.columns.kind === 'index'
   const document = domino.createDocument(bytes.toString('utf8'), true)
   for (const element of Array.from(document.querySelectorAll('script, style, noscript, template')))
     element.remove()

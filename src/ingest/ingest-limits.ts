@@ -43,7 +43,22 @@ export const INGEST_LIMITS = {
   urlCharsMax: 2048,
   robotsBytesMax: 512 * 1024,
   crawlDelayMsMax: 10_000,
-  pagesAtOnce: 4,
+  pagesAtOnce: 8,
+  pagesAtOncePerHost: 2,
+  /** Of the addresses to visit, those among which some of other hosts are looked for. */
+  frontierLookAhead: 1000,
+  /** Addresses that differ in their parameters only. */
+  variantsPerPath: 200,
+  /** Messages of a mailbox behind a link. */
+  documentsPerPageMax: 1000,
+  /** Texts of fewer characters may be the same on two pages that are not. */
+  tellingChars: 200,
+  /** Times that a page is asked for again when its server says so, and how long that may ask us to wait. */
+  retriesMax: 2,
+  retryMsMax: 10_000,
+  sitemapsMax: 20,
+  sitemapUrlsMax: 10_000,
+  sitemapBytesMax: 2 * 1024 * 1024,
   /** Links from a start address where a crawl names its pages only. */
   depthByPagesMax: 100,
   /** Fetches, failed ones among them, for each page that is wanted. */

@@ -73,6 +73,11 @@ describe('which pages', () => {
     await expect(long).rejects.toThrow('A pattern has at most 512 characters')
   })
 
+  test('on other hosts too, where a pattern is found in them; no other page of the own', async () => {
+    const { ids } = await crawled([A], { depth: 2, patterns: ['^https://b[.]test/', '/two$'] })
+    expect(ids).toEqual([`${A}/`, `${A}/two`, 'https://b.test/'])
+  })
+
   test('patterns are checked before anything is fetched, whether they are used or not', async () => {
     const web = new FakeWeb(SITE)
     const { deps } = fixture({ pages: web })
@@ -166,9 +171,28 @@ describe('what is stored', () => {
     expect(store.metadataOf(`${A}/b.md`)).toMatchObject({ title: 'B' })
   })
 
-  test('nothing of an empty page', async () => {
-    const { ids, report } = await crawled([A], {}, { [`${A}/`]: { body: '<html></html>' } })
-    expect([ids, report.skippedRows]).toEqual([[], 1])
+  test('nothing of an empty page; where no page holds text, that is said', async () => {
+    const empty = { body: '<html><script>draw()</script></html>' }
+    const site = { ...SITE, [`${A}/empty`]: empty }
+    const { ids, report } = await crawled([A, `${A}/empty`], {}, site)
+    expect([ids, report.skippedRows]).toEqual([[`${A}/`], 1])
+    await expect(crawled([`${A}/empty`], {}, site)).rejects.toThrow(
+      'urls: https://a.test/empty: no text found; a page that a script writes has none before it runs. Nothing was stored',
+    )
+  })
+
+  test('what a page says about itself, and its links where metadata_columns name them', async () => {
+    const body = `<html lang=en><meta name=author content="A. Duck"><p>text <a href=/x>x</a>`
+    const site = { [`${A}/`]: { body } }
+    expect((await crawled([A], {}, site)).store.metadataOf(`${A}/`)).toMatchObject({
+      author: 'A. Duck',
+      language: 'en',
+    })
+    const { store, deps } = fixture({ pages: new FakeWeb(site) })
+    const kb = knowledgeBase({ metadataColumns: ['links', 'url'] })
+    const crawl = { allowedDomains: [], patterns: [] }
+    await insert({ kb, urls: [A], crawl }, deps, never)
+    expect(store.metadataOf(`${A}/`)).toEqual({ links: [`${A}/x`], url: `${A}/` })
   })
 })
 

@@ -52,9 +52,14 @@ function refuseLargePatterns(patterns: readonly string[]): void {
   }
 }
 
-export function isInScope(url: URL, { allowedDomains, sites }: CrawlScope): boolean {
+/** Of the web, without credentials. */
+export function isOpenAddress(url: URL): boolean {
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return false
-  if (url.username !== '' || url.password !== '') return false
+  return url.username === '' && url.password === ''
+}
+
+export function isInScope(url: URL, { allowedDomains, sites }: CrawlScope): boolean {
+  if (!isOpenAddress(url)) return false
   if (allowedDomains.length === 0) return sites.has(siteOf(url))
   const host = withoutDot(url.hostname)
   return allowedDomains.some((domain) => host === domain || host.endsWith(`.${domain}`))

@@ -1,36 +1,24 @@
-import type { Row, RowValue } from '../../domain/document.ts'
+import type { Row } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { DocumentFormat } from '../../domain/uploaded-file.ts'
-import { AppError, type ErrorCode } from '../../errors.ts'
-import { formatOfBytes } from '../../reading/file-format.ts'
-import { columnMappingOf, documentRow } from '../document-of-row.ts'
+import type { ReadDocument } from '../../domain/ports/reading-ports.ts'
+import { AppError } from '../../errors.ts'
+import { type ColumnMapping, columnMappingOf, documentRow, findColumn } from '../document-of-row.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { CrawlRequest, InsertDeps } from '../insert-request.ts'
 import { LAYOUT_COLUMN, layoutValue } from '../row-layout.ts'
-import { type CrawlScope, crawlScope, isInScope, refuseRedirect, siteOf } from './crawl-scope.ts'
+import { CrawlFrontier } from './crawl-frontier.ts'
+import { crawlScope } from './crawl-scope.ts'
 import { crawlableUrl } from './crawlable-url.ts'
-import type { FetchedPage } from './guarded-fetch.ts'
+import { linksToFollow, type VisitedPage, type VisitPlan, visitor } from './page-visit.ts'
 import { Robots } from './robots.ts'
+import { pagesOfSitemaps } from './sitemaps.ts'
 
 type CrawlDeps = Pick<InsertDeps, 'pages' | 'reader' | 'crawlPagesMax'>
-
-/** An address to visit; depth 0 is a start address. */
-interface Target {
-  readonly url: string
-  readonly depth: number
-}
-
-interface Page extends Target {
-  readonly content: string
-  readonly layout: RowValue
-  readonly title: string | null
-  readonly links: readonly string[]
-}
 
 /**
  * The pages at the start addresses and, breadth first, those they link to: one row each, its text as Markdown. Only a
  * start address must answer; what does not answer behind a link is left out.
- * @throws AppError `crawl_failed`, `address_refused`, `insert_failed`
+ * @throws AppError `crawl_failed`, also where no page holds any text; `address_refused`, `insert_failed`
  */
 export async function* crawledRows(
   {
@@ -42,25 +30,115 @@ export async function* crawledRows(
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
   const starts = startsOf(urls, deps.crawlPagesMax)
-  const scope = crawlScope(starts, crawl)
   const rule = columnMappingOf(kb)
+  const scope = crawlScope(starts, crawl)
+  const robots = new Robots(deps.pages)
+  const plan = { scope, crawl, robots, depthMax: depthMaxOf(crawl) }
   await refuseBadPatterns(crawl.patterns, deps, signal)
-  const visit = visitor({ scope, crawl }, deps, signal)
-  const frontier = new Frontier(starts)
-  const pagesMax = pagesMaxOf(starts.length, crawl, deps.crawlPagesMax)
+  let hasText = false
+  for await (const page of crawledPages({ plan, starts }, deps, signal)) {
+    for (const row of rowsOf(page, rule)) {
+      hasText ||= page.documents.some(({ content }) => content.trim() !== '')
+      yield row
+    }
+  }
+  if (!hasText && starts.length > 0) {
+    const hint = 'a page that a script writes has none before it runs'
+    throw new AppError('crawl_failed', `${starts.slice(0, 3).join(', ')}: no text found; ${hint}`)
+  }
+}
+
+interface Crawl {
+  readonly plan: VisitPlan
+  readonly starts: readonly string[]
+}
+
+/** A page with the id of its document. */
+interface NamedPage extends VisitedPage {
+  readonly id: string
+}
+
+async function* crawledPages(
+  { plan, starts }: Crawl,
+  deps: CrawlDeps,
+  signal: AbortSignal,
+): AsyncGenerator<NamedPage> {
+  const visit = visitor(plan, deps, signal)
+  const frontier = new CrawlFrontier(starts)
+  const pagesMax = pagesMaxOf(starts.length, plan.crawl, deps.crawlPagesMax)
   let attemptsLeft = pagesMax * INGEST_LIMITS.attemptsPerPage
+  let startsLeft = plan.depthMax > 0 ? starts.length : Number.POSITIVE_INFINITY
   for (let pageCount = 0; pageCount < pagesMax && attemptsLeft > 0; ) {
     const targets = frontier.next(Math.min(INGEST_LIMITS.pagesAtOnce, pagesMax - pageCount))
     if (targets.length === 0) return
     attemptsLeft -= targets.length
     for (const page of await Promise.all(targets.map(visit))) {
-      if (page === null || !frontier.settle(page)) continue
-      pageCount += 1
+      if (page === null) continue
+      const named = settled(page, frontier)
+      if (named === null) continue
       frontier.add(page.links, page.depth + 1)
-      const { url, title, depth, layout } = page
-      const columns = { url, title, crawl_depth: depth, [LAYOUT_COLUMN]: layout }
-      yield documentRow({ id: page.url, content: page.content, columns }, rule)
+      if (page.documents.length === 0) continue
+      pageCount += 1
+      yield named
     }
+    startsLeft -= targets.filter(({ depth }) => depth === 0).length
+    if (startsLeft > 0 || pageCount >= pagesMax) continue
+    // What the sites list themselves comes after what their first pages link to.
+    startsLeft = Number.POSITIVE_INFINITY
+    frontier.add(await listedPages({ plan, starts }, deps, signal), 1)
+  }
+}
+
+async function listedPages(
+  { plan, starts }: Crawl,
+  deps: CrawlDeps,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const origins = new Set(starts.map((start) => new URL(start).origin))
+  const listed: string[] = []
+  for (const origin of [...origins].slice(0, INGEST_LIMITS.sitemapsMax)) {
+    listed.push(...(await pagesOfSitemaps(origin, { ...deps, robots: plan.robots }, signal)))
+  }
+  return linksToFollow(listed, plan, deps, signal)
+}
+
+/** null: the page is known already, by another address of it. */
+function settled(page: VisitedPage, frontier: CrawlFrontier): NamedPage | null {
+  const { address, canonical, documents, depth } = page
+  const id = canonical ?? address
+  if (!frontier.settle(id)) {
+    // The page itself replaces a variant of it that came first; a variant that comes later is one too many.
+    return id === address && canonical !== null ? { ...page, id } : null
+  }
+  // Who names two addresses gets two documents.
+  const isNew = frontier.settleText(textKey(documents))
+  return isNew || depth === 0 ? { ...page, id } : null
+}
+
+/** Pages of links say the same and lead elsewhere. */
+function textKey(documents: readonly ReadDocument[]): string {
+  const parts = documents.map(({ title, content, links }) => [
+    title,
+    content,
+    content.length < INGEST_LIMITS.tellingChars ? links : [],
+  ])
+  return Bun.hash(JSON.stringify(parts)).toString(36)
+}
+
+function* rowsOf(page: NamedPage, rule: ColumnMapping): Generator<Row> {
+  const wantsLinks = findColumn(rule.metadataColumns ?? [], 'links') !== undefined
+  for (const [index, read] of page.documents.entries()) {
+    const isOnly = page.documents.length === 1
+    const id = isOnly ? page.id : `${page.id}#${read.id ?? index + 1}`
+    const columns = {
+      ...read.columns,
+      url: page.id,
+      title: read.title,
+      crawl_depth: page.depth,
+      ...(wantsLinks ? { links: [...read.links] } : {}),
+      [LAYOUT_COLUMN]: layoutValue(read),
+    }
+    yield documentRow({ id, content: read.content, columns }, rule)
   }
 }
 
@@ -98,172 +176,4 @@ async function refuseBadPatterns(
   signal: AbortSignal,
 ): Promise<void> {
   if (patterns.length > 0) await reader.matching([''], patterns, signal)
-}
-
-/** What is to be visited, in the order in which it was found, each address once. */
-class Frontier {
-  readonly #seen: Set<string>
-  readonly #settled = new Set<string>()
-  readonly #queue: Target[]
-  #nextIndex = 0
-
-  constructor(starts: readonly string[]) {
-    this.#seen = new Set(starts)
-    this.#queue = starts.map((url) => ({ url, depth: 0 }))
-  }
-
-  /** Of one depth only, so that the order stays breadth first. */
-  next(count: number): readonly Target[] {
-    const first = this.#queue[this.#nextIndex]
-    const some = this.#queue.slice(this.#nextIndex, this.#nextIndex + count)
-    const targets = some.filter(({ depth }) => depth === first?.depth)
-    this.#nextIndex += targets.length
-    return targets
-  }
-
-  /** @returns false where the page is known already, by a redirect to it. */
-  settle({ url }: Target): boolean {
-    if (this.#settled.has(url)) return false
-    this.#settled.add(url)
-    this.#seen.add(url)
-    return true
-  }
-
-  add(urls: readonly string[], depth: number): void {
-    for (const url of urls) {
-      if (this.#seen.has(url) || this.#seen.size >= INGEST_LIMITS.frontierUrlsMax) continue
-      this.#seen.add(url)
-      this.#queue.push({ url, depth })
-    }
-  }
-}
-
-interface VisitPlan {
-  readonly scope: CrawlScope
-  readonly crawl: CrawlRequest
-}
-
-type Visit = (target: Target) => Promise<Page | null>
-
-/** null: a page behind a link that is missing, unreadable or not allowed. */
-function visitor({ scope, crawl }: VisitPlan, deps: CrawlDeps, signal: AbortSignal): Visit {
-  const robots = new Robots(deps.pages)
-  const depthMax = depthMaxOf(crawl)
-  const toFollow = linkFilter({ scope, crawl }, deps, signal)
-  return async (target) => {
-    const isStart = target.depth === 0
-    try {
-      const page = await deps.pages.fetch(target.url, {
-        signal,
-        bytesMax: INGEST_LIMITS.pageBytesMax,
-        beforeRequest: async (url) => {
-          if (isStart) refuseRedirect(target.url, url, scope)
-          else if (!isInScope(url, scope)) throw leavesSite(url)
-          await robots.permit(url, signal)
-        },
-      })
-      if (isStart) scope.sites.add(siteOf(new URL(page.url)))
-      const read = await readPage(page, deps, signal)
-      const isLast = target.depth >= depthMax
-      const links = isLast ? [] : await toFollow(read.links)
-      return { ...target, ...read, layout: layoutValue(read), url: page.url, links }
-    } catch (error) {
-      if (isStart || !isOfPage(error)) throw error
-      return null
-    }
-  }
-}
-
-/** Failures that are a page's own, not the crawl's. */
-const PAGE_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'crawl_failed',
-  'address_refused',
-  'file_unreadable',
-])
-
-function isOfPage(error: unknown): boolean {
-  return error instanceof AppError && PAGE_CODES.has(error.code)
-}
-
-function leavesSite(url: URL): AppError {
-  return new AppError('crawl_failed', `${url.href} is outside of the crawled sites`)
-}
-
-async function readPage(page: FetchedPage, deps: CrawlDeps, signal: AbortSignal) {
-  if (!isSuccess(page.status)) {
-    throw new AppError('crawl_failed', `GET ${page.url} answered ${page.status}`)
-  }
-  const { format, charset } = pageFormat(page)
-  const raw = { bytes: page.bytes, format, charset, url: page.url }
-  try {
-    return await deps.reader.read(raw, signal)
-  } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'file_unreadable') throw error
-    throw new AppError('file_unreadable', `${page.url}: ${error.message}`, { cause: error })
-  }
-}
-
-/** Of a page's links those that the crawl follows. */
-function linkFilter(
-  { scope, crawl }: VisitPlan,
-  deps: CrawlDeps,
-  signal: AbortSignal,
-): (links: readonly string[]) => Promise<readonly string[]> {
-  return async (links) => {
-    const inScope = links.flatMap((link) => {
-      if (link.length > INGEST_LIMITS.urlCharsMax || !URL.canParse(link)) return []
-      const url = new URL(link)
-      url.hash = ''
-      return isInScope(url, scope) ? [url.href] : []
-    })
-    if (crawl.patterns.length === 0) return inScope
-    return deps.reader.matching(inScope, crawl.patterns, signal)
-  }
-}
-
-function isSuccess(status: number): boolean {
-  return status >= 200 && status <= 299
-}
-
-const FORMATS: Readonly<Record<string, DocumentFormat>> = {
-  'text/html': 'html',
-  'application/xhtml+xml': 'html',
-  'text/markdown': 'markdown',
-  'text/x-markdown': 'markdown',
-  'application/pdf': 'pdf',
-  'application/json': 'text',
-  'application/ld+json': 'text',
-  'application/x-ndjson': 'text',
-}
-
-/**
- * How a page is to be read, by its content type, and by its bytes where it has none.
- * @throws AppError `crawl_failed` for a page that is not text
- */
-function pageFormat({ url, contentType, bytes }: FetchedPage): {
-  readonly format: DocumentFormat
-  readonly charset: string | null
-} {
-  const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim())
-  const name = type.toLowerCase()
-  const isPlain = name === 'text/plain' && /\.(md|markdown)$/i.test(new URL(url).pathname)
-  const known = isPlain ? 'markdown' : FORMATS[name]
-  const format = known ?? (name.startsWith('text/') ? 'text' : null)
-  const found = format ?? (name === '' ? documentFormatOf(bytes) : null)
-  if (found === null) {
-    const what = name === '' ? 'holds no text' : `has the type ${name.slice(0, 100)}`
-    throw new AppError('crawl_failed', `${url} ${what}; expected HTML, text, Markdown, PDF or JSON`)
-  }
-  return { format: found, charset: charsetOf(parameters) }
-}
-
-function documentFormatOf(bytes: Uint8Array): DocumentFormat | null {
-  const format = formatOfBytes(bytes)
-  if (format === 'pdf' || format === 'html') return format
-  return format === null || format === 'parquet' ? null : 'text'
-}
-
-function charsetOf(parameters: readonly string[]): string | null {
-  const parameter = parameters.find((one) => /^charset=/i.test(one))
-  return parameter?.slice('charset='.length).replace(/^"(.*)"$/, '$1') || null
 }

@@ -1,6 +1,7 @@
 import { AppError } from '../../errors.ts'
 import type { AddressPolicy } from '../../network/address-policy.ts'
 import { type Network, pinnedFetch } from '../../network/pinned-fetch.ts'
+import { sleep } from '../../runtime/cancellation.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { crawlableUrl } from './crawlable-url.ts'
 
@@ -23,11 +24,15 @@ export interface FetchedPage {
   readonly status: number
   readonly contentType: string | null
   readonly bytes: Uint8Array
+  /** How long the server asks us to wait before we ask again. */
+  readonly retryAfterMs?: number | undefined
 }
 
 export interface FetchOptions {
   readonly signal: AbortSignal
   readonly bytesMax: number
+  /** What comes after `bytesMax` is left; else that many are an error. */
+  readonly isCut?: boolean
   /** Asked before each request, redirects included; what it throws ends the fetch. */
   beforeRequest?(url: URL): Promise<void>
 }
@@ -46,12 +51,38 @@ async function fetchPage(
   let url = crawlableUrl(start)
   for (let hop = 0; hop <= INGEST_LIMITS.redirectsMax; hop += 1) {
     await each.beforeRequest?.(url)
-    const answer = await answerOf(url, each, options)
+    const answer = await patientAnswer(url, each, options)
     if (!(answer instanceof URL)) return answer
     url = answer
   }
   const limit = `more than ${INGEST_LIMITS.redirectsMax} redirects`
   throw new AppError('crawl_failed', `GET ${start} failed: ${limit}`)
+}
+
+/** Asks again, once or twice, where the server says that it will answer soon. */
+async function patientAnswer(
+  url: URL,
+  each: FetchOptions,
+  options: GuardedFetchOptions,
+): Promise<FetchedPage | URL> {
+  for (let retry = 0; ; retry += 1) {
+    const answer = await answerOf(url, each, options)
+    if (answer instanceof URL || (answer.status !== 429 && answer.status !== 503)) return answer
+    const { retryAfterMs } = answer
+    const isPatient = retry < INGEST_LIMITS.retriesMax
+    if (!isPatient || retryAfterMs === undefined || retryAfterMs > INGEST_LIMITS.retryMsMax) {
+      return answer
+    }
+    await sleep(retryAfterMs, each.signal)
+  }
+}
+
+/** Seconds, or a date. */
+function retryAfterMsOf(response: Response): number | undefined {
+  const header = response.headers.get('retry-after')?.trim() ?? ''
+  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000
+  const at = Date.parse(header)
+  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now())
 }
 
 /** The page, or where it redirects to. */
@@ -105,6 +136,10 @@ async function pageOf(response: Response, url: URL, each: FetchOptions): Promise
   for await (const part of response.body ?? []) {
     each.signal.throwIfAborted()
     length += part.byteLength
+    if (length > each.bytesMax && each.isCut === true) {
+      parts.push(part.subarray(0, part.byteLength - (length - each.bytesMax)))
+      break
+    }
     if (length > each.bytesMax) {
       const limit = `the answer has more than ${each.bytesMax} bytes`
       throw new AppError('crawl_failed', `GET ${url.href} failed: ${limit}`)
@@ -116,6 +151,7 @@ async function pageOf(response: Response, url: URL, each: FetchOptions): Promise
     status: response.status,
     contentType: response.headers.get('content-type'),
     bytes: Buffer.concat(parts),
+    retryAfterMs: retryAfterMsOf(response),
   }
 }
 

@@ -10,6 +10,7 @@ export const ROBOT_NAME = 'Eider'
 interface Rules {
   isAllowed(url: string): boolean
   readonly delayMs: number
+  readonly sitemaps: readonly string[]
 }
 
 /** The rules of the sites of one crawl (RFC 9309), asked once for each origin. */
@@ -27,10 +28,7 @@ export class Robots {
    * @throws AppError `crawl_failed` where the site refuses this address or its rules cannot be read
    */
   async permit(url: URL, signal: AbortSignal): Promise<void> {
-    const known = this.#rules.get(url.origin)
-    const fetched = known ?? rulesOf(url.origin, this.#pages, signal)
-    if (known === undefined) this.#rules.set(url.origin, fetched)
-    const rules = await fetched
+    const rules = await this.#rulesOf(url.origin, signal)
     if (!rules.isAllowed(url.href)) {
       throw new AppError('crawl_failed', `${url.href} is refused by the robots.txt of its site`)
     }
@@ -39,9 +37,26 @@ export class Robots {
     this.#nextAt.set(url.origin, at + rules.delayMs)
     await sleep(at - now, signal)
   }
+
+  /** Addresses of lists of the site's pages, as its rules name them. */
+  async sitemaps(origin: string, signal: AbortSignal): Promise<readonly string[]> {
+    try {
+      return (await this.#rulesOf(origin, signal)).sitemaps
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'crawl_failed') return []
+      throw error
+    }
+  }
+
+  #rulesOf(origin: string, signal: AbortSignal): Promise<Rules> {
+    const known = this.#rules.get(origin)
+    const fetched = known ?? rulesOf(origin, this.#pages, signal)
+    if (known === undefined) this.#rules.set(origin, fetched)
+    return fetched
+  }
 }
 
-const ANYTHING: Rules = { isAllowed: () => true, delayMs: 0 }
+const ANYTHING: Rules = { isAllowed: () => true, delayMs: 0, sitemaps: [] }
 
 /** A site without rules allows everything; one whose rules cannot be read nothing (RFC 9309, 2.3.1). */
 async function rulesOf(origin: string, pages: PageFetcher, signal: AbortSignal): Promise<Rules> {
@@ -49,8 +64,11 @@ async function rulesOf(origin: string, pages: PageFetcher, signal: AbortSignal):
   const { status, bytes } = await pages.fetch(url, {
     signal,
     bytesMax: INGEST_LIMITS.robotsBytesMax,
+    // What comes after that is not read (RFC 9309, 2.5).
+    isCut: true,
   })
-  if (status >= 400 && status < 500) return ANYTHING
+  // Who is asked too often says nothing about what he allows.
+  if (status >= 400 && status < 500 && status !== 429) return ANYTHING
   if (status < 200 || status > 299) {
     const why = `its rules cannot be read: GET ${url} answered ${status}`
     throw new AppError('crawl_failed', `${origin} is not crawled because ${why}`)
@@ -60,5 +78,6 @@ async function rulesOf(origin: string, pages: PageFetcher, signal: AbortSignal):
   return {
     isAllowed: (address) => robots.isAllowed(address, ROBOT_NAME) ?? true,
     delayMs: Math.min(Math.max(0, delayMs || 0), INGEST_LIMITS.crawlDelayMsMax),
+    sitemaps: robots.getSitemaps(),
   }
 }

@@ -148,9 +148,9 @@ function articleData(document: Document): {
     const found = text.length > DATA_CHARS_MAX ? null : parsed(text)
     for (const item of [found].flat().slice(0, 20)) {
       if (!isRecord(item) || !/Article|BlogPosting|WebPage/.test(String(item['@type']))) continue
-      const [author] = [item['author']].flat()
-      const name = isRecord(author) ? author['name'] : author
-      const published = item['datePublished']
+      const [author] = [item.author].flat()
+      const name = isRecord(author) ? author.name : author
+      const published = item.datePublished
       return {
         ...(typeof name === 'string' ? { author: oneLine(name) } : {}),
         ...(typeof published === 'string' && DATE.test(published) ? { published } : {}),

@@ -7,6 +7,8 @@ export function pageTree(html: string): Document {
   refuseBytes(html)
   refuseOpenTags(html)
   const document = domino.createDocument(withoutMarks(closedTags(html)), true)
+  // Of a page of frames.
+  if (!document.body) document.documentElement.appendChild(document.createElement('body'))
   refuseDepth(document.documentElement)
   return document
 }

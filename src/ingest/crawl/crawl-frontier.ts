@@ -1,0 +1,73 @@
+import { INGEST_LIMITS } from '../ingest-limits.ts'
+import { isEndless } from './page-address.ts'
+
+/** An address to visit; depth 0 is a start address. */
+export interface Target {
+  readonly url: string
+  readonly depth: number
+}
+
+/** What is to be visited, in the order in which it was found, each address once. */
+export class CrawlFrontier {
+  readonly #seen: Set<string>
+  readonly #settled = new Set<string>()
+  readonly #texts = new Set<string>()
+  /** Addresses that differ in their parameters only: a calendar has no end of them. */
+  readonly #variants = new Map<string, number>()
+  #queue: Target[]
+
+  constructor(starts: readonly string[]) {
+    this.#seen = new Set(starts)
+    this.#queue = starts.map((url) => ({ url, depth: 0 }))
+  }
+
+  /** Of one depth only, so that the order stays breadth first, and few of one host. */
+  next(count: number): readonly Target[] {
+    const depth = this.#queue[0]?.depth
+    const perHost = new Map<string, number>()
+    const taken = new Set<Target>()
+    for (const target of this.#queue.slice(0, INGEST_LIMITS.frontierLookAhead)) {
+      if (taken.size >= count || target.depth !== depth) break
+      const { host } = new URL(target.url)
+      const ofHost = perHost.get(host) ?? 0
+      if (ofHost >= INGEST_LIMITS.pagesAtOncePerHost) continue
+      perHost.set(host, ofHost + 1)
+      taken.add(target)
+    }
+    this.#queue = this.#queue.filter((target) => !taken.has(target))
+    return [...taken]
+  }
+
+  /** @returns false where a document has that id already */
+  settle(id: string): boolean {
+    if (this.#settled.has(id)) return false
+    this.#settled.add(id)
+    this.#seen.add(id)
+    return true
+  }
+
+  /** @returns false where another address had the same text */
+  settleText(text: string): boolean {
+    if (this.#texts.has(text)) return false
+    this.#texts.add(text)
+    return true
+  }
+
+  add(urls: readonly string[], depth: number): void {
+    for (const url of urls) {
+      if (this.#seen.has(url) || this.#seen.size >= INGEST_LIMITS.frontierUrlsMax) continue
+      this.#seen.add(url)
+      if (this.#isOneTooMany(new URL(url))) continue
+      this.#queue.push({ url, depth })
+    }
+  }
+
+  #isOneTooMany(url: URL): boolean {
+    if (isEndless(url)) return true
+    if (url.search === '') return false
+    const page = `${url.host}${url.pathname}`
+    const count = (this.#variants.get(page) ?? 0) + 1
+    this.#variants.set(page, count)
+    return count > INGEST_LIMITS.variantsPerPath
+  }
+}

@@ -1,0 +1,144 @@
+import type { ReadDocument } from '../../domain/ports/reading-ports.ts'
+import { AppError, type ErrorCode } from '../../errors.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
+import type { CrawlRequest, InsertDeps } from '../insert-request.ts'
+import type { Target } from './crawl-frontier.ts'
+import { type CrawlScope, isInScope, isOpenAddress, refuseRedirect, siteOf } from './crawl-scope.ts'
+import type { FetchedPage } from './guarded-fetch.ts'
+import { pageAddress } from './page-address.ts'
+import { pageDocuments } from './page-documents.ts'
+import type { Robots } from './robots.ts'
+
+/** A page that was read. */
+export interface VisitedPage extends Target {
+  /** The address that it was found at, after redirects, as its documents are called. */
+  readonly address: string
+  /** As the page calls itself; null: not at all. */
+  readonly canonical: string | null
+  readonly documents: readonly ReadDocument[]
+  /** Of its links those that the crawl follows. */
+  readonly links: readonly string[]
+}
+
+export interface VisitPlan {
+  readonly scope: CrawlScope
+  readonly crawl: CrawlRequest
+  readonly depthMax: number
+  readonly robots: Robots
+}
+
+export type Visit = (target: Target) => Promise<VisitedPage | null>
+
+type VisitDeps = Pick<InsertDeps, 'pages' | 'reader'>
+
+/** null: a page behind a link that is missing, unreadable, not allowed or not to be kept. */
+export function visitor(plan: VisitPlan, deps: VisitDeps, signal: AbortSignal): Visit {
+  return async (target) => {
+    try {
+      return await visited(target, plan, deps, signal)
+    } catch (error) {
+      if (target.depth === 0 || !isOfPage(error)) throw error
+      return null
+    }
+  }
+}
+
+/** Failures that are a page's own, not the crawl's. */
+const PAGE_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'crawl_failed',
+  'address_refused',
+  'file_unreadable',
+])
+
+function isOfPage(error: unknown): boolean {
+  return error instanceof AppError && PAGE_CODES.has(error.code)
+}
+
+/** A page of less text sends its readers on before they can read it. */
+const REFRESHING_CHARS_MAX = 300
+
+async function visited(
+  target: Target,
+  plan: VisitPlan,
+  deps: VisitDeps,
+  signal: AbortSignal,
+): Promise<VisitedPage> {
+  const isStart = target.depth === 0
+  let { url } = target
+  for (let hop = 0; hop <= INGEST_LIMITS.redirectsMax; hop += 1) {
+    const page = await fetched({ ...target, url }, plan, deps, signal)
+    if (isStart) plan.scope.sites.add(siteOf(new URL(page.url)))
+    const documents = await pageDocuments(page, deps, signal)
+    const [first] = documents
+    const refresh = first?.page?.refresh ?? null
+    const isShort = (first?.content.length ?? 0) < REFRESHING_CHARS_MAX
+    if (refresh !== null && isShort && pageAddress(new URL(refresh)).href !== page.url) {
+      url = refresh
+      continue
+    }
+    const isLast = target.depth >= plan.depthMax || first?.page?.isFollowed === false
+    const found = isLast ? [] : documents.flatMap(({ links }) => links)
+    return {
+      ...target,
+      address: pageAddress(new URL(page.url)).href,
+      canonical: canonicalOf(first),
+      // Whoever names a page wants it; of the others those that may be kept.
+      documents: isStart || first?.page?.isKept !== false ? documents : [],
+      links: await linksToFollow(found, plan, deps, signal),
+    }
+  }
+  throw new AppError('crawl_failed', `${target.url} sends its readers on without end`)
+}
+
+function canonicalOf(document: ReadDocument | undefined): string | null {
+  const canonical = document?.page?.canonical ?? null
+  return canonical === null ? null : pageAddress(new URL(canonical)).href
+}
+
+async function fetched(
+  target: Target,
+  { scope, crawl, robots }: VisitPlan,
+  deps: VisitDeps,
+  signal: AbortSignal,
+): Promise<FetchedPage> {
+  const isStart = target.depth === 0
+  return deps.pages.fetch(target.url, {
+    signal,
+    bytesMax: INGEST_LIMITS.pageBytesMax,
+    beforeRequest: async (url) => {
+      if (isStart) refuseRedirect(target.url, url, scope)
+      else await refuseOutside(url, target)
+      await robots.permit(url, signal)
+    },
+  })
+
+  /** A redirect within its site is part of an address that was opened. */
+  async function refuseOutside(url: URL, { url: asked }: Target): Promise<void> {
+    const isSameSite = crawl.patterns.length > 0 && siteOf(url) === siteOf(new URL(asked))
+    if (
+      isSameSite ||
+      (await linksToFollow([url.href], { scope, crawl }, deps, signal)).length > 0
+    ) {
+      return
+    }
+    throw new AppError('crawl_failed', `${url.href} is outside of the crawled sites`)
+  }
+}
+
+/** Addresses that the crawl may open, each as its page is called. */
+export async function linksToFollow(
+  links: readonly string[],
+  { scope, crawl }: Pick<VisitPlan, 'scope' | 'crawl'>,
+  { reader }: Pick<InsertDeps, 'reader'>,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const hasPatterns = crawl.patterns.length > 0
+  const open = links.flatMap((link) => {
+    if (link.length > INGEST_LIMITS.urlCharsMax || !URL.canParse(link)) return []
+    const url = pageAddress(new URL(link))
+    const isOpen = hasPatterns ? isOpenAddress(url) : isInScope(url, scope)
+    return isOpen ? [url.href] : []
+  })
+  if (!hasPatterns || open.length === 0) return open
+  return reader.matching(open, crawl.patterns, signal)
+}

@@ -1,0 +1,343 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { guardedFetch } from '../../src/ingest/crawl/guarded-fetch.ts'
+import { insert } from '../../src/ingest/insert.ts'
+import type { CrawlRequest } from '../../src/ingest/insert-request.ts'
+import { addressPolicy } from '../../src/network/address-policy.ts'
+import { internet } from '../../src/network/pinned-fetch.ts'
+import { tinyPdf } from '../reading/tiny-pdf.ts'
+import { knowledgeBase } from '../support/knowledge-base.ts'
+import { fixture, never } from './insert-fixture.ts'
+
+type Answer = Response | Promise<Response>
+type Pages = Readonly<Record<string, (url: URL) => Answer>>
+
+const HOSTS = ['a.test', 'b.test', 'xn--mnchen-3ya.test']
+let pages: Pages = {}
+let asked: string[] = []
+let open = { now: 0, most: 0 }
+
+const server = Bun.serve({
+  port: 0,
+  hostname: '127.0.0.1',
+  async fetch(request) {
+    const url = new URL(request.url)
+    const host = (request.headers.get('host') ?? '').replace(/:\d+$/, '')
+    const own = host === 'a.test' ? url.pathname : `${host}${url.pathname}`
+    asked.push(`${own}${url.search}`)
+    open.now += 1
+    open.most = Math.max(open.most, open.now)
+    try {
+      return (await pages[own]?.(url)) ?? new Response('not here', { status: 404 })
+    } finally {
+      open.now -= 1
+    }
+  },
+})
+
+afterAll(() => server.stop(true))
+
+const A = `http://a.test:${server.port}`
+const B = `http://b.test:${server.port}`
+
+async function crawled(site: Pages, crawl: Partial<CrawlRequest> = {}, starts = [`${A}/`]) {
+  pages = site
+  asked = []
+  open = { now: 0, most: 0 }
+  const policy = addressPolicy({ setting: 'EIDER_CRAWL_ALLOW', entries: HOSTS })
+  const network = {
+    resolve: async (host: string) => (HOSTS.includes(host) ? ['127.0.0.1'] : ['10.0.0.1']),
+    fetch: internet.fetch,
+  }
+  const web = guardedFetch({ policy, network, userAgent: 'Eider', pageMs: 5000 })
+  const { store, deps } = fixture({ pages: web })
+  const request = { allowedDomains: [], patterns: [], ...crawl }
+  await insert({ kb: knowledgeBase(), urls: starts, crawl: request }, deps, never)
+  return { ids: Object.keys(store.contents).map((id) => id.replace(A, '')), store }
+}
+
+function html(text: string, links: readonly string[] = [], head = '') {
+  const anchors = links.map((link) => `<a href="${link}">${link}</a>`).join(' ')
+  const body = `<html><head>${head}<title>t</title></head><body><p>${text}</p>${anchors}`
+  return () => new Response(body, { headers: { 'content-type': 'text/html' } })
+}
+
+const moved = (location: string, status = 302) => {
+  return () => new Response(null, { status, headers: { location } })
+}
+
+describe('one document a page', () => {
+  test('under its final address, without fragment, session and tracking', async () => {
+    const { ids } = await crawled(
+      {
+        '/': html('home', [
+          '/p?utm_source=x&a=1#top',
+          '/p?a=1',
+          '/s;jsessionid=9',
+          '/r1',
+          '/q?PHPSESSID=1',
+        ]),
+        '/p': html('page p'),
+        '/s': html('page s'),
+        '/r1': moved('/r2', 301),
+        '/r2': moved('/end?fbclid=3', 308),
+        '/end': html('the end'),
+        '/q': html('page q'),
+      },
+      { depth: 1 },
+    )
+    expect(ids).toEqual(['/', '/p?a=1', '/s', '/end', '/q'])
+    expect(asked.filter((path) => path.startsWith('/p')).length).toBe(1)
+  })
+
+  test('under the address that it names on its own host, whichever way it was found', async () => {
+    const canonical = '<link rel="canonical" href="/duck">'
+    const { ids, store } = await crawled(
+      {
+        '/': html('home', ['/duck?print=1', '/duck', '/duck?lang=en', '/other']),
+        '/duck': (url) => html(`duck ${url.search}`, [], canonical)(),
+        '/other': html('other', [], `<link rel=canonical href="${B}/other">`),
+      },
+      { depth: 1 },
+    )
+    expect(ids.sort()).toEqual(['/', '/duck', '/other'])
+    expect(store.contents[`${A}/duck`]).toEqual(['duck'])
+  })
+
+  test('of one text, at whichever address it is', async () => {
+    const text = 'The common eider is a large sea duck. '.repeat(10)
+    const { ids } = await crawled(
+      { '/': html('home', ['/x', '/y']), '/x': html(text), '/y': html(text) },
+      { depth: 1 },
+    )
+    expect(ids).toEqual(['/', '/x'])
+  })
+
+  test('where it sends its readers by its markup', async () => {
+    const refresh = '<meta http-equiv="refresh" content="0; URL=\'/new\'">'
+    const { ids } = await crawled({ '/': html('moved', [], refresh), '/new': html('here') })
+    expect(ids).toEqual(['/new'])
+    const loop = crawled({
+      '/': html('loop', [], refresh),
+      '/new': html('x', [], refresh.replace('/new', '/')),
+    })
+    await expect(loop).rejects.toThrow('sends its readers on without end')
+  })
+})
+
+describe('traps', () => {
+  test('a calendar, ever deeper paths and endless parameters end at the limit', async () => {
+    const calendar = (url: URL) => {
+      const month = Number(url.searchParams.get('m') ?? 0)
+      return html(`Month ${month}`, [`/calendar?m=${month + 1}`])()
+    }
+    const deeper: Pages = {
+      '/': html('home', ['/calendar?m=0', 'a/b/', '/good']),
+      '/calendar': calendar,
+      '/good': html('good'),
+    }
+    const paths = Array.from({ length: 20 }, (_, at) => {
+      return [`/${'a/b/'.repeat(at + 1)}`, html(`deep ${at}`, ['a/b/'])] as const
+    })
+    const { ids } = await crawled({ ...deeper, ...Object.fromEntries(paths) }, { pagesMax: 12 })
+    expect(ids.length).toBe(12)
+    expect(ids).toContain('/good')
+    expect(ids).not.toContain(`/${'a/b/'.repeat(4)}`)
+  })
+
+  test('addresses that are none, private or in another language', async () => {
+    const { ids } = await crawled(
+      {
+        '/': html('home', [
+          'data:text/html,x',
+          'javascript:x()',
+          'http://10.0.0.1/',
+          '/in',
+          '/data',
+          '/ü ber',
+        ]),
+        '/in': moved('http://10.0.0.1/secret'),
+        '/data': moved('data:text/html,x'),
+        '/%C3%BC%20ber': html('over'),
+      },
+      { depth: 1 },
+    )
+    expect(ids).toEqual(['/', '/%C3%BC%20ber'])
+    const idn = await crawled({ 'xn--mnchen-3ya.test/': html('Servus') }, {}, [
+      `http://münchen.test:${server.port}/`,
+    ])
+    expect(idn.ids).toEqual([`http://xn--mnchen-3ya.test:${server.port}/`])
+  })
+
+  test('a huge answer, a bomb and ten thousand links do not stop the rest', async () => {
+    const many = Array.from({ length: 10_000 }, (_, at) => `/none${at}`)
+    const { ids } = await crawled(
+      {
+        '/': html('home', ['/huge', '/bomb', '/good', ...many]),
+        '/huge': () =>
+          new Response(new Uint8Array(11 * 1024 * 1024), {
+            headers: { 'content-type': 'text/html' },
+          }),
+        '/bomb': () =>
+          new Response(Bun.gzipSync(new Uint8Array(30_000_000)), {
+            headers: { 'content-encoding': 'gzip', 'content-type': 'text/html' },
+          }),
+        '/good': html('good'),
+      },
+      { pagesMax: 3 },
+    )
+    expect(ids).toEqual(['/', '/good'])
+    // Failed ones count too: five for each page that is wanted.
+    expect(asked.length).toBeLessThan(20)
+  })
+
+  test('frames, a base address and pages that ask not to be kept or followed', async () => {
+    const { ids } = await crawled(
+      {
+        '/': html('home', ['no', 'stop', '/f'], '<base href="/dir/">'),
+        '/dir/no': html('not kept', ['/beyond'], '<meta name="robots" content="noindex">'),
+        '/dir/stop': html('not followed', ['/hidden'], '<meta name="robots" content="nofollow">'),
+        '/f': () =>
+          new Response('<frameset><frame src="/inner"></frameset>', {
+            headers: { 'content-type': 'text/html' },
+          }),
+        '/beyond': html('beyond'),
+        '/hidden': html('hidden'),
+        '/inner': html('inner'),
+      },
+      { depth: 2 },
+    )
+    expect(ids).toEqual(['/', '/dir/stop', '/beyond', '/inner'])
+  })
+
+  test('documents behind links, by what they are and not by what they are called', async () => {
+    const { ids, store } = await crawled(
+      {
+        '/': html('home', ['/a.pdf', '/b', '/c.md', '/d.png']),
+        '/a.pdf': () =>
+          new Response(new Uint8Array(tinyPdf(['Hello duck'])), {
+            headers: { 'content-type': 'application/pdf' },
+          }),
+        '/b': () =>
+          new Response(new Uint8Array(tinyPdf(['Wrong type'])), {
+            headers: { 'content-type': 'text/html' },
+          }),
+        '/c.md': () =>
+          new Response('# C\n\ntext', { headers: { 'content-type': 'application/octet-stream' } }),
+        '/d.png': () => new Response('x', { headers: { 'content-type': 'image/png' } }),
+      },
+      { depth: 1 },
+    )
+    expect(ids).toEqual(['/', '/a.pdf', '/b', '/c.md'])
+    expect(store.contents[`${A}/b`]?.[0]).toContain('Wrong type')
+  })
+})
+
+describe('manners', () => {
+  const busy = (times: number, text: string, seconds: string) => {
+    let left = times
+    return () => {
+      left -= 1
+      if (left < 0) return html(text)()
+      return new Response('busy', { status: 503, headers: { 'retry-after': seconds } })
+    }
+  }
+
+  test('two pages of a host at once, those of others beside them', async () => {
+    const slow = (text: string) => async () => {
+      await Bun.sleep(30)
+      return html(text)()
+    }
+    const sites = Array.from({ length: 6 }, (_, at) => at)
+    await crawled(
+      Object.fromEntries([
+        [
+          '/',
+          html(
+            'home',
+            sites.map((at) => `/${at}`),
+          ),
+        ],
+        ...sites.map((at) => [`/${at}`, slow(`page ${at}`)]),
+      ]),
+      { depth: 1 },
+    )
+    expect(open.most).toBe(2)
+  })
+
+  test('asks again where the server says when, twice at most', async () => {
+    const { ids } = await crawled(
+      {
+        '/': html('home', ['/twice', '/often', '/later']),
+        '/twice': busy(2, 'twice', '0'),
+        '/often': busy(3, 'often', '0'),
+        '/later': busy(1, 'later', '3600'),
+      },
+      { depth: 1 },
+    )
+    expect(ids).toEqual(['/', '/twice'])
+  })
+
+  test('robots.txt: groups, wildcards, redirects, more than is read', async () => {
+    const rules = `User-agent: other\nDisallow: /\n\nUser-agent: eider\nDisallow: /*.cgi$\nDisallow: /private\nAllow: /private/open\n`
+    const { ids } = await crawled(
+      {
+        '/robots.txt': moved('/rules'),
+        '/rules': () => new Response(`${rules}${'# x\n'.repeat(200_000)}`),
+        '/': html('home', ['/x.cgi', '/x.cgi?a', '/private/a', '/private/open']),
+        '/x.cgi': html('cgi'),
+        '/private/a': html('private'),
+        '/private/open': html('open'),
+      },
+      { depth: 1 },
+    )
+    expect(ids).toEqual(['/', '/x.cgi?a', '/private/open'])
+  })
+
+  test('sitemaps are seeds: indexes, gzip, of the own host only, after what is linked', async () => {
+    const list = (...paths: readonly string[]) =>
+      paths.map((path) => `<url><loc>${path}</loc></url>`).join('')
+    const { ids } = await crawled(
+      {
+        '/robots.txt': () => new Response(`Sitemap: ${A}/map.xml`),
+        '/map.xml': () =>
+          new Response(`<?xml version="1.0"?><sitemapindex><sitemap><loc>${A}/one.xml.gz</loc></sitemap>
+            <sitemap><loc>${A}/map.xml</loc></sitemap><sitemap><loc>${B}/b.xml</loc></sitemap></sitemapindex>`),
+        '/one.xml.gz': () => {
+          const text = `<urlset>${list(`${A}/lonely`, `${B}/other`, `${A}/linked`, `${A}/x?a=1&amp;b=2`)}</urlset>`
+          return new Response(Bun.gzipSync(new TextEncoder().encode(text)))
+        },
+        '/': html('home', ['/linked']),
+        '/linked': html('linked', ['/deep']),
+        '/deep': html('deep'),
+        '/lonely': html('lonely'),
+        '/x': html('x'),
+        'b.test/other': html('other'),
+      },
+      { pagesMax: 10 },
+    )
+    expect(ids).toEqual(['/', '/linked', '/lonely', '/x?a=1&b=2', '/deep'])
+    const alone = await crawled({
+      '/': html('home'),
+      '/sitemap.xml': () => new Response(list(`${A}/l`)),
+    })
+    expect(alone.ids).toEqual(['/'])
+    expect(asked).not.toContain('/sitemap.xml')
+  })
+})
+
+test('the encoding by byte order mark, header and markup, in this order', async () => {
+  const bytes = (...codes: readonly number[]) => Uint8Array.from(codes)
+  const header = { 'content-type': 'text/html; charset="windows-1251"' }
+  const plain = { 'content-type': 'text/html' }
+  const meta = Buffer.concat([Buffer.from('<meta charset=windows-1251>'), bytes(0xcf, 0xf0)])
+  const { store } = await crawled(
+    {
+      '/mark': () => new Response(bytes(0xef, 0xbb, 0xbf, 0xc3, 0xa9), { headers: header }),
+      '/header': () => new Response(bytes(0xcf, 0xf0), { headers: header }),
+      '/meta': () => new Response(meta, { headers: plain }),
+    },
+    {},
+    [`${A}/mark`, `${A}/header`, `${A}/meta`],
+  )
+  expect(Object.values(store.contents)).toEqual([['é'], ['Пр'], ['Пр']])
+})
