@@ -2,22 +2,25 @@ import type { RawDocument, ReadDocument } from '../../domain/ports/reading-ports
 import { AppError } from '../../errors.ts'
 import { type ReadingNotes, wholeDocument } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
-import { fragmentsOf } from './pdf/fragments.ts'
-import { type PageDrawing, pageDrawing } from './pdf/page-glyphs.ts'
+import { pageDrawing } from './pdf/page-glyphs.ts'
+import { type PagePieces, pagePieces, pagesText } from './pdf/pages-text.ts'
 import { PdfFile } from './pdf/pdf-file.ts'
-import { Pdfium } from './pdf/pdfium.ts'
+import { PdfiumKeeper } from './pdf/pdfium.ts'
+
+const library = new PdfiumKeeper()
 
 export async function* readPdf(
   { bytes }: RawDocument,
   notes: ReadingNotes,
 ): AsyncGenerator<ReadDocument> {
-  const pdfium = await Pdfium.load()
-  const file = PdfFile.open(pdfium, bytes)
-  try {
-    yield documentOf(file, notes)
-  } finally {
-    file.close()
-  }
+  yield await library.use((pdfium) => {
+    const file = PdfFile.open(pdfium, bytes)
+    try {
+      return documentOf(file, notes)
+    } finally {
+      file.close()
+    }
+  })
 }
 
 function documentOf(file: PdfFile, notes: ReadingNotes): ReadDocument {
@@ -27,16 +30,11 @@ function documentOf(file: PdfFile, notes: ReadingNotes): ReadDocument {
     throw new AppError('file_unreadable', `${limit}, found ${pageCount}; split it into several`)
   }
   notes.recognize({ pages: pageCount })
-  const starts: number[] = []
-  let content = ''
   const seen = new PagesSeen()
-  for (let index = 0; index < pageCount; index += 1) {
-    const text = seen.textOf(file, index)
-    if (content !== '' && text !== '') content += '\n\n'
-    starts.push(content.length)
-    content += text
-  }
+  const pages: PagePieces[] = []
+  for (let index = 0; index < pageCount; index += 1) pages.push(seen.piecesOf(file, index))
   seen.report(notes)
+  const { content, starts } = pagesText(pages, file.outline())
   return wholeDocument({
     content,
     title: titleOf(file),
@@ -53,18 +51,19 @@ class PagesSeen {
   #unknownCount = 0
   #count = 0
 
-  textOf(file: PdfFile, index: number): string {
+  piecesOf(file: PdfFile, index: number): PagePieces {
     this.#count += 1
     try {
       const drawing = pageDrawing(file, index)
-      const text = pageText(drawing)
-      if (text === '' && drawing.imageCount > 0) this.#pictures.push(index + 1)
+      const pieces = pagePieces(drawing)
+      const isEmpty = pieces.directions.every(({ length }) => length === 0)
+      if (isEmpty && drawing.imageCount > 0) this.#pictures.push(index + 1)
       this.#unknownCount += drawing.unknownCount
-      return text
+      return pieces
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause)
       this.#failed.push({ page: index + 1, reason })
-      return ''
+      return { directions: [] }
     }
   }
 
@@ -72,13 +71,16 @@ class PagesSeen {
   report(notes: ReadingNotes): void {
     const pictures = this.#pictures.length
     if (pictures > 0 && pictures + this.#failed.length === this.#count) {
-      const what = `All ${this.#count} pages of the PDF are pictures`
-      throw new AppError('file_unreadable', `${what}: their text needs text recognition first`)
+      const what =
+        this.#count === 1
+          ? 'The only page of the PDF is a picture: its text'
+          : `All ${this.#count} pages of the PDF are pictures: their text`
+      throw new AppError('file_unreadable', `${what} needs text recognition first`)
     }
     if (pictures > 0) {
-      const many = pictures === 1 ? 'page is a picture' : 'pages are pictures'
-      const which = `${pictures} of ${this.#count} ${many}`
-      notes.warn(`${which}: their text needs text recognition first (${listed(this.#pictures)})`)
+      const what = pictures === 1 ? 'is a picture: its text' : 'are pictures: their text'
+      const which = `${pictures} of ${this.#count} pages ${what}`
+      notes.warn(`${which} needs text recognition first (${listed(this.#pictures)})`)
     }
     for (const { page, reason } of this.#failed.slice(0, FAILURES_SAID_MAX)) {
       notes.warn(`page ${page} could not be read: ${reason}`)
@@ -93,13 +95,6 @@ class PagesSeen {
       notes.warn(`${many}: their fonts do not say which characters they are`)
     }
   }
-}
-
-function pageText({ directions }: PageDrawing): string {
-  return directions
-    .flatMap((glyphs) => fragmentsOf(glyphs).sort((a, b) => a.order - b.order))
-    .map(({ text }) => text)
-    .join('\n')
 }
 
 function listed(pages: readonly number[]): string {

@@ -9,7 +9,8 @@ interface Line {
 
 /** The text of characters on one line, in the order in which one reads it. */
 export function fragmentText(glyphs: readonly Glyph[], line: Line): string {
-  const visual = [...glyphs].sort((a, b) => a.x0 - b.x0 || a.order - b.order)
+  const isRtl = glyphs.some((glyph) => RTL.test(glyph.text))
+  const visual = [...glyphs].sort(isRtl ? byMiddle : byStart)
   const gapMin = wordGap(visual, line)
   let text = ''
   const pieces: string[] = []
@@ -30,8 +31,20 @@ export function fragmentText(glyphs: readonly Glyph[], line: Line): string {
     before = glyph
     hasSpace = false
   }
-  text = (RTL.test(pieces.join('')) ? logical(pieces) : pieces).join('')
+  text = (isRtl ? logical(pieces) : pieces).join('')
+  // A mark that stands above a letter is no word of its own.
   return normalized(text)
+    .replace(/ (?=\p{M})/gu, '')
+    .trim()
+}
+
+function byStart(a: Glyph, b: Glyph): number {
+  return a.x0 - b.x0 || a.order - b.order
+}
+
+/** A space without width stands where the character before it ends: on its left. */
+function byMiddle(a: Glyph, b: Glyph): number {
+  return a.x0 + a.x1 - b.x0 - b.x1 || b.order - a.order
 }
 
 export function isJoinedSpace(text: string): boolean {
@@ -55,6 +68,10 @@ function wordGap(visual: readonly Glyph[], { size, spaced }: Line): number {
 
 function isWordGap(before: Glyph, glyph: Glyph, end: number, gapMin: number): boolean {
   const gap = glyph.x0 - end
+  // Half a gap will do where two agree, and the characters follow each other as drawn.
+  const isHinted = glyph.isAfterGap && glyph.order - before.order === 2
+  if (isHinted && gap > gapMin * 0.45 && !WIDE.test(before.text) && !WIDE.test(glyph.text))
+    return true
   const wide = [before, glyph].filter(({ text }) => WIDE.test(text)).length
   // Between an ideograph and a Latin letter stands a quarter of a height; between two ideographs nothing.
   return gap > (wide === 0 ? gapMin : Math.max(gapMin, glyph.size * (wide === 2 ? 0.6 : 0.35)))
@@ -150,7 +167,8 @@ const SUPERSCRIPTS: Readonly<Record<string, string>> = {
   '8': '⁸',
   '9': '⁹',
 }
-const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/
+/** Without digits: they run from left to right everywhere. */
+const RTL = /[\u0590-\u065f\u066a-\u06ef\u06fa-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/
 const RTL_ALL = new RegExp(RTL.source, 'g')
 const LTR = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Nd}]/u
 const LTR_ALL = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]/gu

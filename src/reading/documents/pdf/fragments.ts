@@ -12,6 +12,8 @@ export interface Fragment {
   /** Of most of its characters. */
   readonly size: number
   readonly font: Font
+  /** Nearly all of its characters are in type of one width. */
+  readonly isMonospace: boolean
   /** Where its first character stands among those that the page draws. */
   readonly order: number
 }
@@ -19,8 +21,24 @@ export interface Fragment {
 /** Characters of one direction → pieces of lines, in no order. */
 export function fragmentsOf(glyphs: readonly Glyph[]): Fragment[] {
   const drawn = withoutDoubles(glyphs)
-  const spaced = drawn.some(({ text }) => isJoinedSpace(text))
+  const spaced = fontsWithSpaces(drawn)
   return merged(runsOf(drawn)).map((run) => fragmentOf(run, spaced))
+}
+
+/** Some programs draw spaces, others only leave gaps; on one page both may be at work. */
+function fontsWithSpaces(glyphs: readonly Glyph[]): Set<Font> {
+  const counts = new Map<Font, { all: number; spaces: number }>()
+  for (const { font, text } of glyphs) {
+    const count = counts.get(font) ?? { all: 0, spaces: 0 }
+    count.all += 1
+    if (isJoinedSpace(text)) count.spaces += 1
+    counts.set(font, count)
+  }
+  return new Set(
+    [...counts].flatMap(([font, { all, spaces }]) =>
+      spaces > all * SPACES_SHARE_MIN ? [font] : [],
+    ),
+  )
 }
 
 /** Characters that follow each other on a line, as they are drawn. */
@@ -150,9 +168,13 @@ function belongTogether(a: Run, b: Run): boolean {
   return gap < (isRaised && shift > small * 0.3 ? size * 0.3 : size * GAP_MAX) && gap > -size * 0.8
 }
 
-function fragmentOf({ glyphs, x0, x1, baseline, size }: Run, spaced: boolean): Fragment {
+function fragmentOf(
+  { glyphs, x0, x1, baseline, size }: Run,
+  fontsSpaced: ReadonlySet<Font>,
+): Fragment {
   const order = Math.min(glyphs[0]?.order ?? 0, glyphs[glyphs.length - 1]?.order ?? 0)
   const main = mainGlyph(glyphs)
+  const spaced = main !== undefined && fontsSpaced.has(main.font)
   return {
     text: fragmentText(glyphs, { baseline, size, spaced }),
     x0,
@@ -162,8 +184,14 @@ function fragmentOf({ glyphs, x0, x1, baseline, size }: Run, spaced: boolean): F
     baseline,
     size: main?.size ?? size,
     font: main?.font ?? { name: '', bold: false, monospace: false },
+    isMonospace: isMonospace(glyphs),
     order,
   }
+}
+
+function isMonospace(glyphs: readonly Glyph[]): boolean {
+  const drawn = glyphs.filter(({ text }) => text.trim() !== '')
+  return drawn.filter(({ font }) => font.monospace).length >= drawn.length * 0.9
 }
 
 /** One of the kind of type that most characters have. */
@@ -193,6 +221,8 @@ function withoutDoubles(glyphs: readonly Glyph[]): readonly Glyph[] {
       return true
     }
     const isDouble = others.some((other) => {
+      // The letters of a ligature stand at one place.
+      if (glyph.order - other.order < LIGATURE_LETTERS_MAX) return false
       const near = Math.min(glyph.size, other.size) * 0.12
       return (
         Math.abs(other.x0 - glyph.x0) < near && Math.abs(other.baseline - glyph.baseline) < near
@@ -203,5 +233,8 @@ function withoutDoubles(glyphs: readonly Glyph[]): readonly Glyph[] {
   })
 }
 
+const LIGATURE_LETTERS_MAX = 4
+/** Of a font's characters. */
+const SPACES_SHARE_MIN = 0.03
 /** In heights of the type: wider gaps part columns and cells. */
 const GAP_MAX = 0.95

@@ -14,6 +14,8 @@ export interface Glyph {
   readonly font: Font
   /** Its place among the characters that the page draws. */
   readonly order: number
+  /** The library, too, takes the gap before it for a space. */
+  readonly isAfterGap: boolean
 }
 
 export interface Font {
@@ -70,6 +72,7 @@ class GlyphReading {
   readonly #fonts = new Map<number, Font>()
   readonly #directions = new Map<number, Glyph[]>()
   #unknownCount = 0
+  #isAfterGap = false
 
   constructor(pdfium: Pdfium, text: number, frame: PageFrame) {
     this.#pdfium = pdfium
@@ -82,9 +85,13 @@ class GlyphReading {
     const count = Math.min(calls.FPDFText_CountChars(this.#text), GLYPHS_MAX)
     for (let index = 0; index < count; index += 1) {
       // Spaces and line ends that the library guesses; ours come from where the characters stand.
-      if (calls.FPDFText_IsGenerated(this.#text, index) === 1) continue
+      if (calls.FPDFText_IsGenerated(this.#text, index) === 1) {
+        this.#isAfterGap = true
+        continue
+      }
       const character = this.#characterAt(index)
       if (character !== '') this.#add(character, index)
+      this.#isAfterGap = false
     }
     const directions = [...this.#directions.values()].sort((a, b) => b.length - a.length)
     return { directions, unknownCount: this.#unknownCount }
@@ -128,6 +135,7 @@ class GlyphReading {
       size: style.size,
       font: style.font,
       order: index,
+      isAfterGap: this.#isAfterGap,
     }
     const others = this.#directions.get(style.direction)
     if (others === undefined) this.#directions.set(style.direction, [glyph])

@@ -91,6 +91,21 @@ export class Pdfium {
   }
 }
 
+/** The library of this process: compiled with the first document, and anew after one that has left it large or broken. */
+export class PdfiumKeeper {
+  #kept: Pdfium | null = null
+
+  async use<Result>(work: (pdfium: Pdfium) => Result): Promise<Result> {
+    const pdfium = this.#kept ?? (await Pdfium.load())
+    this.#kept = null
+    const result = work(pdfium)
+    if (pdfium.heapBytes <= KEPT_BYTES_MAX) this.#kept = pdfium
+    return result
+  }
+}
+
+/** A WebAssembly memory never shrinks. */
+const KEPT_BYTES_MAX = 256 * 1024 * 1024
 const SCRATCH_BYTES = 64
 /** A title, a name or a field's value; not a page. */
 const TEXT_BYTES_MAX = 1_000_000

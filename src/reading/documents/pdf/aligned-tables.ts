@@ -1,0 +1,99 @@
+import { ANYWHERE, bordersBetween, freeGaps, tableLine } from './cell-gaps.ts'
+import type { Fragment } from './fragments.ts'
+import type { Line } from './lines.ts'
+
+/** Lines of one column, in which rows whose cells stand below each other have become tables. */
+export function withAlignedTables(lines: readonly Line[]): Line[] {
+  const result: Line[] = []
+  let index = 0
+  while (index < lines.length) {
+    const end = hasCells(lines[index]) ? tableEnd(lines, index) : index
+    const table = end - index >= ROWS_MIN ? tableFrom(lines.slice(index, end)) : null
+    const line = lines[index]
+    if (table !== null) {
+      result.push(table)
+      index = end
+    } else {
+      if (line !== undefined) result.push(line)
+      index += 1
+    }
+  }
+  return result
+}
+
+function hasCells(line: Line | undefined): boolean {
+  return line !== undefined && line.table === null && line.cells.length >= 2 && !line.isMonospace
+}
+
+/** The index after the last line that leaves the gaps between the columns free. */
+function tableEnd(lines: readonly Line[], start: number): number {
+  let gaps = ANYWHERE
+  let end = start
+  let columns = 0
+  for (let at = start; at < lines.length; at += 1) {
+    const line = lines[at]
+    const before = lines[at - 1]
+    if (line === undefined || line.table !== null || line.isMonospace) break
+    const isFar = before !== undefined && at > start && line.top - before.bottom > line.size * 1.6
+    if (isFar && line.cells.length < 2) break
+    const next = freeGaps(gaps, line.cells)
+    const inner = next.filter(([a, b]) => Number.isFinite(a) && Number.isFinite(b)).length
+    if (at > start && inner < Math.max(1, Math.ceil(columns * 0.6))) break
+    // A single cell may be the next line of a cell, or what follows the table.
+    if (line.cells.length >= 2) {
+      columns = Math.max(columns, inner)
+      end = at + 1
+    } else if (at - end >= CONTINUED_LINES_MAX) break
+    gaps = next
+  }
+  return end
+}
+
+/** null: a list, or text that stands beside other text. */
+function tableFrom(lines: readonly Line[]): Line | null {
+  const borders = bordersBetween(lines)
+  if (borders.length === 0) return null
+  const rows: string[][] = []
+  for (const line of lines) {
+    const row = Array.from({ length: borders.length + 1 }, () => '')
+    for (const { text, x0, x1 } of line.cells) {
+      const column = borders.filter((border) => border < (x0 + x1) / 2).length
+      row[column] = `${row[column] ?? ''} ${text}`.trim()
+    }
+    const before = rows[rows.length - 1]
+    // What has nothing in the first column goes on with the row above.
+    const goesOn =
+      row[0] === '' && before !== undefined && row.filter((cell) => cell !== '').length < 2
+    if (goesOn)
+      for (const [at, cell] of row.entries()) before[at] = `${before[at] ?? ''} ${cell}`.trim()
+    else rows.push(row)
+  }
+  return isPlain(rows) ? tableLine(rows, boxOf(lines), lines) : null
+}
+
+function isPlain(rows: readonly (readonly string[])[]): boolean {
+  if (rows.length < ROWS_MIN) return false
+  const filled = rows.filter((row) => row.filter((cell) => cell !== '').length >= 2).length
+  if (filled < rows.length * 0.7) return false
+  const firsts = rows.map(([cell]) => cell ?? '').filter((cell) => cell !== '')
+  if (firsts.filter((cell) => MARKER.test(cell)).length > firsts.length / 2) return false
+  const cells = rows.flat().filter((cell) => cell !== '')
+  const long = cells.filter(({ length }) => length > CELL_CHARS_USUAL).length
+  return long < cells.length * 0.4
+}
+
+function boxOf(lines: readonly Line[]): Pick<Fragment, 'x0' | 'x1' | 'top' | 'bottom'> {
+  return {
+    x0: Math.min(...lines.map(({ x0 }) => x0)),
+    x1: Math.max(...lines.map(({ x1 }) => x1)),
+    top: Math.min(...lines.map(({ top }) => top)),
+    bottom: Math.max(...lines.map(({ bottom }) => bottom)),
+  }
+}
+
+/** Of a list's entry or a numbered heading. */
+export const MARKER =
+  /^([•◦▪●○■□–—*·‣-]|\(?(\d{1,3}|[a-z]|[ivx]{1,5})[.)]|\[\d{1,3}\]|\d+(\.\d+)+\.?)$/i
+const ROWS_MIN = 3
+const CONTINUED_LINES_MAX = 3
+const CELL_CHARS_USUAL = 45

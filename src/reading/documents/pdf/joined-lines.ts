@@ -1,0 +1,58 @@
+/** Words of a document: they tell whether a hyphen at the end of a line belongs to the word. */
+export class Vocabulary {
+  readonly #words = new Set<string>()
+
+  add(line: string): void {
+    // The last word of a line may be half a word.
+    const end = /[-\u00ad\u2010]$/.test(line) ? line.search(/\S+$/) : line.length
+    for (const [word] of line.slice(0, end).matchAll(WORDS)) {
+      if (this.#words.size >= WORDS_MAX) return
+      this.#words.add(word.toLowerCase())
+    }
+  }
+
+  has(word: string): boolean {
+    return this.#words.has(word.toLowerCase())
+  }
+}
+
+/** Two lines of one paragraph as one text. */
+export function joined(before: string, after: string, vocabulary: Vocabulary): string {
+  const [start] = FIRST_WORD.exec(after) ?? ['']
+  const [, stem, hyphen] = LAST_HYPHENED.exec(before) ?? []
+  if (stem !== undefined && hyphen !== undefined && start !== '') {
+    const rest = before.slice(0, before.length - hyphen.length)
+    if (hyphen === '\u00ad') return rest + after
+    if (keepsHyphen(stem, start, vocabulary)) return `${rest}-${after}`
+    return rest + after
+  }
+  const [last, first] = [before.slice(-1), after.slice(0, 1)]
+  // Chinese and Japanese have no spaces; Korean has.
+  if (NO_SPACES.test(last) && NO_SPACES.test(first)) return before + after
+  if (
+    /[-\u2010\u2013\u2014/]$/.test(before) &&
+    /^\p{L}/u.test(after) &&
+    /\S[-\u2010/]$/.test(before)
+  )
+    return before + after
+  return `${before} ${after}`
+}
+
+function keepsHyphen(stem: string, start: string, vocabulary: Vocabulary): boolean {
+  if (/^[\p{Lu}\p{N}]/u.test(start) || /\p{N}$/u.test(stem)) return true
+  if (vocabulary.has(`${stem}-${start}`)) return true
+  if (vocabulary.has(stem + start)) return false
+  // Both halves are words of their own, and together they are none: a compound.
+  const last = stem.split('-').at(-1) ?? stem
+  return stem.includes('-') && vocabulary.has(last) && vocabulary.has(start)
+}
+
+export function withoutSoftHyphens(text: string): string {
+  return text.replaceAll('\u00ad', '')
+}
+
+const WORDS_MAX = 500_000
+const WORDS = /[\p{L}\p{N}]+(?:[-'’][\p{L}\p{N}]+)*/gu
+const FIRST_WORD = /^[\p{L}\p{N}]+/u
+const LAST_HYPHENED = /([\p{L}\p{N}]+(?:-[\p{L}\p{N}]+)*)([-\u00ad\u2010])$/u
+const NO_SPACES = /[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]/

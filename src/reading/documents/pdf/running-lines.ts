@@ -1,0 +1,144 @@
+import type { Fragment } from './fragments.ts'
+
+/** What is looked at of a page. */
+export interface PagePieces {
+  readonly fragments: readonly Fragment[]
+}
+
+/** Pieces that stand at the upper or lower end of page after page: headers, footers and page numbers. */
+export function runningPieces(pages: readonly PagePieces[], bodySize: number): Set<Fragment> {
+  const edges = pages.map(({ fragments }) => edgeRows(fragments))
+  const running = new Set<Fragment>()
+  for (const side of ['upper', 'lower'] as const) {
+    const rows = edges.map((edge) => edge[side])
+    const known = repeatedKeys(rows, bodySize)
+    const removed: Row[][] = rows.map((outermost) => {
+      const end = outermost.findIndex((row) => !known.has(keyOf(row)))
+      return outermost.slice(0, end < 0 ? outermost.length : end)
+    })
+    for (const [page, row] of numberedRows(rows, removed)) removed[page]?.push(row)
+    for (const row of removed.flat()) for (const piece of row.pieces) running.add(piece)
+  }
+  return running
+}
+
+interface Row {
+  readonly pieces: readonly Fragment[]
+  readonly text: string
+  readonly baseline: number
+  readonly size: number
+}
+
+interface Edges {
+  /** From the outside in. */
+  readonly upper: readonly Row[]
+  readonly lower: readonly Row[]
+}
+
+function edgeRows(fragments: readonly Fragment[]): Edges {
+  const sorted = [...fragments].sort((a, b) => a.baseline - b.baseline)
+  const rows: Fragment[][] = []
+  for (const piece of sorted) {
+    const row = rows[rows.length - 1]
+    const first = row?.[0]
+    if (
+      row !== undefined &&
+      first !== undefined &&
+      piece.baseline - first.baseline < piece.size * 0.5
+    ) {
+      row.push(piece)
+    } else rows.push([piece])
+  }
+  // A page with few lines has no body that they could surround.
+  const count = Math.min(ROWS_LOOKED_AT, Math.floor(rows.length / 2))
+  return {
+    upper: rows.slice(0, count).map(rowOf),
+    lower: rows
+      .slice(rows.length - count)
+      .map(rowOf)
+      .reverse(),
+  }
+}
+
+function rowOf(found: readonly Fragment[]): Row {
+  const pieces = [...found].sort((a, b) => a.x0 - b.x0)
+  return {
+    pieces,
+    text: pieces.map(({ text }) => text).join(' '),
+    baseline: pieces[0]?.baseline ?? 0,
+    size: Math.max(...pieces.map(({ size }) => size)),
+  }
+}
+
+/** The same words, numbers aside, at the same height. */
+function keyOf({ text, baseline }: Row): string {
+  return `${Math.round(baseline / HEIGHT_STEP)} ${wordsOf(text)}`
+}
+
+function wordsOf(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/\p{Nd}+/gu, '#')
+    .replace(/^[ivxlcdm]+$|(?<=^page )[ivxlcdm]+$/, '#')
+}
+
+function repeatedKeys(rows: readonly (readonly Row[])[], bodySize: number): Set<string> {
+  const counts = new Map<string, number>()
+  for (const outermost of rows) {
+    for (const row of outermost) {
+      // A table has no text of its own.
+      if (row.text === '' || row.text.length > ROW_CHARS_MAX) continue
+      // A neighbour's height differs by a rounding.
+      for (const shift of [-HEIGHT_STEP, 0, HEIGHT_STEP]) {
+        const key = keyOf({ ...row, baseline: row.baseline + shift })
+        const isLarge = row.size > bodySize * 1.15
+        counts.set(key, (counts.get(key) ?? 0) + (isLarge ? 0.5 : 1))
+      }
+    }
+  }
+  const isNumber = (key: string) => /^-?\d+ \P{L}*#\P{L}*$/u.test(key)
+  const least = (key: string) => (isNumber(key) ? NUMBERS_MIN : REPEATED_MIN)
+  return new Set([...counts].filter(([key, count]) => count >= least(key)).map(([key]) => key))
+}
+
+/** The title of a section and the page's number, at the height where other pages have theirs. */
+function numberedRows(
+  rows: readonly (readonly Row[])[],
+  removed: readonly (readonly Row[])[],
+): (readonly [number, Row])[] {
+  const heights = new Map<number, number>()
+  const offsets = new Map<number, number>()
+  for (const [page, outermost] of removed.entries()) {
+    for (const row of outermost) {
+      count(heights, Math.round(row.baseline))
+      for (const number of numbersOf(row.text)) count(offsets, number - page)
+    }
+  }
+  const usual = (counts: ReadonlyMap<number, number>, value: number) =>
+    (counts.get(value) ?? 0) >= rows.length * 0.3
+  return rows.flatMap((outermost, page) => {
+    const row = outermost[removed[page]?.length ?? 0]
+    if (row === undefined || row.text === '' || row.text.length > ROW_CHARS_MAX) return []
+    const height = Math.round(row.baseline)
+    const isThere = [height - 1, height, height + 1].some((value) => usual(heights, value))
+    const isNumbered = numbersOf(row.text).some((number) => usual(offsets, number - page))
+    return isThere && isNumbered ? [[page, row] as const] : []
+  })
+}
+
+function numbersOf(text: string): number[] {
+  const [first] = /^\p{Nd}{1,4}(?!\S)/u.exec(text) ?? []
+  const [last] = /(?<!\S)\p{Nd}{1,4}$/u.exec(text) ?? []
+  return [first, last].flatMap((digits) => (digits === undefined ? [] : [Number(digits)]))
+}
+
+function count(counts: Map<number, number>, value: number): void {
+  counts.set(value, (counts.get(value) ?? 0) + 1)
+}
+
+const ROWS_LOOKED_AT = 3
+const ROW_CHARS_MAX = 200
+const REPEATED_MIN = 3
+const NUMBERS_MIN = 2
+/** In points. */
+const HEIGHT_STEP = 4
