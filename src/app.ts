@@ -23,7 +23,7 @@ import { insert } from './ingest/insert.ts'
 import type { InsertDeps } from './ingest/insert-request.ts'
 import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
 import { Reembedding } from './ingest/reembed.ts'
-import { uploadFile } from './ingest/upload-file.ts'
+import { uploadFiles } from './ingest/upload-files.ts'
 import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
 import { builtinTokenCounter } from './models/builtin/word-piece-counter.ts'
 import { CHAT_PROVIDERS } from './models/chat-providers.ts'
@@ -158,10 +158,11 @@ export function createApp(options: AppOptions): App {
   const server = createServer({
     ...useCases(queryDeps, insertDepsOf(options, queryDeps, reader), { agents, reader }),
     backups: store.backups,
+    fileBytes: store.contents,
     serverState: () => ({
       statements: store.engine.statementCounts(),
       restarts: running.restarts(),
-      disk: store.upkeep.diskState(),
+      disk: { ...store.upkeep.diskState(), files: store.contents.sizeBytes },
       memory: store.engine.memoryState(),
       backups: schedule.state(),
     }),
@@ -172,6 +173,7 @@ export function createApp(options: AppOptions): App {
       password: settings.password,
       tokenTtlSeconds: settings.tokenTtlSeconds,
       bodyBytesMax: settings.bodyBytesMax,
+      fileBytesMax: settings.fileBytesMax,
       isLoopback: isLoopback(settings.host),
     },
     revokedTokens: store.revokedTokens,
@@ -208,7 +210,7 @@ function useCases(
   queryDeps: QueryDeps,
   insertDeps: InsertDeps,
   { agents, reader }: { readonly agents: AgentPool; readonly reader: DocumentReader },
-): Omit<UseCases, 'backups'> {
+): Omit<UseCases, 'backups' | 'fileBytes'> {
   const sessions = new Sessions()
   const inTurns = (): InsertDeps => {
     const own = reader.forRequest()
@@ -233,7 +235,7 @@ function useCases(
       },
     },
     insert: (request, signal) => insert(request, inTurns(), signal),
-    uploadFile: (file, signal) => uploadFile(file, inTurns(), signal),
+    uploadFiles: (request, signal) => uploadFiles(request, inTurns(), signal),
     dropFile: (file) => queryDeps.files.dropFile(file),
     agents,
   }

@@ -30,6 +30,7 @@ export const ERRORS = {
   not_found: { status: 404, number: 1201, title: 'Not found' },
   method_not_allowed: { status: 405, number: 1202, title: 'Method Not Allowed' },
   body_too_large: { status: 413, number: 1203, title: 'Content Too Large' },
+  range_not_satisfiable: { status: 416, number: 1205, title: 'Range Not Satisfiable' },
   unsupported_media_type: { status: 415, number: 1204, title: 'Unsupported Media Type' },
   project_not_found: { status: 404, number: 2001, title: 'Project not found' },
   project_exists: { status: 409, number: 2002, title: 'Project already exists' },

@@ -107,8 +107,13 @@ export const SETTINGS = {
   }),
   bodyBytesMax: setting('EIDER_BODY_BYTES_MAX', {
     default: String(64 * 1024 * 1024),
-    help: 'Maximum size of a request body in bytes',
+    help: 'Maximum size of a request body in bytes, other than those of uploads',
     parse: integer(1024, 16 * 1024 * 1024 * 1024),
+  }),
+  fileBytesMax: setting('EIDER_FILE_BYTES_MAX', {
+    default: String(2 * 1024 * 1024 * 1024),
+    help: 'Maximum size in bytes of a request that uploads files, of a file that is fetched and of what a ZIP holds',
+    parse: integer(1024, 1024 * 1024 * 1024 * 1024),
   }),
   queryMs: setting('EIDER_QUERY_MS', {
     default: '60000',
@@ -267,6 +272,7 @@ export function settingsFrom(environment: Environment): Settings {
     networkAllow: read(SETTINGS.networkAllow),
     crawlPagesMax: read(SETTINGS.crawlPagesMax),
     bodyBytesMax: read(SETTINGS.bodyBytesMax),
+    fileBytesMax: read(SETTINGS.fileBytesMax),
     queryMs: read(SETTINGS.queryMs),
     statementBytesMax: read(SETTINGS.statementBytesMax),
     queriesQueueMax: read(SETTINGS.queriesQueueMax),

@@ -97,6 +97,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   file_not_found: 'general',
   file_exists: 'general',
   file_ambiguous: 'general',
+  range_not_satisfiable: 'general',
   file_unreadable: 'general',
   view_not_found: 'general',
   table_not_found: 'general',

@@ -68,6 +68,8 @@ export interface DiskState {
   readonly data: number
   /** Its log. */
   readonly log: number
+  /** Uploaded files as they were sent. */
+  readonly files: number
   /** Nothing more is stored; reading and removing go on. */
   readonly full: boolean
 }

@@ -26,6 +26,9 @@ const FORMAT_CONTENT = {
 
 export type FileFormat = keyof typeof FORMAT_CONTENT
 
+/** Those that a sender may name. */
+export const FORMAT_NAMES = Object.keys(FORMAT_CONTENT).filter((name) => name !== 'table')
+
 export function isFileFormat(name: string): name is FileFormat {
   return Object.hasOwn(FORMAT_CONTENT, name)
 }

@@ -7,13 +7,13 @@ import type { CompletionEvent } from '../domain/completion-event.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
 import type { VectorIndexStates } from '../domain/ports/search-ports.ts'
-import type { BackupStore } from '../domain/ports/store-ports.ts'
+import type { BackupStore, FileBytes } from '../domain/ports/store-ports.ts'
 import type { View } from '../domain/project.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import type { ServerState } from '../domain/server-state.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
 import type { InsertRequest } from '../ingest/insert-request.ts'
-import type { FileUpload } from '../ingest/upload-file.ts'
+import type { UploadOutcome, UploadRequest } from '../ingest/upload-files.ts'
 import type { QueryRequest } from '../query/run-query.ts'
 import type { SearchAnswer, SearchOrder } from '../query/search/run-search.ts'
 import type { NewView } from '../query/views.ts'
@@ -39,6 +39,7 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
   readonly settings: LoginSettings & {
     readonly version: string
     readonly bodyBytesMax: number
+    readonly fileBytesMax: number
     /** True where the server listens on this machine only. */
     readonly isLoopback: boolean
   }
@@ -64,7 +65,8 @@ export interface UseCases {
     readonly alter: (view: View, sql: string, signal: AbortSignal) => Promise<View>
   }
   readonly insert: (request: InsertRequest, signal: AbortSignal) => Promise<unknown>
-  readonly uploadFile: (file: FileUpload, signal: AbortSignal) => Promise<UploadedFile>
+  readonly uploadFiles: (request: UploadRequest, signal: AbortSignal) => Promise<UploadOutcome>
+  readonly fileBytes: FileBytes
   readonly backups: BackupStore
   readonly dropFile: (file: UploadedFile) => Promise<void>
   readonly agents: {

@@ -13,7 +13,7 @@ import {
 } from '../domain/knowledge-base.ts'
 import type { Project, View } from '../domain/project.ts'
 import type { ReembeddingProgress } from '../domain/reembedding.ts'
-import type { UploadedFile } from '../domain/uploaded-file.ts'
+import { tablesOfFile, type UploadedFile } from '../domain/uploaded-file.ts'
 
 export function viewRecord(view: View) {
   return {
@@ -93,8 +93,16 @@ export function fileRecord(file: UploadedFile) {
     original_file_name: file.originalName,
     format: file.format,
     size_bytes: file.sizeBytes,
+    content_type: file.contentType,
+    source_url: file.sourceUrl,
     row_count: file.rowCount,
     columns: file.columns,
+    sheets: file.sheets.map(({ name, columns, rowCount }, index) => {
+      const table = tablesOfFile(file)[index]?.name
+      return { name, table, row_count: rowCount, columns }
+    }),
+    recognized: file.recognized,
+    warnings: file.warnings,
     created_at: file.createdAt,
   }
 }

@@ -1,6 +1,6 @@
 import type { Row } from '../domain/document.ts'
-import type { ReadFile, ReadTable } from '../domain/ports/reading-ports.ts'
-import type { NewFile } from '../domain/ports/store-ports.ts'
+import type { ReadDocument, ReadFile, ReadingOptions } from '../domain/ports/reading-ports.ts'
+import type { IncomingFile, NewFile } from '../domain/ports/store-ports.ts'
 import {
   checkedFileName,
   fileKey,
@@ -11,56 +11,114 @@ import { AppError } from '../errors.ts'
 import type { InsertDeps } from './insert-request.ts'
 import { LAYOUT_COLUMN, layoutValue } from './row-layout.ts'
 
-export interface FileUpload {
+/** A file that came in and lies on the disk. */
+export interface FileUpload extends IncomingFile {
   /** The name that the file gets in SQL: `files.<name>`. */
   readonly name: string
   /** The client's own name for it. */
   readonly originalName: string
-  readonly bytes: Uint8Array
+  readonly contentType: string | null
+  /** Where it was fetched. */
+  readonly url: string | null
+  readonly options: ReadingOptions
+  /** A file of that name gives way once the new one is stored. */
+  readonly replaces: boolean
 }
 
+export type UploadDeps = Pick<InsertDeps, 'snapshot' | 'files' | 'reader'>
+
 /**
- * Stores an uploaded file: a table as its rows, a document as one row `{id, content, title, format, layout}`.
+ * Stores an uploaded file: tables as their rows, a document as a row `{id, content, title, format, layout}` and its own
+ * columns, of a mailbox one row for each message.
  * @throws AppError `invalid_name`, `file_exists`, `file_unreadable`
  */
 export async function uploadFile(
-  { name, originalName, bytes }: FileUpload,
-  deps: Pick<InsertDeps, 'snapshot' | 'files' | 'reader'>,
+  upload: FileUpload,
+  deps: UploadDeps,
   signal: AbortSignal,
 ): Promise<UploadedFile> {
-  const checked = checkedFileName(name)
-  if (deps.snapshot().files.some((file) => fileKey(file.name) === fileKey(checked))) {
-    throw new AppError('file_exists', `File with name ${checked} already exists`)
-  }
-  if (bytes.byteLength === 0) throw new AppError('file_unreadable', 'The file is empty')
-  // Once as the file that is read, and once as a table.
-  deps.files.checkSpace(2 * bytes.byteLength)
-  const sent = { bytes, name: originalName, contentType: null, url: null, options: {} }
+  const name = freeName(upload, deps)
   return deps.reader.readFile(
-    sent,
-    async (read) => {
-      const { format } = read
-      const file: NewFile = { name: checked, originalName, format, sizeBytes: bytes.byteLength }
-      if (!isDocumentFormat(format)) return deps.files.importTable(file, onlyTable(read), signal)
-      const row = await documentRowOf(checked, read)
-      return deps.files.importRows(file, [row])
-    },
+    sourceOf(upload, deps),
+    (read) => storeRead({ ...upload, name }, read, deps, signal),
     signal,
   )
 }
 
-function onlyTable({ tables }: ReadFile): ReadTable {
-  const [table, ...others] = tables
-  if (table !== undefined && others.length === 0) return table
-  throw new AppError('file_unreadable', `The file holds ${tables.length} tables; expected one`)
+/** @throws AppError `invalid_name`, `file_exists` before anything is read */
+export function freeName(
+  { name, replaces }: FileUpload,
+  deps: Pick<UploadDeps, 'snapshot'>,
+): string {
+  const checked = checkedFileName(name)
+  const isTaken = deps.snapshot().files.some((file) => fileKey(file.name) === fileKey(checked))
+  if (!isTaken || replaces) return checked
+  const message = `File with name ${checked} already exists; ?replace=1 replaces it`
+  throw new AppError('file_exists', message)
 }
 
-async function documentRowOf(name: string, { format, documents }: ReadFile): Promise<Row> {
-  for await (const read of documents) {
-    const { content, title } = read
-    if (content.trim() === '') break
-    return { id: name, content, title, format, [LAYOUT_COLUMN]: layoutValue(read) }
+export function sourceOf(upload: FileUpload, deps: Pick<UploadDeps, 'files'>) {
+  const { path, originalName, contentType, url, options, sizeBytes } = upload
+  if (sizeBytes === 0) throw new AppError('file_unreadable', 'The file is empty')
+  // Beside the file itself, what it is read into and the table.
+  deps.files.checkSpace(2 * sizeBytes)
+  return { path, name: originalName, contentType, url, options }
+}
+
+/** @throws AppError `file_unreadable` for a file without rows or text, `file_exists` */
+export function storeRead(
+  upload: FileUpload,
+  read: ReadFile,
+  { files }: Pick<UploadDeps, 'files'>,
+  signal: AbortSignal,
+): Promise<UploadedFile> {
+  const { name, originalName, contentType, url: sourceUrl, path, sizeBytes, replaces } = upload
+  const { format, recognized, warnings, tables } = read
+  const file: NewFile = {
+    ...{ name, originalName, contentType, sourceUrl, format, recognized, warnings },
+    content: { path, sizeBytes },
+    replaces,
   }
+  if (!isDocumentFormat(format)) return files.importTables(file, tables, signal)
+  return files.importRows(file, documentRows(name, read), signal)
+}
+
+/** @throws AppError `file_unreadable` where none has any text */
+async function* documentRows(name: string, { format, documents }: ReadFile): AsyncGenerator<Row> {
+  let hasText = false
+  let emptyRows: Row[] = []
+  for await (const document of documents) {
+    const row = documentRow(name, format, document)
+    hasText ||= document.content.trim() !== ''
+    // Until there is text it may be a file of nothing.
+    if (!hasText) emptyRows.push(row)
+    else {
+      yield* emptyRows
+      emptyRows = []
+      yield row
+    }
+  }
+  if (hasText) return
   const hint = format === 'pdf' ? '; a PDF of scanned pages needs text recognition first' : ''
   throw new AppError('file_unreadable', `The file holds no text${hint}`)
+}
+
+/** What a document's row has in any case; its own columns stand beside it. */
+const OWN_COLUMNS = ['id', 'content', 'title', 'format', LAYOUT_COLUMN, 'links']
+
+function documentRow(name: string, format: string, document: ReadDocument): Row {
+  const { id, content, title, columns, links } = document
+  const others = Object.entries(columns).map(([column, value]) => {
+    const isTaken = OWN_COLUMNS.includes(column.toLowerCase())
+    return [isTaken ? `${column}_1` : column, value] as const
+  })
+  return {
+    id: id === null ? name : `${name}:${id}`,
+    content,
+    title,
+    format,
+    [LAYOUT_COLUMN]: layoutValue(document),
+    ...Object.fromEntries(others),
+    ...(links.length === 0 ? {} : { links: [...links] }),
+  }
 }

@@ -1,7 +1,6 @@
-import { rm } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type CatalogSnapshot, findProject } from '../domain/catalog-snapshot.ts'
+import { findProject } from '../domain/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { CommitListener } from '../domain/ports/retrieval-ports.ts'
 import { DEFAULT_PROJECT } from '../domain/project.ts'
@@ -25,6 +24,7 @@ import type { StuckStatement } from './duckdb/open-statements.ts'
 import { Extensions } from './hnsw/extensions.ts'
 import { HnswFactory } from './hnsw/hnsw-accelerator.ts'
 import { StoredCatalog } from './stored-catalog.ts'
+import { FileContents } from './tables/file-contents.ts'
 import { StoredFiles } from './tables/stored-files.ts'
 import { StoredTables } from './tables/stored-tables.ts'
 import { DiskSpace } from './upkeep/disk-space.ts'
@@ -83,6 +83,8 @@ export interface Store {
   readonly extensions: Extensions
   readonly revokedTokens: StoredRevokedTokens
   readonly secrets: Secrets
+  /** The bytes of uploaded files. */
+  readonly contents: FileContents
   readonly backups: StoredBackups
   readonly upkeep: Upkeep
   /** For files on their way in: emptied when the data folder is opened. null: nothing is on disk. */
@@ -152,15 +154,12 @@ async function storeOver(
   if (folder !== null) for (const one of modeWarnings(folder)) options.onWarning?.(one)
   const state = await loadCatalog(database, secrets)
   database.claim()
-  const uploadsFolder = await clearedUploads(folder)
+  const place = { directory: folder, checkSpace: (bytes: number) => database.checkSpace(bytes) }
+  const contents = await FileContents.open(place, state.snapshot().files)
   await completeOlderFolder(database, state.snapshot().knowledgeBases)
   const parts = { database, state, secrets, now }
   const engine = new StoredEngine(database, engineOptionsOf(options))
-  const extensions = new Extensions({
-    ...(await buildOf(database)),
-    directory: options.extensionDirectory ?? null,
-    isInstallAllowed: options.isExtensionInstallAllowed ?? false,
-  })
+  const extensions = await extensionsOf(database, options)
   const hnsw = new HnswFactory(engine, extensions)
   const upkeep = new Upkeep({ database, space })
   if (folder !== null) upkeep.start()
@@ -169,14 +168,14 @@ async function storeOver(
     await catalog.createProject(DEFAULT_PROJECT)
   }
   const backups = await StoredBackups.open(
-    { database, folder, now, contents: () => contentsOf(state.snapshot()) },
+    { database, folder, now, bytes: contents, snapshot: () => state.snapshot() },
     backupOptionsOf(options),
   )
   return {
     catalog,
     chunks: new StoredChunks(parts),
     reembeddingStore: new StoredReembedding(parts),
-    files: new StoredFiles({ ...parts, engine }),
+    files: new StoredFiles({ ...parts, engine, contents }),
     tables: new StoredTables({ ...parts, engine }),
     engine,
     vectors: new StoredVectors(database),
@@ -186,7 +185,8 @@ async function storeOver(
     secrets,
     backups,
     upkeep,
-    uploadsFolder,
+    contents,
+    uploadsFolder: contents.incomingFolder,
     setListener: (listener) => state.setListener(listener),
     close: async () => {
       await backups.close()
@@ -195,6 +195,7 @@ async function storeOver(
       await hnsw.close()
       await engine.close()
       await database.close()
+      await contents.close()
     },
   }
 }
@@ -209,15 +210,6 @@ async function completeOlderFolder(
 }
 
 const BACKUPS_FOLDER = 'backups'
-const UPLOADS_FOLDER = 'uploads'
-
-/** Removes what a killed process was reading. Only once the data folder is known to be ours. */
-async function clearedUploads(directory: string | null): Promise<string | null> {
-  if (directory === null) return null
-  const folder = join(directory, UPLOADS_FOLDER)
-  await rm(folder, { recursive: true, force: true })
-  return folder
-}
 
 function backupOptionsOf(options: StoreOptions): BackupOptions {
   const { directory, ...others } = options.backups ?? {}
@@ -230,16 +222,12 @@ function backupOptionsOf(options: StoreOptions): BackupOptions {
   }
 }
 
-function contentsOf(snapshot: CatalogSnapshot): Readonly<Record<string, number>> {
-  const { projects, knowledgeBases, agents, views, tables, files } = snapshot
-  return {
-    projects: projects.length,
-    knowledgeBases: knowledgeBases.length,
-    agents: agents.length,
-    views: views.length,
-    tables: tables.length,
-    files: files.length,
-  }
+async function extensionsOf(database: Database, options: StoreOptions): Promise<Extensions> {
+  return new Extensions({
+    ...(await buildOf(database)),
+    directory: options.extensionDirectory ?? null,
+    isInstallAllowed: options.isExtensionInstallAllowed ?? false,
+  })
 }
 
 /** Of DuckDB: what an extension must be made for. */

@@ -36,6 +36,7 @@ test('the OpenAPI document describes every route of the contract', async () => {
     '/api/databases/{database_name}',
     '/api/files',
     '/api/files/{file_name}',
+    '/api/files/{file_name}/content',
     '/api/login',
     '/api/logout',
     '/api/projects',

@@ -319,7 +319,7 @@ test('HEAD answers as GET, without a body', async () => {
 
 test('a bug shows nothing of itself; the log has it', async () => {
   const bug = new Error('boom at secret-key-1')
-  const { server, errors, logged } = testServer({ uploadFile: () => Promise.reject(bug) })
+  const { server, errors, logged } = testServer({ uploadFiles: () => Promise.reject(bug) })
   const { status, json, text } = await send(server, 'PUT /api/files/x', { body: 'a\n1' })
   expect(status).toBe(500)
   expect(json).toMatchObject({
@@ -336,7 +336,7 @@ test('a bug shows nothing of itself; the log has it', async () => {
 test('the cause of an expected failure is not shown', async () => {
   const cause = new Error('sk-secret')
   const failure = new AppError('provider_failed', 'Embedding failed', { cause })
-  const { server } = testServer({ uploadFile: () => Promise.reject(failure) })
+  const { server } = testServer({ uploadFiles: () => Promise.reject(failure) })
   const { status, text } = await send(server, 'PUT /api/files/x', { body: 'a' })
   expect(status).toBe(502)
   expect(text).not.toContain('sk-secret')
@@ -344,7 +344,7 @@ test('the cause of an expected failure is not shown', async () => {
 
 test('what waiting helps says when to come back', async () => {
   const failure = new AppError('too_busy', 'Too many questions')
-  const { server } = testServer({ uploadFile: () => Promise.reject(failure) })
+  const { server } = testServer({ uploadFiles: () => Promise.reject(failure) })
   const { status, headers } = await send(server, 'PUT /api/files/x', { body: 'a' })
   expect([status, headers.get('retry-after')]).toEqual([503, '1'])
 })

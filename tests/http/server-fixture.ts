@@ -14,7 +14,8 @@ import type { ServerDeps } from '../../src/http/route-context.ts'
 import type { LogEntry, LoggedError } from '../../src/http/running-requests.ts'
 import { createServer, type Server } from '../../src/http/server.ts'
 import type { InsertRequest } from '../../src/ingest/insert-request.ts'
-import type { FileUpload } from '../../src/ingest/upload-file.ts'
+import type { UploadRequest } from '../../src/ingest/upload-files.ts'
+import { FileContents } from '../../src/store/tables/file-contents.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 
 export const NOW_MS = Date.UTC(2026, 3, 30, 12, 0, 0)
@@ -145,7 +146,7 @@ export interface TestServer {
   readonly logged: LogEntry[]
   readonly errors: LoggedError[]
   readonly inserted: InsertRequest[]
-  readonly uploaded: FileUpload[]
+  readonly uploaded: Uploaded[]
   readonly delays: number[]
   readonly clock: { nowMs: number }
 }
@@ -156,19 +157,25 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     logged: [] as LogEntry[],
     errors: [] as LoggedError[],
     inserted: [] as TestServer['inserted'],
-    uploaded: [] as FileUpload[],
+    uploaded: [] as Uploaded[],
     delays: [] as number[],
     clock: { nowMs: NOW_MS },
   }
   let ids = 0
   const revoked = new Map<string, number>()
   const deps: ServerDeps = {
-    settings: { version: '0.1.0', tokenTtlSeconds: 3600, bodyBytesMax: 100_000, isLoopback: true },
+    settings: {
+      version: '0.1.0',
+      tokenTtlSeconds: 3600,
+      bodyBytesMax: 100_000,
+      fileBytesMax: 100_000,
+      isLoopback: true,
+    },
     backups: { create: () => Promise.reject(new Error('no backups')), list: async () => [] },
     serverState: () => ({
       statements: { running: 0, waiting: 0, parked: 0, abandoned: [] },
       restarts: { count: 0, last: null },
-      disk: { free: null, reserve: 0, data: 0, log: 0, full: false },
+      disk: { free: null, reserve: 0, data: 0, log: 0, files: 0, full: false },
       memory: { rss: 0, limit: 0, interrupted: 0 },
       backups: { last: null, next: null, failed: null },
     }),
@@ -196,10 +203,12 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     search: async () => ({ results: [], warnings: [], explanation: null }),
     query: async ({ db }) => ({ kind: 'table', rows: rowsOf(['a'], [[1]]), context: { db } }),
     insert: async (request) => seen.inserted.push(request),
-    uploadFile: async (file) => {
-      seen.uploaded.push(file)
-      return uploadedFile(file)
+    uploadFiles: async (request) => {
+      const files = await Promise.all(request.files.map((file) => uploaded(request, file)))
+      seen.uploaded.push(...files)
+      return { files: files.map(uploadedFile), failed: [], skipped: 0, isList: false }
     },
+    fileBytes: new FileContents({ directory: null, checkSpace: () => {} }),
     dropFile: async () => {},
     dropSessions: () => {},
     agents: {
@@ -227,14 +236,28 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
   return { ...seen, deps, server: createServer(deps) }
 }
 
-function uploadedFile(file: FileUpload): UploadedFile {
-  const { name, originalName, bytes } = file
+/** What the use case is called with. */
+interface Uploaded {
+  readonly name: string
+  readonly originalName: string
+  readonly text: string
+}
+
+async function uploaded(
+  { name, fields }: UploadRequest,
+  { path, sentName }: UploadRequest['files'][number],
+): Promise<Uploaded> {
+  const originalName = fields.get('original_file_name') ?? sentName ?? name ?? ''
+  return { name: name ?? originalName, originalName, text: await Bun.file(path).text() }
+}
+
+function uploadedFile({ name, originalName, text }: Uploaded): UploadedFile {
   return {
     id: 9,
     name,
     originalName,
     format: 'csv',
-    sizeBytes: bytes.byteLength,
+    sizeBytes: text.length,
     columns: ['a'],
     rowCount: 1,
     createdAt: STAMP,

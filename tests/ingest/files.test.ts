@@ -16,8 +16,8 @@ async function inserted(given: readonly Given[], names: readonly string[], kb: K
     snapshot: () => snapshotWith(given.map(({ file }) => file)),
     files: {
       ...noFiles,
-      async *rows(file) {
-        yield* given.find((one) => one.file === file)?.rows ?? []
+      async *rows(table) {
+        yield* given.find((one) => one.file === table.file)?.rows ?? []
       },
     },
   })

@@ -162,7 +162,7 @@ export class FakeWeb implements PageFetcher {
 
 export const noFiles: Omit<FileStore, 'importSelect'> = {
   checkSpace: () => {},
-  importTable: async () => Promise.reject(new Error('not expected')),
+  importTables: async () => Promise.reject(new Error('not expected')),
   importRows: async () => Promise.reject(new Error('not expected')),
   async *rows() {},
   dropFile: async () => {},

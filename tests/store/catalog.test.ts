@@ -5,6 +5,7 @@ import type { AgentDraft } from '../../src/domain/agent.ts'
 import { requireAgent, requireProject } from '../../src/domain/catalog-snapshot.ts'
 import { DEFAULT_PROJECT } from '../../src/domain/project.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
+import { each, newFile } from '../support/direct-reading.ts'
 import {
   current,
   documentOf,
@@ -164,9 +165,8 @@ test('a restart brings the same catalog back', async () => {
     documentOf({ id: 'a', texts: ['x'], metadata: { price: 1 } }),
   ])
   await first.catalog.createAgent(AGENT)
-  await first.files.importRows({ name: 'f', originalName: 'f.txt', format: 'text', sizeBytes: 1 }, [
-    { text: 'hello' },
-  ])
+  const file = newFile({ name: 'f', format: 'text' })
+  await first.files.importRows(file, each([{ text: 'hello' }]), new AbortController().signal)
   const { version: _, definitionsVersion: _d, ...before } = first.catalog.snapshot()
   const signingKey = first.secrets.signingKey()
   await first.close()

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { findFile, requireFile } from '../../src/domain/catalog-snapshot.ts'
+import { findFile, requireFileTable } from '../../src/domain/catalog-snapshot.ts'
 import { shownValue } from '../../src/domain/document.ts'
-import type { FileFormat } from '../../src/domain/uploaded-file.ts'
+import { type FileFormat, tablesOfFile } from '../../src/domain/uploaded-file.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
-import { importFile } from '../support/direct-reading.ts'
+import { each, importFile, newFile } from '../support/direct-reading.ts'
 import {
   failureOf,
   openMemoryStore,
@@ -28,7 +28,7 @@ function upload(name: string, format: FileFormat, content: string | Uint8Array) 
 }
 
 async function readBack(name: string) {
-  const file = requireFile(store.catalog.snapshot(), name)
+  const file = requireFileTable(store.catalog.snapshot(), name)
   const rows = await Array.fromAsync(store.files.rows(file, signal))
   return rows.map((row) => {
     return Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, shownValue(cell)]))
@@ -138,8 +138,8 @@ test('a type that is more than a type reaches no statement', async () => {
   const { path } = await writtenParquet('SELECT 1 AS a')
   for (const type of ['INTEGER) AS a, (SELECT 2', 'INTEGER, 2', '', 'INTEGER; DROP', "E'x"]) {
     const table = { name: null, path, rowCount: 1, columns: [{ name: 'a', type }] }
-    const file = { name: 'f', originalName: 'f', format: 'csv', sizeBytes: 1 } as const
-    const failure = await failureOf(store.files.importTable(file, table, signal))
+    const file = newFile({ name: 'f' })
+    const failure = await failureOf(store.files.importTables(file, [table], signal))
     expect(failure.code).toBe('file_unreadable')
     await writtenParquet('SELECT 1 AS a', path)
   }
@@ -159,8 +159,8 @@ test('rows that were read elsewhere are stored, texts as texts and the rest as J
     { text: null, N: { a: [1] } },
     { text: 'c', n: 'one' },
   ]
-  const file = { name: 'doc', originalName: 'd.md', format: 'markdown', sizeBytes: 3 } as const
-  const stored = await store.files.importRows(file, rows)
+  const file = newFile({ name: 'doc', format: 'markdown' })
+  const stored = await store.files.importRows(file, each(rows), signal)
   expect(stored).toMatchObject({ columns: ['text', 'n', 'N_1'], rowCount: 3 })
   expect(await readBack('doc')).toEqual([
     { text: 'a\0b', n: 1, N_1: null },
@@ -172,7 +172,9 @@ test('rows that were read elsewhere are stored, texts as texts and the rest as J
 test('rows can be read for longer than a statement may take, while other statements run', async () => {
   const csv = `a\n${Array.from({ length: 3000 }, (_, index) => index).join('\n')}\n`
   const file = await upload('long', 'csv', csv)
-  const readers = Array.from({ length: STATEMENTS_MAX + 1 }, () => store.files.rows(file, signal))
+  const [table] = tablesOfFile(file)
+  if (table === undefined) throw new Error('a file has a table')
+  const readers = Array.from({ length: STATEMENTS_MAX + 1 }, () => store.files.rows(table, signal))
   for (const reader of readers) expect((await reader.next()).value).toEqual({ a: 0 })
   expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
   for (const reader of readers) {
@@ -189,6 +191,7 @@ test('a dropped file takes its table along', async () => {
   const table = await rowsOf(store, "SELECT 1 FROM duckdb_tables() WHERE schema_name = 'uploaded'")
   expect(table).toEqual([])
   expect((await failureOf(store.files.dropFile(file))).code).toBe('file_not_found')
-  const read = Array.fromAsync(store.files.rows(file, signal))
+  const [gone] = tablesOfFile(file)
+  const read = Array.fromAsync(gone === undefined ? [] : store.files.rows(gone, signal))
   expect((await failureOf(read)).code).toBe('file_not_found')
 })

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ReadFile, SentFile, SourceFile } from '../../src/domain/ports/reading-ports.ts'
+import type { NewFile } from '../../src/domain/ports/store-ports.ts'
 import type { FileFormat, UploadedFile } from '../../src/domain/uploaded-file.ts'
 import type { ReadingNotes } from '../../src/reading/document-format.ts'
 import { readFile } from '../../src/reading/read-file.ts'
@@ -30,8 +31,23 @@ export async function readDirectly<T>(
   }
 }
 
-async function* each<T>(items: readonly T[]): AsyncGenerator<T, void> {
+export async function* each<T>(items: readonly T[]): AsyncGenerator<T, void> {
   yield* items
+}
+
+/** A file about which nothing is known, and whose bytes are not kept. */
+export function newFile(changes: Partial<NewFile> & { readonly name: string }): NewFile {
+  return {
+    originalName: changes.name,
+    format: 'csv',
+    recognized: {},
+    warnings: [],
+    contentType: null,
+    sourceUrl: null,
+    content: null,
+    replaces: false,
+    ...changes,
+  }
 }
 
 /** Stores the table of a file. */
@@ -45,7 +61,6 @@ export function importFile(
   const sent = { bytes, name: originalName, contentType: null, url: null, options: { format } }
   return readDirectly(sent, ({ tables: [table] }) => {
     if (table === undefined) throw new Error('a file without a table')
-    const file = { name, originalName, format, sizeBytes: bytes.byteLength }
-    return store.files.importTable(file, table, signal)
+    return store.files.importTables(newFile({ name, originalName, format }), [table], signal)
   })
 }

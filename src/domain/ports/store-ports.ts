@@ -15,7 +15,7 @@ import type {
   ReembeddingProgress,
   SwitchOutcome,
 } from '../reembedding.ts'
-import type { FileFormat, UploadedFile } from '../uploaded-file.ts'
+import type { FileTable, UploadedFile } from '../uploaded-file.ts'
 import type { BoundSql, RunLimits } from './engine-ports.ts'
 import type { ReadTable } from './reading-ports.ts'
 
@@ -156,11 +156,40 @@ export interface NewTable {
   readonly orReplace?: boolean
 }
 
-export interface NewFile {
-  readonly name: string
-  readonly originalName: string
-  readonly format: FileFormat
+/** A file on the disk of the data folder. */
+export interface IncomingFile {
+  readonly path: string
   readonly sizeBytes: number
+}
+
+/** A folder of one request. */
+export interface IncomingFolder {
+  readonly path: string
+  /**
+   * Writes what comes as a file of its own.
+   * @param sizeBytes what was announced: room for it is looked for first
+   * @throws AppError `storage_full`; what `pieces` throws
+   */
+  write(pieces: AsyncIterable<Uint8Array>, sizeBytes?: number): Promise<IncomingFile>
+}
+
+/** The bytes of files, on their way in and as they were sent. */
+export interface FileBytes {
+  /** A folder for what one request sends. It is gone afterwards. */
+  withFolder<T>(use: (folder: IncomingFolder) => Promise<T>): Promise<T>
+  /** @throws AppError `file_not_found` where they were not kept */
+  contentOf(file: UploadedFile): Promise<IncomingFile>
+}
+
+export interface NewFile
+  extends Pick<
+    UploadedFile,
+    'name' | 'originalName' | 'format' | 'recognized' | 'warnings' | 'contentType' | 'sourceUrl'
+  > {
+  /** Its bytes, which are kept; null: it was made by a statement. */
+  readonly content: IncomingFile | null
+  /** A file of that name gives way, in the same transaction. */
+  readonly replaces: boolean
 }
 
 /** A file made of a SELECT's rows. */
@@ -168,7 +197,7 @@ export interface NewSelectedFile {
   readonly name: string
   readonly select: BoundSql
   /** A file of that name gives way, in the same transaction. */
-  readonly orReplace?: boolean
+  readonly replaces: boolean
 }
 
 /** Uploaded files as tables. */
@@ -176,13 +205,17 @@ export interface FileStore {
   /** Before a file is read that becomes a table. @throws AppError `storage_full` where there is no room for so much */
   checkSpace(wantedBytes: number): void
   /**
-   * Stores a table that was read elsewhere; its Parquet file is taken away.
+   * Stores tables that were read elsewhere; their Parquet files are taken away.
    * @throws AppError `file_unreadable` for a table that its file does not hold, `file_exists`
    */
-  importTable(file: NewFile, table: ReadTable, signal: AbortSignal): Promise<UploadedFile>
-  /** Stores a document that was read already, as a table of these rows. @throws AppError `file_exists` */
-  importRows(file: NewFile, rows: readonly Row[]): Promise<UploadedFile>
-  rows(file: UploadedFile, signal: AbortSignal): AsyncIterable<Row>
+  importTables(
+    file: NewFile,
+    tables: readonly ReadTable[],
+    signal: AbortSignal,
+  ): Promise<UploadedFile>
+  /** Stores documents that were read already, as a table of these rows. @throws AppError `file_exists` */
+  importRows(file: NewFile, rows: AsyncIterable<Row>, signal: AbortSignal): Promise<UploadedFile>
+  rows(table: FileTable, signal: AbortSignal): AsyncIterable<Row>
   dropFile(file: UploadedFile): Promise<void>
   /** Stores the rows of a guarded SELECT as the file of that name. @throws AppError `file_exists` */
   importSelect(file: NewSelectedFile, limits: RunLimits, signal: AbortSignal): Promise<UploadedFile>

@@ -1,21 +1,22 @@
 import { requireFile } from '../../domain/catalog-snapshot.ts'
+import type { UploadedFile } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
-import type { FileUpload } from '../../ingest/upload-file.ts'
-import { isJsonType, readBody } from '../body.ts'
-import { parseJson } from '../json-text.ts'
+import type { UploadOutcome } from '../../ingest/upload-files.ts'
 import { route } from '../openapi.ts'
-import type { AddRoutes } from '../route-context.ts'
+import { receivedFiles } from '../received-files.ts'
+import type { AddRoutes, RouteContext } from '../route-context.ts'
 import { fileRecord } from '../wire.ts'
 
+const ALL = '/api/files'
 const ONE = '/api/files/:file_name'
 
 const tag = 'Files'
-const missing = { 404: 'No such file' }
+const missing = { 404: 'No such file', 409: 'Several files have that name without its ending' }
 
 export const addFileRoutes: AddRoutes = (app, context) => {
   const { deps } = context
   app.get(
-    '/api/files',
+    ALL,
     () => Response.json(context.snapshot().files.map(fileRecord)),
     route({ summary: 'List the files', tag, answers: { 200: 'The files' } }),
   )
@@ -25,25 +26,37 @@ export const addFileRoutes: AddRoutes = (app, context) => {
     route({
       summary: 'Get the description of a file',
       tag,
-      answers: { 200: 'The description of the file', ...missing },
+      answers: { 200: 'What was recognised in the file, and what was not read of it', ...missing },
     }),
   )
   app.put(
     ONE,
     async ({ request, params: { file_name: name } }) => {
-      const sentName = new URL(request.url).searchParams.get('original_file_name')
-      const bytes = await readBody(context, request)
-      const { signal } = context.scopeOf(request)
-      const file = await uploadedFile({ request, bytes, fallbackName: sentName || name }, signal)
-      await deps.uploadFile({ name, ...file }, signal)
-      return Response.json('')
+      return Response.json(outcomeRecord(await uploaded(context, request, name)))
     },
     route({
-      summary: 'Upload a file, as the part "file" of a form or as the body itself',
+      summary: 'Upload a file: as the part "file" of a form, as the body itself, or by its address',
       tag,
       answers: {
-        200: 'Stored; an empty JSON string',
+        200: 'What was stored; of a ZIP file a list, with what of it could not be read',
         400: 'The file cannot be read, or the name is already in use',
+        413: 'More than EIDER_FILE_BYTES_MAX',
+      },
+    }),
+  )
+  app.post(
+    ALL,
+    async ({ request }) => {
+      const outcome = await uploaded(context, request, null)
+      return Response.json(listRecord(outcome), { status: 201 })
+    },
+    route({
+      summary: 'Upload the files of a form, each under its own name',
+      tag,
+      answers: {
+        201: 'What was stored, and what could not be read',
+        400: 'None of them could be stored',
+        413: 'More than EIDER_FILE_BYTES_MAX',
       },
     }),
   )
@@ -55,66 +68,108 @@ export const addFileRoutes: AddRoutes = (app, context) => {
     },
     route({ summary: 'Delete a file', tag, answers: { 204: 'Deleted', ...missing } }),
   )
+  app.get(
+    `${ONE}/content`,
+    ({ request, params }) => {
+      return content(context, request, requireFile(context.snapshot(), params.file_name))
+    },
+    route({
+      summary: 'Get a file as it was sent',
+      tag,
+      produces: 'application/octet-stream',
+      answers: {
+        200: 'Its bytes',
+        206: 'The bytes that Range names',
+        416: 'The file has no such bytes',
+        ...missing,
+      },
+    }),
+  )
 }
 
-type NamelessFile = Omit<FileUpload, 'name'>
+/** @param name null: each file has the one that it was sent under */
+function uploaded(
+  context: RouteContext,
+  request: Request,
+  name: string | null,
+): Promise<UploadOutcome> {
+  const { fileBytes, uploadFiles, settings } = context.deps
+  return fileBytes.withFolder(async (folder) => {
+    const received = await receivedFiles(context, request, folder)
+    const { signal } = context.scopeOf(request)
+    return uploadFiles({ ...received, name, folder, bytesMax: settings.fileBytesMax }, signal)
+  })
+}
 
-interface UploadBody {
-  readonly request: Request
-  readonly bytes: Uint8Array<ArrayBuffer>
-  /** Where the form does not name the file. */
-  readonly fallbackName: string
+/** One file as itself. */
+function outcomeRecord(outcome: UploadOutcome) {
+  const [file, ...others] = outcome.files
+  const isOne = file !== undefined && others.length === 0 && !outcome.isList
+  return isOne ? fileRecord(file) : listRecord(outcome)
+}
+
+function listRecord({ files, failed, skipped }: UploadOutcome) {
+  return { files: files.map(fileRecord), failed, skipped }
 }
 
 /**
- * The file in a body: the part `file` of a form, or else the body itself.
- * @throws AppError `missing_parameter` for a form without a file, `invalid_request` for one that
- * cannot be read or for an upload by address
+ * The bytes as they were sent, for saving: nothing of what others uploaded runs in a browser under this address.
+ * Bun's file is sent without being held in memory.
  */
-async function uploadedFile(
-  { request, bytes, fallbackName }: UploadBody,
-  signal: AbortSignal,
-): Promise<NamelessFile> {
-  const contentType = request.headers.get('content-type') ?? ''
-  if (/^multipart\/form-data\b/i.test(contentType)) {
-    return formFile(await formOf(bytes, contentType), fallbackName)
+async function content(
+  context: RouteContext,
+  request: Request,
+  file: UploadedFile,
+): Promise<Response> {
+  const { path, sizeBytes } = await context.deps.fileBytes.contentOf(file)
+  const headers = {
+    'content-type': 'application/octet-stream',
+    'content-disposition': disposition(file),
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; sandbox",
+    'accept-ranges': 'bytes',
+    'cache-control': 'private, no-cache',
+    etag: `"${file.contentKey}"`,
   }
-  if (isJsonType(contentType)) await refuseAddress(bytes, signal)
-  return { originalName: fallbackName, bytes }
-}
-
-type Form = Awaited<ReturnType<Response['formData']>>
-
-async function formOf(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<Form> {
-  try {
-    return await new Response(bytes, { headers: { 'content-type': contentType } }).formData()
-  } catch (cause) {
-    const message = 'The body is not valid multipart/form-data'
-    throw new AppError('invalid_request', message, { cause })
+  const range = rangeOf(request, sizeBytes, headers.etag)
+  if (range === null) return new Response(Bun.file(path), { headers })
+  if (range === 'none') {
+    const message = `The file has ${sizeBytes} bytes, and none of those that Range names`
+    throw new AppError('range_not_satisfiable', message)
   }
+  const { start, end } = range
+  return new Response(Bun.file(path).slice(start, end), {
+    status: 206,
+    headers: { ...headers, 'content-range': `bytes ${start}-${end - 1}/${sizeBytes}` },
+  })
 }
 
-async function formFile(form: Form, fallbackName: string): Promise<NamelessFile> {
-  const file = form.get('file')
-  if (file === null || typeof file === 'string') {
-    if (form.get('source_type') === 'url') throw noAddresses()
-    throw new AppError('missing_parameter', 'Must provide the part "file" in the form')
-  }
-  const given = form.get('original_file_name')
-  const named = typeof given === 'string' && given !== '' ? given : file.name
-  return { originalName: named || fallbackName, bytes: new Uint8Array(await file.arrayBuffer()) }
+interface Range {
+  readonly start: number
+  /** The first byte that is not part of it. */
+  readonly end: number
 }
 
-/** `{"source_type": "url", …}` asks the server to fetch the file; any other JSON is a file itself. */
-async function refuseAddress(bytes: Uint8Array, signal: AbortSignal): Promise<void> {
-  const head = new TextDecoder().decode(bytes.subarray(0, 4096))
-  if (!/^\s*\{/.test(head) || !head.includes('"source_type"')) return
-  const value = await parseJson(bytes, signal)
-  const isAddress = typeof value === 'object' && value !== null && 'source_type' in value
-  if (isAddress && value.source_type === 'url') throw noAddresses()
+/** One range; several, and whatever is not one, are answered with the whole file (RFC 9110, 14.2). */
+function rangeOf({ headers }: Request, sizeBytes: number, etag: string): Range | 'none' | null {
+  const condition = headers.get('if-range')
+  if (condition !== null && condition !== etag) return null
+  const found = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(headers.get('range')?.trim() ?? '')
+  const [, first = '', last = ''] = found ?? []
+  if (found === null || (first === '' && last === '')) return null
+  const start = first === '' ? Math.max(0, sizeBytes - Number(last)) : Number(first)
+  const end = first === '' || last === '' ? sizeBytes : Math.min(sizeBytes, Number(last) + 1)
+  if (first !== '' && last !== '' && Number(last) < Number(first)) return null
+  return start < end ? { start, end } : 'none'
 }
 
-function noAddresses(): AppError {
-  const instead = 'send its bytes, or insert "urls" into a knowledge base'
-  return new AppError('invalid_request', `A file cannot be uploaded by its address; ${instead}`)
+/** `attachment; filename="R_sum_.pdf"; filename*=UTF-8''R%C3%A9sum%C3%A9.pdf` (RFC 6266). */
+function disposition({ name, originalName }: UploadedFile): string {
+  const [saved = name] = [originalName, name].filter((one) => one !== '')
+  const [last = name] = saved.split(/[/\\]/).slice(-1)
+  const plain = last.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_')
+  const encoded = encodeURIComponent(last.toWellFormed()).replaceAll(/['()*!]/g, (char) => {
+    return `%${char.charCodeAt(0).toString(16).toUpperCase()}`
+  })
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`
 }

@@ -1,7 +1,7 @@
-import { requireFile } from '../../domain/catalog-snapshot.ts'
+import { requireFileTable } from '../../domain/catalog-snapshot.ts'
 import type { Row } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { isDocumentFormat, type UploadedFile } from '../../domain/uploaded-file.ts'
+import { type FileTable, isDocumentFormat, type UploadedFile } from '../../domain/uploaded-file.ts'
 import {
   type ColumnMapping,
   columnMappingOf,
@@ -23,28 +23,33 @@ export async function* rowsOfFiles(
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
   const snapshot = deps.snapshot()
-  const found = files.map((name) => requireFile(snapshot, name))
+  const found = files.map((name) => requireFileTable(snapshot, name))
   const rule = columnMappingOf(kb)
-  for (const file of found) yield* rowsOfFile(file, rule, deps.files.rows(file, signal))
+  for (const table of found) yield* rowsOfFile(table, rule, deps.files.rows(table, signal))
 }
 
 /** A table with one of the content columns is taken as it is; of any other, each row becomes a text. */
 async function* rowsOfFile(
-  file: UploadedFile,
+  { file, name: tableName, columns }: FileTable,
   rule: ColumnMapping,
   rows: AsyncIterable<Row>,
 ): AsyncGenerator<Row> {
-  const hasContent = rule.contentColumns.some((name) => findColumn(file.columns, name))
+  const hasContent = rule.contentColumns.some((name) => findColumn(columns, name))
   let rowIndex = 0
   for await (const row of rows) {
     rowIndex += 1
     if (isDocumentFormat(file.format)) yield documentFileRow(file, row, rule)
-    else yield hasContent ? row : textOfRow(row, `${file.name}:${rowIndex}`, rule)
+    else yield hasContent ? row : textOfRow(row, `${tableName}:${rowIndex}`, rule)
   }
 }
 
+const LINKS_COLUMN = 'links'
+
 function documentFileRow(file: UploadedFile, row: Row, rule: ColumnMapping): Row {
-  const { id, content, ...columns } = row
+  const { id, content, links = null, ...known } = row
+  // The addresses that it links to are metadata for who asks for them: there may be thousands.
+  const asksForLinks = findColumn(rule.metadataColumns ?? [], LINKS_COLUMN) !== undefined
+  const columns = asksForLinks ? { ...known, [LINKS_COLUMN]: links } : known
   return documentRow(
     { id: textOf(id ?? null) || file.name, content: textOf(content ?? null), columns },
     rule,

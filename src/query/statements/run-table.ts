@@ -59,10 +59,10 @@ async function create(
   const limits = runLimits(deps)
   try {
     const made = await withBoundSelect(request, deps, signal, async (bound) => {
-      const target = { name, select: bound.statement, orReplace }
+      const target = { name, select: bound.statement }
       return project === null
-        ? deps.files.importSelect(target, limits, signal)
-        : deps.tables.createTable({ ...target, projectId: project.id }, limits, signal)
+        ? deps.files.importSelect({ ...target, replaces: orReplace }, limits, signal)
+        : deps.tables.createTable({ ...target, projectId: project.id, orReplace }, limits, signal)
     })
     return done(db, made.rowCount)
   } catch (error) {

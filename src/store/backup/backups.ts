@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
 import {
   chmod,
   copyFile,
   mkdir,
-  open,
   readdir,
   rename,
   rm,
@@ -13,12 +13,14 @@ import {
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Backup, BackupState } from '../../domain/backup.ts'
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import type { BackupStore } from '../../domain/ports/store-ports.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError, systemCodeOf } from '../../errors.ts'
 import { KEY_FILES } from '../catalog/secrets.ts'
 import { DATABASE_FILE, type Database } from '../duckdb/database.ts'
 import { resourceError } from '../duckdb/database-error.ts'
+import { CONTENTS_FOLDER, type FileContents, syncPath } from '../tables/file-contents.ts'
 import { copyDatabase } from './database-copy.ts'
 import {
   describedFile,
@@ -45,8 +47,9 @@ export interface BackupParts {
   readonly database: Database
   /** The data folder; null: in memory. */
   readonly folder: string | null
-  /** How many things there are of each kind. */
-  readonly contents: () => Readonly<Record<string, number>>
+  /** Of uploaded files. */
+  readonly bytes: FileContents
+  readonly snapshot: () => CatalogSnapshot
   readonly now: () => number
 }
 
@@ -158,9 +161,9 @@ export class StoredBackups implements BackupStore {
   }): Promise<Manifest> {
     const { folder, partial, createdAt, folderId } = target
     const { hasKeys, version: eiderVersion } = this.#options
-    const contents = this.#parts.contents()
-    const tables = await this.#copyDatabase(join(partial, DATABASE_FILE))
-    const names = [DATABASE_FILE, ...(hasKeys ? KEY_FILES : [])]
+    const contents = contentsOf(this.#parts.snapshot())
+    const { tables, kept } = await this.#copyDatabaseAndFiles(folder, partial)
+    const names = [DATABASE_FILE, ...(hasKeys ? KEY_FILES : []), ...kept]
     for (const key of hasKeys ? KEY_FILES : [])
       await copyFile(join(folder, key), join(partial, key))
     const files = []
@@ -174,6 +177,23 @@ export class StoredBackups implements BackupStore {
     await writeFile(path, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true })
     await syncPath(partial)
     return manifest
+  }
+
+  /** The bytes of every file that the copied catalog names: none goes meanwhile, and none is ever changed. */
+  #copyDatabaseAndFiles(folder: string, partial: string) {
+    return this.#parts.bytes.whileHeld(async () => {
+      const tables = await this.#copyDatabase(join(partial, DATABASE_FILE))
+      // All that there are: those that came after the copied moment go when the backup is opened.
+      const keys = await this.#parts.bytes.keys()
+      if (keys.length > 0) await mkdir(join(partial, CONTENTS_FOLDER), { mode: 0o700 })
+      const kept = keys.map((key) => `${CONTENTS_FOLDER}/${key}`)
+      for (const name of kept) {
+        this.#closing.signal.throwIfAborted()
+        // Where the disk can, it shares the blocks.
+        await copyFile(join(folder, name), join(partial, name), constants.COPYFILE_FICLONE)
+      }
+      return { tables, kept }
+    })
   }
 
   /** DuckDB writes it among the exports, the only place where it may. */
@@ -192,7 +212,8 @@ export class StoredBackups implements BackupStore {
   }
 
   async #checkSpace(folder: string): Promise<void> {
-    const { size } = await stat(join(folder, DATABASE_FILE))
+    const database = await stat(join(folder, DATABASE_FILE))
+    const size = database.size + this.#parts.bytes.sizeBytes
     for (const place of [folder, this.#options.directory]) {
       const { bavail, bsize } = await statfs(place)
       if (bavail * bsize >= size + SPARE_BYTES) continue
@@ -263,13 +284,15 @@ async function moveFile(from: string, to: string): Promise<void> {
   }
 }
 
-/** A file or folder is on disk when this resolves. */
-async function syncPath(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
+function contentsOf(snapshot: CatalogSnapshot): Readonly<Record<string, number>> {
+  const { projects, knowledgeBases, agents, views, tables, files } = snapshot
+  return {
+    projects: projects.length,
+    knowledgeBases: knowledgeBases.length,
+    agents: agents.length,
+    views: views.length,
+    tables: tables.length,
+    files: files.length,
   }
 }
 

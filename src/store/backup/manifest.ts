@@ -74,13 +74,13 @@ function isManifest(value: unknown): value is Manifest {
   return files.every(isManifestFile) && tables.every((table) => Number.isInteger(table?.rowCount))
 }
 
-/** Names are those of files in the folder itself: a manifest leads nowhere else. */
+/** Names are those of files in the folder itself and in its folder `files`: a manifest leads nowhere else. */
 function isManifestFile(value: unknown): value is ManifestFile {
   if (typeof value !== 'object' || value === null) return false
   const { name, sizeBytes, sha256 } = value as Readonly<Record<string, unknown>>
   return (
     typeof name === 'string' &&
-    /^[\w-]+(\.[\w-]+)*$/.test(name) &&
+    /^(files\/)?[\w-]+(\.[\w-]+)*$/.test(name) &&
     typeof sizeBytes === 'number' &&
     typeof sha256 === 'string'
   )

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { copyFile, mkdir, readdir, rm } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { quote } from '../../domain/identifier.ts'
 import { StartError, systemCodeOf } from '../../errors.ts'
 import { KEY_FILES } from '../catalog/secrets.ts'
@@ -32,7 +32,10 @@ export async function restore({ backup, folder, key }: RestoreRequest): Promise<
   await checkEmpty(folder)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   try {
-    for (const name of names) await copyNew(join(backup, name), join(folder, name))
+    for (const name of names) {
+      await mkdir(dirname(join(folder, name)), { recursive: true, mode: 0o700 })
+      await copyNew(join(backup, name), join(folder, name))
+    }
     if (key !== undefined) await copyNew(key, join(folder, KEY_FILES[0]))
     const store = await openStore({ directory: folder })
     try {

@@ -8,21 +8,21 @@ import { resourceError } from '../duckdb/database-error.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
 
 /**
- * Gives `use` the table's Parquet file where DuckDB may read it, and removes it afterwards. It was written by a DuckDB of
- * ours in a reader process: Parquet that others made never comes here.
+ * Gives `use` the tables' Parquet files where DuckDB may read them, and removes them afterwards. They were written by a
+ * DuckDB of ours in a reader process: Parquet that others made never comes here.
  */
 export async function withinReach<T>(
-  table: ReadTable,
+  tables: readonly ReadTable[],
   exportsDirectory: string,
-  use: (path: string) => Promise<T>,
+  use: (paths: readonly string[]) => Promise<T>,
 ): Promise<T> {
   await mkdir(exportsDirectory, { recursive: true, mode: 0o700 })
-  const path = join(exportsDirectory, `${crypto.randomUUID()}.parquet`)
-  await rename(table.path, path)
+  const paths = tables.map(() => join(exportsDirectory, `${crypto.randomUUID()}.parquet`))
   try {
-    return await use(path)
+    for (const [index, path] of paths.entries()) await rename(tables[index]?.path ?? '', path)
+    return await use(paths)
   } finally {
-    await rm(path, { force: true })
+    for (const path of paths) await rm(path, { force: true })
   }
 }
 

@@ -81,7 +81,7 @@ export class DiskSpace {
     throw new AppError('storage_full', message)
   }
 
-  state(files: { readonly data: number; readonly log: number }): DiskState {
+  state(files: { readonly data: number; readonly log: number }): Omit<DiskState, 'files'> {
     const free = this.freeBytes()
     return {
       free: Number.isFinite(free) ? free : null,

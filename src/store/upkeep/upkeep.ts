@@ -112,7 +112,7 @@ export class Upkeep implements StorageUpkeep {
   }
 
   /** The disk and what is on it. */
-  diskState(): DiskState {
+  diskState(): Omit<DiskState, 'files'> {
     return this.#space.state({ data: this.dataBytes(), log: this.logBytes() })
   }
 

@@ -1,0 +1,141 @@
+/** What a sender says about a file beside its bytes: query parameters, fields of a form. */
+import type { ReadingOptions } from '../domain/ports/reading-ports.ts'
+import { type FileFormat, FORMAT_NAMES, isFileFormat } from '../domain/uploaded-file.ts'
+import { AppError } from '../errors.ts'
+
+export interface UploadOptions {
+  readonly reading: ReadingOptions
+  /** A file of that name gives way. */
+  readonly replace: boolean
+  /** The client's own name for it. */
+  readonly originalName: string | null
+  /** Where the server fetches it. */
+  readonly url: string | null
+}
+
+const KNOWN = [
+  'format',
+  'encoding',
+  'delimiter',
+  'header',
+  'all_text',
+  'sheet',
+  'replace',
+  'original_file_name',
+  'source_type',
+  'source',
+  // Existing clients repeat it.
+  'name',
+] as const
+
+/** @throws AppError `invalid_request`, `unknown_field`, `missing_parameter` */
+export function uploadOptions(fields: ReadonlyMap<string, string>): UploadOptions {
+  const unknown = [...fields.keys()].find((name) => !KNOWN.some((known) => known === name))
+  if (unknown !== undefined) {
+    const message = `Unknown parameter "${unknown.slice(0, 100)}"; expected ${KNOWN.join(', ')}`
+    throw new AppError('unknown_field', message)
+  }
+  const set = (name: (typeof KNOWN)[number]) => fields.get(name) || undefined
+  return {
+    reading: {
+      ...defined('format', parsed(set('format'), formatNamed)),
+      ...defined('encoding', parsed(set('encoding'), encodingNamed)),
+      ...defined('delimiter', parsed(fields.get('delimiter'), delimiterOf)),
+      ...defined(
+        'header',
+        parsed(set('header'), (text) => truth('header', text)),
+      ),
+      ...defined(
+        'allText',
+        parsed(set('all_text'), (text) => truth('all_text', text)),
+      ),
+      ...defined('sheet', parsed(set('sheet'), sheetOf)),
+    },
+    replace: parsed(set('replace'), (text) => truth('replace', text)) ?? false,
+    originalName: set('original_file_name') ?? null,
+    url: urlOf(set('source_type'), set('source')),
+  }
+}
+
+/** In the JSON of a knowledge base's files and elsewhere, an option that is not set is not there. */
+function defined<K extends string, T>(key: K, value: T | undefined): { readonly [P in K]?: T } {
+  // A computed key is typed as a string; it is K.
+  return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]?: T })
+}
+
+function parsed<T>(text: string | undefined, parse: (text: string) => T): T | undefined {
+  return text === undefined ? undefined : parse(text)
+}
+
+const OTHER_FORMATS: Readonly<Record<string, FileFormat>> = {
+  tsv: 'csv',
+  ndjson: 'jsonl',
+  md: 'markdown',
+  txt: 'text',
+  htm: 'html',
+}
+
+function formatNamed(text: string): FileFormat {
+  const name = text.trim().toLowerCase().replace(/^\./, '')
+  const format = OTHER_FORMATS[name] ?? name
+  if (isFileFormat(format) && format !== 'table') return format
+  throw wrong('format', text, `one of ${FORMAT_NAMES.join(', ')}`)
+}
+
+function encodingNamed(text: string): string {
+  try {
+    return new TextDecoder(text.trim()).encoding
+  } catch {
+    throw wrong('encoding', text, 'a name such as utf-8, utf-16le, windows-1252 or shift_jis')
+  }
+}
+
+const DELIMITERS: Readonly<Record<string, string>> = {
+  tab: '\t',
+  '\\t': '\t',
+  comma: ',',
+  semicolon: ';',
+  pipe: '|',
+  space: ' ',
+}
+
+function delimiterOf(text: string): string {
+  const delimiter = DELIMITERS[text.toLowerCase()] ?? text
+  const isOne = [...delimiter].length === 1 && !/["\r\n\0]/.test(delimiter)
+  if (isOne) return delimiter
+  throw wrong('delimiter', text, 'one character, or tab, comma, semicolon, pipe or space')
+}
+
+const TRUTHS: Readonly<Record<string, boolean>> = {
+  '1': true,
+  true: true,
+  yes: true,
+  '0': false,
+  false: false,
+  no: false,
+}
+
+function truth(name: string, text: string): boolean {
+  const value = TRUTHS[text.trim().toLowerCase()]
+  if (value === undefined) throw wrong(name, text, 'true or false')
+  return value
+}
+
+const SHEET_CHARS_MAX = 255
+
+function sheetOf(text: string): string {
+  if (text.length <= SHEET_CHARS_MAX) return text
+  throw wrong('sheet', text, 'the name or the number of a sheet')
+}
+
+function urlOf(sourceType: string | undefined, source: string | undefined): string | null {
+  if (sourceType === undefined || sourceType === 'file') return null
+  if (sourceType !== 'url') throw wrong('source_type', sourceType, 'file or url')
+  if (source !== undefined) return source
+  throw new AppError('missing_parameter', 'Must provide "source", the address of the file')
+}
+
+function wrong(name: string, found: string, expected: string): AppError {
+  const message = `Parameter "${name}" must be ${expected}, found "${found.slice(0, 100)}"`
+  return new AppError('invalid_request', message)
+}

@@ -1,0 +1,198 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { FileBytes, IncomingFile, IncomingFolder } from '../../domain/ports/store-ports.ts'
+import type { UploadedFile } from '../../domain/uploaded-file.ts'
+import { AppError, systemCodeOf } from '../../errors.ts'
+import { resourceError } from '../duckdb/database-error.ts'
+
+/** In the data folder: the bytes of uploaded files as they were sent, each under its key. */
+export const CONTENTS_FOLDER = 'files'
+/** In the data folder: what is on its way in. Emptied when the folder is opened. */
+const INCOMING_FOLDER = 'uploads'
+
+/** So much is written between two looks at the disk. */
+const BYTES_PER_LOOK = 16 * 1024 * 1024
+
+export interface FileContentsOptions {
+  /** The data folder; null: in the operating system's temporary folder, until the store is closed. */
+  readonly directory: string | null
+  /** @throws AppError `storage_full` where there is no room for so many bytes */
+  readonly checkSpace: (wantedBytes: number) => void
+}
+
+/**
+ * The bytes of uploaded files, beside the database. They are on disk before the catalog names them and go after it has
+ * forgotten them, so that a process that is killed leaves at most bytes that nobody names: the next start removes those.
+ */
+export class FileContents implements FileBytes {
+  readonly #directory: string | null
+  readonly #checkSpace: (wantedBytes: number) => void
+  #temporary: Promise<string> | null = null
+  /** While a backup is made nothing goes. */
+  #holders = 0
+  #condemned: string[] = []
+  #sizeBytes = 0
+
+  constructor({ directory, checkSpace }: FileContentsOptions) {
+    this.#directory = directory
+    this.#checkSpace = checkSpace
+  }
+
+  /** Removes what a process that was killed left. Only once the data folder is known to be ours. */
+  static async open(
+    options: FileContentsOptions,
+    files: readonly UploadedFile[],
+  ): Promise<FileContents> {
+    const contents = new FileContents(options)
+    await contents.#clear(files)
+    return contents
+  }
+
+  async withFolder<T>(use: (folder: IncomingFolder) => Promise<T>): Promise<T> {
+    const path = join(await this.#folder(INCOMING_FOLDER), randomUUID())
+    await mkdir(path, { mode: 0o700 })
+    let count = 0
+    const folder: IncomingFolder = {
+      path,
+      write: (pieces, sizeBytes = 0) => {
+        count += 1
+        return this.#write(join(path, `sent-${count}`), pieces, sizeBytes)
+      },
+    }
+    try {
+      return await use(folder)
+    } finally {
+      await rm(path, { recursive: true, force: true })
+    }
+  }
+
+  async #write(
+    path: string,
+    pieces: AsyncIterable<Uint8Array>,
+    expectedBytes: number,
+  ): Promise<IncomingFile> {
+    this.#checkSpace(expectedBytes)
+    const file = await open(path, 'wx', 0o600)
+    let sizeBytes = 0
+    let nextLook = BYTES_PER_LOOK
+    try {
+      for await (const piece of pieces) {
+        await file.appendFile(piece)
+        sizeBytes += piece.byteLength
+        if (sizeBytes < nextLook) continue
+        nextLook = sizeBytes + BYTES_PER_LOOK
+        this.#checkSpace(BYTES_PER_LOOK)
+      }
+    } catch (error) {
+      throw resourceError(error)
+    } finally {
+      await file.close()
+    }
+    return { path, sizeBytes }
+  }
+
+  /** Puts a file that came in where it stays. It is on disk when this resolves. @returns its key */
+  async keep({ path, sizeBytes }: IncomingFile): Promise<string> {
+    const folder = await this.#folder(CONTENTS_FOLDER)
+    const key = randomUUID()
+    await syncPath(path)
+    await rename(path, join(folder, key))
+    await syncPath(folder)
+    this.#sizeBytes += sizeBytes
+    return key
+  }
+
+  /** Of nothing that the catalog names. */
+  async remove(key: string): Promise<void> {
+    if (this.#holders > 0) {
+      this.#condemned.push(key)
+      return
+    }
+    const path = join(await this.#folder(CONTENTS_FOLDER), key)
+    const sizeBytes = await stat(path).then(
+      ({ size }) => size,
+      () => 0,
+    )
+    await rm(path, { force: true })
+    this.#sizeBytes -= sizeBytes
+  }
+
+  async removeIfKept({ contentKey }: UploadedFile): Promise<void> {
+    if (contentKey !== null) await this.remove(contentKey)
+  }
+
+  async contentOf({ name, contentKey }: UploadedFile): Promise<IncomingFile> {
+    if (contentKey === null) {
+      const why = 'it was made by a statement, or sent before files were kept'
+      throw new AppError('file_not_found', `The bytes of ${name} are not there: ${why}`)
+    }
+    const path = join(await this.#folder(CONTENTS_FOLDER), contentKey)
+    try {
+      return { path, sizeBytes: (await stat(path)).size }
+    } catch (error) {
+      if (systemCodeOf(error) !== 'ENOENT') throw error
+      throw new AppError('file_not_found', `The bytes of ${name} are missing in the data folder`)
+    }
+  }
+
+  /** While `use` runs, nothing that is there goes: for whoever copies it. */
+  async whileHeld<T>(use: () => Promise<T>): Promise<T> {
+    this.#holders += 1
+    try {
+      return await use()
+    } finally {
+      this.#holders -= 1
+      if (this.#holders === 0) for (const key of this.#condemned.splice(0)) await this.remove(key)
+    }
+  }
+
+  async keys(): Promise<readonly string[]> {
+    return readdir(await this.#folder(CONTENTS_FOLDER))
+  }
+
+  /** For what is on its way in; null: nothing is in the data folder. */
+  get incomingFolder(): string | null {
+    return this.#directory === null ? null : join(this.#directory, INCOMING_FOLDER)
+  }
+
+  /** Of all that are kept. */
+  get sizeBytes(): number {
+    return Math.max(0, this.#sizeBytes)
+  }
+
+  async #clear(files: readonly UploadedFile[]): Promise<void> {
+    if (this.#directory === null) return
+    await rm(join(this.#directory, INCOMING_FOLDER), { recursive: true, force: true })
+    const known = new Set(files.map(({ contentKey }) => contentKey))
+    const folder = join(this.#directory, CONTENTS_FOLDER)
+    for (const name of await readdir(folder).catch(() => [])) {
+      const path = join(folder, name)
+      if (known.has(name)) this.#sizeBytes += (await stat(path)).size
+      else await rm(path, { recursive: true, force: true })
+    }
+  }
+
+  async close(): Promise<void> {
+    const temporary = await this.#temporary
+    if (temporary !== null) await rm(temporary, { recursive: true, force: true })
+  }
+
+  async #folder(name: string): Promise<string> {
+    this.#temporary ??= this.#directory === null ? mkdtemp(join(tmpdir(), 'eider-files-')) : null
+    const folder = join((await this.#temporary) ?? this.#directory ?? '', name)
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    return folder
+  }
+}
+
+/** A file or folder is on disk when this resolves. */
+export async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

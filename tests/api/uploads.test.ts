@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { tinyPdf } from '../reading/tiny-pdf.ts'
+import { createTestApp, type TestApp } from '../support/test-app.ts'
+
+let t: TestApp
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'eider-uploads-'))
+  t = await createTestApp({ directory: folder, environment: { EIDER_FILE_BYTES_MAX: '2000000' } })
+})
+afterAll(async () => {
+  await t.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+function formOf(...files: readonly (readonly [name: string, content: string | Uint8Array])[]) {
+  const form = new FormData()
+  for (const [name, content] of files) form.append('file', new File([content as string], name))
+  return form
+}
+
+async function fetched(path: string, headers: Record<string, string> = {}) {
+  const request = new Request(`http://localhost${path}`, { headers })
+  const response = await t.app.handle(request)
+  return { status: response.status, headers: response.headers, bytes: await response.bytes() }
+}
+
+async function keptFiles(): Promise<readonly string[]> {
+  expect(await readdir(join(folder, 'uploads')).catch(() => [])).toEqual([])
+  return readdir(join(folder, 'files')).catch(() => [])
+}
+
+describe('an upload', () => {
+  test('of a table answers with what was recognised', async () => {
+    const { status, body } = await t.send(
+      'PUT',
+      '/api/files/teas',
+      formOf(['Teas 1.CSV', 'a,b\n1,2\n']),
+    )
+    expect(status).toBe(200)
+    const record = {
+      name: 'teas',
+      original_file_name: 'Teas 1.CSV',
+      format: 'csv',
+      size_bytes: 8,
+      row_count: 1,
+      columns: ['a', 'b'],
+      warnings: [],
+      sheets: [],
+    }
+    expect(body).toMatchObject(record)
+    expect((await t.send('GET', '/api/files/teas')).body).toEqual(body)
+    expect(await t.rows('SELECT a, b FROM files.teas')).toEqual([[1, 2]])
+  })
+
+  test('of a document is one row with its layout', async () => {
+    await t.send('PUT', '/api/files/ducks.md', '# Ducks\n\ntext')
+    const sql = 'SELECT id, content, title, format, layout FROM files.ducks'
+    const layout = { syntax: 'markdown', parts: null }
+    expect(await t.rows(sql)).toEqual([
+      ['ducks.md', '# Ducks\n\ntext', 'Ducks', 'markdown', layout],
+    ])
+    await t.send('PUT', '/api/files/two.pdf', formOf(['x.pdf', tinyPdf(['One', 'Two'])]))
+    const [row] = await t.rows(
+      "SELECT layout->'parts'->>'unit', len(layout->'parts'->'starts') FROM files.two",
+    )
+    expect(row?.[0]).toBe('page')
+  })
+
+  test('keeps the bytes as they were sent', async () => {
+    const bytes = new TextEncoder().encode('ä;b\r\n1;2\r\n')
+    await t.send('PUT', '/api/files/Größe "1".csv', formOf(['Größe "1".csv', bytes]))
+    const path = `/api/files/${encodeURIComponent('Größe "1"')}/content`
+    const whole = await fetched(path)
+    expect(whole.status).toBe(200)
+    expect(Buffer.from(whole.bytes).equals(bytes)).toBe(true)
+    expect(whole.headers.get('content-disposition')).toBe(
+      `attachment; filename="Gr__e _1_.csv"; filename*=UTF-8''Gr%C3%B6%C3%9Fe%20%221%22.csv`,
+    )
+    expect(whole.headers.get('x-content-type-options')).toBe('nosniff')
+    const part = await fetched(path, { range: 'bytes=2-3' })
+    expect([part.status, part.headers.get('content-range')]).toEqual([206, 'bytes 2-3/11'])
+    expect(Buffer.from(part.bytes).toString()).toBe(';b')
+    expect((await fetched(path, { range: 'bytes=-2' })).bytes).toEqual(Uint8Array.of(13, 10))
+    expect((await fetched(path, { range: 'bytes=11-' })).status).toBe(416)
+    expect((await fetched(path, { range: 'lines=1-2' })).status).toBe(200)
+    await t.send('POST', '/api/sql/query', { query: 'CREATE TABLE files.made AS SELECT 1 a' })
+    expect((await fetched('/api/files/made/content')).status).toBe(404)
+  })
+
+  test('under a name that is taken is refused, unless it replaces', async () => {
+    await t.send('PUT', '/api/files/again.csv', 'a\n1\n')
+    const refused = await t.send('PUT', '/api/files/AGAIN.csv', 'a\n2\n')
+    expect(refused).toMatchObject({ status: 400, body: { code: 'file_exists' } })
+    expect(refused.text).toContain('File with name AGAIN.csv already exists')
+    const unreadable = await t.send('PUT', '/api/files/again.csv?replace=1', '')
+    expect(unreadable.status).toBe(400)
+    expect(await t.rows('SELECT a FROM files.again')).toEqual([[1]])
+    const before = await keptFiles()
+    const { status } = await t.send('PUT', '/api/files/again.csv?replace=true', 'b\n2\n3\n')
+    expect(status).toBe(200)
+    expect(await t.rows('SELECT b FROM files.again ORDER BY b')).toEqual([[2], [3]])
+    expect(Buffer.from((await fetched('/api/files/again/content')).bytes).toString()).toBe(
+      'b\n2\n3\n',
+    )
+    expect(await keptFiles()).toHaveLength(before.length)
+  })
+
+  test('that is dropped takes its bytes along', async () => {
+    await t.send('PUT', '/api/files/gone.csv', 'a\n1\n')
+    const before = await keptFiles()
+    expect((await t.send('DELETE', '/api/files/gone')).status).toBe(204)
+    expect(await keptFiles()).toHaveLength(before.length - 1)
+  })
+})
+
+describe('several files', () => {
+  test('are stored each under its own name; one that cannot be read stops none', async () => {
+    const form = formOf(['one.csv', 'a\n1\n'], ['C:\\docs\\second.txt', 'two'], ['bad.csv', ''])
+    const { status, body } = await t.send('POST', '/api/files', form)
+    expect(status).toBe(201)
+    expect(body).toMatchObject({
+      files: [
+        { name: 'one.csv' },
+        { name: 'second.txt', original_file_name: 'C:\\docs\\second.txt' },
+      ],
+      failed: [{ name: 'bad.csv', code: 'file_unreadable', detail: 'The file is empty' }],
+      skipped: 0,
+    })
+    expect(await t.rows('SELECT content FROM files.second')).toMatchObject([['two']])
+  })
+
+  test('of which none can be stored are refused', async () => {
+    const { status, body } = await t.send(
+      'POST',
+      '/api/files',
+      formOf(['x.csv', ''], ['y.csv', '']),
+    )
+    expect(status).toBe(400)
+    expect(body).toMatchObject({
+      detail:
+        'None of the 2 files could be stored: x.csv: The file is empty; y.csv: The file is empty',
+    })
+  })
+
+  test('do not fit under one name', async () => {
+    const { status, text } = await t.send('PUT', '/api/files/x', formOf(['a', 'a'], ['b', 'b']))
+    expect(status).toBe(400)
+    expect(text).toContain('POST /api/files takes several')
+  })
+})
+
+describe('options', () => {
+  test.each([
+    ['format=poem', 'Parameter "format" must be one of csv'],
+    ['encoding=klingon', 'Parameter "encoding" must be a name'],
+    ['delimiter=ab', 'Parameter "delimiter" must be one character'],
+    ['header=maybe', 'Parameter "header" must be true or false, found "maybe"'],
+    ['all_text=2', 'Parameter "all_text" must be true or false'],
+    ['delimeter=;', 'Unknown parameter "delimeter"; expected format, encoding'],
+    ['source_type=ftp', 'Parameter "source_type" must be file or url'],
+    ['source_type=url', 'Must provide "source"'],
+  ])('%s is refused', async (query, message) => {
+    const { status, text } = await t.send('PUT', `/api/files/options?${query}`, 'a\n1\n')
+    expect(status).toBe(400)
+    expect(JSON.parse(text).detail).toContain(message)
+  })
+
+  test('are also fields of the form', async () => {
+    const form = formOf(['x.csv', 'a\n1\n'])
+    form.append('format', 'text')
+    const { body } = await t.send('PUT', '/api/files/as-text', form)
+    expect(body).toMatchObject({ format: 'text', row_count: 1 })
+    expect(await t.rows('SELECT content FROM files."as-text"')).toEqual([['a\n1\n']])
+  })
+})
+
+describe('a body', () => {
+  test('over the limit is refused by the name of the setting', async () => {
+    const { status, text } = await t.send('PUT', '/api/files/large', 'x'.repeat(2_000_001))
+    expect(status).toBe(413)
+    expect(text).toContain('EIDER_FILE_BYTES_MAX')
+    const form = formOf(['x.txt', 'x'.repeat(2_000_000)])
+    expect((await t.send('PUT', '/api/files/large', form)).status).toBe(413)
+    await keptFiles()
+  })
+
+  test('without a file says which part is missing', async () => {
+    const form = new FormData()
+    form.append('name', 'x')
+    const { status, body } = await t.send('PUT', '/api/files/teas2', form)
+    expect(status).toBe(400)
+    expect(body).toMatchObject({
+      code: 'missing_parameter',
+      detail: 'Must provide the part "file" in the form',
+    })
+  })
+})
