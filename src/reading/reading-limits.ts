@@ -27,7 +27,7 @@ export const READING_LIMITS = {
   /** Reading one file, however small. */
   readMs: 20_000,
   /** In addition, for each megabyte. */
-  readMsPerMegabyte: 150,
+  readMsPerMegabyte: 400,
   /** What a file may become, however small it is. */
   outputBytes: 1024 * 1024 * 1024,
   /** In addition, for each byte. */

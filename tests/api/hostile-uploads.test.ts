@@ -13,7 +13,7 @@ beforeAll(async () => {
   t = await createTestApp({ directory: folder })
   expect((await upload('kept', 'a,b\n1,2\n')).status).toBe(200)
   parquet = await parquetBytes()
-})
+}, 30_000)
 afterAll(async () => {
   await t.close()
   await rm(folder, { recursive: true, force: true })

@@ -17,7 +17,7 @@ export interface TableFile extends SourceFile {
 }
 
 /** Of DuckDB in a reader process, whose own limit is larger. */
-const MEMORY_LIMIT = '512MiB'
+const MEMORY_LIMIT = '256MiB'
 const SPILL_MAX = '8GiB'
 const THREADS = '2'
 
@@ -66,6 +66,7 @@ async function isolatedConnection(path: string, folder: string): Promise<DuckDBC
   const connection = await instance.connect()
   await connection.run(`SET allowed_directories = [${literal(`${folder}/`)}]`)
   await connection.run(`SET allowed_paths = [${literal(path)}]`)
+  await connection.run('SET enable_external_file_cache = false')
   await connection.run('SET enable_external_access = false')
   await connection.run('SET lock_configuration = true')
   // The instance lives as long as its connection.

@@ -8,7 +8,7 @@ import { damaged, isDamage, resourceError } from './database-error.ts'
 import { type LockNote, lockConflict, removeLockNote, writeLockNote } from './lock-note.ts'
 import { checkLog, LogMark, MARK_FILE } from './log-mark.ts'
 import { memoryBytesOf, memoryLimitOf } from './memory-size.ts'
-import { giveMemoryBack, registerStepLimits } from './step-limits.ts'
+import { giveMemoryBack, registerStepLimits, withoutCaching } from './step-limits.ts'
 
 /** DuckDB calls the database by the file's name: it must not be that of a schema. */
 export const DATABASE_FILE = 'eider-data.duckdb'
@@ -43,6 +43,7 @@ export class Database {
   readonly #instance: DuckDBInstance
   readonly #directory: string | null
   readonly #note: LockNote
+  readonly #memoryLimit: string
   readonly #onFatal: (error: AppError) => void
   #hasFailed = false
   readonly #idle: DuckDBConnection[] = []
@@ -58,6 +59,7 @@ export class Database {
     this.#instance = instance
     this.#directory = options.directory
     this.#note = options.note
+    this.#memoryLimit = memoryLimitOf(options.memoryLimit)
     this.exportsDirectory = options.exportsDirectory
     this.#onFatal = options.onFatal ?? (() => {})
   }
@@ -115,6 +117,11 @@ export class Database {
   /** Before files are written beside the database. @throws AppError `storage_full` where there is no room for so much */
   checkSpace(wantedBytes: number): void {
     this.#checkSpace(wantedBytes)
+  }
+
+  /** Runs work that writes much more than anybody is going to read soon: it does not stay in memory. */
+  withoutCaching<T>(work: () => Promise<T>): Promise<T> {
+    return withoutCaching((use) => this.lease(use), this.#memoryLimit, work)
   }
 
   /** Counts the committed writes: a snapshot with another number is old. */
@@ -321,6 +328,9 @@ async function lockedDown(
   await connection.run(`SET GLOBAL allowed_directories = [${literal(exportsDirectory)}]`)
   await connection.run('SET GLOBAL enable_external_access = false')
   await giveMemoryBack(connection)
+  // A copy of each file that it read: there is nothing to be read twice.
+  await connection.run('SET GLOBAL enable_external_file_cache = false')
+  await connection.run("SET GLOBAL allowed_configs = ['memory_limit']")
   await connection.run('SET lock_configuration = true')
   registerStepLimits(connection, memoryBytesOf(options.memoryLimit))
   connection.closeSync()

@@ -64,6 +64,57 @@ export async function giveMemoryBack(connection: DuckDBConnection): Promise<void
   await connection.run("SET GLOBAL allocator_flush_threshold = '16MB'")
 }
 
+/** What a large write may leave in DuckDB's memory, and how often that is looked at. */
+const CACHE_GROWTH_BYTES = 64 * 1024 ** 2
+const LET_GO_MS = 200
+
+/**
+ * Runs work that writes much. DuckDB keeps each block that it writes in memory, up to its limit, so it is made to let go
+ * of them meanwhile.
+ */
+export async function withoutCaching<T>(
+  lease: <R>(use: (connection: DuckDBConnection) => Promise<R>) => Promise<R>,
+  memoryLimit: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  const keptBytes = (await lease(cachedBytes)) + CACHE_GROWTH_BYTES
+  const letGo = () => lease((connection) => letGoOfCache(connection, keptBytes, memoryLimit))
+  const done = Promise.withResolvers<false>()
+  const lettingGo = (async () => {
+    while (await Promise.race([Bun.sleep(LET_GO_MS).then(() => true), done.promise])) await letGo()
+    await letGo()
+  })()
+  try {
+    return await work()
+  } finally {
+    done.resolve(false)
+    await lettingGo
+  }
+}
+
+async function cachedBytes(connection: DuckDBConnection): Promise<number> {
+  const reader = await connection.runAndReadAll(
+    'SELECT sum(memory_usage_bytes) FROM duckdb_memory()',
+  )
+  return Number(reader.getRows()[0]?.[0] ?? 0)
+}
+
+/** The limit is lowered and at once raised again: DuckDB 1.5.5 has no other way to say it. */
+async function letGoOfCache(
+  connection: DuckDBConnection,
+  keptBytes: number,
+  memoryLimit: string,
+): Promise<void> {
+  if ((await cachedBytes(connection)) <= keptBytes) return
+  try {
+    await connection.run(
+      `SET GLOBAL memory_limit = '${Math.ceil(keptBytes / 1e6)}MB'; SET GLOBAL memory_limit = '${memoryLimit}'`,
+    )
+  } catch {
+    // More than that is in use: the limit has not changed.
+  }
+}
+
 function tooMuch(found: string, limit: string): string {
   const ways = 'use smaller values, or fewer rows at once'
   return `${found} for rows that are computed together, the limit is ${limit}; ${ways}`

@@ -74,15 +74,17 @@ export class StoredFiles implements FileStore {
   ): Promise<UploadedFile> {
     this.#replacedBy(file)
     if (tables.length === 0) throw new AppError('file_unreadable', 'The file holds no rows')
-    const { exportsDirectory } = this.#parts.database
-    return withinReach(tables, exportsDirectory, (paths) => {
+    const { database } = this.#parts
+    return withinReach(tables, database.exportsDirectory, (paths) => {
       const made = tables.map((table, index): NewFileTable => {
         const path = paths[index] ?? ''
         return {
           name: table.name,
           columns: table.columns.map((column) => column.name),
           make: async (connection, target) => ({
-            rowCount: await makeTableOf(table, { path, target }, connection, signal),
+            rowCount: await database.withoutCaching(() => {
+              return makeTableOf(table, { path, target }, connection, signal)
+            }),
           }),
         }
       })
