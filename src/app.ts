@@ -17,10 +17,12 @@ import { NOTHING_NOTED, type RunningWork } from './domain/ports/running-ports.ts
 import type { UseCases } from './http/route-context.ts'
 import type { LogEntry, LoggedError } from './http/running-requests.ts'
 import { createServer, type Listener } from './http/server.ts'
+import { chunkWarnings } from './ingest/chunk-warnings.ts'
 import { guardedFetch } from './ingest/crawl/guarded-fetch.ts'
 import { INGEST_LIMITS } from './ingest/ingest-limits.ts'
 import { insert } from './ingest/insert.ts'
 import type { InsertDeps } from './ingest/insert-request.ts'
+import { preview } from './ingest/preview.ts'
 import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
 import { Reembedding } from './ingest/reembed.ts'
 import { uploadFiles } from './ingest/upload-files.ts'
@@ -235,6 +237,8 @@ function useCases(
       },
     },
     insert: (request, signal) => insert(request, inTurns(), signal),
+    preview: (request, signal) => preview(request, inTurns(), signal),
+    chunkWarnings: (kb) => chunkWarnings(kb, queryDeps),
     uploadFiles: (request, signal) => uploadFiles(request, inTurns(), signal),
     dropFile: (file) => queryDeps.files.dropFile(file),
     agents,

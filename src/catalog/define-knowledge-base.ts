@@ -5,6 +5,7 @@ import type {
   KnowledgeBaseChanges,
   KnowledgeBaseDraft,
 } from '../domain/knowledge-base.ts'
+import { DEFAULT_LANGUAGE } from '../domain/language.ts'
 import { EMBED_PROBE_MS } from '../domain/model-ref.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
@@ -108,6 +109,50 @@ export async function createKnowledgeBase(
   return deps.catalog.createKnowledgeBase(draft)
 }
 
+/** What a preview may set. */
+const PREVIEW_FIELDS = new Set([
+  'embedding_model',
+  'content_columns',
+  'metadata_columns',
+  'id_column',
+  'preprocessing',
+  'language',
+])
+
+export type ChunkingDefinition = Pick<
+  KnowledgeBase,
+  | 'embeddingModel'
+  | 'contentColumns'
+  | 'metadataColumns'
+  | 'idColumn'
+  | 'preprocessing'
+  | 'language'
+>
+
+/**
+ * How a knowledge base with these fields would chunk; what is missing is as in the one that is given, or the default.
+ * @throws AppError `invalid_knowledge_base`, `unknown_field`
+ */
+export function chunkingDefinition(sent: Fields, kb: KnowledgeBase | null): ChunkingDefinition {
+  const read = new FieldReader(sent, CODE)
+  read.allowOnly(PREVIEW_FIELDS, notAllowed)
+  const model = read.object('embedding_model')
+  const preprocessing = read.object('preprocessing')
+  return {
+    embeddingModel:
+      kb !== null && model === undefined ? kb.embeddingModel : embeddingModelOf(model ?? {}),
+    contentColumns: kb?.contentColumns ?? null,
+    metadataColumns: kb?.metadataColumns ?? null,
+    idColumn: kb?.idColumn ?? null,
+    ...columnsOf(read),
+    preprocessing:
+      kb !== null && preprocessing === undefined
+        ? kb.preprocessing
+        : preprocessingOf(preprocessing, kb?.preprocessing ?? null),
+    language: languageParam(read).language ?? kb?.language ?? DEFAULT_LANGUAGE,
+  }
+}
+
 /**
  * Changes the definition; stored chunks stay as they were cut. Another embedding model takes over once it has embedded
  * them all, see `embeddingChangeOf`.
@@ -133,7 +178,7 @@ export async function alterKnowledgeBase(
           rerankingModel: await rerankingModelOf(fields.reranking_model, kb.rerankingModel, deps),
         }),
     ...columnsOf(read),
-    ...(preprocessing && { preprocessing: preprocessingOf(preprocessing) }),
+    ...(preprocessing && { preprocessing: preprocessingOf(preprocessing, kb.preprocessing) }),
     params: { ...carriedParams(kb, embedding), ...echoedParams(fields), ...searchParams(read) },
   }
   const altered = await deps.catalog.alterKnowledgeBase(kb, changes)

@@ -13,6 +13,7 @@ import type { QueryResult } from '../domain/query-result.ts'
 import type { ServerState } from '../domain/server-state.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
 import type { InsertRequest } from '../ingest/insert-request.ts'
+import type { Preview, PreviewRequest } from '../ingest/preview.ts'
 import type { UploadOutcome, UploadRequest } from '../ingest/upload-files.ts'
 import type { QueryRequest } from '../query/run-query.ts'
 import type { SearchAnswer, SearchOrder } from '../query/search/run-search.ts'
@@ -65,6 +66,9 @@ export interface UseCases {
     readonly alter: (view: View, sql: string, signal: AbortSignal) => Promise<View>
   }
   readonly insert: (request: InsertRequest, signal: AbortSignal) => Promise<unknown>
+  readonly preview: (request: PreviewRequest, signal: AbortSignal) => Promise<Preview>
+  /** What is to be said of the stored chunks. */
+  readonly chunkWarnings: (kb: KnowledgeBase) => Promise<readonly string[]>
   readonly uploadFiles: (request: UploadRequest, signal: AbortSignal) => Promise<UploadOutcome>
   readonly fileBytes: FileBytes
   readonly backups: BackupStore

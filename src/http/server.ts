@@ -12,6 +12,7 @@ import { addFileRoutes } from './routes/file-routes.ts'
 import { addKnowledgeBaseRoutes } from './routes/knowledge-base-routes.ts'
 import { addLoginRoutes } from './routes/login-routes.ts'
 import { addPageRoutes } from './routes/page-routes.ts'
+import { addPreviewRoutes } from './routes/preview-routes.ts'
 import { addProjectRoutes } from './routes/project-routes.ts'
 import { addSearchRoutes } from './routes/search-routes.ts'
 import { addSqlRoutes } from './routes/sql-routes.ts'
@@ -84,6 +85,7 @@ function createApp(context: RouteContext): Elysia {
   addLoginRoutes(app, context)
   addProjectRoutes(app, context)
   addKnowledgeBaseRoutes(app, context)
+  addPreviewRoutes(app, context)
   addSearchRoutes(app, context)
   addViewRoutes(app, context)
   addAgentRoutes(app, context)

@@ -36,9 +36,16 @@ export function projectRecord(project: Project) {
   }
 }
 
-/** @param progress of a change of the embedding model */
-export function knowledgeBaseRecord(kb: KnowledgeBase, progress: ReembeddingProgress | null) {
+/** @param progress of a change of the embedding model; @param found what is to be said of the stored chunks */
+export function knowledgeBaseRecord(
+  kb: KnowledgeBase,
+  progress: ReembeddingProgress | null,
+  found: readonly string[] = [],
+) {
   const { sent } = kb.preprocessing
+  const shown = shownParams(kb)
+  const { warnings: known } = shown
+  const warnings = [...(Array.isArray(known) ? known : []), ...found]
   return {
     id: kb.id,
     name: kb.name,
@@ -57,7 +64,8 @@ export function knowledgeBaseRecord(kb: KnowledgeBase, progress: ReembeddingProg
     id_column: kb.idColumn ?? 'id',
     params: {
       ...(sent === null ? {} : { preprocessing: sent }),
-      ...shownParams(kb),
+      ...shown,
+      ...(warnings.length === 0 ? {} : { warnings }),
       ...shownReembedding(kb, progress),
     },
   }

@@ -146,7 +146,9 @@ export interface ColumnMapping {
 
 export const ID_COLUMN = 'id'
 
-export function columnMappingOf(kb: KnowledgeBase): ColumnMapping {
+export type MappedColumns = Pick<KnowledgeBase, 'contentColumns' | 'metadataColumns' | 'idColumn'>
+
+export function columnMappingOf(kb: MappedColumns): ColumnMapping {
   const hasOwnId = kb.idColumn !== null && kb.idColumn.toLowerCase() !== ID_COLUMN
   return {
     contentColumns: kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS,

@@ -17,6 +17,9 @@ export const INGEST_LIMITS = {
   jsonCharsMax: 10_000_000,
   /** Fields of one element of JSON that stand in the metadata of its chunk. */
   jsonFactsMax: 100,
+  /** A preview reads so much of its source. */
+  previewRows: 100,
+  previewChars: 1_000_000,
   /** Documents whose stored chunks are looked up at once. */
   lookupDocuments: 1000,
   /** Chunks that get a vector of the next embedding model in one round. */

@@ -9,13 +9,13 @@ interface Source {
   /** Its name in the request. */
   readonly source: 'rows' | 'files' | 'urls' | 'query'
   readonly rows: AsyncIterable<Row> | readonly Row[]
-  /** Stored piece by piece, because nobody knows how much it is. */
+  /** Stored piece by piece: whole documents, but more of them than fit in memory. */
   readonly isUnbounded: boolean
 }
 
 /**
- * Inserts every source in one transaction of its own, a large `query` in several. A source that fails leaves nothing
- * of itself, and the message says what of the others is stored.
+ * Inserts every source in one transaction of its own, a large `query` and large files in several. The message of a source
+ * that fails says how many of its rows and of the others are stored.
  * @throws AppError `insert_failed`, `invalid_select`, `crawl_failed`, `address_refused`, those of the embedder and store
  */
 export async function insert(
@@ -44,7 +44,7 @@ function sourcesOf(
   if (rows !== undefined) sources.push({ source: 'rows', rows, isUnbounded: false })
   if (files !== undefined) {
     const fileRows = rowsOfFiles({ kb, files }, deps, signal)
-    sources.push({ source: 'files', rows: fileRows, isUnbounded: false })
+    sources.push({ source: 'files', rows: fileRows, isUnbounded: true })
   }
   if (urls !== undefined) {
     const pages = crawledRows({ kb, urls, crawl }, deps, signal)

@@ -203,6 +203,8 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     search: async () => ({ results: [], warnings: [], explanation: null }),
     query: async ({ db }) => ({ kind: 'table', rows: rowsOf(['a'], [[1]]), context: { db } }),
     insert: async (request) => seen.inserted.push(request),
+    preview: async () => ({ chunks: [], chunkCount: 0, tokensMax: null, warnings: [] }),
+    chunkWarnings: async () => [],
     uploadFiles: async (request) => {
       const files = await Promise.all(request.files.map((file) => uploaded(request, file)))
       seen.uploaded.push(...files)

@@ -52,6 +52,20 @@ describe('where a text is cut', () => {
     ])
   })
 
+  test('at separators that were chosen, the first of them first', () => {
+    const limits = {
+      chunkSizeChars: 12,
+      chunkOverlapChars: 0,
+      tokens: null,
+      separators: [';', ' '],
+    }
+    const text = 'one two;three four five;six'
+    const found = [...chunkText(text, limits)].map((span) =>
+      text.slice(span.startChar, span.endChar),
+    )
+    expect(found).toEqual(['one two;', 'three four', 'five;six'])
+  })
+
   test('a word that ends exactly at the size is kept whole', () => {
     expect(textsOf('aaaa bbbb cccc', 9, 0)).toEqual(['aaaa bbbb', 'cccc'])
     expect(textsOf('aaaa bbbb    cccc', 9, 0)).toEqual(['aaaa bbbb', 'cccc'])

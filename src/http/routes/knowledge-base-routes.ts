@@ -32,10 +32,13 @@ export const addKnowledgeBaseRoutes: AddRoutes = (app, context) => {
 const addListRoutes: AddRoutes = (app, context) => {
   app.get(
     LIST,
-    ({ params }) => {
+    async ({ params }) => {
       const snapshot = context.snapshot()
       const project = requireProject(snapshot, params.project_name)
-      return Response.json(knowledgeBasesOf(snapshot, project).map((kb) => recordOf(context, kb)))
+      const records = []
+      for (const kb of knowledgeBasesOf(snapshot, project))
+        records.push(await recordOf(context, kb))
+      return Response.json(records)
     },
     route({
       summary: 'List the knowledge bases of a project',
@@ -50,7 +53,7 @@ const addListRoutes: AddRoutes = (app, context) => {
       const sent = await readJson(context, request, CREATE_KNOWLEDGE_BASE)
       const { catalog } = context.deps
       const kb = await createKnowledgeBase(params.project_name, sent.knowledge_base, catalog)
-      return Response.json(recordOf(context, kb), { status: 201 })
+      return Response.json(await recordOf(context, kb), { status: 201 })
     },
     route({
       summary: 'Create a knowledge base',
@@ -68,7 +71,7 @@ const addListRoutes: AddRoutes = (app, context) => {
 const addOneRoutes: AddRoutes = (app, context) => {
   app.get(
     ONE,
-    ({ params }) => Response.json(recordOf(context, knowledgeBaseAt(context, params))),
+    async ({ params }) => Response.json(await recordOf(context, knowledgeBaseAt(context, params))),
     route({
       summary: 'Get a knowledge base',
       tag,
@@ -112,8 +115,9 @@ function knowledgeBaseAt(
   return requireKnowledgeBase(context.snapshot(), path.project_name, path.knowledge_base_name)
 }
 
-function recordOf({ deps }: RouteContext, kb: KnowledgeBase) {
-  return knowledgeBaseRecord(kb, deps.catalog.reembeddings.progressOf(kb))
+async function recordOf({ deps }: RouteContext, kb: KnowledgeBase) {
+  const warnings = await deps.chunkWarnings(kb)
+  return knowledgeBaseRecord(kb, deps.catalog.reembeddings.progressOf(kb), warnings)
 }
 
 /** The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set. */

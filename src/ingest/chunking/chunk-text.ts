@@ -35,12 +35,12 @@ export function* chunkText(text: string, limits: SpanLimits): Generator<TextSpan
       continue
     }
     let reach = reachOf(text, start, text.length, limits)
-    let cut = reach > covered ? cutOf(text, { start, covered, reach }) : covered
+    let cut = reach > covered ? cutOf(text, { start, covered, reach }, limits) : covered
     if (start < covered && !isWithin(text, { start, covered, reach }, cut, limits)) {
       // The overlap leaves no room, such as for a character of several units: it fits without the overlap.
       start = covered
       reach = reachOf(text, start, text.length, limits)
-      cut = cutOf(text, { start, covered, reach })
+      cut = cutOf(text, { start, covered, reach }, limits)
     }
     covered = withinTokens(text, { start, covered, reach }, cut, limits)
     yield { startChar: start, endChar: endOf(text, start, covered) }
@@ -63,13 +63,36 @@ function isWithin(text: string, progress: Progress, cut: number, limits: SpanLim
 }
 
 /** Where the span ends, before its white space is dropped; always beyond what is covered. */
-function cutOf(text: string, { start, covered, reach }: Progress): number {
+function cutOf(
+  text: string,
+  { start, covered, reach }: Progress,
+  { separators }: SpanLimits,
+): number {
   if (reach >= text.length) return text.length
   // Not even a word: a part of it.
   const limit = Math.max(reach, covered + 1)
   const after = Math.max(start + Math.floor((limit - start) / 2), covered)
+  if (separators !== undefined) {
+    return lastSeparator(text, after, limit, separators) ?? safeCut(text, covered, limit)
+  }
   const boundary = lastBoundary(text, after, limit)
   return boundary ?? wordBreak(text, after, limit) ?? safeCut(text, covered, limit)
+}
+
+/** After the last of the first separators that stands there. */
+function lastSeparator(
+  text: string,
+  after: number,
+  limit: number,
+  separators: readonly string[],
+): number | undefined {
+  const part = text.slice(after, limit)
+  for (const separator of separators) {
+    if (separator === '') return undefined
+    const found = part.lastIndexOf(separator)
+    if (found !== -1) return after + found + separator.length
+  }
+  return undefined
 }
 
 /** A part of a word may have more tokens than the whole: such a cut moves back until it fits. */

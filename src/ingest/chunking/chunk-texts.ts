@@ -252,13 +252,16 @@ function limitsOf(
   reach: EmbedderReach | null,
   counter: TokenCounter | null,
 ): SpanLimits {
-  const { chunkSizeChars, chunkOverlapChars, isSizeChosen } = preprocessing
-  if (isSizeChosen || reach === null || counter === null) {
-    return { chunkSizeChars, chunkOverlapChars, tokens: null }
+  const { chunkSizeChars, chunkOverlapChars, isSizeChosen, separators } = preprocessing
+  const sizes = {
+    chunkSizeChars,
+    chunkOverlapChars,
+    ...(separators === undefined ? {} : { separators }),
   }
+  if (isSizeChosen || reach === null || counter === null) return { ...sizes, tokens: null }
   const room = preprocessing.type === 'contextual' ? CONTEXTUAL_SHARE : 1
   const tokensMax = Math.floor((reach.tokensMax - reach.frameTokens) * room)
-  return { chunkSizeChars, chunkOverlapChars, tokens: { counter, tokensMax } }
+  return { ...sizes, tokens: { counter, tokensMax } }
 }
 
 /** The rest is for what the chat model writes. */

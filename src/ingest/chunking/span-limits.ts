@@ -6,6 +6,8 @@ export interface SpanLimits {
   readonly chunkOverlapChars: number
   /** null: only characters count. */
   readonly tokens: TokenBudget | null
+  /** Where to cut, the best first; '' is anywhere. Missing: at paragraphs, lines, sentences and words. */
+  readonly separators?: readonly string[]
 }
 
 export interface TokenBudget {

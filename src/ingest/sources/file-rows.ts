@@ -1,12 +1,12 @@
 import { requireFileTable } from '../../domain/catalog-snapshot.ts'
 import type { Row } from '../../domain/document.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { type FileTable, isDocumentFormat, type UploadedFile } from '../../domain/uploaded-file.ts'
 import {
   type ColumnMapping,
   columnMappingOf,
   documentRow,
   findColumn,
+  type MappedColumns,
   textOf,
 } from '../document-of-row.ts'
 import type { InsertDeps } from '../insert-request.ts'
@@ -18,7 +18,7 @@ type FilesDeps = Pick<InsertDeps, 'snapshot' | 'files'>
  * @throws AppError `file_not_found`
  */
 export async function* rowsOfFiles(
-  { kb, files }: { readonly kb: KnowledgeBase; readonly files: readonly string[] },
+  { kb, files }: { readonly kb: MappedColumns; readonly files: readonly string[] },
   deps: FilesDeps,
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
