@@ -45,7 +45,7 @@ const OPTIONS: Readonly<Record<PreprocessingType, readonly string[]>> = {
 const configOf = (type: PreprocessingType) => `${type}_config`
 
 function isType(name: string): name is PreprocessingType {
-  return Object.hasOwn(OPTIONS, name)
+  return Object.hasOwn(OPTIONS, name) && name !== 'contextual'
 }
 
 /** Where no type is named, the options say which one it is. */
@@ -59,7 +59,7 @@ function typeOf(read: FieldReader, fields: Fields): PreprocessingType {
     )
   }
   if (isType(name)) return name
-  const known = Object.keys(OPTIONS).join(', ')
+  const known = Object.keys(OPTIONS).filter(isType).join(', ')
   throw new AppError(CODE, `Unknown preprocessing type "${name}". Available types: ${known}`)
 }
 
