@@ -7,6 +7,8 @@ const FORMAT_CONTENT = {
   json: 'rows',
   jsonl: 'rows',
   parquet: 'rows',
+  xlsx: 'rows',
+  ods: 'rows',
   /** Made by `CREATE TABLE files.<name> AS …`, not uploaded. */
   table: 'rows',
   pdf: 'text',

@@ -24,7 +24,7 @@ const FORMATS_BY_ENDING: ReadonlyMap<string, FileFormat> = new Map(
 )
 
 const KNOWN =
-  'CSV, JSON, JSON lines, Parquet, PDF, DOCX, PPTX, ODT, ODP, EPUB, HTML, Markdown, mail, notebooks, source code and text'
+  'CSV, XLSX, ODS, JSON, JSON lines, Parquet, PDF, DOCX, PPTX, ODT, ODP, EPUB, HTML, Markdown, mail, notebooks, source code and text'
 
 /**
  * The format of a file: what its bytes say beyond doubt, else its ending, else a guess.
@@ -82,12 +82,14 @@ function certainFormat(bytes: Uint8Array): FileFormat | null {
 /** A folder that every package of this kind has. */
 const OFFICE_FOLDERS: readonly (readonly [string, FileFormat])[] = [
   ['word/', 'docx'],
+  ['xl/', 'xlsx'],
   ['ppt/', 'pptx'],
 ]
 
 const MEDIA_TYPES: readonly (readonly [string, FileFormat])[] = [
   ['application/epub+zip', 'epub'],
   ['application/vnd.oasis.opendocument.text', 'odt'],
+  ['application/vnd.oasis.opendocument.spreadsheet', 'ods'],
   ['application/vnd.oasis.opendocument.presentation', 'odp'],
 ]
 

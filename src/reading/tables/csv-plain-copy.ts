@@ -1,22 +1,9 @@
-import { closeSync, openSync, writeSync } from 'node:fs'
+import { BlockWriter } from './block-writer.ts'
 import { COMMA, type CsvDialect, DOUBLE_QUOTE, LINE_FEED } from './csv-dialect.ts'
 import type { CsvLayout } from './csv-layout.ts'
 import { CsvRows, fileSource } from './csv-rows.ts'
 import { type CsvFile, isBlank, isCommentRow } from './csv-survey.ts'
-
-const BLOCK_BYTES = 1024 * 1024
-
-/** A file of rows that are all equally wide, without names, in a dialect that says all. */
-export interface PlainCsv {
-  readonly path: string
-  readonly delimiter: number
-  readonly quote: number
-  readonly width: number
-  readonly rowCount: number
-  /** Lines that are no rows. */
-  readonly skipCount: number
-  readonly rowBytesMax: number
-}
+import type { PlainCsv } from './plain-csv.ts'
 
 /** Writes the rows so that nobody can read them in two ways: rows that are plain as they stand are only copied. */
 export function plainCopy(
@@ -53,7 +40,7 @@ export function plainCopy(
     source.close()
     target.close()
   }
-  return { path, delimiter, quote, width, rowCount, skipCount: 0, rowBytesMax }
+  return { paths: [path], delimiter, quote, width, rowCount, skipCount: 0, rowBytesMax }
 }
 
 function writeRow(
@@ -82,63 +69,4 @@ function isPlainValue(bytes: Uint8Array, delimiter: number, quote: number): bool
     if (byte === delimiter || byte === quote || byte === 0x0a || byte === 0x0d) return false
   }
   return true
-}
-
-/** Writes a file in blocks. */
-class BlockWriter {
-  sizeBytes = 0
-  readonly #file: number
-  readonly #block = new Uint8Array(BLOCK_BYTES)
-  #filled = 0
-
-  constructor(path: string) {
-    this.#file = openSync(path, 'w', 0o600)
-  }
-
-  write(bytes: Uint8Array): void {
-    this.sizeBytes += bytes.length
-    if (bytes.length > this.#block.length - this.#filled) this.#flush()
-    if (bytes.length > this.#block.length) writeAll(this.#file, bytes)
-    else {
-      this.#block.set(bytes, this.#filled)
-      this.#filled += bytes.length
-    }
-  }
-
-  writeByte(byte: number): void {
-    if (this.#filled === this.#block.length) this.#flush()
-    this.#block[this.#filled] = byte
-    this.#filled += 1
-    this.sizeBytes += 1
-  }
-
-  writeQuoted(bytes: Uint8Array, quote: number): void {
-    this.writeByte(quote)
-    let start = 0
-    for (let at = bytes.indexOf(quote); at >= 0; at = bytes.indexOf(quote, start)) {
-      this.write(bytes.subarray(start, at + 1))
-      this.writeByte(quote)
-      start = at + 1
-    }
-    this.write(bytes.subarray(start))
-    this.writeByte(quote)
-  }
-
-  close(): void {
-    try {
-      this.#flush()
-    } finally {
-      closeSync(this.#file)
-    }
-  }
-
-  #flush(): void {
-    writeAll(this.#file, this.#block.subarray(0, this.#filled))
-    this.#filled = 0
-  }
-}
-
-function writeAll(file: number, bytes: Uint8Array): void {
-  let done = 0
-  while (done < bytes.length) done += writeSync(file, bytes, done)
 }

@@ -1,16 +1,17 @@
 import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { distinctNames, literal, quote } from '../../domain/identifier.ts'
+import { distinctNames, quote } from '../../domain/identifier.ts'
 import type { ReadingOptions, ReadTable } from '../../domain/ports/reading-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { ReadingNotes } from '../document-format.ts'
 import { columnPlans, counted, shown } from './column-types.ts'
 import type { CsvDialect } from './csv-dialect.ts'
 import { type CsvLayout, layoutOf, type SampleRow } from './csv-layout.ts'
-import { type PlainCsv, plainCopy } from './csv-plain-copy.ts'
+import { plainCopy } from './csv-plain-copy.ts'
 import { OpenQuote } from './csv-rows.ts'
 import { sniffedDialect } from './csv-sniff.ts'
 import { type CsvFile, type CsvSurvey, sampleRows, surveyed } from './csv-survey.ts'
+import { type PlainCsv, plainRowsSql } from './plain-csv.ts'
 import { writtenTable } from './written-table.ts'
 
 const SNIFFED_BYTES = 512 * 1024
@@ -51,7 +52,7 @@ export async function readCsv(
   )
   const body = rows.filter(({ line }) => line >= layout.dataLine)
   const write = async (plain: PlainCsv): Promise<ReadTable> => {
-    const source = rowsSql(plain)
+    const source = plainRowsSql(plain)
     const plans =
       options.allText === true
         ? names.map((column, index) => ({ name: column, expression: `c${index}` }))
@@ -164,7 +165,7 @@ function asItIs(
   survey: CsvSurvey,
 ): PlainCsv {
   return {
-    path,
+    paths: [path],
     delimiter: dialect.delimiter ?? 0,
     quote: dialect.quote ?? 0,
     width: survey.width,
@@ -172,24 +173,6 @@ function asItIs(
     skipCount: layout.dataLine - 1,
     rowBytesMax: survey.rowBytesMax,
   }
-}
-
-/** DuckDB decides nothing about how the file is written. */
-function rowsSql({
-  path,
-  delimiter,
-  quote: sign,
-  width,
-  skipCount,
-  rowBytesMax,
-}: PlainCsv): string {
-  const columns = Array.from({ length: width }, (_, index) => `'c${index}': 'VARCHAR'`)
-  const mark = literal(String.fromCharCode(sign))
-  const lineBytes = Math.max(2 * 1024 * 1024, rowBytesMax + 1024)
-  return `read_csv(${literal(path)}, auto_detect = false, header = false, skip = ${skipCount},
-    delim = ${literal(String.fromCharCode(delimiter))}, quote = ${mark}, escape = ${mark}, comment = '',
-    columns = {${columns.join(', ')}}, max_line_size = ${lineBytes}, buffer_size = ${lineBytes * 4},
-    null_padding = false, strict_mode = true, encoding = 'utf-8')`
 }
 
 const TITLE_CHARS = 80

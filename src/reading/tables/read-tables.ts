@@ -9,6 +9,7 @@ import type { ReadingNotes } from '../document-format.ts'
 import { readCsv } from './csv-table.ts'
 import { checkJsonDepth } from './table-shape.ts'
 import { utf8File } from './utf8-file.ts'
+import { readWorkbook } from './workbooks/workbook.ts'
 import { writtenTable } from './written-table.ts'
 
 /** A file of rows, of a format that is known. */
@@ -31,20 +32,18 @@ export async function readTables(
   folder: string,
   notes: ReadingNotes,
 ): Promise<readonly ReadTable[]> {
-  const path =
-    file.format === 'parquet'
-      ? file.path
-      : await utf8File(file.path, file.options.encoding, folder, notes)
-  if (file.format === 'json' || file.format === 'jsonl') await checkJsonDepth(path)
+  const { format, name, options } = file
+  const isText = format === 'csv' || format === 'json' || format === 'jsonl'
+  const path = isText ? await utf8File(file.path, options.encoding, folder, notes) : file.path
+  if (format === 'json' || format === 'jsonl') await checkJsonDepth(path)
   const connection = await isolatedConnection(path, folder)
   try {
-    if (file.format === 'csv') {
-      return [
-        await readCsv(connection, { path, name: file.name, options: file.options }, folder, notes),
-      ]
+    if (format === 'csv') return [await readCsv(connection, { path, name, options }, folder, notes)]
+    if (format === 'xlsx' || format === 'ods') {
+      return await readWorkbook(connection, { path, format, options }, folder, notes)
     }
     const { size } = await stat(path)
-    const source = rowsSql(file.format, path, size)
+    const source = rowsSql(format, path, size)
     return [await writtenTable(connection, source, join(folder, 'table-0.parquet'))]
   } catch (error) {
     throw unreadable(error, [path, folder])

@@ -1,0 +1,62 @@
+import { closeSync, openSync, writeSync } from 'node:fs'
+
+const BLOCK_BYTES = 1024 * 1024
+
+/** Writes a file in blocks. */
+export class BlockWriter {
+  sizeBytes = 0
+  readonly #file: number
+  readonly #block = new Uint8Array(BLOCK_BYTES)
+  #filled = 0
+
+  constructor(path: string) {
+    this.#file = openSync(path, 'w', 0o600)
+  }
+
+  write(bytes: Uint8Array): void {
+    this.sizeBytes += bytes.length
+    if (bytes.length > this.#block.length - this.#filled) this.#flush()
+    if (bytes.length > this.#block.length) writeAll(this.#file, bytes)
+    else {
+      this.#block.set(bytes, this.#filled)
+      this.#filled += bytes.length
+    }
+  }
+
+  writeByte(byte: number): void {
+    if (this.#filled === this.#block.length) this.#flush()
+    this.#block[this.#filled] = byte
+    this.#filled += 1
+    this.sizeBytes += 1
+  }
+
+  writeQuoted(bytes: Uint8Array, quote: number): void {
+    this.writeByte(quote)
+    let start = 0
+    for (let at = bytes.indexOf(quote); at >= 0; at = bytes.indexOf(quote, start)) {
+      this.write(bytes.subarray(start, at + 1))
+      this.writeByte(quote)
+      start = at + 1
+    }
+    this.write(bytes.subarray(start))
+    this.writeByte(quote)
+  }
+
+  close(): void {
+    try {
+      this.#flush()
+    } finally {
+      closeSync(this.#file)
+    }
+  }
+
+  #flush(): void {
+    writeAll(this.#file, this.#block.subarray(0, this.#filled))
+    this.#filled = 0
+  }
+}
+
+function writeAll(file: number, bytes: Uint8Array): void {
+  let done = 0
+  while (done < bytes.length) done += writeSync(file, bytes, done)
+}

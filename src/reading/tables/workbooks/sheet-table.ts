@@ -1,0 +1,285 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { distinctNames, quote } from '../../../domain/identifier.ts'
+import type { ReadTable } from '../../../domain/ports/reading-ports.ts'
+import { AppError } from '../../../errors.ts'
+import { BlockWriter } from '../block-writer.ts'
+import { counted, shown } from '../column-types.ts'
+import { COMMA, DOUBLE_QUOTE, LINE_FEED } from '../csv-dialect.ts'
+import { layoutOf, type SampleRow } from '../csv-layout.ts'
+import { TABLE_COLUMNS_MAX } from '../csv-rows.ts'
+import { plainRowsSql } from '../plain-csv.ts'
+import { writtenTable } from '../written-table.ts'
+
+/** What a cell holds. Its text is as DuckDB reads it. */
+export type CellType = 'number' | 'boolean' | 'date' | 'timestamp' | 'time' | 'text'
+
+/** A rectangle of cells that are shown as one. All from 0, the last ones belong to it. */
+export interface MergedCells {
+  readonly firstRow: number
+  readonly lastRow: number
+  readonly firstColumn: number
+  readonly lastColumn: number
+}
+
+const HEAD_ROWS = 100
+/** Cells with something in them: a hundred times what is usual, and some minutes. */
+const CELLS_MAX = 200_000_000
+const HEADER_ROWS_MAX = 10
+
+interface HeadRow {
+  readonly row: number
+  readonly cells: readonly (string | undefined)[]
+  readonly types: readonly (CellType | undefined)[]
+}
+
+/**
+ * Takes the cells of a sheet as they come, and makes a table of them in the end: rows go to a file of CSV, only the first ones
+ * stay in memory, because merged cells are known last.
+ */
+export class SheetTable {
+  readonly name: string
+  errorCount = 0
+  readonly #path: string
+  readonly #headPath: string
+  #writer: BlockWriter
+  readonly #head: HeadRow[] = []
+  readonly #merged: MergedCells[] = []
+  /** How often each type is in each column, below the first rows. */
+  readonly #counts: Map<CellType, number>[] = []
+  readonly #hasFraction: boolean[] = []
+  #cells: (string | undefined)[] = []
+  #types: (CellType | undefined)[] = []
+  #rowIndex = 0
+  #writtenCount = 0
+  #cellCount = 0
+  #width = 0
+  #rowBytesMax = 0
+  #lastRow = -1
+  #blankCount = 0
+
+  constructor(name: string, path: string) {
+    this.name = name
+    this.#path = path
+    this.#headPath = `${path}-head`
+    this.#writer = new BlockWriter(path)
+  }
+
+  /** @param index of the row, from 0 */
+  startRow(index: number): void {
+    this.#rowIndex = index
+    this.#cells = []
+    this.#types = []
+  }
+
+  cell(column: number, type: CellType, text: string): void {
+    if (column >= TABLE_COLUMNS_MAX) {
+      throw new AppError(
+        'file_unreadable',
+        `The sheet ${shown(this.name)} has values beyond column ${TABLE_COLUMNS_MAX}; a table has at most as many columns`,
+      )
+    }
+    this.#cellCount += 1
+    if (this.#cellCount > CELLS_MAX) {
+      throw new AppError(
+        'file_unreadable',
+        `The sheet ${shown(this.name)} has more than ${CELLS_MAX} cells`,
+      )
+    }
+    if (text === '') return
+    this.#cells[column] = text
+    this.#types[column] = type
+  }
+
+  endRow(): void {
+    if (this.#cells.length === 0) return
+    if (this.#lastRow >= 0) this.#blankCount += this.#rowIndex - this.#lastRow - 1
+    this.#lastRow = this.#rowIndex
+    this.#width = Math.max(this.#width, this.#cells.length)
+    if (this.#head.length < HEAD_ROWS) {
+      this.#head.push({ row: this.#rowIndex, cells: this.#cells, types: this.#types })
+    } else this.#write(this.#cells, this.#types)
+  }
+
+  merge(cells: MergedCells): void {
+    if (this.#merged.length < 10_000) this.#merged.push(cells)
+  }
+
+  #write(cells: readonly (string | undefined)[], types: readonly (CellType | undefined)[]): void {
+    const start = this.#writer.sizeBytes
+    for (let index = 0; index < cells.length; index += 1) {
+      if (index > 0) this.#writer.writeByte(COMMA)
+      const text = cells[index]
+      const type = types[index]
+      if (text === undefined || type === undefined) continue
+      this.#count(index, type, text)
+      if (type === 'text') this.#writer.writeQuoted(ENCODER.encode(text), DOUBLE_QUOTE)
+      else this.#writer.write(ENCODER.encode(text))
+    }
+    // Rows are as wide as they are: what is missing is NULL.
+    this.#writer.writeByte(LINE_FEED)
+    this.#writtenCount += 1
+    this.#rowBytesMax = Math.max(this.#rowBytesMax, this.#writer.sizeBytes - start)
+  }
+
+  #count(column: number, type: CellType, text: string): void {
+    let counts = this.#counts[column]
+    if (counts === undefined) {
+      counts = new Map()
+      this.#counts[column] = counts
+    }
+    counts.set(type, (counts.get(type) ?? 0) + 1)
+    if (type === 'number' && !/^-?\d{1,18}$/.test(text)) this.#hasFraction[column] = true
+  }
+
+  /** null: the sheet is empty. */
+  async table(
+    connection: DuckDBConnection,
+    target: string,
+    options: { readonly header: boolean | undefined; readonly allText: boolean },
+    warn: (sentence: string) => void,
+  ): Promise<ReadTable | null> {
+    const head = this.#head
+    if (head.length === 0) return null
+    const say = (sentence: string) => warn(`Sheet ${shown(this.name)}: ${sentence}`)
+    const rows = head.map((row): SampleRow => {
+      return { line: row.row + 1, cells: Array.from(row.cells, (cell) => cell ?? '') }
+    })
+    const layout = layoutOf(rows, options.header)
+    const titles = layout.skipped.length + layout.commentLines.length
+    if (titles > 0) {
+      const text = rows
+        .slice(0, titles)
+        .map(({ cells }) => cells.filter(Boolean).join(' '))
+        .join(' / ')
+      say(
+        `${counted(titles, 'row')} above the table ${titles === 1 ? 'is' : 'are'} not part of it: ${shown(text)}`,
+      )
+    }
+    const headerRows = layout.names === null ? [] : this.#headerRows(head.slice(titles))
+    const names = this.#namesOf(headerRows)
+    this.#writer.close()
+    this.#writer = new BlockWriter(this.#headPath)
+    for (const { cells, types } of head.slice(titles + headerRows.length)) this.#write(cells, types)
+    this.#writer.close()
+    const firstRow = head[titles]?.row ?? 0
+    const bodyMerges = this.#merged.filter(
+      ({ firstRow: row }) => row >= firstRow + headerRows.length,
+    )
+    if (bodyMerges.length > 0) {
+      say(
+        `${counted(bodyMerges.length, 'group')} of merged cells: the value stands in the first cell, the others are NULL`,
+      )
+    }
+    if (this.errorCount > 0)
+      say(
+        `${counted(this.errorCount, 'cell')} with an error such as #N/A ${this.errorCount === 1 ? 'is' : 'are'} NULL`,
+      )
+    if (this.#blankCount > 0)
+      say(
+        `${counted(this.#blankCount, 'empty row')} ${this.#blankCount === 1 ? 'is' : 'are'} left out`,
+      )
+    return this.#written(connection, target, { names, say, allText: options.allText })
+  }
+
+  async #written(
+    connection: DuckDBConnection,
+    target: string,
+    {
+      names,
+      say,
+      allText,
+    }: {
+      readonly names: readonly string[]
+      readonly say: (sentence: string) => void
+      readonly allText: boolean
+    },
+  ): Promise<ReadTable> {
+    const used = names
+      .map((_, index) => index)
+      .filter((index) => names[index] !== '' || this.#counts[index] !== undefined)
+    const distinct = distinctNames(used.map((index) => names[index] ?? ''))
+    const selected = used.map((index, place) => {
+      const type = allText ? 'VARCHAR' : this.#typeOf(index, distinct[place] ?? '', say)
+      return `CAST(c${index} AS ${type}) AS ${quote(distinct[place] ?? '')}`
+    })
+    const source = plainRowsSql({
+      // The first rows were written last.
+      paths: [this.#headPath, this.#path],
+      delimiter: COMMA,
+      quote: DOUBLE_QUOTE,
+      width: Math.max(this.#width, 1),
+      rowCount: this.#writtenCount,
+      skipCount: 0,
+      rowBytesMax: this.#rowBytesMax,
+      isPadded: true,
+    })
+    const table = await writtenTable(
+      connection,
+      `(SELECT ${selected.join(', ')} FROM ${source})`,
+      target,
+    )
+    if (table.rowCount !== this.#writtenCount) {
+      throw new AppError(
+        'file_unreadable',
+        `The sheet ${shown(this.name)} could not be read: ${counted(table.rowCount, 'row')} came out of ${this.#writtenCount}`,
+      )
+    }
+    return { ...table, name: this.name }
+  }
+
+  /** Names may stand in several rows, where cells are merged over columns or rows. */
+  #headerRows(rows: readonly HeadRow[]): readonly HeadRow[] {
+    let count = 1
+    for (let index = 0; index < count && count < HEADER_ROWS_MAX; index += 1) {
+      const row = rows[index]
+      if (row === undefined) break
+      const here = this.#merged.filter(({ firstRow }) => firstRow === row.row)
+      const down = Math.max(0, ...here.map(({ firstRow, lastRow }) => lastRow - firstRow))
+      const isWide = here.some(({ firstColumn, lastColumn }) => lastColumn > firstColumn)
+      count = Math.max(count, index + 1 + down, index + (isWide && rows.length > index + 2 ? 2 : 1))
+    }
+    return rows.slice(0, Math.min(count, HEADER_ROWS_MAX))
+  }
+
+  #namesOf(rows: readonly HeadRow[]): readonly string[] {
+    return Array.from({ length: this.#width }, (_, column) => {
+      const parts = rows.map(({ row, cells }) => {
+        const over = this.#merged.find(
+          ({ firstRow, firstColumn, lastColumn }) =>
+            firstRow === row && firstColumn <= column && lastColumn >= column,
+        )
+        return (cells[over?.firstColumn ?? column] ?? '').replace(/\s+/g, ' ').trim()
+      })
+      return parts.filter((part, index) => part !== '' && part !== parts[index - 1]).join(' / ')
+    })
+  }
+
+  #typeOf(column: number, name: string, say: (sentence: string) => void): string {
+    const counts = this.#counts[column]
+    if (counts === undefined) return 'VARCHAR'
+    const types = [...counts.keys()]
+    const [only] = types
+    if (types.length === 1 && only === 'number')
+      return this.#hasFraction[column] === true ? 'DOUBLE' : 'BIGINT'
+    if (types.length === 1 && only !== undefined) return SQL_TYPES[only]
+    if (types.every((type) => type === 'date' || type === 'timestamp')) return 'TIMESTAMP'
+    const textCount = counts.get('text') ?? 0
+    const all = [...counts.values()].reduce((sum, count) => sum + count, 0)
+    if (textCount <= all / 10)
+      say(
+        `column ${shown(name)} is text: ${textCount === 0 ? 'its cells are of several types' : `${textCount} of ${counted(all, 'cell')} ${textCount === 1 ? 'is' : 'are'}`}`,
+      )
+    return 'VARCHAR'
+  }
+}
+
+const ENCODER = new TextEncoder()
+
+const SQL_TYPES: Readonly<Record<CellType, string>> = {
+  number: 'DOUBLE',
+  boolean: 'BOOLEAN',
+  date: 'DATE',
+  timestamp: 'TIMESTAMP',
+  time: 'TIME',
+  text: 'VARCHAR',
+}

@@ -1,0 +1,261 @@
+import { calendarText, clockText, excelFormat, type NumberFormat } from './excel-dates.ts'
+import type { CellType, SheetTable } from './sheet-table.ts'
+import { damaged, type ZipParts } from './zip-parts.ts'
+
+/** A sheet in a workbook. */
+export interface SheetPart {
+  readonly name: string
+  readonly isHidden: boolean
+  /** Fills a table with its cells. */
+  read(table: SheetTable): Promise<void>
+}
+
+const STRINGS_CHARS_MAX = 200_000_000
+
+/** The sheets of an XLSX or XLSM, each read when it is wanted. */
+export async function xlsxSheets(parts: ZipParts): Promise<readonly SheetPart[]> {
+  const workbookPath = await mainPart(parts)
+  const folder = workbookPath.slice(0, workbookPath.lastIndexOf('/') + 1)
+  const relations = await relationsOf(parts, workbookPath)
+  const found: { name: string; id: string; isHidden: boolean }[] = []
+  let is1904 = false
+  await parts.parse(workbookPath, {
+    open: (name, attributes) => {
+      if (name === 'workbookPr') is1904 = /^(1|true|on)$/.test(attributes['date1904'] ?? '')
+      if (name !== 'sheet') return
+      const id = Object.entries(attributes).find(([key]) => key.endsWith(':id'))?.[1] ?? ''
+      const state = attributes['state'] ?? 'visible'
+      found.push({ name: attributes['name'] ?? '', id, isHidden: state !== 'visible' })
+    },
+    text: () => {},
+    close: () => {},
+  })
+  const partOf = (target: string) => (target.startsWith('/') ? target.slice(1) : folder + target)
+  const typed = (type: string) => [...relations.values()].find((one) => one.type.endsWith(type))
+  const stylesTarget = typed('/styles')?.target
+  const stringsTarget = typed('/sharedStrings')?.target
+  const formats = stylesTarget === undefined ? [] : await formatsOf(parts, partOf(stylesTarget))
+  let strings: Promise<readonly string[]> | null = null
+  return found.flatMap(({ name, id, isHidden }): SheetPart[] => {
+    const relation = relations.get(id)
+    // Charts have sheets of their own.
+    if (relation === undefined || !relation.type.endsWith('/worksheet')) return []
+    const read = async (table: SheetTable): Promise<void> => {
+      strings ??=
+        stringsTarget === undefined ? Promise.resolve([]) : stringsOf(parts, partOf(stringsTarget))
+      await readSheet(
+        parts,
+        partOf(relation.target),
+        { strings: await strings, formats, is1904 },
+        table,
+      )
+    }
+    return [{ name, isHidden, read }]
+  })
+}
+
+interface Relation {
+  readonly type: string
+  readonly target: string
+}
+
+async function mainPart(parts: ZipParts): Promise<string> {
+  const relations = await relationsOf(parts, '')
+  const main = [...relations.values()].find(({ type }) => type.endsWith('/officeDocument'))
+  const path = main?.target.replace(/^\//, '') ?? 'xl/workbook.xml'
+  if (!parts.has(path)) throw damaged('it has no workbook inside')
+  return path
+}
+
+async function relationsOf(parts: ZipParts, path: string): Promise<ReadonlyMap<string, Relation>> {
+  const slash = path.lastIndexOf('/') + 1
+  const part = `${path.slice(0, slash)}_rels/${path.slice(slash)}.rels`
+  const relations = new Map<string, Relation>()
+  if (!parts.has(part)) return relations
+  await parts.parse(part, {
+    open: (name, attributes) => {
+      if (name !== 'Relationship') return
+      relations.set(attributes['Id'] ?? '', {
+        type: attributes['Type'] ?? '',
+        target: attributes['Target'] ?? '',
+      })
+    },
+    text: () => {},
+    close: () => {},
+  })
+  return relations
+}
+
+/** What each style makes of a number. */
+async function formatsOf(parts: ZipParts, path: string): Promise<readonly NumberFormat[]> {
+  const codes = new Map<number, string>()
+  const formats: NumberFormat[] = []
+  let isCells = false
+  await parts.parse(path, {
+    open: (name, attributes) => {
+      if (name === 'numFmt')
+        codes.set(Number(attributes['numFmtId']), attributes['formatCode'] ?? '')
+      if (name === 'cellXfs') isCells = true
+      if (name === 'xf' && isCells) {
+        const id = Number(attributes['numFmtId'] ?? 0)
+        formats.push(excelFormat(id, codes.get(id)))
+      }
+    },
+    text: () => {},
+    close: (name) => {
+      if (name === 'cellXfs') isCells = false
+    },
+  })
+  return formats
+}
+
+/** Texts that cells point to. Runs of one text are joined, readings of Japanese left out. */
+async function stringsOf(parts: ZipParts, path: string): Promise<readonly string[]> {
+  const strings: string[] = []
+  let text = ''
+  let isText = false
+  let isReading = false
+  let size = 0
+  await parts.parse(path, {
+    open: (name) => {
+      if (name === 'si') text = ''
+      else if (name === 'rPh') isReading = true
+      else if (name === 't') isText = !isReading
+    },
+    text: (piece) => {
+      if (isText) text += piece
+    },
+    close: (name) => {
+      if (name === 't') isText = false
+      else if (name === 'rPh') isReading = false
+      else if (name === 'si') {
+        size += text.length
+        if (size > STRINGS_CHARS_MAX) throw damaged(`it has more than ${STRINGS_CHARS_MAX} letters`)
+        strings.push(unescaped(text))
+      }
+    },
+  })
+  return strings
+}
+
+/** Excel writes letters that XML cannot hold as `_x000D_`. */
+function unescaped(text: string): string {
+  if (!text.includes('_x')) return text
+  return text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  )
+}
+
+interface Workbook {
+  readonly strings: readonly string[]
+  readonly formats: readonly NumberFormat[]
+  readonly is1904: boolean
+}
+
+async function readSheet(
+  parts: ZipParts,
+  path: string,
+  workbook: Workbook,
+  table: SheetTable,
+): Promise<void> {
+  let row = -1
+  let column = -1
+  let type = 'n'
+  let style = 0
+  let value = ''
+  let isValue = false
+  let isReading = false
+  await parts.parse(path, {
+    open: (name, attributes) => {
+      if (name === 'row') {
+        row = attributes['r'] === undefined ? row + 1 : Number(attributes['r']) - 1
+        column = -1
+        table.startRow(row)
+      } else if (name === 'c') {
+        const reference = attributes['r']
+        column = reference === undefined ? column + 1 : columnOf(reference)
+        type = attributes['t'] ?? 'n'
+        style = Number(attributes['s'] ?? 0)
+        value = ''
+      } else if (name === 'v') isValue = true
+      else if (name === 'rPh') isReading = true
+      else if (name === 't') isValue = !isReading
+      else if (name === 'mergeCell') merge(table, attributes['ref'] ?? '')
+    },
+    text: (piece) => {
+      if (isValue) value += piece
+    },
+    close: (name) => {
+      if (name === 'v' || name === 't') isValue = false
+      else if (name === 'rPh') isReading = false
+      else if (name === 'c') setCell(table, column, { type, style, value }, workbook)
+      else if (name === 'row') table.endRow()
+    },
+  })
+}
+
+function setCell(
+  table: SheetTable,
+  column: number,
+  { type, style, value }: { type: string; style: number; value: string },
+  { strings, formats, is1904 }: Workbook,
+): void {
+  if (type === 'e') table.errorCount += 1
+  else if (value === '') return
+  else if (type === 's') table.cell(column, 'text', strings[Number(value)] ?? '')
+  else if (type === 'b')
+    table.cell(column, 'boolean', value === '1' || value === 'true' ? 'true' : 'false')
+  else if (type === 'str' || type === 'inlineStr') table.cell(column, 'text', unescaped(value))
+  else if (type === 'd') isoCell(table, column, value)
+  else {
+    const [kind, text] = numberCell(value, formats[style] ?? 'number', is1904)
+    table.cell(column, kind, text)
+  }
+}
+
+function isoCell(table: SheetTable, column: number, value: string): void {
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(value)
+  const isMoment = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z?$/.test(value)
+  const text = value.replace('T', ' ').replace('Z', '')
+  table.cell(column, isDay ? 'date' : isMoment ? 'timestamp' : 'text', text)
+}
+
+function numberCell(value: string, format: NumberFormat, is1904: boolean): [CellType, string] {
+  const number = Number(value)
+  if (!Number.isFinite(number)) return ['text', value]
+  if (format === 'number') return ['number', plainNumber(value, number)]
+  if (format === 'duration') return ['text', clockText(number)]
+  if (format === 'time' && number >= 0 && number < 1) return ['time', clockText(number)]
+  const day = calendarText(number, is1904)
+  if (day === null) return ['number', plainNumber(value, number)]
+  if (format === 'date' && Number.isInteger(number)) return ['date', day.slice(0, 10)]
+  return ['timestamp', day]
+}
+
+/** Whole numbers without a fraction or an exponent. */
+function plainNumber(value: string, number: number): string {
+  return Number.isSafeInteger(number) ? String(number) : value.trim()
+}
+
+/** `BC12` → 54 */
+function columnOf(reference: string): number {
+  let column = 0
+  for (let index = 0; index < reference.length; index += 1) {
+    const code = reference.charCodeAt(index) & ~0x20
+    if (code < 65 || code > 90) break
+    column = column * 26 + code - 64
+  }
+  return column - 1
+}
+
+function merge(table: SheetTable, reference: string): void {
+  const found = /^\$?([A-Z]+)\$?(\d+):\$?([A-Z]+)\$?(\d+)$/i.exec(reference)
+  if (found === null) return
+  const [, from = '', top = '', to = '', bottom = ''] = found
+  table.merge({
+    firstRow: Number(top) - 1,
+    lastRow: Number(bottom) - 1,
+    firstColumn: columnOf(from),
+    lastColumn: columnOf(to),
+  })
+}
