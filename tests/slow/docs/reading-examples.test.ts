@@ -6,7 +6,7 @@ import { createTestApp } from '../../support/test-app.ts'
 const page = await Bun.file(join(import.meta.dir, '../../../docs/reading.md')).text()
 
 /** Sections whose blocks are statements, or requests as a line `POST /path` and a body. */
-const SECTIONS = ['Types']
+const SECTIONS = ['Tables', 'Types']
 
 test.each(SECTIONS)('%s', async (section) => {
   const [, text = ''] = page.split(`\n## ${section}\n`)
@@ -22,8 +22,15 @@ test.each(SECTIONS)('%s', async (section) => {
     }
     const [line = '', ...body] = block.split('\n')
     const [method = '', path = ''] = line.split(' ')
-    const answer = await t.send(method, path, JSON.parse(body.join('\n')))
-    expect([block, answer.status < 300, answer.text]).toEqual([block, true, answer.text])
+    const type = /^Content-Type: (.*)$/.exec(body[0] ?? '')?.[1]
+    if (type === undefined) {
+      const answer = await t.send(method, path, JSON.parse(body.join('\n')))
+      expect([block, answer.status < 300, answer.text]).toEqual([block, true, answer.text])
+      continue
+    }
+    const request = { method, body: body.slice(2).join('\n'), headers: { 'content-type': type } }
+    const sent = await t.app.handle(new Request(`http://localhost${path}`, request))
+    expect([block, sent.status, await sent.text()]).toEqual([block, 200, expect.anything()])
   }
   await t.close()
 })
