@@ -1,9 +1,10 @@
 /**
  * The main job over the public HTTP API, on real input: READMEs in, three searches in SQL, two questions to an agent.
- * What it prints is what the server answered. The data stays in `demo-data/` to go on with.
+ * What it prints is what the server answered. The data stays in `demo-data/` to go on with. With `--data-only <folder>` it
+ * makes the data alone, in that folder; a number behind it is that of the documents.
  */
 import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { SingleBar } from 'cli-progress'
 import packageJson from '../package.json' with { type: 'json' }
 import { type AgentEvent, type EiderClient, eiderClient } from './eider-client.ts'
@@ -12,11 +13,14 @@ import { startServer, whileRunning } from './server-process.ts'
 import { textTable } from './text-table.ts'
 
 const ROOT = join(import.meta.dir, '..')
-const DATA_DIRECTORY = join(ROOT, 'demo-data')
+const DATA_ONLY = '--data-only'
+const [option, folder, documents] = process.argv.slice(2)
+const isDataOnly = option === DATA_ONLY
+const DATA_DIRECTORY = isDataOnly && folder ? resolve(folder) : join(ROOT, 'demo-data')
 const PROJECT = '/projects/mindsdb'
 
 /** About 600 chunks of 1000 characters: some twenty seconds of embedding on two cores. */
-const README_LIMITS = { filesMax: 150, charsMax: 12_000 }
+const README_LIMITS = { filesMax: Number(documents ?? 150), charsMax: 12_000 }
 const DOCUMENTS_PER_INSERT = 4
 /** A machine that is slow or busy gets fewer documents instead of a longer demo. */
 const INSERT_MS_MAX = 35_000
@@ -65,12 +69,16 @@ async function demo(): Promise<void> {
   const stopAtOnce = () => void server.stop().finally(() => process.exit(130))
   process.once('SIGINT', stopAtOnce)
   await whileRunning(server, async () => {
-    console.log(`Eider is ready at ${server.baseUrl} after ${seconds(server.startMs)}`)
+    if (!isDataOnly) {
+      console.log(`Eider is ready at ${server.baseUrl} after ${seconds(server.startMs)}`)
+    }
     const client = eiderClient(server.baseUrl)
     await insertReadmes(client, readmes)
+    if (isDataOnly) return
     for (const query of QUERIES) await showQuery(client, query)
     await askQuestions(client)
   })
+  if (isDataOnly) return
   console.log(`\nAll of it took ${seconds(performance.now() - startedAt)}.`)
   console.log('Go on with this data:  npm start -- --demo')
 }

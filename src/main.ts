@@ -2,7 +2,8 @@
  * What is started: the supervisor, which starts the server as a child and again when it crashed; or that child. Whatever
  * the server needs is imported by the server only.
  */
-import { writeSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import packageJson from '../package.json' with { type: 'json' }
 import { AppError, StartError } from './errors.ts'
 import { type Settings, settingsFrom, settingsHelp } from './settings.ts'
@@ -20,7 +21,7 @@ const HELP = `Eider ${packageJson.version}: knowledge bases, agents and SQL over
 Usage: npm start [-- options]
 
 Options:
-  --demo             serve the data made by "npm run demo"
+  --demo             serve the data of the demo, which is made first where there is none
   --no-supervisor    end when the server crashes, for containers that start it again themselves
   --help             show this help
   --version          show the version
@@ -154,6 +155,26 @@ async function serveHere(settings: Settings, isSupervised: boolean): Promise<num
   }
 }
 
+const DEMO_SCRIPT = join(import.meta.dir, '../scripts/demo.ts')
+
+/**
+ * Makes the data of the demo where there is none. In a folder beside it first: what is broken off is not served.
+ * @returns an exit code; 0: the data are there
+ */
+async function makeDemo({ dataDirectory }: Settings): Promise<number> {
+  if (existsSync(dataDirectory)) return 0
+  process.stdout.write('There is no data of the demo yet: it is made now, in less than a minute\n')
+  const making = `${resolve(dataDirectory)}.making`
+  const made = Bun.spawn([process.execPath, DEMO_SCRIPT, '--data-only', making], {
+    env: environment(),
+    stdio: ['inherit', 'inherit', 'inherit'],
+  })
+  const code = await made.exited
+  if (code === 0) renameSync(making, dataDirectory)
+  else rmSync(making, { recursive: true, force: true })
+  return code
+}
+
 async function main(): Promise<number> {
   // Nobody else opens what the program makes, whatever makes it.
   process.umask(0o077)
@@ -161,6 +182,9 @@ async function main(): Promise<number> {
   const settings = settingsOf(args)
   if (typeof settings === 'number') return settings
   if (args.includes(SUPERVISED)) return serveHere(settings, true)
+  const isOfDemo = args.includes('--demo') && Bun.env.EIDER_DATA_DIR === undefined
+  const demoCode = isOfDemo ? await makeDemo(settings) : 0
+  if (demoCode !== 0) return demoCode
   if (!args.includes(NO_SUPERVISOR)) return superviseServer(args, settings)
   if (!Bun.env.UV_THREADPOOL_SIZE) return runWithThreadPool(args)
   return serveHere(settings, false)

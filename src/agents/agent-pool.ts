@@ -5,6 +5,7 @@ import {
   BUILTIN_PROVIDER,
   type ChatDefaults,
   type ModelRef,
+  unknownProvider,
 } from '../domain/model-ref.ts'
 import type { Embedder } from '../domain/ports/model-ports.ts'
 import type { Catalog } from '../domain/ports/store-ports.ts'
@@ -117,7 +118,10 @@ export class AgentPool {
       timeoutMs: seconds * 1000,
       signals: [signal, this.#closing.signal],
       timeoutError: () => {
-        return new AppError('timeout', `The agent gave no answer within ${seconds} seconds`)
+        return new AppError(
+          'timeout',
+          `The agent gave no answer within ${seconds} seconds (timeout of the agent, or EIDER_AGENT_TIMEOUT_SECONDS)`,
+        )
       },
       cancelledMessage: 'The question was cancelled',
     })
@@ -149,9 +153,7 @@ export class AgentPool {
     const model = agent.model ?? this.#options.defaultModel ?? BUILTIN_MODEL
     const { chatProviders } = this.#deps
     if (chatProviders.includes(model.provider)) return model
-    const known = chatProviders.join(', ')
-    const message = `Wrong model provider: ${model.provider}. Available providers: ${known}`
-    throw new AppError('unknown_provider', message)
+    throw unknownProvider('model', model.provider, chatProviders)
   }
 
   async *#conversation(
@@ -224,8 +226,8 @@ const BUILTIN_MODEL: ModelRef = {
 function placesOf(options: AgentPoolOptions): Semaphore {
   const { agentsMax, agentQuestionsMax, agentQueueMax } = options
   const limits =
-    `at most ${agentsMax} questions are answered at once, ${agentQuestionsMax} of one agent, ` +
-    `and ${agentQueueMax} wait`
+    `at most ${agentsMax} questions are answered at once (EIDER_AGENTS_MAX), ${agentQuestionsMax} of one agent ` +
+    `(EIDER_AGENT_QUESTIONS_MAX), and ${agentQueueMax} wait (EIDER_AGENT_QUEUE_MAX)`
   return new Semaphore({
     placesMax: agentsMax,
     placesPerKeyMax: agentQuestionsMax,

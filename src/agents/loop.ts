@@ -69,7 +69,10 @@ const ASK_AGAIN = 'Your last message was empty. Answer the question, or say why 
 const NO_ANSWER = 'The model gave no answer to this question.'
 
 function stepLimit(maxSteps: number): AppError {
-  return new AppError('step_limit', `No answer after ${maxSteps} steps (max_steps)`)
+  return new AppError(
+    'step_limit',
+    `No answer after ${maxSteps} steps (max_steps of the agent, or EIDER_AGENT_STEPS_MAX)`,
+  )
 }
 
 async function* nextTurn(

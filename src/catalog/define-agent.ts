@@ -1,7 +1,12 @@
 import type { Agent, AgentChanges, AgentData, AgentParams } from '../domain/agent.ts'
 import { findAgent, requireProject } from '../domain/catalog-snapshot.ts'
 import { checkedName } from '../domain/identifier.ts'
-import { BUILTIN_CHAT_MODEL, BUILTIN_PROVIDER, type ModelRef } from '../domain/model-ref.ts'
+import {
+  BUILTIN_CHAT_MODEL,
+  BUILTIN_PROVIDER,
+  type ModelRef,
+  unknownProvider,
+} from '../domain/model-ref.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import { definedFields, FieldReader, type Fields, withNestedParams } from './fields.ts'
@@ -111,9 +116,7 @@ function modelOf(fields: Fields, stored: ModelRef | null, deps: CatalogDeps): Mo
   const provider = typeof fields.model_name === 'string' ? guessedProvider(fields.model_name) : ''
   const ref = modelRefOf(fields, { provider: provider || BUILTIN_PROVIDER, code: CODE }, stored)
   if (!deps.chatProviders.includes(ref.provider)) {
-    const known = deps.chatProviders.join(', ')
-    const message = `Wrong model provider: ${ref.provider}. Available providers: ${known}`
-    throw new AppError('unknown_provider', message)
+    throw unknownProvider('model', ref.provider, deps.chatProviders)
   }
   if (ref.modelName !== '') return ref
   if (ref.provider === BUILTIN_PROVIDER) return { ...ref, modelName: BUILTIN_CHAT_MODEL }

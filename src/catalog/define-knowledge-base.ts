@@ -89,7 +89,7 @@ export async function createKnowledgeBase(
   const draft: KnowledgeBaseDraft = {
     name,
     projectId: project.id,
-    ...storageOf(fields.storage, name),
+    ...storageOf(fields.storage, name, deps.catalog.snapshot()),
     embeddingModel,
     rerankingModel: await rerankingModelOf(fields.reranking_model, null, deps),
     contentColumns: null,

@@ -1,8 +1,9 @@
 /** The contract's fields of a knowledge base, except for the embedding model. */
 
+import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import { COLUMN_TYPE_NAMES, parseColumnType, typeText } from '../domain/column-types/column-type.ts'
 import { FUSIONS, fusionNamed } from '../domain/hybrid-search.ts'
-import { checkedName } from '../domain/identifier.ts'
+import { checkedName, nameKey } from '../domain/identifier.ts'
 import {
   type KnowledgeBase,
   type KnowledgeBaseDraft,
@@ -10,6 +11,7 @@ import {
 } from '../domain/knowledge-base.ts'
 import { LANGUAGES, type Language, languageNamed } from '../domain/language.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
+import { FILES_DATABASE } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import { definedFields, FieldReader, type Fields, isObject } from './fields.ts'
@@ -64,6 +66,7 @@ export function checkLanguageStays(kb: KnowledgeBase, read: FieldReader): void {
 export function storageOf(
   storage: unknown,
   name: string,
+  snapshot: CatalogSnapshot,
 ): Pick<KnowledgeBaseDraft, 'vectorDatabase' | 'vectorDatabaseTable'> {
   if (storage === undefined || storage === null) {
     return { vectorDatabase: 'duckdb', vectorDatabaseTable: name }
@@ -76,10 +79,24 @@ export function storageOf(
     const detail = 'Must provide "database" and "table" field in "storage" param'
     throw new AppError('missing_parameter', detail)
   }
+  refuseOtherDatabase(database, snapshot)
   return {
     vectorDatabase: checkedName('storage database', database),
     vectorDatabaseTable: checkedName('storage table', table),
   }
+}
+
+/** What is known by that name and holds no vectors. @throws AppError `invalid_knowledge_base` */
+function refuseOtherDatabase(database: string, { projects }: CatalogSnapshot): void {
+  const key = nameKey(database)
+  const isProject = projects.some((project) => nameKey(project.name) === key)
+  const isSystem = [FILES_DATABASE, 'information_schema', 'pg_catalog', 'temp', 'main'].includes(
+    key,
+  )
+  if (!isProject && !isSystem) return
+  const what = isProject ? 'a project' : 'a database of the system'
+  const how = 'leave "storage" out, or name a store: "duckdb", or a name of your own'
+  throw new AppError(CODE, `"storage" names ${database}, ${what}, which stores no vectors; ${how}`)
 }
 
 function storageOfName(name: string): Fields {

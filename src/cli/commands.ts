@@ -156,7 +156,8 @@ export function parseWords(
     options.set(option, value)
   }
   if (words.length !== command.wordCount) {
-    throw refuse(`expected ${command.wordCount} words after it, found ${words.length}`)
+    const expected = command.wordCount === 1 ? '1 word' : `${command.wordCount} words`
+    throw refuse(`expected ${expected} after it, found ${words.length}`)
   }
   return { words, options }
 }

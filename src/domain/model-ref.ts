@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { AppError } from '../errors.ts'
 
 /** Which model to call and how to reach it. `apiKey` and `baseUrl` override the settings' defaults. */
 export interface ModelRef {
@@ -34,6 +35,41 @@ export function isSameSource(one: ModelRef, other: ModelRef): boolean {
   const { apiKey: _, ...source } = one
   const { apiKey: __, ...otherSource } = other
   return isDeepStrictEqual(source, otherSource)
+}
+
+/** Servers and services with OpenAI's API, by the names under which others know them, and where they listen. */
+const COMPATIBLE: Readonly<Record<string, string>> = {
+  ollama: 'http://127.0.0.1:11434/v1',
+  lmstudio: 'http://127.0.0.1:1234/v1',
+  lm_studio: 'http://127.0.0.1:1234/v1',
+  vllm: 'http://127.0.0.1:8000/v1',
+  llamacpp: 'http://127.0.0.1:8080/v1',
+  localai: 'http://127.0.0.1:8080/v1',
+  litellm: 'http://127.0.0.1:4000/v1',
+  groq: 'https://api.groq.com/openai/v1',
+  mistral: 'https://api.mistral.ai/v1',
+  deepseek: 'https://api.deepseek.com/v1',
+  together: 'https://api.together.xyz/v1',
+  openrouter: 'https://openrouter.ai/api/v1',
+  gemini: 'https://generativelanguage.googleapis.com/v1beta/openai',
+  google: 'https://generativelanguage.googleapis.com/v1beta/openai',
+  azure_openai: 'https://<resource>.openai.azure.com/openai/v1',
+}
+
+/** @param kind which model was to be found */
+export function unknownProvider(
+  kind: 'model' | 'embedding' | 'reranking',
+  provider: string,
+  known: readonly string[],
+): AppError {
+  const key = provider.toLowerCase()
+  const address = Object.hasOwn(COMPATIBLE, key) ? COMPATIBLE[key] : undefined
+  const hint =
+    address === undefined || !known.includes('openai')
+      ? ''
+      : `. ${provider} speaks OpenAI's API: use the provider openai with "base_url": "${address}"`
+  const message = `Wrong ${kind} provider: ${provider}. Available providers: ${known.join(', ')}${hint}`
+  return new AppError('unknown_provider', message)
 }
 
 /** The provider that needs no key, no download and no network. */

@@ -39,6 +39,10 @@ interface Session {
   readonly expiresMs: number
 }
 
+/** Its beginning is what existing clients know. */
+const AUTHORIZATION_REQUIRED =
+  'Authorization is required to complete the request: send a token of POST /api/login, or a key of POST /api/keys, as "Authorization: Bearer …"'
+
 /** Logins and their tokens. Without a username and password in the settings, everyone may come in. */
 export class Authentication {
   readonly isOn: boolean
@@ -121,7 +125,7 @@ export class Authentication {
    */
   async require(request: Request): Promise<string | undefined> {
     if (await this.isConfirmed(request)) return this.#logins.get(request)
-    throw new AppError('unauthorized', 'Authorization is required to complete the request')
+    throw new AppError('unauthorized', AUTHORIZATION_REQUIRED)
   }
 
   /**

@@ -66,7 +66,10 @@ async function readAll(
 }
 
 function tooLarge(bytesMax: number): AppError {
-  return new AppError('body_too_large', `The body has more than ${bytesMax} bytes, the limit`)
+  return new AppError(
+    'body_too_large',
+    `The body has more than ${bytesMax} bytes, the limit (EIDER_BODY_BYTES_MAX)`,
+  )
 }
 
 /** @throws AppError `unsupported_media_type` unless the body is declared as JSON */

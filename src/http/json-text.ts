@@ -1,6 +1,7 @@
 /** JSON text to values, a large one in pieces, so that other requests are answered meanwhile. */
 import { AppError } from '../errors.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
+import { type JsonMistake, jsonMistake } from './json-mistake.ts'
 
 /** Deeper JSON is refused: code that walks a value would run out of stack. */
 const DEPTH_MAX = 200
@@ -26,6 +27,17 @@ const STEPS_PER_LOOK = 16_384
  * @throws AppError `invalid_json`, `body_too_large` for too many values; the signal's reason
  */
 export async function parseJson(bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {
+  try {
+    return await parsedValue(bytes, signal)
+  } catch (error) {
+    if (!(error instanceof NotJson)) throw error
+    const mistake = await jsonMistake(bytes, new TimeSlice(SLICE_MS), signal)
+    throw notJsonError(mistake, error)
+  }
+}
+
+/** @throws NotJson */
+async function parsedValue(bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {
   if (bytes.length > PIECE_BYTES) return new PieceReader(bytes, signal).read()
   if (depthOf(bytes) > DEPTH_MAX) throw tooDeep()
   return parsePiece(textOf(bytes, 0, bytes.length))
@@ -35,8 +47,21 @@ function tooDeep(): AppError {
   return new AppError('invalid_json', `The JSON is nested more than ${DEPTH_MAX} levels deep`)
 }
 
-function notJson(cause?: unknown): AppError {
-  return new AppError('invalid_json', 'The body is not valid JSON: it does not parse', { cause })
+/** The text does not parse. */
+class NotJson extends Error {}
+
+function notJson(cause?: unknown): NotJson {
+  return new NotJson('not JSON', { cause })
+}
+
+function notJsonError(mistake: JsonMistake | null, cause: unknown): AppError {
+  const what = 'The body is not valid JSON'
+  if (mistake === null) {
+    return new AppError('invalid_json', `${what}: it does not parse`, { cause })
+  }
+  const { line, column, expected, found } = mistake
+  const place = `line ${line}, column ${column}: expected ${expected}, found ${found}`
+  return new AppError('invalid_json', `${what}: ${place}`, { cause })
 }
 
 function tooMany(what: string): AppError {

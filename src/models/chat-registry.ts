@@ -1,4 +1,4 @@
-import type { ChatDefaults, ModelRef } from '../domain/model-ref.ts'
+import { type ChatDefaults, type ModelRef, unknownProvider } from '../domain/model-ref.ts'
 import type { ChatModel, Embedder } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
 import { addressPolicy } from '../network/address-policy.ts'
@@ -53,11 +53,8 @@ export async function chatModelOf(
       const { anthropicChat } = await import('./anthropic/anthropic-chat.ts')
       return anthropicChat({ endpoint, modelName: modelNameOf(ref), limits })
     }
-    default: {
-      const known = CHAT_PROVIDERS.join(', ')
-      const message = `Wrong model provider: ${ref.provider}. Available providers: ${known}`
-      throw new AppError('unknown_provider', message)
-    }
+    default:
+      throw unknownProvider('model', ref.provider, CHAT_PROVIDERS)
   }
 }
 

@@ -1,4 +1,9 @@
-import { BUILTIN_EMBEDDING_MODEL, BUILTIN_PROVIDER, type ModelRef } from '../domain/model-ref.ts'
+import {
+  BUILTIN_EMBEDDING_MODEL,
+  BUILTIN_PROVIDER,
+  type ModelRef,
+  unknownProvider,
+} from '../domain/model-ref.ts'
 import type { Embedder, EmbedderProbe, EmbedderRegistry } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
 import type { Guard } from '../network/pinned-fetch.ts'
@@ -29,9 +34,7 @@ export function embedderRegistry(deps: EmbedderRegistryDeps): EmbedderRegistry {
   const providerOf = (ref: ModelRef): EmbeddingProvider => {
     const provider = providers.get(ref.provider)
     if (provider !== undefined) return provider
-    const known = [...providers.keys()].join(', ')
-    const message = `Wrong embedding provider: ${ref.provider}. Available providers: ${known}`
-    throw new AppError('unknown_provider', message)
+    throw unknownProvider('embedding', ref.provider, [...providers.keys()])
   }
   return {
     providers: [...providers.keys()],

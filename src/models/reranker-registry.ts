@@ -1,4 +1,4 @@
-import type { ModelRef } from '../domain/model-ref.ts'
+import { type ModelRef, unknownProvider } from '../domain/model-ref.ts'
 import type { Reranker, RerankerRegistry } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
 import type { Guard } from '../network/pinned-fetch.ts'
@@ -40,9 +40,7 @@ export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
   const newReranker = (ref: ModelRef): Reranker => {
     const kind = kinds.get(ref.provider)
     if (kind !== undefined) return kind(ref)
-    const known = [...kinds.keys()].join(', ')
-    const message = `Wrong reranking provider: ${ref.provider}. Available providers: ${known}`
-    throw new AppError('unknown_provider', message)
+    throw unknownProvider('reranking', ref.provider, [...kinds.keys()])
   }
   return {
     providers: [...kinds.keys()],

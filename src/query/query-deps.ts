@@ -47,7 +47,8 @@ export interface RunContext {
 }
 
 export function runLimits({ queryMs: timeoutMs, readingMs }: QueryDeps): RunLimits {
-  return readingMs === undefined ? { timeoutMs } : { timeoutMs, readingMs }
+  const limits = { timeoutMs, setting: 'EIDER_QUERY_MS' }
+  return readingMs === undefined ? limits : { ...limits, readingMs }
 }
 
 /** The same dependencies, but no agent and no reranker is called: for a plan that is only looked at. */

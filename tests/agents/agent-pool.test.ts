@@ -162,7 +162,8 @@ describe('ask', () => {
     const pool = poolWith()
     const question = asked('spin', agentNamed('helper', { params: { timeoutSeconds: 0.2 } }))
     const lines = transcript(await collected(streamOf(pool, question)))
-    const error = 'error timeout: The agent gave no answer within 0.2 seconds'
+    const error =
+      'error timeout: The agent gave no answer within 0.2 seconds (timeout of the agent, or EIDER_AGENT_TIMEOUT_SECONDS)'
     expect(lines).toEqual(['start', error, 'end'])
     expect(pool.load.running).toBe(0)
   })

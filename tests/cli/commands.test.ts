@@ -104,7 +104,7 @@ test('words and options are checked before anything runs', () => {
   expect(parse('a', '--to=b=c').options.get('to')).toBe('b=c')
   expect(() => parse('a', '--to')).toThrow('--to needs a value. Usage: eider copy')
   expect(() => parse('a', '--x')).toThrow('there is no option --x')
-  expect(() => parse()).toThrow('expected 1 words after it, found 0')
+  expect(() => parse()).toThrow('expected 1 word after it, found 0')
 })
 
 test('the loss of what is in no folder is not accepted', async () => {

@@ -41,7 +41,9 @@ describe('with a login', () => {
       expect(json).toMatchObject({
         title: 'Unauthorized',
         code: 'unauthorized',
-        detail: 'Authorization is required to complete the request',
+        detail: expect.stringMatching(
+          /^Authorization is required to complete the request: send a token of POST \/api\/login/,
+        ),
       })
     })
   }

@@ -262,7 +262,7 @@ const CASES: readonly Case[] = [
     status: 413,
     code: 'body_too_large',
     title: 'Content Too Large',
-    detail: 'The body has more than 100000 bytes, the limit',
+    detail: 'The body has more than 100000 bytes, the limit (EIDER_BODY_BYTES_MAX)',
   },
   { line: 'GET /api/projects/%zz', status: 400, code: 'invalid_request', title: 'Wrong arguments' },
   {

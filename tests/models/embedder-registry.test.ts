@@ -18,6 +18,10 @@ test('knows its providers and lists them where another is asked for', async () =
   expect(registry.providers).toEqual(['builtin', 'openai'])
   const said = 'Wrong embedding provider: acme. Available providers: builtin, openai'
   expect(() => registry.embedder(ref('acme', 'x'))).toThrow(said)
+  expect(() => registry.embedder(ref('LM_Studio', 'x'))).toThrow(
+    'use the provider openai with "base_url": "http://127.0.0.1:1234/v1"',
+  )
+  expect(() => registry.embedder(ref('constructor', 'x'))).toThrow(/builtin, openai$/)
   const error = await thrownBy(registry.probe(ref('toString', 'x'), 100))
   expect(error).toMatchObject({ code: 'unknown_provider' })
 })

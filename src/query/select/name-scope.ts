@@ -128,9 +128,15 @@ function missing(snapshot: CatalogSnapshot, qualifier: string, name: string): Ap
   }
   const names = project === undefined ? fileNames(snapshot) : relationNames(snapshot, project)
   const nearest = nearestName(name, names)
-  const message = `Table '${name}' not found in database: ${qualifier}${didYouMean(nearest)}`
+  const upload = FILE_NAME.test(name) ? `. ${UPLOAD}` : ''
+  const hint = didYouMean(nearest) || upload
+  const message = `Table '${name}' not found in database: ${qualifier}${hint}`
   return new AppError('sql_unknown_name', message)
 }
+
+/** What DuckDB itself would read from disk. */
+const FILE_NAME = /\.(?:csv|tsv|txt|json|jsonl|ndjson|parquet|xlsx)(?:\.(?:gz|zst))?$/i
+const UPLOAD = 'To read a file, upload it with PUT /api/files/<name>, and name it files.<name>'
 
 function fileNames(snapshot: CatalogSnapshot): readonly string[] {
   return snapshot.files.flatMap(tablesOfFile).flatMap(({ name, index }) => {

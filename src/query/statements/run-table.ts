@@ -1,11 +1,13 @@
 import {
+  findAgent,
   findFile,
   findKnowledgeBase,
   findProject,
   findTable,
+  findView,
   requireProject,
 } from '../../domain/catalog-snapshot.ts'
-import { checkedName } from '../../domain/identifier.ts'
+import { checkedName, quote } from '../../domain/identifier.ts'
 import type { VacuumScope } from '../../domain/ports/store-ports.ts'
 import { FILES_DATABASE, type ProjectTable } from '../../domain/project.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
@@ -31,8 +33,31 @@ export async function runTableStatement(
   if (statement.kind === 'vacuum') return vacuum({ ...request, statement }, deps, signal)
   const target = find(statement.name, db, deps)
   if (target !== undefined) await drop(target, deps)
-  else if (!statement.ifExists) throw notFound('table', statement.name.name)
+  else {
+    refuseOther(statement.name, db, deps)
+    if (!statement.ifExists) throw notFound('table', statement.name.name)
+  }
   return done(db)
+}
+
+/** @throws AppError `sql_not_supported` with the right statement for what is no table */
+function refuseOther(name: QualifiedName, db: string, deps: QueryDeps): void {
+  const snapshot = deps.catalog.snapshot()
+  const project = isFile(name, db) ? undefined : findProject(snapshot, name.project ?? db)
+  if (project === undefined) return
+  const kinds = [
+    ['knowledge base', 'DROP KNOWLEDGE_BASE', findKnowledgeBase],
+    ['view', 'DROP VIEW', findView],
+    ['agent', 'DROP AGENT', findAgent],
+  ] as const
+  for (const [what, statement, findIn] of kinds) {
+    const found = findIn(snapshot, project, name.name)
+    if (found === undefined) continue
+    const article = what === 'agent' ? 'an' : 'a'
+    const path = `${quote(project.name)}.${quote(found.name)}`
+    const message = `${found.name} is ${article} ${what} and not a table; use ${statement} ${path}`
+    throw new AppError('sql_not_supported', message)
+  }
 }
 
 /** A table of a project, or a file. */

@@ -147,8 +147,12 @@ function refuseTimeTravel(): never {
 
 function checkTableFunction(ref: TreeNode): void {
   const name = isNode(ref.function) ? textOf(ref.function.function_name) : ''
-  if (!TABLE_FUNCTIONS.has(name.toLowerCase())) throw forbidden(`Table function ${name}`)
+  if (TABLE_FUNCTIONS.has(name.toLowerCase())) return
+  if (!/^(?:read_|parquet_|sniff_csv$|glob$)/i.test(name)) throw forbidden(`Table function ${name}`)
+  throw new AppError('sql_forbidden', `${forbidden(`Table function ${name}`).message}: ${UPLOAD}`)
 }
+
+const UPLOAD = 'upload the file with PUT /api/files/<name> and read it as files.<name>'
 
 function forbidden(what: string): AppError {
   return new AppError('sql_forbidden', `${what} is not available in SQL here`)

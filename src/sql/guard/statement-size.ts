@@ -13,7 +13,7 @@ export function checkStatementSize(sql: string, bytesMax: number): void {
   // A text with more code units than that need not be counted: it may be as large as a body.
   if (sql.length <= bytesMax && Buffer.byteLength(sql) <= bytesMax) return
   const instead = 'send values as "params", and rows through PUT of the knowledge base'
-  const limit = `The text of the statement has more than ${bytesMax} bytes, the limit`
+  const limit = `The text of the statement has more than ${bytesMax} bytes, the limit (EIDER_STATEMENT_BYTES_MAX)`
   throw new AppError('statement_too_large', `${limit}; ${instead}`)
 }
 

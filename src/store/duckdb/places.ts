@@ -124,7 +124,7 @@ export class Places {
       const places = this.#placesMax
       throw new AppError(
         'too_busy',
-        `Too many SQL statements at once: ${places} run and ${waitingMax} wait; try again later`,
+        `Too many SQL statements at once: ${places} run and ${waitingMax} wait (EIDER_QUERY_QUEUE_MAX); try again later`,
       )
     }
     const entered = Promise.withResolvers<void>()

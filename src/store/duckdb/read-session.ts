@@ -258,9 +258,13 @@ export class ReadSession {
 }
 
 /** One statement's time: for waiting, running and reading its rows. */
-export function statementDeadline({ timeoutMs }: RunLimits, signal: AbortSignal): Deadline {
+export function statementDeadline(
+  { timeoutMs, setting }: RunLimits,
+  signal: AbortSignal,
+): Deadline {
   const timeoutError = (ms: number) => {
-    return new AppError('timeout', `The statement took longer than its limit of ${ms} ms`)
+    const name = setting === undefined ? '' : ` (${setting})`
+    return new AppError('timeout', `The statement took longer than its limit of ${ms} ms${name}`)
   }
   return startDeadline({ timeoutMs, signals: [signal], timeoutError })
 }

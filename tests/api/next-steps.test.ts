@@ -1,0 +1,121 @@
+/** What an answer says to do next, where something is not as it was asked. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createTestApp, type TestApp } from '../support/test-app.ts'
+
+const KBS = '/api/projects/mindsdb/knowledge_bases'
+
+let t: TestApp
+beforeAll(async () => {
+  t = await createTestApp()
+  await t.send('POST', KBS, { knowledge_base: { name: 'teas' } })
+  await t.send('PUT', `${KBS}/teas`, { knowledge_base: { rows: [{ id: 1, content: 'tea' }] } })
+  await t.send('POST', '/api/sql/query', { query: 'CREATE VIEW few AS (SELECT id FROM teas)' })
+  await t.send('POST', '/api/sql/query', { query: 'CREATE AGENT helper' })
+})
+afterAll(() => t.close())
+
+async function failure(query: string): Promise<string> {
+  const { body } = await t.send('POST', '/api/sql/query', { query })
+  return (body as { readonly error_message?: string }).error_message ?? 'no failure'
+}
+
+test.each([
+  [
+    'DROP TABLE teas',
+    'is a knowledge base and not a table; use DROP KNOWLEDGE_BASE "mindsdb"."teas"',
+  ],
+  ['DROP TABLE IF EXISTS mindsdb.TEAS', 'use DROP KNOWLEDGE_BASE'],
+  ['DROP TABLE few', 'few is a view and not a table; use DROP VIEW "mindsdb"."few"'],
+  ['DROP TABLE helper', 'helper is an agent and not a table; use DROP AGENT "mindsdb"."helper"'],
+  ["SELECT * FROM read_csv('a.csv')", 'upload the file with PUT /api/files/<name>'],
+  ["SELECT * FROM read_parquet('a')", 'read it as files.<name>'],
+  ["SELECT * FROM 'a.csv'", 'upload it with PUT /api/files/<name>'],
+  [
+    'CREATE AGENT a USING model = {"provider": "ollama", "model_name": "m"}',
+    `ollama speaks OpenAI's API: use the provider openai with "base_url": "http://127.0.0.1:11434/v1"`,
+  ],
+  ['CREATE KNOWLEDGE_BASE k USING storage = mindsdb.t', '"storage" names mindsdb, a project'],
+  [
+    'CREATE KNOWLEDGE_BASE k USING storage = files.t',
+    'which stores no vectors; leave "storage" out',
+  ],
+])('%s', async (query, message) => {
+  expect(await failure(query)).toContain(message)
+  expect(await t.rows('SELECT id FROM teas')).toEqual([['1']])
+})
+
+test('a table that is not there is not found', async () => {
+  expect(await failure('DROP TABLE nothing')).toBe('Table with name nothing does not exist')
+})
+
+const LONG = `[${'"0123456789",'.repeat(20_000)}\n{"a": tru}]`
+
+test.each([
+  ['{"query": "x", }', 'line 1, column 16: expected a name in double quotes, found "}"'],
+  ['{"query":\n  \'x\'}', `line 2, column 3: expected a value, found "'"`],
+  ['{"é": "ü" "b": 1}', 'line 1, column 11: expected "," or "}", found "\\""'],
+  ['{"a": [1, 2}', 'line 1, column 12: expected "," or "]", found "}"'],
+  ['{"a": 01}', 'line 1, column 7: expected a value, found "01"'],
+  ['{"a": "b\nc"}', 'line 1, column 9: expected an escape'],
+  ['{"a": "\\x"}', 'line 1, column 8: expected an escape that JSON knows'],
+  [
+    '{"a": "b',
+    'line 1, column 9: expected a double quote at the end of a text, found the end of the body',
+  ],
+  ['{"a" 1}', 'line 1, column 6: expected ":", found "1"'],
+  ['{"a": 1} {', 'line 1, column 10: expected the end of the body, found "{"'],
+  ['', 'line 1, column 1: expected a value, found the end of the body'],
+  [LONG, 'line 2, column 7: expected a value, found "tru"'],
+])('JSON that does not parse says where: %#', async (body, message) => {
+  const answer = await t.app.handle(
+    new Request('http://localhost/api/sql/query', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    }),
+  )
+  expect(answer.status).toBe(400)
+  expect(await answer.json()).toMatchObject({
+    code: 'invalid_json',
+    detail: expect.stringContaining(`The body is not valid JSON: ${message}`),
+  })
+})
+
+test('a UNION is an object with its tag, a struct without names a list', async () => {
+  const sql = `SELECT union_value(num := 2), list_zip([1, 2], ['a']), [union_value(k := NULL::INTEGER)],
+    {'s': list_zip([1], [union_value(w := 3)])}, MAP {'m': row(1, 'x')}`
+  expect(await t.rows(sql)).toEqual([
+    [
+      { num: 2 },
+      [
+        [1, 'a'],
+        [2, null],
+      ],
+      [{ k: null }],
+      { s: [[1, { w: 3 }]] },
+      { m: [1, 'x'] },
+    ],
+  ])
+  const mixed = `SELECT u FROM (VALUES (1::UNION(n INTEGER, s VARCHAR)),
+    ('abc'::UNION(n INTEGER, s VARCHAR)), (NULL)) AS t(u)`
+  expect(await t.rows(mixed)).toEqual([[{ n: 1 }], [{ s: 'abc' }], [null]])
+})
+
+test.each(['text/csv', 'application/x-ndjson', 'application/vnd.apache.parquet'])(
+  'a failed statement under %s is a problem with its own status',
+  async (accept) => {
+    const statuses: unknown[] = []
+    for (const query of [
+      'SELECT nosuch FROM teas',
+      'SELEC 1',
+      "SELECT * FROM read_csv('x')",
+      'DROP TABLE no',
+    ]) {
+      const answer = await t.send('POST', '/api/sql/query', { query }, { accept })
+      expect(answer.body).toMatchObject({ code: expect.any(String), detail: expect.any(String) })
+      statuses.push(answer.status)
+    }
+    const isParquet = accept.endsWith('parquet')
+    expect(statuses).toEqual([400, 400, 400, isParquet ? 400 : 404])
+  },
+)
