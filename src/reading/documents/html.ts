@@ -4,7 +4,7 @@ import { wholeDocument } from '../document-format.ts'
 import { writeFormulas } from '../html/formulas.ts'
 import { markdownOf } from '../html/html-markdown.ts'
 import { writeInlineText } from '../html/inline-text.ts'
-import { indexLinks, mainContent } from '../html/main-content.ts'
+import { mainContent } from '../html/main-content.ts'
 import { columnsOf, linksOf, pageFacts, titleOf } from '../html/page-facts.ts'
 import { pageTree } from '../html/page-tree.ts'
 import { removeUnseen } from '../html/unseen.ts'
@@ -27,10 +27,9 @@ export function* readHtml({ bytes, charset, url }: RawDocument): Generator<ReadD
     page: pageFacts(document, url),
   }
   writeSeen(document.body)
-  const found = mainContent(document)
-  const links = indexLinks(found, facts.title)
-  if (links === null) {
-    yield wholeDocument({ ...facts, content: markdownOf(found.main), syntax: 'markdown' })
+  const { main, indexLinks } = mainContent(document, facts.title)
+  if (indexLinks === null) {
+    yield wholeDocument({ ...facts, content: markdownOf(main), syntax: 'markdown' })
     return
   }
   // Its links are no text: they would be found for whatever they name.
@@ -38,7 +37,7 @@ export function* readHtml({ bytes, charset, url }: RawDocument): Generator<ReadD
   yield wholeDocument({
     ...facts,
     columns,
-    content: `A list of ${links} links.`,
+    content: `A list of ${indexLinks} links.`,
     syntax: 'markdown',
   })
 }

@@ -11,12 +11,22 @@ export function removeClutter(root: Element): void {
   const visit = (parent: Element): void => {
     for (const child of Array.from(parent.childNodes)) {
       if (!isElement(child)) continue
-      if (isClutter(child, root, weights)) child.remove()
+      if (isClutter(child, root, weights)) removeWithHeading(child)
       else visit(child)
     }
   }
   visit(root)
   removeEditLinks(root)
+}
+
+/** A heading with nothing left below it says nothing either. */
+function removeWithHeading(element: Element): void {
+  const before = element.previousElementSibling
+  const after = element.nextElementSibling
+  element.remove()
+  if (before === null || !/^H[2-6]$/.test(before.nodeName)) return
+  const isLast = after === null && before.parentElement?.lastElementChild === before
+  if (isLast || (after !== null && /^H[1-6]$/.test(after.nodeName))) before.remove()
 }
 
 /** Text outside of links that no menu has. */
@@ -64,7 +74,7 @@ const end = '(?=$|[\\s_-])'
 
 /** Whatever it holds, as long as that is little. */
 const CLUTTER = new RegExp(
-  `${begin}(?:breadcrumbs?|crumbs?|navpath|nav-path|navheader|navfooter|navbar|nav-panel|navigation|sidenav|sphinxsidebar\\w*|pagination(?:-nav)?|pager|prev-?next|prevnext|rst-footer-buttons|toc|tocbot|table-?of-?contents|tableofcontents|mini-?toc|local-?toc|on-?this-?page|contents local|shortcontents|toctree-wrapper|skip-?(?:link|nav|to-content|to-main)|skiplink|sub-?nav|top-?nav|bottom-?nav|toplang|bottomlang|share|sharing|share-?(?:bar|buttons?|links?)|social-?(?:share|links?|bar|media|buttons?)?|addthis\\w*|sharedaddy|a2a_kit|cookie-?(?:banner|bar|consent|notice|law|message|popup|overlay|modal|dialog|disclaimer|warning)|cookieconsent|gdpr|onetrust|cc-window|cc-banner|consent-?(?:banner|dialog|bar)|newsletter|subscribe|edit-?(?:link|page|this-page)|editsection|mw-editsection|theme-edit-this-page|search-?(?:box|form|bar)|language-?(?:switcher|selector|picker)|version-?(?:switcher|selector|picker|warning)|copy-?(?:button|btn)|copybtn|clipboard|noprint|no-print|viewcode-link|sourcelink|out-of-band|advert(?:isement)?s?|promo|hatnote|site-?(?:header|footer|nav)|page-?nav|footer-?nav|header-?nav|quick-?view|scrolltop|back-to-top|top-link|headerlink|jp-relatedposts|last-?updated|feedback|rating|comment-respond|disqus_thread)${end}`,
+  `${begin}(?:breadcrumbs?|crumbs?|navpath|nav-path|navheader|navfooter|navbar|nav-panel|navigation|sidenav|sphinxsidebar\\w*|pagination(?:-nav)?|pager|prev-?next|prevnext|rst-footer-buttons|toc|tocbot|table-?of-?contents|tableofcontents|mini-?toc|local-?toc|on-?this-?page|contents local|shortcontents|toctree-wrapper|skip-?(?:link|nav|to-content|to-main)|skiplink|sub-?nav|top-?nav|bottom-?nav|toplang|bottomlang|share|sharing|share-?(?:bar|buttons?|links?)|social-?(?:share|links?|bar|media|buttons?)?|addthis\\w*|sharedaddy|a2a_kit|cookie-?(?:banner|bar|consent|notice|law|message|popup|overlay|modal|dialog|disclaimer|warning)|cookieconsent|gdpr|onetrust|cc-window|cc-banner|consent-?(?:banner|dialog|bar)|newsletter|subscribe|edit-?(?:link|page|this-page)|editsection|mw-editsection|theme-edit-this-page|search-?(?:box|form|bar)|language-?(?:switcher|selector|picker)|version-?(?:switcher|selector|picker|warning)|copy-?(?:button|btn)|copybtn|clipboard|noprint|no-print|viewcode-link|sourcelink|out-of-band|advert(?:isement)?s?|promo|hatnote|site-?(?:header|footer|nav)|page-?nav|footer-?nav|header-?nav|quick-?view|scrolltop|back-to-top|top-link|headerlink|jp-relatedposts|last-?updated|test-arrow|hideme|tagline|slogan|titlearea|projectname|feedback|rating|comment-respond|disqus_thread|compile_fail|should_panic)${end}`,
 )
 /** Where it is mostly links, or a few words. */
 const LIKELY_CLUTTER = new RegExp(
@@ -87,10 +97,15 @@ function isNamedClutter(element: Element, weights: TextWeights): boolean {
 /** The id of a section is made of its heading: a section "Sharing" shares nothing. */
 function ownNames(element: Element): string {
   const first = element.firstElementChild
+  const heading = first !== null && /^H[1-6]$/.test(first.nodeName) ? first.textContent : null
   const isSection =
-    element.nodeName === 'SECTION' || (first !== null && /^H[1-6]$/.test(first.nodeName))
+    element.nodeName === 'SECTION' || slugOf(heading) === slugOf(element.getAttribute('id'))
   const names = isSection ? (element.getAttribute('class') ?? '') : namesOf(element)
   return names.toLowerCase().trim()
+}
+
+function slugOf(text: string | null): string | null {
+  return text === null ? null : text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
 }
 
 const LINKS_OF_A_LIST = 15
@@ -100,12 +115,21 @@ const OWN_LINKS_OF_A_LIST = 4
 function isLinkList(element: Element, weights: TextWeights): boolean {
   if (!/^(?:UL|OL|DL|TABLE|DIV|P|CENTER)$/.test(element.nodeName)) return false
   const { links, ownLinks } = weights.of(element)
+  if (isTrail(element, links)) return true
   if (holds(element, 'h1, h2, h3, pre')) return false
   // A table with named columns says something in its links.
   if (element.nodeName === 'TABLE' && holds(element, 'th')) return false
   const share = weights.linkShare(element)
   if (ownLinks >= OWN_LINKS_OF_A_LIST && ownLinks >= links * 0.9) return share > 0.75
   return links >= LINKS_OF_A_LIST && share > 0.85
+}
+
+/** `Home > Docs > This page`. */
+function isTrail(element: Element, links: number): boolean {
+  if (links < 2 || links > 8) return false
+  const text = oneLine(element.textContent)
+  const steps = text.length > 200 ? 0 : text.split(/ [>»›→] /).length
+  return steps >= 3 && steps - links <= 1 && steps >= links
 }
 
 const EDIT_LINK =

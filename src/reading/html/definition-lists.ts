@@ -20,9 +20,10 @@ export function definitionLists(turndown: TurndownService): void {
     filter: 'dt',
     replacement: (content, node) => {
       if (!isElement(node)) return content
-      const term = termOf(node, content)
+      const isItem = isShort(node)
+      const term = termOf(node, isItem ? content.trim().replace(/\s*:$/, '') : content)
       if (term === '') return ''
-      if (!isShort(node)) return `\n\n${term}\n\n`
+      if (!isItem) return `\n\n${term}\n\n`
       const next = node.nextElementSibling
       if (next?.nodeName === 'DT') return `- ${term}\n`
       return next === null ? `- ${term}\n` : `- ${term}: `
@@ -52,6 +53,8 @@ function listOf(item: Element): Element | null {
 }
 
 function hasShortItems(list: Element): boolean {
+  // The parts of a manual look alike, however long they are.
+  if (holds(list, 'dt.sig, dt.descname')) return false
   return all(list, 'dd').every((definition) => {
     const isBlock = holds(definition, BLOCKS)
     return !isBlock && !(definition.textContent ?? '').includes('\uFDD0')

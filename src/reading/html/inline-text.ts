@@ -20,6 +20,10 @@ export function writeInlineText(root: Element): void {
     if (/^H[1-6]$/.test(heading.nodeName) || !(level >= 1 && level <= 6)) continue
     renamed(heading, `h${level}`)
   }
+  // Doxygen's titles.
+  for (const title of all(root, '.headertitle > .title').slice(0, 1)) {
+    if (!holds(root, 'h1')) renamed(title, 'h1')
+  }
   for (const quote of all(root, 'q')) replaceWithText(quote, `“${quote.textContent ?? ''}”`)
   for (const wrapped of all(root, 'wbr')) unwrap(wrapped)
 }

@@ -5,35 +5,37 @@ import { all, ancestor, holds, isElement, oneLine } from './elements.ts'
 import { pageTree } from './page-tree.ts'
 import { type TextWeight, TextWeights } from './text-weights.ts'
 
-/** Less text than this is no page. */
+/** An article that was guessed has more text than this. */
 const MAIN_CHARS_MIN = 200
-/** An element that the page calls its main one holds so much of the text outside of clutter. */
+const MARKED_CHARS_MIN = 30
+/** An element that the page calls its main one holds so much of the text that is not in links. */
 const MAIN_SHARE = 0.25
 /** An article that was guessed is taken where it holds nearly all of the page's prose. */
 const PROSE_SHARE = 0.95
 /** It leaves out headings and short lines too, so it is taken only where that makes a difference. */
 const CLEANER = 1.3
+/** With fewer links than this, no clutter is left over: nothing needs to be guessed. */
+const LEFT_OVER_SHARE = 0.2
 
 /** The text of a page. */
 export interface MainContent {
   readonly main: Element
-  /** Whether the page says itself what its main part is. */
-  readonly isMarked: boolean
-  /** What the main part held with its clutter. */
-  readonly before: TextWeight
+  /** Of a page of links and hardly any text: how many links. null: it is none. */
+  readonly indexLinks: number | null
 }
 
 /** The part of a page that is its text, without clutter. @param document is taken apart */
-export function mainContent(document: Document): MainContent {
+export function mainContent(document: Document, title: string | null): MainContent {
   const { body } = document
   const marked = markedMain(body)
   const whole = marked ?? body
   const before = new TextWeights(whole).of(whole)
-  const title = marked === null ? null : titleOutside(body, marked)
+  const heading = marked === null ? null : titleOutside(body, marked)
   removeClutter(whole)
-  if (title !== null) whole.insertBefore(title, whole.firstChild)
-  const main = marked ?? articleOf(document) ?? body
-  return { main, isMarked: marked !== null, before }
+  if (heading !== null) whole.insertBefore(heading, whole.firstChild)
+  const links = indexLinks(before, { whole, isMarked: marked !== null }, title)
+  const main = links === null ? (marked ?? articleOf(document) ?? body) : whole
+  return { main, indexLinks: links }
 }
 
 const MARKED = [
@@ -47,15 +49,15 @@ const MARKED = [
 
 /** What the page itself calls its main part: the innermost that holds all of it. */
 function markedMain(body: Element): Element | null {
-  const length = lengthOf(body)
+  const weights = new TextWeights(body)
+  const free = (element: Element): number => weights.freeChars(element)
   const found = MARKED.flatMap((selector) => all(body, selector))
   const large = found.filter((element) => {
-    const own = lengthOf(element)
-    return own >= MAIN_CHARS_MIN && own >= MAIN_SHARE * length
+    return free(element) >= MARKED_CHARS_MIN && free(element) >= MAIN_SHARE * free(body)
   })
-  const longest = Math.max(0, ...large.map(lengthOf))
-  const whole = large.filter((element) => lengthOf(element) >= 0.9 * longest)
-  return whole.sort((left, right) => lengthOf(left) - lengthOf(right))[0] ?? null
+  const longest = Math.max(0, ...large.map(free))
+  const whole = large.filter((element) => free(element) >= 0.9 * longest)
+  return whole.sort((left, right) => free(left) - free(right))[0] ?? null
 }
 
 /** The heading of the first level, where it stands above the main part. */
@@ -73,6 +75,8 @@ function titleOutside(body: Element, main: Element): Element | null {
 
 /** What Readability finds, where it loses no paragraph, code or table of the page. */
 function articleOf(document: Document): Element | null {
+  const weights = new TextWeights(document.body)
+  if (weights.linkShare(document.body) < LEFT_OVER_SHARE) return null
   const prose = proseOf(document.body)
   if (prose < MAIN_CHARS_MIN) return null
   // Readability 0.6 goes through lists that domino's are not; linkedom need not parse well here, the tree is whole.
@@ -102,23 +106,23 @@ function lengthOf(element: Element): number {
 
 const LINKS_MIN = 10
 /** Text beside links and headings. A page that names no main part has the links of its menus too. */
-const OWN_CHARS = { marked: 400, unmarked: 120 } as const
+const OWN_CHARS = { marked: 400, unmarked: 60 } as const
 /** So many characters of text for each link are a text with links. */
 const CHARS_PER_LINK = 8
 const INDEX_TITLE =
-  /^(?:the )?(?:general |global |full |alphabetical |python module |module |class |function |command )?(?:index|table of contents|site ?map)$/i
+  /^(?:[\p{L}-]+ ){0,3}(?:index|table of contents|site ?map)(?: [A-Z](?: |$)| ?[(:|·–—-].*)?$/iu
 
-/** Of a page of links and hardly any text: how many links. null: it is none. */
-export function indexLinks(
-  { main, isMarked, before }: MainContent,
+function indexLinks(
+  before: TextWeight,
+  { whole, isMarked }: { readonly whole: Element; readonly isMarked: boolean },
   title: string | null,
 ): number | null {
   const { links } = before
   if (links < LINKS_MIN) return null
-  const own = new TextWeights(main).freeChars(main) - headingChars(main)
+  const own = new TextWeights(whole).freeChars(whole) - headingChars(whole)
   if (INDEX_TITLE.test(title ?? '') && before.linkedChars > 0.4 * before.chars) return links
   const isShort = own < (isMarked ? OWN_CHARS.marked : OWN_CHARS.unmarked)
-  return isShort && links * CHARS_PER_LINK > own && !holds(main, 'pre, table') ? links : null
+  return isShort && links * CHARS_PER_LINK > own && !holds(whole, 'pre, table') ? links : null
 }
 
 function headingChars(main: Element): number {

@@ -73,6 +73,7 @@ function kindOfTable(table: Element, kindOf: (outer: Element) => TableKind): Tab
   const outer = ancestor(table, (at) => at.nodeName === 'TABLE')
   if (outer !== null && kindOf(outer) !== 'layout') return 'flat'
   if (isMarkedAsData(table, rows)) return 'data'
+  if (rows.length === 1) return 'layout'
   const isPage = holds(table, TEXT_OF_PAGE) || hasLongCells(cells)
   const hasLists = holds(table, 'ul, ol')
   return isPage || (hasLists && rows.length < 3) ? 'layout' : 'data'
@@ -147,6 +148,8 @@ function gridOf(rows: readonly (readonly Element[])[], contents: WeakMap<Element
     return [...new Set(names.filter((name) => name !== ''))].join(' ')
   })
   const body = grid.slice(headerCount).filter((row) => row.some((cell) => cell !== ''))
+  // Its links were taken out.
+  if (body.length === 0 && new Set(header).size === 1) return ''
   const line = (cells: readonly string[]): string => {
     const padded = Array.from({ length: width }, (_, column) => cells[column] ?? '')
     return `|${padded.map((cell) => (cell === '' ? ' ' : ` ${cell} `)).join('|')}|`

@@ -16,7 +16,7 @@ export function linksOf(document: Document, url: string | null): readonly string
 }
 
 function baseOf(document: Document, url: string | null): string | null {
-  const declared = document.querySelector('base[href]')?.getAttribute('href') ?? null
+  const declared = all(document, 'base[href]')[0]?.getAttribute('href') ?? null
   if (declared === null) return url
   return resolved(declared, url) ?? url
 }
@@ -30,7 +30,8 @@ function resolved(address: string | null, base: string | null): string | null {
 
 export function pageFacts(document: Document, url: string | null): PageFacts {
   const base = baseOf(document, url)
-  const robots = metaOf(document, ['eider', 'robots']).toLowerCase()
+  const metas = metasOf(document)
+  const robots = metaOf(metas, ['eider', 'robots']).toLowerCase()
   const directives = robots.split(/[\s,]+/)
   return {
     canonical: canonicalOf(document, base, url),
@@ -61,9 +62,12 @@ function refreshOf(document: Document, base: string | null): string | null {
   return resolved(found[2] ?? null, base)
 }
 
+function metasOf(document: Document): readonly Element[] {
+  return all(document, 'meta[content]').slice(0, 500)
+}
+
 /** The first `meta` of these names that says something. */
-function metaOf(document: Document, names: readonly string[]): string {
-  const metas = all(document, 'meta[content]').slice(0, 500)
+function metaOf(metas: readonly Element[], names: readonly string[]): string {
   for (const name of names) {
     const meta = metas.find((one) => {
       const own =
@@ -78,17 +82,19 @@ function metaOf(document: Document, names: readonly string[]): string {
 
 /** The title without the name of its site. */
 export function titleOf(document: Document): string | null {
-  const whole = oneLine(document.querySelector('title')?.textContent)
-  const open = metaOf(document, ['og:title', 'twitter:title'])
-  const site = metaOf(document, ['og:site_name', 'application-name'])
-  const headings = all(document, 'h1').map((heading) => {
+  const whole = oneLine(all(document, 'title')[0]?.textContent)
+  const metas = metasOf(document)
+  const open = metaOf(metas, ['og:title', 'twitter:title'])
+  const site = metaOf(metas, ['og:site_name', 'application-name'])
+  const headings = [...all(document, 'h1'), ...all(document, 'h2').slice(0, 3)].map((heading) => {
     return oneLine(heading.textContent).replace(/\s*[¶#§]$/, '')
   })
   const heading = headings.find((text) => text.length > 2 && isPartOf(text, whole))
   if (heading !== undefined) return heading
   const title = withoutSite(whole === '' ? open : whole, site)
   if (title !== '' && (open === '' || !isPartOf(open, title))) return title
-  return withoutSite(open, site) || headings.find((text) => text !== '') || null
+  const first = oneLine(all(document, 'h1')[0]?.textContent)
+  return withoutSite(open, site) || first || null
 }
 
 const SEPARATOR = /\s+[|·•»«:–—-]+\s+|\s*::\s*|:\s+/
@@ -117,7 +123,8 @@ const FACT_CHARS_MAX = 1000
 export function columnsOf(document: Document): Row {
   const language = oneLine(document.documentElement.getAttribute('lang'))
   const written = articleData(document)
-  const published = metaOf(document, [
+  const metas = metasOf(document)
+  const published = metaOf(metas, [
     'article:published_time',
     'datepublished',
     'dcterms.date',
@@ -125,12 +132,12 @@ export function columnsOf(document: Document): Row {
     'citation_publication_date',
     'date',
   ])
-  const author = metaOf(document, ['author', 'dc.creator', 'dcterms.creator', 'article:author'])
+  const author = metaOf(metas, ['author', 'dc.creator', 'dcterms.creator', 'article:author'])
   const facts: Record<string, string> = {
     author: /^https?:/.test(author) ? (written.author ?? '') : author || (written.author ?? ''),
     published: DATE.test(published) ? published : (written.published ?? ''),
     language: /^[a-z]{2,3}(?:-[a-z0-9]{2,8}){0,3}$/i.test(language) ? language : '',
-    description: metaOf(document, ['description', 'og:description']),
+    description: metaOf(metas, ['description', 'og:description']),
   }
   const known = Object.entries(facts).filter(([, value]) => value !== '')
   return Object.fromEntries(known.map(([name, value]) => [name, value.slice(0, FACT_CHARS_MAX)]))
