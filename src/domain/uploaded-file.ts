@@ -19,10 +19,16 @@ const FORMAT_CONTENT = {
   epub: 'text',
   html: 'text',
   markdown: 'text',
+  asciidoc: 'text',
+  rst: 'text',
+  org: 'text',
+  latex: 'text',
   eml: 'text',
   mbox: 'text',
   ipynb: 'text',
   code: 'text',
+  subtitles: 'text',
+  xml: 'text',
   text: 'text',
 } as const
 

@@ -11,6 +11,12 @@ const ENDINGS: readonly (readonly [FileFormat, string])[] = [
   ['jsonl', 'jsonl ndjson'],
   ['html', 'html htm xhtml'],
   ['markdown', 'md markdown mdx mkd rmd qmd'],
+  ['asciidoc', 'adoc asciidoc asc'],
+  ['rst', 'rst rest'],
+  ['org', 'org'],
+  ['latex', 'tex latex ltx'],
+  ['subtitles', 'srt vtt'],
+  ['xml', 'xml rss atom svg xsd xsl xslt dbk docbook dita opml plist fodt fodp'],
   ['eml', 'eml'],
   ['mbox', 'mbox mbx'],
   ['ipynb', 'ipynb'],
@@ -60,7 +66,7 @@ export function formatOfBytes(bytes: Uint8Array): FileFormat | null {
   if (isBinary(bytes) || unreadableKind(bytes) !== null) return null
   const begin = new TextDecoder().decode(bytes.subarray(0, SNIFFED_BYTES)).trimStart()
   if (/^<(!doctype html|html|head|body)\b/i.test(begin)) return 'html'
-  if (begin.startsWith('<?xml')) return /<html\b/i.test(begin) ? 'html' : 'text'
+  if (begin.startsWith('<?xml')) return /<html\b/i.test(begin) ? 'html' : 'xml'
   if (/^[[{]/.test(begin)) return formatOfJson(bytes, begin)
   if (languageOfShebang(begin) !== null) return 'code'
   return formatOfMail(begin) ?? (looksLikeCsv(begin) ? 'csv' : 'text')

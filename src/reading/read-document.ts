@@ -17,6 +17,12 @@ const READERS: Readonly<Record<DocumentFormat, () => Promise<DocumentReader>>> =
   code: async () => (await import('./documents/code.ts')).readCode,
   html: async () => (await import('./documents/html.ts')).readHtml,
   markdown: async () => (await import('./documents/markdown.ts')).readMarkdown,
+  asciidoc: async () => (await import('./documents/markup.ts')).readAsciidoc,
+  rst: async () => (await import('./documents/markup.ts')).readRst,
+  org: async () => (await import('./documents/markup.ts')).readOrg,
+  latex: async () => (await import('./documents/markup.ts')).readLatex,
+  subtitles: async () => (await import('./documents/subtitles.ts')).readSubtitles,
+  xml: async () => (await import('./documents/xml-text.ts')).readXml,
   text: async () => (await import('./documents/text.ts')).readText,
 }
 

@@ -246,3 +246,53 @@ describe('source code', () => {
     })
   })
 })
+
+describe('other languages of text', () => {
+  test('AsciiDoc: headings, listings and links are Markdown', async () => {
+    const text =
+      '= Manual\n:toc:\n\n// remark\n== Scope\n\nSee http://x.test[the page].\n\n[source,ruby]\n----\nputs [1]\n----\n'
+    expect(await read(text, 'a.adoc')).toMatchObject({
+      title: 'Manual',
+      content: '# Manual\n\n## Scope\n\nSee the page.\n\n```ruby\nputs [1]\n```',
+    })
+  })
+
+  test('reStructuredText: levels by their lines', async () => {
+    const text =
+      '====\nBook\n====\n\nOne\n===\n\nSee `here <http://x.test>`_ and :ref:`that <label>`.\n\nTwo\n---\n\n.. code-block:: python\n   :linenos:\n\n   def f():\n       pass\n\nOther\n=====\n\nSo::\n\n  x = 1\n\n=====  =====\na      b\n=====  =====\n'
+    expect((await read(text, 'a.rst')).content).toBe(
+      '# Book\n\n## One\n\nSee here and that.\n\n### Two\n\n```python\ndef f():\n    pass\n```\n\n## Other\n\nSo:\n\n```\nx = 1\n```\n\n=====  =====\na      b\n=====  =====',
+    )
+  })
+
+  test('org and LaTeX', async () => {
+    const org =
+      '#+TITLE: Notes\n* One :tag:\n[[http://x.test][link]]\n#+BEGIN_SRC sh\nls\n#+END_SRC\n'
+    expect(await read(org, 'a.org')).toMatchObject({
+      title: 'Notes',
+      content: 'Notes\n\n# One\n\nlink\n\n```sh\nls\n```',
+    })
+    const latex =
+      '\\title{Paper}\n% remark\n\\section{Intro}\\label{x}\nSome \\emph{text}, 5\\% of it.\n'
+    expect(await read(latex, 'a.tex')).toMatchObject({
+      title: 'Paper',
+      content: '\\title{Paper}\n\n## Intro\n\nSome text, 5% of it.',
+    })
+  })
+
+  test('XML as its text, subtitles as what is said', async () => {
+    const xml =
+      '<?xml version="1.0"?><book><title>Tea</title><price>3</price><p>a <b>b</b> c</p></book>'
+    expect(await read(xml, 'a')).toMatchObject({
+      format: 'xml',
+      title: 'Tea',
+      content: 'Tea\nprice: 3\na b c',
+    })
+    const srt =
+      '1\n00:00:01,000 --> 00:00:02,000\n<i>Hello</i>\nyou\n\n2\n00:00:03,000 --> 00:00:04,000\nBye\n'
+    expect((await read(srt, 'a.srt')).content).toBe('Hello you\nBye')
+    expect((await read('WEBVTT\n\nNOTE x\n\n00:01.000 --> 00:02.000\nHi\n', 'a.vtt')).content).toBe(
+      'Hi',
+    )
+  })
+})

@@ -89,7 +89,6 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   htmlparser2: ['reading'],
   'postal-mime': ['reading/documents'],
   micromark: ['reading/documents'],
-  'micromark-extension-gfm-table': ['reading/documents'],
   yaml: ['reading/documents'],
   'robots-parser': ['ingest'],
   'ipaddr.js': ['network'],

@@ -33,10 +33,9 @@ export function* readNotebook(
     notes.warn(`${shortened} outputs of the notebook are long: ${kept}`)
   }
   notes.recognize({ pages: cells.length, ...(language === '' ? {} : { language }) })
-  const title = /^ {0,3}#{1,6}[ \t]+([^\n]{1,500})/m.exec(content)?.[1]
   yield wholeDocument({
     content,
-    title: textIn(notebook, 'metadata', 'title') || title?.trim() || null,
+    title: textIn(notebook, 'metadata', 'title') || firstHeading(cells),
     syntax: 'markdown',
     parts: { unit: 'cell', starts },
     columns: language === '' ? {} : { language },
@@ -77,6 +76,17 @@ function listIn(value: unknown, key: string): readonly unknown[] {
   return Array.isArray(found) ? found : []
 }
 
+function firstHeading(cells: readonly unknown[]): string | null {
+  for (const cell of cells) {
+    const source = textIn(cell, 'source')
+    if (textIn(cell, 'cell_type') === 'heading' && source !== '') return source.trim()
+    const isText = textIn(cell, 'cell_type') === 'markdown' && /^[ ]{0,3}(#|=|-)/m.test(source)
+    const heading = isText ? cleanMarkdown(source).firstHeading : null
+    if (heading !== null) return heading
+  }
+  return null
+}
+
 /** Before version 4, cells stand in worksheets. */
 function cellsOf(notebook: unknown): readonly unknown[] {
   if (Array.isArray(valueIn(notebook, 'cells'))) return listIn(notebook, 'cells')
@@ -91,7 +101,9 @@ function languageOf(notebook: unknown): string {
   const named =
     textIn(notebook, 'metadata', 'language_info', 'name') ||
     textIn(notebook, 'metadata', 'kernelspec', 'language') ||
-    textIn(cellsOf(notebook)[0], 'language')
+    textIn(cellsOf(notebook)[0], 'language') ||
+    /^[a-z]+/.exec(textIn(notebook, 'metadata', 'kernelspec', 'name'))?.[0] ||
+    ''
   return /^[\w+#.-]{1,40}$/.test(named) ? named.toLowerCase() : ''
 }
 
@@ -123,7 +135,7 @@ function outputText(output: unknown): string {
       ? error
       : textIn(output, 'text') || textIn(output, 'data', 'text/plain')
   // What stands for a picture or a widget says nothing.
-  const isStandIn = /^\s*<[\w.]+[^\n]*>\s*$/.test(text) || /^\s*(Figure|Image)\b/.test(text)
+  const isStandIn = /^\s*\[?<[\w.]+[^\n]*>\]?\s*$/.test(text) || /^\s*(Figure|Image)\b/.test(text)
   return isStandIn ? '' : text.replace(TERMINAL_CODES, '').trim()
 }
 

@@ -14,7 +14,7 @@ import { DocxNumbering, type Marked } from './docx-numbering.ts'
 import { DocxStyles, numberingOf, outlineLevel } from './docx-styles.ts'
 import { isHidden, placedText, symbolText } from './docx-text.ts'
 import { equationText } from './equation.ts'
-import { type Block, markdownOfBlocks, titleOfBlocks } from './markdown-blocks.ts'
+import { type Block, markdownOfBlocks, titleOfBlocks, withWholeTitle } from './markdown-blocks.ts'
 import { OfficePackage } from './office-package.ts'
 
 /** A text of Word (OOXML): what Word shows in the body, as Markdown. */
@@ -27,15 +27,15 @@ export function* readDocx({ bytes }: RawDocument, notes: ReadingNotes): Generato
   }
   const parts = partsOf(office, main)
   const first = new DocxBody(parts, true)
-  let blocks = first.read(body)
+  const read = first.read(body)
   // A field without an end would hide the rest: then none hides anything.
-  if (first.hasOpenField) blocks = new DocxBody(parts, false).read(body)
+  const blocks = withWholeTitle(first.hasOpenField ? new DocxBody(parts, false).read(body) : read)
   const unread = [...descendants(body, 'altChunk')].length
   if (unread > 0) notes.warn(`${unread} embedded documents of the DOCX are not read`)
   const { title, columns } = office.properties()
   yield wholeDocument({
     content: markdownOfBlocks(blocks),
-    title: title ?? first.title ?? titleOfBlocks(blocks),
+    title: title ?? titleOfBlocks(blocks),
     syntax: 'markdown',
     columns,
   })
@@ -91,7 +91,6 @@ class DocxBody {
   /** Text boxes and notes of the paragraph that is being read: they follow it. */
   #after: Block[] = []
   #noteCount = 0
-  title: string | null = null
 
   constructor(parts: DocxParts, hidesFields: boolean) {
     this.#styles = new DocxStyles(parts.styles)
@@ -138,11 +137,12 @@ class DocxBody {
     if (style.isContents) return after
     if (style.isCode) return [{ kind: 'code', text }, ...after]
     if (text.trim() === '') return after
-    if (style.isTitle) this.title ??= text.trim()
     const level = outlineLevel(properties) ?? style.level ?? (style.isTitle ? 1 : null)
     const numbering = numberingOf(properties) ?? style.numbering
     const marked = numbering === null ? null : this.#numbering.next(numbering, styleId)
-    return [blockOf(text.trim(), level, marked), ...after]
+    const block = blockOf(text.trim(), level, marked)
+    const isTitle = style.isTitle && block.kind === 'heading'
+    return [isTitle ? { ...block, isTitle } : block, ...after]
   }
 
   #text(element: XmlElement): string {

@@ -1,6 +1,12 @@
 /** What a document is made of, whatever its format calls it. */
 export type Block =
-  | { readonly kind: 'heading'; readonly level: number; readonly text: string }
+  | {
+      readonly kind: 'heading'
+      readonly level: number
+      readonly text: string
+      /** A line of the title of the whole: several in a row are one. */
+      readonly isTitle?: boolean
+    }
   | { readonly kind: 'paragraph'; readonly text: string }
   | {
       readonly kind: 'item'
@@ -117,10 +123,26 @@ export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
+/** Lines of a title become one heading. */
+export function withWholeTitle(blocks: readonly Block[]): readonly Block[] {
+  const whole: Block[] = []
+  for (const block of blocks) {
+    const before = whole.at(-1)
+    const isLine = block.kind === 'heading' && block.isTitle === true && block.text.trim() !== ''
+    if (isLine && before?.kind === 'heading' && before.isTitle === true) {
+      whole[whole.length - 1] = { ...before, text: `${before.text} ${block.text}` }
+    } else if (!('text' in block) || block.text.trim() !== '' || block.kind === 'code') {
+      whole.push(block)
+    }
+  }
+  return whole
+}
+
 /** The text of the first heading of the highest level there is. */
 export function titleOfBlocks(blocks: readonly Block[]): string | null {
   const headings = blocks.filter((block) => block.kind === 'heading')
   const highest = Math.min(...headings.map((heading) => heading.level))
-  const first = headings.find((one) => one.level === highest && one.text.trim() !== '')
+  const own = headings.find((one) => one.isTitle === true)
+  const first = own ?? headings.find((one) => one.level === highest && one.text.trim() !== '')
   return first === undefined ? null : oneLine(first.text)
 }

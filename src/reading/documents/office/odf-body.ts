@@ -42,7 +42,6 @@ export class OdfBody {
   readonly #formulas: ReadonlyMap<string, string>
   #after: Block[] = []
   #noteCount = 0
-  title: string | null = null
 
   /** Styles of the text and those that it shares with others. */
   constructor(parts: readonly (XmlElement | undefined)[], formulas: ReadonlyMap<string, string>) {
@@ -88,8 +87,7 @@ export class OdfBody {
       }
       const text = this.#text(paragraph)
       if (!style.includes('Title') || text === '') return { kind: 'paragraph', text }
-      this.title ??= oneLine(text)
-      return { kind: 'heading', level: 1, text }
+      return { kind: 'heading', level: 1, text, isTitle: true }
     })
   }
 

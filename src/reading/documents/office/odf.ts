@@ -10,7 +10,7 @@ import {
   type XmlElement,
 } from '../../xml-tree.ts'
 import { zipEntries } from '../../zip-package.ts'
-import { type Block, markdownOfBlocks, titleOfBlocks } from './markdown-blocks.ts'
+import { type Block, markdownOfBlocks, titleOfBlocks, withWholeTitle } from './markdown-blocks.ts'
 import { formulaText, OdfBody } from './odf-body.ts'
 import { documentProperties } from './office-package.ts'
 import { withNotesMark } from './pptx.ts'
@@ -19,10 +19,10 @@ import { joinedSlides } from './slides.ts'
 /** A text of LibreOffice and others (OpenDocument) as Markdown. */
 export function* readOdt(document: RawDocument): Generator<ReadDocument> {
   const { reader, body, title, columns } = opened(document, 'text')
-  const blocks = reader.read(body)
+  const blocks = withWholeTitle(reader.read(body))
   yield wholeDocument({
     content: markdownOfBlocks(blocks),
-    title: title ?? reader.title ?? titleOfBlocks(blocks),
+    title: title ?? titleOfBlocks(blocks),
     syntax: 'markdown',
     columns,
   })
