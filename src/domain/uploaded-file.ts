@@ -16,6 +16,7 @@ const FORMAT_CONTENT = {
   pptx: 'text',
   odt: 'text',
   odp: 'text',
+  rtf: 'text',
   epub: 'text',
   html: 'text',
   markdown: 'text',

@@ -30,7 +30,7 @@ const FORMATS_BY_ENDING: ReadonlyMap<string, FileFormat> = new Map(
 )
 
 const KNOWN =
-  'CSV, XLSX, ODS, JSON, JSON lines, Parquet, PDF, DOCX, PPTX, ODT, ODP, EPUB, HTML, Markdown, mail, notebooks, source code and text'
+  'CSV, XLSX, ODS, JSON, JSON lines, Parquet, PDF, DOCX, PPTX, ODT, ODP, EPUB, RTF, HTML, Markdown, mail, notebooks, source code and text'
 
 /**
  * The format of a file: what its bytes say beyond doubt, else its ending, else a guess.
@@ -77,6 +77,7 @@ const SNIFFED_BYTES = 4096
 const MAGIC: readonly (readonly [string, FileFormat])[] = [
   ['%PDF-', 'pdf'],
   ['PAR1', 'parquet'],
+  ['{\\rtf', 'rtf'],
 ]
 
 function certainFormat(bytes: Uint8Array): FileFormat | null {

@@ -10,6 +10,7 @@ const READERS: Readonly<Record<DocumentFormat, () => Promise<DocumentReader>>> =
   pptx: async () => (await import('./documents/office/pptx.ts')).readPptx,
   odt: async () => (await import('./documents/office/odf.ts')).readOdt,
   odp: async () => (await import('./documents/office/odf.ts')).readOdp,
+  rtf: async () => (await import('./documents/office/rtf.ts')).readRtf,
   epub: async () => (await import('./documents/epub.ts')).readEpub,
   eml: async () => (await import('./documents/mail/mail.ts')).readEml,
   mbox: async () => (await import('./documents/mail/mail.ts')).readMbox,

@@ -11,6 +11,7 @@ export const READING_LIMITS = {
   xmlDepthMax: 500,
   /** Parsing takes about a second for each million. */
   markdownCleanedCharsMax: 8_000_000,
+  rtfDepthMax: 5000,
   /** Parts within parts. */
   mailDepthMax: 100,
   mailHeaderBytesMax: 1024 * 1024,

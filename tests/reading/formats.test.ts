@@ -296,3 +296,19 @@ describe('other languages of text', () => {
     )
   })
 })
+
+describe('RTF', () => {
+  test('paragraphs, headings by style and level, tables, notes, signs of several fonts', async () => {
+    const rtf = String.raw`{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}{\f1\fcharset204 Arial;}}{\stylesheet{\s1\outlinelevel0 heading 1;}}
+{\info{\title Teas}{\author Ann}}{\header gone}
+\pard\s1 One\par\pard caf\'e9 \u8364?5 {\f1 \'cf\'f0}\~x{\footnote {\pard note\par}} {\v hidden}{\field{\*\fldinst HYPERLINK "http://x.test"}{\fldrslt link}}\par
+{\listtext 1.\tab}first\par
+\trowd\intbl a\cell b\cell\row\trowd\intbl 1\cell 2\cell\row\pard end {\pict\bin3 }}}\par}`
+    const found = await read(rtf, 'a.doc')
+    expect(found.content).toBe(
+      '# One\n\ncafé €5 Пр x[^1] link\n\n[^1]: note\n\n1. first\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\nend',
+    )
+    expect(found).toMatchObject({ format: 'rtf', title: 'Teas', columns: { author: 'Ann' } })
+    await expect(read(`{\\rtf1${'{'.repeat(6000)}`)).rejects.toThrow('nested deeper')
+  })
+})
