@@ -78,7 +78,7 @@ const CLUTTER = new RegExp(
 )
 /** Where it is mostly links, or a few words. */
 const LIKELY_CLUTTER = new RegExp(
-  `${begin}(?:nav|menu|menubar|sidebar|side-bar|related|footer|header|banner|links|ads?|sponsors?|widget|tags|tag-list|meta|byline-links|actions|toolbar|tools|index|genindex|contents|search|dropdown|jumpbox|see-?also-links)${end}`,
+  `${begin}(?:nav|menu|menubar|sidebar|side-bar|related|footer|header|banner|links|ads?|sponsors?|widget|tags|tag-list|meta|byline-links|actions|toolbar|tools|genindex|search|dropdown|jumpbox|see-?also-links)${end}`,
 )
 
 function hasClutterName(element: Element): boolean {
@@ -89,6 +89,8 @@ function isNamedClutter(element: Element, weights: TextWeights): boolean {
   const names = ownNames(element)
   if (names === '') return false
   const free = weights.freeChars(element)
+  // A table with named columns says something in its links.
+  if (holds(element, 'th')) return false
   const share = weights.linkShare(element)
   if (CLUTTER.test(names)) return share > 0.3 || free < 400
   return LIKELY_CLUTTER.test(names) && (share > 0.6 || (free < 60 && share > 0.3))
