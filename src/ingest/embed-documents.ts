@@ -29,6 +29,10 @@ export async function embedAndStore(
   signal: AbortSignal,
 ): Promise<KnowledgeBase> {
   if (documents.length === 0) return kb
+  await deps.chunks.checkDeclared(
+    kb,
+    documents.map(({ document }) => document),
+  )
   return withModelInForce(kb, async (inForce) => {
     const target = { kb: inForce, documents }
     await embedAndWrite(target, deps, signal, (embedded) => {

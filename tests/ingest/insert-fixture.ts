@@ -47,6 +47,9 @@ export class FakeChunkStore implements DocumentStore {
   staleWrites = 0
   readonly #keys = new Map<bigint, string>()
 
+  /** It knows no types. */
+  async checkDeclared(): Promise<void> {}
+
   async storedTexts(_kb: KnowledgeBase, documentIds: readonly string[]) {
     return documentIds.flatMap((documentId) => {
       const chunks = this.documents.get(documentId)?.chunks ?? []

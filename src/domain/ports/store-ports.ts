@@ -6,7 +6,7 @@ import type { Agent, AgentChanges, AgentDraft } from '../agent.ts'
 import type { Backup } from '../backup.ts'
 import type { CatalogSnapshot } from '../catalog-snapshot.ts'
 import type { ChunkChange, DocumentChange, EmbeddedDocument, StoredChunkText } from '../chunk.ts'
-import type { Row } from '../document.ts'
+import type { Document, Row } from '../document.ts'
 import type { KnowledgeBase, KnowledgeBaseChanges, KnowledgeBaseDraft } from '../knowledge-base.ts'
 import type { Project, ProjectTable, View, ViewChanges, ViewDraft } from '../project.ts'
 import type {
@@ -93,6 +93,11 @@ export interface DocumentStore {
     kb: KnowledgeBase,
     documentIds: readonly string[],
   ): Promise<readonly StoredChunkText[]>
+  /**
+   * Whether the metadata fit the declared types of columns: to be known before anything is embedded.
+   * @throws AppError `insert_failed` naming row and column
+   */
+  checkDeclared(kb: KnowledgeBase, documents: readonly Document[]): Promise<void>
   /**
    * Replaces each document whole, all of them in one transaction; ids must be distinct. Vectors are normalised.
    * @throws AppError `dimension_mismatch` (naming both numbers), `provider_failed` for a zero or non-finite vector,

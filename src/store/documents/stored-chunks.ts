@@ -8,6 +8,7 @@ import type {
   StoredChunkText,
 } from '../../domain/chunk.ts'
 import { chunkTables } from '../../domain/chunk-tables.ts'
+import type { Document } from '../../domain/document.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../domain/knowledge-base.ts'
 import type {
   ChunkStore,
@@ -35,8 +36,9 @@ import {
 import { applyMetadataPlan, createVectorTable } from './chunk-columns.ts'
 import { contextsOf, cutCounts } from './chunk-contexts.ts'
 import { chunkRowsOf, type Incoming } from './chunk-rows.ts'
+import { fitValues } from './fitted-values.ts'
 import { needsSorting, sortPostings } from './keyword-index.ts'
-import { planMetadata, SeenColumns } from './metadata-columns.ts'
+import { planMetadata, SeenColumns, valuesByKey } from './metadata-columns.ts'
 import { vectorRowsFrom } from './stored-vectors.ts'
 import {
   type OpenTables,
@@ -126,6 +128,17 @@ export class StoredChunks implements ChunkStore {
     const counts = await this.#read(kb, (connection) => cutCounts(connection, kb))
     this.#cutCounts.set(kb.id, { ...counts, revision: kb.revision })
     return counts
+  }
+
+  async checkDeclared(kb: KnowledgeBase, documents: readonly Document[]): Promise<void> {
+    const declared = kb.storedMetadata.filter(({ isDeclared }) => isDeclared === true)
+    if (declared.length === 0) return
+    await this.#parts.database.lease((connection) => {
+      const rows = documents.map(({ metadata, rowIndex }) => {
+        return { values: valuesByKey(metadata), rowIndex }
+      })
+      return fitValues(connection, declared, rows)
+    })
   }
 
   async replaceDocuments(
