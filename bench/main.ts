@@ -13,6 +13,7 @@ import { filters } from './scenarios/filters.ts'
 import { insert } from './scenarios/insert.ts'
 import { inserting } from './scenarios/inserting.ts'
 import { keyword } from './scenarios/keyword.ts'
+import { largeText } from './scenarios/large-text.ts'
 import { million } from './scenarios/million.ts'
 import { misbehaviour } from './scenarios/misbehaviour.ts'
 import { planning } from './scenarios/planning.ts'
@@ -36,6 +37,7 @@ const SCENARIOS: readonly Scenario[] = [
   inserting,
   afterKill,
   million,
+  largeText,
   builtin,
   agentOverhead,
   responsiveness,

@@ -254,6 +254,7 @@ function insertDepsOf(
     snapshot: () => store.catalog.snapshot(),
     chunks: store.chunks,
     embedders: queryDeps.embedders,
+    chatModels: queryDeps.chatModels,
     files: store.files,
     select: (sql, database, signal) => {
       return runSelect(

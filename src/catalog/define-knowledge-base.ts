@@ -4,9 +4,10 @@ import type {
   KnowledgeBase,
   KnowledgeBaseChanges,
   KnowledgeBaseDraft,
+  Preprocessing,
 } from '../domain/knowledge-base.ts'
 import { DEFAULT_LANGUAGE } from '../domain/language.ts'
-import { EMBED_PROBE_MS } from '../domain/model-ref.ts'
+import { BUILTIN_PROVIDER, EMBED_PROBE_MS } from '../domain/model-ref.ts'
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import {
@@ -96,7 +97,7 @@ export async function createKnowledgeBase(
     metadataColumns: null,
     idColumn: null,
     ...columnsOf(read),
-    preprocessing: preprocessingOf(read.object('preprocessing')),
+    preprocessing: await checkedPreprocessing(preprocessingOf(read.object('preprocessing')), deps),
     params: {
       ...echoedParams(fields),
       ...languageParam(read),
@@ -107,6 +108,22 @@ export async function createKnowledgeBase(
     dimensions: checkedDimensions(probe, embeddingModel, vectorSize(read)),
   }
   return deps.catalog.createKnowledgeBase(draft)
+}
+
+/** @throws AppError `unknown_provider`, `address_refused` for the chat model that writes contexts */
+async function checkedPreprocessing(
+  preprocessing: Preprocessing,
+  { chatProviders, checkAddress }: CatalogDeps,
+): Promise<Preprocessing> {
+  const model = preprocessing.contextual?.model ?? null
+  if (model === null) return preprocessing
+  const known = chatProviders.filter((provider) => provider !== BUILTIN_PROVIDER)
+  if (!known.includes(model.provider)) {
+    const what = `Wrong provider in llm_config: ${model.provider}`
+    throw new AppError('unknown_provider', `${what}. Available providers: ${known.join(', ')}`)
+  }
+  await checkAddress(model)
+  return preprocessing
 }
 
 /** What a preview may set. */
@@ -178,7 +195,12 @@ export async function alterKnowledgeBase(
           rerankingModel: await rerankingModelOf(fields.reranking_model, kb.rerankingModel, deps),
         }),
     ...columnsOf(read),
-    ...(preprocessing && { preprocessing: preprocessingOf(preprocessing, kb.preprocessing) }),
+    ...(preprocessing && {
+      preprocessing: await checkedPreprocessing(
+        preprocessingOf(preprocessing, kb.preprocessing),
+        deps,
+      ),
+    }),
     params: { ...carriedParams(kb, embedding), ...echoedParams(fields), ...searchParams(read) },
   }
   const altered = await deps.catalog.alterKnowledgeBase(kb, changes)

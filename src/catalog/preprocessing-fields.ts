@@ -8,7 +8,6 @@ import {
   type Preprocessing,
   type SentenceWindows,
 } from '../domain/knowledge-base.ts'
-import type { ModelRef } from '../domain/model-ref.ts'
 import { AppError } from '../errors.ts'
 import { FieldReader, type Fields } from './fields.ts'
 import { maskedModelFields, modelRefOf } from './model-fields.ts'
@@ -45,7 +44,7 @@ const OPTIONS: Readonly<Record<PreprocessingType, readonly string[]>> = {
 const configOf = (type: PreprocessingType) => `${type}_config`
 
 function isType(name: string): name is PreprocessingType {
-  return Object.hasOwn(OPTIONS, name) && name !== 'contextual'
+  return Object.hasOwn(OPTIONS, name)
 }
 
 /** Where no type is named, the options say which one it is. */
@@ -160,20 +159,24 @@ const CONTEXT_CHUNKS_MAX = 1_000_000
 function contextualOf(config: FieldReader, stored: Preprocessing | null): ContextualChunking {
   const sent = config.object('llm_config')
   const before = stored?.contextual?.model ?? null
+  if (config.truth('summarize') === true) {
+    const why = 'what is embedded is always the context with its chunk, so that every word is found'
+    throw new AppError(CODE, `"summarize" can only be false: ${why}`)
+  }
   const usual = { provider: before?.provider ?? 'openai', code: CODE } as const
   const bounds = { min: 1, max: CONTEXT_CHUNKS_MAX }
   return {
     model: sent === undefined ? null : modelRefOf(sent, usual, before),
     template: config.text('context_template') ?? null,
-    summarize: config.truth('summarize') ?? false,
     chunksMax: config.integer('max_chunks', bounds) ?? CONTEXT_CHUNKS_DEFAULT,
   }
 }
 
-/** What `params` shows: the model's secrets are masked. */
+/** What `params` shows: how many calls one insert may make, and no secret of the model. */
 function shownFields(fields: Fields, contextual: ContextualChunking | undefined): Fields {
-  const model: ModelRef | null = contextual?.model ?? null
-  if (model === null) return fields
+  if (contextual === undefined) return fields
+  const { model, chunksMax } = contextual
   const config = new FieldReader(fields, CODE).object('contextual_config') ?? {}
-  return { ...fields, contextual_config: { ...config, llm_config: maskedModelFields(model) } }
+  const shown = model === null ? {} : { llm_config: maskedModelFields(model) }
+  return { ...fields, contextual_config: { ...config, max_chunks: chunksMax, ...shown } }
 }

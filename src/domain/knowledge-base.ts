@@ -73,9 +73,7 @@ export interface ContextualChunking {
   /** null: that of the settings. */
   readonly model: ModelRef | null
   readonly template: string | null
-  /** What it wrote is embedded instead of the chunk, not before it. */
-  readonly summarize: boolean
-  /** Calls of the model that one request may make. */
+  /** Calls of the model that one transaction may make. */
   readonly chunksMax: number
 }
 

@@ -5,17 +5,21 @@ import {
   embeddedText,
 } from '../domain/chunk.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { Embedder, EmbedderRegistry } from '../domain/ports/model-ports.ts'
+import type { ChatModels, Embedder, EmbedderRegistry } from '../domain/ports/model-ports.ts'
 import type { DocumentStore } from '../domain/ports/store-ports.ts'
 import { withModelInForce } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
-import type { ChunkedDocument } from './chunking/chunker.ts'
+import type { ChunkedDocument, Chunker } from './chunking/chunker.ts'
+import { withWrittenContexts } from './contextual.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 
 export interface EmbedDeps {
   readonly chunks: DocumentStore
   readonly embedders: Pick<EmbedderRegistry, 'embedder'>
+  readonly chunker: Chunker
+  /** They write what chunks are about, where that is wanted. */
+  readonly chatModels: ChatModels
 }
 
 /**
@@ -53,9 +57,10 @@ export async function embedAndWrite<O extends { readonly kind: 'stored' | 'stale
   signal: AbortSignal,
   write: (embedded: readonly EmbeddedDocument[]) => Promise<O>,
 ): Promise<O> {
-  const { kb, documents } = target
+  const { kb } = target
   const embedder = deps.embedders.embedder(kb.embeddingModel)
-  const known = await storedVectors(target, deps, signal)
+  const documents = await withWrittenContexts(target, deps, signal)
+  const known = await storedVectors({ kb, documents }, deps, signal)
   const outcome = await write(await embedded(documents, known, embedder, signal))
   if (outcome.kind === 'stored') return outcome
   // A stored vector went away meanwhile. Without any, the second attempt cannot become stale.

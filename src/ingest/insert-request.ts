@@ -1,7 +1,7 @@
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { EmbedderRegistry } from '../domain/ports/model-ports.ts'
+import type { ChatModels, EmbedderRegistry } from '../domain/ports/model-ports.ts'
 import type { DocumentReading } from '../domain/ports/reading-ports.ts'
 import type { DocumentStore, FileStore } from '../domain/ports/store-ports.ts'
 import type { RowStream } from '../domain/query-result.ts'
@@ -40,6 +40,7 @@ export interface InsertDeps {
   snapshot(): CatalogSnapshot
   readonly chunks: DocumentStore
   readonly embedders: EmbedderRegistry
+  readonly chatModels: ChatModels
   readonly files: Omit<FileStore, 'importSelect'>
   /** Runs one SELECT; anything else fails before it runs. */
   select(sql: string, projectName: string, signal: AbortSignal): Promise<RowStream>

@@ -1,7 +1,7 @@
 import type { DocumentChange, EmbeddedDocument } from '../domain/chunk.ts'
 import type { Document, Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { EmbedderRegistry } from '../domain/ports/model-ports.ts'
+import type { ChatModels, EmbedderRegistry } from '../domain/ports/model-ports.ts'
 import type { ChunkStore } from '../domain/ports/store-ports.ts'
 import { withModelInForce } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
@@ -34,6 +34,7 @@ export async function replaceTexts(
     readonly chunks: ChunkStore
     readonly embedders: Pick<EmbedderRegistry, 'embedder'>
     readonly chunker: Chunker
+    readonly chatModels: ChatModels
   },
   signal: AbortSignal,
 ): Promise<number> {

@@ -2,12 +2,7 @@ import type { Document, Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
-import {
-  type ChunkedDocument,
-  type Chunker,
-  type ChunkingTarget,
-  chunkDocuments,
-} from './chunking/chunker.ts'
+import { type ChunkedDocument, type ChunkingTarget, chunkDocuments } from './chunking/chunker.ts'
 import { columnMappingOf, contentId, documentOfRow } from './document-of-row.ts'
 import { type EmbedDeps, embedAndStore } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
@@ -41,9 +36,7 @@ export interface StoringOptions {
   readonly batchChunks?: number
 }
 
-export interface StoreDeps extends EmbedDeps {
-  readonly chunker: Chunker
-}
+export type StoreDeps = EmbedDeps
 
 /**
  * Rows → documents → chunks → vectors → stored; of rows with one id the last one.

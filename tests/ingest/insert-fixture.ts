@@ -184,6 +184,7 @@ export function fixture(changes: Partial<InsertDeps> = {}): Fixture {
     snapshot: () => snapshotWith([]),
     chunks: store,
     embedders: registryOf(embedder),
+    chatModels: { defaultModel: null, chatModel: () => Promise.reject(new Error('no model')) },
     files: noFiles,
     select: async () => Promise.reject(new AppError('sql_failed', 'no query expected')),
     pages: new FakeWeb({}),
