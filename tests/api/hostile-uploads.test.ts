@@ -149,6 +149,21 @@ const REFUSED: Readonly<Record<string, Hostile>> = {
     body: () => `${'['.repeat(100_000)}${']'.repeat(100_000)}`,
     original: 'x.json',
   },
+  'twenty thousand brackets': { body: () => '['.repeat(20_000), original: 'x.json' },
+  'three thousand brackets': { body: () => '['.repeat(3000), original: 'x.json' },
+  'five thousand objects within each other': {
+    body: () => '{"a":'.repeat(5000),
+    original: 'x.json',
+  },
+  'a CSV of twenty thousand columns': {
+    body: () =>
+      `${Array.from({ length: 20_000 }, (_, n) => `c${n}`).join(',')}\n${'1,'.repeat(20_000)}\n`,
+    original: 'x.csv',
+  },
+  'a wide line behind a quote that is open': {
+    body: () => `a,b\n1,"${'x,'.repeat(20_000)}\n${'y,'.repeat(20_000)}`,
+    original: 'x.csv',
+  },
   'JSON lines, the second of them deep': {
     body: () => `{"a":"x\n${'[{"a":'.repeat(50_000)}`,
     original: 'x.jsonl',
@@ -234,4 +249,38 @@ describe('an upload is answered, and the server goes on:', () => {
       await expectUnharmed()
     }, 60_000)
   }
+})
+
+const DEEP_LIST = `${'['.repeat(5000)}${']'.repeat(5000)}`
+const DEEP_OBJECT = `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`
+
+describe('deep JSON is bounded before DuckDB sees it:', () => {
+  const kb = '/api/projects/mindsdb/knowledge_bases'
+  const header = { 'content-type': 'application/json' }
+  beforeAll(async () => {
+    await t.send('POST', kb, { knowledge_base: { name: 'deep' } })
+  })
+
+  test.each([
+    ['metadata', 'PUT', `${kb}/deep`, '{"knowledge_base":{"rows":[{"id":1,"content":"x","m":$}]}}'],
+    ['a filter', 'POST', `${kb}/deep/search`, '{"query":"x","filters":$}'],
+    ['a parameter of a statement', 'POST', '/api/sql/query', '{"query":"SELECT $a","params":$}'],
+    ['a body', 'POST', kb, '$'],
+  ])('%s', async (_, method, path, body) => {
+    for (const deep of [DEEP_LIST, DEEP_OBJECT]) {
+      const answer = await t.send(method, path, body.replace(/\$(?!a)/, deep), header)
+      expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_json' } })
+      expect(answer.text).toContain('nested more than 200 levels deep')
+    }
+  })
+
+  test('as text it is text, in rows and in statements', async () => {
+    const rows = [{ id: '1', content: 'x', m: DEEP_LIST, n: DEEP_OBJECT }]
+    const inserted = await t.send('PUT', `${kb}/deep`, { knowledge_base: { rows } })
+    expect(inserted.status).toBe(200)
+    const found = await t.rows('SELECT length(json(m)::VARCHAR), json_type(n) FROM deep')
+    expect(found).toEqual([[10_000, 'OBJECT']])
+    const compared = t.rows('SELECT json_structure($a)', { a: '['.repeat(9000) + ']'.repeat(9000) })
+    await expect(compared).rejects.toThrow('JSON has at most 5000 objects and lists')
+  })
 })
