@@ -271,3 +271,9 @@ describe('what a page says about itself', () => {
     expect(other.page).toEqual({ canonical: null, refresh: null, isKept: true, isFollowed: true })
   })
 })
+
+test('a tag with a name that no element can have loses nothing but itself', async () => {
+  expect((await page('<p>one <a<b>two</a<b> three <sec\u0001tion>four</p>')).content).toBe(
+    'one two three four',
+  )
+})

@@ -1,6 +1,7 @@
 import domino from '@mixmark-io/domino'
 import { AppError } from '../../errors.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
+import { all, unwrap } from './elements.ts'
 
 /** The tree that a browser makes of a page, however broken it is. @throws AppError `file_unreadable` */
 export function pageTree(html: string): Document {
@@ -10,8 +11,14 @@ export function pageTree(html: string): Document {
   // Of a page of frames.
   if (!document.body) document.documentElement.appendChild(document.createElement('body'))
   refuseDepth(document.documentElement)
+  for (const element of all(document, '*')) {
+    if (!COPYABLE_NAME.test(element.localName)) unwrap(element)
+  }
   return document
 }
+
+/** A parser takes `<a<b>` for a tag; a tree with an element of that name cannot be copied. */
+const COPYABLE_NAME = /^[a-z][\w:.-]*$/i
 
 /** Stand for what Markdown must not touch: no text holds them, as they are no characters (Unicode 23.7). */
 export const MARKS = { open: '\uFDD0', close: '\uFDD1' } as const
