@@ -13,35 +13,38 @@ export async function* readPdf(
   { bytes }: RawDocument,
   notes: ReadingNotes,
 ): AsyncGenerator<ReadDocument> {
-  yield await library.use((pdfium) => {
-    const file = PdfFile.open(pdfium, bytes)
-    try {
-      return documentOf(file, notes)
-    } finally {
-      file.close()
-    }
-  })
-}
-
-function documentOf(file: PdfFile, notes: ReadingNotes): ReadDocument {
+  let file = PdfFile.open(await library.take(), bytes)
   const { pageCount } = file
+  notes.recognize({ pages: pageCount })
   if (pageCount > READING_LIMITS.pdfPagesMax) {
     const limit = `A PDF has at most ${READING_LIMITS.pdfPagesMax} pages`
     throw new AppError('file_unreadable', `${limit}, found ${pageCount}; split it into several`)
   }
-  notes.recognize({ pages: pageCount })
   const seen = new PagesSeen()
   const pages: PagePieces[] = []
-  for (let index = 0; index < pageCount; index += 1) pages.push(seen.piecesOf(file, index))
+  for (let index = 0; index < pageCount; index += 1) {
+    pages.push(seen.piecesOf(file, index))
+    // After such an exception the library's memory may be anything.
+    if (seen.breakdowns > BREAKDOWNS_MAX) {
+      throw new AppError(
+        'file_unreadable',
+        `The PDF could not be read: page ${index + 1} is damaged`,
+      )
+    }
+    if (seen.isBroken) file = PdfFile.open(await library.take(), bytes)
+  }
   seen.report(notes)
   const { content, starts } = pagesText(pages, file.outline())
-  return wholeDocument({
+  const document = wholeDocument({
     content,
     title: titleOf(file),
     syntax: 'markdown',
     parts: { unit: 'page', starts },
     columns: factsOf(file),
   })
+  file.close()
+  library.giveBack(file.pdfium)
+  yield document
 }
 
 /** Which pages could be read how. */
@@ -50,9 +53,14 @@ class PagesSeen {
   readonly #failed: { page: number; reason: string }[] = []
   #unknownCount = 0
   #count = 0
+  /** Exceptions of WebAssembly. */
+  breakdowns = 0
+  /** The last page ended in one. */
+  isBroken = false
 
   piecesOf(file: PdfFile, index: number): PagePieces {
     this.#count += 1
+    this.isBroken = false
     try {
       const drawing = pageDrawing(file, index)
       const pieces = pagePieces(drawing)
@@ -61,6 +69,8 @@ class PagesSeen {
       this.#unknownCount += drawing.unknownCount
       return pieces
     } catch (cause) {
+      this.isBroken = cause instanceof WebAssembly.RuntimeError
+      if (this.isBroken) this.breakdowns += 1
       const reason = cause instanceof Error ? cause.message : String(cause)
       this.#failed.push({ page: index + 1, reason })
       return { directions: [] }
@@ -122,5 +132,6 @@ function dateOf(value: string): string | null {
   return year === undefined ? null : `${year}-${month}-${day}`
 }
 
+const BREAKDOWNS_MAX = 5
 const FAILURES_SAID_MAX = 20
 const PAGES_NAMED_MAX = 50

@@ -252,7 +252,10 @@ function paragraph(lines: readonly Line[], column: Column, vocabulary: Vocabular
   const text = lines.slice(1).reduce((before, line, index) => {
     const last = lines[index]
     const isBroken =
-      last !== undefined && isShort(last, line, column) && !HYPHEN_END.test(last.text)
+      last !== undefined &&
+      isShort(last, line, column) &&
+      last.x1 - last.x0 < (column.x1 - column.x0) * 0.75 &&
+      !HYPHEN_END.test(last.text)
     return isBroken ? `${before}\n${line.text}` : joined(before, line.text, vocabulary)
   }, lines[0]?.text ?? '')
   return withoutSoftHyphens(text)

@@ -172,6 +172,7 @@ const RTL = /[\u0590-\u065f\u066a-\u06ef\u06fa-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]
 const RTL_ALL = new RegExp(RTL.source, 'g')
 const LTR = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Nd}]/u
 const LTR_ALL = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]/gu
-const WIDE = /[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]|[\u{20000}-\u{3ffff}]/u
+/** Korean has spaces between its words. */
+const WIDE = /[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]|[\u{20000}-\u{3ffff}]/u
 const SHAPES = /[\ufb00-\ufdff\ufe70-\ufefc\u2e80-\u2fdf]/
 const SHAPES_ALL = new RegExp(SHAPES.source, 'g')

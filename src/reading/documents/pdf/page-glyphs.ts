@@ -1,3 +1,4 @@
+import { fieldValues } from './page-fields.ts'
 import { type PageFrame, pageFrame } from './page-frame.ts'
 import { type Drawn, drawnObjects } from './page-objects.ts'
 import type { PdfFile } from './pdf-file.ts'
@@ -44,8 +45,15 @@ export function pageDrawing(file: PdfFile, pageIndex: number): PageDrawing {
     if (text === 0) throw new Error('its text cannot be read')
     try {
       const frame = pageFrame(file.pdfium, page)
-      const glyphs = new GlyphReading(file.pdfium, text, frame)
-      return { ...frame, ...glyphs.read(), ...drawnObjects(file.pdfium, page, frame) }
+      const { directions, unknownCount } = new GlyphReading(file.pdfium, text, frame).read()
+      const [upright = [], ...others] = directions
+      const values = fieldValues(file, page, frame)
+      return {
+        ...frame,
+        ...drawnObjects(file.pdfium, page, frame),
+        directions: [[...upright, ...values], ...others],
+        unknownCount,
+      }
     } finally {
       calls.FPDFText_ClosePage(text)
     }

@@ -6,11 +6,18 @@ export class PdfFile {
   readonly #pdfium: Pdfium
   readonly #bytes: number
   readonly #document: number
+  /** Of the library's own, which forms need; 0: there is no form. */
+  readonly #formInfo: number
+  readonly #form: number
 
   private constructor(pdfium: Pdfium, bytes: number, document: number) {
     this.#pdfium = pdfium
     this.#bytes = bytes
     this.#document = document
+    const { calls } = pdfium
+    const hasForm = calls.FPDF_GetFormType(document) !== 0
+    this.#formInfo = hasForm ? calls.PDFiumExt_OpenFormFillInfo() : 0
+    this.#form = hasForm ? calls.PDFiumExt_InitFormFillEnvironment(document, this.#formInfo) : 0
   }
 
   /** @throws AppError `file_unreadable` */
@@ -30,6 +37,10 @@ export class PdfFile {
 
   get document(): number {
     return this.#document
+  }
+
+  get form(): number {
+    return this.#form
   }
 
   get pageCount(): number {
@@ -75,7 +86,10 @@ export class PdfFile {
   }
 
   close(): void {
-    this.#pdfium.calls.FPDF_CloseDocument(this.#document)
+    const { calls } = this.#pdfium
+    if (this.#form !== 0) calls.PDFiumExt_ExitFormFillEnvironment(this.#form)
+    if (this.#formInfo !== 0) calls.PDFiumExt_CloseFormFillInfo(this.#formInfo)
+    calls.FPDF_CloseDocument(this.#document)
     this.#pdfium.free(this.#bytes)
   }
 }

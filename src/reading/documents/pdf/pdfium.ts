@@ -95,12 +95,15 @@ export class Pdfium {
 export class PdfiumKeeper {
   #kept: Pdfium | null = null
 
-  async use<Result>(work: (pdfium: Pdfium) => Result): Promise<Result> {
+  async take(): Promise<Pdfium> {
     const pdfium = this.#kept ?? (await Pdfium.load())
     this.#kept = null
-    const result = work(pdfium)
+    return pdfium
+  }
+
+  /** Only one that is whole: not after an exception of WebAssembly. */
+  giveBack(pdfium: Pdfium): void {
     if (pdfium.heapBytes <= KEPT_BYTES_MAX) this.#kept = pdfium
-    return result
   }
 }
 

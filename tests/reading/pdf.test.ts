@@ -1,0 +1,219 @@
+import { expect, test } from 'bun:test'
+import type { ReadDocument, Recognized } from '../../src/domain/ports/reading-ports.ts'
+import { readDocument } from '../../src/reading/read-document.ts'
+import { type DrawnPdf, drawnPdf, hexLine, line } from './drawn-pdf.ts'
+
+async function read(
+  drawn: DrawnPdf,
+): Promise<ReadDocument & { warnings: string[]; found: Recognized[] }> {
+  const warnings: string[] = []
+  const found: Recognized[] = []
+  const raw = { bytes: drawnPdf(drawn), format: 'pdf', charset: null, url: null } as const
+  const document = await readDocument(raw, {
+    recognize: (recognized) => void found.push(recognized),
+    warn: (sentence) => void warnings.push(sentence),
+  })
+  return { ...document, warnings, found }
+}
+
+async function contentOf(...pages: string[]): Promise<string> {
+  return (await read({ pages })).content
+}
+
+/** Lines below each other. */
+function block(lines: readonly string[], x: number, y: number, font = 'F1', size = 10): string {
+  return lines.map((text, index) => line(text, x, y - index * size * 1.2, font, size)).join('')
+}
+
+test('Japanese is read by character maps that the file does not hold', async () => {
+  const unicode = hexLine('65E5672C8A9E306E30C630AD30B930C8', 72, 700, 'J1')
+  const shiftJis = hexLine('93FA967B8CEA82C583AF8381838283', 72, 680, 'J2').replace('83AF', '83')
+  expect(await contentOf(unicode)).toBe('日本語のテキスト')
+  expect(await contentOf(shiftJis.replace('83838183', '83818382'))).toStartWith('日本語で')
+})
+
+test('a page is where it begins in the text, and its facts are columns', async () => {
+  const pages = [line('The first page ends here.', 72, 700), '', line('The third page.', 72, 700)]
+  const info = { Title: 'A report', Author: 'Ada', CreationDate: 'D:20260131120000Z' }
+  const { content, parts, title, columns, found } = await read({ pages, info })
+  expect(content).toBe('The first page ends here.\n\nThe third page.')
+  expect(parts).toEqual({ unit: 'page', starts: [0, 25, 27] })
+  expect([title, columns]).toEqual(['A report', { author: 'Ada', created: '2026-01-31' }])
+  expect(found).toEqual([{ pages: 3 }])
+})
+
+test('names that programs give are no titles', async () => {
+  for (const name of ['untitled', 'Microsoft Word - report.docx', 'paper.dvi']) {
+    expect((await read({ pages: [line('text', 72, 700)], info: { Title: name } })).title).toBeNull()
+  }
+})
+
+test('two columns are read one after the other, however they are drawn', async () => {
+  const left = [
+    'The left column begins here and fills',
+    'its lines with words of some length, so',
+    'that nobody takes it for a table, as it',
+    'is prose from its start to its very end.',
+  ]
+  const right = [
+    'The right column follows it with other',
+    'words that have nothing to do with what',
+    'stands at their left, although they have',
+    'the same height on the same printed page.',
+  ]
+  const across = left
+    .flatMap((text, index) => [
+      line(text, 72, 700 - index * 12),
+      line(right[index] ?? '', 320, 700 - index * 12),
+    ])
+    .join('')
+  const expected = `${left.join(' ')}\n\n${right.join(' ')}`
+  expect(await contentOf(across)).toBe(expected)
+  expect(await contentOf(block(left, 72, 700) + block(right, 320, 700))).toBe(expected)
+})
+
+test('lines become paragraphs, and hyphens at their ends go where they belong to no word', async () => {
+  const lines = [
+    'A well-known system reads the docu-',
+    'ment as a whole. It is a well-',
+    'known fact that it does so with',
+    'a word that ends as in UTF-',
+    '8, which keeps its sign.',
+  ]
+  expect(await contentOf(block(lines, 72, 700))).toBe(
+    'A well-known system reads the document as a whole. It is a well-known fact that it does so with a word that ends as in UTF-8, which keeps its sign.',
+  )
+})
+
+test('headings come from the outline, and from larger type', async () => {
+  const body = block(
+    ['This is the text of the section, which', 'has a usual size and goes on a little.'],
+    72,
+    650,
+  )
+  const pages = [
+    line('Getting started', 72, 700, 'F2', 10) + body,
+    line('Larger type', 72, 700, 'F1', 18) + body,
+  ]
+  const { content } = await read({ pages, outline: [['Getting started', 0]] })
+  expect(content).toStartWith('# Getting started\n\nThis is')
+  expect(content).toContain('\n\n# Larger type\n\nThis is')
+})
+
+test('headers, footers and page numbers are left out, the text around them is not', async () => {
+  const pages = Array.from({ length: 4 }, (_, index) => {
+    const words = ['alpha', 'beta', 'gamma', 'delta'][index]
+    return (
+      line('Manual of everything', 72, 760) +
+      block([`Text about ${words} stands here.`, `More about ${words} follows it.`], 72, 700) +
+      line(`Page ${index + 1} of 4`, 280, 40)
+    )
+  })
+  const content = await contentOf(...pages)
+  expect(content).not.toContain('Manual of')
+  expect(content).not.toContain('Page ')
+  expect(content).toContain('Text about delta stands here. More about delta follows it.')
+})
+
+test('a table of contents with dots is left out', async () => {
+  const titles = ['Introduction', 'Installation', 'Configuration', 'Reference']
+  const contents = titles.map((title, index) => `${title} ${'. '.repeat(30)}${index + 3}`)
+  const content = await contentOf(
+    line('Contents', 72, 720) + block(contents, 72, 700),
+    line('Real text is kept.', 72, 700),
+  )
+  expect(content).toBe('Real text is kept.')
+})
+
+const CELLS = [
+  ['Name', 'Price', 'Stock'],
+  ['Apples', '1.20', '15'],
+  ['Pears', '2.35', '7'],
+  ['Plums', '0.80', '120'],
+]
+const TABLE =
+  '| Name | Price | Stock |\n| --- | --- | --- |\n| Apples | 1.20 | 15 |\n| Pears | 2.35 | 7 |\n| Plums | 0.80 | 120 |'
+
+test('cells below each other are a table', async () => {
+  const drawn = CELLS.flatMap((row, y) =>
+    row.map((cell, x) => line(cell, 72 + x * 120, 700 - y * 14)),
+  )
+  expect(await contentOf(drawn.join(''))).toBe(TABLE)
+})
+
+test('a drawn grid is a table, with lines of one cell together', async () => {
+  const xs = [70, 170, 270, 370]
+  const ys = [712, 698, 672, 658]
+  const rules = [
+    ...xs.map((x) => `${x} 658 m ${x} 712 l S\n`),
+    ...ys.map((y) => `70 ${y} m 370 ${y} l S\n`),
+  ]
+  const texts = [
+    ['Key', 72, 701],
+    ['Value', 172, 701],
+    ['Note', 272, 701],
+    ['a', 72, 687],
+    ['1', 172, 687],
+    ['a note of', 272, 687],
+    ['two lines', 272, 676],
+    ['b', 72, 661],
+    ['2', 172, 661],
+  ] as const
+  const content = await contentOf(
+    rules.join('') + texts.map(([text, x, y]) => line(text, x, y)).join(''),
+  )
+  expect(content).toBe(
+    '| Key | Value | Note |\n| --- | --- | --- |\n| a | 1 | a note of two lines |\n| b | 2 |  |',
+  )
+})
+
+test('code is fenced with its indents; lists keep their entries', async () => {
+  const text = block(
+    ['Call it like this and look at what', 'comes out of it on your own screen:'],
+    72,
+    720,
+  )
+  const code = block(['if (ready) {', '  start()', '}'], 90, 680, 'F3')
+  const list = block(['\x95 first entry', '\x95 second entry'], 72, 620)
+  expect(await contentOf(text + code + list)).toBe(
+    'Call it like this and look at what comes out of it on your own screen:\n\n```\nif (ready) {\n  start()\n}\n```\n\n- first entry\n- second entry',
+  )
+})
+
+test('raised digits are no part of the number before them', async () => {
+  const drawn = 'BT /F1 10 Tf 72 700 Td (10) Tj /F1 6 Tf 4 Ts (3) Tj 0 Ts /F1 10 Tf ( units) Tj ET'
+  expect(await contentOf(drawn)).toBe('10³ units')
+})
+
+test('spaced letters are one word, and what is drawn twice is there once', async () => {
+  expect(await contentOf('BT /F1 12 Tf 4 Tc 72 700 Td (HEADING) Tj ET')).toEndWith('HEADING')
+  expect(await contentOf(line('Bold', 72, 700) + line('Bold', 72.3, 700))).toBe('Bold')
+})
+
+test('pages that are pictures are said', async () => {
+  const picture = 'q 500 0 0 500 50 50 cm /Im1 Do Q'
+  const { content, warnings } = await read({ pages: [line('Text', 72, 700), picture, picture] })
+  expect(content).toBe('Text')
+  expect(warnings).toEqual([
+    '2 of 3 pages are pictures: their text needs text recognition first (pages 2, 3)',
+  ])
+  await expect(read({ pages: [picture, picture] })).rejects.toMatchObject({
+    code: 'file_unreadable',
+    message: 'All 2 pages of the PDF are pictures: their text needs text recognition first',
+  })
+})
+
+test('form fields have their values', async () => {
+  const field =
+    '<< /Type /Annot /Subtype /Widget /FT /Tx /T (name) /V (Ada Lovelace) /Rect [120 695 300 712] >>'
+  const { content } = await read({
+    pages: [line('Name:', 72, 700)],
+    pageEntries: '/Annots [100 0 R]',
+    objects: [field],
+  })
+  expect(content).toBe('Name: Ada Lovelace')
+})
+
+test('text outside of the page is not read', async () => {
+  expect(await contentOf(line('Inside', 72, 700) + line('Outside', 900, 700))).toBe('Inside')
+})
