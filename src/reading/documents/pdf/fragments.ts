@@ -190,31 +190,44 @@ function fragmentOf(
 }
 
 function isMonospace(glyphs: readonly Glyph[]): boolean {
-  const drawn = glyphs.filter(({ text }) => text.trim() !== '')
-  return drawn.filter(({ font }) => font.monospace).length >= drawn.length * 0.9
+  let [drawn, monospace] = [0, 0]
+  for (const { text, font } of glyphs) {
+    if (isJoinedSpace(text)) continue
+    drawn += 1
+    if (font.monospace) monospace += 1
+  }
+  return monospace >= drawn * 0.9
 }
 
 /** One of the kind of type that most characters have. */
 function mainGlyph(glyphs: readonly Glyph[]): Glyph | undefined {
-  const counts = new Map<string, { glyph: Glyph; count: number }>()
+  const kinds: { glyph: Glyph; count: number }[] = []
+  let kind: { glyph: Glyph; count: number } | undefined
   for (const glyph of glyphs) {
-    if (glyph.text.trim() === '') continue
-    const key = `${glyph.font.name} ${glyph.size.toFixed(1)}`
-    const found = counts.get(key)
-    if (found === undefined) counts.set(key, { glyph, count: 1 })
-    else found.count += 1
+    if (isJoinedSpace(glyph.text)) continue
+    if (kind === undefined || !isSameType(kind.glyph, glyph)) {
+      kind = kinds.find((other) => isSameType(other.glyph, glyph))
+      if (kind === undefined) {
+        kind = { glyph, count: 0 }
+        kinds.push(kind)
+      }
+    }
+    kind.count += 1
   }
-  let best: { glyph: Glyph; count: number } | undefined
-  for (const found of counts.values())
-    if (best === undefined || found.count > best.count) best = found
+  let best = kinds[0]
+  for (const other of kinds) if (best === undefined || other.count > best.count) best = other
   return best?.glyph
+}
+
+function isSameType(a: Glyph, b: Glyph): boolean {
+  return a.font === b.font && Math.abs(a.size - b.size) < 0.05
 }
 
 /** Bold type is sometimes made by drawing it twice, a little beside. */
 function withoutDoubles(glyphs: readonly Glyph[]): readonly Glyph[] {
-  const seen = new Map<string, Glyph[]>()
+  const seen = new Map<number, Glyph[]>()
   return glyphs.filter((glyph) => {
-    const key = `${glyph.text}${Math.round(glyph.baseline / 2)}`
+    const key = (glyph.text.codePointAt(0) ?? 0) * 1_000_000 + Math.round(glyph.baseline / 2)
     const others = seen.get(key)
     if (others === undefined) {
       seen.set(key, [glyph])

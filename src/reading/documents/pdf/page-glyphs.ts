@@ -93,7 +93,7 @@ class GlyphReading {
     const count = Math.min(calls.FPDFText_CountChars(this.#text), GLYPHS_MAX)
     for (let index = 0; index < count; index += 1) {
       // Spaces and line ends that the library guesses; ours come from where the characters stand.
-      if (calls.FPDFText_IsGenerated(this.#text, index) === 1) {
+      if (this.#pdfium.characters.FPDFText_IsGenerated(this.#text, index) === 1) {
         this.#isAfterGap = true
         continue
       }
@@ -106,7 +106,7 @@ class GlyphReading {
   }
 
   #characterAt(index: number): string {
-    const code = this.#pdfium.calls.FPDFText_GetUnicode(this.#text, index)
+    const code = this.#pdfium.characters.FPDFText_GetUnicode(this.#text, index)
     // A hyphen at the end of a line, as the library marks it.
     if (code === 2 || code === 0xfffe) return '-'
     if (code === 0xad) return '\u00ad'
@@ -123,22 +123,24 @@ class GlyphReading {
   }
 
   #add(text: string, index: number): void {
-    const { calls, scratch } = this.#pdfium
+    const { scratch } = this.#pdfium
     const style = this.#styleAt(index)
-    if (calls.FPDFText_GetLooseCharBox(this.#text, index, scratch) === false) return
+    if (this.#pdfium.characters.FPDFText_GetLooseCharBox(this.#text, index, scratch) === 0) return
     let [left, top, right, bottom] = this.#float32s()
     if (!(right > left)) {
       ;[left, top, right, bottom] = this.#tightBox(index)
     }
-    calls.FPDFText_GetCharOrigin(this.#text, index, scratch, scratch + 8)
+    this.#pdfium.characters.FPDFText_GetCharOrigin(this.#text, index, scratch, scratch + 8)
     const [x, y] = this.#shown(this.#pdfium.float64(0), this.#pdfium.float64(1))
     if (!this.#isOnPage(x, y, style.size)) return
-    const corners = [this.#shown(left, top), this.#shown(right, bottom)] as const
-    const ends = corners.map(([cx, cy]) => cx * style.cos + cy * style.sin)
+    const [startX, startY] = this.#shown(left, top)
+    const [endX, endY] = this.#shown(right, bottom)
+    const start = startX * style.cos + startY * style.sin
+    const end = endX * style.cos + endY * style.sin
     const glyph: Glyph = {
       text,
-      x0: Math.min(...ends),
-      x1: Math.max(...ends),
+      x0: Math.min(start, end),
+      x1: Math.max(start, end),
       baseline: y * style.cos - x * style.sin,
       size: style.size,
       font: style.font,
@@ -174,8 +176,7 @@ class GlyphReading {
   }
 
   #styleAt(index: number): Style {
-    const { calls } = this.#pdfium
-    const object = calls.FPDFText_GetTextObject(this.#text, index)
+    const object = this.#pdfium.characters.FPDFText_GetTextObject(this.#text, index)
     const known = this.#styles.get(object)
     if (known !== undefined) return known
     const style = this.#newStyle(index, object)

@@ -10,10 +10,13 @@ export class Pdfium {
   readonly #library: WrappedPdfiumModule
   /** Where the library writes what a call returns by address. */
   readonly #scratch: number
+  readonly #characters: CharacterCalls
 
   private constructor(library: WrappedPdfiumModule) {
     this.#library = library
     this.#scratch = library.pdfium.wasmExports.malloc(SCRATCH_BYTES)
+    // The package types two of the exports; all of PDFium's are there, under their own names.
+    this.#characters = library.pdfium.wasmExports as unknown as CharacterCalls
   }
 
   static async load(): Promise<Pdfium> {
@@ -26,6 +29,11 @@ export class Pdfium {
 
   get calls(): WrappedPdfiumModule {
     return this.#library
+  }
+
+  /** The same calls without the wrapper, which takes longer than most of them: for those that each character needs. */
+  get characters(): CharacterCalls {
+    return this.#characters
   }
 
   get heapBytes(): number {
@@ -89,6 +97,14 @@ export class Pdfium {
       this.free(address)
     }
   }
+}
+
+export interface CharacterCalls {
+  FPDFText_GetUnicode(text: number, index: number): number
+  FPDFText_IsGenerated(text: number, index: number): number
+  FPDFText_GetTextObject(text: number, index: number): number
+  FPDFText_GetLooseCharBox(text: number, index: number, rectangle: number): number
+  FPDFText_GetCharOrigin(text: number, index: number, x: number, y: number): number
 }
 
 /** The library of this process: compiled with the first document, and anew after one that has left it large or broken. */
