@@ -51,7 +51,11 @@ async function measure(name: string, path: string): Promise<void> {
     if (missing <= 1 && added <= 1) within += 1
     const cells = [name.slice(0, 56), count, total(reference), missing.toFixed(2), added.toFixed(2)]
     const order = 100 - share(triplesOf(wanted), triplesOf(drawn))
-    cells.push(order.toFixed(1), (100 - share(letters(wanted), letters(document.content))).toFixed(1), (ms / count).toFixed(1))
+    cells.push(
+      order.toFixed(1),
+      (100 - share(letters(wanted), letters(document.content))).toFixed(1),
+      (ms / count).toFixed(1),
+    )
     console.log(cells.join(' | '))
     for (const warning of warnings) console.log(`    ${warning.slice(0, 150)}`)
   } catch (error) {
