@@ -15,6 +15,7 @@ export async function* readPdf(
 ): AsyncGenerator<ReadDocument> {
   let file = PdfFile.open(await library.take(), bytes)
   const { pageCount } = file
+  if (pageCount === 0) throw new AppError('file_unreadable', 'The PDF has no pages, or is damaged')
   notes.recognize({ pages: pageCount })
   if (pageCount > READING_LIMITS.pdfPagesMax) {
     const limit = `A PDF has at most ${READING_LIMITS.pdfPagesMax} pages`

@@ -1,4 +1,4 @@
-import type { Glyph } from './page-glyphs.ts'
+import type { Glyph } from './glyph.ts'
 
 interface Line {
   readonly baseline: number

@@ -1,5 +1,5 @@
 import { fragmentText, isJoinedSpace } from './fragment-text.ts'
-import type { Font, Glyph } from './page-glyphs.ts'
+import type { Font, Glyph } from './glyph.ts'
 
 /** A piece of a line without a wide gap in it: a line of a column, a cell of a table's row. */
 export interface Fragment {

@@ -1,5 +1,5 @@
+import type { Font, Glyph } from './glyph.ts'
 import type { PageFrame } from './page-frame.ts'
-import type { Font, Glyph } from './page-glyphs.ts'
 import type { PdfFile } from './pdf-file.ts'
 
 /** What people have filled in on a page, each where its field stands. */

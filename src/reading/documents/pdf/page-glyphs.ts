@@ -1,29 +1,9 @@
+import type { Font, Glyph } from './glyph.ts'
 import { fieldValues } from './page-fields.ts'
 import { type PageFrame, pageFrame } from './page-frame.ts'
 import { type Drawn, drawnObjects } from './page-objects.ts'
 import type { PdfFile } from './pdf-file.ts'
 import type { Pdfium } from './pdfium.ts'
-
-/** One character as it stands on a page, in points, upright. `baseline` grows downwards. */
-export interface Glyph {
-  readonly text: string
-  readonly x0: number
-  readonly x1: number
-  readonly baseline: number
-  /** Height of its type. */
-  readonly size: number
-  readonly font: Font
-  /** Its place among the characters that the page draws. */
-  readonly order: number
-  /** The library, too, takes the gap before it for a space. */
-  readonly isAfterGap: boolean
-}
-
-export interface Font {
-  readonly name: string
-  readonly bold: boolean
-  readonly monospace: boolean
-}
 
 /** What a page draws. */
 export interface PageDrawing extends Drawn {

@@ -22,7 +22,12 @@ export class Pdfium {
   static async load(): Promise<Pdfium> {
     const wasm = await readFile(fileURLToPath(import.meta.resolve('@embedpdf/pdfium/pdfium.wasm')))
     // A view of exactly these bytes: small files come in a buffer that others share.
-    const library = await init({ wasmBinary: new Uint8Array(wasm).buffer })
+    const library = await init({
+      wasmBinary: new Uint8Array(wasm).buffer,
+      // What it has to say comes as exceptions; our own output is for others.
+      print: () => {},
+      printErr: () => {},
+    })
     library.PDFiumExt_Init()
     return new Pdfium(library)
   }
