@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { literal } from '../../domain/identifier.ts'
@@ -7,7 +6,7 @@ import type { FileFormat } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
 import type { ReadingNotes } from '../document-format.ts'
 import { readCsv } from './csv-table.ts'
-import { checkJsonDepth } from './table-shape.ts'
+import { readJson } from './json-table.ts'
 import { utf8File } from './utf8-file.ts'
 import { readWorkbook } from './workbooks/workbook.ts'
 import { writtenTable } from './written-table.ts'
@@ -35,16 +34,20 @@ export async function readTables(
   const { format, name, options } = file
   const isText = format === 'csv' || format === 'json' || format === 'jsonl'
   const path = isText ? await utf8File(file.path, options.encoding, folder, notes) : file.path
-  if (format === 'json' || format === 'jsonl') await checkJsonDepth(path)
   const connection = await isolatedConnection(path, folder)
   try {
     if (format === 'csv') return [await readCsv(connection, { path, name, options }, folder, notes)]
     if (format === 'xlsx' || format === 'ods') {
       return await readWorkbook(connection, { path, format, options }, folder, notes)
     }
-    const { size } = await stat(path)
-    const source = rowsSql(format, path, size)
-    return [await writtenTable(connection, source, join(folder, 'table-0.parquet'))]
+    if (format === 'json' || format === 'jsonl') {
+      return [await readJson(connection, { path, format }, folder, notes)]
+    }
+    if (format !== 'parquet') {
+      throw new AppError('file_unreadable', `A file of the format ${format} is not a table`)
+    }
+    const target = join(folder, 'table-0.parquet')
+    return [await writtenTable(connection, `read_parquet(${literal(path)})`, target)]
   } catch (error) {
     throw unreadable(error, [path, folder])
   } finally {
@@ -71,22 +74,6 @@ async function isolatedConnection(path: string, folder: string): Promise<DuckDBC
   // The instance lives as long as its connection.
   instance.closeSync()
   return connection
-}
-
-function rowsSql(format: FileFormat, path: string, sizeBytes: number): string {
-  const file = literal(path)
-  // A single object may be as large as the file. Whole-file samples: no surprise in a late row.
-  const json = `maximum_object_size = ${Math.max(sizeBytes, 1024) + 1024}, sample_size = -1`
-  switch (format) {
-    case 'json':
-      return `read_json(${file}, format = 'auto', ${json})`
-    case 'jsonl':
-      return `read_json(${file}, format = 'newline_delimited', ${json})`
-    case 'parquet':
-      return `read_parquet(${file})`
-    default:
-      throw new AppError('file_unreadable', `A file of the format ${format} is not a table`)
-  }
 }
 
 /** DuckDB's message without the places where the bytes lay, which say nothing to the caller. */

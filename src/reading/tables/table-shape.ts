@@ -10,19 +10,31 @@ export const FILE_COLUMNS_MAX = 10_000
 
 const LINE_END = 0x0a
 const QUOTE = 0x22
+const POINT = 0x2e
+const ZERO = 0x30
+const NINE = 0x39
 const OPEN_LIST = 0x5b
 const BACKSLASH = 0x5c
 const CLOSE_LIST = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
+const EXACT_DIGITS = 15
+
 const BYTES_PER_READ = 1024 * 1024
 
+export interface JsonShape {
+  /** More digits than a DOUBLE keeps, and no fraction. */
+  readonly hasLongIntegers: boolean
+}
+
 /** @throws AppError `file_unreadable` for lists and objects nested too deeply */
-export async function checkJsonDepth(path: string): Promise<void> {
+export async function checkJsonShape(path: string): Promise<JsonShape> {
   let level = 0
   let isString = false
   let isEscaped = false
+  let digits = 0
+  let hasLongIntegers = false
   for await (const bytes of piecesOf(path)) {
     for (const byte of bytes) {
       if (isEscaped) isEscaped = false
@@ -30,15 +42,23 @@ export async function checkJsonDepth(path: string): Promise<void> {
         // No string holds the end of a line: one that is not closed must not hide what follows.
         if (byte === QUOTE || byte === LINE_END) isString = false
         else if (byte === BACKSLASH) isEscaped = true
-      } else if (byte === QUOTE) isString = true
-      else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
-        level += 1
-        if (level > LEVELS_MAX) {
-          throw unreadable(`JSON has at most ${LEVELS_MAX} levels of lists and objects`)
-        }
-      } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) level -= 1
+      } else if (byte >= ZERO && byte <= NINE) {
+        digits += 1
+        if (digits > EXACT_DIGITS) hasLongIntegers = true
+      } else if (byte === POINT) digits = -Infinity
+      else {
+        digits = 0
+        if (byte === QUOTE) isString = true
+        else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+          level += 1
+          if (level > LEVELS_MAX) {
+            throw unreadable(`JSON has at most ${LEVELS_MAX} levels of lists and objects`)
+          }
+        } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) level -= 1
+      }
     }
   }
+  return { hasLongIntegers }
 }
 
 function piecesOf(path: string): AsyncIterable<Uint8Array> {

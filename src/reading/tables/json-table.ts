@@ -1,0 +1,134 @@
+import { join } from 'node:path'
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { literal, quote } from '../../domain/identifier.ts'
+import type { ReadTable } from '../../domain/ports/reading-ports.ts'
+import { AppError } from '../../errors.ts'
+import type { ReadingNotes } from '../document-format.ts'
+import { counted, shown } from './column-types.ts'
+import { jsonMistake } from './json-mistake.ts'
+import { checkJsonShape } from './table-shape.ts'
+import { writtenTable } from './written-table.ts'
+
+export interface JsonFile {
+  readonly path: string
+  readonly format: 'json' | 'jsonl'
+}
+
+interface Column {
+  readonly name: string
+  readonly type: string
+}
+
+/** Lists of objects, one object, an object around one list, and lines of objects. @throws AppError `file_unreadable` */
+export async function readJson(
+  connection: DuckDBConnection,
+  { path, format }: JsonFile,
+  folder: string,
+  notes: ReadingNotes,
+): Promise<ReadTable> {
+  const { hasLongIntegers } = await checkJsonShape(path)
+  const target = join(folder, 'table-0.parquet')
+  try {
+    const rows = rowsSql(path, format, null)
+    const columns = await describedColumns(connection, rows)
+    const list = format === 'json' ? await onlyList(connection, rows, columns) : null
+    if (list !== null) {
+      const beside = columns.filter(({ name }) => name !== list).map(({ name }) => shown(name))
+      notes.warn(
+        `The table is the list ${shown(list)}${beside.length === 0 ? '' : `; not in it is what stands beside the list: ${beside.join(', ')}`}`,
+      )
+      const unnested = `(SELECT unnest(row) FROM (SELECT unnest(${quote(list)}) AS row FROM ${rows}))`
+      return await writtenTable(connection, unnested, target)
+    }
+    const source = hasLongIntegers
+      ? await exactSql(connection, { path, format }, columns, notes)
+      : rows
+    return await writtenTable(connection, source, target)
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    const mistake = await jsonMistake(path)
+    if (mistake === null) throw error
+    throw new AppError('file_unreadable', `The file could not be read: ${mistake}`, {
+      cause: error,
+    })
+  }
+}
+
+function rowsSql(
+  path: string,
+  format: 'json' | 'jsonl',
+  columns: readonly Column[] | null,
+): string {
+  const size = Bun.file(path).size
+  const named = columns?.map(({ name, type }) => `${literal(name)}: ${literal(type)}`)
+  const types = named === undefined ? 'sample_size = -1' : `columns = {${named.join(', ')}}`
+  const layout = format === 'json' ? 'auto' : 'newline_delimited'
+  // A single object may be as large as the file. Whole-file samples: no surprise in a late row.
+  return `read_json(${literal(path)}, format = '${layout}', maximum_object_size = ${Math.max(size, 1024) + 1024}, ${types})`
+}
+
+async function describedColumns(
+  connection: DuckDBConnection,
+  rows: string,
+): Promise<readonly Column[]> {
+  const result = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${rows}`)
+  return result.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }))
+}
+
+/** The only list of objects in the only object of a file. */
+async function onlyList(
+  connection: DuckDBConnection,
+  rows: string,
+  columns: readonly Column[],
+): Promise<string | null> {
+  const lists = columns.filter(({ type }) => type.endsWith('[]'))
+  const [list] = lists
+  if (lists.length !== 1 || !list?.type.startsWith('STRUCT(')) return null
+  const counted = await connection.runAndReadAll(`SELECT count(*) FROM (FROM ${rows} LIMIT 2)`)
+  return Number(counted.getRows()[0]?.[0]) === 1 ? list.name : null
+}
+
+const LONG = '-?[0-9]{16,}'
+const LONGEST_DIGITS = 38
+
+/** Integers that DuckDB would make a DOUBLE stay what they are: the columns are read as text, and looked at. */
+async function exactSql(
+  connection: DuckDBConnection,
+  { path, format }: JsonFile,
+  columns: readonly Column[],
+  { warn }: ReadingNotes,
+): Promise<string> {
+  const isOpen = ({ type }: Column) => type === 'DOUBLE' || type === 'HUGEINT' || type === 'UBIGINT'
+  const open = columns.filter(isOpen)
+  if (columns.some(({ type }) => type.includes('DOUBLE') && type !== 'DOUBLE')) {
+    warn('Numbers of more than 15 digits within objects and lists are DOUBLE: they may be rounded')
+  }
+  if (open.length === 0) return rowsSql(path, format, null)
+  const asText = columns.map((one) => (isOpen(one) ? { name: one.name, type: 'VARCHAR' } : one))
+  const rows = rowsSql(path, format, asText)
+  const checks = open.flatMap(({ name }) => {
+    const value = quote(name)
+    return [
+      `count_if(regexp_full_match(${value}, '${LONG}'))`,
+      `count_if(NOT regexp_full_match(${value}, '-?[0-9]{1,${LONGEST_DIGITS}}'))`,
+    ]
+  })
+  const result = await connection.runAndReadAll(`SELECT ${checks.join(', ')} FROM ${rows}`)
+  const counts = (result.getRows()[0] ?? []).map(Number)
+  const types = new Map(
+    open.map(({ name }, index) => {
+      const [longCount = 0, otherCount = 0] = counts.slice(2 * index, 2 * index + 2)
+      if (longCount === 0) return [name, 'DOUBLE']
+      if (otherCount === 0) return [name, 'HUGEINT']
+      warn(
+        `Column ${shown(name)} is text: ${counted(longCount, 'number')} of more than 15 digits would be rounded`,
+      )
+      return [name, 'VARCHAR']
+    }),
+  )
+  const selected = columns.map(({ name }) => {
+    const type = types.get(name)
+    return type === undefined ? quote(name) : `CAST(${quote(name)} AS ${type}) AS ${quote(name)}`
+  })
+  return `(SELECT ${selected.join(', ')} FROM ${rows})`
+}

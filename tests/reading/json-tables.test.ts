@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'bun:test'
+import { readTable } from './read-table.ts'
+
+describe('JSON', () => {
+  test('lists, lines and one object become rows, nested values stay typed', async () => {
+    const list = await readTable('t.json', '[{"a":1,"b":{"c":[1,2]}},{"a":2,"x":"y"}]')
+    expect(list.columns).toEqual(['a BIGINT', 'b STRUCT("c" BIGINT[])', 'x VARCHAR'])
+    const lines = await readTable('t.jsonl', '{"a":1}\n{"b":"x"}\n\n{"a":2.5}\n')
+    expect(lines.rows).toEqual([
+      [1, null],
+      [null, 'x'],
+      [2.5, null],
+    ])
+    expect((await readTable('t.json', '{"a":1,"b":"x"}')).rows).toEqual([['1', 'x']])
+  })
+
+  test('an object around one list of objects is that list, and says what is not in it', async () => {
+    const found = await readTable('t.json', '{"count":2,"rows":[{"a":1},{"a":2}]}')
+    expect(found.rows).toEqual([['1'], ['2']])
+    expect(found.warnings).toEqual([
+      'The table is the list "rows"; not in it is what stands beside the list: "count"',
+    ])
+  })
+
+  test('long integers stay exact', async () => {
+    const whole = await readTable(
+      't.jsonl',
+      '{"a":1,"b":0.5}\n{"a":12345678901234567890123,"b":2}\n',
+    )
+    expect(whole.columns).toEqual(['a HUGEINT', 'b DOUBLE'])
+    expect(whole.rows[1]).toEqual(['12345678901234567890123', 2])
+    const longer = await readTable('t.jsonl', `{"a":${'9'.repeat(50)}}\n{"a":1}\n`)
+    expect(longer.columns).toEqual(['a VARCHAR'])
+    expect(longer.rows[0]).toEqual(['9'.repeat(50)])
+    expect(longer.warnings[0]).toContain('would be rounded')
+  })
+
+  test('a mistake is said by line and column', async () => {
+    const cases: [name: string, content: string, message: string][] = [
+      [
+        't.json',
+        '[{"a":1},\n {"a":2,},\n]',
+        'line 2, column 9: expected a name in quotes, found "}"',
+      ],
+      ['t.json', '[{"a":1}\n {"a":2}]', 'line 2, column 2: expected "," or "]", found "{"'],
+      ['t.json', '[{"a":1},{"a":', 'line 1, column 15: expected a value, found the end'],
+      ['t.jsonl', '{"a":1}\n{"a":2\n{"a":3}\n', 'line 3, column 1: expected "," or "}", found "{"'],
+      ['t.jsonl', "{'a':1}\n", 'line 1, column 2: expected a name in quotes, found "\'"'],
+    ]
+    for (const [name, content, message] of cases) {
+      await expect(readTable(name, content)).rejects.toThrow(message)
+    }
+  })
+})
