@@ -5,7 +5,7 @@ import type { ReadTable } from '../../domain/ports/reading-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { ReadingNotes } from '../document-format.ts'
 import { counted, shown } from './column-types.ts'
-import { jsonMistake } from './json-mistake.ts'
+import { jsonMistake } from './json-syntax.ts'
 import { checkJsonShape } from './table-shape.ts'
 import { writtenTable } from './written-table.ts'
 
