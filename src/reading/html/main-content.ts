@@ -109,8 +109,12 @@ const LINKS_MIN = 10
 const OWN_CHARS = { marked: 400, unmarked: 60 } as const
 /** So many characters of text for each link are a text with links. */
 const CHARS_PER_LINK = 8
+const MOSTLY_LINKS = 0.75
 const INDEX_TITLE =
-  /^(?:[\p{L}-]+ ){0,3}(?:index|table of contents|site ?map)(?: [A-Z](?: |$)| ?[(:|·–—-].*)?$/iu
+  /^(?:the )?(?:general |global |full |alphabetical |python |module |command )*(?:index|table of contents|site ?map)(?: [–—-] [a-z])?$/i
+/** A page about an index is called like one too. */
+const LIKELY_INDEX = /(?:^| )(?:index|table of contents|site ?map)(?: \W.*)?$/i
+const LIKELY_INDEX_LINKS = 50
 
 function indexLinks(
   before: TextWeight,
@@ -120,8 +124,11 @@ function indexLinks(
   const { links } = before
   if (links < LINKS_MIN) return null
   const own = new TextWeights(whole).freeChars(whole) - headingChars(whole)
-  if (INDEX_TITLE.test(title ?? '') && before.linkedChars > 0.4 * before.chars) return links
-  const isShort = own < (isMarked ? OWN_CHARS.marked : OWN_CHARS.unmarked)
+  const isIndex =
+    INDEX_TITLE.test(title ?? '') || (LIKELY_INDEX.test(title ?? '') && links >= LIKELY_INDEX_LINKS)
+  if (isIndex && before.linkedChars > 0.4 * before.chars) return links
+  const isMostlyLinks = before.linkedChars > MOSTLY_LINKS * before.chars
+  const isShort = own < (isMarked || isMostlyLinks ? OWN_CHARS.marked : OWN_CHARS.unmarked)
   return isShort && links * CHARS_PER_LINK > own && !holds(whole, 'pre, table') ? links : null
 }
 
