@@ -25,6 +25,7 @@ import type { InsertDeps } from './ingest/insert-request.ts'
 import { preview } from './ingest/preview.ts'
 import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
 import { Reembedding } from './ingest/reembed.ts'
+import type { UploadDeps } from './ingest/upload-file.ts'
 import { uploadFiles } from './ingest/upload-files.ts'
 import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
 import { builtinTokenCounter } from './models/builtin/word-piece-counter.ts'
@@ -210,11 +211,11 @@ export function createApp(options: AppOptions): App {
 /** What each route calls, with what that needs. */
 function useCases(
   queryDeps: QueryDeps,
-  insertDeps: InsertDeps,
+  insertDeps: InsertDeps & UploadDeps,
   { agents, reader }: { readonly agents: AgentPool; readonly reader: DocumentReader },
 ): Omit<UseCases, 'backups' | 'fileBytes'> {
   const sessions = new Sessions()
-  const inTurns = (): InsertDeps => {
+  const inTurns = (): InsertDeps & UploadDeps => {
     const own = reader.forRequest()
     return { ...insertDeps, reader: own, chunker: own }
   }
@@ -245,11 +246,22 @@ function useCases(
   }
 }
 
+function downloadsOf({ settings, version }: AppOptions) {
+  return guardedFetch({
+    policy: addressPolicy({ setting: 'EIDER_CRAWL_ALLOW', entries: settings.crawlAllow }),
+    userAgent: `Eider/${version} (+crawler)`,
+    network: internet,
+    pageMs: INGEST_LIMITS.pageMs,
+  })
+}
+
 function insertDepsOf(
-  { settings, store, version }: AppOptions,
+  options: AppOptions,
   queryDeps: QueryDeps,
   reader: DocumentReader,
-): InsertDeps {
+): InsertDeps & UploadDeps {
+  const { settings, store } = options
+  const downloads = downloadsOf(options)
   return {
     snapshot: () => store.catalog.snapshot(),
     chunks: store.chunks,
@@ -263,12 +275,8 @@ function insertDepsOf(
         signal,
       )
     },
-    pages: guardedFetch({
-      policy: addressPolicy({ setting: 'EIDER_CRAWL_ALLOW', entries: settings.crawlAllow }),
-      userAgent: `Eider/${version} (+crawler)`,
-      network: internet,
-      pageMs: INGEST_LIMITS.pageMs,
-    }),
+    pages: downloads,
+    downloads,
     reader,
     chunker: reader,
     crawlPagesMax: settings.crawlPagesMax,

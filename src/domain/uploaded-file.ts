@@ -9,6 +9,8 @@ const FORMAT_CONTENT = {
   parquet: 'rows',
   xlsx: 'rows',
   ods: 'rows',
+  /** A ZIP of other files, each of which is stored by itself. */
+  zip: 'files',
   /** Made by `CREATE TABLE files.<name> AS …`, not uploaded. */
   table: 'rows',
   pdf: 'text',
@@ -36,7 +38,9 @@ const FORMAT_CONTENT = {
 export type FileFormat = keyof typeof FORMAT_CONTENT
 
 /** Those that a sender may name. */
-export const FORMAT_NAMES = Object.keys(FORMAT_CONTENT).filter((name) => name !== 'table')
+export const FORMAT_NAMES = Object.keys(FORMAT_CONTENT).filter((name) => {
+  return name !== 'table' && name !== 'zip'
+})
 
 export function isFileFormat(name: string): name is FileFormat {
   return Object.hasOwn(FORMAT_CONTENT, name)
@@ -188,11 +192,27 @@ const FILE_NAME_CHARS_MAX = 255
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const FORBIDDEN_IN_FILE_NAMES = /[\u0000-\u001f\u007f-\u009f/\\]/u
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const FORBIDDEN_IN_MEMBER_NAMES = /[\u0000-\u001f\u007f-\u009f\\]/u
+
 /**
  * A name for a file: any that a file has, with spaces and dots. It is never used as a path.
  * @throws AppError `invalid_name`
  */
 export function checkedFileName(sent: string): string {
+  return checked(sent, FORBIDDEN_IN_FILE_NAMES)
+}
+
+/**
+ * The same for a member of a ZIP: `docs/report.pdf`.
+ * @throws AppError `invalid_name`
+ */
+export function checkedMemberName(sent: string): string {
+  for (const part of sent.split('/')) checked(part, FORBIDDEN_IN_FILE_NAMES)
+  return checked(sent, FORBIDDEN_IN_MEMBER_NAMES)
+}
+
+function checked(sent: string, forbidden: RegExp): string {
   const name = sent.normalize('NFC')
   const refuse = (why: string) => new AppError('invalid_name', `The name of a file ${why}`)
   if (name.trim() === '' || /^\.+$/.test(name)) throw refuse('must not be empty or only dots')
@@ -201,7 +221,7 @@ export function checkedFileName(sent: string): string {
   if (length > FILE_NAME_CHARS_MAX) {
     throw refuse(`has at most ${FILE_NAME_CHARS_MAX} characters; this one has ${length}`)
   }
-  if (!name.isWellFormed() || FORBIDDEN_IN_FILE_NAMES.test(name)) {
+  if (!name.isWellFormed() || forbidden.test(name)) {
     throw refuse('must not hold control characters, "/" or "\\"')
   }
   return name

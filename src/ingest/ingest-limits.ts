@@ -42,6 +42,8 @@ export const INGEST_LIMITS = {
   pageBytesMax: 10 * 1024 * 1024,
   /** One request, from the look-up of its host to its last byte. */
   pageMs: 20_000,
+  /** Fetching one file, which may be large. */
+  downloadMs: 600_000,
   redirectsMax: 5,
   urlCharsMax: 2048,
   robotsBytesMax: 512 * 1024,

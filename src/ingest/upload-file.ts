@@ -1,13 +1,21 @@
 import type { Row } from '../domain/document.ts'
-import type { ReadDocument, ReadFile, ReadingOptions } from '../domain/ports/reading-ports.ts'
+import type {
+  DocumentReading,
+  ReadArchive,
+  ReadDocument,
+  ReadFile,
+  ReadingOptions,
+} from '../domain/ports/reading-ports.ts'
 import type { IncomingFile, NewFile } from '../domain/ports/store-ports.ts'
 import {
   checkedFileName,
+  checkedMemberName,
   fileKey,
   isDocumentFormat,
   type UploadedFile,
 } from '../domain/uploaded-file.ts'
 import { AppError } from '../errors.ts'
+import type { FileFetcher, PageFetcher } from './crawl/guarded-fetch.ts'
 import type { InsertDeps } from './insert-request.ts'
 import { LAYOUT_COLUMN, layoutValue } from './row-layout.ts'
 
@@ -23,41 +31,51 @@ export interface FileUpload extends IncomingFile {
   readonly options: ReadingOptions
   /** A file of that name gives way once the new one is stored. */
   readonly replaces: boolean
+  /** Of a ZIP: its name may have folders. */
+  readonly isMember: boolean
 }
 
-export type UploadDeps = Pick<InsertDeps, 'snapshot' | 'files' | 'reader'>
+export interface UploadDeps extends Pick<InsertDeps, 'snapshot' | 'files'> {
+  readonly reader: Pick<DocumentReading, 'readFile'>
+  readonly downloads: PageFetcher & FileFetcher
+}
 
 /**
  * Stores an uploaded file: tables as their rows, a document as a row `{id, content, title, format, layout}` and its own
  * columns, of a mailbox one row for each message.
+ * @param storeMembers what to do with a ZIP of other files
  * @throws AppError `invalid_name`, `file_exists`, `file_unreadable`
  */
-export async function uploadFile(
+export async function uploadFile<T>(
   upload: FileUpload,
+  storeMembers: (archive: ReadArchive) => Promise<T>,
   deps: UploadDeps,
   signal: AbortSignal,
-): Promise<UploadedFile> {
+): Promise<UploadedFile | T> {
   const name = freeName(upload, deps)
   return deps.reader.readFile(
     sourceOf(upload, deps),
-    (read) => storeRead({ ...upload, name }, read, deps, signal),
+    (read): Promise<UploadedFile | T> => {
+      if (read.archive !== null) return storeMembers(read.archive)
+      return storeRead({ ...upload, name }, read, deps, signal)
+    },
     signal,
   )
 }
 
 /** @throws AppError `invalid_name`, `file_exists` before anything is read */
-export function freeName(
-  { name, replaces }: FileUpload,
+function freeName(
+  { name, replaces, isMember }: FileUpload,
   deps: Pick<UploadDeps, 'snapshot'>,
 ): string {
-  const checked = checkedFileName(name)
+  const checked = isMember ? checkedMemberName(name) : checkedFileName(name)
   const isTaken = deps.snapshot().files.some((file) => fileKey(file.name) === fileKey(checked))
   if (!isTaken || replaces) return checked
   const message = `File with name ${checked} already exists; ?replace=1 replaces it`
   throw new AppError('file_exists', message)
 }
 
-export function sourceOf(upload: FileUpload, deps: Pick<UploadDeps, 'files'>) {
+function sourceOf(upload: FileUpload, deps: Pick<UploadDeps, 'files'>) {
   const { path, originalName, contentType, url, options, sizeBytes } = upload
   if (sizeBytes === 0) throw new AppError('file_unreadable', 'The file is empty')
   // Beside the file itself, what it is read into and the table.
@@ -66,7 +84,7 @@ export function sourceOf(upload: FileUpload, deps: Pick<UploadDeps, 'files'>) {
 }
 
 /** @throws AppError `file_unreadable` for a file without rows or text, `file_exists` */
-export function storeRead(
+function storeRead(
   upload: FileUpload,
   read: ReadFile,
   { files }: Pick<UploadDeps, 'files'>,

@@ -1,6 +1,9 @@
+import type { ReadArchive } from '../domain/ports/reading-ports.ts'
 import type { IncomingFolder } from '../domain/ports/store-ports.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
 import { AppError, type ErrorCode, toAppError } from '../errors.ts'
+import type { DownloadedFile } from './crawl/guarded-fetch.ts'
+import { Robots } from './crawl/robots.ts'
 import { type FileUpload, type UploadDeps, uploadFile } from './upload-file.ts'
 import { type UploadOptions, uploadOptions } from './upload-options.ts'
 
@@ -18,6 +21,8 @@ export interface UploadRequest {
   readonly files: readonly SentFile[]
   /** What the sender says about them. */
   readonly fields: ReadonlyMap<string, string>
+  /** Where the file was fetched. */
+  readonly url?: string
   /** For what is fetched or unpacked. */
   readonly folder: IncomingFolder
   readonly bytesMax: number
@@ -49,28 +54,116 @@ export async function uploadFiles(
   signal: AbortSignal,
 ): Promise<UploadOutcome> {
   const options = uploadOptions(request.fields)
-  const uploads = uploadsOf(request, options)
-  const [only, ...others] = uploads
-  if (only !== undefined && others.length === 0) {
-    const file = await uploadFile(only, deps, signal)
-    return { files: [file], failed: [], skipped: 0, isList: false }
-  }
-  const files: UploadedFile[] = []
-  const failed: FailedFile[] = []
+  const { url } = options
+  const fetched = url === null ? request : await withFetched(request, url, deps, signal)
+  const uploads = uploadsOf(fetched, { ...options, url: fetched.url ?? null })
+  const outcome: Outcome = { files: [], failed: [], skipped: 0, isList: uploads.length > 1 }
   for (const upload of uploads) {
+    const work = () => uploadFile(upload, (archive) => storeMembers(upload, archive), deps, signal)
+    if (outcome.isList) await collect(upload, work)
+    else await add(await work())
+  }
+  if (outcome.files.length === 0) throw allFailed(outcome.failed)
+  return outcome
+
+  /** Those of one ZIP; a failure of one stops no other. */
+  async function storeMembers(upload: FileUpload, archive: ReadArchive): Promise<null> {
+    outcome.isList = true
+    outcome.skipped += archive.skipped
+    refuseLarge(archive, request.bytesMax)
+    for (const member of archive.members) {
+      const { name, path, sizeBytes, failure } = member
+      const one = { ...upload, name, path, sizeBytes, originalName: name, contentType: null }
+      await collect(one, () => {
+        if (failure !== null) throw new AppError('file_unreadable', failure)
+        return uploadFile({ ...one, isMember: true }, noArchive, deps, signal)
+      })
+    }
+    return null
+  }
+
+  async function collect(
+    upload: Pick<FileUpload, 'name'>,
+    work: () => Promise<UploadedFile | null>,
+  ): Promise<void> {
     try {
-      files.push(await uploadFile(upload, deps, signal))
+      add(await work())
     } catch (error) {
-      failed.push(failureOf(upload, error, signal))
+      outcome.failed.push(failureOf(upload, error, signal))
     }
   }
-  if (files.length === 0) throw allFailed(failed)
-  return { files, failed, skipped: 0, isList: true }
+
+  function add(file: UploadedFile | null): void {
+    if (file !== null) outcome.files.push(file)
+  }
+}
+
+/** While it grows. */
+interface Outcome extends UploadOutcome {
+  readonly files: UploadedFile[]
+  readonly failed: FailedFile[]
+  skipped: number
+  isList: boolean
+}
+
+async function noArchive(): Promise<null> {
+  throw new AppError('file_unreadable', 'A ZIP within a ZIP is not unpacked; send it by itself')
+}
+
+function refuseLarge({ members }: ReadArchive, bytesMax: number): void {
+  const sizeBytes = members.reduce((sum, member) => sum + member.sizeBytes, 0)
+  if (sizeBytes <= bytesMax) return
+  const message = `The ZIP holds more than ${bytesMax} bytes, the limit of uploads; EIDER_FILE_BYTES_MAX sets it`
+  throw new AppError('body_too_large', message)
+}
+
+/** The request with the file of this address in the place of one that was sent. */
+async function withFetched(
+  request: UploadRequest,
+  address: string,
+  deps: UploadDeps,
+  signal: AbortSignal,
+): Promise<UploadRequest & { readonly url: string }> {
+  const robots = new Robots(deps.downloads)
+  const use = async ({ url, contentType, contentDisposition, content }: DownloadedFile) => {
+    const { path, sizeBytes } = await request.folder.write(limited(content, request.bytesMax, url))
+    const sentName = nameOfAddress(url, contentDisposition)
+    return { ...request, url, files: [{ path, sizeBytes, contentType, sentName }] }
+  }
+  const beforeRequest = (url: URL) => robots.permit(url, signal)
+  return deps.downloads.download(address, use, { signal, beforeRequest })
+}
+
+async function* limited(
+  pieces: AsyncIterable<Uint8Array>,
+  bytesMax: number,
+  url: string,
+): AsyncGenerator<Uint8Array, void> {
+  let sizeBytes = 0
+  for await (const piece of pieces) {
+    sizeBytes += piece.byteLength
+    if (sizeBytes > bytesMax) {
+      const limit = `has more than ${bytesMax} bytes, the limit of uploads`
+      throw new AppError('body_too_large', `${url} ${limit}; EIDER_FILE_BYTES_MAX sets it`)
+    }
+    yield piece
+  }
+}
+
+/** What the server calls it, else the last part of its path. */
+function nameOfAddress(url: string, disposition: string | null): string {
+  const named = /;\s*filename="?([^";]+)/i.exec(disposition ?? '')?.[1]
+  const last = named ?? new URL(url).pathname.split('/').at(-1) ?? ''
+  try {
+    return lastPart(decodeURIComponent(last)) || 'page.html'
+  } catch {
+    return lastPart(last)
+  }
 }
 
 function uploadsOf(
   { name, files }: UploadRequest,
-  { reading, replace, originalName }: UploadOptions,
+  { reading, replace, originalName, url }: UploadOptions,
 ): readonly FileUpload[] {
   if (files.length === 0) {
     throw new AppError('missing_parameter', 'Must provide the part "file" in the form')
@@ -91,7 +184,8 @@ function uploadsOf(
       contentType,
       name: name ?? lastPart(given),
       originalName: given,
-      url: null,
+      url,
+      isMember: false,
       options: reading,
       replaces: replace,
     }
@@ -104,7 +198,11 @@ function lastPart(path: string): string {
 }
 
 /** Failures of the server or the request end it; those of one file are its own. @throws what is not */
-function failureOf({ name }: FileUpload, error: unknown, signal: AbortSignal): FailedFile {
+function failureOf(
+  { name }: Pick<FileUpload, 'name'>,
+  error: unknown,
+  signal: AbortSignal,
+): FailedFile {
   signal.throwIfAborted()
   const { code, message } = toAppError(error)
   if (!OF_ONE_FILE.has(code)) throw error
@@ -121,6 +219,7 @@ const OF_ONE_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 const NAMED_FAILURES_MAX = 5
 
 function allFailed(failed: readonly FailedFile[]): AppError {
+  if (failed.length === 0) return new AppError('file_unreadable', 'The ZIP holds no files')
   const some = failed.slice(0, NAMED_FAILURES_MAX).map(({ name, detail }) => `${name}: ${detail}`)
   const more = failed.length > some.length ? '; …' : ''
   const [first] = failed

@@ -42,6 +42,7 @@ export function fileFormat(originalName: string, bytes: Uint8Array): FileFormat 
   const named = isBinary(bytes) ? null : formatOfName(originalName)
   const found = named ?? formatOfBytes(bytes)
   if (found !== null) return found
+  if (isArchive(bytes)) return 'zip'
   const kind = unreadableKind(bytes)
   if (kind !== null) throw new AppError('file_unreadable', kind)
   throw new AppError('file_unreadable', `The file's content is binary; readable are ${KNOWN}`)
@@ -114,6 +115,12 @@ function formatOfZip(bytes: Uint8Array): FileFormat | null {
     if (found !== undefined) return found
   }
   return names.includes('META-INF/container.xml') ? 'epub' : null
+}
+
+/** A ZIP of other files, and not a format that we cannot read. */
+function isArchive(bytes: Uint8Array): boolean {
+  const names = beginsLikeZip(bytes) ? zipNames(bytes) : null
+  return names !== null && !names.includes('[Content_Types].xml') && !names.includes('mimetype')
 }
 
 /** Zero bytes in what is not UTF-16 or UTF-32. */

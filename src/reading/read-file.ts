@@ -1,5 +1,10 @@
 import { open } from 'node:fs/promises'
-import type { ReadDocument, ReadTable, SourceFile } from '../domain/ports/reading-ports.ts'
+import type {
+  ReadArchive,
+  ReadDocument,
+  ReadTable,
+  SourceFile,
+} from '../domain/ports/reading-ports.ts'
 import { type DocumentFormat, type FileFormat, isDocumentFormat } from '../domain/uploaded-file.ts'
 import { AppError } from '../errors.ts'
 import type { ReadingNotes } from './document-format.ts'
@@ -7,12 +12,15 @@ import { fileFormat, hasDirectory } from './file-format.ts'
 import { readDocuments } from './read-document.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 import { unpackedFile } from './unpacked-file.ts'
+import { beginsLikeZip } from './zip-package.ts'
 
 export interface FileContents {
   readonly format: FileFormat
   /** Their files lie in the folder. */
   readonly tables: readonly ReadTable[]
   readonly documents: Iterable<ReadDocument> | AsyncIterable<ReadDocument>
+  /** Of a ZIP of other files; else null. */
+  readonly archive: ReadArchive | null
 }
 
 /** Enough of a file's begin and end to tell its format, unless it is a container of others. */
@@ -30,12 +38,25 @@ export async function readFile(
 ): Promise<FileContents> {
   if (Bun.file(sent.path).size === 0) throw new AppError('file_unreadable', 'The file is empty')
   const source = await unpackedFile(sent, folder, notes)
-  const format = source.options.format ?? fileFormat(source.name, await ends(source.path))
+  const format = source.options.format ?? (await formatOf(source))
+  if (format === 'zip') {
+    const { readArchive } = await import('./archive.ts')
+    const archive = await readArchive(source.path, folder)
+    return { format, tables: [], documents: [], archive }
+  }
   if (isDocumentFormat(format)) {
-    return { format, tables: [], documents: documentsOf(source, format, notes) }
+    return { format, tables: [], documents: documentsOf(source, format, notes), archive: null }
   }
   const { readTables } = await import('./tables/read-tables.ts')
-  return { format, tables: await readTables({ ...source, format }, folder, notes), documents: [] }
+  const tables = await readTables({ ...source, format }, folder, notes)
+  return { format, tables, documents: [], archive: null }
+}
+
+async function formatOf(source: SourceFile): Promise<FileFormat> {
+  const bytes = await ends(source.path)
+  // One that is larger than any document is not looked into to tell.
+  const isLarge = Bun.file(source.path).size > READING_LIMITS.documentBytesMax
+  return isLarge && beginsLikeZip(bytes) ? 'zip' : fileFormat(source.name, bytes)
 }
 
 async function* documentsOf(

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { strToU8, zipSync } from 'fflate'
 import { tinyPdf } from '../reading/tiny-pdf.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
@@ -197,5 +198,105 @@ describe('a body', () => {
       code: 'missing_parameter',
       detail: 'Must provide the part "file" in the form',
     })
+  })
+})
+
+describe('a ZIP', () => {
+  test('becomes its members, each a file of its own', async () => {
+    const zip = zipSync({
+      'docs/readme.md': strToU8('# Read me\n\ntext'),
+      'docs/data/teas.csv': strToU8('a,b\n1,2\n'),
+      'broken.parquet': strToU8('PAR1 and nothing'),
+      'docs/.DS_Store': strToU8('x'),
+      '__MACOSX/docs/._readme.md': strToU8('x'),
+      '../climbs.txt': strToU8('x'),
+      'inner.zip': zipSync({ 'a.txt': strToU8('a') }),
+    })
+    const { status, body } = await t.send('POST', '/api/files', formOf(['all.zip', zip]))
+    expect(status).toBe(201)
+    const { files, failed, skipped } = body as {
+      files: { name: string }[]
+      failed: { name: string; code: string }[]
+      skipped: number
+    }
+    expect(files.map(({ name }) => name)).toEqual(['docs/readme.md', 'docs/data/teas.csv'])
+    expect(failed.map(({ name, code }) => [name, code])).toEqual([
+      ['broken.parquet', 'file_unreadable'],
+      ['../climbs.txt', 'invalid_name'],
+      ['inner.zip', 'file_unreadable'],
+    ])
+    expect(skipped).toBe(2)
+    expect(await t.rows('SELECT title FROM files."docs/readme"')).toEqual([['Read me']])
+    expect((await t.send('GET', '/api/files/docs%2Freadme.md')).body).toMatchObject({
+      row_count: 1,
+    })
+    const content = await fetched('/api/files/docs%2Fdata%2Fteas.csv/content')
+    expect(Buffer.from(content.bytes).toString()).toBe('a,b\n1,2\n')
+    expect(content.headers.get('content-disposition')).toContain('filename="teas.csv"')
+    await keptFiles()
+  })
+
+  test.each([
+    ['cut', () => zipSync({ 'a.txt': strToU8('a'.repeat(1000)) }).slice(0, 100)],
+    ['of nothing', () => zipSync({})],
+    ['that swells', () => zipSync({ 'a.txt': new Uint8Array(60_000_000) })],
+    [
+      'over the limit',
+      () =>
+        zipSync({
+          'a.txt': crypto.getRandomValues(new Uint8Array(60_000)),
+          'b.txt': new Uint8Array(3_000_000),
+        }),
+    ],
+  ])('%s is refused', async (_, zip) => {
+    const { status, text } = await t.send('PUT', '/api/files/bad.zip', formOf(['bad.zip', zip()]))
+    expect([400, 413]).toContain(status)
+    expect(text).not.toMatch(/\/tmp|node_modules/)
+    await keptFiles()
+  })
+})
+
+describe('a file by its address', () => {
+  const site = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch(request) {
+      const { pathname } = new URL(request.url)
+      if (pathname === '/robots.txt') return new Response('no', { status: 404 })
+      if (pathname === '/moved') return Response.redirect('/data/teas%20of%20all.csv')
+      if (pathname === '/out') return Response.redirect('http://10.0.0.1/x.csv')
+      if (pathname === '/data/teas%20of%20all.csv') return new Response('a,b\n1,2\n')
+      if (pathname === '/large') return new Response(new Uint8Array(3_000_000))
+      return new Response('no', { status: 404 })
+    },
+  })
+  afterAll(() => site.stop(true))
+  const source = (path: string) => ({ source_type: 'url', source: `${site.url.origin}${path}` })
+
+  test('is fetched, also behind a redirect', async () => {
+    const own = await createTestApp({
+      environment: { EIDER_CRAWL_ALLOW: '127.0.0.1', EIDER_FILE_BYTES_MAX: '2000000' },
+    })
+    const { status, body } = await own.send('PUT', '/api/files/fetched', source('/moved'))
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: {
+        name: 'fetched',
+        original_file_name: 'teas of all.csv',
+        source_url: `${site.url.origin}/data/teas%20of%20all.csv`,
+        row_count: 1,
+      },
+    })
+    expect((await own.send('PUT', '/api/files/x', source('/nothing'))).status).toBe(502)
+    expect((await own.send('PUT', '/api/files/x', source('/out'))).status).toBe(400)
+    expect((await own.send('PUT', '/api/files/x', source('/large'))).status).toBe(413)
+    await own.close()
+  })
+
+  test('is refused where the settings do not allow the address', async () => {
+    const refused = await t.send('PUT', '/api/files/x', source('/moved'))
+    expect(refused).toMatchObject({ status: 400, body: { code: 'address_refused' } })
+    const local = { source_type: 'url', source: 'file:///etc/passwd' }
+    expect((await t.send('PUT', '/api/files/x', local)).status).toBe(400)
   })
 })

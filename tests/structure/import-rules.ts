@@ -86,6 +86,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   '@mozilla/readability': ['reading'],
   '@embedpdf/pdfium': ['reading/documents/pdf'],
   fflate: ['reading'],
+  yauzl: ['reading'],
   htmlparser2: ['reading'],
   'postal-mime': ['reading/documents'],
   micromark: ['reading/documents'],

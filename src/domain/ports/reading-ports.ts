@@ -42,8 +42,25 @@ export interface ReadFile {
   readonly warnings: readonly string[]
   /** Empty where the file holds documents. */
   readonly tables: readonly ReadTable[]
+  /** Of a ZIP of other files; else null. They are there while it is used. */
+  readonly archive: ReadArchive | null
   /** Can be gone through once. */
   readonly documents: AsyncIterable<ReadDocument>
+}
+
+export interface ReadArchive {
+  readonly members: readonly ReadMember[]
+  /** Folders, and what systems leave in a ZIP beside what was put into it. */
+  readonly skipped: number
+}
+
+export interface ReadMember {
+  /** With `/` between folders, as it stands in the ZIP: it may be anything. */
+  readonly name: string
+  readonly path: string
+  readonly sizeBytes: number
+  /** Why it is not there; null: it is. */
+  readonly failure: string | null
 }
 
 export interface ReadTable {

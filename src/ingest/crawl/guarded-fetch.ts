@@ -14,8 +14,11 @@ export interface GuardedFetchOptions {
 }
 
 /** Fetches pages from checked addresses only; each redirect begins anew. */
-export function guardedFetch(options: GuardedFetchOptions): PageFetcher {
-  return { fetch: (url, each) => fetchPage(url, each, options) }
+export function guardedFetch(options: GuardedFetchOptions): PageFetcher & FileFetcher {
+  return {
+    fetch: (url, each) => fetchPage(url, each, options),
+    download: (url, use, each) => downloadFile(url, use, each, options),
+  }
 }
 
 export interface FetchedPage {
@@ -43,15 +46,66 @@ export interface PageFetcher {
   fetch(url: string, options: FetchOptions): Promise<FetchedPage>
 }
 
-async function fetchPage(
+export interface DownloadedFile {
+  /** After redirects. */
+  readonly url: string
+  readonly contentType: string | null
+  readonly contentDisposition: string | null
+  /** To be read before `use` ends. */
+  readonly content: AsyncIterable<Uint8Array>
+}
+
+/** Files of the web, of any size; what holds for pages holds for them. */
+export interface FileFetcher {
+  /** @throws AppError `address_refused`, `crawl_failed` (no answer, another status than 200, too slow); what `use` throws */
+  download<T>(
+    url: string,
+    use: (file: DownloadedFile) => Promise<T>,
+    options: Pick<FetchOptions, 'signal' | 'beforeRequest'>,
+  ): Promise<T>
+}
+
+function downloadFile<T>(
+  start: string,
+  use: (file: DownloadedFile) => Promise<T>,
+  { signal, beforeRequest }: Pick<FetchOptions, 'signal' | 'beforeRequest'>,
+  options: GuardedFetchOptions,
+): Promise<T> {
+  const take = async (response: Response, url: URL): Promise<T> => {
+    if (response.status !== 200 || response.body === null) {
+      await response.body?.cancel()
+      throw new AppError('crawl_failed', `GET ${url.href} answered ${response.status}`)
+    }
+    return use({
+      url: url.href,
+      contentType: response.headers.get('content-type'),
+      contentDisposition: response.headers.get('content-disposition'),
+      content: response.body,
+    })
+  }
+  const each = { signal, ...(beforeRequest === undefined ? {} : { beforeRequest }) }
+  const slow = { ...options, pageMs: INGEST_LIMITS.downloadMs }
+  return followed(start, each, (url) => answerOf(url, signal, slow, take))
+}
+
+function fetchPage(
   start: string,
   each: FetchOptions,
   options: GuardedFetchOptions,
 ): Promise<FetchedPage> {
+  return followed(start, each, (url) => patientAnswer(url, each, options))
+}
+
+/** What an address answers with in the end. Each redirect is asked for like an address of its own. */
+async function followed<T>(
+  start: string,
+  each: Pick<FetchOptions, 'beforeRequest'>,
+  ask: (url: URL) => Promise<T | URL>,
+): Promise<T> {
   let url = crawlableUrl(start)
   for (let hop = 0; hop <= INGEST_LIMITS.redirectsMax; hop += 1) {
     await each.beforeRequest?.(url)
-    const answer = await patientAnswer(url, each, options)
+    const answer = await ask(url)
     if (!(answer instanceof URL)) return answer
     url = answer
   }
@@ -66,7 +120,9 @@ async function patientAnswer(
   options: GuardedFetchOptions,
 ): Promise<FetchedPage | URL> {
   for (let retry = 0; ; retry += 1) {
-    const answer = await answerOf(url, each, options)
+    const answer = await answerOf(url, each.signal, options, (response, at, signal) => {
+      return pageOf(response, at, { ...each, signal })
+    })
     if (answer instanceof URL || (answer.status !== 429 && answer.status !== 503)) return answer
     const { retryAfterMs } = answer
     const isPatient = retry < INGEST_LIMITS.retriesMax
@@ -85,22 +141,23 @@ function retryAfterMsOf(response: Response): number | undefined {
   return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now())
 }
 
-/** The page, or where it redirects to. */
-async function answerOf(
+/** What `take` makes of the answer, or where it redirects to. */
+async function answerOf<T>(
   url: URL,
-  each: FetchOptions,
+  asked: AbortSignal,
   options: GuardedFetchOptions,
-): Promise<FetchedPage | URL> {
+  take: (response: Response, url: URL, signal: AbortSignal) => Promise<T>,
+): Promise<T | URL> {
   const timeout = AbortSignal.timeout(options.pageMs)
-  const signal = AbortSignal.any([each.signal, timeout])
+  const signal = AbortSignal.any([asked, timeout])
   try {
     const response = await request(url, options, signal)
     const target = redirectOf(response, url)
-    if (target === null) return await pageOf(response, url, { ...each, signal })
+    if (target === null) return await take(response, url, signal)
     await response.body?.cancel()
     return target
   } catch (error) {
-    if (each.signal.aborted) throw each.signal.reason
+    if (asked.aborted) throw asked.reason
     if (error instanceof AppError) throw error
     const isLate = timeout.aborted
     const why = isLate ? `took longer than ${options.pageMs} ms` : `failed: ${reasonOf(error)}`

@@ -81,9 +81,9 @@ export class ReaderProcesses {
     try {
       const file = await inFolder(source, folder)
       const summary = await this.#run(file, folder, signal, turns)
-      const { format, recognized, warnings, tables } = summary
+      const { format, recognized, warnings, tables, archive } = summary
       const documents = writtenDocuments(folder, signal)
-      return await use({ format, recognized, warnings, tables, documents })
+      return await use({ format, recognized, warnings, tables, archive, documents })
     } finally {
       await rm(folder, { recursive: true, force: true })
     }

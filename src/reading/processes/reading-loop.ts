@@ -1,4 +1,5 @@
-import type { ReadDocument } from '../../domain/ports/reading-ports.ts'
+import { basename } from 'node:path'
+import type { ReadDocument, ReadMember } from '../../domain/ports/reading-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { ReadingNotes } from '../document-format.ts'
 import { readFile } from '../read-file.ts'
@@ -25,7 +26,7 @@ export async function answerJob({ id, source, folder }: ReadingJob): Promise<Rea
     },
   }
   try {
-    const { format, tables, documents } = await readFile(source, folder, notes)
+    const { format, tables, documents, archive } = await readFile(source, folder, notes)
     // Documents are read here, one by one, and may say more.
     const documentCount = await writeDocuments(documents, folder)
     const summary = {
@@ -34,11 +35,17 @@ export async function answerJob({ id, source, folder }: ReadingJob): Promise<Rea
       warnings: shownWarnings(warnings),
       tables: tables.map((table) => ({ ...table, path: table.path.slice(folder.length + 1) })),
       documentCount,
+      archive: archive && { ...archive, members: archive.members.map(inFolder) },
     }
     return { kind: 'read', id, summary }
   } catch (error) {
     return failure(id, error)
   }
+}
+
+/** Its path as a name in the job's folder. */
+function inFolder(member: ReadMember): ReadMember {
+  return { ...member, path: basename(member.path) }
 }
 
 async function writeDocuments(

@@ -1,5 +1,11 @@
 /** What the server and a reader process say to each other. What a process says is checked: it read what others wrote. */
-import type { ReadTable, Recognized, SourceFile } from '../../domain/ports/reading-ports.ts'
+import type {
+  ReadArchive,
+  ReadMember,
+  ReadTable,
+  Recognized,
+  SourceFile,
+} from '../../domain/ports/reading-ports.ts'
 import { type FileFormat, isFileFormat } from '../../domain/uploaded-file.ts'
 import type { ErrorCode } from '../../errors.ts'
 
@@ -35,6 +41,7 @@ export interface ReadingSummary {
   readonly warnings: readonly string[]
   readonly tables: readonly ReadTable[]
   readonly documentCount: number
+  readonly archive: ReadArchive | null
 }
 
 /** What a reader may answer with. */
@@ -63,6 +70,7 @@ const COLUMNS_MAX = 100_000
 const NAME_CHARS_MAX = 1000
 const TYPE_CHARS_MAX = 1_000_000
 const RECOGNIZED_CHARS_MAX = 100_000
+const MEMBER_FILE = /^member-\d{1,6}$/
 const TABLE_FILE = /^table-\d{1,6}\.parquet$/
 
 /** As many as a caller reads, and how many more there were. */
@@ -88,19 +96,37 @@ export function answerOf(message: unknown, job: ReadingJob): ReadingAnswer | nul
 
 function summaryOf(summary: Readonly<Record<string, unknown>>, folder: string) {
   const { format, recognized, warnings, tables, documentCount } = summary
+  const archive = archiveOf(summary.archive, folder)
   if (typeof format !== 'string' || !isFileFormat(format)) return null
   if (!isRecord(recognized) || JSON.stringify(recognized).length > RECOGNIZED_CHARS_MAX) return null
   if (!isListOf(warnings, isText) || warnings.length > WARNINGS_MAX + 1) return null
   if (!isListOf(tables, isTable) || tables.length > TABLES_MAX) return null
-  if (!isCount(documentCount)) return null
+  if (!isCount(documentCount) || archive === undefined) return null
   const found: ReadingSummary = {
     format,
     recognized,
     warnings: warnings.map((text) => text.slice(0, WARNING_CHARS_MAX)),
     tables: tables.map((table) => ({ ...table, path: `${folder}/${table.path}` })),
     documentCount,
+    archive,
   }
   return found
+}
+
+/** undefined: not what a reader says. */
+function archiveOf(value: unknown, folder: string): ReadArchive | null | undefined {
+  if (value === null) return null
+  if (!isRecord(value) || !isCount(value.skipped) || !isListOf(value.members, isMember))
+    return undefined
+  const members = value.members.map((member) => ({ ...member, path: `${folder}/${member.path}` }))
+  return { members, skipped: value.skipped }
+}
+
+function isMember(value: unknown): value is ReadMember {
+  if (!isRecord(value)) return false
+  const { name, path, sizeBytes, failure } = value
+  const isFile = isText(path) && MEMBER_FILE.test(path)
+  return isText(name) && isFile && isCount(sizeBytes) && (failure === null || isText(failure))
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,0 +1,133 @@
+/** A ZIP of other files: its members as files of their own. It runs in a reader process. */
+import { createWriteStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { type Entry, getFileNameLowLevel, open, type ZipFile } from 'yauzl'
+import type { ReadArchive, ReadMember } from '../domain/ports/reading-ports.ts'
+import { AppError } from '../errors.ts'
+import { READING_LIMITS } from './reading-limits.ts'
+
+/** What systems and programs leave in a ZIP beside what was put into it. */
+const LEFT_OUT = /(^|\/)(__MACOSX\/.*|\.DS_Store|\._[^/]*|Thumbs\.db|desktop\.ini|\.git\/.*)$/i
+
+/**
+ * Unpacks the members into the folder, one after the other. One that cannot be unpacked is named with the reason.
+ * @throws AppError `file_unreadable` for a ZIP that is broken, or larger inside than is allowed
+ */
+export async function readArchive(path: string, folder: string): Promise<ReadArchive> {
+  const { size } = await stat(path)
+  try {
+    const entries = await entriesOf(path, size)
+    return await unpacked(path, entries, folder)
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    throw unreadable(`the ZIP is damaged (${reason}); make it again`, error)
+  }
+}
+
+/** From its directory: nothing is unpacked. */
+async function entriesOf(path: string, zipBytes: number): Promise<readonly Entry[]> {
+  const entries: Entry[] = []
+  let inflatedBytes = 0
+  for await (const { entry } of walk(path)) {
+    entries.push(entry)
+    inflatedBytes += entry.uncompressedSize
+    if (entries.length > READING_LIMITS.zipEntriesMax) {
+      throw unreadable(`a ZIP has at most ${READING_LIMITS.zipEntriesMax} entries`)
+    }
+    const isSwelling =
+      inflatedBytes > READING_LIMITS.unpackedFreely + READING_LIMITS.unpackedPerByte * zipBytes
+    if (isSwelling || inflatedBytes > READING_LIMITS.unpackedBytesMax) {
+      throw unreadable('its members are larger than any that were packed in good faith')
+    }
+  }
+  return entries
+}
+
+async function unpacked(
+  path: string,
+  entries: readonly Entry[],
+  folder: string,
+): Promise<ReadArchive> {
+  const members: ReadMember[] = []
+  let skipped = 0
+  let index = 0
+  for await (const { entry, zip } of walk(path)) {
+    index += 1
+    const name = nameOf(entry)
+    if (name.endsWith('/') || LEFT_OUT.test(name)) {
+      skipped += 1
+      continue
+    }
+    const target = join(folder, `member-${index}`)
+    const failure = await unpackedMember(zip, entry, target)
+    const sizeBytes = failure === null ? entry.uncompressedSize : 0
+    members.push({ name, path: target, sizeBytes, failure })
+  }
+  if (index !== entries.length) throw new Error('its directory changed')
+  return { members, skipped }
+}
+
+/** null: it is there. Sizes are checked while it is inflated: a lie ends it. */
+async function unpackedMember(zip: ZipFile, entry: Entry, target: string): Promise<string | null> {
+  if ((entry.generalPurposeBitFlag & 1) !== 0) {
+    return 'It is locked by a password; pack it without one'
+  }
+  try {
+    const { promise, resolve, reject } = Promise.withResolvers<NodeJS.ReadableStream>()
+    zip.openReadStream(entry, (error, stream) => (error ? reject(error) : resolve(stream)))
+    await pipeline(await promise, createWriteStream(target, { flags: 'wx', mode: 0o600 }))
+    return null
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return `It could not be unpacked: ${reason.slice(0, 200)}`
+  }
+}
+
+interface Walked {
+  readonly entry: Entry
+  readonly zip: ZipFile
+}
+
+/** The entries in their order; the next is looked for when the one before is done with. */
+async function* walk(path: string): AsyncGenerator<Walked, void> {
+  const opened = Promise.withResolvers<ZipFile>()
+  const options = { lazyEntries: true, autoClose: false, decodeStrings: false } as const
+  open(path, options, (error, zip) => (error ? opened.reject(error) : opened.resolve(zip)))
+  const zip = await opened.promise
+  // Nobody waits for what fails afterwards.
+  zip.on('error', () => {})
+  try {
+    for (;;) {
+      const next = Promise.withResolvers<Entry | null>()
+      const onEntry = (entry: Entry) => next.resolve(entry)
+      const onEnd = () => next.resolve(null)
+      const onError = (error: Error) => next.reject(error)
+      zip.once('entry', onEntry).once('end', onEnd).once('error', onError)
+      zip.readEntry()
+      const entry = await next.promise
+      zip.off('entry', onEntry).off('end', onEnd).off('error', onError)
+      if (entry === null) return
+      yield { entry, zip }
+    }
+  } finally {
+    zip.close()
+  }
+}
+
+/** As text, with `/` between folders. Nothing is ever written under it. */
+function nameOf(entry: Entry): string {
+  const { generalPurposeBitFlag: flags, fileNameRaw, extraFields } = entry
+  const name = getFileNameLowLevel(flags, fileNameRaw, extraFields, false)
+  return name
+    .toWellFormed()
+    .replaceAll('\\', '/')
+    .replace(/^(\.?\/)+/, '')
+}
+
+function unreadable(why: string, cause?: unknown): AppError {
+  const message = `The file could not be read: ${why}`
+  return new AppError('file_unreadable', message, cause === undefined ? {} : { cause })
+}
