@@ -6,7 +6,7 @@ import { createTestApp } from '../../support/test-app.ts'
 const page = await Bun.file(join(import.meta.dir, '../../../docs/reading.md')).text()
 
 /** Sections whose blocks are statements, or requests as a line `POST /path` and a body. */
-const SECTIONS = ['Tables', 'Types', 'Chunks']
+const SECTIONS = ['Files', 'Tables', 'Types', 'Chunks']
 
 test.each(SECTIONS)('%s', async (section) => {
   const [, text = ''] = page.split(`\n## ${section}\n`)
