@@ -250,3 +250,13 @@ describe('what is compressed', () => {
     )
   })
 })
+
+test('a table of a thousand columns is read, with markers of nothing in all of them', async () => {
+  const numbers = Array.from({ length: 1000 }, (_, index) => index)
+  const row = (shift: number) => numbers.map((n) => ((n + shift) % 3 === 0 ? 'NA' : n)).join(',')
+  const { columns, rows } = await table(
+    `${numbers.map((n) => `k${n}`)}\n${row(0)}\n${row(1)}\n${row(2)}\n`,
+  )
+  expect(columns[999]).toBe('k999 BIGINT')
+  expect(rows.map((values) => values[999])).toEqual([null, '999', '999'])
+})

@@ -54,7 +54,9 @@ export async function columnPlans(
   })
 }
 
-const COLUMNS_PER_QUERY = 250
+const PLAIN_COLUMNS_PER_QUERY = 500
+/** DuckDB 1.5.5 takes seconds to plan as many of the larger expressions as it reads columns in one go. */
+const COLUMNS_PER_QUERY = 20
 
 /** Most values are of one kind and some are not: worth a word. */
 const STRAYS_MAX = 0.1
@@ -126,23 +128,52 @@ async function checkedInTurn(
   candidates: readonly Candidate[],
 ): Promise<ReadonlyMap<number, Checked>> {
   const checked = new Map<number, Checked>()
-  const check = async (all: readonly Candidate[]): Promise<void> => {
-    for (let start = 0; start < all.length; start += COLUMNS_PER_QUERY) {
-      const some = all.slice(start, start + COLUMNS_PER_QUERY)
-      for (const one of await checkedColumns(connection, rows, some)) {
+  const check = async (
+    all: readonly Candidate[],
+    query: typeof checkedColumns,
+    columns: number,
+  ) => {
+    for (let start = 0; start < all.length; start += columns) {
+      for (const one of await query(connection, rows, all.slice(start, start + columns))) {
         checked.set(one.candidate.index, one)
       }
     }
   }
+  const isOpen = (one: Candidate) => checked.get(one.index)?.kinds.length === 0
   const likely = candidates.map((one) => ({ ...one, kinds: likelyKinds(one.kinds) }))
-  await check(likely)
+  await check(likely, plainColumns, PLAIN_COLUMNS_PER_QUERY)
+  await check(likely.filter(isOpen), checkedColumns, COLUMNS_PER_QUERY)
   const others = candidates.flatMap((one, index) => {
     const rest = one.kinds.filter((kind) => likely[index]?.kinds.includes(kind) !== true)
-    const isOpen = checked.get(one.index)?.kinds.length === 0 && rest.length > 0
-    return isOpen ? [{ ...one, kinds: rest }] : []
+    return isOpen(one) && rest.length > 0 ? [{ ...one, kinds: rest }] : []
   })
-  await check(others)
+  await check(others, checkedColumns, COLUMNS_PER_QUERY)
   return checked
+}
+
+/** Columns whose values are all of a kind, without markers: most of them, by one expression each. */
+async function plainColumns(
+  connection: DuckDBConnection,
+  rows: string,
+  candidates: readonly Candidate[],
+): Promise<readonly Checked[]> {
+  const selected = candidates.flatMap(({ value, kinds }) =>
+    kinds.map(
+      (kind) => `count_if(${value} IS NOT NULL AND NOT coalesce(${holdsSql(kind, value)}, false))`,
+    ),
+  )
+  const result = await connection.runAndReadAll(`SELECT ${selected.join(', ')} FROM ${rows}`)
+  const counts = (result.getRows()[0] ?? []).map(Number)
+  let at = 0
+  return candidates.map((candidate) => {
+    const kinds = candidate.kinds.filter((_, index) => counts[at + index] === 0)
+    at += candidate.kinds.length
+    return { candidate, kinds, valueCount: 0, strayCount: 0, stray: '', markerCount: 0, marker: '' }
+  })
+}
+
+function holdsSql(kind: CellKind, value: string): string {
+  return kind.holds?.(value) ?? `${kind.cast(value)} IS NOT NULL`
 }
 
 /** The first one, and those with which it could be confused. */
@@ -159,7 +190,12 @@ function likelyKinds(kinds: readonly CellKind[]): readonly CellKind[] {
   )
 }
 
-const MARKERS = NULL_MARKERS.map(literal).join(', ')
+const MARKERS = literal(NULL_MARKERS.map((marker) => marker.replace(/[\\?.]/g, '\\$&')).join('|'))
+
+/** One expression: DuckDB makes one of each value of an IN. */
+function isMarkerSql(value: string): string {
+  return `regexp_full_match(${value}, ${MARKERS})`
+}
 
 async function checkedColumns(
   connection: DuckDBConnection,
@@ -168,13 +204,13 @@ async function checkedColumns(
 ): Promise<readonly Checked[]> {
   const selected = candidates.flatMap(({ value, kinds }) => {
     const strays = kinds.map((kind) => {
-      const holds = kind.holds?.(value) ?? `${kind.cast(value)} IS NOT NULL`
-      return `${value} IS NOT NULL AND NOT coalesce(${holds}, false) AND ${value} NOT IN (${MARKERS})`
+      const holds = holdsSql(kind, value)
+      return `${value} IS NOT NULL AND NOT coalesce(${holds}, false) AND NOT ${isMarkerSql(value)}`
     })
     return [
       `count(${value})`,
-      `count_if(${value} IN (${MARKERS}) AND ${value} <> '')`,
-      `any_value(${value}) FILTER (${value} IN (${MARKERS}) AND ${value} <> '')`,
+      `count_if(${value} <> '' AND ${isMarkerSql(value)})`,
+      `any_value(${value}) FILTER (${value} <> '' AND ${isMarkerSql(value)})`,
       `min(${value}) FILTER (${strays.at(-1)})`,
       ...strays.map((stray) => `count_if(${stray})`),
     ]
