@@ -20,6 +20,8 @@ const TAGS = {
 
 interface RouteOptions {
   readonly summary: string
+  /** What the summary cannot say, as Markdown. */
+  readonly description?: string
   readonly tag: keyof typeof TAGS
   readonly body?: BodySchema<unknown>
   /** Status → what it means. `problem+json` answers are added. */
@@ -39,6 +41,7 @@ export function route(init: RouteOptions): { parse: 'none'; detail: DocumentDeco
     parse: 'none',
     detail: {
       summary: init.summary,
+      ...(init.description === undefined ? {} : { description: init.description }),
       tags: [init.tag],
       security: init.isPublic === true ? [] : [{ bearer: [] }],
       ...(init.body === undefined ? {} : { requestBody: jsonBody(init.body) }),

@@ -46,6 +46,7 @@ test('the OpenAPI document describes every route of the contract', async () => {
     `${one}/agents/{agent_name}/completions`,
     `${one}/agents/{agent_name}/completions/stream`,
     `${one}/knowledge_bases`,
+    `${one}/knowledge_bases/preview`,
     `${one}/knowledge_bases/{knowledge_base_name}`,
     `${one}/knowledge_bases/{knowledge_base_name}/search`,
     `${one}/views`,
@@ -86,6 +87,23 @@ test('the schemas in the document are those that check the bodies', async () => 
   const post = paths['/api/projects/{project_name}/knowledge_bases']?.post
   expect(JSON.stringify(post?.requestBody)).toContain('"required":["knowledge_base"]')
   expect(JSON.stringify(post?.requestBody)).toContain('"reranking_model"')
+})
+
+test('the options of an upload stand with its routes', async () => {
+  const { paths } = await openApi()
+  for (const operation of [paths['/api/files']?.post, paths['/api/files/{file_name}']?.put]) {
+    for (const option of [
+      'replace',
+      'format',
+      'encoding',
+      'delimiter',
+      'header',
+      'all_text',
+      'sheet',
+    ]) {
+      expect(JSON.stringify(operation)).toContain(`\`${option}`)
+    }
+  }
 })
 
 test('every error code stands at the place that `type` points to', async () => {

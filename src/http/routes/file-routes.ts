@@ -11,6 +11,13 @@ const ALL = '/api/files'
 const ONE = '/api/files/:file_name'
 
 const tag = 'Files'
+const OPTIONS = `Query parameters, or fields of the form:
+
+- \`replace=1\`: a file of that name gives way, once the new one is read
+- \`format\`, \`encoding\`, \`delimiter\`, \`header\` (true or false), \`all_text\`, \`sheet\`: where you know better than the file
+- \`original_file_name\`: your own name for it
+- \`source_type=url\` and \`source\`: the address to fetch it from, instead of bytes`
+
 const missing = { 404: 'No such file', 409: 'Several files have that name without its ending' }
 
 export const addFileRoutes: AddRoutes = (app, context) => {
@@ -36,6 +43,7 @@ export const addFileRoutes: AddRoutes = (app, context) => {
     },
     route({
       summary: 'Upload a file: as the part "file" of a form, as the body itself, or by its address',
+      description: OPTIONS,
       tag,
       answers: {
         200: 'What was stored; of a ZIP file a list, with what of it could not be read',
@@ -52,6 +60,7 @@ export const addFileRoutes: AddRoutes = (app, context) => {
     },
     route({
       summary: 'Upload the files of a form, each under its own name',
+      description: OPTIONS,
       tag,
       answers: {
         201: 'What was stored, and what could not be read',
