@@ -9,9 +9,17 @@ export interface BeirCollection {
 
 export interface BeirDocument {
   readonly id: string
-  /** Title and text. */
   readonly content: string
+  /** Where it stands apart from the content, as that of a file does. */
+  readonly title: string | null
 }
+
+/**
+ * Where the title of a document goes: before its text, beside it, where only vectors know it, before it as a heading
+ * of Markdown, or nowhere.
+ */
+export const TITLE_PLACES = ['text', 'apart', 'heading', 'none'] as const
+export type TitlePlace = (typeof TITLE_PLACES)[number]
 
 export interface JudgedQuestion {
   readonly id: string
@@ -21,12 +29,16 @@ export interface JudgedQuestion {
 }
 
 /** @throws Error that names the file and the line that cannot be read */
-export async function beirCollection(folder: string): Promise<BeirCollection> {
+export async function beirCollection(
+  folder: string,
+  place: TitlePlace = 'text',
+): Promise<BeirCollection> {
   const documents: BeirDocument[] = []
   for await (const line of linesOf(join(folder, 'corpus.jsonl'))) {
-    const { _id, title, text } = fieldsOf(line, ['_id', 'text'])
-    const content = [title, text].filter((part) => part !== undefined && part !== '').join('\n')
-    documents.push({ id: _id ?? '', content })
+    const { _id = '', title = '', text = '' } = fieldsOf(line, ['_id', 'text'])
+    const heading = { text: `${title}\n`, heading: `# ${title}\n\n`, apart: '', none: '' }[place]
+    const content = title === '' ? text : heading + text
+    documents.push({ id: _id, content, title: place === 'apart' && title !== '' ? title : null })
   }
   const judgments = await judgmentsOf(join(folder, 'qrels', 'test.tsv'))
   const questions: JudgedQuestion[] = []

@@ -1,5 +1,6 @@
 /**
- * `bun bench/quality/main.ts <folder> [--mode vector,keyword,hybrid,0.3] [--limit n]`: how well a
+ * `bun bench/quality/main.ts <folder> [--mode vector,keyword,hybrid,0.3] [--limit n] [--title text]`:
+ * how well a
  * server with the built-in model finds what people judged relevant. The folder is a collection in
  * the layout of BEIR; `--limit` asks the first n questions only.
  */
@@ -7,7 +8,13 @@ import { basename, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { textTable } from '../../scripts/text-table.ts'
 import { type Bench, PROJECT, withServer } from '../scenario.ts'
-import { type BeirCollection, type BeirDocument, beirCollection } from './beir-collection.ts'
+import {
+  type BeirCollection,
+  type BeirDocument,
+  beirCollection,
+  TITLE_PLACES,
+  type TitlePlace,
+} from './beir-collection.ts'
 import { CHUNKS_PER_QUESTION, KNOWLEDGE_BASE, measuredMode } from './measured-mode.ts'
 import { DEFAULT_MODES, type SearchMode, searchModes } from './search-mode.ts'
 
@@ -24,30 +31,33 @@ async function main(): Promise<number> {
     options: {
       mode: { type: 'string', default: DEFAULT_MODES },
       limit: { type: 'string', default: 'Infinity' },
+      title: { type: 'string', default: 'text' },
     },
     allowPositionals: true,
   })
   const [folder] = positionals
   const limit = Number(values.limit)
-  if (folder === undefined || positionals.length > 1 || !(limit >= 1)) {
-    console.error('bun bench/quality/main.ts <folder> [--mode a,b] [--limit n]')
+  const place = TITLE_PLACES.find((one) => one === values.title)
+  if (folder === undefined || positionals.length > 1 || !(limit >= 1) || place === undefined) {
+    const places = TITLE_PLACES.join('|')
+    console.error(`bun bench/quality/main.ts <folder> [--mode a,b] [--limit n] [--title ${places}]`)
     return 2
   }
   const modes = searchModes(values.mode)
-  const all = await beirCollection(folder)
+  const all = await beirCollection(folder, place)
   const collection = { ...all, questions: all.questions.slice(0, limit) }
   const sizes = `${collection.documents.length} documents, ${collection.questions.length} questions`
   console.log(`${basename(resolve(folder))}: ${sizes}`)
   if (collection.questions.length === 0) throw new Error('No question has judgments')
-  return withServer({}, (bench) => measured(bench, collection, modes))
+  return withServer({}, (bench) => measured(bench, { collection, place }, modes))
 }
 
 async function measured(
   bench: Bench,
-  collection: BeirCollection,
+  { collection, place }: { readonly collection: BeirCollection; readonly place: TitlePlace },
   modes: readonly SearchMode[],
 ): Promise<number> {
-  await fill(bench, collection.documents)
+  await fill(bench, collection.documents, place)
   const rows: (readonly unknown[])[] = []
   const refusals: string[] = []
   for (const mode of modes) {
@@ -66,14 +76,21 @@ async function measured(
   return rows.length > 0 ? 0 : 1
 }
 
-async function fill({ client }: Bench, documents: readonly BeirDocument[]): Promise<void> {
+async function fill(
+  { client }: Bench,
+  documents: readonly BeirDocument[],
+  place: TitlePlace,
+): Promise<void> {
   await client.request('POST', `${PROJECT}/knowledge_bases`, {
     knowledge_base: { name: KNOWLEDGE_BASE, content_columns: ['content'], id_column: 'id' },
   })
   const path = `${PROJECT}/knowledge_bases/${KNOWLEDGE_BASE}`
   const startedAt = performance.now()
   for (let from = 0; from < documents.length; from += ROWS_PER_INSERT) {
-    const rows = documents.slice(from, from + ROWS_PER_INSERT)
+    const rows = documents.slice(from, from + ROWS_PER_INSERT).map(({ id, content, title }) => {
+      if (place !== 'apart' && place !== 'heading') return { id, content }
+      return { id, content, title, layout: { syntax: place === 'apart' ? 'text' : 'markdown' } }
+    })
     await client.request('PUT', path, { knowledge_base: { rows } })
   }
   const seconds = (performance.now() - startedAt) / 1000

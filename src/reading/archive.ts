@@ -3,6 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { crc32 } from 'node:zlib'
 import { type Entry, getFileNameLowLevel, open, type ZipFile } from 'yauzl'
 import type { ReadArchive, ReadMember } from '../domain/ports/reading-ports.ts'
 import { AppError } from '../errors.ts'
@@ -78,8 +79,18 @@ async function unpackedMember(zip: ZipFile, entry: Entry, target: string): Promi
   try {
     const { promise, resolve, reject } = Promise.withResolvers<NodeJS.ReadableStream>()
     zip.openReadStream(entry, (error, stream) => (error ? reject(error) : resolve(stream)))
-    await pipeline(await promise, createWriteStream(target, { flags: 'wx', mode: 0o600 }))
-    return null
+    let checksum = 0
+    const checked = async function* (pieces: AsyncIterable<Uint8Array>) {
+      for await (const piece of pieces) {
+        checksum = crc32(piece, checksum)
+        yield piece
+      }
+    }
+    const file = createWriteStream(target, { flags: 'wx', mode: 0o600 })
+    await pipeline(await promise, checked, file)
+    // yauzl leaves this to its users.
+    if (checksum === entry.crc32) return null
+    return 'It is not what was packed: its checksum is wrong; make the ZIP again'
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     return `It could not be unpacked: ${reason.slice(0, 200)}`

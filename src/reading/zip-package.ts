@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import { type UnzipFileInfo, unzipSync } from 'fflate'
 import { AppError } from '../errors.ts'
 import { READING_LIMITS } from './reading-limits.ts'
@@ -24,15 +25,23 @@ export function beginsLikeZip(bytes: Uint8Array): boolean {
 /**
  * The wanted entries of a ZIP, by name. What its directory says about sizes is checked before anything is inflated, and
  * holds for inflating too.
- * @throws AppError `file_unreadable` for a ZIP that is broken, or larger inside than is allowed
+ * @throws AppError `file_unreadable` for a ZIP that is broken, or larger inside than is allowed; also where an entry is
+ * not what was packed: one flipped byte can pass as text
  */
 export function zipEntries(
   bytes: Uint8Array,
   isWanted: (name: string) => boolean,
 ): ReadonlyMap<string, Uint8Array> {
   try {
-    refuseSwelling(entriesOf(bytes).filter((entry) => isWanted(entry.name)))
-    return new Map(Object.entries(unzipSync(bytes, { filter: (entry) => isWanted(entry.name) })))
+    const entries = entriesOf(bytes)
+    refuseSwelling(entries.filter((entry) => isWanted(entry.name)))
+    const checksums = checksumsIn(bytes)
+    const expected = new Map(entries.map(({ name }, index) => [name, checksums[index]]))
+    const parts = unzipSync(bytes, { filter: (entry) => isWanted(entry.name) })
+    for (const [name, part] of Object.entries(parts)) {
+      if (crc32(part) !== expected.get(name)) throw damagedPart(name)
+    }
+    return new Map(Object.entries(parts))
   } catch (cause) {
     if (cause instanceof AppError) throw cause
     const reason = cause instanceof Error ? cause.message : String(cause)
@@ -56,6 +65,32 @@ function entriesOf(bytes: Uint8Array): readonly UnzipFileInfo[] {
     },
   })
   return entries
+}
+
+/** What the entries must have, in their order; fflate neither checks nor tells it. */
+function checksumsIn(bytes: Uint8Array): readonly number[] {
+  const zip = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const end = zip.lastIndexOf(Buffer.from('PK\x05\x06', 'latin1'), zip.length - 22)
+  let [count, at] = [zip.readUInt16LE(end + 8), zip.readUInt32LE(end + 16)]
+  if (count === 0xffff || at === 0xffffffff) {
+    const wide = zip.readUInt32LE(end - 12)
+    if (zip.readUInt32LE(wide) === 0x06064b50) {
+      count = zip.readUInt32LE(wide + 32)
+      at = zip.readUInt32LE(wide + 48)
+    }
+  }
+  const checksums: number[] = []
+  while (checksums.length < count) {
+    checksums.push(zip.readUInt32LE(at + 16))
+    at += 46 + zip.readUInt16LE(at + 28) + zip.readUInt16LE(at + 30) + zip.readUInt16LE(at + 32)
+  }
+  return checksums
+}
+
+/** Of a part that is there and not as it was packed. */
+export function damagedPart(name: string): AppError {
+  const message = `The file is damaged: its part ${name} is not what was packed (its checksum is wrong)`
+  return new AppError('file_unreadable', `${message}; send it again, or save it again`)
 }
 
 function refuseSwelling(entries: readonly UnzipFileInfo[]): void {

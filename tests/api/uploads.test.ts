@@ -211,7 +211,9 @@ describe('a ZIP', () => {
       '__MACOSX/docs/._readme.md': strToU8('x'),
       '../climbs.txt': strToU8('x'),
       'inner.zip': zipSync({ 'a.txt': strToU8('a') }),
+      'changed.txt': [strToU8('ten tons'), { level: 0 }],
     })
+    zip[Buffer.from(zip).indexOf('ten tons')] = 'p'.charCodeAt(0)
     const { status, body } = await t.send('POST', '/api/files', formOf(['all.zip', zip]))
     expect(status).toBe(201)
     const { files, failed, skipped } = body as {
@@ -224,6 +226,7 @@ describe('a ZIP', () => {
       ['broken.parquet', 'file_unreadable'],
       ['../climbs.txt', 'invalid_name'],
       ['inner.zip', 'file_unreadable'],
+      ['changed.txt', 'file_unreadable'],
     ])
     expect(skipped).toBe(2)
     expect(await t.rows('SELECT title FROM files."docs/readme"')).toEqual([['Read me']])

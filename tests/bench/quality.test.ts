@@ -30,8 +30,8 @@ test('a collection is read with its judged questions only', async () => {
     'qrels/test.tsv': 'query-id\tcorpus-id\tscore\r\nq1\t1\t2\r\nq1\t2\t0\r\n',
   })
   expect(documents).toEqual([
-    { id: '1', content: 'Tea\nleaves' },
-    { id: '2', content: 'milk' },
+    { id: '1', content: 'Tea\nleaves', title: null },
+    { id: '2', content: 'milk', title: null },
   ])
   expect(questions.map(({ id, text }) => [id, text])).toEqual([['q1', 'drink']])
   expect([...(questions[0]?.judgments ?? [])]).toEqual([

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { DEFAULT_JSON_CHUNKING, type Preprocessing } from '../../src/domain/knowledge-base.ts'
 import { chunkTexts } from '../../src/ingest/chunking/chunk-texts.ts'
-import { chunkedDocuments } from '../../src/ingest/chunking/chunker.ts'
+import { chunkableText, chunkedDocuments } from '../../src/ingest/chunking/chunker.ts'
 import { chunkingTools } from './insert-fixture.ts'
 
 function chunks(type: Preprocessing['type'], text: string, chunkSizeChars = 1000) {
@@ -38,6 +38,32 @@ describe('text', () => {
         chunkIndex: 1,
         source: 'TextChunkingPreprocessor',
       },
+    ])
+  })
+})
+
+describe('slides', () => {
+  test('are never in one chunk, but for headings alone; each knows its number and its own headings', () => {
+    const slides = ['# Teas', '# Green\n\nSencha.', 'A slide without a title.', '# Black\n\nAssam.']
+    const starts = slides.map((_, at) => slides.slice(0, at).join('\n\n').length + (at > 0 ? 2 : 0))
+    const parts = { unit: 'slide', starts } as const
+    const layout = { title: null, syntax: 'markdown', parts } as const
+    const texts = [{ column: 'body', text: slides.join('\n\n'), layout }]
+    const document = { id: 'd', rowIndex: 0, texts, metadata: {} }
+    const preprocessing = {
+      type: 'auto',
+      chunkSizeChars: 1000,
+      chunkOverlapChars: 0,
+      sent: null,
+    } as const
+    const rules = { preprocessing, language: 'english', reach: null } as const
+    const chunked = chunkTexts(texts.map(chunkableText), rules, chunkingTools)
+    const [found] = chunkedDocuments([document], chunked, preprocessing)
+    if (found === undefined || found instanceof Error) throw found
+    expect(found.chunks.map(({ chunk }) => [chunk.content, chunk.facts])).toEqual([
+      ['# Teas\n\n# Green\n\nSencha.', { heading: 'Green', slide: 2 }],
+      ['A slide without a title.', { slide: 3 }],
+      ['# Black\n\nAssam.', { heading: 'Black', slide: 4 }],
     ])
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { zipSync } from 'fflate'
+import { strToU8, zipSync } from 'fflate'
 import { fileFormat } from '../../src/reading/file-format.ts'
 import { read } from './read-bytes.ts'
 import { paragraph, shape, tinyDocx, tinyPptx, tinyZip } from './tiny-office.ts'
@@ -118,6 +118,16 @@ describe('DOCX', () => {
     await expect(read(bomb)).rejects.toThrow('swells')
     const deep = `${'<w:ins>'.repeat(600)}`
     await expect(read(tinyDocx({ body: deep }))).rejects.toThrow('nested deeper than 500')
+  })
+
+  test('a byte that was changed is an error, even where it still is text', async () => {
+    const body = `<w:document><w:body>${paragraph('ten tons')}</w:body></w:document>`
+    const parts = { '[Content_Types].xml': '<Types/>', 'word/document.xml': body }
+    const files = Object.entries(parts).map(([name, text]) => [name, strToU8(text)] as const)
+    const bytes = zipSync(Object.fromEntries(files), { level: 0 })
+    expect((await read(bytes)).content).toBe('ten tons')
+    bytes[Buffer.from(bytes).indexOf('ten tons')] = 'p'.charCodeAt(0)
+    await expect(read(bytes)).rejects.toThrow('its part word/document.xml is not what was packed')
   })
 
   test('entities that a document declares stay what they are', async () => {

@@ -1,3 +1,4 @@
+import type { TextParts } from '../../domain/document.ts'
 import { chunkText, type TextSpan } from './chunk-text.ts'
 import { headingText, type MarkdownBlock, markdownBlocks } from './markdown-structure.ts'
 import { fits, limitsBelow, type SpanLimits } from './span-limits.ts'
@@ -14,6 +15,8 @@ interface Section {
   readonly headings: readonly string[]
   readonly blocks: readonly MarkdownBlock[]
   readonly hasBody: boolean
+  /** Of the parts that are kept apart. */
+  readonly part: number
 }
 
 /** Of the chunk size: sections of one parent are joined while one of them is smaller. */
@@ -26,11 +29,16 @@ export type LimitsUnder = (headings: readonly string[]) => SpanLimits
  * Each heading begins a piece and takes its section with it. A heading without text of its own stays with the section
  * after it, and small sections of one parent come together. A section that is too long is cut between its blocks: text
  * as text is, tables between rows, with the header repeated, and code between lines where it does not fit whole.
+ * @param apart slides or chapters: each begins a piece, unless all before it is a heading
  */
-export function* chunkMarkdown(text: string, limitsUnder: LimitsUnder): Generator<TextPiece> {
+export function* chunkMarkdown(
+  text: string,
+  limitsUnder: LimitsUnder,
+  apart: TextParts | null = null,
+): Generator<TextPiece> {
   let before: Section | null = null
   let group: Section | null = null
-  for (const section of sectionsOf(text)) {
+  for (const section of sectionsOf(text, apart)) {
     if (group === null) group = section
     else if (belongsTogether(text, group, section, limitsUnder)) group = joined(group, section)
     else {
@@ -69,7 +77,9 @@ function* headingWithTail(
   else yield* piecesOf(text, group, limitsUnder)
 }
 
-function* sectionsOf(text: string): Generator<Section> {
+function* sectionsOf(text: string, apart: TextParts | null): Generator<Section> {
+  const starts = apart?.starts ?? []
+  let part = 0
   const path: { readonly level: number; readonly name: string }[] = []
   let blocks: MarkdownBlock[] = []
   let above: readonly string[] = []
@@ -80,9 +90,18 @@ function* sectionsOf(text: string): Generator<Section> {
     const hasBody = blocks.some(({ kind, start, end }) => {
       return kind !== 'heading' && trimmedSpan(text, { startChar: start, endChar: end }) !== null
     })
-    return { start: first.start, end: last.end, above, headings: names(), blocks, hasBody }
+    return { start: first.start, end: last.end, above, headings: names(), blocks, hasBody, part }
   }
   for (const block of markdownBlocks(text)) {
+    if ((starts[part] ?? Number.POSITIVE_INFINITY) <= block.start) {
+      const done = section()
+      if (done !== null) yield done
+      blocks = []
+      while ((starts[part] ?? Number.POSITIVE_INFINITY) <= block.start) part += 1
+      // A chapter may go on in a file of its own; what a slide is called says nothing about the next.
+      if (apart?.unit === 'slide') path.length = 0
+      above = names()
+    }
     if (block.kind === 'heading') {
       const done = section()
       if (done !== null) yield done
@@ -104,6 +123,7 @@ function belongsTogether(
   limitsUnder: LimitsUnder,
 ): boolean {
   if (!group.hasBody) return true
+  if (group.part !== section.part) return false
   // Neither below the first one nor beside it.
   if (sharedLength(group.above, section.above) < group.above.length) return false
   const limits = limitsUnder(group.headings)
@@ -129,6 +149,7 @@ function joined(group: Section, section: Section): Section {
     headings: group.hasBody ? shared : section.headings,
     blocks: [...group.blocks, ...section.blocks],
     hasBody: group.hasBody || section.hasBody,
+    part: section.part,
   }
 }
 

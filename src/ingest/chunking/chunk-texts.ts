@@ -1,7 +1,7 @@
 /** Texts → spans, contexts and terms: pure, and takes as long as the texts are. See `Chunker`. */
 import { type Analyzers, countTerms } from '../../analysis/analyzer.ts'
 import type { TermCounts } from '../../domain/chunk.ts'
-import type { Row, TextSyntax } from '../../domain/document.ts'
+import type { Row, TextParts, TextSyntax } from '../../domain/document.ts'
 import type { KnowledgeBase, Preprocessing } from '../../domain/knowledge-base.ts'
 import type { EmbedderReach, TokenCounter } from '../../domain/ports/model-ports.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
@@ -20,6 +20,8 @@ export interface ChunkableText {
   readonly title?: string | null
   /** Missing: nothing is known. */
   readonly syntax?: TextSyntax
+  /** Parts whose borders no chunk of Markdown crosses. */
+  readonly apart?: TextParts | null
 }
 
 /** How texts become chunks. */
@@ -268,13 +270,13 @@ function limitsOf(
 const CONTEXTUAL_SHARE = 0.7
 
 function* textPieces(
-  { text, syntax }: ChunkableText,
+  { text, syntax, apart = null }: ChunkableText,
   { type, sentences }: Preprocessing,
   { limitsUnder }: ChunkContext,
 ): Generator<TextPiece> {
   const followsLayout = type === 'auto' || type === 'contextual'
   if (type === 'markdown_chunking' || (followsLayout && syntax === 'markdown')) {
-    yield* chunkMarkdown(text, limitsUnder)
+    yield* chunkMarkdown(text, limitsUnder, apart)
   } else if (type === 'code_chunking' || (followsLayout && syntax === 'code')) {
     yield* chunkCode(text, limitsUnder)
   } else {

@@ -8,6 +8,7 @@ import type { KnowledgeBase, Preprocessing } from '../../domain/knowledge-base.t
 import type { EmbedderReach, EmbedderRegistry } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 import { HEADING_JOINT } from './chunk-context.ts'
+import type { TextSpan } from './chunk-text.ts'
 import type { ChunkableText, ChunkedTexts, ChunkingFailure, ChunkingRules } from './chunk-texts.ts'
 
 /** A document with its chunks, which are not embedded yet. */
@@ -45,9 +46,11 @@ export async function chunkDocuments(
   return chunkedDocuments(documents, chunked, preprocessing)
 }
 
-/** Where its pages begin is not needed for it. */
+/** Where pages begin is not needed for it: chunks cross them. */
 export function chunkableText({ text, layout }: DocumentText): ChunkableText {
-  return layout === undefined ? { text } : { text, title: layout.title, syntax: layout.syntax }
+  if (layout === undefined) return { text }
+  const { title, syntax, parts } = layout
+  return { text, title, syntax, apart: parts !== null && isApart(parts) ? parts : null }
 }
 
 /** @param chunked of all texts of the documents, in their order */
@@ -128,7 +131,7 @@ function chunkOf(
   const startChar = chunked.starts[chunkPosition] ?? 0
   const endChar = chunked.ends[chunkPosition] ?? 0
   const context = chunked.strings[chunked.contexts[chunkPosition] ?? 0] ?? ''
-  const facts = factsOf(documentText, { chunked, chunkPosition, startChar }, metadata)
+  const facts = factsOf(documentText, { chunked, chunkPosition, startChar, endChar }, metadata)
   const shownColumn = preprocessing.json?.contentColumn ?? column
   return {
     documentId: id,
@@ -153,16 +156,17 @@ function factsOf(
     readonly chunked: ChunkedTexts
     readonly chunkPosition: number
     readonly startChar: number
+    readonly endChar: number
   },
   metadata: Row,
 ): Row {
-  const { chunked, chunkPosition, startChar } = place
+  const { chunked, chunkPosition, startChar, endChar } = place
   const heading = chunked.strings[chunked.headings[chunkPosition] ?? 0] ?? ''
   const line = chunked.lines[chunkPosition] ?? 0
   const parts = layout?.parts ?? null
   const facts: Row = {
     ...(heading === '' ? {} : { heading: heading.replaceAll('\n', HEADING_JOINT) }),
-    ...(parts === null ? {} : partOf(parts, startChar)),
+    ...(parts === null ? {} : partOf(parts, { startChar, endChar })),
     ...(line === 0 || parts !== null ? {} : { line }),
     ...chunked.facts?.[chunkPosition],
   }
@@ -170,15 +174,34 @@ function factsOf(
   return Object.fromEntries(Object.entries(facts).filter(([name]) => !own.has(name.toLowerCase())))
 }
 
-/** The page, slide or chapter that holds that place; none before the first. */
-function partOf({ unit, starts }: TextParts, at: number): Row {
+/** Slides and chapters stand for themselves; text flows over pages and cells. */
+function isApart({ unit }: TextParts): boolean {
+  return unit === 'slide' || unit === 'chapter'
+}
+
+/** Where the span begins; of slides and chapters the one with most of it, since bare headings before it come along. */
+function partOf(parts: TextParts, { startChar, endChar }: TextSpan): Row {
+  const { unit, starts } = parts
+  const first = partAt(parts, startChar)
+  if (!isApart(parts)) return first === 0 ? {} : { [unit]: first }
+  let [best, bestChars] = [first, 0]
+  for (let part = first; part === first || (starts[part - 1] ?? endChar) < endChar; part += 1) {
+    const begin = Math.max(startChar, starts[part - 1] ?? 0)
+    const chars = Math.min(endChar, starts[part] ?? endChar) - begin
+    if (chars > bestChars) [best, bestChars] = [part, chars]
+  }
+  return best === 0 ? {} : { [unit]: best }
+}
+
+/** The number of the part that holds that place, from 1; 0: before the first. */
+function partAt({ starts }: TextParts, at: number): number {
   let [low, high] = [0, starts.length]
   while (low < high) {
     const middle = (low + high) >> 1
     if ((starts[middle] ?? 0) <= at) low = middle + 1
     else high = middle
   }
-  return low === 0 ? {} : { [unit]: low }
+  return low
 }
 
 /** Those of the texts that the embedding model does not read whole. */

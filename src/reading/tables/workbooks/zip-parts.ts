@@ -1,14 +1,16 @@
 import { createReadStream } from 'node:fs'
-import { createInflateRaw } from 'node:zlib'
+import { crc32, createInflateRaw } from 'node:zlib'
 import { Parser } from 'htmlparser2'
 import { AppError } from '../../../errors.ts'
 import { READING_LIMITS } from '../../reading-limits.ts'
+import { damagedPart } from '../../zip-package.ts'
 
 /** A part of a package, where it lies in its file. */
 interface ZipPart {
   readonly isDeflated: boolean
   readonly packedBytes: number
   readonly headerByte: number
+  readonly checksum: number
 }
 
 /** The parts of an Office package, which are read as streams: a sheet may be larger than the memory. */
@@ -73,7 +75,7 @@ export class ZipParts {
   async *#pieces(name: string): AsyncGenerator<Uint8Array, void> {
     const part = this.#parts.get(name)
     if (part === undefined) throw damaged(`${name} is missing`)
-    const { headerByte, packedBytes, isDeflated } = part
+    const { headerByte, packedBytes, isDeflated, checksum } = part
     const header = Buffer.from(
       await Bun.file(this.#path)
         .slice(headerByte, headerByte + 30)
@@ -95,6 +97,7 @@ export class ZipParts {
       Math.max(unpackedFreely, packedBytes * unpackedPerByte),
     )
     let size = 0
+    let found = 0
     try {
       for await (const piece of stream) {
         if (!(piece instanceof Uint8Array)) continue
@@ -105,8 +108,10 @@ export class ZipParts {
             `The file swells: ${name} of ${packedBytes} bytes would unpack to more than ${sizeMax}`,
           )
         }
+        found = crc32(piece, found)
         yield piece
       }
+      if (found !== checksum) throw damagedPart(name)
     } catch (error) {
       if (error instanceof AppError) throw error
       throw damaged(`${name} cannot be unpacked`)
@@ -161,8 +166,9 @@ function partsOf(directory: Buffer): ReadonlyMap<string, ZipPart> {
     if ((flags & 1) === 1) throw damaged('it is locked by a password')
     const extra = directory.subarray(at + 46 + nameSize, at + 46 + nameSize + extraSize)
     const [packedBytes, headerByte] = placeOf(directory, at, extra)
+    const checksum = directory.readUInt32LE(at + 16)
     if (method === 0 || method === 8) {
-      parts.set(name, { isDeflated: method === 8, packedBytes, headerByte })
+      parts.set(name, { isDeflated: method === 8, packedBytes, headerByte, checksum })
     }
     at += 46 + nameSize + extraSize + directory.readUInt16LE(at + 32)
   }
