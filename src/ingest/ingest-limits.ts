@@ -2,8 +2,12 @@
 export const INGEST_LIMITS = {
   /** Chunks that are embedded and stored in one round of an insert. */
   insertBatchChunks: 512,
-  /** A `query` is stored in pieces of about so many chunks; whole documents, one transaction each. */
-  queryBatchChunks: 50_000,
+  /**
+   * What nobody knows the length of is stored in pieces of about so many chunks, or characters of them; whole documents, one
+   * transaction each. A chunk takes some ten times its characters on its way.
+   */
+  batchChunks: 4_000,
+  batchChars: 4_000_000,
   /** Characters of a `query`'s rows that are read before the first is embedded: reading has a deadline. */
   queryReadAheadChars: 100_000_000,
   /** The other sources are stored in one transaction each, so all their chunks are held at once. */

@@ -50,7 +50,8 @@ export async function storeRows(
 ): Promise<void> {
   const before = target.counts.storedDocuments
   try {
-    await storeInBatches(target, deps, signal, options)
+    const store = () => storeInBatches(target, deps, signal, options)
+    await (target.isUnbounded ? deps.chunks.withoutCaching(store) : store())
   } catch (error) {
     const isAbort = signal.aborted && error === signal.reason
     throw isAbort ? error : failedInsert(error, target, before)
@@ -64,8 +65,10 @@ async function storeInBatches(
   options: StoringOptions,
 ): Promise<void> {
   const { kb, counts } = target
-  const { batchChunks = INGEST_LIMITS.queryBatchChunks } = options
-  const chunksMax = target.isUnbounded ? batchChunks : Number.POSITIVE_INFINITY
+  const { batchChunks = INGEST_LIMITS.batchChunks } = options
+  const { isUnbounded } = target
+  const chunksMax = isUnbounded ? batchChunks : Number.POSITIVE_INFINITY
+  const charsMax = isUnbounded ? INGEST_LIMITS.batchChars : Number.POSITIVE_INFINITY
   const pending = new PendingDocuments()
   const { reach = null } = deps.embedders.embedder(kb.embeddingModel)
   const chunking = { chunker: deps.chunker, reach }
@@ -76,7 +79,7 @@ async function storeInBatches(
       if (row === null) skippedRows += 1
       else if (row instanceof AppError) skipFailed(row, 1)
       else pending.add(row)
-      if (pending.chunkCount >= chunksMax) await flush()
+      if (pending.chunkCount >= chunksMax || pending.chars >= charsMax) await flush()
       if (pending.chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
     }
   }
@@ -127,14 +130,22 @@ async function unstored(
 class PendingDocuments {
   #byId = new Map<string, ChunkedDocument>()
   #chunkCount = 0
+  #chars = 0
 
   get chunkCount(): number {
     return this.#chunkCount
   }
 
+  /** Of all chunks: what overlaps counts twice. */
+  get chars(): number {
+    return this.#chars
+  }
+
   add(chunked: ChunkedDocument): void {
     const { id } = chunked.document
-    this.#chunkCount += chunked.chunks.length - (this.#byId.get(id)?.chunks.length ?? 0)
+    const former = this.#byId.get(id)
+    this.#chunkCount += chunked.chunks.length - (former?.chunks.length ?? 0)
+    this.#chars += charsOf(chunked) - (former === undefined ? 0 : charsOf(former))
     this.#byId.delete(id)
     this.#byId.set(id, chunked)
   }
@@ -143,8 +154,13 @@ class PendingDocuments {
     const documents = [...this.#byId.values()]
     this.#byId = new Map()
     this.#chunkCount = 0
+    this.#chars = 0
     return documents
   }
+}
+
+function charsOf({ chunks }: ChunkedDocument): number {
+  return chunks.reduce((sum, { chunk }) => sum + chunk.content.length, 0)
 }
 
 /** A row after each step on its way: null where it has no content, an error where it cannot be stored. */

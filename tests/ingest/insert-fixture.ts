@@ -81,6 +81,10 @@ export class FakeChunkStore implements DocumentStore {
     return { kind: 'stored' as const }
   }
 
+  withoutCaching<T>(work: () => Promise<T>): Promise<T> {
+    return work()
+  }
+
   /** id → the texts of its chunks. */
   get contents(): Readonly<Record<string, readonly string[]>> {
     return Object.fromEntries(

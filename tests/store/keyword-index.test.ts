@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { DuckDBInstance } from '@duckdb/node-api'
 import fc from 'fast-check'
 import { chunkTables } from '../../src/domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import { MIGRATIONS } from '../../src/store/catalog/migrate.ts'
+import { sortPostings } from '../../src/store/documents/keyword-index.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import {
   current,
@@ -143,4 +145,26 @@ test('a data folder without an index gets one when it is opened', async () => {
   const scores = await keywordScores(newer, now, { text: 'n1700' })
   expect([...scores.keys()]).toEqual(['number n1700 of the teas'])
   await newer.close()
+})
+
+test('postings are sorted as a whole, however small the parts that are sorted at once', async () => {
+  const instance = await DuckDBInstance.create(':memory:')
+  const connection = await instance.connect()
+  const { postings, recentPostings } = chunkTables(kb)
+  const columns = '(term BIGINT, chunk_key BIGINT, frequency INTEGER, term_count INTEGER)'
+  const rows = 'SELECT hash(i)::HUGEINT - 2::HUGEINT ** 63, i, 1, 2'
+  const ends = 'VALUES (-9223372036854775808, 5000, 1, 2), (9223372036854775807, 5001, 1, 2)'
+  await connection.run(`CREATE SCHEMA ${postings.split('.')[0]};
+    CREATE TABLE ${postings} ${columns};
+    INSERT INTO ${postings} ${rows} FROM range(2000) AS r(i) ORDER BY 1, 2;
+    CREATE TABLE ${recentPostings} ${columns};
+    INSERT INTO ${recentPostings} ${rows} FROM range(2000, 3000) AS r(i);
+    INSERT INTO ${recentPostings} ${ends}`)
+  await sortPostings(connection, kb, 300)
+  const reader = await connection.runAndReadAll(`SELECT count(*), count(DISTINCT chunk_key),
+    count(*) FILTER (WHERE isBefore), (SELECT count(*) FROM ${recentPostings})
+    FROM (SELECT chunk_key, term < lag(term) OVER (ORDER BY rowid) AS isBefore FROM ${postings})`)
+  expect(reader.getRows()).toEqual([[3002n, 3002n, 0n, 0n]])
+  connection.closeSync()
+  instance.closeSync()
 })

@@ -104,6 +104,8 @@ export interface DocumentStore {
    * `knowledge_base_not_found` when it was dropped meanwhile, `storage_full`, `SupersededVectors`
    */
   replaceDocuments(kb: KnowledgeBase, documents: readonly EmbeddedDocument[]): Promise<WriteOutcome>
+  /** Runs work that stores more than anybody is going to read soon: what it stored does not stay in memory. */
+  withoutCaching<T>(work: () => Promise<T>): Promise<T>
 }
 
 export type DocumentsOutcome =

@@ -83,12 +83,17 @@ export class StoredChunks implements ChunkStore {
   ): Promise<readonly StoredChunkText[]> {
     if (documentIds.length === 0) return []
     const { chunks, contexts } = chunkTables(kb)
+    const there = `SELECT 1 FROM ${chunks} WHERE document_id IN (SELECT unnest($ids)) LIMIT 1`
     const sql = `SELECT c.chunk_key, document_id, chunk_content, coalesce(context, '')
       FROM ${chunks} AS c LEFT JOIN ${contexts} AS x ON x.chunk_key = c.chunk_key
       WHERE document_id IN (SELECT unnest($ids)) ORDER BY c.chunk_key`
     return this.#read(kb, async (connection) => {
       const texts: StoredChunkText[] = []
-      const result = await connection.stream(sql, idsValue(documentIds), { ids: LIST(VARCHAR) })
+      const ids = { values: idsValue(documentIds), types: { ids: LIST(VARCHAR) } }
+      // Such a join reads the text of every chunk, those of other documents too: only where it is of use.
+      const found = await connection.runAndReadAll(there, ids.values, ids.types)
+      if (found.currentRowCount === 0) return texts
+      const result = await connection.stream(sql, ids.values, ids.types)
       for await (const data of result) {
         for (const [chunkKey, documentId, content, context] of data.getRows()) {
           texts.push({
@@ -102,6 +107,10 @@ export class StoredChunks implements ChunkStore {
       }
       return texts
     })
+  }
+
+  withoutCaching<T>(work: () => Promise<T>): Promise<T> {
+    return this.#parts.database.withoutCaching(work)
   }
 
   /** How many chunks are stored. @throws AppError `knowledge_base_not_found` */

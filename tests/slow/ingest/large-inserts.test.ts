@@ -14,24 +14,32 @@ function largeTable(count: number) {
   )
 }
 
-describe('a query of more than 50 000 chunks', () => {
+describe('a query of more than 4 000 chunks', () => {
   test('is stored piece by piece, whole documents each', async () => {
-    const { store, deps } = fixture({ select: async () => largeTable(60_000) })
+    const { store, deps } = fixture({ select: async () => largeTable(10_000) })
     const report = await insert({ kb: knowledgeBase(), query: 'SELECT 1', crawl }, deps, never)
-    expect(report).toEqual({ storedDocuments: 60_000, skippedRows: 0, chunks: 60_000 })
-    expect(store.writes.map((ids) => ids.length)).toEqual([50_000, 10_000])
+    expect(report).toEqual({ storedDocuments: 10_000, skippedRows: 0, chunks: 10_000 })
+    expect(store.writes.map((ids) => ids.length)).toEqual([4_000, 4_000, 2_000])
+  })
+
+  test('is stored by characters where its chunks are long', async () => {
+    const rows = Array.from({ length: 10 }, (_, id) => [id, `${id} ${'word '.repeat(200_000)}`])
+    const { store, deps } = fixture({ select: async () => rowsOf(['id', 'content'], rows) })
+    await insert({ kb: knowledgeBase(), query: 'SELECT 1', crawl }, deps, never)
+    expect(store.writes.length).toBeGreaterThanOrEqual(2)
+    expect(store.writes.flat()).toEqual(rows.map(([id]) => String(id)))
   })
 
   test('that fails later says how many rows are stored', async () => {
-    const { store, embedder, deps } = fixture({ select: async () => largeTable(60_000) })
-    embedder.failsAt = 'text 55000'
+    const { store, embedder, deps } = fixture({ select: async () => largeTable(10_000) })
+    embedder.failsAt = 'text 9000'
     const rows = [{ id: 'own', content: 'a row' }]
     const all = { kb: knowledgeBase(), rows, query: 'SELECT 1', crawl }
     await expect(insert(all, deps, never)).rejects.toMatchObject({
       code: 'provider_failed',
-      message: expect.stringMatching(/Stored: 50000 rows of query and 1 row of the other sources$/),
+      message: expect.stringMatching(/Stored: 8000 rows of query and 1 row of the other sources$/),
     })
-    expect(store.documents.size).toBe(50_001)
+    expect(store.documents.size).toBe(8_001)
   })
 })
 
