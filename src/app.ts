@@ -280,6 +280,7 @@ function insertDepsOf(
     reader,
     chunker: reader,
     crawlPagesMax: settings.crawlPagesMax,
+    keepCrawlWarnings: (kb, warnings) => store.catalog.keepCrawlWarnings(kb, warnings),
   }
 }
 

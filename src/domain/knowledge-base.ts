@@ -122,6 +122,8 @@ export interface KnowledgeBase {
   readonly language: Language
   /** What the caller sent beyond the columns and models, plus `warnings`, as `GET` shows it. Searches read the fields above. */
   readonly params: Readonly<Record<string, unknown>>
+  /** What the last crawl left out, and why. */
+  readonly crawlWarnings: readonly string[]
   /** Length of the stored vectors; null until the first one is known. */
   readonly dimensions: number | null
   /** Of the vectors table: it grows by one whenever another embedding model takes over. */
@@ -145,6 +147,7 @@ export type KnowledgeBaseDraft = Omit<
   | 'search'
   | 'language'
   | 'projectName'
+  | 'crawlWarnings'
   | 'storedMetadata'
   | 'vectorIndex'
   | 'vectorsNumber'
@@ -197,7 +200,7 @@ export function sentMetadataColumns(
   })
 }
 
-/** What its `params` warn of: what was sent with it, and values that did not fit the type of their column. */
+/** What its `params` warn of: what was sent with it, what the last crawl left out, and values that did not fit the type of their column. */
 function shownWarnings(kb: KnowledgeBase): readonly string[] {
   const { warnings } = kb.params
   const known = Array.isArray(warnings) ? warnings.map(String) : []
@@ -207,7 +210,7 @@ function shownWarnings(kb: KnowledgeBase): readonly string[] {
     const where = 'null in the column and as they came in metadata; declare VARCHAR to have text'
     return [`Column ${name}: ${values} not of its type ${type}: ${where}`]
   })
-  return [...known, ...strays]
+  return [...known, ...kb.crawlWarnings, ...strays]
 }
 
 /** `params` as answers show them. */

@@ -48,6 +48,8 @@ export interface InsertDeps {
   readonly reader: DocumentReading
   readonly chunker: Chunker
   readonly crawlPagesMax: number
+  /** What the last crawl into a knowledge base left out: it replaces what was said of the one before. */
+  keepCrawlWarnings(kb: KnowledgeBase, warnings: readonly string[]): Promise<void>
 }
 
 export interface InsertReport {

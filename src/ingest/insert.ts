@@ -1,5 +1,6 @@
 import type { Row } from '../domain/document.ts'
 import { crawledRows } from './crawl/crawled-rows.ts'
+import { LeftOutPages } from './crawl/left-out-pages.ts'
 import type { InsertDeps, InsertReport, InsertRequest } from './insert-request.ts'
 import { rowsOfFiles } from './sources/file-rows.ts'
 import { rowsOfQuery } from './sources/query-rows.ts'
@@ -27,8 +28,10 @@ export async function insert(
   // A model that cannot be called is refused before anything is read.
   deps.embedders.embedder(kb.embeddingModel)
   const counts: StoredCounts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
-  for (const source of sourcesOf(request, deps, signal)) {
+  const leftOut = new LeftOutPages()
+  for (const source of sourcesOf(request, leftOut, deps, signal)) {
     await storeRows({ ...source, kb, counts }, deps, signal)
+    if (source.source === 'urls') await deps.keepCrawlWarnings(kb, leftOut.warnings())
   }
   const { storedDocuments, skippedRows, chunks } = counts
   return { storedDocuments, skippedRows, chunks }
@@ -36,6 +39,7 @@ export async function insert(
 
 function sourcesOf(
   request: InsertRequest,
+  leftOut: LeftOutPages,
   deps: InsertDeps,
   signal: AbortSignal,
 ): readonly Source[] {
@@ -47,7 +51,7 @@ function sourcesOf(
     sources.push({ source: 'files', rows: fileRows, isUnbounded: true })
   }
   if (urls !== undefined) {
-    const pages = crawledRows({ kb, urls, crawl }, deps, signal)
+    const pages = crawledRows({ kb, urls, crawl, leftOut }, deps, signal)
     sources.push({ source: 'urls', rows: pages, isUnbounded: false })
   }
   if (query !== undefined) {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { eq } from 'drizzle-orm'
 import type { Agent, AgentChanges, AgentDraft } from '../domain/agent.ts'
 import { type CatalogSnapshot, findView } from '../domain/catalog-snapshot.ts'
@@ -27,6 +28,8 @@ import {
   projectOf,
   sealedJson,
   sealedJsonOrNull,
+  sealedParamsOf,
+  storedParamsOf,
   viewOf,
 } from './catalog/catalog-rows.ts'
 import { type StoreParts, without, withReplaced } from './catalog/catalog-state.ts'
@@ -119,7 +122,7 @@ export class StoredCatalog implements Catalog {
           metadataColumns: draft.metadataColumns,
           idColumn: draft.idColumn,
           sealedPreprocessing: sealedJson(draft.preprocessing, secrets),
-          sealedParams: sealedJson(draft.params, secrets),
+          sealedParams: sealedParamsOf({ ...draft.params, crawlWarnings: [] }, secrets),
           dimensions: draft.dimensions,
           storedMetadata: NO_COLUMNS,
           vectorIndex: null,
@@ -163,7 +166,15 @@ export class StoredCatalog implements Catalog {
               sealedRerankingModel: sealedJsonOrNull(rerankingModel, secrets),
             }),
             ...(preprocessing && { sealedPreprocessing: sealedJson(preprocessing, secrets) }),
-            ...(params && { sealedParams: sealedJson(params, secrets) }),
+            ...(params && {
+              sealedParams: sealedParamsOf(
+                {
+                  ...params,
+                  crawlWarnings: storedParamsOf(old.sealedParams, secrets).crawlWarnings,
+                },
+                secrets,
+              ),
+            }),
             updatedAt: this.#now(),
           })
           .where(eq(knowledgeBases.id, kb.id))
@@ -175,6 +186,28 @@ export class StoredCatalog implements Catalog {
         return knowledgeBaseOf(row, { projectName: kb.projectName, secrets })
       },
       (altered) => this.#showKnowledgeBase(altered),
+    )
+  }
+
+  async keepCrawlWarnings(kb: KnowledgeBase, crawlWarnings: readonly string[]): Promise<void> {
+    const { database, state, secrets } = this.#parts
+    const known = state.snapshot().knowledgeBases.find(({ id }) => id === kb.id)
+    if (known === undefined || isDeepStrictEqual(known.crawlWarnings, crawlWarnings)) return
+    await database.write(
+      async (connection) => {
+        const queries = queriesOver(connection)
+        const isOwn = eq(knowledgeBases.id, kb.id)
+        const [old] = await queries.select().from(knowledgeBases).where(isOwn)
+        if (old === undefined) return null
+        const params = { ...storedParamsOf(old.sealedParams, secrets), crawlWarnings }
+        const sealedParams = sealedParamsOf(params, secrets)
+        await queries.update(knowledgeBases).set({ sealedParams }).where(isOwn)
+        const { projectName } = kb
+        return knowledgeBaseOf({ ...old, sealedParams }, { projectName, secrets })
+      },
+      (kept) => {
+        if (kept !== null) this.#showKnowledgeBase(kept)
+      },
     )
   }
 

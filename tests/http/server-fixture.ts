@@ -58,6 +58,7 @@ export function fakeCatalog(): Catalog {
         projectName: projectName(draft.projectId),
         search: { isHybrid: false, alpha: null, fusion: 'scaled' },
         language: 'english',
+        crawlWarnings: [],
         storedMetadata: [],
         vectorIndex: null,
         vectorsNumber: 0,
@@ -74,6 +75,7 @@ export function fakeCatalog(): Catalog {
       change({ knowledgeBases: [...others, altered] })
       return altered
     },
+    async keepCrawlWarnings() {},
     async isEmpty() {
       return true
     },

@@ -43,6 +43,7 @@ export class FakeChunkStore implements DocumentStore {
   readonly documents = new Map<string, EmbeddedDocument>()
   /** Ids of each transaction. */
   readonly writes: (readonly string[])[] = []
+  crawlWarnings: readonly string[] | null = null
   /** The next writes find their stored vectors gone. */
   staleWrites = 0
   readonly #keys = new Map<bigint, string>()
@@ -195,6 +196,9 @@ export function fixture(changes: Partial<InsertDeps> = {}): Fixture {
     reader: directReader,
     chunker: directReader,
     crawlPagesMax: 100,
+    keepCrawlWarnings: async (_kb, warnings) => {
+      store.crawlWarnings = warnings
+    },
     ...changes,
   }
   return { store, embedder, deps }

@@ -1,69 +1,6 @@
-import { afterAll, describe, expect, test } from 'bun:test'
-import { guardedFetch } from '../../src/ingest/crawl/guarded-fetch.ts'
-import { insert } from '../../src/ingest/insert.ts'
-import type { CrawlRequest } from '../../src/ingest/insert-request.ts'
-import { addressPolicy } from '../../src/network/address-policy.ts'
-import { internet } from '../../src/network/pinned-fetch.ts'
+import { describe, expect, test } from 'bun:test'
 import { tinyPdf } from '../reading/tiny-pdf.ts'
-import { knowledgeBase } from '../support/knowledge-base.ts'
-import { fixture, never } from './insert-fixture.ts'
-
-type Answer = Response | Promise<Response>
-type Pages = Readonly<Record<string, (url: URL) => Answer>>
-
-const HOSTS = ['a.test', 'b.test', 'xn--mnchen-3ya.test']
-let pages: Pages = {}
-let asked: string[] = []
-let open = { now: 0, most: 0 }
-
-const server = Bun.serve({
-  port: 0,
-  hostname: '127.0.0.1',
-  async fetch(request) {
-    const url = new URL(request.url)
-    const host = (request.headers.get('host') ?? '').replace(/:\d+$/, '')
-    const own = host === 'a.test' ? url.pathname : `${host}${url.pathname}`
-    asked.push(`${own}${url.search}`)
-    open.now += 1
-    open.most = Math.max(open.most, open.now)
-    try {
-      return (await pages[own]?.(url)) ?? new Response('not here', { status: 404 })
-    } finally {
-      open.now -= 1
-    }
-  },
-})
-
-afterAll(() => server.stop(true))
-
-const A = `http://a.test:${server.port}`
-const B = `http://b.test:${server.port}`
-
-async function crawled(site: Pages, crawl: Partial<CrawlRequest> = {}, starts = [`${A}/`]) {
-  pages = site
-  asked = []
-  open = { now: 0, most: 0 }
-  const policy = addressPolicy({ setting: 'EIDER_CRAWL_ALLOW', entries: HOSTS })
-  const network = {
-    resolve: async (host: string) => (HOSTS.includes(host) ? ['127.0.0.1'] : ['10.0.0.1']),
-    fetch: internet.fetch,
-  }
-  const web = guardedFetch({ policy, network, userAgent: 'Eider', pageMs: 5000 })
-  const { store, deps } = fixture({ pages: web })
-  const request = { allowedDomains: [], patterns: [], ...crawl }
-  await insert({ kb: knowledgeBase(), urls: starts, crawl: request }, deps, never)
-  return { ids: Object.keys(store.contents).map((id) => id.replace(A, '')), store }
-}
-
-function html(text: string, links: readonly string[] = [], head = '') {
-  const anchors = links.map((link) => `<a href="${link}">${link}</a>`).join(' ')
-  const body = `<html><head>${head}<title>t</title></head><body><p>${text}</p>${anchors}`
-  return () => new Response(body, { headers: { 'content-type': 'text/html' } })
-}
-
-const moved = (location: string, status = 302) => {
-  return () => new Response(null, { status, headers: { location } })
-}
+import { A, B, crawled, html, moved, type Pages, seen, server } from './trap-site.ts'
 
 describe('one document a page', () => {
   test('under its final address, without fragment, session and tracking', async () => {
@@ -86,7 +23,7 @@ describe('one document a page', () => {
       { depth: 1 },
     )
     expect(ids).toEqual(['/', '/p?a=1', '/s', '/end', '/q'])
-    expect(asked.filter((path) => path.startsWith('/p')).length).toBe(1)
+    expect(seen.asked.filter((path) => path.startsWith('/p')).length).toBe(1)
   })
 
   test('under the address that it names on its own host, whichever way it was found', async () => {
@@ -187,7 +124,7 @@ describe('traps', () => {
     )
     expect(ids).toEqual(['/', '/good'])
     // Failed ones count too: five for each page that is wanted.
-    expect(asked.length).toBeLessThan(20)
+    expect(seen.asked.length).toBeLessThan(20)
   })
 
   test('frames, a base address and pages that ask not to be kept or followed', async () => {
@@ -261,7 +198,7 @@ describe('manners', () => {
       ]),
       { depth: 1 },
     )
-    expect(open.most).toBe(2)
+    expect(seen.most).toBe(2)
   })
 
   test('asks again where the server says when, twice at most', async () => {
@@ -321,7 +258,7 @@ describe('manners', () => {
       '/sitemap.xml': () => new Response(list(`${A}/l`)),
     })
     expect(alone.ids).toEqual(['/'])
-    expect(asked).not.toContain('/sitemap.xml')
+    expect(seen.asked).not.toContain('/sitemap.xml')
   })
 })
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import type { AgentDraft } from '../../src/domain/agent.ts'
 import { requireAgent, requireProject } from '../../src/domain/catalog-snapshot.ts'
+import { shownParams } from '../../src/domain/knowledge-base.ts'
 import { DEFAULT_PROJECT } from '../../src/domain/project.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { each, newFile } from '../support/direct-reading.ts'
@@ -130,6 +131,26 @@ test('an altered knowledge base keeps what was not named', async () => {
     updatedAt: altered.updatedAt,
   })
   expect(current(store)).toEqual(altered)
+})
+
+test('what a crawl left out is kept beside the params until the next one says otherwise', async () => {
+  using folder = temporaryFolder()
+  const first = await openStore({ directory: folder.path })
+  const kb = await first.catalog.createKnowledgeBase({ ...draftOf('kb'), params: { a: 1 } })
+  await first.catalog.keepCrawlWarnings(kb, ['2 pages were not stored'])
+  // `kb` is as it was before: its params are written, and nothing else of it.
+  await first.catalog.alterKnowledgeBase(kb, { params: { a: 2 } })
+  expect(current(first)).toMatchObject({ params: { a: 2 } })
+  expect(shownParams(current(first))).toEqual({ a: 2, warnings: ['2 pages were not stored'] })
+  await first.close()
+
+  const second = await openStore({ directory: folder.path })
+  expect(current(second).crawlWarnings).toEqual(['2 pages were not stored'])
+  await second.catalog.keepCrawlWarnings(kb, [])
+  expect(shownParams(current(second))).toEqual({ a: 2 })
+  await second.catalog.dropKnowledgeBase(kb)
+  await second.catalog.keepCrawlWarnings(kb, ['too late'])
+  await second.close()
 })
 
 test('a dropped project takes everything in it along', async () => {

@@ -33,6 +33,7 @@ export function knowledgeBase(changes: Partial<KnowledgeBase> = {}): KnowledgeBa
     search: { isHybrid: false, alpha: null, fusion: 'scaled' },
     language: 'english',
     projectName: 'mindsdb',
+    crawlWarnings: [],
     storedMetadata: [],
     vectorIndex: null,
     vectorsNumber: 0,

@@ -34,6 +34,8 @@ export interface Catalog {
    * another one has taken over since `kb` was read
    */
   alterKnowledgeBase(kb: KnowledgeBase, changes: KnowledgeBaseChanges): Promise<KnowledgeBase>
+  /** Replaces those of the crawl before. Nothing happens where the knowledge base is gone. */
+  keepCrawlWarnings(kb: KnowledgeBase, warnings: readonly string[]): Promise<void>
   /** True where no chunk is stored. @throws AppError `knowledge_base_not_found` */
   isEmpty(kb: KnowledgeBase): Promise<boolean>
   /** Definition, chunks and vectors go in one transaction. */

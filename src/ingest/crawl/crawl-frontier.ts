@@ -1,4 +1,5 @@
 import { INGEST_LIMITS } from '../ingest-limits.ts'
+import type { LeftOutPages } from './left-out-pages.ts'
 import { isEndless } from './page-address.ts'
 
 /** An address to visit; depth 0 is a start address. */
@@ -14,11 +15,18 @@ export class CrawlFrontier {
   readonly #texts = new Set<string>()
   /** Addresses that differ in their parameters only: a calendar has no end of them. */
   readonly #variants = new Map<string, number>()
+  readonly #leftOut: LeftOutPages
   #queue: Target[]
 
-  constructor(starts: readonly string[]) {
+  constructor(starts: readonly string[], leftOut: LeftOutPages) {
+    this.#leftOut = leftOut
     this.#seen = new Set(starts)
     this.#queue = starts.map((url) => ({ url, depth: 0 }))
+  }
+
+  /** Addresses that wait. */
+  get size(): number {
+    return this.#queue.length
   }
 
   /** Of one depth only, so that the order stays breadth first, and few of one host. */
@@ -55,19 +63,23 @@ export class CrawlFrontier {
 
   add(urls: readonly string[], depth: number): void {
     for (const url of urls) {
-      if (this.#seen.has(url) || this.#seen.size >= INGEST_LIMITS.frontierUrlsMax) continue
-      this.#seen.add(url)
-      if (this.#isOneTooMany(new URL(url))) continue
-      this.#queue.push({ url, depth })
+      if (this.#seen.has(url)) continue
+      const refused = this.#refusalOf(new URL(url))
+      if (refused !== null) this.#leftOut.addLink(refused, url)
+      else this.#queue.push({ url, depth })
+      if (this.#seen.size < INGEST_LIMITS.frontierUrlsMax) this.#seen.add(url)
     }
   }
 
-  #isOneTooMany(url: URL): boolean {
-    if (isEndless(url)) return true
-    if (url.search === '') return false
+  /** Why an address is not opened; null: it is. */
+  #refusalOf(url: URL): string | null {
+    const { frontierUrlsMax, variantsPerPath } = INGEST_LIMITS
+    if (this.#seen.size >= frontierUrlsMax) return `beyond the first ${frontierUrlsMax} addresses`
+    if (isEndless(url)) return 'with a path that repeats itself'
+    if (url.search === '') return null
     const page = `${url.host}${url.pathname}`
     const count = (this.#variants.get(page) ?? 0) + 1
     this.#variants.set(page, count)
-    return count > INGEST_LIMITS.variantsPerPath
+    return count > variantsPerPath ? `beyond ${variantsPerPath} variants of one address` : null
   }
 }

@@ -9,6 +9,7 @@ import { LAYOUT_COLUMN, layoutValue } from '../row-layout.ts'
 import { CrawlFrontier } from './crawl-frontier.ts'
 import { crawlScope } from './crawl-scope.ts'
 import { crawlableUrl } from './crawlable-url.ts'
+import type { LeftOutPages } from './left-out-pages.ts'
 import { linksToFollow, type VisitedPage, type VisitPlan, visitor } from './page-visit.ts'
 import { Robots } from './robots.ts'
 import { pagesOfSitemaps } from './sitemaps.ts'
@@ -17,7 +18,7 @@ type CrawlDeps = Pick<InsertDeps, 'pages' | 'reader' | 'crawlPagesMax'>
 
 /**
  * The pages at the start addresses and, breadth first, those they link to: one row each, its text as Markdown. Only a
- * start address must answer; what does not answer behind a link is left out.
+ * start address must answer; what does not answer behind a link is left out, and said in `leftOut`.
  * @throws AppError `crawl_failed`, also where no page holds any text; `address_refused`, `insert_failed`
  */
 export async function* crawledRows(
@@ -25,7 +26,13 @@ export async function* crawledRows(
     kb,
     urls,
     crawl,
-  }: { readonly kb: KnowledgeBase; readonly urls: readonly string[]; readonly crawl: CrawlRequest },
+    leftOut,
+  }: {
+    readonly kb: KnowledgeBase
+    readonly urls: readonly string[]
+    readonly crawl: CrawlRequest
+    readonly leftOut: LeftOutPages
+  },
   deps: CrawlDeps,
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
@@ -33,14 +40,14 @@ export async function* crawledRows(
   const rule = columnMappingOf(kb)
   const scope = crawlScope(starts, crawl)
   const robots = new Robots(deps.pages)
-  const plan = { scope, crawl, robots, depthMax: depthMaxOf(crawl) }
+  const plan = { scope, crawl, robots, leftOut, depthMax: depthMaxOf(crawl) }
   await refuseBadPatterns(crawl.patterns, deps, signal)
   let hasText = false
   for await (const page of crawledPages({ plan, starts }, deps, signal)) {
-    for (const row of rowsOf(page, rule)) {
-      hasText ||= page.documents.some(({ content }) => content.trim() !== '')
-      yield row
-    }
+    if (page.documents.every(({ content }) => content.trim() === '')) {
+      leftOut.addPage('held no text', page.id)
+    } else hasText = true
+    yield* rowsOf(page, rule)
   }
   if (!hasText && starts.length > 0) {
     const hint = 'a page that a script writes has none before it runs'
@@ -64,17 +71,17 @@ async function* crawledPages(
   signal: AbortSignal,
 ): AsyncGenerator<NamedPage> {
   const visit = visitor(plan, deps, signal)
-  const frontier = new CrawlFrontier(starts)
+  const frontier = new CrawlFrontier(starts, plan.leftOut)
   const pagesMax = pagesMaxOf(starts.length, plan.crawl, deps.crawlPagesMax)
   let attemptsLeft = pagesMax * INGEST_LIMITS.attemptsPerPage
   let startsLeft = plan.depthMax > 0 ? starts.length : Number.POSITIVE_INFINITY
   for (let pageCount = 0; pageCount < pagesMax && attemptsLeft > 0; ) {
     const targets = frontier.next(Math.min(INGEST_LIMITS.pagesAtOnce, pagesMax - pageCount))
-    if (targets.length === 0) return
+    if (targets.length === 0) break
     attemptsLeft -= targets.length
     for (const page of await Promise.all(targets.map(visit))) {
       if (page === null) continue
-      const named = settled(page, frontier)
+      const named = settled(page, frontier, plan.leftOut)
       if (named === null) continue
       frontier.add(page.links, page.depth + 1)
       if (page.documents.length === 0) continue
@@ -83,9 +90,20 @@ async function* crawledPages(
     }
     startsLeft -= targets.filter(({ depth }) => depth === 0).length
     if (startsLeft > 0 || pageCount >= pagesMax) continue
-    // What the sites list themselves comes after what their first pages link to.
+    // What the sites list themselves comes after what their first pages link to. It is no link of a page, so that who says
+    // how deep links are followed does not get it.
     startsLeft = Number.POSITIVE_INFINITY
-    frontier.add(await listedPages({ plan, starts }, deps, signal), 1)
+    if (plan.crawl.depth === undefined) {
+      frontier.add(await listedPages({ plan, starts }, deps, signal), 1)
+    }
+  }
+  if (frontier.size === 0) return
+  if (attemptsLeft <= 0) {
+    const attempts = `${pagesMax * INGEST_LIMITS.attemptsPerPage} addresses were tried`
+    plan.leftOut.note(`The crawl ended before its limit of ${pagesMax} pages: ${attempts}`)
+  } else if (pagesMax !== plan.crawl.pagesMax && plan.depthMax > 0) {
+    const waiting = `${frontier.size} addresses that were found are not read`
+    plan.leftOut.note(`EIDER_CRAWL_PAGES_MAX=${pagesMax} ended the crawl: ${waiting}`)
   }
 }
 
@@ -103,7 +121,11 @@ async function listedPages(
 }
 
 /** null: the page is known already, by another address of it. */
-function settled(page: VisitedPage, frontier: CrawlFrontier): NamedPage | null {
+function settled(
+  page: VisitedPage,
+  frontier: CrawlFrontier,
+  leftOut: LeftOutPages,
+): NamedPage | null {
   const { address, canonical, documents, depth } = page
   const id = canonical ?? address
   if (!frontier.settle(id)) {
@@ -112,7 +134,9 @@ function settled(page: VisitedPage, frontier: CrawlFrontier): NamedPage | null {
   }
   // Who names two addresses gets two documents.
   const isNew = frontier.settleText(textKey(documents))
-  return isNew || depth === 0 ? { ...page, id } : null
+  if (isNew || depth === 0) return { ...page, id }
+  leftOut.addPage('held the text of another page', id)
+  return null
 }
 
 /** Pages of links say the same and lead elsewhere. */

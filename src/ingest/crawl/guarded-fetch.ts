@@ -26,6 +26,8 @@ export interface FetchedPage {
   readonly url: string
   readonly status: number
   readonly contentType: string | null
+  /** `X-Robots-Tag`: what `<meta name="robots">` says, also of what is no HTML. */
+  readonly robotsTag?: string | null
   readonly bytes: Uint8Array
   /** How long the server asks us to wait before we ask again. */
   readonly retryAfterMs?: number | undefined
@@ -207,6 +209,7 @@ async function pageOf(response: Response, url: URL, each: FetchOptions): Promise
     url: url.href,
     status: response.status,
     contentType: response.headers.get('content-type'),
+    robotsTag: response.headers.get('x-robots-tag'),
     bytes: Buffer.concat(parts),
     retryAfterMs: retryAfterMsOf(response),
   }

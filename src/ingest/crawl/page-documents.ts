@@ -1,10 +1,11 @@
-import type { ReadDocument } from '../../domain/ports/reading-ports.ts'
+import type { ReadDocument, ReadFile } from '../../domain/ports/reading-ports.ts'
 import { type DocumentFormat, isDocumentFormat } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
 import { fileFormat, formatOfBytes } from '../../reading/file-format.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { InsertDeps } from '../insert-request.ts'
 import type { FetchedPage } from './guarded-fetch.ts'
+import { type LeftOutPages, PageError } from './left-out-pages.ts'
 
 /**
  * What a page holds, by the readers that files have: one document, of a mailbox several.
@@ -12,11 +13,11 @@ import type { FetchedPage } from './guarded-fetch.ts'
  */
 export async function pageDocuments(
   page: FetchedPage,
-  { reader }: Pick<InsertDeps, 'reader'>,
+  { reader, leftOut }: Pick<InsertDeps, 'reader'> & { readonly leftOut: LeftOutPages },
   signal: AbortSignal,
 ): Promise<readonly ReadDocument[]> {
   if (page.status < 200 || page.status > 299) {
-    throw new AppError('crawl_failed', `GET ${page.url} answered ${page.status}`)
+    throw new PageError(`answered ${page.status}`, `GET ${page.url} answered ${page.status}`)
   }
   const { format, charset } = pageFormat(page)
   const { bytes, url, contentType } = page
@@ -25,18 +26,30 @@ export async function pageDocuments(
       return [await reader.read({ bytes, format, charset, url }, signal)]
     }
     const sent = { bytes, name: nameOf(url), contentType, url, options: { format } }
-    return await reader.readFile(sent, ({ documents }) => some(documents), signal)
+    const take = async ({ documents, warnings }: ReadFile) => {
+      const found = await some(documents, (sentence) => leftOut.note(`${url}: ${sentence}`))
+      for (const warning of warnings) leftOut.note(`${url}: ${warning}`)
+      return found
+    }
+    return await reader.readFile(sent, take, signal)
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'file_unreadable') throw error
     throw new AppError('file_unreadable', `${url}: ${error.message}`, { cause: error })
   }
 }
 
-async function some(documents: AsyncIterable<ReadDocument>): Promise<readonly ReadDocument[]> {
+async function some(
+  documents: AsyncIterable<ReadDocument>,
+  note: (sentence: string) => void,
+): Promise<readonly ReadDocument[]> {
+  const { documentsPerPageMax } = INGEST_LIMITS
   const found: ReadDocument[] = []
   for await (const document of documents) {
+    if (found.length >= documentsPerPageMax) {
+      note(`only its first ${documentsPerPageMax} documents are stored; upload it as a file`)
+      break
+    }
     found.push(document)
-    if (found.length >= INGEST_LIMITS.documentsPerPageMax) break
   }
   return found
 }
@@ -75,7 +88,8 @@ function pageFormat({ url, contentType, bytes }: FetchedPage): {
   const format = NO_TEXT.test(name) ? null : (formatOf(bytes, url, known) ?? known)
   if (format === null) {
     const what = name === '' ? 'holds no text' : `has the type ${name.slice(0, 100)}`
-    throw new AppError('crawl_failed', `${url} ${what}; expected a page, a text or a document`)
+    const reason = NO_TEXT.test(name) ? 'held a picture, sound or font' : 'had no readable type'
+    throw new PageError(reason, `${url} ${what}; expected a page, a text or a document`)
   }
   return { format, charset: charsetOf(parameters) }
 }

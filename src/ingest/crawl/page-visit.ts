@@ -1,13 +1,14 @@
 import type { ReadDocument } from '../../domain/ports/reading-ports.ts'
-import { AppError, type ErrorCode } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { CrawlRequest, InsertDeps } from '../insert-request.ts'
 import type { Target } from './crawl-frontier.ts'
 import { type CrawlScope, isInScope, isOpenAddress, refuseRedirect, siteOf } from './crawl-scope.ts'
 import type { FetchedPage } from './guarded-fetch.ts'
+import { isOfPage, type LeftOutPages, PageError } from './left-out-pages.ts'
 import { pageAddress } from './page-address.ts'
 import { pageDocuments } from './page-documents.ts'
-import type { Robots } from './robots.ts'
+import { type Robots, robotsTag } from './robots.ts'
 
 /** A page that was read. */
 export interface VisitedPage extends Target {
@@ -25,6 +26,8 @@ export interface VisitPlan {
   readonly crawl: CrawlRequest
   readonly depthMax: number
   readonly robots: Robots
+  /** Grows while pages are visited. */
+  readonly leftOut: LeftOutPages
 }
 
 export type Visit = (target: Target) => Promise<VisitedPage | null>
@@ -38,20 +41,10 @@ export function visitor(plan: VisitPlan, deps: VisitDeps, signal: AbortSignal): 
       return await visited(target, plan, deps, signal)
     } catch (error) {
       if (target.depth === 0 || !isOfPage(error)) throw error
+      plan.leftOut.addFailure(error, target.url)
       return null
     }
   }
-}
-
-/** Failures that are a page's own, not the crawl's. */
-const PAGE_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'crawl_failed',
-  'address_refused',
-  'file_unreadable',
-])
-
-function isOfPage(error: unknown): boolean {
-  return error instanceof AppError && PAGE_CODES.has(error.code)
 }
 
 /** A page of less text sends its readers on before they can read it. */
@@ -68,7 +61,7 @@ async function visited(
   for (let hop = 0; hop <= INGEST_LIMITS.redirectsMax; hop += 1) {
     const page = await fetched({ ...target, url }, plan, deps, signal)
     if (isStart) plan.scope.sites.add(siteOf(new URL(page.url)))
-    const documents = await pageDocuments(page, deps, signal)
+    const documents = await pageDocuments(page, { ...deps, leftOut: plan.leftOut }, signal)
     const [first] = documents
     const refresh = first?.page?.refresh ?? null
     const isShort = (first?.content.length ?? 0) < REFRESHING_CHARS_MAX
@@ -76,14 +69,18 @@ async function visited(
       url = refresh
       continue
     }
-    const isLast = target.depth >= plan.depthMax || first?.page?.isFollowed === false
+    const tag = robotsTag(page.robotsTag ?? null)
+    const isKept = isStart || (first?.page?.isKept !== false && tag.isKept)
+    if (!isKept) plan.leftOut.addPage('asked not to be kept (noindex)', page.url)
+    const isFollowed = first?.page?.isFollowed !== false && tag.isFollowed
+    const isLast = target.depth >= plan.depthMax || !isFollowed
     const found = isLast ? [] : documents.flatMap(({ links }) => links)
     return {
       ...target,
       address: pageAddress(new URL(page.url)).href,
       canonical: canonicalOf(first),
       // Whoever names a page wants it; of the others those that may be kept.
-      documents: isStart || first?.page?.isKept !== false ? documents : [],
+      documents: isKept ? documents : [],
       links: await linksToFollow(found, plan, deps, signal),
     }
   }
@@ -121,7 +118,8 @@ async function fetched(
     ) {
       return
     }
-    throw new AppError('crawl_failed', `${url.href} is outside of the crawled sites`)
+    const message = `${url.href} is outside of the crawled sites`
+    throw new PageError('redirected out of the crawled sites', message)
   }
 }
 

@@ -3,6 +3,7 @@ import { AppError } from '../../errors.ts'
 import { sleep } from '../../runtime/cancellation.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { PageFetcher } from './guarded-fetch.ts'
+import { PageError } from './left-out-pages.ts'
 
 /** The name by which a `robots.txt` speaks to us. */
 export const ROBOT_NAME = 'Eider'
@@ -30,7 +31,8 @@ export class Robots {
   async permit(url: URL, signal: AbortSignal): Promise<void> {
     const rules = await this.#rulesOf(url.origin, signal)
     if (!rules.isAllowed(url.href)) {
-      throw new AppError('crawl_failed', `${url.href} is refused by the robots.txt of its site`)
+      const message = `${url.href} is refused by the robots.txt of its site`
+      throw new PageError('refused by robots.txt', message)
     }
     const now = performance.now()
     const at = Math.max(now, this.#nextAt.get(url.origin) ?? 0)
@@ -56,6 +58,29 @@ export class Robots {
   }
 }
 
+/** Directives that have a value, and no name before them. */
+const VALUED = /^(?:max-\w+(?:-preview)?|unavailable_after)$/
+
+/** What a header `X-Robots-Tag` asks of us: directives for everyone, and those behind our name. */
+export function robotsTag(header: string | null): {
+  readonly isKept: boolean
+  readonly isFollowed: boolean
+} {
+  const ours = new Set<string>()
+  let isForUs = true
+  for (const part of (header ?? '').toLowerCase().split(',')) {
+    const [, name, directive = ''] = /^\s*(?:([\w.*-]+)\s*:)?\s*(.*?)\s*$/.exec(part) ?? []
+    if (name !== undefined && VALUED.test(name)) continue
+    if (name !== undefined) isForUs = name === ROBOT_NAME.toLowerCase() || name === '*'
+    if (isForUs) ours.add(directive)
+  }
+  const isNothing = ours.has('none')
+  return {
+    isKept: !isNothing && !ours.has('noindex'),
+    isFollowed: !isNothing && !ours.has('nofollow'),
+  }
+}
+
 const ANYTHING: Rules = { isAllowed: () => true, delayMs: 0, sitemaps: [] }
 
 /** A site without rules allows everything; one whose rules cannot be read nothing (RFC 9309, 2.3.1). */
@@ -71,7 +96,10 @@ async function rulesOf(origin: string, pages: PageFetcher, signal: AbortSignal):
   if (status >= 400 && status < 500 && status !== 429) return ANYTHING
   if (status < 200 || status > 299) {
     const why = `its rules cannot be read: GET ${url} answered ${status}`
-    throw new AppError('crawl_failed', `${origin} is not crawled because ${why}`)
+    throw new PageError(
+      'belonged to a site whose robots.txt cannot be read',
+      `${origin} is not crawled because ${why}`,
+    )
   }
   const robots = robotsParser(url, new TextDecoder().decode(bytes))
   const delayMs = (robots.getCrawlDelay(ROBOT_NAME) ?? 0) * 1000

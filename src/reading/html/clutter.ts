@@ -1,4 +1,5 @@
 import { all, ancestor, holds, isElement, namesOf, oneLine, renamed } from './elements.ts'
+import { isPager, removeClosing } from './page-edges.ts'
 import { TextWeights } from './text-weights.ts'
 
 /**
@@ -17,6 +18,7 @@ export function removeClutter(root: Element): void {
   }
   visit(root)
   removeEditLinks(root)
+  removeClosing(root)
 }
 
 /** A heading with nothing left below it says nothing either. */
@@ -41,6 +43,7 @@ function isClutter(element: Element, root: Element, weights: TextWeights): boole
   if (free > OWN_TEXT_CHARS && free > OWN_TEXT_SHARE * weights.of(root).chars) return false
   return (
     isNavigation(element, weights) ||
+    isPager(element, weights) ||
     isNamedClutter(element, weights) ||
     isLinkList(element, weights)
   )
@@ -74,7 +77,7 @@ const end = '(?=$|[\\s_-])'
 
 /** Whatever it holds, as long as that is little. */
 const CLUTTER = new RegExp(
-  `${begin}(?:breadcrumbs?|crumbs?|navpath|nav-path|navheader|navfooter|navbar|nav-panel|navigation|sidenav|sphinxsidebar\\w*|pagination(?:-nav)?|pager|prev-?next|prevnext|rst-footer-buttons|toc|tocbot|table-?of-?contents|tableofcontents|mini-?toc|local-?toc|on-?this-?page|contents local|shortcontents|toctree-wrapper|skip-?(?:link|nav|to-content|to-main)|skiplink|sub-?nav|top-?nav|bottom-?nav|toplang|bottomlang|share|sharing|share-?(?:bar|buttons?|links?)|social-?(?:share|links?|bar|media|buttons?)?|addthis\\w*|sharedaddy|a2a_kit|cookie-?(?:banner|bar|consent|notice|law|message|popup|overlay|modal|dialog|disclaimer|warning)|cookieconsent|gdpr|onetrust|cc-window|cc-banner|consent-?(?:banner|dialog|bar)|newsletter|subscribe|edit-?(?:link|page|this-page)|editsection|mw-editsection|theme-edit-this-page|search-?(?:box|form|bar)|language-?(?:switcher|selector|picker)|version-?(?:switcher|selector|picker|warning)|copy-?(?:button|btn)|copybtn|clipboard|noprint|no-print|viewcode-link|sourcelink|out-of-band|advert(?:isement)?s?|promo|hatnote|site-?(?:header|footer|nav)|page-?nav|footer-?nav|header-?nav|quick-?view|scrolltop|back-to-top|top-link|headerlink|jp-relatedposts|last-?updated|test-arrow|hideme|tagline|slogan|titlearea|projectname|feedback|rating|comment-respond|disqus_thread|compile_fail|should_panic)${end}`,
+  `${begin}(?:breadcrumbs?|crumbs?|navpath|nav-path|navheader|navfooter|docnav|ingroups|levels|longdesc-link|navbar|nav-panel|navigation|sidenav|sphinxsidebar\\w*|pagination(?:-nav)?|pager|prev-?next|prevnext|rst-footer-buttons|toc|tocbot|table-?of-?contents|tableofcontents|mini-?toc|local-?toc|on-?this-?page|contents local|shortcontents|toctree-wrapper|skip-?(?:link|nav|to-content|to-main)|skiplink|sub-?nav|top-?nav|bottom-?nav|toplang|bottomlang|share|sharing|share-?(?:bar|buttons?|links?)|social-?(?:share|links?|bar|media|buttons?)?|addthis\\w*|sharedaddy|a2a_kit|cookie-?(?:banner|bar|consent|notice|law|message|popup|overlay|modal|dialog|disclaimer|warning)|cookieconsent|gdpr|onetrust|cc-window|cc-banner|consent-?(?:banner|dialog|bar)|newsletter|subscribe|edit-?(?:link|page|this-page)|editsection|mw-editsection|theme-edit-this-page|search-?(?:box|form|bar)|language-?(?:switcher|selector|picker)|version-?(?:switcher|selector|picker|warning)|copy-?(?:button|btn)|copybtn|clipboard|noprint|no-print|viewcode-link|sourcelink|out-of-band|advert(?:isement)?s?|promo|hatnote|site-?(?:header|footer|nav)|page-?nav|footer-?nav|header-?nav|quick-?view|scrolltop|back-to-top|top-link|headerlink|jp-relatedposts|last-?updated|test-arrow|hideme|tagline|slogan|titlearea|projectname|feedback|rating|comment-respond|disqus_thread|compile_fail|should_panic)${end}`,
 )
 /** Where it is mostly links, or a few words. */
 const LIKELY_CLUTTER = new RegExp(
@@ -90,10 +93,22 @@ function isNamedClutter(element: Element, weights: TextWeights): boolean {
   if (names === '') return false
   const free = weights.freeChars(element)
   // A table with named columns says something in its links.
-  if (holds(element, 'th')) return false
+  if (holds(element, 'th') && !PAGER_NAME.test(names)) return false
   const share = weights.linkShare(element)
+  // Doxygen's `Macros | Functions`.
+  if (SUMMARY.test(names)) return isOwnMenu(element, weights)
   if (CLUTTER.test(names)) return share > 0.3 || free < 400
   return LIKELY_CLUTTER.test(names) && (share > 0.6 || (free < 60 && share > 0.3))
+}
+
+const PAGER_NAME = new RegExp(`${begin}(?:navheader|navfooter|docnav)${end}`)
+const SUMMARY = new RegExp(`${begin}summary${end}`)
+
+/** Nothing but links to places of the same page. */
+function isOwnMenu(element: Element, weights: TextWeights): boolean {
+  const { links, ownLinks } = weights.of(element)
+  if (links === 0 || ownLinks < links || holds(element, 'h1, h2, h3, h4, table')) return false
+  return weights.linkShare(element) > 0.6
 }
 
 /** The id of a section is made of its heading: a section "Sharing" shares nothing. */
@@ -135,7 +150,7 @@ function isTrail(element: Element, links: number): boolean {
 }
 
 const EDIT_LINK =
-  /^(?:\W{0,3})(?:edit (?:this|on|the|page|me)\b.{0,40}|improve this (?:page|doc\w*)|(?:view|show) (?:page )?source|view on github|suggest (?:an )?(?:edit|change)s?|report (?:a bug|an issue|a problem).{0,30}|page source|back to top|return to top|skip to (?:main )?content|jump to (?:navigation|search|content)|table of contents|copy(?: link| code)?|print(?: this page)?|permalink|share(?: on \w+)?|tweet|\[?source\]?|\[?edit\]?|previous|next|prev|up|top|home|contents|index|ansicht bearbeiten|diese seite bearbeiten)(?:\W{0,3})$/i
+  /^(?:\W{0,3})(?:edit (?:this|on|the|page|me)\b.{0,40}|improve this (?:page|doc\w*)|(?:view|show) (?:page )?source|view on github|suggest (?:an )?(?:edit|change)s?|report (?:a bug|an issue|a problem).{0,30}|page source|back to top|return to top|skip to (?:main )?content|jump to (?:navigation|search|content)|table of contents|copy(?: link| code)?|go to the (?:source code|documentation) of this file\.?|more(?:\.\.\.|…)|print(?: this page)?|permalink|share(?: on \w+)?|tweet|\[?source\]?|\[?edit\]?|previous|next|prev|up|top|home|contents|index|ansicht bearbeiten|diese seite bearbeiten)(?:\W{0,3})$/i
 
 /** A paragraph of nothing but "Edit this page". */
 function removeEditLinks(root: Element): void {
@@ -147,7 +162,10 @@ function removeEditLinks(root: Element): void {
       if (oneLine(whole.parentElement.textContent) !== text) break
       whole = whole.parentElement
     }
-    if (whole !== anchor || /^\[?(?:edit|source)\]?$|^edit this|^skip to/i.test(text))
+    if (
+      whole !== anchor ||
+      /^\[?(?:edit|source)\]?$|^edit this|^skip to|^more(?:\.\.\.|…)$/i.test(text)
+    )
       whole.remove()
   }
 }
@@ -163,6 +181,7 @@ function unwrapAdmonitionTitle(element: Element): void {
   )
     return
   const first = element.firstElementChild
+  if (first?.nodeName === 'TABLE') unwrapAdmonitionTable(first)
   if (first === null || oneLine(first.textContent).length > 80) return
   const isTitle = /^H[2-6]$/.test(first.nodeName) || /title|heading/.test(namesOf(first))
   if (!isTitle || holds(first, 'p, ul, pre')) return
@@ -171,4 +190,24 @@ function unwrapAdmonitionTitle(element: Element): void {
   strong.textContent = oneLine(title.textContent)
   title.textContent = ''
   title.appendChild(strong)
+}
+
+/** DocBook lays a note out as a table: its sign, its kind and its text. */
+function unwrapAdmonitionTable(table: Element): void {
+  const kinds = all(table, 'th')
+  const [kind] = kinds
+  const cells = all(table, 'td').filter((cell) => oneLine(cell.textContent) !== '')
+  const [cell] = cells
+  const isNote = kinds.length === 1 && cells.length === 1 && !holds(table, 'table')
+  if (kind === undefined || cell === undefined || !isNote) return
+  const { ownerDocument: document } = table
+  const title = document.createElement('p')
+  const strong = document.createElement('strong')
+  strong.textContent = oneLine(kind.textContent)
+  title.appendChild(strong)
+  const text = document.createElement('div')
+  for (const child of Array.from(cell.childNodes)) text.appendChild(child)
+  table.parentNode?.insertBefore(title, table)
+  table.parentNode?.insertBefore(text, table)
+  table.remove()
 }

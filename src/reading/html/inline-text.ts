@@ -28,7 +28,7 @@ export function writeInlineText(root: Element): void {
   for (const wrapped of all(root, 'wbr')) unwrap(wrapped)
 }
 
-const ANCHOR_SIGN = /^(?:¶|#|§|🔗|⚓|∞|\[¶\]|\[source\]|\[edit\]|\[src\]|↩|↑|\^)?$/u
+const ANCHOR_SIGN = /^(?:¶|#|§|◆|🔗|⚓|∞|\[¶\]|\[source\]|\[edit\]|\[src\]|↩|↑|\^)?$/u
 const UNSEEN_CHARS = /[\s\u200B\uFEFF]|\uFE0E|\uFE0F/g
 const ANCHOR_CLASS =
   /(?:^|\s)(?:headerlink|anchor|header-anchor|hash-link|anchorjs-link|heading-link|self-link|permalink|footnote-backref(?:erence)?|viewcode-back|mark|srclink|copy-?button|copybtn)(?:\s|$)/
@@ -47,7 +47,7 @@ function isAnchorSign(anchor: Element): boolean {
 
 const FILE_NAME = /\.(?:png|jpe?g|gif|svg|webp|bmp|ico|avif)$/i
 const SAYS_NOTHING =
-  /^(?:image|img|icon|logo|photo|picture|pic|spacer|avatar|figure|fig|screenshot|screen ?shot|thumbnail|thumb|bullet|arrow|banner|badge|divider|separator|placeholder|dot|line|blank|pixel|home|next|prev(?:ious)?|up|top|back|menu|search|close|note|tip|warning|caution|important|info|external link|rss|feed|support|languages|available languages|[\p{P}\p{S}\s\d]*|(?:image|figure|fig\.?|photo|picture|img)[\s_-]*\d*)$/iu
+  /^\[?(?:image|img|icon|logo|photo|picture|pic|spacer|avatar|figure|fig|screenshot|screen ?shot|thumbnail|thumb|bullet|arrow|banner|badge|divider|separator|placeholder|dot|line|blank|pixel|home|next|prev(?:ious)?|up|top|back|menu|search|close|note|tip|warning|caution|important|info|external link|rss|feed|support|languages|available languages|[\p{P}\p{S}\s\d]*|(?:image|figure|fig\.?|photo|picture|img)[\s_-]*\d*)\]?$/iu
 const BADGE = /\b(?:badge|status|build|coverage|logo|icon|avatar)\b/i
 
 /** The text of a picture where it says something. */
@@ -56,6 +56,7 @@ function pictureText(image: Element): string {
   const isEmoji =
     /^\p{Extended_Pictographic}(?:\p{Extended_Pictographic}|\u200D|\uFE0F|\p{M}){0,8}$/u.test(alt)
   if (isEmoji) return alt
+  if (isButton(image)) return ''
   if (SAYS_NOTHING.test(alt) || FILE_NAME.test(alt) || /^https?:/i.test(alt)) return ''
   if (alt.length < 5 || (BADGE.test(alt) && alt.length < 30)) return ''
   const figure = ancestor(image, (at) => at.nodeName === 'FIGURE')
@@ -88,4 +89,13 @@ function raisedText(raised: Element): string {
   const isFollowing = /[\p{L}\p{N})\]]$/u.test(raised.previousSibling?.textContent ?? '')
   if (!isFollowing || ORDINAL.test(bare) || bare.length > 12 || bare === '') return text
   return /^[\p{L}\p{N}+−-]+$/u.test(bare) ? `^${bare}` : `^(${bare})`
+}
+
+/** A picture that leads elsewhere, and not to itself in large: a logo, a badge, an arrow. */
+function isButton(image: Element): boolean {
+  const anchor = ancestor(image, (at) => at.nodeName === 'A')
+  const href = anchor?.getAttribute('href') ?? null
+  if (anchor === null || href === null || oneLine(anchor.textContent) !== '') return false
+  const path = href.split(/[?#]/, 1)[0] ?? ''
+  return !FILE_NAME.test(path) && all(anchor, 'img').length === 1
 }

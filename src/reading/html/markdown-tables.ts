@@ -62,7 +62,7 @@ function kindOfTable(table: Element, kindOf: (outer: Element) => TableKind): Tab
   const role = table.getAttribute('role')
   const rows = rowsOf(table)
   const cells = rows.flatMap((row) => cellsOf(row))
-  const isWide = rows.some((row) => cellsOf(row).length > 1)
+  const isWide = rows.some((row) => cellsOf(row).filter(hasText).length > 1)
   // A block of code keeps its lines, so it stands in no cell.
   const isLayout = role === 'presentation' || role === 'none' || !isWide || holdsCode(table)
   if (isLayout) return 'layout'
@@ -88,6 +88,10 @@ function isMarkedAsData(table: Element, rows: readonly Element[]): boolean {
 
 function holdsCode(table: Element): boolean {
   return (table.textContent ?? '').includes('\uFDD0')
+}
+
+function hasText(cell: Element): boolean {
+  return (cell.textContent ?? '').trim() !== ''
 }
 
 function hasLongCells(cells: readonly Element[]): boolean {

@@ -1,7 +1,8 @@
 import { all, ancestor, isElement, namesOf } from './elements.ts'
 
+/** `ttc`: what Doxygen shows beside the mouse. */
 const NO_TEXT =
-  'script, style, noscript, template, iframe, frame, object, embed, applet, svg, canvas, audio, video, map, link, meta, title, base, dialog, datalist, noembed'
+  'script, style, noscript, template, iframe, frame, object, embed, applet, svg, canvas, audio, video, map, link, meta, title, base, dialog, datalist, noembed, div.ttc'
 
 /** Takes out what a reader of the page never sees. */
 export function removeUnseen(root: Element): void {

@@ -111,9 +111,10 @@ export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): Kno
     sealedNextEmbeddingModel,
     ...plain
   } = row
-  const params = unsealed<KnowledgeBase['params']>(sealedParams, secrets)
+  const { crawlWarnings, ...params } = storedParamsOf(sealedParams, secrets)
   return {
     ...plain,
+    crawlWarnings,
     projectName,
     embeddingModel: unsealed<ModelRef>(sealedEmbeddingModel, secrets),
     rerankingModel: unsealedOrNull<ModelRef>(sealedRerankingModel, secrets),
@@ -123,6 +124,28 @@ export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): Kno
     params,
     nextEmbeddingModel: unsealedOrNull<ModelRef>(sealedNextEmbeddingModel, secrets),
   }
+}
+
+/** Of a name that no caller can send. */
+const CRAWL_WARNINGS = '_crawl_warnings'
+
+export type StoredParams = KnowledgeBase['params'] & Pick<KnowledgeBase, 'crawlWarnings'>
+
+/** What the catalog keeps beside a definition, as one text. */
+export function sealedParamsOf(
+  { crawlWarnings, ...params }: StoredParams,
+  secrets: Secrets,
+): string {
+  const kept = crawlWarnings.length === 0 ? {} : { [CRAWL_WARNINGS]: crawlWarnings }
+  return sealedJson({ ...params, ...kept }, secrets)
+}
+
+export function storedParamsOf(sealed: string, secrets: Secrets): StoredParams {
+  const { [CRAWL_WARNINGS]: warnings, ...params } = unsealed<KnowledgeBase['params']>(
+    sealed,
+    secrets,
+  )
+  return { ...params, crawlWarnings: Array.isArray(warnings) ? warnings.map(String) : [] }
 }
 
 function searchDefaultsOf(params: KnowledgeBase['params']): SearchDefaults {

@@ -1,0 +1,101 @@
+import { AppError, type ErrorCode } from '../../errors.ts'
+
+/** Why one page is no document; the pages of a crawl are counted by `reason`. */
+export class PageError extends AppError {
+  readonly reason: string
+
+  /** @param reason a few words without the address, as in `answered 404` */
+  constructor(reason: string, message: string) {
+    super('crawl_failed', message)
+    this.reason = reason
+  }
+}
+
+/** Failures that are a page's own, not the crawl's. */
+const REASONS: Partial<Record<ErrorCode, string>> = {
+  crawl_failed: 'gave no whole answer',
+  address_refused: 'had an address that is not allowed',
+  file_unreadable: 'could not be read',
+}
+
+export function isOfPage(error: unknown): error is AppError {
+  return error instanceof AppError && REASONS[error.code] !== undefined
+}
+
+interface LeftOut {
+  count: number
+  readonly shown: string[]
+}
+
+const SHOWN_PER_REASON = 3
+const REASONS_MAX = 12
+const NOTES_MAX = 10
+const SHOWN_CHARS_MAX = 300
+
+/** What a crawl met and did not store, and why, in so few words that they can be kept. */
+export class LeftOutPages {
+  readonly #pages = new Map<string, LeftOut>()
+  readonly #links = new Map<string, LeftOut>()
+  readonly #notes: string[] = []
+  #moreNotes = 0
+
+  /** @param shown its address, or a message that names it */
+  addPage(reason: string, shown: string): void {
+    count(this.#pages, reason, shown)
+  }
+
+  addFailure(error: AppError, address: string): void {
+    if (error instanceof PageError) this.addPage(error.reason, address)
+    else this.addPage(REASONS[error.code] ?? error.code, error.message)
+  }
+
+  /** An address that nobody asked for. */
+  addLink(reason: string, address: string): void {
+    count(this.#links, reason, address)
+  }
+
+  /** A whole sentence about what was stored, or about the crawl. */
+  note(sentence: string): void {
+    if (this.#notes.length < NOTES_MAX) this.#notes.push(cut(sentence))
+    else this.#moreNotes += 1
+  }
+
+  warnings(): readonly string[] {
+    const more = this.#moreNotes === 0 ? [] : [`${this.#moreNotes} further remarks about pages`]
+    return [
+      ...counted(this.#pages, 'page was not stored', 'pages were not stored'),
+      ...counted(this.#links, 'link was not followed', 'links were not followed'),
+      ...this.#notes,
+      ...more,
+    ]
+  }
+}
+
+function count(groups: Map<string, LeftOut>, reason: string, shown: string): void {
+  const known = groups.has(reason) || groups.size < REASONS_MAX ? reason : 'other reasons'
+  const group = groups.get(known) ?? { count: 0, shown: [] }
+  groups.set(known, group)
+  group.count += 1
+  if (group.shown.length < SHOWN_PER_REASON) group.shown.push(cut(shown))
+}
+
+function counted(
+  groups: ReadonlyMap<string, LeftOut>,
+  one: string,
+  many: string,
+): readonly string[] {
+  const sum = [...groups.values()].reduce((total, group) => total + group.count, 0)
+  if (sum === 0) return []
+  const reasons = [...groups]
+    .toSorted(([one, left], [other, right]) => right.count - left.count || (one < other ? -1 : 1))
+    .map(([reason, group]) => {
+      const rest = group.count > group.shown.length ? ', …' : ''
+      return `${group.count} ${reason} (${group.shown.join(', ')}${rest})`
+    })
+  return [`${sum} ${sum === 1 ? one : many}: ${reasons.join('; ')}`]
+}
+
+function cut(text: string): string {
+  const chars = Array.from(text.slice(0, 2 * SHOWN_CHARS_MAX))
+  return chars.length > SHOWN_CHARS_MAX ? `${chars.slice(0, SHOWN_CHARS_MAX).join('')}…` : text
+}
