@@ -156,6 +156,54 @@ describe('XLSX', () => {
     )
   })
 
+  test('what programs add about a workbook changes nothing in it', async () => {
+    const properties =
+      '<workbookPr date1904="1"/><extLst><ext><x15:workbookPr chartTrackingRefBase="1"/></ext></extLst>'
+    const file = await readBytes(
+      'a.xlsx',
+      xlsx([{ name: 'S', rows: row(text('day')) + row(number(43_000, 1)) }], [], properties),
+    )
+    expect(file.tables[0]?.rows).toEqual([['2021-09-23']])
+  })
+
+  test('a formula without a stored value is said', async () => {
+    const rows = [
+      row(text('a'), text('sum')),
+      row(number(1), '<c><f>A2*2</f></c>'),
+      row(number(2), '<c><f>A3*2</f><v/></c>'),
+      row(number(3), '<c t="str"><f>""</f><v></v></c>'),
+      row(number(4), '<c><f>A5*2</f><v>8</v></c>'),
+    ].join('')
+    const file = await readBytes('a.xlsx', xlsx([{ name: 'S', rows }]))
+    expect(file.tables[0]?.rows.map((one) => one[1])).toEqual([null, null, null, '8'])
+    expect(file.warnings).toEqual([
+      'Sheet "S": 2 formulas are NULL: the workbook does not hold what they come to; open it in a spreadsheet program, save it and send it again',
+    ])
+  })
+
+  test('the last cell of a sheet is a column like others', async () => {
+    const far = '<row r="1048576"><c r="XFD1048576" t="inlineStr"><is><t>far</t></is></c></row>'
+    const rows = row(text('a'), text('b')) + row(number(1), number(2)) + far
+    const file = await readBytes('a.xlsx', xlsx([{ name: 'S', rows }]))
+    expect(file.tables[0]?.columns).toEqual(['a BIGINT', 'b BIGINT', 'column_3 VARCHAR'])
+    expect(file.tables[0]?.rows).toEqual([
+      ['1', '2', null],
+      [null, null, 'far'],
+    ])
+    expect(file.warnings).toEqual(['Sheet "S": 1048573 empty rows are left out'])
+  })
+
+  test('parts are found however a program writes their names', async () => {
+    const rows = row(text('a')) + row('<c t="s"><v>0</v></c>')
+    const parts = unzipSync(xlsx([{ name: 'S', rows }], ['<t>x</t>']))
+    const renamed = Object.entries(parts).map(([name, bytes]) => [
+      name.replace('xl/strings', 'xl\\Strings').replace('worksheets/0', 'WorkSheets/0'),
+      bytes,
+    ])
+    const file = await readBytes('a.xlsx', zipSync(Object.fromEntries(renamed)))
+    expect(file.tables[0]?.rows).toEqual([['x']])
+  })
+
   test('rows beyond the first hundred keep their order and their types', async () => {
     const rows = Array.from({ length: 300 }, (_, n) =>
       row(number(n), n === 299 ? number('0.5') : number(n)),
@@ -208,5 +256,37 @@ describe('ODS', () => {
     expect(tables[0]?.columns).toEqual(types)
     const values = [1.5, '2026-01-31', '2026-01-31 10:00:00', '09:05:00', true, 'a  b\nc']
     expect(tables[0]?.rows).toEqual([values, values])
+  })
+
+  const ods = (rows: string, manifest = '') => {
+    const content = `<office:document-content><office:body><office:spreadsheet><table:table table:name="One">${rows}</table:table></office:spreadsheet></office:body></office:document-content>`
+    const mimetype = strToU8('application/vnd.oasis.opendocument.spreadsheet')
+    const parts = { 'content.xml': strToU8(content), 'META-INF/manifest.xml': strToU8(manifest) }
+    return zipSync({ mimetype, ...parts })
+  }
+
+  test('errors are counted, and the layout of the XML is no text', async () => {
+    const cells = (...shown: string[]) =>
+      `<table:table-row>${shown
+        .map(
+          (one) => `<table:table-cell office:value-type="string">${one}
+          </table:table-cell>`,
+        )
+        .join('')}</table:table-row>`
+    const bad = `<table:table-row><table:table-cell office:value-type="string" office:string-value="" calcext:value-type="error"><text:p>Err:502</text:p></table:table-cell><table:table-cell office:value-type="float" office:value="2"/></table:table-row>`
+    const long = `<text:p>one</text:p>
+            <text:p>two</text:p>`
+    const head = cells('<text:p>a</text:p>', '<text:p>b</text:p>')
+    const { tables, warnings } = await readBytes('a.ods', ods(head + cells(long, '') + bad))
+    expect(tables[0]?.rows).toEqual([
+      ['one\ntwo', null],
+      [null, '2'],
+    ])
+    expect(warnings).toEqual(['Sheet "One": 1 cell with an error such as #N/A is NULL'])
+  })
+
+  test('a password is an error that says so', async () => {
+    const manifest = '<manifest:file-entry><manifest:encryption-data/></manifest:file-entry>'
+    expect(readBytes('a.ods', ods('', manifest))).rejects.toThrow('locked by a password')
   })
 })

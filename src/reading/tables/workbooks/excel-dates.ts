@@ -19,7 +19,8 @@ function formatOfCode(code: string): NumberFormat {
   const plain = section.replace(/"[^"]*"|\\.|_.|\*.|\[[^\]]*\]/g, '')
   const hasDay = /[dy年月日]/i.test(plain) || /mmm/i.test(plain)
   const hasClock = /[hs]/i.test(plain)
-  if (/general/i.test(plain)) return 'number'
+  if (/general|standard/i.test(plain)) return 'number'
+  if (/^\s*m+\s*$/i.test(plain)) return 'date'
   if (hasDay) return hasClock ? 'timestamp' : 'date'
   if (hasClock) return 'time'
   return 'number'
@@ -30,7 +31,7 @@ const LAST_DAY = 2_958_466
 
 /** `2026-01-31 12:00:00`; null: before 1900 or after 9999. Excel counts a 29 February 1900, as its ancestor did. */
 export function calendarText(serial: number, is1904: boolean): string | null {
-  if (serial < 0 || serial >= LAST_DAY) return null
+  if (serial < 0 || serial >= LAST_DAY - (is1904 ? 1462 : 0)) return null
   const start = is1904 ? Date.UTC(1904, 0, 1) : Date.UTC(1899, 11, serial < 60 ? 31 : 30)
   const text = new Date(start + Math.round(serial * DAY_MS)).toISOString()
   return text

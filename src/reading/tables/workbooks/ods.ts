@@ -1,8 +1,10 @@
+import { AppError } from '../../../errors.ts'
 import type { SheetTable } from './sheet-table.ts'
 import type { SheetPart } from './xlsx.ts'
 import type { ZipParts } from './zip-parts.ts'
 
 const CONTENT = 'content.xml'
+const MANIFEST = 'META-INF/manifest.xml'
 /** What stands there more often is a format over the rest of the sheet, not a value. */
 const REPEATED_MAX = 1_048_576
 
@@ -10,15 +12,19 @@ type Attributes = Readonly<Record<string, string>>
 
 /** The sheets of an ODS. */
 export async function odsSheets(parts: ZipParts): Promise<readonly SheetPart[]> {
+  await refuseLocked(parts)
   const hiddenStyles = new Set<string>()
   const found: { name: string; style: string }[] = []
   let style = ''
+  let depth = 0
   await parts.parse(CONTENT, {
     open: (name, attributes) => {
       if (name === 'style') style = attributes['style:name'] ?? ''
       if (name === 'table-properties' && attributes['table:display'] === 'false')
         hiddenStyles.add(style)
-      if (name === 'table') {
+      if (name !== 'table') return
+      depth += 1
+      if (depth === 1) {
         found.push({
           name: attributes['table:name'] ?? '',
           style: attributes['table:style-name'] ?? '',
@@ -26,13 +32,30 @@ export async function odsSheets(parts: ZipParts): Promise<readonly SheetPart[]> 
       }
     },
     text: () => {},
-    close: () => {},
+    close: (name) => {
+      if (name === 'table') depth -= 1
+    },
   })
   return found.map((sheet, index) => ({
     name: sheet.name,
     isHidden: hiddenStyles.has(sheet.style),
     read: (table) => readSheet(parts, index, table),
   }))
+}
+
+/** Parts behind a password look like parts without anything in them. */
+async function refuseLocked(parts: ZipParts): Promise<void> {
+  if (!parts.has(MANIFEST)) return
+  let isLocked = false
+  await parts.parse(MANIFEST, {
+    open: (name) => {
+      if (name === 'encryption-data') isLocked = true
+    },
+    text: () => {},
+    close: () => {},
+  })
+  if (isLocked)
+    throw new AppError('file_unreadable', 'The file is locked by a password; save it without one')
 }
 
 async function readSheet(parts: ZipParts, wanted: number, table: SheetTable): Promise<void> {
@@ -59,6 +82,7 @@ class OdsSheet {
   #isCell = false
   #skipped = 0
   #paragraphs = 0
+  #isParagraph = false
   #text = ''
   #cells: OdsCell[] = []
 
@@ -94,6 +118,7 @@ class OdsSheet {
     else if (name === 'p') {
       if (this.#paragraphs > 0) this.#text += '\n'
       this.#paragraphs += 1
+      this.#isParagraph = true
     } else if (name === 's')
       this.#text += ' '.repeat(Math.min(repeated(attributes['text:c']), 1000))
     else if (name === 'tab') this.#text += '\t'
@@ -101,12 +126,14 @@ class OdsSheet {
   }
 
   text(piece: string): void {
-    if (this.#isCell && this.#skipped === 0 && this.#paragraphs > 0) this.#text += piece
+    // Between paragraphs there is only the layout of the XML.
+    if (this.#isCell && this.#skipped === 0 && this.#isParagraph) this.#text += piece
   }
 
   close(name: string): void {
     if (name === 'table') this.#depth -= 1
     if (this.#index !== this.#wanted || this.#depth !== 1) return
+    if (name === 'p' && this.#skipped === 0) this.#isParagraph = false
     if (name === 'annotation' || name === 'shapes') this.#skipped -= 1
     if (name === 'table-cell' || name === 'covered-table-cell') this.#endCell()
     if (name === 'table-row') this.#endRow()
@@ -116,7 +143,8 @@ class OdsSheet {
     this.#isCell = false
     const attributes = this.#attributes
     const [type, text] = cellValue(attributes, this.#text)
-    if (/^(#(N\/A|REF!|VALUE!|DIV\/0!|NAME\?|NUM!|NULL!)|Err:\d+)$/.test(text))
+    const isError = attributes['calcext:value-type'] === 'error'
+    if (isError || /^(#(N\/A|REF!|VALUE!|DIV\/0!|NAME\?|NUM!|NULL!)|Err:\d+)$/.test(text))
       this.#table.errorCount += 1
     else if (text !== '') {
       // Formats are repeated to the end of the sheet; values are as often as they stand there.

@@ -26,6 +26,7 @@ const HEAD_ROWS = 100
 const CELLS_MAX = 200_000_000
 const HEADER_ROWS_MAX = 10
 
+/** Cells lie in slots: a column has one from its first value on, so that columns without values cost nothing. */
 interface HeadRow {
   readonly row: number
   readonly cells: readonly (string | undefined)[]
@@ -39,12 +40,15 @@ interface HeadRow {
 export class SheetTable {
   readonly name: string
   errorCount = 0
+  /** Formulas whose program did not store what they come to. */
+  unsolvedCount = 0
   readonly #path: string
   readonly #headPath: string
   #writer: BlockWriter
   readonly #head: HeadRow[] = []
   readonly #merged: MergedCells[] = []
-  /** How often each type is in each column, below the first rows. */
+  readonly #slots = new Map<number, number>()
+  /** How often each type is in each slot, below the first rows. */
   readonly #counts: Map<CellType, number>[] = []
   readonly #hasFraction: boolean[] = []
   #cells: (string | undefined)[] = []
@@ -52,7 +56,6 @@ export class SheetTable {
   #rowIndex = 0
   #writtenCount = 0
   #cellCount = 0
-  #width = 0
   #rowBytesMax = 0
   #lastRow = -1
   #blankCount = 0
@@ -72,12 +75,6 @@ export class SheetTable {
   }
 
   cell(column: number, type: CellType, text: string): void {
-    if (column >= TABLE_COLUMNS_MAX) {
-      throw new AppError(
-        'file_unreadable',
-        `The sheet ${shown(this.name)} has values beyond column ${TABLE_COLUMNS_MAX}; a table has at most as many columns`,
-      )
-    }
     this.#cellCount += 1
     if (this.#cellCount > CELLS_MAX) {
       throw new AppError(
@@ -86,15 +83,29 @@ export class SheetTable {
       )
     }
     if (text === '') return
-    this.#cells[column] = text
-    this.#types[column] = type
+    const slot = this.#slotOf(column)
+    this.#cells[slot] = text
+    this.#types[slot] = type
+  }
+
+  #slotOf(column: number): number {
+    const found = this.#slots.get(column)
+    if (found !== undefined) return found
+    const slot = this.#slots.size
+    if (slot >= TABLE_COLUMNS_MAX) {
+      throw new AppError(
+        'file_unreadable',
+        `The sheet ${shown(this.name)} has values in more than ${TABLE_COLUMNS_MAX} columns; a table has at most as many`,
+      )
+    }
+    this.#slots.set(column, slot)
+    return slot
   }
 
   endRow(): void {
     if (this.#cells.length === 0) return
     if (this.#lastRow >= 0) this.#blankCount += this.#rowIndex - this.#lastRow - 1
     this.#lastRow = this.#rowIndex
-    this.#width = Math.max(this.#width, this.#cells.length)
     if (this.#head.length < HEAD_ROWS) {
       this.#head.push({ row: this.#rowIndex, cells: this.#cells, types: this.#types })
     } else this.#write(this.#cells, this.#types)
@@ -121,14 +132,14 @@ export class SheetTable {
     this.#rowBytesMax = Math.max(this.#rowBytesMax, this.#writer.sizeBytes - start)
   }
 
-  #count(column: number, type: CellType, text: string): void {
-    let counts = this.#counts[column]
+  #count(slot: number, type: CellType, text: string): void {
+    let counts = this.#counts[slot]
     if (counts === undefined) {
       counts = new Map()
-      this.#counts[column] = counts
+      this.#counts[slot] = counts
     }
     counts.set(type, (counts.get(type) ?? 0) + 1)
-    if (type === 'number' && !/^-?\d{1,18}$/.test(text)) this.#hasFraction[column] = true
+    if (type === 'number' && !/^-?\d{1,18}$/.test(text)) this.#hasFraction[slot] = true
   }
 
   /** null: the sheet is empty. */
@@ -141,8 +152,10 @@ export class SheetTable {
     const head = this.#head
     if (head.length === 0) return null
     const say = (sentence: string) => warn(`Sheet ${shown(this.name)}: ${sentence}`)
+    const columns = [...this.#slots.keys()].sort((left, right) => left - right)
     const rows = head.map((row): SampleRow => {
-      return { line: row.row + 1, cells: Array.from(row.cells, (cell) => cell ?? '') }
+      const cells = columns.map((column) => this.#textAt(row, column))
+      return { line: row.row + 1, cells: cells.slice(0, cells.findLastIndex(Boolean) + 1) }
     })
     const layout = layoutOf(rows, options.header)
     const titles = layout.skipped.length + layout.commentLines.length
@@ -156,7 +169,7 @@ export class SheetTable {
       )
     }
     const headerRows = layout.names === null ? [] : this.#headerRows(head.slice(titles))
-    const names = this.#namesOf(headerRows)
+    const names = columns.map((column) => this.#nameOf(column, headerRows))
     this.#writer.close()
     this.#writer = new BlockWriter(this.#headPath)
     for (const { cells, types } of head.slice(titles + headerRows.length)) this.#write(cells, types)
@@ -170,44 +183,60 @@ export class SheetTable {
         `${counted(bodyMerges.length, 'group')} of merged cells: the value stands in the first cell, the others are NULL`,
       )
     }
+    this.#sayWhatIsNull(say)
+    return this.#written(connection, target, { columns, names, say, allText: options.allText })
+  }
+
+  #sayWhatIsNull(say: (sentence: string) => void): void {
     if (this.errorCount > 0)
       say(
         `${counted(this.errorCount, 'cell')} with an error such as #N/A ${this.errorCount === 1 ? 'is' : 'are'} NULL`,
+      )
+    if (this.unsolvedCount > 0)
+      say(
+        `${counted(this.unsolvedCount, 'formula')} ${this.unsolvedCount === 1 ? 'is' : 'are'} NULL: the workbook does not hold what they come to; open it in a spreadsheet program, save it and send it again`,
       )
     if (this.#blankCount > 0)
       say(
         `${counted(this.#blankCount, 'empty row')} ${this.#blankCount === 1 ? 'is' : 'are'} left out`,
       )
-    return this.#written(connection, target, { names, say, allText: options.allText })
+  }
+
+  #textAt({ cells }: HeadRow, column: number): string {
+    const slot = this.#slots.get(column)
+    return (slot === undefined ? undefined : cells[slot]) ?? ''
   }
 
   async #written(
     connection: DuckDBConnection,
     target: string,
     {
+      columns,
       names,
       say,
       allText,
     }: {
+      readonly columns: readonly number[]
       readonly names: readonly string[]
       readonly say: (sentence: string) => void
       readonly allText: boolean
     },
   ): Promise<ReadTable> {
-    const used = names
-      .map((_, index) => index)
-      .filter((index) => names[index] !== '' || this.#counts[index] !== undefined)
-    const distinct = distinctNames(used.map((index) => names[index] ?? ''))
-    const selected = used.map((index, place) => {
-      const type = allText ? 'VARCHAR' : this.#typeOf(index, distinct[place] ?? '', say)
-      return `CAST(c${index} AS ${type}) AS ${quote(distinct[place] ?? '')}`
+    const used = columns
+      .map((column, index) => ({ slot: this.#slotOf(column), name: names[index] ?? '' }))
+      .filter(({ slot, name }) => name !== '' || this.#counts[slot] !== undefined)
+    const distinct = distinctNames(used.map(({ name }) => name))
+    const selected = used.map(({ slot }, place) => {
+      const name = distinct[place] ?? ''
+      const type = allText ? 'VARCHAR' : this.#typeOf(slot, name, say)
+      return `CAST(c${slot} AS ${type}) AS ${quote(name)}`
     })
     const source = plainRowsSql({
       // The first rows were written last.
       paths: [this.#headPath, this.#path],
       delimiter: COMMA,
       quote: DOUBLE_QUOTE,
-      width: Math.max(this.#width, 1),
+      width: Math.max(this.#slots.size, 1),
       rowCount: this.#writtenCount,
       skipCount: 0,
       rowBytesMax: this.#rowBytesMax,
@@ -241,26 +270,26 @@ export class SheetTable {
     return rows.slice(0, Math.min(count, HEADER_ROWS_MAX))
   }
 
-  #namesOf(rows: readonly HeadRow[]): readonly string[] {
-    return Array.from({ length: this.#width }, (_, column) => {
-      const parts = rows.map(({ row, cells }) => {
-        const over = this.#merged.find(
-          ({ firstRow, firstColumn, lastColumn }) =>
-            firstRow === row && firstColumn <= column && lastColumn >= column,
-        )
-        return (cells[over?.firstColumn ?? column] ?? '').replace(/\s+/g, ' ').trim()
-      })
-      return parts.filter((part, index) => part !== '' && part !== parts[index - 1]).join(' / ')
+  #nameOf(column: number, rows: readonly HeadRow[]): string {
+    const parts = rows.map((row) => {
+      const over = this.#merged.find(
+        ({ firstRow, firstColumn, lastColumn }) =>
+          firstRow === row.row && firstColumn <= column && lastColumn >= column,
+      )
+      return this.#textAt(row, over?.firstColumn ?? column)
+        .replace(/\s+/g, ' ')
+        .trim()
     })
+    return parts.filter((part, index) => part !== '' && part !== parts[index - 1]).join(' / ')
   }
 
-  #typeOf(column: number, name: string, say: (sentence: string) => void): string {
-    const counts = this.#counts[column]
+  #typeOf(slot: number, name: string, say: (sentence: string) => void): string {
+    const counts = this.#counts[slot]
     if (counts === undefined) return 'VARCHAR'
     const types = [...counts.keys()]
     const [only] = types
     if (types.length === 1 && only === 'number')
-      return this.#hasFraction[column] === true ? 'DOUBLE' : 'BIGINT'
+      return this.#hasFraction[slot] === true ? 'DOUBLE' : 'BIGINT'
     if (types.length === 1 && only !== undefined) return SQL_TYPES[only]
     if (types.every((type) => type === 'date' || type === 'timestamp')) return 'TIMESTAMP'
     const textCount = counts.get('text') ?? 0

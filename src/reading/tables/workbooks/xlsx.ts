@@ -34,7 +34,10 @@ export async function xlsxSheets(parts: ZipParts): Promise<readonly SheetPart[]>
   const typed = (type: string) => [...relations.values()].find((one) => one.type.endsWith(type))
   const stylesTarget = typed('/styles')?.target
   const stringsTarget = typed('/sharedStrings')?.target
-  const formats = stylesTarget === undefined ? [] : await formatsOf(parts, partOf(stylesTarget))
+  const formats =
+    stylesTarget === undefined || !parts.has(partOf(stylesTarget))
+      ? []
+      : await formatsOf(parts, partOf(stylesTarget))
   let strings: Promise<readonly string[]> | null = null
   return found.flatMap(({ name, id, isHidden }): SheetPart[] => {
     const relation = relations.get(id)
@@ -42,7 +45,9 @@ export async function xlsxSheets(parts: ZipParts): Promise<readonly SheetPart[]>
     if (relation === undefined || !relation.type.endsWith('/worksheet')) return []
     const read = async (table: SheetTable): Promise<void> => {
       strings ??=
-        stringsTarget === undefined ? Promise.resolve([]) : stringsOf(parts, partOf(stringsTarget))
+        stringsTarget === undefined || !parts.has(partOf(stringsTarget))
+          ? Promise.resolve([])
+          : stringsOf(parts, partOf(stringsTarget))
       await readSheet(
         parts,
         partOf(relation.target),
@@ -165,6 +170,7 @@ async function readSheet(
   let value = ''
   let isValue = false
   let isReading = false
+  let isFormula = false
   await parts.parse(path, {
     open: (name, attributes) => {
       if (name === 'row') {
@@ -177,7 +183,9 @@ async function readSheet(
         type = attributes['t'] ?? 'n'
         style = Number(attributes['s'] ?? 0)
         value = ''
-      } else if (name === 'v') isValue = true
+        isFormula = false
+      } else if (name === 'f') isFormula = true
+      else if (name === 'v') isValue = true
       else if (name === 'rPh') isReading = true
       else if (name === 't') isValue = !isReading
       else if (name === 'mergeCell') merge(table, attributes['ref'] ?? '')
@@ -188,8 +196,11 @@ async function readSheet(
     close: (name) => {
       if (name === 'v' || name === 't') isValue = false
       else if (name === 'rPh') isReading = false
-      else if (name === 'c') setCell(table, column, { type, style, value }, workbook)
-      else if (name === 'row') table.endRow()
+      else if (name === 'c') {
+        // An empty text is a value: programs write it as `str`.
+        if (isFormula && value === '' && type !== 'str') table.unsolvedCount += 1
+        setCell(table, column, { type, style, value }, workbook)
+      } else if (name === 'row') table.endRow()
     },
   })
 }

@@ -40,7 +40,7 @@ export class ZipParts {
   }
 
   has(name: string): boolean {
-    return this.#parts.has(name)
+    return this.#parts.has(partKey(name))
   }
 
   /**
@@ -48,18 +48,23 @@ export class ZipParts {
    * @throws AppError `file_unreadable` where it is missing, damaged or swells
    */
   async parse(name: string, handler: XmlHandler): Promise<void> {
-    const depth = { now: 0 }
+    const depth = { now: 0, extensions: 0 }
     const parser = new Parser(
       {
         onopentag: (tag, attributes) => {
           depth.now += 1
           if (depth.now > READING_LIMITS.xmlDepthMax) throw damaged('its XML is nested too deep')
-          handler.open(localName(tag), attributes)
+          // What programs add there has the names of other things: `x15:workbookPr`.
+          if (localName(tag) === 'extLst') depth.extensions += 1
+          if (depth.extensions === 0) handler.open(localName(tag), attributes)
         },
-        ontext: (text) => handler.text(text),
+        ontext: (text) => {
+          if (depth.extensions === 0) handler.text(text)
+        },
         onclosetag: (tag) => {
           depth.now -= 1
-          handler.close(localName(tag))
+          if (depth.extensions === 0) handler.close(localName(tag))
+          if (localName(tag) === 'extLst') depth.extensions -= 1
         },
       },
       { xmlMode: true, decodeEntities: true },
@@ -73,7 +78,7 @@ export class ZipParts {
   }
 
   async *#pieces(name: string): AsyncGenerator<Uint8Array, void> {
-    const part = this.#parts.get(name)
+    const part = this.#parts.get(partKey(name))
     if (part === undefined) throw damaged(`${name} is missing`)
     const { headerByte, packedBytes, isDeflated, checksum } = part
     const header = Buffer.from(
@@ -130,6 +135,16 @@ export interface XmlHandler {
   isDone?(): boolean
 }
 
+/** Programs write `xl\\Workbook.xml`, `./sheet1.xml` and `/xl/sheet1.xml` for the same parts. */
+function partKey(name: string): string {
+  const folders: string[] = []
+  for (const piece of name.replaceAll('\\', '/').toLowerCase().split('/')) {
+    if (piece === '..') folders.pop()
+    else if (piece !== '' && piece !== '.') folders.push(piece)
+  }
+  return folders.join('/')
+}
+
 function localName(name: string): string {
   return name.slice(name.indexOf(':') + 1)
 }
@@ -168,7 +183,7 @@ function partsOf(directory: Buffer): ReadonlyMap<string, ZipPart> {
     const [packedBytes, headerByte] = placeOf(directory, at, extra)
     const checksum = directory.readUInt32LE(at + 16)
     if (method === 0 || method === 8) {
-      parts.set(name, { isDeflated: method === 8, packedBytes, headerByte, checksum })
+      parts.set(partKey(name), { isDeflated: method === 8, packedBytes, headerByte, checksum })
     }
     at += 46 + nameSize + extraSize + directory.readUInt16LE(at + 32)
   }
