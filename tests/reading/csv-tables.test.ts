@@ -56,6 +56,15 @@ describe('no row of a CSV file is lost', () => {
     ])
   })
 
+  test('lines within quotes are not the ends of rows, as Excel for Mac writes them', async () => {
+    const found = await readTable('t.csv', '"a","b"\r"1","x\ny"\r"2","z"\r')
+    expect(found.columns).toEqual(['a BIGINT', 'b VARCHAR'])
+    expect(found.rows).toEqual([
+      ['1', 'x\ny'],
+      ['2', 'z'],
+    ])
+  })
+
   test('text behind a closing quote is kept', async () => {
     const { rows, warnings } = await table('a,b\n"x"y,1\nz,2\n')
     expect(rows[0]).toEqual(['xy', '1'])

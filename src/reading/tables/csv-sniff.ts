@@ -175,10 +175,22 @@ function plainness(text: string, isQuoted: boolean, dialect: CsvDialect): number
   return /[;\t|]/.test(value) ? 0.1 : 0.5
 }
 
-/** Where lines end with `\n`, a `\r` before it is part of the end. */
+/**
+ * Where lines end with `\n`, a `\r` before it is part of the end. Excel for Mac ends rows with `\r` and lines within a cell
+ * with `\n`: what stands within quotes says nothing.
+ */
 function lineEndOf(sample: Uint8Array): number {
-  if (sample.includes(LINE_FEED) || !sample.includes(CARRIAGE_RETURN)) return LINE_FEED
-  return CARRIAGE_RETURN
+  if (!sample.includes(CARRIAGE_RETURN)) return LINE_FEED
+  if (!sample.includes(LINE_FEED)) return CARRIAGE_RETURN
+  let isQuoted = false
+  let hasReturn = false
+  for (const [index, byte] of sample.entries()) {
+    if (byte === DOUBLE_QUOTE) isQuoted = !isQuoted
+    else if (isQuoted) continue
+    else if (byte === LINE_FEED) return LINE_FEED
+    else if (byte === CARRIAGE_RETURN && sample[index + 1] !== LINE_FEED) hasReturn = true
+  }
+  return hasReturn ? CARRIAGE_RETURN : LINE_FEED
 }
 
 /** Without the last line, which may be cut. */
