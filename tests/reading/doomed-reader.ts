@@ -24,12 +24,12 @@ const DEEDS: Readonly<Record<string, (job: ReadingJob) => void>> = {
   escape: ({ id }) => {
     const table = { name: null, path: '../../catalog', columns: [], rowCount: 1 }
     const found = { format: 'csv', recognized: {}, warnings: [], documentCount: 0 }
-    process.send?.({ kind: 'read', id, summary: { ...found, tables: [table] } })
+    process.send?.({ kind: 'read', id, summary: { ...found, tables: [table], archive: null } })
   },
   broken: ({ id, folder }) => {
     writeFileSync(`${folder}/documents.jsonl`, '{"content":')
     const found = { format: 'text', recognized: {}, warnings: [], documentCount: 1 }
-    process.send?.({ kind: 'read', id, summary: { ...found, tables: [] } })
+    process.send?.({ kind: 'read', id, summary: { ...found, tables: [], archive: null } })
   },
   environment: ({ id, folder }) => {
     const line = {
@@ -43,7 +43,7 @@ const DEEDS: Readonly<Record<string, (job: ReadingJob) => void>> = {
     }
     writeFileSync(`${folder}/documents.jsonl`, `${JSON.stringify(line)}\n`)
     const found = { format: 'text', recognized: {}, warnings: [], documentCount: 1 }
-    process.send?.({ kind: 'read', id, summary: { ...found, tables: [] } })
+    process.send?.({ kind: 'read', id, summary: { ...found, tables: [], archive: null } })
   },
 }
 

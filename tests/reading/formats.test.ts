@@ -98,6 +98,20 @@ describe('EPUB', () => {
     })
   })
 
+  test('a page of contents keeps what is not the name of a chapter', async () => {
+    const parts = book(item('x') + item('b') + item('a'))
+    const guide = '<guide><reference type="toc" href="x.xhtml"/></guide></package>'
+    const found = await read(
+      tinyZip({
+        ...parts,
+        'OPS/book.opf': parts['OPS/book.opf'].replace('</package>', guide),
+        'OPS/x.xhtml':
+          '<html><body><h1>Ducks</h1><p>Copyright Ann</p><ul><li><a href="../b.xhtml">1. <code>Two</code></a></li><li><a href="a%20b.xhtml">One</a></li></ul></body></html>',
+      }),
+    )
+    expect(found.content).toBe('# Ducks\n\nCopyright Ann\n\n# Two\n\nsecond\n\n# One\n\nfirst')
+  })
+
   test('what is missing is counted, what is locked is said', async () => {
     const found = await read(tinyZip(book(item('a') + item('x'))))
     expect(found.warnings).toEqual(['1 of 2 chapters are missing in the EPUB'])
@@ -184,7 +198,17 @@ describe('mail', () => {
     const found = await read(message('2@x.test', parts, mime), 'a.eml')
     expect(found).toMatchObject({ content: '# News\n\nRead this', syntax: 'markdown' })
     expect(found.columns.attachments).toEqual(['a.zip'])
-    expect(found.warnings).toEqual(['1 attachments are not read; their names are in `attachments`'])
+    expect(found.warnings).toEqual(['1 attachment is not read; its name is in `attachments`'])
+  })
+
+  test('parts of text with a broken or unknown type are text', async () => {
+    const broken = message('4@x.test', 'still text', 'Content-Type: text; charset=us-ascii\n')
+    expect((await read(broken, 'a.eml')).content).toBe('still text')
+    const mime = 'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n'
+    const parts = '--B\n\none\n--B\nContent-Type: text/x-note\n\ntwo\n--B--\n'
+    const found = await read(message('5@x.test', parts, mime), 'a.eml')
+    expect(found.content).toBe('one\n\n\ntwo')
+    expect(found.warnings).toEqual([])
   })
 
   test('a mailbox is a document for each message; ids are kept apart', async () => {
@@ -255,6 +279,30 @@ describe('other languages of text', () => {
       title: 'Manual',
       content: '# Manual\n\n## Scope\n\nSee the page.\n\n```ruby\nputs [1]\n```',
     })
+  })
+
+  test('reStructuredText: remarks, addresses of pictures and escapes are no text', async () => {
+    const text = [
+      '.. To release:',
+      '',
+      '   * tag it',
+      '',
+      'Teas',
+      '====',
+      '.. |badge| image:: https://x.test/badge.svg',
+      '   :target: https://x.test',
+      '',
+      '.. figure:: duck.png',
+      '   :alt: duck',
+      '',
+      '   A duck.',
+      '',
+      '.. note:: Hot',
+      '',
+      'a \\*b ``\\*``',
+    ].join('\n')
+    const { content } = await read(text, 'a.rst')
+    expect(content).toBe('# Teas\n\n   A duck.\n\n.. note:: Hot\n\na *b ``\\*``')
   })
 
   test('reStructuredText: levels by their lines', async () => {

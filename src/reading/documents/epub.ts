@@ -32,9 +32,15 @@ export function* readEpub({ bytes }: RawDocument, notes: ReadingNotes): Generato
     throw new AppError('file_unreadable', `The EPUB has no list of chapters (${packagePath})`)
   }
   const listed = chapterPaths(book, packagePath)
-  const chapters = listed.flatMap((path) => {
+  const contents = contentsPaths(book, packagePath)
+  const pages = listed.flatMap((path) => {
     const found = parts.get(path)
-    return found === undefined ? [] : [markdownOfHtml(decodeText(found, null))]
+    if (found === undefined) return []
+    return [{ text: markdownOfHtml(decodeText(found, null)), isContents: contents.includes(path) }]
+  })
+  const headings = headingsOf(pages.filter((page) => !page.isContents).map(({ text }) => text))
+  const chapters = pages.map(({ text, isContents }) => {
+    return isContents ? withoutContents(text, headings) : text
   })
   const missing = listed.length - chapters.length
   if (missing > 0) notes.warn(`${missing} of ${listed.length} chapters are missing in the EPUB`)
@@ -65,9 +71,6 @@ function chapterPaths(book: XmlElement, packagePath: string): readonly string[] 
   const items = new Map(
     elementsOf(child(book, 'manifest')).map((item) => [attribute(item, 'id') ?? '', item]),
   )
-  const contents = elementsOf(child(book, 'guide'))
-    .filter((one) => /^toc$/i.test(attribute(one, 'type') ?? ''))
-    .map((one) => pathOf(folder, attribute(one, 'href') ?? ''))
   const paths = elementsOf(child(book, 'spine')).flatMap((one) => {
     const item = items.get(attribute(one, 'idref') ?? '')
     const isNavigation = /\bnav\b/.test(attribute(item, 'properties') ?? '')
@@ -75,7 +78,45 @@ function chapterPaths(book: XmlElement, packagePath: string): readonly string[] 
     if (item === undefined || isNavigation || !isText) return []
     return [pathOf(folder, attribute(item, 'href') ?? '')]
   })
-  return [...new Set(paths)].filter((path) => !contents.includes(path))
+  return [...new Set(paths)]
+}
+
+/** Pages that the book calls its contents: some hold the title, authors and licence too. */
+function contentsPaths(book: XmlElement, packagePath: string): readonly string[] {
+  const folder = packagePath.slice(0, packagePath.lastIndexOf('/') + 1)
+  return elementsOf(child(book, 'guide'))
+    .filter((one) => /^toc$/i.test(attribute(one, 'type') ?? ''))
+    .map((one) => pathOf(folder, attribute(one, 'href') ?? ''))
+}
+
+const HEADING = /^#{1,6} +(.+)$/gm
+
+function headingsOf(texts: readonly string[]): ReadonlySet<string> {
+  return new Set(
+    texts.flatMap((text) => [...text.matchAll(HEADING)].map(([, name]) => plain(name ?? ''))),
+  )
+}
+
+/** A page without the lines that only name a heading of the book; '': nothing but its own heading is left. */
+function withoutContents(text: string, headings: ReadonlySet<string>): string {
+  const kept = text.split('\n').filter((line) => {
+    return line.startsWith('#') || line.trim() === '' || !headings.has(plain(line))
+  })
+  const rest = kept
+    .join('\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim()
+  return /^#{1,6} [^\n]*$/.test(rest) ? '' : rest
+}
+
+/** Without the marks of lists and Markdown and without numbers before it. */
+function plain(line: string): string {
+  return line
+    .replace(/^[\s\-*+]+|[*_`]/g, '')
+    .replace(/^(?:[\d.]+\s+)+/, '')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .toLowerCase()
 }
 
 function pathOf(folder: string, href: string): string {

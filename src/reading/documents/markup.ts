@@ -10,6 +10,8 @@ import { fence } from './office/markdown-blocks.ts'
 interface Markup {
   /** A heading in the lines from here; null: none. */
   heading(lines: readonly string[], at: number): Heading | null
+  /** The lines from here that are a remark or the address of a picture. */
+  remark?(lines: readonly string[], at: number): number
   /** A listing that begins in this line; null: none. */
   listing(lines: readonly string[], at: number): Listing | null
   /** A line of text with its links as text; null: a remark or a setting, which is no text. */
@@ -38,6 +40,11 @@ function* read({ bytes, charset }: RawDocument, markup: Markup): Generator<ReadD
   const written: string[] = []
   let first: string | null = null
   for (let at = 0; at < lines.length; ) {
+    const remark = markup.remark?.(lines, at) ?? 0
+    if (remark > 0) {
+      at += remark
+      continue
+    }
     const listing = markup.listing(lines, at)
     const heading = listing === null ? markup.heading(lines, at) : null
     if (listing !== null) {
@@ -126,15 +133,43 @@ function rst(): Markup {
         : null
     },
     listing: rstListing,
+    remark: rstRemark,
     text(line) {
       if (/^[ \t]*\.\. _[^:\n]{1,200}:/.test(line)) return null
-      return line
+      return outsideLiterals(line, (text) => text.replace(/\\([*`_|\\])/g, '$1'))
         .replace(/:[\w:+-]{1,60}:`([^`<]{1,500}?)[ \t]*(?:<[^`>]{1,500}>)?`/g, '$1')
         .replace(/`([^`<]{1,500}?)[ \t]+<[^`>]{1,500}>`__?/g, '$1')
         .replace(/`([^`<>]{1,500})`__?(?!\w)/g, '$1')
     },
     title: () => undefined,
   }
+}
+
+function outsideLiterals(line: string, change: (text: string) => string): string {
+  if (!line.includes('\\')) return line
+  return line
+    .split(/(``[^`]{1,500}``)/)
+    .map((piece, index) => (index % 2 === 1 ? piece : change(piece)))
+    .join('')
+}
+
+/** What two dots begin and what is no directive, target, footnote or citation: all of it that is indented. */
+function rstRemark(lines: readonly string[], at: number): number {
+  const line = lines[at] ?? ''
+  const marked = /^[ \t]*\.\.(?:[ \t]+(\S.*))?$/.exec(line)
+  if (marked === null) return 0
+  const what = marked[1] ?? ''
+  const isPicture = /^(?:\|[^|]{1,200}\|[ \t]+)?(?:image|figure)::/.test(what)
+  if (!isPicture && /^(?:[_[]|(?:\|[^|]{1,200}\|[ \t]+)?[\w:+.-]+::)/.test(what)) return 0
+  const indent = indentOf(line)
+  const belongs = isPicture
+    ? (one: string) => indentOf(one) > indent && /^[ \t]*:[\w-]+:/.test(one)
+    : (one: string) => isWithin(one, indent)
+  // Two dots alone, above an empty line, end what is before them.
+  if (what === '' && (lines[at + 1] ?? '').trim() === '') return 1
+  let end = at + 1
+  while (end < lines.length && belongs(lines[end] ?? '')) end += 1
+  return end - at
 }
 
 /** A directive with code, or what follows a line that ends with two colons. */

@@ -3,6 +3,7 @@ import type { RawDocument, ReadDocument } from '../../../domain/ports/reading-po
 import { AppError } from '../../../errors.ts'
 import type { ReadingNotes } from '../../document-format.ts'
 import { READING_LIMITS } from '../../reading-limits.ts'
+import { decodeText } from '../../text-encoding.ts'
 import { markdownOfHtml } from '../html.ts'
 import { oneLine } from '../office/markdown-blocks.ts'
 import { messagesIn } from './mbox-messages.ts'
@@ -50,7 +51,8 @@ export async function* readMbox(
 }
 
 function warnOfAttachments(count: number, notes: ReadingNotes): void {
-  if (count > 0) notes.warn(`${count} attachments are not read; their names are in \`attachments\``)
+  if (count === 1) notes.warn('1 attachment is not read; its name is in `attachments`')
+  if (count > 1) notes.warn(`${count} attachments are not read; their names are in \`attachments\``)
 }
 
 async function parsedMail(bytes: Uint8Array): Promise<Email> {
@@ -108,7 +110,10 @@ function addresses(list: readonly Address[] | undefined): string {
 const TEXT_PART_MIN = 0.2
 
 function bodyOf(email: Email): Pick<ReadDocument, 'content' | 'syntax'> {
-  const text = plainText(email.text ?? '')
+  const texts = email.attachments.filter(isText).map(({ content }) => {
+    return typeof content === 'string' ? content : decodeText(new Uint8Array(content), null)
+  })
+  const text = plainText([email.text ?? '', ...texts].join('\n\n'))
   if (email.html === undefined || email.html.trim() === '') return { content: text, syntax: 'text' }
   const isWhole = text.trim() !== '' && text.length > 2000
   if (isWhole) return { content: text, syntax: 'text' }
@@ -128,8 +133,14 @@ function plainText(text: string): string {
     .toWellFormed()
 }
 
+/** A part without a name whose type is no more than `text`, or one that nobody knows, such as `text/x-note`. */
+function isText({ filename, mimeType, disposition }: Attachment): boolean {
+  return !filename && disposition !== 'attachment' && /^text(\/x-[\w.+-]+)?$/i.test(mimeType)
+}
+
 /** Pictures of the text itself and signatures are no attachments. */
 function isAttached(attachment: Attachment): boolean {
+  if (isText(attachment)) return false
   const isPicture = attachment.related === true && attachment.mimeType.startsWith('image/')
   return !isPicture && !/^application\/(pgp|pkcs7)-(signature|encrypted)$/.test(attachment.mimeType)
 }
