@@ -264,7 +264,10 @@ export class StoredChunks implements ChunkStore {
   #sortPostings(kb: KnowledgeBase): void {
     if (this.#sorting.has(kb.id)) return
     this.#sorting.add(kb.id)
-    const sorted = this.#parts.database.write((connection) => sortPostings(connection, kb))
+    const { database } = this.#parts
+    const sorted = database.write((connection) => {
+      return database.withoutCaching(() => sortPostings(connection, kb))
+    })
     // Searches only take longer without it: whatever prevents it, the next insert tries again.
     void sorted.catch(() => {}).finally(() => this.#sorting.delete(kb.id))
   }

@@ -27,8 +27,8 @@ import { RowsTable } from './rows-table.ts'
 import { withStagedRows } from './stored-tables.ts'
 
 const ROWS_PER_PAGE = 1024
-/** A page of long documents is read in pieces, so that few of them are held at a time. */
-const DOCUMENTS_PER_PAGE = 16
+/** What a page of long documents may hold: as many are read at once as had about so many characters the last time. */
+const CHARS_PER_PAGE = 2_000_000
 const PAGE_READ_MS = 60_000
 
 export interface FileParts extends StoreParts {
@@ -159,9 +159,14 @@ export class StoredFiles implements FileStore {
   async *rows(table: FileTable, signal: AbortSignal): AsyncGenerator<Row, void, void> {
     const name = tableName(table.file.id, table.index)
     const sql = `SELECT * FROM ${name} WHERE rowid >= $first AND rowid < $end`
-    const perPage = table.columns.includes('layout') ? DOCUMENTS_PER_PAGE : ROWS_PER_PAGE
-    for (let first = 0; first < table.rowCount; first += perPage) {
-      yield* await this.#page(table, { sql, values: { first, end: first + perPage } }, signal)
+    const isLong = table.columns.includes('layout')
+    let perPage = isLong ? 1 : ROWS_PER_PAGE
+    for (let first = 0; first < table.rowCount; ) {
+      const end = first + perPage
+      const rows = await this.#page(table, { sql, values: { first, end } }, signal)
+      if (isLong) perPage = nextPageSize(rows)
+      first = end
+      yield* rows
     }
   }
 
@@ -252,6 +257,14 @@ export class StoredFiles implements FileStore {
     await queries.insert(files).values(row)
     return fileOf(row)
   }
+}
+
+function nextPageSize(rows: readonly Row[]): number {
+  const chars = rows.reduce((sum, { content = null }) => {
+    return sum + (typeof content === 'string' ? content.length : 0)
+  }, 0)
+  const fitting = Math.floor((rows.length * CHARS_PER_PAGE) / Math.max(1, chars))
+  return Math.min(Math.max(1, fitting), 4 * rows.length, ROWS_PER_PAGE)
 }
 
 function isSameName(file: { readonly name: string }, other: { readonly name: string }): boolean {
