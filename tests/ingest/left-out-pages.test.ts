@@ -114,6 +114,16 @@ describe('what is left out is said', () => {
   })
 })
 
+test('links that ask not to be followed', async () => {
+  const home = () => {
+    const links =
+      '<a rel="nofollow" href="/source">s</a><a rel="nofollow" href="/a">a</a><a href="/a">a</a>'
+    return new Response(`<p>home</p>${links}`, { headers: { 'content-type': 'text/html' } })
+  }
+  const { ids } = await crawled({ '/': home, '/source': html('s'), '/a': html('a') }, { depth: 1 })
+  expect(ids).toEqual(['/', '/a'])
+})
+
 test('who names a depth gets links only, no sitemaps', async () => {
   const site = {
     '/': html('home', ['/linked']),

@@ -95,6 +95,8 @@ export interface PageFacts {
   /** Whether it may be kept, and its links followed. */
   readonly isKept: boolean
   readonly isFollowed: boolean
+  /** Of its links those that it asks not to follow; missing: none. */
+  readonly notFollowed?: readonly string[]
 }
 
 /** A document's bytes as its reader gets them. */

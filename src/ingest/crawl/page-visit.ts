@@ -74,7 +74,7 @@ async function visited(
     if (!isKept) plan.leftOut.addPage('asked not to be kept (noindex)', page.url)
     const isFollowed = first?.page?.isFollowed !== false && tag.isFollowed
     const isLast = target.depth >= plan.depthMax || !isFollowed
-    const found = isLast ? [] : documents.flatMap(({ links }) => links)
+    const found = isLast ? [] : documents.flatMap(followedLinks)
     return {
       ...target,
       address: pageAddress(new URL(page.url)).href,
@@ -85,6 +85,11 @@ async function visited(
     }
   }
   throw new AppError('crawl_failed', `${target.url} sends its readers on without end`)
+}
+
+function followedLinks({ links, page }: ReadDocument): readonly string[] {
+  const notFollowed = new Set(page?.notFollowed ?? [])
+  return links.filter((link) => !notFollowed.has(link))
 }
 
 function canonicalOf(document: ReadDocument | undefined): string | null {

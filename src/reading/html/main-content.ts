@@ -115,6 +115,7 @@ const INDEX_TITLE =
 /** A page about an index is called like one too. */
 const LIKELY_INDEX = /(?:^| )(?:index|table of contents|site ?map)(?: \W.*)?$/i
 const LIKELY_INDEX_LINKS = 50
+const LARGE_INDEX_LINKS = 300
 
 function indexLinks(
   before: TextWeight,
@@ -127,6 +128,9 @@ function indexLinks(
   const isIndex =
     INDEX_TITLE.test(title ?? '') || (LIKELY_INDEX.test(title ?? '') && links >= LIKELY_INDEX_LINKS)
   if (isIndex && before.linkedChars > 0.4 * before.chars) return links
+  // Javadoc's says again what each of its entries says of itself.
+  const isLarge = isIndex && links >= LARGE_INDEX_LINKS
+  if (isLarge && before.linkedChars > 0.15 * before.chars) return links
   const isMostlyLinks = before.linkedChars > MOSTLY_LINKS * before.chars
   const isShort = own < (isMarked || isMostlyLinks ? OWN_CHARS.marked : OWN_CHARS.unmarked)
   return isShort && links * CHARS_PER_LINK > own && !holds(whole, 'pre, table') ? links : null

@@ -15,6 +15,18 @@ export function linksOf(document: Document, url: string | null): readonly string
   return [...links]
 }
 
+/** `rel="nofollow"`: the source of a manual's page, a calendar, what visitors wrote. */
+function notFollowedOf(document: Document, base: string | null): readonly string[] {
+  const links = new Set<string>()
+  const others = new Set<string>()
+  for (const anchor of all(document, 'a[href]')) {
+    const target = resolved(anchor.getAttribute('href'), base)
+    const isFollowed = !/(?:^|\s)nofollow(?:\s|$)/i.test(anchor.getAttribute('rel') ?? '')
+    if (target !== null) (isFollowed ? others : links).add(target)
+  }
+  return [...links].filter((link) => !others.has(link)).slice(0, READING_LIMITS.linksPerPageMax)
+}
+
 function baseOf(document: Document, url: string | null): string | null {
   const declared = all(document, 'base[href]')[0]?.getAttribute('href') ?? null
   if (declared === null) return url
@@ -33,11 +45,13 @@ export function pageFacts(document: Document, url: string | null): PageFacts {
   const metas = metasOf(document)
   const robots = metaOf(metas, ['eider', 'robots']).toLowerCase()
   const directives = robots.split(/[\s,]+/)
+  const notFollowed = notFollowedOf(document, base)
   return {
     canonical: canonicalOf(document, base, url),
     refresh: refreshOf(document, base),
     isKept: !directives.includes('noindex') && !directives.includes('none'),
     isFollowed: !directives.includes('nofollow') && !directives.includes('none'),
+    ...(notFollowed.length === 0 ? {} : { notFollowed }),
   }
 }
 
