@@ -35,6 +35,32 @@ describe('JSON', () => {
     expect(longer.warnings[0]).toContain('would be rounded')
   })
 
+  test('long numbers with a fraction are text as they stand', async () => {
+    const found = await readTable(
+      't.json',
+      '[{"a":9007199254740993,"b":1.5,"c":"x \\"9007199254740993.5"},{"a":9007199254740993.5,"b":2}]',
+    )
+    expect(found.columns).toEqual(['a VARCHAR', 'b DOUBLE', 'c VARCHAR'])
+    expect(found.rows).toEqual([
+      ['9007199254740993', 1.5, 'x "9007199254740993.5'],
+      ['9007199254740993.5', 2, null],
+    ])
+    expect(found.warnings[0]).toContain('would be rounded')
+  })
+
+  test('a list within an object keeps its long numbers', async () => {
+    const found = await readTable(
+      't.json',
+      '{"count":2,"rows":[{"a":9007199254740993,"b":0.5},{"a":1,"b":9007199254740993}]}',
+    )
+    expect(found.columns).toEqual(['a BIGINT', 'b VARCHAR'])
+    expect(found.rows).toEqual([
+      ['9007199254740993', '0.5'],
+      ['1', '9007199254740993'],
+    ])
+    expect(found.warnings.join()).toContain('would be rounded')
+  })
+
   test('a mistake is said by line and column', async () => {
     const cases: [name: string, content: string, message: string][] = [
       [

@@ -5,6 +5,7 @@ import type { ReadTable } from '../../domain/ports/reading-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { ReadingNotes } from '../document-format.ts'
 import { counted, shown } from './column-types.ts'
+import { withLongFractionsAsText } from './json-numbers.ts'
 import { jsonMistake } from './json-syntax.ts'
 import { checkJsonShape } from './table-shape.ts'
 import { writtenTable } from './written-table.ts'
@@ -26,24 +27,33 @@ export async function readJson(
   folder: string,
   notes: ReadingNotes,
 ): Promise<ReadTable> {
-  const { hasLongIntegers } = await checkJsonShape(path)
+  const { hasLongIntegers, hasLongFractions } = await checkJsonShape(path)
   const target = join(folder, 'table-0.parquet')
   try {
     const rows = rowsSql(path, format, null)
     const columns = await describedColumns(connection, rows)
+    let source: JsonRows = {
+      columns,
+      rows: (types, from) => rowsSql(from, format, types),
+    }
     const list = format === 'json' ? await onlyList(connection, rows, columns) : null
     if (list !== null) {
       const beside = columns.filter(({ name }) => name !== list).map(({ name }) => shown(name))
       notes.warn(
         `The table is the list ${shown(list)}${beside.length === 0 ? '' : `; not in it is what stands beside the list: ${beside.join(', ')}`}`,
       )
-      const unnested = `(SELECT unnest(row) FROM (SELECT unnest(${quote(list)}) AS row FROM ${rows}))`
-      return await writtenTable(connection, unnested, target)
+      const listed = (fields: readonly Column[] | null, from: string) => {
+        const struct = fields?.map(({ name, type }) => `${quote(name)} ${type}`).join(', ')
+        const column = struct === undefined ? null : [{ name: list, type: `STRUCT(${struct})[]` }]
+        return `(SELECT unnest(row) FROM (SELECT unnest(${quote(list)}) AS row FROM ${rowsSql(from, format, column)}))`
+      }
+      source = { columns: await describedColumns(connection, listed(null, path)), rows: listed }
     }
-    const source = hasLongIntegers
-      ? await exactSql(connection, { path, format }, columns, notes)
-      : rows
-    return await writtenTable(connection, source, target)
+    const from = hasLongFractions ? await textualCopy(path, folder, notes) : path
+    const exact = hasLongIntegers
+      ? await exactSql(connection, source, from, notes)
+      : source.rows(null, path)
+    return await writtenTable(connection, exact, target)
   } catch (error) {
     if (error instanceof AppError) throw error
     const mistake = await jsonMistake(path)
@@ -67,6 +77,12 @@ function rowsSql(
   return `read_json(${literal(path)}, format = '${layout}', maximum_object_size = ${Math.max(size, 1024) + 1024}, ${types})`
 }
 
+interface JsonRows {
+  readonly columns: readonly Column[]
+  /** What a FROM takes, of columns of these types; null: of those that DuckDB finds. */
+  rows(types: readonly Column[] | null, path: string): string
+}
+
 async function describedColumns(
   connection: DuckDBConnection,
   rows: string,
@@ -88,14 +104,25 @@ async function onlyList(
   return Number(counted.getRows()[0]?.[0]) === 1 ? list.name : null
 }
 
-const LONG = '-?[0-9]{16,}'
+/** Larger files are not copied. */
+const COPIED_BYTES_MAX = 256 * 1024 * 1024
+
+async function textualCopy(path: string, folder: string, notes: ReadingNotes): Promise<string> {
+  if (Bun.file(path).size <= COPIED_BYTES_MAX) {
+    return await withLongFractionsAsText(path, join(folder, 'exact.json'))
+  }
+  notes.warn('Numbers of more than 15 digits with a fraction may be rounded in a file of this size')
+  return path
+}
+
+const LONG = '-?[0-9]{16,}([.].*)?'
 const LONGEST_DIGITS = 38
 
 /** Integers that DuckDB would make a DOUBLE stay what they are: the columns are read as text, and looked at. */
 async function exactSql(
   connection: DuckDBConnection,
-  { path, format }: JsonFile,
-  columns: readonly Column[],
+  { columns, rows: rowsOf }: JsonRows,
+  path: string,
   { warn }: ReadingNotes,
 ): Promise<string> {
   const isOpen = ({ type }: Column) => type === 'DOUBLE' || type === 'HUGEINT' || type === 'UBIGINT'
@@ -103,9 +130,9 @@ async function exactSql(
   if (columns.some(({ type }) => type.includes('DOUBLE') && type !== 'DOUBLE')) {
     warn('Numbers of more than 15 digits within objects and lists are DOUBLE: they may be rounded')
   }
-  if (open.length === 0) return rowsSql(path, format, null)
+  if (open.length === 0) return rowsOf(null, path)
   const asText = columns.map((one) => (isOpen(one) ? { name: one.name, type: 'VARCHAR' } : one))
-  const rows = rowsSql(path, format, asText)
+  const rows = rowsOf(asText, path)
   const checks = open.flatMap(({ name }) => {
     const value = quote(name)
     return [

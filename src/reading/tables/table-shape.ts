@@ -19,13 +19,15 @@ const CLOSE_LIST = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-const EXACT_DIGITS = 15
+export const EXACT_DIGITS = 15
 
 const BYTES_PER_READ = 1024 * 1024
 
 export interface JsonShape {
   /** More digits than a DOUBLE keeps, and no fraction. */
   readonly hasLongIntegers: boolean
+  /** The same digits, and a fraction behind them. */
+  readonly hasLongFractions: boolean
 }
 
 /** @throws AppError `file_unreadable` for lists and objects nested too deeply */
@@ -35,6 +37,7 @@ export async function checkJsonShape(path: string): Promise<JsonShape> {
   let isEscaped = false
   let digits = 0
   let hasLongIntegers = false
+  let hasLongFractions = false
   for await (const bytes of piecesOf(path)) {
     for (const byte of bytes) {
       if (isEscaped) isEscaped = false
@@ -45,8 +48,10 @@ export async function checkJsonShape(path: string): Promise<JsonShape> {
       } else if (byte >= ZERO && byte <= NINE) {
         digits += 1
         if (digits > EXACT_DIGITS) hasLongIntegers = true
-      } else if (byte === POINT) digits = -Infinity
-      else {
+      } else if (byte === POINT) {
+        if (digits > EXACT_DIGITS) hasLongFractions = true
+        digits = -Infinity
+      } else {
         digits = 0
         if (byte === QUOTE) isString = true
         else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
@@ -58,7 +63,7 @@ export async function checkJsonShape(path: string): Promise<JsonShape> {
       }
     }
   }
-  return { hasLongIntegers }
+  return { hasLongIntegers, hasLongFractions }
 }
 
 function piecesOf(path: string): AsyncIterable<Uint8Array> {
