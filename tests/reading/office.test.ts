@@ -140,6 +140,28 @@ describe('DOCX', () => {
 })
 
 describe('PPTX', () => {
+  test('the points of a chart stand in their rows; dates are dates, levels are joined', async () => {
+    const points = (...values: readonly (readonly [number, string])[]) =>
+      values.map(([at, value]) => `<c:pt idx="${at}"><c:v>${value}</c:v></c:pt>`).join('')
+    const slide =
+      '<p:graphicFrame><a:graphic><a:graphicData><c:chart r:id="rId1"/></a:graphicData></a:graphic></p:graphicFrame>'
+    const chart = async (categories: string) => {
+      const series = `<c:ser><c:tx><c:v/>${points([0, 'Sold'])}</c:tx><c:cat>${categories}</c:cat><c:val><c:numRef><c:numCache>${points([0, '5'], [2, '7'])}</c:numCache></c:numRef></c:val></c:ser>`
+      const parts = {
+        'ppt/slides/_rels/slide1.xml.rels':
+          '<Relationships><Relationship Id="rId1" Type="x/chart" Target="../charts/chart1.xml"/></Relationships>',
+        'ppt/charts/chart1.xml': `<c:chartSpace><c:chart><c:plotArea>${series}</c:plotArea></c:chart></c:chartSpace>`,
+      }
+      return (await read(tinyPptx([slide], parts))).content.split('\n').slice(2)
+    }
+    const dates = `<c:numRef><c:numCache><c:formatCode>m/d/yyyy</c:formatCode>${points([0, '37261'], [2, '37263'])}</c:numCache></c:numRef>`
+    expect(await chart(dates)).toEqual(['| 2002-01-05 | 5 |', '| 2002-01-07 | 7 |'])
+    const levels = [points([0, 'SF'], [1, 'LA'], [2, 'NY']), points([0, 'CA'], [2, 'NY'])]
+    const joined = levels.map((level) => `<c:lvl>${level}</c:lvl>`).join('')
+    const found = await chart(`<c:multiLvlStrRef>${joined}</c:multiLvlStrRef>`)
+    expect(found).toEqual(['| CA / SF | 5 |', '| CA / LA |  |', '| NY / NY | 7 |'])
+  })
+
   test('a heading and a part for each slide, tables, lists, notes; footers left out', async () => {
     const table = `<p:graphicFrame><a:graphic><a:graphicData><a:tbl><a:tr><a:tc><a:txBody><a:p><a:r><a:t>a</a:t></a:r></a:p></a:txBody></a:tc><a:tc><a:txBody><a:p><a:r><a:t>b</a:t></a:r></a:p></a:txBody></a:tc></a:tr></a:tbl></a:graphicData></a:graphic></p:graphicFrame>`
     const found = await read(

@@ -84,7 +84,7 @@ function sourceOf({
   if (typeof file === 'string') sources.push({ kind: 'file', name: file })
   const [source] = sources
   if (source !== undefined && sources.length === 1) return source
-  throw new AppError('missing_parameter', 'Must provide one of "text", "rows" and "file"')
+  throw new AppError('missing_parameter', 'Must provide exactly one of "text", "rows" and "file"')
 }
 
 function previewRecord({ chunks, chunkCount, tokensMax, warnings }: Preview) {

@@ -13,6 +13,7 @@ import { placedText } from './docx-text.ts'
 import { equationText } from './equation.ts'
 import { type Block, oneLine } from './markdown-blocks.ts'
 import { OfficePackage } from './office-package.ts'
+import { chartBlocks } from './pptx-chart.ts'
 import { joinedSlides } from './slides.ts'
 
 /** The slides of PowerPoint (OOXML), each with its title as heading and its notes at the end. */
@@ -179,31 +180,6 @@ function tableBlock(table: XmlElement): Block {
       })
     }),
   }
-}
-
-const CHART_ROWS_MAX = 500
-
-/** The numbers of a chart as a table: a row for each category, a column for each series. */
-function chartBlocks(part: XmlElement | undefined): Block[] {
-  const chart = child(part, 'chartSpace', 'chart')
-  const title = oneLine([...descendants(child(chart, 'title'), 't')].map(textOf).join(''))
-  const series = [...descendants(child(chart, 'plotArea'), 'ser')].slice(0, 100)
-  const names = series.map((one) => oneLine(valuesOf(child(one, 'tx')).join(' ')))
-  const categories = valuesOf(child(series[0], 'cat') ?? child(series[0], 'xVal'))
-  const columns = series.map((one) => valuesOf(child(one, 'val') ?? child(one, 'yVal')))
-  const count = Math.min(CHART_ROWS_MAX, Math.max(0, ...columns.map((values) => values.length)))
-  const cell = (text: string | undefined): Block[] => [{ kind: 'paragraph', text: text ?? '' }]
-  const rows = Array.from({ length: count }, (_, at) => {
-    return [cell(categories[at]), ...columns.map((values) => cell(values[at]))]
-  })
-  const heading: Block[] = title === '' ? [] : [{ kind: 'paragraph', text: title }]
-  if (rows.length === 0) return heading
-  return [...heading, { kind: 'table', rows: [[[], ...names.map(cell)], ...rows] }]
-}
-
-function valuesOf(element: XmlElement | undefined): readonly string[] {
-  const points = [...descendants(element, 'pt')].slice(0, CHART_ROWS_MAX)
-  return points.map((point) => oneLine(textOf(child(point, 'v'))))
 }
 
 function speakerNotes(office: OfficePackage, path: string | undefined): readonly Block[] {
