@@ -269,3 +269,40 @@ test('a table of a thousand columns is read, with markers of nothing in all of t
   expect(columns[999]).toBe('k999 BIGINT')
   expect(rows.map((values) => values[999])).toEqual([null, '999', '999'])
 })
+
+describe('wide tables', () => {
+  const row = (width: number, value: (index: number) => string) =>
+    Array.from({ length: width }, (_, index) => value(index)).join(',')
+  const header = (width: number) => row(width, (index) => `h${index}`)
+
+  test('have the types that their columns would have in a narrow one', async () => {
+    const values = ['1', '2.5', '2026-01-02', 'words', 'true', '-']
+    const types = ['BIGINT', 'DOUBLE', 'DATE', 'VARCHAR', 'BOOLEAN', 'VARCHAR']
+    const rows = `${row(120, (index) => values[index % 6] ?? '')}\n`.repeat(12)
+    const stray = row(120, (index) => (index === 60 ? 'x' : (values[index % 6] ?? '')))
+    const found = await table(`${header(120)}\n${rows}${stray}\n`)
+    const typeOf = (index: number) => (index === 60 ? 'VARCHAR' : types[index % 6])
+    expect(found.columns).toEqual(
+      Array.from({ length: 120 }, (_, index) => `h${index} ${typeOf(index)}`),
+    )
+    expect(found.rows).toHaveLength(13)
+    expect(found.warnings).toEqual([
+      'Column "h60" is text: 1 of its first 13 values is no number, such as "x" in line 14',
+    ])
+  })
+
+  test('of 2000 columns are read, of more refused', async () => {
+    const rows = (width: number) => `${header(width)}\n${row(width, () => '1')}\n`
+    expect((await table(rows(2000))).columns).toHaveLength(2000)
+    const refused = await table(rows(2001)).catch((error: Error) => error.message)
+    expect(refused).toBe(
+      'The file could not be read: the row that begins in line 1 has 2001 values; a table has at most 2000 columns',
+    )
+  })
+
+  test('are not measured by the words in their values', async () => {
+    const line = row(1000, () => `${'word '.repeat(40)}end`)
+    const found = await table(`${header(1000)}\n${line}\n${line}\n`)
+    expect(found.columns).toHaveLength(1000)
+  })
+})

@@ -88,6 +88,15 @@ describe('a reader process', () => {
     expect((await failure(impatient('hang')))[1]).toStartWith(message)
   })
 
+  test('that floods the disk is ended', async () => {
+    const { read: narrow } = reading({ entryUrl: DOOMED, outputBytes: 2e6 })
+    const [code, message] = await failure(narrow('flood'))
+    expect(code).toBe('file_unreadable')
+    expect(message).toStartWith('The file could not be read: ')
+    expect(message).toContain('2 M')
+    expect(await readdir(folder)).toEqual([])
+  })
+
   test('whose client has gone is ended', async () => {
     const gone = new AbortController()
     const hanging = failure(read('hang', 'text', gone.signal))

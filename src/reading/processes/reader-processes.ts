@@ -26,6 +26,7 @@ export interface ReaderProcessesOptions {
   readonly memoryBytes: number
   /** For a small file. */
   readonly readMs: number
+  readonly outputBytes: number
   readonly queueMax: number
   readonly processesMax: number
   readonly idleMs: number
@@ -37,6 +38,7 @@ export function readerProcessesOptions(
   return {
     entryUrl: new URL('../../workers/reading-entry.ts', import.meta.url).href,
     readMs: READING_LIMITS.readMs,
+    outputBytes: READING_LIMITS.outputBytes,
     queueMax: READING_LIMITS.readsQueuedMax,
     processesMax: READING_LIMITS.processesMax,
     idleMs: READING_LIMITS.idleMs,
@@ -103,7 +105,7 @@ export class ReaderProcesses {
   ): Promise<ReadingSummary> {
     const { memoryBytes, readMs } = this.#options
     const { size } = await stat(source.path)
-    const outputBytes = READING_LIMITS.outputBytes + READING_LIMITS.outputPerByte * size
+    const outputBytes = this.#options.outputBytes + READING_LIMITS.outputPerByte * size
     const deadlineMs = Math.round(readMs + (READING_LIMITS.readMsPerMegabyte * size) / 1e6)
     this.#lastJob += 1
     const job = { id: this.#lastJob, source, folder, limits: { memoryBytes, outputBytes } }

@@ -54,9 +54,10 @@ export async function columnPlans(
   })
 }
 
-const PLAIN_COLUMNS_PER_QUERY = 500
-/** DuckDB 1.5.5 takes seconds to plan as many of the larger expressions as it reads columns in one go. */
-const COLUMNS_PER_QUERY = 20
+/** So many columns are looked at side by side; for each further one DuckDB 1.5.5 compares its expressions with all others. */
+const COLUMNS_SIDE_BY_SIDE = 40
+/** More are looked at one below the other. */
+const COLUMNS_PER_QUERY = 1000
 
 /** Most values are of one kind and some are not: worth a word. */
 const STRAYS_MAX = 0.1
@@ -128,26 +129,23 @@ async function checkedInTurn(
   candidates: readonly Candidate[],
 ): Promise<ReadonlyMap<number, Checked>> {
   const checked = new Map<number, Checked>()
-  const check = async (
-    all: readonly Candidate[],
-    query: typeof checkedColumns,
-    columns: number,
-  ) => {
-    for (let start = 0; start < all.length; start += columns) {
-      for (const one of await query(connection, rows, all.slice(start, start + columns))) {
-        checked.set(one.candidate.index, one)
-      }
-    }
+  const check = async (all: readonly Candidate[], sideBySide: typeof checkedColumns) => {
+    if (all.length === 0) return
+    const found =
+      all.length > COLUMNS_SIDE_BY_SIDE
+        ? await checkedInALine(connection, rows, all)
+        : await sideBySide(connection, rows, all)
+    for (const one of found) checked.set(one.candidate.index, one)
   }
   const isOpen = (one: Candidate) => checked.get(one.index)?.kinds.length === 0
   const likely = candidates.map((one) => ({ ...one, kinds: likelyKinds(one.kinds) }))
-  await check(likely, plainColumns, PLAIN_COLUMNS_PER_QUERY)
-  await check(likely.filter(isOpen), checkedColumns, COLUMNS_PER_QUERY)
+  await check(likely, plainColumns)
+  await check(likely.filter(isOpen), checkedColumns)
   const others = candidates.flatMap((one, index) => {
     const rest = one.kinds.filter((kind) => likely[index]?.kinds.includes(kind) !== true)
     return isOpen(one) && rest.length > 0 ? [{ ...one, kinds: rest }] : []
   })
-  await check(others, checkedColumns, COLUMNS_PER_QUERY)
+  await check(others, checkedColumns)
   return checked
 }
 
@@ -197,41 +195,73 @@ function isMarkerSql(value: string): string {
   return `regexp_full_match(${value}, ${MARKERS})`
 }
 
+/** What a query counts in the values of one column. */
+function countsOf(value: string, kinds: readonly CellKind[]): readonly string[] {
+  const strays = kinds.map((kind) => {
+    const holds = holdsSql(kind, value)
+    return `${value} IS NOT NULL AND NOT coalesce(${holds}, false) AND NOT ${isMarkerSql(value)}`
+  })
+  const isMarker = `${value} <> '' AND ${isMarkerSql(value)}`
+  return [
+    `count(${value})`,
+    `count_if(${isMarker})`,
+    `any_value(${value}) FILTER (${isMarker})`,
+    `min(${value}) FILTER (${strays.at(-1)})`,
+    ...strays.map((stray) => `count_if(${stray})`),
+  ]
+}
+
+function checkedColumn(candidate: Candidate, counts: readonly unknown[]): Checked {
+  const [valueCount = 0, markerCount = 0, marker, stray, ...strays] = counts
+  const strayCounts = candidate.kinds.map((_, index) => Number(strays[index] ?? 0))
+  return {
+    candidate,
+    kinds: candidate.kinds.filter((_, index) => strayCounts[index] === 0),
+    valueCount: Number(valueCount),
+    strayCount: Math.min(...strayCounts),
+    stray: String(stray ?? ''),
+    markerCount: Number(markerCount),
+    marker: String(marker ?? ''),
+  }
+}
+
 async function checkedColumns(
   connection: DuckDBConnection,
   rows: string,
   candidates: readonly Candidate[],
 ): Promise<readonly Checked[]> {
-  const selected = candidates.flatMap(({ value, kinds }) => {
-    const strays = kinds.map((kind) => {
-      const holds = holdsSql(kind, value)
-      return `${value} IS NOT NULL AND NOT coalesce(${holds}, false) AND NOT ${isMarkerSql(value)}`
-    })
-    return [
-      `count(${value})`,
-      `count_if(${value} <> '' AND ${isMarkerSql(value)})`,
-      `any_value(${value}) FILTER (${value} <> '' AND ${isMarkerSql(value)})`,
-      `min(${value}) FILTER (${strays.at(-1)})`,
-      ...strays.map((stray) => `count_if(${stray})`),
-    ]
-  })
+  const selected = candidates.flatMap(({ value, kinds }) => countsOf(value, kinds))
   const result = await connection.runAndReadAll(`SELECT ${selected.join(', ')} FROM ${rows}`)
   const values = result.getRows()[0] ?? []
   let at = 0
   return candidates.map((candidate) => {
-    const [valueCount, markerCount, marker, stray] = values.slice(at, at + 4)
-    const strayCounts = values.slice(at + 4, at + 4 + candidate.kinds.length).map(Number)
+    const start = at
     at += 4 + candidate.kinds.length
-    return {
-      candidate,
-      kinds: candidate.kinds.filter((_, index) => strayCounts[index] === 0),
-      valueCount: Number(valueCount),
-      strayCount: Math.min(...strayCounts),
-      stray: String(stray ?? ''),
-      markerCount: Number(markerCount),
-      marker: String(marker ?? ''),
-    }
+    return checkedColumn(candidate, values.slice(start, at))
   })
+}
+
+/** The values of columns that can be the same, as one column: the statement stays as small as for one of them. */
+async function checkedInALine(
+  connection: DuckDBConnection,
+  rows: string,
+  candidates: readonly Candidate[],
+): Promise<readonly Checked[]> {
+  const alike = Map.groupBy(candidates, ({ kinds }) => kinds.map(({ name }) => name).join('\n'))
+  const checked: Checked[] = []
+  for (const columns of alike.values()) {
+    for (let start = 0; start < columns.length; start += COLUMNS_PER_QUERY) {
+      const some = columns.slice(start, start + COLUMNS_PER_QUERY)
+      const values = some.map(({ value }) => value).join(', ')
+      const line = `SELECT unnest(range(${some.length})) AS place, unnest([${values}]) AS value FROM ${rows}`
+      const counts = countsOf('value', some[0]?.kinds ?? []).join(', ')
+      const sql = `SELECT place, ${counts} FROM (${line}) GROUP BY place`
+      const found = (await connection.runAndReadAll(sql)).getRows()
+      const byPlace = new Map(found.map(([place, ...rest]) => [Number(place), rest]))
+      checked.push(...some.map((one, place) => checkedColumn(one, byPlace.get(place) ?? [])))
+    }
+  }
+  return checked
 }
 
 /** What columns with one reading only say about the others of their file. */

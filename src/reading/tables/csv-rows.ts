@@ -4,8 +4,8 @@ import { BACKSLASH, CARRIAGE_RETURN, type CsvDialect, LINE_FEED, SPACE } from '.
 
 const BLOCK_BYTES = 1024 * 1024
 
-/** More than any spreadsheet has; DuckDB takes seconds for as many. */
-export const TABLE_COLUMNS_MAX = 10_000
+/** DuckDB holds 2048 values of each column at once, for each thread: 4000 columns do not fit into the memory it has here. */
+export const TABLE_COLUMNS_MAX = 2000
 /** A longer line is a quote that was never closed, or no table. */
 export const ROW_BYTES_MAX = 32 * 1024 * 1024
 
@@ -20,6 +20,16 @@ export class OpenQuote extends AppError {
       `The file could not be read: a quote is opened in ${place} and never closed`,
     )
     this.place = place
+  }
+}
+
+/** More values in a row than a table has columns. */
+export class TooWide extends AppError {
+  constructor(line: number) {
+    super(
+      'file_unreadable',
+      `The file could not be read: the row that begins in line ${line} has more than ${TABLE_COLUMNS_MAX} values, and a table has at most as many columns`,
+    )
   }
 }
 
@@ -272,12 +282,7 @@ export class CsvRows {
   /** Room for more values, then the row anew. */
   #wider(): boolean {
     const size = this.#starts.length * 2
-    if (size > TABLE_COLUMNS_MAX * 4) {
-      throw new AppError(
-        'file_unreadable',
-        `The file could not be read: the row that begins in line ${this.#nextLine} has more than ${TABLE_COLUMNS_MAX} values, and a table has at most as many columns`,
-      )
-    }
+    if (size > TABLE_COLUMNS_MAX * 16) throw new TooWide(this.#nextLine)
     this.#starts = new Int32Array(size)
     this.#ends = new Int32Array(size)
     this.#kinds = new Uint8Array(size)

@@ -7,7 +7,7 @@ import {
   SINGLE_QUOTE,
   SPACE,
 } from './csv-dialect.ts'
-import { bytesOf, CsvRows, OpenQuote } from './csv-rows.ts'
+import { bytesOf, CsvRows, OpenQuote, TooWide } from './csv-rows.ts'
 
 /** Signs that are tried, the more common first: it decides between equals. */
 const DELIMITERS = [',', ';', '\t', '|', ':', '^', '~', '\x01', '\x1f', '#', '§']
@@ -127,6 +127,8 @@ function scoreOf(sample: Uint8Array, dialect: CsvDialect, hints: DialectHints): 
       }
     }
   } catch (error) {
+    // What is no table under this dialect may be one under another.
+    if (error instanceof TooWide) return 0
     // The sample may end within quotes; what the whole file does is seen later.
     if (!(error instanceof OpenQuote)) throw error
   }

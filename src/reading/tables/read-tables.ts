@@ -17,7 +17,7 @@ export interface TableFile extends SourceFile {
 }
 
 /** Of DuckDB in a reader process, whose own limit is larger. */
-const MEMORY_LIMIT = '256MiB'
+const MEMORY_LIMIT = '512MiB'
 const SPILL_MAX = '8GiB'
 const THREADS = '2'
 
@@ -61,6 +61,8 @@ async function isolatedConnection(path: string, folder: string): Promise<DuckDBC
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',
     memory_limit: MEMORY_LIMIT,
+    // It makes a join of each IN, and there are several for each column: slow, and more memory than there is.
+    disabled_optimizers: 'in_clause',
     threads: THREADS,
     temp_directory: join(folder, 'spill'),
     max_temp_directory_size: SPILL_MAX,

@@ -22,10 +22,20 @@ export async function writtenTable(
   })
   const rows = `SELECT ${selected.join(', ')} FROM ${source} AS source(${aliases.join(', ')})`
   const written = await connection.runAndReadAll(
-    `COPY (${rows}) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 30720)`,
+    `COPY (${rows}) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${rowGroupSize(columns.length)})`,
   )
   const rowCount = Number(written.getRows()[0]?.[0] ?? 0)
   return { name: null, path, columns: columns.map(({ name, type }) => ({ name, type })), rowCount }
+}
+
+const GROUP_ROWS = 30_720
+const GROUP_CELLS = 6_000_000
+/** DuckDB's own step. */
+const GROUP_ROWS_MIN = 2048
+
+/** A group of rows is held in memory as a whole. */
+function rowGroupSize(columnCount: number): number {
+  return Math.max(GROUP_ROWS_MIN, Math.min(GROUP_ROWS, Math.floor(GROUP_CELLS / columnCount)))
 }
 
 interface WrittenColumn {
