@@ -239,6 +239,15 @@ describe('what leads through a site is left out', () => {
     }
   })
 
+  test('sections that are items of a list have headings of the page', async () => {
+    const html = `<h1>BitField</h1><ul class="summary-list"><li><section><h2>Summary</h2><p>One.</p></section></li>
+      <li><section><h2>Details</h2><ul><li><section><h3>isSet</h3><p>Two.</p></section></li></ul></section></li></ul>
+      <ul><li>plain</li></ul>`
+    expect(await markdown(html)).toBe(
+      '# BitField\n\n## Summary\n\nOne.\n\n## Details\n\n### isSet\n\nTwo.\n\n- plain',
+    )
+  })
+
   test('notes and quotes that are laid out by tables are text', async () => {
     const html = `<h1>Ducks</h1><div class="note"><table border="0" summary="Note"><tr><td rowspan="2"><img alt="[Note]" src="n.png"></td>
       <th>Note</th></tr><tr><td><p>Ducks bite.</p></td></tr></table></div>

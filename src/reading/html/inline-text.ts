@@ -1,4 +1,13 @@
-import { all, ancestor, holds, oneLine, renamed, replaceWithText, unwrap } from './elements.ts'
+import {
+  all,
+  ancestor,
+  holds,
+  isElement,
+  oneLine,
+  renamed,
+  replaceWithText,
+  unwrap,
+} from './elements.ts'
 
 /** Writes as text what a line of Markdown cannot say: raised and lowered text, readings, pictures, ticks. */
 export function writeInlineText(root: Element): void {
@@ -20,12 +29,35 @@ export function writeInlineText(root: Element): void {
     if (/^H[1-6]$/.test(heading.nodeName) || !(level >= 1 && level <= 6)) continue
     renamed(heading, `h${level}`)
   }
+  for (const list of all(root, 'ul')) unwrapSections(list)
   // Doxygen's titles.
   for (const title of all(root, '.headertitle > .title').slice(0, 1)) {
     if (!holds(root, 'h1')) renamed(title, 'h1')
   }
   for (const quote of all(root, 'q')) replaceWithText(quote, `“${quote.textContent ?? ''}”`)
   for (const wrapped of all(root, 'wbr')) unwrap(wrapped)
+}
+
+/** Javadoc's sections are items of lists; a heading in an item would be no heading of the page. */
+function unwrapSections(list: Element): void {
+  const items = Array.from(list.childNodes).filter((child) => child.nodeName === 'LI')
+  const sections = items.filter((item) => {
+    const first = isElement(item) ? item.firstElementChild : null
+    return first !== null && /^(?:SECTION|H[1-4])$/.test(first.nodeName) && isLong(first)
+  })
+  if (sections.length === 0 || sections.length < items.length) return
+  for (const item of sections) if (isElement(item)) renamed(item, 'div')
+  const whole = renamed(list, 'div')
+  // A menu of sections stays one.
+  for (const name of ['class', 'id', 'role', 'aria-label']) {
+    const value = list.getAttribute(name)
+    if (value !== null) whole.setAttribute(name, value)
+  }
+}
+
+function isLong(first: Element): boolean {
+  if (first.nodeName === 'SECTION') return holds(first, 'h1, h2, h3, h4')
+  return first.nextElementSibling !== null
 }
 
 const ANCHOR_SIGN = /^(?:¶|#|§|◆|🔗|⚓|∞|\[¶\]|\[source\]|\[edit\]|\[src\]|↩|↑|\^)?$/u
