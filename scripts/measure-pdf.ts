@@ -92,8 +92,9 @@ async function pdftotext(path: string): Promise<string> {
 
 type Bag = ReadonlyMap<string, number>
 
+/** Decomposed: whether a letter and its mark are one character or two says nothing. */
 function bagOf(text: string): Bag {
-  return counted(text.normalize('NFKC').replace(/[\s\p{C}\u00ad-]/gu, ''))
+  return counted(text.normalize('NFKD').replace(/[\s\p{C}\u00ad-]/gu, ''))
 }
 
 function triplesOf(text: string): Bag {

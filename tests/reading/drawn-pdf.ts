@@ -1,12 +1,14 @@
 /** A PDF with pages drawn by hand, for what a line of text does not show (ISO 32000-1, 7.5 and 9). */
 export interface DrawnPdf {
-  /** Operators of each page. Fonts: F1 Helvetica, F2 bold, F3 Courier, J1 and J2 Japanese ones that are not within. */
+  /** Operators of each page. Fonts: F1 Helvetica, F2 bold, F3 Courier, F4 with a map of its own, J1 and J2 Japanese ones that are not within. */
   readonly pages: readonly string[]
   /** Headings of the outline with the index of their page. */
   readonly outline?: readonly (readonly [string, number])[]
   readonly info?: Readonly<Record<string, string>>
   /** Further entries of the pages, such as `/Annots [...]`, and objects that they name from number 100 on. */
   readonly pageEntries?: string
+  /** What the characters of F4 are: a CMap. */
+  readonly unicodeMap?: string
   readonly objects?: readonly string[]
 }
 
@@ -15,6 +17,7 @@ export function drawnPdf({
   outline = [],
   info = {},
   pageEntries = '',
+  unicodeMap = '',
   objects = [],
 }: DrawnPdf): Uint8Array {
   const numbered = new Map<number, string>()
@@ -27,6 +30,8 @@ export function drawnPdf({
   numbered.set(3, latin('Helvetica'))
   numbered.set(4, latin('Helvetica-Bold'))
   numbered.set(5, latin('Courier'))
+  numbered.set(12, latin('Helvetica', '/ToUnicode 13 0 R'))
+  numbered.set(13, stream('', unicodeMap))
   numbered.set(6, japanese('UniJIS-UCS2-H', 8))
   numbered.set(7, japanese('90ms-RKSJ-H', 8))
   numbered.set(8, JAPANESE_CHARACTERS)
@@ -48,7 +53,7 @@ export function drawnPdf({
       .join(' ')} >>`,
   )
   for (const [index, operators] of pages.entries()) {
-    const fonts = '/F1 3 0 R /F2 4 0 R /F3 5 0 R /J1 6 0 R /J2 7 0 R'
+    const fonts = '/F1 3 0 R /F2 4 0 R /F3 5 0 R /F4 12 0 R /J1 6 0 R /J2 7 0 R'
     const resources = `/Resources << /Font << ${fonts} >> /XObject << /Im1 10 0 R >> >> /MediaBox [0 0 612 792]`
     numbered.set(
       pageNumber(index),
@@ -84,8 +89,8 @@ export function hexLine(hex: string, x: number, y: number, font: string): string
   return `BT /${font} 10 Tf ${x} ${y} Td <${hex}> Tj ET\n`
 }
 
-function latin(name: string): string {
-  return `<< /Type /Font /Subtype /Type1 /BaseFont /${name} /Encoding /WinAnsiEncoding >>`
+function latin(name: string, entries = ''): string {
+  return `<< /Type /Font /Subtype /Type1 /BaseFont /${name} /Encoding /WinAnsiEncoding ${entries} >>`
 }
 
 function japanese(map: string, descendant: number): string {

@@ -217,3 +217,83 @@ test('form fields have their values', async () => {
 test('text outside of the page is not read', async () => {
   expect(await contentOf(line('Inside', 72, 700) + line('Outside', 900, 700))).toBe('Inside')
 })
+
+test('a compound keeps its hyphen at the end of a line, a divided word does not', async () => {
+  const words = block(
+    ['Debian is a system that is based on packages.', 'Its com and puter parts.'],
+    72,
+    720,
+  )
+  const text = block(
+    ['It is said of the small Debian-', 'based and rather old com-', 'puter.'],
+    72,
+    680,
+  )
+  expect(await contentOf(words + text)).toEndWith('small Debian-based and rather old computer.')
+})
+
+test('a Cyrillic word has no Latin letters in it', async () => {
+  const map =
+    '/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange 4 beginbfchar <20> <0020> <64> <0434> <69> <0069> <76> <0432> endbfchar endcmap end'
+  const pages = [line('div i diid', 72, 700, 'F4')]
+  expect((await read({ pages, unicodeMap: map })).content).toBe('д\u0456в \u0456 д\u0456\u0456д')
+})
+
+test('the letters of a Korean syllable that are drawn over each other are one', async () => {
+  const map =
+    '/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange 3 beginbfchar <61> <1109> <62> <1161> <63> <11B7> endbfchar endcmap end'
+  const drawn = 'BT /F4 10 Tf 72 700 Td [(a) 300 (b) 300 (c)] TJ ET'
+  expect((await read({ pages: [drawn], unicodeMap: map })).content).toBe('삼')
+})
+
+test('a formula is no table, and a pipe in a cell stays one', async () => {
+  const matrix = [
+    ['1', '3', '1'],
+    ['3', '5', '3'],
+    ['1', '1', '1'],
+  ]
+  const cells = (rows: readonly (readonly string[])[]) =>
+    rows.flatMap((row, y) => row.map((cell, x) => line(cell, 72 + x * 60, 700 - y * 14))).join('')
+  expect(await contentOf(cells(matrix))).not.toContain('|')
+  const table = CELLS.map(([name, ...rest]) => [`${name} | x`, ...rest])
+  expect(await contentOf(cells(table))).toContain('| Apples | x | 1.20 | 15 |')
+})
+
+test('without facts the largest line of the first page is the title', async () => {
+  const pages = [
+    line('On Reading', 72, 740, 'F1', 20) + block(['Text of some length stands here.'], 72, 700),
+  ]
+  expect((await read({ pages })).title).toBe('On Reading')
+})
+
+test('an index with dots at the end of a book stays', async () => {
+  const words = ['apples', 'bananas', 'cherries', 'dates']
+  const index = words.map((word, at) => `${word} ${'. '.repeat(30)}${at + 3}`)
+  const pages = [line('Some text.', 72, 700), line('More text.', 72, 700), block(index, 72, 700)]
+  expect(await contentOf(...pages)).toContain('cherries')
+})
+
+test('entries of a list of books whose other lines are indented are paragraphs', async () => {
+  const entries = [
+    'Ada Lovelace. Notes on the engine that was',
+    'never built by anybody. London, 1843 or so on.',
+  ]
+  const further = [
+    'Alan Turing. On computable numbers with an',
+    'application to a problem. London, in 1936.',
+  ]
+  const drawn = [entries, further].flatMap(([first = '', second = ''], at) => [
+    line(first, 72, 700 - at * 24),
+    line(second, 90, 688 - at * 24),
+  ])
+  expect(await contentOf(drawn.join(''))).toBe(`${entries.join(' ')}\n\n${further.join(' ')}`)
+})
+
+test('the title above the text of the second page is left out', async () => {
+  const pages = [
+    line('Design notes', 72, 740, 'F1', 20) +
+      block(['The text of one page goes', 'on in two lines.'], 72, 690),
+    line('2 Design notes', 72, 760) + block(['The other page has two', 'lines as well.'], 72, 700),
+  ]
+  expect(await contentOf(...pages)).not.toContain('2 Design')
+})

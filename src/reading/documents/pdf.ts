@@ -35,10 +35,10 @@ export async function* readPdf(
     if (seen.isBroken) file = PdfFile.open(await library.take(), bytes)
   }
   seen.report(notes)
-  const { content, starts } = pagesText(pages, file.outline())
+  const { content, starts, title } = pagesText(pages, file.outline())
   const document = wholeDocument({
     content,
-    title: titleOf(file),
+    title: titleOf(file) ?? title,
     syntax: 'markdown',
     parts: { unit: 'page', starts },
     columns: factsOf(file),

@@ -1,12 +1,15 @@
-import { MARKER } from './aligned-tables.ts'
 import type { Headings } from './headings.ts'
 import { joined, type Vocabulary, withoutSoftHyphens } from './joined-lines.ts'
 import type { Line } from './lines.ts'
+import { MARKER } from './tables/aligned-tables.ts'
+import { withoutSpareColumns } from './tables/spare-columns.ts'
 
 /** A paragraph, a heading, a list's entry, a table or a piece of code, as Markdown. */
 export interface Block {
   readonly kind: 'text' | 'heading' | 'entry' | 'table' | 'code'
   readonly text: string
+  /** Of a heading's type. */
+  readonly size?: number
 }
 
 export interface Surroundings {
@@ -30,7 +33,7 @@ export function blocksOf(lines: readonly Line[], around: Surroundings): Block[] 
     const kind = kindOf(lines, index, column, around)
     const level = kind === 'heading' ? (levelAt(lines, index, column, around) ?? 1) : 0
     const text = blockText(own, kind, column, around)
-    blocks.push({ kind, text: level > 0 ? `${'#'.repeat(level)} ${text}` : text })
+    blocks.push({ kind, text: level > 0 ? `${'#'.repeat(level)} ${text}` : text, size: line.size })
     index = end
   }
   return blocks
@@ -125,7 +128,7 @@ function isSameHeading(
   if (level === null || level !== levelAt(lines, index - 1, column, around)) return false
   return (
     Math.abs(line.size - before.size) < 0.6 &&
-    line.baseline - before.baseline < line.size * 1.6 &&
+    line.baseline - before.baseline < line.size * 1.8 &&
     !NUMBERED.test(line.text)
   )
 }
@@ -138,11 +141,12 @@ function levelAt(
 ): number | null {
   const line = lines[index]
   if (line === undefined || line.table !== null || CAPTION.test(line.text)) return null
+  if (BULLET_START.test(line.text)) return null
   const level = around.headings.levelOf(line, around.pageIndex)
   if (level !== null) return level
   const { headings } = around
   const isBold = line.font.bold && line.cells.every(({ font }) => font.bold)
-  if (!isBold || line.size < headings.bodySize * 0.97 || line.text.length > BOLD_CHARS_MAX)
+  if (!isBold || line.size < headings.bodySize * 0.88 || line.text.length > BOLD_CHARS_MAX)
     return null
   if (/[.,;:]$/.test(line.text) || !/\p{L}{2}|[\u3040-\u9fff\uac00-\ud7af]/u.test(line.text))
     return null
@@ -178,7 +182,9 @@ function startsEntry(lines: readonly Line[], index: number): boolean {
   const line = lines[index]
   if (line === undefined) return false
   const [mark = ''] = line.text.split(/\s/, 1)
-  if (BULLET.test(mark)) return line.text.length > mark.length
+  if (BULLET.test(mark)) {
+    return line.text.length > mark.length && !(DASH.test(mark) && goesOn(lines, index))
+  }
   if (!MARKER.test(mark) || !ENTRY_NUMBER.test(mark)) return false
   const before = lines[index - 1]
   // A line that happens to begin with a number stands below the one before.
@@ -190,6 +196,18 @@ function startsEntry(lines: readonly Line[], index: number): boolean {
   )
 }
 
+/** The line stands in the middle of a sentence. */
+function goesOn(lines: readonly Line[], index: number): boolean {
+  const [before, line] = [lines[index - 1], lines[index]]
+  if (before === undefined || line === undefined || before.table !== null) return false
+  return (
+    Math.abs(before.x0 - line.x0) < line.size * 0.5 &&
+    line.baseline - before.baseline < line.size * 1.6 &&
+    !ENDS.test(before.text) &&
+    !startsEntry(lines, index - 1)
+  )
+}
+
 function startsParagraph(lines: readonly Line[], index: number, column: Column): boolean {
   const [before, line] = [lines[index - 1], lines[index]]
   if (before === undefined || line === undefined) return true
@@ -198,9 +216,15 @@ function startsParagraph(lines: readonly Line[], index: number, column: Column):
   if (Math.abs(line.size - before.size) > line.size * 0.12) return true
   const indent = indentOf(line, column) - indentOf(before, column)
   const isEntry = startsEntry(lines, index - 1)
-  if (indent > line.size * 0.8 && !isEntry && indentOf(before, column) < line.size * 0.8)
-    return indent < line.size * 6
-  return isShort(before, line, column) && ENDS.test(before.text)
+  const isEnd = ENDS.test(before.text)
+  const isShorter = isShort(before, line, column)
+  if (indent > line.size * 0.8 && !isEntry && indentOf(before, column) < line.size * 0.8) {
+    // In a list of books it is the other lines that are indented.
+    return indent < line.size * 6 && (isEnd || isShorter)
+  }
+  const isBack = indent < -line.size * 0.8 && !isEntry
+  if (isBack && isEnd && index > 1 && !startsParagraph(lines, index - 1, column)) return true
+  return isShorter && isEnd
 }
 
 /** How far a line begins from the edge at which reading begins. */
@@ -286,11 +310,12 @@ function codeLine({ cells }: Line, left: number, width: number): string {
   return text
 }
 
-function markdownTable(rows: readonly (readonly string[])[]): string {
+function markdownTable(table: readonly (readonly string[])[]): string {
+  const rows = withoutSpareColumns(table)
   const columns = Math.max(...rows.map(({ length }) => length))
   const lines = rows.map((row) => {
     const cells = Array.from({ length: columns }, (_, index) =>
-      withoutSoftHyphens(row[index] ?? '').replaceAll('|', '¦'),
+      withoutSoftHyphens(row[index] ?? ''),
     )
     return `| ${cells.join(' | ')} |`
   })
@@ -300,6 +325,7 @@ function markdownTable(rows: readonly (readonly string[])[]): string {
 
 const RTL = /[\u0590-\u08ff]/
 const BULLET = /^[•◦▪●○■□◆◇►▶➢✓‣·–—*∙-]$/
+const DASH = /^[–—-]$/
 const BULLET_START = /^[•◦▪●○■□◆◇►▶➢‣·–—*∙-]\s+/
 const ENTRY_NUMBER = /^(\(?(\d{1,3}|[a-z]|[ivx]{1,5})[.)]|\[\d{1,3}\])$/i
 const NUMBERED = /^\d+(\.\d+)*\.?\s/

@@ -1,9 +1,13 @@
 import type { Line } from './lines.ts'
 
-/** Lines without those of a table of contents: titles with dots that lead to the number of a page. */
-export function withoutContents(lines: readonly Line[]): Line[] {
+/**
+ * Lines without those of a table of contents: titles with dots that lead to the number of a page. Late in a book only under
+ * such a heading: an index, too, may have dots, and is no repetition.
+ */
+export function withoutContents(lines: readonly Line[], isLate: boolean): Line[] {
   const dotted = lines.map(({ text, table }) => table === null && LEADERS.test(text))
   if (dotted.filter(Boolean).length < DOTTED_MIN) return [...lines]
+  if (isLate && !lines.some(({ text }) => CONTENTS.test(text))) return [...lines]
   const gone = new Set<Line>()
   let [first, last] = [-1, -1]
   for (const [index, line] of lines.entries()) {
@@ -11,19 +15,28 @@ export function withoutContents(lines: readonly Line[]): Line[] {
     gone.add(line)
     if (first < 0) first = index
     // Chapters between dotted sections have no dots, but a page's number; long titles take two lines.
-    if (last >= 0 && index - last <= UNDOTTED_MAX) {
-      for (const between of lines.slice(last + 1, index)) gone.add(between)
+    const between = lines.slice(last + 1, index)
+    if (last >= 0 && (between.length < UNDOTTED_MAX || between.every(isEntry))) {
+      for (const line of between) gone.add(line)
     }
     last = index
   }
-  for (const line of lines.slice(Math.max(first - UNDOTTED_MAX, 0), first)) {
-    if (ENDS_WITH_NUMBER.test(line.text) || CONTENTS.test(line.text)) gone.add(line)
+  for (let at = first - 1; at >= 0; at -= 1) {
+    const line = lines[at]
+    if (line === undefined || !(isEntry(line) || CONTENTS.test(line.text))) break
+    gone.add(line)
+    if (CONTENTS.test(line.text)) break
   }
-  for (const line of lines.slice(last + 1, last + 1 + UNDOTTED_MAX)) {
-    if (!ENDS_WITH_NUMBER.test(line.text)) break
+  for (const line of lines.slice(last + 1)) {
+    if (!isEntry(line)) break
     gone.add(line)
   }
   return lines.filter((line) => !gone.has(line))
+}
+
+/** A title with its page's number: one without dots. */
+function isEntry({ text, table, cells }: Line): boolean {
+  return table === null && cells.length >= 2 && text.length < 120 && ENDS_WITH_NUMBER.test(text)
 }
 
 const LEADERS =

@@ -1,3 +1,4 @@
+import { cyrillic } from './cyrillic-words.ts'
 import type { Glyph } from './glyph.ts'
 
 interface Line {
@@ -5,6 +6,8 @@ interface Line {
   readonly size: number
   /** Whether the page draws its spaces; otherwise only gaps say where a word ends. */
   readonly spaced: boolean
+  /** So many characters that a raised one at its start is a note's number. */
+  readonly isLong: boolean
 }
 
 /** The text of characters on one line, in the order in which one reads it. */
@@ -26,6 +29,11 @@ export function fragmentText(glyphs: readonly Glyph[], line: Line): string {
     if (before !== null && (hasSpace || isWordGap(before, glyph, end, gapMin * line.size))) {
       pieces.push(' ')
     }
+    const mark = before === null ? undefined : ACCENTS[glyph.text]
+    if (mark !== undefined && before !== null && standsOver(glyph, before)) {
+      pieces.push(mark)
+      continue
+    }
     pieces.push(written(glyph, before, line))
     end = Math.max(hasSpace ? glyph.x1 : end, glyph.x1)
     before = glyph
@@ -33,9 +41,12 @@ export function fragmentText(glyphs: readonly Glyph[], line: Line): string {
   }
   text = (isRtl ? logical(pieces) : pieces).join('')
   // A mark that stands above a letter is no word of its own.
-  return normalized(text)
-    .replace(/ (?=\p{M})/gu, '')
-    .trim()
+  const composed = pieces.some((piece) => MARKS.has(piece)) ? text.normalize('NFC') : text
+  return cyrillic(
+    normalized(composed)
+      .replace(/ (?=\p{M})/gu, '')
+      .trim(),
+  )
 }
 
 function byStart(a: Glyph, b: Glyph): number {
@@ -58,6 +69,8 @@ function wordGap(visual: readonly Glyph[], { size, spaced }: Line): number {
   for (const [index, glyph] of visual.entries()) {
     const next = visual[index + 1]
     if (next === undefined || isJoinedSpace(glyph.text) || isJoinedSpace(next.text)) continue
+    // Dots that lead to a number are no letters.
+    if (glyph.text === '.' || next.text === '.') continue
     gaps.push((next.x0 - glyph.x1) / size)
   }
   if (gaps.length < 4) return usual
@@ -77,10 +90,16 @@ function isWordGap(before: Glyph, glyph: Glyph, end: number, gapMin: number): bo
   return gap > (wide === 0 ? gapMin : Math.max(gapMin, glyph.size * (wide === 2 ? 0.6 : 0.35)))
 }
 
+/** Some fonts draw a letter and its accent apart. */
+function standsOver(accent: Glyph, letter: Glyph): boolean {
+  const shared = Math.min(accent.x1, letter.x1) - Math.max(accent.x0, letter.x0)
+  return LETTER.test(letter.text) && shared > (letter.x1 - letter.x0) * 0.6
+}
+
 /** Raised digits are written as such: 10³ is not 103, and a note's number is no part of the word. */
 function written(glyph: Glyph, before: Glyph | null, line: Line): string {
   const digit = SUPERSCRIPTS[glyph.text]
-  if (digit === undefined || before === null) return glyph.text
+  if (digit === undefined || (before === null && !line.isLong)) return glyph.text
   const isRaised = line.baseline - glyph.baseline > line.size * 0.2 && glyph.size < line.size * 0.85
   return isRaised ? digit : glyph.text
 }
@@ -143,6 +162,20 @@ function normalized(text: string): string {
   return SHAPES.test(text) ? text.replace(SHAPES_ALL, (shape) => shape.normalize('NFKC')) : text
 }
 
+const LETTER = /^\p{L}$/u
+const ACCENTS: Readonly<Record<string, string>> = {
+  '´': '\u0301',
+  '¨': '\u0308',
+  ˆ: '\u0302',
+  '˜': '\u0303',
+  ˇ: '\u030c',
+  '˚': '\u030a',
+  '¯': '\u0304',
+  '˘': '\u0306',
+  '˝': '\u030b',
+  '¸': '\u0327',
+}
+const MARKS: ReadonlySet<string> = new Set(Object.values(ACCENTS))
 const MIRRORED: Readonly<Record<string, string>> = {
   '(': ')',
   ')': '(',

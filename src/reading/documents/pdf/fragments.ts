@@ -176,7 +176,7 @@ function fragmentOf(
   const main = mainGlyph(glyphs)
   const spaced = main !== undefined && fontsSpaced.has(main.font)
   return {
-    text: fragmentText(glyphs, { baseline, size, spaced }),
+    text: fragmentText(glyphs, { baseline, size, spaced, isLong: glyphs.length > NOTE_CHARS_MIN }),
     x0,
     x1,
     top: baseline - size * 0.8,
@@ -247,6 +247,7 @@ function withoutDoubles(glyphs: readonly Glyph[]): readonly Glyph[] {
 }
 
 const LIGATURE_LETTERS_MAX = 4
+const NOTE_CHARS_MIN = 20
 /** Of a font's characters. */
 const SPACES_SHARE_MIN = 0.03
 /** In heights of the type: wider gaps part columns and cells. */

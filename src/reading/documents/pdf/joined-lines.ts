@@ -1,18 +1,37 @@
 /** Words of a document: they tell whether a hyphen at the end of a line belongs to the word. */
 export class Vocabulary {
   readonly #words = new Set<string>()
+  /** Those that stand somewhere without a capital: parts of German nouns do not. */
+  readonly #small = new Set<string>()
+  /** First and last parts of compounds with a hyphen. */
+  readonly #firsts = new Set<string>()
+  readonly #lasts = new Set<string>()
 
   add(line: string): void {
     // The last word of a line may be half a word.
     const end = /[-\u00ad\u2010]$/.test(line) ? line.search(/\S+$/) : line.length
     for (const [word] of line.slice(0, end).matchAll(WORDS)) {
       if (this.#words.size >= WORDS_MAX) return
-      this.#words.add(word.toLowerCase())
+      const small = word.toLowerCase()
+      this.#words.add(small)
+      if (small === word) this.#small.add(word)
+      const hyphen = small.indexOf('-')
+      if (hyphen < 0) continue
+      this.#firsts.add(small.slice(0, hyphen))
+      this.#lasts.add(small.slice(small.lastIndexOf('-') + 1))
     }
   }
 
   has(word: string): boolean {
     return this.#words.has(word.toLowerCase())
+  }
+
+  /** Two words of the document that make a compound, as a name does or as they do elsewhere. */
+  areParts(first: string, last: string): boolean {
+    if (first.length < PART_MIN || last.length < PART_MIN) return false
+    if (!this.has(first) || !this.#small.has(last)) return false
+    if (/^\p{Lu}/u.test(first)) return true
+    return this.#firsts.has(first.toLowerCase()) || this.#lasts.has(last)
   }
 }
 
@@ -44,7 +63,8 @@ function keepsHyphen(stem: string, start: string, vocabulary: Vocabulary): boole
   if (vocabulary.has(stem + start)) return false
   // Both halves are words of their own, and together they are none: a compound.
   const last = stem.split('-').at(-1) ?? stem
-  return stem.includes('-') && vocabulary.has(last) && vocabulary.has(start)
+  if (stem.includes('-')) return vocabulary.has(last) && vocabulary.has(start)
+  return vocabulary.areParts(stem, start)
 }
 
 export function withoutSoftHyphens(text: string): string {
@@ -52,6 +72,7 @@ export function withoutSoftHyphens(text: string): string {
 }
 
 const WORDS_MAX = 500_000
+const PART_MIN = 3
 const WORDS = /[\p{L}\p{N}]+(?:[-'’][\p{L}\p{N}]+)*/gu
 const FIRST_WORD = /^[\p{L}\p{N}]+/u
 const LAST_HYPHENED = /([\p{L}\p{N}]+(?:-[\p{L}\p{N}]+)*)([-\u00ad\u2010])$/u

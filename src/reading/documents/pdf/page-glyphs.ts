@@ -1,4 +1,5 @@
 import type { Font, Glyph } from './glyph.ts'
+import { LineDirection } from './line-direction.ts'
 import { fieldValues } from './page-fields.ts'
 import { type PageFrame, pageFrame } from './page-frame.ts'
 import { type Drawn, drawnObjects } from './page-objects.ts'
@@ -59,6 +60,7 @@ class GlyphReading {
   readonly #styles = new Map<number, Style>()
   readonly #fonts = new Map<number, Font>()
   readonly #directions = new Map<number, Glyph[]>()
+  readonly #line: LineDirection
   #unknownCount = 0
   #isAfterGap = false
 
@@ -66,6 +68,7 @@ class GlyphReading {
     this.#pdfium = pdfium
     this.#text = text
     this.#frame = frame
+    this.#line = new LineDirection((index) => pdfium.characters.FPDFText_GetUnicode(text, index))
   }
 
   read(): Pick<PageDrawing, 'directions' | 'unknownCount'> {
@@ -75,6 +78,7 @@ class GlyphReading {
       // Spaces and line ends that the library guesses; ours come from where the characters stand.
       if (this.#pdfium.characters.FPDFText_IsGenerated(this.#text, index) === 1) {
         this.#isAfterGap = true
+        this.#line.pass(index)
         continue
       }
       const character = this.#characterAt(index)
@@ -86,13 +90,13 @@ class GlyphReading {
   }
 
   #characterAt(index: number): string {
-    const code = this.#pdfium.characters.FPDFText_GetUnicode(this.#text, index)
+    const code = this.#line.codeAt(index)
     // A hyphen at the end of a line, as the library marks it.
     if (code === 2 || code === 0xfffe) return '-'
     if (code === 0xad) return '\u00ad'
     const symbol = SYMBOLS[code]
     if (symbol !== undefined) return symbol
-    if (isUnknown(code)) {
+    if (isUnknown(code) || this.#isGuessed(code, index)) {
       this.#unknownCount += 1
       return ''
     }
@@ -100,6 +104,12 @@ class GlyphReading {
     // Half a character of the upper planes: the library gives both halves together, so this is a lie.
     if ((code >= 0xd800 && code < 0xe000) || code > 0x10ffff) return ''
     return String.fromCodePoint(code)
+  }
+
+  /** The number of a shape, given as a character. Asked only where such numbers are not those of usual letters: calls cost. */
+  #isGuessed(code: number, index: number): boolean {
+    const { characters } = this.#pdfium
+    return code >= 0x250 && characters.FPDFText_HasUnicodeMapError(this.#text, index) === 1
   }
 
   #add(text: string, index: number): void {
@@ -128,8 +138,11 @@ class GlyphReading {
       isAfterGap: this.#isAfterGap,
     }
     const others = this.#directions.get(style.direction)
+    const before = others?.at(-1)
     if (others === undefined) this.#directions.set(style.direction, [glyph])
-    else others.push(glyph)
+    else if (before !== undefined && isSameSyllable(before, glyph)) {
+      others[others.length - 1] = { ...before, text: (before.text + text).normalize('NFC') }
+    } else others.push(glyph)
   }
 
   #float32s(): [number, number, number, number] {
@@ -152,7 +165,7 @@ class GlyphReading {
 
   #isOnPage(x: number, y: number, size: number): boolean {
     const { width, height } = this.#frame
-    return x > -size && x < width + size && y > -size && y < height + size
+    return x > -size && x < width && y > 0 && y < height
   }
 
   #styleAt(index: number): Style {
@@ -206,9 +219,9 @@ class GlyphReading {
 const GLYPHS_MAX = 300_000
 const FIXED_PITCH = 1
 const FORCE_BOLD = 1 << 18
-const BOLD = /bold|black|heavy|semibold|demi\b|cmbx|sfbx|ecbx|-bd\b|medi$/i
+const BOLD = /bold|black|heavy|semibold|demi\b|cmbx|cmb\d|cmcsc|smallcaps|sfbx|ecbx|-bd\b|medi$/i
 const MONOSPACE =
-  /mono|courier|consol|typewriter|cmtt|cmsltt|sftt|ectt|lmtt|menlo|inconsolata|nimbusmon|fixed|cour\b/i
+  /mono|courier|consol|typewriter|cmtt|cmsltt|cmitt|cmtcsc|sfst|sfit|sftt|ectt|lmtt|menlo|inconsolata|nimbusmon|fixed|cour\b/i
 
 /** Private codes that fonts of symbols have always used for the same signs, and what stands for nothing known. */
 const SYMBOLS: Readonly<Record<number, string>> = {
@@ -225,6 +238,20 @@ const SYMBOLS: Readonly<Record<number, string>> = {
   61614: '→',
   61485: '-',
 }
+
+/** Letters of a Korean syllable are drawn one over the other: the vowel and the last consonant have no place of their own. */
+function isSameSyllable(before: Glyph, { text, x0, baseline }: Glyph): boolean {
+  return (
+    text >= '\u1160' &&
+    text <= '\u11ff' &&
+    LEADING_LETTERS.test(before.text) &&
+    x0 < before.x1 &&
+    Math.abs(baseline - before.baseline) < before.size
+  )
+}
+
+/** Of a syllable that may go on. */
+const LEADING_LETTERS = /[\u1100-\u11ff\uac00-\ud7a3]$/
 
 function isUnknown(code: number): boolean {
   const isPrivate = (code >= 0xe000 && code <= 0xf8ff) || code >= 0xf0000

@@ -1,4 +1,3 @@
-import { withAlignedTables } from './aligned-tables.ts'
 import { type Block, blocksOf } from './blocks.ts'
 import { withoutContents } from './contents-lines.ts'
 import { type Fragment, fragmentsOf } from './fragments.ts'
@@ -8,8 +7,9 @@ import type { Line } from './lines.ts'
 import type { PageDrawing } from './page-glyphs.ts'
 import type { OutlineEntry } from './pdf-file.ts'
 import { readingOrder } from './reading-order.ts'
-import { ruledTables } from './ruled-tables.ts'
 import { runningPieces } from './running-lines.ts'
+import { withAlignedTables } from './tables/aligned-tables.ts'
+import { ruledTables } from './tables/ruled-tables.ts'
 
 /** The pieces of a page, for each direction of its lines. */
 export interface PagePieces {
@@ -25,18 +25,26 @@ export function pagePieces({ directions, rules }: PageDrawing): PagePieces {
   }
 }
 
-/** The text of all pages as Markdown, and where each page begins in it. */
+export interface PagesText {
+  readonly content: string
+  /** Where each page begins in it. */
+  readonly starts: readonly number[]
+  /** What the first page shows as such. */
+  readonly title: string | null
+}
+
+/** The text of all pages as Markdown. */
 export function pagesText(
   pages: readonly PagePieces[],
   outline: readonly OutlineEntry[],
-): { readonly content: string; readonly starts: readonly number[] } {
+): PagesText {
   const bodySize = usualSize(pages)
   const upright = pages.map(({ directions }) => ({ fragments: directions[0] ?? [] }))
   const running = runningPieces(upright, bodySize)
-  const regions = pages.map(({ directions }) =>
+  const regions = pages.map(({ directions }, pageIndex) =>
     directions.flatMap((pieces) =>
       readingOrder(pieces.filter((piece) => !running.has(piece))).map(({ lines }) =>
-        withoutContents(withAlignedTables(lines)),
+        withAlignedTables(withoutContents(lines, pageIndex > pages.length / 2)),
       ),
     ),
   )
@@ -51,12 +59,32 @@ export function pagesText(
   }
   const isTypewritten = mostly(lines, ({ isMonospace }) => isMonospace)
   const writing = new Writing(vocabulary)
+  let title: string | null = null
   for (const [pageIndex, found] of regions.entries()) {
     const around = { headings, vocabulary, pageIndex, isTypewritten }
-    writing.addPage(found.flatMap((one) => blocksOf(one, around)))
+    const own = found.flatMap((one) => blocksOf(one, around))
+    writing.addPage(own)
+    if (pageIndex === 0) title = titleOf(own, bodySize)
   }
-  return writing
+  return { content: writing.content, starts: writing.starts, title }
 }
+
+/** The heading in the largest type, if there is but one of them. */
+function titleOf(blocks: readonly Block[], bodySize: number): string | null {
+  const sizes = blocks.map(({ kind, size = 0 }) => (kind === 'heading' ? size : 0))
+  const largest = Math.max(...sizes, bodySize * TITLE_SIZE)
+  const found = blocks.filter((_, index) => (sizes[index] ?? 0) > largest - 0.3)
+  const [first] = blocks
+  // Papers begin with it in the type of the text.
+  if (found.length === 0 && first?.kind === 'heading') found.push(first)
+  const [only] = found
+  const text = only?.text.replace(/^#+ /, '').replace(/[∗*†‡¹]+$/u, '') ?? ''
+  const isShown = text.length <= TITLE_CHARS_MAX && /\p{L}{2}|[\u3040-\u9fff]/u.test(text)
+  return found.length === 1 && isShown && !/^\d/.test(text) ? text : null
+}
+
+const TITLE_SIZE = 1.2
+const TITLE_CHARS_MAX = 150
 
 /** Of the type in which most of the text is. */
 function usualSize(pages: readonly PagePieces[]): number {

@@ -106,6 +106,7 @@ export class Pdfium {
 
 export interface CharacterCalls {
   FPDFText_GetUnicode(text: number, index: number): number
+  FPDFText_HasUnicodeMapError(text: number, index: number): number
   FPDFText_IsGenerated(text: number, index: number): number
   FPDFText_GetTextObject(text: number, index: number): number
   FPDFText_GetLooseCharBox(text: number, index: number, rectangle: number): number

@@ -9,14 +9,20 @@ export interface PagePieces {
 export function runningPieces(pages: readonly PagePieces[], bodySize: number): Set<Fragment> {
   const edges = pages.map(({ fragments }) => edgeRows(fragments))
   const running = new Set<Fragment>()
-  for (const side of ['upper', 'lower'] as const) {
+  const sides = (['upper', 'lower'] as const).map((side) => {
     const rows = edges.map((edge) => edge[side])
     const known = repeatedKeys(rows, bodySize)
     const removed: Row[][] = rows.map((outermost) => {
-      const end = outermost.findIndex((row) => !known.has(keyOf(row)))
+      const end = outermost.findIndex((row) => !isKnown(row, known))
       return outermost.slice(0, end < 0 ? outermost.length : end)
     })
-    for (const [page, row] of numberedRows(rows, removed)) removed[page]?.push(row)
+    return { rows, removed }
+  })
+  const offsets = pageOffsets(sides.map(({ removed }) => removed))
+  const titles = titlesOf(pages[0]?.fragments ?? [], bodySize)
+  for (const { rows, removed } of sides) {
+    for (const [page, row] of numberedRows(rows, removed, offsets)) removed[page]?.push(row)
+    for (const [page, row] of titledRows(rows, removed, titles)) removed[page]?.push(row)
     for (const row of removed.flat()) for (const piece of row.pieces) running.add(piece)
   }
   return running
@@ -71,7 +77,7 @@ function rowOf(found: readonly Fragment[]): Row {
 }
 
 /** The same words, numbers aside, at the same height. */
-function keyOf({ text, baseline }: Row): string {
+function keyOf({ text, baseline }: Pick<Row, 'text' | 'baseline'>): string {
   return `${Math.round(baseline / HEIGHT_STEP)} ${wordsOf(text)}`
 }
 
@@ -82,10 +88,27 @@ function wordsOf(text: string): string {
     .replace(/^[ivxlcdm]+$|(?<=^page )[ivxlcdm]+$/, '#')
 }
 
+/** The whole row, or one side of it: the chapter, beside the section that only this page has. */
+function isKnown(row: Row, known: ReadonlySet<string>): boolean {
+  if (known.has(keyOf(row))) return true
+  return (
+    row.pieces.length > 1 && row.pieces.some((piece) => isLong(piece) && known.has(keyOf(piece)))
+  )
+}
+
+function isLong({ text }: Fragment): boolean {
+  return (text.match(/\p{L}/gu)?.length ?? 0) >= SIDE_LETTERS_MIN
+}
+
 function repeatedKeys(rows: readonly (readonly Row[])[], bodySize: number): Set<string> {
   const counts = new Map<string, number>()
   for (const outermost of rows) {
-    for (const row of outermost) {
+    const sides = outermost.flatMap(({ pieces }) =>
+      pieces.length > 1
+        ? pieces.filter((piece) => isLong(piece) && piece.size < bodySize * 1.1)
+        : [],
+    )
+    for (const row of [...outermost, ...sides]) {
       // A table has no text of its own.
       if (row.text === '' || row.text.length > ROW_CHARS_MAX) continue
       // A neighbour's height differs by a rounding.
@@ -101,18 +124,50 @@ function repeatedKeys(rows: readonly (readonly Row[])[], bodySize: number): Set<
   return new Set([...counts].filter(([key, count]) => count >= least(key)).map(([key]) => key))
 }
 
+/** How far the numbers on the pages are from their places in the file. */
+function pageOffsets(sides: readonly (readonly (readonly Row[])[])[]): Map<number, number> {
+  const offsets = new Map<number, number>()
+  for (const removed of sides) {
+    for (const [page, outermost] of removed.entries()) {
+      for (const row of outermost) {
+        for (const number of numbersOf(row.text)) count(offsets, number - page)
+      }
+    }
+  }
+  return offsets
+}
+
+function titlesOf(fragments: readonly Fragment[], bodySize: number): Set<string> {
+  const large = fragments.filter(({ size, text }) => size > bodySize * 1.15 && text.length > 2)
+  return new Set(large.map(({ text }) => text.toLowerCase()))
+}
+
+/** The document's title with the number of the page, in a document of two or three pages. */
+function titledRows(
+  rows: readonly (readonly Row[])[],
+  removed: readonly (readonly Row[])[],
+  titles: ReadonlySet<string>,
+): (readonly [number, Row])[] {
+  return rows.flatMap((outermost, page) => {
+    const row = outermost[removed[page]?.length ?? 0]
+    if (row === undefined || page === 0) return []
+    const words = row.text.toLowerCase().replace(/^\d+\s+|\s+\d+$/g, '')
+    const isNumbered = numbersOf(row.text).some((number) => number === page + 1)
+    return isNumbered && titles.has(words) ? [[page, row] as const] : []
+  })
+}
+
 /** The title of a section and the page's number, at the height where other pages have theirs. */
 function numberedRows(
   rows: readonly (readonly Row[])[],
   removed: readonly (readonly Row[])[],
+  offsets: ReadonlyMap<number, number>,
 ): (readonly [number, Row])[] {
   const heights = new Map<number, number>()
-  const offsets = new Map<number, number>()
-  for (const [page, outermost] of removed.entries()) {
-    for (const row of outermost) {
-      count(heights, Math.round(row.baseline))
-      for (const number of numbersOf(row.text)) count(offsets, number - page)
-    }
+  const sizes = new Map<number, number>()
+  for (const row of removed.flat()) {
+    count(heights, Math.round(row.baseline))
+    count(sizes, Math.round(row.size))
   }
   const usual = (counts: ReadonlyMap<number, number>, value: number) =>
     (counts.get(value) ?? 0) >= rows.length * 0.3
@@ -121,8 +176,17 @@ function numberedRows(
     if (row === undefined || row.text === '' || row.text.length > ROW_CHARS_MAX) return []
     const height = Math.round(row.baseline)
     const isThere = [height - 1, height, height + 1].some((value) => usual(heights, value))
-    const isNumbered = numbersOf(row.text).some((number) => usual(offsets, number - page))
-    return isThere && isNumbered ? [[page, row] as const] : []
+    const isCounted = numbersOf(row.text).some((number) => usual(offsets, number - page))
+    // The number of a chapter's first page stands elsewhere than others.
+    if (isCounted && /^\d+$/.test(row.text)) return [[page, row] as const]
+    const isNumbered = isCounted || ROMAN.test(row.text)
+    // The name of a chapter alone, on fewer pages than tell it from text: as large as other headers, and apart from the text.
+    const next = outermost[(removed[page]?.length ?? 0) + 1]
+    const isApart =
+      usual(sizes, Math.round(row.size)) &&
+      next !== undefined &&
+      Math.abs(next.baseline - row.baseline) > row.size * 1.9
+    return isThere && (isNumbered || isApart) ? [[page, row] as const] : []
   })
 }
 
@@ -136,6 +200,9 @@ function count(counts: Map<number, number>, value: number): void {
   counts.set(value, (counts.get(value) ?? 0) + 1)
 }
 
+/** The number of a page before the text begins. */
+const ROMAN = /^[ivxl]{1,6} \p{L}|\p{L} [ivxl]{1,6}$/u
+const SIDE_LETTERS_MIN = 8
 const ROWS_LOOKED_AT = 3
 const ROW_CHARS_MAX = 200
 const REPEATED_MIN = 3

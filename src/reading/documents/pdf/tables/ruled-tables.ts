@@ -1,8 +1,8 @@
+import { type Fragment, fragmentsOf } from '../fragments.ts'
+import type { Glyph } from '../glyph.ts'
+import { type Line, linesOf } from '../lines.ts'
+import type { Rule } from '../page-objects.ts'
 import { bordersBetween, tableLine } from './cell-gaps.ts'
-import { type Fragment, fragmentsOf } from './fragments.ts'
-import type { Glyph } from './glyph.ts'
-import { type Line, linesOf } from './lines.ts'
-import type { Rule } from './page-objects.ts'
 
 /** Tables whose lines are drawn, and the characters outside of them. */
 export interface RuledTables {

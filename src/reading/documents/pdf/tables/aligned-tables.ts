@@ -1,6 +1,6 @@
+import type { Fragment } from '../fragments.ts'
+import type { Line } from '../lines.ts'
 import { ANYWHERE, bordersBetween, freeGaps, tableLine } from './cell-gaps.ts'
-import type { Fragment } from './fragments.ts'
-import type { Line } from './lines.ts'
 
 /** Lines of one column, in which rows whose cells stand below each other have become tables. */
 export function withAlignedTables(lines: readonly Line[]): Line[] {
@@ -8,9 +8,14 @@ export function withAlignedTables(lines: readonly Line[]): Line[] {
   let index = 0
   while (index < lines.length) {
     const end = hasCells(lines[index]) ? tableEnd(lines, index) : index
-    const table = end - index >= ROWS_MIN ? tableFrom(lines.slice(index, end)) : null
+    const rows = lines.slice(index, end)
+    const table = rows.length >= ROWS_MIN ? tableFrom(rows) : null
     const line = lines[index]
-    if (table !== null) {
+    if (rows.length >= ROWS_MIN && !saysSomething(rows.flatMap(textsOf))) {
+      // Nor is a part of a formula a table.
+      result.push(...rows)
+      index = end
+    } else if (table !== null) {
       result.push(table)
       index = end
     } else {
@@ -33,7 +38,9 @@ function tableEnd(lines: readonly Line[], start: number): number {
   for (let at = start; at < lines.length; at += 1) {
     const line = lines[at]
     const before = lines[at - 1]
-    if (line === undefined || line.table !== null || line.isMonospace) break
+    // One cell may hold the name of a program's part.
+    const isCode = line?.isMonospace === true && (at === start || line.cells.length > 1)
+    if (line === undefined || line.table !== null || isCode) break
     const isFar = before !== undefined && at > start && line.top - before.bottom > line.size * 1.6
     if (isFar && line.cells.length < 2) break
     const next = freeGaps(gaps, line.cells)
@@ -82,6 +89,16 @@ function isPlain(rows: readonly (readonly string[])[]): boolean {
   return long < cells.length * 0.4
 }
 
+/** Words or numbers of some length: a matrix and a formula have neither. */
+function saysSomething(cells: readonly string[]): boolean {
+  const telling = cells.filter((cell) => TELLING.test(cell) && !FORMULA.test(cell)).length
+  return telling >= cells.length * 0.4
+}
+
+function textsOf({ cells }: Line): string[] {
+  return cells.map(({ text }) => text)
+}
+
 function boxOf(lines: readonly Line[]): Pick<Fragment, 'x0' | 'x1' | 'top' | 'bottom'> {
   return {
     x0: Math.min(...lines.map(({ x0 }) => x0)),
@@ -94,6 +111,8 @@ function boxOf(lines: readonly Line[]): Pick<Fragment, 'x0' | 'x1' | 'top' | 'bo
 /** Of a list's entry or a numbered heading. */
 export const MARKER =
   /^([•◦▪●○■□–—*·‣-]|\(?(\d{1,3}|[a-z]|[ivx]{1,5})[.)]|\[\d{1,3}\]|\d+(\.\d+)+\.?)$/i
+const TELLING = /\p{L}{3}|\p{N}{2}|\p{N}[.,]\p{N}|[\u3040-\u9fff\uac00-\ud7af]|\p{N}\s?[%€$]/u
+const FORMULA = /[∑∏∫√∂∇≤≥≈≡∈∀∃⊤⊗⊕]|^[-−+]?\p{L}?[=≈]|[=≈]\s*$/u
 const ROWS_MIN = 3
 const CONTINUED_LINES_MAX = 3
 const CELL_CHARS_USUAL = 45
