@@ -76,8 +76,10 @@ export function preprocessingOf(
   const configName = configOf(type)
   read.allowOnly(new Set(['type', configName]), (name) => {
     const isOther = Object.keys(OPTIONS).some((other) => isType(other) && configOf(other) === name)
-    const why = isOther ? `: the type is ${type}` : ''
-    return `Unknown field "${name}" in "preprocessing"${why}`
+    if (isOther) return `Unknown field "${name}" in "preprocessing": the type is ${type}`
+    const isOption = OPTIONS[type].includes(name)
+    const next = isOption ? `it belongs in "${configName}"` : `expected "type" and "${configName}"`
+    return `Unknown field "${name}" in "preprocessing"; ${next}`
   })
   const sent = read.object(configName) ?? {}
   const config = new FieldReader(sent, CODE)

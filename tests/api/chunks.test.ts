@@ -152,6 +152,7 @@ test.each([
   ],
   [{ type: 'text_chunking', json_chunking_config: {} }, /Unknown field "json_chunking_config"/],
   [{ type: 'none' }, /Unknown preprocessing type "none"/],
+  [{ type: 'text_chunking', chunk_size: 9 }, /"chunk_size".*it belongs in "text_chunking_config"/],
 ])('options of another kind are refused by name', async (preprocessing, message) => {
   const answer = await t.send('POST', `${PROJECT}/preview`, { text: 'x', preprocessing })
   expect(answer.status).toBe(400)
