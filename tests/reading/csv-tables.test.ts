@@ -56,6 +56,24 @@ describe('no row of a CSV file is lost', () => {
     ])
   })
 
+  test('line ends of every kind within the first value', async () => {
+    for (const within of ['\n', '\r\n', '\r']) {
+      for (const end of ['\n', '\r\n', '\r', '\r\r\n']) {
+        const rows = ['a,b', `"x${within}y",1`, `z,2`]
+        const found = await readTable('t.csv', rows.map((one) => one + end).join(''))
+        const values = found.rows.map(([text, number]) => [text, String(number).trim()])
+        expect({ within, end, values }).toEqual({
+          within,
+          end,
+          values: [
+            [`x${within}y`, '1'],
+            ['z', '2'],
+          ],
+        })
+      }
+    }
+  })
+
   test('lines within quotes are not the ends of rows, as Excel for Mac writes them', async () => {
     const found = await readTable('t.csv', '"a","b"\r"1","x\ny"\r"2","z"\r')
     expect(found.columns).toEqual(['a BIGINT', 'b VARCHAR'])

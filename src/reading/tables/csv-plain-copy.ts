@@ -1,5 +1,5 @@
 import { BlockWriter } from './block-writer.ts'
-import { COMMA, type CsvDialect, DOUBLE_QUOTE, LINE_FEED } from './csv-dialect.ts'
+import { CARRIAGE_RETURN, COMMA, type CsvDialect, DOUBLE_QUOTE, LINE_FEED } from './csv-dialect.ts'
 import type { CsvLayout } from './csv-layout.ts'
 import { CsvRows, fileSource } from './csv-rows.ts'
 import { type CsvFile, isBlank, isCommentRow } from './csv-survey.ts'
@@ -29,6 +29,7 @@ export function plainCopy(
         canCopy &&
         rows.count === width &&
         !rows.isUnusual &&
+        !rows.rowBytes().includes(CARRIAGE_RETURN) &&
         (dialect.quote !== null || !rows.rowBytes().includes(quote))
       if (isPlain) target.write(rows.rowBytes())
       else writeRow(target, rows, { delimiter, quote, width })

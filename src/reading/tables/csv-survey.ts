@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts'
 import type { CsvDialect } from './csv-dialect.ts'
-import { DOUBLE_QUOTE, HASH, LINE_FEED } from './csv-dialect.ts'
+import { CARRIAGE_RETURN, DOUBLE_QUOTE, HASH, LINE_FEED } from './csv-dialect.ts'
 import { type CsvLayout, layoutOf, type SampleRow } from './csv-layout.ts'
 import { CsvRows, fileSource, TABLE_COLUMNS_MAX } from './csv-rows.ts'
 
@@ -44,6 +44,8 @@ export interface CsvSurvey {
   readonly odd: RowNotes
   /** DuckDB reads the file as it is, by its dialect and the lines to skip. */
   readonly isPlain: boolean
+  /** Rows end with `\r\n`. */
+  readonly hasReturns: boolean
   readonly rowBytesMax: number
 }
 
@@ -134,7 +136,7 @@ export function surveyed(file: CsvFile, dialect: CsvDialect, layout: CsvLayout):
       const size = rows.endByte - rows.startByte
       if (size > rowBytesMax) rowBytesMax = size
       if (rows.hasOddQuote) notes.odd.add(line)
-      isUnusual ||= rows.isUnusual
+      isUnusual ||= rows.isUnusual || rows.rowBytes().includes(CARRIAGE_RETURN)
       if (rows.count === layout.width) continue
       if (rows.count < layout.width) notes.short.add(line)
       else if (filledWidth(rows) > layout.width) {
@@ -148,7 +150,7 @@ export function surveyed(file: CsvFile, dialect: CsvDialect, layout: CsvLayout):
   const isRegular =
     notes.short.count + notes.long.count + notes.comments.count + notes.blank.count === 0
   const isPlain = isRegular && !isUnusual && !(hasReturns && hasNone) && isPlainDialect(dialect)
-  return { rowCount, width, ...notes, isPlain, rowBytesMax }
+  return { rowCount, width, ...notes, isPlain, hasReturns, rowBytesMax }
 }
 
 /** DuckDB can be told about it. */

@@ -172,6 +172,7 @@ function asItIs(
     rowCount: survey.rowCount,
     skipCount: layout.dataLine - 1,
     rowBytesMax: survey.rowBytesMax,
+    hasReturns: survey.hasReturns,
   }
 }
 
