@@ -41,13 +41,22 @@ export function sniffedDialect(
   const text = new TextDecoder('latin1').decode(rows)
   const quotings = quotingsOf(text)
   let best: { dialect: CsvDialect; score: number } | null = null
+  let tooWide: TooWide | null = null
   for (const quoting of quotings) {
     for (const delimiting of delimitings(text, hints)) {
       const dialect: CsvDialect = { ...quoting, ...delimiting, lineEnd }
-      const score = scoreOf(rows, dialect, hints) * quoting.weight
+      let score = 0
+      try {
+        score = scoreOf(rows, dialect, hints) * quoting.weight
+      } catch (error) {
+        // What is no table under this dialect may be one under another. Words between spaces are no columns.
+        if (!(error instanceof TooWide)) throw error
+        if (dialect.delimiter !== SPACE) tooWide ??= error
+      }
       if (best === null || score > best.score + 1e-9) best = { dialect, score }
     }
   }
+  if (tooWide !== null && (best === null || best.score < SCORE_MIN)) throw tooWide
   const found = best?.dialect ?? { ...NO_DELIMITER, ...DOUBLED, lineEnd }
   const { delimiter, isRun, quote, escapedBy, skipsSpace } =
     best !== null && best.score < SCORE_MIN && hints.delimiter === undefined
@@ -127,8 +136,6 @@ function scoreOf(sample: Uint8Array, dialect: CsvDialect, hints: DialectHints): 
       }
     }
   } catch (error) {
-    // What is no table under this dialect may be one under another.
-    if (error instanceof TooWide) return 0
     // The sample may end within quotes; what the whole file does is seen later.
     if (!(error instanceof OpenQuote)) throw error
   }
