@@ -28,6 +28,16 @@ describe('Markdown', () => {
     expect(found.links).toEqual(['http://x.test/a', 'http://auto.test/', 'http://ref.test/z'])
   })
 
+  test('with quotes too deep for its parser stays as it is, and that is said', async () => {
+    const quotes = `${'> '.repeat(600)}[a](b)`
+    const found = await read(quotes, 'a.md')
+    expect(found.content).toBe(quotes)
+    expect(found.warnings).toEqual([
+      'The Markdown has quotes more than 500 levels deep: addresses of links, comments and tags stay in it',
+    ])
+    expect(await content(`${'> '.repeat(40)}[a](b)`)).toBe(`${'> '.repeat(40)}a`)
+  })
+
   test('loses comments, tags and escapes; words in angle brackets and notes stay', async () => {
     expect(
       await content(

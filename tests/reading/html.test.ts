@@ -331,3 +331,10 @@ test('a tag with a name that no element can have loses nothing but itself', asyn
     'one two three four',
   )
 })
+
+test('a tag with more attributes than a page has keeps its text, and goes without them', async () => {
+  const attributes = Array.from({ length: 2000 }, (_, index) => `a${index}="b"`).join(' ')
+  const read = await page(`<p>one <a href="/two" ${attributes}>two</a> <a href="/three">three</a>`)
+  expect(read.content).toBe('one two three')
+  expect(read.links).toEqual(['https://a.test/three'])
+})

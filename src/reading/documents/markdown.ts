@@ -16,9 +16,10 @@ export function* readMarkdown(
   notes: ReadingNotes,
 ): Generator<ReadDocument> {
   const { body, title, columns } = takeFrontMatter(decodeText(bytes, charset))
-  const isLong = body.length > READING_LIMITS.markdownCleanedCharsMax
-  if (isLong) notes.warn(LONG)
-  const { content, firstHeading, links } = isLong ? untouched(body) : cleanMarkdown(body, url)
+  const obstacle = obstacleOf(body)
+  if (obstacle !== null) notes.warn(`${obstacle}: addresses of links, comments and tags stay in it`)
+  const { content, firstHeading, links } =
+    obstacle === null ? cleanMarkdown(body, url) : untouched(body)
   yield wholeDocument({
     content,
     title: title ?? firstHeading,
@@ -28,7 +29,15 @@ export function* readMarkdown(
   })
 }
 
-const LONG = `The Markdown is longer than ${READING_LIMITS.markdownCleanedCharsMax} characters: addresses of links, comments and tags stay in it`
+/** The time of micromark 4.0 grows with the square of the depth. */
+const DEEP_QUOTE = /^(?:[ \t]*>){500}/m
+
+/** Why Markdown is not cleaned; null: nothing. */
+function obstacleOf(body: string): string | null {
+  const { markdownCleanedCharsMax: charsMax } = READING_LIMITS
+  if (body.length > charsMax) return `The Markdown is longer than ${charsMax} characters`
+  return DEEP_QUOTE.test(body) ? 'The Markdown has quotes more than 500 levels deep' : null
+}
 
 function untouched(body: string): CleanMarkdown {
   const heading = /^ {0,3}#{1,6}[ \t]+([^\n]{1,500})/m.exec(body.slice(0, 10_000))?.[1]

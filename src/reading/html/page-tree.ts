@@ -7,7 +7,7 @@ import { all, unwrap } from './elements.ts'
 export function pageTree(html: string): Document {
   refuseBytes(html)
   refuseOpenTags(html)
-  const document = domino.createDocument(withoutMarks(closedTags(html)), true)
+  const document = domino.createDocument(withoutMarks(closedTags(withoutCrowds(html))), true)
   // Of a page of frames.
   if (!document.body) document.documentElement.appendChild(document.createElement('body'))
   refuseDepth(document.documentElement)
@@ -25,6 +25,16 @@ export const MARKS = { open: '\uFDD0', close: '\uFDD1' } as const
 
 function withoutMarks(html: string): string {
   return html.replace(/[\uFDD0\uFDD1]|&#(?:x0*fdd[01]|0*6497[67]);?/gi, '')
+}
+
+const CROWDED_TAG = /<([a-z][a-z0-9-]{0,40})\s[^<>]{10000,}>/gi
+const ATTRIBUTES_MAX = 1000
+
+/** No page has so many attributes in one tag, and the parser's time grows with the square of their number. */
+function withoutCrowds(html: string): string {
+  return html.replace(CROWDED_TAG, (tag, name: string) => {
+    return (tag.match(/=/g)?.length ?? 0) > ATTRIBUTES_MAX ? `<${name}>` : tag
+  })
 }
 
 function refuseBytes(html: string): void {

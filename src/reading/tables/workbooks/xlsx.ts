@@ -21,11 +21,11 @@ export async function xlsxSheets(parts: ZipParts): Promise<readonly SheetPart[]>
   let is1904 = false
   await parts.parse(workbookPath, {
     open: (name, attributes) => {
-      if (name === 'workbookPr') is1904 = /^(1|true|on)$/.test(attributes['date1904'] ?? '')
+      if (name === 'workbookPr') is1904 = /^(1|true|on)$/.test(attributes.date1904 ?? '')
       if (name !== 'sheet') return
       const id = Object.entries(attributes).find(([key]) => key.endsWith(':id'))?.[1] ?? ''
-      const state = attributes['state'] ?? 'visible'
-      found.push({ name: attributes['name'] ?? '', id, isHidden: state !== 'visible' })
+      const state = attributes.state ?? 'visible'
+      found.push({ name: attributes.name ?? '', id, isHidden: state !== 'visible' })
     },
     text: () => {},
     close: () => {},
@@ -80,9 +80,9 @@ async function relationsOf(parts: ZipParts, path: string): Promise<ReadonlyMap<s
   await parts.parse(part, {
     open: (name, attributes) => {
       if (name !== 'Relationship') return
-      relations.set(attributes['Id'] ?? '', {
-        type: attributes['Type'] ?? '',
-        target: attributes['Target'] ?? '',
+      relations.set(attributes.Id ?? '', {
+        type: attributes.Type ?? '',
+        target: attributes.Target ?? '',
       })
     },
     text: () => {},
@@ -98,11 +98,10 @@ async function formatsOf(parts: ZipParts, path: string): Promise<readonly Number
   let isCells = false
   await parts.parse(path, {
     open: (name, attributes) => {
-      if (name === 'numFmt')
-        codes.set(Number(attributes['numFmtId']), attributes['formatCode'] ?? '')
+      if (name === 'numFmt') codes.set(Number(attributes.numFmtId), attributes.formatCode ?? '')
       if (name === 'cellXfs') isCells = true
       if (name === 'xf' && isCells) {
-        const id = Number(attributes['numFmtId'] ?? 0)
+        const id = Number(attributes.numFmtId ?? 0)
         formats.push(excelFormat(id, codes.get(id)))
       }
     },
@@ -174,21 +173,21 @@ async function readSheet(
   await parts.parse(path, {
     open: (name, attributes) => {
       if (name === 'row') {
-        row = attributes['r'] === undefined ? row + 1 : Number(attributes['r']) - 1
+        row = attributes.r === undefined ? row + 1 : Number(attributes.r) - 1
         column = -1
         table.startRow(row)
       } else if (name === 'c') {
-        const reference = attributes['r']
+        const reference = attributes.r
         column = reference === undefined ? column + 1 : columnOf(reference)
-        type = attributes['t'] ?? 'n'
-        style = Number(attributes['s'] ?? 0)
+        type = attributes.t ?? 'n'
+        style = Number(attributes.s ?? 0)
         value = ''
         isFormula = false
       } else if (name === 'f') isFormula = true
       else if (name === 'v') isValue = true
       else if (name === 'rPh') isReading = true
       else if (name === 't') isValue = !isReading
-      else if (name === 'mergeCell') merge(table, attributes['ref'] ?? '')
+      else if (name === 'mergeCell') merge(table, attributes.ref ?? '')
     },
     text: (piece) => {
       if (isValue) value += piece
