@@ -168,7 +168,7 @@ test.each(['text', 'markdown', 'code'] as const)('no extreme loses anything: %s'
     `\`\`\`\n${'const a = "b"; // comment\n'.repeat(2_000)}`,
     Array.from({ length: 300 }, (_, depth) => `${' '.repeat(depth)}if (a${depth}) {\n`).join(''),
     `class A:\n${'    def f(self):\n        return 1\n\n'.repeat(1_000)}`,
-    ' '.repeat(10_000) + 'a' + '\n'.repeat(10_000) + 'b',
+    `${' '.repeat(10_000)}a${'\n'.repeat(10_000)}b`,
     'A heading\n=========\n\n# Last',
   ]
   for (const text of extremes) expectWhole({ text, syntax, title: 'A manual' })
