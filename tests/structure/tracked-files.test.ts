@@ -6,6 +6,7 @@ import {
   foreignAddresses,
   type LockFile,
   missingPlatforms,
+  packedFiles,
   storedData,
   trackedPaths,
   trackedTextFiles,
@@ -50,6 +51,11 @@ test('no file of a data folder is among them', async () => {
 test('planted files of a data folder are found', () => {
   const paths = ['eider-data.duckdb', 'x/eider-data.duckdb.wal', 'eider.key', 'src/eider.ts']
   expect(storedData(paths)).toEqual(paths.slice(0, 3))
+})
+
+test('no packed file is among them', async () => {
+  expect(packedFiles(await trackedPaths(ROOT))).toEqual([])
+  expect(packedFiles(['npm/a-1.0.0.tgz', 'src/a.ts'])).toEqual(['npm/a-1.0.0.tgz'])
 })
 
 test('the lock file serves every platform', () => {

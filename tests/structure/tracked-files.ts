@@ -71,6 +71,11 @@ export function storedData(paths: readonly string[]): readonly string[] {
   )
 }
 
+/** Packed files that somebody looked into; a fixture is made by its test. */
+export function packedFiles(paths: readonly string[]): readonly string[] {
+  return paths.filter((path) => /\.(tgz|tar|gz|zst|zip|7z|deb|whl|rar)$/i.test(path))
+}
+
 export interface LockFile {
   readonly packages: Readonly<Record<string, LockedPackage>>
 }
