@@ -3,11 +3,11 @@ import { createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { crc32 } from 'node:zlib'
-import { type Entry, getFileNameLowLevel, open, type ZipFile } from 'yauzl'
+import type { Entry } from 'yauzl'
 import type { ReadArchive, ReadMember } from '../domain/ports/reading-ports.ts'
 import { AppError } from '../errors.ts'
 import { READING_LIMITS } from './reading-limits.ts'
+import { DamagedEntry, isLocked, nameOfEntry, piecesOfEntry, zipFileEntries } from './zip-file.ts'
 
 /** What systems and programs leave in a ZIP beside what was put into it. */
 const LEFT_OUT = /(^|\/)(__MACOSX\/.*|\.DS_Store|\._[^/]*|Thumbs\.db|desktop\.ini|\.git\/.*)$/i
@@ -32,7 +32,7 @@ export async function readArchive(path: string, folder: string): Promise<ReadArc
 async function entriesOf(path: string, zipBytes: number): Promise<readonly Entry[]> {
   const entries: Entry[] = []
   let inflatedBytes = 0
-  for await (const { entry } of walk(path)) {
+  for await (const { entry } of zipFileEntries(path)) {
     entries.push(entry)
     inflatedBytes += entry.uncompressedSize
     if (entries.length > READING_LIMITS.zipEntriesMax) {
@@ -55,7 +55,7 @@ async function unpacked(
   const members: ReadMember[] = []
   let skipped = 0
   let index = 0
-  for await (const { entry, zip } of walk(path)) {
+  for await (const { entry, zip } of zipFileEntries(path)) {
     index += 1
     const name = nameOf(entry)
     if (name.endsWith('/') || LEFT_OUT.test(name)) {
@@ -63,7 +63,9 @@ async function unpacked(
       continue
     }
     const target = join(folder, `member-${index}`)
-    const failure = await unpackedMember(zip, entry, target)
+    const failure = isLocked(entry)
+      ? 'It is locked by a password; pack it without one'
+      : await unpackedMember(piecesOfEntry({ entry, zip }), target)
     const sizeBytes = failure === null ? entry.uncompressedSize : 0
     members.push({ name, path: target, sizeBytes, failure })
   }
@@ -71,69 +73,26 @@ async function unpacked(
   return { members, skipped }
 }
 
-/** null: it is there. Sizes are checked while it is inflated: a lie ends it. */
-async function unpackedMember(zip: ZipFile, entry: Entry, target: string): Promise<string | null> {
-  if ((entry.generalPurposeBitFlag & 1) !== 0) {
-    return 'It is locked by a password; pack it without one'
-  }
+/** null: it is there. */
+async function unpackedMember(
+  pieces: AsyncIterable<Uint8Array>,
+  target: string,
+): Promise<string | null> {
   try {
-    const { promise, resolve, reject } = Promise.withResolvers<NodeJS.ReadableStream>()
-    zip.openReadStream(entry, (error, stream) => (error ? reject(error) : resolve(stream)))
-    let checksum = 0
-    const checked = async function* (pieces: AsyncIterable<Uint8Array>) {
-      for await (const piece of pieces) {
-        checksum = crc32(piece, checksum)
-        yield piece
-      }
-    }
-    const file = createWriteStream(target, { flags: 'wx', mode: 0o600 })
-    await pipeline(await promise, checked, file)
-    // yauzl leaves this to its users.
-    if (checksum === entry.crc32) return null
-    return 'It is not what was packed: its checksum is wrong; make the ZIP again'
+    await pipeline(pieces, createWriteStream(target, { flags: 'wx', mode: 0o600 }))
+    return null
   } catch (error) {
+    if (error instanceof DamagedEntry) {
+      return 'It is not what was packed: its checksum is wrong; make the ZIP again'
+    }
     const reason = error instanceof Error ? error.message : String(error)
     return `It could not be unpacked: ${reason.slice(0, 200)}`
   }
 }
 
-interface Walked {
-  readonly entry: Entry
-  readonly zip: ZipFile
-}
-
-/** The entries in their order; the next is looked for when the one before is done with. */
-async function* walk(path: string): AsyncGenerator<Walked, void> {
-  const opened = Promise.withResolvers<ZipFile>()
-  const options = { lazyEntries: true, autoClose: false, decodeStrings: false } as const
-  open(path, options, (error, zip) => (error ? opened.reject(error) : opened.resolve(zip)))
-  const zip = await opened.promise
-  // Nobody waits for what fails afterwards.
-  zip.on('error', () => {})
-  try {
-    for (;;) {
-      const next = Promise.withResolvers<Entry | null>()
-      const onEntry = (entry: Entry) => next.resolve(entry)
-      const onEnd = () => next.resolve(null)
-      const onError = (error: Error) => next.reject(error)
-      zip.once('entry', onEntry).once('end', onEnd).once('error', onError)
-      zip.readEntry()
-      const entry = await next.promise
-      zip.off('entry', onEntry).off('end', onEnd).off('error', onError)
-      if (entry === null) return
-      yield { entry, zip }
-    }
-  } finally {
-    zip.close()
-  }
-}
-
 /** As text, with `/` between folders. Nothing is ever written under it. */
 function nameOf(entry: Entry): string {
-  const { generalPurposeBitFlag: flags, fileNameRaw, extraFields } = entry
-  const name = getFileNameLowLevel(flags, fileNameRaw, extraFields, false)
-  return name
-    .toWellFormed()
+  return nameOfEntry(entry)
     .replaceAll('\\', '/')
     .replace(/^(\.?\/)+/, '')
 }

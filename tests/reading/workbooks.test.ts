@@ -290,3 +290,13 @@ describe('ODS', () => {
     expect(readBytes('a.ods', ods('', manifest))).rejects.toThrow('locked by a password')
   })
 })
+
+test('a workbook with a line end behind it, and with a part that is cut short', async () => {
+  const whole = xlsx([{ name: 'S', rows: row(text('a')) + row(number(1)) }])
+  const longer = Buffer.concat([whole, Buffer.from('\n')])
+  const { tables } = await readBytes('a.xlsx', longer)
+  expect(tables[0]?.rows).toHaveLength(1)
+  expect(tables).toEqual((await readBytes('a.xlsx', whole)).tables)
+  const shorter = Buffer.concat([whole.subarray(0, 40), whole.subarray(60)])
+  await expect(readBytes('a.xlsx', shorter)).rejects.toMatchObject({ code: 'file_unreadable' })
+})

@@ -14,7 +14,6 @@ export interface CsvDialect {
   readonly lineEnd: number
 }
 
-export const TAB = 0x09
 export const LINE_FEED = 0x0a
 export const CARRIAGE_RETURN = 0x0d
 export const SPACE = 0x20
@@ -22,15 +21,4 @@ export const DOUBLE_QUOTE = 0x22
 export const HASH = 0x23
 export const SINGLE_QUOTE = 0x27
 export const COMMA = 0x2c
-export const SEMICOLON = 0x3b
 export const BACKSLASH = 0x5c
-
-/** What our own files are written in, and what DuckDB reads without looking. */
-export const PLAIN_DIALECT: CsvDialect = {
-  delimiter: COMMA,
-  isRun: false,
-  quote: DOUBLE_QUOTE,
-  escapedBy: DOUBLE_QUOTE,
-  skipsSpace: false,
-  lineEnd: LINE_FEED,
-}

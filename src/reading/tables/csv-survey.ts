@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts'
 import type { CsvDialect } from './csv-dialect.ts'
 import { CARRIAGE_RETURN, DOUBLE_QUOTE, HASH, LINE_FEED } from './csv-dialect.ts'
-import { type CsvLayout, layoutOf, type SampleRow } from './csv-layout.ts'
+import type { CsvLayout, SampleRow } from './csv-layout.ts'
 import { CsvRows, fileSource, TABLE_COLUMNS_MAX } from './csv-rows.ts'
 
 /** Where the bytes of a table are: a file of UTF-8 without compression. */
@@ -70,10 +70,6 @@ export function sampleRows(file: CsvFile, dialect: CsvDialect): readonly SampleR
   } finally {
     source.close()
   }
-}
-
-export function csvLayout(rows: readonly SampleRow[], hasHeader: boolean | undefined): CsvLayout {
-  return layoutOf(rows, hasHeader)
 }
 
 function checkWidth(rows: CsvRows, file: CsvFile): void {
