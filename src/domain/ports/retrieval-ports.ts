@@ -74,7 +74,13 @@ export interface CommittedWrite {
   /** One more than before the write. */
   readonly revision: number
   /** null: not known, as `needsChange` was false. */
-  readonly changed: Omit<VectorChange, 'revision'> | null
+  readonly changed: ChunkChanges | null
+}
+
+/** What one commit changed of the chunks and their vectors. */
+export interface ChunkChanges extends Omit<VectorChange, 'revision'> {
+  /** Chunks that stay, with other metadata than before; a new text is a chunk with a new key. */
+  readonly rewrittenKeys?: BigInt64Array
 }
 
 /** Is told of each write to the chunks of a knowledge base, and of each change of the catalog. */

@@ -40,6 +40,8 @@ export interface Changed {
   readonly chunkCount: number
   readonly newRowCount: number
   readonly removedKeys: readonly bigint[]
+  /** Chunks that stay, whose metadata may be another now. */
+  readonly rewrittenKeys: readonly bigint[]
 }
 
 /** Changes those of the chunks that are there. */
@@ -50,6 +52,7 @@ export async function changeChunkRows(
   const update = await MetadataUpdate.begin(tables, changes)
   const rows: ChunkRow[] = []
   const removedKeys: bigint[] = []
+  const rewrittenKeys: bigint[] = []
   let chunkCount = 0
   for (const some of batchesOf(changes)) {
     const byKey = new Map(some.map((change) => [change.chunkKey, change]))
@@ -61,6 +64,7 @@ export async function changeChunkRows(
       const changed = { ...chunk, own: mergedMetadata(chunk.own, metadata) }
       if (text === null) {
         staying.push(changed)
+        rewrittenKeys.push(chunk.chunkKey)
         continue
       }
       removedKeys.push(chunk.chunkKey)
@@ -70,7 +74,7 @@ export async function changeChunkRows(
   }
   await update.finish()
   await replaceChunkRows(tables, rows, removedKeys)
-  return { chunkCount, newRowCount: rows.length, removedKeys }
+  return { chunkCount, newRowCount: rows.length, removedKeys, rewrittenKeys }
 }
 
 function changedRow({ documentId, chunkId, standard, own }: StoredMetadata) {
@@ -87,7 +91,7 @@ export async function changeDocumentRows(
   const update = await MetadataUpdate.begin(tables, changes)
   const rows: ChunkRow[] = []
   const removedKeys: bigint[] = []
-  let stayingCount = 0
+  const rewrittenKeys: bigint[] = []
   for (const some of batchesOf(changes)) {
     const values = some.map(({ documentId }) => documentId)
     const chunks = await readMetadata(tables, 'document_id', values)
@@ -95,7 +99,7 @@ export async function changeDocumentRows(
     for (const change of some) {
       const parts = partsOf(change, stored.get(change.documentId) ?? [])
       removedKeys.push(...parts.removedKeys)
-      stayingCount += parts.staying.length
+      rewrittenKeys.push(...parts.staying.map(({ chunkKey }) => chunkKey))
       for (const row of parts.rows) {
         rows.push(row)
         if (rows.length % ROWS_PER_TURN === 0) await yieldToEventLoop()
@@ -105,7 +109,8 @@ export async function changeDocumentRows(
   }
   await update.finish()
   await replaceChunkRows(tables, rows, removedKeys)
-  return { chunkCount: stayingCount + rows.length, newRowCount: rows.length, removedKeys }
+  const chunkCount = rewrittenKeys.length + rows.length
+  return { chunkCount, newRowCount: rows.length, removedKeys, rewrittenKeys }
 }
 
 /** What goes, what stays and what comes. Of a document that is gone, nothing comes. */

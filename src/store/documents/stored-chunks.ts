@@ -10,6 +10,7 @@ import type {
 import { chunkTables } from '../../domain/chunk-tables.ts'
 import type { Document } from '../../domain/document.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../domain/knowledge-base.ts'
+import type { ChunkChanges } from '../../domain/ports/retrieval-ports.ts'
 import type {
   ChunkStore,
   CutCounts,
@@ -54,6 +55,8 @@ interface RowsWritten<T> {
   readonly result: T
   readonly newRowCount: number
   readonly removedKeys: readonly bigint[]
+  /** Chunks that stay, with other metadata; unset: none. */
+  readonly rewrittenKeys?: readonly bigint[]
 }
 
 /** Of a write that only removes. */
@@ -173,8 +176,8 @@ export class StoredChunks implements ChunkStore {
   async changeChunks(kb: KnowledgeBase, requested: readonly ChunkChange[]): Promise<number> {
     const { changes, incoming } = await preparedChunks(requested, this.#analyzers.get(kb.language))
     return this.#inTransaction(kb, incoming, async (tables) => {
-      const { chunkCount, newRowCount, removedKeys } = await changeChunkRows(tables, changes)
-      return { result: chunkCount, newRowCount, removedKeys }
+      const { chunkCount, ...written } = await changeChunkRows(tables, changes)
+      return { result: chunkCount, ...written }
     })
   }
 
@@ -184,8 +187,8 @@ export class StoredChunks implements ChunkStore {
   ): Promise<DocumentsOutcome> {
     const { changes, incoming } = await preparedDocuments(requested)
     const change = async (tables: OpenTables) => {
-      const { chunkCount, newRowCount, removedKeys } = await changeDocumentRows(tables, changes)
-      return { result: { kind: 'stored', chunkCount } as const, newRowCount, removedKeys }
+      const { chunkCount, ...written } = await changeDocumentRows(tables, changes)
+      return { result: { kind: 'stored', chunkCount } as const, ...written }
     }
     return this.#inTransaction(kb, incoming, change).catch(staleOutcome)
   }
@@ -251,11 +254,17 @@ export class StoredChunks implements ChunkStore {
     }
   }
 
-  /** What the write has done to the vectors; null: nobody needs to know. */
-  async #vectorChange(tables: OpenTables, { removedKeys }: RowsWritten<unknown>) {
+  /** What the write has done to the chunks and their vectors; null: nobody needs to know. */
+  async #vectorChange(
+    tables: OpenTables,
+    { removedKeys, rewrittenKeys = [] }: RowsWritten<unknown>,
+  ): Promise<ChunkChanges | null> {
     if (!this.#parts.state.listener.needsChange(tables)) return null
     const { connection, dimensions, nextChunkKey } = tables
-    const removed = { removedKeys: BigInt64Array.from(removedKeys) }
+    const removed = {
+      removedKeys: BigInt64Array.from(removedKeys),
+      rewrittenKeys: BigInt64Array.from(rewrittenKeys),
+    }
     if (dimensions === null) return removed
     return { ...removed, ...(await vectorRowsFrom(connection, tables, nextChunkKey)) }
   }
