@@ -15,7 +15,7 @@ import {
   TITLE_PLACES,
   type TitlePlace,
 } from './beir-collection.ts'
-import { CHUNKS_PER_QUESTION, KNOWLEDGE_BASE, measuredMode } from './measured-mode.ts'
+import { DEEP, KNOWLEDGE_BASE, measuredMode } from './measured-mode.ts'
 import { DEFAULT_MODES, type SearchMode, searchModes } from './search-mode.ts'
 
 /** Documents of one insert. */
@@ -71,7 +71,7 @@ async function measured(
   }
   const names = ['mode', 'nDCG@10', 'recall@10', 'recall@100', 'MRR@10', 'p50 ms']
   console.log(textTable(names, rows))
-  console.log(`  p50: one SELECT of ${CHUNKS_PER_QUESTION} chunks over HTTP, one client`)
+  console.log(`  p50: one search for ${DEEP} documents over HTTP, one client`)
   if (refusals.length > 0) console.log(['Not measured:', ...refusals].join('\n'))
   return rows.length > 0 ? 0 : 1
 }

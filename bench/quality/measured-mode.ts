@@ -2,22 +2,21 @@
 import type { EiderClient } from '../../scripts/eider-client.ts'
 import { type MeanMetrics, meanMetrics, metricsOf } from '../../src/evaluation/retrieval-metrics.ts'
 import { percentile } from '../load.ts'
+import { PROJECT } from '../scenario.ts'
 import type { JudgedQuestion } from './beir-collection.ts'
 import type { SearchMode } from './search-mode.ts'
 
 export const KNOWLEDGE_BASE = 'collection'
+const SEARCH_PATH = `${PROJECT}/knowledge_bases/${KNOWLEDGE_BASE}/search`
 
 /** Documents from the front that recall looks at, and nDCG and the reciprocal rank. */
-const DEEP = 100
+export const DEEP = 100
 const NEAR = 10
-
-/** Documents have several chunks: so many chunks hold a hundred documents. */
-export const CHUNKS_PER_QUESTION = 500
 
 export interface MeasuredMode {
   readonly near: MeanMetrics
   readonly deep: MeanMetrics
-  /** Of one statement, at the median. */
+  /** Of one search, at the median. */
   readonly p50Ms: number
 }
 
@@ -37,7 +36,7 @@ export async function measuredMode(
 }
 
 interface Answer {
-  /** Of documents, by their best chunk; a document comes again with its next one. */
+  /** Of documents, by their best chunk. */
   readonly ids: readonly string[]
   readonly judgments: ReadonlyMap<string, number>
   readonly tookMs: number
@@ -45,17 +44,15 @@ interface Answer {
 
 async function answerTo(
   client: EiderClient,
-  { condition }: SearchMode,
+  { fields }: SearchMode,
   { text, judgments }: JudgedQuestion,
 ): Promise<Answer> {
-  const where = `content = :question${condition}`
-  const query = `SELECT id FROM ${KNOWLEDGE_BASE} WHERE ${where} LIMIT ${CHUNKS_PER_QUESTION}`
+  const body = { query: text, ...fields, k: DEEP, per_document: true, columns: [] }
   const askedAt = performance.now()
-  const answer = await client.request('POST', '/sql/query', { query, params: { question: text } })
+  const answer = await client.request('POST', SEARCH_PATH, body)
   const tookMs = performance.now() - askedAt
-  // The shape is the contract's; a server that breaks it is seen by the checks below.
-  const { type, data, error_message } = answer as Record<string, unknown>
-  if (type === 'error') throw new Error(String(error_message))
-  if (!Array.isArray(data)) throw new Error('no table came')
-  return { ids: data.map((row) => String(row[0])), judgments, tookMs }
+  // The shape is the contract's; a server that breaks it is seen by the check below.
+  const { results } = answer as { readonly results?: readonly { readonly id: string }[] }
+  if (!Array.isArray(results)) throw new Error('no results came')
+  return { ids: results.map(({ id }) => String(id)), judgments, tookMs }
 }

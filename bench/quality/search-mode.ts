@@ -1,18 +1,20 @@
-/** A way to search that the benchmark compares, and the SQL that asks for it. */
+/** A way to search that the benchmark compares, and the fields of `POST …/search` that ask for it. */
 export interface SearchMode {
   readonly name: string
-  /** Stands behind `content = :question`. */
-  readonly condition: string
+  /** Stand beside `query`. */
+  readonly fields: Readonly<Record<string, unknown>>
 }
 
-const NAMED: Readonly<Record<string, string>> = {
-  vector: '',
-  keyword: ' AND hybrid_search_alpha = 0',
-  hybrid: ' AND hybrid_search = true',
-  rrf: " AND hybrid_search_fusion = 'rrf'",
+const NAMED: Readonly<Record<string, SearchMode['fields']>> = {
+  default: {},
+  vector: { mode: 'vector' },
+  keyword: { mode: 'keyword' },
+  hybrid: { mode: 'hybrid' },
+  rrf: { fusion: 'rrf' },
 }
 
-export const DEFAULT_MODES = Object.keys(NAMED).join(',')
+/** Without those that say what is the default. */
+export const DEFAULT_MODES = 'default,vector,keyword,rrf'
 
 /**
  * Reads `vector,keyword,hybrid,0.3`: names, and weights of the vectors in a hybrid search.
@@ -21,12 +23,11 @@ export const DEFAULT_MODES = Object.keys(NAMED).join(',')
 export function searchModes(list: string): readonly SearchMode[] {
   return list.split(',').map((part) => {
     const name = part.trim()
-    const condition = NAMED[name]
-    if (condition !== undefined) return { name, condition }
+    const fields = NAMED[name]
+    if (fields !== undefined) return { name, fields }
     const alpha = name === '' ? Number.NaN : Number(name)
-    if (alpha >= 0 && alpha <= 1) {
-      return { name: `alpha ${alpha}`, condition: ` AND hybrid_search_alpha = ${alpha}` }
-    }
-    throw new Error(`No mode "${name}": there are ${DEFAULT_MODES} and weights from 0 to 1`)
+    if (alpha >= 0 && alpha <= 1) return { name: `alpha ${alpha}`, fields: { alpha } }
+    const known = Object.keys(NAMED).join(',')
+    throw new Error(`No mode "${name}": there are ${known} and weights from 0 to 1`)
   })
 }

@@ -51,8 +51,9 @@ const SQL_PART = `How to query:
   project."my kb".
 - A knowledge base is a table of text chunks with the columns id, chunk_id, chunk_content, metadata,
   relevance, distance, and its metadata columns.
-- content = 'text' ranks chunks by their nearness in meaning to the text; it filters nothing away.
-  Rows come nearest first, 10 where there is no LIMIT. relevance >= 0.5 keeps near ones.
+- content = 'text' ranks chunks by meaning and by the words of the text together; it filters nothing
+  away. The most relevant come first, 10 where there is no LIMIT. AND hybrid_search = false ranks by
+  meaning alone.
 - Metadata columns filter and group as any column: content = 'text' AND year > 2020.
 - chunk_content LIKE '%word%' is a literal match.
 - Always select chunk_id and chunk_content of what you want to quote, and always set a LIMIT.

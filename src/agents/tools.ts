@@ -31,7 +31,7 @@ const SPECS: Readonly<Record<ToolName, Omit<ToolSpec, 'name'>>> = {
   kb_query_tool: {
     description:
       'Runs one SQL SELECT on knowledge bases and returns rows as CSV. ' +
-      "WHERE content = 'text' finds the chunks that are nearest in meaning to the text.",
+      "WHERE content = 'text' finds the chunks that fit the text best, by meaning and by words.",
     input: {
       name: 'sql_query',
       description:

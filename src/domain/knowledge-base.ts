@@ -233,5 +233,17 @@ export const KNOWLEDGE_BASE_COLUMNS = [
   'distance',
 ] as const
 
-/** Chunks that a reranker may be asked about for one search; a LIMIT above it is not reranked. */
+/** Chunks that a reranker may be asked about for one search. */
 export const RERANK_CANDIDATES_MAX = 1000
+
+/**
+ * Without the option `candidates`. The same for each LIMIT, since LIMIT n is the first n of LIMIT m: a candidate that
+ * only a larger one had could come first.
+ */
+const RERANK_CANDIDATES = 50
+
+/** How many of the best chunks of a search a reranker scores. */
+export function rerankCandidateCount(model: ModelRef | null): number {
+  const candidates = model?.options.candidates
+  return typeof candidates === 'number' ? candidates : RERANK_CANDIDATES
+}

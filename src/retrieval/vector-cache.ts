@@ -98,7 +98,7 @@ export class VectorCache {
   }
 
   /**
-   * The same chunks with the distances that DuckDB measures.
+   * The same chunks with the distances that DuckDB measures, the nearest first by these.
    * @throws AppError `internal` when one is gone
    */
   async withDistances(
@@ -108,7 +108,9 @@ export class VectorCache {
   ): Promise<readonly NearestChunk[]> {
     const keys = near.map(({ key }) => key)
     const exact = await this.distancesOf(keys, queryVector, signal)
-    if (exact.length === near.length) return exact
+    if (exact.length === near.length) {
+      return exact.toSorted((one, other) => one.distance - other.distance)
+    }
     throw new AppError('internal', 'A chunk went while it was searched')
   }
 

@@ -18,4 +18,6 @@ export interface NameScope {
   resolve(parts: readonly string[]): Relation
   /** Whether the keys of chunks are among the columns of a knowledge base: for our own statements. */
   readonly readsChunkKeys?: boolean
+  /** Whether a search that says nothing else is by meaning and keywords: for agents. */
+  readonly isHybridByDefault?: boolean
 }

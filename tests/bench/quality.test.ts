@@ -62,17 +62,17 @@ test('a folder without a collection is refused with the file that is missing', a
 })
 
 test('modes are names and weights', () => {
-  expect(searchModes('vector, keyword,0.3').map(({ condition }) => condition)).toEqual([
-    '',
-    ' AND hybrid_search_alpha = 0',
-    ' AND hybrid_search_alpha = 0.3',
+  expect(searchModes('default, keyword,0.3').map(({ fields }) => fields)).toEqual([
+    {},
+    { mode: 'keyword' },
+    { alpha: 0.3 },
   ])
   for (const list of ['', 'fuzzy', '1.5', 'vector,']) {
     expect(() => searchModes(list)).toThrow('No mode')
   }
 })
 
-/** A server that answers every statement with this. */
+/** A server that answers every search with this. */
 const clientOf = (answer: unknown): EiderClient => ({
   request: () => Promise.resolve(answer),
   sql: () => Promise.reject(new Error('not expected')),
@@ -80,18 +80,27 @@ const clientOf = (answer: unknown): EiderClient => ({
     throw new Error('not expected')
   },
 })
-const [VECTOR = { name: '', condition: '' }] = searchModes('vector')
+const [VECTOR = { name: '', fields: {} }] = searchModes('vector')
 const QUESTIONS = [{ id: 'q', text: 'drink', judgments: new Map([['b', 1]]) }]
 
-test('a document counts once, at its best chunk', async () => {
-  const data = [['a'], ['a'], ['a'], ['b'], ['b']]
-  const { near, deep } = await measuredMode(clientOf({ type: 'table', data }), VECTOR, QUESTIONS)
+test('documents are rated in their order', async () => {
+  const asked: unknown[] = []
+  const client = clientOf({ results: [{ id: 'a' }, { id: 'b' }] })
+  const noting: EiderClient = {
+    ...client,
+    request: (method, path, body) => {
+      asked.push(body)
+      return client.request(method, path, body)
+    },
+  }
+  const { near, deep } = await measuredMode(noting, VECTOR, QUESTIONS)
   expect(near.reciprocalRank).toBe(1 / 2)
   expect(deep.recall).toBe(1)
+  expect(asked).toEqual([
+    { query: 'drink', mode: 'vector', k: 100, per_document: true, columns: [] },
+  ])
 })
 
-test('a mode that the server refuses is told with its message', async () => {
-  const answer = { type: 'error', error_message: 'hybrid search is not there' }
-  const measured = measuredMode(clientOf(answer), VECTOR, QUESTIONS)
-  await expect(measured).rejects.toThrow('hybrid search is not there')
+test('an answer without results is told', async () => {
+  await expect(measuredMode(clientOf({}), VECTOR, QUESTIONS)).rejects.toThrow('no results')
 })

@@ -75,6 +75,19 @@ describe('judgments', () => {
     expect(row).toMatchObject({ questions: 3 })
   })
 
+  test('by keywords count only what holds a word', async () => {
+    const options = "test_table = judged, mode = 'keyword', per_question = true"
+    const rows = await evaluate(options)
+    const found = Object.fromEntries(
+      rows.map(({ question, found_documents }) => [question, JSON.parse(String(found_documents))]),
+    )
+    expect(found['black tea'].toSorted()).toEqual(['assam', 'keemun', 'sencha'])
+    expect(found.caffeine.toSorted()).toEqual(['decaf', 'rooibos'])
+    await table('known', 'question, doc_id', [['black tea', 'coffee']])
+    const known = "test_table = known, version = 'doc_id', mode = 'keyword', per_question = true"
+    expect(await evaluate(known)).toMatchObject([{ position: null }])
+  })
+
   test('weigh the parts of a hybrid search', async () => {
     expect(await evaluate('test_table = judged, alpha = 0.3')).toHaveLength(1)
     expect(await evaluate("test_table = judged, fusion = 'rrf'")).toHaveLength(1)

@@ -47,6 +47,24 @@ describe('what is allowed', () => {
   for (const [sql, rows] of CASES) test(sql, async () => expect(await narrowed(sql)).toBe(rows))
 })
 
+describe("an agent's search", () => {
+  const search = (options: string) => {
+    return narrowed(`SELECT id, relevance FROM kb WHERE content = '5 7'${options} LIMIT 3`)
+  }
+
+  test('is by meaning and keywords, unless it says otherwise', async () => {
+    expect(await search('')).toBe(await search(' AND hybrid_search = true'))
+    expect(await search('')).not.toBe(await search(' AND hybrid_search = false'))
+  })
+
+  test('is by meaning alone where the knowledge base was told so', async () => {
+    await write('ALTER KNOWLEDGE_BASE kb USING hybrid_search = false')
+    expect(await search('')).toBe(await search(' AND hybrid_search = false'))
+    await write('ALTER KNOWLEDGE_BASE kb USING hybrid_search = true')
+    expect(await search('')).toBe(await search(' AND hybrid_search = true'))
+  })
+})
+
 describe('what is not', () => {
   for (const sql of [
     'SELECT * FROM other.secret',

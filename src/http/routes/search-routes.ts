@@ -30,7 +30,7 @@ export const addSearchRoutes: AddRoutes = (app, context) => {
 
 /** The body of a search and the answer to it, as they stand on the wire. */
 
-const K_MAX = 1000
+const K_MAX = 10_000
 const K_UNSET = 10
 const NEIGHBOURS_MAX = 10
 /** Numbers of a query vector. */
@@ -56,6 +56,7 @@ const SEARCH_SCHEMA = t.Object(
     filters: t.Optional(t.Union([t.Object({}), t.Null()])),
     min_relevance: optional.number(),
     rerank: optional.flag(),
+    per_document: optional.flag(),
     explain: optional.flag(),
     neighbours: optional.integer(0, NEIGHBOURS_MAX),
     columns: t.Optional(t.Union([t.Array(t.String(), { maxItems: COLUMNS_MAX }), t.Null()])),
@@ -78,6 +79,7 @@ function searchOrder(sent: SentSearch): SearchOrder {
     k: sent.k ?? K_UNSET,
     explain: sent.explain ?? false,
     neighbours: sent.neighbours ?? 0,
+    isPerDocument: sent.per_document ?? false,
     ...(mode === undefined ? {} : { mode }),
     ...(fusion === undefined ? {} : { fusion }),
     ...(alpha === undefined ? {} : { alpha }),

@@ -53,7 +53,7 @@ export async function measureByModel(
 ): Promise<EvaluationTable> {
   const { testSet, k, isPerQuestion, deps } = evaluation
   const questions = await readQuestions(testSet, deps, signal, QUESTIONS_MAX)
-  const rankings = await rankChunks(questions, evaluation, signal, 'chunk_content')
+  const rankings = await rankChunks(questions, evaluation, signal, 'content')
   const scores = await scorePassages(questions, rankings, model, signal)
   const scored = scores.map((own) => modelScoredRanking(own, k))
   if (!isPerQuestion) return meansRow(scored, meanSeconds(rankings))

@@ -29,6 +29,8 @@ export interface ChunkSearch {
   readonly minRelevance?: number
   /** Unset: where the knowledge base has a reranking model. */
   readonly rerank?: boolean
+  /** The best chunk of each document, instead of the best chunks. */
+  readonly isPerDocument?: boolean
 }
 
 /** A search whose fields fit each other and its knowledge base. */
@@ -88,33 +90,59 @@ export interface SearchedChunks {
 }
 
 /**
- * The chunks that fit best, by one statement. It is the same text for every query, filter value and threshold, so that
- * it is planned once.
- * @throws AppError those of `runSelect`: `dimension_mismatch`, `sql_invalid_search`, `provider_failed`, `timeout`, …
+ * The chunks that fit best, by one statement.
+ * @throws AppError as `runSearchSelect` does
  */
 export async function searchChunks(
   search: CheckedSearch,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<SearchedChunks> {
-  // Without a vector there is nothing to find, and no length to compare a query's with.
-  if (search.knowledgeBase.dimensions === null) return { chunks: [], run: null }
-  const run = await runSelect(selectOf(search), deps, signal)
-  return { chunks: await readChunks(run), run }
+  const run = await runSearchSelect(selectOfSearch(search, search.k), search, deps, signal)
+  return { chunks: run === null ? [] : await readChunks(run), run }
 }
 
-function selectOf(search: CheckedSearch): SelectRequest {
-  const { knowledgeBase: kb, mode, filter, isReranked, query, k, minRelevance } = search
-  // What holds none of the words is not a hit; a reranker's relevance is about more than words.
-  const onlyHits = mode === 'keyword' && !isReranked ? ['relevance > 0'] : []
-  const threshold = minRelevance === undefined ? [] : ['relevance >= :least']
-  const where = [filter.sql, ...onlyHits, ...threshold].join(' AND ')
-  return {
-    sql: `SELECT ${CHUNK_COLUMNS} FROM ${nameOf(kb)} WHERE ${where} LIMIT ${k}`,
+/**
+ * Runs a SELECT of a search. null: nothing is stored that could be searched.
+ * @throws AppError those of `runSelect`: `dimension_mismatch`, `sql_invalid_search`, `provider_failed`, `timeout`, …
+ */
+export async function runSearchSelect(
+  sql: string,
+  search: CheckedSearch,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<SelectRows | null> {
+  const { knowledgeBase: kb, filter, isReranked, query, minRelevance } = search
+  // Without a vector there is nothing to find, and no length to compare a query's with.
+  if (kb.dimensions === null) return null
+  const request: SelectRequest = {
+    sql,
     database: kb.projectName,
     search: { parameter: 'query', hybrid: hybridOf(search), isReranked },
     params: { ...filter.params, query, least: minRelevance },
   }
+  return runSelect(request, deps, signal)
+}
+
+/** The best chunks. The same text for every query, filter value and threshold, so that it is planned once. */
+export function selectOfSearch(search: CheckedSearch, limit: number): string {
+  return `SELECT ${CHUNK_COLUMNS} FROM ${nameOf(search.knowledgeBase)} WHERE ${conditionOf(search)} LIMIT ${limit}`
+}
+
+/** The best chunk of each of the best documents: it looks at all chunks. */
+export function rankedBestSelect(search: CheckedSearch): string {
+  const { knowledgeBase: kb, k } = search
+  const byRelevance = hybridOf(search) === null ? '' : 'relevance DESC, '
+  const order = `${byRelevance}distance, chunk_id`
+  return `SELECT ${CHUNK_COLUMNS} FROM ${nameOf(kb)} WHERE ${conditionOf(search)}
+    QUALIFY row_number() OVER (PARTITION BY id ORDER BY ${order}) = 1 ORDER BY ${order} LIMIT ${k}`
+}
+
+function conditionOf({ mode, filter, isReranked, minRelevance }: CheckedSearch): string {
+  // What holds none of the words is not a hit; a reranker's relevance is about more than words.
+  const onlyHits = mode === 'keyword' && !isReranked ? ['relevance > 0'] : []
+  const threshold = minRelevance === undefined ? [] : ['relevance >= :least']
+  return [filter.sql, ...onlyHits, ...threshold].join(' AND ')
 }
 
 function hybridOf({ knowledgeBase, mode, alpha, fusion }: CheckedSearch): HybridSearch | null {
@@ -132,10 +160,15 @@ export function nameOf({ projectName, name }: KnowledgeBase): string {
   return `${quote(projectName)}.${quote(name)}`
 }
 
-export async function readChunks({ batches }: RowStream): Promise<readonly FoundChunk[]> {
+export async function readChunks(rows: RowStream): Promise<readonly FoundChunk[]> {
   const chunks: FoundChunk[] = []
-  for await (const batch of batches) chunks.push(...batch.map(chunkOf))
+  for await (const chunk of chunksOf(rows)) chunks.push(chunk)
   return chunks
+}
+
+/** One after the other: who has enough may stop. */
+export async function* chunksOf({ batches }: RowStream): AsyncGenerator<FoundChunk> {
+  for await (const batch of batches) for (const row of batch) yield chunkOf(row)
 }
 
 function chunkOf(row: readonly ResultValue[]): FoundChunk {

@@ -12,6 +12,7 @@ import {
   type SearchedChunks,
   searchChunks,
 } from './chunk-search.ts'
+import { searchDocuments } from './document-search.ts'
 import { type Neighbourhood, searchNeighbours } from './search-neighbours.ts'
 
 export interface SearchOrder extends ChunkSearch {
@@ -66,7 +67,8 @@ export async function runSearch(
 ): Promise<SearchAnswer> {
   const search = checkedSearch(kb, order)
   const startMs = deps.nowMs()
-  const searched = await searchChunks(search, deps, signal)
+  const found = search.isPerDocument ? searchDocuments : searchChunks
+  const searched = await found(search, deps, signal)
   const total = deps.nowMs() - startMs
   const { chunks, run } = searched
   const { neighbours: count } = order

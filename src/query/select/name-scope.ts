@@ -26,7 +26,7 @@ import {
 } from '../information-schema/information-schema.ts'
 
 /**
- * The tables that a statement may name: those of the catalog, or only those that are allowed.
+ * The tables that a statement may name: those of the catalog, or only those that are allowed, which makes it an agent's.
  * @param database the project of names without a qualifier, or `files`
  */
 export function nameScope(
@@ -35,6 +35,7 @@ export function nameScope(
   allowed?: AllowedData,
 ): NameScope {
   return {
+    isHybridByDefault: allowed !== undefined,
     resolve(parts) {
       const [qualifier, name] = qualifiedName(parts, database)
       const relation = find(snapshot, qualifier, name)

@@ -1,5 +1,5 @@
 /** A knowledge base in a FROM: its search is taken out of the SELECT, and the sub-query that answers it put in its place. */
-import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
+import { PART_CHUNKS, type SearchDefaults } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import {
   copyOf,
@@ -218,11 +218,17 @@ function searchOf(select: TreeNode, source: KnowledgeBaseSource, context: Select
     add: (text) => inputs.addSearch(text, knowledgeBase),
     ownColumns: chunkColumnNames(knowledgeBase),
     addThreshold: (parameter) => inputs.thresholds.push(parameter),
-    hybridDefaults: knowledgeBase.search,
+    hybridDefaults: searchDefaultsOf(knowledgeBase, context.names),
     valuesOf: (expression) => valuesSelect(expression, alias.toLowerCase(), around),
   })
   refuseStrayedSearches(select, source)
   return search
+}
+
+/** A knowledge base that was told to search by meaning alone does so for agents too. */
+function searchDefaultsOf({ search, params }: KnowledgeBase, names: NameScope): SearchDefaults {
+  const isHybridByDefault = names.isHybridByDefault === true && params.hybrid_search !== false
+  return isHybridByDefault ? { ...search, isHybrid: true } : search
 }
 
 function givenSearch(

@@ -1,6 +1,5 @@
 /** A search whose candidates are reranked before its statement runs: their scores are its relevance. */
-import { type KnowledgeBase, RERANK_CANDIDATES_MAX } from '../../domain/knowledge-base.ts'
-import type { ModelRef } from '../../domain/model-ref.ts'
+import { type KnowledgeBase, rerankCandidateCount } from '../../domain/knowledge-base.ts'
 import {
   columnNames,
   columnNode,
@@ -24,11 +23,8 @@ import { CHUNK_KEY, excludedColumn, type Search, textIndexesOf } from '../search
 import { chunkColumnNames, ownColumnName } from '../search/source-columns.ts'
 import { listedChunks } from './distance-rows.ts'
 
-/**
- * Without the option `candidates`. The same for each LIMIT, since LIMIT n is the first n of LIMIT m: a candidate that
- * only a larger one had could come first.
- */
-const CANDIDATES = 50
+/** Rows of a search that is reranked: a longer LIMIT is answered without. */
+const RERANKED_ROWS_MAX = 10_000
 
 /** What a reranked search reads: the chunks, with their relevance and distance by these names. */
 export const RERANKED_COLUMNS = {
@@ -66,7 +62,7 @@ export function rerankedSearchOf(
 ): RerankedSearch | null {
   const { alias, knowledgeBase: kb, search, count } = source
   if (kb.rerankingModel === null || !search.isReranked || !inputs.reranks) return null
-  if (count === 0 || count > RERANK_CANDIDATES_MAX) return null
+  if (count === 0 || count > RERANKED_ROWS_MAX) return null
   const from = around.select.from_table ?? null
   const where = around.select.where_clause ?? null
   if (isRenaming(from) || !canCheckAlone(select.where_clause ?? null, source)) return null
@@ -74,7 +70,7 @@ export function rerankedSearchOf(
   if (parts.some((part) => namesOf(part).has('relevance') && namesOf(part).has('content'))) {
     return null
   }
-  const rerankedCount = candidateCount(kb.rerankingModel)
+  const rerankedCount = rerankCandidateCount(kb.rerankingModel)
   const conditions = parts.filter((part) => !namesOf(part).has('relevance'))
   const list = [CHUNK_KEY, 'chunk_content', 'relevance', 'distance']
   const node: TreeNode = {
@@ -90,10 +86,6 @@ export function rerankedSearchOf(
     rerankedCount,
     thresholds: conjunctionOf(thresholdsOf(select.where_clause ?? null)),
   }
-}
-
-function candidateCount({ options: { candidates } }: ModelRef): number {
-  return typeof candidates === 'number' ? candidates : CANDIDATES
 }
 
 function thresholdsOf(where: TreeValue): readonly TreeNode[] {
