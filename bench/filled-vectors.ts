@@ -1,10 +1,10 @@
 /** A server whose one knowledge base holds known vectors, for the scenarios of retrieval. */
 import { type EiderClient, eiderClient } from '../scripts/eider-client.ts'
-import { startServer, whileRunning } from '../scripts/server-process.ts'
+import { whileRunning } from '../scripts/server-process.ts'
 import { fillWithVectors, KNOWLEDGE_BASE, type Nearest, nearestOf } from './peers/eider-peer.ts'
 import { startStubVectors } from './peers/stub-vectors.ts'
 import { BUCKETS, K, type Keep, type MadeVectors } from './peers/vector-set.ts'
-import { withFolder } from './scenario.ts'
+import { startMeasured, withFolder } from './scenario.ts'
 
 export interface FilledVectors extends VectorServer {
   readonly dataDirectory: string
@@ -27,7 +27,7 @@ export function withFilledVectors<T>(
   return withFolder(async (dataDirectory) => {
     const stub = startStubVectors(vectors)
     try {
-      const server = await startServer({ dataDirectory })
+      const server = await startMeasured({ dataDirectory })
       return await whileRunning(server, async () => {
         const reached = vectorServer(server, vectors)
         await fillWithVectors(reached.client, filledCount, stub.model)

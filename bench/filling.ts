@@ -1,4 +1,5 @@
 /** Knowledge bases for the scenarios: created and filled over HTTP, one chunk per document. */
+import { handOver } from './compared-checkouts.ts'
 import type { SampleTexts } from './sample-texts.ts'
 import { type Bench, PROJECT } from './scenario.ts'
 
@@ -29,9 +30,20 @@ export async function createKnowledgeBase({ client }: Bench, filling: Filling): 
 
 /** @returns milliseconds from the first insert to the answer of the last */
 export async function fill(bench: Bench, filling: Filling, texts: SampleTexts): Promise<number> {
+  const elapsedMs = await fillMore(bench, filling, { texts, from: 0 })
+  await checkCount(bench, filling)
+  return elapsedMs
+}
+
+/** Adds the documents from this one on. */
+export async function fillMore(
+  bench: Bench,
+  filling: Filling,
+  { texts, from: first }: { readonly texts: SampleTexts; readonly from: number },
+): Promise<number> {
   const path = `${PROJECT}/knowledge_bases/${filling.knowledgeBase}`
   let elapsedMs = 0
-  for (let from = 0; from < filling.documents; from += ROWS_PER_INSERT) {
+  for (let from = first; from < filling.documents; from += ROWS_PER_INSERT) {
     const count = Math.min(ROWS_PER_INSERT, filling.documents - from)
     const rows = Array.from({ length: count }, (_, at) => {
       const index = from + at
@@ -41,8 +53,8 @@ export async function fill(bench: Bench, filling: Filling, texts: SampleTexts): 
     const sentAt = performance.now()
     await bench.client.request('PUT', path, { knowledge_base: { rows } })
     elapsedMs += performance.now() - sentAt
+    await handOver()
   }
-  await checkCount(bench, filling)
   return elapsedMs
 }
 

@@ -1,17 +1,23 @@
 /** Closed-loop load: each client sends its next request when the last one is answered. Bounded by count or by time. */
-import type { Measure } from './scenario.ts'
+import { handOver, sliceCount } from './compared-checkouts.ts'
+import type { LoadFigures, Measure } from './measure.ts'
+import { cpuMsOf } from './server-cpu.ts'
 
 export interface Load {
   readonly clients: number
   /** Requests of all clients together. */
   readonly requestsMax: number
   readonly durationMs: number
+  /** Of the server, whose processor time is measured; unset: it is not. */
+  readonly pid?: number
 }
 
 export interface LoadResult {
   /** Of each request, ascending. */
   readonly latenciesMs: readonly number[]
   readonly elapsedMs: number
+  /** Of the server, for all requests; NaN: not known. */
+  readonly cpuMs: number
 }
 
 /** @param request gets 0, 1, 2 … across all clients */
@@ -19,21 +25,31 @@ export async function runLoad(
   load: Load,
   request: (index: number) => Promise<unknown>,
 ): Promise<LoadResult> {
+  const slices = sliceCount()
   const latenciesMs: number[] = []
-  const startedAt = performance.now()
+  let elapsedMs = 0
+  let cpuMs = 0
   let next = 0
-  const client = async () => {
-    while (next < load.requestsMax && performance.now() - startedAt < load.durationMs) {
-      const index = next
-      next += 1
-      const sentAt = performance.now()
-      await request(index)
-      latenciesMs.push(performance.now() - sentAt)
+  for (let slice = 1; slice <= slices; slice += 1) {
+    const cpuBefore = load.pid === undefined ? Number.NaN : cpuMsOf(load.pid)
+    const startedAt = performance.now()
+    const durationMs = load.durationMs / slices
+    const countMax = Math.ceil((load.requestsMax * slice) / slices)
+    const client = async () => {
+      while (next < countMax && performance.now() - startedAt < durationMs) {
+        const index = next
+        next += 1
+        const sentAt = performance.now()
+        await request(index)
+        latenciesMs.push(performance.now() - sentAt)
+      }
     }
+    await Promise.all(Array.from({ length: load.clients }, client))
+    elapsedMs += performance.now() - startedAt
+    cpuMs += load.pid === undefined ? Number.NaN : cpuMsOf(load.pid) - cpuBefore
+    await handOver()
   }
-  await Promise.all(Array.from({ length: load.clients }, client))
-  const elapsedMs = performance.now() - startedAt
-  return { latenciesMs: latenciesMs.sort((a, b) => a - b), elapsedMs }
+  return { latenciesMs: latenciesMs.sort((a, b) => a - b), elapsedMs, cpuMs }
 }
 
 /** @param share 0..1 of the ascending values; the nearest rank */
@@ -41,13 +57,15 @@ export function percentile(ascending: readonly number[], share: number): number 
   return ascending[Math.max(0, Math.ceil(share * ascending.length) - 1)] ?? Number.NaN
 }
 
-export function latencyMeasures(what: string, { latenciesMs }: LoadResult): readonly Measure[] {
-  return [
-    { what: `${what}, p50`, value: percentile(latenciesMs, 0.5), unit: 'ms' },
-    { what: `${what}, p99`, value: percentile(latenciesMs, 0.99), unit: 'ms' },
-  ]
+export function loadMeasure(what: string, result: LoadResult): Measure {
+  return { what, load: figuresOf(result) }
 }
 
-export function rateMeasure(what: string, { latenciesMs, elapsedMs }: LoadResult): Measure {
-  return { what, value: latenciesMs.length / (elapsedMs / 1000), unit: 'per second' }
+function figuresOf({ latenciesMs, elapsedMs, cpuMs }: LoadResult): LoadFigures {
+  return {
+    p50Ms: percentile(latenciesMs, 0.5),
+    p99Ms: percentile(latenciesMs, 0.99),
+    perSecond: latenciesMs.length / (elapsedMs / 1000),
+    cpuMs: cpuMs / latenciesMs.length,
+  }
 }

@@ -1,7 +1,10 @@
-/** `npm run bench [-- --only a,b] [--quick | --full]`: runs the scenarios one after the other and prints a table. */
+/** `npm run bench [-- --only a,b] [--quick | --full] [--against <folder>]`: runs the scenarios one after the other and prints a table of each. */
 import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { textTable } from '../scripts/text-table.ts'
+import { compared } from './compared-checkouts.ts'
+import { growthPlot } from './growth-plot.ts'
+import { type Measure, measureRows, printedTable } from './measure.ts'
 import type { BenchSize, Scenario } from './scenario.ts'
 import { afterKill } from './scenarios/after-kill.ts'
 import { agentOverhead } from './scenarios/agent-overhead.ts'
@@ -10,6 +13,7 @@ import { builtin } from './scenarios/builtin.ts'
 import { eventLoop } from './scenarios/event-loop.ts'
 import { exportRows } from './scenarios/export.ts'
 import { filters } from './scenarios/filters.ts'
+import { growth } from './scenarios/growth.ts'
 import { insert } from './scenarios/insert.ts'
 import { inserting } from './scenarios/inserting.ts'
 import { keyword } from './scenarios/keyword.ts'
@@ -31,6 +35,7 @@ const SCENARIOS: readonly Scenario[] = [
   exportRows,
   insert,
   search,
+  growth,
   vectorIndex,
   filters,
   keyword,
@@ -53,6 +58,9 @@ async function main(): Promise<number> {
       only: { type: 'string' },
       quick: { type: 'boolean', default: false },
       full: { type: 'boolean', default: false },
+      against: { type: 'string' },
+      markdown: { type: 'boolean', default: false },
+      plot: { type: 'string' },
     },
   })
   const size = values.quick ? 'quick' : values.full ? 'full' : 'normal'
@@ -66,9 +74,24 @@ async function main(): Promise<number> {
   const cores = availableParallelism()
   console.log(`Bun ${Bun.version}, ${process.platform} ${process.arch}, ${cores} cores, ${size}`)
   const chosen = SCENARIOS.filter((scenario) => wanted.includes(scenario.name))
+  const run: Run = {
+    size,
+    against: values.against === undefined ? null : resolve(values.against),
+    isMarkdown: values.markdown,
+    plot: values.plot ?? null,
+  }
   let failures = 0
-  for (const scenario of chosen) failures += (await runScenario(scenario, size)) ? 0 : 1
+  for (const scenario of chosen) failures += (await runScenario(scenario, run)) ? 0 : 1
   return failures === 0 ? 0 : 1
+}
+
+interface Run {
+  readonly size: BenchSize
+  /** Of another checkout; null: none is compared. */
+  readonly against: string | null
+  readonly isMarkdown: boolean
+  /** Where the plot of `growth` is written. */
+  readonly plot: string | null
 }
 
 function usual(): readonly string[] {
@@ -76,14 +99,16 @@ function usual(): readonly string[] {
 }
 
 /** A scenario that fails says so and does not keep the others from running. */
-async function runScenario(scenario: Scenario, size: BenchSize): Promise<boolean> {
-  console.log(`\n${scenario.name}: ${scenario.title}`)
+async function runScenario(scenario: Scenario, run: Run): Promise<boolean> {
+  console.log(`\n${scenario.name}: ${scenario.title}\n`)
   const startedAt = performance.now()
   try {
-    const measures = await scenario.run(size)
-    const rows = measures.map(({ what, value, unit }) => [what, rounded(value), unit])
-    console.log(textTable(['measure', 'value', 'unit'], rows))
-    console.log(`  took ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
+    const [measures, others] = await measured(scenario, run)
+    console.log(printedTable(measureRows(measures, others), run.isMarkdown))
+    console.log(`\n  took ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
+    if (scenario === growth && run.plot !== null) {
+      await Bun.write(run.plot, growthPlot(measures, others))
+    }
     return true
   } catch (error) {
     console.error(`  failed: ${error instanceof Error ? error.message : String(error)}`)
@@ -91,7 +116,13 @@ async function runScenario(scenario: Scenario, size: BenchSize): Promise<boolean
   }
 }
 
-/** Digits that mean something: none after the point from 100 on. */
-function rounded(value: number): number {
-  return Number(value.toFixed(value >= 100 ? 0 : 2))
+async function measured(
+  scenario: Scenario,
+  { size, against }: Run,
+): Promise<readonly [readonly Measure[], readonly Measure[] | null]> {
+  if (against === null) return [await scenario.run(size), null]
+  if (scenario.isInProcess === true) {
+    throw new Error('it measures the code of this checkout: run it in the other one too')
+  }
+  return compared(against, () => scenario.run(size))
 }

@@ -9,7 +9,14 @@ export interface SampleTexts {
 
 const ROOT = join(import.meta.dir, '..')
 
-export async function sampleTexts(): Promise<SampleTexts> {
+let known: Promise<SampleTexts> | null = null
+
+export function sampleTexts(): Promise<SampleTexts> {
+  known ??= readTexts()
+  return known
+}
+
+async function readTexts(): Promise<SampleTexts> {
   const limits = { filesMax: 100, charsMax: 20_000 }
   const readmes = await readmeFiles(join(ROOT, 'node_modules'), limits)
   const words = readmes.flatMap((readme) => readme.text.match(/\b[a-z]{2,14}\b/gi) ?? [])

@@ -3,24 +3,28 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type EiderClient, eiderClient } from '../scripts/eider-client.ts'
-import { type ServerProcess, startServer, whileRunning } from '../scripts/server-process.ts'
+import {
+  type ServerOptions,
+  type ServerProcess,
+  startServer,
+  whileRunning,
+} from '../scripts/server-process.ts'
+import { measuredRoot } from './compared-checkouts.ts'
+import type { Measure } from './measure.ts'
 
 export interface Scenario {
   readonly name: string
   readonly title: string
   /** It takes long: `--only` must name it. */
   readonly onlyWhenNamed?: boolean
+  /** It measures this checkout's code in its own process: no other can be beside it. */
+  readonly isInProcess?: boolean
   run(size: BenchSize): Promise<readonly Measure[]>
 }
 
 export type BenchSize = 'quick' | 'normal' | 'full'
 
-export interface Measure {
-  readonly what: string
-  readonly value: number
-  /** ms, MB, per second … */
-  readonly unit: string
-}
+export type { Measure } from './measure.ts'
 
 export interface Bench {
   readonly client: EiderClient
@@ -35,9 +39,14 @@ export async function withServer<T>(
   work: (bench: Bench) => Promise<T>,
 ): Promise<T> {
   return withFolder(async (dataDirectory) => {
-    const server = await startServer({ dataDirectory, environment })
+    const server = await startMeasured({ dataDirectory, environment })
     return whileRunning(server, () => work({ client: eiderClient(server.baseUrl), server }))
   })
+}
+
+/** The server of the checkout that is measured. */
+export function startMeasured(options: Omit<ServerOptions, 'root'>): Promise<ServerProcess> {
+  return startServer({ ...options, root: measuredRoot() })
 }
 
 export async function withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {

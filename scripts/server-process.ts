@@ -14,21 +14,24 @@ export interface ServerProcess {
 export interface ServerOptions {
   readonly dataDirectory: string
   readonly environment?: Readonly<Record<string, string>>
+  /** The checkout whose server it is; unset: this one. */
+  readonly root?: string
 }
 
 const READY_MS_MAX = 60_000
 const STOP_MS_MAX = 20_000
 const POLL_MS = 10
 const OUTPUT_LINES_MAX = 20
-const ROOT = join(import.meta.dir, '..')
+const OWN_ROOT = join(import.meta.dir, '..')
 
 /** @throws Error with the server's last lines when it ends, or is not ready within a minute */
 export async function startServer(options: ServerOptions): Promise<ServerProcess> {
   const port = await freePort()
+  const root = options.root ?? OWN_ROOT
   const startedAt = performance.now()
   // Without a supervisor, so that this is the process whose memory is measured.
-  const child = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts'), '--no-supervisor'], {
-    cwd: ROOT,
+  const child = Bun.spawn([process.execPath, join(root, 'src/main.ts'), '--no-supervisor'], {
+    cwd: root,
     env: {
       ...inheritedEnvironment(),
       UV_THREADPOOL_SIZE: '16',

@@ -1,6 +1,7 @@
 import { type EiderClient, eiderClient } from '../../scripts/eider-client.ts'
 import { startServer } from '../../scripts/server-process.ts'
 import { runLoad } from '../load.ts'
+import { sampleTexts } from '../sample-texts.ts'
 import { PROJECT } from '../scenario.ts'
 import type { OpenPeer, Peer, PeerPlaces, SearchAnswers, SearchRequest } from './peer.ts'
 import { startStubVectors } from './stub-vectors.ts'
@@ -14,6 +15,7 @@ export interface EiderPeerOptions extends Omit<Peer, 'open'> {
 
 export const KNOWLEDGE_BASE = 'passages'
 const ROWS_PER_INSERT = 2000
+const WORDS = 98
 
 /** The product as its users reach it: SQL over HTTP, JSON parsed on both sides. */
 export function eiderPeer({ environment, afterFilling, ...peer }: EiderPeerOptions): Peer {
@@ -47,7 +49,7 @@ async function openEider(
   }
 }
 
-/** A knowledge base of one document per row: `row 17` with its bucket. The vectors come from the stub. */
+/** A knowledge base of one document per row: `row 17` and 98 words more, with its bucket. The vectors come from the stub. */
 export async function fillWithVectors(
   client: EiderClient,
   rowCount: number,
@@ -69,9 +71,11 @@ export async function fillWithVectors(
 
 /** @param to exclusive */
 export async function insertRows(client: EiderClient, from: number, to: number): Promise<void> {
+  const texts = await sampleTexts()
   const rows = Array.from({ length: to - from }, (_, at) => {
     const row = from + at
-    return { id: String(row), bucket: row % BUCKETS, content: `row ${row}` }
+    const content = `row ${row} ${texts.text(row, WORDS)}`
+    return { id: String(row), bucket: row % BUCKETS, content }
   })
   await client.request('PUT', `${PROJECT}/knowledge_bases/${KNOWLEDGE_BASE}`, {
     knowledge_base: { rows },

@@ -1,4 +1,4 @@
-/** An OpenAI-compatible embeddings server on loopback that knows one set: the text `row 17` is its row 17. */
+/** An OpenAI-compatible embeddings server on loopback that knows one set: a text that begins with `row 17` is its row 17. */
 import { DIMENSIONS, type MadeVectors } from './vector-set.ts'
 
 export interface StubVectors {
@@ -24,7 +24,7 @@ export function startStubVectors({ rows, rowCount }: MadeVectors): StubVectors {
     },
   })
   const rowOf = (text: string) => {
-    const row = Number(/^row (\d+)$/.exec(text)?.[1] ?? 0) % rowCount
+    const row = Number(/^row (\d+)\b/.exec(text)?.[1] ?? 0) % rowCount
     return rows.subarray(row * DIMENSIONS, (row + 1) * DIMENSIONS)
   }
   const base_url = `http://127.0.0.1:${server.port}/v1`

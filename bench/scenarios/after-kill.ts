@@ -1,9 +1,9 @@
-import { startServer, whileRunning } from '../../scripts/server-process.ts'
+import { whileRunning } from '../../scripts/server-process.ts'
 import { ALL, untilInMemory, vectorServer } from '../filled-vectors.ts'
 import { fillWithVectors } from '../peers/eider-peer.ts'
 import { startStubVectors } from '../peers/stub-vectors.ts'
 import { type MadeVectors, madeVectors } from '../peers/vector-set.ts'
-import { type Measure, type Scenario, withFolder } from '../scenario.ts'
+import { type Measure, type Scenario, startMeasured, withFolder } from '../scenario.ts'
 
 const CHUNKS = { quick: 10_000, normal: 100_000, full: 100_000 }
 const QUERIES = 10
@@ -30,7 +30,7 @@ async function fillAndKill(
   model: Readonly<Record<string, unknown>>,
   dataDirectory: string,
 ): Promise<void> {
-  const server = await startServer({ dataDirectory })
+  const server = await startMeasured({ dataDirectory })
   try {
     await fillWithVectors(vectorServer(server, vectors).client, vectors.rowCount, model)
   } finally {
@@ -45,7 +45,7 @@ async function restartMeasures(
   dataDirectory: string,
 ): Promise<readonly Measure[]> {
   const startedAt = performance.now()
-  const server = await startServer({ dataDirectory })
+  const server = await startMeasured({ dataDirectory })
   return whileRunning(server, async () => {
     const reached = vectorServer(server, vectors)
     await reached.checkedSearch(0, ALL)

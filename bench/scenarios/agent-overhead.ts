@@ -1,5 +1,5 @@
 import { createKnowledgeBase, fill } from '../filling.ts'
-import { latencyMeasures, rateMeasure, runLoad } from '../load.ts'
+import { loadMeasure, runLoad } from '../load.ts'
 import { sampleTexts } from '../sample-texts.ts'
 import { type Bench, PROJECT, type Scenario, withServer } from '../scenario.ts'
 import {
@@ -25,7 +25,7 @@ export const agentOverhead: Scenario = {
           knowledgeBase: 'passages',
           embeddingModel: stubEmbeddingModel(stub),
           documents: DOCUMENTS,
-          wordsPerDocument: 30,
+          wordsPerDocument: 100,
         }
         await createKnowledgeBase(bench, filling)
         await fill(bench, filling, texts)
@@ -48,7 +48,7 @@ function createAgent({ client }: Bench, stub: StubProvider): Promise<unknown> {
   })
 }
 
-async function measure({ client }: Bench, questions: number) {
+async function measure({ client, server }: Bench, questions: number) {
   const ask = async () => {
     const kinds: string[] = []
     for await (const event of client.ask(AGENT, QUESTION)) {
@@ -59,12 +59,8 @@ async function measure({ client }: Bench, questions: number) {
     if (found !== 'start actions steps output end') throw new Error(`Unexpected stream: ${found}`)
   }
   await ask()
-  const load = { clients: 1, requestsMax: questions, durationMs: 30_000 }
+  const load = { clients: 1, requestsMax: questions, durationMs: 30_000, pid: server.pid }
   const alone = await runLoad(load, ask)
   const crowd = await runLoad({ ...load, clients: 8, requestsMax: questions * 4 }, ask)
-  return [
-    ...latencyMeasures('one client', alone),
-    ...latencyMeasures('eight clients', crowd),
-    rateMeasure('eight clients', crowd),
-  ]
+  return [loadMeasure('one client', alone), loadMeasure('eight clients', crowd)]
 }

@@ -1,4 +1,4 @@
-import { latencyMeasures, runLoad } from '../load.ts'
+import { loadMeasure, runLoad } from '../load.ts'
 import { type Bench, type Measure, type Scenario, withServer } from '../scenario.ts'
 
 const LONG_STATEMENTS = 4
@@ -19,7 +19,7 @@ export const besideLong: Scenario = {
       const longs = Array.from({ length: LONG_STATEMENTS }, () => long(bench, stop.signal))
       await Bun.sleep(500)
       try {
-        return [...alone, ...(await shorts(bench, 'beside', durationMs))]
+        return [alone, await shorts(bench, 'beside', durationMs)]
       } finally {
         stop.abort()
         await Promise.allSettled(longs)
@@ -28,12 +28,12 @@ export const besideLong: Scenario = {
 }
 
 async function shorts(
-  { client }: Bench,
+  { client, server }: Bench,
   what: string,
   durationMs: number,
-): Promise<readonly Measure[]> {
-  const load = { clients: 1, requestsMax: 100_000, durationMs }
-  return latencyMeasures(what, await runLoad(load, () => client.sql(SHORT)))
+): Promise<Measure> {
+  const load = { clients: 1, requestsMax: 100_000, durationMs, pid: server.pid }
+  return loadMeasure(what, await runLoad(load, () => client.sql(SHORT)))
 }
 
 async function long({ server }: Bench, signal: AbortSignal): Promise<void> {

@@ -14,6 +14,7 @@ const KNOWLEDGE_BASES = '/api/projects/mindsdb/knowledge_bases'
 /** The product within this process, with bodies and vectors made ahead: only its own work holds the loop. */
 export const eventLoop: Scenario = {
   name: 'event-loop',
+  isInProcess: true,
   title: `In one process: how late a timer of ${TICK_MS} ms comes during inserts of ${ROWS_PER_INSERT} rows`,
   run: async (size) => {
     const texts = await sampleTexts()

@@ -1,5 +1,5 @@
 import { ALL, untilInMemory, withFilledVectors } from '../filled-vectors.ts'
-import { latencyMeasures, runLoad } from '../load.ts'
+import { loadMeasure, runLoad } from '../load.ts'
 import { madeVectors } from '../peers/vector-set.ts'
 import type { Measure, Scenario } from '../scenario.ts'
 
@@ -24,10 +24,10 @@ export const filters: Scenario = {
       const measures: Measure[] = []
       for (const [keep, words] of FILTERS) {
         for (let at = 0; at < WARM_UP; at += 1) await filled.checkedSearch(at, keep)
-        const load = { clients: 1, requestsMax: SEARCHES, durationMs: 10_000 }
+        const load = { clients: 1, requestsMax: SEARCHES, durationMs: 10_000, pid: filled.pid }
         const result = await runLoad(load, (at) => filled.checkedSearch(at, keep))
         const at = `${vectors.rowCount.toLocaleString('en')} chunks`
-        measures.push(...latencyMeasures(`${at}, ${words} kept`, result))
+        measures.push(loadMeasure(`${at}, ${words} kept`, result))
       }
       return measures
     })

@@ -1,5 +1,5 @@
 import { ALL, untilInMemory, type VectorServer, withFilledVectors } from '../filled-vectors.ts'
-import { type LoadResult, latencyMeasures, percentile, runLoad } from '../load.ts'
+import { type LoadResult, loadMeasure, percentile, runLoad } from '../load.ts'
 import { insertRows } from '../peers/eider-peer.ts'
 import { K, madeVectors } from '../peers/vector-set.ts'
 import type { Measure, Scenario } from '../scenario.ts'
@@ -23,7 +23,12 @@ export const inserting: Scenario = {
     return withFilledVectors(vectors, chunks, async (filled) => {
       await untilInMemory(filled)
       const search = searchOf(filled, queries)
-      const load = { clients: CLIENTS, requestsMax: SEARCHES_MAX, durationMs: DURATION_MS[size] }
+      const load = {
+        clients: CLIENTS,
+        requestsMax: SEARCHES_MAX,
+        durationMs: DURATION_MS[size],
+        pid: filled.pid,
+      }
       await runLoad({ ...load, durationMs: 1000 }, search)
       const quiet = await runLoad(load, search)
       const inserts = new AbortController()
@@ -67,8 +72,8 @@ function measuresOf(
 ): readonly Measure[] {
   const ratio = percentile(meanwhile.latenciesMs, 0.99) / percentile(quiet.latenciesMs, 0.99)
   return [
-    ...latencyMeasures('quiet', quiet),
-    ...latencyMeasures('while inserting', meanwhile),
+    loadMeasure('quiet', quiet),
+    loadMeasure('while inserting', meanwhile),
     { what: 'p99 while inserting over p99 quiet', value: ratio, unit: 'times' },
     { what: 'documents inserted', value: documents / (elapsedMs / 1000), unit: 'per second' },
   ]

@@ -1,11 +1,11 @@
 import { createKnowledgeBase, fill } from '../filling.ts'
-import { type LoadResult, latencyMeasures, runLoad } from '../load.ts'
+import { type LoadResult, loadMeasure, runLoad } from '../load.ts'
 import { type SampleTexts, sampleTexts } from '../sample-texts.ts'
 import { type Bench, type Measure, PROJECT, type Scenario, withServer } from '../scenario.ts'
 import { startStubProvider, stubEmbeddingModel } from '../stub-provider.ts'
 
 const DOCUMENTS = { quick: 2000, normal: 100_000, full: 100_000 }
-const WORDS = { quick: 30, normal: 30, full: 100 }
+const WORDS = 100
 const TERMS = 3
 const SEARCHES = 100
 const NEW_DOCUMENTS = 1000
@@ -23,7 +23,7 @@ export const keyword: Scenario = {
       knowledgeBase: 'passages',
       embeddingModel: stubEmbeddingModel(stub),
       documents: DOCUMENTS[size],
-      wordsPerDocument: WORDS[size],
+      wordsPerDocument: WORDS,
     }
     try {
       return await withServer({}, async (bench) => {
@@ -31,13 +31,13 @@ export const keyword: Scenario = {
         await fill(bench, filling, texts)
         await keywordLoad(bench, texts, FIRST_QUERY_INDEX)
         const searches = await keywordLoad(bench, texts, FIRST_QUERY_INDEX + SEARCHES)
-        const insertMs = await insertMsOf(bench, texts, WORDS[size])
+        const insertMs = await insertMsOf(bench, texts)
         const after = await keywordLoad(bench, texts, FIRST_QUERY_INDEX + 2 * SEARCHES)
-        const at = `${filling.documents.toLocaleString('en')} documents of ${WORDS[size]} words`
+        const at = `${filling.documents.toLocaleString('en')} documents of ${WORDS} words`
         const measures: readonly Measure[] = [
-          ...latencyMeasures(`${at}, ${TERMS} terms`, searches),
+          loadMeasure(`${at}, ${TERMS} terms`, searches),
           { what: `insert of ${NEW_DOCUMENTS}, with vectors`, value: insertMs, unit: 'ms' },
-          ...latencyMeasures('right after it', after),
+          loadMeasure('right after it', after),
         ]
         return measures
       })
@@ -47,8 +47,12 @@ export const keyword: Scenario = {
   },
 }
 
-function keywordLoad({ client }: Bench, texts: SampleTexts, first: number): Promise<LoadResult> {
-  const load = { clients: 1, requestsMax: SEARCHES, durationMs: 10_000 }
+function keywordLoad(
+  { client, server }: Bench,
+  texts: SampleTexts,
+  first: number,
+): Promise<LoadResult> {
+  const load = { clients: 1, requestsMax: SEARCHES, durationMs: 10_000, pid: server.pid }
   return runLoad(load, async (at) => {
     const text = texts.text(first + at, TERMS).replaceAll("'", '')
     const { rows } = await client.sql(`SELECT id, relevance FROM passages
@@ -57,9 +61,9 @@ function keywordLoad({ client }: Bench, texts: SampleTexts, first: number): Prom
   })
 }
 
-async function insertMsOf({ client }: Bench, texts: SampleTexts, words: number): Promise<number> {
+async function insertMsOf({ client }: Bench, texts: SampleTexts): Promise<number> {
   const rows = Array.from({ length: NEW_DOCUMENTS }, (_, at) => {
-    const content = texts.text(FIRST_NEW_INDEX + at, words)
+    const content = texts.text(FIRST_NEW_INDEX + at, WORDS)
     return { id: `new-${at}`, part: at % 10, content }
   })
   const sentAt = performance.now()

@@ -1,11 +1,11 @@
-import { startServer, whileRunning } from '../../scripts/server-process.ts'
+import { whileRunning } from '../../scripts/server-process.ts'
 import { ALL, untilInMemory, vectorServer } from '../filled-vectors.ts'
-import { latencyMeasures, rateMeasure, runLoad } from '../load.ts'
+import { loadMeasure, runLoad } from '../load.ts'
 import { fillWithVectors } from '../peers/eider-peer.ts'
 import { heldMb } from '../peers/process-memory.ts'
 import { startStubVectors } from '../peers/stub-vectors.ts'
 import { type MadeVectors, madeVectors } from '../peers/vector-set.ts'
-import { type Measure, type Scenario, withFolder } from '../scenario.ts'
+import { type Measure, type Scenario, startMeasured, withFolder } from '../scenario.ts'
 
 const CHUNKS = { quick: 20_000, normal: 1_000_000, full: 1_000_000 }
 const QUERIES = 20
@@ -36,7 +36,7 @@ async function filledIdleMb(
   model: Readonly<Record<string, unknown>>,
   dataDirectory: string,
 ): Promise<number> {
-  const server = await startServer({ dataDirectory })
+  const server = await startMeasured({ dataDirectory })
   return whileRunning(server, async () => {
     const { client, pid } = vectorServer(server, vectors)
     const idleMb = await heldMb(pid)
@@ -51,12 +51,12 @@ async function restartMeasures(
   idleMb: number,
 ): Promise<readonly Measure[]> {
   const startedAt = performance.now()
-  const server = await startServer({ dataDirectory })
+  const server = await startMeasured({ dataDirectory })
   return whileRunning(server, async () => {
     const reached = vectorServer(server, vectors)
     await untilInMemory(reached)
     const inMemoryMs = performance.now() - startedAt
-    const load = { requestsMax: SEARCHES, durationMs: 20_000 }
+    const load = { requestsMax: SEARCHES, durationMs: 20_000, pid: reached.pid }
     const search = (at: number) => reached.checkedSearch(at, ALL)
     await runLoad({ ...load, clients: 1, requestsMax: QUERIES }, search)
     const alone = await runLoad({ ...load, clients: 1 }, search)
@@ -64,8 +64,8 @@ async function restartMeasures(
     const memoryMb = (await heldMb(reached.pid)) - idleMb
     return [
       { what: `${vectors.rowCount} chunks, in memory after start`, value: inMemoryMs, unit: 'ms' },
-      ...latencyMeasures('one client', alone),
-      rateMeasure('eight clients', crowd),
+      loadMeasure('one client', alone),
+      loadMeasure('eight clients', crowd),
       { what: 'memory above idle', value: memoryMb, unit: 'MB' },
     ]
   })

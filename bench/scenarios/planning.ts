@@ -26,6 +26,7 @@ const STATEMENTS: readonly (readonly [string, string])[] = [
 /** What lies between a statement's text and DuckDB's work on it, each time anew: no plan is kept here. */
 export const planning: Scenario = {
   name: 'planning',
+  isInProcess: true,
   title: 'Parsing, checking and rewriting statements, none of them known',
   run: (size) =>
     withFolder(async (directory) => {

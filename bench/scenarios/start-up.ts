@@ -1,5 +1,5 @@
-import { startServer, whileRunning } from '../../scripts/server-process.ts'
-import { type Measure, residentMb, type Scenario, withFolder } from '../scenario.ts'
+import { whileRunning } from '../../scripts/server-process.ts'
+import { type Measure, residentMb, type Scenario, startMeasured, withFolder } from '../scenario.ts'
 
 /** After this pause a server without requests has done what it does by itself. */
 const SETTLE_MS = 3000
@@ -9,9 +9,9 @@ export const startUp: Scenario = {
   title: 'Start of the process to the first answer, and memory at rest',
   run: () =>
     withFolder(async (dataDirectory) => {
-      const first = await startServer({ dataDirectory })
+      const first = await startMeasured({ dataDirectory })
       await first.stop()
-      const second = await startServer({ dataDirectory })
+      const second = await startMeasured({ dataDirectory })
       return whileRunning(second, async () => {
         await Bun.sleep(SETTLE_MS)
         const measures: readonly Measure[] = [

@@ -12,7 +12,7 @@ import { IvfIndex } from '../../src/retrieval/ivf/ivf-index.ts'
 import { ExactIndex } from '../../src/retrieval/vectors/exact-index.ts'
 import { ScanPool } from '../../src/retrieval/vectors/scan-pool.ts'
 import { VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
-import { type LoadResult, latencyMeasures, rateMeasure, runLoad } from '../load.ts'
+import { type LoadResult, loadMeasure, runLoad } from '../load.ts'
 import { seededRandom } from '../sample-texts.ts'
 import type { BenchSize, Measure, Scenario } from '../scenario.ts'
 
@@ -33,6 +33,7 @@ const COUNTS: Readonly<Record<BenchSize, readonly number[]>> = {
 /** Both find the same rows; a scenario fails only where they do not. */
 export const vectorIndex: Scenario = {
   name: 'vector-index',
+  isInProcess: true,
   title: `Nearest 10 of ${DIMENSIONS}-dimensional vectors in clusters: in memory, by inverted lists, and by DuckDB`,
   run: async (size) => {
     const measures: Measure[] = []
@@ -62,7 +63,7 @@ async function measuresOf(count: number): Promise<readonly Measure[]> {
     const queryVectors = Array.from({ length: QUERIES }, () => vectors.next().value)
     const rivals = { index, connections, queryVectors, count }
     return [
-      await loadMeasure(connection, rivals),
+      await fillingMeasure(connection, rivals),
       ...(await indexMeasures(rivals)),
       ...(await databaseMeasures(rivals)),
       ...(await listMeasures(rivals)),
@@ -89,7 +90,7 @@ async function indexMeasures(rivals: Rivals): Promise<readonly Measure[]> {
   const label = `${count} in memory`
   const alone = await search(1)
   const crowd = await search(8)
-  const measures = [...latencyMeasures(label, alone), rateMeasure(`${label}, 8 clients`, crowd)]
+  const measures = [loadMeasure(label, alone), loadMeasure(`${label}, 8 clients`, crowd)]
   for (const [words, step] of [
     ['10 %', 10],
     ['1 %', 100],
@@ -97,7 +98,7 @@ async function indexMeasures(rivals: Rivals): Promise<readonly Measure[]> {
   ] as const) {
     const keys = Array.from({ length: Math.floor(count / step) }, (_, at) => BigInt(at * step))
     const filtered = await search(1, BigInt64Array.from(keys))
-    measures.push(...latencyMeasures(`${label}, ${words} of them`, filtered))
+    measures.push(loadMeasure(`${label}, ${words} of them`, filtered))
   }
   return measures
 }
@@ -115,7 +116,7 @@ async function databaseMeasures(rivals: Rivals): Promise<readonly Measure[]> {
   const crowd = await runLoad({ clients: 8, requestsMax: 40, durationMs: 20_000 }, (at) => {
     return exactNearest(itemAt(connections, at), itemAt(queryVectors, at))
   })
-  return [...latencyMeasures(label, alone), rateMeasure(`${label}, 8 clients`, crowd)]
+  return [loadMeasure(label, alone), loadMeasure(`${label}, 8 clients`, crowd)]
 }
 
 /** The same queries, by inverted lists: how much faster, and how many of the nearest 10 are found. */
@@ -143,8 +144,8 @@ async function listMeasures({ index, queryVectors, count }: Rivals): Promise<rea
     { what: `${label}, training`, value: report.trainedMs / 1000, unit: 's' },
     { what: `${label}, recall@10 measured by training`, value: report.recallAt10, unit: '' },
     { what: `${label}, recall@10 of these queries`, value: found / (QUERIES * 10), unit: '' },
-    ...latencyMeasures(label, alone),
-    rateMeasure(`${label}, 8 clients`, crowd),
+    loadMeasure(label, alone),
+    loadMeasure(`${label}, 8 clients`, crowd),
   ]
 }
 
@@ -200,7 +201,7 @@ async function fillTable(
 }
 
 /** From the table into memory, chunk by chunk; only what the index itself does is counted apart. */
-async function loadMeasure(connection: DuckDBConnection, rivals: Rivals): Promise<Measure> {
+async function fillingMeasure(connection: DuckDBConnection, rivals: Rivals): Promise<Measure> {
   const startedAt = performance.now()
   const result = await connection.stream('SELECT chunk_key, vector FROM vectors')
   for await (const chunk of result) {

@@ -1,0 +1,163 @@
+/** What grows with a knowledge base and what stays flat, as an SVG that reads on light and dark pages. */
+import type { Measure } from './measure.ts'
+
+interface Point {
+  readonly chunks: number
+  readonly value: number
+}
+
+interface Line {
+  readonly label: string
+  readonly points: readonly Point[]
+  /** Of the other checkout: dashed. */
+  readonly isOther: boolean
+}
+
+interface Panel {
+  readonly title: string
+  readonly unit: string
+  readonly lines: readonly Line[]
+}
+
+const PANEL = { width: 290, height: 220, left: 56, right: 12, top: 46, bottom: 34 }
+const COLUMNS = 3
+const COLORS = ['own', 'second', 'third'] as const
+const STYLE = `
+  text { font: 12px system-ui, sans-serif; fill: #24292f }
+  .title { font-weight: 600 }
+  .axis { stroke: #8c959f; fill: none }
+  .grid { stroke: #8c959f; stroke-opacity: .25 }
+  .line { fill: none; stroke-width: 2 } .other { stroke-dasharray: 4 4; stroke-width: 1.5 }
+  .own { stroke: #cf222e } .second { stroke: #0969da } .third { stroke: #8250df }
+  circle.own { fill: #cf222e } circle.second { fill: #0969da } circle.third { fill: #8250df }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e6edf3 }
+    .own { stroke: #ff7b72 } .second { stroke: #58a6ff } .third { stroke: #bc8cff }
+    circle.own { fill: #ff7b72 } circle.second { fill: #58a6ff } circle.third { fill: #bc8cff }
+  }`
+
+/** Each panel takes the measures whose names end with these words. */
+const PANELS = [
+  {
+    title: 'Search, p50',
+    unit: 'ms',
+    ends: ['nearest 10, one client', 'best 10 by 3 words, one client'],
+  },
+  { title: 'Insert of one row, p50', unit: 'ms', ends: ['insert of one row'] },
+  { title: 'Inserted 2 000 at a time', unit: 'rows/s', ends: ['inserted 2 000 at a time'] },
+  { title: 'Start', unit: 'ms', ends: ['ready after start', 'first search after start'] },
+  { title: 'Memory above idle', unit: 'MB', ends: ['memory above idle'] },
+  { title: 'Disk', unit: 'MB', ends: ['disk'] },
+] as const
+
+/** @param measures of the scenario `growth`: their names begin with the number of chunks */
+export function growthPlot(
+  measures: readonly Measure[],
+  others: readonly Measure[] | null,
+): string {
+  const panels = PANELS.map(({ title, unit, ends }): Panel => {
+    const lines = ends.flatMap((label) => [
+      { label, points: pointsOf(measures, label), isOther: false },
+      ...(others === null ? [] : [{ label, points: pointsOf(others, label), isOther: true }]),
+    ])
+    return { title, unit, lines }
+  })
+  const rows = Math.ceil(panels.length / COLUMNS)
+  const title = 'From 10 000 chunks on: what grows and what stays flat'
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${COLUMNS * PANEL.width} ${rows * PANEL.height}" role="img">`,
+    `<title>${title}</title>`,
+    `<style>${STYLE}\n</style>`,
+    ...panels.flatMap((panel, index) => {
+      const x = (index % COLUMNS) * PANEL.width
+      const y = Math.floor(index / COLUMNS) * PANEL.height
+      return [`<g transform="translate(${x} ${y})">`, ...panelParts(panel), '</g>']
+    }),
+    '</svg>\n',
+  ].join('\n')
+}
+
+function pointsOf(measures: readonly Measure[], end: string): readonly Point[] {
+  return measures
+    .filter(({ what }) => what.endsWith(`: ${end}`))
+    .map((measure) => {
+      const chunks = Number(measure.what.replace(/ chunks: .*/, '').replaceAll(',', ''))
+      return { chunks, value: 'load' in measure ? measure.load.p50Ms : measure.value }
+    })
+}
+
+function panelParts({ title, unit, lines }: Panel): readonly string[] {
+  const { width, height, left, right, top, bottom } = PANEL
+  const points = lines.flatMap((line) => line.points)
+  const steps = [...new Set(points.map(({ chunks }) => chunks))].sort((a, b) => a - b)
+  const highest = roundMax(Math.max(1e-9, ...points.map(({ value }) => value)))
+  const span = Math.max(1, steps.length - 1)
+  const x = (chunks: number) => left + (steps.indexOf(chunks) / span) * (width - left - right - 24)
+  const y = (value: number) => height - bottom - (value / highest) * (height - top - bottom)
+  const grid = [0, 0.5, 1].flatMap((share) => [
+    `<path class="grid" d="M${left} ${at(y(share * highest))}H${width - right}"/>`,
+    `<text x="${left - 6}" y="${at(y(share * highest) + 4)}" text-anchor="end">${(share * highest).toLocaleString('en')}</text>`,
+  ])
+  const ticks = steps.map((chunks) => {
+    return `<text x="${at(x(chunks))}" y="${height - 12}" text-anchor="middle">${shortNumber(chunks)}</text>`
+  })
+  return [
+    `<text class="title" x="${left}" y="18">${title} (${unit})</text>`,
+    ...grid,
+    `<path class="axis" d="M${left} ${top}V${height - bottom}H${width - right}"/>`,
+    ...ticks,
+    ...lines.flatMap((line, index) =>
+      lineParts(line, { x, y, index: colorOf(lines, line), at: index }),
+    ),
+  ]
+}
+
+function lineParts(
+  { label, points, isOther }: Line,
+  place: {
+    readonly x: (chunks: number) => number
+    readonly y: (value: number) => number
+    readonly index: number
+    readonly at: number
+  },
+): readonly string[] {
+  const color = COLORS[place.index % COLORS.length] ?? 'own'
+  const places = points.map(({ chunks, value }) => `${at(place.x(chunks))} ${at(place.y(value))}`)
+  const style = isOther ? `line other ${color}` : `line ${color}`
+  const dots = isOther
+    ? []
+    : points.map(({ chunks, value }) => {
+        return `<circle class="${color}" cx="${at(place.x(chunks))}" cy="${at(place.y(value))}" r="3"/>`
+      })
+  const name = isOther ? `${label}, before` : label
+  return [
+    `<path class="${style}" d="M${places.join('L')}"><title>${name}</title></path>`,
+    ...dots,
+    ...(isOther
+      ? []
+      : [
+          `<text x="${PANEL.left + 6}" y="${34 + place.index * 14}" style="font-size:10px">${name}</text>`,
+          `<path class="line ${color}" d="M${PANEL.left - 14} ${30 + place.index * 14}h14"/>`,
+        ]),
+  ]
+}
+
+/** A line of the other checkout has the colour of its like. */
+function colorOf(lines: readonly Line[], line: Line): number {
+  return [...new Set(lines.map(({ label }) => label))].indexOf(line.label)
+}
+
+/** The next of 1, 2, 4, 5 and 8 times a power of ten. */
+function roundMax(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value))
+  return (([1, 2, 4, 5, 8, 10] as const).find((step) => step * power >= value) ?? 10) * power
+}
+
+function shortNumber(value: number): string {
+  if (value >= 1_000_000) return `${value / 1_000_000} million`
+  return value.toLocaleString('en')
+}
+
+function at(value: number): string {
+  return value.toFixed(1)
+}
