@@ -28,25 +28,28 @@ async function choices(sql: string, nearest?: NearestChunks) {
 }
 
 const MEMORY = 'of 200 vectors in memory, scanned exactly'
-const SCAN = 'mindsdb.kb: the database measures every vector, because'
+const SCAN = 'mindsdb.kb, by meaning: the database measures every vector, because'
 
 test.each([
-  ["SELECT id FROM kb WHERE content = 'text 5'", `mindsdb.kb: the nearest 10 ${MEMORY}`],
+  [
+    "SELECT id FROM kb WHERE content = 'text 5'",
+    `mindsdb.kb, by meaning: the nearest 10 ${MEMORY}`,
+  ],
   [
     "SELECT id FROM kb WHERE content = 'text 5' AND relevance > 0.5 LIMIT 3 OFFSET 2",
-    `mindsdb.kb: the nearest 5 ${MEMORY}`,
+    `mindsdb.kb, by meaning: the nearest 5 ${MEMORY}`,
   ],
   [
     "SELECT id FROM kb WHERE content = 'text 5' AND price < 4 AND 0.2 >= distance LIMIT 3",
-    `mindsdb.kb: the nearest 3 ${MEMORY}, among the chunks that the conditions keep`,
+    `mindsdb.kb, by meaning: the nearest 3 ${MEMORY}, among the chunks that the conditions keep`,
   ],
   [
     "SELECT count(*) FROM (SELECT id FROM kb WHERE content = 'text 5' LIMIT 7)",
-    `mindsdb.kb: the nearest 7 ${MEMORY}`,
+    `mindsdb.kb, by meaning: the nearest 7 ${MEMORY}`,
   ],
   [
     "SELECT id FROM kb WHERE content = 'text 5' AND hybrid_search = true AND price < 4 LIMIT 3",
-    `mindsdb.kb: the nearest 100 ${MEMORY}, and the best 100 by their words, among the chunks that the conditions keep`,
+    `mindsdb.kb, by meaning and keywords (scaled, weight of meaning 0.5): the nearest 100 ${MEMORY}, and the best 100 by their words, among the chunks that the conditions keep`,
   ],
   ["SELECT count(*) FROM kb WHERE content = 'text 5'", `${SCAN} all of its rows may count`],
   [
@@ -77,7 +80,7 @@ test('a statement may take the chunks of one search from memory and scan for ano
   const sql = `SELECT (SELECT count(*) FROM kb WHERE content = 'text 5') AS n, id
     FROM (SELECT id FROM kb WHERE content = 'text 7' LIMIT 2)`
   expect(await choices(sql)).toEqual([
-    `mindsdb.kb: the nearest 2 ${MEMORY}`,
+    `mindsdb.kb, by meaning: the nearest 2 ${MEMORY}`,
     `${SCAN} all of its rows may count`,
   ])
   expect(await rowsOf(sql)).toHaveLength(2)

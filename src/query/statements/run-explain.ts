@@ -1,7 +1,11 @@
 import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../domain/query-result.ts'
 import type { ExplainStatement } from '../../sql/dialect/parse-explain.ts'
+import { alphaParameter } from '../../sql/search/plan-inputs.ts'
+import type { HybridSearch } from '../../sql/search/ranking.ts'
 import { type QueryDeps, runLimits, withoutModelCalls } from '../query-deps.ts'
+import type { BoundValues } from '../select/bind-plan.ts'
 import { AMONG_FILTERED, findCandidates } from '../select/find-candidates.ts'
 import type { PlannedReranking, SelectPlan } from '../select/plan-cache.ts'
 import { planAndBind } from '../select/run-select.ts'
@@ -25,45 +29,74 @@ export async function runExplainStatement(
   const explain = statement.isAnalyzed ? 'EXPLAIN ANALYZE' : 'EXPLAIN'
   const explained = { ...select, sql: `${explain} ${select.sql}` }
   const rows = await deps.engine.run(explained, runLimits(deps), signal)
-  const choices = choicesOf(plan, overCandidates !== null, deps).map((choice) => ['search', choice])
+  const found = { isFound: overCandidates !== null, values: scan.values }
+  const choices = choicesOf(plan, found, deps).map((choice) => ['search', choice])
   return { kind: 'table', rows: withFirstRows(rows, choices), context: { db } }
 }
 
 /** Memory answers all searches of a statement, or none. */
 const MUST_SCAN = 'another search must, or too many chunks have the same words'
 
-function choicesOf(plan: SelectPlan, isFound: boolean, deps: QueryDeps): readonly string[] {
+interface Found {
+  readonly isFound: boolean
+  readonly values: BoundValues
+}
+
+function choicesOf(
+  plan: SelectPlan,
+  { isFound, values }: Found,
+  deps: QueryDeps,
+): readonly string[] {
   const searches = (plan.candidates?.requests ?? []).map(
-    ({ knowledgeBase: kb, count, prefilter, hybrid }) => {
+    ({ knowledgeBase: kb, count, prefilter, hybrid, textIndex }) => {
       const { kind, detail } = deps.nearest.access(kb, prefilter !== null)
-      const name = `${kb.projectName}.${kb.name}`
-      if (kind === 'scan') return `${name}: the database measures every vector, because ${detail}`
-      if (!isFound) return `${name}: the database measures every vector, because ${MUST_SCAN}`
+      const search = `${nameOf(kb)}, ${methodOf(hybrid, [textIndex], values)}`
+      if (kind === 'scan') return `${search}: ${SCAN}, because ${detail}`
+      if (!isFound) return `${search}: ${SCAN}, because ${MUST_SCAN}`
       const among = prefilter === null ? '' : AMONG_FILTERED
       const words = hybrid === null ? '' : `, and the best ${PART_CHUNKS} by their words`
-      return `${name}: the nearest ${count} of ${detail}${words}${among}`
+      return `${search}: the nearest ${count} of ${detail}${words}${among}`
     },
   )
-  const scans = plan.scans.map(({ knowledgeBase: kb, reason }) => {
-    return `${kb.projectName}.${kb.name}: the database measures every vector, because ${reason}`
+  const scans = plan.scans.map(({ knowledgeBase: kb, reason, hybrid, textIndexes }) => {
+    return `${nameOf(kb)}, ${methodOf(hybrid, textIndexes, values)}: ${SCAN}, because ${reason}`
   })
-  return [
-    ...searches,
-    ...scans,
-    ...plan.rerankings.flatMap((one) => rerankingChoices(one, plan, deps)),
-  ]
+  const rerankings = plan.rerankings.flatMap((one) => rerankingChoices(one, plan, values, deps))
+  return [...searches, ...scans, ...rerankings]
+}
+
+const SCAN = 'the database measures every vector'
+
+/** By what chunks are ranked, with the weights of the texts. */
+function methodOf(
+  hybrid: HybridSearch | null,
+  textIndexes: readonly number[],
+  values: BoundValues,
+): string {
+  if (hybrid === null) return 'by meaning'
+  const alphas = textIndexes.map((index) => hybrid.alpha ?? values[alphaParameter(index)])
+  // The candidates of a reranking are bound when it runs.
+  const known = alphas.filter((alpha) => typeof alpha === 'number')
+  const weights = known.length === 0 ? 'by the text' : [...new Set(known)].join(', ')
+  return `by meaning and keywords (${hybrid.fusion}, weight of meaning ${weights})`
 }
 
 /** A reranked search finds its candidates by a SELECT of its own. */
 function rerankingChoices(
   { candidates, knowledgeBase: kb, rerankedCount }: PlannedReranking,
   { innerPlans }: SelectPlan,
+  values: BoundValues,
   deps: QueryDeps,
 ): readonly string[] {
   const inner = innerPlans.get(candidates)
   const { provider = '' } = kb.rerankingModel ?? {}
-  const choice = `${kb.projectName}.${kb.name}: ${provider} reranks the best ${rerankedCount}`
-  return [...(inner === undefined ? [] : choicesOf(inner, true, deps)), choice]
+  const choice = `${nameOf(kb)}: ${provider} reranks the best ${rerankedCount}`
+  const searches = inner === undefined ? [] : choicesOf(inner, { isFound: true, values }, deps)
+  return [...searches, choice]
+}
+
+function nameOf({ projectName, name }: KnowledgeBase): string {
+  return `${projectName}.${name}`
 }
 
 function withFirstRows(rows: RowStream, first: readonly ResultValue[][]): RowStream {

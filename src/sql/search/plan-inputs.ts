@@ -71,6 +71,9 @@ export interface MeasuredScan {
   readonly knowledgeBase: KnowledgeBase
   /** As a clause after "because". */
   readonly reason: string
+  /** null: by vectors alone. */
+  readonly hybrid: HybridSearch | null
+  readonly textIndexes: readonly number[]
 }
 
 /** Each search text is embedded on its own. */

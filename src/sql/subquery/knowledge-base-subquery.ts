@@ -21,7 +21,12 @@ import {
   pushedDownPredicates,
   putConditions,
 } from '../search/predicate-pushdown.ts'
-import { type HybridSearch, lateralRankingOf, type Search } from '../search/ranking.ts'
+import {
+  type HybridSearch,
+  lateralRankingOf,
+  type Search,
+  textIndexesOf,
+} from '../search/ranking.ts'
 import {
   refuseCorrelatedSearches,
   refuseSearches,
@@ -115,7 +120,8 @@ export function putKnowledgeBase(
   const { sql, hiddenColumns } = chunkSubqueryOf(kb, shape)
   const candidates =
     isSearched && lateral === null ? candidateEdit(select, { ...source, shape }, context) : null
-  if (lateral !== null) noteScan(source, context, 'it searches for the texts of a column')
+  if (lateral !== null)
+    noteScan({ ...source, search }, context, 'it searches for the texts of a column')
   // The nearest rows have met it already. Another evaluation could refuse some of them.
   if (nearestWhere !== null && isVolatile(where)) select.where_clause = null
   if (!source.isPivoted) hideColumns(select, alias, hiddenColumns)
@@ -173,9 +179,11 @@ function candidateEdit(
 ): CandidateEdit | null {
   const { alias, knowledgeBase, ref, shape } = source
   const { hybrid } = shape.search
-  if (shape.nearestCount === null) return noteScan(source, context, 'all of its rows may count')
+  const scan = (reason: string) =>
+    noteScan({ knowledgeBase, search: shape.search }, context, reason)
+  if (shape.nearestCount === null) return scan('all of its rows may count')
   const search = candidateSearchOf(shape.search, select.where_clause ?? null, source)
-  if (typeof search === 'string') return noteScan(source, context, search)
+  if (typeof search === 'string') return scan(search)
   const { textIndex, conditions, isCutByDistance } = search
   const count = Math.max(shape.nearestCount, hybrid === null ? 0 : PART_CHUNKS)
   const firstCount = isCutByDistance ? null : shape.nearestCount
@@ -199,11 +207,12 @@ function candidateEdit(
 }
 
 function noteScan(
-  { knowledgeBase }: KnowledgeBaseSource,
+  { knowledgeBase, search }: { readonly knowledgeBase: KnowledgeBase; readonly search: Search },
   { inputs }: SelectContext,
   reason: string,
 ): null {
-  inputs.scans.push({ knowledgeBase, reason })
+  const { hybrid, ranking } = search
+  inputs.scans.push({ knowledgeBase, reason, hybrid, textIndexes: textIndexesOf(ranking) })
   return null
 }
 
