@@ -1,3 +1,4 @@
+import type { QueryTerms } from '../domain/hybrid-search.ts'
 import type { Language } from '../domain/language.ts'
 import { Analyzer } from './analyzer.ts'
 
@@ -5,14 +6,15 @@ import { Analyzer } from './analyzer.ts'
 const QUERY_TERMS_MAX = 256
 const PHRASES_MAX = 16
 
-/** The keys of a searched text's distinct terms. */
-export function queryTermKeys(text: string, language: Language): readonly bigint[] {
-  const keys = new Set<bigint>()
+/** A searched text's distinct terms, and how often each stands there, as far as the text is read. */
+export function queryTerms(text: string, language: Language): QueryTerms {
+  const counts = new Map<bigint, number>()
   for (const terms of new Analyzer(language).terms(text)) {
-    for (const { key } of terms) keys.add(key)
-    if (keys.size >= QUERY_TERMS_MAX) break
+    for (const { key } of terms) counts.set(key, (counts.get(key) ?? 0) + 1)
+    if (counts.size >= QUERY_TERMS_MAX) break
   }
-  return [...keys].slice(0, QUERY_TERMS_MAX)
+  const first = [...counts].slice(0, QUERY_TERMS_MAX)
+  return { keys: first.map(([key]) => key), counts: first.map(([, count]) => count) }
 }
 
 /**

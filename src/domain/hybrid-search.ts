@@ -36,10 +36,17 @@ export interface SearchDefaults {
   readonly fusion: Fusion
 }
 
+/** The terms of a searched text: two lists of one length. */
+export interface QueryTerms {
+  /** As the keyword index has them; distinct. */
+  readonly keys: readonly bigint[]
+  /** How often each stands in the text. */
+  readonly counts: readonly number[]
+}
+
 /** What a hybrid search looks for besides its vector. */
 export interface KeywordSearch {
-  /** Of the text, as the keyword index has them; distinct. */
-  readonly terms: readonly bigint[]
+  readonly terms: QueryTerms
   /** What a chunk must hold word for word, in any case. */
   readonly phrases: readonly string[]
   /** How many of the best are wanted. */
@@ -59,8 +66,8 @@ export interface KeywordHit {
 
 /**
  * BM25, of a chunk for a text: with N chunks, df of them with the term, tf the term's occurrences in the chunk and l / L its
- * length over the mean one, both in terms: the sum over the text's terms of
- * ln(1 + (N - df + 0.5) / (df + 0.5)) · tf · (k1 + 1) / (tf + k1 · (1 - b + b · l / L)).
+ * length over the mean one, both in terms, and qtf the term's occurrences in the text: the sum over the text's terms of
+ * qtf · ln(1 + (N - df + 0.5) / (df + 0.5)) · tf · (k1 + 1) / (tf + k1 · (1 - b + b · l / L)).
  *
  * S. Robertson, H. Zaragoza: The Probabilistic Relevance Framework: BM25 and Beyond, 2009; the idf is Lucene's, which is
  * never negative.

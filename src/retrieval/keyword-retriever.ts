@@ -5,7 +5,8 @@ import type { PrefilterSql, RunLimits } from '../domain/ports/engine-ports.ts'
 import type { ColumnReader } from '../domain/ports/retrieval-ports.ts'
 import type { ScoredKey } from './keywords/best-scores.ts'
 import { ascendingKeys, commonKeys, keywordHits } from './keywords/keyword-hits.ts'
-import { PostingLists, type TermPostings } from './keywords/posting-lists.ts'
+import { PostingLists } from './keywords/posting-lists.ts'
+import type { SearchedTerms } from './keywords/term-scorer.ts'
 import type { Prefilter, PrefilteredChunks } from './prefilter.ts'
 
 /** Where more chunks are equally good the database searches; this many can be checked against conditions, or measured. */
@@ -43,10 +44,12 @@ export class KeywordRetriever {
    */
   async best(search: KeywordRetrieval, signal: AbortSignal): Promise<readonly KeywordHit[] | null> {
     const { knowledgeBase: ids, keywordSearch, prefiltered } = search
-    const { terms: termKeys, count } = keywordSearch
-    if (termKeys.length === 0) return []
-    const terms = await this.#postings.postingsOf({ ...search, ids, terms: termKeys }, signal)
-    if (terms === null) return null
+    const { keys, counts } = keywordSearch.terms
+    const { count } = keywordSearch
+    if (keys.length === 0) return []
+    const postings = await this.#postings.postingsOf({ ...search, ids, terms: keys }, signal)
+    if (postings === null) return null
+    const terms = { ...postings, counts }
     const allowed = await this.#allowed(search, signal)
     const best =
       prefiltered !== null && prefiltered.keys === null
@@ -69,7 +72,7 @@ export class KeywordRetriever {
 
   /** Looks at more and more of the best until enough of them pass the conditions. */
   async #checked(
-    terms: TermPostings,
+    terms: SearchedTerms,
     count: number,
     prefiltered: PrefilteredChunks,
     allowed: Uint32Array | null,
@@ -99,5 +102,5 @@ function phrasedKeys(kb: KnowledgeBase, { terms, phrases }: KeywordSearch): Pref
         UNION ALL SELECT term, chunk_key FROM ${recentPostings})
         WHERE term IN ($terms)))
     WHERE list_bool_and(list_transform($phrases::VARCHAR[], phrase -> contains(content, lower(phrase))))`
-  return { sql, values: { terms, phrases }, isCacheable: true }
+  return { sql, values: { terms: terms.keys, phrases }, isCacheable: true }
 }

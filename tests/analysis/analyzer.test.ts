@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { Analyzer, termKey } from '../../src/analysis/analyzer.ts'
-import { phrasesOf, queryTermKeys } from '../../src/analysis/query-terms.ts'
+import { phrasesOf, queryTerms } from '../../src/analysis/query-terms.ts'
 import { isMostlyLatin, wordsOf } from '../../src/analysis/words.ts'
 import { LANGUAGES, type Language } from '../../src/domain/language.ts'
 
@@ -73,10 +73,12 @@ test('whatever the text, its terms are well-formed words', () => {
   )
 })
 
-test('a query has each of its terms once, and no more than 256', () => {
-  expect(queryTermKeys('tea teas TEA the', 'english')).toEqual([termKey('tea')])
+test('a query has each of its terms once with its count, and no more than 256', () => {
+  const keys = [termKey('tea'), termKey('green')]
+  expect(queryTerms('tea teas green TEA the', 'english')).toEqual({ keys, counts: [3, 1] })
   const long = Array.from({ length: 1000 }, (_, index) => `w${index}`).join(' ')
-  expect(queryTermKeys(long, 'none')).toHaveLength(256)
+  const { keys: first, counts } = queryTerms(long, 'none')
+  expect([first.length, counts.length]).toEqual([256, 256])
 })
 
 test.each([

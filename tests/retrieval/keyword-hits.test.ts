@@ -2,11 +2,10 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import {
   ascendingKeys,
-  type Corpus,
   commonKeys,
   keywordHits,
-  type PostingList,
 } from '../../src/retrieval/keywords/keyword-hits.ts'
+import type { Corpus, PostingList } from '../../src/retrieval/keywords/term-scorer.ts'
 
 type Posting = readonly [key: number, frequency: number, termCount: number]
 
@@ -20,15 +19,19 @@ function listOf(postings: readonly Posting[]): PostingList {
 }
 
 /** BM25 as it stands in the book: key → score. */
-function plainScores(lists: readonly (readonly Posting[])[], corpus: Corpus) {
+function plainScores(
+  lists: readonly (readonly Posting[])[],
+  counts: readonly number[],
+  corpus: Corpus,
+) {
   const scores = new Map<number, number>()
-  for (const postings of lists) {
+  for (const [index, postings] of lists.entries()) {
     const rarity = Math.log(
       1 + (corpus.chunkCount - postings.length + 0.5) / (postings.length + 0.5),
     )
     for (const [key, frequency, termCount] of postings) {
       const length = 1 - 0.75 + (0.75 * termCount) / corpus.meanTermCount
-      const score = (rarity * frequency * 2.2) / (frequency + 1.2 * length)
+      const score = ((counts[index] ?? 0) * rarity * frequency * 2.2) / (frequency + 1.2 * length)
       scores.set(key, (scores.get(key) ?? 0) + score)
     }
   }
@@ -53,8 +56,10 @@ test('the best by words are those that every score would give, and their equals'
       (lists, count, keys) => {
         const corpus = { chunkCount: 300, meanTermCount: 9 }
         const allowed = keys === null ? null : Uint32Array.from(keys).sort()
-        const found = keywordHits({ lists: lists.map(listOf), corpus, count, allowed })
-        const wanted = [...plainScores(lists, corpus)]
+        const counts = lists.map((_, index) => 1 + (index % 3))
+        const searched = { lists: lists.map(listOf), counts, corpus }
+        const found = keywordHits({ ...searched, count, allowed })
+        const wanted = [...plainScores(lists, counts, corpus)]
           .filter(([one]) => keys === null || keys.includes(one))
           .map(([one, score]) => [one, Number(score.toFixed(9))] as const)
           .toSorted(([a, one], [b, other]) => other - one || a - b)
@@ -73,17 +78,23 @@ test('the best by words are those that every score would give, and their equals'
 test('chunks that are equally good are all there, in the order of their keys', () => {
   const same = Array.from({ length: 500 }, (_, index): Posting => [index * 7, 1, 5])
   const corpus = { chunkCount: 1000, meanTermCount: 5 }
-  const found = keywordHits({ lists: [listOf(same)], corpus, count: 10, allowed: null })
+  const found = keywordHits({
+    lists: [listOf(same)],
+    counts: [1],
+    corpus,
+    count: 10,
+    allowed: null,
+  })
   expect(found.map((one) => one.key)).toEqual(same.map(([one]) => one))
   expect(new Set(found.map((one) => one.score)).size).toBe(1)
 })
 
 test('nothing has a word: nothing is found', () => {
   const corpus = { chunkCount: 0, meanTermCount: 0 }
-  expect(keywordHits({ lists: [], corpus, count: 10, allowed: null })).toEqual([])
+  expect(keywordHits({ lists: [], counts: [], corpus, count: 10, allowed: null })).toEqual([])
   const empty = new Uint32Array(0)
   const lists = [listOf([[1, 1, 1]])]
-  expect(keywordHits({ lists, corpus, count: 10, allowed: empty })).toEqual([])
+  expect(keywordHits({ lists, counts: [1], corpus, count: 10, allowed: empty })).toEqual([])
 })
 
 test('keys ascend and are common as those of sets', () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { queryTermKeys } from '../../src/analysis/query-terms.ts'
+import { queryTerms } from '../../src/analysis/query-terms.ts'
 import { chunkTables } from '../../src/domain/chunk-tables.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import { PostingLists } from '../../src/retrieval/keywords/posting-lists.ts'
@@ -53,6 +53,7 @@ function put(...documents: readonly TestDocument[]) {
 
 const QUERIES: readonly KeywordQuery[] = [
   { text: 'tea' },
+  { text: 'tea cup Teas green tea', count: 4 },
   { text: 'green tea cups', count: 3 },
   { text: 'black milk leaf', count: 1, where: 'chunk_key % 3 = 0' },
   { text: 'green tea', phrases: ['Green Tea'] },
@@ -180,7 +181,7 @@ test('a list that has no room for a number is left to the database', async () =>
 
 test('lists beyond the limits are let go, the oldest first, or not made', async () => {
   await put(numbered('a', 600))
-  const termLists = ['tea', 'green', 'black'].map((word) => queryTermKeys(word, 'english'))
+  const termLists = ['tea', 'green', 'black'].map((word) => queryTerms(word, 'english').keys)
   const request = (terms: readonly bigint[]) => {
     const { revision } = now()
     return { ids: kb, terms, revision, limits: LIMITS, isCurrent: () => true }

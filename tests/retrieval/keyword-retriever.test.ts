@@ -41,7 +41,10 @@ interface Search extends Partial<Pick<KeywordSearch, 'phrases' | 'count' | 'enou
 
 function found({ text, phrases = [], count = 5, enoughCount = null, prefilter = null }: Search) {
   const { knowledgeBase } = store
-  const keywordSearch = { terms: [...new Set(termsOf(text))], phrases, count, enoughCount }
+  const all = termsOf(text)
+  const keys = [...new Set(all)]
+  const counts = keys.map((key) => all.filter((other) => other === key).length)
+  const keywordSearch = { terms: { keys, counts }, phrases, count, enoughCount }
   const search = { knowledgeBase, queryVector: QUERY_VECTOR, count: 10, prefilter, keywordSearch }
   return caches.nearest({ ...search, limits: { timeoutMs: 1_000 } }, signal)
 }
@@ -54,7 +57,7 @@ async function best(search: Search) {
 function scored({ text, count = 5 }: Search, isAllowed = (_: bigint, __: FakeChunk) => true) {
   const chunks = [...store.chunks].map(([key, one]) => ({ key, one, terms: termsOf(one.text) }))
   const mean = chunks.reduce((sum, { terms }) => sum + terms.length, 0) / chunks.length
-  const wanted = [...new Set(termsOf(text))].map((term) => {
+  const wanted = termsOf(text).map((term) => {
     const having = chunks.filter(({ terms }) => terms.includes(term)).length
     return { term, rarity: Math.log(1 + (chunks.length - having + 0.5) / (having + 0.5)) }
   })
@@ -76,7 +79,7 @@ test('the best chunks are those of BM25 by its formula, whatever is written in b
   store.write({ put: some(200) })
   await caches.settled()
   for (let round = 0; round < 6; round += 1) {
-    for (const text of ['tea', 'green leaf', 'a be tea leaf green']) {
+    for (const text of ['tea', 'green leaf', 'tea be tea leaf green tea']) {
       expect(await best({ text })).toEqual(scored({ text }))
     }
     store.write({ put: some(10), remove: [BigInt(3 * round + 1), BigInt(3 * round + 150)] })

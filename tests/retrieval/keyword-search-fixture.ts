@@ -1,9 +1,13 @@
-import { queryTermKeys } from '../../src/analysis/query-terms.ts'
+import { queryTerms } from '../../src/analysis/query-terms.ts'
 import { chunkTables } from '../../src/domain/chunk-tables.ts'
 import type { KeywordSearch } from '../../src/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { PrefilterSql } from '../../src/domain/ports/engine-ports.ts'
-import { phrasesParameter, termKeysParameter } from '../../src/sql/search/plan-inputs.ts'
+import {
+  phrasesParameter,
+  termCountsParameter,
+  termKeysParameter,
+} from '../../src/sql/search/plan-inputs.ts'
 import { keywordScoresSql } from '../../src/sql/subquery/hybrid-rows.ts'
 import type { SearchableStore } from '../support/searchable-store.ts'
 import { rowsOf } from '../support/store-fixture.ts'
@@ -25,7 +29,7 @@ interface Base {
 }
 
 export function keywordSearchOf({ text, phrases = [], count = 100 }: KeywordQuery): KeywordSearch {
-  return { terms: queryTermKeys(text, 'english'), phrases, count, enoughCount: null }
+  return { terms: queryTerms(text, 'english'), phrases, count, enoughCount: null }
 }
 
 /** What the caches in memory answer. */
@@ -60,6 +64,7 @@ export async function scoresFromMemory(base: Base, query: KeywordQuery) {
 /** The same from a statement over the tables. */
 export async function scoresFromTables({ store, kb }: Base, query: KeywordQuery) {
   const { text, phrases = [], count = 100, where = 'true' } = query
+  const { keys, counts } = queryTerms(text, 'english')
   const { chunks } = chunkTables(kb)
   const rows = await rowsOf(
     store,
@@ -67,7 +72,8 @@ export async function scoresFromTables({ store, kb }: Base, query: KeywordQuery)
       WHERE chunk_key IN (SELECT chunk_key FROM ${chunks} WHERE ${where})
       ORDER BY score DESC, chunk_key`,
     {
-      [termKeysParameter(0)]: queryTermKeys(text, 'english'),
+      [termKeysParameter(0)]: keys,
+      [termCountsParameter(0)]: counts,
       [phrasesParameter(0)]: ['', ...phrases],
     },
   )

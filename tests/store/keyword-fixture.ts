@@ -1,7 +1,11 @@
 import { Analyzer } from '../../src/analysis/analyzer.ts'
-import { queryTermKeys } from '../../src/analysis/query-terms.ts'
+import { queryTerms } from '../../src/analysis/query-terms.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
-import { phrasesParameter, termKeysParameter } from '../../src/sql/search/plan-inputs.ts'
+import {
+  phrasesParameter,
+  termCountsParameter,
+  termKeysParameter,
+} from '../../src/sql/search/plan-inputs.ts'
 import { keywordScoresSql } from '../../src/sql/subquery/hybrid-rows.ts'
 import type { Store } from '../../src/store/store.ts'
 import { rowsOf } from '../support/store-fixture.ts'
@@ -13,13 +17,15 @@ export async function keywordScores(
   search: { readonly text: string; readonly phrases?: readonly string[] },
 ): Promise<ReadonlyMap<string, number>> {
   const { text, phrases = [] } = search
+  const { keys, counts } = queryTerms(text, kb.language)
   const chunks = `project_${kb.projectId}.kb_${kb.id}_chunks`
   const rows = await rowsOf(
     store,
     `SELECT chunk_content, score FROM (${keywordScoresSql(kb, 0)}) JOIN ${chunks} USING (chunk_key)
       ORDER BY score DESC, chunk_content`,
     {
-      [termKeysParameter(0)]: queryTermKeys(text, kb.language),
+      [termKeysParameter(0)]: keys,
+      [termCountsParameter(0)]: counts,
       [phrasesParameter(0)]: ['', ...phrases],
     },
   )
@@ -33,7 +39,7 @@ export function plainScores(texts: readonly string[], query: string): ReadonlyMa
   const documents = texts.map((text) => ({ text, terms: termsOf(text) }))
   const meanLength = documents.reduce((sum, { terms }) => sum + terms.length, 0) / documents.length
   const scores = new Map<string, number>()
-  for (const term of new Set(termsOf(query))) {
+  for (const term of termsOf(query)) {
     const having = documents.filter(({ terms }) => terms.includes(term))
     const rarity = Math.log(1 + (texts.length - having.length + 0.5) / (having.length + 0.5))
     for (const { text, terms } of having) {

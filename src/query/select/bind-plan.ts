@@ -1,6 +1,7 @@
 /** The values of a plan's placeholders: parameters, vectors and keywords of searched texts, answers of agents. */
-import { phrasesOf, queryTermKeys } from '../../analysis/query-terms.ts'
+import { phrasesOf, queryTerms } from '../../analysis/query-terms.ts'
 import { overriddenAgent } from '../../catalog/define-agent.ts'
+import type { QueryTerms } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { BoundValue } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
@@ -13,6 +14,7 @@ import {
   type PlannedText,
   phrasesParameter,
   type SearchInput,
+  termCountsParameter,
   termKeysParameter,
   textsParameter,
   vectorParameter,
@@ -225,8 +227,10 @@ function lengthOf(vector: Float32Array): number {
   return Math.sqrt(squares)
 }
 
+const NO_TERMS: QueryTerms = { keys: [], counts: [] }
+
 /**
- * The term keys and phrases of a search text, and the weight of its vector where the statement names none, as far as the
+ * The terms and phrases of a search text, and the weight of its vector where the statement names none, as far as the
  * statement uses them.
  * @param text null: only the vector is known
  */
@@ -236,10 +240,11 @@ export function hybridValues(
   text: string | null,
 ): BoundValues {
   if (!plan.parameters.has(termKeysParameter(textIndex))) return {}
+  const { keys, counts } = text === null ? NO_TERMS : queryTerms(text, knowledgeBase.language)
   const alpha = { [alphaParameter(textIndex)]: defaultAlpha(text, knowledgeBase) }
   return {
-    [termKeysParameter(textIndex)]:
-      text === null ? [] : queryTermKeys(text, knowledgeBase.language),
+    [termKeysParameter(textIndex)]: keys,
+    [termCountsParameter(textIndex)]: counts,
     [phrasesParameter(textIndex)]: ['', ...(text === null ? [] : phrasesOf(text))],
     ...(plan.parameters.has(alphaParameter(textIndex)) ? alpha : {}),
   }

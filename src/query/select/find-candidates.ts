@@ -15,6 +15,7 @@ import {
   candidateKeysParameter,
   candidateRelevancesParameter,
   phrasesParameter,
+  termCountsParameter,
   termKeysParameter,
   vectorParameter,
 } from '../../sql/search/plan-inputs.ts'
@@ -117,8 +118,13 @@ function boundKeywordSearch(
   values: BoundValues,
   enoughCount: number | null,
 ): KeywordSearch {
+  const keys = itemsOf(values[termKeysParameter(textIndex)])
+  const counts = itemsOf(values[termCountsParameter(textIndex)])
   return {
-    terms: itemsOf(values[termKeysParameter(textIndex)]).filter((key) => typeof key === 'bigint'),
+    terms: {
+      keys: keys.filter((key) => typeof key === 'bigint'),
+      counts: counts.filter((count) => typeof count === 'number'),
+    },
     phrases: itemsOf(values[phrasesParameter(textIndex)])
       .filter((phrase) => typeof phrase === 'string')
       .filter((phrase) => phrase !== ''),

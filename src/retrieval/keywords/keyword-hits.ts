@@ -1,21 +1,5 @@
-import { BM25 } from '../../domain/hybrid-search.ts'
 import { BestScores, type ScoredKey } from './best-scores.ts'
-
-/** The chunks that hold one term: three lists of one length. */
-export interface PostingList {
-  /** Ascending. */
-  readonly keys: Uint32Array
-  /** How often the term stands among the chunk's terms. */
-  readonly frequencies: Uint16Array
-  /** All terms of the chunk, each as often as it stands there. */
-  readonly termCounts: Uint16Array
-}
-
-/** All chunks of a knowledge base. */
-export interface Corpus {
-  readonly chunkCount: number
-  readonly meanTermCount: number
-}
+import { type SearchedTerms, termScorers } from './term-scorer.ts'
 
 /** Keys whose scores are added up at once: they stay in a core's cache. */
 const WINDOW_KEYS = 8192
@@ -23,16 +7,12 @@ const WINDOW_KEYS = 8192
 /**
  * The `count` chunks with the highest BM25, and all that are equal to the last of them; the best first. The scores are
  * those of `keywordScoresSql`, which adds up in any order: rounded they are equal.
- * @param search.lists one for each term that a chunk holds
  * @param search.allowed ascending keys of the chunks among which to search; null: all
  */
-export function keywordHits(search: {
-  readonly lists: readonly PostingList[]
-  readonly corpus: Corpus
-  readonly count: number
-  readonly allowed: Uint32Array | null
-}): readonly ScoredKey[] {
-  const terms = search.lists.map((list) => new TermScorer(list, search.corpus))
+export function keywordHits(
+  search: SearchedTerms & { readonly count: number; readonly allowed: Uint32Array | null },
+): readonly ScoredKey[] {
+  const terms = termScorers(search)
   const best = new BestScores(search.count)
   const scores = new Float64Array(WINDOW_KEYS)
   const allowed = search.allowed === null ? null : new AllowedKeys(search.allowed)
@@ -44,43 +24,6 @@ export function keywordHits(search: {
     if (allowed === null) best.addWindow(scores, first)
     else allowed.offer({ scores, first }, best)
     scores.fill(0)
-  }
-}
-
-/** The chunks of one term in turn, with what it adds to their scores. */
-class TermScorer {
-  readonly #list: PostingList
-  readonly #rarity: number
-  readonly #meanTermCount: number
-  #index = 0
-
-  constructor(list: PostingList, { chunkCount, meanTermCount }: Corpus) {
-    const having = list.keys.length
-    this.#list = list
-    this.#rarity = Math.log(1 + (chunkCount - having + 0.5) / (having + 0.5))
-    this.#meanTermCount = meanTermCount
-  }
-
-  /** Infinity: there is none. */
-  get nextKey(): number {
-    return this.#list.keys[this.#index] ?? Number.POSITIVE_INFINITY
-  }
-
-  /** @param scores of the keys from the first one on; of those keys all are added */
-  addTo(scores: Float64Array, first: number): void {
-    const { keys, frequencies, termCounts } = this.#list
-    const { k1, b } = BM25
-    const mean = this.#meanTermCount
-    const rarity = this.#rarity
-    let index = this.#index
-    for (; index < keys.length; index += 1) {
-      const slot = (keys[index] ?? 0) - first
-      if (slot >= scores.length) break
-      const frequency = frequencies[index] ?? 0
-      const saturation = frequency + k1 * (1 - b + (b * (termCounts[index] ?? 0)) / mean)
-      scores[slot] = (scores[slot] ?? 0) + (rarity * frequency * (k1 + 1)) / saturation
-    }
-    this.#index = index
   }
 }
 

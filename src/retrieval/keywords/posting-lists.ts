@@ -2,7 +2,6 @@ import type { TableIds } from '../../domain/chunk-tables.ts'
 import type { RunLimits } from '../../domain/ports/engine-ports.ts'
 import type { ColumnReader } from '../../domain/ports/retrieval-ports.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
-import type { Corpus, PostingList } from './keyword-hits.ts'
 import {
   type CorpusState,
   type PartialList,
@@ -10,6 +9,7 @@ import {
   postingsSql,
   without,
 } from './posting-list-builder.ts'
+import type { Corpus, PostingList } from './term-scorer.ts'
 import { Tombstones } from './tombstones.ts'
 
 export interface PostingListLimits {
@@ -37,7 +37,7 @@ export interface TermsSearch {
 }
 
 export interface TermPostings {
-  /** Of the terms that a chunk holds. */
+  /** One for each of the terms; empty where no chunk holds it. */
   readonly lists: readonly PostingList[]
   readonly corpus: Corpus
 }
@@ -110,7 +110,8 @@ export class PostingLists {
       // A search at a past revision is tried again by its caller; any other is left to the database.
       if (state.revision !== revision && search.isCurrent()) return null
     }
-    return joinedPostings([...lists.values()], state.corpus, this.#limits.postingsMax)
+    const all = terms.map((term) => lists.get(term) ?? null)
+    return joinedPostings(all, state.corpus, this.#limits.postingsMax)
   }
 
   /** What is left of a list of an earlier revision. */
@@ -171,7 +172,7 @@ function joinedPostings(
   for (const list of all) {
     if (list === null) return null
     count += list.keys.length
-    if (list.keys.length > 0) lists.push(list)
+    lists.push(list)
   }
   return count > postingsMax ? null : { lists, corpus }
 }

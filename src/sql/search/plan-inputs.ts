@@ -168,6 +168,11 @@ export function termKeysParameter(textIndex: number): string {
   return `eider_keywords_${textIndex}`
 }
 
+/** The bound list of how often each of these terms stands in the text. */
+export function termCountsParameter(textIndex: number): string {
+  return `eider_keyword_counts_${textIndex}`
+}
+
 /** What a chunk must hold word for word to have a keyword score. The first is empty: a list without items has no type. */
 export function phrasesParameter(textIndex: number): string {
   return `eider_phrases_${textIndex}`

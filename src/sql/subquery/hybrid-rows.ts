@@ -7,7 +7,12 @@ import { chunkTables } from '../../domain/chunk-tables.ts'
 import { BM25, type Fusion, PART_CHUNKS, RRF_K } from '../../domain/hybrid-search.ts'
 import { quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { alphaParameter, phrasesParameter, termKeysParameter } from '../search/plan-inputs.ts'
+import {
+  alphaParameter,
+  phrasesParameter,
+  termCountsParameter,
+  termKeysParameter,
+} from '../search/plan-inputs.ts'
 import { CONDITIONS } from '../search/predicate-pushdown.ts'
 import {
   allTextIndexes,
@@ -122,19 +127,22 @@ export function keywordScoresSql(kb: KnowledgeBase, textIndex: number): string {
   const { k1, b, scoreDigits } = BM25
   const { chunks, postings, recentPostings, termCounts } = chunkTables(kb)
   const phrases = `$${phrasesParameter(textIndex)}::VARCHAR[]`
+  const keys = `$${termKeysParameter(textIndex)}`
+  const counts = `$${termCountsParameter(textIndex)}::DOUBLE[]`
+  const uses = `list_extract(${counts}, list_position(${keys}::BIGINT[], term))`
   const saturation = `frequency + ${k1}::DOUBLE * (${1 - b}::DOUBLE + ${b}::DOUBLE * term_count / mean)`
   // With no phrase but the empty one `quoted` is empty, and no text is read.
   return `WITH hits AS MATERIALIZED (
       SELECT * FROM (SELECT * FROM ${postings} UNION ALL SELECT * FROM ${recentPostings})
-      WHERE term IN ($${termKeysParameter(textIndex)})),
+      WHERE term IN (${keys})),
     corpus AS (SELECT count(*) AS chunks, sum(term_count) / count(*) AS mean FROM ${termCounts}),
-    weights AS (SELECT term, mean,
-        ln(1 + (chunks - count(*) + 0.5::DOUBLE) / (count(*) + 0.5::DOUBLE)) AS idf
+    weights AS (SELECT term, mean, ${uses}
+        * ln(1 + (chunks - count(*) + 0.5::DOUBLE) / (count(*) + 0.5::DOUBLE)) AS weight
       FROM hits, corpus GROUP BY term, chunks, mean),
     quoted AS MATERIALIZED (SELECT chunk_key, lower(chunk_content) AS content FROM ${chunks}
       WHERE chunk_key IN (SELECT chunk_key FROM hits WHERE len(${phrases}) > 1))
     SELECT chunk_key,
-      round(sum(idf * frequency * ${k1 + 1}::DOUBLE / (${saturation})), ${scoreDigits}) AS score
+      round(sum(weight * frequency * ${k1 + 1}::DOUBLE / (${saturation})), ${scoreDigits}) AS score
     FROM hits JOIN weights USING (term)
     WHERE chunk_key NOT IN (SELECT chunk_key FROM quoted
       WHERE NOT list_bool_and(list_transform(${phrases}, phrase -> contains(content, lower(phrase)))))
