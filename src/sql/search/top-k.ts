@@ -86,13 +86,32 @@ export function nearestCountOf(select: TreeNode, place: SelectPlace): number | n
 /** DuckDB makes rows in chunks of this many. */
 const SHORT_ROWS_MAX = 2048
 
-/** Whether a LIMIT at the end of a query keeps its rows few. */
+/** Whether a query has few rows whatever it reads: a LIMIT at its end keeps them few, or it makes one row. */
 export function isShortAnswer(query: TreeNode): boolean {
+  return isLimitedShort(query) || isOneRow(query)
+}
+
+function isLimitedShort(query: TreeNode): boolean {
   return nodesOf(query.modifiers).some((modifier) => {
     if (modifier.type !== 'LIMIT_MODIFIER') return false
     const rows = constantNumber(modifier.limit)
     return rows !== undefined && rows <= SHORT_ROWS_MAX
   })
+}
+
+/** They make several rows of one. */
+const UNNESTING = new Set(['unnest', 'regexp_split_to_table', 'generate_subscripts'])
+
+/** A SELECT without a FROM, or of aggregates without groups. */
+function isOneRow(query: TreeNode): boolean {
+  if (query.type !== 'SELECT_NODE' || query.aggregate_handling !== 'STANDARD_HANDLING') return false
+  if (nodesOf(query.group_expressions).length > 0) return false
+  const names = [...walkExpression(query.select_list ?? null)]
+    .filter((node) => node.class === 'FUNCTION')
+    .map((node) => textOf(node.function_name).toLowerCase())
+  if (names.some((name) => UNNESTING.has(name))) return false
+  const source = isNode(query.from_table) ? query.from_table.type : 'EMPTY'
+  return source === 'EMPTY' || names.some(isAggregateFunction)
 }
 
 /** OFFSET alone is a LIMIT without a number. */
