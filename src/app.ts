@@ -41,6 +41,7 @@ import { runSearch } from './query/search/run-search.ts'
 import { PlanCache } from './query/select/plan-cache.ts'
 import { Planner } from './query/select/planner.ts'
 import { runSelect } from './query/select/run-select.ts'
+import { SharedPlans } from './query/select/shared-plans.ts'
 import { Sessions } from './query/sessions.ts'
 import { NO_VARIABLES, UNKNOWN_VARIABLES } from './query/variables.ts'
 import { alterView, createView } from './query/views.ts'
@@ -147,6 +148,7 @@ export function createApp(options: AppOptions): App {
     chatModels: chatModelsOf(settings, embedders),
     chunker: reader,
     plans: new PlanCache(),
+    sharedPlans: new SharedPlans(),
     variables: NO_VARIABLES,
     planner,
     queryMs: settings.queryMs,

@@ -11,6 +11,7 @@ import type {
 import type { Chunker } from '../ingest/chunking/chunker.ts'
 import type { PlanCache } from './select/plan-cache.ts'
 import type { Planner } from './select/planner.ts'
+import type { SharedPlans } from './select/shared-plans.ts'
 import type { VariableScope } from './variables.ts'
 
 /** What running SQL needs. */
@@ -27,6 +28,8 @@ export interface QueryDeps extends CatalogDeps {
   /** For the texts of rows that are inserted or changed. */
   readonly chunker: Chunker
   readonly plans: PlanCache
+  /** Of statements that differ from others in values only. */
+  readonly sharedPlans: SharedPlans
   /** Those of the request's session. */
   readonly variables: VariableScope
   readonly planner: Planner

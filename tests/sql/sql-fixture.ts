@@ -9,6 +9,7 @@ import { NO_RERANKERS, type QueryDeps } from '../../src/query/query-deps.ts'
 import { runQuery } from '../../src/query/run-query.ts'
 import { PlanCache } from '../../src/query/select/plan-cache.ts'
 import { Planner } from '../../src/query/select/planner.ts'
+import { SharedPlans } from '../../src/query/select/shared-plans.ts'
 import { Variables } from '../../src/query/variables.ts'
 import { importFile } from '../support/direct-reading.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
@@ -70,6 +71,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     storage: store.upkeep,
     chunker: new DocumentReader(),
     plans: new PlanCache(),
+    sharedPlans: new SharedPlans(),
     planner: new Planner({ engine: store.engine, workerUrl: PLANNER_ENTRY, planningMs: 10_000 }),
     variables: new Variables(),
     queryMs: 60_000,

@@ -32,6 +32,8 @@ export interface SelectPlan {
   readonly scans: readonly MeasuredScan[]
   /** The parameters of the statement as the client wrote it, also those that became searches. */
   readonly parameterNames: readonly string[]
+  /** How often marks for values stand where a value changes nothing but itself; unset: the statement has none. */
+  readonly marks?: ReadonlyMap<string, number>
 }
 
 /** The candidates of a reranking, whose SELECT is planned. */

@@ -1,5 +1,6 @@
 import type { SqlEngine } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
+import { freeMarks } from '../../sql/ast/free-literals.ts'
 import { excerptAt, PlacedError } from '../../sql/ast/placed-error.ts'
 import {
   keepConstants,
@@ -19,6 +20,7 @@ import { checkExpandedSize, limitJson } from '../../sql/guard/statement-limits.t
 import { checkTokens } from '../../sql/guard/statement-size.ts'
 import { bindSystemFunctions } from '../../sql/guard/system-functions.ts'
 import { separateParameters } from '../../sql/guard/untyped-parameters.ts'
+import { holdsMarks } from '../../sql/lexer/statement-shape.ts'
 import {
   parameterNamesOf,
   toDuckDB,
@@ -56,7 +58,11 @@ export async function planSelect(
   try {
     const inputs = new PlanInputs(true, search)
     const rewriting: Rewriting = { names, inputs, place: 'outermost' }
-    return withoutTrees(await planTree(tree, rewriting, engine, { parameterNames }))
+    const marks = holdsMarks(sql) ? { marks: freeMarks(tree) } : {}
+    return {
+      ...withoutTrees(await planTree(tree, rewriting, engine, { parameterNames })),
+      ...marks,
+    }
   } catch (error) {
     if (!(error instanceof PlacedError)) throw error
     const { code, message, title } = error.failure

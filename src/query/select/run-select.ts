@@ -177,18 +177,23 @@ async function cachedPlan(
   }
   const parameterized = parameterizeSearchLiterals(sql)
   const { texts } = parameterized
-  const statement = planKey(parameterized.sql, request)
+  const scope = planScope(request)
+  const statement = scope + parameterized.sql
   const known = deps.plans.get(statement, snapshot)
   if (known !== undefined) return { plan: known, texts }
-  const planned = await planIfAllSearched(parameterized, planText)
+  const sharing = { sql: parameterized.sql, scope, versions: snapshot }
+  const planned = await deps.sharedPlans.plan(sharing, (text) => {
+    return planIfAllSearched({ sql: text, texts }, planText)
+  })
   // Planned as it was written, its errors name the right places and every other `content` is an ordinary column.
   if (planned === undefined) return planAsWritten()
-  deps.plans.set(statement, snapshot, planned)
-  return { plan: planned, texts }
+  if (planned.isNew) deps.plans.set(statement, snapshot, planned.plan)
+  return { plan: planned.plan, texts }
 }
 
-function planKey(sql: string, { database, search }: SelectRequest): string {
-  return `${database}\0${search === undefined ? '' : JSON.stringify(search)}\0${sql}`
+/** What a plan is made of, besides the catalog and the text. */
+function planScope({ database, search }: SelectRequest): string {
+  return `${database}\0${search === undefined ? '' : JSON.stringify(search)}\0`
 }
 
 /** undefined where a parameter that stands for a literal has not become a search. */

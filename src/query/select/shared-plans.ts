@@ -1,0 +1,159 @@
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import { AppError, ERRORS } from '../../errors.ts'
+import { LruMap } from '../../runtime/lru-map.ts'
+import {
+  holdsMarks,
+  MarkedText,
+  type StatementShape,
+  shapeOf,
+} from '../../sql/lexer/statement-shape.ts'
+import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
+import type { CandidatePlan, SelectPlan } from './plan-cache.ts'
+
+const SHAPES_MAX = 500
+const SHAPE_CHARS_MAX = 4_000
+const PLAN_CHARS_MAX = 100_000
+
+/**
+ * What is known of a shape. `seen`: one statement of it was planned. `kept`: these marks stand where a value changes the plan.
+ * `never`: its statements have no plan in common.
+ */
+type KnownShape =
+  | { readonly kind: 'seen' | 'never' }
+  | { readonly kind: 'kept'; readonly marks: readonly string[] }
+  | { readonly kind: 'shared'; readonly template: PlanTemplate }
+
+export interface SharingRequest {
+  readonly sql: string
+  /** What else the plan is made of. */
+  readonly scope: string
+  readonly versions: Pick<CatalogSnapshot, 'definitionsVersion'>
+}
+
+/**
+ * Plans of statements that differ only in plain values, as `price < 5` and `price < 7`: the second of a shape teaches the
+ * plan with marks for values, and from the third on it is put together from that. It is the plan that planning would give,
+ * to the last character: a shape for which that does not hold when it is learnt is planned each time.
+ */
+export class SharedPlans {
+  readonly #shapes = new LruMap<string, KnownShape>({ sizeMax: SHAPES_MAX })
+
+  /**
+   * @param plan plans a text; undefined: it has no plan that another text may use
+   * @returns undefined where planning has no answer either; `isNew`: planned for this text alone
+   */
+  async plan(
+    request: SharingRequest,
+    plan: (sql: string) => Promise<SelectPlan | undefined>,
+  ): Promise<{ readonly plan: SelectPlan; readonly isNew: boolean } | undefined> {
+    const found = this.#find(request)
+    const known = found === null ? undefined : this.#shapes.get(found.key)
+    if (found !== null && known?.kind === 'shared') {
+      return { plan: known.template.with(found.shape.literals), isNew: false }
+    }
+    const planned = await plan(request.sql)
+    if (planned === undefined) return undefined
+    if (found !== null && known === undefined) this.#shapes.set(found.key, { kind: 'seen' })
+    if (found !== null && known?.kind === 'seen') await this.#learn(found, planned, plan)
+    return { plan: planned, isNew: true }
+  }
+
+  #find({ sql, scope, versions }: SharingRequest): FoundShape | null {
+    if (sql.length > SHAPE_CHARS_MAX) return null
+    const tokens = tokensOf(sql)
+    const keyOf = (shape: string) => `${versions.definitionsVersion}\0${scope}\0${shape}`
+    const whole = shapeOf(sql, tokens)
+    if (whole === null) return null
+    const key = keyOf(whole.sql)
+    const known = this.#shapes.get(key)
+    if (known?.kind !== 'kept') return { shape: whole, key }
+    const kept = new Set(known.marks.map((mark) => whole.literals.get(mark) ?? ''))
+    const shape = shapeOf(sql, tokens, kept)
+    return shape && { shape, key: keyOf(shape.sql) }
+  }
+
+  async #learn(
+    { shape, key }: FoundShape,
+    planned: SelectPlan,
+    plan: (sql: string) => Promise<SelectPlan | undefined>,
+  ): Promise<void> {
+    const marked = await plan(shape.sql).catch((error: unknown) => {
+      if (error instanceof AppError && ERRORS[error.code].status < 499) return undefined
+      throw error
+    })
+    this.#shapes.set(key, marked === undefined ? { kind: 'never' } : learnt(shape, marked, planned))
+  }
+}
+
+interface FoundShape {
+  readonly shape: StatementShape
+  readonly key: string
+}
+
+function tokensOf(sql: string): readonly Token[] {
+  // What is escaped like this may be read in two ways.
+  if (sql.includes('\\')) return []
+  try {
+    return tokenize(sql)
+  } catch {
+    return []
+  }
+}
+
+function learnt(shape: StatementShape, marked: SelectPlan, planned: SelectPlan): KnownShape {
+  const { marks: free = new Map<string, number>(), ...plan } = marked
+  const all = new MarkedText(shape.sql).marks
+  const kept = [...shape.literals.keys()].filter((mark) => {
+    return (free.get(mark) ?? 0) !== all.filter((one) => one === mark).length
+  })
+  if (kept.length > 0) {
+    return kept.length < shape.literals.size ? { kind: 'kept', marks: kept } : { kind: 'never' }
+  }
+  if (!isShareable(plan)) return { kind: 'never' }
+  const template = new PlanTemplate(plan)
+  const isSame = Bun.deepEquals(template.with(shape.literals), planned)
+  return isSame ? { kind: 'shared', template } : { kind: 'never' }
+}
+
+/** A plan whose values stand in the texts of its statements and nowhere else. */
+function isShareable(plan: SelectPlan): boolean {
+  const { sql, candidates, agents, rerankings, innerPlans, readsCatalog, ...rest } = plan
+  if (agents.length > 0 || rerankings.length > 0 || innerPlans.size > 0 || readsCatalog)
+    return false
+  const others = candidates?.requests.map(({ prefilter: _, ...request }) => request)
+  return sql.length <= PLAN_CHARS_MAX && !holdsMarks(JSON.stringify([rest, others]))
+}
+
+/** A plan in which marks stand for values. */
+class PlanTemplate {
+  readonly #plan: SelectPlan
+  readonly #sql: MarkedText
+  readonly #candidates: MarkedText
+  readonly #prefilters: readonly MarkedText[]
+
+  constructor(plan: SelectPlan) {
+    this.#plan = plan
+    this.#sql = new MarkedText(plan.sql)
+    this.#candidates = new MarkedText(plan.candidates?.sql ?? '')
+    const requests = plan.candidates?.requests ?? []
+    this.#prefilters = requests.map(({ prefilter }) => new MarkedText(prefilter?.sql ?? ''))
+  }
+
+  with(literals: StatementShape['literals']): SelectPlan {
+    const { candidates } = this.#plan
+    return {
+      ...this.#plan,
+      sql: this.#sql.with(literals),
+      candidates: candidates && this.#candidatesWith(candidates, literals),
+    }
+  }
+
+  #candidatesWith(candidates: CandidatePlan, literals: StatementShape['literals']): CandidatePlan {
+    const requests = candidates.requests.map((request, index) => {
+      const sql = this.#prefilters[index]?.with(literals) ?? ''
+      const prefilter = request.prefilter && { ...request.prefilter, sql }
+      return { ...request, prefilter }
+    })
+    return { ...candidates, sql: this.#candidates.with(literals), requests }
+  }
+}

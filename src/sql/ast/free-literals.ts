@@ -1,0 +1,124 @@
+import { holdsMarks } from '../lexer/statement-shape.ts'
+import {
+  columnNames,
+  constantText,
+  isColumn,
+  isNode,
+  isNumber,
+  nodesOf,
+  type TreeNode,
+  type TreeValue,
+  textOf,
+} from './select-ast.ts'
+
+/** Columns whose comparison is a search, an option of it or a limit of its answer. */
+const SEARCH_COLUMN =
+  /^(?:content|relevance|distance|rank|reranking|fusion|feedback|mode|min_relevance|per_document|group_by|hybrid\w*)$/i
+
+/** Where a value changes nothing but itself. */
+const EXPRESSIONS = new Set([
+  'COMPARISON',
+  'BETWEEN',
+  'CONJUNCTION',
+  'CASE',
+  'OPERATOR',
+  'SUBQUERY',
+])
+const FUNCTIONS = new Set(['+', '-', '*', '/', '%', 'sum', 'count', 'avg', 'min', 'max'])
+const OPERATORS = /^(?:COMPARE_(?:NOT_)?IN|OPERATOR_(?:NOT|IS_NULL|IS_NOT_NULL|COALESCE))$/
+
+/**
+ * The marks of `statement-shape.ts` that stand only where neither the guard nor the rewriting looks at a value: compared with
+ * a column, computed with, shown. Not those that limit, that order, that are cast or are arguments of a function.
+ * @param tree as DuckDB read it
+ * @returns how often each mark stands at such a place
+ */
+export function freeMarks(tree: TreeNode): ReadonlyMap<string, number> {
+  const found = new Map<string, number>()
+  for (const statement of nodesOf(tree.statements)) visitQuery(statement.node, found)
+  return found
+}
+
+type Found = Map<string, number>
+
+function visitQuery(query: TreeValue | undefined, found: Found): void {
+  if (!isNode(query)) return
+  const { cte_map: ctes, left, right, children } = query
+  if (isNode(ctes)) {
+    for (const { value } of nodesOf(ctes.map)) {
+      if (isNode(value) && isNode(value.query)) visitQuery(value.query.node, found)
+    }
+  }
+  if (query.type === 'SET_OPERATION_NODE') {
+    for (const side of [left, right, ...nodesOf(children)]) visitQuery(side, found)
+  }
+  if (query.type !== 'SELECT_NODE') return
+  for (const item of nodesOf(query.select_list)) visitExpression(item, found)
+  for (const part of [query.where_clause, query.having]) visitExpression(part, found)
+  visitSource(query.from_table, found)
+}
+
+function visitSource(source: TreeValue | undefined, found: Found): void {
+  if (!isNode(source)) return
+  if (source.type === 'SUBQUERY' && isNode(source.subquery)) {
+    visitQuery(source.subquery.node, found)
+  } else if (source.type === 'JOIN') {
+    visitSource(source.left, found)
+    visitSource(source.right, found)
+    visitExpression(source.condition, found)
+  }
+}
+
+function visitExpression(node: TreeValue | undefined, found: Found): void {
+  if (!isNode(node)) return
+  if (node.class === 'CONSTANT') {
+    const mark = markOf(node)
+    if (mark !== undefined) found.set(mark, (found.get(mark) ?? 0) + 1)
+    return
+  }
+  if (!isPlain(node)) return
+  if (node.class === 'SUBQUERY') {
+    if (isNode(node.subquery)) visitQuery(node.subquery.node, found)
+    visitExpression(node.child, found)
+    return
+  }
+  for (const field of Object.keys(node)) {
+    const value = node[field]
+    if (isNode(value)) visitExpression(value, found)
+    for (const inner of nodesOf(value)) {
+      if (inner.class !== undefined) visitExpression(inner, found)
+      // The WHENs of a CASE.
+      else for (const part of Object.keys(inner)) visitExpression(inner[part], found)
+    }
+  }
+}
+
+function isPlain(node: TreeNode): boolean {
+  const kind = textOf(node.class)
+  if (kind === 'FUNCTION') return FUNCTIONS.has(textOf(node.function_name).toLowerCase())
+  if (kind === 'OPERATOR') return OPERATORS.test(textOf(node.type)) && !comparesSearch(node)
+  return EXPRESSIONS.has(kind) && !comparesSearch(node)
+}
+
+function comparesSearch(node: TreeNode): boolean {
+  const operands = [node.left, node.right, node.input, node.lower, node.upper, node.child]
+  return [...operands, ...nodesOf(node.children)].some((operand) => {
+    if (!isNode(operand) || !isColumn(operand)) return false
+    return SEARCH_COLUMN.test(columnNames(operand).at(-1) ?? '')
+  })
+}
+
+/** The mark as it stands in the statement. */
+function markOf(node: TreeNode): string | undefined {
+  if (!isNode(node.value)) return undefined
+  const { type, value } = node.value
+  const id = isNode(type) ? type.id : undefined
+  if (id === 'VARCHAR') {
+    const text = constantText(node)
+    return text !== undefined && holdsMarks(text) ? `'${text}'` : undefined
+  }
+  if (!isNumber(value) || !holdsMarks(value.rawJSON)) return undefined
+  if (id === 'INTEGER') return value.rawJSON
+  // Stored as an integer, with a scale of one.
+  return id === 'DECIMAL' ? `${value.rawJSON.slice(0, -1)}.${value.rawJSON.slice(-1)}` : undefined
+}

@@ -1,0 +1,98 @@
+import type { Token } from './tokens.ts'
+
+/** A statement with its plain values taken out: statements that differ in nothing else have the same shape. */
+export interface StatementShape {
+  /** The statement with marks in the place of its values. Equal values have the same mark, others never. */
+  readonly sql: string
+  /** By its mark, each value as it is written. */
+  readonly literals: ReadonlyMap<string, string>
+}
+
+/** No statement that holds these digits has a shape, so that a mark is found again wherever a plan puts it. */
+const MARK_DIGITS = '718281'
+const LITERALS_MAX = 100
+
+/** DuckDB reads each as what its mark is: an INTEGER, a DECIMAL that is printed as it is written, a short text. */
+const INTEGER = /^(?:0|[1-9]\d{0,8})$/
+const DECIMAL = /^(?:0|[1-9]\d{0,7})\.\d{1,8}$/
+const TEXT = /^'[^'\\\p{Cc}\p{Cs}]{0,200}'$/u
+
+const BEFORE = new Set(
+  '= < > <= >= <> != == ( , + * / % select distinct between and then else when or not'.split(' '),
+)
+/** A cast, a step into a value, or a word that makes something else of the number. */
+const NOT_AFTER = new Set(':: . [ ( : -> ->>'.split(' '))
+
+/**
+ * Only the tree of the statement with its marks tells which of them stand where a value changes nothing but itself:
+ * see `free-literals.ts`.
+ * @param kept values, as written, that stay in the statement
+ * @returns null for a statement without such values
+ */
+export function shapeOf(
+  sql: string,
+  tokens: readonly Token[],
+  kept: ReadonlySet<string> = NONE,
+): StatementShape | null {
+  if (sql.includes(MARK_DIGITS)) return null
+  const marks = new Map<string, string>()
+  let shape = ''
+  let at = 0
+  for (const [index, token] of tokens.entries()) {
+    const markOf = isLiteralAt(tokens, index) && !kept.has(token.text) ? markFor(token) : undefined
+    if (markOf === undefined) continue
+    const mark = marks.get(token.text) ?? markOf(marks.size)
+    marks.set(token.text, mark)
+    shape += sql.slice(at, token.start) + mark
+    at = token.end
+  }
+  if (marks.size === 0 || marks.size > LITERALS_MAX) return null
+  const literals = new Map([...marks].map(([text, mark]) => [mark, text]))
+  return { sql: shape + sql.slice(at), literals }
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+function isLiteralAt(tokens: readonly Token[], index: number): boolean {
+  const before = tokens[index - 1]?.text.toLowerCase()
+  const after = tokens[index + 1]?.text
+  return (
+    before !== undefined && BEFORE.has(before) && (after === undefined || !NOT_AFTER.has(after))
+  )
+}
+
+function markFor({ kind, text }: Token): ((index: number) => string) | undefined {
+  if (kind === 'number' && INTEGER.test(text)) return (index) => `${MARK_DIGITS}${100 + index}`
+  if (kind === 'number' && DECIMAL.test(text)) return (index) => `${MARK_DIGITS}${10 + index}.5`
+  if (kind === 'string' && TEXT.test(text)) return (index) => `'${MARK_DIGITS}${100 + index}x'`
+  return undefined
+}
+
+const MARKS = new RegExp(`'${MARK_DIGITS}\\d{3}x'|\\b${MARK_DIGITS}\\d{2,3}(?:\\.5)?\\b`, 'g')
+
+export function holdsMarks(text: string): boolean {
+  return text.includes(MARK_DIGITS)
+}
+
+/** A text with marks in it, cut at them, so that it is put together fast. */
+export class MarkedText {
+  readonly #parts: readonly string[]
+  readonly #marks: readonly string[]
+
+  constructor(text: string) {
+    this.#parts = text.split(MARKS)
+    this.#marks = text.match(MARKS) ?? []
+  }
+
+  get marks(): readonly string[] {
+    return this.#marks
+  }
+
+  with(literals: ReadonlyMap<string, string>): string {
+    let text = this.#parts[0] ?? ''
+    for (const [index, mark] of this.#marks.entries()) {
+      text += (literals.get(mark) ?? mark) + (this.#parts[index + 1] ?? '')
+    }
+    return text
+  }
+}
