@@ -83,6 +83,9 @@ export interface App {
 /** Of one knowledge base: with more vectors, memory holds only their codes, a fifth of the bytes. */
 const WHOLE_VECTORS_MAX = 250_000
 
+/** More rows of chunks are not kept in memory: the few that an answer shows are read fast enough. */
+const ROW_BYTES_MAX = 1024 ** 3
+
 /** For planning one large statement: the largest takes a third of it on a quiet machine. */
 const PLANNING_MS = 3_000
 
@@ -102,11 +105,12 @@ export function createApp(options: AppOptions): App {
   const guard: Guard = { policy: addressPolicy(networkRulesOf(settings)), network: internet }
   const endpoints = { openaiApiKey, openaiBaseUrl, guard }
   const embedders = options.embedders ?? embedderRegistry({ builtin, ...endpoints })
-  const { vectorCaches, indexStates } = openRetrieval(store, {
+  const { vectorCaches, rowCaches, indexStates } = openRetrieval(store, {
     bytesMax: memoryBytesOf(settings.vectorMemory),
     wholeVectorsMax: WHOLE_VECTORS_MAX,
+    rowBytesMax: Math.min(memoryBytesOf(settings.rowMemory), ROW_BYTES_MAX),
   })
-  store.engine.setReserved(() => vectorCaches.memoryBytes)
+  store.engine.setReserved(() => vectorCaches.memoryBytes + rowCaches.memoryBytes)
   const reembedding = new Reembedding({
     store: store.reembeddingStore,
     embedders,
@@ -136,6 +140,7 @@ export function createApp(options: AppOptions): App {
     reembeddings: reembedding,
     engine: store.engine,
     nearest: vectorCaches,
+    rows: rowCaches,
     indexes: indexStates,
     chunks: store.chunks,
     tables: store.tables,
@@ -308,7 +313,7 @@ function agentPool(settings: Settings, queryDeps: QueryDeps, running: RunningWor
         entry.statement(sql)
         // Its first rows are read by then.
         return await runSelect(
-          { sql, database: project, params: {}, allowed },
+          { sql, database: project, params: {}, allowed, isShown: true },
           queryDeps,
           signal,
         ).finally(entry.end)

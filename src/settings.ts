@@ -155,6 +155,11 @@ export const SETTINGS = {
     help: 'Memory for the vector cache, at most 4 GiB; vectors that do not fit are scanned on disk. 0MB: no cache',
     parse: memorySize,
   }),
+  rowMemory: setting('EIDER_ROW_MEMORY', {
+    default: '4%',
+    help: 'Memory for the rows of chunks that searches show, at most 1 GiB; others are read from disk. 0MB: none',
+    parse: memorySize,
+  }),
   extensionDirectory: setting('EIDER_EXTENSION_DIR', {
     default: './extensions',
     help: "Folder of DuckDB's vss extension, for HNSW indexes; npm run extensions fills it",
@@ -281,6 +286,7 @@ export function settingsFrom(environment: Environment): Settings {
     readingMemory: read(SETTINGS.readingMemory),
     diskReserve: read(SETTINGS.diskReserve),
     vectorMemory: read(SETTINGS.vectorMemory),
+    rowMemory: read(SETTINGS.rowMemory),
     extensionDirectory: read(SETTINGS.extensionDirectory),
     extensionInstall: read(SETTINGS.extensionInstall),
     threads: read(SETTINGS.threads),

@@ -47,3 +47,40 @@ export function rowsOf(
   }
   return { columns: names.map((name) => ({ name, type: 'VARCHAR' })), batches: batches() }
 }
+
+const MAY_HOLD_LARGE_INTEGER = /\d{16}/
+
+/** Each integer up to it is a JavaScript number of its own. */
+const EXACT_MAX = 2n ** 53n
+
+export function isExactNumber(integer: bigint): boolean {
+  return integer <= EXACT_MAX && integer >= -EXACT_MAX
+}
+
+interface Source {
+  readonly source?: string
+}
+
+/**
+ * TypeScript's declaration does not know the third argument of a reviver yet (ECMAScript:
+ * JSON.parse source text).
+ */
+const parseJson = JSON.parse as (
+  json: string,
+  reviver?: (key: string, part: ResultValue, context: Source) => ResultValue,
+) => ResultValue
+
+/** The value of a JSON text that the database holds. Integers that a JavaScript number cannot hold stay exact, as texts. */
+export function exactJson(text: string): ResultValue {
+  try {
+    return MAY_HOLD_LARGE_INTEGER.test(text) ? parseJson(text, exactNumber) : parseJson(text)
+  } catch {
+    // A JSON column may hold what only DuckDB reads as JSON, such as NaN.
+    return text
+  }
+}
+
+function exactNumber(_key: string, part: ResultValue, { source }: Source): ResultValue {
+  if (typeof part !== 'number' || source === undefined || !/^-?\d+$/.test(source)) return part
+  return Number.isSafeInteger(part) || isExactNumber(BigInt(source)) ? part : source
+}

@@ -1,7 +1,7 @@
 import type { CatalogDeps } from '../catalog/catalog-deps.ts'
 import type { RunLimits, SqlEngine } from '../domain/ports/engine-ports.ts'
 import type { AgentAnswers, ChatModels, RerankerRegistry } from '../domain/ports/model-ports.ts'
-import type { NearestChunks, VectorIndexStates } from '../domain/ports/search-ports.ts'
+import type { ChunkRows, NearestChunks, VectorIndexStates } from '../domain/ports/search-ports.ts'
 import type {
   ChunkStore,
   FileStore,
@@ -18,6 +18,7 @@ import type { VariableScope } from './variables.ts'
 export interface QueryDeps extends CatalogDeps {
   readonly engine: SqlEngine
   readonly nearest: NearestChunks
+  readonly rows: ChunkRows
   readonly indexes: VectorIndexStates
   readonly agents: AgentAnswers
   readonly chatModels: ChatModels

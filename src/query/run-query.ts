@@ -33,7 +33,7 @@ export async function runQuery(
   const { db, params } = request
   const { statement, select } = parseRequest(request, deps)
   if (statement !== undefined) return runStatement({ statement, db, params }, deps, signal)
-  const rows = await runSelect({ ...select, database: db, params }, deps, signal)
+  const rows = await runSelect({ ...select, database: db, params, isShown: true }, deps, signal)
   return { kind: 'table', rows, context: { db } }
 }
 

@@ -10,34 +10,62 @@ import type {
   AcceleratorFactory,
   ColumnReader,
   CommitListener,
+  RowReader,
   VectorSource,
 } from '../domain/ports/retrieval-ports.ts'
 import type { VectorIndexStates } from '../domain/ports/search-ports.ts'
 import type { Catalog } from '../domain/ports/store-ports.ts'
+import { RowCaches } from './rows/row-caches.ts'
 import { VectorCaches, type VectorCachesOptions } from './vector-caches.ts'
 
 /** What retrieval needs of the store. */
 export interface RetrievalStore {
   readonly catalog: Pick<Catalog, 'snapshot'>
   readonly vectors: VectorSource
-  readonly engine: ColumnReader
+  readonly engine: ColumnReader & RowReader
   readonly hnsw: AcceleratorFactory
   setListener(listener: CommitListener): void
+}
+
+export interface RetrievalOptions extends VectorCachesOptions {
+  /** Of the rows of chunks in memory; 0: none are kept. */
+  readonly rowBytesMax: number
 }
 
 export interface Retrieval {
   /** To be closed before the store. */
   readonly vectorCaches: VectorCaches
+  readonly rowCaches: RowCaches
   readonly indexStates: IndexStates
 }
 
 /** Searches in memory over what the store holds; from now on they follow its commits. */
-export function openRetrieval(store: RetrievalStore, options: VectorCachesOptions): Retrieval {
+export function openRetrieval(store: RetrievalStore, options: RetrievalOptions): Retrieval {
   const { vectors, engine: reader, hnsw } = store
   const snapshot = () => store.catalog.snapshot()
   const vectorCaches = new VectorCaches({ vectors, reader, hnsw, snapshot }, options)
-  store.setListener(vectorCaches)
-  return { vectorCaches, indexStates: new IndexStates({ vectorCaches, hnsw, snapshot }) }
+  const rowCaches = new RowCaches({ reader, snapshot }, { bytesMax: options.rowBytesMax })
+  store.setListener(toldBoth(vectorCaches, rowCaches))
+  const indexStates = new IndexStates({ vectorCaches, hnsw, snapshot })
+  return { vectorCaches, rowCaches, indexStates }
+}
+
+function toldBoth(one: CommitListener, other: CommitListener): CommitListener {
+  return {
+    needsChange: (kb) => one.needsChange(kb) || other.needsChange(kb),
+    beginCommit(kb) {
+      one.beginCommit(kb)
+      other.beginCommit(kb)
+    },
+    endCommit(kb, write) {
+      one.endCommit(kb, write)
+      other.endCommit(kb, write)
+    },
+    catalogChanged(snapshot) {
+      one.catalogChanged(snapshot)
+      other.catalogChanged(snapshot)
+    },
+  }
 }
 
 export interface IndexStatesDeps {

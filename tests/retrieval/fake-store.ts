@@ -8,6 +8,7 @@ import type {
   ColumnReader,
   CommitListener,
   ExactVectors,
+  RowReader,
   VectorBatch,
   VectorSource,
 } from '../../src/domain/ports/retrieval-ports.ts'
@@ -131,7 +132,8 @@ export class FakeStore implements RetrievalStore {
     },
   }
 
-  readonly engine: ColumnReader = {
+  readonly engine: ColumnReader & RowReader = {
+    run: () => Promise.reject(new Error('nobody reads rows of it')),
     columns: async function* (this: FakeStore, select: BoundSql, _: unknown, signal: AbortSignal) {
       signal.throwIfAborted()
       const rows = this.#rowsOf(select)

@@ -18,7 +18,11 @@ let random: () => number
 beforeEach(() => {
   store = new FakeStore(3)
   random = seededRandom(3)
-  caches = openRetrieval(store, { bytesMax: 64 * 1024 ** 2, wholeVectorsMax: 1_000 }).vectorCaches
+  caches = openRetrieval(store, {
+    bytesMax: 64 * 1024 ** 2,
+    wholeVectorsMax: 1_000,
+    rowBytesMax: 0,
+  }).vectorCaches
 })
 
 afterEach(() => caches.close())

@@ -18,7 +18,7 @@ let random: () => number
 function open({ bytesMax = 64 * 1024 ** 2, wholeVectorsMax = 100_000 } = {}) {
   store = new FakeStore(DIMENSIONS)
   random = seededRandom(7)
-  const retrieval = openRetrieval(store, { bytesMax, wholeVectorsMax })
+  const retrieval = openRetrieval(store, { bytesMax, wholeVectorsMax, rowBytesMax: 0 })
   caches = retrieval.vectorCaches
   return retrieval
 }

@@ -28,14 +28,14 @@ afterEach(async () => {
 })
 
 async function rowsOf(nearest: NearestChunks, sql = SQL) {
-  const { catalog, engine, chunks } = store
-  const deps = { ...fixture.deps, catalog, engine, chunks, nearest }
+  const { catalog, engine, chunks, rowCaches: rows } = store
+  const deps = { ...fixture.deps, catalog, engine, chunks, nearest, rows }
   const request = { sql, db: 'mindsdb', params: {} }
   const result = await runQuery(request, deps, new AbortController().signal)
   if (result.kind !== 'table') throw new Error('a table was asked for')
-  const rows: (readonly unknown[])[] = []
-  for await (const batch of result.rows.batches) rows.push(...batch)
-  return rows
+  const found: (readonly unknown[])[] = []
+  for await (const batch of result.rows.batches) found.push(...batch)
+  return found
 }
 
 /** Does something each time that chunks were found, before their statement runs. */

@@ -53,7 +53,7 @@ const COMPOSITION_ROOTS: readonly string[] = [
 export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   query: ['evaluate', 'statements', 'rows', 'show', 'search', 'select', 'information-schema'],
   sql: ['subquery', 'search', 'dialect', 'guard', 'ast', 'lexer'],
-  retrieval: ['keywords', 'ivf', 'vectors', 'kernel'],
+  retrieval: ['keywords', 'rows', 'ivf', 'vectors', 'kernel'],
   reading: ['processes', 'documents', 'html', 'tables'],
   store: ['backup', 'hnsw', 'tables', 'documents', 'catalog', 'upkeep', 'duckdb'],
 }

@@ -6,7 +6,7 @@ import type { CatalogSnapshot } from '../catalog-snapshot.ts'
 import type { TableIds } from '../chunk-tables.ts'
 import type { IndexPossibility, IndexReport } from '../index-definition.ts'
 import type { KnowledgeBase } from '../knowledge-base.ts'
-import type { BoundSql, RunLimits } from './engine-ports.ts'
+import type { BoundSql, RunLimits, SqlEngine } from './engine-ports.ts'
 import type { NearestChunk } from './search-ports.ts'
 
 /**
@@ -31,6 +31,9 @@ export interface ColumnReader {
    */
   columns(select: BoundSql, limits: RunLimits, signal: AbortSignal): AsyncIterable<ColumnBatch>
 }
+
+/** Runs one SELECT of ours, whose rows come as values. */
+export type RowReader = Pick<SqlEngine, 'run'>
 
 /** Some vectors with the keys of their chunks. */
 export interface VectorBatch {

@@ -1,6 +1,7 @@
 import type { KeywordHit, KeywordSearch } from '../hybrid-search.ts'
 import type { IndexPossibility, VectorIndexState, VectorIndexType } from '../index-definition.ts'
 import type { KnowledgeBase } from '../knowledge-base.ts'
+import type { ResultValue } from '../query-result.ts'
 import type { PrefilterSql, RunLimits } from './engine-ports.ts'
 
 export interface NearestSearch {
@@ -58,6 +59,34 @@ export interface NearestChunks {
   nearest(search: NearestSearch, signal: AbortSignal): Promise<NearestFound | null>
   /** @param isPrefiltered true for a search among some of the chunks */
   access(knowledgeBase: KnowledgeBase, isPrefiltered?: boolean): VectorAccess
+}
+
+/** The row of a chunk, its values as answers show them. */
+export interface ShownChunk {
+  readonly id: string
+  readonly chunkId: string
+  readonly content: string
+  readonly metadata: ResultValue
+  /** Of the metadata columns that were asked for. */
+  readonly columns: readonly ResultValue[]
+}
+
+export interface ChunkRowsRequest {
+  readonly knowledgeBase: KnowledgeBase
+  readonly keys: readonly bigint[]
+  /** Metadata columns by their physical names. */
+  readonly columns: readonly string[]
+  readonly limits: RunLimits
+}
+
+/** The rows of chunks, from memory where they are there. */
+export interface ChunkRows {
+  /**
+   * In the order of their keys, of the last state that was committed.
+   * @returns null where one is gone, or rows are not to be had this way
+   * @throws AppError those of `SqlEngine.run`
+   */
+  rowsOf(request: ChunkRowsRequest, signal: AbortSignal): Promise<readonly ShownChunk[] | null>
 }
 
 /** What is known about the indexes of the knowledge bases' vectors. */

@@ -120,6 +120,7 @@ export async function runSearchSelect(
     database: kb.projectName,
     search: { parameter: 'query', hybrid: hybridOf(search), isReranked },
     params: { ...filter.params, query, least: minRelevance },
+    isShown: true,
   }
   return runSelect(request, deps, signal)
 }

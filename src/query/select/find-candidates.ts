@@ -1,6 +1,7 @@
 /** The nearest chunks of a plan's searches, found in memory before its statement runs, as bound lists. */
 
 import { type KeywordSearch, PART_CHUNKS } from '../../domain/hybrid-search.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { BoundSql, BoundValue } from '../../domain/ports/engine-ports.ts'
 import type {
   KeywordHits,
@@ -8,7 +9,12 @@ import type {
   NearestFound,
   NearestSearch,
 } from '../../domain/ports/search-ports.ts'
-import { exactFusion, type FusionWeights, fusedHits } from '../../retrieval/fusion.ts'
+import {
+  exactFusion,
+  type FusionWeights,
+  fusedHits,
+  type RankedHit,
+} from '../../retrieval/fusion.ts'
 import {
   alphaParameter,
   candidateDistancesParameter,
@@ -28,8 +34,9 @@ import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
 export const AMONG_FILTERED = ', among the chunks that the conditions keep'
 
 export interface FoundCandidates {
+  readonly searches: readonly FoundSearch[]
   /** The plan's statement with its candidates bound. */
-  readonly statement: BoundSql
+  statement(): BoundSql
   /** False when a chunk may have changed since. */
   isCurrent(): boolean
 }
@@ -49,20 +56,27 @@ export async function findCandidates(
   )
   const answered = searches.filter((search) => search !== null)
   if (answered.length < searches.length) return null
-  const bound = Object.entries(values).filter(([name]) => plan.parameters.has(name))
   return {
-    statement: {
-      sql: plan.sql,
-      values: Object.assign(Object.fromEntries(bound), ...answered.map(({ lists }) => lists)),
-      isShort: plan.isShort,
+    searches: answered,
+    statement: () => {
+      const bound = Object.entries(values).filter(([name]) => plan.parameters.has(name))
+      return {
+        sql: plan.sql,
+        values: Object.assign(Object.fromEntries(bound), ...answered.map(listsOf)),
+        isShort: plan.isShort,
+      }
     },
     isCurrent: () => answered.every((search) => search.isCurrent()),
   }
 }
 
-/** The chunks of one search, as lists for its statement. */
-interface SearchCandidates {
-  readonly lists: BoundValues
+/** The chunks of one search. */
+export interface FoundSearch {
+  readonly textIndex: number
+  readonly knowledgeBase: KnowledgeBase
+  readonly chunks: readonly NearestChunk[]
+  /** Of a hybrid search; null: they follow from the distances. */
+  readonly relevances: readonly number[] | null
   isCurrent(): boolean
 }
 
@@ -71,24 +85,26 @@ async function searchCandidates(
   request: CandidateRequest,
   values: BoundValues,
   context: RunContext,
-): Promise<SearchCandidates | null> {
+): Promise<FoundSearch | null> {
   const { deps, signal, timer } = context
   const search = nearestSearch(request, values, context)
   if (search === null) return null
-  const { textIndex, hybrid } = request
+  const { textIndex, knowledgeBase, hybrid } = request
   if (hybrid === null) {
     const nearest = await timer.time('candidates', () => deps.nearest.nearest(search, signal))
-    return (
-      nearest && { lists: listsOf(textIndex, nearest.neighbours), isCurrent: nearest.isCurrent }
-    )
+    if (nearest === null) return null
+    const { neighbours: chunks, isCurrent } = nearest
+    return { textIndex, knowledgeBase, chunks, relevances: null, isCurrent }
   }
   const alpha = boundAlpha(hybrid, textIndex, values)
   return timer.time('candidates', async () => {
     const enoughCount = alpha === 0 ? hybrid.firstCount : null
     const keywordSearch = boundKeywordSearch(textIndex, values, enoughCount)
     const nearest = await deps.nearest.nearest({ ...search, keywordSearch }, signal)
-    const lists = nearest && (await fusedLists(textIndex, { ...hybrid, alpha }, nearest, signal))
-    return nearest && lists && { lists, isCurrent: nearest.isCurrent }
+    const chunks = nearest && (await fusedChunks({ ...hybrid, alpha }, nearest, signal))
+    if (nearest === null || chunks === null) return null
+    const relevances = chunks.map(({ relevance }) => relevance)
+    return { textIndex, knowledgeBase, chunks, relevances, isCurrent: nearest.isCurrent }
   })
 }
 
@@ -138,29 +154,28 @@ function itemsOf(value: BoundValue | undefined): readonly BoundValue[] {
 }
 
 /** null: the keyword index was not searched. */
-async function fusedLists(
-  textIndex: number,
+async function fusedChunks(
   { firstCount, ...weights }: FusionWeights & Pick<HybridEdit, 'firstCount'>,
   { neighbours, keywordHits, isCurrent }: NearestFound,
   signal: AbortSignal,
-): Promise<BoundValues | null> {
+): Promise<readonly RankedHit[] | null> {
   if (keywordHits === undefined && isCurrent()) return null
   const { best, distancesOf } = keywordHits ?? NO_HITS
   const fused = fusedHits({ neighbours, keywordHits: best }, weights)
-  const first = await exactFusion(fused, {
+  return exactFusion(fused, {
     firstCount,
     distancesOf: (keys) => distancesOf(keys, signal),
   })
-  const relevances = first.map(({ relevance }) => relevance)
-  return { ...listsOf(textIndex, first), [candidateRelevancesParameter(textIndex)]: relevances }
 }
 
 /** What was found is out of date already, and will be looked for again. */
 const NO_HITS: KeywordHits = { best: [], distancesOf: async () => [] }
 
-function listsOf(textIndex: number, chunks: readonly NearestChunk[]): BoundValues {
+/** As bound lists of the statement. */
+function listsOf({ textIndex, chunks, relevances }: FoundSearch): BoundValues {
   return {
     [candidateKeysParameter(textIndex)]: chunks.map(({ key }) => key),
     [candidateDistancesParameter(textIndex)]: chunks.map(({ distance }) => distance),
+    ...(relevances === null ? {} : { [candidateRelevancesParameter(textIndex)]: relevances }),
   }
 }

@@ -1,5 +1,6 @@
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { RowStream } from '../../domain/query-result.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
 import type { TreeNode } from '../../sql/ast/select-ast.ts'
 import type {
@@ -9,6 +10,7 @@ import type {
   SearchInput,
 } from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
+import type { PlainAnswer } from '../../sql/subquery/plain-answer.ts'
 
 /** A statement ready to run, but for the values of its parameters, the vectors of its searches and agents' answers. */
 export interface SelectPlan {
@@ -45,6 +47,10 @@ export interface CandidatePlan {
   readonly isShort: boolean
   readonly parameters: ReadonlySet<string>
   readonly requests: readonly CandidateRequest[]
+  /** Set where the answer is rows of the chunks of its only request, and nothing else. */
+  readonly plain: PlainAnswer | null
+  /** What its columns are called and hold: known once the database has answered it. */
+  readonly known: { columns: RowStream['columns'] | null }
 }
 
 /** Chunks to be found before the statement runs. */

@@ -263,11 +263,12 @@ async function candidatePlan(
   const requests = await Promise.all(edits.map((edit) => candidateRequest(edit, engine)))
   for (const { rows } of edits) rows.apply(parseTree(await engine.parse(rows.sql)))
   const isShort = isShortAnswer(queryOf(statementOf(tree)))
-  return { ...(await printTree(tree, engine)), requests, isShort }
+  const [{ plain } = { plain: null }] = edits
+  return { ...(await printTree(tree, engine)), requests, isShort, plain, known: { columns: null } }
 }
 
 async function candidateRequest(
-  { rows: _, prefilter, ...request }: CandidateEdit,
+  { rows: _, plain: __, prefilter, ...request }: CandidateEdit,
   engine: SqlText,
 ): Promise<CandidateRequest> {
   if (prefilter === null) return { ...request, prefilter }

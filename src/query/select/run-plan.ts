@@ -2,7 +2,8 @@ import type { BoundSql } from '../../domain/ports/engine-ports.ts'
 import type { RowStream } from '../../domain/query-result.ts'
 import { type RunContext, runLimits } from '../query-deps.ts'
 import type { BoundValues } from './bind-plan.ts'
-import { findCandidates } from './find-candidates.ts'
+import { type FoundCandidates, findCandidates } from './find-candidates.ts'
+import { plainRows } from './plain-rows.ts'
 import type { CandidatePlan, SelectPlan } from './plan-cache.ts'
 
 /** While a knowledge base is written to, candidates may be out of date before they are read. */
@@ -21,7 +22,7 @@ export interface PlanRows {
 export async function runPlan(
   plan: SelectPlan,
   values: BoundValues,
-  context: RunContext,
+  context: PlanRun,
 ): Promise<PlanRows> {
   const { candidates, sql, isShort } = plan
   const near = candidates && (await runOverCandidates(candidates, values, context))
@@ -29,21 +30,49 @@ export async function runPlan(
   return { rows: await run({ sql, values, isShort }, context), isFromMemory: false }
 }
 
+/** Of a plan that is run. */
+interface PlanRun extends RunContext {
+  /** Whether nobody asks for the types of the values: what answers show of them is enough. */
+  readonly isShown?: boolean
+}
+
 /** null where the candidates cannot be found, or where the writes are faster. */
 async function runOverCandidates(
   plan: CandidatePlan,
   values: BoundValues,
-  context: RunContext,
+  context: PlanRun,
 ): Promise<RowStream | null> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
     const candidates = await findCandidates(plan, values, context)
     if (candidates === null) return null
-    const rows = await run(candidates.statement, context)
+    const shown =
+      context.isShown === true ? await shownRows(plan, candidates, values, context) : null
+    // Vectors and rows are of one state, then.
+    if (shown !== null && candidates.isCurrent()) return shown
+    if (shown !== null) continue
+    const rows = await run(candidates.statement(), context)
+    plan.known.columns = rows.columns
     // Its transaction has begun by now: it does not see what comes later.
     if (candidates.isCurrent()) return rows
     await rows.batches[Symbol.asyncIterator]().return?.()
   }
   return null
+}
+
+/** The rows of a plain answer. null: the statement gives them. */
+async function shownRows(
+  { plain, known: { columns } }: CandidatePlan,
+  { searches: [search] }: FoundCandidates,
+  values: BoundValues,
+  context: RunContext,
+): Promise<RowStream | null> {
+  if (plain === null || columns === null || search === undefined) return null
+  const rows = await plainRows(plain, search, values, context)
+  return rows && { columns, batches: batchesOf(rows) }
+}
+
+async function* batchesOf<T>(rows: readonly T[]): AsyncGenerator<readonly T[], void, void> {
+  if (rows.length > 0) yield rows
 }
 
 function run(statement: BoundSql, { deps, signal, timer }: RunContext): Promise<RowStream> {

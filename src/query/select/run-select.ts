@@ -35,6 +35,8 @@ export interface SelectRequest {
   readonly options?: Options | null
   /** Set for a caller who may read only this. */
   readonly allowed?: AllowedData
+  /** Set by a caller that wants no more of the values than answers show: `typedBatches` may then be missing. */
+  readonly isShown?: boolean
   /** Set for a SELECT of ours that names the keys of chunks. */
   readonly readsChunkKeys?: boolean
 }
@@ -60,7 +62,8 @@ export async function runSelect(
 ): Promise<SelectRows> {
   return withBoundSelect(request, deps, signal, async (bound) => {
     const { plan, statement, warnings, binding, isReranked } = bound
-    const { rows, isFromMemory } = await runPlan(plan, statement.values, binding)
+    const run = { ...binding, isShown: request.isShown === true }
+    const { rows, isFromMemory } = await runPlan(plan, statement.values, run)
     return {
       ...rows,
       // DuckDB names a column without a name of its own by its expression, in which a variable is a parameter of ours.

@@ -25,7 +25,7 @@ export async function runExplainStatement(
   const { plan, statement: scan, binding } = await planAndBind(request, planDeps, signal)
   const overCandidates =
     plan.candidates && (await findCandidates(plan.candidates, scan.values, binding))
-  const select = overCandidates?.statement ?? scan
+  const select = overCandidates?.statement() ?? scan
   const explain = statement.isAnalyzed ? 'EXPLAIN ANALYZE' : 'EXPLAIN'
   const explained = { ...select, sql: `${explain} ${select.sql}` }
   const rows = await deps.engine.run(explained, runLimits(deps), signal)

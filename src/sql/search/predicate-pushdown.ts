@@ -71,7 +71,7 @@ export function candidateSearchOf(
   if (exclusions.length > 0) return 'it excludes a text'
   const { own, others } = splitConditions(where, source.alias, source.knowledgeBase)
   const isHarmless = (condition: TreeNode) => {
-    return constantTruth(condition) === true || isThresholdOn(condition, source.alias)
+    return constantTruth(condition) === true || thresholdOf(condition, source.alias) !== null
   }
   if (!others.every(isHarmless)) return 'a condition is about more than the columns of its chunks'
   const isCutByDistance = others.some((condition) => namesColumn(condition, 'distance'))
@@ -92,7 +92,7 @@ export function conjunctionOf([first, ...others]: readonly TreeNode[]): TreeNode
   return { class: 'CONJUNCTION', type: 'CONJUNCTION_AND', alias: '', children }
 }
 
-const FARTHER: Readonly<Record<string, string>> = {
+const FARTHER: Readonly<Record<string, Threshold['column']>> = {
   COMPARE_GREATERTHAN: 'relevance',
   COMPARE_GREATERTHANOREQUALTO: 'relevance',
   COMPARE_LESSTHAN: 'distance',
@@ -106,17 +106,36 @@ const FLIPPED: Readonly<Record<string, string>> = {
   COMPARE_LESSTHANOREQUALTO: 'COMPARE_GREATERTHANOREQUALTO',
 }
 
-/** True for `relevance >= 0.5` and the like: it cuts off the far end, and what is nearest stays so. */
-function isThresholdOn(condition: TreeNode, alias: string): boolean {
+/** `relevance >= 0.5` and the like: it cuts off the far end, and what is nearest stays so. */
+export interface Threshold {
+  readonly column: 'relevance' | 'distance'
+  readonly comparison: '>' | '>=' | '<' | '<='
+  readonly value: number | { readonly parameter: string }
+}
+
+const SIGNS: Readonly<Record<string, Threshold['comparison']>> = {
+  COMPARE_GREATERTHAN: '>',
+  COMPARE_GREATERTHANOREQUALTO: '>=',
+  COMPARE_LESSTHAN: '<',
+  COMPARE_LESSTHANOREQUALTO: '<=',
+}
+
+/** null for a condition that is none. */
+export function thresholdOf(condition: TreeNode, alias: string): Threshold | null {
   const { left, right } = condition
-  if (condition.class !== 'COMPARISON' || !isNode(left) || !isNode(right)) return false
+  if (condition.class !== 'COMPARISON' || !isNode(left) || !isNode(right)) return null
   const isFlipped = isColumn(right)
   const [column, value] = isFlipped ? [right, left] : [left, right]
-  const isFixed = value.class === 'PARAMETER' || constantNumber(value) !== undefined
-  if (!isColumn(column) || !isFixed) return false
-  const comparison = textOf(condition.type)
-  const cutsBy = FARTHER[isFlipped ? (FLIPPED[comparison] ?? '') : comparison]
-  return cutsBy !== undefined && cutsBy === ownColumnName(column, { alias, isOnly: true })
+  const given = value.class === 'PARAMETER' ? { parameter: textOf(value.identifier) } : undefined
+  const fixed = given ?? constantNumber(value)
+  if (!isColumn(column) || fixed === undefined) return null
+  const written = textOf(condition.type)
+  const type = isFlipped ? (FLIPPED[written] ?? '') : written
+  const cutsBy = FARTHER[type]
+  const comparison = SIGNS[type]
+  if (cutsBy === undefined || comparison === undefined) return null
+  if (cutsBy !== ownColumnName(column, { alias, isOnly: true })) return null
+  return { column: cutsBy, comparison, value: fixed }
 }
 
 /** The members of an AND, those of the ANDs in it too. */

@@ -72,15 +72,24 @@ export function nearestCountOf(select: TreeNode, place: SelectPlace): number | n
     return null
   }
   if (hasSubquery(select.where_clause ?? null)) return null
+  if (!isLimited(select) && place === 'nested') return null
+  const counted = countedLimitOf(select)
+  return counted && counted.limit + counted.offset
+}
+
+/** Which of its rows a search answers. null: its LIMIT is not of two numbers. */
+export function countedLimitOf(
+  select: TreeNode,
+): { readonly limit: number; readonly offset: number } | null {
   const limit = limitOf(select)
   const isUnlimited = !isLimited(select)
-  if (isUnlimited && place === 'nested') return null
   const rows = isUnlimited ? PLAIN_SEARCH_ROWS : constantNumber(limit?.limit)
   const offset = isNode(limit?.offset) ? constantNumber(limit?.offset) : 0
   const isPercent = limit?.type === 'LIMIT_PERCENT_MODIFIER'
   // DuckDB rounds `LIMIT 2.5`, and sums of parts are not what it rounds.
   const isCounted = Number.isSafeInteger(rows) && Number.isSafeInteger(offset) && !isPercent
-  return rows === undefined || offset === undefined || !isCounted ? null : rows + offset
+  if (rows === undefined || offset === undefined || !isCounted) return null
+  return { limit: rows, offset }
 }
 
 /** DuckDB makes rows in chunks of this many. */

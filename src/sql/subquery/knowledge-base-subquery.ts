@@ -36,6 +36,7 @@ import { chunkColumnNames, type SearchSource } from '../search/source-columns.ts
 import { nearestCountOf, orderByDistance, type SelectPlace } from '../search/top-k.ts'
 import { type ChunkSubqueryShape, chunkSubqueryOf, prefilterSql } from './chunk-subquery.ts'
 import { compareAsText, fixMetadataPaths, hideColumns } from './knowledge-base-columns.ts'
+import { type PlainAnswer, plainAnswerOf } from './plain-answer.ts'
 import { rerankedSearchOf } from './reranked-search.ts'
 
 /** Puts a search into the tree, and maybe another one that uses candidates. */
@@ -54,6 +55,8 @@ export interface CandidateEdit {
   readonly prefilter: PrefilterEdit | null
   /** null: by vectors alone. */
   readonly hybrid: HybridEdit | null
+  /** Set where the answer is rows of these chunks and nothing else. */
+  readonly plain: PlainAnswer | null
   readonly rows: TreeEdit
 }
 
@@ -178,6 +181,7 @@ function candidateEdit(
   context: SelectContext,
 ): CandidateEdit | null {
   const { alias, knowledgeBase, ref, shape } = source
+  const { place } = context
   const { hybrid } = shape.search
   const scan = (reason: string) =>
     noteScan({ knowledgeBase, search: shape.search }, context, reason)
@@ -197,6 +201,7 @@ function candidateEdit(
     knowledgeBase,
     count,
     hybrid: hybrid && { ...hybrid, firstCount },
+    plain: place === 'outermost' ? plainAnswerOf(select, source, hybrid !== null) : null,
     rows: { sql, apply: (tree) => putSubquery(ref, alias, statementOf(tree)) },
     prefilter: conditions && {
       sql: prefilterSql(knowledgeBase, alias, shape.usedNames),

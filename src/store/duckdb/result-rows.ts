@@ -24,7 +24,7 @@ import {
   DuckDBUnionValue,
   type DuckDBValue,
 } from '@duckdb/node-api'
-import type { ResultValue } from '../../domain/query-result.ts'
+import { exactJson, isExactNumber, type ResultValue } from '../../domain/query-result.ts'
 import { timestampOf } from '../../domain/timestamp.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import type { ReadSession } from './read-session.ts'
@@ -196,16 +196,9 @@ function text(value: DuckDBValue): ResultValue {
   return value === null ? null : String(value)
 }
 
-/** Each integer up to it is a JavaScript number of its own. */
-const EXACT_MAX = 2n ** 53n
-
 function exactInteger(value: DuckDBValue): ResultValue {
   if (typeof value !== 'bigint') return null
-  return isExact(value) ? Number(value) : value.toString()
-}
-
-function isExact(integer: bigint): boolean {
-  return integer <= EXACT_MAX && integer >= -EXACT_MAX
+  return isExactNumber(value) ? Number(value) : value.toString()
 }
 
 function finiteNumber(value: DuckDBValue): ResultValue {
@@ -305,33 +298,6 @@ function unionConverter(type: DuckDBUnionType): ValueConverter {
   }
 }
 
-const MAY_HOLD_LARGE_INTEGER = /\d{16}/
-
-interface Source {
-  readonly source?: string
-}
-
-/**
- * TypeScript's declaration does not know the third argument of a reviver yet (ECMAScript:
- * JSON.parse source text).
- */
-const parseJson = JSON.parse as (
-  json: string,
-  reviver?: (key: string, part: ResultValue, context: Source) => ResultValue,
-) => ResultValue
-
-/** Integers that a JavaScript number cannot hold stay exact, as texts. */
 function jsonValue(value: DuckDBValue): ResultValue {
-  if (typeof value !== 'string') return null
-  try {
-    return MAY_HOLD_LARGE_INTEGER.test(value) ? parseJson(value, exactNumber) : parseJson(value)
-  } catch {
-    // A JSON column may hold what only DuckDB reads as JSON, such as NaN.
-    return value
-  }
-}
-
-function exactNumber(_key: string, part: ResultValue, { source }: Source): ResultValue {
-  if (typeof part !== 'number' || source === undefined || !/^-?\d+$/.test(source)) return part
-  return Number.isSafeInteger(part) || isExact(BigInt(source)) ? part : source
+  return typeof value === 'string' ? exactJson(value) : null
 }

@@ -1,0 +1,117 @@
+/** A search whose answer is nothing but rows of its nearest chunks: recognised here, answered without a statement. */
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { isColumn, isNode, nodesOf, type TreeNode, textOf } from '../ast/select-ast.ts'
+import { conjunctsOf, type Threshold, thresholdOf } from '../search/predicate-pushdown.ts'
+import { metadataName, ownColumnName } from '../search/source-columns.ts'
+import { countedLimitOf } from '../search/top-k.ts'
+
+/** What a column of the answer shows. */
+export type PlainColumn =
+  | 'id'
+  | 'chunk_id'
+  | 'chunk_content'
+  | 'metadata'
+  | 'relevance'
+  | 'distance'
+  /** The number of a column of `metadataColumns`; null: a declared column of which no row has come yet. */
+  | { readonly metadataColumn: number | null }
+
+export interface PlainAnswer {
+  readonly columns: readonly PlainColumn[]
+  /** Physical names of the metadata columns that are shown. */
+  readonly metadataColumns: readonly string[]
+  /** All of them must hold. */
+  readonly thresholds: readonly Threshold[]
+  readonly limit: number
+  readonly offset: number
+  /** By relevance first, then by distance; by distance alone where it is no hybrid search. */
+  readonly isHybrid: boolean
+}
+
+/**
+ * @param select that its nearest chunks answer, as `candidateSearchOf` and `nearestCountOf` say, before anything is put
+ * into it; its own conditions are checked before the chunks are found
+ * @returns null for a SELECT that shows more than columns of its chunks
+ */
+export function plainAnswerOf(
+  select: TreeNode,
+  source: { readonly alias: string; readonly knowledgeBase: KnowledgeBase; readonly ref: TreeNode },
+  isHybrid: boolean,
+): PlainAnswer | null {
+  const limit = countedLimitOf(select)
+  const hasCtes = isNode(select.cte_map) && nodesOf(select.cte_map.map).length > 0
+  const names = source.ref.column_name_alias
+  const isRenamed = Array.isArray(names) && names.length > 0
+  if (limit === null || hasCtes || isRenamed) return null
+  const metadataColumns: string[] = []
+  const columns: PlainColumn[] = []
+  for (const item of nodesOf(select.select_list)) {
+    const shown = isPlainStar(item, source.alias) ? STAR : columnOf(item, source, metadataColumns)
+    if (shown === null) return null
+    columns.push(...shown)
+  }
+  const thresholds: Threshold[] = []
+  for (const condition of conjunctsOf(select.where_clause ?? null)) {
+    const threshold = thresholdOf(condition, source.alias)
+    if (threshold === null) continue
+    thresholds.push(threshold)
+  }
+  return { columns, metadataColumns, thresholds, ...limit, isHybrid }
+}
+
+const STAR: readonly PlainColumn[] = [
+  'id',
+  'chunk_id',
+  'chunk_content',
+  'metadata',
+  'relevance',
+  'distance',
+]
+
+const FIXED: ReadonlyMap<string, PlainColumn> = new Map([
+  ...STAR.map((name) => [String(name), name] as const),
+  ['content', 'chunk_content'],
+])
+
+/** `*` and `alias.*` without anything behind it. */
+function isPlainStar(item: TreeNode, alias: string): boolean {
+  if (item.class !== 'STAR' || item.type !== 'STAR') return false
+  const relation = textOf(item.relation_name)
+  if (relation !== '' && relation.toLowerCase() !== alias.toLowerCase()) return false
+  return Object.entries(item).every(([field, value]) => {
+    if (STAR_FIELDS.has(field)) return true
+    const isEmptyList = Array.isArray(value) && value.length === 0
+    return value === null || value === false || value === '' || isEmptyList
+  })
+}
+
+/** Fields of a star that say nothing about which columns it shows, or were looked at. */
+const STAR_FIELDS: ReadonlySet<string> = new Set([
+  'class',
+  'type',
+  'query_location',
+  'relation_name',
+])
+
+function columnOf(
+  item: TreeNode,
+  { alias, knowledgeBase }: { readonly alias: string; readonly knowledgeBase: KnowledgeBase },
+  metadataColumns: string[],
+): readonly PlainColumn[] | null {
+  if (!isColumn(item)) return null
+  const name = ownColumnName(item, { alias, isOnly: true })
+  if (name === undefined) return null
+  const fixed = FIXED.get(name)
+  if (fixed !== undefined) return [fixed]
+  const stored = knowledgeBase.storedMetadata.find((column) => {
+    return metadataName(column).toLowerCase() === name
+  })
+  if (stored !== undefined) {
+    const known = metadataColumns.indexOf(stored.column)
+    const metadataColumn = known === -1 ? metadataColumns.push(stored.column) - 1 : known
+    return [{ metadataColumn }]
+  }
+  const declared = knowledgeBase.metadataColumns ?? []
+  const isDeclared = declared.some((one) => one.toLowerCase() === name)
+  return isDeclared ? [{ metadataColumn: null }] : null
+}
