@@ -2,6 +2,7 @@ import type { TableIds } from '../../domain/chunk-tables.ts'
 import type { RunLimits } from '../../domain/ports/engine-ports.ts'
 import type { ColumnReader } from '../../domain/ports/retrieval-ports.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
+import { TimeSlice } from '../../runtime/scheduling.ts'
 import {
   type CorpusState,
   type PartialList,
@@ -25,6 +26,8 @@ const LIMITS: PostingListLimits = { bytesMax: 64 * 1024 ** 2, postingsMax: 4_000
 const LIST_BYTES = 400
 const CORPORA_MAX = 1_000
 const REFUSED_MAX = 1_000
+/** Of the main thread, for building lists, before others have their turn. */
+const SLICE_MS = 5
 
 /** The terms of one search, of one state of its knowledge base. */
 export interface TermsSearch {
@@ -40,6 +43,11 @@ export interface TermPostings {
   /** One for each of the terms; empty where no chunk holds it. */
   readonly lists: readonly PostingList[]
   readonly corpus: Corpus
+}
+
+interface LoadedLists {
+  readonly state: CorpusState
+  readonly lists: ReadonlyMap<bigint, PostingList | null>
 }
 
 interface KnownList {
@@ -124,17 +132,49 @@ export class PostingLists {
   }
 
   async #loaded(
-    { ids, limits, revision }: TermsSearch,
+    search: TermsSearch,
     partial: ReadonlyMap<bigint, PartialList>,
     signal: AbortSignal,
   ) {
+    const { ids, revision } = search
+    const corpus = this.#corpora.get(ids.id)
+    const known = corpus?.revision === revision ? corpus : null
+    const builder = await this.#built(search, partial, { known, signal })
+    if (known !== null && builder?.state().revision === known.revision) {
+      return this.#keep(search, partial, { state: known, lists: builder.lists() })
+    }
+    // Where something was known, a write came in between: what was counted is of before it.
+    const own =
+      known === null || builder === null
+        ? builder
+        : await this.#built(search, partial, { known: null, signal })
+    if (own === null) return null
+    return this.#keep(search, partial, { state: own.state(), lists: own.lists() })
+  }
+
+  /** null: they are too many. @param known what need not be counted again */
+  async #built(
+    { ids, limits }: TermsSearch,
+    partial: ReadonlyMap<bigint, PartialList>,
+    { known, signal }: { readonly known: CorpusState | null; readonly signal: AbortSignal },
+  ): Promise<PostingListBuilder | null> {
     const builder = new PostingListBuilder(partial, this.#limits.postingsMax)
     const wanted = [...partial].map(([term, { since }]) => ({ term, since }))
-    for await (const batch of this.#reader.columns(postingsSql(ids, wanted), limits, signal)) {
+    const slice = new TimeSlice(SLICE_MS)
+    const select = postingsSql(ids, wanted, known)
+    for await (const batch of this.#reader.columns(select, limits, signal)) {
       if (!builder.add(batch)) return null
+      await slice.yieldIfSpent(signal)
     }
-    const state = builder.state()
-    const lists = builder.lists()
+    return builder
+  }
+
+  #keep<T extends LoadedLists>(
+    { ids, revision }: TermsSearch,
+    partial: ReadonlyMap<bigint, PartialList>,
+    loaded: T,
+  ): T {
+    const { state, lists } = loaded
     this.#keepState(ids.id, state)
     const { nextKey } = state
     for (const [term, list] of lists) {
@@ -142,7 +182,7 @@ export class PostingLists {
       const isWhole = state.revision === revision || partial.get(term)?.list === null
       if (isWhole) this.#set(nameOf(ids, term), { revision: state.revision, nextKey, list })
     }
-    return { state, lists }
+    return loaded
   }
 
   #set(name: string, list: KnownList): void {
