@@ -210,6 +210,7 @@ export function createApp(options: AppOptions): App {
       await reembedding.close()
       await Promise.all([reader.close(), builtin.close(), planner.close()])
       await vectorCaches.close()
+      await rowCaches.close()
       await store.close()
     },
   }

@@ -21,6 +21,7 @@ export async function openSearchableStore(
   const retrieval = openRetrieval(store, { bytesMax, wholeVectorsMax, rowBytesMax })
   const close = async () => {
     await retrieval.vectorCaches.close()
+    await retrieval.rowCaches.close()
     await store.close()
   }
   return { ...store, ...retrieval, close }

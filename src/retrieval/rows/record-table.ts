@@ -11,6 +11,8 @@ export class RecordBlock {
   used = 0
   /** Of records that are still wanted. */
   live = 0
+  /** The greatest of its keys. */
+  lastKey = 0
 
   constructor(table: RecordTable, bytes: Buffer) {
     this.table = table
@@ -136,6 +138,7 @@ export class RecordTable {
     page.places[index] = at
     page.count += 1
     block.live += recordLength(block.bytes, at)
+    block.lastKey = Math.max(block.lastKey, key)
   }
 
   /** @returns the block that held it; null: none */

@@ -1,6 +1,4 @@
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
-import { chunkTables } from '../../domain/chunk-tables.ts'
-import { quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type {
   CommitListener,
@@ -8,15 +6,29 @@ import type {
   RowReader,
 } from '../../domain/ports/retrieval-ports.ts'
 import type { ChunkRows, ChunkRowsRequest, ShownChunk } from '../../domain/ports/search-ports.ts'
+import { AppError } from '../../errors.ts'
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { numbersOfKeys } from '../vectors/key-rows.ts'
+import { nextKey, readRange, readRecords } from './read-records.ts'
 import { type RecordBlock, RecordTable } from './record-table.ts'
-import { RecordRow, recordBytes } from './row-records.ts'
+import { RecordRow } from './row-records.ts'
 
 /** A statement reads rows of more columns itself. */
 const COLUMNS_MAX = 64
 
 /** More rows are read by a statement as fast. */
 const KEYS_MAX = 1_000
+
+/** So many rows that were not there have the others read in the background. */
+const MISSED_MAX = 64
+
+/** Of the rows that are read at once. */
+const BLOCK_BYTES = 1024 * 1024
+const BLOCK_KEYS_MIN = 16
+const BLOCK_KEYS_MAX = 4_096
+
+/** After so many writes that came in between, it waits for the next reason. */
+const OVERTAKEN_MAX = 100
 
 export interface RowCachesDeps {
   readonly reader: RowReader
@@ -36,6 +48,10 @@ interface RowCache {
   /** Writes that may be seen by a transaction that begins. */
   commitCount: number
   isCommitting: boolean
+  /** Rows that were read one by one since the others were read. */
+  missedCount: number
+  /** All rows with a lesser key were read in the background. */
+  filledTo: number
 }
 
 /**
@@ -49,7 +65,9 @@ export class RowCaches implements ChunkRows, CommitListener {
   readonly #caches = new Map<number, RowCache>()
   /** All blocks, in the order in which they came. */
   readonly #blocks = new Set<RecordBlock>()
+  readonly #stopping = new AbortController()
   #bytes = 0
+  #filling: Promise<void> = Promise.resolve()
 
   constructor(deps: RowCachesDeps, { bytesMax }: RowCachesOptions) {
     this.#deps = deps
@@ -128,7 +146,14 @@ export class RowCaches implements ChunkRows, CommitListener {
     }
   }
 
-  close(): void {
+  /** Resolves when nothing is read in the background. */
+  async settled(): Promise<void> {
+    await this.#filling
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort(new AppError('shutting_down', 'The rows in memory are let go'))
+    await this.#filling
     for (const id of [...this.#caches.keys()]) this.#forget(id)
   }
 
@@ -144,6 +169,8 @@ export class RowCaches implements ChunkRows, CommitListener {
       columns: kb.storedMetadata.map(({ column }) => column),
       commitCount: 0,
       isCommitting: false,
+      missedCount: 0,
+      filledTo: 0,
     }
     this.#caches.set(kb.id, cache)
     return cache
@@ -161,23 +188,66 @@ export class RowCaches implements ChunkRows, CommitListener {
       { ...request, columns: cache.columns },
       signal,
     )
-    const isThis = this.#caches.get(request.knowledgeBase.id) === cache
-    const isKept = isThis && !isCommitting && cache.commitCount === commitCount
-    if (isKept) {
-      for (const record of records.values()) this.#keep(cache.table.add(record))
+    if (!isCommitting && this.#isCurrent(request.knowledgeBase, cache, commitCount)) {
+      for (const record of records.values()) {
+        const made = cache.table.add(record)
+        if (made !== null) this.#keep(made)
+      }
     }
+    this.#missed(request.knowledgeBase, cache, records.size)
     return records
   }
 
-  #keep(made: RecordBlock | null): void {
-    if (made === null) return
+  /** False where it may hold rows that are others now, or is let go. */
+  #isCurrent({ id }: KnowledgeBase, cache: RowCache, commitCount: number): boolean {
+    return this.#caches.get(id) === cache && cache.commitCount === commitCount
+  }
+
+  /** Has the other rows of a knowledge base read that is searched more than once. */
+  #missed(kb: KnowledgeBase, cache: RowCache, count: number): void {
+    cache.missedCount += count
+    if (cache.missedCount < MISSED_MAX) return
+    cache.missedCount = Number.NEGATIVE_INFINITY
+    // Whatever prevents it, rows are read when they are wanted.
+    this.#filling = this.#filling.then(() => this.#fill(kb, cache)).catch(() => {})
+  }
+
+  /** Reads all rows that came since the last time, as far as there is room. */
+  async #fill(kb: KnowledgeBase, cache: RowCache): Promise<void> {
+    const { reader } = this.#deps
+    const { signal } = this.#stopping
+    let size = BLOCK_KEYS_MIN
+    let overtaken = 0
+    for (;;) {
+      const from = await nextKey(reader, kb, cache.filledTo, signal)
+      if (from === null) break
+      const { commitCount, isCommitting } = cache
+      const to = from + size
+      const bytes = await readRange(reader, kb, { from, to }, signal)
+      if (this.#caches.get(kb.id) !== cache) return
+      if (this.#bytes + bytes.length > this.#bytesMax) return
+      size = nextSize(size, bytes.length)
+      await yieldToEventLoop()
+      if (isCommitting || !this.#isCurrent(kb, cache, commitCount)) {
+        overtaken += 1
+        if (overtaken < OVERTAKEN_MAX) continue
+        break
+      }
+      cache.filledTo = bytes.length === 0 ? to : this.#keep(cache.table.addBlock(bytes)) + 1
+    }
+    cache.missedCount = 0
+  }
+
+  /** Counts a new block, and lets others go for it. @returns its last key */
+  #keep(made: RecordBlock): number {
     this.#blocks.add(made)
     this.#bytes += made.bytes.length
     for (const oldest of this.#blocks) {
-      if (this.#bytes <= this.#bytesMax) return
+      if (this.#bytes <= this.#bytesMax) break
       oldest.table.drop(oldest)
       this.#letGo(oldest)
     }
+    return made.lastKey
   }
 
   #letGo(block: RecordBlock): void {
@@ -192,39 +262,14 @@ export class RowCaches implements ChunkRows, CommitListener {
   }
 }
 
+function nextSize(size: number, bytes: number): number {
+  const fitting = Math.floor((size * BLOCK_BYTES) / Math.max(bytes, 1))
+  return Math.min(Math.max(fitting, BLOCK_KEYS_MIN), BLOCK_KEYS_MAX)
+}
+
 function hasColumns({ storedMetadata }: KnowledgeBase, columns: readonly string[]): boolean {
   return (
     storedMetadata.length === columns.length &&
     storedMetadata.every(({ column }, index) => column === columns[index])
   )
-}
-
-/**
- * The rows with these keys as records, by their keys; one that is gone is left out.
- * @throws AppError as `SqlEngine.run` does
- */
-async function readRecords(
-  reader: RowReader,
-  { knowledgeBase, keys, columns, limits }: ChunkRowsRequest,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<number, Buffer>> {
-  const list = ['chunk_key', 'document_id', 'chunk_id', 'chunk_content', 'metadata::VARCHAR']
-  const sql = `SELECT ${[...list, ...columns.map(quote)].join(', ')}
-    FROM ${chunkTables(knowledgeBase).chunks} WHERE chunk_key IN ($keys)`
-  const { batches } = await reader.run({ sql, values: { keys }, isShort: true }, limits, signal)
-  const records = new Map<number, Buffer>()
-  for await (const rows of batches) {
-    for (const [key, id, chunkId, content, metadata, ...values] of rows) {
-      const record = {
-        key: Number(key),
-        id: String(id),
-        chunkId: String(chunkId),
-        content: String(content),
-        metadata: String(metadata),
-        columns: JSON.stringify(values),
-      }
-      records.set(record.key, recordBytes(record))
-    }
-  }
-  return records
 }

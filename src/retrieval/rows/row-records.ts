@@ -1,4 +1,7 @@
-/** The rows of chunks as bytes: one record is a head of digits, then its texts in UTF-8. */
+/**
+ * The rows of chunks as bytes: one record is a head of digits, then its texts in UTF-8. The database can write records
+ * itself, many in one value, which costs the main thread no more than reading their heads.
+ */
 import type { ShownChunk } from '../../domain/ports/search-ports.ts'
 import { exactJson, type ResultValue } from '../../domain/query-result.ts'
 
@@ -25,6 +28,14 @@ export interface RowTexts {
   readonly metadata: string
   /** A JSON list; empty: not known. */
   readonly columns: string
+}
+
+/** The expression of one record over a table of chunks, as text. @param columns of the metadata columns, JSON or `''` */
+export function recordSql(columns: string): string {
+  const parts = ['document_id', 'chunk_id', 'chunk_content', 'metadata::VARCHAR', columns]
+  const lengths = parts.map((part) => `, strlen(${part})`).join('')
+  const head = `{:0${KEY_DIGITS}x}${`{:0${LENGTH_DIGITS}x}`.repeat(PARTS)}`
+  return `format('${head}', chunk_key${lengths}) || ${parts.join(' || ')}`
 }
 
 export function recordBytes({ key, ...row }: RowTexts): Buffer {

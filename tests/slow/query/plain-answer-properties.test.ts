@@ -48,6 +48,7 @@ const VALUES: readonly [unknown, ...unknown[]] = [
   1e300,
   '9007199254740993',
   'Zoë 🍵',
+  'nul \u0000 here',
   '',
   '12345678901234567890',
   { b: 1, a: [1, 2.5, null], '2': 'x', 1: 'y' },
