@@ -3,6 +3,7 @@
  * a row's own scale does not change which one it is.
  */
 
+import { sumsOf } from './query-codes'
 import { backOf, frontOf } from './row-codes'
 
 // Of a row's bound, its scale f32 first.
@@ -96,12 +97,12 @@ function nearestOfFour(rows: usize): v128 {
       h = i32x4.add(h, i32x4.dot_i16x8_s(v128.load(at, 48), other))
       at += 64
     }
-    let near = nearness(sums(a, b, c, d), list)
+    let near = nearness(sumsOf(a, b, c, d), list)
     let isNearer = f32x4.gt(near, bests)
     bests = v128.bitselect(near, bests, isNearer)
     lists = v128.bitselect(i32x4.splat(list), lists, isNearer)
     if (apart == 0) break
-    near = nearness(sums(e, f, g, h), list + 1)
+    near = nearness(sumsOf(e, f, g, h), list + 1)
     isNearer = f32x4.gt(near, bests)
     bests = v128.bitselect(near, bests, isNearer)
     lists = v128.bitselect(i32x4.splat(list + 1), lists, isNearer)
@@ -114,17 +115,4 @@ function nearestOfFour(rows: usize): v128 {
 function nearness(products: v128, list: i32): v128 {
   const scale = load<f32>(bounds + <usize>list * BOUND_BYTES)
   return f32x4.mul(f32x4.convert_i32x4_s(products), f32x4.splat(scale))
-}
-
-/** The sum of each one's lanes, in this order. */
-// @ts-ignore: a decorator of AssemblyScript
-@inline
-function sums(a: v128, b: v128, c: v128, d: v128): v128 {
-  const lowAB = i32x4.shuffle(a, b, 0, 4, 1, 5)
-  const highAB = i32x4.shuffle(a, b, 2, 6, 3, 7)
-  const lowCD = i32x4.shuffle(c, d, 0, 4, 1, 5)
-  const highCD = i32x4.shuffle(c, d, 2, 6, 3, 7)
-  const ab = i32x4.add(lowAB, highAB)
-  const cd = i32x4.add(lowCD, highCD)
-  return i32x4.add(i32x4.shuffle(ab, cd, 0, 1, 4, 5), i32x4.shuffle(ab, cd, 2, 3, 6, 7))
 }

@@ -81,38 +81,61 @@ export function dotFine(heads: usize, tails: usize): f64 {
   return <f64>sumOf(i32x4.add(even, odd))
 }
 
-/** With a row's codes as their upper halves say them. Only where there is relaxed SIMD. */
+/**
+ * With the codes of four rows as their upper halves say them, in float32: the query's codes are loaded once for all
+ * four. Only where there is relaxed SIMD.
+ */
 // @ts-ignore: a decorator of AssemblyScript
 @inline
-export function dotCoarse(heads: usize): f64 {
-  let sums = i32x4.splat(0)
-  const end = heads + (stride >> 1)
-  const whole = heads + ((stride >> 1) & ~(HEADS_BYTES - 1))
-  let at = heads
+export function dotCoarse(one: usize, two: usize, three: usize, four: usize): v128 {
+  const half = stride >> 1
+  let a = i32x4.splat(0)
+  let b = i32x4.splat(0)
+  let c = i32x4.splat(0)
+  let d = i32x4.splat(0)
   let query = coarseCodes
-  for (; at < whole; at += HEADS_BYTES) {
+  for (let at: usize = 0; at < half; ) {
     // Eight sums of two products of 127 and 15 are less than 2^15.
-    let some = products(v128.load(at), query)
-    some = i16x8.add(some, products(v128.load(at, 16), query + 32))
-    some = i16x8.add(some, products(v128.load(at, 32), query + 64))
-    some = i16x8.add(some, products(v128.load(at, 48), query + 96))
-    sums = i32x4.add(sums, i32x4.extadd_pairwise_i16x8_s(some))
-    query += 2 * HEADS_BYTES
+    const end = min(at + HEADS_BYTES, half)
+    let e = i16x8.splat(0)
+    let f = i16x8.splat(0)
+    let g = i16x8.splat(0)
+    let h = i16x8.splat(0)
+    for (; at < end; at += 16) {
+      const front = v128.load(query)
+      const back = v128.load(query, 16)
+      e = i16x8.add(e, products(v128.load(one + at), front, back))
+      f = i16x8.add(f, products(v128.load(two + at), front, back))
+      g = i16x8.add(g, products(v128.load(three + at), front, back))
+      h = i16x8.add(h, products(v128.load(four + at), front, back))
+      query += 32
+    }
+    a = i32x4.add(a, i32x4.extadd_pairwise_i16x8_s(e))
+    b = i32x4.add(b, i32x4.extadd_pairwise_i16x8_s(f))
+    c = i32x4.add(c, i32x4.extadd_pairwise_i16x8_s(g))
+    d = i32x4.add(d, i32x4.extadd_pairwise_i16x8_s(h))
   }
-  for (; at < end; at += 16) {
-    sums = i32x4.add(sums, i32x4.extadd_pairwise_i16x8_s(products(v128.load(at), query)))
-    query += 32
-  }
-  return 16.0 * <f64>sumOf(sums) + COARSE_ZERO * coarseSum
+  const sums = f32x4.convert_i32x4_s(sumsOf(a, b, c, d))
+  const zero = f32x4.splat(<f32>(COARSE_ZERO * coarseSum))
+  return f32x4.add(f32x4.mul(sums, f32x4.splat(16)), zero)
 }
 
 /** Of 32 codes, in pairs. The second factor is never negative, which relaxed SIMD asks for. */
 // @ts-ignore: a decorator of AssemblyScript
 @inline
-function products(heads: v128, query: usize): v128 {
-  const front = i16x8.relaxed_dot_i8x16_i7x16_s(v128.load(query), lowerBits(heads))
-  const back = i16x8.relaxed_dot_i8x16_i7x16_s(v128.load(query, 16), upperBits(heads))
-  return i16x8.add(front, back)
+function products(heads: v128, front: v128, back: v128): v128 {
+  const lower = i16x8.relaxed_dot_i8x16_i7x16_s(front, lowerBits(heads))
+  const upper = i16x8.relaxed_dot_i8x16_i7x16_s(back, upperBits(heads))
+  return i16x8.add(lower, upper)
+}
+
+/** The sum of each one's lanes, in this order. */
+// @ts-ignore: a decorator of AssemblyScript
+@inline
+export function sumsOf(a: v128, b: v128, c: v128, d: v128): v128 {
+  const ab = i32x4.add(i32x4.shuffle(a, b, 0, 4, 1, 5), i32x4.shuffle(a, b, 2, 6, 3, 7))
+  const cd = i32x4.add(i32x4.shuffle(c, d, 0, 4, 1, 5), i32x4.shuffle(c, d, 2, 6, 3, 7))
+  return i32x4.add(i32x4.shuffle(ab, cd, 0, 1, 4, 5), i32x4.shuffle(ab, cd, 2, 3, 6, 7))
 }
 
 // @ts-ignore: a decorator of AssemblyScript

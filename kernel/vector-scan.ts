@@ -62,6 +62,11 @@ const LOST_FACTOR: f64 = 1.0001
 const LOST_MARGIN: f64 = 0.000001
 /** More than float64 arithmetic loses in sums of 4096 products. */
 const ARITHMETIC_SLACK: f64 = 0.000000001
+/**
+ * More than float32 arithmetic loses in an estimate by the upper halves of codes. Its parts are at most 240 of a row's
+ * scale, which is 1/127 at most, times |y| times the square root of the stride, and it is rounded five times.
+ */
+const FLOAT32_SLACK: f64 = 0.000001
 
 let stride: usize = 0
 let holdsFloats: bool = false
@@ -231,9 +236,10 @@ export function begin(k: i32, seenAt: u32, farthest: f64): void {
   const length = Math.sqrt(dotF64(input, input))
   readQuery(input, stride, <f64>largest(), length)
   fineSlack = fineLost * LENGTH_MAX + ARITHMETIC_SLACK
-  coarseSlack = coarseLost * LENGTH_MAX + ARITHMETIC_SLACK
   // |t*a|, at most: coarse codes lose more than can be left out.
   coarseReach = length + coarseLost
+  const rounding = FLOAT32_SLACK * coarseReach * (1 + Math.sqrt(<f64>stride))
+  coarseSlack = coarseLost * LENGTH_MAX + rounding
 }
 
 /** Only within [-1, 1]: distances beyond are all 0 or all 2, so that the key decides. */
@@ -246,7 +252,16 @@ function raise(product: f64): void {
  * full and must be taken out first, which happens only without floats.
  */
 export function scanRange(from: i32, to: i32): i32 {
-  for (let row = from; row < to; row++) {
+  let row = from
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    for (; row + 4 <= to; row += 4) {
+      for (let open = openOf(row, row + 1, row + 2, row + 3); open != 0; open &= open - 1) {
+        const one = row + ctz(open)
+        if (!isSettled(one)) return one
+      }
+    }
+  }
+  for (; row < to; row++) {
     if (!isSettled(row)) return row
   }
   return to
@@ -254,10 +269,41 @@ export function scanRange(from: i32, to: i32): i32 {
 
 /** The same for the rows at [from, to) of the row list. */
 export function scanRows(from: i32, to: i32): i32 {
-  for (let i = from; i < to; i++) {
+  let i = from
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    for (; i + 4 <= to; i += 4) {
+      const at = rowList + (<usize>i << 2)
+      let open = openOf(load<i32>(at), load<i32>(at, 4), load<i32>(at, 8), load<i32>(at, 12))
+      for (; open != 0; open &= open - 1) {
+        const one = i + ctz(open)
+        if (!isSettled(load<i32>(rowList + (<usize>one << 2)))) return one
+      }
+    }
+  }
+  for (; i < to; i++) {
     if (!isSettled(load<i32>(rowList + (<usize>i << 2)))) return i
   }
   return to
+}
+
+/** A bit for each of four rows that the upper halves of its codes do not rule out. */
+// @ts-ignore: a decorator of AssemblyScript
+@inline
+function openOf(one: i32, two: i32, three: i32, four: i32): i32 {
+  const products = dotCoarse(headsAt(one), headsAt(two), headsAt(three), headsAt(four))
+  // Scale, what is lost, and what the upper halves lose, of each row; what comes after them is not used.
+  const a = v128.load(boundOf(one))
+  const b = v128.load(boundOf(two))
+  const c = v128.load(boundOf(three))
+  const d = v128.load(boundOf(four))
+  const ab = i32x4.shuffle(a, b, 0, 4, 2, 6)
+  const cd = i32x4.shuffle(c, d, 0, 4, 2, 6)
+  const scales = i32x4.shuffle(ab, cd, 0, 1, 4, 5)
+  const lost = i32x4.shuffle(ab, cd, 2, 3, 6, 7)
+  const estimates = f32x4.mul(products, f32x4.mul(scales, f32x4.splat(<f32>coarseScale)))
+  const slack = f32x4.mul(lost, f32x4.splat(<f32>coarseReach))
+  const upper = f32x4.add(estimates, f32x4.add(slack, f32x4.splat(<f32>coarseSlack)))
+  return i32x4.bitmask(f32x4.ge(upper, f32x4.splat(<f32>threshold)))
 }
 
 /** True once the row is out of the question or among the candidates. */
@@ -266,10 +312,6 @@ export function scanRows(from: i32, to: i32): i32 {
 function isSettled(row: i32): bool {
   const bound = boundOf(row)
   const scale = <f64>load<f32>(bound)
-  if (ASC_FEATURE_RELAXED_SIMD) {
-    const lost = <f64>load<f32>(bound, HEADS_LOST) * coarseReach + coarseSlack
-    if (dotCoarse(headsAt(row)) * (scale * coarseScale) + lost < threshold) return true
-  }
   const estimate = dotFine(headsAt(row), tailsAt(row)) * scale * fineScale
   const lost = <f64>load<f32>(bound, LOST) + fineSlack
   if (estimate + lost < threshold) return true

@@ -9,13 +9,18 @@ import { ScalarKernel } from '../../src/retrieval/kernel/scalar-kernel.ts'
 import { ExactIndex } from '../../src/retrieval/vectors/exact-index.ts'
 import { VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
 import { exactNearest, randomUnit, seededRandom, unit, wholeTable } from './sample-vectors.ts'
-import { NO_THREADS } from './scan-runners.ts'
+import { NO_THREADS, NONE_BY_THREADS } from './scan-runners.ts'
 
 const MEGABYTE = 1024 ** 2
 const signal = new AbortController().signal
 
 function smallMemory(kernel: KernelChoice = 'fastest'): VectorMemory {
-  return new VectorMemory({ bytesMax: 64 * MEGABYTE, threadCount: 1, kernel })
+  return new VectorMemory({
+    bytesMax: 64 * MEGABYTE,
+    threadCount: 1,
+    kernel,
+    sharing: NONE_BY_THREADS,
+  })
 }
 
 const memories = {

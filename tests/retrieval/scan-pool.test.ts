@@ -3,6 +3,7 @@ import { ScanPool, scanPoolOptions } from '../../src/retrieval/vectors/scan-pool
 import { VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
 import { ListedIndex } from './listed-index.ts'
 import { exactNearest, randomUnit, seededRandom, wholeTable } from './sample-vectors.ts'
+import { ALL_BY_THREADS } from './scan-runners.ts'
 
 /** Enough codes that threads scan them: 700 × 4096. */
 const DIMENSIONS = 4096
@@ -14,7 +15,10 @@ const queryVectors = Array.from({ length: 12 }, () => randomUnit(DIMENSIONS, ran
 const [queryVector = new Float32Array()] = queryVectors
 const signal = new AbortController().signal
 
-const memory = new VectorMemory({ bytesMax: 128 * 1024 ** 2, threadCount: 2 })
+const memory = new VectorMemory({
+  ...{ bytesMax: 128 * 1024 ** 2, threadCount: 2 },
+  sharing: ALL_BY_THREADS,
+})
 const pools: ScanPool[] = []
 
 function newIndex(options: { workerUrl?: string; queueMax?: number } = {}) {

@@ -2,7 +2,13 @@
 import { type AssignTask, assignSteps } from '../../src/retrieval/vectors/assign.ts'
 import type { ScanRunner } from '../../src/retrieval/vectors/scan.ts'
 import { scan } from '../../src/retrieval/vectors/scan.ts'
-import type { VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
+import type { ScanSharing, VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
+
+/** Even small indexes are scanned by threads, in as many parts as there are threads. */
+export const ALL_BY_THREADS: ScanSharing = { inlineBytesMax: 0, partBytesMin: 64 * 1024 }
+
+/** The calling thread scans everything. */
+export const NONE_BY_THREADS: ScanSharing = { inlineBytesMax: 2 ** 40, partBytesMin: 2 ** 40 }
 
 /** Small indexes are scanned by the caller: no thread is asked. */
 export const NO_THREADS: ScanRunner = {

@@ -3,13 +3,17 @@ import { ExactIndex } from '../../src/retrieval/vectors/exact-index.ts'
 import { type ScanRunner, scan } from '../../src/retrieval/vectors/scan.ts'
 import { VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
 import { exactNearest, randomUnit, seededRandom, wholeTable } from './sample-vectors.ts'
-import { NO_THREADS } from './scan-runners.ts'
+import { ALL_BY_THREADS, NO_THREADS } from './scan-runners.ts'
 
 const signal = new AbortController().signal
 
 describe('a search that takes its time', () => {
   const dimensions = 4096
-  const memory = new VectorMemory({ bytesMax: 64 * 1024 ** 2, threadCount: 1 })
+  const memory = new VectorMemory({
+    bytesMax: 64 * 1024 ** 2,
+    threadCount: 1,
+    sharing: ALL_BY_THREADS,
+  })
   const vectors = Array.from({ length: 300 }, (_, seed) => {
     return randomUnit(dimensions, seededRandom(seed))
   })

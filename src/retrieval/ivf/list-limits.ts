@@ -1,4 +1,4 @@
-/** Limits and aims of inverted lists. */
+/** Limits and aims of inverted lists, and of the groups of rows with which exact searches begin. */
 export const LIST_LIMITS = {
   /** Lists of a base of n vectors: this many times the square root of n. */
   listFactor: 2,
@@ -26,4 +26,14 @@ export const LIST_LIMITS = {
   pendingMin: 1024,
   /** Of these, this many are given their lists before the next are looked at. */
   pendingMax: 8192,
+  /** From so many rows on a search begins near its query vector. */
+  guidedRowsMin: 16_384,
+  /** Of these, so many are put into groups, */
+  guideRows: 65_536,
+  /** about so many of them. */
+  guideGroups: 256,
+  /** Groups that a search looks at first. */
+  nearGroups: 2,
+  /** And rows of these, at most: about 0.05 ms. */
+  nearRowsMax: 512,
 } as const

@@ -8,10 +8,12 @@ export const VECTOR_LIMITS = {
   threadsMax: 64,
   /** Searches that wait for a thread. */
   queueMax: 1024,
-  /** Codes that the calling thread scans itself: about 0.1 ms. */
-  inlineBytesMax: 1024 ** 2,
+  /** Codes that the calling thread scans itself: up to 0.5 ms, which is less than a second look at them costs later. */
+  inlineBytesMax: 8 * 1024 ** 2,
+  /** The same where there is no SIMD. */
+  scalarInlineBytesMax: 256 * 1024,
   /** A search is shared by idle threads in parts of no fewer codes. */
-  partBytesMin: 1024 ** 2,
+  partBytesMin: 8 * 1024 ** 2,
   /** Searches that one thread runs side by side. */
   batchMax: 4,
   /** Codes that all searches of a batch read before the next: they stay in a core's cache meanwhile. */

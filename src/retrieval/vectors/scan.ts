@@ -12,6 +12,8 @@ export interface ScanTask {
   readonly k: number
   /** The rows as they were at this point are seen. */
   readonly snapshot: number
+  /** What is farther is of no interest: so many others are known to be no farther. */
+  readonly farthest: number
   /** `address, capacity, from, to` of each extent; [from, to) are its rows, or indexes into `rows`. */
   readonly parts: Float64Array
   /** Rows within their extents: a search among some only. */
@@ -42,7 +44,7 @@ export function* scanSteps(kernel: Kernel, task: ScanTask): Generator<undefined,
   kernel.openIndex(shape.stride, shape.holdsFloats ? 1 : 0)
   kernel.input.fill(0, queryVector.length, shape.stride)
   kernel.input.set(queryVector)
-  kernel.begin(task.k, task.snapshot, Number.POSITIVE_INFINITY)
+  kernel.begin(task.k, task.snapshot, task.farthest)
   for (let part = 0; part < parts.length; part += PART_WORDS) {
     const [address = 0, capacity = 0, from = 0, to = 0] = parts.subarray(part)
     kernel.openExtent(address, capacity)
@@ -96,6 +98,13 @@ function resultOf(kernel: Kernel, task: ScanTask, drained: Candidate[]): ScanRes
     keys: kernel.keys.slice(0, count),
     distances: kernel.distances.slice(0, count),
   }
+}
+
+/** How far the k-th of what was found is at most; infinitely where they are fewer. */
+export function farthestOf(result: ScanResult, k: number): number {
+  if (result.kind === 'found') return result.distances[k - 1] ?? Number.POSITIVE_INFINITY
+  const lowers = Float64Array.from(result.candidates, ({ lower }) => lower).sort()
+  return 1 - (lowers[lowers.length - k] ?? Number.NEGATIVE_INFINITY)
 }
 
 /** Codes that the task reads: how long it will take. */

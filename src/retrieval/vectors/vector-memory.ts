@@ -2,7 +2,22 @@ import { AppError } from '../../errors.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { PAGE_BYTES, slotLayout } from '../kernel/memory-layout.ts'
 import { type KernelChoice, openKernel } from '../kernel/open-kernel.ts'
+import { ScalarKernel } from '../kernel/scalar-kernel.ts'
 import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
+
+/** Who scans: the calling thread a little, threads the rest. */
+export interface ScanSharing {
+  /** Codes that the calling thread scans itself. */
+  readonly inlineBytesMax: number
+  /** A search is shared by idle threads in parts of no fewer codes. */
+  readonly partBytesMin: number
+}
+
+function sharingOf(kernel: Kernel): ScanSharing {
+  const { inlineBytesMax, scalarInlineBytesMax, partBytesMin } = VECTOR_LIMITS
+  if (!(kernel instanceof ScalarKernel)) return { inlineBytesMax, partBytesMin }
+  return { inlineBytesMax: scalarInlineBytesMax, partBytesMin: scalarInlineBytesMax }
+}
 
 /** Blocks are 2^n pages long; memory grows by the largest. */
 export const BLOCK_BYTES_MAX = 16 * 1024 ** 2
@@ -20,6 +35,7 @@ export class VectorMemory {
   /** The calling thread's own. */
   readonly kernel: Kernel
   readonly threadCount: number
+  readonly sharing: ScanSharing
   readonly #bytesMax: number
   readonly #start: number
   #end: number
@@ -33,6 +49,7 @@ export class VectorMemory {
     bytesMax,
     threadCount,
     kernel = 'fastest',
+    sharing,
   }: {
     /** Of all indexes together, at most 4 GiB. */
     readonly bytesMax: number
@@ -40,6 +57,8 @@ export class VectorMemory {
     readonly threadCount: number
     /** `scalar` to do without SIMD where there is some. */
     readonly kernel?: KernelChoice
+    /** Unset: as suits the kernel. */
+    readonly sharing?: ScanSharing
   }) {
     this.threadCount = threadCount
     this.kernelChoice = kernel
@@ -60,6 +79,7 @@ export class VectorMemory {
       throw new AppError('out_of_memory', 'No memory for vector search', { cause })
     }
     this.kernel = openKernel(this.memory, 0, kernel)
+    this.sharing = sharing ?? sharingOf(this.kernel)
   }
 
   /** In blocks that indexes hold, and what they have reserved; what was given back does not count. */

@@ -9,6 +9,7 @@ import {
   type Table,
   wholeTable,
 } from '../../retrieval/sample-vectors.ts'
+import { ALL_BY_THREADS } from '../../retrieval/scan-runners.ts'
 
 const DIMENSIONS = 64
 /** More than the calling thread scans itself. */
@@ -21,7 +22,11 @@ const signal = new AbortController().signal
 test(
   'lists are made in threads while others search exactly, and then find most of the nearest',
   async () => {
-    const memory = new VectorMemory({ bytesMax: 128 * 1024 ** 2, threadCount: 2 })
+    const memory = new VectorMemory({
+      bytesMax: 128 * 1024 ** 2,
+      threadCount: 2,
+      sharing: ALL_BY_THREADS,
+    })
     const pool = new ScanPool(memory)
     const index = new ListedIndex({ memory, pool, dimensions: DIMENSIONS })
     const clusters = { dimensions: DIMENSIONS, clusterCount: 200, spread: 0.5 }

@@ -9,6 +9,7 @@ import {
   type Table,
   wholeTable,
 } from '../../retrieval/sample-vectors.ts'
+import { ALL_BY_THREADS } from '../../retrieval/scan-runners.ts'
 
 const DIMENSIONS = 96
 const ROWS = 16_000
@@ -21,7 +22,11 @@ test(
   'searches in threads see the rows of their moment while rows come, go and return',
   async () => {
     const random = seededRandom(11)
-    const memory = new VectorMemory({ bytesMax: 128 * 1024 ** 2, threadCount: 2 })
+    const memory = new VectorMemory({
+      bytesMax: 128 * 1024 ** 2,
+      threadCount: 2,
+      sharing: ALL_BY_THREADS,
+    })
     const pool = new ScanPool(memory)
     const index = new ExactIndex({ memory, pool, dimensions: DIMENSIONS })
     const signal = new AbortController().signal
