@@ -9,7 +9,12 @@ import { AppError } from '../errors.ts'
 import type { Guard } from '../network/pinned-fetch.ts'
 import { MINI_LM_DIMENSIONS } from './builtin/embedding-protocol.ts'
 import { chosenEndpoint, type Endpoint, OPENAI_PUBLIC_URL } from './endpoint.ts'
-import { EMBED_LIMITS, type EmbedLimits, openaiEmbedder } from './openai/openai-embedder.ts'
+import {
+  EMBED_LIMITS,
+  EmbeddingClients,
+  type EmbedLimits,
+  openaiEmbedder,
+} from './openai/openai-embedder.ts'
 
 export interface EmbedderRegistryDeps {
   /** Started and closed by the caller. */
@@ -63,6 +68,7 @@ function builtinProvider(builtin: Embedder): EmbeddingProvider {
 }
 
 function openaiProvider(deps: EmbedderRegistryDeps): EmbeddingProvider {
+  const clients = new EmbeddingClients()
   const endpointOf = (ref: ModelRef): Endpoint => {
     return chosenEndpoint({
       own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
@@ -76,7 +82,7 @@ function openaiProvider(deps: EmbedderRegistryDeps): EmbeddingProvider {
     if (ref.modelName === '') {
       throw new AppError('invalid_knowledge_base', 'embedding_model.model_name is required')
     }
-    return openaiEmbedder({ endpoint: endpointOf(ref), modelName: ref.modelName, limits })
+    return openaiEmbedder({ endpoint: endpointOf(ref), modelName: ref.modelName, limits, clients })
   }
   return {
     embedder: (ref, withinMs) => embedder(ref, limitsWithin(withinMs)),

@@ -1,6 +1,7 @@
 import type OpenAI from 'openai'
 import type { Embedder } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
+import { LruMap } from '../../runtime/lru-map.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
 import { member } from '../provider-answer.ts'
@@ -32,6 +33,32 @@ export interface OpenaiEmbedderConfig {
   readonly endpoint: Endpoint
   readonly modelName: string
   readonly limits: EmbedLimits
+  /** Those that other embedders use too; unset: one of its own. */
+  readonly clients?: EmbeddingClients
+}
+
+/** Endpoints whose clients are kept. */
+const CLIENTS_MAX = 64
+
+/** A client takes a millisecond to make: one is made for each endpoint, with its first text. */
+export class EmbeddingClients {
+  readonly #known = new LruMap<string, EmbeddingApi>({ sizeMax: CLIENTS_MAX })
+
+  async of(endpoint: Endpoint, { answerBytesMax }: EmbedLimits): Promise<EmbeddingApi> {
+    const { url, apiKey, query, guard } = endpoint
+    const key = JSON.stringify([url, apiKey, query, guard === null, answerBytesMax])
+    const known = this.#known.get(key)
+    if (known !== undefined) return known
+    // The library costs 100 ms of processor time: a start does not wait for it, the first text does.
+    const { openaiClient, openaiFailure } = await import('./openai-client.ts')
+    const api = {
+      // Tries end by their own limits, see `callProvider`.
+      client: openaiClient(endpoint, { timeoutMs: EMBED_LIMITS.timeoutMs, answerBytesMax }),
+      failureOf: (error: unknown) => openaiFailure(error, endpoint, PATH),
+    }
+    this.#known.set(key, api)
+    return api
+  }
 }
 
 /** What OpenAI's own models read. What those of other servers read, nobody says. */
@@ -40,19 +67,12 @@ const OPENAI_REACH = { tokensMax: 8191, frameTokens: 0, tokenizer: 'bytes' } as 
 
 /** Embeds through any server with OpenAI's embeddings API. */
 export function openaiEmbedder(config: OpenaiEmbedderConfig): Embedder {
-  const { endpoint, limits } = config
-  let api: EmbeddingApi | null = null
+  const { endpoint, limits, clients = new EmbeddingClients() } = config
   return {
     ...(OPENAI_MODEL.test(config.modelName) ? { reach: OPENAI_REACH } : {}),
     async embed(texts, signal) {
       signal.throwIfAborted()
-      // The library costs 100 ms of processor time: a start does not wait for it, the first text does.
-      const { openaiClient, openaiFailure } = await import('./openai-client.ts')
-      const called = api ?? {
-        client: openaiClient(endpoint, limits),
-        failureOf: (error) => openaiFailure(error, endpoint, PATH),
-      }
-      api = called
+      const called = await clients.of(endpoint, limits)
       const bounds = { concurrencyMax: CALLS_AT_ONCE_MAX, signal }
       const batches = await mapConcurrent(batchesOf(texts), bounds, (batch, batchSignal) => {
         return batchVectors(batch, called, config, batchSignal)
@@ -161,15 +181,20 @@ function vectorFrom(embedding: unknown): Float32Array | null {
 function fromBase64(text: string): Float32Array | null {
   const bytes = Buffer.from(text, 'base64')
   if (bytes.length % 4 !== 0 || bytes.length > DIMENSIONS_MAX * 4) return null
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  return Float32Array.from({ length: bytes.length / 4 }, (_, index) => {
-    return view.getFloat32(index * 4, true)
-  })
+  const vector = new Float32Array(bytes.length / 4)
+  new Uint8Array(vector.buffer).set(bytes)
+  // Typed arrays have the byte order of the machine.
+  if (!IS_LITTLE_ENDIAN) Buffer.from(vector.buffer).swap32()
+  return vector
 }
+
+const IS_LITTLE_ENDIAN = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
 
 function checked(vector: Float32Array | null, position: number): Float32Array {
   const name = `vector ${position + 1}`
   if (vector === null || vector.length === 0) throw new Error(`${name} is not a list of numbers`)
-  if (vector.every((value) => Number.isFinite(value))) return vector
-  throw new Error(`${name} holds a number that is not finite`)
+  for (let at = 0; at < vector.length; at += 1) {
+    if (!Number.isFinite(vector[at])) throw new Error(`${name} holds a number that is not finite`)
+  }
+  return vector
 }
