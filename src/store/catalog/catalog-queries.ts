@@ -56,7 +56,8 @@ function named(names: readonly string[], row: readonly unknown[]): Record<string
   return Object.fromEntries(names.map((name, index) => [name, row[index]]))
 }
 
-function bound(value: unknown): DuckDBValue {
+/** A value as it is bound. */
+export function bound(value: unknown): DuckDBValue {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
   // A number without a fraction would be bound as DOUBLE otherwise, which compares worse with
   // BIGINT keys.

@@ -98,12 +98,21 @@ function* postingColumns(rows: readonly KeywordRow[]): AppendedColumns {
 /** A search reads all recent postings: some four milliseconds for a million. */
 const RECENT_ROWS_MAX = 250_000
 
-/** Whether so many postings are recent that sorting them all is worth its time. */
-export async function needsSorting(connection: DuckDBConnection, ids: TableIds): Promise<boolean> {
+/** How many postings are recent, and how many make sorting them all worth its time. */
+export interface RecentPostings {
+  readonly count: number
+  readonly countMax: number
+}
+
+export async function recentPostingsOf(
+  connection: DuckDBConnection,
+  ids: TableIds,
+): Promise<RecentPostings> {
   const { postings, recentPostings } = chunkTables(ids)
-  const reader = await connection.runAndReadAll(`SELECT (SELECT count(*) FROM ${recentPostings})
-    > greatest(${RECENT_ROWS_MAX}, (SELECT count(*) FROM ${postings}) / 8)`)
-  return reader.getRows()[0]?.[0] === true
+  const reader = await connection.runAndReadAll(`SELECT (SELECT count(*) FROM ${recentPostings}),
+    greatest(${RECENT_ROWS_MAX}, (SELECT count(*) FROM ${postings}) / 8)`)
+  const [count, countMax] = reader.getRows()[0] ?? []
+  return { count: Number(count), countMax: Number(countMax) }
 }
 
 /** Postings that are sorted at once: less than a hundred megabytes. */

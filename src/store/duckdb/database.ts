@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
+import { type DuckDBConnection, DuckDBInstance, type DuckDBPreparedStatement } from '@duckdb/node-api'
 import { literal } from '../../domain/identifier.ts'
 import { AppError, StartError, systemCodeOf } from '../../errors.ts'
 import { damaged, isDamage, resourceError } from './database-error.ts'
@@ -47,6 +47,8 @@ export class Database {
   readonly #onFatal: (error: AppError) => void
   #hasFailed = false
   readonly #idle: DuckDBConnection[] = []
+  /** Of the write before: what is prepared on it is of use again. */
+  #writer: DuckDBConnection | null = null
   #lastWrite: Promise<unknown> = Promise.resolve()
   #writeCount = 0
   #isCommitting = false
@@ -218,13 +220,27 @@ export class Database {
       return result
     }
     try {
-      if (own === undefined) return await this.lease((leased) => transaction(leased, committed))
+      if (own === undefined) return await this.#leaseWriter((writer) => transaction(writer, committed))
       return await transaction(own, committed).catch((error) =>
         Promise.reject(resourceError(error)),
       )
     } catch (error) {
       if (error instanceof AppError && error.code === 'storage_full') await this.#checkAlive(error)
       throw error
+    }
+  }
+
+  /** As `lease`, for one at a time. */
+  async #leaseWriter<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+    const connection = this.#writer ?? (await this.take())
+    this.#writer = null
+    try {
+      const result = await work(connection)
+      this.#writer = connection
+      return result
+    } catch (error) {
+      this.discard(connection)
+      throw resourceError(error)
     }
   }
 
@@ -264,6 +280,7 @@ export class Database {
     if (isClaimed) await this.checkpoint()
     this.#isClosed = true
     for (const connection of this.#idle.splice(0)) connection.closeSync()
+    this.#writer?.closeSync()
     // While the lock still holds: afterwards the note may be that of the next process.
     if (this.#directory !== null && isClaimed) removeLockNote(this.#directory)
     if (isClaimed) rmSync(this.exportsDirectory, { recursive: true, force: true })
@@ -276,16 +293,34 @@ async function transaction<T>(
   connection: DuckDBConnection,
   work: (connection: DuckDBConnection) => Promise<T>,
 ): Promise<T> {
-  await connection.run('BEGIN TRANSACTION')
+  const { begin, commit } = await controlOf(connection)
+  await begin.run()
   try {
     const result = await work(connection)
-    await connection.run('COMMIT')
+    await commit.run()
     return result
   } catch (error) {
     // A failed COMMIT has ended the transaction already, and ROLLBACK then fails.
     await connection.run('ROLLBACK').catch(() => {})
     throw error
   }
+}
+
+interface Control {
+  readonly begin: DuckDBPreparedStatement
+  readonly commit: DuckDBPreparedStatement
+}
+
+const CONTROL = new WeakMap<DuckDBConnection, Control>()
+
+/** They read nothing, so their plans never go stale. */
+async function controlOf(connection: DuckDBConnection): Promise<Control> {
+  const known = CONTROL.get(connection)
+  if (known !== undefined) return known
+  const begin = await connection.prepare('BEGIN TRANSACTION')
+  const control = { begin, commit: await connection.prepare('COMMIT') }
+  CONTROL.set(connection, control)
+  return control
 }
 
 /**
