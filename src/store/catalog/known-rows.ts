@@ -54,11 +54,17 @@ export class KnownRows {
    * anybody reads, and grows.
    */
   async write(connection: DuckDBConnection, row: KnowledgeBaseRow): Promise<void> {
-    const { remove, add } = await this.#prepared(connection)
-    remove.bind([row.id])
-    const { rowsChanged } = await remove.run()
-    // A plan made before may rest on what was stored then. This one has no condition that could be left out for it.
-    if (rowsChanged !== 1) throw new Error(`${rowsChanged} rows of a knowledge base were replaced`)
+    const isGone = async () => {
+      const { remove } = await this.#prepared(connection)
+      remove.bind([row.id])
+      return (await remove.run()).rowsChanged === 1
+    }
+    if (!(await isGone())) {
+      // A plan may rest on what was stored when it was made.
+      this.#statements.delete(connection)
+      if (!(await isGone())) throw new Error('the row of the knowledge base is not there')
+    }
+    const { add } = await this.#prepared(connection)
     const values: Readonly<Record<string, unknown>> = row
     const bindings = COLUMNS.map(([key, column]): DuckDBValue => {
       const value = values[key] ?? null

@@ -38,7 +38,7 @@ const ROWS_PER_TURN = 256
 export interface Changed {
   /** Chunks that were changed, or that the changed documents have now. */
   readonly chunkCount: number
-  readonly newRowCount: number
+  readonly newRows: readonly ChunkRow[]
   readonly removedKeys: readonly bigint[]
   /** Chunks that stay, whose metadata may be another now. */
   readonly rewrittenKeys: readonly bigint[]
@@ -74,7 +74,7 @@ export async function changeChunkRows(
   }
   await update.finish()
   await replaceChunkRows(tables, rows, removedKeys)
-  return { chunkCount, newRowCount: rows.length, removedKeys, rewrittenKeys }
+  return { chunkCount, newRows: rows, removedKeys, rewrittenKeys }
 }
 
 function changedRow({ documentId, chunkId, standard, own }: StoredMetadata) {
@@ -110,7 +110,7 @@ export async function changeDocumentRows(
   await update.finish()
   await replaceChunkRows(tables, rows, removedKeys)
   const chunkCount = rewrittenKeys.length + rows.length
-  return { chunkCount, newRowCount: rows.length, removedKeys, rewrittenKeys }
+  return { chunkCount, newRows: rows, removedKeys, rewrittenKeys }
 }
 
 /** What goes, what stays and what comes. Of a document that is gone, nothing comes. */

@@ -52,18 +52,19 @@ export class DocumentIds {
   }
 }
 
+const DIGEST = new Uint8Array(16)
+const DIGEST_VIEW = new DataView(DIGEST.buffer)
+
 /** The same 31 bits as `HASH_SQL` gives. */
 function hashOf(documentId: string): number {
-  return Bun.MD5.hash(documentId).readUInt32LE(12) >>> 1
+  Bun.MD5.hash(documentId.toWellFormed(), DIGEST)
+  return DIGEST_VIEW.getUint32(12, true) >>> 1
 }
 
 const HASH_SQL = '(md5_number_lower(document_id) >> 33)::INTEGER'
 
 /** null: there are too many. */
-async function storedHashes(
-  connection: DuckDBConnection,
-  ids: TableIds,
-): Promise<HashSet | null> {
+async function storedHashes(connection: DuckDBConnection, ids: TableIds): Promise<HashSet | null> {
   const hashes = new HashSet()
   const result = await connection.stream(`SELECT ${HASH_SQL} FROM ${chunkTables(ids).chunks}`)
   for (let data = await result.fetchChunk(); data; data = await result.fetchChunk()) {

@@ -7,6 +7,7 @@ import {
   type TableIds,
 } from '../../domain/chunk-tables.ts'
 import type { MetadataColumn } from '../../domain/knowledge-base.ts'
+import type { VectorBatch } from '../../domain/ports/retrieval-ports.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import { runWithKeys } from '../duckdb/key-lists.ts'
 import { appendContexts } from './chunk-contexts.ts'
@@ -34,6 +35,13 @@ export function countStrays(tables: OpenTables, found: ReadonlyMap<string, numbe
   for (const [column, count] of found) {
     tables.strays.set(column, (tables.strays.get(column) ?? 0) + count)
   }
+}
+
+/** What a write did to the rows of chunks. */
+export interface RowsReplaced {
+  /** In the order of their keys, which begin with `nextChunkKey`. */
+  readonly newRows: readonly ChunkRow[]
+  readonly removedKeys: readonly bigint[]
 }
 
 /** Thrown within a write to undo it: a stored vector that was to be taken over is gone. */
@@ -131,6 +139,22 @@ async function append(
       yield columnsOf(rows.slice(start, start + ROWS_PER_APPEND), columnCount)
     }
   })
+}
+
+/** The vectors of new rows, as they are stored; null: some were copied within the database. */
+export function vectorsOfRows(
+  rows: readonly ChunkRow[],
+  firstKey: number,
+  dimensions: number,
+): VectorBatch | null {
+  const keys = new BigInt64Array(rows.length)
+  const vectors = new Float32Array(rows.length * dimensions)
+  for (const [index, { vector }] of rows.entries()) {
+    if (vector.kind !== 'new') return null
+    keys[index] = BigInt(firstKey + index)
+    vectors.set(vector.vector, index * dimensions)
+  }
+  return { keys, vectors }
 }
 
 function vectorValue({ vector }: KeyedRow): DuckDBValue {

@@ -1,4 +1,4 @@
-import { AppError, type ErrorCode, StartError } from '../../errors.ts'
+import { AppError, type ErrorCode, StartError, systemCodeOf } from '../../errors.ts'
 import { MEMORY_IS_SHORT, TOO_COSTLY } from './step-limits.ts'
 
 /** What DuckDB says of a file that was damaged outside of it. */
@@ -146,4 +146,23 @@ function excerpt(line: string, column: number): string {
   const start = Math.max(0, column - 1 - EXCERPT_CHARS / 2)
   const shown = characters.slice(start, start + EXCERPT_CHARS).join('')
   return `${shown}\n${' '.repeat(column - 1 - start)}^`
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'permission is denied',
+  EPERM: 'permission is denied',
+  EROFS: 'its file system is read-only',
+  ENOSPC: 'its disk is full',
+  ENOTDIR: 'a part of its path is a file',
+  EEXIST: 'it is a file',
+  ENOENT: 'it cannot be made',
+}
+
+/** The data folder cannot be opened. */
+export function unusable(directory: string, error: unknown): StartError {
+  const reason = REASONS[systemCodeOf(error) ?? '']
+  const [detail] = error instanceof Error ? error.message.split('\n') : [String(error)]
+  if (isDamage(error)) return damaged(directory, String(detail), error)
+  const message = `The data folder ${directory} cannot be used: ${reason ?? detail}`
+  return new StartError(message, error)
 }

@@ -1,10 +1,14 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type DuckDBConnection, DuckDBInstance, type DuckDBPreparedStatement } from '@duckdb/node-api'
+import {
+  type DuckDBConnection,
+  DuckDBInstance,
+  type DuckDBPreparedStatement,
+} from '@duckdb/node-api'
 import { literal } from '../../domain/identifier.ts'
-import { AppError, StartError, systemCodeOf } from '../../errors.ts'
-import { damaged, isDamage, resourceError } from './database-error.ts'
+import { AppError, StartError } from '../../errors.ts'
+import { resourceError, unusable } from './database-error.ts'
 import { type LockNote, lockConflict, removeLockNote, writeLockNote } from './lock-note.ts'
 import { checkLog, LogMark, MARK_FILE } from './log-mark.ts'
 import { memoryBytesOf, memoryLimitOf } from './memory-size.ts'
@@ -220,7 +224,8 @@ export class Database {
       return result
     }
     try {
-      if (own === undefined) return await this.#leaseWriter((writer) => transaction(writer, committed))
+      if (own === undefined)
+        return await this.#leaseWriter((writer) => transaction(writer, committed))
       return await transaction(own, committed).catch((error) =>
         Promise.reject(resourceError(error)),
       )
@@ -389,22 +394,4 @@ function makeDirectory(directory: string): void {
   } catch (error) {
     throw unusable(directory, error)
   }
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'permission is denied',
-  EPERM: 'permission is denied',
-  EROFS: 'its file system is read-only',
-  ENOSPC: 'its disk is full',
-  ENOTDIR: 'a part of its path is a file',
-  EEXIST: 'it is a file',
-  ENOENT: 'it cannot be made',
-}
-
-function unusable(directory: string, error: unknown): StartError {
-  const reason = REASONS[systemCodeOf(error) ?? '']
-  const [detail] = error instanceof Error ? error.message.split('\n') : [String(error)]
-  if (isDamage(error)) return damaged(directory, String(detail), error)
-  const message = `The data folder ${directory} cannot be used: ${reason ?? detail}`
-  return new StartError(message, error)
 }

@@ -1,0 +1,196 @@
+/** Writes to the chunks of knowledge bases: each one transaction, of which the catalog and the caches are told. */
+import type { DuckDBConnection } from '@duckdb/node-api'
+import type { KnowledgeBase, MetadataColumn } from '../../domain/knowledge-base.ts'
+import type { ChunkChanges } from '../../domain/ports/retrieval-ports.ts'
+import { SupersededVectors } from '../../domain/reembedding.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import { AppError, notFound } from '../../errors.ts'
+import { LruMap } from '../../runtime/lru-map.ts'
+import { knowledgeBaseOf } from '../catalog/catalog-rows.ts'
+import type { StoreParts } from '../catalog/catalog-state.ts'
+import { withReplaced } from '../catalog/catalog-state.ts'
+import { type KnowledgeBaseRow, KnownRows } from '../catalog/known-rows.ts'
+import { applyMetadataPlan, createVectorTable } from './chunk-columns.ts'
+import type { Incoming } from './chunk-rows.ts'
+import { type RecentPostings, recentPostingsOf, sortPostings } from './keyword-index.ts'
+import { planMetadata, SeenColumns } from './metadata-columns.ts'
+import { vectorRowsFrom } from './stored-vectors.ts'
+import { type OpenTables, type RowsReplaced, vectorsOfRows } from './write-chunk-rows.ts'
+
+/** What a write answers, and what it did to the rows. */
+export interface RowsWritten<T> extends RowsReplaced {
+  readonly result: T
+  /** Chunks that stay, with other metadata; unset: none. */
+  readonly rewrittenKeys?: readonly bigint[]
+}
+
+/** Of a write that only removes. */
+export const NOTHING_COMES: Incoming = { metadata: new SeenColumns(), dimensions: null }
+
+/** Knowledge bases whose recent postings are counted. */
+const COUNTS_MAX = 10_000
+
+export class ChunkWrites {
+  readonly #parts: StoreParts
+  readonly #rows = new KnownRows()
+  /** Ids of the knowledge bases whose postings are going to be sorted. */
+  readonly #sorting = new Set<number>()
+  /** By the ids of knowledge bases; as many as there are, or more. */
+  readonly #recentPostings = new LruMap<number, RecentPostings>({ sizeMax: COUNTS_MAX })
+
+  constructor(parts: StoreParts) {
+    this.#parts = parts
+  }
+
+  /** One transaction of chunks, vectors and terms, in tables that have room for what comes. */
+  async write<T>(
+    kb: KnowledgeBase,
+    incoming: Incoming,
+    work: (tables: OpenTables) => Promise<RowsWritten<T>>,
+  ): Promise<T> {
+    const { database, state } = this.#parts
+    let isCommitting = false
+    try {
+      const isFreeing = incoming === NOTHING_COMES
+      const { isUnsorted, result } = await database[isFreeing ? 'writeFreeing' : 'write'](
+        async (connection) => {
+          const outcome = await this.#writeRows(connection, kb, incoming, work)
+          state.listener.beginCommit(kb)
+          isCommitting = true
+          return outcome
+        },
+        ({ changed, row, vectors }) => {
+          state.change({ knowledgeBases: withReplaced(state.snapshot().knowledgeBases, changed) })
+          this.#rows.remember(changed, row)
+          state.listener.endCommit(changed, vectors)
+        },
+      )
+      if (isUnsorted) this.#sortPostings(kb)
+      return result
+    } catch (error) {
+      if (isCommitting) state.listener.endCommit(kb, null)
+      throw error
+    }
+  }
+
+  /** Within the transaction: the rows, and what the catalog says of the knowledge base afterwards. */
+  async #writeRows<T>(
+    connection: DuckDBConnection,
+    kb: KnowledgeBase,
+    incoming: Incoming,
+    work: (tables: OpenTables) => Promise<RowsWritten<T>>,
+  ) {
+    const { row, known, tables } = await this.#openTables(connection, kb, incoming)
+    const written = await work(tables)
+    const changes = {
+      dimensions: tables.dimensions,
+      storedMetadata: tables.columns.map((column) => withStrays(column, tables)),
+      revision: row.revision + 1,
+      updatedAt: timestampOfMillis(this.#parts.now()),
+    }
+    const nextChunkKey = row.nextChunkKey + written.newRows.length
+    const changed = { ...row, ...changes, nextChunkKey }
+    await this.#rows.write(connection, changed)
+    return {
+      changed: known === null ? this.#knowledgeBaseOf(changed, kb) : { ...known, ...changes },
+      row: changed,
+      result: written.result,
+      isUnsorted: await this.#needsSorting(tables, written),
+      vectors: { revision: changes.revision, changed: await this.#chunkChanges(tables, written) },
+    }
+  }
+
+  #knowledgeBaseOf(row: KnowledgeBaseRow, { projectName }: KnowledgeBase): KnowledgeBase {
+    return knowledgeBaseOf(row, { projectName, secrets: this.#parts.secrets })
+  }
+
+  /**
+   * Tables are changed first, see `applyMetadataPlan`.
+   * @throws AppError `knowledge_base_not_found`, `dimension_mismatch`, `insert_failed` for too many metadata columns,
+   * `SupersededVectors`
+   */
+  async #openTables(connection: DuckDBConnection, kb: KnowledgeBase, incoming: Incoming) {
+    const read = await this.#rows.read(connection, kb.id, this.#parts.state)
+    if (read === undefined) throw notFound('knowledge_base', kb.name)
+    const { row, known } = read
+    if (incoming.dimensions !== null && row.vectorsNumber !== kb.vectorsNumber) {
+      throw new SupersededVectors(this.#knowledgeBaseOf(row, kb))
+    }
+    const dimensions = storedDimensions(row, incoming)
+    const plan = planMetadata(row.storedMetadata, incoming.metadata)
+    await applyMetadataPlan(connection, row, plan)
+    if (row.dimensions === null && dimensions !== null) {
+      await createVectorTable(connection, row, dimensions)
+    }
+    const { id, projectId, vectorsNumber, nextChunkKey } = row
+    const { columns } = plan
+    const ids = { id, projectId, vectorsNumber }
+    const strays = new Map<string, number>()
+    const tables: OpenTables = { connection, ...ids, dimensions, columns, nextChunkKey, strays }
+    return { row, known, tables }
+  }
+
+  /** What the write has done to the chunks and their vectors; null: nobody needs to know. */
+  async #chunkChanges(
+    tables: OpenTables,
+    {
+      newRows,
+      removedKeys,
+      rewrittenKeys = [],
+    }: RowsReplaced & { rewrittenKeys?: readonly bigint[] },
+  ): Promise<ChunkChanges | null> {
+    if (!this.#parts.state.listener.needsChange(tables)) return null
+    const { connection, dimensions, nextChunkKey } = tables
+    const removed = {
+      removedKeys: BigInt64Array.from(removedKeys),
+      rewrittenKeys: BigInt64Array.from(rewrittenKeys),
+    }
+    if (dimensions === null) return removed
+    const atHand = vectorsOfRows(newRows, nextChunkKey, dimensions)
+    return { ...removed, ...(atHand ?? (await vectorRowsFrom(connection, tables, nextChunkKey))) }
+  }
+
+  /** Whether so many postings are recent that sorting them all is worth its time. */
+  async #needsSorting(tables: OpenTables, { newRows }: RowsReplaced): Promise<boolean> {
+    const { id, connection } = tables
+    const known = this.#recentPostings.get(id)
+    const added = newRows.reduce((sum, { terms }) => sum + terms.keys.length, 0)
+    let recent = known && { ...known, count: known.count + added }
+    // Some may have been removed or sorted: counted anew before anything is done.
+    if (recent === undefined || recent.count > recent.countMax) {
+      recent = await recentPostingsOf(connection, tables)
+    }
+    this.#recentPostings.set(id, recent)
+    return recent.count > recent.countMax
+  }
+
+  /** After the write, not in it: the caller does not wait. */
+  #sortPostings(kb: KnowledgeBase): void {
+    if (this.#sorting.has(kb.id)) return
+    this.#sorting.add(kb.id)
+    const { database } = this.#parts
+    const sorted = database.write((connection) => {
+      return database.withoutCaching(() => sortPostings(connection, kb))
+    })
+    // Searches only take longer without it: whatever prevents it, the next insert tries again.
+    void sorted
+      .catch(() => {})
+      .finally(() => {
+        this.#sorting.delete(kb.id)
+        this.#recentPostings.delete(kb.id)
+      })
+  }
+}
+
+function withStrays(column: MetadataColumn, { strays }: OpenTables): MetadataColumn {
+  const found = strays.get(column.column) ?? 0
+  return found === 0 ? column : { ...column, strayCount: (column.strayCount ?? 0) + found }
+}
+
+/** @throws AppError `dimension_mismatch` naming both numbers */
+function storedDimensions(row: KnowledgeBaseRow, { dimensions }: Incoming): number | null {
+  if (row.dimensions === null || dimensions === null) return row.dimensions ?? dimensions
+  if (row.dimensions === dimensions) return row.dimensions
+  const sizes = `the model gives ${dimensions}, ${row.name} holds ${row.dimensions}`
+  throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+}
