@@ -17,16 +17,12 @@ import { NOTHING_NOTED, type RunningWork } from './domain/ports/running-ports.ts
 import type { UseCases } from './http/route-context.ts'
 import type { LogEntry, LoggedError } from './http/running-requests.ts'
 import { createServer, type Listener } from './http/server.ts'
-import { chunkWarnings } from './ingest/chunk-warnings.ts'
 import { guardedFetch } from './ingest/crawl/guarded-fetch.ts'
 import { INGEST_LIMITS } from './ingest/ingest-limits.ts'
-import { insert } from './ingest/insert.ts'
 import type { InsertDeps } from './ingest/insert-request.ts'
-import { preview } from './ingest/preview.ts'
 import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
 import { Reembedding } from './ingest/reembed.ts'
 import type { UploadDeps } from './ingest/upload-file.ts'
-import { uploadFiles } from './ingest/upload-files.ts'
 import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
 import { builtinTokenCounter } from './models/builtin/word-piece-counter.ts'
 import { CHAT_PROVIDERS } from './models/chat-providers.ts'
@@ -36,15 +32,12 @@ import { rerankerRegistry } from './models/reranker-registry.ts'
 import { addressPolicy } from './network/address-policy.ts'
 import { type Guard, internet } from './network/pinned-fetch.ts'
 import type { QueryDeps } from './query/query-deps.ts'
-import { exportRows, type QueryRequest, runQuery } from './query/run-query.ts'
-import { runSearch } from './query/search/run-search.ts'
+import type { QueryRequest } from './query/run-query.ts'
 import { PlanCache } from './query/select/plan-cache.ts'
-import { Planner } from './query/select/planner.ts'
-import { runSelect } from './query/select/run-select.ts'
+import type { Planner, PlannerOptions } from './query/select/planner.ts'
 import { SharedPlans } from './query/select/shared-plans.ts'
 import { Sessions } from './query/sessions.ts'
 import { NO_VARIABLES, UNKNOWN_VARIABLES } from './query/variables.ts'
-import { alterView, createView } from './query/views.ts'
 import { openRetrieval } from './retrieval/open-retrieval.ts'
 import { sleep } from './runtime/cancellation.ts'
 import { environmentOfReaders, isLoopback, type Settings } from './settings.ts'
@@ -95,6 +88,21 @@ const SPARE_AGENTS = 2
 /** The rows of an insert's query are read while others are embedded, which may take long. */
 const INSERT_READING_MS = 24 * 3_600_000
 
+/** What the first answer after a start does not need: loaded with the first request that does, or a moment later. */
+const LATER = {
+  query: () => import('./query/run-query.ts'),
+  search: () => import('./query/search/run-search.ts'),
+  select: () => import('./query/select/run-select.ts'),
+  planner: () => import('./query/select/planner.ts'),
+  views: () => import('./query/views.ts'),
+  insert: () => import('./ingest/insert.ts'),
+  preview: () => import('./ingest/preview.ts'),
+  chunkWarnings: () => import('./ingest/chunk-warnings.ts'),
+  uploads: () => import('./ingest/upload-files.ts'),
+}
+
+const LATER_MS = 100
+
 const SILENT: AppLog = { request: () => {}, failure: () => {} }
 
 export function createApp(options: AppOptions): App {
@@ -126,7 +134,7 @@ export function createApp(options: AppOptions): App {
     }),
     wordPieces: builtinTokenCounter(),
   })
-  const planner = new Planner({
+  const planner = plannerOf({
     engine: store.engine,
     workerUrl: new URL('./workers/planner-entry.ts', import.meta.url).href,
     planningMs: Math.min(PLANNING_MS, settings.queryMs),
@@ -194,10 +202,14 @@ export function createApp(options: AppOptions): App {
     newId: () => crypto.randomUUID(),
     sleep,
   })
+  let loading: ReturnType<typeof setTimeout> | undefined
   return {
     handle: server.handle,
     listen: server.listen,
     start() {
+      loading = setTimeout(() => {
+        for (const load of Object.values(LATER)) void load()
+      }, LATER_MS)
       // Searches are answered at once, by scans until their vectors are loaded.
       vectorCaches.start()
       store.extensions.start()
@@ -205,6 +217,7 @@ export function createApp(options: AppOptions): App {
       schedule.start()
     },
     async close() {
+      clearTimeout(loading)
       schedule.close()
       agents.close()
       await reembedding.close()
@@ -213,6 +226,18 @@ export function createApp(options: AppOptions): App {
       await rowCaches.close()
       await store.close()
     },
+  }
+}
+
+/** Plans as soon as somebody asks. */
+function plannerOf(options: PlannerOptions): Pick<Planner, 'plan' | 'close'> {
+  let planner: Promise<Planner> | undefined
+  return {
+    async plan(...request) {
+      planner ??= LATER.planner().then((module) => new module.Planner(options))
+      return (await planner).plan(...request)
+    },
+    close: async () => (await planner)?.close(),
   }
 }
 
@@ -235,20 +260,31 @@ function useCases(
   return {
     catalog: queryDeps,
     indexes: queryDeps.indexes,
-    query: (request, signal) => runQuery(request, inSession(request), signal),
-    exportRows: (request, signal) => exportRows(request, inSession(request), signal),
+    query: async (request, signal) => {
+      const { runQuery } = await LATER.query()
+      return runQuery(request, inSession(request), signal)
+    },
+    exportRows: async (request, signal) => {
+      const { exportRows } = await LATER.query()
+      return exportRows(request, inSession(request), signal)
+    },
     dropSessions: (login) => sessions.drop(login),
-    search: (kb, order, signal) => runSearch(kb, order, queryDeps, signal),
+    search: async (kb, order, signal) => {
+      return (await LATER.search()).runSearch(kb, order, queryDeps, signal)
+    },
     views: {
-      create: (view, signal) => createView(view, viewDeps, signal),
-      alter: (view, sql, signal) => {
+      create: async (view, signal) => (await LATER.views()).createView(view, viewDeps, signal),
+      alter: async (view, sql, signal) => {
+        const { alterView } = await LATER.views()
         return alterView(view, { sql, database: view.projectName }, viewDeps, signal)
       },
     },
-    insert: (request, signal) => insert(request, inTurns(), signal),
-    preview: (request, signal) => preview(request, inTurns(), signal),
-    chunkWarnings: (kb) => chunkWarnings(kb, queryDeps),
-    uploadFiles: (request, signal) => uploadFiles(request, inTurns(), signal),
+    insert: async (request, signal) => (await LATER.insert()).insert(request, inTurns(), signal),
+    preview: async (request, signal) => (await LATER.preview()).preview(request, inTurns(), signal),
+    chunkWarnings: async (kb) => (await LATER.chunkWarnings()).chunkWarnings(kb, queryDeps),
+    uploadFiles: async (request, signal) => {
+      return (await LATER.uploads()).uploadFiles(request, inTurns(), signal)
+    },
     dropFile: (file) => queryDeps.files.dropFile(file),
     agents,
   }
@@ -276,8 +312,8 @@ function insertDepsOf(
     embedders: queryDeps.embedders,
     chatModels: queryDeps.chatModels,
     files: store.files,
-    select: (sql, database, signal) => {
-      return runSelect(
+    select: async (sql, database, signal) => {
+      return (await LATER.select()).runSelect(
         { sql, database, params: {} },
         { ...queryDeps, readingMs: INSERT_READING_MS },
         signal,
@@ -312,12 +348,14 @@ function agentPool(settings: Settings, queryDeps: QueryDeps, running: RunningWor
         running.refuseSuspect(sql)
         const entry = running.begin('an agent')
         entry.statement(sql)
-        // Its first rows are read by then.
-        return await runSelect(
-          { sql, database: project, params: {}, allowed, isShown: true },
-          queryDeps,
-          signal,
-        ).finally(entry.end)
+        try {
+          const { runSelect } = await LATER.select()
+          const request = { sql, database: project, params: {}, allowed, isShown: true }
+          // Its first rows are read by then.
+          return await runSelect(request, queryDeps, signal)
+        } finally {
+          entry.end()
+        }
       },
       embed: builtinEmbed(queryDeps.embedders),
       chatProviders: queryDeps.chatProviders,

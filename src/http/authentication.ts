@@ -1,5 +1,4 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import { jwt } from '@elysiajs/jwt'
 import { AppError } from '../errors.ts'
 import type { SessionName } from '../query/sessions.ts'
 import { LoginThrottle, type LoginThrottleDeps } from './login-throttle.ts'
@@ -159,13 +158,24 @@ interface TokenSigner {
 
 /** JSON Web Tokens (RFC 7519) signed by HMAC with SHA-256. */
 function tokenSigner(key: Uint8Array): TokenSigner {
-  const tokens = jwt({ name: 'tokens', alg: 'HS256', secret: key }).decorator.tokens
+  // Loaded with the first token: many servers have no login.
+  const load = async () => {
+    const { jwt } = await import('@elysiajs/jwt')
+    return jwt({ name: 'tokens', alg: 'HS256', secret: key }).decorator.tokens
+  }
+  let loaded: ReturnType<typeof load> | undefined
+  const tokens = () => {
+    loaded ??= load()
+    return loaded
+  }
   return {
     // The plugin stamps its own `iat` unless told not to; the clock is ours.
-    sign: ({ jti, iat, exp }) => tokens.sign({ jti, exp, issued: iat, iat: false }),
+    async sign({ jti, iat, exp }) {
+      return (await tokens()).sign({ jti, exp, issued: iat, iat: false })
+    },
     async verify(token, nowMs) {
       const options = { algorithms: ['HS256'], currentDate: new Date(nowMs) }
-      const claims = await tokens.verify(token, options)
+      const claims = await (await tokens()).verify(token, options)
       if (claims === false || claims.jti === undefined || claims.exp === undefined) return undefined
       return { tokenId: claims.jti, expiresMs: claims.exp * 1000 }
     },

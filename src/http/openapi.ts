@@ -1,10 +1,10 @@
 /** The OpenAPI 3.1 document, made of the same schemas that check the bodies. */
-import { openapi } from '@elysiajs/openapi'
-import type { DocumentDecoration } from 'elysia'
+import type { DocumentDecoration, Elysia } from 'elysia'
 import { ERRORS } from '../errors.ts'
 import type { BodySchema } from './body.ts'
 
 export const OPENAPI_PATH = '/openapi.json'
+const OPENAPI_VERSION = '3.1.2'
 
 const TAGS = {
   Projects: 'Namespaces of knowledge bases, agents, views and tables',
@@ -82,18 +82,18 @@ const PROBLEM = {
   },
 }
 
-/** The plugin that serves the document. Its viewer is off: it would load scripts from other sites. */
-export function openApiDocument(version: string) {
-  return openapi({
-    provider: null,
-    specPath: OPENAPI_PATH,
-    documentation: {
-      info: { title: 'Eider', version, description: 'Knowledge bases, agents and SQL over HTTP' },
-      tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
-      components: {
-        securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
-        schemas: { Problem: PROBLEM },
-      },
+/** The document of an app's routes. What makes it is loaded when somebody asks for it first. */
+export async function openApiDocument(app: Elysia, version: string) {
+  const { toOpenAPISchema } = await import('@elysiajs/openapi')
+  const { paths, components } = toOpenAPISchema(app)
+  return {
+    openapi: OPENAPI_VERSION,
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    info: { title: 'Eider', version, description: 'Knowledge bases, agents and SQL over HTTP' },
+    paths,
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+      schemas: { ...components.schemas, Problem: PROBLEM },
     },
-  })
+  }
 }

@@ -3,7 +3,7 @@ import { AppError, ERRORS } from '../errors.ts'
 import { setCaller } from '../runtime/cancellation.ts'
 import { Authentication, refuseCrossSite, refuseForeignHost } from './authentication.ts'
 import { errorResponse, requestError } from './error-response.ts'
-import { isPublic, openApiDocument } from './openapi.ts'
+import { isPublic, OPENAPI_PATH, openApiDocument } from './openapi.ts'
 import type { RouteContext, ServerDeps } from './route-context.ts'
 import { addAgentRoutes } from './routes/agent-routes.ts'
 import { addCompletionRoutes } from './routes/completion-routes.ts'
@@ -80,7 +80,13 @@ function createApp(context: RouteContext): Elysia {
       setCaller(context.scopeOf(request).signal, await context.authentication.require(request))
     })
   }
-  app.use(openApiDocument(context.deps.settings.version))
+  const { version } = context.deps.settings
+  let document: ReturnType<typeof openApiDocument> | undefined
+  const documentOnce = () => {
+    document ??= openApiDocument(app, version)
+    return document
+  }
+  app.get(OPENAPI_PATH, documentOnce, { detail: { hide: true } })
   addStatusRoutes(app, context)
   addLoginRoutes(app, context)
   addProjectRoutes(app, context)

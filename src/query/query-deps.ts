@@ -33,7 +33,7 @@ export interface QueryDeps extends CatalogDeps {
   readonly sharedPlans: SharedPlans
   /** Those of the request's session. */
   readonly variables: VariableScope
-  readonly planner: Planner
+  readonly planner: Pick<Planner, 'plan'>
   readonly queryMs: number
   /** Of the text of one statement, in UTF-8. */
   readonly statementBytesMax: number
