@@ -1,8 +1,8 @@
 /**
- * How a vector's distance and a keyword score become one relevance: `scaled` uses the numbers themselves, `rrf` (reciprocal
- * rank fusion) their ranks alone.
+ * How a vector's distance and a keyword score become one relevance: `convex` (convex combination) scales each by what it
+ * can be at all, `scaled` by the best hundred of the knowledge base, `rrf` (reciprocal rank fusion) uses their ranks alone.
  */
-export const FUSIONS = ['scaled', 'rrf'] as const
+export const FUSIONS = ['convex', 'scaled', 'rrf'] as const
 
 export type Fusion = (typeof FUSIONS)[number]
 
@@ -11,9 +11,12 @@ export const SEARCH_MODES = ['hybrid', 'vector', 'keyword'] as const
 
 export type SearchMode = (typeof SEARCH_MODES)[number]
 
-export const DEFAULT_FUSION: Fusion = 'scaled'
+export const DEFAULT_FUSION: Fusion = 'convex'
 
-/** How many of the nearest chunks, and of the best keyword hits, take part in the fusion, with those equal to the last. */
+/**
+ * How many of the nearest chunks, and of the best keyword hits, take part in a fusion by `scaled` or `rrf`, with those equal
+ * to the last. In a convex combination all take part.
+ */
 export const PART_CHUNKS = 100
 
 /**
@@ -52,10 +55,11 @@ export interface KeywordSearch {
   /** How many of the best are wanted. */
   readonly count: number
   /**
-   * The nearest chunks need not be found where this many keyword hits are better than the last hit (or than a score of 0
-   * while there are fewer hits than `count`); null: the nearest are needed in any case.
+   * The nearest chunks need not be found where this many keyword hits are better than one that adds nothing to a
+   * relevance; null: the nearest are needed in any case.
    */
   readonly enoughCount: number | null
+  readonly fusion: Fusion
 }
 
 export interface KeywordHit {
@@ -70,7 +74,8 @@ export interface KeywordHit {
  * qtf · ln(1 + (N - df + 0.5) / (df + 0.5)) · tf · (k1 + 1) / (tf + k1 · (1 - b + b · l / L)).
  *
  * S. Robertson, H. Zaragoza: The Probabilistic Relevance Framework: BM25 and Beyond, 2009; the idf is Lucene's, which is
- * never negative.
+ * never negative. No chunk's score reaches (k1 + 1) · the sum over the text's terms of qtf · ln(…), those that no chunk
+ * has included: a convex combination divides by that.
  */
 export const BM25 = {
   /** How much a term's further occurrences in a chunk add. */

@@ -1,6 +1,6 @@
 /**
- * What `sql/subquery/hybrid-rows.ts` computes, over the chunks that have a part in it: with the same operations on numbers, in the
- * same order, so that a search in memory and a statement give the same relevances.
+ * What `sql/subquery/hybrid-rows.ts` computes by `scaled` and `rrf`, over the chunks that have a part in it: with the same
+ * operations on numbers, in the same order, so that a search in memory and a statement give the same relevances.
  */
 import { isForeignToEnglish } from '../analysis/foreign-words.ts'
 import { isMostlyLatin } from '../analysis/words.ts'
@@ -124,14 +124,14 @@ export async function exactFusion(
   return last === undefined ? all : all.filter((one) => compareFused(one, last) <= 0)
 }
 
-function compareFused(one: RankedHit, other: RankedHit): number {
+export function compareFused(one: RankedHit, other: RankedHit): number {
   return other.relevance - one.relevance || one.distance - other.distance
 }
 
 const ALPHA = 0.5
 
 /** For a text in a script that the embedding model was not made for: its vector says little. */
-const FOREIGN_SCRIPT_ALPHA = 0.1
+const FOREIGN_SCRIPT_ALPHA = 0.05
 
 /** For a text in its script but in another language: the model still understands names and shared words. */
 const FOREIGN_LANGUAGE_ALPHA = 0.3

@@ -1,12 +1,13 @@
 import { chunkTables, type TableIds } from '../domain/chunk-tables.ts'
-import type { KeywordHit, KeywordSearch } from '../domain/hybrid-search.ts'
+import type { KeywordSearch } from '../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { PrefilterSql, RunLimits } from '../domain/ports/engine-ports.ts'
 import type { ColumnReader } from '../domain/ports/retrieval-ports.ts'
+import type { KeywordHits } from '../domain/ports/search-ports.ts'
 import type { ScoredKey } from './keywords/best-scores.ts'
 import { ascendingKeys, commonKeys, keywordHits } from './keywords/keyword-hits.ts'
 import { PostingLists } from './keywords/posting-lists.ts'
-import type { SearchedTerms } from './keywords/term-scorer.ts'
+import { type SearchedTerms, scoreBound, scoresOfKeys } from './keywords/term-scorer.ts'
 import type { Prefilter, PrefilteredChunks } from './prefilter.ts'
 
 /** Where more chunks are equally good the database searches; this many can be checked against conditions, or measured. */
@@ -21,6 +22,16 @@ export interface KeywordRetrieval {
   readonly prefiltered: PrefilteredChunks | null
   /** Whether a transaction that begins now still sees that revision. */
   isCurrent(): boolean
+}
+
+/** What the keyword index says of one search, by the posting lists of one state. */
+export type ScoredHits = Omit<KeywordHits, 'distancesOf'>
+
+const NO_HITS: ScoredHits = {
+  best: [],
+  scoreBound: 0,
+  scoresOf: (keys) => keys.map(() => 0),
+  bestOf: async () => [],
 }
 
 /** Finds the chunks with the best BM25, from posting lists in memory. */
@@ -42,32 +53,36 @@ export class KeywordRetriever {
    * @returns null where the lists are too long, or too many chunks equally good
    * @throws AppError as `SqlEngine.run` does
    */
-  async best(search: KeywordRetrieval, signal: AbortSignal): Promise<readonly KeywordHit[] | null> {
+  async search(search: KeywordRetrieval, signal: AbortSignal): Promise<ScoredHits | null> {
     const { knowledgeBase: ids, keywordSearch, prefiltered } = search
     const { keys, counts } = keywordSearch.terms
-    const { count } = keywordSearch
-    if (keys.length === 0) return []
+    if (keys.length === 0) return NO_HITS
     const postings = await this.#postings.postingsOf({ ...search, ids, terms: keys }, signal)
     if (postings === null) return null
     const terms = { ...postings, counts }
-    const allowed = await this.#allowed(search, signal)
-    const best =
-      prefiltered !== null && prefiltered.keys === null
-        ? await this.#checked(terms, count, prefiltered, allowed)
-        : keywordHits({ ...terms, count, allowed })
-    if (best === null || best.length > BEST_MAX) return null
-    return best.map(({ key, score }) => ({ key: BigInt(key), score }))
+    const phrased = await this.#phrased(search, signal)
+    const listed = prefiltered?.keys ?? null
+    const allowed = commonAllowed(listed && ascendingKeys(listed), phrased)
+    const bestOf = async (count: number) => {
+      if (count > BEST_MAX) return null
+      const best =
+        prefiltered !== null && prefiltered.keys === null
+          ? await this.#checked(terms, count, prefiltered, allowed)
+          : keywordHits({ ...terms, count, allowed })
+      if (best === null || best.length > BEST_MAX) return null
+      return best.map(({ key, score }) => ({ key: BigInt(key), score }))
+    }
+    const best = await bestOf(keywordSearch.count)
+    const scoresOf = (some: readonly bigint[]) => scoresOfKeys(terms, some.map(Number), phrased)
+    return best && { best, bestOf, scoresOf, scoreBound: scoreBound(terms) }
   }
 
-  /** Of those that the conditions keep, and that hold the phrases; null: all. */
-  async #allowed(search: KeywordRetrieval, signal: AbortSignal): Promise<Uint32Array | null> {
-    const listed = search.prefiltered?.keys ?? null
-    const allowed = listed === null ? null : ascendingKeys(listed)
+  /** The chunks that hold the phrases; null: there are no phrases. */
+  async #phrased(search: KeywordRetrieval, signal: AbortSignal): Promise<Uint32Array | null> {
     const { knowledgeBase, keywordSearch } = search
-    if (keywordSearch.phrases.length === 0) return allowed
+    if (keywordSearch.phrases.length === 0) return null
     const phrased = { ...search, prefilter: phrasedKeys(knowledgeBase, keywordSearch) }
-    const holding = ascendingKeys(await this.#prefilter.allKeys(phrased, signal))
-    return allowed === null ? holding : commonKeys(allowed, holding)
+    return ascendingKeys(await this.#prefilter.allKeys(phrased, signal))
   }
 
   /** Looks at more and more of the best until enough of them pass the conditions. */
@@ -91,6 +106,10 @@ export class KeywordRetriever {
     }
     return null
   }
+}
+
+function commonAllowed(one: Uint32Array | null, other: Uint32Array | null): Uint32Array | null {
+  return one === null || other === null ? (one ?? other) : commonKeys(one, other)
 }
 
 /** A SELECT of the keys of the chunks that hold a term and all phrases. */

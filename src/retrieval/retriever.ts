@@ -1,7 +1,12 @@
 import type { TableIds } from '../domain/chunk-tables.ts'
-import type { KeywordHit, KeywordSearch } from '../domain/hybrid-search.ts'
+import type { KeywordSearch } from '../domain/hybrid-search.ts'
 import type { ColumnReader, CommittedWrite } from '../domain/ports/retrieval-ports.ts'
-import type { NearestChunk, NearestFound, NearestSearch } from '../domain/ports/search-ports.ts'
+import type {
+  KeywordHits,
+  NearestChunk,
+  NearestFound,
+  NearestSearch,
+} from '../domain/ports/search-ports.ts'
 import { KeywordRetriever } from './keyword-retriever.ts'
 import { Prefilter, type PrefilteredChunks } from './prefilter.ts'
 import type { VectorCache } from './vector-cache.ts'
@@ -64,15 +69,15 @@ export class Retriever {
     signal: AbortSignal,
   ): Promise<NearestFound | null> {
     const { queryVector, keywordSearch } = search
-    const bestHits = this.#keywords.best({ ...snapshot, ...search }, signal)
+    const scoredHits = this.#keywords.search({ ...snapshot, ...search }, signal)
     const nearest = async () => {
       // The vectors wait for the keyword hits only where these may be enough.
       const mayBeEnough = keywordSearch.enoughCount !== null
-      const isEnough = mayBeEnough && areEnough(await bestHits, keywordSearch)
+      const isEnough = mayBeEnough && areEnough(await scoredHits, keywordSearch)
       return isEnough ? [] : this.#nearest(snapshot, search, signal)
     }
-    const [best, neighbours] = await Promise.all([bestHits, nearest()])
-    if (best === null || neighbours === null) return null
+    const [hits, neighbours] = await Promise.all([scoredHits, nearest()])
+    if (hits === null || neighbours === null) return null
     const distancesOf = async (keys: readonly bigint[], stop: AbortSignal) => {
       try {
         return await snapshot.cache.distancesOf(keys, queryVector, stop)
@@ -83,7 +88,7 @@ export class Retriever {
         return []
       }
     }
-    return { neighbours, keywordHits: { best, distancesOf }, isCurrent: snapshot.isCurrent }
+    return { neighbours, keywordHits: { ...hits, distancesOf }, isCurrent: snapshot.isCurrent }
   }
 
   /** The chunks that the conditions keep; null: there are no conditions. */
@@ -129,10 +134,12 @@ export class Retriever {
 }
 
 /** Whether `enoughCount` hits are better than a score that adds nothing to a relevance. */
-function areEnough(best: readonly KeywordHit[] | null, search: KeywordSearch): boolean {
+function areEnough(hits: Pick<KeywordHits, 'best'> | null, search: KeywordSearch): boolean {
   // Without hits the whole search is left to the database.
-  if (best === null) return true
-  const least = best.length < search.count ? 0 : (best.at(-1)?.score ?? 0)
-  const { enoughCount } = search
+  if (hits === null) return true
+  const { best } = hits
+  const { enoughCount, fusion, count } = search
+  const isAnyScoreGood = fusion === 'convex' || best.length < count
+  const least = isAnyScoreGood ? 0 : (best.at(-1)?.score ?? 0)
   return enoughCount === 0 || (best[(enoughCount ?? 0) - 1]?.score ?? 0) > least
 }

@@ -95,7 +95,7 @@ describe('a search', () => {
       chunk_id: 'assam:content:1of1:0to21',
       chunk_content: 'assam black tea india',
       metadata: { price: 6, colour: 'black', content_column: 'content' },
-      relevance: 1,
+      relevance: 0.6554969476298064,
       rank: 1,
     })
     expect(results.map(({ id, rank }) => [id, rank])).toEqual([
@@ -129,7 +129,7 @@ describe('a search', () => {
   })
 
   test('joins its two parts as the fusion says', async () => {
-    for (const fusion of ['scaled', 'rrf']) {
+    for (const fusion of ['convex', 'scaled', 'rrf']) {
       const found = await search({ query: 'black tea', k: 4, fusion, alpha: 0.5 })
       const rows = await t.rows(`SELECT id, relevance FROM teas WHERE content = 'black tea'
         AND hybrid_search_fusion = '${fusion}' AND hybrid_search_alpha = 0.5 LIMIT 4`)
@@ -214,8 +214,8 @@ describe('explain', () => {
     const { results, explain } = await search({ query: 'black tea india', k: 2, explain: true })
     expect(results[0]?.explain).toMatchObject({
       vector: { rank: 1, distance: results[0]?.distance },
-      keyword: { rank: 1, score: 1 },
-      fusion: { rank: 1, relevance: 1 },
+      keyword: { rank: 1, score: 0.4449648711354672 },
+      fusion: { rank: 1, relevance: 0.6554969476298064 },
       reranker: null,
     })
     expect(explain).toMatchObject({ mode: 'hybrid', reranked: false })
@@ -282,7 +282,7 @@ describe('what is refused', () => {
     [{ query: [1, 2, 3] }, 'dimension_mismatch', 'the query has 3, teas holds 64'],
     [{ query: [1], mode: 'keyword' }, 'invalid_request', 'Field "mode"'],
     [{ query: 'x', mode: 'fuzzy' }, 'invalid_request', 'Field "mode" must be one of "hybrid"'],
-    [{ query: 'x', fusion: 'sum' }, 'invalid_request', 'Field "fusion" must be one of "scaled"'],
+    [{ query: 'x', fusion: 'sum' }, 'invalid_request', 'Field "fusion" must be one of "convex"'],
     [{ query: 'x', alpha: 1.5 }, 'invalid_request', 'Field "alpha" must be a number from 0 to 1'],
     [{ query: 'x', alpha: 1, mode: 'vector' }, 'invalid_request', 'Field "alpha" is for the mode'],
     [{ query: 'x', min_relevance: -1 }, 'invalid_request', 'Field "min_relevance"'],

@@ -56,7 +56,7 @@ export function fakeCatalog(): Catalog {
         ...draft,
         id: ++lastId,
         projectName: projectName(draft.projectId),
-        search: { isHybrid: false, alpha: null, fusion: 'scaled' },
+        search: { isHybrid: false, alpha: null, fusion: 'convex' },
         language: 'english',
         crawlWarnings: [],
         storedMetadata: [],

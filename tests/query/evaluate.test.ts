@@ -204,7 +204,7 @@ describe('what cannot be evaluated', () => {
     ],
     [
       'a fusion that there is not',
-      `Option "fusion" must be one of 'scaled', 'rrf'; it is 'sum'`,
+      `Option "fusion" must be one of 'convex', 'scaled', 'rrf'; it is 'sum'`,
       "test_table = a.b, fusion = 'sum'",
     ],
     [

@@ -48,7 +48,13 @@ function found({ text, phrases = [], count = 5, enoughCount = null, prefilter = 
   const all = termsOf(text)
   const keys = [...new Set(all)]
   const counts = keys.map((key) => all.filter((other) => other === key).length)
-  const keywordSearch = { terms: { keys, counts }, phrases, count, enoughCount }
+  const keywordSearch = {
+    terms: { keys, counts },
+    phrases,
+    count,
+    enoughCount,
+    fusion: 'convex' as const,
+  }
   const search = { knowledgeBase, queryVector: QUERY_VECTOR, count: 10, prefilter, keywordSearch }
   return caches.nearest({ ...search, limits: { timeoutMs: 1_000 } }, signal)
 }

@@ -29,7 +29,7 @@ interface Base {
 }
 
 export function keywordSearchOf({ text, phrases = [], count = 100 }: KeywordQuery): KeywordSearch {
-  return { terms: queryTerms(text, 'english'), phrases, count, enoughCount: null }
+  return { terms: queryTerms(text, 'english'), phrases, count, enoughCount: null, fusion: 'convex' }
 }
 
 /** What the caches in memory answer. */

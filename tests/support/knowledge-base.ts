@@ -30,7 +30,7 @@ export function knowledgeBase(changes: Partial<KnowledgeBase> = {}): KnowledgeBa
   return {
     ...knowledgeBaseDraft({ name: changes.name ?? 'kb' }),
     id: 1,
-    search: { isHybrid: false, alpha: null, fusion: 'scaled' },
+    search: { isHybrid: false, alpha: null, fusion: 'convex' },
     language: 'english',
     projectName: 'mindsdb',
     crawlWarnings: [],

@@ -26,6 +26,15 @@ export interface NearestChunk {
 export interface KeywordHits {
   /** The best first: `count` of them or all there are, and any that are equal to the last. */
   readonly best: readonly KeywordHit[]
+  /** What no score reaches. */
+  readonly scoreBound: number
+  /** Of chunks that the conditions keep; 0 for one that is no hit. */
+  scoresOf(keys: readonly bigint[]): readonly number[]
+  /**
+   * `best` with another count, of the same state; null where they are too many.
+   * @throws AppError those of `SqlEngine.run`
+   */
+  bestOf(count: number, signal: AbortSignal): Promise<readonly KeywordHit[] | null>
   /**
    * Their distances, or those of any other chunks. One that is gone may be left out.
    * @throws AppError those of `SqlEngine.run`

@@ -148,8 +148,8 @@ function conditionOf({ mode, filter, isReranked, minRelevance }: CheckedSearch):
 
 function hybridOf({ knowledgeBase, mode, alpha, fusion }: CheckedSearch): HybridSearch | null {
   if (mode === 'vector') return null
-  if (mode === 'keyword') return { alpha: 0, fusion: 'scaled' }
   const defaults = knowledgeBase.search
+  if (mode === 'keyword') return { alpha: 0, fusion: fusion ?? 'convex' }
   const weight = alpha ?? defaults.alpha
   return weight === 1 ? null : { alpha: weight, fusion: fusion ?? defaults.fusion }
 }

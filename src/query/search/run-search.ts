@@ -115,6 +115,7 @@ async function explainChunks(
   const { mode, minRelevance: _, ...unlimited } = search
   const isReranked = run?.isReranked ?? false
   const plain = { ...unlimited, mode, isReranked: false, k: Math.max(PART_CHUNKS, search.k) }
+  const { fusion = search.knowledgeBase.search.fusion } = search
   const ranked = async (part: CheckedSearch): Promise<RankedChunks> => {
     const searched = await searchChunks(part, deps, signal)
     return new Map(
@@ -124,7 +125,7 @@ async function explainChunks(
   const none: RankedChunks = new Map()
   const [byVector, byKeywords, before] = await Promise.all([
     mode === 'keyword' ? none : ranked({ ...plain, mode: 'vector' }),
-    mode === 'vector' ? none : ranked({ ...plain, mode: 'keyword' }),
+    mode === 'vector' ? none : ranked({ ...plain, mode: 'keyword', fusion }),
     mode === 'hybrid' || isReranked ? ranked(plain) : none,
   ])
   return chunks.map(({ chunkId, relevance }) => {

@@ -3,12 +3,8 @@
 import { type KeywordSearch, PART_CHUNKS } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { BoundSql, BoundValue } from '../../domain/ports/engine-ports.ts'
-import type {
-  KeywordHits,
-  NearestChunk,
-  NearestFound,
-  NearestSearch,
-} from '../../domain/ports/search-ports.ts'
+import type { NearestChunk, NearestFound, NearestSearch } from '../../domain/ports/search-ports.ts'
+import { bestConvex, type ConvexSearch } from '../../retrieval/convex-fusion.ts'
 import {
   exactFusion,
   type FusionWeights,
@@ -99,9 +95,14 @@ async function searchCandidates(
   const alpha = boundAlpha(hybrid, textIndex, values)
   return timer.time('candidates', async () => {
     const enoughCount = alpha === 0 ? hybrid.firstCount : null
-    const keywordSearch = boundKeywordSearch(textIndex, values, enoughCount)
+    // One more than is wanted: the others are then seldom equal to the last of the wanted ones.
+    const hitCount = hybrid.fusion === 'convex' ? search.count + 1 : PART_CHUNKS
+    const { fusion } = hybrid
+    const wanted = { count: hitCount, enoughCount, fusion }
+    const keywordSearch = { ...boundTerms(textIndex, values), ...wanted }
     const nearest = await deps.nearest.nearest({ ...search, keywordSearch }, signal)
-    const chunks = nearest && (await fusedChunks({ ...hybrid, alpha }, nearest, signal))
+    const fused = { ...hybrid, alpha, hitCount, nearestCount: search.count }
+    const chunks = nearest && (await rankedHits(fused, nearest, signal))
     if (nearest === null || chunks === null) return null
     const relevances = chunks.map(({ relevance }) => relevance)
     return { textIndex, knowledgeBase, chunks, relevances, isCurrent: nearest.isCurrent }
@@ -129,11 +130,10 @@ function boundAlpha(hybrid: HybridEdit, textIndex: number, values: BoundValues):
   return alpha
 }
 
-function boundKeywordSearch(
+function boundTerms(
   textIndex: number,
   values: BoundValues,
-  enoughCount: number | null,
-): KeywordSearch {
+): Pick<KeywordSearch, 'terms' | 'phrases'> {
   const keys = itemsOf(values[termKeysParameter(textIndex)])
   const counts = itemsOf(values[termCountsParameter(textIndex)])
   return {
@@ -144,8 +144,6 @@ function boundKeywordSearch(
     phrases: itemsOf(values[phrasesParameter(textIndex)])
       .filter((phrase) => typeof phrase === 'string')
       .filter((phrase) => phrase !== ''),
-    count: PART_CHUNKS,
-    enoughCount,
   }
 }
 
@@ -153,23 +151,26 @@ function itemsOf(value: BoundValue | undefined): readonly BoundValue[] {
   return Array.isArray(value) ? value : []
 }
 
-/** null: the keyword index was not searched. */
-async function fusedChunks(
-  { firstCount, ...weights }: FusionWeights & Pick<HybridEdit, 'firstCount'>,
-  { neighbours, keywordHits, isCurrent }: NearestFound,
+type FusedSearch = FusionWeights &
+  Pick<HybridEdit, 'firstCount'> &
+  Pick<ConvexSearch, 'hitCount' | 'nearestCount'>
+
+/** null: the keyword index was not searched, or too many chunks are in question. */
+async function rankedHits(
+  { firstCount, ...search }: FusedSearch,
+  { neighbours, keywordHits: hits, isCurrent }: NearestFound,
   signal: AbortSignal,
 ): Promise<readonly RankedHit[] | null> {
-  if (keywordHits === undefined && isCurrent()) return null
-  const { best, distancesOf } = keywordHits ?? NO_HITS
-  const fused = fusedHits({ neighbours, keywordHits: best }, weights)
-  return exactFusion(fused, {
-    firstCount,
-    distancesOf: (keys) => distancesOf(keys, signal),
-  })
+  // What was found is out of date already, and will be looked for again.
+  if (hits === undefined) return isCurrent() ? null : []
+  if (search.fusion === 'convex') {
+    if (firstCount === null) return null
+    return bestConvex({ ...search, firstCount, neighbours, hits }, signal)
+  }
+  const fused = fusedHits({ neighbours, keywordHits: hits.best }, search)
+  const distancesOf = (keys: readonly bigint[]) => hits.distancesOf(keys, signal)
+  return exactFusion(fused, { firstCount, distancesOf })
 }
-
-/** What was found is out of date already, and will be looked for again. */
-const NO_HITS: KeywordHits = { best: [], distancesOf: async () => [] }
 
 /** As bound lists of the statement. */
 function listsOf({ textIndex, chunks, relevances }: FoundSearch): BoundValues {

@@ -1,5 +1,7 @@
 import { BM25 } from '../../domain/hybrid-search.ts'
 
+const SCALE = 10 ** BM25.scoreDigits
+
 /** The chunks that hold one term: three lists of one length. */
 export interface PostingList {
   /** Ascending. */
@@ -66,4 +68,42 @@ export class TermScorer {
     }
     this.#index = index
   }
+
+  /** The same for one chunk: 0 where it does not hold the term. */
+  scoreOf(key: number): number {
+    const { keys, frequencies, termCounts } = this.#list
+    const { k1, b } = BM25
+    let low = 0
+    let high = keys.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((keys[middle] ?? 0) < key) low = middle + 1
+      else high = middle
+    }
+    if (keys[low] !== key) return 0
+    const frequency = frequencies[low] ?? 0
+    const share = (b * (termCounts[low] ?? 0)) / this.#meanTermCount
+    return (this.weight * frequency * (k1 + 1)) / (frequency + k1 * (1 - b + share))
+  }
+}
+
+/** What no chunk's score reaches: each term as often as can be. */
+export function scoreBound(terms: SearchedTerms): number {
+  const weights = termScorers(terms).reduce((sum, { weight }) => sum + weight, 0)
+  return Math.round(weights * (BM25.k1 + 1) * SCALE) / SCALE
+}
+
+/** The scores that `keywordHits` gives them. @param allowed ascending keys of those that may have one; null: all */
+export function scoresOfKeys(
+  terms: SearchedTerms,
+  keys: readonly number[],
+  allowed: Uint32Array | null,
+): readonly number[] {
+  const scorers = termScorers(terms)
+  const among = allowed === null ? null : new Set(allowed)
+  return keys.map((key) => {
+    if (among?.has(key) === false) return 0
+    const score = scorers.reduce((sum, scorer) => sum + scorer.scoreOf(key), 0)
+    return Math.round(score * SCALE) / SCALE
+  })
 }

@@ -131,6 +131,6 @@ function checkedAlpha({ value }: SearchOption): number {
 function fusionOf({ value }: SearchOption): Fusion {
   const fusion = fusionNamed(constantText(value) ?? '')
   if (fusion !== undefined) return fusion
-  const known = FUSIONS.map((name) => `'${name}'`).join(' or ')
-  throw new AppError('sql_invalid_search', `hybrid_search_fusion must be ${known}`)
+  const known = FUSIONS.map((name) => `'${name}'`).join(', ')
+  throw new AppError('sql_invalid_search', `hybrid_search_fusion must be one of ${known}`)
 }

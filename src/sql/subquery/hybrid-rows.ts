@@ -1,7 +1,9 @@
 /**
- * Vectors and keywords together: a chunk's relevance is alpha · vector part + (1 - alpha) · keyword part. A part is a number
- * from 0 to 1 for the best hundred of each kind and those equal to the last of them, and 0 for all others. Here every chunk
- * is measured; where the first rows are enough, retrieval/fusion.ts computes the same from candidates.
+ * Vectors and keywords together: a chunk's relevance is alpha · vector part + (1 - alpha) · keyword part. In a convex
+ * combination the parts are the cosine, with 0 for less, and the BM25 score by what no score reaches. By the other fusions a
+ * part is a number from 0 to 1 for the best hundred of each kind and those equal to the last of them, and 0 for all others.
+ * Here every chunk is measured; where the first rows are enough, retrieval/convex-fusion.ts and retrieval/fusion.ts compute
+ * the same from candidates.
  */
 import { chunkTables } from '../../domain/chunk-tables.ts'
 import { BM25, type Fusion, PART_CHUNKS, RRF_K } from '../../domain/hybrid-search.ts'
@@ -39,18 +41,25 @@ export interface HybridRows {
 
 /** The WITH of a hybrid search: `__measured`, and the parts of each text as `__near_<textIndex>` and `__worded_<textIndex>`. */
 export function hybridCtes(rows: HybridRows): string {
-  const parts = textIndexesOf(rows.ranking).flatMap((textIndex) => [
-    `__distances_${textIndex} AS (SELECT ${CHUNK_KEY} AS chunk_key, ${distanceColumn(textIndex)} AS distance
-      FROM __measured)`,
-    ...partCtes(rows, textIndex),
-  ])
+  const parts = textIndexesOf(rows.ranking).flatMap((textIndex) => {
+    return rows.hybrid.fusion === 'convex'
+      ? [convexCte(rows, textIndex)]
+      : partCtes(rows, textIndex)
+  })
   return `WITH ${[`__measured AS MATERIALIZED (${measuredSql(rows)})`, ...parts].join(', ')}`
 }
 
+function convexCte({ knowledgeBase }: HybridRows, textIndex: number): string {
+  return `__worded_${textIndex} AS MATERIALIZED (SELECT chunk_key, score / score_bound AS part
+    FROM (${keywordScoresSql(knowledgeBase, textIndex)}))`
+}
+
 function partCtes({ knowledgeBase, hybrid: { fusion } }: HybridRows, textIndex: number) {
-  const scores = `SELECT * FROM (${keywordScoresSql(knowledgeBase, textIndex)})
+  const scores = `SELECT chunk_key, score FROM (${keywordScoresSql(knowledgeBase, textIndex)})
     WHERE chunk_key IN (SELECT ${CHUNK_KEY} FROM __measured)`
   return [
+    `__distances_${textIndex} AS (SELECT ${CHUNK_KEY} AS chunk_key, ${distanceColumn(textIndex)} AS distance
+      FROM __measured)`,
     `__keywords_${textIndex} AS MATERIALIZED (${scores})`,
     `__near_${textIndex} AS MATERIALIZED (${vectorPartsSql(`__distances_${textIndex}`, fusion)})`,
     `__worded_${textIndex} AS MATERIALIZED (${keywordPartsSql(`__keywords_${textIndex}`, fusion)})`,
@@ -79,7 +88,9 @@ export function hybridRows({ knowledgeBase, search, hybrid, ranking }: HybridRow
     ),
   ]
   const joins = textIndexes.flatMap((textIndex) => [
-    `LEFT JOIN __near_${textIndex} AS n${textIndex} ON n${textIndex}.chunk_key = m.${CHUNK_KEY}`,
+    hybrid.fusion === 'convex'
+      ? ''
+      : `LEFT JOIN __near_${textIndex} AS n${textIndex} ON n${textIndex}.chunk_key = m.${CHUNK_KEY}`,
     `LEFT JOIN __worded_${textIndex} AS k${textIndex} ON k${textIndex}.chunk_key = m.${CHUNK_KEY}`,
   ])
   return `(SELECT c.*, ${columns.join(', ')} FROM __measured AS m ${joins.join(' ')}
@@ -88,7 +99,10 @@ export function hybridRows({ knowledgeBase, search, hybrid, ranking }: HybridRow
 
 function fusedSql(textIndex: number, hybrid: HybridSearch): string {
   const alpha = `${hybrid.alpha ?? `$${alphaParameter(textIndex)}`}::DOUBLE`
-  const near = `coalesce(n${textIndex}.part, 0)`
+  const near =
+    hybrid.fusion === 'convex'
+      ? `greatest(0, 1 - m.${distanceColumn(textIndex)})`
+      : `coalesce(n${textIndex}.part, 0)`
   const keyword = `coalesce(k${textIndex}.part, 0)`
   return `least(1, ${alpha} * ${near} + (1 - ${alpha}) * ${keyword})::DOUBLE`
 }
@@ -121,29 +135,31 @@ export function keywordPartsSql(relation: string, fusion: Fusion): string {
 }
 
 /**
- * A SELECT of `chunk_key, score`: BM25 (domain/hybrid-search.ts) of each chunk that holds a term of the text, and all its phrases.
+ * A SELECT of `chunk_key, score, score_bound`: BM25 (domain/hybrid-search.ts) of each chunk that holds a term of the text, and
+ * all its phrases, and what no score reaches.
  */
 export function keywordScoresSql(kb: KnowledgeBase, textIndex: number): string {
   const { k1, b, scoreDigits } = BM25
   const { chunks, postings, recentPostings, termCounts } = chunkTables(kb)
   const phrases = `$${phrasesParameter(textIndex)}::VARCHAR[]`
   const keys = `$${termKeysParameter(textIndex)}`
-  const counts = `$${termCountsParameter(textIndex)}::DOUBLE[]`
-  const uses = `list_extract(${counts}, list_position(${keys}::BIGINT[], term))`
   const saturation = `frequency + ${k1}::DOUBLE * (${1 - b}::DOUBLE + ${b}::DOUBLE * term_count / mean)`
   // With no phrase but the empty one `quoted` is empty, and no text is read.
   return `WITH hits AS MATERIALIZED (
       SELECT * FROM (SELECT * FROM ${postings} UNION ALL SELECT * FROM ${recentPostings})
       WHERE term IN (${keys})),
     corpus AS (SELECT count(*) AS chunks, sum(term_count) / count(*) AS mean FROM ${termCounts}),
-    weights AS (SELECT term, mean, ${uses}
-        * ln(1 + (chunks - count(*) + 0.5::DOUBLE) / (count(*) + 0.5::DOUBLE)) AS weight
-      FROM hits, corpus GROUP BY term, chunks, mean),
+    weights AS (SELECT term, mean, uses
+        * ln(1 + (chunks - coalesce(holders, 0) + 0.5::DOUBLE) / (coalesce(holders, 0) + 0.5::DOUBLE)) AS weight
+      FROM (SELECT unnest(${keys}::BIGINT[]) AS term, unnest($${termCountsParameter(textIndex)}::DOUBLE[]) AS uses)
+        LEFT JOIN (SELECT term, count(*) AS holders FROM hits GROUP BY term) USING (term), corpus),
+    bounds AS (SELECT round(sum(weight) * ${k1 + 1}::DOUBLE, ${scoreDigits}) AS score_bound FROM weights),
     quoted AS MATERIALIZED (SELECT chunk_key, lower(chunk_content) AS content FROM ${chunks}
       WHERE chunk_key IN (SELECT chunk_key FROM hits WHERE len(${phrases}) > 1))
     SELECT chunk_key,
-      round(sum(weight * frequency * ${k1 + 1}::DOUBLE / (${saturation})), ${scoreDigits}) AS score
-    FROM hits JOIN weights USING (term)
+      round(sum(weight * frequency * ${k1 + 1}::DOUBLE / (${saturation})), ${scoreDigits}) AS score,
+      any_value(score_bound) AS score_bound
+    FROM hits JOIN weights USING (term), bounds
     WHERE chunk_key NOT IN (SELECT chunk_key FROM quoted
       WHERE NOT list_bool_and(list_transform(${phrases}, phrase -> contains(content, lower(phrase)))))
     GROUP BY chunk_key`

@@ -190,6 +190,9 @@ function candidateEdit(
   if (typeof search === 'string') return scan(search)
   const { textIndex, conditions, isCutByDistance } = search
   const count = Math.max(shape.nearestCount, hybrid === null ? 0 : PART_CHUNKS)
+  if (hybrid?.fusion === 'convex' && isCutByDistance) {
+    return scan('its condition on the distance may leave out any of the most relevant')
+  }
   const firstCount = isCutByDistance ? null : shape.nearestCount
   const { sql } = chunkSubqueryOf(knowledgeBase, {
     ...shape,

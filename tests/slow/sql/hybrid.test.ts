@@ -43,8 +43,8 @@ afterAll(async () => {
 })
 
 function depsOf(): QueryDeps {
-  const { catalog, engine, vectorCaches: nearest } = store
-  return { ...fixture.deps, catalog, engine, nearest }
+  const { catalog, engine, vectorCaches: nearest, rowCaches: rows } = store
+  return { ...fixture.deps, catalog, engine, nearest, rows }
 }
 
 const nothingNear: NearestChunks = {
@@ -87,6 +87,30 @@ function scaled(values: readonly number[], least?: number): (value: number) => n
   }
 }
 
+/** What each chunk's BM25 stays below: one that holds each word without end. */
+function scoreBound(query: string): number {
+  const all = documents.flatMap((document) => document.texts)
+  const weights = [...query.split(' ')].map((word) => {
+    const having = all.filter((text) => text.split(' ').includes(word)).length
+    return Math.log(1 + (all.length - having + 0.5) / (having + 0.5))
+  })
+  return 2.2 * weights.reduce((sum, weight) => sum + weight, 0)
+}
+
+function convex(query: string, alpha: number, texts: readonly string[]) {
+  const distance = distanceTo(query)
+  const scores = plainScores(
+    documents.flatMap((document) => document.texts),
+    query,
+  )
+  return new Map(
+    texts.map((text) => {
+      const part = (scores.get(text) ?? 0) / scoreBound(query)
+      return [text, alpha * Math.max(0, 1 - distance(text)) + (1 - alpha) * part]
+    }),
+  )
+}
+
 function expected(query: string, alpha: number, texts: readonly string[]) {
   const distance = distanceTo(query)
   const all = documents.flatMap((document) => document.texts)
@@ -103,24 +127,28 @@ function expected(query: string, alpha: number, texts: readonly string[]) {
   )
 }
 
-test.each([
-  ['tea 120', 0.5, ''],
-  ['green leaf 7', 0.3, ''],
-  ['cup 399', 0, ''],
-  ['tea 120', 0.5, 'price < 2'],
-  ['milk 55', 0.8, "price = 3 AND id != 'd3'"],
-])(
-  'the relevance for "%s" at alpha %p, where %s, is as it is defined',
-  async (query, alpha, where) => {
+test.each(
+  [
+    ['tea 120', 0.5, ''] as const,
+    ['green leaf 7', 0.3, ''] as const,
+    ['cup 399', 0, ''] as const,
+    ['tea 120 tea', 0.5, 'price < 2'] as const,
+    ['milk 55 unheard', 0.8, "price = 3 AND id != 'd3'"] as const,
+  ].flatMap((search) => [[...search, 'convex'] as const, [...search, 'scaled'] as const]),
+)(
+  'the relevance for "%s" at alpha %p, where %s, is as it is defined by %s',
+  async (query, alpha, where, fusion) => {
     const kept = documents.filter(({ id, metadata: { price } }) => {
       if (where === '') return true
       return where === 'price < 2' ? price < 2 : price === 3 && id !== 'd3'
     })
     const filter = where === '' ? '' : ` AND ${where}`
     const rows = await relevances(
-      `content = '${query}' AND hybrid_search_alpha = ${alpha}${filter}`,
+      `content = '${query}' AND hybrid_search_alpha = ${alpha}
+        AND hybrid_search_fusion = '${fusion}'${filter}`,
     )
-    const wanted = expected(
+    const define = fusion === 'convex' ? convex : expected
+    const wanted = define(
       query,
       alpha,
       kept.flatMap(({ texts }) => texts),
@@ -159,8 +187,8 @@ test.each([
   ['builtin', '¿Cuánto tiempo para el té?', 0.3],
   ['builtin', 'grüne blätter', 0.3],
   ['openai', 'Wie lange muss der Tee ziehen?', 0.5],
-  ['builtin', 'зелёный чай', 0.1],
-  ['builtin', '緑茶の味', 0.1],
+  ['builtin', 'зелёный чай', 0.05],
+  ['builtin', '緑茶の味', 0.05],
   ['openai', 'зелёный чай', 0.5],
 ])('with %s, "%s" has the weight %p', (provider, text, alpha) => {
   const embeddingModel: ModelRef = { provider, modelName: 'm', options: {} }
@@ -237,10 +265,15 @@ const SEARCHES = [
   '"tea green" 12',
   'chunk',
 ].flatMap((query) =>
-  ['scaled', 'rrf'].flatMap((fusion) =>
-    ['', ' AND hybrid_search_alpha = 0', ' AND price = 3', ' AND relevance > 0.4'].map(
-      (more) => `content = '${query}' AND hybrid_search_fusion = '${fusion}'${more}`,
-    ),
+  ['convex', 'scaled', 'rrf'].flatMap((fusion) =>
+    [
+      '',
+      ' AND hybrid_search_alpha = 0',
+      ' AND hybrid_search_alpha = 0.9',
+      ' AND price = 3',
+      ' AND relevance > 0.4',
+      ' AND distance < 0.2',
+    ].map((more) => `content = '${query}' AND hybrid_search_fusion = '${fusion}'${more}`),
   ),
 )
 
@@ -272,7 +305,7 @@ test('searches follow their knowledge base unless they say otherwise', async () 
   expect(await relevances("content = 'tea 120'", { limit: 20 })).toEqual(ranked)
   const off = "content = 'tea 120' AND hybrid_search = false"
   expect(await relevances(off, { limit: 20 })).toEqual(plain)
-  const own = `content = 'tea 120' AND hybrid_search_fusion = 'scaled' AND hybrid_search_alpha = 0.5`
+  const own = `content = 'tea 120' AND hybrid_search_fusion = 'convex' AND hybrid_search_alpha = 0.5`
   expect(await relevances(own, { limit: 20 })).toEqual(hybrid)
   await alterKnowledgeBase(current(store), { hybrid_search: false }, deps)
   expect(await relevances("content = 'tea 120'", { limit: 20 })).toEqual(plain)
@@ -282,7 +315,10 @@ test.each([
   [{ hybrid_search: 'yes' }, 'Field "hybrid_search" must be true or false, not a string'],
   [{ hybrid_search_alpha: 1.5 }, 'Field "hybrid_search_alpha" must be from 0 to 1; it is 1.5'],
   [{ hybrid_search_alpha: '0.5' }, 'Field "hybrid_search_alpha" must be a number, not a string'],
-  [{ hybrid_search_fusion: 'sum' }, 'Unknown hybrid_search_fusion "sum". Available: scaled, rrf'],
+  [
+    { hybrid_search_fusion: 'sum' },
+    'Unknown hybrid_search_fusion "sum". Available: convex, scaled, rrf',
+  ],
 ])('a knowledge base with %p is refused', async (fields, message) => {
   const deps = { ...fixture.deps, catalog: store.catalog }
   const failure = await failureOf(createKnowledgeBase('mindsdb', { name: 'z', ...fields }, deps))
