@@ -36,6 +36,9 @@ interface PrefilteredSearch extends PrefilterRequest {
 /** Up to this many keys, or a quarter of all, are read quickly. */
 const LIST_KEYS_MAX = 20_000
 
+/** Eight bytes each. */
+const SHORT_KEYS_MAX = 200_000
+
 const BROAD_MAX = 1_000
 
 /**
@@ -52,7 +55,7 @@ export class Prefilter {
     this.#reader = reader
   }
 
-  /** The keys where they are few; null: they are many, which `passing` recognises. */
+  /** The keys where they are few, or asked for again; null: they are many, which `passing` recognises. */
   async fewKeys(
     request: PrefilterRequest,
     chunkCount: number,
@@ -60,8 +63,11 @@ export class Prefilter {
   ): Promise<BigInt64Array | null> {
     const known = this.#cache.get(request.prefilter, request.revision)
     if (known !== undefined) return known
-    if (this.#broad.get(request.prefilter.sql) !== undefined) return null
-    const keysMax = Math.max(LIST_KEYS_MAX, Math.floor(chunkCount / 4))
+    const canBeLong = chunkCount <= LIST_BYTES_MAX / 8
+    const isAsked = canBeLong && this.#cache.isAskedAgain(request.prefilter, request.revision)
+    if (!isAsked && this.#broad.get(request.prefilter.sql) !== undefined) return null
+    const usual = Math.max(LIST_KEYS_MAX, Math.floor(chunkCount / 4))
+    const keysMax = isAsked ? chunkCount : usual
     const keys = await this.#listed(request, keysMax, signal)
     if (keys === null) this.#broad.set(request.prefilter.sql, true)
     else this.#remember(request, keys)
@@ -109,7 +115,13 @@ export class Prefilter {
     const sql = isLimited ? `SELECT * FROM (${prefilter.sql}) LIMIT ${keysMax + 1}` : prefilter.sql
     const parts: BigInt64Array[] = []
     let count = 0
-    for await (const batch of this.#reader.columns({ ...prefilter, sql }, limits, signal)) {
+    // The rows of a short list are made at once: that is one step of the database instead of many.
+    const isShort = keysMax <= SHORT_KEYS_MAX
+    for await (const batch of this.#reader.columns(
+      { ...prefilter, sql, isShort },
+      limits,
+      signal,
+    )) {
       parts.push(batch.keys(0).slice())
       count += batch.rowCount
       if (count > keysMax) return null
@@ -176,6 +188,18 @@ interface KeyList {
  */
 export class PrefilterCache {
   readonly #lists = new LruMap<string, KeyList>({ sizeMax: BYTES_MAX, sizeOf })
+
+  /** By their names, at which revision prefilters were asked for that are not among the lists. */
+  readonly #asked = new LruMap<string, number>({ sizeMax: BROAD_MAX })
+
+  /** Whether the same one was asked for at the same revision before: it is worth a long list then. */
+  isAskedAgain(prefilter: PrefilterSql, revision: number): boolean {
+    if (!prefilter.isCacheable) return false
+    const name = nameOf(prefilter)
+    const isAgain = this.#asked.get(name) === revision
+    this.#asked.set(name, revision)
+    return isAgain
+  }
 
   get(prefilter: BoundSql, revision: number): BigInt64Array | undefined {
     const known = this.#lists.get(nameOf(prefilter))

@@ -271,6 +271,29 @@ describe('an index', () => {
     index.close()
   })
 
+  test('finds among the same list of keys what is there now, at each state', async () => {
+    const index = newIndex(4)
+    const random = seededRandom(9)
+    const table = new Map<bigint, Float32Array>()
+    const allowedKeys = bigKeys(Array.from({ length: 60 }, () => Math.floor(random() * 100)))
+    for (let revision = 1; revision < 30; revision++) {
+      const removed = [...table.keys()].filter(() => random() < 0.3)
+      for (const key of removed) table.delete(key)
+      const keys = Array.from({ length: 100 }, (_, key) => BigInt(key))
+      const some = keys.filter(() => random() < 0.3)
+      const added = new Map(some.map((key) => [key, randomUnit(4, random)]))
+      for (const [key, vector] of added) table.set(key, vector)
+      index.apply({ removedKeys: BigInt64Array.from(removed), ...wholeTable(added, revision) })
+      const allowed = new Map([...table].filter(([key]) => allowedKeys.includes(key)))
+      for (let count = 0; count < 2; count++) {
+        const queryVector = randomUnit(4, random)
+        const found = await index.search({ queryVector, k: 5, allowedKeys }, signal)
+        expect(found).toEqual([...exactNearest(allowed, queryVector, 5)])
+      }
+    }
+    index.close()
+  })
+
   test('forgets keys once, however often they are removed, and unknown ones never', () => {
     const index = newIndex(1)
     index.apply(wholeTable(new Map([1n, 2n].map((key) => [key, unit([1])])), 1))

@@ -4,17 +4,18 @@ import { AppError } from '../../errors.ts'
 import { type Kernel, openExtent } from '../kernel/kernel.ts'
 import { extentLayout, type RowShape, rowShape } from '../kernel/memory-layout.ts'
 import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
+import { type ChosenRows, ChosenRowsByKeys, scanParts } from './chosen-rows.ts'
 import { KeyRows, numbersOfKeys } from './key-rows.ts'
 import { QuantizedRows } from './quantized-rows.ts'
 import { type FetchVectors, nearestOf, rescored } from './rescore.ts'
 import { type PlacedExtent, RowTable, Snapshots } from './row-table.ts'
 import {
-  codeBytesOf,
   farthestOf,
   type ScanResult,
   type ScanRunner,
   type ScanTask,
   scan,
+  scanBytesOf,
 } from './scan.ts'
 import { unitQueryVector } from './vector-math.ts'
 import type { VectorMemory } from './vector-memory.ts'
@@ -37,7 +38,7 @@ export interface ExactIndexOptions {
 export interface VectorSearch {
   readonly queryVector: Float32Array
   readonly k: number
-  /** Only among these; keys that are not there do no harm. */
+  /** Only among these; keys that are not there do no harm. The same array is known again: it must not be changed. */
   readonly allowedKeys?: BigInt64Array
   /** Only these rows of the index, where `allowedKeys` is not set; null: all of them. */
   readonly rows?: Int32Array | null
@@ -92,6 +93,7 @@ export class ExactIndex implements ExactVectors {
   #observer: RowObserver | null = null
   #guide: RowGuide | null = null
   #revision = 0
+  readonly #chosen: ChosenRowsByKeys
 
   /** @throws AppError `dimension_mismatch` for dimensions out of bounds */
   constructor(options: ExactIndexOptions) {
@@ -104,6 +106,7 @@ export class ExactIndex implements ExactVectors {
     this.#options = options
     this.#shape = rowShape(dimensions, options.fetchVectors === undefined)
     this.#rows = new RowTable(memory, this.#shape)
+    this.#chosen = new ChosenRowsByKeys(this.#rows, this.#keyRows)
     this.#kernel = memory.kernel
   }
 
@@ -166,13 +169,16 @@ export class ExactIndex implements ExactVectors {
     stopped.throwIfAborted()
     const queryVector = unitQueryVector(search.queryVector, this.#options.dimensions)
     const { allowedKeys } = search
-    const rows = allowedKeys === undefined ? (search.rows ?? null) : this.#rowsOf(allowedKeys)
-    const k = this.#possibleCount(search.k, rows)
+    const chosen =
+      allowedKeys === undefined
+        ? this.#listed(search.rows ?? null)
+        : this.#chosen.of(allowedKeys, this.#snapshots.current)
+    const k = this.#possibleCount(search.k, chosen)
     if (k === 0) return []
     const snapshot = this.#snapshots.enter()
     try {
-      const farthest = rows === null ? this.#farthest({ queryVector, k, snapshot }) : FARTHEST
-      const tasks = this.#tasks({ queryVector, k, snapshot, farthest }, rows)
+      const farthest = chosen === null ? this.#farthest({ queryVector, k, snapshot }) : FARTHEST
+      const tasks = this.#tasks({ queryVector, k, snapshot, farthest }, chosen)
       return await this.#nearest(await this.#scanAll(tasks, stopped), { queryVector, k }, stopped)
     } finally {
       this.#snapshots.leave(snapshot)
@@ -271,21 +277,13 @@ export class ExactIndex implements ExactVectors {
     return row - first
   }
 
-  /** Ascending and distinct. */
-  #rowsOf(keys: BigInt64Array): Int32Array {
-    const rows = new Int32Array(keys.length)
-    let count = 0
-    for (const key of numbersOfKeys(keys)) {
-      const row = this.#keyRows.get(key)
-      if (row !== undefined) rows[count++] = row
-    }
-    const found = rows.subarray(0, count).sort()
-    return found.filter((row, index) => row !== found[index - 1])
+  #listed(rows: Int32Array | null): ChosenRows | null {
+    return rows && { rows, whole: this.#rows.listParts(rows) }
   }
 
-  #possibleCount(k: number, rows: Int32Array | null): number {
+  #possibleCount(k: number, chosen: ChosenRows | null): number {
     const { neighboursMax } = VECTOR_LIMITS
-    const possible = Math.min(k, rows === null ? this.count : rows.length)
+    const possible = Math.min(k, chosen === null ? this.count : chosen.rows.length)
     if (Number.isInteger(k) && k >= 0 && possible <= neighboursMax) return possible
     const message = `A vector search gives 0 to ${neighboursMax} neighbours, not ${k}`
     throw new AppError('sql_invalid_search', message)
@@ -309,38 +307,26 @@ export class ExactIndex implements ExactVectors {
   /** One scan for each thread that has nothing else to do, and that has enough to do then. */
   #tasks(
     search: Pick<ScanTask, 'queryVector' | 'k' | 'snapshot' | 'farthest'>,
-    rows: Int32Array | null,
+    chosen: ChosenRows | null,
   ): readonly ScanTask[] {
-    const rowCount = rows === null ? this.#rows.rowCount : rows.length
-    const codeBytes = rowCount * this.#shape.stride
-    const worthwhile = Math.ceil(codeBytes / this.#options.memory.sharing.partBytesMin)
-    const count = Math.max(1, Math.min(worthwhile, this.#options.pool.idleCount))
-    return Array.from({ length: count }, (_, index): ScanTask => {
-      const from = Math.floor((rowCount * index) / count)
-      const to = Math.floor((rowCount * (index + 1)) / count)
-      const part =
-        rows === null
-          ? { parts: this.#rows.rangeParts(from, to), rows: null }
-          : this.#rows.listParts(rows.subarray(from, to))
-      return { kind: 'scan', ...search, ...part, shape: this.#shape }
-    })
+    const { memory, pool } = this.#options
+    const { partBytesMin } = memory.sharing
+    const shape = this.#shape
+    const parts = scanParts(this.#rows, chosen, { shape, partBytesMin, partsMax: pool.idleCount })
+    return parts.map((part) => ({ kind: 'scan', ...search, ...part, shape }))
   }
 
   async #scanAll(tasks: readonly ScanTask[], signal: AbortSignal): Promise<readonly ScanResult[]> {
     const [only] = tasks
-    if (
-      only !== undefined &&
-      tasks.length === 1 &&
-      codeBytesOf(only) <= this.#options.memory.sharing.inlineBytesMax
-    ) {
-      return [scan(this.#kernel, only)]
+    const { pool, memory } = this.#options
+    if (only !== undefined && tasks.length === 1) {
+      const isShort = scanBytesOf(only) <= memory.sharing.inlineBytesMax
+      return [isShort ? scan(this.#kernel, only) : await pool.run(only, signal)]
     }
-    if (only !== undefined && tasks.length === 1)
-      return [await this.#options.pool.run(only, signal)]
     const failed = new AbortController()
     const stopped = AbortSignal.any([signal, failed.signal])
     try {
-      return await Promise.all(tasks.map((task) => this.#options.pool.run(task, stopped)))
+      return await Promise.all(tasks.map((task) => pool.run(task, stopped)))
     } catch (error) {
       // The other parts of a search that failed are of no use.
       failed.abort(error)

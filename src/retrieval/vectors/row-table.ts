@@ -93,7 +93,8 @@ export class RowTable {
   /** Some rows, ascending, as parts of a scan: rows count within their extents then. */
   listParts(rows: Int32Array): { readonly parts: Float64Array; readonly rows: Int32Array } {
     const parts: number[] = []
-    const local = new Int32Array(rows.length)
+    // Shared: threads that are sent it need no copy.
+    const local = new Int32Array(new SharedArrayBuffer(rows.length * 4))
     let current: PlacedExtent | undefined
     for (let index = 0; index < rows.length; index++) {
       const row = rows[index] ?? 0
