@@ -15,7 +15,7 @@ import {
 } from '../../domain/chunk-tables.ts'
 import { literal } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { type AppendedColumns, appendColumns } from '../duckdb/columns.ts'
+import { APPENDED_ROWS_MAX, type AppendedColumns, appendColumns } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 
 /** A chunk by its key, and its terms. */
@@ -65,34 +65,51 @@ export async function appendKeywords(
     return { connection, schema, table: chunkTableName(ids, part) }
   }
   await appendColumns(table('term_counts'), termCountColumns(rows))
-  await appendColumns(table('recent_postings'), postingColumns(rows))
+  await appendColumns(
+    { ...table('recent_postings'), batchesPerFlush: BATCHES_PER_FLUSH },
+    postingColumns(rows),
+  )
 }
 
 function* termCountColumns(rows: readonly KeywordRow[]): AppendedColumns {
-  for (let start = 0; start < rows.length; start += ROWS_PER_APPEND) {
-    const batch = rows.slice(start, start + ROWS_PER_APPEND)
-    yield [batch.map(({ key }) => key), batch.map(({ terms }) => terms.termCount)]
+  for (let start = 0; start < rows.length; start += APPENDED_ROWS_MAX) {
+    const batch = rows.slice(start, start + APPENDED_ROWS_MAX)
+    yield [
+      BigInt64Array.from(batch, ({ key }) => key),
+      Int32Array.from(batch, ({ terms }) => terms.termCount),
+    ]
   }
 }
 
-/** A vector of DuckDB. */
-const ROWS_PER_APPEND = 2048
+/** Storing that many postings holds the main thread for some five milliseconds. */
+const BATCHES_PER_FLUSH = 8
 
 function* postingColumns(rows: readonly KeywordRow[]): AppendedColumns {
-  let batch: [bigint[], bigint[], number[], number[]] = [[], [], [], []]
+  const columns = [
+    new BigInt64Array(APPENDED_ROWS_MAX),
+    new BigInt64Array(APPENDED_ROWS_MAX),
+    new Int32Array(APPENDED_ROWS_MAX),
+    new Int32Array(APPENDED_ROWS_MAX),
+  ] as const
+  const [termKeys, chunkKeys, frequencies, termCounts] = columns
+  let filled = 0
   for (const { key, terms } of rows) {
-    for (const [index, term] of terms.keys.entries()) {
-      const [termKeys, chunkKeys, frequencies, termCounts] = batch
-      termKeys.push(term)
-      chunkKeys.push(key)
-      frequencies.push(terms.frequencies[index] ?? 0)
-      termCounts.push(terms.termCount)
-      if (termKeys.length < ROWS_PER_APPEND) continue
-      yield batch
-      batch = [[], [], [], []]
+    for (let from = 0; from < terms.keys.length; ) {
+      const to = Math.min(terms.keys.length, from + APPENDED_ROWS_MAX - filled)
+      const end = filled + to - from
+      termKeys.set(terms.keys.subarray(from, to), filled)
+      frequencies.set(terms.frequencies.subarray(from, to), filled)
+      chunkKeys.fill(key, filled, end)
+      termCounts.fill(terms.termCount, filled, end)
+      from = to
+      filled = end
+      if (filled < APPENDED_ROWS_MAX) continue
+      // Copied before the next one is asked for.
+      yield columns
+      filled = 0
     }
   }
-  if (batch[0].length > 0) yield batch
+  if (filled > 0) yield columns.map((column) => column.subarray(0, filled))
 }
 
 /** A search reads all recent postings: some four milliseconds for a million. */

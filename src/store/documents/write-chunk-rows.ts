@@ -1,5 +1,5 @@
 /** Rows of chunks, with their vectors and terms, into and out of the tables: within the transaction of the caller. */
-import { DuckDBArrayValue, type DuckDBConnection, type DuckDBValue } from '@duckdb/node-api'
+import type { DuckDBConnection } from '@duckdb/node-api'
 import {
   chunkTableName,
   chunkTables,
@@ -8,7 +8,7 @@ import {
 } from '../../domain/chunk-tables.ts'
 import type { MetadataColumn } from '../../domain/knowledge-base.ts'
 import type { VectorBatch } from '../../domain/ports/retrieval-ports.ts'
-import { appendColumns } from '../duckdb/columns.ts'
+import { APPENDED_ROWS_MAX, type AppendedColumns, appendColumns } from '../duckdb/columns.ts'
 import { runWithKeys } from '../duckdb/key-lists.ts'
 import { appendContexts } from './chunk-contexts.ts'
 import type { ChunkRow } from './chunk-rows.ts'
@@ -57,6 +57,7 @@ export async function replaceChunkRows(
   const keyed = rows.map((row, index) => ({ ...row, key: firstKey + BigInt(index) }))
   await takeOverVectors(tables, keyed)
   await removeChunkRows(tables.connection, tables, removedKeys)
+  if (rows.length === 0) return
   await appendChunks(tables, keyed)
   await appendVectors(tables, keyed)
   await appendKeywords(tables.connection, tables, keyed)
@@ -91,21 +92,23 @@ async function appendChunks(tables: OpenTables, rows: readonly KeyedRow[]): Prom
   const fitted = await fitValues(tables.connection, tables.columns, rows)
   countStrays(tables, fitted.strays)
   const indexOf = new Map(tables.columns.map((column, index) => [column.column, index]))
-  await append(tables, 'chunks', rows, (batch, columnCount) => {
-    // Physical columns are m1, m2, … in the order of the table; those that a wider one replaced stay empty.
-    const metadata = Array.from({ length: columnCount - FIXED_COLUMNS }, (_, index) => {
-      const at = indexOf.get(`m${index + 1}`)
-      if (at === undefined) return batch.map(() => null)
-      return batch.map(({ values }) => fitted.of(values)[at] ?? null)
-    })
-    return [
-      batch.map(({ key }) => key),
-      batch.map(({ documentId }) => documentId),
-      batch.map(({ chunkId }) => chunkId),
-      batch.map(({ content }) => content),
-      batch.map((row) => row.metadata),
-      ...metadata,
-    ]
+  await append(tables, 'chunks', function* (columnCount) {
+    for (const batch of batchesOf(rows, (row) => charsOf(row), CHARS_PER_APPEND)) {
+      // Physical columns are m1, m2, … in the order of the table; those that a wider one replaced stay empty.
+      const metadata = Array.from({ length: columnCount - FIXED_COLUMNS }, (_, index) => {
+        const at = indexOf.get(`m${index + 1}`)
+        if (at === undefined) return batch.map(() => null)
+        return batch.map(({ values }) => fitted.of(values)[at] ?? null)
+      })
+      yield [
+        BigInt64Array.from(batch, ({ key }) => key),
+        batch.map(({ documentId }) => documentId),
+        batch.map(({ chunkId }) => chunkId),
+        batch.map(({ content }) => content),
+        batch.map((row) => row.metadata),
+        ...metadata,
+      ]
+    }
   })
 }
 
@@ -114,31 +117,60 @@ const FIXED_COLUMNS = 5
 
 /** Stores the vectors of those rows that bring a new one. */
 async function appendVectors(tables: OpenTables, rows: readonly KeyedRow[]): Promise<void> {
+  const { dimensions } = tables
   const fresh = rows.filter(({ vector }) => vector.kind === 'new')
-  await append(tables, 'vectors', fresh, (batch) => [
-    batch.map(({ key }) => key),
-    batch.map(vectorValue),
-  ])
-}
-
-/** Appending holds the main thread: so many rows at a time keep that under 20 ms. */
-const ROWS_PER_APPEND = 64
-
-async function append(
-  tables: OpenTables,
-  part: 'chunks' | 'vectors',
-  rows: readonly KeyedRow[],
-  columnsOf: (batch: readonly KeyedRow[], columnCount: number) => DuckDBValue[][],
-): Promise<void> {
-  if (rows.length === 0) return
-  const { connection } = tables
-  const schema = projectSchema(tables.projectId)
-  const table = chunkTableName(tables, part)
-  await appendColumns({ connection, schema, table }, function* (columnCount) {
-    for (let start = 0; start < rows.length; start += ROWS_PER_APPEND) {
-      yield columnsOf(rows.slice(start, start + ROWS_PER_APPEND), columnCount)
+  if (dimensions === null || fresh.length === 0) return
+  await append(tables, 'vectors', function* () {
+    for (const batch of batchesOf(fresh, () => dimensions, FLOATS_PER_APPEND)) {
+      const vectors = new Float32Array(batch.length * dimensions)
+      for (const [index, { vector }] of batch.entries()) {
+        if (vector.kind === 'new') vectors.set(vector.vector, index * dimensions)
+      }
+      yield [BigInt64Array.from(batch, ({ key }) => key), vectors]
     }
   })
+}
+
+/** Appending holds the main thread: so much at a time keeps that under ten milliseconds. */
+const CHARS_PER_APPEND = 262_144
+const FLOATS_PER_APPEND = 65_536
+
+function charsOf({ content, metadata, values }: ChunkRow): number {
+  return content.length + metadata.length + CHARS_PER_VALUE * (FIXED_COLUMNS + values.size)
+}
+
+/** A value costs as much as so many characters of a text. */
+const CHARS_PER_VALUE = 64
+
+/** Rows together while their sizes are at most `sizeMax`: one at least. */
+function* batchesOf(
+  rows: readonly KeyedRow[],
+  sizeOf: (row: KeyedRow) => number,
+  sizeMax: number,
+): Generator<readonly KeyedRow[], void> {
+  let batch: KeyedRow[] = []
+  let size = 0
+  for (const row of rows) {
+    const rowSize = sizeOf(row)
+    const isFull = size + rowSize > sizeMax || batch.length === APPENDED_ROWS_MAX
+    if (batch.length > 0 && isFull) {
+      yield batch
+      batch = []
+      size = 0
+    }
+    batch.push(row)
+    size += rowSize
+  }
+  if (batch.length > 0) yield batch
+}
+
+function append(
+  { connection, ...tables }: OpenTables,
+  part: 'chunks' | 'vectors',
+  batches: (columnCount: number) => AppendedColumns,
+): Promise<void> {
+  const schema = projectSchema(tables.projectId)
+  return appendColumns({ connection, schema, table: chunkTableName(tables, part) }, batches)
 }
 
 /** The vectors of new rows, as they are stored; null: some were copied within the database. */
@@ -157,16 +189,8 @@ export function vectorsOfRows(
   return { keys, vectors }
 }
 
-function vectorValue({ vector }: KeyedRow): DuckDBValue {
-  if (vector.kind !== 'new') throw new Error('a stored vector is copied, not appended')
-  // The declared type is a list of values; a view of floats is read the same way and is not copied into one.
-  return new DuckDBArrayValue(vector.vector as unknown as readonly DuckDBValue[])
-}
-
 /** A list is bound on the main thread. More keys go into a table, and each statement then runs once for all. */
 const KEYS_IN_LIST_MAX = 2_000
-
-const KEYS_PER_APPEND = 2_048
 
 /**
  * Removes chunks with their vectors and terms, within the caller's transaction.
@@ -204,8 +228,8 @@ export async function removeChunkRows(
 function appendKeys(connection: DuckDBConnection, keys: readonly bigint[]): Promise<void> {
   const target = { connection, catalog: 'temp', schema: 'main', table: 'removed_keys' } as const
   return appendColumns(target, function* () {
-    for (let start = 0; start < keys.length; start += KEYS_PER_APPEND) {
-      yield [keys.slice(start, start + KEYS_PER_APPEND)]
+    for (let start = 0; start < keys.length; start += APPENDED_ROWS_MAX) {
+      yield [BigInt64Array.from(keys.slice(start, start + APPENDED_ROWS_MAX))]
     }
   })
 }

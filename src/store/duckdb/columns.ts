@@ -3,17 +3,29 @@ import {
   type DuckDBAppender,
   type DuckDBConnection,
   DuckDBDataChunk,
+  type DuckDBType,
   type DuckDBValue,
+  type DuckDBVector,
 } from '@duckdb/node-api'
 import type { ColumnBatch } from '../../domain/ports/retrieval-ports.ts'
-import { yieldToEventLoop } from '../../runtime/scheduling.ts'
+import { TimeSlice, yieldToEventLoop } from '../../runtime/scheduling.ts'
 
-/** Batches of rows, each as columns: in the order of the table's, all of one length. */
-export type AppendedColumns = Iterable<DuckDBValue[][]>
+/** A column of numbers without NULL is copied as it is, one of FLOAT[n] as the numbers of all rows; else value by value. */
+export type AppendedColumn = readonly DuckDBValue[] | BigInt64Array | Int32Array | Float32Array
+
+/** Batches of at most `APPENDED_ROWS_MAX` rows, each as columns: in the order of the table's, the first with one item a row. */
+export type AppendedColumns = Iterable<readonly AppendedColumn[]>
+
+/** A vector of DuckDB. */
+export const APPENDED_ROWS_MAX = 2048
+
+/** Milliseconds that appending may hold the main thread: what is appended is stored with what comes after it. */
+const SLICE_MS = 4
 
 /**
  * Appends rows to a table: twenty times faster than row by row, a hundred times faster than as SQL text.
- * @param target `catalog` is `temp` for a temporary table, unset for one of the database
+ * @param target `catalog` is `temp` for a temporary table, unset for one of the database; `batchesPerFlush`: storing them
+ * holds the main thread
  * @param batches made from the table's number of columns where they depend on it
  */
 export async function appendColumns(
@@ -22,30 +34,67 @@ export async function appendColumns(
     catalog,
     schema,
     table,
+    batchesPerFlush = 1,
   }: {
     readonly connection: DuckDBConnection
     readonly catalog?: 'temp'
     readonly schema: string
     readonly table: string
+    readonly batchesPerFlush?: number
   },
   batches: AppendedColumns | ((columnCount: number) => AppendedColumns),
 ): Promise<void> {
   const appender = await connection.createAppender(table, schema, catalog)
   const { columnCount } = appender
   const types = Array.from({ length: columnCount }, (_, index) => appender.columnType(index))
+  let slice = new TimeSlice(SLICE_MS)
+  let waiting = 0
   try {
     for (const columns of typeof batches === 'function' ? batches(columnCount) : batches) {
-      const data = DuckDBDataChunk.create(types, columns[0]?.length ?? 0)
-      data.setColumns(columns)
-      appender.appendDataChunk(data)
-      appender.flushSync()
+      appender.appendDataChunk(dataChunkOf(types, columns))
+      waiting += 1
+      if (waiting >= batchesPerFlush) {
+        appender.flushSync()
+        waiting = 0
+      }
+      if (!slice.isSpent) continue
       await yieldToEventLoop()
+      slice = new TimeSlice(SLICE_MS)
     }
     appender.closeSync()
   } catch (error) {
     closeAfterFailure(appender)
     throw error
   }
+}
+
+function dataChunkOf(
+  types: readonly DuckDBType[],
+  columns: readonly AppendedColumn[],
+): DuckDBDataChunk {
+  if (columns.length !== types.length) {
+    throw new Error(`${columns.length} columns for a table of ${types.length}`)
+  }
+  const rowCount = columns[0]?.length ?? 0
+  const data = DuckDBDataChunk.create(types, rowCount)
+  for (const [index, column] of columns.entries()) {
+    if (Array.isArray(column)) data.setColumnValues(index, column)
+    else setNumbers(data.getColumnVector(index), column)
+  }
+  return data
+}
+
+function setNumbers(vector: DuckDBVector, numbers: AppendedColumn): void {
+  const items = partOf(
+    numbers instanceof Float32Array ? partOf(vector, 'childData') : vector,
+    'items',
+  )
+  if (partOf(items, 'length') !== numbers.length) throw new Error('a column of another length')
+  if (items instanceof BigInt64Array && numbers instanceof BigInt64Array) items.set(numbers)
+  else if (items instanceof Int32Array && numbers instanceof Int32Array) items.set(numbers)
+  else if (items instanceof Float32Array && numbers instanceof Float32Array) items.set(numbers)
+  else throw new Error('the numbers of a column of another type')
+  vector.flush()
 }
 
 /** Closing tries the same rows again and fails again; the first error is the one to report. */
