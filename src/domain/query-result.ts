@@ -14,6 +14,8 @@ export interface ResultColumn {
 export interface RowStream {
   readonly columns: readonly ResultColumn[]
   readonly batches: AsyncIterable<readonly (readonly ResultValue[])[]>
+  /** All rows of `batches`, where they are few and made already: then nothing need be read. */
+  readonly ready?: readonly (readonly ResultValue[])[]
   /** The same rows with the types that JSON does not have, for those who store them: read instead of `batches`. */
   readonly typedBatches?: AsyncIterable<readonly (readonly CellValue[])[]>
   /** What was not done as asked, for the caller. */

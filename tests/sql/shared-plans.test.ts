@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { QueryDeps } from '../../src/query/query-deps.ts'
-import { PlanCache } from '../../src/query/select/plan-cache.ts'
+import { PlanCache, type SelectPlan } from '../../src/query/select/plan-cache.ts'
 import { planAndBind, runSelect } from '../../src/query/select/run-select.ts'
 import { SharedPlans } from '../../src/query/select/shared-plans.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
@@ -81,6 +81,12 @@ function request(sql: string) {
   return { sql, database: 'mindsdb', params: {} }
 }
 
+/** What earlier runs of a plan have shown is not a part of it. */
+function withoutKnown(plan: SelectPlan): SelectPlan {
+  const { candidates } = plan
+  return { ...plan, candidates: candidates && { ...candidates, known: { columns: null } } }
+}
+
 /** Names, types and rows; or what failed. */
 async function answerOf(sql: string, deps: QueryDeps) {
   try {
@@ -103,7 +109,7 @@ describe('a plan that others of its shape have taught is the plan of its own tex
         await planAndBind(request(text), deps, signal),
         await planAndBind(request(text), fresh.deps, signal),
       ]
-      expect(shared.plan).toEqual(own.plan)
+      expect(withoutKnown(shared.plan)).toEqual(withoutKnown(own.plan))
       expect(shared.statement).toEqual(own.statement)
       expect(await answerOf(text, deps)).toEqual(await answerOf(text, fresh.deps))
     }

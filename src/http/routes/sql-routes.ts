@@ -132,6 +132,12 @@ async function sqlAnswer(result: QueryResult, init: AnswerInit): Promise<Respons
     })
   }
   const { format, scope } = init
+  const { ready } = result.rows
+  if (ready !== undefined) {
+    const rows = ready.length === 0 ? '' : format.rows(ready, true)
+    const text = `${format.head(result.rows.columns)}${rows}${format.tail(endOf(result), null)}`
+    return new Response(text, { headers: { 'content-type': format.contentType } })
+  }
   const batches = withRows(result.rows.batches)
   const first = await batches.next()
   const second = first.done === true ? first : await batches.next()

@@ -68,7 +68,7 @@ async function shownRows(
 ): Promise<RowStream | null> {
   if (plain === null || columns === null || search === undefined) return null
   const rows = await plainRows(plain, search, values, context)
-  return rows && { columns, batches: batchesOf(rows) }
+  return rows && { columns, batches: batchesOf(rows), ready: rows }
 }
 
 async function* batchesOf<T>(rows: readonly T[]): AsyncGenerator<readonly T[], void, void> {

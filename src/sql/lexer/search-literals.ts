@@ -23,6 +23,7 @@ export function isLiteralParameter(name: string): boolean {
  */
 export function parameterizeSearchLiterals(sql: string): ParameterizedStatement {
   const texts = new Map<string, string>()
+  if (!/content/i.test(sql)) return { sql, texts }
   let parameterized = ''
   let at = 0
   const tokens = tokensOf(sql)

@@ -1,4 +1,4 @@
-import type { DuckDBConnection, DuckDBResult } from '@duckdb/node-api'
+import type { DuckDBConnection, DuckDBResult, DuckDBType } from '@duckdb/node-api'
 import type {
   BoundSql,
   ExportedRows,
@@ -18,7 +18,7 @@ import { newExportFile } from './parquet-export.ts'
 import { type Caller, type NewStatement, type Place, Places } from './places.ts'
 import { PreparedStatements, ReadConnections } from './read-connections.ts'
 import { type BegunResult, ReadSession, statementDeadline, TOO_LONG } from './read-session.ts'
-import { converterOf, rowBatches, typeName } from './result-rows.ts'
+import { converterOf, readyRows, rowBatches, typeName } from './result-rows.ts'
 import { SqlParser } from './sql-parser.ts'
 import { type StagedSelect, stagedSelect, stagingOf } from './staged-select.ts'
 import { cellConverterOf } from './values/exact-cells.ts'
@@ -65,7 +65,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     this.#database = database
     this.#parser = new SqlParser(database)
     this.#statements = new PreparedStatements(() => database.dataVersion)
-    this.#connections = new ReadConnections(database)
+    this.#connections = new ReadConnections(database, this.#statements)
     this.#places = new Places({ ...placesOf(statementsMax), waitingMax })
     this.#open = new OpenStatements({ places: this.#places, stuckMs, onStuck })
     const memory: WatchedMemory = {
@@ -101,10 +101,12 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     // Not the result itself: it holds what the statement computed with, and a client may keep these batches for long.
     const types = result.columnTypes()
     const rows = { source: session, first }
+    const ready = session.isOver ? readyRows(types, first) : null
     return {
-      columns: columnsOf(result),
+      columns: columnsOf(result, types),
       batches: rowBatches(types, converterOf, rows),
       typedBatches: rowBatches(types, cellConverterOf, rows),
+      ...(ready === null ? {} : { ready }),
     }
   }
 
@@ -336,8 +338,7 @@ function shuttingDown(): AppError {
   return new AppError('shutting_down', 'The server is shutting down')
 }
 
-function columnsOf(result: DuckDBResult): RowStream['columns'] {
-  const types = result.columnTypes()
+function columnsOf(result: DuckDBResult, types: readonly DuckDBType[]): RowStream['columns'] {
   return result.columnNames().map((name, index) => {
     const type = types[index]
     return { name, type: type === undefined ? 'VARCHAR' : typeName(type) }

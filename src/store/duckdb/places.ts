@@ -185,7 +185,9 @@ export class Places {
   /** Counted only where it can matter: most of the time fewer are taken than one caller may have. */
   #longOf(caller: Caller): number {
     if (this.#longTaken < this.#longMaxOf(caller)) return 0
-    return [...this.#holders].filter((one) => one.caller === caller && one.kind === 'long').length
+    let count = 0
+    for (const one of this.#holders) if (one.caller === caller && one.kind === 'long') count += 1
+    return count
   }
 
   /** As long as places are free: of those whom one of them suits, the caller with the fewest. */
@@ -202,19 +204,19 @@ export class Places {
   #next(): Waiting | undefined {
     const held = new Map<Caller, number>()
     for (const { caller } of this.#holders) held.set(caller, (held.get(caller) ?? 0) + 1)
-    const rank = ({ place, turn }: Waiting) => {
-      const tries = turn === 'again' ? Math.min(place.tries, TRIES_MAX) : 0
-      return (held.get(place.caller) ?? 0) * RANKS + PRECEDENCE[turn] + tries
-    }
     let best: Waiting | undefined
+    let bestRank = Number.POSITIVE_INFINITY
     for (const waiting of this.#waiting) {
-      const difference = best === undefined ? -1 : rank(waiting) - rank(best)
-      if (difference > 0) continue
-      const kind = this.#freeFor(waiting.place.caller, waiting.turn)
-      if (kind === null) continue
+      const { place, turn } = waiting
+      const tries = turn === 'again' ? Math.min(place.tries, TRIES_MAX) : 0
+      const rank = (held.get(place.caller) ?? 0) * RANKS + PRECEDENCE[turn] + tries
       // Of equal ones the last to come gets a short place, and the first a long one: where many try, a short statement
       // need not wait until all others have been found to be long.
-      if (difference < 0 || (kind === 'short' && waiting.turn === 'new')) best = waiting
+      if (rank > bestRank || (rank === bestRank && turn !== 'new')) continue
+      const kind = this.#freeFor(place.caller, turn)
+      if (kind === null || (rank === bestRank && kind !== 'short')) continue
+      best = waiting
+      bestRank = rank
     }
     return best
   }
@@ -222,7 +224,8 @@ export class Places {
   /** True when DuckDB holds every place that could become free, for statements that were ended. */
   #isHopeless(caller: Caller, turn: Turn): boolean {
     const { longMax, shortMax } = this.#options
-    const abandoned = [...this.#holders].filter((one) => one.isStubborn)
+    const abandoned = this.#stubborn()
+    if (abandoned.length === 0) return false
     const long = abandoned.filter((one) => one.kind === 'long')
     const own = long.filter((one) => one.caller === caller)
     const isLongHopeless = long.length >= longMax || own.length >= this.#longMaxOf(caller)
@@ -230,8 +233,15 @@ export class Places {
     return isLongHopeless && (turn !== 'new' || shortAbandoned >= shortMax)
   }
 
+  /** Most of the time there are none. */
+  #stubborn(): readonly Place[] {
+    const found: Place[] = []
+    for (const one of this.#holders) if (one.isStubborn) found.push(one)
+    return found
+  }
+
   #tooBusy(): AppError {
-    const count = [...this.#holders].filter((one) => one.isStubborn).length
+    const count = this.#stubborn().length
     return new AppError(
       'too_busy',
       `No place is free: DuckDB is still at work on statements that were ended (${count}); try again later`,
@@ -251,7 +261,8 @@ export class Places {
 
   /** From those whose reader has not come back in a while. */
   #reclaim(nowMs: number): void {
-    for (const place of [...this.#holders]) {
+    // A set may lose members, or gain some, while it is gone through.
+    for (const place of this.#holders) {
       if (place.parkedMs !== null && nowMs - place.parkedMs >= READING_MS) this.leave(place)
     }
   }

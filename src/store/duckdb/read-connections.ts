@@ -2,6 +2,8 @@
 import type { DuckDBConnection, DuckDBPreparedStatement } from '@duckdb/node-api'
 import type { Database } from './database.ts'
 
+const COMMIT = 'COMMIT'
+
 /** How long one transaction serves statement after statement. `now()` gives the time of its start. */
 const REUSE_MS = 20
 
@@ -27,12 +29,14 @@ export interface ReadConnection {
  */
 export class ReadConnections {
   readonly #database: Database
+  readonly #statements: PreparedStatements
   readonly #idle: OpenTransaction[] = []
   #timer: ReturnType<typeof setTimeout> | null = null
   #isClosed = false
 
-  constructor(database: Database) {
+  constructor(database: Database, statements: PreparedStatements) {
     this.#database = database
+    this.#statements = statements
   }
 
   async take(): Promise<ReadConnection> {
@@ -77,7 +81,7 @@ export class ReadConnections {
   }
 
   #end({ connection }: OpenTransaction): void {
-    connection.run('COMMIT').then(
+    this.#statements.runControl(connection, COMMIT).then(
       () => this.#database.giveBack(connection),
       () => this.#database.discard(connection),
     )
@@ -121,12 +125,24 @@ export class PreparedStatements {
     })
   }
 
-  /** The same for BEGIN and COMMIT, which read nothing: such a plan never goes stale. */
-  async prepareControl(
-    connection: DuckDBConnection,
-    sql: string,
-  ): Promise<DuckDBPreparedStatement> {
-    return this.#prepare(connection, sql, null, () => true)
+  /** The same, where it is prepared already. */
+  known(connection: DuckDBConnection, sql: string): DuckDBPreparedStatement | undefined {
+    const plans = this.#plans.get(connection)
+    const known = plans?.get(sql)
+    const dataVersion = this.#dataVersion()
+    if (known === undefined || dataVersion === null || known.dataVersion !== dataVersion) {
+      return undefined
+    }
+    // Deleted and set again, it counts as the most recently used one.
+    plans?.delete(sql)
+    plans?.set(sql, known)
+    if (known.prepared.parameterCount > 0) known.prepared.clearBindings()
+    return known.prepared
+  }
+
+  /** Runs BEGIN or COMMIT, which read nothing: such a plan never goes stale. */
+  async runControl(connection: DuckDBConnection, sql: string): Promise<void> {
+    await (await this.#prepare(connection, sql, null, () => true)).run()
   }
 
   async #prepare(

@@ -93,7 +93,9 @@ export class ReadSession {
       checkCharacters(statement.sql)
       if (!this.#parts.transaction.isBegun) await this.#step(() => this.#run(BEGIN))
       const { sql, values } = withListedKeys(statement)
-      const prepared = await this.#step(() => statements.prepare(connection, sql))
+      const prepared =
+        statements.known(connection, sql) ??
+        (await this.#step(() => statements.prepare(connection, sql)))
       for (const [name, value] of Object.entries(values)) {
         const typed = typedValueOf(value)
         prepared.bindValue(prepared.parameterIndex(name), typed.value, typed.type)
@@ -136,6 +138,11 @@ export class ReadSession {
     return this.#ahead !== null
   }
 
+  /** All rows were read from DuckDB, or nobody waits for them. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
   get isGivenUp(): boolean {
     return this.#abandonedFor === TOO_LONG
   }
@@ -172,8 +179,7 @@ export class ReadSession {
 
   async #run(sql: string): Promise<void> {
     const { connection, statements } = this.#parts
-    const prepared = await statements.prepareControl(connection, sql)
-    await prepared.run()
+    await statements.runControl(connection, sql)
   }
 
   async #guarded<T>(work: () => Promise<T>): Promise<T> {

@@ -66,6 +66,17 @@ export function rowBatches<T>(
   }
 }
 
+/** All rows of a result that is over with its first chunk; null: reading them would hold the main thread for too long. */
+export function readyRows(
+  types: readonly DuckDBType[],
+  data: DuckDBDataChunk | null,
+): Batch<ResultValue> | null {
+  if (data === null) return []
+  for (let at = 0; at < types.length; at += 1) numberFields(data.getColumnVector(at).type)
+  const rows = batchOf(data, 0, types.map(converterOf))
+  return rows.length === data.rowCount ? rows : null
+}
+
 async function* batchesOf<T>(
   converters: readonly Converter<T>[],
   source: ChunkSource,
