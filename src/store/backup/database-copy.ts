@@ -3,7 +3,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal, quote } from '../../domain/identifier.ts'
 import { onAbort } from '../../runtime/cancellation.ts'
 import type { Database } from '../duckdb/database.ts'
-import { definition } from '../upkeep/stored-rows.ts'
+import { definition } from '../upkeep/keyword-columns.ts'
 
 export interface CopiedTable {
   readonly schema: string
@@ -99,7 +99,7 @@ async function copyTables(copying: Copying): Promise<readonly CopiedTable[]> {
   const copied: CopiedTable[] = []
   for (const [schema, name, sql, comment] of tables.getRows()) {
     const table = `${quote(String(schema))}.${quote(String(name))}`
-    await connection.run(`CREATE TABLE ${copy}.${table} ${definition(String(sql))}`)
+    await connection.run(`CREATE TABLE ${copy}.${table} ${definition(String(name), String(sql))}`)
     if (comment !== null) {
       await connection.run(`COMMENT ON TABLE ${copy}.${table} IS ${literal(String(comment))}`)
     }

@@ -17,6 +17,11 @@ import { literal } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { APPENDED_ROWS_MAX, type AppendedColumns, appendColumns } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
+import {
+  POSTING_COLUMNS,
+  RECENT_POSTING_COLUMNS,
+  TERM_COUNT_COLUMNS,
+} from '../upkeep/keyword-columns.ts'
 
 /** A chunk by its key, and its terms. */
 interface KeywordRow {
@@ -27,8 +32,6 @@ interface KeywordRow {
 /** The table's comment says by which rules the terms were made. */
 const KEYWORD_RULES = literal(`term rules ${TERM_RULES_VERSION}`)
 
-const POSTING_COLUMNS = 'term BIGINT, chunk_key BIGINT, frequency INTEGER, term_count INTEGER'
-
 export async function createKeywordTables(
   connection: DuckDBConnection,
   ids: TableIds,
@@ -36,8 +39,8 @@ export async function createKeywordTables(
   const { postings, recentPostings, termCounts } = chunkTables(ids)
   await connection.run(`
     CREATE TABLE ${postings} (${POSTING_COLUMNS});
-    CREATE TABLE ${recentPostings} (${POSTING_COLUMNS});
-    CREATE TABLE ${termCounts} (chunk_key BIGINT, term_count INTEGER);
+    CREATE TABLE ${recentPostings} (${RECENT_POSTING_COLUMNS});
+    CREATE TABLE ${termCounts} (${TERM_COUNT_COLUMNS});
     COMMENT ON TABLE ${termCounts} IS ${KEYWORD_RULES}`)
 }
 

@@ -1,20 +1,15 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  type DuckDBConnection,
-  DuckDBInstance,
-  type DuckDBPreparedStatement,
-} from '@duckdb/node-api'
-import { literal } from '../../domain/identifier.ts'
+import type { DuckDBConnection, DuckDBInstance, DuckDBPreparedStatement } from '@duckdb/node-api'
 import { AppError, StartError } from '../../errors.ts'
 import { resourceError, unusable } from './database-error.ts'
+import { connectTo, lockedInstance, spillDirectory } from './instance/locked-instance.ts'
 import { type LockNote, lockConflict, removeLockNote, writeLockNote } from './lock-note.ts'
 import { checkLog, LogMark, MARK_FILE } from './log-mark.ts'
-import { memoryBytesOf, memoryLimitOf } from './memory-size.ts'
-import { giveMemoryBack, registerStepLimits, withoutCaching } from './step-limits.ts'
+import { memoryLimitOf } from './memory-size.ts'
+import { withoutCaching } from './step-limits.ts'
 
-/** DuckDB calls the database by the file's name: it must not be that of a schema. */
 export const DATABASE_FILE = 'eider-data.duckdb'
 const IDLE_CONNECTIONS_MAX = 32
 
@@ -74,13 +69,13 @@ export class Database {
   static async open(requested: DatabaseOptions): Promise<Database> {
     const { directory } = requested
     const options = { ...requested, exportsDirectory: exportsDirectoryOf(requested) }
-    if (directory === null) return new Database(await lockedDown(':memory:', options), options)
+    if (directory === null) return new Database(await lockedInstance(':memory:', options), options)
     makeDirectory(directory)
     const path = join(directory, DATABASE_FILE)
     const isNew = !existsSync(path)
     try {
       checkLog(directory, DATABASE_FILE)
-      return new Database(await lockedDown(path, options), options)
+      return new Database(await lockedInstance(path, options), options)
     } catch (error) {
       if (error instanceof StartError) throw error
       const conflict = lockConflict(error, directory)
@@ -263,7 +258,7 @@ export class Database {
   /** A connection that the caller must give back or discard. */
   async take(): Promise<DuckDBConnection> {
     if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
-    return this.#idle.pop() ?? (await this.#instance.connect())
+    return this.#idle.pop() ?? (await connectTo(this.#instance, this.#directory))
   }
 
   /** Only for a connection in the state in which it was taken: no transaction, no settings. */
@@ -328,64 +323,11 @@ async function controlOf(connection: DuckDBConnection): Promise<Control> {
   return control
 }
 
-/**
- * Optimizers of DuckDB 1.5.5 that change answers, and one that is slow without them (docs/decisions/0014-right-rows.md).
- */
-const WRONG_OPTIMIZERS = [
-  'join_filter_pushdown',
-  'top_n_window_elimination',
-  'window_self_join',
-  'join_elimination',
-  'common_subplan',
-  // Right, but it reads its rows by a join that then has no filter.
-  'late_materialization',
-] as const
-
-/**
- * An instance that reaches no file but its own and those that it exports, loads nothing and lets nobody change that.
- */
-async function lockedDown(
-  path: string,
-  { exportsDirectory, ...options }: OpenedDatabase,
-): Promise<DuckDBInstance> {
-  const instance = await DuckDBInstance.create(path, {
-    // Compressed vectors make a scan three times slower. It is read at each checkpoint.
-    force_compression: 'uncompressed',
-    autoinstall_known_extensions: 'false',
-    autoload_known_extensions: 'false',
-    memory_limit: memoryLimitOf(options.memoryLimit),
-    ...(options.threads > 0 ? { threads: String(options.threads) } : {}),
-    preserve_insertion_order: 'true',
-    // Without a folder nothing is spilled.
-    temp_directory: options.directory === null ? '' : spillDirectory(options.directory),
-    max_temp_directory_size: options.spillLimit,
-  })
-  const connection = await instance.connect()
-  // Closing makes its own, and a start that is refused must not change the file.
-  await connection.run('PRAGMA disable_checkpoint_on_shutdown')
-  await connection.run("SET GLOBAL TimeZone = 'UTC'")
-  await connection.run(`SET GLOBAL disabled_optimizers = ${literal(WRONG_OPTIMIZERS.join(','))}`)
-  await connection.run(`SET GLOBAL allowed_directories = [${literal(exportsDirectory)}]`)
-  await connection.run('SET GLOBAL enable_external_access = false')
-  await giveMemoryBack(connection)
-  // A copy of each file that it read: there is nothing to be read twice.
-  await connection.run('SET GLOBAL enable_external_file_cache = false')
-  await connection.run("SET GLOBAL allowed_configs = ['memory_limit']")
-  await connection.run('SET lock_configuration = true')
-  registerStepLimits(connection, memoryBytesOf(options.memoryLimit))
-  connection.closeSync()
-  return instance
-}
-
 /** Where DuckDB may write what an answer is read from. */
 function exportsDirectoryOf({ directory, note }: DatabaseOptions): string {
   return directory === null
     ? join(tmpdir(), `eider-exports-${note.processId}-${crypto.randomUUID()}`)
     : join(directory, 'exports')
-}
-
-function spillDirectory(directory: string): string {
-  return join(directory, 'spill')
 }
 
 function makeDirectory(directory: string): void {

@@ -4,6 +4,7 @@
  */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal, quote } from '../../domain/identifier.ts'
+import { definition } from './keyword-columns.ts'
 
 export interface TableName {
   readonly schema: string
@@ -49,7 +50,8 @@ export async function liveRows(
 /** Of the blocks of the database file, 0 to 1. */
 export async function freeShare(connection: DuckDBConnection): Promise<number> {
   const reader = await connection.runAndReadAll(
-    'SELECT free_blocks / greatest(total_blocks, 1) FROM pragma_database_size()',
+    `SELECT free_blocks / greatest(total_blocks, 1) FROM pragma_database_size()
+      WHERE database_name = current_database()`,
   )
   return Number(reader.getRows()[0]?.[0] ?? 0)
 }
@@ -72,7 +74,7 @@ export async function rebuild(
   const [sql, comment, stored] = row
   const live = (await liveRows(connection, table)) ?? 0
   const fresh = { schema: table.schema, table: NEW_TABLE }
-  await connection.run(`CREATE TABLE ${fullName(fresh)} ${definition(String(sql))}`)
+  await connection.run(`CREATE TABLE ${fullName(fresh)} ${definition(table.table, String(sql))}`)
   await connection.run(`INSERT INTO ${fullName(fresh)} SELECT * FROM ${fullName(table)}`)
   await connection.run(`DROP TABLE ${fullName(table)}`)
   await connection.run(`ALTER TABLE ${fullName(fresh)} RENAME TO ${quote(table.table)}`)
@@ -80,11 +82,6 @@ export async function rebuild(
     await connection.run(`COMMENT ON TABLE ${fullName(table)} IS ${literal(comment)}`)
   }
   return { ...table, stored: Number(stored), live }
-}
-
-/** Columns and constraints in a table's CREATE TABLE: what follows the name, which is one of ours and has no parenthesis. */
-export function definition(createSql: string): string {
-  return createSql.slice(createSql.indexOf('('))
 }
 
 function fullName({ schema, table }: TableName): string {
