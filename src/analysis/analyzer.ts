@@ -1,8 +1,7 @@
-import { newStemmer } from 'snowball-stemmers'
 import type { TermCounts } from '../domain/chunk.ts'
 import type { Language } from '../domain/language.ts'
-import { stopWordsOf } from './term-rules.ts'
-import { withoutAccents, wordsOf } from './words.ts'
+import { type FormsOf, WordForms } from './word-forms.ts'
+import { joinedWordsOf } from './words.ts'
 
 /** What a keyword index counts: the stem of a word. */
 export interface Term {
@@ -11,85 +10,169 @@ export interface Term {
   readonly key: bigint
 }
 
-/** Longer words are cut: they are not words of a language, and equal starts are enough to find them. */
-const TERM_CHARS_MAX = 64
-const REMEMBERED_WORDS_MAX = 50_000
+/** Of each of two generations: what is used again stays. */
+const REMEMBERED_WORDS_MAX = 25_000
+const REMEMBERED_CHARS_MAX = 64
 
 /**
  * Text → terms in one language. Other terms for the same text need a higher `TERM_RULES_VERSION`. It remembers words,
  * since stemming one takes ten microseconds.
  */
 export class Analyzer {
-  readonly #stem: (word: string) => string
-  readonly #stopWords: ReadonlySet<string>
+  readonly #forms: WordForms
   readonly #locale: string | undefined
-  readonly #folds: boolean
-  readonly #known = new Map<string, Term | null>()
-  readonly #terms = new Map<string, Term>()
+  #words = new Map<string, WordTerms>()
+  #formerWords = new Map<string, WordTerms>()
+  #terms = new Map<string, KnownTerm>()
+  #formerTerms = new Map<string, KnownTerm>()
+  /** Of the text that is counted, so that no other one's counts are taken for its own. */
+  #textNumber = 0
+  #generation = 0
 
-  constructor(language: Language) {
-    this.#stopWords = stopWordsOf(language)
+  /** @param of a searched text has fewer terms than the same text in a chunk, all of which are among those of the chunk */
+  constructor(language: Language, of: FormsOf = 'chunk') {
+    this.#forms = new WordForms(language, of)
     // A capital I is another letter's in Turkish.
     this.#locale = language === 'turkish' ? 'tr' : undefined
-    // English writes accents as it likes; elsewhere they make another word.
-    this.#folds = language === 'english'
-    this.#stem = stemmerOf(language)
   }
 
   /** The terms of a text in its order, as often as they stand there; in pieces of some thousands of characters. */
   *terms(text: string): Generator<readonly Term[]> {
-    for (const words of wordsOf(text, this.#locale)) {
+    for (const words of joinedWordsOf(text.toWellFormed(), this.#locale)) {
       const terms: Term[] = []
       for (const word of words) {
-        const term = this.#termOf(word)
-        if (term !== null) terms.push(term)
+        const found = this.#termsOf(word)
+        if (found instanceof KnownTerm) terms.push(found)
+        else if (found !== null) terms.push(...found)
       }
       yield terms
     }
   }
 
-  #termOf(word: string): Term | null {
-    const known = this.#known.get(word)
-    if (known !== undefined) return known
-    if (this.#known.size >= REMEMBERED_WORDS_MAX) {
-      this.#known.clear()
-      this.#terms.clear()
+  /** The terms of some texts together: what `countTerms` gives, without a list of them. */
+  count(texts: readonly string[]): TermCounts {
+    const counted: KnownTerm[] = []
+    this.#textNumber += 1
+    const generation = this.#generation
+    let termCount = 0
+    for (const text of texts) {
+      for (const words of joinedWordsOf(text.toWellFormed(), this.#locale)) {
+        for (const word of words) termCount += this.#countWord(word, counted)
+      }
     }
-    const term = this.#newTerm(word)
-    this.#known.set(word, term)
-    return term
+    // Of a term that was forgotten in between there are two.
+    return this.#generation === generation
+      ? countsOf(counted, termCount)
+      : mergedCounts(counted, termCount)
   }
 
-  #newTerm(word: string): Term | null {
-    const plain = word.slice(0, TERM_CHARS_MAX).toWellFormed().replaceAll('’', "'")
-    const folded = this.#folds ? withoutAccents(plain) : plain
-    if (this.#stopWords.has(folded.replace(/'s$/, ''))) return null
-    const text = this.#stem(folded) || folded
-    const known = this.#terms.get(text)
+  /** @returns how many terms the word has */
+  #countWord(word: string, counted: KnownTerm[]): number {
+    const found = this.#termsOf(word)
+    if (found === null) return 0
+    if (found instanceof KnownTerm) {
+      this.#countTerm(found, counted)
+      return 1
+    }
+    for (const term of found) this.#countTerm(term, counted)
+    return found.length
+  }
+
+  #countTerm(term: KnownTerm, counted: KnownTerm[]): void {
+    if (term.textNumber === this.#textNumber) {
+      term.count += 1
+    } else {
+      term.textNumber = this.#textNumber
+      term.count = 1
+      counted.push(term)
+    }
+  }
+
+  #termsOf(word: string): WordTerms {
+    const known = this.#words.get(word)
     if (known !== undefined) return known
-    const term = { text, key: termKey(text) }
-    this.#terms.set(text, term)
+    const former = this.#formerWords.get(word)
+    const terms = former === undefined ? this.#newTermsOf(word) : former
+    if (word.length > REMEMBERED_CHARS_MAX) return terms
+    if (this.#words.size >= REMEMBERED_WORDS_MAX) {
+      this.#formerWords = this.#words
+      this.#words = new Map()
+    }
+    this.#words.set(ownText(word), terms)
+    return terms
+  }
+
+  #newTermsOf(word: string): WordTerms {
+    const terms = this.#forms.of(word).map((form) => this.#termOf(form))
+    const [first = null, second] = terms
+    return second === undefined ? first : terms
+  }
+
+  #termOf(form: string): KnownTerm {
+    const known = this.#terms.get(form) ?? this.#formerTerms.get(form)
+    if (known !== undefined) return known
+    if (this.#terms.size >= REMEMBERED_WORDS_MAX) {
+      this.#formerTerms = this.#terms
+      this.#terms = new Map()
+      this.#generation += 1
+    }
+    const term = new KnownTerm(ownText(form))
+    this.#terms.set(term.text, term)
     return term
   }
 }
 
-/** The terms of one text, counted. @param pieces as `Analyzer.terms` gives them */
+/** Of a word; null: it has none. */
+type WordTerms = KnownTerm | readonly KnownTerm[] | null
+
+class KnownTerm implements Term {
+  readonly text: string
+  readonly key: bigint
+  /** The text in which it was counted last, and how often it stood there. */
+  textNumber = 0
+  count = 0
+
+  constructor(text: string) {
+    this.text = text
+    this.key = termKey(text)
+  }
+}
+
+/** The engine's part of a text holds the whole text in memory; this one does not. */
+function ownText(part: string): string {
+  return Buffer.from(part, 'utf16le').toString('utf16le')
+}
+/** The terms of some texts together, counted. @param pieces as `Analyzer.terms` gives them */
 export function countTerms(pieces: Iterable<readonly Term[]>): TermCounts {
-  const counts = new Map<Term, number>()
+  const counted: CountedKey[] = []
   let termCount = 0
   for (const terms of pieces) {
-    for (const term of terms) counts.set(term, (counts.get(term) ?? 0) + 1)
+    for (const { key } of terms) counted.push({ key, count: 1 })
     termCount += terms.length
   }
-  const keys = new BigInt64Array(counts.size)
-  const frequencies = new Int32Array(counts.size)
-  let index = 0
-  for (const [term, count] of counts) {
-    keys[index] = term.key
+  return mergedCounts(counted, termCount)
+}
+
+interface CountedKey {
+  readonly key: bigint
+  readonly count: number
+}
+
+function countsOf(counted: readonly CountedKey[], termCount: number): TermCounts {
+  const keys = new BigInt64Array(counted.length)
+  const frequencies = new Int32Array(counted.length)
+  for (const [index, { key, count }] of counted.entries()) {
+    keys[index] = key
     frequencies[index] = count
-    index += 1
   }
   return { keys, frequencies, termCount }
+}
+
+function mergedCounts(counted: readonly CountedKey[], termCount: number): TermCounts {
+  const counts = new Map<bigint, number>()
+  for (const { key, count } of counted) counts.set(key, (counts.get(key) ?? 0) + count)
+  const merged = [...counts].map(([key, count]) => ({ key, count }))
+  return countsOf(merged, termCount)
 }
 
 /** Analyzers by their languages, each made when it is first needed. */
@@ -103,13 +186,6 @@ export class Analyzers {
     this.#byLanguage.set(language, analyzer)
     return analyzer
   }
-}
-
-/** Takes words to their stems in one language: `running` → `run`. Making it takes longer than a call: keep it. */
-function stemmerOf(language: Language): (word: string) => string {
-  if (language === 'none') return (word) => word
-  const stemmer = newStemmer(language)
-  return (word) => stemmer.stem(word)
 }
 
 /**

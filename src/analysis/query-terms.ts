@@ -9,7 +9,7 @@ const PHRASES_MAX = 16
 /** A searched text's distinct terms, and how often each stands there, as far as the text is read. */
 export function queryTerms(text: string, language: Language): QueryTerms {
   const counts = new Map<bigint, number>()
-  for (const terms of new Analyzer(language).terms(text)) {
+  for (const terms of new Analyzer(language, 'query').terms(text)) {
     for (const { key } of terms) counts.set(key, (counts.get(key) ?? 0) + 1)
     if (counts.size >= QUERY_TERMS_MAX) break
   }

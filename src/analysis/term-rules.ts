@@ -1,11 +1,11 @@
 import type { Language } from '../domain/language.ts'
 
 /**
- * Counts changes of the terms that a text has: raise it with every change of the stop words below, of analyzer.ts or
- * words.ts, of the stemmers' version, or of Unicode's dictionaries where it matters. An index with another number is
+ * Counts changes of the terms that a text has: raise it with every change of the stop words below, of a rule of this folder,
+ * of the stemmers' version, or of Unicode's dictionaries where it matters. An index with another number is
  * built anew; without a higher one it keeps the old terms and no longer finds what it holds.
  */
-export const TERM_RULES_VERSION = 1
+export const TERM_RULES_VERSION = 2
 
 /**
  * Words that stand in nearly every English text and tell nothing about it: without them there are two fifths fewer

@@ -1,14 +1,34 @@
 /**
  * The words of a text in lower case and compatibility form (NFKC): `Ｔｅａ` is `tea`. Runs of letters, marks and digits
- * are words; where a script writes no spaces, the dictionary of Unicode's segmentation (UAX 29) finds them. In pieces,
- * since a text may be a hundred million characters long.
+ * are words, and so is what hyphens and apostrophes join. Scripts without spaces come as runs. In pieces, since a text
+ * may be a hundred million characters long.
+ */
+export function* joinedWordsOf(
+  text: string,
+  locale: string | undefined,
+): Generator<readonly string[]> {
+  if (text.length <= PIECE_CHARS) {
+    yield joinedWords(text, locale)
+    return
+  }
+  for (const piece of piecesOf(text)) yield joinedWords(piece, locale)
+}
+
+/** The same of a text that is not long. */
+export function joinedWords(piece: string, locale: string | undefined): readonly string[] {
+  const normal = piece.normalize('NFKC')
+  const plain = locale === undefined ? normal.toLowerCase() : normal.toLocaleLowerCase(locale)
+  const visible = INVISIBLE.test(plain) ? plain.replaceAll(INVISIBLES, '') : plain
+  return visible.match(JOINED_WORDS) ?? []
+}
+
+/**
+ * The words of a text in pieces: what hyphens join comes apart, and where a script writes no spaces, the dictionary of
+ * Unicode's segmentation (UAX 29) finds them.
  */
 export function* wordsOf(text: string, locale: string | undefined): Generator<readonly string[]> {
-  for (const piece of piecesOf(text)) {
-    const normal = piece.normalize('NFKC')
-    const plain = locale === undefined ? normal.toLowerCase() : normal.toLocaleLowerCase(locale)
-    const words = plain.match(WORD) ?? []
-    yield UNSPACED.test(plain) ? words.flatMap(segmentsOf) : words
+  for (const joined of joinedWordsOf(text, locale)) {
+    yield joined.flatMap((word) => partsOf(word).flatMap(segmentsOf))
   }
 }
 
@@ -17,12 +37,26 @@ export function words(text: string): readonly string[] {
   return [...wordsOf(text, undefined)].flat()
 }
 
-const WORD = /[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}]+)*/gu
+/** Soft hyphens and joiners, which only say how a word is drawn. */
+const INVISIBLE = /\u00ad|\u200c|\u200d|\u2060/
+const INVISIBLES = /\u00ad|\u200c|\u200d|\u2060/g
 
-const UNSPACED =
+/** Of more parts the next word is made: what names a thing has few. */
+const JOINED_WORDS = /[\p{L}\p{M}\p{N}]+(?:['’\-‐][\p{L}\p{M}\p{N}]+)*/gu
+
+const HYPHEN = /[-‐]/
+
+/** The parts of a word that hyphens join. */
+export function partsOf(joined: string): readonly string[] {
+  return HYPHEN.test(joined) ? joined.split(HYPHEN) : [joined]
+}
+
+/** Scripts that write no spaces between words. */
+export const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
-function segmentsOf(word: string): readonly string[] {
+/** The words of a run in a script without spaces; any other word as it is. */
+export function segmentsOf(word: string): readonly string[] {
   if (!UNSPACED.test(word)) return [word]
   const segmenter = new Intl.Segmenter('und', { granularity: 'word' })
   return [...segmenter.segment(word)]
@@ -31,7 +65,6 @@ function segmentsOf(word: string): readonly string[] {
 }
 
 const PIECE_CHARS = 16_384
-
 /** The text cut at white space, or anywhere but inside a character where there is none. */
 function* piecesOf(text: string): Generator<string> {
   let start = 0
@@ -52,13 +85,6 @@ function cutBefore(text: string, end: number, start: number): number {
   }
   const isPair = /[\ud800-\udbff]/.test(text.charAt(end - 1))
   return isPair ? end - 1 : end
-}
-
-/** `café` → `cafe`: Latin letters only, since other scripts write vowels as marks. */
-export function withoutAccents(word: string): string {
-  return /[\u00c0-\u024f]/.test(word)
-    ? word.normalize('NFD').replaceAll(/[\u0300-\u036f]/g, '')
-    : word
 }
 
 /** Whether at least half of the letters are Latin; a text without letters counts as such. */

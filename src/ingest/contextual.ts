@@ -1,3 +1,4 @@
+import { Analyzer } from '../analysis/analyzer.ts'
 import { embeddedText } from '../domain/chunk.ts'
 import type { ContextualChunking, KnowledgeBase } from '../domain/knowledge-base.ts'
 import { BUILTIN_PROVIDER } from '../domain/model-ref.ts'
@@ -37,12 +38,14 @@ export async function withWrittenContexts(
   const callCount = documents.reduce((sum, one) => sum + (isKnown(one) ? 0 : one.chunks.length), 0)
   if (callCount > contextual.chunksMax) throw tooManyCalls(callCount, contextual)
   const model = callCount === 0 ? null : await chatModelOf(contextual, deps.chatModels)
+  const analyzer = new Analyzer(kb.language)
   const written: ChunkedDocument[] = []
   for (const one of documents) {
     const contexts = known.get(one.document.id)
-    if (contexts !== undefined) written.push(withContexts(one, contexts))
+    if (contexts !== undefined) written.push(withContexts(one, contexts, analyzer))
     else if (model === null) written.push(one)
-    else written.push(await describedDocument(one, { kb, contextual, model }, deps, signal))
+    else
+      written.push(await describedDocument(one, { kb, contextual, model, analyzer }, deps, signal))
   }
   return written
 }
@@ -82,9 +85,16 @@ async function storedContexts(
   return found
 }
 
-function withContexts(one: ChunkedDocument, contexts: readonly string[]): ChunkedDocument {
+/** What is embedded is what words find. */
+function withContexts(
+  one: ChunkedDocument,
+  contexts: readonly string[],
+  analyzer: Analyzer,
+): ChunkedDocument {
   const chunks = one.chunks.map((part, index) => {
-    return { ...part, chunk: { ...part.chunk, context: contexts[index] ?? '' } }
+    const context = contexts[index] ?? ''
+    const terms = analyzer.count([context, part.chunk.content])
+    return { ...part, chunk: { ...part.chunk, context }, terms }
   })
   return { ...one, chunks }
 }
@@ -100,6 +110,7 @@ interface Describing {
   readonly kb: KnowledgeBase
   readonly contextual: ContextualChunking
   readonly model: ChatModel
+  readonly analyzer: Analyzer
 }
 
 const CALLS_AT_ONCE = 4
@@ -110,7 +121,7 @@ const REPLY_CHARS_MAX = 20_000
 
 async function describedDocument(
   one: ChunkedDocument,
-  { kb, contextual, model }: Describing,
+  { kb, contextual, model, analyzer }: Describing,
   deps: ContextualDeps,
   signal: AbortSignal,
 ): Promise<ChunkedDocument> {
@@ -126,7 +137,7 @@ async function describedDocument(
     return [chunk.context ?? '', said].filter((part) => part !== '').join('\n')
   })
   // What leaves no room for the passage itself is left out.
-  const described = withContexts(one, contexts)
+  const described = withContexts(one, contexts, analyzer)
   const embedded = described.chunks.map(({ chunk }) => embeddedText(chunk))
   const cut = await cutTexts(embedded, { kb, ...deps }, signal)
   const chunks = described.chunks.map((part, index) => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { Analyzer, termKey } from '../../src/analysis/analyzer.ts'
+import { Analyzer, countTerms, termKey } from '../../src/analysis/analyzer.ts'
 import { phrasesOf, queryTerms } from '../../src/analysis/query-terms.ts'
 import { isMostlyLatin, wordsOf } from '../../src/analysis/words.ts'
 import { LANGUAGES, type Language } from '../../src/domain/language.ts'
@@ -14,15 +14,35 @@ test.each<[string, Language, readonly string[]]>([
   ["The dog's owner doesn’t", 'english', ['dog', 'owner', "doesn't"]],
   ['CAFÉ naïve', 'english', ['cafe', 'naiv']],
   ['Ｔｅａ ﬁsh ²', 'english', ['tea', 'fish', '2']],
-  ['ERR_404 x-200 1,000', 'english', ['err', '404', 'x', '200', '1', '000']],
+  ['ERR_404 x-200 1,000', 'english', ['err', '404', 'x', '200', 'x200', '1', '000']],
   ['die Häuser', 'german', ['die', 'haus']],
   ['schön schon', 'german', ['schon', 'schon']],
   ['важная книгами', 'russian', ['важн', 'книг']],
   ['continuellement chevaux', 'french', ['continuel', 'cheval']],
   ['KIŞ IŞIK', 'turkish', ['kış', 'ışık']],
   ['running cats', 'none', ['running', 'cats']],
-  ['東京都庁へ行きたい', 'english', ['東京', '都庁', 'へ', '行き', 'たい']],
-  ['ฉันชอบดื่มชาเขียว', 'none', ['ฉัน', 'ชอบ', 'ดื่ม', 'ชา', 'เขียว']],
+  ['東京都', 'english', ['東', '京', '都', '東京', '京都']],
+  ['iPhone手机', 'english', ['iphon', '手', '机', '手机']],
+  ['학교에서', 'english', ['학교에서', '학교', '교에', '에서']],
+  ['ชาเขียว', 'none', ['เขียว', 'ชา', 'าเ', 'เขี', 'ขีย', 'ยว']],
+  ['GPT-4 gpt4', 'english', ['gpt', '4', 'gpt4', 'gpt', '4', 'gpt4']],
+  ['e-mails email', 'english', ['e', 'mail', 'email', 'email']],
+  ['2020-01-05 a-b-c-d', 'none', ['2020', '01', '05', 'a', 'b', 'c', 'd']],
+  ['Straße STRASSE strasse', 'english', ['strass', 'strass', 'strass']],
+  ['Straße strasse', 'german', ['strass', 'strass']],
+  ['Müller Mueller Bauer neue', 'german', ['mull', 'mull', 'bau', 'neu']],
+  ["l'élève eleve qu'il", 'french', ['elev', 'elev', 'il']],
+  ["Ankara'da", 'turkish', ['ankar']],
+  ['año ano', 'spanish', ['ano', 'ano']],
+  ['книгами книга ёлка елка', 'english', ['книг', 'книг', 'елк', 'елк']],
+  ['المدرسة مدرسة كتــاب كتاب', 'english', ['مدرس', 'مدرس', 'كتاب', 'كتاب']],
+  ['άνθρωποι άνθρωπος', 'english', ['ανθρωπ', 'ανθρωπ']],
+  ['किताबें किताब', 'english', ['किताब', 'किताब']],
+  ['שָׁלוֹם שלום', 'english', ['שלום', 'שלום']],
+  ['٢٠٢٠ ２０２０', 'english', ['2020', '2020']],
+  ['Donau\u00addampf', 'german', ['donaudampf']],
+  ['running книгами', 'russian', ['run', 'книг']],
+  ['книгами cats', 'none', ['книгами', 'cats']],
   ['हिन्दी में', 'none', ['हिन्दी', 'में']],
   ['…!? 👍', 'english', []],
   ['constructor __proto__', 'none', ['constructor', 'proto']],
@@ -99,4 +119,71 @@ test.each([
   ['شاي أخضر', false],
 ])('%s is mostly Latin: %p', (text, expected) => {
   expect(isMostlyLatin(text)).toBe(expected)
+})
+
+const WORDS = [
+  'tea',
+  'GPT-4',
+  'e-mail',
+  'x-ray',
+  'boundary-layer',
+  '東京都庁',
+  '茶',
+  '학교에서',
+  'ชาเขียว',
+  'книгами',
+]
+
+test('every term of a searched text is one of the same text in a chunk', () => {
+  const anyText = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 60 }),
+    fc.array(fc.constantFrom(...WORDS), { maxLength: 6 }).map((words) => words.join(' ')),
+  )
+  for (const language of ['english', 'german', 'none'] as const) {
+    const [chunks, queries] = [new Analyzer(language), new Analyzer(language, 'query')]
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const inChunk = new Set([...chunks.terms(text)].flat().map((term) => term.text))
+        for (const term of [...queries.terms(text)].flat()) expect(inChunk).toContain(term.text)
+      }),
+      { numRuns: 100 },
+    )
+  }
+})
+
+test('counting gives what the terms one by one give, however many words came before', () => {
+  const analyzer = new Analyzer('none')
+  const fresh = new Analyzer('none')
+  const words = Array.from({ length: 60_000 }, (_, index) => `w${index}`)
+  for (const texts of [
+    ['green tea', 'Green teas, e-mail'],
+    [words.join(' '), `${words.slice(0, 1000).join(' ')} tea`],
+    ['w1 w2 tea'],
+  ]) {
+    const sorted = ({ keys, frequencies, termCount }: ReturnType<typeof countTerms>) => {
+      const pairs = [...keys].map((key, index) => `${key}:${frequencies[index]}`)
+      return { pairs: pairs.sort(), termCount }
+    }
+    const listed = countTerms(texts.flatMap((text) => [...fresh.terms(text)]))
+    expect(sorted(analyzer.count(texts))).toEqual(sorted(listed))
+  }
+})
+
+test('hostile texts have terms of bounded length', () => {
+  const marks = `a${'\u0301'.repeat(100_000)}`
+  const hyphens = 'a-'.repeat(50_000)
+  const thai = `ก${'\u0e48'.repeat(50_000)}`
+  for (const text of [
+    marks,
+    hyphens,
+    thai,
+    '\ud800x\udfff',
+    '\ufdfa'.repeat(5_000),
+    '가'.repeat(30_000),
+  ]) {
+    for (const term of terms(text, 'english')) {
+      expect(term.length).toBeLessThanOrEqual(64)
+      expect(term.isWellFormed()).toBe(true)
+    }
+  }
 })

@@ -35,11 +35,12 @@ export async function keywordScores(
 /** BM25 as it stands in the book, over texts that are all distinct. */
 export function plainScores(texts: readonly string[], query: string): ReadonlyMap<string, number> {
   const reader = new Analyzer('english')
+  const asked = [...new Analyzer('english', 'query').terms(query)].flat().map((term) => term.text)
   const termsOf = (text: string) => [...reader.terms(text)].flat().map((term) => term.text)
   const documents = texts.map((text) => ({ text, terms: termsOf(text) }))
   const meanLength = documents.reduce((sum, { terms }) => sum + terms.length, 0) / documents.length
   const scores = new Map<string, number>()
-  for (const term of termsOf(query)) {
+  for (const term of asked) {
     const having = documents.filter(({ terms }) => terms.includes(term))
     const rarity = Math.log(1 + (texts.length - having.length + 0.5) / (having.length + 0.5))
     for (const { text, terms } of having) {

@@ -141,7 +141,7 @@ test('a data folder without an index gets one when it is opened', async () => {
   const migrations = [...MIGRATIONS, { number: MIGRATIONS.length + 1, name: 'without', sql }]
   const newer = await openStore({ directory: folder.path, migrations })
   const now = current(newer)
-  expect(await indexRows(now, newer)).toEqual([7500, 0, 2500])
+  expect(await indexRows(now, newer)).toEqual([12_500, 0, 2500])
   const scores = await keywordScores(newer, now, { text: 'n1700' })
   expect([...scores.keys()]).toEqual(['number n1700 of the teas'])
   await newer.close()

@@ -94,6 +94,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   'robots-parser': ['ingest'],
   'ipaddr.js': ['network'],
   'snowball-stemmers': ['analysis'],
+  '@orama/stemmers': ['analysis'],
   croner: ['store/backup', 'setting-values.ts'],
   pino: ['main.ts', 'serve.ts', 'app.ts'],
 }

@@ -1,5 +1,5 @@
 /** Texts → spans, contexts and terms: pure, and takes as long as the texts are. See `Chunker`. */
-import { type Analyzers, countTerms } from '../../analysis/analyzer.ts'
+import type { Analyzers } from '../../analysis/analyzer.ts'
 import type { TermCounts } from '../../domain/chunk.ts'
 import type { Row, TextParts, TextSyntax } from '../../domain/document.ts'
 import type { KnowledgeBase, Preprocessing } from '../../domain/knowledge-base.ts'
@@ -93,7 +93,7 @@ export function chunkTexts(
     const first = found.count
     try {
       for (const piece of piecesOf(text, rules, counter)) {
-        found.add(piece, countTerms(analyzer.terms(piece.content)))
+        found.add(piece, analyzer.count([piece.context, piece.content]))
         if (found.count - first > INGEST_LIMITS.sourceChunksMax) break
       }
     } catch (error) {

@@ -1,5 +1,6 @@
+import { withoutAccents } from '../../analysis/spellings.ts'
 import { stopWordsOf } from '../../analysis/term-rules.ts'
-import { withoutAccents, words } from '../../analysis/words.ts'
+import { words } from '../../analysis/words.ts'
 import type { Embedder } from '../../domain/ports/model-ports.ts'
 import type { Passage } from './observed-passages.ts'
 import { sentencesOf } from './sentences.ts'

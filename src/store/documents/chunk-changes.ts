@@ -181,8 +181,8 @@ export async function preparedChunks(
       const vector = unitOf({ kind: 'new', vector: content.vector }, `with the key ${chunkKey}`)
       dimensions = sameDimensions(dimensions, content.vector.length)
       const wellFormed = content.text.toWellFormed()
-      const terms = await countedTerms(wellFormed, analyzer)
       const { context = '', isCut = false } = content
+      const terms = await countedTerms([context, wellFormed], analyzer)
       text = { content: wellFormed, vector, terms, context, isCut }
     }
     prepared.push({ chunkKey, metadata, text })
@@ -192,11 +192,13 @@ export async function preparedChunks(
 }
 
 /** A text may be long: others have their turn in between. */
-async function countedTerms(text: string, analyzer: Analyzer): Promise<TermCounts> {
+async function countedTerms(texts: readonly string[], analyzer: Analyzer): Promise<TermCounts> {
   const pieces: (readonly Term[])[] = []
-  for (const terms of analyzer.terms(text)) {
-    pieces.push(terms)
-    if (pieces.length > 1) await yieldToEventLoop()
+  for (const text of texts) {
+    for (const terms of analyzer.terms(text)) {
+      pieces.push(terms)
+      if (pieces.length > 2) await yieldToEventLoop()
+    }
   }
   return countTerms(pieces)
 }

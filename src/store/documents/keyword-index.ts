@@ -4,7 +4,7 @@
  * that is gone.
  */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { Analyzer, countTerms } from '../../analysis/analyzer.ts'
+import { Analyzer } from '../../analysis/analyzer.ts'
 import { TERM_RULES_VERSION } from '../../analysis/term-rules.ts'
 import type { TermCounts } from '../../domain/chunk.ts'
 import {
@@ -202,15 +202,17 @@ async function indexAll(connection: DuckDBConnection, kb: KnowledgeBase): Promis
   await dropKeywordTables(connection, kb)
   await createKeywordTables(connection, kb)
   const analyzer = new Analyzer(kb.language)
+  const { chunks, contexts } = chunkTables(kb)
   let lastKey = -1n
   for (;;) {
     const reader = await connection.runAndReadAll(
-      `SELECT chunk_key, chunk_content FROM ${chunkTables(kb).chunks}
-        WHERE chunk_key > $last ORDER BY chunk_key LIMIT ${ROWS_PER_READ}`,
+      `SELECT c.chunk_key, coalesce(context, ''), chunk_content
+        FROM (FROM ${chunks} WHERE chunk_key > $last ORDER BY chunk_key LIMIT ${ROWS_PER_READ}) AS c
+        LEFT JOIN ${contexts} AS x ON x.chunk_key = c.chunk_key ORDER BY c.chunk_key`,
       { last: lastKey },
     )
-    const rows = reader.getRows().map(([key, content]): KeywordRow => {
-      return { key: BigInt(String(key)), terms: countTerms(analyzer.terms(String(content))) }
+    const rows = reader.getRows().map(([key, context, content]): KeywordRow => {
+      return { key: BigInt(String(key)), terms: analyzer.count([String(context), String(content)]) }
     })
     const last = rows.at(-1)
     if (last === undefined) break

@@ -1,0 +1,175 @@
+/** A word of a text → the forms under which it is found. */
+import type { Language } from '../domain/language.ts'
+import {
+  withoutAccents,
+  withoutElision,
+  withPlainDigits,
+  withPlainLetters,
+  withUmlauts,
+} from './spellings.ts'
+import { type Stem, stemOf, stemsOfLatin } from './stems.ts'
+import { stopWordsOf } from './term-rules.ts'
+import { partsOf, segmentsOf } from './words.ts'
+
+/** Longer words are cut: they are not words of a language, and equal starts are enough to find them. */
+const WORD_CHARS_MAX = 64
+/** What hyphens join into one word is short: `e-mail`, `x-ray`. */
+const JOINED_PARTS_MAX = 3
+const JOINED_CHARS_MAX = 32
+/** Of the shortest part, where a query means the joined word too: more would count `boundary-layer` twice. */
+const SHORT_PART_CHARS = 2
+
+/** Of a chunk, or of a searched text, which names fewer forms: those of a chunk meet all spellings. */
+export type FormsOf = 'chunk' | 'query'
+
+/** The forms of words in one language. */
+export class WordForms {
+  readonly #language: Language
+  readonly #of: FormsOf
+  readonly #stopWords: ReadonlySet<string>
+  readonly #stemLatin: Stem
+
+  constructor(language: Language, of: FormsOf) {
+    this.#language = language
+    this.#of = of
+    this.#stopWords = stopWordsOf(language)
+    this.#stemLatin = stemsOfLatin(language)
+  }
+
+  /**
+   * Of each part of a word that hyphens join, then of the word without them; of a run in a script without spaces, of
+   * its characters together. Stop words have none.
+   */
+  of(joined: string): readonly string[] {
+    const forms: string[] = []
+    if (PLAIN_WORD.test(joined)) {
+      const form = this.#latinFormOf(joined)
+      return form === '' ? forms : [form]
+    }
+    const parts = partsOf(joined)
+    for (const part of parts) this.#addPart(part, forms)
+    if (parts.length > 1) this.#addJoined(parts, forms)
+    return forms
+  }
+
+  #addJoined(parts: readonly string[], forms: string[]): void {
+    if (parts.length > JOINED_PARTS_MAX) return
+    const whole = parts.join('')
+    if (whole.length > JOINED_CHARS_MAX || !isName(whole) || COMPACT.test(whole)) return
+    const isShort = parts.some((part) => part.length <= SHORT_PART_CHARS)
+    if (this.#of === 'chunk' || isShort) this.#addForm(whole, forms)
+  }
+
+  #addPart(part: string, forms: string[]): void {
+    if (NOT_ASCII.test(part) && COMPACT.test(part)) {
+      for (const [run] of part.matchAll(RUNS)) {
+        if (COMPACT.test(run)) addCompact(run, this.#of, forms)
+        else this.#addWord(run, forms)
+      }
+    } else {
+      this.#addWord(part, forms)
+    }
+  }
+
+  /** `gpt4` is found as `gpt` and `4` too, as which `GPT-4` and `GPT 4` are. The `x` of `x200` says nothing alone. */
+  #addWord(word: string, forms: string[]): void {
+    const cut = word.length > WORD_CHARS_MAX ? word.slice(0, WORD_CHARS_MAX).toWellFormed() : word
+    if (LETTERS_AND_DIGITS.test(cut)) {
+      const parts = cut.match(/\p{L}+|\p{Nd}+/gu) ?? []
+      const isSearched = !parts.some((part) => /^\p{L}$/u.test(part))
+      if (this.#of === 'chunk' || isSearched) for (const part of parts) this.#addForm(part, forms)
+    }
+    this.#addForm(cut, forms)
+  }
+
+  #addForm(word: string, forms: string[]): void {
+    const form = NOT_ASCII.test(word) ? this.#formOf(word) : this.#latinFormOf(word)
+    if (form !== '') forms.push(form)
+  }
+
+  #formOf(word: string): string {
+    if (!/[\p{L}\p{N}]/u.test(word)) return ''
+    const plain = withPlainDigits(word.replaceAll(/[’ʼ]/g, "'"))
+    if (/\p{Script=Latin}/u.test(plain)) return this.#latinFormOf(plain)
+    const written = withPlainLetters(plain)
+    return this.#language === 'none' ? written : stemOf(written) || written
+  }
+
+  /** Empty: a stop word. */
+  #latinFormOf(word: string): string {
+    const language = this.#language
+    let plain = word
+    // English writes accents as it likes. Elsewhere stemmers need them.
+    if (language === 'english') plain = withoutAccents(plain)
+    else if (language === 'german') plain = withUmlauts(plain)
+    else if (ELIDING.has(language)) plain = withoutElision(plain)
+    else if (language === 'turkish') plain = plain.replace(/'.*$/, '')
+    if (this.#stopWords.has(plain) || this.#isPossessive(plain)) return ''
+    const stem = this.#stemLatin(plain) || plain
+    return ACCENTS_ASIDE.has(language) ? withoutAccents(stem) : stem.replaceAll('ß', 'ss')
+  }
+
+  #isPossessive(word: string): boolean {
+    return word.endsWith("'s") && this.#stopWords.has(word.slice(0, -2))
+  }
+}
+
+/** Articles and pronouns are written at the next word: `l'eau`. */
+const ELIDING: ReadonlySet<Language> = new Set<Language>(['french', 'italian', 'catalan'])
+
+/** Accents say how a letter sounds, and are often left out. Elsewhere such a letter is another one. */
+const ACCENTS_ASIDE: ReadonlySet<Language> = new Set<Language>([
+  'catalan',
+  'french',
+  'italian',
+  'portuguese',
+  'spanish',
+])
+
+const PLAIN_WORD = /^[a-z]{1,64}$/
+const NOT_ASCII = /[^\0-\x7f]/
+const LETTERS = /^[\p{L}\p{M}]+$/u
+const LETTERS_AND_DIGITS = /^(?:\p{L}{1,16}\p{Nd}{1,9}|\p{Nd}{1,9}\p{L}{1,16})$/u
+
+/** Not a date or a range of numbers. */
+function isName(joined: string): boolean {
+  return LETTERS.test(joined) || LETTERS_AND_DIGITS.test(joined)
+}
+
+/** Scripts that write no spaces, and Korean, whose particles stand at the noun. */
+const HAN = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー`
+const OTHERS = ['Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar'].map((name) => `\\p{Script=${name}}`)
+const COMPACT = new RegExp(`[${HAN}${OTHERS.join('')}]`, 'u')
+const RUNS = new RegExp(
+  `[${HAN}]+|${OTHERS.map((script) => `${script}+`).join('|')}|[^${HAN}${OTHERS.join('')}]+`,
+  'gu',
+)
+const IS_HAN = new RegExp(`[${HAN}]`, 'u')
+const HANGUL = /\p{Script=Hangul}/u
+
+/**
+ * Any two characters beside each other, so that a part of a compound and a noun with its particle are found; in Korean and
+ * Thai the words too. A single character is found in chunks, and searched where it stands alone.
+ */
+function addCompact(run: string, of: FormsOf, forms: string[]): void {
+  const isHan = IS_HAN.test(run)
+  const characters =
+    isHan || HANGUL.test(run) ? [...run] : (run.match(/\P{M}\p{M}*|\p{M}+/gu) ?? [])
+  if (!isHan) addWords(run, characters.length, forms)
+  if (isHan && (of === 'chunk' || characters.length === 1)) forms.push(...characters)
+  for (let index = 1; index < characters.length; index += 1) {
+    forms.push(clipped((characters[index - 1] ?? '') + (characters[index] ?? '')))
+  }
+}
+
+/** A word of two characters is one of the pairs. */
+function addWords(run: string, runLength: number, forms: string[]): void {
+  for (const word of segmentsOf(run)) {
+    const isPair = word.length === 2 && runLength > 1
+    if (!isPair) forms.push(clipped(word))
+  }
+}
+
+function clipped(word: string): string {
+  return word.length > WORD_CHARS_MAX ? word.slice(0, WORD_CHARS_MAX) : word
+}
