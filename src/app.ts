@@ -76,9 +76,6 @@ export interface App {
 /** Of one knowledge base: with more vectors, memory holds only their codes, a fifth of the bytes. */
 const WHOLE_VECTORS_MAX = 250_000
 
-/** More rows of chunks are not kept in memory: the few that an answer shows are read fast enough. */
-const ROW_BYTES_MAX = 1024 ** 3
-
 /** For planning one large statement: the largest takes a third of it on a quiet machine. */
 const PLANNING_MS = 3_000
 
@@ -116,7 +113,7 @@ export function createApp(options: AppOptions): App {
   const { vectorCaches, rowCaches, indexStates } = openRetrieval(store, {
     bytesMax: memoryBytesOf(settings.vectorMemory),
     wholeVectorsMax: WHOLE_VECTORS_MAX,
-    rowBytesMax: Math.min(memoryBytesOf(settings.rowMemory), ROW_BYTES_MAX),
+    rowBytesMax: memoryBytesOf(settings.rowMemory),
   })
   store.engine.setReserved(() => vectorCaches.memoryBytes + rowCaches.memoryBytes)
   const reembedding = new Reembedding({

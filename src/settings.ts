@@ -156,8 +156,8 @@ export const SETTINGS = {
     parse: memorySize,
   }),
   rowMemory: setting('EIDER_ROW_MEMORY', {
-    default: '4%',
-    help: 'Memory for the rows of chunks that searches show, at most 1 GiB; others are read from disk. 0MB: none',
+    default: '256MB',
+    help: 'Memory for the rows of chunks that searches show; others are read from the database. 0MB: none',
     parse: memorySize,
   }),
   extensionDirectory: setting('EIDER_EXTENSION_DIR', {

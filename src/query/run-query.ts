@@ -9,7 +9,12 @@ import { checkStatementSize } from '../sql/guard/statement-size.ts'
 import { type Token, tokenize, withoutClosingSemicolons } from '../sql/lexer/tokens.ts'
 import { type QueryDeps, runLimits } from './query-deps.ts'
 import { runStatement } from './run-statement.ts'
-import { type Parameters, runSelect, withBoundSelect } from './select/run-select.ts'
+import {
+  type Parameters,
+  runSelect,
+  type SelectRequest,
+  withBoundSelect,
+} from './select/run-select.ts'
 import type { SessionName } from './sessions.ts'
 
 export interface QueryRequest {
@@ -31,9 +36,10 @@ export async function runQuery(
   signal: AbortSignal,
 ): Promise<QueryResult> {
   const { db, params } = request
-  const { statement, select } = parseRequest(request, deps)
+  const { statement, select, cut } = parseRequest(request, deps)
   if (statement !== undefined) return runStatement({ statement, db, params }, deps, signal)
-  const rows = await runSelect({ ...select, database: db, params, isShown: true }, deps, signal)
+  const shown = { ...select, database: db, params, isShown: true }
+  const rows = await runSelect(cut === undefined ? shown : { ...shown, cut }, deps, signal)
   return { kind: 'table', rows, context: { db } }
 }
 
@@ -53,9 +59,11 @@ export async function exportRows(
   })
 }
 
-type ParsedRequest =
+type ParsedRequest = (
   | { readonly statement: Statement; readonly select?: undefined }
   | { readonly statement?: undefined; readonly select: SelectWithOptions }
+) &
+  Pick<SelectRequest, 'cut'>
 
 /** @throws AppError `project_not_found` for a `db` that does not exist, those of the parser */
 function parseRequest({ sql, db }: QueryRequest, deps: QueryDeps): ParsedRequest {
@@ -67,7 +75,8 @@ function parseRequest({ sql, db }: QueryRequest, deps: QueryDeps): ParsedRequest
     return { select: takeUsingOptions(sql, withoutClosingSemicolons(tokens)) }
   }
   try {
-    return parse(tokenize(sql))
+    const tokens = tokenize(sql)
+    return { ...parse(tokens), cut: { sql, tokens } }
   } catch (error) {
     // A statement with backslash escapes may not even be cut into tokens in the standard way.
     if (!sql.includes("\\'")) throw error

@@ -47,6 +47,16 @@ describe('what is allowed', () => {
   for (const [sql, rows] of CASES) test(sql, async () => expect(await narrowed(sql)).toBe(rows))
 })
 
+test('a plan that is known from a caller who may read more is not used', async () => {
+  const sql = "SELECT id, chunk_content FROM other.secret WHERE content = '1' LIMIT 1"
+  const { deps } = fixture
+  for (let time = 0; time < 3; time += 1) {
+    await runQuery({ sql, db: 'mindsdb', params: {} }, deps, new AbortController().signal)
+    const failure = await narrowed(sql).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(AppError)
+  }
+})
+
 describe("an agent's search", () => {
   const search = (options: string) => {
     return narrowed(`SELECT id, relevance FROM kb WHERE content = '5 7'${options} LIMIT 3`)

@@ -184,10 +184,8 @@ function chunkOf(row: readonly ResultValue[]): FoundChunk {
   }
 }
 
-/** JSON that the database holds as text. */
-function objectOf(value: ResultValue | undefined): Readonly<Record<string, unknown>> {
-  const json: unknown = JSON.parse(JSON.stringify(value ?? null))
-  const isObject = typeof json === 'object' && json !== null && !Array.isArray(json)
+function objectOf(value: ResultValue = null): Readonly<Record<string, unknown>> {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
   // JSON gives an object no other keys than strings.
-  return isObject ? (json as Readonly<Record<string, unknown>>) : {}
+  return isObject ? (value as Readonly<Record<string, unknown>>) : {}
 }

@@ -11,6 +11,7 @@ import {
   type ParameterizedStatement,
   parameterizeSearchLiterals,
 } from '../../sql/lexer/search-literals.ts'
+import type { Token } from '../../sql/lexer/tokens.ts'
 import { displayedName } from '../../sql/lexer/variable-names.ts'
 import type { GivenSearch } from '../../sql/search/plan-inputs.ts'
 import { type QueryDeps, type RunContext, StageTimer, type StageTimes } from '../query-deps.ts'
@@ -26,6 +27,8 @@ export type Parameters = Readonly<Record<string, unknown>>
 
 export interface SelectRequest {
   readonly sql: string
+  /** A statement and its tokens, as they are read in the standard way: of use where `sql` is that statement. */
+  readonly cut?: { readonly sql: string; readonly tokens: readonly Token[] }
   /** The project of names without a qualifier. */
   readonly database: string
   readonly params: Parameters
@@ -167,18 +170,15 @@ async function cachedPlan(
   { deps, signal, timer }: RunContext,
 ): Promise<PlannedSelect> {
   const snapshot = deps.catalog.snapshot()
-  const { sql, database, search = null, allowed, readsChunkKeys = false } = request
+  const { sql, database, search = null, allowed, cut, readsChunkKeys = false } = request
   if (database.toLowerCase() !== FILES_DATABASE) requireProject(snapshot, database)
   const planText = (text: string) => {
     const planned = { sql: text, database, search, allowed, readsChunkKeys }
     return timer.time('plan', () => deps.planner.plan(planned, snapshot, signal))
   }
   const planAsWritten = async () => ({ plan: await planText(sql), texts: new Map() })
-  // Neither is a plan for other callers.
-  if (allowed !== undefined || readsChunkKeys || sql.length > SHARED_CHARS_MAX) {
-    return planAsWritten()
-  }
-  const parameterized = parameterizeSearchLiterals(sql)
+  if (readsChunkKeys || sql.length > SHARED_CHARS_MAX) return planAsWritten()
+  const parameterized = parameterizeSearchLiterals(sql, cut?.sql === sql ? cut.tokens : undefined)
   const { texts } = parameterized
   const scope = planScope(request)
   const statement = scope + parameterized.sql
@@ -194,9 +194,14 @@ async function cachedPlan(
   return { plan: planned.plan, texts }
 }
 
-/** What a plan is made of, besides the catalog and the text. */
-function planScope({ database, search }: SelectRequest): string {
-  return `${database}\0${search === undefined ? '' : JSON.stringify(search)}\0`
+/** What a plan is made of, besides the catalog and the text: it is none for callers who may read something else. */
+function planScope({ database, search, allowed }: SelectRequest): string {
+  const narrowed = allowed && [allowed.knowledgeBases.map(({ id }) => id), allowed.tables]
+  return `${database}\0${textOf(search)}\0${textOf(narrowed)}\0`
+}
+
+function textOf(value: object | undefined): string {
+  return value === undefined ? '' : JSON.stringify(value)
 }
 
 /** undefined where a parameter that stands for a literal has not become a search. */

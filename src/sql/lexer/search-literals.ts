@@ -20,13 +20,16 @@ export function isLiteralParameter(name: string): boolean {
  * Puts parameters in the place of the texts of `content = '…'`, so that searches that differ in nothing else share a plan.
  * Whether `content` is what a knowledge base is searched by is not known here: the plan must tell, and where it is not the
  * statement must be read as it was written.
+ * @param tokens of the statement, read in the standard way, where they are known
  */
-export function parameterizeSearchLiterals(sql: string): ParameterizedStatement {
+export function parameterizeSearchLiterals(
+  sql: string,
+  tokens: readonly Token[] = tokensOf(sql),
+): ParameterizedStatement {
   const texts = new Map<string, string>()
   if (!/content/i.test(sql)) return { sql, texts }
   let parameterized = ''
   let at = 0
-  const tokens = tokensOf(sql)
   tokens.forEach((token, index) => {
     if (!isSearchText(tokens, index)) return
     const name = `${PREFIX}${texts.size}`
