@@ -42,10 +42,13 @@ export class ChunkWrites {
     this.#parts = parts
   }
 
-  /** One transaction of chunks, vectors and terms, in tables that have room for what comes. */
+  /**
+   * One transaction of chunks, vectors and terms, in tables that have room for what comes.
+   * @param incoming is asked for within the turn of the write queue where it is a function
+   */
   async write<T>(
     kb: KnowledgeBase,
-    incoming: Incoming,
+    incoming: Incoming | ((row: KnowledgeBaseRow) => Incoming),
     work: (tables: OpenTables) => Promise<RowsWritten<T>>,
   ): Promise<T> {
     const { database, state } = this.#parts
@@ -77,7 +80,7 @@ export class ChunkWrites {
   async #writeRows<T>(
     connection: DuckDBConnection,
     kb: KnowledgeBase,
-    incoming: Incoming,
+    incoming: Incoming | ((row: KnowledgeBaseRow) => Incoming),
     work: (tables: OpenTables) => Promise<RowsWritten<T>>,
   ) {
     const { row, known, tables } = await this.#openTables(connection, kb, incoming)
@@ -109,10 +112,15 @@ export class ChunkWrites {
    * @throws AppError `knowledge_base_not_found`, `dimension_mismatch`, `insert_failed` for too many metadata columns,
    * `SupersededVectors`
    */
-  async #openTables(connection: DuckDBConnection, kb: KnowledgeBase, incoming: Incoming) {
+  async #openTables(
+    connection: DuckDBConnection,
+    kb: KnowledgeBase,
+    asked: Incoming | ((row: KnowledgeBaseRow) => Incoming),
+  ) {
     const read = await this.#rows.read(connection, kb.id, this.#parts.state)
     if (read === undefined) throw notFound('knowledge_base', kb.name)
     const { row, known } = read
+    const incoming = typeof asked === 'function' ? asked(row) : asked
     if (incoming.dimensions !== null && row.vectorsNumber !== kb.vectorsNumber) {
       throw new SupersededVectors(this.#knowledgeBaseOf(row, kb))
     }

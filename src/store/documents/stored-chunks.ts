@@ -1,11 +1,4 @@
-import {
-  type DuckDBConnection,
-  type DuckDBType,
-  type DuckDBValue,
-  LIST,
-  listValue,
-  VARCHAR,
-} from '@duckdb/node-api'
+import type { DuckDBConnection } from '@duckdb/node-api'
 import { Analyzers } from '../../analysis/analyzer.ts'
 import type {
   ChunkChange,
@@ -24,7 +17,6 @@ import type {
 } from '../../domain/ports/store-ports.ts'
 import { notFound } from '../../errors.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
-import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import {
   changeChunkRows,
@@ -37,13 +29,10 @@ import { chunkRowsOf } from './chunk-rows.ts'
 import { ChunkWrites, NOTHING_COMES } from './chunk-writes.ts'
 import { DocumentIds } from './document-ids.ts'
 import { fitValues } from './fitted-values.ts'
+import { GroupedInserts } from './grouped-inserts.ts'
 import { valuesByKey } from './metadata-columns.ts'
-import {
-  type OpenTables,
-  removeChunkRows,
-  replaceChunkRows,
-  StaleVectors,
-} from './write-chunk-rows.ts'
+import { storedTexts } from './stored-texts.ts'
+import { type OpenTables, removeChunkRows, StaleVectors } from './write-chunk-rows.ts'
 
 /** Knowledge bases whose cut chunks are remembered. */
 const CUT_COUNTS_MAX = 10_000
@@ -54,6 +43,7 @@ export class StoredChunks implements ChunkStore {
   readonly #analyzers = new Analyzers()
   readonly #writes: ChunkWrites
   readonly #documentIds = new DocumentIds()
+  readonly #inserts: GroupedInserts
   /** By the ids of knowledge bases. */
   readonly #cutCounts = new LruMap<number, CutCounts & { readonly revision: number }>({
     sizeMax: CUT_COUNTS_MAX,
@@ -62,6 +52,7 @@ export class StoredChunks implements ChunkStore {
   constructor(parts: StoreParts) {
     this.#parts = parts
     this.#writes = new ChunkWrites(parts)
+    this.#inserts = new GroupedInserts(this.#writes, this.#documentIds)
   }
 
   async storedTexts(
@@ -70,31 +61,7 @@ export class StoredChunks implements ChunkStore {
   ): Promise<readonly StoredChunkText[]> {
     const possible = this.#documentIds.possible(kb.id, documentIds)
     if (possible.length === 0) return []
-    const { chunks, contexts } = chunkTables(kb)
-    const { condition, values, types } = withIds(possible)
-    const there = `SELECT 1 FROM ${chunks} WHERE ${condition} LIMIT 1`
-    const sql = `SELECT c.chunk_key, document_id, chunk_content, coalesce(context, '')
-      FROM ${chunks} AS c LEFT JOIN ${contexts} AS x ON x.chunk_key = c.chunk_key
-      WHERE ${condition} ORDER BY c.chunk_key`
-    return this.#read(kb, async (connection) => {
-      const texts: StoredChunkText[] = []
-      // Such a join reads the text of every chunk, those of other documents too: only where it is of use.
-      const found = await connection.runAndReadAll(there, values, types)
-      if (found.currentRowCount === 0) return texts
-      const result = await connection.stream(sql, values, types)
-      for await (const data of result) {
-        for (const [chunkKey, documentId, content, context] of data.getRows()) {
-          texts.push({
-            chunkKey: BigInt(String(chunkKey)),
-            documentId: String(documentId),
-            content: String(content),
-            context: String(context),
-          })
-        }
-        await yieldToEventLoop()
-      }
-      return texts
-    })
+    return this.#read(kb, (connection) => storedTexts(connection, kb, possible))
   }
 
   withoutCaching<T>(work: () => Promise<T>): Promise<T> {
@@ -142,14 +109,7 @@ export class StoredChunks implements ChunkStore {
     kb: KnowledgeBase,
     documents: readonly EmbeddedDocument[],
   ): Promise<WriteOutcome> {
-    const { rows, documentIds, incoming } = await chunkRowsOf(documents)
-    const replace = async (tables: OpenTables) => {
-      const possible = await this.#documentIds.comeWith(tables.connection, tables, documentIds)
-      const removedKeys = await keysOfDocuments(tables, possible)
-      await replaceChunkRows(tables, rows, removedKeys)
-      return { result: { kind: 'stored' } as const, newRows: rows, removedKeys }
-    }
-    return this.#writes.write(kb, incoming, replace).catch(staleOutcome)
+    return this.#inserts.insert(kb, await chunkRowsOf(documents))
   }
 
   removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number> {
@@ -195,34 +155,4 @@ export class StoredChunks implements ChunkStore {
 function staleOutcome(error: unknown): { readonly kind: 'stale' } {
   if (error instanceof StaleVectors) return { kind: 'stale' }
   throw error
-}
-
-async function keysOfDocuments(
-  tables: OpenTables,
-  documentIds: readonly string[],
-): Promise<readonly bigint[]> {
-  if (documentIds.length === 0) return []
-  const { condition, values, types } = withIds(documentIds)
-  const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks} WHERE ${condition}`
-  const reader = await tables.connection.runAndReadAll(sql, values, types)
-  return reader.getRows().map(([key]) => BigInt(String(key)))
-}
-
-/** Ids are compared within the scan, which takes a fifth of the time of a join; so many at most. */
-const LISTED_IDS_MAX = 16
-
-/** A condition on `document_id`, and what is bound to it. */
-function withIds(documentIds: readonly string[]) {
-  const ids = documentIds.map((id) => id.toWellFormed())
-  if (ids.length > LISTED_IDS_MAX) {
-    const values: Record<string, DuckDBValue> = { ids: listValue(ids) }
-    const types: Record<string, DuckDBType> = { ids: LIST(VARCHAR) }
-    return { condition: 'document_id IN (SELECT unnest($ids))', values, types }
-  }
-  const named = ids.map((id, index) => [`id${index}`, id] as const)
-  const values: Record<string, DuckDBValue> = Object.fromEntries(named)
-  const types: Record<string, DuckDBType> = {}
-  for (const [name] of named) types[name] = VARCHAR
-  const condition = `document_id IN (${named.map(([name]) => `$${name}`).join(', ')})`
-  return { condition, values, types }
 }
