@@ -11,7 +11,7 @@ import { runSelect, type SelectRequest, type SelectRows } from '../select/run-se
 import { type SearchFilter, searchFilter } from './search-filter.ts'
 
 /** A text that begins with so many spaces counts as empty. */
-const BLANK_CHARS_MAX = 65_536
+const BLANK_CHARS_MAX = 200_000
 
 /** What a client asks for. */
 export interface ChunkSearch {
