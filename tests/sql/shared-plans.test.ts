@@ -84,13 +84,17 @@ function request(sql: string) {
 /** What earlier runs of a plan have shown is not a part of it. */
 function withoutKnown(plan: SelectPlan): SelectPlan {
   const { candidates } = plan
-  return { ...plan, candidates: candidates && { ...candidates, known: { columns: null } } }
+  return {
+    ...plan,
+    constant: null,
+    candidates: candidates && { ...candidates, known: { columns: null } },
+  }
 }
 
 /** Names, types and rows; or what failed. */
 async function answerOf(sql: string, deps: QueryDeps) {
   try {
-    const { columns, batches } = await runSelect(request(sql), deps, signal)
+    const { columns, batches } = await runSelect({ ...request(sql), isShown: true }, deps, signal)
     const rows = []
     for await (const batch of batches) rows.push(...batch)
     return { columns, rows }
@@ -165,6 +169,52 @@ test('a statement that fails says so in the same words, at its own place', async
   for (const sql of wrong) {
     expect(await answerOf(sql, deps)).toEqual(await answerOf(sql, counting().deps))
   }
+})
+
+test('an answer that nothing can change is computed once, any other each time', async () => {
+  const { deps } = counting()
+  const ran: string[] = []
+  const engine = new Proxy(deps.engine, {
+    get: (target, name) => {
+      const found = Reflect.get(target, name)
+      if (typeof found !== 'function') return found
+      return (...args: unknown[]) => {
+        if (name === 'run') ran.push((args[0] as { sql: string }).sql)
+        return found.apply(target, args)
+      }
+    },
+  })
+  const runs = async (sql: string, params = {}) => {
+    ran.length = 0
+    const answers = []
+    for (let turn = 0; turn < 3; turn += 1) {
+      const select = { ...request(sql), params, isShown: true }
+      const { columns, batches } = await runSelect(select, { ...deps, engine }, signal)
+      const rows = []
+      for await (const batch of batches) rows.push(...batch)
+      answers.push(JSON.stringify([columns, rows]))
+    }
+    return { times: ran.length, answers: new Set(answers).size }
+  }
+  const once = { times: 1, answers: 1 }
+  for (const sql of ['SELECT 1', "SELECT upper('a') AS a, 1.50, NULL, [1, 2], DATE '2024-02-29'"]) {
+    expect(await runs(sql)).toEqual(once)
+  }
+  expect(await runs('SELECT random()')).toEqual({ times: 3, answers: 3 })
+  expect(await runs('SELECT uuid() AS id')).toEqual({ times: 3, answers: 3 })
+  for (const sql of [
+    'SELECT now() IS NULL',
+    'SELECT current_date IS NULL',
+    'SELECT database()',
+    'SELECT (SELECT count(*) FROM files.t)',
+    'SELECT a FROM files.t WHERE a = 5',
+    'SELECT count(*) FROM kb',
+    "SELECT repeat('x', 5000)",
+    'SELECT unnest(range(10000))',
+  ]) {
+    expect((await runs(sql)).times).toBe(3)
+  }
+  expect((await runs('SELECT :n', { n: 1 })).times).toBe(3)
 })
 
 test('a statement that holds the marks itself is planned as it is', async () => {

@@ -34,6 +34,8 @@ export interface SelectPlan {
   readonly scans: readonly MeasuredScan[]
   /** The parameters of the statement as the client wrote it, also those that became searches. */
   readonly parameterNames: readonly string[]
+  /** Set where nothing can change the answer: it is kept with the plan once it is known. null: it depends on something. */
+  readonly constant: { answer: Pick<RowStream, 'columns' | 'ready'> | null } | null
   /** How often marks for values stand where a value changes nothing but itself; unset: the statement has none. */
   readonly marks?: ReadonlyMap<string, number>
 }

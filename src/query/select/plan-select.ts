@@ -16,6 +16,7 @@ import {
 import { guard } from '../../sql/guard/guard.ts'
 import { likesAsRegexps } from '../../sql/guard/like-patterns.ts'
 import { limitSizes, type UnnamedItem } from '../../sql/guard/size-limits.ts'
+import { isConstantQuery } from '../../sql/guard/stability.ts'
 import { checkExpandedSize, limitJson } from '../../sql/guard/statement-limits.ts'
 import { checkTokens } from '../../sql/guard/statement-size.ts'
 import { bindSystemFunctions } from '../../sql/guard/system-functions.ts'
@@ -115,7 +116,8 @@ async function planTree(
   const readsCatalog = inputs.readsCatalog || isOfCatalog
   const collected = { searches, agents, thresholds, scans, rerankings, readsCatalog }
   const isShort = isShortAnswer(queryOf(statementOf(tree)))
-  const plan = { ...collected, sql, innerPlans, parameters, parameterNames, isShort }
+  const constant = isConstantQuery(queryOf(statementOf(tree))) ? { answer: null } : null
+  const plan = { ...collected, sql, innerPlans, parameters, parameterNames, isShort, constant }
   // Last: it changes the tree.
   return { ...plan, candidates: await candidatePlan(tree, candidates, engine) }
 }

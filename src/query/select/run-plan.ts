@@ -24,10 +24,24 @@ export async function runPlan(
   values: BoundValues,
   context: PlanRun,
 ): Promise<PlanRows> {
-  const { candidates, sql, isShort } = plan
+  const { candidates, sql, isShort, constant } = plan
+  if (context.isShown === true && constant !== null && constant.answer !== null) {
+    const { columns, ready = [] } = constant.answer
+    return { rows: { columns, ready, batches: batchesOf(ready) }, isFromMemory: false }
+  }
   const near = candidates && (await runOverCandidates(candidates, values, context))
   if (near !== null) return { rows: near, isFromMemory: true }
-  return { rows: await run({ sql, values, isShort }, context), isFromMemory: false }
+  const rows = await run({ sql, values, isShort }, context)
+  if (constant !== null && isSmall(rows)) {
+    constant.answer = { columns: rows.columns, ready: rows.ready ?? [] }
+  }
+  return { rows, isFromMemory: false }
+}
+
+const KEPT_CHARS_MAX = 2_000
+
+function isSmall({ columns, ready }: RowStream): boolean {
+  return ready !== undefined && JSON.stringify([columns, ready]).length <= KEPT_CHARS_MAX
 }
 
 /** Of a plan that is run. */

@@ -111,7 +111,7 @@ function learnt(shape: StatementShape, marked: SelectPlan, planned: SelectPlan):
   }
   if (!isShareable(plan)) return { kind: 'never' }
   const template = new PlanTemplate(plan)
-  const isSame = Bun.deepEquals(template.with(shape.literals), planned)
+  const isSame = Bun.deepEquals(template.with(shape.literals), { ...planned, constant: null })
   return isSame ? { kind: 'shared', template } : { kind: 'never' }
 }
 
@@ -143,6 +143,8 @@ class PlanTemplate {
     const { candidates } = this.#plan
     return {
       ...this.#plan,
+      // An answer is that of one text.
+      constant: null,
       sql: this.#sql.with(literals),
       candidates: candidates && this.#candidatesWith(candidates, literals),
     }

@@ -1,4 +1,4 @@
-import { type TreeValue, textOf, walk } from '../ast/select-ast.ts'
+import { isNode, type TreeNode, type TreeValue, textOf, walk } from '../ast/select-ast.ts'
 import { isAggregateFunction, isScalarFunction, isWindowFunction } from './function-lists.ts'
 
 /**
@@ -53,4 +53,21 @@ export function stabilityOf(expression: TreeValue): Stability {
 /** True where two evaluations may differ, so that it must be evaluated once for each row and nowhere else. */
 export function isVolatile(expression: TreeValue): boolean {
   return stabilityOf(expression) === 'volatile'
+}
+
+/** `current_date` and its like come as names of columns. */
+const CHANGING = new Set(['SUBQUERY', 'PARAMETER', 'COLUMN_REF', 'STAR', 'POSITIONAL_REFERENCE'])
+
+/**
+ * Whether a query gives the same rows for ever: it has no FROM, no other query within it and no parameter, and calls
+ * nothing that depends on the clock, the session or chance.
+ */
+export function isConstantQuery(query: TreeNode): boolean {
+  if (query.type !== 'SELECT_NODE') return false
+  for (const node of walk(query)) {
+    const isSource = isNode(node.from_table) && node.from_table.type !== 'EMPTY'
+    if (isSource || CHANGING.has(textOf(node.class))) return false
+    if (node !== query && node.type === 'SELECT_NODE') return false
+  }
+  return stabilityOf(query) === 'consistent'
 }
