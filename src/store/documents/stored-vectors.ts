@@ -14,7 +14,7 @@ export class StoredVectors implements VectorSource {
   }
 
   readAll<T>(ids: TableIds, read: (rows: VectorRows) => Promise<T>): Promise<T> {
-    return this.#database.lease(async (connection) => {
+    const reading = this.#database.lease(async (connection) => {
       await connection.run('BEGIN TRANSACTION READ ONLY')
       const { vectors } = chunkTables(ids)
       const result = await read({
@@ -25,6 +25,8 @@ export class StoredVectors implements VectorSource {
       await connection.run('COMMIT')
       return result
     })
+    // Whoever reads them all keeps them.
+    return reading.finally(() => this.#database.trimCache())
   }
 }
 

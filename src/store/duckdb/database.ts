@@ -8,7 +8,7 @@ import { connectTo, lockedInstance, spillDirectory } from './instance/locked-ins
 import { type LockNote, lockConflict, removeLockNote, writeLockNote } from './lock-note.ts'
 import { checkLog, LogMark, MARK_FILE } from './log-mark.ts'
 import { memoryLimitOf } from './memory-size.ts'
-import { withoutCaching } from './step-limits.ts'
+import { trimCache, withoutCaching } from './step-limits.ts'
 
 export const DATABASE_FILE = 'eider-data.duckdb'
 const IDLE_CONNECTIONS_MAX = 32
@@ -123,6 +123,12 @@ export class Database {
   /** Runs work that writes much more than anybody is going to read soon: it does not stay in memory. */
   withoutCaching<T>(work: () => Promise<T>): Promise<T> {
     return withoutCaching((use) => this.lease(use), this.#memoryLimit, work)
+  }
+
+  /** What was read or written once does not stay in memory for good. */
+  async trimCache(): Promise<void> {
+    if (this.#directory === null) return
+    await this.lease((connection) => trimCache(connection, this.#memoryLimit))
   }
 
   /** Counts the committed writes: a snapshot with another number is old. */

@@ -92,6 +92,25 @@ export async function withoutCaching<T>(
   }
 }
 
+/** Of blocks of the file; half as many more are let go of at once, so that it need not be done often. */
+const BLOCK_BYTES_KEPT = 128 * 1024 ** 2
+
+/**
+ * Lets go of most blocks of the file that DuckDB keeps in memory, up to its limit: the operating system has them as well,
+ * and gives its copies back to whoever needs the memory.
+ */
+export async function trimCache(
+  connection: DuckDBConnection,
+  memoryLimit: string,
+  keptBytes = BLOCK_BYTES_KEPT,
+): Promise<void> {
+  const reader = await connection.runAndReadAll(`SELECT sum(memory_usage_bytes),
+    sum(memory_usage_bytes) FILTER (tag = 'BASE_TABLE') FROM duckdb_memory()`)
+  const [total = 0, blocks = 0] = (reader.getRows()[0] ?? []).map(Number)
+  if (blocks <= 1.5 * keptBytes) return
+  await lowerLimit(connection, total - blocks + keptBytes, memoryLimit)
+}
+
 async function cachedBytes(connection: DuckDBConnection): Promise<number> {
   const reader = await connection.runAndReadAll(
     'SELECT sum(memory_usage_bytes) FROM duckdb_memory()',
@@ -99,13 +118,22 @@ async function cachedBytes(connection: DuckDBConnection): Promise<number> {
   return Number(reader.getRows()[0]?.[0] ?? 0)
 }
 
-/** The limit is lowered and at once raised again: DuckDB 1.5.5 has no other way to say it. */
 async function letGoOfCache(
   connection: DuckDBConnection,
   keptBytes: number,
   memoryLimit: string,
 ): Promise<void> {
-  if ((await cachedBytes(connection)) <= keptBytes) return
+  if ((await cachedBytes(connection)) > keptBytes) {
+    await lowerLimit(connection, keptBytes, memoryLimit)
+  }
+}
+
+/** The limit is lowered and at once raised again: DuckDB 1.5.5 has no other way to say it. */
+async function lowerLimit(
+  connection: DuckDBConnection,
+  keptBytes: number,
+  memoryLimit: string,
+): Promise<void> {
   try {
     await connection.run(
       `SET GLOBAL memory_limit = '${Math.ceil(keptBytes / 1e6)}MB'; SET GLOBAL memory_limit = '${memoryLimit}'`,

@@ -73,6 +73,7 @@ export class Upkeep implements StorageUpkeep {
       if (rebuilt >= ROWS_FOR_CHECKPOINT || this.logBytes() >= LOG_BYTES_MAX) {
         await this.#database.checkpoint()
       }
+      await this.#database.trimCache()
     })
   }
 
