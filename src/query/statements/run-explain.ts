@@ -54,7 +54,7 @@ function choicesOf(
       if (kind === 'scan') return `${search}: ${SCAN}, because ${detail}`
       if (!isFound) return `${search}: ${SCAN}, because ${MUST_SCAN}`
       const among = prefilter === null ? '' : AMONG_FILTERED
-      const words = hybrid === null ? '' : `, and the best ${PART_CHUNKS} by their words`
+      const words = hybrid === null ? '' : `, and the best${wordsCount(hybrid)} by their words`
       return `${search}: the nearest ${count} of ${detail}${words}${among}`
     },
   )
@@ -66,6 +66,11 @@ function choicesOf(
 }
 
 const SCAN = 'the database measures every vector'
+
+/** A convex fusion looks at more of both until no other chunk can be among the first. */
+function wordsCount({ fusion }: HybridSearch): string {
+  return fusion === 'convex' ? '' : ` ${PART_CHUNKS}`
+}
 
 /** By what chunks are ranked, with the weights of the texts. */
 function methodOf(
@@ -101,22 +106,27 @@ function nameOf({ projectName, name }: KnowledgeBase): string {
 
 function withFirstRows(rows: RowStream, first: readonly ResultValue[][]): RowStream {
   if (first.length === 0) return rows
-  const { batches } = rows
+  const { batches, ready, typedBatches: _, ...others } = rows
+  const all = { ...others, batches: batchesAfter(first, batches) }
+  return ready === undefined ? all : { ...all, ready: [...first, ...ready] }
+}
+
+function batchesAfter(
+  first: readonly ResultValue[][],
+  batches: RowStream['batches'],
+): RowStream['batches'] {
   return {
-    ...rows,
-    batches: {
-      [Symbol.asyncIterator]: () => {
-        const others = batches[Symbol.asyncIterator]()
-        let isFirst = true
-        return {
-          next: async () => {
-            if (!isFirst) return others.next()
-            isFirst = false
-            return { done: false, value: first }
-          },
-          return: async () => (await others.return?.()) ?? { done: true, value: undefined },
-        }
-      },
+    [Symbol.asyncIterator]: () => {
+      const others = batches[Symbol.asyncIterator]()
+      let isFirst = true
+      return {
+        next: async () => {
+          if (!isFirst) return others.next()
+          isFirst = false
+          return { done: false, value: first }
+        },
+        return: async () => (await others.return?.()) ?? { done: true, value: undefined },
+      }
     },
   }
 }
