@@ -47,11 +47,23 @@ export interface QueryTerms {
   readonly counts: readonly number[]
 }
 
+/** The chunks that hold quoted phrases of a searched text. */
+export interface PhraseHits {
+  /** Ascending. */
+  readonly keys: readonly bigint[]
+  /** What is added to the score of each, in the same order. */
+  readonly bonuses: readonly number[]
+  /** What they can add at most. */
+  readonly bound: number
+  /** The text is nothing but phrases: no other chunk is a keyword hit. */
+  readonly isFilter: boolean
+}
+
 /** What a hybrid search looks for besides its vector. */
 export interface KeywordSearch {
   readonly terms: QueryTerms
-  /** What a chunk must hold word for word, in any case. */
-  readonly phrases: readonly string[]
+  /** null: nothing is quoted. */
+  readonly phrases: PhraseHits | null
   /** How many of the best are wanted. */
   readonly count: number
   /**

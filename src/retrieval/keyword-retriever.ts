@@ -1,14 +1,19 @@
-import { chunkTables, type TableIds } from '../domain/chunk-tables.ts'
-import type { KeywordSearch } from '../domain/hybrid-search.ts'
+import type { TableIds } from '../domain/chunk-tables.ts'
+import type { KeywordSearch, PhraseHits } from '../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { PrefilterSql, RunLimits } from '../domain/ports/engine-ports.ts'
+import type { RunLimits } from '../domain/ports/engine-ports.ts'
 import type { ColumnReader } from '../domain/ports/retrieval-ports.ts'
 import type { KeywordHits } from '../domain/ports/search-ports.ts'
 import type { ScoredKey } from './keywords/best-scores.ts'
 import { ascendingKeys, commonKeys, keywordHits } from './keywords/keyword-hits.ts'
 import { PostingLists } from './keywords/posting-lists.ts'
-import { type SearchedTerms, scoreBound, scoresOfKeys } from './keywords/term-scorer.ts'
-import type { Prefilter, PrefilteredChunks } from './prefilter.ts'
+import {
+  type PhrasePostings,
+  type SearchedTerms,
+  scoreBound,
+  scoresOfKeys,
+} from './keywords/term-scorer.ts'
+import type { PrefilteredChunks } from './prefilter.ts'
 
 /** Where more chunks are equally good the database searches; this many can be checked against conditions, or measured. */
 const BEST_MAX = 16_384
@@ -37,11 +42,9 @@ const NO_HITS: ScoredHits = {
 /** Finds the chunks with the best BM25, from posting lists in memory. */
 export class KeywordRetriever {
   readonly #postings: PostingLists
-  readonly #prefilter: Prefilter
 
-  constructor(reader: ColumnReader, prefilter: Prefilter) {
+  constructor(reader: ColumnReader) {
     this.#postings = new PostingLists(reader)
-    this.#prefilter = prefilter
   }
 
   /** A write was committed. @param removedKeys null: not known */
@@ -59,8 +62,9 @@ export class KeywordRetriever {
     if (keys.length === 0) return NO_HITS
     const postings = await this.#postings.postingsOf({ ...search, ids, terms: keys }, signal)
     if (postings === null) return null
-    const terms = { ...postings, counts }
-    const phrased = await this.#phrased(search, signal)
+    const phrases = phrasePostings(keywordSearch.phrases)
+    const terms = { ...postings, counts, phrases }
+    const phrased = phrases?.isFilter === true ? phrases.keys : null
     const listed = prefiltered?.keys ?? null
     const allowed = commonAllowed(listed && ascendingKeys(listed), phrased)
     const bestOf = async (count: number) => {
@@ -73,16 +77,8 @@ export class KeywordRetriever {
       return best.map(({ key, score }) => ({ key: BigInt(key), score }))
     }
     const best = await bestOf(keywordSearch.count)
-    const scoresOf = (some: readonly bigint[]) => scoresOfKeys(terms, some.map(Number), phrased)
+    const scoresOf = (some: readonly bigint[]) => scoresOfKeys(terms, some.map(Number))
     return best && { best, bestOf, scoresOf, scoreBound: scoreBound(terms) }
-  }
-
-  /** The chunks that hold the phrases; null: there are no phrases. */
-  async #phrased(search: KeywordRetrieval, signal: AbortSignal): Promise<Uint32Array | null> {
-    const { knowledgeBase, keywordSearch } = search
-    if (keywordSearch.phrases.length === 0) return null
-    const phrased = { ...search, prefilter: phrasedKeys(knowledgeBase, keywordSearch) }
-    return ascendingKeys(await this.#prefilter.allKeys(phrased, signal))
   }
 
   /** Looks at more and more of the best until enough of them pass the conditions. */
@@ -108,18 +104,14 @@ export class KeywordRetriever {
   }
 }
 
-function commonAllowed(one: Uint32Array | null, other: Uint32Array | null): Uint32Array | null {
-  return one === null || other === null ? (one ?? other) : commonKeys(one, other)
+/** Ascending keys that a list can hold, with what each adds. */
+function phrasePostings(phrases: PhraseHits | null): PhrasePostings | null {
+  if (phrases === null) return null
+  const { bonuses, bound, isFilter } = phrases
+  const keys = ascendingKeys(BigInt64Array.from(phrases.keys))
+  return { keys, bonuses: Float64Array.from(bonuses), bound, isFilter }
 }
 
-/** A SELECT of the keys of the chunks that hold a term and all phrases. */
-function phrasedKeys(kb: KnowledgeBase, { terms, phrases }: KeywordSearch): PrefilterSql {
-  const { chunks, postings, recentPostings } = chunkTables(kb)
-  const sql = `SELECT chunk_key AS __chunk_key
-    FROM (SELECT chunk_key, lower(chunk_content) AS content FROM ${chunks} WHERE chunk_key IN
-      (SELECT chunk_key FROM (SELECT term, chunk_key FROM ${postings}
-        UNION ALL SELECT term, chunk_key FROM ${recentPostings})
-        WHERE term IN ($terms)))
-    WHERE list_bool_and(list_transform($phrases::VARCHAR[], phrase -> contains(content, lower(phrase))))`
-  return { sql, values: { terms: terms.keys, phrases }, isCacheable: true }
+function commonAllowed(one: Uint32Array | null, other: Uint32Array | null): Uint32Array | null {
+  return one === null || other === null ? (one ?? other) : commonKeys(one, other)
 }

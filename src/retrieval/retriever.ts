@@ -36,7 +36,7 @@ export class Retriever {
 
   constructor(reader: ColumnReader) {
     this.#prefilter = new Prefilter(reader)
-    this.#keywords = new KeywordRetriever(reader, this.#prefilter)
+    this.#keywords = new KeywordRetriever(reader)
   }
 
   /** A write was committed. */

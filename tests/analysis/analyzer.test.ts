@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { Analyzer, countTerms, termKey } from '../../src/analysis/analyzer.ts'
-import { phrasesOf, queryTerms } from '../../src/analysis/query-terms.ts'
+import { holdsPhrase, phrasesOf } from '../../src/analysis/phrases.ts'
+import { queryTerms } from '../../src/analysis/query-terms.ts'
 import { isMostlyLatin, wordsOf } from '../../src/analysis/words.ts'
 import { LANGUAGES, type Language } from '../../src/domain/language.ts'
 
@@ -102,13 +103,34 @@ test('a query has each of its terms once with its count, and no more than 256', 
 })
 
 test.each([
-  ['"green tea" Japan', ['green tea']],
-  ['“exact phrase” and "another one"', ['exact phrase', 'another one']],
-  ['a 24" screen and a 27" one', []],
-  ['one " alone', []],
-  ['"" "  " "x" "x"', ['x']],
-])('phrases of %s', (text, expected) => {
-  expect(phrasesOf(text)).toEqual(expected)
+  ['"green tea" Japan', ['green tea'], false],
+  ['“exact phrase” and "another one"', ['exact phrase', 'another one'], true],
+  ['„grüner Tee“ aus Japan', ['grüner Tee'], false],
+  ['le « thé vert » du Japon', [' thé vert '], false],
+  ['»grüner Tee«', ['grüner Tee'], true],
+  ['東京「緑茶」', ['緑茶'], false],
+  ['a 24" screen and a 27" one', [], false],
+  ['one " alone', [], false],
+  ['„ open and « and 「', [], false],
+  ['"" "  " "the of" "!?" "x" "x"', ['x'], true],
+  ["the 'green tea' of 'x'", [], false],
+])('phrases of %s', (text, expected, isWhole) => {
+  const found = phrasesOf(text, 'english')
+  expect([found.phrases.map((phrase) => phrase.text), found.isWhole]).toEqual([expected, isWhole])
+})
+
+test.each([
+  ['a cup of Green\n\n tea, hot', 'green tea', true],
+  ['GREEN-TEA', 'green tea', true],
+  ['green: the tea', 'green tea', true],
+  ['tea green', 'green tea', false],
+  ['green leaf tea', 'green tea', false],
+  ['green green tea', 'green tea', true],
+  ['日本の緑茶。', '緑茶', true],
+  ['日本の緑 茶', '紅茶', false],
+])('"%s" holds "%s": %p', (text, phrase, isHeld) => {
+  const [found] = phrasesOf(`"${phrase}"`, 'english').phrases
+  expect(found && holdsPhrase(text, found, 'english')).toBe(isHeld)
 })
 
 test.each([

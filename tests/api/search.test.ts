@@ -143,7 +143,22 @@ describe('a search', () => {
     expect(await idsOf({ query: '"black tea" china', mode: 'keyword' })).toEqual([
       'keemun',
       'assam',
+      'sencha',
     ])
+  })
+
+  test('quotes within a question add to what holds the phrase, and shut nothing out', async () => {
+    const quoted = { query: 'where does «Black,\n tea» come from', k: 5 }
+    const plain = { query: 'where does black tea come from', k: 5 }
+    expect((await idsOf(quoted)).slice(0, 2).toSorted()).toEqual(['assam', 'keemun'])
+    expect((await idsOf(quoted)).toSorted()).toEqual((await idsOf(plain)).toSorted())
+    expect(await idsOf({ query: '"tea black" from china', mode: 'keyword' })).toContain('keemun')
+    expect(await idsOf({ query: '"tea black"', mode: 'keyword' })).toEqual([])
+    expect(await idsOf({ query: '"tea black"', k: 5 })).toHaveLength(5)
+    expect(await idsOf({ query: '「india」', mode: 'keyword' })).toEqual(['assam'])
+    expect(await idsOf({ query: '"the of" assam', mode: 'keyword' })).toEqual(['assam'])
+    expect(await idsOf({ query: 'assam "', mode: 'keyword' })).toEqual(['assam'])
+    expect(await idsOf({ query: '"a'.repeat(50_000), k: 2 })).toHaveLength(2)
   })
 
   test.each(['🍵', '😀😀 👍🏽', '!!! …', '"" - ?'])(

@@ -39,7 +39,7 @@ export class FakeStore implements RetrievalStore {
   /** What the conditions of a prefilter mean, by their SQL. */
   readonly conditions = new Map<string, (key: bigint, chunk: FakeChunk) => boolean>()
   /** What the SELECTs were for, in their order. */
-  readonly selects: ('vectors' | 'checked keys' | 'listed keys' | 'phrases' | 'postings')[] = []
+  readonly selects: ('vectors' | 'checked keys' | 'listed keys' | 'postings')[] = []
   /** The first key that each term was wanted from, of the last postings. */
   wantedSince: readonly bigint[] = []
   /** Is awaited while all vectors are read. */
@@ -160,17 +160,13 @@ export class FakeStore implements RetrievalStore {
   }
 
   #rowsOf({ sql, values }: BoundSql): readonly Row[] {
-    const { keys, eider_near: near, terms, phrases } = values
+    const { keys, eider_near: near } = values
     if (keys !== undefined) {
       this.selects.push('vectors')
       return bigints(keys).flatMap((key) => {
         const chunk = this.chunks.get(key)
         return chunk === undefined ? [] : [[key, chunk.vector]]
       })
-    }
-    if (phrases !== undefined) {
-      this.selects.push('phrases')
-      return this.#keysWith(bigints(terms), strings(phrases)).map((key) => [key])
     }
     const condition = [...this.conditions.keys()].find((known) => sql.includes(known))
     if (condition === undefined) return this.#postings(sql, values)
@@ -182,13 +178,6 @@ export class FakeStore implements RetrievalStore {
     }
     const limit = Number(/LIMIT (\d+)$/.exec(sql)?.[1] ?? passing.length)
     return passing.slice(0, limit).map((key) => [key])
-  }
-
-  #keysWith(terms: readonly bigint[], phrases: readonly string[]): readonly bigint[] {
-    return [...this.chunks]
-      .filter(([, { text }]) => termsOf(text).some((term) => terms.includes(term)))
-      .filter(([, { text }]) => phrases.every((phrase) => text.includes(phrase)))
-      .map(([key]) => key)
   }
 
   #postings(sql: string, values: BoundSql['values']): readonly Row[] {
@@ -286,9 +275,4 @@ function batchOf(rows: readonly Row[]): { readonly batch: ColumnBatch; spoil(): 
 function bigints(value: unknown): readonly bigint[] {
   if (!Array.isArray(value)) throw new Error('a list was expected')
   return value.map((one) => BigInt(one))
-}
-
-function strings(value: unknown): readonly string[] {
-  if (!Array.isArray(value)) throw new Error('a list was expected')
-  return value.map(String)
 }

@@ -57,7 +57,7 @@ test('the best by words are those that every score would give, and their equals'
         const corpus = { chunkCount: 300, meanTermCount: 9 }
         const allowed = keys === null ? null : Uint32Array.from(keys).sort()
         const counts = lists.map((_, index) => 1 + (index % 3))
-        const searched = { lists: lists.map(listOf), counts, corpus }
+        const searched = { lists: lists.map(listOf), counts, corpus, phrases: null }
         const found = keywordHits({ ...searched, count, allowed })
         const wanted = [...plainScores(lists, counts, corpus)]
           .filter(([one]) => keys === null || keys.includes(one))
@@ -82,6 +82,7 @@ test('chunks that are equally good are all there, in the order of their keys', (
     lists: [listOf(same)],
     counts: [1],
     corpus,
+    phrases: null,
     count: 10,
     allowed: null,
   })
@@ -91,10 +92,14 @@ test('chunks that are equally good are all there, in the order of their keys', (
 
 test('nothing has a word: nothing is found', () => {
   const corpus = { chunkCount: 0, meanTermCount: 0 }
-  expect(keywordHits({ lists: [], counts: [], corpus, count: 10, allowed: null })).toEqual([])
+  expect(
+    keywordHits({ lists: [], counts: [], corpus, phrases: null, count: 10, allowed: null }),
+  ).toEqual([])
   const empty = new Uint32Array(0)
   const lists = [listOf([[1, 1, 1]])]
-  expect(keywordHits({ lists, counts: [1], corpus, count: 10, allowed: empty })).toEqual([])
+  expect(
+    keywordHits({ lists, counts: [1], corpus, phrases: null, count: 10, allowed: empty }),
+  ).toEqual([])
 })
 
 test('keys ascend and are common as those of sets', () => {

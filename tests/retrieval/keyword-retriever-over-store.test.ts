@@ -56,8 +56,15 @@ const QUERIES: readonly KeywordQuery[] = [
   { text: 'tea cup Teas green tea', count: 4 },
   { text: 'green tea cups', count: 3 },
   { text: 'black milk leaf', count: 1, where: 'chunk_key % 3 = 0' },
-  { text: 'green tea', phrases: ['Green Tea'] },
-  { text: 'tea leaf', phrases: ['tea'], where: 'chunk_key % 2 = 0' },
+  {
+    text: 'green tea',
+    phrases: { keys: [1n, 3n, 4n], bonuses: [1, 2, 0.5], bound: 5, isFilter: true },
+  },
+  {
+    text: 'tea leaf',
+    phrases: { keys: [2n, 6n, 99n], bonuses: [0.25, 3, 1], bound: 9, isFilter: false },
+    where: 'chunk_key % 2 = 0',
+  },
   { text: 'unheard of' },
 ]
 

@@ -43,7 +43,7 @@ interface Search extends Partial<Pick<KeywordSearch, 'phrases' | 'count' | 'enou
   readonly prefilter?: PrefilterSql | null
 }
 
-function found({ text, phrases = [], count = 5, enoughCount = null, prefilter = null }: Search) {
+function found({ text, phrases = null, count = 5, enoughCount = null, prefilter = null }: Search) {
   const { knowledgeBase } = store
   const all = termsOf(text)
   const keys = [...new Set(all)]
@@ -109,13 +109,20 @@ test('after a write only what came is read', async () => {
   expect(store.selects).toEqual(['postings', 'postings'])
 })
 
-test('a phrase must be there word for word', async () => {
-  store.write({
-    put: [chunk('green tea'), chunk('tea green'), chunk('green tea leaf'), chunk('be')],
-  })
+test('where all of a text is quoted, only what holds it is a hit; else it scores more', async () => {
+  store.write({ put: [chunk('green tea'), chunk('tea green'), chunk('green tea be'), chunk('be')] })
   await caches.settled()
-  const search = { text: 'green tea', phrases: ['green tea'] }
-  expect(await best(search)).toEqual(scored(search, (_, { text }) => text.includes('green tea')))
+  const text = 'green tea'
+  const phrases = { keys: [1n, 3n], bonuses: [0, 0], bound: 1 }
+  const all = scored({ text })
+  const holding = scored({ text }, (_, one) => one.text.includes(text))
+  expect(await best({ text, phrases: { ...phrases, isFilter: true } })).toEqual(holding)
+  expect(await best({ text, phrases: { ...phrases, isFilter: false } })).toEqual(all)
+  const more = { ...phrases, bonuses: [3, 1], isFilter: false }
+  const hits = (await found({ text, phrases: more }))?.keywordHits
+  const [first] = hits?.best ?? []
+  expect(first?.key).toBe(1n)
+  expect(first?.score).toBeCloseTo(3 + Number(all.find(([key]) => key === 1n)?.[1]), 5)
 })
 
 test('few keys of a prefilter are listed, and only they are scored', async () => {

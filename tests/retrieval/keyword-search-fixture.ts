@@ -1,10 +1,13 @@
 import { queryTerms } from '../../src/analysis/query-terms.ts'
 import { chunkTables } from '../../src/domain/chunk-tables.ts'
-import type { KeywordSearch } from '../../src/domain/hybrid-search.ts'
+import type { KeywordSearch, PhraseHits } from '../../src/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { PrefilterSql } from '../../src/domain/ports/engine-ports.ts'
 import {
-  phrasesParameter,
+  isPhraseFilterParameter,
+  phraseBonusesParameter,
+  phraseBoundParameter,
+  phraseKeysParameter,
   termCountsParameter,
   termKeysParameter,
 } from '../../src/sql/search/plan-inputs.ts'
@@ -17,7 +20,7 @@ export const QUERY_VECTOR = Float32Array.from([1, 0, 0])
 
 export interface KeywordQuery {
   readonly text: string
-  readonly phrases?: readonly string[]
+  readonly phrases?: PhraseHits | null
   readonly count?: number
   /** A condition over the chunks. */
   readonly where?: string
@@ -28,7 +31,11 @@ interface Base {
   readonly kb: KnowledgeBase
 }
 
-export function keywordSearchOf({ text, phrases = [], count = 100 }: KeywordQuery): KeywordSearch {
+export function keywordSearchOf({
+  text,
+  phrases = null,
+  count = 100,
+}: KeywordQuery): KeywordSearch {
   return { terms: queryTerms(text, 'english'), phrases, count, enoughCount: null, fusion: 'convex' }
 }
 
@@ -63,7 +70,7 @@ export async function scoresFromMemory(base: Base, query: KeywordQuery) {
 
 /** The same from a statement over the tables. */
 export async function scoresFromTables({ store, kb }: Base, query: KeywordQuery) {
-  const { text, phrases = [], count = 100, where = 'true' } = query
+  const { text, phrases = null, count = 100, where = 'true' } = query
   const { keys, counts } = queryTerms(text, 'english')
   const { chunks } = chunkTables(kb)
   const rows = await rowsOf(
@@ -74,7 +81,10 @@ export async function scoresFromTables({ store, kb }: Base, query: KeywordQuery)
     {
       [termKeysParameter(0)]: keys,
       [termCountsParameter(0)]: counts,
-      [phrasesParameter(0)]: ['', ...phrases],
+      [phraseKeysParameter(0)]: phrases?.keys ?? [],
+      [phraseBonusesParameter(0)]: phrases?.bonuses ?? [],
+      [phraseBoundParameter(0)]: phrases?.bound ?? 0,
+      [isPhraseFilterParameter(0)]: phrases?.isFilter ?? false,
     },
   )
   const all = rows.map(([key, score]) => ({ key: BigInt(String(key)), score: Number(score) }))

@@ -1,8 +1,12 @@
 import { Analyzer } from '../../src/analysis/analyzer.ts'
 import { queryTerms } from '../../src/analysis/query-terms.ts'
+import type { PhraseHits } from '../../src/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import {
-  phrasesParameter,
+  isPhraseFilterParameter,
+  phraseBonusesParameter,
+  phraseBoundParameter,
+  phraseKeysParameter,
   termCountsParameter,
   termKeysParameter,
 } from '../../src/sql/search/plan-inputs.ts'
@@ -14,9 +18,9 @@ import { rowsOf } from '../support/store-fixture.ts'
 export async function keywordScores(
   store: Store,
   kb: KnowledgeBase,
-  search: { readonly text: string; readonly phrases?: readonly string[] },
+  search: { readonly text: string; readonly phrases?: PhraseHits | null },
 ): Promise<ReadonlyMap<string, number>> {
-  const { text, phrases = [] } = search
+  const { text, phrases = null } = search
   const { keys, counts } = queryTerms(text, kb.language)
   const chunks = `project_${kb.projectId}.kb_${kb.id}_chunks`
   const rows = await rowsOf(
@@ -26,7 +30,10 @@ export async function keywordScores(
     {
       [termKeysParameter(0)]: keys,
       [termCountsParameter(0)]: counts,
-      [phrasesParameter(0)]: ['', ...phrases],
+      [phraseKeysParameter(0)]: phrases?.keys ?? [],
+      [phraseBonusesParameter(0)]: phrases?.bonuses ?? [],
+      [phraseBoundParameter(0)]: phrases?.bound ?? 0,
+      [isPhraseFilterParameter(0)]: phrases?.isFilter ?? false,
     },
   )
   return new Map(rows.map(([content, score]) => [String(content), Number(score)]))

@@ -1,7 +1,7 @@
 /** The values of a plan's placeholders: parameters, vectors and keywords of searched texts, answers of agents. */
-import { phrasesOf, queryTerms } from '../../analysis/query-terms.ts'
+import { queryTerms } from '../../analysis/query-terms.ts'
 import { overriddenAgent } from '../../catalog/define-agent.ts'
-import type { QueryTerms } from '../../domain/hybrid-search.ts'
+import type { PhraseHits, QueryTerms } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { BoundValue } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
@@ -11,8 +11,11 @@ import { parameterOf } from '../../sql/guard/untyped-parameters.ts'
 import {
   alphaParameter,
   answersParameter,
+  isPhraseFilterParameter,
   type PlannedText,
-  phrasesParameter,
+  phraseBonusesParameter,
+  phraseBoundParameter,
+  phraseKeysParameter,
   type SearchInput,
   termCountsParameter,
   termKeysParameter,
@@ -26,6 +29,7 @@ import { checkedThreshold } from '../../sql/search/search-predicates.ts'
 import type { RunContext } from '../query-deps.ts'
 import type { ParameterValues } from '../variables.ts'
 import { askAgent } from './ask-agents.ts'
+import { findPhrases } from './find-phrases.ts'
 import type { SelectPlan } from './plan-cache.ts'
 
 /** Distinct texts of a column that is searched for. */
@@ -133,10 +137,12 @@ async function searchValues(
   const given = givenVector(search.text, binding.params)
   if (given !== undefined) {
     const values = { [vector]: checkedVector(given, search.knowledgeBase), [words]: [] }
-    return { ...values, ...hybridValues(search, plan, null) }
+    return { ...values, ...hybridValues(search, plan, { text: null, phrases: null }) }
   }
   const text = searchText(search.text, binding.params)
-  const values: Record<string, BoundValue> = { ...hybridValues(search, plan, text) }
+  const isHybrid = plan.parameters.has(termKeysParameter(search.textIndex))
+  const phrases = isHybrid ? await findPhrases(text, search.knowledgeBase, binding) : null
+  const values: Record<string, BoundValue> = { ...hybridValues(search, plan, { text, phrases }) }
   if (plan.parameters.has(words)) values[words] = distinctWords(text)
   if (plan.parameters.has(vector)) {
     const [embedded] = await unitVectors([text], search.knowledgeBase, binding)
@@ -232,12 +238,12 @@ const NO_TERMS: QueryTerms = { keys: [], counts: [] }
 /**
  * The terms and phrases of a search text, and the weight of its vector where the statement names none, as far as the
  * statement uses them.
- * @param text null: only the vector is known
+ * @param searched.text null: only the vector is known
  */
 export function hybridValues(
   { textIndex, knowledgeBase }: SearchInput,
   plan: Pick<SelectPlan, 'parameters'>,
-  text: string | null,
+  { text, phrases }: { readonly text: string | null; readonly phrases: PhraseHits | null },
 ): BoundValues {
   if (!plan.parameters.has(termKeysParameter(textIndex))) return {}
   const { keys, counts } = text === null ? NO_TERMS : queryTerms(text, knowledgeBase.language)
@@ -245,7 +251,10 @@ export function hybridValues(
   return {
     [termKeysParameter(textIndex)]: keys,
     [termCountsParameter(textIndex)]: counts,
-    [phrasesParameter(textIndex)]: ['', ...(text === null ? [] : phrasesOf(text))],
+    [phraseKeysParameter(textIndex)]: phrases?.keys ?? [],
+    [phraseBonusesParameter(textIndex)]: phrases?.bonuses ?? [],
+    [phraseBoundParameter(textIndex)]: phrases?.bound ?? 0,
+    [isPhraseFilterParameter(textIndex)]: phrases?.isFilter ?? false,
     ...(plan.parameters.has(alphaParameter(textIndex)) ? alpha : {}),
   }
 }

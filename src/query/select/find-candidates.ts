@@ -1,6 +1,6 @@
 /** The nearest chunks of a plan's searches, found in memory before its statement runs, as bound lists. */
 
-import { type KeywordSearch, PART_CHUNKS } from '../../domain/hybrid-search.ts'
+import { type KeywordSearch, PART_CHUNKS, type PhraseHits } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { BoundSql, BoundValue } from '../../domain/ports/engine-ports.ts'
 import type { NearestChunk, NearestFound, NearestSearch } from '../../domain/ports/search-ports.ts'
@@ -16,7 +16,10 @@ import {
   candidateDistancesParameter,
   candidateKeysParameter,
   candidateRelevancesParameter,
-  phrasesParameter,
+  isPhraseFilterParameter,
+  phraseBonusesParameter,
+  phraseBoundParameter,
+  phraseKeysParameter,
   termCountsParameter,
   termKeysParameter,
   vectorParameter,
@@ -141,9 +144,20 @@ function boundTerms(
       keys: keys.filter((key) => typeof key === 'bigint'),
       counts: counts.filter((count) => typeof count === 'number'),
     },
-    phrases: itemsOf(values[phrasesParameter(textIndex)])
-      .filter((phrase) => typeof phrase === 'string')
-      .filter((phrase) => phrase !== ''),
+    phrases: boundPhrases(textIndex, values),
+  }
+}
+
+function boundPhrases(textIndex: number, values: BoundValues): PhraseHits | null {
+  const bound = values[phraseBoundParameter(textIndex)]
+  if (typeof bound !== 'number' || bound === 0) return null
+  const keys = itemsOf(values[phraseKeysParameter(textIndex)])
+  const bonuses = itemsOf(values[phraseBonusesParameter(textIndex)])
+  return {
+    keys: keys.filter((key) => typeof key === 'bigint'),
+    bonuses: bonuses.filter((bonus) => typeof bonus === 'number'),
+    bound,
+    isFilter: values[isPhraseFilterParameter(textIndex)] === true,
   }
 }
 

@@ -1,5 +1,5 @@
 import { BestScores, type ScoredKey } from './best-scores.ts'
-import { type SearchedTerms, termScorers } from './term-scorer.ts'
+import { type SearchedTerms, scorersOf } from './term-scorer.ts'
 
 /** Keys whose scores are added up at once: they stay in a core's cache. */
 const WINDOW_KEYS = 8192
@@ -12,7 +12,7 @@ const WINDOW_KEYS = 8192
 export function keywordHits(
   search: SearchedTerms & { readonly count: number; readonly allowed: Uint32Array | null },
 ): readonly ScoredKey[] {
-  const terms = termScorers(search)
+  const terms = scorersOf(search)
   const best = new BestScores(search.count)
   const scores = new Float64Array(WINDOW_KEYS)
   const allowed = search.allowed === null ? null : new AllowedKeys(search.allowed)

@@ -25,15 +25,43 @@ export interface SearchedTerms {
   /** How often each stands in the text. */
   readonly counts: readonly number[]
   readonly corpus: Corpus
+  /** null: nothing is quoted. */
+  readonly phrases: PhrasePostings | null
 }
 
-/** One for each term, in their order: scores are sums, and these are equal only in one order. */
-export function termScorers({ lists, counts, corpus }: SearchedTerms): readonly TermScorer[] {
+/** The chunks that hold quoted phrases, which hold all terms of these. */
+export interface PhrasePostings {
+  /** Ascending. */
+  readonly keys: Uint32Array
+  /** What is added to the score of each. */
+  readonly bonuses: Float64Array
+  /** What they can add at most. */
+  readonly bound: number
+  /** Other chunks have no score. */
+  readonly isFilter: boolean
+}
+
+/** What makes up a score, chunk by chunk. */
+export interface Scorer {
+  /** Infinity: there is none. */
+  readonly nextKey: number
+  /** @param scores of the keys from the first one on; of those keys all are added */
+  addTo(scores: Float64Array, first: number): void
+}
+
+/** In one order: scores are sums, and these are equal only so. */
+export function scorersOf(terms: SearchedTerms): readonly Scorer[] {
+  const { phrases } = terms
+  return [...termScorers(terms), ...(phrases === null ? [] : [new PhraseScorer(phrases)])]
+}
+
+/** One for each term, in their order. */
+function termScorers({ lists, counts, corpus }: SearchedTerms): readonly TermScorer[] {
   return lists.map((list, index) => new TermScorer(list, counts[index] ?? 1, corpus))
 }
 
 /** The chunks of one term in turn, with what it adds to their scores. */
-export class TermScorer {
+class TermScorer implements Scorer {
   readonly #list: PostingList
   /** What the term adds to a chunk of mean length that holds it once. */
   readonly weight: number
@@ -47,12 +75,10 @@ export class TermScorer {
     this.#meanTermCount = meanTermCount
   }
 
-  /** Infinity: there is none. */
   get nextKey(): number {
     return this.#list.keys[this.#index] ?? Number.POSITIVE_INFINITY
   }
 
-  /** @param scores of the keys from the first one on; of those keys all are added */
   addTo(scores: Float64Array, first: number): void {
     const { keys, frequencies, termCounts } = this.#list
     const { k1, b } = BM25
@@ -73,37 +99,68 @@ export class TermScorer {
   scoreOf(key: number): number {
     const { keys, frequencies, termCounts } = this.#list
     const { k1, b } = BM25
-    let low = 0
-    let high = keys.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((keys[middle] ?? 0) < key) low = middle + 1
-      else high = middle
-    }
-    if (keys[low] !== key) return 0
-    const frequency = frequencies[low] ?? 0
-    const share = (b * (termCounts[low] ?? 0)) / this.#meanTermCount
+    const place = placeOf(key, keys)
+    if (place === -1) return 0
+    const frequency = frequencies[place] ?? 0
+    const share = (b * (termCounts[place] ?? 0)) / this.#meanTermCount
     return (this.weight * frequency * (k1 + 1)) / (frequency + k1 * (1 - b + share))
   }
+}
+
+class PhraseScorer implements Scorer {
+  readonly #phrases: PhrasePostings
+  #index = 0
+
+  constructor(phrases: PhrasePostings) {
+    this.#phrases = phrases
+  }
+
+  get nextKey(): number {
+    return this.#phrases.keys[this.#index] ?? Number.POSITIVE_INFINITY
+  }
+
+  addTo(scores: Float64Array, first: number): void {
+    const { keys, bonuses } = this.#phrases
+    for (; this.#index < keys.length; this.#index += 1) {
+      const slot = (keys[this.#index] ?? 0) - first
+      if (slot >= scores.length) return
+      // A chunk that came after its phrases were found, or has gone since, has no score of terms.
+      if ((scores[slot] ?? 0) > 0) scores[slot] = (scores[slot] ?? 0) + (bonuses[this.#index] ?? 0)
+    }
+  }
+
+  scoreOf(key: number): number {
+    return this.#phrases.bonuses[placeOf(key, this.#phrases.keys)] ?? 0
+  }
+}
+
+/** -1: it is not there. @param keys ascending */
+function placeOf(key: number, keys: Uint32Array): number {
+  let low = 0
+  let high = keys.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((keys[middle] ?? 0) < key) low = middle + 1
+    else high = middle
+  }
+  return keys[low] === key ? low : -1
 }
 
 /** What no chunk's score reaches: each term as often as can be. */
 export function scoreBound(terms: SearchedTerms): number {
   const weights = termScorers(terms).reduce((sum, { weight }) => sum + weight, 0)
-  return Math.round(weights * (BM25.k1 + 1) * SCALE) / SCALE
+  return Math.round((weights * (BM25.k1 + 1) + (terms.phrases?.bound ?? 0)) * SCALE) / SCALE
 }
 
-/** The scores that `keywordHits` gives them. @param allowed ascending keys of those that may have one; null: all */
-export function scoresOfKeys(
-  terms: SearchedTerms,
-  keys: readonly number[],
-  allowed: Uint32Array | null,
-): readonly number[] {
+/** The scores that `keywordHits` gives them. */
+export function scoresOfKeys(terms: SearchedTerms, keys: readonly number[]): readonly number[] {
   const scorers = termScorers(terms)
-  const among = allowed === null ? null : new Set(allowed)
+  const { phrases } = terms
+  const phraseScorer = phrases === null ? null : new PhraseScorer(phrases)
   return keys.map((key) => {
-    if (among?.has(key) === false) return 0
+    if (phrases?.isFilter === true && placeOf(key, phrases.keys) === -1) return 0
     const score = scorers.reduce((sum, scorer) => sum + scorer.scoreOf(key), 0)
-    return Math.round(score * SCALE) / SCALE
+    const bonus = score > 0 ? (phraseScorer?.scoreOf(key) ?? 0) : 0
+    return Math.round((score + bonus) * SCALE) / SCALE
   })
 }

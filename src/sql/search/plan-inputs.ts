@@ -173,9 +173,24 @@ export function termCountsParameter(textIndex: number): string {
   return `eider_keyword_counts_${textIndex}`
 }
 
-/** What a chunk must hold word for word to have a keyword score. The first is empty: a list without items has no type. */
-export function phrasesParameter(textIndex: number): string {
-  return `eider_phrases_${textIndex}`
+/** The bound list of the keys of the chunks that hold phrases of the text. */
+export function phraseKeysParameter(textIndex: number): string {
+  return `eider_phrase_keys_${textIndex}`
+}
+
+/** The bound list of what that adds to their scores, in the same order. */
+export function phraseBonusesParameter(textIndex: number): string {
+  return `eider_phrase_bonuses_${textIndex}`
+}
+
+/** What phrases can add to a score at most. */
+export function phraseBoundParameter(textIndex: number): string {
+  return `eider_phrase_bound_${textIndex}`
+}
+
+/** Whether no other chunk has a keyword score. */
+export function isPhraseFilterParameter(textIndex: number): string {
+  return `eider_phrase_filter_${textIndex}`
 }
 
 /** The weight of the vectors where the statement names none. */

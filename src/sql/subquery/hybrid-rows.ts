@@ -11,7 +11,10 @@ import { quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import {
   alphaParameter,
-  phrasesParameter,
+  isPhraseFilterParameter,
+  phraseBonusesParameter,
+  phraseBoundParameter,
+  phraseKeysParameter,
   termCountsParameter,
   termKeysParameter,
 } from '../search/plan-inputs.ts'
@@ -135,16 +138,15 @@ export function keywordPartsSql(relation: string, fusion: Fusion): string {
 }
 
 /**
- * A SELECT of `chunk_key, score, score_bound`: BM25 (domain/hybrid-search.ts) of each chunk that holds a term of the text, and
- * all its phrases, and what no score reaches.
+ * A SELECT of `chunk_key, score, score_bound`: BM25 (domain/hybrid-search.ts) of each chunk that holds a term of the text, with
+ * what its phrases add, and what no score reaches.
  */
 export function keywordScoresSql(kb: KnowledgeBase, textIndex: number): string {
   const { k1, b, scoreDigits } = BM25
-  const { chunks, postings, recentPostings, termCounts } = chunkTables(kb)
-  const phrases = `$${phrasesParameter(textIndex)}::VARCHAR[]`
+  const { postings, recentPostings, termCounts } = chunkTables(kb)
+  const phraseKeys = `$${phraseKeysParameter(textIndex)}::BIGINT[]`
   const keys = `$${termKeysParameter(textIndex)}`
   const saturation = `frequency + ${k1}::DOUBLE * (${1 - b}::DOUBLE + ${b}::DOUBLE * term_count / mean)`
-  // With no phrase but the empty one `quoted` is empty, and no text is read.
   return `WITH hits AS MATERIALIZED (
       SELECT * FROM (SELECT * FROM ${postings} UNION ALL SELECT * FROM ${recentPostings})
       WHERE term IN (${keys})),
@@ -153,14 +155,15 @@ export function keywordScoresSql(kb: KnowledgeBase, textIndex: number): string {
         * ln(1 + (chunks - coalesce(holders, 0) + 0.5::DOUBLE) / (coalesce(holders, 0) + 0.5::DOUBLE)) AS weight
       FROM (SELECT unnest(${keys}::BIGINT[]) AS term, unnest($${termCountsParameter(textIndex)}::DOUBLE[]) AS uses)
         LEFT JOIN (SELECT term, count(*) AS holders FROM hits GROUP BY term) USING (term), corpus),
-    bounds AS (SELECT round(sum(weight) * ${k1 + 1}::DOUBLE, ${scoreDigits}) AS score_bound FROM weights),
-    quoted AS MATERIALIZED (SELECT chunk_key, lower(chunk_content) AS content FROM ${chunks}
-      WHERE chunk_key IN (SELECT chunk_key FROM hits WHERE len(${phrases}) > 1))
+    bounds AS (SELECT round(sum(weight) * ${k1 + 1}::DOUBLE
+        + $${phraseBoundParameter(textIndex)}::DOUBLE, ${scoreDigits}) AS score_bound FROM weights),
+    phrased AS MATERIALIZED (SELECT unnest(${phraseKeys}) AS chunk_key,
+      unnest($${phraseBonusesParameter(textIndex)}::DOUBLE[]) AS bonus)
     SELECT chunk_key,
-      round(sum(weight * frequency * ${k1 + 1}::DOUBLE / (${saturation})), ${scoreDigits}) AS score,
+      round(sum(weight * frequency * ${k1 + 1}::DOUBLE / (${saturation})) + coalesce(any_value(bonus), 0),
+        ${scoreDigits}) AS score,
       any_value(score_bound) AS score_bound
-    FROM hits JOIN weights USING (term), bounds
-    WHERE chunk_key NOT IN (SELECT chunk_key FROM quoted
-      WHERE NOT list_bool_and(list_transform(${phrases}, phrase -> contains(content, lower(phrase)))))
+    FROM hits JOIN weights USING (term) LEFT JOIN phrased USING (chunk_key), bounds
+    WHERE NOT $${isPhraseFilterParameter(textIndex)}::BOOLEAN OR bonus IS NOT NULL
     GROUP BY chunk_key`
 }

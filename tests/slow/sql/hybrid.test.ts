@@ -195,7 +195,9 @@ test.each([
   const knowledgeBase = { ...current(store), ...knowledgeBaseDraft({ name: 'kb', embeddingModel }) }
   const parameters = new Set([alphaParameter(0), termKeysParameter(0)])
   const search = { textIndex: 0, text: { kind: 'constant', text }, knowledgeBase } as const
-  expect(hybridValues(search, { parameters }, text)[alphaParameter(0)]).toBe(alpha)
+  expect(hybridValues(search, { parameters }, { text, phrases: null })[alphaParameter(0)]).toBe(
+    alpha,
+  )
 })
 
 test('a language is one of those there are, and stays', async () => {
@@ -263,6 +265,8 @@ const SEARCHES = [
   'cup',
   'nothing like it',
   '"tea green" 12',
+  '"green  Tea"',
+  '"cup milk" «green leaf» tea',
   'chunk',
 ].flatMap((query) =>
   ['convex', 'scaled', 'rrf'].flatMap((fusion) =>
