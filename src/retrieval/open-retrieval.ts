@@ -10,6 +10,7 @@ import type {
   AcceleratorFactory,
   ColumnReader,
   CommitListener,
+  DerivedFiles,
   RowReader,
   VectorSource,
 } from '../domain/ports/retrieval-ports.ts'
@@ -24,6 +25,7 @@ export interface RetrievalStore {
   readonly vectors: VectorSource
   readonly engine: ColumnReader & RowReader
   readonly hnsw: AcceleratorFactory
+  readonly derived?: DerivedFiles
   setListener(listener: CommitListener): void
 }
 
@@ -41,9 +43,10 @@ export interface Retrieval {
 
 /** Searches in memory over what the store holds; from now on they follow its commits. */
 export function openRetrieval(store: RetrievalStore, options: RetrievalOptions): Retrieval {
-  const { vectors, engine: reader, hnsw } = store
+  const { vectors, engine: reader, hnsw, derived } = store
+  const kept = derived === undefined ? {} : { derived }
   const snapshot = () => store.catalog.snapshot()
-  const vectorCaches = new VectorCaches({ vectors, reader, hnsw, snapshot }, options)
+  const vectorCaches = new VectorCaches({ vectors, reader, hnsw, snapshot, ...kept }, options)
   const rowCaches = new RowCaches({ reader, snapshot }, { bytesMax: options.rowBytesMax })
   store.setListener(toldBoth(vectorCaches, rowCaches))
   const indexStates = new IndexStates({ vectorCaches, hnsw, snapshot })

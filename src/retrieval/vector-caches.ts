@@ -8,6 +8,7 @@ import type {
   ColumnReader,
   CommitListener,
   CommittedWrite,
+  DerivedFiles,
   VectorSource,
 } from '../domain/ports/retrieval-ports.ts'
 import type {
@@ -37,6 +38,8 @@ export interface VectorCachesDeps {
   readonly vectors: VectorSource
   readonly reader: ColumnReader
   readonly hnsw: AcceleratorFactory
+  /** Where inverted lists are kept; unset: each start trains its own. */
+  readonly derived?: DerivedFiles
   snapshot(): CatalogSnapshot
 }
 
@@ -121,7 +124,7 @@ export class VectorCaches implements NearestChunks, CommitListener {
     const indexDefinition = JSON.stringify(kb.vectorIndex)
     if (indexDefinition === entry.indexDefinition) return
     entry.indexDefinition = indexDefinition
-    entry.cache.setAccelerator((index) => acceleratorOf(kb, index, this.#deps.hnsw))
+    entry.cache.setAccelerator((index) => acceleratorOf(kb, index, this.#deps))
   }
 
   /** Loads the vectors of every knowledge base, the one written to last first. */
@@ -129,6 +132,9 @@ export class VectorCaches implements NearestChunks, CommitListener {
     const { knowledgeBases } = this.#deps.snapshot()
     const byAge = knowledgeBases.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
     for (const kb of byAge) this.#load(kb)
+    const ivf = knowledgeBases.filter(({ vectorIndex }) => vectorIndex?.type === 'ivf')
+    // What is left over costs a little room, and is tried again at the next start.
+    void this.#deps.derived?.keepOnly(new Set(ivf.map(listFileOf))).catch(() => {})
   }
 
   /** Resolves when nothing is being loaded or built. */
@@ -337,12 +343,24 @@ function scan(detail: string): VectorAccess {
 function acceleratorOf(
   kb: KnowledgeBase,
   index: ExactIndex,
-  hnsw: AcceleratorFactory,
+  { hnsw, derived }: Pick<VectorCachesDeps, 'hnsw' | 'derived'>,
 ): Accelerator | null {
   const { id, projectId, vectorsNumber, dimensions, vectorIndex: definition } = kb
   if (definition === null || definition.type === 'exact' || dimensions === null) return null
   const { options } = definition
-  if (definition.type === 'ivf') return new IvfAccelerator(index, options)
+  if (definition.type === 'ivf') {
+    const name = listFileOf(kb)
+    const file = derived && {
+      read: () => derived.read(name),
+      write: (bytes: Uint8Array) => derived.write(name, bytes),
+    }
+    return new IvfAccelerator(index, options, file)
+  }
   if (!hnsw.possibility().possible) return null
   return hnsw.create({ ids: { id, projectId, vectorsNumber }, dimensions, options }, index)
+}
+
+/** Other vectors have another number. */
+function listFileOf({ id, vectorsNumber }: Pick<KnowledgeBase, 'id' | 'vectorsNumber'>): string {
+  return `lists-${id}-${vectorsNumber}.ivf`
 }

@@ -10,6 +10,7 @@ import { loadCatalog, openCheckedSecrets } from './catalog/catalog-rows.ts'
 import { MIGRATIONS, type Migration, migrate } from './catalog/migrate.ts'
 import { StoredRevokedTokens } from './catalog/revoked-tokens.ts'
 import { modeWarnings, type Secrets } from './catalog/secrets.ts'
+import { StoredDerivedFiles } from './derived-files.ts'
 import { addContextTables } from './documents/chunk-contexts.ts'
 import { indexOlderKnowledgeBases } from './documents/keyword-index.ts'
 import { StoredChunks } from './documents/stored-chunks.ts'
@@ -80,6 +81,7 @@ export interface Store {
   readonly engine: StoredEngine
   readonly vectors: StoredVectors
   readonly hnsw: HnswFactory
+  readonly derived: StoredDerivedFiles
   readonly extensions: Extensions
   readonly revokedTokens: StoredRevokedTokens
   readonly secrets: Secrets
@@ -180,6 +182,7 @@ async function storeOver(
     engine,
     vectors: new StoredVectors(database),
     hnsw,
+    derived: new StoredDerivedFiles(folder, place.checkSpace),
     extensions,
     revokedTokens: await StoredRevokedTokens.open(database, now),
     secrets,

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import {
   current,
@@ -6,6 +8,7 @@ import {
   draftOf,
   newVector,
   type TestDocument,
+  temporaryFolder,
 } from '../support/store-fixture.ts'
 import { randomUnit, seededRandom } from './sample-vectors.ts'
 
@@ -99,6 +102,32 @@ test('lists follow what is written, and are trained when there are enough vector
   expect(key).toBe(2021n)
   await store.chunks.removeChunks(current(store), [2021n])
   expect(await keysNear(query)).not.toContain(2021n)
+})
+
+test('lists are kept from one start to the next, for as long as their knowledge base has them', async () => {
+  using folder = temporaryFolder()
+  const reopen = async () => {
+    await store.close()
+    store = await openSearchableStore({ directory: folder.path, threadPoolSize: 6 })
+    store.vectorCaches.start()
+    await store.vectorCaches.settled()
+  }
+  const kept = () => readdir(join(folder.path, 'derived'))
+  await reopen()
+  await store.catalog.createKnowledgeBase(draftOf('kb'))
+  await put(documents(0, 3000))
+  await ask(IVF)
+  const [ready] = store.indexStates.states()
+  expect([ready?.state, await kept()]).toEqual(['ready', ['lists-1-0.ivf']])
+  const before = await Bun.file(join(folder.path, 'derived', 'lists-1-0.ivf')).bytes()
+  await reopen()
+  expect(store.indexStates.states()[0]).toEqual(ready)
+  expect(await Bun.file(join(folder.path, 'derived', 'lists-1-0.ivf')).bytes()).toEqual(before)
+  await ask({ vectorIndex: null })
+  await reopen()
+  expect(await kept()).toEqual([])
+  await store.close()
+  store = await openSearchableStore()
 })
 
 test('a graph without its extension is not there, and says why; searches are exact', async () => {

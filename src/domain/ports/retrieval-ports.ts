@@ -125,6 +125,18 @@ export interface Accelerator {
   close(): Promise<void>
 }
 
+/**
+ * Bytes that were derived from what is stored, by name, kept from one start to the next. At any time they may be gone, of an
+ * older state, or damaged: whoever reads them finds out.
+ */
+export interface DerivedFiles {
+  /** null: there are none. */
+  read(name: string): Promise<Uint8Array | null>
+  /** Replaces those of that name whole or not at all. @throws where they cannot be written */
+  write(name: string, bytes: Uint8Array): Promise<void>
+  keepOnly(names: ReadonlySet<string>): Promise<void>
+}
+
 /** Makes indexes of one type. */
 export interface AcceleratorFactory {
   possibility(): IndexPossibility

@@ -57,6 +57,13 @@ export class Centroids {
     return true
   }
 
+  /** A copy of the vector of a list. */
+  vector(list: number, dimensions: number): Float32Array {
+    const { stride } = this.#shape
+    const address = extentLayout(this.#extent, stride).floats + list * stride * 4
+    return new Float32Array(this.#memory.memory.buffer, address, dimensions).slice()
+  }
+
   /** The numbers of the lists whose centroids are nearest, the nearest first. */
   nearest(queryVector: Float32Array, countMax: number): readonly number[] {
     const { address, capacity } = this.#extent

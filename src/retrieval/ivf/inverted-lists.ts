@@ -1,4 +1,5 @@
 import { AppError } from '../../errors.ts'
+import { TimeSlice } from '../../runtime/scheduling.ts'
 import type { IndexRows } from '../vectors/exact-index.ts'
 import { assignRows, type Centroids } from './centroids.ts'
 import { LIST_LIMITS } from './list-limits.ts'
@@ -10,6 +11,15 @@ export interface Probing {
   readonly probeCount: number
   /** False: so many that all rows are better read in their order. */
   readonly isWorthwhile: boolean
+}
+
+/** Rows, or keys, that are looked at before the clock is. */
+const STEPS_PER_LOOK = 512
+
+/** Keys of chunks, and the number of the list of each. */
+export interface KeptLists {
+  readonly keys: Float64Array
+  readonly lists: Uint16Array
 }
 
 /**
@@ -107,6 +117,68 @@ export class InvertedLists {
       }
     }
     await assignRows(this.#base, { rows, centroids: this.#centroids }, take, signal)
+  }
+
+  /**
+   * Gives rows the lists that they had before, by their keys; the others wait.
+   * @returns how many had one
+   */
+  async takeOver({ keys, lists }: KeptLists, signal: AbortSignal): Promise<number> {
+    const slice = new TimeSlice(LIST_LIMITS.busyMsMax)
+    let count = 0
+    for (let index = 0; index < keys.length; index++) {
+      const row = this.#base.rowOf(BigInt(keys[index] ?? 0))
+      if (row !== undefined) {
+        this.#rows.put(row, lists[index] ?? 0)
+        count += 1
+      }
+      if (index % STEPS_PER_LOOK === 0) await slice.yieldIfSpent(signal)
+    }
+    for (let row = 0; row < this.#base.rows.rowCount; row++) {
+      const isNew = this.#rows.listOf(row) === null && this.#base.codes.addedAt(row) !== null
+      if (isNew) this.#rows.put(row, this.#waiting)
+      if (row % STEPS_PER_LOOK === 0) await slice.yieldIfSpent(signal)
+    }
+    return count
+  }
+
+  /** The lists of all rows that have one, by their keys. */
+  async kept(signal: AbortSignal): Promise<KeptLists> {
+    const slice = new TimeSlice(LIST_LIMITS.busyMsMax)
+    const keys: number[] = []
+    const lists: number[] = []
+    for (let row = 0; row < this.#base.rows.rowCount; row++) {
+      const list = this.listOf(row)
+      if (list !== null) {
+        keys.push(this.#base.codes.keyOf(row))
+        lists.push(list)
+      }
+      if (row % STEPS_PER_LOOK === 0) await slice.yieldIfSpent(signal)
+    }
+    return { keys: Float64Array.from(keys), lists: Uint16Array.from(lists) }
+  }
+
+  /** Of some rows, the share whose list is that of the nearest centroid: lists of other vectors are told by it. */
+  async agreement(rows: Int32Array, signal: AbortSignal): Promise<number> {
+    const slice = new TimeSlice(LIST_LIMITS.busyMsMax)
+    let [looked, same] = [0, 0]
+    for (const row of rows) {
+      const list = this.listOf(row)
+      const vector = list === null ? null : this.#base.codes.unitVector(row)
+      if (vector === null) continue
+      looked += 1
+      if (this.#centroids.nearest(vector.slice(0, this.#base.dimensions), 1)[0] === list) same += 1
+      await slice.yieldIfSpent(signal)
+    }
+    return looked === 0 ? 0 : same / looked
+  }
+
+  centroid(list: number): Float32Array {
+    return this.#centroids.vector(list, this.#base.dimensions)
+  }
+
+  probings(): readonly Probing[] {
+    return this.#probings
   }
 
   /**

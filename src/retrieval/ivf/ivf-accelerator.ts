@@ -3,9 +3,17 @@ import type { Accelerator, TopKSearch, VectorChange } from '../../domain/ports/r
 import { AppError } from '../../errors.ts'
 import type { ExactIndex } from '../vectors/exact-index.ts'
 import { IvfIndex } from './ivf-index.ts'
+import { LIST_LIMITS } from './list-limits.ts'
+import { bytesOfLists, listsOfBytes } from './saved-lists.ts'
+
+/** Where lists are kept from one start to the next. */
+export interface ListFile {
+  read(): Promise<Uint8Array | null>
+  write(bytes: Uint8Array): Promise<void>
+}
 
 /**
- * Inverted lists (IVF) over the cached vectors: trained in the background, again when the
+ * Inverted lists (IVF) over the cached vectors: read from their file, or trained in the background; trained again when the
  * knowledge base has grown.
  */
 export class IvfAccelerator implements Accelerator {
@@ -15,9 +23,19 @@ export class IvfAccelerator implements Accelerator {
   readonly #closing = new AbortController()
   #training: Promise<void> | null = null
   #failure: string | null = null
+  readonly #file: ListFile | null
+  #isRead = false
+  #saving: Promise<void> | null = null
+  /** Vectors when the lists were kept last. */
+  #keptCount = 0
 
   /** @param options `nlist` lists, made of `train_count` vectors; unset: as many as suit the number of vectors */
-  constructor(vectors: ExactIndex, options: Readonly<Record<string, number>>) {
+  constructor(
+    vectors: ExactIndex,
+    options: Readonly<Record<string, number>>,
+    file: ListFile | null = null,
+  ) {
+    this.#file = file
     this.#vectors = vectors
     this.#lists = new IvfIndex(vectors)
     this.#options = options
@@ -31,6 +49,7 @@ export class IvfAccelerator implements Accelerator {
 
   apply(_: VectorChange): void {
     this.#trainWhereDue()
+    this.#keepWhereDue()
   }
 
   report(): IndexReport {
@@ -55,11 +74,13 @@ export class IvfAccelerator implements Accelerator {
   async settled(): Promise<void> {
     while (this.#training !== null) await this.#training
     await this.#lists.settled()
+    while (this.#saving !== null) await this.#saving
   }
 
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#training
+    await this.#saving
     this.#lists.drop()
   }
 
@@ -73,9 +94,11 @@ export class IvfAccelerator implements Accelerator {
       ...(nlist === undefined ? {} : { listCount: Math.min(nlist, count) }),
       ...(sampleCount === undefined ? {} : { sampleCount }),
     }
-    this.#training = this.#lists
-      .train(options, this.#closing.signal)
-      .then(() => {})
+    const { signal } = this.#closing
+    this.#training = this.#restored(signal)
+      .then(async (isRestored) => {
+        if (!isRestored) await this.#lists.train(options, signal)
+      })
       .catch((error: unknown) => {
         if (this.#closing.signal.aborted) return
         const isFull = error instanceof AppError && error.code === 'out_of_memory'
@@ -86,6 +109,47 @@ export class IvfAccelerator implements Accelerator {
       })
       .finally(() => {
         this.#training = null
+        this.#keepWhereDue()
       })
+  }
+
+  /** The lists of before; false: there are none that suit. Only the first training of a start can be spared. */
+  async #restored(signal: AbortSignal): Promise<boolean> {
+    if (this.#file === null || this.#isRead) return false
+    this.#isRead = true
+    try {
+      const bytes = await this.#file.read()
+      const saved = bytes && listsOfBytes(bytes)
+      if (saved === null || saved.revision > this.#vectors.revision) return false
+      if (!Bun.deepEquals(saved.options, this.#options)) return false
+      if (!(await this.#lists.restore(saved, signal)) || this.#lists.needsTraining) return false
+      this.#keptCount = saved.report.isWorthwhile ? saved.keys.length : saved.report.vectorCount
+      return true
+    } catch (error) {
+      signal.throwIfAborted()
+      // Bytes that cannot be read, or whose lists have no room: a training says what is wrong.
+      if (error instanceof AppError && error.code === 'out_of_memory') throw error
+      return false
+    }
+  }
+
+  /** Writes the lists to their file in the background: after a training, and when many vectors have come since. */
+  #keepWhereDue(): void {
+    const { report } = this.#lists
+    const isDue = this.#vectors.count > this.#keptCount * LIST_LIMITS.keptGrowth
+    if (this.#file === null || report === null || !isDue) return
+    if (this.#saving !== null || this.#training !== null) return
+    this.#keptCount = this.#vectors.count
+    const end = () => {
+      this.#saving = null
+    }
+    // What is not kept is trained at the next start.
+    this.#saving = this.#keep(this.#file, this.#closing.signal).then(end, end)
+  }
+
+  async #keep(file: ListFile, signal: AbortSignal): Promise<void> {
+    await this.#lists.settled()
+    const saved = await this.#lists.saved(this.#options, signal)
+    if (saved !== null) await file.write(bytesOfLists(saved))
   }
 }

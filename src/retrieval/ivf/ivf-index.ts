@@ -2,11 +2,12 @@ import type { TopKSearch } from '../../domain/ports/retrieval-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { ExactIndex, IndexRows, RowObserver } from '../vectors/exact-index.ts'
 import { unitQueryVector } from '../vectors/vector-math.ts'
-import { centroidsMax } from './centroids.ts'
+import { Centroids, centroidsMax } from './centroids.ts'
 import { InvertedLists } from './inverted-lists.ts'
 import { LIST_LIMITS } from './list-limits.ts'
 import { type ListRecall, measuredRecall } from './list-recall.ts'
-import { trainedCentroids } from './train-centroids.ts'
+import type { ListsReport, SavedLists } from './saved-lists.ts'
+import { sampledRows, trainedCentroids } from './train-centroids.ts'
 
 export interface ListOptions {
   /** 1 or more; fewer are made where memory or vectors suffice for fewer. */
@@ -15,22 +16,6 @@ export interface ListOptions {
   readonly sampleCount?: number
   /** In [0, 1). */
   random?(): number
-}
-
-/** What a training has come to. */
-export interface ListsReport {
-  /** False: searches stay exact, as so much would have to be read that lists do not help. */
-  readonly isWorthwhile: boolean
-  readonly listCount: number
-  /** Lists that a search for 10 neighbours reads. */
-  readonly probeCount: number
-  /** Measured with some of the base's own vectors, see `measuredRecall`. */
-  readonly recallAt10: number
-  /** Of all vectors, those in the lists that such a search reads. */
-  readonly scannedShare: number
-  readonly trainedMs: number
-  /** Vectors at that time. */
-  readonly vectorCount: number
 }
 
 /**
@@ -131,6 +116,78 @@ export class IvfIndex implements RowObserver {
       this.#next = null
       this.#isTraining = false
     }
+  }
+
+  /**
+   * Takes over lists of before. Searches go on meanwhile, as in a training.
+   * @returns false where they do not suit the vectors: nothing has changed then
+   * @throws AppError as `train` does
+   */
+  async restore(saved: SavedLists, signal: AbortSignal): Promise<boolean> {
+    const stopped = AbortSignal.any([signal, this.#closing.signal])
+    if (this.#isTraining) throw new AppError('too_busy', 'The lists are being trained already')
+    this.#isTraining = true
+    try {
+      if (saved.dimensions !== this.#base.dimensions) return false
+      if (saved.centroids.length > 0 && !(await this.#takeOver(saved, stopped))) return false
+      this.#lists?.release()
+      this.#lists = this.#next
+      this.#next = null
+      this.#report = saved.report
+      this.#lists?.assignWaiting()
+      return true
+    } finally {
+      this.#next?.release()
+      this.#next = null
+      this.#isTraining = false
+    }
+  }
+
+  async #takeOver(saved: SavedLists, signal: AbortSignal): Promise<boolean> {
+    const base = this.#base
+    const count = saved.centroids.length / base.dimensions
+    if (count > centroidsMax(base.shape.stride)) return false
+    const centroids = new Centroids(base.memory, base.shape.stride, count)
+    try {
+      for (let list = 0; list < count; list++) {
+        const from = list * base.dimensions
+        const vector = saved.centroids.subarray(from, from + base.dimensions)
+        if (!centroids.store(list, vector)) throw new Error('a centroid is not of unit length')
+      }
+      this.#next = new InvertedLists(base, centroids)
+    } catch (error) {
+      centroids.release()
+      throw error
+    }
+    const taken = await this.#next.takeOver(saved, signal)
+    if (taken < base.count() * LIST_LIMITS.keptShareMin) return false
+    const questions = { count: LIST_LIMITS.questions, random: Math.random }
+    const sample = await sampledRows(base, questions, signal)
+    const agreement = await this.#next.agreement(sample, signal)
+    this.#next.makeRoom()
+    this.#next.probe(saved.probings)
+    return agreement >= LIST_LIMITS.agreementMin
+  }
+
+  /** What `restore` takes over; null: there has been no training. */
+  async saved(
+    options: Readonly<Record<string, number>>,
+    signal: AbortSignal,
+  ): Promise<SavedLists | null> {
+    const report = this.#report
+    const lists = this.#lists
+    if (report === null) return null
+    const { dimensions } = this.#base
+    const about = { revision: this.#vectors.revision, dimensions, options, report }
+    const centroids = new Float32Array((lists?.count ?? 0) * dimensions)
+    for (let list = 0; list < (lists?.count ?? 0); list++) {
+      centroids.set(lists?.centroid(list) ?? [], list * dimensions)
+    }
+    const kept = (await lists?.kept(signal)) ?? {
+      keys: new Float64Array(),
+      lists: new Uint16Array(),
+    }
+    return { ...about, probings: lists?.probings() ?? [], centroids, ...kept }
   }
 
   /** Resolves when no row is being given a list in the background. */

@@ -26,6 +26,12 @@ export const LIST_LIMITS = {
   pendingMin: 1024,
   /** Of these, this many are given their lists before the next are looked at. */
   pendingMax: 8192,
+  /** Of all vectors, so many must be in lists of before, */
+  keptShareMin: 0.6,
+  /** and so many of a sample in that of the nearest centroid. */
+  agreementMin: 0.8,
+  /** Lists are kept anew when so many vectors have come since. */
+  keptGrowth: 1.125,
   /** From so many rows on a search begins near its query vector. */
   guidedRowsMin: 16_384,
   /** Of these, so many are put into groups, */

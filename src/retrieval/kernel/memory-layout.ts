@@ -14,7 +14,8 @@ export const PAGE_BYTES = 65_536
 
 /** The first page stays empty: address 0 belongs to nothing. */
 const FIRST_SLOT = PAGE_BYTES
-const IDENTITY_BYTES = 16
+/** Of a row, its key first. */
+export const IDENTITY_BYTES = 16
 /** Of a row, its scale first. */
 export const BOUND_BYTES = 12
 /** Upper f64, lower f64, key f64. */

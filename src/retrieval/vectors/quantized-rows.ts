@@ -1,5 +1,10 @@
 import { openExtent } from '../kernel/kernel.ts'
-import { BOUND_BYTES, extentLayout, type RowShape } from '../kernel/memory-layout.ts'
+import {
+  BOUND_BYTES,
+  extentLayout,
+  IDENTITY_BYTES,
+  type RowShape,
+} from '../kernel/memory-layout.ts'
 import type { RowTable } from './row-table.ts'
 import type { VectorMemory } from './vector-memory.ts'
 
@@ -32,6 +37,13 @@ export class QuantizedRows {
     const identity = extentLayout(extent, this.#parts.shape.stride).identities + (row - first) * 16
     if (this.#words[identity / 4 + 3] !== NEVER) return null
     return this.#words[identity / 4 + 2] ?? null
+  }
+
+  /** Of a row that holds a vector. */
+  keyOf(row: number): number {
+    const { extent, first } = this.#parts.rows.extentOf(row)
+    const { buffer } = this.#parts.memory.memory
+    return new DataView(buffer).getFloat64(extent.address + (row - first) * IDENTITY_BYTES, true)
   }
 
   /** Adds a row's vector, as its codes say it, to the sum that begins at `at`. */

@@ -1,0 +1,51 @@
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { DerivedFiles } from '../domain/ports/retrieval-ports.ts'
+
+const FOLDER = 'derived'
+const UNFINISHED = '.part'
+const BYTES_MAX = 512 * 1024 ** 2
+
+/**
+ * Files of what was derived from the stored truth at some cost, beside the database. They are in no backup, and whoever
+ * deletes them loses nothing but that work.
+ */
+export class StoredDerivedFiles implements DerivedFiles {
+  readonly #folder: string | null
+  readonly #checkSpace: (bytes: number) => void
+
+  /** @param directory the data folder; null: nothing is kept */
+  constructor(directory: string | null, checkSpace: (bytes: number) => void) {
+    this.#folder = directory === null ? null : join(directory, FOLDER)
+    this.#checkSpace = checkSpace
+  }
+
+  async read(name: string): Promise<Uint8Array | null> {
+    if (this.#folder === null) return null
+    const path = join(this.#folder, name)
+    try {
+      // Whatever lies there under this name, it does not fill the memory.
+      const { size } = await stat(path)
+      return size > BYTES_MAX ? null : await readFile(path)
+    } catch {
+      return null
+    }
+  }
+
+  async write(name: string, bytes: Uint8Array): Promise<void> {
+    if (this.#folder === null) return
+    this.#checkSpace(bytes.length)
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    const path = join(this.#folder, name)
+    await writeFile(path + UNFINISHED, bytes, { mode: 0o600 })
+    await rename(path + UNFINISHED, path)
+  }
+
+  async keepOnly(names: ReadonlySet<string>): Promise<void> {
+    const folder = this.#folder
+    if (folder === null) return
+    const found = await readdir(folder).catch(() => [])
+    const others = found.filter((name) => !names.has(name))
+    await Promise.all(others.map((name) => rm(join(folder, name), { force: true })))
+  }
+}
