@@ -8,6 +8,7 @@ import { type Measure, measureRows, printedTable } from './measure.ts'
 import type { BenchSize, Scenario } from './scenario.ts'
 import { afterKill } from './scenarios/after-kill.ts'
 import { agentOverhead } from './scenarios/agent-overhead.ts'
+import { analytics } from './scenarios/analytics.ts'
 import { besideLong } from './scenarios/beside-long.ts'
 import { builtin } from './scenarios/builtin.ts'
 import { eventLoop } from './scenarios/event-loop.ts'
@@ -30,6 +31,7 @@ import { vectorIndex } from './scenarios/vector-index.ts'
 const SCENARIOS: readonly Scenario[] = [
   startUp,
   selectOne,
+  analytics,
   planning,
   besideLong,
   exportRows,
