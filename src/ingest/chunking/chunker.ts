@@ -133,7 +133,7 @@ function chunkOf(
   const context = chunked.strings[chunked.contexts[chunkPosition] ?? 0] ?? ''
   const facts = factsOf(documentText, { chunked, chunkPosition, startChar, endChar }, metadata)
   const shownColumn = preprocessing.json?.contentColumn ?? column
-  return {
+  const chunk: { -readonly [Key in keyof Chunk]: Chunk[Key] } = {
     documentId: id,
     chunkId: `${id}:${shownColumn}:${chunkIndex + 1}of${chunkCount}:${startChar}to${endChar}`,
     contentColumn: column,
@@ -142,14 +142,15 @@ function chunkOf(
     endChar,
     chunkIndex,
     source: sourceOf(preprocessing, documentText),
-    ...(context === '' ? {} : { context }),
-    ...(Object.keys(facts).length === 0 ? {} : { facts }),
-    ...(tokenCounts === null ? {} : { tokenCount: tokenCounts[chunkPosition] ?? 0 }),
-    ...(chunked.cut[chunkPosition] === 1 ? { isCut: true } : {}),
   }
+  if (context !== '') chunk.context = context
+  if (facts !== null) chunk.facts = facts
+  if (tokenCounts !== null) chunk.tokenCount = tokenCounts[chunkPosition] ?? 0
+  if (chunked.cut[chunkPosition] === 1) chunk.isCut = true
+  return chunk
 }
 
-/** What the document says of itself under such a name counts more. */
+/** What the document says of itself under such a name counts more. null: nothing is known. */
 function factsOf(
   { layout }: DocumentText,
   place: {
@@ -159,19 +160,23 @@ function factsOf(
     readonly endChar: number
   },
   metadata: Row,
-): Row {
+): Row | null {
   const { chunked, chunkPosition, startChar, endChar } = place
   const heading = chunked.strings[chunked.headings[chunkPosition] ?? 0] ?? ''
   const line = chunked.lines[chunkPosition] ?? 0
   const parts = layout?.parts ?? null
+  const known = chunked.facts?.[chunkPosition]
+  // Most chunks have nothing of the kind.
+  if (heading === '' && line === 0 && parts === null && known === undefined) return null
   const facts: Row = {
     ...(heading === '' ? {} : { heading: heading.replaceAll('\n', HEADING_JOINT) }),
     ...(parts === null ? {} : partOf(parts, { startChar, endChar })),
     ...(line === 0 || parts !== null ? {} : { line }),
-    ...chunked.facts?.[chunkPosition],
+    ...known,
   }
   const own = new Set(Object.keys(metadata).map((name) => name.toLowerCase()))
-  return Object.fromEntries(Object.entries(facts).filter(([name]) => !own.has(name.toLowerCase())))
+  const kept = Object.entries(facts).filter(([name]) => !own.has(name.toLowerCase()))
+  return kept.length === 0 ? null : Object.fromEntries(kept)
 }
 
 /** Slides and chapters stand for themselves; text flows over pages and cells. */
