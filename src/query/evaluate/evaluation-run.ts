@@ -1,5 +1,6 @@
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { type ChunkSearch, checkedSearch, searchChunks } from '../search/chunk-search.ts'
 import { searchDocuments } from '../search/document-search.ts'
@@ -69,6 +70,8 @@ function rank(
   const { deps, warnings } = evaluation
   const bounds = { concurrencyMax: SEARCHES_AT_ONCE, signal }
   return mapConcurrent(questions, bounds, async (question, lane) => {
+    // A search that memory answers may wait for nothing, and others have their turn all the same.
+    await yieldToEventLoop()
     const search = checkedSearch(evaluation.kb, {
       ...orderOf(evaluation),
       query: question,
