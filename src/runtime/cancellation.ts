@@ -21,23 +21,20 @@ export interface DeadlineOptions {
   readonly cancelledMessage?: string
 }
 
-const CALLER = Symbol('caller')
-
-interface OwnedSignal extends AbortSignal {
-  [CALLER]?: string
-}
+/** A field of their own would make signals, of which each request has some, slow objects. */
+const CALLERS = new WeakMap<AbortSignal, string>()
 
 /**
  * Notes whose work a signal ends. A signal goes along the whole way from a request to the database, also through the
  * messages of a thread, and what is made of it here is the same caller's.
  */
-export function setCaller(signal: OwnedSignal, caller: string | undefined): void {
-  if (caller !== undefined) signal[CALLER] = caller
+export function setCaller(signal: AbortSignal, caller: string | undefined): void {
+  if (caller !== undefined) CALLERS.set(signal, caller)
 }
 
 /** undefined: the work is the server's own. */
-export function callerOf(signal: OwnedSignal): string | undefined {
-  return signal[CALLER]
+export function callerOf(signal: AbortSignal): string | undefined {
+  return CALLERS.get(signal)
 }
 
 export function startDeadline(options: DeadlineOptions): Deadline {
