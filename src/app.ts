@@ -210,6 +210,7 @@ export function createApp(options: AppOptions): App {
       // Searches are answered at once, by scans until their vectors are loaded.
       vectorCaches.start()
       store.extensions.start()
+      store.keywordLanguages.start()
       reembedding.start()
       schedule.start()
     },

@@ -19,6 +19,7 @@ const REMEMBERED_CHARS_MAX = 64
  * since stemming one takes ten microseconds.
  */
 export class Analyzer {
+  readonly language: Language
   readonly #forms: WordForms
   readonly #locale: string | undefined
   #words = new Map<string, WordTerms>()
@@ -31,6 +32,7 @@ export class Analyzer {
 
   /** @param of a searched text has fewer terms than the same text in a chunk, all of which are among those of the chunk */
   constructor(language: Language, of: FormsOf = 'chunk') {
+    this.language = language
     this.#forms = new WordForms(language, of)
     // A capital I is another letter's in Turkish.
     this.#locale = language === 'turkish' ? 'tr' : undefined
@@ -62,8 +64,8 @@ export class Analyzer {
     }
     // Of a term that was forgotten in between there are two.
     return this.#generation === generation
-      ? countsOf(counted, termCount)
-      : mergedCounts(counted, termCount)
+      ? countsOf(counted, termCount, this.language)
+      : mergedCounts(counted, termCount, this.language)
   }
 
   /** @returns how many terms the word has */
@@ -143,14 +145,14 @@ function ownText(part: string): string {
   return Buffer.from(part, 'utf16le').toString('utf16le')
 }
 /** The terms of some texts together, counted. @param pieces as `Analyzer.terms` gives them */
-export function countTerms(pieces: Iterable<readonly Term[]>): TermCounts {
+export function countTerms(pieces: Iterable<readonly Term[]>, language: Language): TermCounts {
   const counted: CountedKey[] = []
   let termCount = 0
   for (const terms of pieces) {
     for (const { key } of terms) counted.push({ key, count: 1 })
     termCount += terms.length
   }
-  return mergedCounts(counted, termCount)
+  return mergedCounts(counted, termCount, language)
 }
 
 interface CountedKey {
@@ -158,21 +160,29 @@ interface CountedKey {
   readonly count: number
 }
 
-function countsOf(counted: readonly CountedKey[], termCount: number): TermCounts {
+function countsOf(
+  counted: readonly CountedKey[],
+  termCount: number,
+  language: Language,
+): TermCounts {
   const keys = new BigInt64Array(counted.length)
   const frequencies = new Int32Array(counted.length)
   for (const [index, { key, count }] of counted.entries()) {
     keys[index] = key
     frequencies[index] = count
   }
-  return { keys, frequencies, termCount }
+  return { keys, frequencies, termCount, language }
 }
 
-function mergedCounts(counted: readonly CountedKey[], termCount: number): TermCounts {
+function mergedCounts(
+  counted: readonly CountedKey[],
+  termCount: number,
+  language: Language,
+): TermCounts {
   const counts = new Map<bigint, number>()
   for (const { key, count } of counted) counts.set(key, (counts.get(key) ?? 0) + count)
   const merged = [...counts].map(([key, count]) => ({ key, count }))
-  return countsOf(merged, termCount)
+  return countsOf(merged, termCount, language)
 }
 
 /** Analyzers by their languages, each made when it is first needed. */

@@ -18,7 +18,6 @@ import {
 } from './change-embedding-model.ts'
 import { FieldReader, type Fields, withNestedParams } from './fields.ts'
 import {
-  checkLanguageStays,
   columnsOf,
   languageParam,
   rerankingModelOf,
@@ -54,7 +53,7 @@ const ECHOED_PARAMS = [
 ] as const
 
 /** Only answers hold these. */
-const SHOWN_PARAMS: ReadonlySet<string> = new Set(['warnings', 'reembedding'])
+const SHOWN_PARAMS: ReadonlySet<string> = new Set(['warnings', 'reembedding', 'keyword_index'])
 
 const CREATE_FIELDS = new Set<string>(['name', 'storage', ...DEFINING_FIELDS, ...ECHOED_PARAMS])
 const ALTER_FIELDS = new Set<string>([...DEFINING_FIELDS, ...ECHOED_PARAMS])
@@ -183,7 +182,6 @@ export async function alterKnowledgeBase(
   const fields = withNestedParams(sent, CODE, SHOWN_PARAMS)
   const read = new FieldReader(fields, CODE)
   read.allowOnly(ALTER_FIELDS, notAllowed)
-  checkLanguageStays(kb, read)
   const sentModel = read.object('embedding_model')
   const embedding = sentModel && (await embeddingChangeOf(kb, sentModel, vectorSize(read), deps))
   const preprocessing = read.object('preprocessing')
@@ -201,7 +199,12 @@ export async function alterKnowledgeBase(
         deps,
       ),
     }),
-    params: { ...carriedParams(kb, embedding), ...echoedParams(fields), ...searchParams(read) },
+    params: {
+      ...carriedParams(kb, embedding),
+      ...echoedParams(fields),
+      ...languageParam(read),
+      ...searchParams(read),
+    },
   }
   const altered = await deps.catalog.alterKnowledgeBase(kb, changes)
   if (embedding !== undefined) deps.reembeddings.wake(altered)

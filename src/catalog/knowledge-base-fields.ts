@@ -4,11 +4,7 @@ import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import { COLUMN_TYPE_NAMES, parseColumnType, typeText } from '../domain/column-types/column-type.ts'
 import { FUSIONS, fusionNamed } from '../domain/hybrid-search.ts'
 import { checkedName, nameKey } from '../domain/identifier.ts'
-import {
-  type KnowledgeBase,
-  type KnowledgeBaseDraft,
-  RERANK_CANDIDATES_MAX,
-} from '../domain/knowledge-base.ts'
+import { type KnowledgeBaseDraft, RERANK_CANDIDATES_MAX } from '../domain/knowledge-base.ts'
 import { LANGUAGES, type Language, languageNamed } from '../domain/language.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
 import { FILES_DATABASE } from '../domain/project.ts'
@@ -53,14 +49,6 @@ export function languageParam(read: FieldReader): { readonly language?: Language
   if (language !== undefined) return { language }
   const known = LANGUAGES.join(', ')
   throw new AppError(CODE, `Unknown language "${name}". Available languages: ${known}`)
-}
-
-/** @throws AppError `invalid_knowledge_base` for another language than that of the keyword index */
-export function checkLanguageStays(kb: KnowledgeBase, read: FieldReader): void {
-  const { language = kb.language } = languageParam(read)
-  if (language === kb.language) return
-  const why = 'its keyword index is made for it; create a new knowledge base'
-  throw new AppError(CODE, `The language of ${kb.name} stays ${kb.language}: ${why}`)
 }
 
 export function storageOf(

@@ -1,5 +1,6 @@
 import type { CellValue, Document, Row } from './document.ts'
 import { nameKey } from './identifier.ts'
+import type { Language } from './language.ts'
 
 /** The preprocessor that cut a chunk, by the name that existing clients know. */
 export type ChunkSource =
@@ -43,6 +44,8 @@ export interface TermCounts {
   readonly frequencies: Int32Array
   /** Their sum: the length of the text in terms. */
   readonly termCount: number
+  /** By which they were made. */
+  readonly language: Language
 }
 
 /** A vector that is known already: made just now, or that of a stored chunk with the same text. */

@@ -118,8 +118,12 @@ export interface KnowledgeBase {
   readonly preprocessing: Preprocessing
   /** For searches that do not say otherwise. */
   readonly search: SearchDefaults
-  /** Of the text: the keyword index is made for it, so that it never changes. */
+  /** Of the keyword index, and so of searches. */
   readonly language: Language
+  /** That for which the keyword index is being made anew; null: it stays. */
+  readonly nextLanguage: Language | null
+  /** false: nobody has named a language, and the texts have not shown it yet. */
+  readonly isLanguageKnown: boolean
   /** What the caller sent beyond the columns and models, plus `warnings`, as `GET` shows it. Searches read the fields above. */
   readonly params: Readonly<Record<string, unknown>>
   /** What the last crawl left out, and why. */
@@ -146,6 +150,8 @@ export type KnowledgeBaseDraft = Omit<
   | 'id'
   | 'search'
   | 'language'
+  | 'nextLanguage'
+  | 'isLanguageKnown'
   | 'projectName'
   | 'crawlWarnings'
   | 'storedMetadata'
@@ -216,7 +222,14 @@ function shownWarnings(kb: KnowledgeBase): readonly string[] {
 /** `params` as answers show them. */
 export function shownParams(kb: KnowledgeBase): Readonly<Record<string, unknown>> {
   const warnings = shownWarnings(kb)
-  return warnings.length === 0 ? kb.params : { ...kb.params, warnings }
+  const { language, nextLanguage } = kb
+  const isLearned = kb.isLanguageKnown && kb.params.language === undefined
+  return {
+    ...kb.params,
+    ...(isLearned ? { language: nextLanguage ?? language } : {}),
+    ...(nextLanguage === null ? {} : { keyword_index: { language, next_language: nextLanguage } }),
+    ...(warnings.length === 0 ? {} : { warnings }),
+  }
 }
 
 export const DEFAULT_CONTENT_COLUMNS: readonly string[] = ['content']

@@ -7,12 +7,14 @@ import { DEFAULT_PROJECT } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
 import { type BackupOptions, StoredBackups } from './backup/backups.ts'
 import { loadCatalog, openCheckedSecrets } from './catalog/catalog-rows.ts'
+import type { StoreParts } from './catalog/catalog-state.ts'
 import { MIGRATIONS, type Migration, migrate } from './catalog/migrate.ts'
 import { StoredRevokedTokens } from './catalog/revoked-tokens.ts'
 import { modeWarnings, type Secrets } from './catalog/secrets.ts'
 import { StoredDerivedFiles } from './derived-files.ts'
 import { addContextTables } from './documents/chunk-contexts.ts'
 import { indexOlderKnowledgeBases } from './documents/keyword-index.ts'
+import { KeywordLanguages } from './documents/keyword-languages.ts'
 import { StoredChunks } from './documents/stored-chunks.ts'
 import { StoredReembedding } from './documents/stored-reembedding.ts'
 import { StoredVectors } from './documents/stored-vectors.ts'
@@ -76,6 +78,7 @@ export interface Store {
   readonly catalog: StoredCatalog
   readonly chunks: StoredChunks
   readonly reembeddingStore: StoredReembedding
+  readonly keywordLanguages: KeywordLanguages
   readonly files: StoredFiles
   readonly tables: StoredTables
   readonly engine: StoredEngine
@@ -160,22 +163,20 @@ async function storeOver(
   const contents = await FileContents.open(place, state.snapshot().files)
   await completeOlderFolder(database, state.snapshot().knowledgeBases)
   const parts = { database, state, secrets, now }
+  const languages = new KeywordLanguages(parts)
   const engine = new StoredEngine(database, engineOptionsOf(options))
   const extensions = await extensionsOf(database, options)
   const hnsw = new HnswFactory(engine, extensions)
   const upkeep = new Upkeep({ database, space })
   if (folder !== null) upkeep.start()
-  const catalog = new StoredCatalog(parts)
-  if (findProject(state.snapshot(), DEFAULT_PROJECT) === undefined) {
-    await catalog.createProject(DEFAULT_PROJECT)
-  }
+  const catalog = await catalogOver(parts, languages)
   const backups = await StoredBackups.open(
     { database, folder, now, bytes: contents, snapshot: () => state.snapshot() },
     backupOptionsOf(options),
   )
   return {
     catalog,
-    chunks: new StoredChunks(parts),
+    chunks: new StoredChunks(parts, languages),
     reembeddingStore: new StoredReembedding(parts),
     files: new StoredFiles({ ...parts, engine, contents }),
     tables: new StoredTables({ ...parts, engine }),
@@ -190,8 +191,10 @@ async function storeOver(
     upkeep,
     contents,
     uploadsFolder: contents.incomingFolder,
+    keywordLanguages: languages,
     setListener: (listener) => state.setListener(listener),
     close: async () => {
+      await languages.close()
       await backups.close()
       extensions.close()
       await upkeep.close()
@@ -201,6 +204,14 @@ async function storeOver(
       await contents.close()
     },
   }
+}
+
+async function catalogOver(parts: StoreParts, languages: KeywordLanguages): Promise<StoredCatalog> {
+  const catalog = new StoredCatalog(parts, languages)
+  if (findProject(catalog.snapshot(), DEFAULT_PROJECT) === undefined) {
+    await catalog.createProject(DEFAULT_PROJECT)
+  }
+  return catalog
 }
 
 /** Makes the tables that knowledge bases of an older version lack. */

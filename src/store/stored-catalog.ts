@@ -24,7 +24,9 @@ import {
 import { type CatalogQueries, deleteRow, nextId, queriesOver } from './catalog/catalog-queries.ts'
 import {
   agentOf,
+  keptParams,
   knowledgeBaseOf,
+  NOTHING_KEPT,
   projectOf,
   sealedJson,
   sealedJsonOrNull,
@@ -37,6 +39,7 @@ import { agents, knowledgeBases, projects, tables, views } from './catalog/schem
 import { createChunkTables } from './documents/chunk-columns.ts'
 import { declareColumns } from './documents/declared-columns.ts'
 import { dropKeywordTables } from './documents/keyword-index.ts'
+import type { KeywordLanguages } from './documents/keyword-languages.ts'
 import {
   applyEmbeddingChange,
   dropNextVectors,
@@ -49,9 +52,11 @@ const NO_COLUMNS: readonly MetadataColumn[] = []
 /** The catalog over DuckDB. Each write is one turn of the write queue. */
 export class StoredCatalog implements Catalog {
   readonly #parts: StoreParts
+  readonly #languages: KeywordLanguages
 
-  constructor(parts: StoreParts) {
+  constructor(parts: StoreParts, languages: KeywordLanguages) {
     this.#parts = parts
+    this.#languages = languages
   }
 
   snapshot(): CatalogSnapshot {
@@ -122,7 +127,7 @@ export class StoredCatalog implements Catalog {
           metadataColumns: draft.metadataColumns,
           idColumn: draft.idColumn,
           sealedPreprocessing: sealedJson(draft.preprocessing, secrets),
-          sealedParams: sealedParamsOf({ ...draft.params, crawlWarnings: [] }, secrets),
+          sealedParams: sealedParamsOf({ ...draft.params, ...NOTHING_KEPT }, secrets),
           dimensions: draft.dimensions,
           storedMetadata: NO_COLUMNS,
           vectorIndex: null,
@@ -167,13 +172,7 @@ export class StoredCatalog implements Catalog {
             }),
             ...(preprocessing && { sealedPreprocessing: sealedJson(preprocessing, secrets) }),
             ...(params && {
-              sealedParams: sealedParamsOf(
-                {
-                  ...params,
-                  crawlWarnings: storedParamsOf(old.sealedParams, secrets).crawlWarnings,
-                },
-                secrets,
-              ),
+              sealedParams: sealedParamsOf({ ...params, ...keptParams(old, secrets) }, secrets),
             }),
             updatedAt: this.#now(),
           })
@@ -185,7 +184,10 @@ export class StoredCatalog implements Catalog {
         if (row === undefined) throw notFound('knowledge_base', kb.name)
         return knowledgeBaseOf(row, { projectName: kb.projectName, secrets })
       },
-      (altered) => this.#showKnowledgeBase(altered),
+      (altered) => {
+        this.#showKnowledgeBase(altered)
+        this.#languages.wake(altered)
+      },
     )
   }
 

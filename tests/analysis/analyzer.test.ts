@@ -176,7 +176,7 @@ test('every term of a searched text is one of the same text in a chunk', () => {
 test('counting gives what the terms one by one give, however many words came before', () => {
   const analyzer = new Analyzer('none')
   const fresh = new Analyzer('none')
-  const words = Array.from({ length: 60_000 }, (_, index) => `w${index}`)
+  const words = Array.from({ length: 30_000 }, (_, index) => `w${index}`)
   for (const texts of [
     ['green tea', 'Green teas, e-mail'],
     [words.join(' '), `${words.slice(0, 1000).join(' ')} tea`],
@@ -186,7 +186,10 @@ test('counting gives what the terms one by one give, however many words came bef
       const pairs = [...keys].map((key, index) => `${key}:${frequencies[index]}`)
       return { pairs: pairs.sort(), termCount }
     }
-    const listed = countTerms(texts.flatMap((text) => [...fresh.terms(text)]))
+    const listed = countTerms(
+      texts.flatMap((text) => [...fresh.terms(text)]),
+      'none',
+    )
     expect(sorted(analyzer.count(texts))).toEqual(sorted(listed))
   }
 })

@@ -58,6 +58,8 @@ export function fakeCatalog(): Catalog {
         projectName: projectName(draft.projectId),
         search: { isHybrid: false, alpha: null, fusion: 'convex' },
         language: 'english',
+        nextLanguage: null,
+        isLanguageKnown: false,
         crawlWarnings: [],
         storedMetadata: [],
         vectorIndex: null,

@@ -32,6 +32,8 @@ export function knowledgeBase(changes: Partial<KnowledgeBase> = {}): KnowledgeBa
     id: 1,
     search: { isHybrid: false, alpha: null, fusion: 'convex' },
     language: 'english',
+    nextLanguage: null,
+    isLanguageKnown: false,
     projectName: 'mindsdb',
     crawlWarnings: [],
     storedMetadata: [],

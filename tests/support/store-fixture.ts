@@ -83,7 +83,7 @@ export function documentOf(document: TestDocument): EmbeddedDocument {
 
 /** As an insert counts them. */
 export function termsOf(text: string, language: Language = 'english'): TermCounts {
-  return countTerms(new Analyzer(language).terms(text.toWellFormed()))
+  return countTerms(new Analyzer(language).terms(text.toWellFormed()), language)
 }
 
 export function newVector(...values: readonly number[]): ChunkVector {

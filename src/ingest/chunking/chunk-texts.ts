@@ -3,6 +3,7 @@ import type { Analyzers } from '../../analysis/analyzer.ts'
 import type { TermCounts } from '../../domain/chunk.ts'
 import type { Row, TextParts, TextSyntax } from '../../domain/document.ts'
 import type { KnowledgeBase, Preprocessing } from '../../domain/knowledge-base.ts'
+import type { Language } from '../../domain/language.ts'
 import type { EmbedderReach, TokenCounter } from '../../domain/ports/model-ports.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
@@ -65,6 +66,8 @@ export interface ChunkedTexts {
   /** The distinct terms of all chunks, one chunk after the other. */
   readonly keys: BigInt64Array
   readonly frequencies: Int32Array
+  /** Of the terms. */
+  readonly language: Language
   /** Texts that cannot be chunked: they have no chunks. */
   readonly failures: readonly ChunkingFailure[]
 }
@@ -103,7 +106,13 @@ export function chunkTexts(
     }
     chunkCounts[textIndex] = found.count - first
   }
-  return { chunkCounts, ...found.all(rules.preprocessing.type === 'json_chunking'), failures }
+  const { language } = rules
+  return {
+    chunkCounts,
+    language,
+    ...found.all(rules.preprocessing.type === 'json_chunking'),
+    failures,
+  }
 }
 
 function counterOf({ reach }: ChunkingRules, tools: ChunkingTools): TokenCounter | null {
@@ -178,7 +187,7 @@ class FoundChunks {
     for (const list of Object.values(this.#pieces)) list.length = Math.min(list.length, count)
   }
 
-  all(isRewritten: boolean): Omit<ChunkedTexts, 'chunkCounts' | 'failures'> {
+  all(isRewritten: boolean): Omit<ChunkedTexts, 'chunkCounts' | 'language' | 'failures'> {
     const { starts, ends, contents, contexts, headings, lines, facts, tokens, terms } = this.#pieces
     return {
       starts: Int32Array.from(starts),

@@ -92,7 +92,7 @@ function sourceOf({ type }: Preprocessing, { layout }: DocumentText): ChunkSourc
 }
 
 function termsOf(
-  { keys, frequencies, termCounts, distinctCounts }: ChunkedTexts,
+  { keys, frequencies, termCounts, distinctCounts, language }: ChunkedTexts,
   chunkPosition: number,
   termPosition: number,
 ): TermCounts {
@@ -101,6 +101,7 @@ function termsOf(
     keys: keys.subarray(termPosition, end),
     frequencies: frequencies.subarray(termPosition, end),
     termCount: termCounts[chunkPosition] ?? 0,
+    language,
   }
 }
 

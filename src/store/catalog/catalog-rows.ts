@@ -111,7 +111,10 @@ export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): Kno
     sealedNextEmbeddingModel,
     ...plain
   } = row
-  const { crawlWarnings, ...params } = storedParamsOf(sealedParams, secrets)
+  const { crawlWarnings, indexLanguage, learnedLanguage, ...params } = storedParamsOf(
+    sealedParams,
+    secrets,
+  )
   return {
     ...plain,
     crawlWarnings,
@@ -120,32 +123,68 @@ export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): Kno
     rerankingModel: unsealedOrNull<ModelRef>(sealedRerankingModel, secrets),
     preprocessing: completePreprocessing(unsealed<Preprocessing>(sealedPreprocessing, secrets)),
     search: searchDefaultsOf(params),
-    language: languageOf(params),
+    ...languagesOf(params, indexLanguage, learnedLanguage),
     params,
     nextEmbeddingModel: unsealedOrNull<ModelRef>(sealedNextEmbeddingModel, secrets),
   }
 }
 
-/** Of a name that no caller can send. */
+/** Of names that no caller can send. */
 const CRAWL_WARNINGS = '_crawl_warnings'
+const INDEX_LANGUAGE = '_index_language'
+const LEARNED_LANGUAGE = '_learned_language'
 
-export type StoredParams = KnowledgeBase['params'] & Pick<KnowledgeBase, 'crawlWarnings'>
+/** What the catalog keeps beside what the caller sent. */
+interface KeptParams extends Pick<KnowledgeBase, 'crawlWarnings'> {
+  /** Of the keyword index; null: that which the caller named, or the default. */
+  readonly indexLanguage: Language | null
+  /** What the texts have shown. */
+  readonly learnedLanguage: Language | null
+}
+
+export type StoredParams = KnowledgeBase['params'] & KeptParams
+
+/** Of a new knowledge base. */
+export const NOTHING_KEPT: KeptParams = {
+  crawlWarnings: [],
+  indexLanguage: null,
+  learnedLanguage: null,
+}
+
+/** What stays when the definition changes: its keyword index is that of the former language. */
+export function keptParams({ sealedParams }: KnowledgeBaseRow, secrets: Secrets): KeptParams {
+  const stored = storedParamsOf(sealedParams, secrets)
+  const { crawlWarnings, indexLanguage, learnedLanguage, ...params } = stored
+  const { language } = languagesOf(params, indexLanguage, learnedLanguage)
+  return { crawlWarnings, indexLanguage: language, learnedLanguage }
+}
 
 /** What the catalog keeps beside a definition, as one text. */
 export function sealedParamsOf(
-  { crawlWarnings, ...params }: StoredParams,
+  { crawlWarnings, indexLanguage, learnedLanguage, ...params }: StoredParams,
   secrets: Secrets,
 ): string {
-  const kept = crawlWarnings.length === 0 ? {} : { [CRAWL_WARNINGS]: crawlWarnings }
+  const kept = {
+    ...(crawlWarnings.length === 0 ? {} : { [CRAWL_WARNINGS]: crawlWarnings }),
+    ...(indexLanguage === null ? {} : { [INDEX_LANGUAGE]: indexLanguage }),
+    ...(learnedLanguage === null ? {} : { [LEARNED_LANGUAGE]: learnedLanguage }),
+  }
   return sealedJson({ ...params, ...kept }, secrets)
 }
 
 export function storedParamsOf(sealed: string, secrets: Secrets): StoredParams {
-  const { [CRAWL_WARNINGS]: warnings, ...params } = unsealed<KnowledgeBase['params']>(
-    sealed,
-    secrets,
-  )
-  return { ...params, crawlWarnings: Array.isArray(warnings) ? warnings.map(String) : [] }
+  const {
+    [CRAWL_WARNINGS]: warnings,
+    [INDEX_LANGUAGE]: indexed,
+    [LEARNED_LANGUAGE]: learned,
+    ...params
+  } = unsealed<KnowledgeBase['params']>(sealed, secrets)
+  return {
+    ...params,
+    crawlWarnings: Array.isArray(warnings) ? warnings.map(String) : [],
+    indexLanguage: languageOf(indexed),
+    learnedLanguage: languageOf(learned),
+  }
 }
 
 function searchDefaultsOf(params: KnowledgeBase['params']): SearchDefaults {
@@ -158,8 +197,20 @@ function searchDefaultsOf(params: KnowledgeBase['params']): SearchDefaults {
   }
 }
 
-function languageOf({ language: name }: KnowledgeBase['params']): Language {
-  return (typeof name === 'string' ? languageNamed(name) : undefined) ?? DEFAULT_LANGUAGE
+function languagesOf(
+  { language: name }: KnowledgeBase['params'],
+  indexed: Language | null,
+  learned: Language | null,
+): Pick<KnowledgeBase, 'language' | 'nextLanguage' | 'isLanguageKnown'> {
+  const named = languageOf(name)
+  const language = indexed ?? named ?? DEFAULT_LANGUAGE
+  const wanted = named ?? learned ?? language
+  const nextLanguage = wanted === language ? null : wanted
+  return { language, nextLanguage, isLanguageKnown: (named ?? learned) !== null }
+}
+
+function languageOf(name: unknown): Language | null {
+  return (typeof name === 'string' ? languageNamed(name) : undefined) ?? null
 }
 
 export function agentOf(row: AgentRow, context: RowContext): Agent {

@@ -200,7 +200,7 @@ async function countedTerms(texts: readonly string[], analyzer: Analyzer): Promi
       if (pieces.length > 2) await yieldToEventLoop()
     }
   }
-  return countTerms(pieces)
+  return countTerms(pieces, analyzer.language)
 }
 
 /** @throws AppError `provider_failed`, `dimension_mismatch` */

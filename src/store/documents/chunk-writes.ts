@@ -13,6 +13,7 @@ import { type KnowledgeBaseRow, KnownRows } from '../catalog/known-rows.ts'
 import { applyMetadataPlan, createVectorTable } from './chunk-columns.ts'
 import type { Incoming } from './chunk-rows.ts'
 import { type RecentPostings, recentPostingsOf, sortPostings } from './keyword-index.ts'
+import type { KeywordLanguages } from './keyword-languages.ts'
 import { planMetadata, SeenColumns } from './metadata-columns.ts'
 import { vectorRowsFrom } from './stored-vectors.ts'
 import { type OpenTables, type RowsReplaced, vectorsOfRows } from './write-chunk-rows.ts'
@@ -32,14 +33,16 @@ const COUNTS_MAX = 10_000
 
 export class ChunkWrites {
   readonly #parts: StoreParts
+  readonly #languages: KeywordLanguages
   readonly #rows = new KnownRows()
   /** Ids of the knowledge bases whose postings are going to be sorted. */
   readonly #sorting = new Set<number>()
   /** By the ids of knowledge bases; as many as there are, or more. */
   readonly #recentPostings = new LruMap<number, RecentPostings>({ sizeMax: COUNTS_MAX })
 
-  constructor(parts: StoreParts) {
+  constructor(parts: StoreParts, languages: KeywordLanguages) {
     this.#parts = parts
+    this.#languages = languages
   }
 
   /**
@@ -66,6 +69,7 @@ export class ChunkWrites {
           state.change({ knowledgeBases: withReplaced(state.snapshot().knowledgeBases, changed) })
           this.#rows.remember(changed, row)
           state.listener.endCommit(changed, vectors)
+          this.#languages.wake(changed)
         },
       )
       if (isUnsorted) this.#sortPostings(kb)
@@ -134,7 +138,9 @@ export class ChunkWrites {
     const { columns } = plan
     const ids = { id, projectId, vectorsNumber }
     const strays = new Map<string, number>()
-    const tables: OpenTables = { connection, ...ids, dimensions, columns, nextChunkKey, strays }
+    const { language } = known ?? this.#knowledgeBaseOf(row, kb)
+    const own = { dimensions, columns, nextChunkKey, strays, language }
+    const tables: OpenTables = { connection, ...ids, ...own }
     return { row, known, tables }
   }
 

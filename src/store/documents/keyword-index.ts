@@ -15,6 +15,7 @@ import {
 } from '../../domain/chunk-tables.ts'
 import { literal } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { APPENDED_ROWS_MAX, type AppendedColumns, appendColumns } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import {
@@ -198,7 +199,15 @@ async function indexedTables(connection: DuckDBConnection): Promise<ReadonlySet<
   return new Set(reader.getRows().map(([name]) => String(name)))
 }
 
-async function indexAll(connection: DuckDBConnection, kb: KnowledgeBase): Promise<void> {
+/**
+ * Makes the keyword index of a knowledge base anew.
+ * @param checkOpen throws where the work shall end
+ */
+export async function indexAll(
+  connection: DuckDBConnection,
+  kb: KnowledgeBase,
+  checkOpen: () => void = () => {},
+): Promise<void> {
   await dropKeywordTables(connection, kb)
   await createKeywordTables(connection, kb)
   const analyzer = new Analyzer(kb.language)
@@ -217,10 +226,12 @@ async function indexAll(connection: DuckDBConnection, kb: KnowledgeBase): Promis
     const last = rows.at(-1)
     if (last === undefined) break
     await appendKeywords(connection, kb, rows)
+    await yieldToEventLoop()
+    checkOpen()
     lastKey = last.key
   }
   await sortPostings(connection, kb)
 }
 
 /** Chunks that are read at once. */
-const ROWS_PER_READ = 1000
+const ROWS_PER_READ = 200

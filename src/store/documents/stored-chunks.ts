@@ -30,6 +30,7 @@ import { ChunkWrites, NOTHING_COMES } from './chunk-writes.ts'
 import { DocumentIds } from './document-ids.ts'
 import { fitValues } from './fitted-values.ts'
 import { GroupedInserts } from './grouped-inserts.ts'
+import type { KeywordLanguages } from './keyword-languages.ts'
 import { valuesByKey } from './metadata-columns.ts'
 import { storedTexts } from './stored-texts.ts'
 import { type OpenTables, removeChunkRows, StaleVectors } from './write-chunk-rows.ts'
@@ -49,9 +50,9 @@ export class StoredChunks implements ChunkStore {
     sizeMax: CUT_COUNTS_MAX,
   })
 
-  constructor(parts: StoreParts) {
+  constructor(parts: StoreParts, languages: KeywordLanguages) {
     this.#parts = parts
-    this.#writes = new ChunkWrites(parts)
+    this.#writes = new ChunkWrites(parts, languages)
     this.#inserts = new GroupedInserts(this.#writes, this.#documentIds)
   }
 

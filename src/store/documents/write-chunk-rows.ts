@@ -1,5 +1,6 @@
 /** Rows of chunks, with their vectors and terms, into and out of the tables: within the transaction of the caller. */
 import type { DuckDBConnection } from '@duckdb/node-api'
+import { Analyzer } from '../../analysis/analyzer.ts'
 import {
   chunkTableName,
   chunkTables,
@@ -7,6 +8,7 @@ import {
   type TableIds,
 } from '../../domain/chunk-tables.ts'
 import type { MetadataColumn } from '../../domain/knowledge-base.ts'
+import type { Language } from '../../domain/language.ts'
 import type { VectorBatch } from '../../domain/ports/retrieval-ports.ts'
 import { APPENDED_ROWS_MAX, type AppendedColumns, appendColumns } from '../duckdb/columns.ts'
 import { runWithKeys } from '../duckdb/key-lists.ts'
@@ -29,6 +31,8 @@ export interface OpenTables extends StoredTables {
   readonly nextChunkKey: number
   /** Grows during the write: values that did not fit their column, by its physical name. */
   readonly strays: Map<string, number>
+  /** Of the keyword index. */
+  readonly language: Language
 }
 
 export function countStrays(tables: OpenTables, found: ReadonlyMap<string, number>): void {
@@ -60,8 +64,15 @@ export async function replaceChunkRows(
   if (rows.length === 0) return
   await appendChunks(tables, keyed)
   await appendVectors(tables, keyed)
-  await appendKeywords(tables.connection, tables, keyed)
+  await appendKeywords(tables.connection, tables, withTermsOf(keyed, tables.language))
   await appendContexts(tables.connection, tables, keyed)
+}
+
+/** Terms that were made before the language of the index changed are made again. */
+function withTermsOf(rows: readonly KeyedRow[], language: Language): readonly KeyedRow[] {
+  if (rows.every(({ terms }) => terms.language === language)) return rows
+  const analyzer = new Analyzer(language)
+  return rows.map((row) => ({ ...row, terms: analyzer.count([row.context, row.content]) }))
 }
 
 type KeyedRow = ChunkRow & { readonly key: bigint }

@@ -1,0 +1,86 @@
+import type { Language } from '../domain/language.ts'
+import { wordsOf } from './words.ts'
+
+/** What some texts show of the language of their Latin words. */
+export interface LanguageEvidence {
+  /** null: too little, or none stands out. */
+  readonly language: Language | null
+  /** Words in Latin letters that were looked at. */
+  readonly wordCount: number
+}
+
+/** Fewer words could be names. */
+const WORDS_MIN = 40
+const WORDS_MAX = 20_000
+/** Of the words: even terse texts of a language have more of its small words. */
+const SHARE_MIN = 0.1
+/** Over the next language: Danish and Norwegian have much in common, and one of two mixed languages does not stand out. */
+const LEAD_MIN = 1.15
+
+/** The language whose small words stand out in the texts. */
+export function learnedLanguage(texts: readonly string[]): LanguageEvidence {
+  const counts = new Map<Language, number>()
+  let wordCount = 0
+  for (const text of texts) {
+    for (const words of wordsOf(text, undefined)) {
+      for (const word of words) {
+        if (!/^\p{Script=Latin}/u.test(word)) continue
+        wordCount += 1
+        for (const language of SMALL_WORDS.get(word) ?? []) {
+          counts.set(language, (counts.get(language) ?? 0) + 1)
+        }
+      }
+      if (wordCount >= WORDS_MAX) break
+    }
+    if (wordCount >= WORDS_MAX) break
+  }
+  const [first, second] = [...counts].sort(([, one], [, other]) => other - one)
+  if (first === undefined || wordCount < WORDS_MIN) return { language: null, wordCount }
+  const [language, count] = first
+  const isClear = count >= SHARE_MIN * wordCount && count >= LEAD_MIN * (second?.[1] ?? 0)
+  return { language: isClear ? language : null, wordCount }
+}
+
+/** Articles, prepositions, pronouns and forms of "to be": the most frequent words. */
+const SMALL_WORDS_OF: Readonly<Partial<Record<Language, string>>> = {
+  basque: 'eta da ez bat du dira ere izan zen baina dute hau bere den egin dela duen baten',
+  catalan: 'el la els les de del i a en que és per un una amb no es al dels va més seva com són',
+  czech: 'a se v na je že s z do o i to k by ale jako za po podle které byl jsou ve také od',
+  danish:
+    'og i at det er en til af på for med den der de som ikke et blev har var efter også bliver meget',
+  dutch: 'de het een en van in is dat op te zijn met voor niet aan er door ook naar werd bij wordt',
+  english:
+    'the of and to in a is that for it was on as with by are be at from his this which or not',
+  finnish:
+    'ja on ei että se oli hän mutta joka ovat myös kun tai sen kuin mitä olla ole jossa sekä',
+  french:
+    'de la le les et des en un une du que est dans qui pour au par sur pas ne plus se ce avec',
+  german:
+    'der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als auch es an',
+  hungarian: 'a az és hogy nem is egy van meg ez csak volt vagy de ha mint már még kell amely azt',
+  irish: 'an na agus ar go i is a le do sé bhí ag ní tá sin ach san don bhfuil nach raibh',
+  italian: 'di e il la che in un a per è una del con non le si dei della da al nel i sono alla più',
+  norwegian:
+    'og i å det er en til av på for med som den de ikke et ble har var etter også blir svært',
+  portuguese:
+    'de a o que e do da em um para com não uma os no se na por mais as dos como ao foi são',
+  romanian: 'de și în a la cu pe nu este din care o un sa mai pentru că ca au fost al ale sau fi',
+  slovene: 'in je v na se da za so z ki ni pa po od kot do s bi tudi ali še bil bila iz ter',
+  spanish: 'de la que el en y a los del se las por un para con no una su al es lo como más fue son',
+  swedish: 'och i att det som en på är av för med den till inte har de ett om var från också vad',
+  turkish: 've bir bu da de için ile olarak olan çok daha en gibi kadar sonra ise ancak veya göre',
+}
+
+const SMALL_WORDS = languagesByWord()
+
+function languagesByWord(): ReadonlyMap<string, readonly Language[]> {
+  const found = new Map<string, Language[]>()
+  for (const [language, words] of Object.entries(SMALL_WORDS_OF)) {
+    for (const word of words.split(' ')) {
+      const languages = found.get(word) ?? []
+      // The keys of the table are languages.
+      found.set(word, [...languages, language as Language])
+    }
+  }
+  return found
+}
