@@ -20,6 +20,7 @@ function watched() {
     rss: () => process.rss,
     engineBytes: async () => process.engine,
     reservedBytes: () => process.reserved,
+    trim: async () => {},
     collect: () => {
       process.collected += 1
       process.rss -= process.garbage

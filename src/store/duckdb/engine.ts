@@ -73,6 +73,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
       engineBytes: () => bufferBytes(database),
       reservedBytes: () => this.#reservedBytes(),
       collect: () => Bun.gc(true),
+      trim: () => database.trimCache(),
     }
     this.#watchdog = new MemoryWatchdog(this.#open, memory, options.memoryLimits)
   }

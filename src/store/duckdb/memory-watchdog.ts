@@ -33,6 +33,8 @@ export interface WatchedMemory {
   reservedBytes(): number
   /** Gives back to the system what is free. */
   collect(): void
+  /** Lets go of blocks of the file that the engine keeps: only while nothing runs. */
+  trim(): Promise<void>
 }
 
 export interface MemoryLimits {
@@ -183,6 +185,7 @@ export class MemoryWatchdog {
 
   /** What is taken while nothing runs, and is neither the engine's nor reserved, is the program's own. */
   async #measureProgram(): Promise<void> {
+    await this.#memory.trim().catch(() => {})
     const engineBytes = await this.#memory.engineBytes().catch(() => null)
     if (engineBytes === null || this.#statements.size > 0) return
     const own = this.#memory.rss() - engineBytes - this.#memory.reservedBytes()
