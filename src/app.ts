@@ -206,6 +206,7 @@ export function createApp(options: AppOptions): App {
     start() {
       loading = setTimeout(() => {
         for (const load of Object.values(LATER)) void load()
+        agents.start()
       }, LATER_MS)
       // Searches are answered at once, by scans until their vectors are loaded.
       vectorCaches.start()

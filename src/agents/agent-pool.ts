@@ -82,6 +82,11 @@ export class AgentPool {
     this.#spares = new SpareWorkers(options.workerUrl, options.sparesMax)
   }
 
+  /** Starts the threads that wait for questions. Before, each question starts its own. */
+  start(): void {
+    this.#spares.refill()
+  }
+
   /** Questions that are being answered and that wait for a place. */
   get load(): { readonly running: number; readonly waiting: number } {
     return { running: this.#places.taken, waiting: this.#places.waiting }

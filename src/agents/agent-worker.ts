@@ -65,7 +65,6 @@ export class SpareWorkers {
   constructor(url: string, sparesMax: number) {
     this.#url = url
     this.#sparesMax = sparesMax
-    this.refill()
   }
 
   /** A thread of one's own for a model of this provider. A spare that has died meanwhile is passed over. */

@@ -1,6 +1,5 @@
 import { stemmer as greekStem } from '@orama/stemmers/greek'
 import { stemmer as hindiStem } from '@orama/stemmers/indian'
-import { newStemmer } from 'snowball-stemmers'
 import type { Language } from '../domain/language.ts'
 
 /** `running` → `run` */
@@ -41,9 +40,16 @@ function withoutMarks(word: string): string {
 
 /** Made when it is first called, which takes longer than a call. */
 function snowball(language: string): Stem {
-  let stemmer: ReturnType<typeof newStemmer> | undefined
+  let stemmer: ReturnType<Snowball['newStemmer']> | undefined
   return (word) => {
-    stemmer ??= newStemmer(language)
+    stemmer ??= loadSnowball().newStemmer(language)
     return stemmer.stem(word)
   }
+}
+
+type Snowball = typeof import('snowball-stemmers')
+
+/** With the first word: its tables take a fiftieth of the time of a start, which has no words. */
+function loadSnowball(): Snowball {
+  return import.meta.require('snowball-stemmers')
 }

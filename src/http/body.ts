@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'elysia'
-import { TypeCompiler } from 'elysia/type-system'
+import { type TypeCheck, TypeCompiler } from 'elysia/type-system'
 import { AppError } from '../errors.ts'
 import { parseJson } from './json-text.ts'
 import type { RouteContext } from './route-context.ts'
@@ -97,16 +97,17 @@ export interface BodySchema<T> {
   check(value: unknown, method: string): T
 }
 
-/** Compiles once; call it where the module is loaded, never for a request. */
+/** Compiles once, with the first body: a start waits for none. Call it where the module is loaded, never for a request. */
 export function bodySchema<S extends TSchema>(
   schema: S,
   limits: { readonly bytesMax?: number } = {},
 ): BodySchema<Static<S>> {
-  const compiled = TypeCompiler.Compile(schema)
+  let compiled: TypeCheck<S> | undefined
   return {
     schema,
     ...limits,
     check(value, method) {
+      compiled ??= TypeCompiler.Compile(schema)
       if (compiled.Check(value)) return value
       const wrong = compiled.Errors(value).First()
       throw wrong === undefined

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
-import { isatty } from 'node:tty'
 import { RestartPolicy, type ServerExit } from './restart-policy.ts'
 import { NO_RESTARTS, type Restarts } from './restarts.ts'
 
@@ -113,7 +112,7 @@ function isHangupIgnored(): boolean {
   } catch {
     // Not Linux.
   }
-  return !isatty(1)
+  return process.stdout.isTTY !== true
 }
 
 function reasonOf({ exitCode, signal }: ServerExit, isPlanned: boolean): string {

@@ -233,6 +233,7 @@ describe('ask', () => {
 
   test('warm threads answer one question each', async () => {
     const pool = poolWith({ sparesMax: 1 })
+    pool.start()
     for (let asking = 0; asking < 3; asking += 1) {
       expect(await linesOf(pool, 'output')).toContain('output The answer')
     }
@@ -242,6 +243,7 @@ describe('ask', () => {
 test('threads that do not come up, spare ones or not, are an error like any other', async () => {
   const workerUrl = new URL('./fixtures/broken-agent.ts', import.meta.url).href
   const pool = poolWith({ workerUrl, sparesMax: 1 })
+  pool.start()
   for (let asking = 0; asking < 3; asking += 1) {
     expect(await linesOf(pool, 'output')).toEqual(['start', `${STOPPED} failed`, 'end'])
   }

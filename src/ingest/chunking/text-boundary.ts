@@ -98,14 +98,23 @@ function isWordCode(code: number): boolean {
 }
 
 const SEGMENTED_CHARS = 96
-const words = new Intl.Segmenter(undefined, { granularity: 'word' })
+const wordSegmenter = lazySegmenter()
+
+/** Made with the first text that needs it: a start does not wait for its tables. */
+function lazySegmenter(): () => Intl.Segmenter {
+  let segmenter: Intl.Segmenter | undefined
+  return () => {
+    segmenter ??= new Intl.Segmenter(undefined, { granularity: 'word' })
+    return segmenter
+  }
+}
 
 /** The last place between two words where no white space shows it, as in Chinese and Thai: `after < place <= limit`. */
 export function wordBreak(text: string, after: number, limit: number): number | undefined {
   if (text.charCodeAt(limit) < 0x80 && text.charCodeAt(limit - 1) < 0x80) return undefined
   const first = Math.max(after, limit - SEGMENTED_CHARS)
   let place: number | undefined
-  for (const { index } of words.segment(text.slice(first, limit + SEGMENTED_CHARS / 4))) {
+  for (const { index } of wordSegmenter().segment(text.slice(first, limit + SEGMENTED_CHARS / 4))) {
     const at = first + index
     if (at > limit) break
     if (index > 0 && at > after && !isInsidePair(text, at) && !isInsideCluster(text, at)) place = at

@@ -16,6 +16,7 @@ const LATER = [
   'node_modules/onnxruntime-node/',
   'node_modules/robots-parser/',
   'node_modules/turndown/',
+  'node_modules/snowball-stemmers/',
   'src/sql/rewrite.ts',
   'src/query/run-query.ts',
   'src/ingest/insert.ts',
