@@ -19,6 +19,7 @@ export const SEARCH_FIELDS = [
   'hybrid_search',
   'hybrid_search_alpha',
   'hybrid_search_fusion',
+  'hybrid_search_feedback',
 ] as const
 
 /**
@@ -38,6 +39,7 @@ export function searchParams(read: FieldReader): Fields {
     hybrid_search: isHybrid,
     hybrid_search_alpha: alpha,
     hybrid_search_fusion: fusion,
+    hybrid_search_feedback: read.truth('hybrid_search_feedback'),
   })
 }
 

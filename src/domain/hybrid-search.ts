@@ -37,6 +37,8 @@ export interface SearchDefaults {
   /** The weight of the vectors, 0 to 1; null: it depends on the query text. */
   readonly alpha: number | null
   readonly fusion: Fusion
+  /** Whether a convex combination moves the vector of a text towards its first chunks. */
+  readonly hasFeedback: boolean
 }
 
 /** The terms of a searched text: two lists of one length. */
@@ -73,6 +75,17 @@ export interface KeywordSearch {
   readonly enoughCount: number | null
   readonly fusion: Fusion
 }
+
+/**
+ * Feedback: the vector of a text is moved towards those of the chunks that a hybrid search puts first, as far as they hold a
+ * word of the text, and relevances are by the moved vector. J. Rocchio: Relevance Feedback in Information Retrieval, 1971.
+ */
+export const FEEDBACK = {
+  /** So many are taken to be what was meant. */
+  firstCount: 5,
+  /** What they weigh together; the text weighs 1. */
+  weight: 0.5,
+} as const
 
 export interface KeywordHit {
   readonly key: bigint

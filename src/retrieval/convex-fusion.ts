@@ -21,6 +21,8 @@ export interface ConvexSearch {
   readonly hits: KeywordHits
   /** So many of the best keyword hits were looked for. */
   readonly hitCount: number
+  /** Whether all that are as relevant as the last are wanted, however far they are: unset, those equally near. */
+  readonly isOfRelevanceOnly?: boolean
 }
 
 /**
@@ -51,7 +53,7 @@ export async function bestConvex(
     if (deeper === null) return null
     best = deeper
   }
-  return ranked.first(firstCount)
+  return search.isOfRelevanceOnly === true ? ranked.above(ranked.least()) : ranked.first(firstCount)
 }
 
 /** How many more keyword hits are looked at where those so far may not be enough. */
@@ -93,9 +95,18 @@ class RankedHits {
     return relevances[relevances.length - firstCount] ?? 0
   }
 
-  first(count: number): readonly RankedHit[] {
-    const all = [...this.#hits.values()].sort(compareFused)
-    const last = all[count - 1]
-    return last === undefined ? all : all.filter((one) => compareFused(one, last) <= 0)
+  above(least: number): readonly RankedHit[] {
+    return [...this.#hits.values()].filter(({ relevance }) => relevance >= least)
   }
+
+  first(count: number): readonly RankedHit[] {
+    return firstOf([...this.#hits.values()], count)
+  }
+}
+
+/** The best first, with those that are equal to the last. */
+export function firstOf(hits: readonly RankedHit[], count: number): readonly RankedHit[] {
+  const all = hits.toSorted(compareFused)
+  const last = all[count - 1]
+  return last === undefined ? all : all.filter((one) => compareFused(one, last) <= 0)
 }

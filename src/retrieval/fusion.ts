@@ -150,3 +150,11 @@ export function defaultAlpha(
   const isForeignBase = language !== 'english' && language !== 'none'
   return isForeignBase || isForeignToEnglish(text) ? FOREIGN_LANGUAGE_ALPHA : ALPHA
 }
+
+/** Whether the vector of a text can be moved towards the first chunks: the model reads the text and the knowledge base. */
+export function canBeFedBack(
+  text: string | null,
+  kb: Pick<KnowledgeBase, 'embeddingModel' | 'language'>,
+): boolean {
+  return text !== null && defaultAlpha(text, kb) === ALPHA
+}

@@ -2,6 +2,7 @@ import type { TableIds } from '../domain/chunk-tables.ts'
 import type { KeywordSearch } from '../domain/hybrid-search.ts'
 import type { ColumnReader, CommittedWrite } from '../domain/ports/retrieval-ports.ts'
 import type {
+  FeedbackSource,
   KeywordHits,
   NearestChunk,
   NearestFound,
@@ -78,17 +79,34 @@ export class Retriever {
     }
     const [hits, neighbours] = await Promise.all([scoredHits, nearest()])
     if (hits === null || neighbours === null) return null
-    const distancesOf = async (keys: readonly bigint[], stop: AbortSignal) => {
-      try {
-        return await snapshot.cache.distancesOf(keys, queryVector, stop)
-      } catch (error) {
-        stop.throwIfAborted()
-        // A cache that is let go meanwhile is not a failure of the search.
-        if (snapshot.isCurrent()) throw error
-        return []
-      }
+    const { cache, isCurrent } = snapshot
+    const hitsBy = (vector: Float32Array) => ({
+      ...hits,
+      distancesOf: (keys: readonly bigint[], stop: AbortSignal) => {
+        return whileCurrent(snapshot, stop, [], () => cache.distancesOf(keys, vector, stop))
+      },
+    })
+    const feedback: FeedbackSource = {
+      vectorsOf: (keys, stop) => {
+        return whileCurrent(snapshot, stop, new Map(), () => cache.vectorsOf(keys, stop))
+      },
+      searchBy: (vector, stop) => {
+        return whileCurrent(
+          snapshot,
+          stop,
+          { neighbours: [], keywordHits: hitsBy(vector) },
+          async () => {
+            const near = await this.#nearest(snapshot, { ...search, queryVector: vector }, stop)
+            if (near === null) return null
+            const known = new Set(near.map(({ key }) => key))
+            const others = neighbours.map(({ key }) => key).filter((key) => !known.has(key))
+            const measured = await cache.distancesOf(others, vector, stop)
+            return { neighbours: [...near, ...measured], keywordHits: hitsBy(vector) }
+          },
+        )
+      },
     }
-    return { neighbours, keywordHits: { ...hits, distancesOf }, isCurrent: snapshot.isCurrent }
+    return { neighbours, keywordHits: hitsBy(queryVector), feedback, isCurrent }
   }
 
   /** The chunks that the conditions keep; null: there are no conditions. */
@@ -130,6 +148,22 @@ export class Retriever {
             signal,
           )
     return near && cache.withDistances(queryVector, near, signal)
+  }
+}
+
+/** What is found of a cache that is let go meanwhile is out of date, and not a failure of the search. */
+async function whileCurrent<T>(
+  { isCurrent }: CacheSnapshot,
+  signal: AbortSignal,
+  outdated: T,
+  find: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await find()
+  } catch (error) {
+    signal.throwIfAborted()
+    if (isCurrent()) throw error
+    return outdated
   }
 }
 

@@ -126,8 +126,7 @@ export class VectorCache {
       if (start > 0) await yieldToEventLoop()
       signal.throwIfAborted()
       const batch = keys.slice(start, start + DISTANCES_PER_TURN)
-      const inMemory = this.#isWhole ? this.#index?.vectorsOf(batch) : undefined
-      const vectors = inMemory ?? (await this.#parts.lookup.vectorsOf(batch, signal))
+      const vectors = await this.vectorsOf(batch, signal)
       for (const key of batch) {
         const vector = vectors.get(key)
         if (vector === undefined) continue
@@ -135,6 +134,15 @@ export class VectorCache {
       }
     }
     return exact
+  }
+
+  /** Those that are there. */
+  async vectorsOf(
+    keys: readonly bigint[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<bigint, Float32Array>> {
+    const inMemory = this.#isWhole ? this.#index?.vectorsOf(keys) : undefined
+    return inMemory ?? (await this.#parts.lookup.vectorsOf(keys, signal))
   }
 
   /** The index that CREATE INDEX asked for, beside it. */

@@ -95,7 +95,7 @@ describe('a search', () => {
       chunk_id: 'assam:content:1of1:0to21',
       chunk_content: 'assam black tea india',
       metadata: { price: 6, colour: 'black', content_column: 'content' },
-      relevance: 0.6554969476298064,
+      relevance: 0.6629626082018584,
       rank: 1,
     })
     expect(results.map(({ id, rank }) => [id, rank])).toEqual([
@@ -224,16 +224,54 @@ describe('neighbours', () => {
   })
 })
 
+describe('feedback', () => {
+  const query = 'black tea india'
+  const fedBack = async (body: object) => {
+    const { explain } = await search({ query, explain: true, ...body })
+    return explain?.feedback
+  }
+
+  test('moves the vector of a text, and not the distances', async () => {
+    const { results } = await search({ query, k: 5 })
+    const plain = await search({ query, k: 5, feedback: false })
+    const shown = ({ id, distance, relevance }: Found['results'][number]) => [
+      id,
+      distance,
+      relevance,
+    ]
+    expect(results.map(shown)).not.toEqual(plain.results.map(shown))
+    const distances = new Map(plain.results.map(({ id, distance }) => [id, distance]))
+    for (const { id, distance } of results) expect(distance).toBe(distances.get(id) ?? Number.NaN)
+    expect((await search({ query, k: 5, feedback: true })).results).toEqual(results)
+  })
+
+  test('is for texts that the built-in model reads, ranked by both', async () => {
+    expect(await fedBack({})).toBe(true)
+    expect(await fedBack({ feedback: false })).toBe(false)
+    expect(await fedBack({ query: 'зелёный чай', feedback: true })).toBe(false)
+    expect(await fedBack({ query: 'Wie lange muss der Tee ziehen?' })).toBe(false)
+    expect(await fedBack({ mode: 'keyword' })).toBe(false)
+    expect(await fedBack({ mode: 'vector' })).toBe(false)
+    expect(await fedBack({ fusion: 'scaled', feedback: true })).toBe(false)
+    expect(await fedBack({ alpha: 1 })).toBe(false)
+  })
+
+  test('finds nothing else where no chunk holds a word of the text', async () => {
+    const { results } = await search({ query: 'beverage', k: 5 })
+    expect((await search({ query: 'beverage', k: 5, feedback: false })).results).toEqual(results)
+  })
+})
+
 describe('explain', () => {
   test('says what each part made of a result, and how long each stage took', async () => {
     const { results, explain } = await search({ query: 'black tea india', k: 2, explain: true })
     expect(results[0]?.explain).toMatchObject({
       vector: { rank: 1, distance: results[0]?.distance },
       keyword: { rank: 1, score: 0.4449648711354672 },
-      fusion: { rank: 1, relevance: 0.6554969476298064 },
+      fusion: { rank: 1, relevance: 0.6629626082018584 },
       reranker: null,
     })
-    expect(explain).toMatchObject({ mode: 'hybrid', reranked: false })
+    expect(explain).toMatchObject({ mode: 'hybrid', reranked: false, feedback: true })
     const ms = explain?.ms as Readonly<Record<string, number>>
     expect(Object.keys(ms)).toEqual(['plan', 'embed', 'candidates', 'rerank', 'rows', 'total'])
     expect(ms.total).toBeGreaterThan(0)
@@ -297,6 +335,12 @@ describe('what is refused', () => {
     [{ query: [1, 2, 3] }, 'dimension_mismatch', 'the query has 3, teas holds 64'],
     [{ query: [1], mode: 'keyword' }, 'invalid_request', 'Field "mode"'],
     [{ query: 'x', mode: 'fuzzy' }, 'invalid_request', 'Field "mode" must be one of "hybrid"'],
+    [
+      { query: 'x', mode: 'keyword', feedback: true },
+      'invalid_request',
+      'Field "feedback" is for the mode "hybrid"',
+    ],
+    [{ query: 'x', feedback: 'yes' }, 'invalid_request', 'feedback'],
     [{ query: 'x', fusion: 'sum' }, 'invalid_request', 'Field "fusion" must be one of "convex"'],
     [{ query: 'x', alpha: 1.5 }, 'invalid_request', 'Field "alpha" must be a number from 0 to 1'],
     [{ query: 'x', alpha: 1, mode: 'vector' }, 'invalid_request', 'Field "alpha" is for the mode'],

@@ -56,7 +56,7 @@ export function fakeCatalog(): Catalog {
         ...draft,
         id: ++lastId,
         projectName: projectName(draft.projectId),
-        search: { isHybrid: false, alpha: null, fusion: 'convex' },
+        search: { isHybrid: false, alpha: null, fusion: 'convex', hasFeedback: false },
         language: 'english',
         nextLanguage: null,
         isLanguageKnown: false,

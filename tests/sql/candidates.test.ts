@@ -49,7 +49,7 @@ test.each([
   ],
   [
     "SELECT id FROM kb WHERE content = 'text 5' AND hybrid_search = true AND price < 4 LIMIT 3",
-    `mindsdb.kb, by meaning and keywords (convex, weight of meaning 0.5): the nearest 100 ${MEMORY}, and the best by their words, among the chunks that the conditions keep`,
+    `mindsdb.kb, by meaning and keywords (convex, weight of meaning 0.5, with feedback): the nearest 100 ${MEMORY}, and the best by their words, among the chunks that the conditions keep`,
   ],
   ["SELECT count(*) FROM kb WHERE content = 'text 5'", `${SCAN} all of its rows may count`],
   [

@@ -30,7 +30,7 @@ export function knowledgeBase(changes: Partial<KnowledgeBase> = {}): KnowledgeBa
   return {
     ...knowledgeBaseDraft({ name: changes.name ?? 'kb' }),
     id: 1,
-    search: { isHybrid: false, alpha: null, fusion: 'convex' },
+    search: { isHybrid: false, alpha: null, fusion: 'convex', hasFeedback: false },
     language: 'english',
     nextLanguage: null,
     isLanguageKnown: false,

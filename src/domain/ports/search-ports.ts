@@ -47,8 +47,29 @@ export interface NearestFound {
   readonly neighbours: readonly NearestChunk[]
   /** Set for a hybrid search. */
   readonly keywordHits?: KeywordHits
+  /** Set for a hybrid search. */
+  readonly feedback?: FeedbackSource
   /** Of one state of the knowledge base: false once a later one may be visible to a transaction that begins. */
   isCurrent(): boolean
+}
+
+/** What a search needs to be done once more with another vector, of the same state. */
+export interface FeedbackSource {
+  /** One that is gone may be left out. @throws AppError those of `SqlEngine.run` */
+  vectorsOf(
+    keys: readonly bigint[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<bigint, Float32Array>>
+  /**
+   * The nearest to another vector, with the distances to it, and those that the search found by its own vector.
+   * @param queryVector of unit length
+   * @returns null as `nearest`
+   * @throws AppError those of `SqlEngine.run`
+   */
+  searchBy(
+    queryVector: Float32Array,
+    signal: AbortSignal,
+  ): Promise<(Pick<NearestFound, 'neighbours'> & { readonly keywordHits: KeywordHits }) | null>
 }
 
 /** How the next search of a knowledge base is answered. */

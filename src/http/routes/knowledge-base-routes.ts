@@ -160,6 +160,7 @@ const DEFINITION = {
   hybrid_search: t.Optional(t.Union([t.Boolean(), t.Null()])),
   hybrid_search_alpha: t.Optional(t.Union([t.Number({ minimum: 0, maximum: 1 }), t.Null()])),
   hybrid_search_fusion: optional.text(),
+  hybrid_search_feedback: t.Optional(t.Union([t.Boolean(), t.Null()])),
   params: optional.object(),
 }
 

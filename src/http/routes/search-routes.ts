@@ -53,6 +53,7 @@ const SEARCH_SCHEMA = t.Object(
     mode: optional.text(),
     alpha: optional.number(),
     fusion: optional.text(),
+    feedback: optional.flag(),
     filters: t.Optional(t.Union([t.Object({}), t.Null()])),
     min_relevance: optional.number(),
     rerank: optional.flag(),
@@ -83,6 +84,7 @@ function searchOrder(sent: SentSearch): SearchOrder {
     ...(mode === undefined ? {} : { mode }),
     ...(fusion === undefined ? {} : { fusion }),
     ...(alpha === undefined ? {} : { alpha }),
+    ...(typeof sent.feedback === 'boolean' ? { hasFeedback: sent.feedback } : {}),
     ...(minRelevance === undefined ? {} : { minRelevance }),
     ...(sent.filters ? { filters: sent.filters } : {}),
     ...(typeof sent.rerank === 'boolean' ? { rerank: sent.rerank } : {}),
@@ -120,6 +122,7 @@ function searchRecord(answer: SearchAnswer, columns: readonly string[] | null) {
           explain: {
             mode: explanation.mode,
             reranked: explanation.isReranked,
+            feedback: explanation.isFedBack,
             access: explanation.access,
             ms: explanation.ms,
           },

@@ -5,7 +5,9 @@ import { quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { ResultValue, RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
+import { canBeFedBack } from '../../retrieval/fusion.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'
+import { combinedSearch } from '../../sql/search/search-options.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runSelect, type SelectRequest, type SelectRows } from '../select/run-select.ts'
 import { type SearchFilter, searchFilter } from './search-filter.ts'
@@ -24,6 +26,8 @@ export interface ChunkSearch {
   /** The weight of the vectors in a hybrid search, 0 to 1. */
   readonly alpha?: number
   readonly fusion?: Fusion
+  /** Whether the vector is moved towards the first chunks; unset: as the knowledge base says. */
+  readonly hasFeedback?: boolean
   /** See `searchFilter`. */
   readonly filters?: unknown
   readonly minRelevance?: number
@@ -43,7 +47,7 @@ export interface CheckedSearch extends Omit<ChunkSearch, 'filters' | 'rerank'> {
 
 /** @throws AppError `invalid_request` that names the field */
 export function checkedSearch(kb: KnowledgeBase, search: ChunkSearch): CheckedSearch {
-  const { query, alpha, fusion, filters = {} } = search
+  const { query, alpha, fusion, hasFeedback, filters = {} } = search
   const isText = typeof query === 'string'
   // A long one is refused with the other texts that are too long to search for, and nothing reads it before.
   const isEmpty = isText ? !/\S/.test(query.slice(0, BLANK_CHARS_MAX)) : query.length === 0
@@ -54,6 +58,9 @@ export function checkedSearch(kb: KnowledgeBase, search: ChunkSearch): CheckedSe
   }
   if (mode !== 'hybrid' && (alpha !== undefined || fusion !== undefined)) {
     throw wrong(alpha === undefined ? 'fusion' : 'alpha', 'is for the mode "hybrid"')
+  }
+  if (mode !== 'hybrid' && hasFeedback !== undefined) {
+    throw wrong('feedback', 'is for the mode "hybrid"')
   }
   const filter = searchFilter(kb, filters)
   return { ...search, knowledgeBase: kb, mode, filter, isReranked: isRerankedSearch(kb, search) }
@@ -146,12 +153,18 @@ function conditionOf({ mode, filter, isReranked, minRelevance }: CheckedSearch):
   return [filter.sql, ...onlyHits, ...threshold].join(' AND ')
 }
 
-function hybridOf({ knowledgeBase, mode, alpha, fusion }: CheckedSearch): HybridSearch | null {
+function hybridOf(search: CheckedSearch): HybridSearch | null {
+  const { knowledgeBase, mode, alpha, fusion, hasFeedback } = search
   if (mode === 'vector') return null
-  const defaults = knowledgeBase.search
-  if (mode === 'keyword') return { alpha: 0, fusion: fusion ?? 'convex' }
-  const weight = alpha ?? defaults.alpha
-  return weight === 1 ? null : { alpha: weight, fusion: fusion ?? defaults.fusion }
+  if (mode === 'keyword') return { alpha: 0, fusion: fusion ?? 'convex', hasFeedback: false }
+  return combinedSearch({ alpha, fusion, hasFeedback }, knowledgeBase.search)
+}
+
+/** Whether the vector of its text is moved towards the first chunks, where these hold a word of it. */
+export function isFedBack(search: CheckedSearch): boolean {
+  const { query, knowledgeBase } = search
+  const text = typeof query === 'string' ? query : null
+  return hybridOf(search)?.hasFeedback === true && canBeFedBack(text, knowledgeBase)
 }
 
 /** The columns that `readChunks` reads. */

@@ -9,6 +9,7 @@ import {
   type ChunkSearch,
   checkedSearch,
   type FoundChunk,
+  isFedBack,
   type SearchedChunks,
   searchChunks,
 } from './chunk-search.ts'
@@ -38,6 +39,8 @@ export interface SearchAnswer {
 export interface SearchExplanation {
   readonly mode: SearchMode
   readonly isReranked: boolean
+  /** Whether the vector of the text was to be moved towards the first chunks. */
+  readonly isFedBack: boolean
   /** How the nearest chunks were found. */
   readonly access: VectorAccess
   /** Milliseconds of the search itself, without what explains it. */
@@ -87,6 +90,7 @@ export async function runSearch(
       ? {
           mode: search.mode,
           isReranked: run?.isReranked ?? false,
+          isFedBack: isFedBack(search),
           access: accessOf(kb, searched, deps),
           ms: { ...(run?.times ?? new StageTimer(deps.nowMs).times), total },
         }

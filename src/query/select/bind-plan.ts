@@ -5,12 +5,13 @@ import type { PhraseHits, QueryTerms } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { BoundValue } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
-import { defaultAlpha } from '../../retrieval/fusion.ts'
+import { canBeFedBack, defaultAlpha } from '../../retrieval/fusion.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
 import { parameterOf } from '../../sql/guard/untyped-parameters.ts'
 import {
   alphaParameter,
   answersParameter,
+  isFedBackParameter,
   isPhraseFilterParameter,
   type PlannedText,
   phraseBonusesParameter,
@@ -248,6 +249,7 @@ export function hybridValues(
   if (!plan.parameters.has(termKeysParameter(textIndex))) return {}
   const { keys, counts } = text === null ? NO_TERMS : queryTerms(text, knowledgeBase.language)
   const alpha = { [alphaParameter(textIndex)]: defaultAlpha(text, knowledgeBase) }
+  const feedback = { [isFedBackParameter(textIndex)]: canBeFedBack(text, knowledgeBase) }
   return {
     [termKeysParameter(textIndex)]: keys,
     [termCountsParameter(textIndex)]: counts,
@@ -256,5 +258,6 @@ export function hybridValues(
     [phraseBoundParameter(textIndex)]: phrases?.bound ?? 0,
     [isPhraseFilterParameter(textIndex)]: phrases?.isFilter ?? false,
     ...(plan.parameters.has(alphaParameter(textIndex)) ? alpha : {}),
+    ...(plan.parameters.has(isFedBackParameter(textIndex)) ? feedback : {}),
   }
 }

@@ -4,7 +4,7 @@ import { type KeywordSearch, PART_CHUNKS, type PhraseHits } from '../../domain/h
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { BoundSql, BoundValue } from '../../domain/ports/engine-ports.ts'
 import type { NearestChunk, NearestFound, NearestSearch } from '../../domain/ports/search-ports.ts'
-import { bestConvex, type ConvexSearch } from '../../retrieval/convex-fusion.ts'
+import { bestFedBack, type FedBackSearch } from '../../retrieval/feedback.ts'
 import {
   exactFusion,
   type FusionWeights,
@@ -16,6 +16,7 @@ import {
   candidateDistancesParameter,
   candidateKeysParameter,
   candidateRelevancesParameter,
+  isFedBackParameter,
   isPhraseFilterParameter,
   phraseBonusesParameter,
   phraseBoundParameter,
@@ -104,7 +105,14 @@ async function searchCandidates(
     const wanted = { count: hitCount, enoughCount, fusion }
     const keywordSearch = { ...boundTerms(textIndex, values), ...wanted }
     const nearest = await deps.nearest.nearest({ ...search, keywordSearch }, signal)
-    const fused = { ...hybrid, alpha, hitCount, nearestCount: search.count }
+    const fused = {
+      ...hybrid,
+      alpha,
+      hitCount,
+      nearestCount: search.count,
+      queryVector: search.queryVector,
+      isFedBack: hybrid.hasFeedback && values[isFedBackParameter(textIndex)] === true,
+    }
     const chunks = nearest && (await rankedHits(fused, nearest, signal))
     if (nearest === null || chunks === null) return null
     const relevances = chunks.map(({ relevance }) => relevance)
@@ -167,19 +175,19 @@ function itemsOf(value: BoundValue | undefined): readonly BoundValue[] {
 
 type FusedSearch = FusionWeights &
   Pick<HybridEdit, 'firstCount'> &
-  Pick<ConvexSearch, 'hitCount' | 'nearestCount'>
+  Pick<FedBackSearch, 'hitCount' | 'nearestCount' | 'queryVector' | 'isFedBack'>
 
 /** null: the keyword index was not searched, or too many chunks are in question. */
 async function rankedHits(
   { firstCount, ...search }: FusedSearch,
-  { neighbours, keywordHits: hits, isCurrent }: NearestFound,
+  { neighbours, keywordHits: hits, feedback, isCurrent }: NearestFound,
   signal: AbortSignal,
 ): Promise<readonly RankedHit[] | null> {
   // What was found is out of date already, and will be looked for again.
   if (hits === undefined) return isCurrent() ? null : []
   if (search.fusion === 'convex') {
     if (firstCount === null) return null
-    return bestConvex({ ...search, firstCount, neighbours, hits }, signal)
+    return bestFedBack({ ...search, firstCount, neighbours, hits }, feedback, signal)
   }
   const fused = fusedHits({ neighbours, keywordHits: hits.best }, search)
   const distancesOf = (keys: readonly bigint[]) => hits.distancesOf(keys, signal)

@@ -2,7 +2,7 @@ import { PART_CHUNKS } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../domain/query-result.ts'
 import type { ExplainStatement } from '../../sql/dialect/parse-explain.ts'
-import { alphaParameter } from '../../sql/search/plan-inputs.ts'
+import { alphaParameter, isFedBackParameter } from '../../sql/search/plan-inputs.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'
 import { type QueryDeps, runLimits, withoutModelCalls } from '../query-deps.ts'
 import type { BoundValues } from '../select/bind-plan.ts'
@@ -83,7 +83,19 @@ function methodOf(
   // The candidates of a reranking are bound when it runs.
   const known = alphas.filter((alpha) => typeof alpha === 'number')
   const weights = known.length === 0 ? 'by the text' : [...new Set(known)].join(', ')
-  return `by meaning and keywords (${hybrid.fusion}, weight of meaning ${weights})`
+  const feedback = feedbackOf(hybrid, textIndexes, values)
+  return `by meaning and keywords (${hybrid.fusion}, weight of meaning ${weights}${feedback})`
+}
+
+function feedbackOf(
+  { hasFeedback }: HybridSearch,
+  textIndexes: readonly number[],
+  values: BoundValues,
+): string {
+  if (!hasFeedback) return ''
+  const bound = textIndexes.map((index) => values[isFedBackParameter(index)])
+  if (bound.includes(true)) return ', with feedback'
+  return bound.includes(undefined) ? ', feedback by the text' : ''
 }
 
 /** A reranked search finds its candidates by a SELECT of its own. */

@@ -198,6 +198,11 @@ export function alphaParameter(textIndex: number): string {
   return `eider_alpha_${textIndex}`
 }
 
+/** Whether the vector is moved towards the first chunks: the text is one that the model was made for. */
+export function isFedBackParameter(textIndex: number): string {
+  return `eider_feedback_${textIndex}`
+}
+
 /** The bound list of the keys of the nearest chunks. */
 export function candidateKeysParameter(textIndex: number): string {
   return `eider_candidates_${textIndex}`

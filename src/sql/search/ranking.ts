@@ -40,6 +40,8 @@ export interface HybridSearch {
   /** The weight of the vectors, 0 to 1; null: the one that suits the search text. */
   readonly alpha: number | null
   readonly fusion: Fusion
+  /** Whether the vector is moved towards the first chunks, for a text that it understands. Only by `convex`. */
+  readonly hasFeedback: boolean
 }
 
 export interface Search {

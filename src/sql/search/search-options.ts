@@ -22,6 +22,7 @@ const OPTIONS = [
   'hybrid_search',
   'hybrid_search_alpha',
   'hybrid_search_fusion',
+  'hybrid_search_feedback',
   'reranking',
 ] as const
 
@@ -58,6 +59,7 @@ const EXAMPLES: Readonly<Record<OptionName, string>> = {
   hybrid_search: 'true',
   hybrid_search_alpha: '0.5',
   hybrid_search_fusion: "'rrf'",
+  hybrid_search_feedback: 'true',
   reranking: 'false',
 }
 
@@ -74,9 +76,24 @@ export function hybridSearchOf(
   const isOn = onlyValue(options, 'hybrid_search', truthOf)
   const alpha = onlyValue(options, 'hybrid_search_alpha', checkedAlpha)
   const fusion = onlyValue(options, 'hybrid_search_fusion', fusionOf)
-  const isHybrid = isOn ?? (alpha !== undefined || fusion !== undefined || defaults.isHybrid)
-  const weight = alpha ?? defaults.alpha
-  return isHybrid && weight !== 1 ? { alpha: weight, fusion: fusion ?? defaults.fusion } : null
+  const feedback = onlyValue(options, 'hybrid_search_feedback', truthOf)
+  const isAsked = [alpha, fusion, feedback].some((value) => value !== undefined)
+  if (!(isOn ?? (isAsked || defaults.isHybrid))) return null
+  return combinedSearch({ alpha, fusion, hasFeedback: feedback }, defaults)
+}
+
+/**
+ * @param asked what a search says itself
+ * @returns null where the vectors have all the weight
+ */
+export function combinedSearch(
+  asked: { readonly [Key in keyof HybridSearch]?: HybridSearch[Key] | undefined },
+  defaults: Omit<SearchDefaults, 'isHybrid'>,
+): HybridSearch | null {
+  const { alpha = defaults.alpha, fusion = defaults.fusion } = asked
+  if (alpha === 1) return null
+  const isMovable = fusion === 'convex' && alpha !== 0
+  return { alpha, fusion, hasFeedback: isMovable && (asked.hasFeedback ?? defaults.hasFeedback) }
 }
 
 /** How an option is written, as a hint where its name stands for a column that there is not. */

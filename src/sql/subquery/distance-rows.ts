@@ -25,11 +25,14 @@ export function distanceRows(kb: KnowledgeBase, search: Search): string {
 /** Columns over the vectors `v`. */
 export function distanceColumns(dimensions: number, search: Search): readonly string[] {
   return allTextIndexes(search).map((textIndex) => {
-    // Stored vectors and query vectors have unit length, so that 1 - their inner product is the cosine distance.
     const vector = `$${vectorParameter(textIndex)}::FLOAT[${dimensions}]`
-    const product = `array_negative_inner_product(v.vector, ${vector})`
-    return `least(2, greatest(0, 1 + ${product}))::DOUBLE AS ${distanceColumn(textIndex)}`
+    return `${distanceSql(vector)} AS ${distanceColumn(textIndex)}`
   })
+}
+
+/** Of the vectors `v` to another. All have unit length, so that 1 - their inner product is the cosine distance. */
+export function distanceSql(vector: string): string {
+  return `least(2, greatest(0, 1 + array_negative_inner_product(v.vector, ${vector})))::DOUBLE`
 }
 
 /**

@@ -6,17 +6,19 @@
  * the same from candidates.
  */
 import { chunkTables } from '../../domain/chunk-tables.ts'
-import { BM25, type Fusion, PART_CHUNKS, RRF_K } from '../../domain/hybrid-search.ts'
+import { BM25, FEEDBACK, type Fusion, PART_CHUNKS, RRF_K } from '../../domain/hybrid-search.ts'
 import { quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import {
   alphaParameter,
+  isFedBackParameter,
   isPhraseFilterParameter,
   phraseBonusesParameter,
   phraseBoundParameter,
   phraseKeysParameter,
   termCountsParameter,
   termKeysParameter,
+  vectorParameter,
 } from '../search/plan-inputs.ts'
 import { CONDITIONS } from '../search/predicate-pushdown.ts'
 import {
@@ -29,7 +31,7 @@ import {
   type Search,
   textIndexesOf,
 } from '../search/ranking.ts'
-import { distanceColumns } from './distance-rows.ts'
+import { distanceColumns, distanceSql } from './distance-rows.ts'
 
 /** A hybrid search over a knowledge base that has vectors. */
 export interface HybridRows {
@@ -46,7 +48,7 @@ export interface HybridRows {
 export function hybridCtes(rows: HybridRows): string {
   const parts = textIndexesOf(rows.ranking).flatMap((textIndex) => {
     return rows.hybrid.fusion === 'convex'
-      ? [convexCte(rows, textIndex)]
+      ? [convexCte(rows, textIndex), ...feedbackCtes(rows, textIndex)]
       : partCtes(rows, textIndex)
   })
   return `WITH ${[`__measured AS MATERIALIZED (${measuredSql(rows)})`, ...parts].join(', ')}`
@@ -55,6 +57,37 @@ export function hybridCtes(rows: HybridRows): string {
 function convexCte({ knowledgeBase }: HybridRows, textIndex: number): string {
   return `__worded_${textIndex} AS MATERIALIZED (SELECT chunk_key, score / score_bound AS part
     FROM (${keywordScoresSql(knowledgeBase, textIndex)}))`
+}
+
+/**
+ * The distances to the moved vector as `__moved_<textIndex>`; none where nothing is moved. retrieval/feedback.ts adds up the
+ * same numbers in the same order.
+ */
+function feedbackCtes(rows: HybridRows, textIndex: number): readonly string[] {
+  const { knowledgeBase, hybrid, dimensions } = rows
+  if (!hybrid.hasFeedback) return []
+  const { vectors } = chunkTables(knowledgeBase)
+  const distance = `m.${distanceColumn(textIndex)}`
+  const first = `SELECT *, row_number() OVER (ORDER BY relevance DESC, distance, chunk_key) AS place
+    FROM (SELECT m.${CHUNK_KEY} AS chunk_key, ${distance} AS distance, k.part AS part,
+        ${relevanceSql(textIndex, hybrid, `greatest(0, 1 - ${distance})`, 'coalesce(k.part, 0)')} AS relevance
+      FROM __measured AS m LEFT JOIN __worded_${textIndex} AS k ON k.chunk_key = m.${CHUNK_KEY}
+      WHERE $${isFedBackParameter(textIndex)}::BOOLEAN
+      ORDER BY relevance DESC, distance, chunk_key LIMIT ${FEEDBACK.firstCount})`
+  const parts = `SELECT place, unnest(range(1, ${dimensions + 1})) AS dimension, unnest(vector::FLOAT[]) AS part
+    FROM ${vectors} JOIN __first_${textIndex} USING (chunk_key) WHERE __first_${textIndex}.part > 0`
+  const sums = `SELECT dimension, ($${vectorParameter(textIndex)}::FLOAT[${dimensions}])[dimension]::DOUBLE
+      + ${FEEDBACK.weight / FEEDBACK.firstCount}::DOUBLE * sum(part::DOUBLE ORDER BY place) AS total
+    FROM (${parts}) GROUP BY dimension`
+  const vector = `SELECT list((total / length)::FLOAT ORDER BY dimension)::FLOAT[${dimensions}] AS vector
+    FROM __sums_${textIndex}, (SELECT sqrt(sum(total * total ORDER BY dimension)) AS length FROM __sums_${textIndex})`
+  const moved = `SELECT v.chunk_key, ${distanceSql(`f.vector`)} AS distance
+    FROM ${vectors} AS v, (${vector}) AS f WHERE f.vector IS NOT NULL`
+  return [
+    `__first_${textIndex} AS MATERIALIZED (${first})`,
+    `__sums_${textIndex} AS MATERIALIZED (${sums})`,
+    `__moved_${textIndex} AS (${moved})`,
+  ]
 }
 
 function partCtes({ knowledgeBase, hybrid: { fusion } }: HybridRows, textIndex: number) {
@@ -95,18 +128,25 @@ export function hybridRows({ knowledgeBase, search, hybrid, ranking }: HybridRow
       ? ''
       : `LEFT JOIN __near_${textIndex} AS n${textIndex} ON n${textIndex}.chunk_key = m.${CHUNK_KEY}`,
     `LEFT JOIN __worded_${textIndex} AS k${textIndex} ON k${textIndex}.chunk_key = m.${CHUNK_KEY}`,
+    hybrid.hasFeedback
+      ? `LEFT JOIN __moved_${textIndex} AS f${textIndex} ON f${textIndex}.chunk_key = m.${CHUNK_KEY}`
+      : '',
   ])
   return `(SELECT c.*, ${columns.join(', ')} FROM __measured AS m ${joins.join(' ')}
     JOIN ${chunks} AS c ON c.chunk_key = m.${CHUNK_KEY})`
 }
 
 function fusedSql(textIndex: number, hybrid: HybridSearch): string {
-  const alpha = `${hybrid.alpha ?? `$${alphaParameter(textIndex)}`}::DOUBLE`
+  const own = `m.${distanceColumn(textIndex)}`
+  const distance = hybrid.hasFeedback ? `coalesce(f${textIndex}.distance, ${own})` : own
   const near =
-    hybrid.fusion === 'convex'
-      ? `greatest(0, 1 - m.${distanceColumn(textIndex)})`
-      : `coalesce(n${textIndex}.part, 0)`
-  const keyword = `coalesce(k${textIndex}.part, 0)`
+    hybrid.fusion === 'convex' ? `greatest(0, 1 - ${distance})` : `coalesce(n${textIndex}.part, 0)`
+  return relevanceSql(textIndex, hybrid, near, `coalesce(k${textIndex}.part, 0)`)
+}
+
+/** @param near the part of the vectors, as SQL; `keyword`, that of the words */
+function relevanceSql(textIndex: number, hybrid: HybridSearch, near: string, keyword: string) {
+  const alpha = `${hybrid.alpha ?? `$${alphaParameter(textIndex)}`}::DOUBLE`
   return `least(1, ${alpha} * ${near} + (1 - ${alpha}) * ${keyword})::DOUBLE`
 }
 

@@ -8,7 +8,7 @@ import {
   type Preprocessing,
 } from '../../domain/knowledge-base.ts'
 import { DEFAULT_LANGUAGE, type Language, languageNamed } from '../../domain/language.ts'
-import type { ModelRef } from '../../domain/model-ref.ts'
+import { BUILTIN_PROVIDER, type ModelRef } from '../../domain/model-ref.ts'
 import type { Project, ProjectTable, View } from '../../domain/project.ts'
 import type { UploadedFile } from '../../domain/uploaded-file.ts'
 import { AppError, StartError } from '../../errors.ts'
@@ -115,14 +115,15 @@ export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): Kno
     sealedParams,
     secrets,
   )
+  const embeddingModel = unsealed<ModelRef>(sealedEmbeddingModel, secrets)
   return {
     ...plain,
     crawlWarnings,
     projectName,
-    embeddingModel: unsealed<ModelRef>(sealedEmbeddingModel, secrets),
+    embeddingModel,
     rerankingModel: unsealedOrNull<ModelRef>(sealedRerankingModel, secrets),
     preprocessing: completePreprocessing(unsealed<Preprocessing>(sealedPreprocessing, secrets)),
-    search: searchDefaultsOf(params),
+    search: searchDefaultsOf(params, embeddingModel),
     ...languagesOf(params, indexLanguage, learnedLanguage),
     params,
     nextEmbeddingModel: unsealedOrNull<ModelRef>(sealedNextEmbeddingModel, secrets),
@@ -187,13 +188,16 @@ export function storedParamsOf(sealed: string, secrets: Secrets): StoredParams {
   }
 }
 
-function searchDefaultsOf(params: KnowledgeBase['params']): SearchDefaults {
+function searchDefaultsOf(params: KnowledgeBase['params'], model: ModelRef): SearchDefaults {
   const { hybrid_search: isHybrid, hybrid_search_alpha: alpha, hybrid_search_fusion: name } = params
+  const { hybrid_search_feedback: feedback } = params
   const fusion = typeof name === 'string' ? fusionNamed(name) : undefined
   return {
     isHybrid: isHybrid === true,
     alpha: typeof alpha === 'number' ? alpha : null,
     fusion: fusion ?? DEFAULT_FUSION,
+    // It was measured to help there.
+    hasFeedback: typeof feedback === 'boolean' ? feedback : model.provider === BUILTIN_PROVIDER,
   }
 }
 

@@ -145,7 +145,7 @@ test.each(
     const filter = where === '' ? '' : ` AND ${where}`
     const rows = await relevances(
       `content = '${query}' AND hybrid_search_alpha = ${alpha}
-        AND hybrid_search_fusion = '${fusion}'${filter}`,
+        AND hybrid_search_fusion = '${fusion}' AND hybrid_search_feedback = false${filter}`,
     )
     const define = fusion === 'convex' ? convex : expected
     const wanted = define(
