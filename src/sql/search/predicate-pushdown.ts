@@ -70,12 +70,19 @@ export function candidateSearchOf(
   if (ranking?.kind !== 'text') return 'it searches for several texts'
   if (exclusions.length > 0) return 'it excludes a text'
   const { own, others } = splitConditions(where, source.alias, source.knowledgeBase)
-  const isHarmless = (condition: TreeNode) => {
-    return constantTruth(condition) === true || thresholdOf(condition, source.alias) !== null
-  }
+  const isHarmless = (condition: TreeNode) => isNoneOrThreshold(condition, source.alias)
   if (!others.every(isHarmless)) return 'a condition is about more than the columns of its chunks'
   const isCutByDistance = others.some((condition) => namesColumn(condition, 'distance'))
   return { textIndex: ranking.textIndex, conditions: own, isCutByDistance }
+}
+
+function isNoneOrThreshold(condition: TreeNode, alias: string): boolean {
+  return constantTruth(condition) === true || thresholdOf(condition, alias) !== null
+}
+
+/** False where nothing but the distance decides which chunks a WHERE keeps. */
+export function hasMoreThanThresholds(where: TreeValue, alias: string): boolean {
+  return !conjunctsOf(where).every((condition) => isNoneOrThreshold(condition, alias))
 }
 
 function namesColumn(condition: TreeNode, name: string): boolean {

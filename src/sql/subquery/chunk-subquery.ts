@@ -34,6 +34,8 @@ export interface ChunkSubqueryShape {
   readonly nearestCount: number | null
   /** Whether conditions of the statement narrow the rows over which a hybrid search makes its scales. */
   readonly hasConditions: boolean
+  /** Whether any condition of the statement may leave chunks out, but for those on how near they are. */
+  readonly isNarrowed: boolean
   /** The index of the text whose nearest chunks are known when the statement runs; null or unset: all are measured. */
   readonly candidatesFor?: number | null
   /** Of the reranking that gives the chunks; null or unset: none does. */
@@ -173,11 +175,11 @@ function allRows(
 
 function searchedRows(
   kb: KnowledgeBase,
-  { search, candidatesFor = null }: ChunkSubqueryShape,
+  { search, isNarrowed, candidatesFor = null }: ChunkSubqueryShape,
   hybrid: HybridRows | null,
 ): string {
   if (candidatesFor === null) {
-    return hybrid === null ? distanceRows(kb, search) : hybridRows(hybrid)
+    return hybrid === null ? distanceRows(kb, search, isNarrowed) : hybridRows(hybrid)
   }
   return candidateRows(kb, candidatesFor, hybrid !== null)
 }

@@ -9,8 +9,12 @@ import {
 } from '../search/plan-inputs.ts'
 import { allTextIndexes, distanceColumn, fusedColumn, type Search } from '../search/ranking.ts'
 
-/** The chunks with the cosine distance to each text as `__distance_<textIndex>`. */
-export function distanceRows(kb: KnowledgeBase, search: Search): string {
+/**
+ * The chunks with the cosine distance to each text as `__distance_<textIndex>`.
+ * @param isNarrowed a condition of the statement may leave chunks out before they are measured. Where none does, all
+ * vectors are measured before the join: DuckDB would copy them into the table that it joins by.
+ */
+export function distanceRows(kb: KnowledgeBase, search: Search, isNarrowed: boolean): string {
   const { chunks, vectors } = chunkTables(kb)
   if (kb.dimensions === null) {
     const none = allTextIndexes(search).map(
@@ -19,7 +23,12 @@ export function distanceRows(kb: KnowledgeBase, search: Search): string {
     return `(SELECT c.*, ${none.join(', ')} FROM ${chunks} AS c)`
   }
   const distances = distanceColumns(kb.dimensions, search).join(', ')
-  return `(SELECT c.*, ${distances} FROM ${chunks} AS c JOIN ${vectors} AS v USING (chunk_key))`
+  if (isNarrowed) {
+    return `(SELECT c.*, ${distances} FROM ${chunks} AS c JOIN ${vectors} AS v USING (chunk_key))`
+  }
+  const names = allTextIndexes(search).map((textIndex) => `m.${distanceColumn(textIndex)}`)
+  return `(SELECT c.*, ${names.join(', ')} FROM ${chunks} AS c
+    JOIN (SELECT v.chunk_key, ${distances} FROM ${vectors} AS v) AS m USING (chunk_key))`
 }
 
 /** Columns over the vectors `v`. */

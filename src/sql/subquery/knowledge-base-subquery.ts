@@ -18,6 +18,7 @@ import { measure, measuresSql } from '../search/lateral-search.ts'
 import type { GivenSearch, PlanInputs } from '../search/plan-inputs.ts'
 import {
   candidateSearchOf,
+  hasMoreThanThresholds,
   pushedDownPredicates,
   putConditions,
 } from '../search/predicate-pushdown.ts'
@@ -119,7 +120,9 @@ export function putKnowledgeBase(
   const nearestWhere = nearestCount !== null && isNode(where) ? copyOf(where) : null
   const isHybrid = search.hybrid !== null && isSearched
   const conditions = isHybrid && isAlone ? pushedDownPredicates(where, alias, kb) : null
-  const shape = { alias, search, usedNames, nearestCount, hasConditions: conditions !== null }
+  const isNarrowed = !isAlone || hasMoreThanThresholds(where, alias)
+  const hasConditions = conditions !== null
+  const shape = { alias, search, usedNames, nearestCount, hasConditions, isNarrowed }
   const { sql, hiddenColumns } = chunkSubqueryOf(kb, shape)
   const candidates =
     isSearched && lateral === null ? candidateEdit(select, { ...source, shape }, context) : null
@@ -166,6 +169,7 @@ function rerankedEdit(
     usedNames,
     nearestCount: null,
     hasConditions: false,
+    isNarrowed: false,
     rerankingIndex,
   }
   const { sql, hiddenColumns } = chunkSubqueryOf(knowledgeBase, shape)
