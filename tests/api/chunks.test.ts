@@ -1,6 +1,7 @@
 /** What is said of chunks over HTTP: previews, warnings, and what stands in their metadata. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
+import { BuiltinEmbedder } from '../../src/models/builtin/builtin-embedder.ts'
 import { createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
 
 const PROJECT = '/api/projects/mindsdb/knowledge_bases'
@@ -13,7 +14,7 @@ const embedders: EmbedderRegistry = {
   embedder: (ref, withinMs) => {
     const inner = wordEmbedders.embedder(ref, withinMs)
     return {
-      reach: { tokensMax: 256, frameTokens: 2, tokenizer: 'word_piece' },
+      reach: new BuiltinEmbedder().reach,
       embed: (texts, signal) => {
         seen.push(...texts)
         return inner.embed(texts, signal)
@@ -63,7 +64,8 @@ test('a preview shows chunks that the model reads whole, and stores nothing', as
   expect(total).toBe(chunks.length)
   for (const { content, start, end, tokens } of chunks) {
     expect(README.slice(start, end)).toBe(content)
-    expect(tokens).toBeLessThanOrEqual(254)
+    expect(tokens).toBeLessThanOrEqual(8 * 254)
+    expect(content.length).toBeLessThanOrEqual(1000)
   }
   expect(chunks[0]).toMatchObject({
     metadata: { heading: 'Tea pot' },
@@ -74,13 +76,28 @@ test('a preview shows chunks that the model reads whole, and stores nothing', as
   expect((await t.send('GET', PROJECT)).body).toEqual([])
 })
 
+test.each([
+  ['English', 'The kettle whistles before the water boils over. '],
+  ['Russian', 'Чайник свистит раньше, чем вода выкипает из него. '],
+  ['Arabic', 'تصفر الغلاية قبل أن يفيض الماء المغلي منها. '],
+  ['Chinese', '水烧开之前，水壶会发出哨声。'],
+  ['Thai', 'กาน้ำส่งเสียงหวีดก่อนที่น้ำจะเดือดล้น '],
+])('a paragraph is one chunk in every script: %s', async (_, sentence) => {
+  const text = sentence.repeat(Math.floor(990 / sentence.length)).trim()
+  const { chunks, warnings } = await preview({ text })
+  expect(chunks).toMatchObject([{ content: text }])
+  expect(warnings).toEqual([])
+})
+
 test('a size that is chosen is kept, and what the model cannot read is said', async () => {
-  const preprocessing = { text_chunking_config: { chunk_size: 3000, chunk_overlap: 0 } }
-  const { warnings } = await preview({ text: 'tea '.repeat(2000), preprocessing })
-  expect(warnings).toEqual([expect.stringMatching(/^3 of 3 chunks are longer than the 256 tokens/)])
+  const preprocessing = { text_chunking_config: { chunk_size: 12_000, chunk_overlap: 0 } }
+  const { warnings } = await preview({ text: 'tea '.repeat(9000), preprocessing })
+  expect(warnings).toEqual([
+    expect.stringMatching(/^3 of 3 chunks are longer than the 2034 tokens/),
+  ])
   await t.send('POST', PROJECT, { knowledge_base: { name: 'long', preprocessing } })
   const rows = [
-    { id: 1, content: 'tea '.repeat(2000) },
+    { id: 1, content: 'tea '.repeat(9000) },
     { id: 2, content: 'short' },
   ]
   await t.send('PUT', `${PROJECT}/long`, { knowledge_base: { rows } })

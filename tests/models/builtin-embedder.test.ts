@@ -82,8 +82,19 @@ test('concurrent requests each get their own vectors', async () => {
 test('no text, no vector; an endless text counts with its beginning', async () => {
   expect(await shared.embed([], never)).toEqual([])
   const [long] = await shared.embed(['lorem ipsum '.repeat(200_000)], never)
-  const [short] = await shared.embed(['lorem ipsum '.repeat(400)], never)
+  const [short] = await shared.embed(['lorem ipsum '.repeat(4000)], never)
   expect(long).toEqual(short)
+})
+
+test('the end of a text that is too long for once is in its vector', async () => {
+  const start = 'The boundary layer of a flat plate separates. '.repeat(30)
+  const end = 'A kettle whistles while the tea is brewing. '.repeat(30)
+  const texts = [start, start + end, 'tea in a kettle']
+  const [alone = [], both = [], query = []] = await shared.embed(texts, never)
+  const cosine = (vector: ArrayLike<number>) => {
+    return Array.from(query).reduce((sum, value, index) => sum + value * (vector[index] ?? 0), 0)
+  }
+  expect(cosine(both)).toBeGreaterThan(cosine(alone) + 0.2)
 })
 
 test('an abort ends the caller at once and drops the waiting work', async () => {

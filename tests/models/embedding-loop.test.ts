@@ -8,7 +8,7 @@ async function loopOverFake() {
   const isAsked = Promise.withResolvers<void>()
   const isPosted = Promise.withResolvers<void>()
   const model = {
-    tokens: (text: string) => [text.length],
+    parts: (text: string) => [[text.length]],
     embed: () => {
       const vector = Promise.withResolvers<Float32Array>()
       asked.push(vector)

@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
 import { EmbeddingQueue } from '../../src/models/builtin/embedding-queue.ts'
 
+/** Texts of one part each. */
 const sequences = (count: number, length: number) => {
-  return Array.from({ length: count }, () => new Array<number>(length).fill(7))
+  return Array.from({ length: count }, () => [new Array<number>(length).fill(7)])
 }
 
 /** The ids of the jobs in the order of their texts. */
@@ -60,4 +61,14 @@ test('what is cancelled is not embedded any more, and the rest is', () => {
   queue.add(2, sequences(2, 8))
   queue.cancel(1)
   expect(drained(queue)).toEqual([2, 2])
+})
+
+test('the vector of a text in parts is their mean by tokens, of length 1', () => {
+  const queue = new EmbeddingQueue()
+  queue.add(1, [[[1, 1, 1], [2]], [[3]]])
+  const given = [Float32Array.of(1, 0), Float32Array.of(0, 1), Float32Array.of(0.6, 0.8)]
+  const answers = given.map((vector) => queue.next()?.complete(vector))
+  expect(answers.slice(0, 2)).toEqual([null, null])
+  const root = Math.sqrt(10)
+  expect(answers[2]).toEqual([Float32Array.of(3 / root, 1 / root), Float32Array.of(0.6, 0.8)])
 })

@@ -41,3 +41,16 @@ test('an accent across the border of two stretches is still stripped', () => {
   const padding = ' '.repeat(4095)
   expect(wordPiece.encode(`${padding}e\u0301te`, 256)).toEqual(wordPiece.encode('ete', 256))
 })
+
+test('what is too long for once comes in parts of about equal length that begin at words', () => {
+  const ids = wordPiece.encode('hydrogenation matters '.repeat(20), 1000)
+  const parts = wordPiece.encodeInParts('hydrogenation matters '.repeat(20), 1000, 50)
+  const inner = parts.map((part) => part.slice(1, -1))
+  expect(inner.flat()).toEqual(ids.slice(1, -1))
+  expect(parts.map((part) => [part.at(0), part.at(-1)])).toEqual(parts.map(() => [101, 102]))
+  expect(new Set(inner.map(([first]) => first)).size).toBeLessThanOrEqual(2)
+  const lengths = inner.map((part) => part.length)
+  expect(Math.max(...lengths)).toBeLessThanOrEqual(50)
+  expect(Math.min(...lengths)).toBeGreaterThan(25)
+  expect(wordPiece.encodeInParts('short', 1000, 50)).toEqual([wordPiece.encode('short', 1000)])
+})

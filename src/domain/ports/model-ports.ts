@@ -27,6 +27,11 @@ export interface EmbedderReach {
   /** Tokens that stand around every text. */
   readonly frameTokens: number
   readonly tokenizer: TokenizerName
+  /**
+   * A text of more tokens, those around it aside, is read in parts of at most so many, and its vector is the mean of theirs.
+   * Missing: every text is read at once.
+   */
+  readonly tokensAtOnce?: number
 }
 
 /** Text → vectors. One model, ready to be called. */

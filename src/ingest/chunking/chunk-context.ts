@@ -5,7 +5,7 @@ import type { TextPiece } from './text-piece.ts'
 
 export const HEADING_JOINT = ' > '
 
-/** Of what may be embedded: so much of it may be title and headings. */
+/** Of what the model reads at once: so much of it may be title and headings. */
 const CONTEXT_SHARE = 0.25
 const CONTEXT_CHARS_MAX = 400
 
@@ -67,7 +67,7 @@ export class ChunkContext {
     const last = Math.min(path.length, CONTEXT_CHARS_MAX)
     const { tokens } = this.#limits
     if (tokens === null) return path.slice(0, last).toWellFormed()
-    const tokensMax = Math.floor(tokens.tokensMax * CONTEXT_SHARE)
+    const tokensMax = Math.floor(tokens.tokensAtOnce * CONTEXT_SHARE)
     return path
       .slice(0, tokens.counter.fit(path, 0, last, tokensMax))
       .trimEnd()

@@ -260,7 +260,7 @@ function tableHeader(
   const charsMax = Math.floor(limits.chunkSizeChars * HEADER_SHARE)
   const { tokens } = limits
   const last = Math.min(header.length, charsMax)
-  const tokensMax = Math.floor((tokens?.tokensMax ?? 0) * HEADER_SHARE)
+  const tokensMax = Math.floor((tokens?.tokensAtOnce ?? 0) * HEADER_SHARE)
   const fit = tokens === null ? last : tokens.counter.fit(header, 0, last, tokensMax)
   return header.slice(0, fit).trim()
 }

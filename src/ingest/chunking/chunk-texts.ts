@@ -263,19 +263,28 @@ function limitsOf(
   reach: EmbedderReach | null,
   counter: TokenCounter | null,
 ): SpanLimits {
-  const { chunkSizeChars, chunkOverlapChars, isSizeChosen, separators } = preprocessing
+  const { chunkSizeChars, chunkOverlapChars, isSizeChosen, separators, type } = preprocessing
   const sizes = {
     chunkSizeChars,
     chunkOverlapChars,
     ...(separators === undefined ? {} : { separators }),
   }
   if (isSizeChosen || reach === null || counter === null) return { ...sizes, tokens: null }
-  const room = preprocessing.type === 'contextual' ? CONTEXTUAL_SHARE : 1
-  const tokensMax = Math.floor((reach.tokensMax - reach.frameTokens) * room)
-  return { ...sizes, tokens: { counter, tokensMax } }
+  const tokensInAll = reach.tokensMax - reach.frameTokens
+  const { tokensAtOnce = tokensInAll } = reach
+  const tokensMax =
+    type === 'contextual'
+      ? Math.floor(tokensAtOnce * CONTEXTUAL_SHARE)
+      : type === 'json_chunking'
+        ? tokensAtOnce
+        : tokensInAll
+  return {
+    ...sizes,
+    tokens: { counter, tokensMax, tokensAtOnce: Math.min(tokensAtOnce, tokensMax) },
+  }
 }
 
-/** The rest is for what the chat model writes. */
+/** The rest is for what the chat model writes: the model reads both at once. */
 const CONTEXTUAL_SHARE = 0.7
 
 function* textPieces(

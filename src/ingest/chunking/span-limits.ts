@@ -13,6 +13,8 @@ export interface SpanLimits {
 export interface TokenBudget {
   readonly counter: TokenCounter
   readonly tokensMax: number
+  /** What stands before a chunk has a share of these. */
+  readonly tokensAtOnce: number
 }
 
 /** How far a span from `start` may reach, at most `end`. `start`: its first word has more tokens than there may be. */
@@ -30,9 +32,10 @@ export function fits(text: string, start: number, end: number, limits: SpanLimit
 /** What is left for the content where this stands before it. */
 export function limitsBelow(limits: SpanLimits, context: string): SpanLimits {
   if (limits.tokens === null || context === '') return limits
-  const { counter, tokensMax } = limits.tokens
-  const left = Math.max(1, tokensMax - counter.count(context))
-  return { ...limits, tokens: { counter, tokensMax: left } }
+  const { counter, tokensMax, tokensAtOnce } = limits.tokens
+  const taken = counter.count(context)
+  const [left, leftAtOnce] = [tokensMax, tokensAtOnce].map((max) => Math.max(1, max - taken))
+  return { ...limits, tokens: { counter, tokensMax: left ?? 1, tokensAtOnce: leftAtOnce ?? 1 } }
 }
 
 /** A token has a byte at least. */

@@ -9,6 +9,7 @@ import {
   type EmbeddingRequest,
   MINI_LM_CHARS_MAX,
   MINI_LM_DIMENSIONS,
+  MINI_LM_TOKENS_AT_ONCE,
   MINI_LM_TOKENS_MAX,
 } from './embedding-protocol.ts'
 
@@ -31,12 +32,15 @@ export function builtinEmbedderOptions(): BuiltinEmbedderOptions {
   }
 }
 
+/** [CLS] and [SEP] stand around every text. */
+const FRAME_TOKENS = 2
+
 /** The embedding model that needs no key and no network, in a thread that starts with the first text. */
 export class BuiltinEmbedder implements Embedder {
-  /** [CLS] and [SEP] stand around every text. */
   readonly reach = {
-    tokensMax: MINI_LM_TOKENS_MAX,
-    frameTokens: 2,
+    tokensMax: MINI_LM_TOKENS_MAX + FRAME_TOKENS,
+    frameTokens: FRAME_TOKENS,
+    tokensAtOnce: MINI_LM_TOKENS_AT_ONCE,
     tokenizer: 'word_piece',
   } as const
   readonly #options: BuiltinEmbedderOptions
@@ -49,7 +53,7 @@ export class BuiltinEmbedder implements Embedder {
   }
 
   /**
-   * Vectors of length 1 with 384 dimensions; only the first 256 tokens of a text count.
+   * Vectors of length 1 with 384 dimensions; what comes after the tokens of `reach` does not count.
    * @throws AppError `provider_failed`, `too_busy`, `shutting_down`; the signal's reason
    */
   async embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {

@@ -13,9 +13,9 @@ export interface EmbeddingThread {
   end(): void
 }
 
-type EmbeddingModel = Pick<MiniLm, 'tokens' | 'embed'>
+type EmbeddingModel = Pick<MiniLm, 'parts' | 'embed'>
 
-/** Embeds what is asked for, text by text, and reads its requests between two texts. */
+/** Embeds what is asked for, part by part of each text, and reads its requests between two of them. */
 export class EmbeddingLoop {
   readonly #thread: EmbeddingThread
   readonly #loadModel: (folder: string) => Promise<EmbeddingModel>
@@ -70,8 +70,10 @@ export class EmbeddingLoop {
 
   #enqueueArrived(model: EmbeddingModel): void {
     for (const [id, texts] of this.#arrived) {
-      const sequences = texts.map((text) => model.tokens(text))
-      this.#queue.add(id, sequences)
+      this.#queue.add(
+        id,
+        texts.map((text) => model.parts(text)),
+      )
     }
     this.#arrived.clear()
   }

@@ -22,14 +22,14 @@ export type EmbeddingAnswer =
 /** Length of the built-in model's vectors. */
 export const MINI_LM_DIMENSIONS = 384
 
-/**
- * What the model was made to read, [CLS] and [SEP] included: what comes after these tokens does not
- * count.
- */
-export const MINI_LM_TOKENS_MAX = 256
+/** What the model was made to read at once, without the two tokens that stand around every text. */
+export const MINI_LM_TOKENS_AT_ONCE = 254
 
 /**
- * Beyond this no text has one of its first 256 tokens, unless its words are hundreds of characters
- * long.
+ * What is read of a text, part by part: eight parts. A thousand characters of any script have no more, except of Korean,
+ * whose syllables are up to three tokens each. What comes after these tokens does not count.
  */
-export const MINI_LM_CHARS_MAX = 100_000
+export const MINI_LM_TOKENS_MAX = 8 * MINI_LM_TOKENS_AT_ONCE
+
+/** Beyond this no text has one of its tokens that count, unless its words are hundreds of characters long. */
+export const MINI_LM_CHARS_MAX = 200_000

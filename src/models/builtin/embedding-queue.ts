@@ -5,14 +5,19 @@ const SMALL_JOB_TOKENS_MAX = 1024
 /** A large job gets its turn after this many texts of small ones in a row. */
 const OVERTAKES_MAX = 32
 
+/** The tokens of one text, as the model reads them: mostly one part. */
+export type TokenParts = readonly (readonly number[])[]
+
 interface Job {
   readonly id: number
+  readonly texts: readonly TokenParts[]
+  /** The parts of all texts. */
   readonly sequences: readonly (readonly number[])[]
   readonly vectors: Float32Array[]
   readonly isSmall: boolean
 }
 
-/** The text that is to be embedded now. */
+/** The part of a text that is to be embedded now. */
 export interface EmbeddingTask {
   readonly jobId: number
   readonly tokens: readonly number[]
@@ -20,15 +25,16 @@ export interface EmbeddingTask {
   complete(vector: Float32Array): readonly Float32Array[] | null
 }
 
-/** Which text is embedded next: small jobs overtake large ones, jobs of one size take turns. */
+/** Which part of a text is embedded next: small jobs overtake large ones, jobs of one size take turns. */
 export class EmbeddingQueue {
   #jobs: Job[] = []
   #overtakes = 0
 
-  add(id: number, sequences: readonly (readonly number[])[]): void {
+  add(id: number, texts: readonly TokenParts[]): void {
+    const sequences = texts.flat()
     const tokenCount = sequences.reduce((sum, tokens) => sum + tokens.length, 0)
     const isSmall = tokenCount <= SMALL_JOB_TOKENS_MAX
-    this.#jobs.push({ id, sequences, vectors: [], isSmall })
+    this.#jobs.push({ id, texts, sequences, vectors: [], isSmall })
   }
 
   /** Drops what is not embedded yet. */
@@ -48,7 +54,7 @@ export class EmbeddingQueue {
       tokens,
       complete(vector) {
         job.vectors.push(vector)
-        return job.vectors.length === job.sequences.length ? job.vectors : null
+        return job.vectors.length === job.sequences.length ? textVectors(job) : null
       },
     }
   }
@@ -61,4 +67,25 @@ export class EmbeddingQueue {
     this.#overtakes = job?.isSmall && large !== undefined ? this.#overtakes + 1 : 0
     return job
   }
+}
+
+function textVectors({ texts, vectors }: Job): readonly Float32Array[] {
+  let first = 0
+  return texts.map((parts) => {
+    const own = vectors.slice(first, first + parts.length)
+    first += parts.length
+    const [vector] = own
+    return own.length === 1 && vector !== undefined ? vector : meanVector(own, parts)
+  })
+}
+
+/** Of length 1; each part counts as many tokens as it has. */
+function meanVector(vectors: readonly Float32Array[], parts: TokenParts): Float32Array {
+  const mean = new Float32Array(vectors[0]?.length ?? 0)
+  for (const [part, vector] of vectors.entries()) {
+    const weight = parts[part]?.length ?? 0
+    for (const [index, value] of vector.entries()) mean[index] = (mean[index] ?? 0) + weight * value
+  }
+  const length = Math.hypot(...mean)
+  return length === 0 ? mean : mean.map((value) => value / length)
 }

@@ -1,7 +1,11 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { InferenceSession, Tensor } from 'onnxruntime-node'
-import { MINI_LM_DIMENSIONS, MINI_LM_TOKENS_MAX } from './embedding-protocol.ts'
+import {
+  MINI_LM_DIMENSIONS,
+  MINI_LM_TOKENS_AT_ONCE,
+  MINI_LM_TOKENS_MAX,
+} from './embedding-protocol.ts'
 import { WordPiece } from './word-piece.ts'
 
 /** More threads than this gain little on a model this small. */
@@ -42,12 +46,12 @@ export class MiniLm {
     return new MiniLm(session, new WordPiece(vocabulary))
   }
 
-  /** Token ids of a text, as `embed` wants them. */
-  tokens(text: string): readonly number[] {
-    return this.#wordPiece.encode(text, MINI_LM_TOKENS_MAX)
+  /** Token ids of a text, as `embed` wants them: those of each part that is read at once. */
+  parts(text: string): readonly (readonly number[])[] {
+    return this.#wordPiece.encodeInParts(text, MINI_LM_TOKENS_MAX, MINI_LM_TOKENS_AT_ONCE)
   }
 
-  /** The vector of one text, of length 1. The thread is blocked meanwhile: 2 to 30 ms. */
+  /** The vector of one part, of length 1. The thread is blocked meanwhile: 2 to 30 ms. */
   async embed(tokens: readonly number[]): Promise<Float32Array> {
     const shape = [1, tokens.length]
     const ids = BigInt64Array.from(tokens, (id) => BigInt(id))

@@ -13,12 +13,17 @@ const REMEMBERED_WORDS_MAX = 20_000
 export class WordPiece {
   readonly #ids: ReadonlyMap<string, number>
   readonly #special: SpecialTokens
+  /** Ids of tokens that do not begin a word. */
+  readonly #continuations: ReadonlySet<number>
   readonly #remembered = new Map<string, readonly number[]>()
 
   /** @param vocabulary `vocab.txt`: one token a line, its id is the line's index. */
   constructor(vocabulary: string) {
     const lines = vocabulary.trimEnd().split(/\r?\n/)
     this.#ids = new Map(lines.map((token, index) => [token, index]))
+    this.#continuations = new Set(
+      lines.flatMap((token, index) => (token.startsWith('##') ? [index] : [])),
+    )
     this.#special = {
       unknown: this.#required('[UNK]'),
       start: this.#required('[CLS]'),
@@ -36,6 +41,30 @@ export class WordPiece {
     ids.length = Math.min(ids.length, tokensMax - 1)
     ids.push(this.#special.end)
     return ids
+  }
+
+  /**
+   * At most `tokensMax` tokens of a text, as sequences of about equal length that begin at words: `[CLS] … [SEP]` with at
+   * most `partTokensMax` between. A word has at most 100 tokens, which must be less than half of a part.
+   */
+  encodeInParts(
+    text: string,
+    tokensMax: number,
+    partTokensMax: number,
+  ): readonly (readonly number[])[] {
+    const ids = this.encode(text, tokensMax + 2)
+    if (ids.length - 2 <= partTokensMax) return [ids]
+    const { start, end } = this.#special
+    const parts: (readonly number[])[] = []
+    for (let from = 1; from < ids.length - 1; ) {
+      const left = ids.length - 1 - from
+      const partCount = Math.ceil(left / partTokensMax)
+      let to = from + Math.ceil(left / partCount)
+      while (to < ids.length - 1 && this.#continuations.has(ids[to] ?? 0)) to -= 1
+      parts.push([start, ...ids.slice(from, to), end])
+      from = to
+    }
+    return parts
   }
 
   #required(token: string): number {

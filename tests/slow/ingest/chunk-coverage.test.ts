@@ -3,9 +3,17 @@ import fc from 'fast-check'
 import type { TextSyntax } from '../../../src/domain/document.ts'
 import type { Preprocessing } from '../../../src/domain/knowledge-base.ts'
 import { type ChunkedTexts, chunkTexts } from '../../../src/ingest/chunking/chunk-texts.ts'
+import {
+  BuiltinEmbedder,
+  builtinEmbedderOptions,
+} from '../../../src/models/builtin/builtin-embedder.ts'
+import { WordPiece } from '../../../src/models/builtin/word-piece.ts'
 import { chunkingTools } from '../../ingest/insert-fixture.ts'
 
-const REACH = { tokensMax: 256, frameTokens: 2, tokenizer: 'word_piece' } as const
+const REACH = new BuiltinEmbedder().reach
+const wordPiece = new WordPiece(
+  await Bun.file(`${builtinEmbedderOptions().modelFolder}/vocab.txt`).text(),
+)
 
 interface Source {
   readonly text: string
@@ -46,7 +54,9 @@ function tooLong(text: string, { starts, ends, contexts, strings }: ChunkedTexts
     const context = strings[contexts[index] ?? 0] ?? ''
     const content = text.slice(start, ends[index])
     const tokens = counter.count(`${context}\n${content}`)
-    return tokens > 254 ? [{ tokens, content: content.slice(0, 60) }] : []
+    return tokens > REACH.tokensMax - REACH.frameTokens
+      ? [{ tokens, content: content.slice(0, 60) }]
+      : []
   })
 }
 
@@ -123,6 +133,19 @@ const source: fc.Arbitrary<Source> = fc.record({
 
 test('every character of every layout is in a chunk that the model reads whole', () => {
   fc.assert(fc.property(source, expectWhole), { numRuns: 400 })
+})
+
+test('every token of a chunk is in one of the parts that the model reads, each at once', () => {
+  const tokensMax = REACH.tokensMax - REACH.frameTokens
+  fc.assert(
+    fc.property(source, ({ text }) => {
+      const parts = wordPiece.encodeInParts(text, tokensMax, REACH.tokensAtOnce)
+      const inner = parts.map((ids) => ids.slice(1, -1))
+      expect(inner.flat()).toEqual(wordPiece.encode(text, REACH.tokensMax).slice(1, -1))
+      for (const ids of inner) expect(ids.length).toBeLessThanOrEqual(REACH.tokensAtOnce)
+    }),
+    { numRuns: 400 },
+  )
 })
 
 test('of every size and kind, every character is in a chunk of that size', () => {
