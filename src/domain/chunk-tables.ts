@@ -19,6 +19,13 @@ export interface TableIds {
   readonly id: number
   /** Vectors of another model lie in a table of another number. */
   readonly vectorsNumber: number
+  /** Set for the keyword index that is being made, beside the one that searches read. */
+  readonly isNextKeywordIndex?: boolean
+}
+
+/** The same knowledge base, with the tables of the keyword index that is being made for it. */
+export function withNextKeywords({ projectId, id, vectorsNumber }: TableIds): TableIds {
+  return { projectId, id, vectorsNumber, isNextKeywordIndex: true }
 }
 
 /** The tables as they will be once the vectors of the next model are complete. */
@@ -69,12 +76,19 @@ export type ChunkTablePart =
   | 'term_counts'
   | 'contexts'
 
+const KEYWORD_PARTS: ReadonlySet<ChunkTablePart> = new Set([
+  'postings',
+  'recent_postings',
+  'term_counts',
+])
+
 export function chunkTableName(
-  { id, vectorsNumber }: Pick<TableIds, 'id' | 'vectorsNumber'>,
+  { id, vectorsNumber, isNextKeywordIndex }: Omit<TableIds, 'projectId'>,
   part: ChunkTablePart,
 ): string {
+  const next = isNextKeywordIndex === true && KEYWORD_PARTS.has(part) ? 'next_' : ''
   const number = part === 'vectors' && vectorsNumber > 0 ? `_${vectorsNumber}` : ''
-  return `${knowledgeBaseTablePrefix({ id })}${part}${number}`
+  return `${knowledgeBaseTablePrefix({ id })}${next}${part}${number}`
 }
 
 /** How the names of all tables of a knowledge base begin. */

@@ -122,6 +122,8 @@ export interface KnowledgeBase {
   readonly language: Language
   /** That for which the keyword index is being made anew; null: it stays. */
   readonly nextLanguage: Language | null
+  /** The keyword index has terms as an earlier version made them, and is being made anew. */
+  readonly hasOlderTerms: boolean
   /** false: nobody has named a language, and the texts have not shown it yet. */
   readonly isLanguageKnown: boolean
   /** What the caller sent beyond the columns and models, plus `warnings`, as `GET` shows it. Searches read the fields above. */
@@ -151,6 +153,7 @@ export type KnowledgeBaseDraft = Omit<
   | 'search'
   | 'language'
   | 'nextLanguage'
+  | 'hasOlderTerms'
   | 'isLanguageKnown'
   | 'projectName'
   | 'crawlWarnings'
@@ -216,18 +219,28 @@ function shownWarnings(kb: KnowledgeBase): readonly string[] {
     const where = 'null in the column and as they came in metadata; declare VARCHAR to have text'
     return [`Column ${name}: ${values} not of its type ${type}: ${where}`]
   })
-  return [...known, ...kb.crawlWarnings, ...strays]
+  const ofIndex = keywordWarningOf(kb)
+  return [...known, ...kb.crawlWarnings, ...strays, ...(ofIndex === null ? [] : [ofIndex])]
+}
+
+/** What a search by keywords has to say of the index that it reads; null: nothing. */
+export function keywordWarningOf({ name, hasOlderTerms }: KnowledgeBase): string | null {
+  if (!hasOlderTerms) return null
+  const what = `The keyword index of ${name} is being brought up to date after an upgrade`
+  return `${what}: until then, keywords may miss some chunks. Nothing needs to be done`
 }
 
 /** `params` as answers show them. */
 export function shownParams(kb: KnowledgeBase): Readonly<Record<string, unknown>> {
   const warnings = shownWarnings(kb)
-  const { language, nextLanguage } = kb
+  const { language, nextLanguage, hasOlderTerms } = kb
   const isLearned = kb.isLanguageKnown && kb.params.language === undefined
   return {
     ...kb.params,
     ...(isLearned ? { language: nextLanguage ?? language } : {}),
-    ...(nextLanguage === null ? {} : { keyword_index: { language, next_language: nextLanguage } }),
+    ...(nextLanguage === null && !hasOlderTerms
+      ? {}
+      : { keyword_index: { language, next_language: nextLanguage ?? language } }),
     ...(warnings.length === 0 ? {} : { warnings }),
   }
 }

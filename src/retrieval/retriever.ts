@@ -41,8 +41,12 @@ export class Retriever {
   }
 
   /** A write was committed. */
-  committed({ id }: Pick<TableIds, 'id'>, { revision, changed }: CommittedWrite): void {
-    const removedKeys = changed === null ? null : (changed.removedKeys ?? new BigInt64Array())
+  committed(
+    { id }: Pick<TableIds, 'id'>,
+    { revision, changed, hasOtherTerms }: CommittedWrite,
+  ): void {
+    const isUnknown = changed === null || hasOtherTerms === true
+    const removedKeys = isUnknown ? null : (changed.removedKeys ?? new BigInt64Array())
     this.#keywords.committed({ id }, revision, removedKeys)
   }
 

@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { findProject } from '../domain/catalog-snapshot.ts'
-import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { CommitListener } from '../domain/ports/retrieval-ports.ts'
 import { DEFAULT_PROJECT } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
@@ -13,8 +12,7 @@ import { StoredRevokedTokens } from './catalog/revoked-tokens.ts'
 import { modeWarnings, type Secrets } from './catalog/secrets.ts'
 import { StoredDerivedFiles } from './derived-files.ts'
 import { addContextTables } from './documents/chunk-contexts.ts'
-import { indexOlderKnowledgeBases } from './documents/keyword-index.ts'
-import { KeywordLanguages } from './documents/keyword-languages.ts'
+import { KeywordLanguages, markOlderTerms } from './documents/keyword-languages.ts'
 import { StoredChunks } from './documents/stored-chunks.ts'
 import { StoredReembedding } from './documents/stored-reembedding.ts'
 import { StoredVectors } from './documents/stored-vectors.ts'
@@ -161,8 +159,8 @@ async function storeOver(
   database.claim()
   const place = { directory: folder, checkSpace: (bytes: number) => database.checkSpace(bytes) }
   const contents = await FileContents.open(place, state.snapshot().files)
-  await completeOlderFolder(database, state.snapshot().knowledgeBases)
   const parts = { database, state, secrets, now }
+  await completeOlderFolder(parts)
   const languages = new KeywordLanguages(parts)
   const engine = new StoredEngine(database, engineOptionsOf(options))
   const extensions = await extensionsOf(database, options)
@@ -215,12 +213,9 @@ async function catalogOver(parts: StoreParts, languages: KeywordLanguages): Prom
 }
 
 /** Makes the tables that knowledge bases of an older version lack. */
-async function completeOlderFolder(
-  database: Database,
-  knowledgeBases: readonly KnowledgeBase[],
-): Promise<void> {
-  await addContextTables(database, knowledgeBases)
-  await indexOlderKnowledgeBases(database, knowledgeBases)
+async function completeOlderFolder(parts: StoreParts): Promise<void> {
+  await addContextTables(parts.database, parts.state.snapshot().knowledgeBases)
+  await markOlderTerms(parts)
 }
 
 const BACKUPS_FOLDER = 'backups'

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { eq } from 'drizzle-orm'
 import type { Agent, AgentChanges, AgentDraft } from '../domain/agent.ts'
 import { type CatalogSnapshot, findView } from '../domain/catalog-snapshot.ts'
-import { chunkTables, projectSchema } from '../domain/chunk-tables.ts'
+import { chunkTables, projectSchema, withNextKeywords } from '../domain/chunk-tables.ts'
 import { nameKey, quote } from '../domain/identifier.ts'
 import type {
   KnowledgeBase,
@@ -239,6 +239,7 @@ export class StoredCatalog implements Catalog {
         await connection.run(`DROP TABLE ${chunkTables(ids).chunks}`)
         await connection.run(`DROP TABLE IF EXISTS ${chunkTables(ids).contexts}`)
         await dropKeywordTables(connection, kb)
+        await dropKeywordTables(connection, withNextKeywords(kb))
       },
       () => {
         state.change({ knowledgeBases: without(state.snapshot().knowledgeBases, kb.id) })

@@ -59,6 +59,7 @@ export function fakeCatalog(): Catalog {
         search: { isHybrid: false, alpha: null, fusion: 'convex', hasFeedback: false },
         language: 'english',
         nextLanguage: null,
+        hasOlderTerms: false,
         isLanguageKnown: false,
         crawlWarnings: [],
         storedMetadata: [],

@@ -131,7 +131,11 @@ test('a data folder without an index gets one when it is opened', async () => {
   const sql = tables.map((table) => `DROP TABLE ${table};`).join('\n')
   const migrations = [...MIGRATIONS, { number: MIGRATIONS.length + 1, name: 'without', sql }]
   const newer = await openStore({ directory: folder.path, migrations })
+  expect(current(newer).hasOlderTerms).toBe(true)
+  newer.keywordLanguages.start()
+  await newer.keywordLanguages.settled()
   const now = current(newer)
+  expect(now.hasOlderTerms).toBe(false)
   expect(await indexRows(now, newer)).toEqual([12_500, 0, 2500])
   const scores = await keywordScores(newer, now, { text: 'n1700' })
   expect([...scores.keys()]).toEqual(['number n1700 of the teas'])

@@ -33,6 +33,7 @@ export function knowledgeBase(changes: Partial<KnowledgeBase> = {}): KnowledgeBa
     search: { isHybrid: false, alpha: null, fusion: 'convex', hasFeedback: false },
     language: 'english',
     nextLanguage: null,
+    hasOlderTerms: false,
     isLanguageKnown: false,
     projectName: 'mindsdb',
     crawlWarnings: [],

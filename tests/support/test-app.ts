@@ -1,6 +1,7 @@
 import { type App, type AppLog, createApp } from '../../src/app.ts'
 import type { EmbedderRegistry, RerankerRegistry } from '../../src/domain/ports/model-ports.ts'
 import { type Environment, settingsFrom } from '../../src/settings.ts'
+import type { Migration } from '../../src/store/catalog/migrate.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 
 /** The whole product in memory, without a port: what a request to it answers. */
@@ -29,6 +30,7 @@ export interface TestAppOptions {
   readonly log?: AppLog
   /** A folder, or `:memory:` where it is missing. */
   readonly directory?: string
+  readonly migrations?: readonly Migration[]
   /** How much the disk has left, instead of what the operating system says. */
   readonly freeBytesOf?: () => number
   /** Of the SQL engine. */
@@ -40,6 +42,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   const { directory = ':memory:', freeBytesOf, memoryLimit } = options
   const store = await openStore({
     directory,
+    ...(options.migrations && { migrations: options.migrations }),
     diskReserve: settings.diskReserve,
     ...(freeBytesOf === undefined ? {} : { freeBytesOf }),
     ...(memoryLimit === undefined ? {} : { memoryLimit }),

@@ -78,6 +78,8 @@ export interface CommittedWrite {
   readonly revision: number
   /** null: not known, as `needsChange` was false. */
   readonly changed: ChunkChanges | null
+  /** Set where stored chunks have other terms than before. */
+  readonly hasOtherTerms?: boolean
 }
 
 /** What one commit changed of the chunks and their vectors. */

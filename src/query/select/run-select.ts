@@ -1,5 +1,6 @@
 import type { AllowedData } from '../../domain/agent.ts'
 import { requireProject } from '../../domain/catalog-snapshot.ts'
+import { keywordWarningOf } from '../../domain/knowledge-base.ts'
 import type { BoundSql } from '../../domain/ports/engine-ports.ts'
 import { FILES_DATABASE } from '../../domain/project.ts'
 import type { RowStream } from '../../domain/query-result.ts'
@@ -13,7 +14,7 @@ import {
 } from '../../sql/lexer/search-literals.ts'
 import type { Token } from '../../sql/lexer/tokens.ts'
 import { displayedName } from '../../sql/lexer/variable-names.ts'
-import type { GivenSearch } from '../../sql/search/plan-inputs.ts'
+import { type GivenSearch, termKeysParameter } from '../../sql/search/plan-inputs.ts'
 import { type QueryDeps, type RunContext, StageTimer, type StageTimes } from '../query-deps.ts'
 import { requestValues } from '../variables.ts'
 import { type Binding, bindPlan } from './bind-plan.ts'
@@ -148,11 +149,21 @@ export async function planAndBind(
   return {
     plan,
     statement: { sql: plan.sql, values, isShort: plan.isShort },
-    warnings: reranked?.warnings ?? [],
+    warnings: [...keywordWarnings(plan), ...(reranked?.warnings ?? [])],
     isReranked: reranked?.isReranked ?? false,
     isFromMemory: reranked?.isFromMemory ?? false,
     binding,
   }
+}
+
+/** Of keyword indexes that are being brought up to date. */
+function keywordWarnings({ searches, parameters, rerankings, innerPlans }: SelectPlan): string[] {
+  const own = searches.flatMap(({ textIndex, knowledgeBase }) => {
+    if (!knowledgeBase.hasOlderTerms || !parameters.has(termKeysParameter(textIndex))) return []
+    return keywordWarningOf(knowledgeBase) ?? []
+  })
+  const inner = rerankings.flatMap(({ candidates }) => innerPlans.get(candidates) ?? [])
+  return [...new Set([...own, ...inner.flatMap(keywordWarnings)])]
 }
 
 interface PlannedSelect {

@@ -111,10 +111,8 @@ export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): Kno
     sealedNextEmbeddingModel,
     ...plain
   } = row
-  const { crawlWarnings, indexLanguage, learnedLanguage, ...params } = storedParamsOf(
-    sealedParams,
-    secrets,
-  )
+  const { crawlWarnings, indexLanguage, learnedLanguage, hasOlderTerms, ...params } =
+    storedParamsOf(sealedParams, secrets)
   const embeddingModel = unsealed<ModelRef>(sealedEmbeddingModel, secrets)
   return {
     ...plain,
@@ -125,6 +123,7 @@ export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): Kno
     preprocessing: completePreprocessing(unsealed<Preprocessing>(sealedPreprocessing, secrets)),
     search: searchDefaultsOf(params, embeddingModel),
     ...languagesOf(params, indexLanguage, learnedLanguage),
+    hasOlderTerms,
     params,
     nextEmbeddingModel: unsealedOrNull<ModelRef>(sealedNextEmbeddingModel, secrets),
   }
@@ -134,9 +133,10 @@ export function knowledgeBaseOf(row: KnowledgeBaseRow, context: RowContext): Kno
 const CRAWL_WARNINGS = '_crawl_warnings'
 const INDEX_LANGUAGE = '_index_language'
 const LEARNED_LANGUAGE = '_learned_language'
+const OLDER_TERMS = '_older_terms'
 
 /** What the catalog keeps beside what the caller sent. */
-interface KeptParams extends Pick<KnowledgeBase, 'crawlWarnings'> {
+interface KeptParams extends Pick<KnowledgeBase, 'crawlWarnings' | 'hasOlderTerms'> {
   /** Of the keyword index; null: that which the caller named, or the default. */
   readonly indexLanguage: Language | null
   /** What the texts have shown. */
@@ -150,25 +150,27 @@ export const NOTHING_KEPT: KeptParams = {
   crawlWarnings: [],
   indexLanguage: null,
   learnedLanguage: null,
+  hasOlderTerms: false,
 }
 
 /** What stays when the definition changes: its keyword index is that of the former language. */
 export function keptParams({ sealedParams }: KnowledgeBaseRow, secrets: Secrets): KeptParams {
   const stored = storedParamsOf(sealedParams, secrets)
-  const { crawlWarnings, indexLanguage, learnedLanguage, ...params } = stored
+  const { crawlWarnings, indexLanguage, learnedLanguage, hasOlderTerms, ...params } = stored
   const { language } = languagesOf(params, indexLanguage, learnedLanguage)
-  return { crawlWarnings, indexLanguage: language, learnedLanguage }
+  return { crawlWarnings, indexLanguage: language, learnedLanguage, hasOlderTerms }
 }
 
 /** What the catalog keeps beside a definition, as one text. */
 export function sealedParamsOf(
-  { crawlWarnings, indexLanguage, learnedLanguage, ...params }: StoredParams,
+  { crawlWarnings, indexLanguage, learnedLanguage, hasOlderTerms, ...params }: StoredParams,
   secrets: Secrets,
 ): string {
   const kept = {
     ...(crawlWarnings.length === 0 ? {} : { [CRAWL_WARNINGS]: crawlWarnings }),
     ...(indexLanguage === null ? {} : { [INDEX_LANGUAGE]: indexLanguage }),
     ...(learnedLanguage === null ? {} : { [LEARNED_LANGUAGE]: learnedLanguage }),
+    ...(hasOlderTerms ? { [OLDER_TERMS]: true } : {}),
   }
   return sealedJson({ ...params, ...kept }, secrets)
 }
@@ -178,6 +180,7 @@ export function storedParamsOf(sealed: string, secrets: Secrets): StoredParams {
     [CRAWL_WARNINGS]: warnings,
     [INDEX_LANGUAGE]: indexed,
     [LEARNED_LANGUAGE]: learned,
+    [OLDER_TERMS]: older,
     ...params
   } = unsealed<KnowledgeBase['params']>(sealed, secrets)
   return {
@@ -185,6 +188,7 @@ export function storedParamsOf(sealed: string, secrets: Secrets): StoredParams {
     crawlWarnings: Array.isArray(warnings) ? warnings.map(String) : [],
     indexLanguage: languageOf(indexed),
     learnedLanguage: languageOf(learned),
+    hasOlderTerms: older === true,
   }
 }
 

@@ -4,7 +4,6 @@
  * that is gone.
  */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { Analyzer } from '../../analysis/analyzer.ts'
 import { TERM_RULES_VERSION } from '../../analysis/term-rules.ts'
 import type { TermCounts } from '../../domain/chunk.ts'
 import {
@@ -14,10 +13,7 @@ import {
   type TableIds,
 } from '../../domain/chunk-tables.ts'
 import { literal } from '../../domain/identifier.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { APPENDED_ROWS_MAX, type AppendedColumns, appendColumns } from '../duckdb/columns.ts'
-import type { Database } from '../duckdb/database.ts'
 import {
   POSTING_COLUMNS,
   RECENT_POSTING_COLUMNS,
@@ -25,13 +21,13 @@ import {
 } from '../upkeep/keyword-columns.ts'
 
 /** A chunk by its key, and its terms. */
-interface KeywordRow {
+export interface KeywordRow {
   readonly key: bigint
   readonly terms: TermCounts
 }
 
 /** The table's comment says by which rules the terms were made. */
-const KEYWORD_RULES = literal(`term rules ${TERM_RULES_VERSION}`)
+export const KEYWORD_RULES = `term rules ${TERM_RULES_VERSION}`
 
 export async function createKeywordTables(
   connection: DuckDBConnection,
@@ -42,7 +38,7 @@ export async function createKeywordTables(
     CREATE TABLE ${postings} (${POSTING_COLUMNS});
     CREATE TABLE ${recentPostings} (${RECENT_POSTING_COLUMNS});
     CREATE TABLE ${termCounts} (${TERM_COUNT_COLUMNS});
-    COMMENT ON TABLE ${termCounts} IS ${KEYWORD_RULES}`)
+    COMMENT ON TABLE ${termCounts} IS ${literal(KEYWORD_RULES)}`)
 }
 
 export async function dropKeywordTables(
@@ -137,7 +133,7 @@ export async function recentPostingsOf(
 }
 
 /** Postings that are sorted at once: less than a hundred megabytes. */
-const ROWS_PER_SORT = 1_000_000
+export const ROWS_PER_SORT = 1_000_000
 
 /**
  * Merges the recent postings into the sorted ones: 1.5 seconds for seven million. In a transaction of its own, since that
@@ -167,7 +163,7 @@ export async function sortPostings(
 }
 
 /** Conditions that divide all terms into so many parts, in their order. */
-function termRanges(count: number): readonly string[] {
+export function termRanges(count: number): readonly string[] {
   const bounds = Array.from({ length: Math.max(0, count - 1) }, (_, index) => {
     return (BigInt(index + 1) * 2n ** 64n) / BigInt(count) - 2n ** 63n
   })
@@ -177,61 +173,3 @@ function termRanges(count: number): readonly string[] {
     return to === undefined ? least : `${least} AND term < ${to}`
   })
 }
-
-/**
- * Gives a keyword index to each knowledge base that has none, or one by other rules: the data folder is that of an older
- * version. Each in one transaction; some ten seconds for a hundred thousand chunks.
- */
-export async function indexOlderKnowledgeBases(
-  database: Database,
-  knowledgeBases: readonly KnowledgeBase[],
-): Promise<void> {
-  const indexed = await database.lease(indexedTables)
-  for (const kb of knowledgeBases) {
-    const table = `${projectSchema(kb.projectId)}.${chunkTableName(kb, 'term_counts')}`
-    if (!indexed.has(table)) await database.write((connection) => indexAll(connection, kb))
-  }
-}
-
-async function indexedTables(connection: DuckDBConnection): Promise<ReadonlySet<string>> {
-  const reader = await connection.runAndReadAll(`SELECT schema_name || '.' || table_name
-    FROM duckdb_tables() WHERE comment = ${KEYWORD_RULES}`)
-  return new Set(reader.getRows().map(([name]) => String(name)))
-}
-
-/**
- * Makes the keyword index of a knowledge base anew.
- * @param checkOpen throws where the work shall end
- */
-export async function indexAll(
-  connection: DuckDBConnection,
-  kb: KnowledgeBase,
-  checkOpen: () => void = () => {},
-): Promise<void> {
-  await dropKeywordTables(connection, kb)
-  await createKeywordTables(connection, kb)
-  const analyzer = new Analyzer(kb.language)
-  const { chunks, contexts } = chunkTables(kb)
-  let lastKey = -1n
-  for (;;) {
-    const reader = await connection.runAndReadAll(
-      `SELECT c.chunk_key, coalesce(context, ''), chunk_content
-        FROM (FROM ${chunks} WHERE chunk_key > $last ORDER BY chunk_key LIMIT ${ROWS_PER_READ}) AS c
-        LEFT JOIN ${contexts} AS x ON x.chunk_key = c.chunk_key ORDER BY c.chunk_key`,
-      { last: lastKey },
-    )
-    const rows = reader.getRows().map(([key, context, content]): KeywordRow => {
-      return { key: BigInt(String(key)), terms: analyzer.count([String(context), String(content)]) }
-    })
-    const last = rows.at(-1)
-    if (last === undefined) break
-    await appendKeywords(connection, kb, rows)
-    await yieldToEventLoop()
-    checkOpen()
-    lastKey = last.key
-  }
-  await sortPostings(connection, kb)
-}
-
-/** Chunks that are read at once. */
-const ROWS_PER_READ = 200

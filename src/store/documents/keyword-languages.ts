@@ -11,7 +11,7 @@ import {
 } from '../catalog/catalog-rows.ts'
 import { type StoreParts, withReplaced } from '../catalog/catalog-state.ts'
 import { type KnowledgeBaseRow, KnownRows } from '../catalog/known-rows.ts'
-import { indexAll } from './keyword-index.ts'
+import { hasOlderTerms, KeywordRebuild } from './keyword-rebuild.ts'
 
 /** The first chunks, and so much of each, show the language. */
 const SAMPLE_CHUNKS = 200
@@ -19,10 +19,13 @@ const SAMPLE_CHARS = 4_000
 /** Of so many words that show no language, more will not either. */
 const MIXED_WORDS = 5_000
 
+/** Of the chunks and their vectors. */
+const NOTHING_CHANGED = { removedKeys: new BigInt64Array() }
+
 /**
- * The language of each keyword index: learned from the first texts where nobody names one, and changed in the background.
- * An index is made anew in one transaction, so that searches have the former terms until it is there, and a crash leaves
- * nothing half made: what is not done is begun again at the next start.
+ * The language of each keyword index: learned from the first texts where nobody names one, and changed in the background,
+ * as are terms by the rules of an earlier version. An index is made anew beside the other, one after the other; searches
+ * have the former terms until it takes its place, and what a crash cut off is gone on with at the next start.
  */
 export class KeywordLanguages {
   readonly #parts: StoreParts
@@ -30,7 +33,8 @@ export class KeywordLanguages {
   readonly #jobs = new Map<number, Promise<unknown>>()
   /** By the ids of knowledge bases: the revision from which on their texts are looked at again. */
   readonly #nextLooks = new Map<number, number>()
-  #isClosed = false
+  readonly #stopping = new AbortController()
+  #lastRebuild: Promise<unknown> = Promise.resolve()
 
   constructor(parts: StoreParts) {
     this.#parts = parts
@@ -62,12 +66,19 @@ export class KeywordLanguages {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true
+    this.#stopping.abort(new AppError('shutting_down', 'The server is shutting down'))
     await this.settled()
   }
 
+  get #isClosed(): boolean {
+    return this.#stopping.signal.aborted
+  }
+
   #hasWork(kb: KnowledgeBase): boolean {
-    if (kb.nextLanguage !== null) return true
+    return kb.nextLanguage !== null || kb.hasOlderTerms || this.#isToLearn(kb)
+  }
+
+  #isToLearn(kb: KnowledgeBase): boolean {
     return !kb.isLanguageKnown && kb.revision >= (this.#nextLooks.get(kb.id) ?? 1)
   }
 
@@ -79,8 +90,8 @@ export class KeywordLanguages {
     for (;;) {
       const kb = this.#current(id)
       if (this.#isClosed || kb === undefined || !this.#hasWork(kb)) return
-      if (kb.nextLanguage === null) await this.#learn(kb)
-      else await this.#rebuild(kb)
+      if (this.#isToLearn(kb)) await this.#learn(kb)
+      else await this.#inTurn(() => this.#rebuild(kb))
     }
   }
 
@@ -102,28 +113,33 @@ export class KeywordLanguages {
     })
   }
 
+  /** One index at a time: each takes as much of the processor as it can get. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const turn = this.#lastRebuild.then(work)
+    this.#lastRebuild = turn.catch(() => {})
+    return turn
+  }
+
   async #rebuild(kb: KnowledgeBase): Promise<void> {
     const { database, state } = this.#parts
+    const language = kb.nextLanguage ?? kb.language
+    const { signal } = this.#stopping
+    const rebuild = new KeywordRebuild(database, kb, { language, signal })
+    await rebuild.prepare()
     let isCommitting = false
     try {
       await this.#change(kb, async (connection, current) => {
-        const language = current.nextLanguage
-        if (language === null) return null
-        await database.withoutCaching(() => {
-          return indexAll(connection, { ...current, language }, () => this.#checkOpen())
-        })
+        // Another language may be wanted by now: the next round makes that one.
+        if ((current.nextLanguage ?? current.language) !== language) return null
+        if (!(await rebuild.switchOver(connection))) return null
         state.listener.beginCommit(kb)
         isCommitting = true
-        return { indexLanguage: language }
+        return { indexLanguage: language, hasOlderTerms: false }
       })
     } catch (error) {
       if (isCommitting) state.listener.endCommit(kb, null)
       throw error
     }
-  }
-
-  #checkOpen(): void {
-    if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
   }
 
   /** One write: what is kept beside the definition. @param work null: nothing changes */
@@ -158,8 +174,39 @@ export class KeywordLanguages {
         const { changed, isRebuilt } = outcome
         state.change({ knowledgeBases: withReplaced(state.snapshot().knowledgeBases, changed) })
         if (!isRebuilt) return
-        state.listener.endCommit(changed, { revision: changed.revision, changed: null })
+        const write = { revision: changed.revision, changed: NOTHING_CHANGED, hasOtherTerms: true }
+        state.listener.endCommit(changed, write)
       },
     )
   }
+}
+
+/**
+ * Notes which indexes have terms by the rules of an earlier version, since the data folder is that of one: `start` makes
+ * them anew.
+ */
+export async function markOlderTerms({ database, state, secrets }: StoreParts): Promise<void> {
+  const rows = new KnownRows()
+  const { knowledgeBases } = state.snapshot()
+  if (knowledgeBases.length === 0) return
+  await database.write(
+    async (connection) => {
+      const older: KnowledgeBase[] = []
+      for (const kb of knowledgeBases) {
+        if (kb.hasOlderTerms || !(await hasOlderTerms(connection, kb))) continue
+        const read = await rows.read(connection, kb.id, state)
+        if (read === undefined) continue
+        const params = { ...storedParamsOf(read.row.sealedParams, secrets), hasOlderTerms: true }
+        const row = { ...read.row, sealedParams: sealedParamsOf(params, secrets) }
+        await rows.write(connection, row)
+        older.push(knowledgeBaseOf(row, { projectName: kb.projectName, secrets }))
+      }
+      return older
+    },
+    (older) => {
+      if (older.length === 0) return
+      const changed = older.reduce(withReplaced<KnowledgeBase>, knowledgeBases)
+      state.change({ knowledgeBases: changed })
+    },
+  )
 }

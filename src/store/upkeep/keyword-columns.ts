@@ -14,9 +14,9 @@ export const RECENT_POSTING_COLUMNS = [TERM, ...NUMBERS].join(', ')
 export const TERM_COUNT_COLUMNS = ['chunk_key BIGINT', 'term_count INTEGER'].map(packed).join(', ')
 
 const BY_TABLE: readonly (readonly [name: RegExp, columns: string])[] = [
-  [/^kb_\d+_postings$/, POSTING_COLUMNS],
-  [/^kb_\d+_recent_postings$/, RECENT_POSTING_COLUMNS],
-  [/^kb_\d+_term_counts$/, TERM_COUNT_COLUMNS],
+  [/^kb_\d+_(next_)?postings$/, POSTING_COLUMNS],
+  [/^kb_\d+_(next_)?recent_postings$/, RECENT_POSTING_COLUMNS],
+  [/^kb_\d+_(next_)?term_counts$/, TERM_COUNT_COLUMNS],
 ]
 
 /**

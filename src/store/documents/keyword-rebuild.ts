@@ -1,0 +1,214 @@
+/**
+ * A keyword index that is made anew beside the one that searches read. Keys of chunks ascend and a new text is a new key, so
+ * writes need not know of it: it is filled in the order of the keys, batch by batch, and whatever comes meanwhile comes at
+ * its end. Each batch is a short transaction, and what a crash leaves is gone on with.
+ */
+import { BIGINT, type DuckDBConnection } from '@duckdb/node-api'
+import { Analyzer } from '../../analysis/analyzer.ts'
+import {
+  chunkTableName,
+  chunkTables,
+  projectSchema,
+  type TableIds,
+  withNextKeywords,
+} from '../../domain/chunk-tables.ts'
+import { literal, quote } from '../../domain/identifier.ts'
+import type { Language } from '../../domain/language.ts'
+import { TimeSlice } from '../../runtime/scheduling.ts'
+import type { Database } from '../duckdb/database.ts'
+import { POSTING_COLUMNS, RECENT_POSTING_COLUMNS } from '../upkeep/keyword-columns.ts'
+import {
+  appendKeywords,
+  createKeywordTables,
+  dropKeywordTables,
+  KEYWORD_RULES,
+  type KeywordRow,
+  ROWS_PER_SORT,
+  termRanges,
+} from './keyword-index.ts'
+
+/** Chunks that are read at once, and postings that are written at once: a write waits some tens of milliseconds for them. */
+const ROWS_PER_READ = 200
+const POSTINGS_PER_WRITE = 50_000
+
+/** Chunks that the transaction of the switch may read itself. */
+const ROWS_AT_SWITCH = 1_000
+
+/** Of the main thread, before others have their turn. */
+const SLICE_MS = 5
+
+/** The comment of the next postings once they hold what was sorted. */
+const SORTED = 'sorted'
+
+export class KeywordRebuild {
+  readonly #database: Database
+  readonly #ids: TableIds
+  readonly #next: TableIds
+  /** The comment of the next recent postings. */
+  readonly #madeFor: string
+  readonly #analyzer: Analyzer
+  readonly #signal: AbortSignal
+  readonly #slice = new TimeSlice(SLICE_MS)
+  #lastKey = -1n
+
+  /** @param signal ends the work: what is made stays */
+  constructor(
+    database: Database,
+    ids: TableIds,
+    { language, signal }: { readonly language: Language; readonly signal: AbortSignal },
+  ) {
+    this.#database = database
+    this.#ids = ids
+    this.#next = withNextKeywords(ids)
+    this.#madeFor = `language ${language}`
+    this.#analyzer = new Analyzer(language)
+    this.#signal = signal
+  }
+
+  /** Makes all but what comes afterwards. */
+  async prepare(): Promise<void> {
+    await this.#open()
+    await this.#fill()
+    await this.#sort()
+    await this.#fill()
+  }
+
+  /** Goes on with the tables of an earlier process where they are what is wanted now. */
+  async #open(): Promise<void> {
+    const { recentPostings, termCounts } = chunkTables(this.#next)
+    await this.#database.write(async (connection) => {
+      const known = await this.#comments(connection)
+      const isThere =
+        known.get('term_counts') === KEYWORD_RULES && known.get('recent_postings') === this.#madeFor
+      if (!isThere) {
+        await dropKeywordTables(connection, this.#next)
+        await createKeywordTables(connection, this.#next)
+        await connection.run(`COMMENT ON TABLE ${recentPostings} IS ${literal(this.#madeFor)}`)
+      }
+      const last = await connection.runAndReadAll(`SELECT max(chunk_key) FROM ${termCounts}`)
+      this.#lastKey = BigInt(String(last.getRows()[0]?.[0] ?? -1))
+    })
+  }
+
+  async #comments(connection: DuckDBConnection): Promise<ReadonlyMap<string, unknown>> {
+    const reader = await connection.runAndReadAll(
+      'SELECT table_name, comment FROM duckdb_tables() WHERE schema_name = $schema',
+      { schema: projectSchema(this.#ids.projectId) },
+    )
+    const byName = new Map(reader.getRows().map(([name, comment]) => [String(name), comment]))
+    const parts = ['postings', 'recent_postings', 'term_counts'] as const
+    return new Map(parts.map((part) => [part, byName.get(chunkTableName(this.#next, part))]))
+  }
+
+  async #fill(): Promise<void> {
+    for (;;) {
+      const rows: KeywordRow[] = []
+      let postingCount = 0
+      let isEnd = false
+      while (!isEnd && postingCount < POSTINGS_PER_WRITE) {
+        const read = await this.#database.lease((connection) => this.#read(connection))
+        for (const row of read) postingCount += row.terms.keys.length
+        rows.push(...read)
+        isEnd = read.length < ROWS_PER_READ
+      }
+      if (rows.length > 0) {
+        await this.#database.write((connection) => appendKeywords(connection, this.#next, rows))
+      }
+      if (isEnd) return
+    }
+  }
+
+  /** The next chunks with their terms. */
+  async #read(connection: DuckDBConnection): Promise<readonly KeywordRow[]> {
+    const { chunks, contexts } = chunkTables(this.#ids)
+    const reader = await connection.runAndReadAll(
+      `SELECT c.chunk_key, coalesce(context, ''), chunk_content
+        FROM (SELECT chunk_key, chunk_content FROM ${chunks} WHERE chunk_key > $last
+          ORDER BY chunk_key LIMIT ${ROWS_PER_READ}) AS c
+        LEFT JOIN ${contexts} AS x ON x.chunk_key = c.chunk_key ORDER BY c.chunk_key`,
+      { last: this.#lastKey },
+      { last: BIGINT },
+    )
+    const rows: KeywordRow[] = []
+    for (const [key, context, content] of reader.getRows()) {
+      await this.#slice.yieldIfSpent(this.#signal)
+      const terms = this.#analyzer.count([String(context), String(content)])
+      rows.push({ key: BigInt(String(key)), terms })
+    }
+    this.#lastKey = rows.at(-1)?.key ?? this.#lastKey
+    return rows
+  }
+
+  /** One part of the terms after the other, each in a transaction of its own. One that a crash cut off begins again. */
+  async #sort(): Promise<void> {
+    const { postings, recentPostings } = chunkTables(this.#next)
+    const parts = await this.#database.write(async (connection) => {
+      if ((await this.#comments(connection)).get('postings') === SORTED) return []
+      await connection.run(`DROP TABLE ${postings}; CREATE TABLE ${postings} (${POSTING_COLUMNS})`)
+      const counted = await connection.runAndReadAll(`SELECT count(*) FROM ${recentPostings}`)
+      return termRanges(Math.ceil(Number(counted.getRows()[0]?.[0] ?? 0) / ROWS_PER_SORT))
+    })
+    await this.#database.withoutCaching(async () => {
+      for (const [index, condition] of parts.entries()) {
+        this.#signal.throwIfAborted()
+        await this.#database.write(async (connection) => {
+          await connection.run(`INSERT INTO ${postings}
+            SELECT * FROM ${recentPostings} WHERE ${condition} ORDER BY term, chunk_key`)
+          if (index < parts.length - 1) return
+          await connection.run(`DROP TABLE ${recentPostings};
+            CREATE TABLE ${recentPostings} (${RECENT_POSTING_COLUMNS});
+            COMMENT ON TABLE ${recentPostings} IS ${literal(this.#madeFor)};
+            COMMENT ON TABLE ${postings} IS ${literal(SORTED)}`)
+        })
+      }
+    })
+  }
+
+  /**
+   * The index takes the place of the other, within the caller's transaction. @returns false: too much has come meanwhile, it
+   * is to be prepared again
+   */
+  async switchOver(connection: DuckDBConnection): Promise<boolean> {
+    const { chunks, postings, recentPostings, termCounts } = chunkTables(this.#next)
+    for (let count = 0; ; count += ROWS_PER_READ) {
+      if (count > ROWS_AT_SWITCH) return false
+      const rows = await this.#read(connection)
+      await appendKeywords(connection, this.#next, rows)
+      if (rows.length < ROWS_PER_READ) break
+    }
+    const gone = `(SELECT chunk_key FROM ${termCounts} ANTI JOIN ${chunks} USING (chunk_key))`
+    const found = await connection.runAndReadAll(`SELECT 1 FROM ${gone} LIMIT 1`)
+    if (found.currentRowCount > 0) {
+      for (const table of [postings, recentPostings, termCounts]) {
+        await connection.run(`DELETE FROM ${table} WHERE chunk_key IN ${gone}`)
+      }
+    }
+    await dropKeywordTables(connection, this.#ids)
+    for (const part of ['postings', 'recent_postings', 'term_counts'] as const) {
+      const to = quote(chunkTableName(this.#ids, part))
+      const from = `${quote(projectSchema(this.#ids.projectId))}.${quote(chunkTableName(this.#next, part))}`
+      await connection.run(`ALTER TABLE ${from} RENAME TO ${to}`)
+    }
+    const renamed = chunkTables(this.#ids)
+    await connection.run(`COMMENT ON TABLE ${renamed.postings} IS NULL;
+      COMMENT ON TABLE ${renamed.recentPostings} IS NULL`)
+    return true
+  }
+}
+
+/** Whether a knowledge base has a keyword index by the rules of now; one without any gets an empty one. */
+export async function hasOlderTerms(connection: DuckDBConnection, ids: TableIds): Promise<boolean> {
+  const reader = await connection.runAndReadAll(
+    'SELECT table_name, comment FROM duckdb_tables() WHERE schema_name = $schema',
+    { schema: projectSchema(ids.projectId) },
+  )
+  const comments = new Map(reader.getRows().map(([name, comment]) => [String(name), comment]))
+  const parts = ['postings', 'recent_postings', 'term_counts'] as const
+  const rules = comments.get(chunkTableName(ids, 'term_counts'))
+  const isWhole = parts.every((part) => comments.has(chunkTableName(ids, part)))
+  if (isWhole) return rules !== KEYWORD_RULES
+  await dropKeywordTables(connection, ids)
+  await createKeywordTables(connection, ids)
+  await connection.run(`COMMENT ON TABLE ${chunkTables(ids).termCounts} IS NULL`)
+  return true
+}
