@@ -11,12 +11,12 @@ const SUM_MAX: f64 = 2147000000.0
 const FINE_MAX: f64 = 32767.0
 const COARSE_MAX: f64 = 127.0
 /** What a code of which the upper half is 0 is on average: 128 are added to each. */
-const COARSE_ZERO: f64 = 7.5 - 128.0
+export const COARSE_ZERO: f64 = 7.5 - 128.0
 const HEADS_BYTES: usize = 64
 
 let fineCodes: usize = 0
-let coarseCodes: usize = 0
-let coarseSum: f64 = 0
+export let coarseCodes: usize = 0
+export let coarseSum: f64 = 0
 let stride: usize = 0
 
 /** What one is worth, and the length of what rounding lost. */
@@ -124,9 +124,16 @@ export function dotCoarse(one: usize, two: usize, three: usize, four: usize): v1
 // @ts-ignore: a decorator of AssemblyScript
 @inline
 function products(heads: v128, front: v128, back: v128): v128 {
-  const lower = i16x8.relaxed_dot_i8x16_i7x16_s(front, lowerBits(heads))
-  const upper = i16x8.relaxed_dot_i8x16_i7x16_s(back, upperBits(heads))
-  return i16x8.add(lower, upper)
+  return productsOf(lowerBits(heads), upperBits(heads), front, back)
+}
+
+/** The same with the upper halves of the first 16 codes and of the others, apart. */
+// @ts-ignore: a decorator of AssemblyScript
+@inline
+export function productsOf(lower: v128, upper: v128, front: v128, back: v128): v128 {
+  const one = i16x8.relaxed_dot_i8x16_i7x16_s(front, lower)
+  const other = i16x8.relaxed_dot_i8x16_i7x16_s(back, upper)
+  return i16x8.add(one, other)
 }
 
 /** The sum of each one's lanes, in this order. */

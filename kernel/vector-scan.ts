@@ -36,6 +36,7 @@ import {
   readQuery,
 } from './query-codes'
 import { copyCodes, headsLostLength, lostLength, writeCodes } from './row-codes'
+import { lookAt, lookFor, openAfter, sayOfSearch } from './shared-look'
 
 // Of a row's identity: key f64, version u64 (added at | removed at << 32).
 const IDENTITY_BYTES: usize = 16
@@ -79,6 +80,7 @@ let floats: usize = 0
 let input: usize = 0
 let rowCodes: usize = 0
 let rowList: usize = 0
+let search: usize = 0
 let distances: usize = 0
 let keys: usize = 0
 /** Lower bounds of inner products: the k largest. */
@@ -86,6 +88,7 @@ let lowers: usize = 0
 let candidates: usize = 0
 let candidatesMax: i32 = 0
 
+let lookCount: i32 = 0
 let wanted: i32 = 0
 let snapshot: u64 = 0
 /** |x|*f, and what arithmetic loses. */
@@ -130,6 +133,7 @@ export function configureSlot(
   coarseCodesAt: usize,
   rowCodesAt: usize,
   rowListAt: usize,
+  searchAt: usize,
   distancesAt: usize,
   keysAt: usize,
   lowersAt: usize,
@@ -140,6 +144,7 @@ export function configureSlot(
   placeCodes(fineCodesAt, coarseCodesAt)
   rowCodes = rowCodesAt
   rowList = rowListAt
+  search = searchAt
   distances = distancesAt
   keys = keysAt
   lowers = lowersAt
@@ -281,6 +286,40 @@ export function scanRows(from: i32, to: i32): i32 {
     }
   }
   for (; i < to; i++) {
+    if (!isSettled(load<i32>(rowList + (<usize>i << 2)))) return i
+  }
+  return to
+}
+
+/**
+ * Says for a look together what this search is about, and what it can rule out so far. Returns where it is said, 0
+ * where there is no such look.
+ */
+export function joinLook(): usize {
+  if (!ASC_FEATURE_RELAXED_SIMD) return 0
+  sayOfSearch(search, rowList, coarseReach, coarseSlack, threshold)
+  return search
+}
+
+/** Of which searches the next looks are, by where they say what they are about: `count`, and others to fill up. */
+export function beginLook(one: usize, two: usize, three: usize, four: usize, count: i32): void {
+  lookFor(one, two, three, four)
+  lookCount = count
+}
+
+/** Puts on each one's row list which of the rows [from, to), at most as many as fit, it can not rule out. */
+export function look(from: i32, to: i32): void {
+  if (ASC_FEATURE_RELAXED_SIMD) lookAt(heads, bounds, stride, from, to, lookCount)
+}
+
+/** After a look: how many rows are on the row list. */
+export function openCount(): i32 {
+  return openAfter(search)
+}
+
+/** Looks closer at the rows [from, to) of the row list. Returns how far it came, as `scanRange` does. */
+export function settleRows(from: i32, to: i32): i32 {
+  for (let i = from; i < to; i++) {
     if (!isSettled(load<i32>(rowList + (<usize>i << 2)))) return i
   }
   return to

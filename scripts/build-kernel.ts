@@ -4,7 +4,7 @@ import { main as compile } from 'assemblyscript/asc'
 
 const ROOT = join(import.meta.dir, '..')
 const SOURCE = 'kernel/vector-scan.ts'
-const PARTS = ['nearest-heap', 'nearest-lists', 'query-codes', 'row-codes']
+const PARTS = ['nearest-heap', 'nearest-lists', 'query-codes', 'row-codes', 'shared-look']
 const SOURCES = [SOURCE, ...PARTS.map((name) => `kernel/${name}.ts`)]
 const TARGET = 'src/retrieval/kernel/kernel-module.ts'
 const LINE_CHARS = 88

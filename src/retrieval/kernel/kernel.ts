@@ -12,6 +12,16 @@ export interface KernelOperations {
   /** How far it came: less than `to` when the candidates must be taken out first. */
   scanRange(from: number, to: number): number
   scanRows(from: number, to: number): number
+  /** Joins a look with others, with what it can rule out so far. Gives its address, 0 where there is no such look. */
+  joinLook(): number
+  /** The next looks are those of four that have joined, by their addresses: `count`, and any to fill up. */
+  beginLook(one: number, two: number, three: number, four: number, count: number): void
+  /** Puts on the row list of each of them which of [from, to) it can not rule out. */
+  look(from: number, to: number): void
+  /** Rows on its list after a look. */
+  openCount(): number
+  /** The rest of a scan for rows of the list at [from, to). How far it came, as `scanRange` does. */
+  settleRows(from: number, to: number): number
   /** With floats the number of `distances` and `keys`, without that of candidates. */
   finish(): number
   dropCandidates(): void

@@ -2,7 +2,7 @@
  * Where things lie in the memory that all threads share. `kernel/vector-scan.ts` counts on it.
  *
  * ```
- * one slot per scan:    input f32 · fine codes i16 · coarse codes, a row's codes i8 · row list i32
+ * one slot per scan:    input f32 · fine codes i16 · coarse codes, a row's codes i8 · row list i32 · what a search is about
  *                       · distances, keys, lowers f64 · candidates
  * extents, in blocks:   identities (key f64, added u32, removed u32) · bounds (scale, lost, lost by heads f32)
  *                       · heads, then tails: halves of codes, 4 bits × stride each · floats f32 × stride, where they are held
@@ -22,6 +22,8 @@ export const BOUND_BYTES = 12
 export const CANDIDATE_BYTES = 24
 export const CANDIDATES_MAX = 8192
 export const ROW_LIST_MAX = 4096
+/** Of what a search says about itself. */
+const SEARCH_BYTES = 64
 /** Numbers per extent in the parts of a task: address, capacity, from, to. */
 export const PART_WORDS = 4
 
@@ -31,6 +33,8 @@ export interface SlotLayout {
   readonly coarseCodes: number
   readonly rowCodes: number
   readonly rowList: number
+  /** What a search says about itself, for a look together with others. */
+  readonly search: number
   readonly distances: number
   readonly keys: number
   readonly lowers: number
@@ -47,19 +51,20 @@ export function slotLayout(index: number): SlotLayout {
   const coarseCodes = fineCodes + dimensionsMax * 2
   const rowCodes = coarseCodes + dimensionsMax
   const rowList = rowCodes + dimensionsMax
-  const distances = rowList + ROW_LIST_MAX * 4
+  const search = rowList + ROW_LIST_MAX * 4
+  const distances = search + SEARCH_BYTES
   const keys = distances + neighbourBytes
   const lowers = keys + neighbourBytes
   const candidates = lowers + neighbourBytes
   const end = input + slotBytes()
   const neighbours = { distances, keys, lowers, candidates }
-  return { input, fineCodes, coarseCodes, rowCodes, rowList, ...neighbours, end }
+  return { input, fineCodes, coarseCodes, rowCodes, rowList, search, ...neighbours, end }
 }
 
 function slotBytes(): number {
   const { dimensionsMax, neighboursMax } = VECTOR_LIMITS
-  const search = neighboursMax * 8 * 3 + CANDIDATES_MAX * CANDIDATE_BYTES
-  return wholePages(dimensionsMax * 8 + ROW_LIST_MAX * 4 + search)
+  const found = neighboursMax * 8 * 3 + CANDIDATES_MAX * CANDIDATE_BYTES
+  return wholePages(dimensionsMax * 8 + ROW_LIST_MAX * 4 + SEARCH_BYTES + found)
 }
 
 export function wholePages(bytes: number): number {

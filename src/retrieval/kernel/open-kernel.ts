@@ -53,8 +53,8 @@ function wasmOperations(
   }
   const at = slotLayout(slot)
   operations.configureSlot(
-    ...[at.input, at.fineCodes, at.coarseCodes, at.rowCodes, at.rowList, at.distances],
-    ...[at.keys, at.lowers, at.candidates, CANDIDATES_MAX],
+    ...[at.input, at.fineCodes, at.coarseCodes, at.rowCodes, at.rowList, at.search],
+    ...[at.distances, at.keys, at.lowers, at.candidates, CANDIDATES_MAX],
   )
   return { ...operations }
 }

@@ -116,6 +116,13 @@ export class ScalarKernel implements KernelOperations {
     return to
   }
 
+  /** Without SIMD there is no look together. */
+  readonly joinLook = () => 0
+  readonly openCount = () => 0
+  readonly beginLook = noLook
+  readonly look = noLook
+  readonly settleRows = noLook
+
   finish(): number {
     this.#settle()
     return this.#holdsFloats ? this.#foundCount : this.#candidateCount
@@ -381,4 +388,8 @@ function firstIndex(count: number, holds: (index: number) => boolean): number {
     else low = middle + 1
   }
   return low
+}
+
+function noLook(): never {
+  throw new Error('there is no look together')
 }

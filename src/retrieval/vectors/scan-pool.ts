@@ -3,7 +3,13 @@ import { onAbort } from '../../runtime/cancellation.ts'
 import { WorkerHost } from '../../runtime/worker-host.ts'
 import { VECTOR_LIMITS } from '../kernel/vector-limits.ts'
 import type { AssignResult, AssignTask } from './assign.ts'
-import type { ScanResult, ScanRunner, ScanTask } from './scan.ts'
+import {
+  type ScanResult,
+  type ScanRunner,
+  type ScanTask,
+  TOGETHER_MAX,
+  TOGETHER_MIN,
+} from './scan.ts'
 import type { FromScanThread, ThreadResult, ThreadTask, ToScanThread } from './scan-thread.ts'
 import type { VectorMemory } from './vector-memory.ts'
 
@@ -66,8 +72,9 @@ export class ScanPool implements ScanRunner {
     return this.#seats.length
   }
 
-  /** Threads with nothing to do. */
+  /** Threads with nothing to do, while nothing waits for others. */
   get idleCount(): number {
+    if (this.#queue.length > 0) return 0
     return this.#seats.filter((seat) => seat.batch.length === 0).length
   }
 
@@ -125,26 +132,36 @@ export class ScanPool implements ScanRunner {
     if (this.#isClosed) return
     const idle = this.#seats.filter((seat) => seat.batch.length === 0)
     for (const [index, seat] of idle.entries()) {
+      const first = this.#queue.find((job) => !this.#shallWait(job))
+      if (first === undefined) return
       const share = Math.ceil(this.#queue.length / (idle.length - index))
-      const batch = this.#nextBatch(Math.min(share, VECTOR_LIMITS.batchMax))
-      if (batch.length > 0) this.#start(seat, batch)
+      const isOne = this.#memory.looksTogether && this.#matesOf(first).length >= TOGETHER_MIN
+      const { batchMax } = VECTOR_LIMITS
+      this.#start(seat, this.#batchOf(first, isOne ? batchMax : Math.min(share, batchMax)))
     }
   }
 
-  /** The next job, and others that read the same memory. */
-  #nextBatch(countMax: number): readonly Job[] {
-    const first = this.#queue.shift()
-    if (first === undefined) return []
-    const batch = [first]
-    for (let index = 0; index < this.#queue.length && batch.length < countMax; ) {
-      const job = this.#queue[index]
-      if (job !== undefined && goTogether(first, job)) {
-        batch.push(job)
-        this.#queue.splice(index, 1)
-      } else {
-        index += 1
-      }
-    }
+  /** Those that wait and would go with it, itself included. */
+  #matesOf(job: Job): readonly Job[] {
+    return this.#queue.filter((other) => other === job || goTogether(job, other))
+  }
+
+  /**
+   * Under load a scan waits until as many can be done as one as is possible, while others of the same rows are
+   * running: what that saves is more than what a second thread could do meanwhile.
+   */
+  #shallWait(job: Job): boolean {
+    if (!this.#memory.looksTogether || job.attempts > 0 || !isWhole(job)) return false
+    const running = this.#seats.flatMap(({ batch }) => batch).filter((one) => isSameStart(one, job))
+    const waitingCount = this.#matesOf(job).length
+    if (running.length === 0 || waitingCount >= TOGETHER_MAX) return false
+    return running.length + waitingCount > TOGETHER_MIN
+  }
+
+  /** The job, which is the first of its mates, and others that read the same memory. */
+  #batchOf(first: Job, countMax: number): readonly Job[] {
+    const batch = this.#matesOf(first).slice(0, countMax)
+    for (const job of batch) this.#queue.splice(this.#queue.indexOf(job), 1)
     return batch
   }
 
@@ -224,10 +241,20 @@ function slotsOf(seatIndex: number): readonly number[] {
 
 /** Whole scans that begin in the same place. What ended a thread once is tried alone. */
 function goTogether(one: Job, other: Job): boolean {
-  if (one.attempts > 0 || other.attempts > 0) return false
-  if (one.task.kind !== 'scan' || other.task.kind !== 'scan') return false
-  if (one.task.rows !== null || other.task.rows !== null) return false
-  return one.task.parts[0] === other.task.parts[0]
+  return one.attempts === 0 && other.attempts === 0 && isSameStart(one, other)
+}
+
+function isSameStart(one: Job, other: Job): boolean {
+  return isWhole(one) && isWhole(other) && startOf(one) === startOf(other)
+}
+
+/** A scan of all rows of a stretch. */
+function isWhole({ task }: Job): boolean {
+  return task.kind === 'scan' && task.rows === null
+}
+
+function startOf({ task }: Job): number | undefined {
+  return task.kind === 'scan' ? task.parts[0] : undefined
 }
 
 function post(worker: WorkerHost, message: ToScanThread): void {

@@ -1,7 +1,15 @@
 import type { Kernel } from '../kernel/kernel.ts'
 import { type KernelChoice, openKernel } from '../kernel/open-kernel.ts'
 import { type AssignResult, type AssignTask, assignSteps } from './assign.ts'
-import { type ScanResult, type ScanTask, scanSteps } from './scan.ts'
+import {
+  areOfSameRows,
+  type ScanResult,
+  type ScanTask,
+  scanSteps,
+  scanStepsTogether,
+  TOGETHER_MAX,
+  TOGETHER_MIN,
+} from './scan.ts'
 
 export type ToScanThread =
   | {
@@ -50,26 +58,63 @@ export class ScanThread {
     this.#cancelled = new Int32Array(message.cancelled)
   }
 
-  /** Side by side, a slice each: what one has read, the others find in the cache. */
+  /**
+   * Side by side, a slice each: what one has read, the others find in the cache. Several scans of the same rows are
+   * one, where the kernel can.
+   */
   #scanAll(batch: readonly BatchedScan[]): readonly (ThreadResult | null)[] {
     const results: (ThreadResult | null)[] = batch.map(() => null)
-    let running = batch.map(({ id, task }, position) => {
-      const kernel = this.#kernels[position]
-      if (kernel === undefined) throw new Error('a batch came before its memory or is too large')
-      return { id, position, steps: stepsOf(kernel, task) }
-    })
+    const isLeft = (position: number) =>
+      Atomics.load(this.#cancelled, position) === batch[position]?.id
+    let running = this.#runsOf(batch)
     while (running.length > 0) {
-      running = running.filter(({ id, position, steps }) => {
-        if (Atomics.load(this.#cancelled, position) === id) return false
+      running = running.filter(({ positions, steps }) => {
+        if (positions.every(isLeft)) return false
         const step = steps.next()
-        if (step.done) results[position] = step.value
-        return !step.done
+        if (!step.done) return true
+        for (const [index, position] of positions.entries()) {
+          if (!isLeft(position)) results[position] = step.value[index] ?? null
+        }
+        return false
       })
     }
     return results
   }
+
+  #runsOf(batch: readonly BatchedScan[]): readonly Run[] {
+    const kernels = batch.map((_, position) => this.#kernelOf(position))
+    const scans = batch.flatMap(({ task }, position) => {
+      const kernel = kernels[position]
+      if (task.kind !== 'scan' || kernel === undefined) return []
+      return [{ kernel, task, position }]
+    })
+    const [first] = scans
+    const same = first === undefined ? [] : scans.filter((one) => areOfSameRows(first, one))
+    const mayLook = same.length >= TOGETHER_MIN && same.length <= TOGETHER_MAX
+    const together = mayLook && first?.kernel.joinLook() !== 0 ? same : []
+    const alone = batch.flatMap(({ task }, position): Run[] => {
+      const kernel = kernels[position]
+      const isAlone = together.every((one) => one.position !== position)
+      return kernel && isAlone ? [{ positions: [position], steps: stepsOf(kernel, task) }] : []
+    })
+    if (together.length === 0) return alone
+    const positions = together.map(({ position }) => position)
+    return [{ positions, steps: scanStepsTogether(together) }, ...alone]
+  }
+
+  #kernelOf(position: number): Kernel {
+    const kernel = this.#kernels[position]
+    if (kernel === undefined) throw new Error('a batch came before its memory or is too large')
+    return kernel
+  }
 }
 
-function stepsOf(kernel: Kernel, task: ThreadTask): Generator<undefined, ThreadResult> {
-  return task.kind === 'scan' ? scanSteps(kernel, task) : assignSteps(kernel, task)
+/** What goes through memory in one go, and gives a result for each of its positions in the batch. */
+interface Run {
+  readonly positions: readonly number[]
+  readonly steps: Generator<undefined, readonly ThreadResult[]>
+}
+
+function* stepsOf(kernel: Kernel, task: ThreadTask): Generator<undefined, readonly ThreadResult[]> {
+  return [yield* task.kind === 'scan' ? scanSteps(kernel, task) : assignSteps(kernel, task)]
 }

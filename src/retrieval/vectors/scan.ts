@@ -37,14 +37,11 @@ export interface ScanRunner {
 
 /** One scan, slice by slice: each step is short, and between two of them it can be left. */
 export function* scanSteps(kernel: Kernel, task: ScanTask): Generator<undefined, ScanResult> {
-  const { shape, queryVector, parts } = task
+  const { parts } = task
   const drained: Candidate[] = []
-  const sliceRows = Math.ceil(VECTOR_LIMITS.sliceBytes / shape.stride)
+  const sliceRows = sliceRowsOf(task.shape)
   const sliceMax = task.rows === null ? sliceRows : Math.min(sliceRows, ROW_LIST_MAX)
-  kernel.openIndex(shape.stride, shape.holdsFloats ? 1 : 0)
-  kernel.input.fill(0, queryVector.length, shape.stride)
-  kernel.input.set(queryVector)
-  kernel.begin(task.k, task.snapshot, task.farthest)
+  begin(kernel, task)
   for (let part = 0; part < parts.length; part += PART_WORDS) {
     const [address = 0, capacity = 0, from = 0, to = 0] = parts.subarray(part)
     kernel.openExtent(address, capacity)
@@ -54,6 +51,73 @@ export function* scanSteps(kernel: Kernel, task: ScanTask): Generator<undefined,
     }
   }
   return resultOf(kernel, task, drained)
+}
+
+/** A scan and the kernel that does it, alone. */
+export interface OwnScan {
+  readonly kernel: Kernel
+  readonly task: ScanTask
+}
+
+/** Two in one look cost as much as two looks. */
+export const TOGETHER_MIN = 3
+export const TOGETHER_MAX = 4
+
+/** Whether the scans may be one: all of the same rows, in the same order. */
+export function areOfSameRows({ task: one }: OwnScan, { task: other }: OwnScan): boolean {
+  if (one.rows !== null || other.rows !== null) return false
+  return (
+    one.parts.length === other.parts.length &&
+    one.parts.every((part, index) => part === other.parts[index])
+  )
+}
+
+/** The same as `scanSteps` for up to `TOGETHER_MAX` scans of the same rows: the first look at a row is for all of them. */
+export function* scanStepsTogether(
+  scans: readonly OwnScan[],
+): Generator<undefined, readonly ScanResult[]> {
+  const [first] = scans
+  if (first === undefined) return []
+  const { parts, shape } = first.task
+  const drained = scans.map((): Candidate[] => [])
+  const sliceMax = Math.min(sliceRowsOf(shape), ROW_LIST_MAX)
+  for (const { kernel, task } of scans) begin(kernel, task)
+  for (let part = 0; part < parts.length; part += PART_WORDS) {
+    const [address = 0, capacity = 0, from = 0, to = 0] = parts.subarray(part)
+    for (const { kernel } of scans) kernel.openExtent(address, capacity)
+    for (let at = from; at < to; at += sliceMax) {
+      look(scans, at, Math.min(to, at + sliceMax))
+      for (const [index, { kernel }] of scans.entries()) settle(kernel, drained[index] ?? [])
+      yield
+    }
+  }
+  return scans.map(({ kernel, task }, index) => resultOf(kernel, task, drained[index] ?? []))
+}
+
+function look(scans: readonly OwnScan[], from: number, to: number): void {
+  const leader = scans[0]?.kernel
+  const [one = 0, two = one, three = one, four = one] = scans.map(({ kernel }) => kernel.joinLook())
+  leader?.beginLook(one, two, three, four, scans.length)
+  leader?.look(from, to)
+}
+
+function settle(kernel: Kernel, drained: Candidate[]): void {
+  const end = kernel.openCount()
+  for (let at = 0; at < end; ) {
+    at = kernel.settleRows(at, end)
+    if (at < end) drain(kernel, drained)
+  }
+}
+
+function begin(kernel: Kernel, { shape, queryVector, k, snapshot, farthest }: ScanTask): void {
+  kernel.openIndex(shape.stride, shape.holdsFloats ? 1 : 0)
+  kernel.input.fill(0, queryVector.length, shape.stride)
+  kernel.input.set(queryVector)
+  kernel.begin(k, snapshot, farthest)
+}
+
+function sliceRowsOf({ stride }: RowShape): number {
+  return Math.ceil(VECTOR_LIMITS.sliceBytes / stride)
 }
 
 /** The same in one go. */

@@ -36,6 +36,8 @@ export class VectorMemory {
   readonly kernel: Kernel
   readonly threadCount: number
   readonly sharing: ScanSharing
+  /** Several scans of the same rows are done as one. */
+  readonly looksTogether: boolean
   readonly #bytesMax: number
   readonly #start: number
   #end: number
@@ -79,6 +81,7 @@ export class VectorMemory {
       throw new AppError('out_of_memory', 'No memory for vector search', { cause })
     }
     this.kernel = openKernel(this.memory, 0, kernel)
+    this.looksTogether = this.kernel.joinLook() !== 0
     this.sharing = sharing ?? sharingOf(this.kernel)
   }
 
