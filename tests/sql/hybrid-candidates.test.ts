@@ -73,6 +73,29 @@ test('a write between the finding and the reading is seen', async () => {
   expect(rows).toEqual(await rowsOf(nothing))
 })
 
+test('a write between the first five and the search by the moved vector is seen', async () => {
+  let times = 0
+  const nearest: NearestChunks = {
+    nearest: async (search, signal) => {
+      const found = await store.vectorCaches.nearest(search, signal)
+      times += 1
+      if (times > 1 || found?.feedback === undefined) return found
+      const { feedback } = found
+      const vectorsOf: typeof feedback.vectorsOf = async (keys, stop) => {
+        await store.chunks.removeChunks(current(store), keys.slice(1))
+        await put('new', 'green tea 12 12')
+        return feedback.vectorsOf(keys, stop)
+      }
+      return { ...found, feedback: { ...feedback, vectorsOf } }
+    },
+    access: (kb) => store.vectorCaches.access(kb),
+  }
+  const rows = await rowsOf(nearest)
+  expect(rows[0]?.[0]).toBe('new')
+  expect(times).toBe(2)
+  expect(rows).toEqual(await rowsOf(nothing))
+})
+
 test('while every attempt is overtaken by a write, the database searches', async () => {
   const always = then((times) => put(`new${times}`, `green tea tea ${times}`))
   const rows = await rowsOf(always.nearest)

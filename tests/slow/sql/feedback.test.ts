@@ -140,3 +140,28 @@ test('memory and the statement that measures all agree, through writes', async (
   expect(moved).toBeGreaterThan(40)
   expect(left.unanswered).toBeLessThan(left.asked / 4)
 }, 120_000)
+
+test('chunks that mean nothing come by their distance to the text, not to the moved vector', async () => {
+  const [store] = stores
+  if (store === undefined) throw new Error('a store must be open')
+  await store.catalog.createKnowledgeBase(draftOf('far'))
+  const documents = Array.from({ length: 400 }, (_, index) => {
+    const turn = index * 0.7
+    // The first twenty are what is meant, and on one side of it; the others are behind.
+    const parts =
+      index < 20 ? [1, 1, 0.1, 0, 0, 0] : [-0.2, -2 + Math.cos(turn), Math.sin(turn), 0, 0, 0]
+    const texts = [index < 20 ? `tea ${index}` : `leaf ${index}`]
+    return documentOf({ id: `d${index}`, texts, vectors: [unit(parts)] })
+  })
+  const kb = store.catalog.snapshot().knowledgeBases.find(({ name }) => name === 'far')
+  if (kb === undefined) throw new Error('the knowledge base must be there')
+  await store.chunks.replaceDocuments(kb, documents)
+  const query = [1, 0, 0.3, 0, 0, 0]
+  for (const limit of [30, 100, 150]) {
+    const sql = `SELECT id, relevance, distance FROM far
+      WHERE content = 'tea' AND hybrid_search_feedback = true LIMIT ${limit}`
+    const rows = await rowsOf(store, sql, query)
+    expect(rows.at(-1)?.[1]).toBe(0)
+    expect(rows).toEqual(await rowsOf(store, sql, query, true))
+  }
+})
