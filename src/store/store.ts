@@ -168,13 +168,14 @@ async function storeOver(
   const upkeep = new Upkeep({ database, space })
   if (folder !== null) upkeep.start()
   const catalog = await catalogOver(parts, languages)
+  const chunks = new StoredChunks(parts, languages)
   const backups = await StoredBackups.open(
     { database, folder, now, bytes: contents, snapshot: () => state.snapshot() },
     backupOptionsOf(options),
   )
   return {
     catalog,
-    chunks: new StoredChunks(parts, languages),
+    chunks,
     reembeddingStore: new StoredReembedding(parts),
     files: new StoredFiles({ ...parts, engine, contents }),
     tables: new StoredTables({ ...parts, engine }),
@@ -192,14 +193,8 @@ async function storeOver(
     keywordLanguages: languages,
     setListener: (listener) => state.setListener(listener),
     close: async () => {
-      await languages.close()
-      await backups.close()
-      extensions.close()
-      await upkeep.close()
-      await hnsw.close()
-      await engine.close()
-      await database.close()
-      await contents.close()
+      const parts = [chunks, languages, backups, extensions, upkeep, hnsw, engine, database]
+      for (const part of [...parts, contents]) await part.close()
     },
   }
 }

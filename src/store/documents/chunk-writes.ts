@@ -5,14 +5,14 @@ import type { ChunkChanges } from '../../domain/ports/retrieval-ports.ts'
 import { SupersededVectors } from '../../domain/reembedding.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError, notFound } from '../../errors.ts'
-import { LruMap } from '../../runtime/lru-map.ts'
 import { knowledgeBaseOf } from '../catalog/catalog-rows.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { withReplaced } from '../catalog/catalog-state.ts'
 import { type KnowledgeBaseRow, KnownRows } from '../catalog/known-rows.ts'
+import { PostingSorter } from '../upkeep/posting-sorter.ts'
 import { applyMetadataPlan, createVectorTable } from './chunk-columns.ts'
 import type { Incoming } from './chunk-rows.ts'
-import { type RecentPostings, recentPostingsOf, sortPostings } from './keyword-index.ts'
+import { recentPostingsOf, sortPostings } from './keyword-index.ts'
 import type { KeywordLanguages } from './keyword-languages.ts'
 import { planMetadata, SeenColumns } from './metadata-columns.ts'
 import { vectorRowsFrom } from './stored-vectors.ts'
@@ -28,17 +28,11 @@ export interface RowsWritten<T> extends RowsReplaced {
 /** Of a write that only removes. */
 export const NOTHING_COMES: Incoming = { metadata: new SeenColumns(), dimensions: null }
 
-/** Knowledge bases whose recent postings are counted. */
-const COUNTS_MAX = 10_000
-
 export class ChunkWrites {
   readonly #parts: StoreParts
   readonly #languages: KeywordLanguages
   readonly #rows = new KnownRows()
-  /** Ids of the knowledge bases whose postings are going to be sorted. */
-  readonly #sorting = new Set<number>()
-  /** By the ids of knowledge bases; as many as there are, or more. */
-  readonly #recentPostings = new LruMap<number, RecentPostings>({ sizeMax: COUNTS_MAX })
+  readonly #postings = new PostingSorter({ sort: (kb) => this.#sortPostings(kb) })
 
   constructor(parts: StoreParts, languages: KeywordLanguages) {
     this.#parts = parts
@@ -58,7 +52,7 @@ export class ChunkWrites {
     let isCommitting = false
     try {
       const isFreeing = incoming === NOTHING_COMES
-      const { isUnsorted, result } = await database[isFreeing ? 'writeFreeing' : 'write'](
+      const { result } = await database[isFreeing ? 'writeFreeing' : 'write'](
         async (connection) => {
           const outcome = await this.#writeRows(connection, kb, incoming, work)
           state.listener.beginCommit(kb)
@@ -70,9 +64,9 @@ export class ChunkWrites {
           this.#rows.remember(changed, row)
           state.listener.endCommit(changed, vectors)
           this.#languages.wake(changed)
+          this.#postings.wake(changed)
         },
       )
-      if (isUnsorted) this.#sortPostings(kb)
       return result
     } catch (error) {
       if (isCommitting) state.listener.endCommit(kb, null)
@@ -89,6 +83,7 @@ export class ChunkWrites {
   ) {
     const { row, known, tables } = await this.#openTables(connection, kb, incoming)
     const written = await work(tables)
+    await this.#countPostings(tables, written)
     const changes = {
       dimensions: tables.dimensions,
       storedMetadata: tables.columns.map((column) => withStrays(column, tables)),
@@ -102,7 +97,6 @@ export class ChunkWrites {
       changed: known === null ? this.#knowledgeBaseOf(changed, kb) : { ...known, ...changes },
       row: changed,
       result: written.result,
-      isUnsorted: await this.#needsSorting(tables, written),
       vectors: { revision: changes.revision, changed: await this.#chunkChanges(tables, written) },
     }
   }
@@ -164,35 +158,23 @@ export class ChunkWrites {
     return { ...removed, ...(atHand ?? (await vectorRowsFrom(connection, tables, nextChunkKey))) }
   }
 
-  /** Whether so many postings are recent that sorting them all is worth its time. */
-  async #needsSorting(tables: OpenTables, { newRows }: RowsReplaced): Promise<boolean> {
-    const { id, connection } = tables
-    const known = this.#recentPostings.get(id)
+  #countPostings(tables: OpenTables, { newRows }: RowsReplaced): Promise<void> {
     const added = newRows.reduce((sum, { terms }) => sum + terms.keys.length, 0)
-    let recent = known && { ...known, count: known.count + added }
-    // Some may have been removed or sorted: counted anew before anything is done.
-    if (recent === undefined || recent.count > recent.countMax) {
-      recent = await recentPostingsOf(connection, tables)
-    }
-    this.#recentPostings.set(id, recent)
-    return recent.count > recent.countMax
+    return this.#postings.count(tables.id, added, () => recentPostingsOf(tables.connection, tables))
   }
 
-  /** After the write, not in it: the caller does not wait. */
-  #sortPostings(kb: KnowledgeBase): void {
-    if (this.#sorting.has(kb.id)) return
-    this.#sorting.add(kb.id)
+  #sortPostings(kb: KnowledgeBase): Promise<void> {
     const { database } = this.#parts
-    const sorted = database.write((connection) => {
-      return database.withoutCaching(() => sortPostings(connection, kb))
+    return database.write(async (connection) => {
+      // Some may have been removed or sorted.
+      const { count, countMax } = await recentPostingsOf(connection, kb)
+      if (count > countMax) await database.withoutCaching(() => sortPostings(connection, kb))
     })
-    // Searches only take longer without it: whatever prevents it, the next insert tries again.
-    void sorted
-      .catch(() => {})
-      .finally(() => {
-        this.#sorting.delete(kb.id)
-        this.#recentPostings.delete(kb.id)
-      })
+  }
+
+  /** Before the database: nothing is begun any more. */
+  close(): void {
+    this.#postings.close()
   }
 }
 

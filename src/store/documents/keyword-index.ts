@@ -19,6 +19,7 @@ import {
   RECENT_POSTING_COLUMNS,
   TERM_COUNT_COLUMNS,
 } from '../upkeep/keyword-columns.ts'
+import type { RecentPostings } from '../upkeep/posting-sorter.ts'
 
 /** A chunk by its key, and its terms. */
 export interface KeywordRow {
@@ -114,12 +115,6 @@ function* postingColumns(rows: readonly KeywordRow[]): AppendedColumns {
 
 /** A search reads all recent postings: some four milliseconds for a million. */
 const RECENT_ROWS_MAX = 250_000
-
-/** How many postings are recent, and how many make sorting them all worth its time. */
-export interface RecentPostings {
-  readonly count: number
-  readonly countMax: number
-}
 
 export async function recentPostingsOf(
   connection: DuckDBConnection,

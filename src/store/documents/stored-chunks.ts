@@ -56,6 +56,11 @@ export class StoredChunks implements ChunkStore {
     this.#inserts = new GroupedInserts(this.#writes, this.#documentIds)
   }
 
+  /** Before the database: nothing is begun in the background any more. */
+  close(): void {
+    this.#writes.close()
+  }
+
   async storedTexts(
     kb: KnowledgeBase,
     documentIds: readonly string[],

@@ -1,0 +1,96 @@
+/**
+ * When the recent postings of a knowledge base are merged into the sorted ones. That writes all of them anew: while inserts
+ * follow each other it waits until many more are recent than make it worth its time.
+ */
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { LruMap } from '../../runtime/lru-map.ts'
+
+/** After an insert; any other begins it anew. */
+const PAUSE_MS = 5_000
+
+/** More are sorted while inserts come: a search reads them all, some four milliseconds for a million. */
+const RECENT_AT_ONCE = 1_000_000
+
+/** So many times what makes sorting worth its time are sorted while inserts come: a quarter of what is sorted. */
+const AT_ONCE_FACTOR = 2
+
+/** Knowledge bases whose recent postings are counted. */
+const COUNTS_MAX = 10_000
+
+/** How many postings are recent, and how many make sorting them all worth its time. */
+export interface RecentPostings {
+  readonly count: number
+  readonly countMax: number
+}
+
+export interface PostingSorterOptions {
+  /** Sorts those of a knowledge base, if there are enough still. */
+  readonly sort: (kb: KnowledgeBase) => Promise<unknown>
+  /** Calls back after so long, unless what it returns is called first. */
+  readonly after?: (pauseMs: number, work: () => void) => () => void
+}
+
+export class PostingSorter {
+  readonly #sort: (kb: KnowledgeBase) => Promise<unknown>
+  readonly #after: (pauseMs: number, work: () => void) => () => void
+  /** By the ids of knowledge bases, as all here; as many as there are, or more. */
+  readonly #counts = new LruMap<number, RecentPostings>({ sizeMax: COUNTS_MAX })
+  readonly #sorting = new Set<number>()
+  /** They end the wait for a pause. */
+  readonly #waits = new Map<number, () => void>()
+  #isClosed = false
+
+  constructor({ sort, after = afterTimeout }: PostingSorterOptions) {
+    this.#sort = sort
+    this.#after = after
+  }
+
+  /** Within a write. @param counted counts truly, where they are not known */
+  async count(id: number, added: number, counted: () => Promise<RecentPostings>): Promise<void> {
+    const known = this.#counts.get(id)
+    this.#counts.set(
+      id,
+      known === undefined ? await counted() : { ...known, count: known.count + added },
+    )
+  }
+
+  /** After the commit: the caller does not wait. */
+  wake(kb: KnowledgeBase): void {
+    const recent = this.#counts.get(kb.id)
+    if (recent === undefined || recent.count <= recent.countMax) return
+    if (this.#isClosed || this.#sorting.has(kb.id)) return
+    this.#waits.get(kb.id)?.()
+    if (recent.count > Math.max(RECENT_AT_ONCE, AT_ONCE_FACTOR * recent.countMax)) this.#run(kb)
+    else {
+      this.#waits.set(
+        kb.id,
+        this.#after(PAUSE_MS, () => this.#run(kb)),
+      )
+    }
+  }
+
+  /** What is not sorted by now stays as it is: searches read it too. */
+  close(): void {
+    this.#isClosed = true
+    for (const end of this.#waits.values()) end()
+    this.#waits.clear()
+  }
+
+  #run(kb: KnowledgeBase): void {
+    this.#waits.delete(kb.id)
+    this.#sorting.add(kb.id)
+    // Searches only take longer without it: whatever prevents it, the next insert tries again.
+    void this.#sort(kb)
+      .catch(() => {})
+      .finally(() => {
+        this.#sorting.delete(kb.id)
+        this.#counts.delete(kb.id)
+      })
+  }
+}
+
+function afterTimeout(pauseMs: number, work: () => void): () => void {
+  const timer = setTimeout(work, pauseMs)
+  timer.unref()
+  return () => clearTimeout(timer)
+}
