@@ -211,7 +211,8 @@ export function createApp(options: AppOptions): App {
       // Searches are answered at once, by scans until their vectors are loaded.
       vectorCaches.start()
       store.extensions.start()
-      store.keywordLanguages.start()
+      // Afterwards: until then each search waits for its vectors, and both would take the same processor.
+      void vectorCaches.settled().then(() => store.keywordLanguages.start())
       reembedding.start()
       schedule.start()
     },

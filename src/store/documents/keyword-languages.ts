@@ -11,7 +11,7 @@ import {
 } from '../catalog/catalog-rows.ts'
 import { type StoreParts, withReplaced } from '../catalog/catalog-state.ts'
 import { type KnowledgeBaseRow, KnownRows } from '../catalog/known-rows.ts'
-import { hasOlderTerms, KeywordRebuild } from './keyword-rebuild.ts'
+import { KeywordRebuild, OlderIndexes } from './keyword-rebuild.ts'
 
 /** The first chunks, and so much of each, show the language. */
 const SAMPLE_CHUNKS = 200
@@ -188,12 +188,14 @@ export class KeywordLanguages {
 export async function markOlderTerms({ database, state, secrets }: StoreParts): Promise<void> {
   const rows = new KnownRows()
   const { knowledgeBases } = state.snapshot()
-  if (knowledgeBases.length === 0) return
+  const indexes = await database.lease((connection) => OlderIndexes.read(connection))
+  const found = knowledgeBases.filter((kb) => !kb.hasOlderTerms && indexes.has(kb))
+  if (found.length === 0) return
   await database.write(
     async (connection) => {
       const older: KnowledgeBase[] = []
-      for (const kb of knowledgeBases) {
-        if (kb.hasOlderTerms || !(await hasOlderTerms(connection, kb))) continue
+      for (const kb of found) {
+        await indexes.complete(connection, kb)
         const read = await rows.read(connection, kb.id, state)
         if (read === undefined) continue
         const params = { ...storedParamsOf(read.row.sealedParams, secrets), hasOlderTerms: true }
@@ -204,7 +206,6 @@ export async function markOlderTerms({ database, state, secrets }: StoreParts): 
       return older
     },
     (older) => {
-      if (older.length === 0) return
       const changed = older.reduce(withReplaced<KnowledgeBase>, knowledgeBases)
       state.change({ knowledgeBases: changed })
     },

@@ -96,8 +96,9 @@ export class KeywordRebuild {
       { schema: projectSchema(this.#ids.projectId) },
     )
     const byName = new Map(reader.getRows().map(([name, comment]) => [String(name), comment]))
-    const parts = ['postings', 'recent_postings', 'term_counts'] as const
-    return new Map(parts.map((part) => [part, byName.get(chunkTableName(this.#next, part))]))
+    return new Map(
+      KEYWORD_PARTS.map((part) => [part, byName.get(chunkTableName(this.#next, part))]),
+    )
   }
 
   async #fill(): Promise<void> {
@@ -184,7 +185,7 @@ export class KeywordRebuild {
       }
     }
     await dropKeywordTables(connection, this.#ids)
-    for (const part of ['postings', 'recent_postings', 'term_counts'] as const) {
+    for (const part of KEYWORD_PARTS) {
       const to = quote(chunkTableName(this.#ids, part))
       const from = `${quote(projectSchema(this.#ids.projectId))}.${quote(chunkTableName(this.#next, part))}`
       await connection.run(`ALTER TABLE ${from} RENAME TO ${to}`)
@@ -196,19 +197,40 @@ export class KeywordRebuild {
   }
 }
 
-/** Whether a knowledge base has a keyword index by the rules of now; one without any gets an empty one. */
-export async function hasOlderTerms(connection: DuckDBConnection, ids: TableIds): Promise<boolean> {
-  const reader = await connection.runAndReadAll(
-    'SELECT table_name, comment FROM duckdb_tables() WHERE schema_name = $schema',
-    { schema: projectSchema(ids.projectId) },
-  )
-  const comments = new Map(reader.getRows().map(([name, comment]) => [String(name), comment]))
-  const parts = ['postings', 'recent_postings', 'term_counts'] as const
-  const rules = comments.get(chunkTableName(ids, 'term_counts'))
-  const isWhole = parts.every((part) => comments.has(chunkTableName(ids, part)))
-  if (isWhole) return rules !== KEYWORD_RULES
-  await dropKeywordTables(connection, ids)
-  await createKeywordTables(connection, ids)
-  await connection.run(`COMMENT ON TABLE ${chunkTables(ids).termCounts} IS NULL`)
-  return true
+/** Those whose keyword index is not by the rules of now, or not there at all: these have an empty one afterwards. */
+export class OlderIndexes {
+  readonly #comments: ReadonlyMap<string, unknown>
+
+  private constructor(comments: ReadonlyMap<string, unknown>) {
+    this.#comments = comments
+  }
+
+  static async read(connection: DuckDBConnection): Promise<OlderIndexes> {
+    const reader = await connection.runAndReadAll(`SELECT schema_name || '.' || table_name, comment
+      FROM duckdb_tables() WHERE starts_with(table_name, 'kb_')`)
+    return new OlderIndexes(
+      new Map(reader.getRows().map(([name, comment]) => [String(name), comment])),
+    )
+  }
+
+  has(ids: TableIds): boolean {
+    return !this.#isWhole(ids) || this.#comments.get(nameOf(ids, 'term_counts')) !== KEYWORD_RULES
+  }
+
+  async complete(connection: DuckDBConnection, ids: TableIds): Promise<void> {
+    if (this.#isWhole(ids)) return
+    await dropKeywordTables(connection, ids)
+    await createKeywordTables(connection, ids)
+    await connection.run(`COMMENT ON TABLE ${chunkTables(ids).termCounts} IS NULL`)
+  }
+
+  #isWhole(ids: TableIds): boolean {
+    return KEYWORD_PARTS.every((part) => this.#comments.has(nameOf(ids, part)))
+  }
+}
+
+const KEYWORD_PARTS = ['postings', 'recent_postings', 'term_counts'] as const
+
+function nameOf(ids: TableIds, part: (typeof KEYWORD_PARTS)[number]): string {
+  return `${projectSchema(ids.projectId)}.${chunkTableName(ids, part)}`
 }
