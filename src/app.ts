@@ -145,6 +145,7 @@ export function createApp(options: AppOptions): App {
     reembeddings: reembedding,
     engine: store.engine,
     nearest: vectorCaches,
+    counts: vectorCaches,
     rows: rowCaches,
     indexes: indexStates,
     chunks: store.chunks,

@@ -1,7 +1,12 @@
 import type { CatalogDeps } from '../catalog/catalog-deps.ts'
 import type { RunLimits, SqlEngine } from '../domain/ports/engine-ports.ts'
 import type { AgentAnswers, ChatModels, RerankerRegistry } from '../domain/ports/model-ports.ts'
-import type { ChunkRows, NearestChunks, VectorIndexStates } from '../domain/ports/search-ports.ts'
+import type {
+  ChunkCounts,
+  ChunkRows,
+  NearestChunks,
+  VectorIndexStates,
+} from '../domain/ports/search-ports.ts'
 import type {
   ChunkStore,
   FileStore,
@@ -19,6 +24,7 @@ export interface QueryDeps extends CatalogDeps {
   readonly engine: SqlEngine
   readonly nearest: NearestChunks
   readonly rows: ChunkRows
+  readonly counts: ChunkCounts
   readonly indexes: VectorIndexStates
   readonly agents: AgentAnswers
   readonly chatModels: ChatModels

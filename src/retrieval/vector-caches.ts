@@ -12,6 +12,7 @@ import type {
   VectorSource,
 } from '../domain/ports/retrieval-ports.ts'
 import type {
+  ChunkCounts,
   NearestChunks,
   NearestFound,
   NearestSearch,
@@ -87,7 +88,7 @@ interface Scanning {
  * Each is loaded in the background, one after the other; meanwhile, and where memory does not
  * suffice, the database scans.
  */
-export class VectorCaches implements NearestChunks, CommitListener {
+export class VectorCaches implements NearestChunks, ChunkCounts, CommitListener {
   readonly #deps: VectorCachesDeps
   readonly #options: VectorCachesOptions
   readonly #retriever: Retriever
@@ -164,6 +165,14 @@ export class VectorCaches implements NearestChunks, CommitListener {
       if (!isCurrent()) return { neighbours: [], isCurrent }
       throw error
     }
+  }
+
+  async chunkCount(kb: KnowledgeBase): Promise<number | null> {
+    const cache = this.#cacheOf(kb)
+    if (cache === null) return null
+    await cache.settled()
+    // Each chunk has a vector.
+    return this.#cacheOf(kb) === cache ? (cache.index?.count ?? null) : null
   }
 
   access(kb: KnowledgeBase, isPrefiltered = false): VectorAccess {

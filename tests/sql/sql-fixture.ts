@@ -57,6 +57,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     catalog,
     engine,
     nearest: store.vectorCaches,
+    counts: store.vectorCaches,
     rows: store.rowCaches,
     indexes: store.indexStates,
     embedders,

@@ -119,6 +119,12 @@ export interface ChunkRows {
   rowsOf(request: ChunkRowsRequest, signal: AbortSignal): Promise<readonly ShownChunk[] | null>
 }
 
+/** How many chunks there are, where that is known without asking the database. */
+export interface ChunkCounts {
+  /** Of the last state that was committed. null: it is not known. */
+  chunkCount(knowledgeBase: KnowledgeBase): Promise<number | null>
+}
+
 /** What is known about the indexes of the knowledge bases' vectors. */
 export interface VectorIndexStates {
   /** One for each knowledge base. */

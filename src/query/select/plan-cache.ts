@@ -36,8 +36,16 @@ export interface SelectPlan {
   readonly parameterNames: readonly string[]
   /** Set where nothing can change the answer: it is kept with the plan once it is known. null: it depends on something. */
   readonly constant: { answer: Pick<RowStream, 'columns' | 'ready'> | null } | null
+  /** Set where it counts the chunks of a knowledge base and does nothing else. */
+  readonly counted: CountedChunks | null
   /** How often marks for values stand where a value changes nothing but itself; unset: the statement has none. */
   readonly marks?: ReadonlyMap<string, number>
+}
+
+export interface CountedChunks {
+  readonly knowledgeBase: KnowledgeBase
+  /** What the column is called and holds: known once the database has answered it. */
+  columns: RowStream['columns'] | null
 }
 
 /** The candidates of a reranking, whose SELECT is planned. */

@@ -117,7 +117,13 @@ async function planTree(
   const collected = { searches, agents, thresholds, scans, rerankings, readsCatalog }
   const isShort = isShortAnswer(queryOf(statementOf(tree)))
   const constant = isConstantQuery(queryOf(statementOf(tree))) ? { answer: null } : null
-  const plan = { ...collected, sql, innerPlans, parameters, parameterNames, isShort, constant }
+  const isCounted = inputs.counted?.select === queryOf(statementOf(tree))
+  const counted =
+    inputs.counted !== null && isCounted
+      ? { knowledgeBase: inputs.counted.knowledgeBase, columns: null }
+      : null
+  const made = { sql, innerPlans, parameters, parameterNames, isShort, constant, counted }
+  const plan = { ...collected, ...made }
   // Last: it changes the tree.
   return { ...plan, candidates: await candidatePlan(tree, candidates, engine) }
 }

@@ -4,7 +4,7 @@ import { type RunContext, runLimits } from '../query-deps.ts'
 import type { BoundValues } from './bind-plan.ts'
 import { type FoundCandidates, findCandidates } from './find-candidates.ts'
 import { plainRows } from './plain-rows.ts'
-import type { CandidatePlan, SelectPlan } from './plan-cache.ts'
+import type { CandidatePlan, CountedChunks, SelectPlan } from './plan-cache.ts'
 
 /** While a knowledge base is written to, candidates may be out of date before they are read. */
 const ATTEMPTS_MAX = 6
@@ -24,14 +24,17 @@ export async function runPlan(
   values: BoundValues,
   context: PlanRun,
 ): Promise<PlanRows> {
-  const { candidates, sql, isShort, constant } = plan
+  const { candidates, sql, isShort, constant, counted } = plan
   if (context.isShown === true && constant !== null && constant.answer !== null) {
     const { columns, ready = [] } = constant.answer
     return { rows: { columns, ready, batches: batchesOf(ready) }, isFromMemory: false }
   }
+  const count = context.isShown === true ? await countedRows(counted, context) : null
+  if (count !== null) return { rows: count, isFromMemory: false }
   const near = candidates && (await runOverCandidates(candidates, values, context))
   if (near !== null) return { rows: near, isFromMemory: true }
   const rows = await run({ sql, values, isShort }, context)
+  if (counted !== null) counted.columns = rows.columns
   if (constant !== null && isSmall(rows)) {
     constant.answer = { columns: rows.columns, ready: rows.ready ?? [] }
   }
@@ -42,6 +45,19 @@ const KEPT_CHARS_MAX = 2_000
 
 function isSmall({ columns, ready }: RowStream): boolean {
   return ready !== undefined && JSON.stringify([columns, ready]).length <= KEPT_CHARS_MAX
+}
+
+/** The count of the chunks where it is known. null: the statement gives it. */
+async function countedRows(
+  counted: CountedChunks | null,
+  { deps }: RunContext,
+): Promise<RowStream | null> {
+  const columns = counted?.columns ?? null
+  if (counted === null || columns === null) return null
+  const count = await deps.counts.chunkCount(counted.knowledgeBase)
+  if (count === null) return null
+  const ready = [[count]]
+  return { columns, ready, batches: batchesOf(ready) }
 }
 
 /** Of a plan that is run. */

@@ -97,6 +97,8 @@ export class PlanInputs {
   readonly scans: MeasuredScan[] = []
 
   readonly rerankings: RerankInput[] = []
+  /** A SELECT that does nothing but count the chunks of a knowledge base. */
+  counted: { readonly select: TreeNode; readonly knowledgeBase: KnowledgeBase } | null = null
 
   #viewCount = 0
 

@@ -37,7 +37,7 @@ import { chunkColumnNames, type SearchSource } from '../search/source-columns.ts
 import { nearestCountOf, orderByDistance, type SelectPlace } from '../search/top-k.ts'
 import { type ChunkSubqueryShape, chunkSubqueryOf, prefilterSql } from './chunk-subquery.ts'
 import { compareAsText, fixMetadataPaths, hideColumns } from './knowledge-base-columns.ts'
-import { type PlainAnswer, plainAnswerOf } from './plain-answer.ts'
+import { isPlainCount, type PlainAnswer, plainAnswerOf } from './plain-answer.ts'
 import { rerankedSearchOf } from './reranked-search.ts'
 
 /** Puts a search into the tree, and maybe another one that uses candidates. */
@@ -104,6 +104,9 @@ export function putKnowledgeBase(
 ): readonly SearchEdit[] {
   const { place, usedNames } = context
   const { alias, knowledgeBase: kb, ref } = source
+  if (context.inputs.search === null && isPlainCount(select, ref)) {
+    context.inputs.counted = { select, knowledgeBase: kb }
+  }
   fixMetadataPaths(select, source, kb)
   compareAsText(select, source, kb)
   const search = searchOf(select, source, context)

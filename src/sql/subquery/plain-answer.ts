@@ -1,6 +1,13 @@
-/** A search whose answer is nothing but rows of its nearest chunks: recognised here, answered without a statement. */
+/** What is answered without a statement: a search for rows of its nearest chunks and nothing else, and the count of all chunks. */
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { isColumn, isNode, nodesOf, type TreeNode, textOf } from '../ast/select-ast.ts'
+import {
+  isColumn,
+  isNode,
+  nodesOf,
+  type TreeNode,
+  type TreeValue,
+  textOf,
+} from '../ast/select-ast.ts'
 import { conjunctsOf, type Threshold, thresholdOf } from '../search/predicate-pushdown.ts'
 import { metadataName, ownColumnName } from '../search/source-columns.ts'
 import { countedLimitOf } from '../search/top-k.ts'
@@ -115,3 +122,39 @@ function columnOf(
   const isDeclared = declared.some((one) => one.toLowerCase() === name)
   return isDeclared ? [{ metadataColumn: null }] : null
 }
+
+/** True for `SELECT count(*) FROM <ref>` and nothing else; the column may have a name. */
+export function isPlainCount(select: TreeNode, ref: TreeNode): boolean {
+  const [item, ...others] = nodesOf(select.select_list)
+  return (
+    select.type === 'SELECT_NODE' &&
+    select.aggregate_handling === 'STANDARD_HANDLING' &&
+    select.from_table === ref &&
+    isBare(select, OF_SELECT) &&
+    isBare(ref, OF_TABLE) &&
+    others.length === 0 &&
+    item?.class === 'FUNCTION' &&
+    item.function_name === 'count_star' &&
+    isBare(item, OF_CALL)
+  )
+}
+
+const OF_SELECT = new Set(['type', 'select_list', 'from_table', 'aggregate_handling'])
+const OF_TABLE = new Set([
+  ...['type', 'alias', 'query_location', 'column_name_alias'],
+  ...['table_name', 'schema_name', 'catalog_name'],
+])
+const OF_CALL = new Set(['class', 'type', 'alias', 'query_location', 'function_name'])
+
+/** True where all fields but these are empty. */
+function isBare(node: TreeNode, fields: ReadonlySet<string>): boolean {
+  return Object.entries(node).every(([field, value]) => fields.has(field) || isEmpty(value))
+}
+
+function isEmpty(value: TreeValue): boolean {
+  if (value === null || value === false || value === '') return true
+  if (Array.isArray(value)) return value.length === 0
+  return isNode(value) && isBare(value, NAMES_OF_NODES)
+}
+
+const NAMES_OF_NODES = new Set(['type'])
