@@ -40,6 +40,6 @@ export const LIST_LIMITS = {
   guideGroups: 256,
   /** Groups that a search looks at first. */
   nearGroups: 2,
-  /** And rows of these, at most: about 0.05 ms. */
-  nearRowsMax: 512,
+  /** And rows of these, at most: some 0.1 ms. */
+  nearRowsMax: 256,
 } as const
