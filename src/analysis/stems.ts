@@ -8,7 +8,12 @@ export type Stem = (word: string) => string
 /** Takes Latin words to their stems. Knowledge bases in other scripts have English words among theirs. */
 export function stemsOfLatin(language: Language): Stem {
   if (language === 'none') return (word) => word
-  return snowball(IN_OTHER_SCRIPTS.has(language) ? 'english' : language)
+  return snowball(hasOtherScript(language) ? 'english' : language)
+}
+
+/** Whether the language is not written in Latin letters. */
+export function hasOtherScript(language: Language): boolean {
+  return IN_OTHER_SCRIPTS.has(language)
 }
 
 const IN_OTHER_SCRIPTS: ReadonlySet<Language> = new Set<Language>([

@@ -5,7 +5,7 @@ import type { Language } from '../domain/language.ts'
  * of the stemmers' version, or of Unicode's dictionaries where it matters. An index with another number is
  * built anew; without a higher one it keeps the old terms and no longer finds what it holds.
  */
-export const TERM_RULES_VERSION = 2
+export const TERM_RULES_VERSION = 3
 
 /**
  * Words that stand in nearly every English text and tell nothing about it: without them there are two fifths fewer

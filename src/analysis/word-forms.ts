@@ -7,8 +7,9 @@ import {
   withPlainLetters,
   withUmlauts,
 } from './spellings.ts'
-import { type Stem, stemOf, stemsOfLatin } from './stems.ts'
+import { hasOtherScript, type Stem, stemOf, stemsOfLatin } from './stems.ts'
 import { stopWordsOf } from './term-rules.ts'
+import { startOf } from './word-starts.ts'
 import { partsOf, segmentsOf } from './words.ts'
 
 /** Longer words are cut: they are not words of a language, and equal starts are enough to find them. */
@@ -28,23 +29,27 @@ export class WordForms {
   readonly #of: FormsOf
   readonly #stopWords: ReadonlySet<string>
   readonly #stemLatin: Stem
+  /** English words change little: their starts would be half an index more for nothing. */
+  readonly #hasLatinStarts: boolean
 
   constructor(language: Language, of: FormsOf) {
     this.#language = language
     this.#of = of
     this.#stopWords = stopWordsOf(language)
     this.#stemLatin = stemsOfLatin(language)
+    this.#hasLatinStarts =
+      language !== 'english' && language !== 'none' && !hasOtherScript(language)
   }
 
   /**
-   * Of each part of a word that hyphens join, then of the word without them; of a run in a script without spaces, of
-   * its characters together. Stop words have none.
+   * Of each part of a word that hyphens join, then of the word without them, each followed by its start where words of its
+   * kind have one; of a run in a script without spaces, of its characters together. Stop words have none.
    */
   of(joined: string): readonly string[] {
     const forms: string[] = []
     if (PLAIN_WORD.test(joined)) {
-      const form = this.#latinFormOf(joined)
-      return form === '' ? forms : [form]
+      this.#addForm(joined, forms)
+      return forms
     }
     const parts = partsOf(joined)
     for (const part of parts) this.#addPart(part, forms)
@@ -84,7 +89,11 @@ export class WordForms {
 
   #addForm(word: string, forms: string[]): void {
     const form = NOT_ASCII.test(word) ? this.#formOf(word) : this.#latinFormOf(word)
-    if (form !== '') forms.push(form)
+    if (form === '') return
+    forms.push(form)
+    const hasStart = NOT_LATIN.test(form) ? this.#language !== 'none' : this.#hasLatinStarts
+    const start = hasStart ? startOf(form) : null
+    if (start !== null) forms.push(start)
   }
 
   #formOf(word: string): string {
@@ -128,6 +137,7 @@ const ACCENTS_ASIDE: ReadonlySet<Language> = new Set<Language>([
 
 const PLAIN_WORD = /^[a-z]{1,64}$/
 const NOT_ASCII = /[^\0-\x7f]/
+const NOT_LATIN = /^\P{Script=Latin}/u
 const LETTERS = /^[\p{L}\p{M}]+$/u
 const LETTERS_AND_DIGITS = /^(?:\p{L}{1,16}\p{Nd}{1,9}|\p{Nd}{1,9}\p{L}{1,16})$/u
 

@@ -134,7 +134,7 @@ const ALPHA = 0.5
 const FOREIGN_SCRIPT_ALPHA = 0.05
 
 /** For a text in its script but in another language: the model still understands names and shared words. */
-const FOREIGN_LANGUAGE_ALPHA = 0.3
+const FOREIGN_LANGUAGE_ALPHA = 0.2
 
 /**
  * The weight of the vectors where nothing sets one. The built-in model is English: in other languages keywords count

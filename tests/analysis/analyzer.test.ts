@@ -7,8 +7,31 @@ import { isMostlyLatin, wordsOf } from '../../src/analysis/words.ts'
 import { LANGUAGES, type Language } from '../../src/domain/language.ts'
 
 function terms(text: string, language: Language = 'english'): readonly string[] {
+  return termsAndStarts(text, language).filter((term) => !term.startsWith('^'))
+}
+
+function termsAndStarts(text: string, language: Language): readonly string[] {
   return [...new Analyzer(language).terms(text)].flat().map((term) => term.text)
 }
+
+test.each<[string, Language, readonly string[]]>([
+  ['Die Restauration', 'german', ['die', 'restauration', '^rest']],
+  ['restaurieren', 'german', ['restauri', '^rest']],
+  ['гребневиков съест', 'english', ['гребневик', '^греб', 'съест', '^съес']],
+  ['restoration', 'english', ['restor']],
+  ['restoration', 'russian', ['restor']],
+  ['restoration гребневик', 'none', ['restoration', 'гребневик']],
+  ['b2b-handel 12345678', 'german', ['b2b', 'handel', '^hand', '12345678']],
+  ['한국어 किताबों', 'german', ['한국어', '한국', '국어', 'किताब']],
+])('long words of %s in %s have starts', (text, language, expected) => {
+  expect(termsAndStarts(text, language)).toEqual([...expected])
+})
+
+test('a start counts half in a query, as often as it stands there', () => {
+  const { keys, counts } = queryTerms('restaurieren Restauration', 'german')
+  const count = (term: string) => counts[keys.indexOf(termKey(term))]
+  expect([count('restauri'), count('restauration'), count('^rest')]).toEqual([1, 1, 1])
+})
 
 test.each<[string, Language, readonly string[]]>([
   ['The cats were running', 'english', ['cat', 'run']],
@@ -53,7 +76,7 @@ test.each<[string, Language, readonly string[]]>([
 
 test('every language reads its words, and the same term stands for one key', () => {
   for (const language of LANGUAGES) {
-    const [first, second] = [...new Analyzer(language).terms('xyzzy Xyzzy')].flat()
+    const [first, second] = [...new Analyzer(language).terms('xyz Xyz')].flat()
     expect(first).toBe(second)
     expect(first?.key).toBe(termKey(first?.text ?? ''))
   }

@@ -18,6 +18,8 @@ const ROWS = [
   { id: 'mail', content: 'send an e-mail today' },
   { id: 'email', content: 'the email came' },
   { id: 'owner', content: "the dog's bowl and café" },
+  { id: 'comb', content: 'Гребневики могут съесть добычу' },
+  { id: 'begins', content: 'Съезд закончился' },
   { id: 'titled', content: 'nothing of interest', title: 'Slipstream', layout: { syntax: 'text' } },
 ]
 
@@ -38,6 +40,8 @@ async function found(query: string): Promise<readonly string[]> {
 
 test.each([
   ['книга', ['ru']],
+  ['гребневая', ['comb']],
+  ['съедобные', []],
   ['مدرسة', ['ar']],
   ['άνθρωπος', ['el']],
   ['ανθρωπος', ['el']],
