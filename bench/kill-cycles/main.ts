@@ -1,9 +1,10 @@
 /**
  * `npm run kill-cycles -- --cycles 1000 [--folder DIR] [--seed N]`: writes of every kind, kill -9, restart, check; again and
- * again. A folder holds the data and `progress.json`, so that the next night goes on where the last one ended. A fault ends
- * the run with 1 and leaves the folder as it is.
+ * again. A folder, by default one among the temporary ones, holds the data and `progress.json`, so that the next night goes
+ * on where the last one ended. A fault ends the run with 1 and leaves the folder as it is.
  */
 import { mkdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startServer, whileRunning } from '../../scripts/server-process.ts'
@@ -26,7 +27,7 @@ const NEW = { cycles: 0, acknowledged: 0, unanswered: 0, readyMsMax: 0, ledger: 
 const { values } = parseArgs({
   options: {
     cycles: { type: 'string', default: '50' },
-    folder: { type: 'string', default: 'kill-cycles' },
+    folder: { type: 'string', default: join(tmpdir(), 'eider-kill-cycles') },
     seed: { type: 'string', default: '1' },
   },
 })
