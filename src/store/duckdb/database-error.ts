@@ -5,6 +5,9 @@ import { MEMORY_IS_SHORT, TOO_COSTLY } from './step-limits.ts'
 const DAMAGE =
   /not a valid DuckDB database file|Corrupt (database|WAL) file|Could not read enough bytes|Failure while replaying WAL|Failed to load metadata/
 
+/** After a write or checkpoint that failed in between: DuckDB answers nothing of the file any more. */
+const INVALIDATED = /database ("[^"]*" )?has been invalidated/i
+
 /** What our own functions say within a statement; DuckDB puts a prefix before it. */
 const STEP = new RegExp(`^Invalid Input Error: ${TOO_COSTLY}(.*)`)
 
@@ -20,7 +23,7 @@ const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
     /no space left|disk (is )?full|max_temp_directory_size|quota exceeded|could not write file|file too large/i,
     'storage_full',
   ],
-  [/database has been invalidated/, 'internal'],
+  [INVALIDATED, 'internal'],
   [/^(IO|FATAL) Error: .*(write|sync|truncate)/i, 'storage_full'],
 ]
 
@@ -35,6 +38,12 @@ const MESSAGES: Partial<Record<ErrorCode, string>> = {
 
 export function isDamage(error: unknown): boolean {
   return error instanceof Error && DAMAGE.test(error.message)
+}
+
+/** Whether the database has stopped itself. */
+export function isInvalidated(error: unknown): boolean {
+  const cause = error instanceof AppError ? error.cause : error
+  return cause instanceof Error && INVALIDATED.test(cause.message)
 }
 
 /** Why a data folder cannot be opened whose files DuckDB refuses. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DuckDBConnection, DuckDBInstance, DuckDBPreparedStatement } from '@duckdb/node-api'
 import { AppError, StartError } from '../../errors.ts'
-import { resourceError, unusable } from './database-error.ts'
+import { isInvalidated, resourceError, unusable } from './database-error.ts'
 import { connectTo, lockedInstance, spillDirectory } from './instance/locked-instance.ts'
 import { type LockNote, lockConflict, removeLockNote, writeLockNote } from './lock-note.ts'
 import { checkLog, LogMark, MARK_FILE } from './log-mark.ts'
@@ -155,7 +155,7 @@ export class Database {
       return result
     } catch (error) {
       this.discard(connection)
-      throw resourceError(error)
+      throw this.#noted(error)
     }
   }
 
@@ -227,9 +227,7 @@ export class Database {
     try {
       if (own === undefined)
         return await this.#leaseWriter((writer) => transaction(writer, committed))
-      return await transaction(own, committed).catch((error) =>
-        Promise.reject(resourceError(error)),
-      )
+      return await transaction(own, committed).catch((error) => Promise.reject(this.#noted(error)))
     } catch (error) {
       if (error instanceof AppError && error.code === 'storage_full') await this.#checkAlive(error)
       throw error
@@ -246,25 +244,40 @@ export class Database {
       return result
     } catch (error) {
       this.discard(connection)
-      throw resourceError(error)
+      throw this.#noted(error)
     }
+  }
+
+  /** What is thrown instead. A database that has stopped itself is told of, whoever finds out. */
+  #noted(error: unknown): unknown {
+    const known = resourceError(error)
+    if (isInvalidated(known) && known instanceof AppError) this.#end(known)
+    return known
+  }
+
+  #end(cause: AppError): void {
+    if (this.#hasFailed) return
+    this.#hasFailed = true
+    this.#onFatal(cause)
   }
 
   /** After a log record that could not be written DuckDB answers nothing any more, not even what it could read. */
   async #checkAlive(cause: AppError): Promise<void> {
     try {
-      await this.lease((connection) => connection.run('SELECT 1'))
+      await this.lease((connection) => connection.run('SELECT count(*) FROM duckdb_tables()'))
     } catch {
-      if (this.#hasFailed) return
-      this.#hasFailed = true
-      this.#onFatal(cause)
+      this.#end(cause)
     }
   }
 
   /** A connection that the caller must give back or discard. */
   async take(): Promise<DuckDBConnection> {
     if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
-    return this.#idle.pop() ?? (await connectTo(this.#instance, this.#directory))
+    const idle = this.#idle.pop()
+    if (idle !== undefined) return idle
+    return connectTo(this.#instance, this.#directory).catch((error) =>
+      Promise.reject(this.#noted(error)),
+    )
   }
 
   /** Only for a connection in the state in which it was taken: no transaction, no settings. */
