@@ -33,6 +33,7 @@ import { addressPolicy } from './network/address-policy.ts'
 import { type Guard, internet } from './network/pinned-fetch.ts'
 import type { QueryDeps } from './query/query-deps.ts'
 import type { QueryRequest } from './query/run-query.ts'
+import { KnownPhrases } from './query/select/known-phrases.ts'
 import { PlanCache } from './query/select/plan-cache.ts'
 import type { Planner, PlannerOptions } from './query/select/planner.ts'
 import { SharedPlans } from './query/select/shared-plans.ts'
@@ -110,7 +111,7 @@ export function createApp(options: AppOptions): App {
   const guard: Guard = { policy: addressPolicy(networkRulesOf(settings)), network: internet }
   const endpoints = { openaiApiKey, openaiBaseUrl, guard }
   const embedders = options.embedders ?? embedderRegistry({ builtin, ...endpoints })
-  const { vectorCaches, rowCaches, indexStates } = openRetrieval(store, {
+  const { vectorCaches, rowCaches, ports } = openRetrieval(store, {
     bytesMax: memoryBytesOf(settings.vectorMemory),
     wholeVectorsMax: WHOLE_VECTORS_MAX,
     rowBytesMax: memoryBytesOf(settings.rowMemory),
@@ -144,10 +145,7 @@ export function createApp(options: AppOptions): App {
     checkAddress: (ref) => checkModelAddress(ref, chatDefaultsOf(settings), guard),
     reembeddings: reembedding,
     engine: store.engine,
-    nearest: vectorCaches,
-    counts: vectorCaches,
-    rows: rowCaches,
-    indexes: indexStates,
+    ...ports,
     chunks: store.chunks,
     tables: store.tables,
     files: store.files,
@@ -159,6 +157,7 @@ export function createApp(options: AppOptions): App {
     chatModels: chatModelsOf(settings, embedders),
     chunker: reader,
     plans: new PlanCache(),
+    phrases: new KnownPhrases(),
     sharedPlans: new SharedPlans(),
     variables: NO_VARIABLES,
     planner,

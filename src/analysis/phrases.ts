@@ -1,14 +1,32 @@
 import type { Language } from '../domain/language.ts'
-import { Analyzer } from './analyzer.ts'
+import { termKey } from './analyzer.ts'
+import { queryTerms } from './query-terms.ts'
+import { WordForms, type WordPieces } from './word-forms.ts'
+import { joinedWordsOf, normalText } from './words.ts'
 
 const PHRASES_MAX = 16
+
+/** Pieces of a phrase that are compared: what comes after them makes no difference. */
+const PIECES_MAX = 64
 
 /** What stands in quotes in a searched text. */
 export interface Phrase {
   /** Without the quotes. */
   readonly text: string
-  /** Keys of its terms, in its order. */
+  /** In the form in which texts are compared; null: the phrase is longer than what is compared. */
+  readonly literal: string | null
+  /** A chunk that holds the phrase has the terms of each group. */
+  readonly needed: readonly TermGroup[]
+  /** The terms that a search for the phrase has: chunks with more of them are looked at first. */
   readonly terms: readonly bigint[]
+  /** Its pieces: from each, where a form leads to. The last is the end. */
+  readonly ways: readonly ReadonlyMap<string, readonly number[]>[]
+}
+
+/** All of some terms, or one that stands for them. */
+export interface TermGroup {
+  readonly all: readonly bigint[]
+  readonly or: bigint | null
 }
 
 export interface QuotedPhrases {
@@ -21,55 +39,88 @@ export interface QuotedPhrases {
 const QUOTED =
   /(?<![\p{L}\p{N}])["＂“”„]([^"＂“”„]+)["＂“”](?![\p{L}\p{N}])|«([^«»]+)»|»([^«»]+)«|「([^「」]+)」|『([^『』]+)』/gu
 
-/** Phrases and texts are both read as searched texts are, each word one term. */
-const analyzers = new Map<Language, Analyzer>()
-
-function analyzerOf(language: Language): Analyzer {
-  const known = analyzers.get(language) ?? new Analyzer(language, 'query')
-  analyzers.set(language, known)
-  return known
-}
-
 /**
  * The phrases of a text, as people of different languages quote: `"green tea" Japan`, `„grüner Tee“`, `« thé vert »`, `「緑茶」`.
  * One without a term, as of stop words alone, is none.
  */
 export function phrasesOf(text: string, language: Language): QuotedPhrases {
-  const analyzer = analyzerOf(language)
   const phrases = new Map<string, Phrase>()
   for (const match of text.matchAll(QUOTED)) {
     const quoted = match.slice(1).find((part) => part !== undefined) ?? ''
-    const terms = termsOf(analyzer, quoted)
-    if (terms.length > 0) phrases.set(terms.join(' '), { text: quoted, terms })
+    const phrase = phraseOf(quoted, language)
+    if (phrase !== null) phrases.set(phrase.terms.join(' '), phrase)
     if (phrases.size >= PHRASES_MAX) break
   }
-  const isWhole = phrases.size > 0 && termsOf(analyzer, text.replaceAll(QUOTED, ' ')).length === 0
-  return { phrases: [...phrases.values()], isWhole }
+  const isOther = () => queryTerms(text.replaceAll(QUOTED, ' '), language).keys.length > 0
+  return { phrases: [...phrases.values()], isWhole: phrases.size > 0 && !isOther() }
 }
 
-/** Whether the phrase's terms follow each other in the text: line breaks, punctuation, case and small words do not matter. */
-export function holdsPhrase(text: string, phrase: Phrase, language: Language): boolean {
-  const { terms } = phrase
-  const all = termsOf(analyzerOf(language), text)
-  for (let at = all.indexOf(terms[0] ?? 0n); at !== -1; at = all.indexOf(terms[0] ?? 0n, at + 1)) {
-    if (terms.every((term, index) => all[at + index] === term)) return true
+/** null: it has no term. */
+function phraseOf(text: string, language: Language): Phrase | null {
+  const { keys: terms } = queryTerms(text, language)
+  if (terms.length === 0) return null
+  const { words, isCut } = comparedWords(text, language)
+  const groups = words.map(({ needed, whole }): TermGroup => {
+    return { all: needed.map(termKey), or: whole === null ? null : termKey(whole) }
+  })
+  const needed = groups.filter(({ all }) => all.length > 0)
+  return {
+    text,
+    literal: isCut ? null : normalText(text, localeOf(language)).trim(),
+    // A single letter of some scripts is a term only where it stands alone.
+    needed: needed.length === 0 ? [{ all: terms, or: null }] : needed,
+    terms,
+    ways: waysOf(words),
   }
-  // Where no spaces are written the words around a phrase change how it is cut.
-  return UNSPACED.test(phrase.text) && lettersOf(text).includes(lettersOf(phrase.text))
 }
 
-function termsOf(analyzer: Analyzer, text: string): readonly bigint[] {
-  const keys: bigint[] = []
-  for (const terms of analyzer.terms(text)) for (const { key } of terms) keys.push(key)
-  return keys
+/** The first words of a phrase. */
+function comparedWords(text: string, language: Language) {
+  const forms = formsOf(language, 'query')
+  const words: WordPieces[] = []
+  let count = 0
+  for (const joined of joinedWordsOf(text, localeOf(language))) {
+    for (const word of joined) {
+      if (count >= PIECES_MAX) return { words, isCut: true }
+      const pieces = forms.pieces(word)
+      const left = PIECES_MAX - count
+      words.push(pieces.count > left ? firstPieces(pieces, left) : pieces)
+      if (pieces.count > left) return { words, isCut: true }
+      count += pieces.count
+    }
+  }
+  return { words, isCut: false }
 }
 
-const UNSPACED =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
+function firstPieces({ steps, needed }: WordPieces, count: number): WordPieces {
+  const kept = steps.filter(({ at, length }) => at + length <= count)
+  return { count, steps: kept, needed: needed.slice(0, count - 1), whole: null }
+}
 
-function lettersOf(text: string): string {
-  return text
-    .normalize('NFKC')
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, '')
+function waysOf(words: readonly WordPieces[]): readonly ReadonlyMap<string, readonly number[]>[] {
+  const ways: Map<string, number[]>[] = []
+  for (const { count, steps } of words) {
+    const start = ways.length
+    for (let index = 0; index < count; index += 1) ways.push(new Map())
+    for (const { at, length, form } of steps) {
+      const from = ways[start + at]
+      from?.set(form, [...(from.get(form) ?? []), start + at + length])
+    }
+  }
+  return ways
+}
+
+const forms = new Map<string, WordForms>()
+
+/** The forms of the words of chunks, or of a searched text. */
+export function formsOf(language: Language, of: 'chunk' | 'query'): WordForms {
+  const name = `${language} ${of}`
+  const known = forms.get(name) ?? new WordForms(language, of)
+  forms.set(name, known)
+  return known
+}
+
+/** A capital I is another letter's in Turkish. */
+export function localeOf(language: Language): string | undefined {
+  return language === 'turkish' ? 'tr' : undefined
 }

@@ -23,6 +23,24 @@ const SHORT_PART_CHARS = 2
 /** Of a chunk, or of a searched text, which names fewer forms: those of a chunk meet all spellings. */
 export type FormsOf = 'chunk' | 'query'
 
+/** A form that stands for so many pieces of a word, from one of them on. */
+export interface WordStep {
+  readonly at: number
+  readonly length: number
+  readonly form: string
+}
+
+/** A word as phrases are compared: piece by piece, and in every way to read some pieces as one. */
+export interface WordPieces {
+  /** 0: a stop word. */
+  readonly count: number
+  readonly steps: readonly WordStep[]
+  /** Forms that each chunk has which holds all pieces apart. */
+  readonly needed: readonly string[]
+  /** The form of a chunk that holds them as one word only; null: there is no such word. */
+  readonly whole: string | null
+}
+
 /** The forms of words in one language. */
 export class WordForms {
   readonly #language: Language
@@ -53,16 +71,50 @@ export class WordForms {
     }
     const parts = partsOf(joined)
     for (const part of parts) this.#addPart(part, forms)
-    if (parts.length > 1) this.#addJoined(parts, forms)
+    this.#addJoined(parts, forms)
     return forms
   }
 
+  /**
+   * A script without spaces is compared character by character, so that neither spaces nor what stands around a phrase
+   * matter. What hyphens join, and letters with digits, are several pieces and one word.
+   */
+  pieces(joined: string): WordPieces {
+    const list = new PieceList()
+    const parts = partsOf(joined)
+    for (const part of parts) {
+      for (const [run] of COMPACT.test(part) ? part.matchAll(RUNS) : [[part]]) {
+        if (COMPACT.test(run)) list.addCompact(run)
+        else this.#addPieces(run, list)
+      }
+    }
+    const whole = this.#joinedWordOf(parts)
+    const form = whole === null ? '' : this.#formFor(whole)
+    if (form !== '') list.addSpan(0, form)
+    return { ...list, whole: form === '' ? null : form }
+  }
+
+  #addPieces(word: string, list: PieceList): void {
+    const cut = cutWord(word)
+    const start = list.count
+    for (const part of this.#lettersAndDigitsOf(cut)) list.add(this.#formFor(part))
+    const form = this.#formFor(cut)
+    if (list.count === start) list.add(form)
+    else list.addSpan(start, form)
+  }
+
   #addJoined(parts: readonly string[], forms: string[]): void {
-    if (parts.length > JOINED_PARTS_MAX) return
+    const whole = this.#joinedWordOf(parts)
+    if (whole !== null) this.#addForm(whole, forms)
+  }
+
+  /** null: the parts are not also searched for as one word. */
+  #joinedWordOf(parts: readonly string[]): string | null {
+    if (parts.length === 1 || parts.length > JOINED_PARTS_MAX) return null
     const whole = parts.join('')
-    if (whole.length > JOINED_CHARS_MAX || !isName(whole) || COMPACT.test(whole)) return
+    if (whole.length > JOINED_CHARS_MAX || !isName(whole) || COMPACT.test(whole)) return null
     const isShort = parts.some((part) => part.length <= SHORT_PART_CHARS)
-    if (this.#of === 'chunk' || isShort) this.#addForm(whole, forms)
+    return this.#of === 'chunk' || isShort ? whole : null
   }
 
   #addPart(part: string, forms: string[]): void {
@@ -76,24 +128,32 @@ export class WordForms {
     }
   }
 
-  /** `gpt4` is found as `gpt` and `4` too, as which `GPT-4` and `GPT 4` are. The `x` of `x200` says nothing alone. */
   #addWord(word: string, forms: string[]): void {
-    const cut = word.length > WORD_CHARS_MAX ? word.slice(0, WORD_CHARS_MAX).toWellFormed() : word
-    if (LETTERS_AND_DIGITS.test(cut)) {
-      const parts = cut.match(/\p{L}+|\p{Nd}+/gu) ?? []
-      const isSearched = !parts.some((part) => /^\p{L}$/u.test(part))
-      if (this.#of === 'chunk' || isSearched) for (const part of parts) this.#addForm(part, forms)
-    }
+    const cut = cutWord(word)
+    for (const part of this.#lettersAndDigitsOf(cut)) this.#addForm(part, forms)
     this.#addForm(cut, forms)
   }
 
+  /** `gpt4` is found as `gpt` and `4` too, as which `GPT-4` and `GPT 4` are. The `x` of `x200` says nothing alone. */
+  #lettersAndDigitsOf(word: string): readonly string[] {
+    if (!LETTERS_AND_DIGITS.test(word)) return []
+    const parts = word.match(/\p{L}+|\p{Nd}+/gu) ?? []
+    const isSearched = !parts.some((part) => /^\p{L}$/u.test(part))
+    return this.#of === 'chunk' || isSearched ? parts : []
+  }
+
   #addForm(word: string, forms: string[]): void {
-    const form = NOT_ASCII.test(word) ? this.#formOf(word) : this.#latinFormOf(word)
+    const form = this.#formFor(word)
     if (form === '') return
     forms.push(form)
     const hasStart = NOT_LATIN.test(form) ? this.#language !== 'none' : this.#hasLatinStarts
     const start = hasStart ? startOf(form) : null
     if (start !== null) forms.push(start)
+  }
+
+  /** Empty: a stop word. */
+  #formFor(word: string): string {
+    return NOT_ASCII.test(word) ? this.#formOf(word) : this.#latinFormOf(word)
   }
 
   #formOf(word: string): string {
@@ -121,6 +181,46 @@ export class WordForms {
   #isPossessive(word: string): boolean {
     return word.endsWith("'s") && this.#stopWords.has(word.slice(0, -2))
   }
+}
+
+class PieceList {
+  count = 0
+  readonly steps: WordStep[] = []
+  readonly needed: string[] = []
+
+  add(form: string): void {
+    if (form === '') return
+    this.needed.push(form)
+    this.#addStep(form)
+  }
+
+  /** Another form of all pieces from there on; a piece of its own where there are none. */
+  addSpan(start: number, form: string): void {
+    if (form === '') return
+    if (start === this.count) this.add(form)
+    else this.steps.push({ at: start, length: this.count - start, form })
+  }
+
+  addCompact(run: string): void {
+    const characters = charactersOf(run)
+    for (const character of characters) this.#addStep(character)
+    if (IS_HAN.test(run)) {
+      this.needed.push(...characters)
+      return
+    }
+    for (let index = 1; index < characters.length; index += 1) {
+      this.needed.push(pairAt(characters, index))
+    }
+  }
+
+  #addStep(form: string): void {
+    this.steps.push({ at: this.count, length: 1, form })
+    this.count += 1
+  }
+}
+
+function cutWord(word: string): string {
+  return word.length > WORD_CHARS_MAX ? word.slice(0, WORD_CHARS_MAX).toWellFormed() : word
 }
 
 /** Articles and pronouns are written at the next word: `l'eau`. */
@@ -163,13 +263,22 @@ const HANGUL = /\p{Script=Hangul}/u
  */
 function addCompact(run: string, of: FormsOf, forms: string[]): void {
   const isHan = IS_HAN.test(run)
-  const characters =
-    isHan || HANGUL.test(run) ? [...run] : (run.match(/\P{M}\p{M}*|\p{M}+/gu) ?? [])
+  const characters = charactersOf(run)
   if (!isHan) addWords(run, characters.length, forms)
   if (isHan && (of === 'chunk' || characters.length === 1)) forms.push(...characters)
   for (let index = 1; index < characters.length; index += 1) {
-    forms.push(clipped((characters[index - 1] ?? '') + (characters[index] ?? '')))
+    forms.push(pairAt(characters, index))
   }
+}
+
+function charactersOf(run: string): readonly string[] {
+  if (IS_HAN.test(run) || HANGUL.test(run)) return [...run]
+  return run.match(/\P{M}\p{M}*|\p{M}+/gu) ?? []
+}
+
+/** Of the character and the one before it. */
+function pairAt(characters: readonly string[], index: number): string {
+  return clipped((characters[index - 1] ?? '') + (characters[index] ?? ''))
 }
 
 /** A word of two characters is one of the pairs. */

@@ -16,10 +16,19 @@ export function* joinedWordsOf(
 
 /** The same of a text that is not long. */
 export function joinedWords(piece: string, locale: string | undefined): readonly string[] {
+  return wordsOfNormal(normalText(piece, locale))
+}
+
+/** In lower case and compatibility form, without what is not seen. */
+export function normalText(piece: string, locale: string | undefined): string {
   const normal = piece.normalize('NFKC')
   const plain = locale === undefined ? normal.toLowerCase() : normal.toLocaleLowerCase(locale)
-  const visible = INVISIBLE.test(plain) ? plain.replaceAll(INVISIBLES, '') : plain
-  return visible.match(JOINED_WORDS) ?? []
+  return INVISIBLE.test(plain) ? plain.replaceAll(INVISIBLES, '') : plain
+}
+
+/** The words of a normal text. */
+export function wordsOfNormal(text: string): readonly string[] {
+  return text.match(JOINED_WORDS) ?? []
 }
 
 /**
@@ -66,7 +75,7 @@ export function segmentsOf(word: string): readonly string[] {
 
 const PIECE_CHARS = 16_384
 /** The text cut at white space, or anywhere but inside a character where there is none. */
-function* piecesOf(text: string): Generator<string> {
+export function* piecesOf(text: string): Generator<string> {
   let start = 0
   while (text.length - start > PIECE_CHARS) {
     const end = cutBefore(text, start + PIECE_CHARS, start)

@@ -4,6 +4,7 @@ import type { AgentAnswers, ChatModels, RerankerRegistry } from '../domain/ports
 import type {
   ChunkCounts,
   ChunkRows,
+  CommittedStates,
   NearestChunks,
   VectorIndexStates,
 } from '../domain/ports/search-ports.ts'
@@ -14,6 +15,7 @@ import type {
   TableStore,
 } from '../domain/ports/store-ports.ts'
 import type { Chunker } from '../ingest/chunking/chunker.ts'
+import type { KnownPhrases } from './select/known-phrases.ts'
 import type { PlanCache } from './select/plan-cache.ts'
 import type { Planner } from './select/planner.ts'
 import type { SharedPlans } from './select/shared-plans.ts'
@@ -25,6 +27,7 @@ export interface QueryDeps extends CatalogDeps {
   readonly nearest: NearestChunks
   readonly rows: ChunkRows
   readonly counts: ChunkCounts
+  readonly commits: CommittedStates
   readonly indexes: VectorIndexStates
   readonly agents: AgentAnswers
   readonly chatModels: ChatModels
@@ -35,6 +38,7 @@ export interface QueryDeps extends CatalogDeps {
   /** For the texts of rows that are inserted or changed. */
   readonly chunker: Chunker
   readonly plans: PlanCache
+  readonly phrases: KnownPhrases
   /** Of statements that differ from others in values only. */
   readonly sharedPlans: SharedPlans
   /** Those of the request's session. */

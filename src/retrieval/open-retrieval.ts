@@ -14,8 +14,15 @@ import type {
   RowReader,
   VectorSource,
 } from '../domain/ports/retrieval-ports.ts'
-import type { VectorIndexStates } from '../domain/ports/search-ports.ts'
+import type {
+  ChunkCounts,
+  ChunkRows,
+  CommittedStates,
+  NearestChunks,
+  VectorIndexStates,
+} from '../domain/ports/search-ports.ts'
 import type { Catalog } from '../domain/ports/store-ports.ts'
+import { CommitWatch } from './commit-watch.ts'
 import { RowCaches } from './rows/row-caches.ts'
 import { VectorCaches, type VectorCachesOptions } from './vector-caches.ts'
 
@@ -38,7 +45,16 @@ export interface Retrieval {
   /** To be closed before the store. */
   readonly vectorCaches: VectorCaches
   readonly rowCaches: RowCaches
+  readonly commits: CommitWatch
   readonly indexStates: IndexStates
+  /** The same, by what they are to a search. */
+  readonly ports: {
+    readonly nearest: NearestChunks
+    readonly counts: ChunkCounts
+    readonly rows: ChunkRows
+    readonly commits: CommittedStates
+    readonly indexes: VectorIndexStates
+  }
 }
 
 /** Searches in memory over what the store holds; from now on they follow its commits. */
@@ -48,9 +64,12 @@ export function openRetrieval(store: RetrievalStore, options: RetrievalOptions):
   const snapshot = () => store.catalog.snapshot()
   const vectorCaches = new VectorCaches({ vectors, reader, hnsw, snapshot, ...kept }, options)
   const rowCaches = new RowCaches({ reader, snapshot }, { bytesMax: options.rowBytesMax })
-  store.setListener(toldBoth(vectorCaches, rowCaches))
+  const commits = new CommitWatch(snapshot)
+  store.setListener(toldBoth(commits, toldBoth(vectorCaches, rowCaches)))
   const indexStates = new IndexStates({ vectorCaches, hnsw, snapshot })
-  return { vectorCaches, rowCaches, indexStates }
+  const searched = { nearest: vectorCaches, counts: vectorCaches, rows: rowCaches }
+  const ports = { ...searched, commits, indexes: indexStates }
+  return { vectorCaches, rowCaches, commits, indexStates, ports }
 }
 
 function toldBoth(one: CommitListener, other: CommitListener): CommitListener {

@@ -28,8 +28,8 @@ afterEach(async () => {
 })
 
 async function rowsOf(nearest: NearestChunks, sql = SQL) {
-  const { catalog, engine, chunks, rowCaches: rows } = store
-  const deps = { ...fixture.deps, catalog, engine, chunks, nearest, rows }
+  const { catalog, engine, chunks, rowCaches: rows, commits } = store
+  const deps = { ...fixture.deps, catalog, engine, chunks, nearest, rows, commits }
   const request = { sql, db: 'mindsdb', params: {} }
   const result = await runQuery(request, deps, new AbortController().signal)
   if (result.kind !== 'table') throw new Error('a table was asked for')

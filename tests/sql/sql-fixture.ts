@@ -7,6 +7,7 @@ import type { ResultValue } from '../../src/domain/query-result.ts'
 import { DocumentReader } from '../../src/ingest/readers/document-reader.ts'
 import { NO_RERANKERS, type QueryDeps } from '../../src/query/query-deps.ts'
 import { runQuery } from '../../src/query/run-query.ts'
+import { KnownPhrases } from '../../src/query/select/known-phrases.ts'
 import { PlanCache } from '../../src/query/select/plan-cache.ts'
 import { Planner } from '../../src/query/select/planner.ts'
 import { SharedPlans } from '../../src/query/select/shared-plans.ts'
@@ -59,6 +60,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     nearest: store.vectorCaches,
     counts: store.vectorCaches,
     rows: store.rowCaches,
+    commits: store.commits,
     indexes: store.indexStates,
     embedders,
     rerankers: NO_RERANKERS,
@@ -73,6 +75,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     storage: store.upkeep,
     chunker: new DocumentReader(),
     plans: new PlanCache(),
+    phrases: new KnownPhrases(),
     sharedPlans: new SharedPlans(),
     planner: new Planner({ engine: store.engine, workerUrl: PLANNER_ENTRY, planningMs: 10_000 }),
     variables: new Variables(),

@@ -132,3 +132,20 @@ export interface VectorIndexStates {
   /** Of each type, whether it can be made in this process. */
   possible(): Readonly<Record<VectorIndexType, IndexPossibility>>
 }
+
+/** The state of a knowledge base while it lasts. */
+export interface WatchedState {
+  readonly knowledgeBase: KnowledgeBase
+  /** Equal where nothing was committed in between. */
+  readonly number: number
+  /** False once a later one may be visible to a transaction that begins. */
+  isCurrent(): boolean
+}
+
+/** Tells what a transaction sees that begins now. */
+export interface CommittedStates {
+  /** Resolves when no write of it is being committed. @returns null where it is gone */
+  watch(kb: Pick<KnowledgeBase, 'id'>): Promise<WatchedState | null>
+  /** The knowledge base as it was committed last; undefined where it is gone. */
+  current(kb: Pick<KnowledgeBase, 'id'>): KnowledgeBase | undefined
+}

@@ -1,25 +1,14 @@
 /** The values of a plan's placeholders: parameters, vectors and keywords of searched texts, answers of agents. */
-import { queryTerms } from '../../analysis/query-terms.ts'
 import { overriddenAgent } from '../../catalog/define-agent.ts'
-import type { PhraseHits, QueryTerms } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { BoundValue } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
-import { canBeFedBack, defaultAlpha } from '../../retrieval/fusion.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
 import { parameterOf } from '../../sql/guard/untyped-parameters.ts'
 import {
-  alphaParameter,
   answersParameter,
-  isFedBackParameter,
-  isPhraseFilterParameter,
   type PlannedText,
-  phraseBonusesParameter,
-  phraseBoundParameter,
-  phraseKeysParameter,
   type SearchInput,
-  termCountsParameter,
-  termKeysParameter,
   textsParameter,
   vectorParameter,
   vectorsParameter,
@@ -30,7 +19,7 @@ import { checkedThreshold } from '../../sql/search/search-predicates.ts'
 import type { RunContext } from '../query-deps.ts'
 import type { ParameterValues } from '../variables.ts'
 import { askAgent } from './ask-agents.ts'
-import { findPhrases } from './find-phrases.ts'
+import { type BoundKeywords, bindKeywords } from './bind-keywords.ts'
 import type { SelectPlan } from './plan-cache.ts'
 
 /** Distinct texts of a column that is searched for. */
@@ -48,8 +37,14 @@ export interface Binding extends RunContext {
   readonly options: Options | null
 }
 
+export interface BoundPlan {
+  readonly values: BoundValues
+  /** Those among the values that hold for one state of the knowledge bases. */
+  readonly keywords: BoundKeywords
+}
+
 /** @throws AppError `invalid_request`, `sql_invalid_search`, those of the embedder, the agents and the engine */
-export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<BoundValues> {
+export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<BoundPlan> {
   const { params, options, deps, signal } = binding
   const values: Record<string, BoundValue> = {}
   const room = { left: VALUES_MAX }
@@ -69,8 +64,11 @@ export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<Boun
     const answers = await askAgent({ agent: changedAgent, fields }, texts, deps.agents, signal)
     values[answersParameter(agentIndex)] = answers
   }
+  // At last: they hold for as long as nothing is written.
+  const keywords = await bindKeywords(plan, binding)
+  Object.assign(values, keywords.values)
   const needed = Object.entries(values).filter(([name]) => plan.parameters.has(name))
-  return Object.fromEntries(needed)
+  return { values: Object.fromEntries(needed), keywords }
 }
 
 export type BoundValues = Readonly<Record<string, BoundValue>>
@@ -108,7 +106,7 @@ async function textsOf(
 
 async function correlatedValues(plan: SelectPlan, binding: Binding): Promise<readonly string[]> {
   const { deps, signal, timer } = binding
-  const values = await bindPlan(plan, { ...binding, options: null })
+  const { values } = await bindPlan(plan, { ...binding, options: null })
   const limits = { timeoutMs: deps.queryMs }
   const { batches } = await timer.time('rows', () => {
     return deps.engine.run({ sql: plan.sql, values }, limits, signal)
@@ -126,7 +124,7 @@ async function correlatedValues(plan: SelectPlan, binding: Binding): Promise<rea
   return [...texts]
 }
 
-/** The vector, words and term keys of a search, as far as the statement uses them. */
+/** The vector and words of a search, as far as the statement uses them. */
 async function searchValues(
   search: SearchInput,
   plan: SelectPlan,
@@ -137,13 +135,10 @@ async function searchValues(
   const words = wordsParameter(search.textIndex)
   const given = givenVector(search.text, binding.params)
   if (given !== undefined) {
-    const values = { [vector]: checkedVector(given, search.knowledgeBase), [words]: [] }
-    return { ...values, ...hybridValues(search, plan, { text: null, phrases: null }) }
+    return { [vector]: checkedVector(given, search.knowledgeBase), [words]: [] }
   }
   const text = searchText(search.text, binding.params)
-  const isHybrid = plan.parameters.has(termKeysParameter(search.textIndex))
-  const phrases = isHybrid ? await findPhrases(text, search.knowledgeBase, binding) : null
-  const values: Record<string, BoundValue> = { ...hybridValues(search, plan, { text, phrases }) }
+  const values: Record<string, BoundValue> = {}
   if (plan.parameters.has(words)) values[words] = distinctWords(text)
   if (plan.parameters.has(vector)) {
     const [embedded] = await unitVectors([text], search.knowledgeBase, binding)
@@ -232,32 +227,4 @@ function lengthOf(vector: Float32Array): number {
   let squares = 0
   for (let index = 0; index < vector.length; index += 1) squares += (vector[index] ?? 0) ** 2
   return Math.sqrt(squares)
-}
-
-const NO_TERMS: QueryTerms = { keys: [], counts: [] }
-
-/**
- * The terms and phrases of a search text, and the weight of its vector where the statement names none, as far as the
- * statement uses them.
- * @param searched.text null: only the vector is known
- */
-export function hybridValues(
-  { textIndex, knowledgeBase }: SearchInput,
-  plan: Pick<SelectPlan, 'parameters'>,
-  { text, phrases }: { readonly text: string | null; readonly phrases: PhraseHits | null },
-): BoundValues {
-  if (!plan.parameters.has(termKeysParameter(textIndex))) return {}
-  const { keys, counts } = text === null ? NO_TERMS : queryTerms(text, knowledgeBase.language)
-  const alpha = { [alphaParameter(textIndex)]: defaultAlpha(text, knowledgeBase) }
-  const feedback = { [isFedBackParameter(textIndex)]: canBeFedBack(text, knowledgeBase) }
-  return {
-    [termKeysParameter(textIndex)]: keys,
-    [termCountsParameter(textIndex)]: counts,
-    [phraseKeysParameter(textIndex)]: phrases?.keys ?? [],
-    [phraseBonusesParameter(textIndex)]: phrases?.bonuses ?? [],
-    [phraseBoundParameter(textIndex)]: phrases?.bound ?? 0,
-    [isPhraseFilterParameter(textIndex)]: phrases?.isFilter ?? false,
-    ...(plan.parameters.has(alphaParameter(textIndex)) ? alpha : {}),
-    ...(plan.parameters.has(isFedBackParameter(textIndex)) ? feedback : {}),
-  }
 }

@@ -1,16 +1,27 @@
 /** The chunks that hold the phrases of a searched text: found before its statement runs, the same for memory and the database. */
-import { holdsPhrase, type Phrase, phrasesOf } from '../../analysis/phrases.ts'
+import { PhraseReader } from '../../analysis/phrase-reader.ts'
+import { type Phrase, phrasesOf, type TermGroup } from '../../analysis/phrases.ts'
 import { chunkTables } from '../../domain/chunk-tables.ts'
-import type { PhraseHits } from '../../domain/hybrid-search.ts'
-import { BM25 } from '../../domain/hybrid-search.ts'
+import { BM25, type PhraseHits } from '../../domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import { TimeSlice } from '../../runtime/scheduling.ts'
+import type { WatchedState } from '../../domain/ports/search-ports.ts'
+import { TimeSlice, yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { type RunContext, runLimits } from '../query-deps.ts'
+import type { Holders, Verdict } from './known-phrases.ts'
 
 /** Texts that are read for the phrases of one search. */
 const TEXTS_MAX = 1_000
+/** Of these texts together. */
+const CHARS_MAX = 16_000_000
+/** Texts that are read at once: the first tell how long they are. */
+const FIRST_TEXTS = 16
+const TEXTS_PER_READ = 256
+const CHARS_PER_READ = 1_000_000
 /** Of the main thread, before others have their turn. */
 const SLICE_MS = 5
+
+const VERDICT_BYTES = 64
+const PHRASE_BYTES = 500
 
 /**
  * A phrase counts as one more term that a chunk of mean length holds once. No place of a word is stored: the chunks that
@@ -20,16 +31,17 @@ const SLICE_MS = 5
  */
 export async function findPhrases(
   text: string,
-  kb: KnowledgeBase,
+  state: WatchedState,
   context: RunContext,
 ): Promise<PhraseHits | null> {
-  const { phrases, isWhole } = phrasesOf(text, kb.language)
+  const { phrases, isWhole } = phrasesOf(text, state.knowledgeBase.language)
   if (phrases.length === 0) return null
-  const found = phrases.map((phrase) => holdersOf(phrase, kb, context, phrases.length))
   const bonuses = new Map<bigint, number>()
   const counts = new Map<bigint, number>()
   let bound = 0
-  for (const { keys, chunkCount } of await Promise.all(found)) {
+  // One after the other: each holds some texts in memory.
+  for (const phrase of phrases) {
+    const { keys, chunkCount } = await holdersOf(phrase, state, context, phrases.length)
     const bonus = Math.log(1 + (chunkCount - keys.length + 0.5) / (keys.length + 0.5))
     bound += bonus * (BM25.k1 + 1)
     for (const key of keys) {
@@ -50,29 +62,158 @@ export async function findPhrases(
 
 async function holdersOf(
   phrase: Phrase,
+  state: WatchedState,
+  context: RunContext,
+  phraseCount: number,
+): Promise<Holders> {
+  const { knowledgeBase: kb } = state
+  const { phrases } = context.deps
+  const name = `${kb.id} ${kb.language} ${phraseCount} ${phrase.text}`
+  const known = phrases.get(name)
+  if (known?.stateNumber === state.number) return known.holders
+  const { candidates, chunkCount } = await candidatesOf(phrase, kb, context, phraseCount)
+  const reading = { phrase, kb, charsMax: CHARS_MAX / phraseCount, known: known?.verdicts }
+  const verdicts = await verdictsOf(candidates, reading, context)
+  const keys = candidates.filter((key) => verdicts.get(key)?.isHeld === true)
+  const holders = { keys, chunkCount }
+  // What a later commit may have changed is not kept, nor told: the search is tried again.
+  if (!state.isCurrent()) return holders
+  const bytes = PHRASE_BYTES + 2 * name.length + VERDICT_BYTES * verdicts.size + 8 * keys.length
+  phrases.set(name, { holders, stateNumber: state.number, verdicts, bytes })
+  return holders
+}
+
+/** The chunks that hold all terms of a phrase. */
+async function candidatesOf(
+  { needed, terms }: Phrase,
   kb: KnowledgeBase,
   { deps, signal }: RunContext,
   phraseCount: number,
 ) {
-  const { chunks, postings, recentPostings, termCounts } = chunkTables(kb)
-  const terms = [...new Set(phrase.terms)]
-  const sql = `SELECT c.chunk_key::VARCHAR, c.chunk_content, (SELECT count(*) FROM ${termCounts}) AS chunk_count
-    FROM (SELECT chunk_key, min(frequency) AS least FROM
+  const { postings, recentPostings, termCounts } = chunkTables(kb)
+  const all = new Set([...terms, ...needed.flatMap(termsOf)])
+  const conditions = needed.map(conditionOf).join(' AND ')
+  const sql = `SELECT chunk_key::VARCHAR, (SELECT count(*) FROM ${termCounts}) AS chunk_count
+    FROM (SELECT chunk_key, count(*) FILTER (term IN ($terms)) AS held, min(frequency) AS least FROM
         (SELECT * FROM ${postings} UNION ALL SELECT * FROM ${recentPostings})
-      WHERE term IN ($terms) GROUP BY chunk_key HAVING count(*) = ${terms.length}
-      ORDER BY least DESC, chunk_key LIMIT ${Math.floor(TEXTS_MAX / phraseCount)}) AS h
-    JOIN ${chunks} AS c USING (chunk_key)`
-  const select = { sql, values: { terms } }
+      WHERE term IN ($all) GROUP BY chunk_key HAVING ${conditions})
+    ORDER BY held DESC, least DESC, chunk_key LIMIT ${Math.floor(TEXTS_MAX / phraseCount)}`
+  const select = { sql, values: { terms: [...terms], all: [...all] } }
   const { batches } = await deps.engine.run(select, runLimits(deps), signal)
-  const slice = new TimeSlice(SLICE_MS)
-  const keys: bigint[] = []
+  const candidates: bigint[] = []
   let chunkCount = 0
   for await (const rows of batches) {
-    for (const [key, content, count] of rows) {
+    for (const [key, count] of rows) {
       chunkCount = Number(count)
-      if (holdsPhrase(String(content), phrase, kb.language)) keys.push(BigInt(String(key)))
-      await slice.yieldIfSpent(signal)
+      candidates.push(BigInt(String(key)))
     }
   }
-  return { keys, chunkCount }
+  return { candidates, chunkCount }
+}
+
+function termsOf({ all, or }: TermGroup): readonly bigint[] {
+  return or === null ? all : [...all, or]
+}
+
+/** A chunk has each of its terms in one row. */
+function conditionOf({ all, or }: TermGroup): string {
+  const distinct = [...new Set(all)]
+  const holdsAll = `count(*) FILTER (term IN (${distinct.join(', ')})) = ${distinct.length}`
+  return or === null ? holdsAll : `(${holdsAll} OR bool_or(term = ${or}))`
+}
+
+interface Reading {
+  readonly phrase: Phrase
+  readonly kb: KnowledgeBase
+  /** Of the texts that are read. */
+  readonly charsMax: number
+  readonly known: ReadonlyMap<bigint, Verdict> | undefined
+}
+
+/** In the order of the chunks, as far as the texts may be long together. */
+async function verdictsOf(
+  candidates: readonly bigint[],
+  { phrase, kb, charsMax, known }: Reading,
+  context: RunContext,
+): Promise<ReadonlyMap<bigint, Verdict>> {
+  const reader = new PhraseReader(phrase, kb.language)
+  const slice = new TimeSlice(SLICE_MS)
+  const verdicts = new Map<bigint, Verdict>()
+  let charCount = 0
+  let size = FIRST_TEXTS
+  for (let start = 0; start < candidates.length; ) {
+    const keys = candidates.slice(start, start + size)
+    const unknown = keys.filter((key) => known?.has(key) !== true)
+    const texts = await textsOf(unknown, kb, context)
+    for (const key of keys) {
+      if (charCount >= charsMax) return verdicts
+      let verdict = known?.get(key)
+      if (verdict === undefined) {
+        const parts = texts.get(key) ?? []
+        let isHeld = false
+        for (const part of parts) isHeld ||= await isIn(reader.read(part), slice, context.signal)
+        verdict = { isHeld, charCount: parts.reduce((sum, part) => sum + part.length, 0) }
+      }
+      charCount += verdict.charCount
+      verdicts.set(key, verdict)
+    }
+    start += size
+    const fitting = Math.floor((start * CHARS_PER_READ) / Math.max(charCount, 1))
+    size = Math.max(1, Math.min(fitting, TEXTS_PER_READ))
+  }
+  return verdicts
+}
+
+async function isIn(
+  reading: Generator<undefined, boolean>,
+  slice: TimeSlice,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (;;) {
+    const { done, value } = reading.next()
+    if (done === true) return value
+    await slice.yieldIfSpent(signal)
+  }
+}
+
+/** Of each chunk, what is embedded before its content, and the content: a phrase is in one of them. */
+async function textsOf(
+  keys: readonly bigint[],
+  kb: KnowledgeBase,
+  { deps, signal }: RunContext,
+): Promise<ReadonlyMap<bigint, readonly string[]>> {
+  const texts = new Map<bigint, string[]>()
+  if (keys.length === 0) return texts
+  const { chunks, contexts } = chunkTables(kb)
+  const values = { keys: [...keys] }
+  const limits = runLimits(deps)
+  const context = {
+    sql: `SELECT chunk_key::VARCHAR, context FROM ${contexts} WHERE chunk_key IN ($keys)`,
+    values,
+    isShort: true,
+  }
+  const addRows = async (select: typeof context) => {
+    const { batches } = await deps.engine.run(select, limits, signal)
+    for await (const rows of batches) {
+      for (const [key, text] of rows) {
+        const parts = texts.get(BigInt(String(key))) ?? []
+        parts.push(String(text))
+        texts.set(BigInt(String(key)), parts)
+      }
+    }
+  }
+  await addRows(context)
+  const request = { knowledgeBase: kb, keys, columns: [], limits }
+  const known = await deps.rows.rowsOf(request, signal)
+  if (known === null) {
+    const sql = `SELECT chunk_key::VARCHAR, chunk_content FROM ${chunks} WHERE chunk_key IN ($keys)`
+    await addRows({ ...context, sql })
+    return texts
+  }
+  await yieldToEventLoop()
+  for (const [index, { content }] of known.entries()) {
+    const key = keys[index] ?? 0n
+    texts.set(key, [...(texts.get(key) ?? []), content])
+  }
+  return texts
 }

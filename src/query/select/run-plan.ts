@@ -1,13 +1,18 @@
 import type { BoundSql } from '../../domain/ports/engine-ports.ts'
 import type { RowStream } from '../../domain/query-result.ts'
+import { AppError } from '../../errors.ts'
 import { type RunContext, runLimits } from '../query-deps.ts'
-import type { BoundValues } from './bind-plan.ts'
+import type { ParameterValues } from '../variables.ts'
+import { bindKeywords } from './bind-keywords.ts'
+import type { BoundPlan, BoundValues } from './bind-plan.ts'
 import { type FoundCandidates, findCandidates } from './find-candidates.ts'
 import { plainRows } from './plain-rows.ts'
 import type { CandidatePlan, CountedChunks, SelectPlan } from './plan-cache.ts'
 
 /** While a knowledge base is written to, candidates may be out of date before they are read. */
 const ATTEMPTS_MAX = 6
+/** Of a statement that scans, whose phrases may be out of date by then. */
+const SCANS_MAX = 20
 
 export interface PlanRows {
   readonly rows: RowStream
@@ -16,29 +21,62 @@ export interface PlanRows {
 }
 
 /**
- * Runs a bound plan: over the nearest chunks where memory gives them, else as a scan.
- * @throws AppError as `NearestChunks.nearest` and `SqlEngine.run` do
+ * Runs a bound plan: over the nearest chunks where memory gives them, else as a scan. Once more where a write came between
+ * what was bound and the rows.
+ * @throws AppError as `NearestChunks.nearest` and `SqlEngine.run` do; `too_busy` where writes are faster each time
  */
 export async function runPlan(
   plan: SelectPlan,
-  values: BoundValues,
+  bound: BoundPlan,
   context: PlanRun,
 ): Promise<PlanRows> {
-  const { candidates, sql, isShort, constant, counted } = plan
+  const { candidates, constant, counted } = plan
   if (context.isShown === true && constant !== null && constant.answer !== null) {
     const { columns, ready = [] } = constant.answer
     return { rows: { columns, ready, batches: batchesOf(ready) }, isFromMemory: false }
   }
   const count = context.isShown === true ? await countedRows(counted, context) : null
   if (count !== null) return { rows: count, isFromMemory: false }
-  const near = candidates && (await runOverCandidates(candidates, values, context))
-  if (near !== null) return { rows: near, isFromMemory: true }
-  const rows = await run({ sql, values, isShort }, context)
+  let current = bound
+  for (let attempt = 0; attempt < ATTEMPTS_MAX && candidates !== null; attempt += 1) {
+    if (!current.keywords.isCurrent()) current = await bindAgain(plan, current, context)
+    const near = await runOverCandidates(candidates, current, context)
+    if (near === null) break
+    if (near !== STALE) return { rows: near, isFromMemory: true }
+  }
+  const rows = await scan(plan, current, context)
   if (counted !== null) counted.columns = rows.columns
   if (constant !== null && isSmall(rows)) {
     constant.answer = { columns: rows.columns, ready: rows.ready ?? [] }
   }
   return { rows, isFromMemory: false }
+}
+
+async function scan(plan: SelectPlan, bound: BoundPlan, context: PlanRun): Promise<RowStream> {
+  const { sql, isShort } = plan
+  let current = bound
+  for (let attempt = 0; attempt < SCANS_MAX; attempt += 1) {
+    if (!current.keywords.isCurrent()) current = await bindAgain(plan, current, context)
+    const rows = await run({ sql, values: current.values, isShort }, context)
+    if (current.keywords.isCurrent()) return rows
+    await close(rows)
+  }
+  const what = 'The knowledge base is written to faster than its phrases are found'
+  throw new AppError('too_busy', `${what}; search again, or without quotation marks`)
+}
+
+async function bindAgain(
+  plan: SelectPlan,
+  { values }: BoundPlan,
+  context: PlanRun,
+): Promise<BoundPlan> {
+  const keywords = await bindKeywords(plan, context)
+  const needed = Object.entries(keywords.values).filter(([name]) => plan.parameters.has(name))
+  return { values: { ...values, ...Object.fromEntries(needed) }, keywords }
+}
+
+async function close({ batches }: RowStream): Promise<void> {
+  await batches[Symbol.asyncIterator]().return?.()
 }
 
 const KEPT_CHARS_MAX = 2_000
@@ -62,31 +100,32 @@ async function countedRows(
 
 /** Of a plan that is run. */
 interface PlanRun extends RunContext {
+  readonly params: ParameterValues
   /** Whether nobody asks for the types of the values: what answers show of them is enough. */
   readonly isShown?: boolean
 }
 
-/** null where the candidates cannot be found, or where the writes are faster. */
+/** A write came in between. */
+const STALE = Symbol('stale')
+
+/** null where the candidates cannot be found. */
 async function runOverCandidates(
   plan: CandidatePlan,
-  values: BoundValues,
+  { values, keywords }: BoundPlan,
   context: PlanRun,
-): Promise<RowStream | null> {
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const candidates = await findCandidates(plan, values, context)
-    if (candidates === null) return null
-    const shown =
-      context.isShown === true ? await shownRows(plan, candidates, values, context) : null
-    // Vectors and rows are of one state, then.
-    if (shown !== null && candidates.isCurrent()) return shown
-    if (shown !== null) continue
-    const rows = await run(candidates.statement(), context)
-    plan.known.columns = rows.columns
-    // Its transaction has begun by now: it does not see what comes later.
-    if (candidates.isCurrent()) return rows
-    await rows.batches[Symbol.asyncIterator]().return?.()
-  }
-  return null
+): Promise<RowStream | typeof STALE | null> {
+  const candidates = await findCandidates(plan, values, context)
+  if (candidates === null) return null
+  const isCurrent = () => candidates.isCurrent() && keywords.isCurrent()
+  const shown = context.isShown === true ? await shownRows(plan, candidates, values, context) : null
+  // Vectors and rows are of one state, then.
+  if (shown !== null) return isCurrent() ? shown : STALE
+  const rows = await run(candidates.statement(), context)
+  plan.known.columns = rows.columns
+  // Its transaction has begun by now: it does not see what comes later.
+  if (isCurrent()) return rows
+  await close(rows)
+  return STALE
 }
 
 /** The rows of a plain answer. null: the statement gives them. */

@@ -17,6 +17,7 @@ import { displayedName } from '../../sql/lexer/variable-names.ts'
 import { type GivenSearch, termKeysParameter } from '../../sql/search/plan-inputs.ts'
 import { type QueryDeps, type RunContext, StageTimer, type StageTimes } from '../query-deps.ts'
 import { requestValues } from '../variables.ts'
+import type { BoundKeywords } from './bind-keywords.ts'
 import { type Binding, bindPlan } from './bind-plan.ts'
 import { withColumnHint } from './column-errors.ts'
 import type { SelectPlan } from './plan-cache.ts'
@@ -67,7 +68,8 @@ export async function runSelect(
   return withBoundSelect(request, deps, signal, async (bound) => {
     const { plan, statement, warnings, binding, isReranked } = bound
     const run = { ...binding, isShown: request.isShown === true }
-    const { rows, isFromMemory } = await runPlan(plan, statement.values, run)
+    const values = { values: statement.values, keywords: bound.keywords }
+    const { rows, isFromMemory } = await runPlan(plan, values, run)
     return {
       ...rows,
       // DuckDB names a column without a name of its own by its expression, in which a variable is a parameter of ours.
@@ -110,6 +112,7 @@ export interface BoundSelect {
   readonly plan: SelectPlan
   /** The statement that scans, with all its values. */
   readonly statement: BoundSql
+  readonly keywords: BoundKeywords
   readonly warnings: readonly string[]
   readonly isReranked: boolean
   /** Whether vectors in memory gave the chunks that were reranked. */
@@ -145,10 +148,11 @@ export async function planAndBind(
   const binding = { deps, signal, timer, params, options }
   const bound = await bindPlan(plan, binding)
   const reranked = plan.rerankings.length === 0 ? null : await rerank(plan, binding)
-  const values = reranked === null ? bound : { ...bound, ...reranked.values }
+  const values = reranked === null ? bound.values : { ...bound.values, ...reranked.values }
   return {
     plan,
     statement: { sql: plan.sql, values, isShort: plan.isShort },
+    keywords: bound.keywords,
     warnings: [...keywordWarnings(plan), ...(reranked?.warnings ?? [])],
     isReranked: reranked?.isReranked ?? false,
     isFromMemory: reranked?.isFromMemory ?? false,

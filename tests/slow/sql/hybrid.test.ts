@@ -7,7 +7,7 @@ import type { ModelRef } from '../../../src/domain/model-ref.ts'
 import type { NearestChunks } from '../../../src/domain/ports/search-ports.ts'
 import type { QueryDeps } from '../../../src/query/query-deps.ts'
 import { runQuery } from '../../../src/query/run-query.ts'
-import { hybridValues } from '../../../src/query/select/bind-plan.ts'
+import { hybridValues } from '../../../src/query/select/bind-keywords.ts'
 import { alphaParameter, termKeysParameter } from '../../../src/sql/search/plan-inputs.ts'
 import { numberVector, openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
 import { plainScores } from '../../store/keyword-fixture.ts'
@@ -43,8 +43,8 @@ afterAll(async () => {
 })
 
 function depsOf(): QueryDeps {
-  const { catalog, engine, vectorCaches: nearest, rowCaches: rows } = store
-  return { ...fixture.deps, catalog, engine, nearest, rows }
+  const { catalog, engine, vectorCaches: nearest, rowCaches: rows, commits } = store
+  return { ...fixture.deps, catalog, engine, nearest, rows, commits }
 }
 
 const nothingNear: NearestChunks = {
