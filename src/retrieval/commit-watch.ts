@@ -33,6 +33,10 @@ export class CommitWatch implements CommittedStates, CommitListener {
     return this.#snapshot().knowledgeBases.find((kb) => kb.id === id)
   }
 
+  isCommitting(kb: Pick<KnowledgeBase, 'id'>): boolean {
+    return this.#commitsOf(kb).pending > 0
+  }
+
   needsChange(): boolean {
     return false
   }

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { TERM_RULES_VERSION } from '../../src/analysis/term-rules.ts'
 import { chunkTables, withNextKeywords } from '../../src/domain/chunk-tables.ts'
 import { MIGRATIONS } from '../../src/store/catalog/migrate.ts'
 import { current, rowsOf, temporaryFolder } from '../support/store-fixture.ts'
@@ -89,7 +90,7 @@ test('what a crash left of the next index is gone on with, and goes with its kno
     INSERT INTO ${recentPostings} SELECT 7, chunk_key, 1, 1 FROM ${chunks} WHERE chunk_key < 100;
     INSERT INTO ${termCounts} SELECT chunk_key, 1 FROM ${chunks} WHERE chunk_key < 100;
     INSERT INTO ${termCounts} VALUES (-1, 1);
-    COMMENT ON TABLE ${termCounts} IS 'term rules 2';
+    COMMENT ON TABLE ${termCounts} IS 'term rules ${TERM_RULES_VERSION}';
     COMMENT ON TABLE ${recentPostings} IS 'language english'`
   const more = { number: MIGRATIONS.length + 2, name: 'half', sql: half }
   const t = await createTestApp({ directory: folder.path, migrations: [...migrations, more] })

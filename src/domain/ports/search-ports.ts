@@ -148,4 +148,6 @@ export interface CommittedStates {
   watch(kb: Pick<KnowledgeBase, 'id'>): Promise<WatchedState | null>
   /** The knowledge base as it was committed last; undefined where it is gone. */
   current(kb: Pick<KnowledgeBase, 'id'>): KnowledgeBase | undefined
+  /** Whether a write of it is being committed. */
+  isCommitting(kb: Pick<KnowledgeBase, 'id'>): boolean
 }

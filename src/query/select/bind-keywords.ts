@@ -1,9 +1,8 @@
 /** The terms and phrases of a plan's hybrid searches, of one state of each knowledge base. */
 import { queryTerms } from '../../analysis/query-terms.ts'
 import type { PhraseHits, QueryTerms } from '../../domain/hybrid-search.ts'
-import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { BoundValue } from '../../domain/ports/engine-ports.ts'
-import type { WatchedState } from '../../domain/ports/search-ports.ts'
+import type { CommittedStates, WatchedState } from '../../domain/ports/search-ports.ts'
 import { canBeFedBack, defaultAlpha } from '../../retrieval/fusion.ts'
 import {
   alphaParameter,
@@ -62,8 +61,7 @@ async function keywordsOf(
   const phrases = text === null ? null : await findPhrases(text, state, context)
   const values = hybridValues({ ...search, knowledgeBase }, plan, { text, phrases })
   const isCurrent = () =>
-    state.isCurrent() ||
-    (phrases === null && isLanguageLasting(state, commits.current(knowledgeBase)))
+    state.isCurrent() || (phrases === null && isLanguageLasting(state, commits))
   return { values, isCurrent }
 }
 
@@ -74,12 +72,11 @@ function searchedText({ text }: SearchInput, { params }: KeywordContext): string
   return typeof value === 'string' ? value.toWellFormed() : null
 }
 
-/** Whether what was committed meanwhile was no index of another language. */
-function isLanguageLasting(
-  { knowledgeBase }: WatchedState,
-  now: KnowledgeBase | undefined,
-): boolean {
-  return now?.language === knowledgeBase.language && now.nextLanguage === null
+/** Whether what was committed meanwhile was no index of another language. One that is being committed may be it. */
+function isLanguageLasting({ knowledgeBase }: WatchedState, commits: CommittedStates): boolean {
+  const now = commits.current(knowledgeBase)
+  if (now?.language !== knowledgeBase.language) return false
+  return now.nextLanguage === null || !commits.isCommitting(now)
 }
 
 const NO_TERMS: QueryTerms = { keys: [], counts: [] }

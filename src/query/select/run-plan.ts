@@ -1,6 +1,5 @@
 import type { BoundSql } from '../../domain/ports/engine-ports.ts'
 import type { RowStream } from '../../domain/query-result.ts'
-import { AppError } from '../../errors.ts'
 import { type RunContext, runLimits } from '../query-deps.ts'
 import type { ParameterValues } from '../variables.ts'
 import { bindKeywords } from './bind-keywords.ts'
@@ -12,7 +11,7 @@ import type { CandidatePlan, CountedChunks, SelectPlan } from './plan-cache.ts'
 /** While a knowledge base is written to, candidates may be out of date before they are read. */
 const ATTEMPTS_MAX = 6
 /** Of a statement that scans, whose phrases may be out of date by then. */
-const SCANS_MAX = 20
+const SCANS_MAX = 6
 
 export interface PlanRows {
   readonly rows: RowStream
@@ -23,7 +22,7 @@ export interface PlanRows {
 /**
  * Runs a bound plan: over the nearest chunks where memory gives them, else as a scan. Once more where a write came between
  * what was bound and the rows.
- * @throws AppError as `NearestChunks.nearest` and `SqlEngine.run` do; `too_busy` where writes are faster each time
+ * @throws AppError as `NearestChunks.nearest` and `SqlEngine.run` do
  */
 export async function runPlan(
   plan: SelectPlan,
@@ -52,17 +51,19 @@ export async function runPlan(
   return { rows, isFromMemory: false }
 }
 
+/**
+ * Where writes come faster than phrases are found, the last try counts: its phrases are those of a state since the statement
+ * came, so it finds all of a write or nothing of it, and what its client wrote before.
+ */
 async function scan(plan: SelectPlan, bound: BoundPlan, context: PlanRun): Promise<RowStream> {
   const { sql, isShort } = plan
   let current = bound
-  for (let attempt = 0; attempt < SCANS_MAX; attempt += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     if (!current.keywords.isCurrent()) current = await bindAgain(plan, current, context)
     const rows = await run({ sql, values: current.values, isShort }, context)
-    if (current.keywords.isCurrent()) return rows
+    if (current.keywords.isCurrent() || attempt === SCANS_MAX) return rows
     await close(rows)
   }
-  const what = 'The knowledge base is written to faster than its phrases are found'
-  throw new AppError('too_busy', `${what}; search again, or without quotation marks`)
 }
 
 async function bindAgain(
