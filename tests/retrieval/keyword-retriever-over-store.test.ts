@@ -127,10 +127,12 @@ test('sorted postings and recent ones make one list', async () => {
   await older.close()
   await store.close()
   const { postings, recentPostings, termCounts } = chunkTables(ofOlder)
-  // A keyword index that is made when the folder is opened is sorted.
+  // A keyword index that is made after the folder was opened is sorted.
   const sql = [postings, recentPostings, termCounts].map((one) => `DROP TABLE ${one};`).join('\n')
   const migrations = [...MIGRATIONS, { number: MIGRATIONS.length + 1, name: 'without', sql }]
   store = await openSearchableStore({ directory: folder.path, migrations })
+  store.keywordLanguages.start()
+  await store.keywordLanguages.settled()
   kb = current(store)
   await put(numbered('b', 30))
   const [row] = await rowsOf(
