@@ -1,4 +1,5 @@
 /** Joins use cases to edges. The program and the tests call exactly this. */
+
 import { AgentPool } from './agents/agent-pool.ts'
 import {
   BUILTIN_EMBEDDING_MODEL,
@@ -41,6 +42,7 @@ import { Sessions } from './query/sessions.ts'
 import { NO_VARIABLES, UNKNOWN_VARIABLES } from './query/variables.ts'
 import { openRetrieval } from './retrieval/open-retrieval.ts'
 import { sleep } from './runtime/cancellation.ts'
+import { Turns } from './runtime/scheduling.ts'
 import { environmentOfReaders, isLoopback, type Settings } from './settings.ts'
 import { BackupSchedule } from './store/backup/backup-schedule.ts'
 import { memoryBytesOf } from './store/duckdb/memory-size.ts'
@@ -157,6 +159,7 @@ export function createApp(options: AppOptions): App {
     chatModels: chatModelsOf(settings, embedders),
     chunker: reader,
     plans: new PlanCache(),
+    turns: new Turns(),
     phrases: new KnownPhrases(),
     sharedPlans: new SharedPlans(),
     variables: NO_VARIABLES,
@@ -222,8 +225,7 @@ export function createApp(options: AppOptions): App {
       agents.close()
       await reembedding.close()
       await Promise.all([reader.close(), builtin.close(), planner.close()])
-      await vectorCaches.close()
-      await rowCaches.close()
+      await Promise.all([vectorCaches.close(), rowCaches.close()])
       await store.close()
     },
   }

@@ -15,6 +15,7 @@ import type {
   TableStore,
 } from '../domain/ports/store-ports.ts'
 import type { Chunker } from '../ingest/chunking/chunker.ts'
+import type { Turns } from '../runtime/scheduling.ts'
 import type { KnownPhrases } from './select/known-phrases.ts'
 import type { PlanCache } from './select/plan-cache.ts'
 import type { Planner } from './select/planner.ts'
@@ -38,6 +39,7 @@ export interface QueryDeps extends CatalogDeps {
   /** For the texts of rows that are inserted or changed. */
   readonly chunker: Chunker
   readonly plans: PlanCache
+  readonly turns: Turns
   readonly phrases: KnownPhrases
   /** Of statements that differ from others in values only. */
   readonly sharedPlans: SharedPlans

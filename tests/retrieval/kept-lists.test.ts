@@ -104,9 +104,10 @@ test.each([
 ])('lists %s are trained anew', async (_, table, options) => {
   const file = new MemoryFile()
   await (await opened(clusteredTable(COUNT), file)).close()
-  const { lists, tasks, close } = await opened(table, file, options)
+  const { tasks, close } = await opened(table, file, options)
+  // That so few lists are not worthwhile is kept as well.
   expect(tasks()).toBeGreaterThan(0)
-  expect([lists.report().state, file.writes]).toEqual(['ready', 2])
+  expect(file.writes).toBe(2)
   await close()
 })
 

@@ -1,6 +1,5 @@
 import type { BoundSql } from '../../domain/ports/engine-ports.ts'
 import type { RowStream } from '../../domain/query-result.ts'
-import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { type RunContext, runLimits } from '../query-deps.ts'
 import type { ParameterValues } from '../variables.ts'
 import { bindKeywords } from './bind-keywords.ts'
@@ -11,8 +10,6 @@ import type { CandidatePlan, CountedChunks, SelectPlan } from './plan-cache.ts'
 
 /** While a knowledge base is written to, candidates may be out of date before they are read. */
 const ATTEMPTS_MAX = 6
-/** Answers between two turns of the event loop, at most. */
-const ANSWERS_PER_TURN = 16
 /** Of a statement that scans, whose phrases may be out of date by then. */
 const SCANS_MAX = 6
 
@@ -33,7 +30,7 @@ export async function runPlan(
   context: PlanRun,
 ): Promise<PlanRows> {
   const { candidates, constant, counted } = plan
-  await giveTurn()
+  await context.deps.turns.give()
   if (context.isShown === true && constant !== null && constant.answer !== null) {
     const { columns, ready = [] } = constant.answer
     return { rows: { columns, ready, batches: batchesOf(ready) }, isFromMemory: false }
@@ -53,17 +50,6 @@ export async function runPlan(
     constant.answer = { columns: rows.columns, ready: rows.ready ?? [] }
   }
   return { rows, isFromMemory: false }
-}
-
-let answerCount = 0
-
-/**
- * An answer from memory alone waits for nothing: who asks for one after the other within the process would leave no turn to
- * anything else.
- */
-async function giveTurn(): Promise<void> {
-  answerCount = (answerCount + 1) % ANSWERS_PER_TURN
-  if (answerCount === 0) await yieldToEventLoop()
 }
 
 /**
