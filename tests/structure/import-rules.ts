@@ -42,6 +42,7 @@ const COMPOSITION_ROOTS: readonly string[] = [
   'main.ts',
   'serve.ts',
   'app.ts',
+  'composition',
   'eider.ts',
   'workers',
 ]

@@ -1,0 +1,49 @@
+import { AgentPool } from '../agents/agent-pool.ts'
+import type { RunningWork } from '../domain/ports/running-ports.ts'
+import type { QueryDeps } from '../query/query-deps.ts'
+import type { Settings } from '../settings.ts'
+import { LATER } from './later.ts'
+import { builtinEmbed, chatDefaultsOf, defaultChatModel } from './model-parts.ts'
+
+/** Threads that wait for questions: some 10 MB each. */
+const SPARE_AGENTS = 2
+
+export function agentPool(
+  settings: Settings,
+  queryDeps: QueryDeps,
+  running: RunningWork,
+): AgentPool {
+  return new AgentPool(
+    {
+      agentsMax: settings.agentsMax,
+      agentQuestionsMax: settings.agentQuestionsMax,
+      agentQueueMax: settings.agentQueueMax,
+      agentTimeoutSeconds: settings.agentTimeoutSeconds,
+      agentStepsMax: settings.agentStepsMax,
+      observationBytesMax: settings.observationBytesMax,
+      defaultModel: defaultChatModel(settings),
+      chatDefaults: chatDefaultsOf(settings),
+      sparesMax: SPARE_AGENTS,
+      workerUrl: new URL('../workers/agent-entry.ts', import.meta.url).href,
+    },
+    {
+      catalog: queryDeps.catalog,
+      select: async (sql, { project, allowed }, signal) => {
+        running.refuseSuspect(sql)
+        const entry = running.begin('an agent')
+        entry.statement(sql)
+        try {
+          const { runSelect } = await LATER.select()
+          const request = { sql, database: project, params: {}, allowed, isShown: true }
+          // Its first rows are read by then.
+          return await runSelect(request, queryDeps, signal)
+        } finally {
+          entry.end()
+        }
+      },
+      embed: builtinEmbed(queryDeps.embedders),
+      chatProviders: queryDeps.chatProviders,
+      newTraceId: () => crypto.randomUUID(),
+    },
+  )
+}

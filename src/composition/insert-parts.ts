@@ -1,0 +1,58 @@
+import { guardedFetch } from '../ingest/crawl/guarded-fetch.ts'
+import { INGEST_LIMITS } from '../ingest/ingest-limits.ts'
+import type { InsertDeps } from '../ingest/insert-request.ts'
+import type { DocumentReader } from '../ingest/readers/document-reader.ts'
+import type { UploadDeps } from '../ingest/upload-file.ts'
+import { addressPolicy } from '../network/address-policy.ts'
+import { internet } from '../network/pinned-fetch.ts'
+import type { QueryDeps } from '../query/query-deps.ts'
+import type { Settings } from '../settings.ts'
+import type { Store } from '../store/store.ts'
+import { LATER } from './later.ts'
+
+interface InsertParts {
+  readonly settings: Settings
+  readonly store: Store
+  readonly version: string
+}
+
+/** The rows of an insert's query are read while others are embedded, which may take long. */
+const INSERT_READING_MS = 24 * 3_600_000
+
+export function insertDepsOf(
+  options: InsertParts,
+  queryDeps: QueryDeps,
+  reader: DocumentReader,
+): InsertDeps & UploadDeps {
+  const { settings, store } = options
+  const downloads = downloadsOf(options)
+  return {
+    snapshot: () => store.catalog.snapshot(),
+    chunks: store.chunks,
+    embedders: queryDeps.embedders,
+    chatModels: queryDeps.chatModels,
+    files: store.files,
+    select: async (sql, database, signal) => {
+      return (await LATER.select()).runSelect(
+        { sql, database, params: {} },
+        { ...queryDeps, readingMs: INSERT_READING_MS },
+        signal,
+      )
+    },
+    pages: downloads,
+    downloads,
+    reader,
+    chunker: reader,
+    crawlPagesMax: settings.crawlPagesMax,
+    keepCrawlWarnings: (kb, warnings) => store.catalog.keepCrawlWarnings(kb, warnings),
+  }
+}
+
+function downloadsOf({ settings, version }: InsertParts) {
+  return guardedFetch({
+    policy: addressPolicy({ setting: 'EIDER_CRAWL_ALLOW', entries: settings.crawlAllow }),
+    userAgent: `Eider/${version} (+crawler)`,
+    network: internet,
+    pageMs: INGEST_LIMITS.pageMs,
+  })
+}

@@ -1,0 +1,12 @@
+/** What the first answer after a start does not need: loaded with the first request that does, or a moment later. */
+export const LATER = {
+  query: () => import('../query/run-query.ts'),
+  search: () => import('../query/search/run-search.ts'),
+  select: () => import('../query/select/run-select.ts'),
+  planner: () => import('../query/select/planner.ts'),
+  views: () => import('../query/views.ts'),
+  insert: () => import('../ingest/insert.ts'),
+  preview: () => import('../ingest/preview.ts'),
+  chunkWarnings: () => import('../ingest/chunk-warnings.ts'),
+  uploads: () => import('../ingest/upload-files.ts'),
+}

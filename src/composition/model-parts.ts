@@ -1,0 +1,43 @@
+/** Models as the settings name them. */
+import {
+  BUILTIN_EMBEDDING_MODEL,
+  BUILTIN_PROVIDER,
+  type ChatDefaults,
+  type ModelRef,
+  type NetworkRules,
+} from '../domain/model-ref.ts'
+import type { ChatModels, Embedder, EmbedderRegistry } from '../domain/ports/model-ports.ts'
+import { isLoopback, type Settings } from '../settings.ts'
+
+/** null: agents and the server have the built-in one. */
+export function defaultChatModel({ chatProvider, chatModel }: Settings): ModelRef | null {
+  if (chatProvider === BUILTIN_PROVIDER) return null
+  return { provider: chatProvider, modelName: chatModel ?? '', options: {} }
+}
+
+export function chatModelsOf(settings: Settings, embedders: EmbedderRegistry): ChatModels {
+  return {
+    defaultModel: defaultChatModel(settings),
+    async chatModel(ref) {
+      const { chatModelOf } = await import('../models/chat-registry.ts')
+      return chatModelOf(ref, chatDefaultsOf(settings), { embed: builtinEmbed(embedders) })
+    },
+  }
+}
+
+export function builtinEmbed(embedders: EmbedderRegistry): Embedder['embed'] {
+  const ref = { provider: BUILTIN_PROVIDER, modelName: BUILTIN_EMBEDDING_MODEL, options: {} }
+  return (texts, signal) => embedders.embedder(ref).embed(texts, signal)
+}
+
+export function chatDefaultsOf(settings: Settings): ChatDefaults {
+  const { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl } = settings
+  const network = networkRulesOf(settings)
+  return { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl, network }
+}
+
+/** Who alone can reach this server, without a login, may reach from it what the machine reaches. */
+export function networkRulesOf({ networkAllow, host, username }: Settings): NetworkRules {
+  const isOpen = isLoopback(host) && username === undefined
+  return { setting: 'EIDER_NETWORK_ALLOW', entries: networkAllow, isOpen }
+}

@@ -1,0 +1,59 @@
+import type { AgentPool } from '../agents/agent-pool.ts'
+import type { UseCases } from '../http/route-context.ts'
+import type { InsertDeps } from '../ingest/insert-request.ts'
+import type { DocumentReader } from '../ingest/readers/document-reader.ts'
+import type { UploadDeps } from '../ingest/upload-file.ts'
+import type { QueryDeps } from '../query/query-deps.ts'
+import type { QueryRequest } from '../query/run-query.ts'
+import { Sessions } from '../query/sessions.ts'
+import { UNKNOWN_VARIABLES } from '../query/variables.ts'
+import { LATER } from './later.ts'
+
+/** What each route calls, with what that needs. */
+export function useCases(
+  queryDeps: QueryDeps,
+  insertDeps: InsertDeps & UploadDeps,
+  { agents, reader }: { readonly agents: AgentPool; readonly reader: DocumentReader },
+): Omit<UseCases, 'backups' | 'fileBytes'> {
+  const sessions = new Sessions()
+  const inTurns = (): InsertDeps & UploadDeps => {
+    const own = reader.forRequest()
+    return { ...insertDeps, reader: own, chunker: own }
+  }
+  const viewDeps = { ...queryDeps, variables: UNKNOWN_VARIABLES }
+  const inSession = ({ session }: QueryRequest): QueryDeps => {
+    const variables = sessions.variablesOf(session ?? null)
+    return { ...queryDeps, variables, chunker: reader.forRequest() }
+  }
+  return {
+    catalog: queryDeps,
+    indexes: queryDeps.indexes,
+    query: async (request, signal) => {
+      const { runQuery } = await LATER.query()
+      return runQuery(request, inSession(request), signal)
+    },
+    exportRows: async (request, signal) => {
+      const { exportRows } = await LATER.query()
+      return exportRows(request, inSession(request), signal)
+    },
+    dropSessions: (login) => sessions.drop(login),
+    search: async (kb, order, signal) => {
+      return (await LATER.search()).runSearch(kb, order, queryDeps, signal)
+    },
+    views: {
+      create: async (view, signal) => (await LATER.views()).createView(view, viewDeps, signal),
+      alter: async (view, sql, signal) => {
+        const { alterView } = await LATER.views()
+        return alterView(view, { sql, database: view.projectName }, viewDeps, signal)
+      },
+    },
+    insert: async (request, signal) => (await LATER.insert()).insert(request, inTurns(), signal),
+    preview: async (request, signal) => (await LATER.preview()).preview(request, inTurns(), signal),
+    chunkWarnings: async (kb) => (await LATER.chunkWarnings()).chunkWarnings(kb, queryDeps),
+    uploadFiles: async (request, signal) => {
+      return (await LATER.uploads()).uploadFiles(request, inTurns(), signal)
+    },
+    dropFile: (file) => queryDeps.files.dropFile(file),
+    agents,
+  }
+}
