@@ -52,6 +52,13 @@ export const ERRORS = {
   backup_running: { status: 409, number: 2501, title: 'Backup already running' },
   backup_failed: { status: 500, number: 2502, title: 'Backup failed' },
   data_damaged: { status: 500, number: 2503, title: 'Data damaged' },
+  database_not_found: { status: 404, number: 2601, title: 'Database not found' },
+  database_exists: { status: 409, number: 2602, title: 'Name conflict' },
+  database_in_use: { status: 409, number: 2603, title: 'Database is in use' },
+  database_not_deletable: { status: 400, number: 2604, title: 'Cannot delete database' },
+  invalid_database: { status: 400, number: 2605, title: 'Wrong argument' },
+  unknown_engine: { status: 400, number: 2606, title: 'Wrong argument' },
+  source_failed: { status: 502, number: 2610, title: 'Connection error' },
   invalid_knowledge_base: {
     status: 400,
     number: 3001,
@@ -124,6 +131,7 @@ const NOUNS = {
   view: 'View',
   table: 'Table',
   file: 'File',
+  database: 'Database',
 } as const
 
 /** For a name that nothing of this kind has, or no longer has. */

@@ -1,5 +1,6 @@
 import { notFound } from '../errors.ts'
 import type { Agent } from './agent.ts'
+import type { DataSource } from './flow/data-source.ts'
 import { nameKey } from './identifier.ts'
 import type { KnowledgeBase } from './knowledge-base.ts'
 import type { Project, ProjectTable, View } from './project.ts'
@@ -17,6 +18,7 @@ export interface CatalogSnapshot {
   readonly files: readonly UploadedFile[]
   readonly views: readonly View[]
   readonly tables: readonly ProjectTable[]
+  readonly dataSources: readonly DataSource[]
 }
 
 interface Named {
@@ -83,6 +85,10 @@ export function findAgent(
   return named(agentsOf(snapshot, project), name)
 }
 
+export function findDataSource(snapshot: CatalogSnapshot, name: string): DataSource | undefined {
+  return named(snapshot.dataSources, name)
+}
+
 /** By its whole name, or without its ending. @throws AppError `file_ambiguous` */
 export function findFile(snapshot: CatalogSnapshot, name: string): UploadedFile | undefined {
   const table = findFileTable(snapshot, name)
@@ -124,6 +130,13 @@ export function requireView(snapshot: CatalogSnapshot, projectName: string, name
   const view = findView(snapshot, requireProject(snapshot, projectName), name)
   if (view !== undefined) return view
   throw notFound('view', name)
+}
+
+/** @throws AppError `database_not_found` */
+export function requireDataSource(snapshot: CatalogSnapshot, name: string): DataSource {
+  const source = findDataSource(snapshot, name)
+  if (source !== undefined) return source
+  throw notFound('database', name)
 }
 
 /** @throws AppError `file_not_found`, `file_ambiguous` */

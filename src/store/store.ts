@@ -10,6 +10,7 @@ import type { StoreParts } from './catalog/catalog-state.ts'
 import { MIGRATIONS, type Migration, migrate } from './catalog/migrate.ts'
 import { StoredRevokedTokens } from './catalog/revoked-tokens.ts'
 import { modeWarnings, type Secrets } from './catalog/secrets.ts'
+import { StoredDataSources } from './catalog/stored-data-sources.ts'
 import { StoredDerivedFiles } from './derived-files.ts'
 import { addContextTables } from './documents/chunk-contexts.ts'
 import { KeywordLanguages, markOlderTerms } from './documents/keyword-languages.ts'
@@ -74,6 +75,7 @@ export interface StoreOptions {
 /** Everything that is stored, behind the ports of the domain. */
 export interface Store {
   readonly catalog: StoredCatalog
+  readonly dataSourceCatalog: StoredDataSources
   readonly chunks: StoredChunks
   readonly reembeddingStore: StoredReembedding
   readonly keywordLanguages: KeywordLanguages
@@ -175,6 +177,7 @@ async function storeOver(
   )
   return {
     catalog,
+    dataSourceCatalog: new StoredDataSources(parts),
     chunks,
     reembeddingStore: new StoredReembedding(parts),
     files: new StoredFiles({ ...parts, engine, contents }),

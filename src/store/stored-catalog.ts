@@ -16,8 +16,8 @@ import { timestampOfMillis } from '../domain/timestamp.ts'
 import { notFound } from '../errors.ts'
 import {
   checkAgentName,
+  checkDatabaseName,
   checkKnowledgeBase,
-  checkProjectName,
   checkRelationName,
   currentProject,
 } from './catalog/catalog-checks.ts'
@@ -67,7 +67,7 @@ export class StoredCatalog implements Catalog {
     const { database, state } = this.#parts
     return database.write(
       async (connection) => {
-        checkProjectName(state.snapshot(), name)
+        checkDatabaseName(state.snapshot(), name)
         const queries = queriesOver(connection)
         const id = await nextId(queries, 'project')
         const row = { id, name, nameKey: nameKey(name), ...this.#created() }

@@ -57,7 +57,15 @@ export function fileNamed(name: string): UploadedFile {
 }
 
 export function snapshotOf(content: Partial<CatalogSnapshot>): CatalogSnapshot {
-  const empty = { projects: [], knowledgeBases: [], agents: [], files: [], views: [], tables: [] }
+  const empty = {
+    projects: [],
+    knowledgeBases: [],
+    agents: [],
+    files: [],
+    views: [],
+    tables: [],
+    dataSources: [],
+  }
   return { version: 1, definitionsVersion: 1, ...empty, ...content }
 }
 

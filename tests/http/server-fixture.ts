@@ -31,6 +31,7 @@ export function fakeCatalog(): Catalog {
     files: [],
     views: [],
     tables: [],
+    dataSources: [],
   }
   let lastId = 1
   const times = { createdAt: STAMP, updatedAt: STAMP }

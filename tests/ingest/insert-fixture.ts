@@ -34,7 +34,14 @@ export function uploadedFile(changes: Partial<UploadedFile> & { name: string }):
 }
 
 export function snapshotWith(files: readonly UploadedFile[]): CatalogSnapshot {
-  const empty = { projects: [], knowledgeBases: [], agents: [], views: [], tables: [] }
+  const empty = {
+    projects: [],
+    knowledgeBases: [],
+    agents: [],
+    views: [],
+    tables: [],
+    dataSources: [],
+  }
   return { version: 1, definitionsVersion: 1, ...empty, files }
 }
 

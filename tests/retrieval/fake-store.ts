@@ -63,7 +63,7 @@ export class FakeStore implements RetrievalStore {
   readonly catalog = {
     snapshot: () => ({
       ...{ version: 1, definitionsVersion: 1, knowledgeBases: [this.#kb] },
-      ...{ projects: [], agents: [], files: [], views: [], tables: [] },
+      ...{ projects: [], agents: [], files: [], views: [], tables: [], dataSources: [] },
     }),
   }
 

@@ -150,7 +150,7 @@ test('a knowledge base of before there were index statements takes one', async (
   for (const column of ['vector_index', 'sealed_next_embedding_model', 'vectors_number']) {
     await connection.run(`ALTER TABLE eider.knowledge_bases DROP COLUMN ${column}`)
   }
-  await connection.run('DELETE FROM eider.migrations WHERE number >= 3')
+  await connection.run('DELETE FROM eider.migrations WHERE number BETWEEN 3 AND 6')
   connection.closeSync()
   instance.closeSync()
   const after = await openStore({ directory: folder.path })

@@ -10,6 +10,10 @@ export interface DataSource {
   readonly updatedAt: string
 }
 
+export type DataSourceDraft = Pick<DataSource, 'name' | 'engine' | 'parameters'>
+
+export type DataSourceChanges = Partial<Pick<DataSource, 'engine' | 'parameters'>>
+
 /** MariaDB is a `mysql`. */
 export type DataSourceEngine = 'postgres' | 'mysql' | 'sqlite' | 'duckdb'
 

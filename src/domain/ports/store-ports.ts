@@ -7,6 +7,7 @@ import type { Backup } from '../backup.ts'
 import type { CatalogSnapshot } from '../catalog-snapshot.ts'
 import type { ChunkChange, DocumentChange, EmbeddedDocument, StoredChunkText } from '../chunk.ts'
 import type { Document, Row } from '../document.ts'
+import type { DataSource, DataSourceChanges, DataSourceDraft } from '../flow/data-source.ts'
 import type { KnowledgeBase, KnowledgeBaseChanges, KnowledgeBaseDraft } from '../knowledge-base.ts'
 import type { Project, ProjectTable, View, ViewChanges, ViewDraft } from '../project.ts'
 import type {
@@ -22,7 +23,7 @@ import type { ReadTable } from './reading-ports.ts'
 /** Names and definitions. Reads come from the snapshot; a write is one transaction and renews it before it resolves. */
 export interface Catalog {
   snapshot(): CatalogSnapshot
-  /** @throws AppError `project_exists` */
+  /** @throws AppError `project_exists`, `database_exists` */
   createProject(name: string): Promise<Project>
   /** Drops the project with all that is in it. */
   dropProject(project: Project): Promise<void>
@@ -52,6 +53,19 @@ export interface Catalog {
   createView(draft: ViewDraft, orReplace?: boolean): Promise<View>
   alterView(view: View, changes: ViewChanges): Promise<View>
   dropView(view: View): Promise<void>
+}
+
+/** Databases elsewhere, in the catalog. Nothing connects. Their reads come from the catalog's snapshot. */
+export interface DataSourceCatalog {
+  /**
+   * With `orReplace` a data source of that name gets the new definition and stays the one that it is.
+   * @throws AppError `project_exists`, `database_exists`
+   */
+  createDataSource(draft: DataSourceDraft, orReplace?: boolean): Promise<DataSource>
+  /** @throws AppError `database_not_found` */
+  alterDataSource(source: DataSource, changes: DataSourceChanges): Promise<DataSource>
+  /** @throws AppError `database_not_found` */
+  dropDataSource(source: DataSource): Promise<void>
 }
 
 export type WriteOutcome =

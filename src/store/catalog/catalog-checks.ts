@@ -1,5 +1,5 @@
 /** What must hold before a write of the catalog: names that are free. Called within the write, so nothing changes in between. */
-import { type CatalogSnapshot, findProject } from '../../domain/catalog-snapshot.ts'
+import { type CatalogSnapshot, findDataSource, findProject } from '../../domain/catalog-snapshot.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { Project } from '../../domain/project.ts'
@@ -14,10 +14,14 @@ interface Scoped {
 
 type Storage = Pick<KnowledgeBase, 'name' | 'vectorDatabase' | 'vectorDatabaseTable'>
 
-/** @throws AppError `project_exists` */
-export function checkProjectName(snapshot: CatalogSnapshot, name: string): void {
-  if (findProject(snapshot, name) === undefined) return
-  throw new AppError('project_exists', `Project with name ${name} already exists`)
+/** Projects and data sources share their names. @throws AppError `project_exists`, `database_exists` */
+export function checkDatabaseName(snapshot: CatalogSnapshot, name: string): void {
+  if (findProject(snapshot, name) !== undefined) {
+    throw new AppError('project_exists', `Project with name ${name} already exists`)
+  }
+  if (findDataSource(snapshot, name) !== undefined) {
+    throw new AppError('database_exists', `Database with name ${name} already exists`)
+  }
 }
 
 /** @throws AppError `project_not_found` when it was dropped meanwhile */

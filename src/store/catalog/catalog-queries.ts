@@ -3,7 +3,7 @@ import { eq, sql } from 'drizzle-orm'
 import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
 import { timestampOf } from '../../domain/timestamp.ts'
 import { notFound } from '../../errors.ts'
-import { agents, counters, files, tables, views } from './schema.ts'
+import { agents, counters, dataSources, files, tables, views } from './schema.ts'
 
 export type CatalogQueries = PgRemoteDatabase<Record<string, never>>
 
@@ -21,7 +21,7 @@ export function queriesOver(connection: DuckDBConnection): CatalogQueries {
 /** An id that nothing else of this kind has or ever had. Only within a write. */
 export async function nextId(
   queries: CatalogQueries,
-  kind: 'project' | 'knowledge_base' | 'agent' | 'file' | 'view' | 'table',
+  kind: 'project' | 'knowledge_base' | 'agent' | 'file' | 'view' | 'table' | 'data_source',
 ): Promise<number> {
   // Not RETURNING: with it DuckDB deletes and inserts the row, and a COMMIT that then fails ends the process.
   await queries
@@ -50,7 +50,13 @@ export async function deleteRow(
   if (dropped.length === 0) throw notFound(kind, name)
 }
 
-const TABLES = { agent: agents, view: views, table: tables, file: files } as const
+const TABLES = {
+  agent: agents,
+  view: views,
+  table: tables,
+  file: files,
+  database: dataSources,
+} as const
 
 function named(names: readonly string[], row: readonly unknown[]): Record<string, unknown> {
   return Object.fromEntries(names.map((name, index) => [name, row[index]]))

@@ -1,6 +1,7 @@
 /** The catalog's rows ⇄ what the domain talks about: all of them at the start, and one by one. */
 import { asc } from 'drizzle-orm'
 import type { Agent } from '../../domain/agent.ts'
+import type { DataSource } from '../../domain/flow/data-source.ts'
 import { DEFAULT_FUSION, fusionNamed, type SearchDefaults } from '../../domain/hybrid-search.ts'
 import {
   completePreprocessing,
@@ -15,7 +16,16 @@ import { AppError, StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
 import { queriesOver } from './catalog-queries.ts'
 import { CatalogState } from './catalog-state.ts'
-import { agents, files, keyCheck, knowledgeBases, projects, tables, views } from './schema.ts'
+import {
+  agents,
+  dataSources,
+  files,
+  keyCheck,
+  knowledgeBases,
+  projects,
+  tables,
+  views,
+} from './schema.ts'
 import { openSecrets, type Secrets } from './secrets.ts'
 
 const KEY_CHECK_TEXT = 'eider'
@@ -60,6 +70,7 @@ export async function loadCatalog(database: Database, secrets: Secrets): Promise
     const viewRows = await queries.select().from(views).orderBy(asc(views.id))
     const tableRows = await queries.select().from(tables).orderBy(asc(tables.id))
     const fileRows = await queries.select().from(files).orderBy(asc(files.id))
+    const sourceRows = await queries.select().from(dataSources).orderBy(asc(dataSources.id))
     return new CatalogState({
       projects: projectRows.map(projectOf),
       knowledgeBases: kbRows.map((row) => knowledgeBaseOf(row, contextOf(row))),
@@ -67,6 +78,7 @@ export async function loadCatalog(database: Database, secrets: Secrets): Promise
       files: fileRows.map(fileOf),
       views: viewRows.map((row) => viewOf(row, contextOf(row).projectName)),
       tables: tableRows.map((row) => tableOf(row, contextOf(row).projectName)),
+      dataSources: sourceRows.map((row) => dataSourceOf(row, secrets)),
     })
   })
 }
@@ -87,6 +99,7 @@ type AgentRow = typeof agents.$inferSelect
 type FileRow = typeof files.$inferSelect
 type ViewRow = typeof views.$inferSelect
 type TableRow = typeof tables.$inferSelect
+type DataSourceRow = typeof dataSources.$inferSelect
 
 /** What the rows of a project's things need besides themselves. */
 interface RowContext {
@@ -240,6 +253,11 @@ export function viewOf(row: ViewRow, projectName: string): View {
 export function tableOf(row: TableRow, projectName: string): ProjectTable {
   const { nameKey: _, ...table } = row
   return { ...table, projectName }
+}
+
+export function dataSourceOf(row: DataSourceRow, secrets: Secrets): DataSource {
+  const { nameKey: _, sealedParameters, ...source } = row
+  return { ...source, parameters: unsealed<DataSource['parameters']>(sealedParameters, secrets) }
 }
 
 /**

@@ -8,6 +8,7 @@ import knowledgeBasesSql from '../../../drizzle/0005_knowledge_bases_without_key
   type: 'text',
 }
 import filesAsSentSql from '../../../drizzle/0006_files_as_sent.sql' with { type: 'text' }
+import dataSourcesSql from '../../../drizzle/0007_data_sources.sql' with { type: 'text' }
 import { StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -25,6 +26,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 4, name: '0004_next_vectors', sql: nextVectorsSql },
   { number: 5, name: '0005_knowledge_bases_without_keys', sql: knowledgeBasesSql },
   { number: 6, name: '0006_files_as_sent', sql: filesAsSentSql },
+  { number: 7, name: '0007_data_sources', sql: dataSourcesSql },
 ]
 
 /**

@@ -1,6 +1,7 @@
 /** The catalog as drizzle sees it. Migrations make the tables; a test compares the two. */
 import { bigint, customType, integer, pgSchema, text, timestamp, unique } from 'drizzle-orm/pg-core'
 import type { AgentData, AgentParams } from '../../domain/agent.ts'
+import type { DataSourceEngine } from '../../domain/flow/data-source.ts'
 import type { VectorIndexDefinition } from '../../domain/index-definition.ts'
 import type { MetadataColumn } from '../../domain/knowledge-base.ts'
 import type { RelationColumn } from '../../domain/project.ts'
@@ -133,6 +134,17 @@ export const tables = eider.table(
   },
   (table) => [unique().on(table.projectId, table.nameKey)],
 )
+
+/** Without an index, see migration 7. */
+export const dataSources = eider.table('data_sources', {
+  id: integer('id').notNull(),
+  name: text('name').notNull(),
+  nameKey: text('name_key').notNull(),
+  engine: text('engine').$type<DataSourceEngine>().notNull(),
+  sealedParameters: text('sealed_parameters').notNull(),
+  createdAt: moment('created_at'),
+  updatedAt: moment('updated_at'),
+})
 
 export const revokedTokens = eider.table('revoked_tokens', {
   id: text('id').primaryKey(),

@@ -1,0 +1,92 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { eq } from 'drizzle-orm'
+import { findDataSource } from '../../domain/catalog-snapshot.ts'
+import type {
+  DataSource,
+  DataSourceChanges,
+  DataSourceDraft,
+} from '../../domain/flow/data-source.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import type { DataSourceCatalog } from '../../domain/ports/store-ports.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import { notFound } from '../../errors.ts'
+import { checkDatabaseName } from './catalog-checks.ts'
+import { deleteRow, nextId, queriesOver } from './catalog-queries.ts'
+import { dataSourceOf, sealedJson } from './catalog-rows.ts'
+import { type StoreParts, without, withReplaced } from './catalog-state.ts'
+import { dataSources } from './schema.ts'
+
+/** Databases elsewhere over DuckDB. Each write is one turn of the write queue. */
+export class StoredDataSources implements DataSourceCatalog {
+  readonly #parts: StoreParts
+
+  constructor(parts: StoreParts) {
+    this.#parts = parts
+  }
+
+  createDataSource(draft: DataSourceDraft, orReplace = false): Promise<DataSource> {
+    const { database, state, secrets } = this.#parts
+    return database.write(
+      async (connection) => {
+        const old = orReplace ? findDataSource(state.snapshot(), draft.name) : undefined
+        if (old !== undefined) return this.#altered(connection, old, draft)
+        checkDatabaseName(state.snapshot(), draft.name)
+        const queries = queriesOver(connection)
+        const now = timestampOfMillis(this.#parts.now())
+        const row = {
+          id: await nextId(queries, 'data_source'),
+          name: draft.name,
+          nameKey: nameKey(draft.name),
+          engine: draft.engine,
+          sealedParameters: sealedJson(draft.parameters, secrets),
+          createdAt: now,
+          updatedAt: now,
+        }
+        await queries.insert(dataSources).values(row)
+        return dataSourceOf(row, secrets)
+      },
+      (source) => this.#show(source),
+    )
+  }
+
+  alterDataSource(source: DataSource, changes: DataSourceChanges): Promise<DataSource> {
+    return this.#parts.database.write(
+      (connection) => this.#altered(connection, source, changes),
+      (altered) => this.#show(altered),
+    )
+  }
+
+  dropDataSource(source: DataSource): Promise<void> {
+    const { database, state } = this.#parts
+    return database.writeFreeing(
+      (connection) => deleteRow(connection, 'database', source),
+      () => state.change({ dataSources: without(state.snapshot().dataSources, source.id) }),
+    )
+  }
+
+  async #altered(
+    connection: DuckDBConnection,
+    { id, name }: DataSource,
+    { engine, parameters }: DataSourceChanges,
+  ): Promise<DataSource> {
+    const { secrets, now } = this.#parts
+    const queries = queriesOver(connection)
+    const isOwn = eq(dataSources.id, id)
+    await queries
+      .update(dataSources)
+      .set({
+        ...(engine !== undefined && { engine }),
+        ...(parameters !== undefined && { sealedParameters: sealedJson(parameters, secrets) }),
+        updatedAt: timestampOfMillis(now()),
+      })
+      .where(isOwn)
+    const [row] = await queries.select().from(dataSources).where(isOwn)
+    if (row === undefined) throw notFound('database', name)
+    return dataSourceOf(row, secrets)
+  }
+
+  #show(source: DataSource): void {
+    const { state } = this.#parts
+    state.change({ dataSources: withReplaced(state.snapshot().dataSources, source) })
+  }
+}
