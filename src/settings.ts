@@ -97,8 +97,13 @@ export const SETTINGS = {
   }),
   networkAllow: setting('EIDER_NETWORK_ALLOW', {
     default: '',
-    help: 'Private hosts, addresses and CIDR blocks that models may have, separated by commas; not needed on loopback without a login',
+    help: 'Private hosts, addresses and CIDR blocks that models and data sources may have, separated by commas; not needed on loopback without a login',
     parse: list,
+  }),
+  sourcesDirectory: setting('EIDER_SOURCES_DIR', {
+    default: '',
+    help: 'Folder of the SQLite and DuckDB files that may be data sources; not set: none may',
+    parse: optionalText,
   }),
   crawlPagesMax: setting('EIDER_CRAWL_PAGES_MAX', {
     default: '1000',
@@ -275,6 +280,7 @@ export function settingsFrom(environment: Environment): Settings {
     tokenTtlSeconds: read(SETTINGS.tokenTtlSeconds),
     crawlAllow: read(SETTINGS.crawlAllow),
     networkAllow: read(SETTINGS.networkAllow),
+    sourcesDirectory: read(SETTINGS.sourcesDirectory),
     crawlPagesMax: read(SETTINGS.crawlPagesMax),
     bodyBytesMax: read(SETTINGS.bodyBytesMax),
     fileBytesMax: read(SETTINGS.fileBytesMax),

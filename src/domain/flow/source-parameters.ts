@@ -1,0 +1,202 @@
+/** What `CREATE DATABASE … PARAMETERS` takes, engine by engine: which names, of which kind, which are secret. */
+import { AppError } from '../../errors.ts'
+import type { DataSourceEngine } from './data-source.ts'
+
+export interface SourceParameter {
+  readonly name: string
+  /** Other names that existing clients send for it. */
+  readonly aliases: readonly string[]
+  readonly kind: 'text' | 'port' | 'boolean' | readonly string[]
+  /** Answers show `******` for it, and it is stored encrypted. */
+  readonly isSecret: boolean
+  readonly help: string
+}
+
+export type SourceParameterValue = string | number | boolean
+
+export type SourceParameters = Readonly<Record<string, SourceParameterValue>>
+
+type Extra = Partial<Pick<SourceParameter, 'aliases' | 'kind' | 'isSecret'>>
+
+function parameter(name: string, help: string, extra: Extra = {}): SourceParameter {
+  return { name, help, aliases: [], kind: 'text', isSecret: false, ...extra }
+}
+
+/** Of PostgreSQL's clients. `require` checks the certificate and its name, as `verify-full` does. */
+export const SSL_MODES = [
+  'disable',
+  'allow',
+  'prefer',
+  'no-verify',
+  'require',
+  'verify-ca',
+  'verify-full',
+] as const
+
+const USER = parameter('user', 'Name of the login', { aliases: ['username'] })
+const PASSWORD = parameter('password', 'Password of the login', { isSecret: true })
+const HOST = parameter('host', 'Host name or address of the server', {
+  aliases: ['hostname', 'server'],
+})
+const URL_PARAMETER = { aliases: ['connection_string', 'uri', 'dsn'], isSecret: true } as const
+const CERTIFICATES = 'as PEM text'
+
+export const SOURCE_PARAMETERS: Readonly<Record<DataSourceEngine, readonly SourceParameter[]>> = {
+  postgres: [
+    parameter('url', 'All in one: postgresql://user:password@host:port/database', URL_PARAMETER),
+    HOST,
+    parameter('port', 'Port of the server; 5432 unless set', { kind: 'port' }),
+    USER,
+    PASSWORD,
+    parameter('database', 'Name of the database; that of the user unless set', {
+      aliases: ['dbname', 'db'],
+    }),
+    parameter('schema', 'Schemas that are looked in first, separated by commas', {
+      aliases: ['search_path'],
+    }),
+    parameter('sslmode', 'How the connection is encrypted; prefer unless set', {
+      aliases: ['ssl_mode'],
+      kind: SSL_MODES,
+    }),
+    parameter('ssl', 'true: the same as sslmode require; false: as disable', { kind: 'boolean' }),
+    parameter('sslrootcert', `Certificates that are trusted, ${CERTIFICATES}`, {
+      aliases: ['ssl_ca'],
+    }),
+    parameter('sslcert', `The client's certificate, ${CERTIFICATES}`, { aliases: ['ssl_cert'] }),
+    parameter('sslkey', `The key of the client's certificate, ${CERTIFICATES}`, {
+      aliases: ['ssl_key'],
+      isSecret: true,
+    }),
+  ],
+  mysql: [
+    parameter('url', 'All in one: mysql://user:password@host:port/database', URL_PARAMETER),
+    HOST,
+    parameter('port', 'Port of the server; 3306 unless set', { kind: 'port' }),
+    USER,
+    PASSWORD,
+    parameter('database', 'Name of the database', { aliases: ['db', 'dbname', 'schema'] }),
+    parameter('ssl', 'true: encrypted, the certificate and its name are checked', {
+      kind: 'boolean',
+    }),
+    parameter('ssl_verify', 'false: encrypted, and the certificate is not checked', {
+      kind: 'boolean',
+    }),
+    parameter('ssl_ca', `Certificates that are trusted, ${CERTIFICATES}`),
+    parameter('ssl_cert', `The client's certificate, ${CERTIFICATES}`),
+    parameter('ssl_key', `The key of the client's certificate, ${CERTIFICATES}`, {
+      isSecret: true,
+    }),
+  ],
+  sqlite: [fileParameter('SQLite')],
+  duckdb: [fileParameter('DuckDB')],
+}
+
+function fileParameter(program: string): SourceParameter {
+  const help = `File of ${program}, below the folder that EIDER_SOURCES_DIR names`
+  return parameter('db_file', help, { aliases: ['path', 'database', 'file'] })
+}
+
+export function isSourceEngine(engine: string): engine is DataSourceEngine {
+  return Object.hasOwn(SOURCE_PARAMETERS, engine)
+}
+
+/** How a name of an engine is written by those who know it under another; undefined: nobody knows it. */
+export function sourceEngineOf(name: string): DataSourceEngine | undefined {
+  const engine = name.toLowerCase()
+  return ENGINE_ALIASES[engine] ?? (isSourceEngine(engine) ? engine : undefined)
+}
+
+const ENGINE_ALIASES: Readonly<Record<string, DataSourceEngine | undefined>> = {
+  postgresql: 'postgres',
+  mariadb: 'mysql',
+  sqlite3: 'sqlite',
+}
+
+/**
+ * The parameters under their own names, with values of their kinds; empty and null ones are left out.
+ * @throws AppError `unknown_field` for a name that the engine does not have, `missing_field`, `invalid_request`; none shows
+ * a value
+ */
+export function sourceParameters(
+  engine: DataSourceEngine,
+  given: Readonly<Record<string, unknown>>,
+): SourceParameters {
+  const found = new Map<string, SourceParameterValue>()
+  for (const [name, value] of Object.entries(given)) {
+    const known = parameterOf(engine, name)
+    if (known === undefined) throw unknownParameter(engine, name)
+    if (value === null || value === '') continue
+    if (found.has(known.name)) {
+      throw new AppError('invalid_request', `Parameter ${known.name} is given twice`)
+    }
+    found.set(known.name, parsedValue(known, value))
+  }
+  requirePlace(engine, found)
+  return Object.fromEntries(found)
+}
+
+/** As `given`, with `******` for secrets. A name that is not known counts as one. */
+export function maskedParameters(
+  engine: DataSourceEngine,
+  given: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const shown = Object.entries(given).map(([name, value]) => {
+    const isSecret = parameterOf(engine, name)?.isSecret ?? true
+    return [name, isSecret && value !== null && value !== '' ? MASK : value] as const
+  })
+  return Object.fromEntries(shown)
+}
+
+const MASK = '******'
+
+function parameterOf(engine: DataSourceEngine, name: string): SourceParameter | undefined {
+  const asked = name.toLowerCase()
+  return SOURCE_PARAMETERS[engine].find((one) => one.name === asked || one.aliases.includes(asked))
+}
+
+function unknownParameter(engine: DataSourceEngine, name: string): AppError {
+  const names = SOURCE_PARAMETERS[engine].map((one) => one.name).join(', ')
+  const message = `Engine ${engine} has no parameter "${name.slice(0, 80)}"; it has: ${names}`
+  return new AppError('unknown_field', message)
+}
+
+function parsedValue({ name, kind }: SourceParameter, value: unknown): SourceParameterValue {
+  const refuse = (expected: string) => {
+    return new AppError('invalid_request', `Parameter ${name}: expected ${expected}`)
+  }
+  if (kind === 'port') {
+    const port = Number(value)
+    if (Number.isInteger(port) && port >= 1 && port <= 65_535) return port
+    throw refuse('a port from 1 to 65535')
+  }
+  if (kind === 'boolean') {
+    const truth = BOOLEANS[String(value).toLowerCase()]
+    if (truth !== undefined) return truth
+    throw refuse('true or false')
+  }
+  // A password of digits, or the name of a database, may come as a number.
+  const text = typeof value === 'number' ? String(value) : value
+  if (typeof text !== 'string') throw refuse('a text')
+  if (text.includes('\0')) throw refuse('a text without the character NUL')
+  if (typeof kind === 'string') return text
+  const choice = text.toLowerCase()
+  if (kind.includes(choice)) return choice
+  throw refuse(`one of ${kind.join(', ')}`)
+}
+
+const BOOLEANS: Readonly<Record<string, boolean | undefined>> = {
+  true: true,
+  '1': true,
+  false: false,
+  '0': false,
+}
+
+function requirePlace(
+  engine: DataSourceEngine,
+  found: ReadonlyMap<string, SourceParameterValue>,
+): void {
+  const [needed, how] =
+    engine === 'sqlite' || engine === 'duckdb' ? ['db_file', ''] : ['host', ', or url']
+  if (found.has(needed) || (how !== '' && found.has('url'))) return
+  throw new AppError('missing_field', `Engine ${engine} needs the parameter ${needed}${how}`)
+}

@@ -1,0 +1,48 @@
+import { expect, test } from 'bun:test'
+import { maskedParameters, sourceParameters } from '../../src/domain/flow/source-parameters.ts'
+
+test('parameters come under their own names, with values of their kinds', () => {
+  const given = { HOST: 'db.example', port: '5433', username: 'ann', PASSWORD: 'x', dbname: 'shop' }
+  expect(sourceParameters('postgres', { ...given, sslmode: 'Require', schema: null })).toEqual({
+    host: 'db.example',
+    port: 5433,
+    user: 'ann',
+    password: 'x',
+    database: 'shop',
+    sslmode: 'require',
+  })
+  expect(sourceParameters('duckdb', { path: 'a.duckdb' })).toEqual({ db_file: 'a.duckdb' })
+  expect(sourceParameters('mysql', { host: 'h', ssl: '1' })).toEqual({ host: 'h', ssl: true })
+})
+
+const REFUSED: readonly (readonly [
+  Parameters<typeof sourceParameters>[0],
+  Record<string, unknown>,
+  string,
+])[] = [
+  ['postgres', { host: 'h', shema: 's' }, 'Engine postgres has no parameter "shema"'],
+  ['postgres', { port: 5432 }, 'Engine postgres needs the parameter host, or url'],
+  ['sqlite', {}, 'Engine sqlite needs the parameter db_file'],
+  ['mysql', { host: 'h', port: 70_000 }, 'Parameter port: expected a port from 1 to 65535'],
+  ['mysql', { host: 'h', user: { a: 1 } }, 'Parameter user: expected a text'],
+  ['postgres', { host: 'h', sslmode: 'maybe' }, 'Parameter sslmode: expected one of disable'],
+  ['postgres', { host: 'h', user: 'a', username: 'b' }, 'Parameter user is given twice'],
+  ['postgres', { host: 'h', password: 'sec\0ret' }, 'Parameter password: expected a text without'],
+]
+
+test.each([...REFUSED])('%s refuses %p', (engine, given, message) => {
+  const refusal = () => sourceParameters(engine, given)
+  expect(refusal).toThrow(message)
+  expect(refusal).not.toThrow('ret')
+})
+
+test('secrets are masked under each of their names, and so is what nobody knows', () => {
+  const given = { host: 'h', PASSWORD: 'p', dsn: 'postgresql://u:p@h', passwort: 'p', password: '' }
+  expect(maskedParameters('postgres', given)).toEqual({
+    host: 'h',
+    PASSWORD: '******',
+    dsn: '******',
+    passwort: '******',
+    password: '',
+  })
+})
