@@ -6,6 +6,7 @@ export const LATER = {
   planner: () => import('../query/select/planner.ts'),
   views: () => import('../query/views.ts'),
   insert: () => import('../ingest/insert.ts'),
+  insertFiles: () => import('../ingest/insert-files.ts'),
   preview: () => import('../ingest/preview.ts'),
   chunkWarnings: () => import('../ingest/chunk-warnings.ts'),
   uploads: () => import('../ingest/upload-files.ts'),

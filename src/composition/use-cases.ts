@@ -48,6 +48,9 @@ export function useCases(
       },
     },
     insert: async (request, signal) => (await LATER.insert()).insert(request, inTurns(), signal),
+    insertFiles: async (request, signal) => {
+      return (await LATER.insertFiles()).insertFiles(request, inTurns(), signal)
+    },
     preview: async (request, signal) => (await LATER.preview()).preview(request, inTurns(), signal),
     chunkWarnings: async (kb) => (await LATER.chunkWarnings()).chunkWarnings(kb, queryDeps),
     uploadFiles: async (request, signal) => {

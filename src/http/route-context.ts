@@ -12,6 +12,7 @@ import type { View } from '../domain/project.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import type { ServerState } from '../domain/server-state.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
+import type { InsertFilesOutcome, InsertFilesRequest } from '../ingest/insert-files.ts'
 import type { InsertRequest } from '../ingest/insert-request.ts'
 import type { Preview, PreviewRequest } from '../ingest/preview.ts'
 import type { UploadOutcome, UploadRequest } from '../ingest/upload-files.ts'
@@ -66,6 +67,10 @@ export interface UseCases {
     readonly alter: (view: View, sql: string, signal: AbortSignal) => Promise<View>
   }
   readonly insert: (request: InsertRequest, signal: AbortSignal) => Promise<unknown>
+  readonly insertFiles: (
+    request: InsertFilesRequest,
+    signal: AbortSignal,
+  ) => Promise<InsertFilesOutcome>
   readonly preview: (request: PreviewRequest, signal: AbortSignal) => Promise<Preview>
   /** What is to be said of the stored chunks. */
   readonly chunkWarnings: (kb: KnowledgeBase) => Promise<readonly string[]>

@@ -9,6 +9,7 @@ import { addAgentRoutes } from './routes/agent-routes.ts'
 import { addCompletionRoutes } from './routes/completion-routes.ts'
 import { addDatabaseRoutes } from './routes/database-routes.ts'
 import { addFileRoutes } from './routes/file-routes.ts'
+import { addInsertFilesRoutes } from './routes/insert-files-routes.ts'
 import { addKnowledgeBaseRoutes } from './routes/knowledge-base-routes.ts'
 import { addLoginRoutes } from './routes/login-routes.ts'
 import { addPageRoutes } from './routes/page-routes.ts'
@@ -91,6 +92,7 @@ function createApp(context: RouteContext): Elysia {
   addLoginRoutes(app, context)
   addProjectRoutes(app, context)
   addKnowledgeBaseRoutes(app, context)
+  addInsertFilesRoutes(app, context)
   addPreviewRoutes(app, context)
   addSearchRoutes(app, context)
   addViewRoutes(app, context)

@@ -28,9 +28,25 @@ export async function* rowsOfFiles(
   for (const table of found) yield* rowsOfFile(table, rule, deps.files.rows(table, signal))
 }
 
-/** A table with one of the content columns is taken as it is; of any other, each row becomes a text. */
 async function* rowsOfFile(
-  { file, name: tableName, columns }: FileTable,
+  table: FileTable,
+  rule: ColumnMapping,
+  rows: AsyncIterable<Row>,
+): AsyncGenerator<Row> {
+  const { file } = table
+  if (!isDocumentFormat(file.format))
+    return yield* rowsOfTable({ ...table, known: null }, rule, rows)
+  for await (const row of rows) yield documentFileRow(file, row, rule)
+}
+
+export interface RowsTable extends Pick<FileTable, 'name' | 'columns'> {
+  /** What every document of it says beside its columns; null: nothing. */
+  readonly known: Row | null
+}
+
+/** A table with one of the content columns is taken as it is; of any other, each row becomes a text. */
+export async function* rowsOfTable(
+  { name: tableName, columns, known }: RowsTable,
   rule: ColumnMapping,
   rows: AsyncIterable<Row>,
 ): AsyncGenerator<Row> {
@@ -38,8 +54,8 @@ async function* rowsOfFile(
   let rowIndex = 0
   for await (const row of rows) {
     rowIndex += 1
-    if (isDocumentFormat(file.format)) yield documentFileRow(file, row, rule)
-    else yield hasContent ? row : textOfRow(row, `${tableName}:${rowIndex}`, rule)
+    const own = hasContent ? row : textOfRow(row, `${tableName}:${rowIndex}`, rule)
+    yield known === null ? own : { ...own, ...known }
   }
 }
 
