@@ -59,6 +59,9 @@ export const ERRORS = {
   invalid_database: { status: 400, number: 2605, title: 'Wrong argument' },
   unknown_engine: { status: 400, number: 2606, title: 'Wrong argument' },
   source_failed: { status: 502, number: 2610, title: 'Connection error' },
+  job_not_found: { status: 404, number: 2701, title: 'Job not found' },
+  job_state: { status: 409, number: 2702, title: 'Not possible in this state of the job' },
+  job_items_missing: { status: 500, number: 2703, title: 'Rows of the job are missing' },
   invalid_knowledge_base: {
     status: 400,
     number: 3001,

@@ -5,6 +5,7 @@ import {
   embeddedText,
 } from '../domain/chunk.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { JobMark } from '../domain/ports/job-ports.ts'
 import type { ChatModels, Embedder, EmbedderRegistry } from '../domain/ports/model-ports.ts'
 import type { DocumentStore } from '../domain/ports/store-ports.ts'
 import { withModelInForce } from '../domain/reembedding.ts'
@@ -22,13 +23,20 @@ export interface EmbedDeps {
   readonly chatModels: ChatModels
 }
 
+export interface DocumentsToStore {
+  readonly kb: KnowledgeBase
+  readonly documents: readonly ChunkedDocument[]
+  /** Of the job that stores them: written in the same transaction. */
+  readonly mark?: JobMark | undefined
+}
+
 /**
  * Stores the documents in one transaction. Only text that is neither stored with one of them nor repeated is embedded.
  * Ids must be distinct.
  * @returns the knowledge base as it was embedded for: another model may have taken over
  */
 export async function embedAndStore(
-  { kb, documents }: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
+  { kb, documents, mark }: DocumentsToStore,
   deps: EmbedDeps,
   signal: AbortSignal,
 ): Promise<KnowledgeBase> {
@@ -40,7 +48,7 @@ export async function embedAndStore(
   return withModelInForce(kb, async (inForce) => {
     const target = { kb: inForce, documents }
     await embedAndWrite(target, deps, signal, (embedded) => {
-      return deps.chunks.replaceDocuments(inForce, embedded)
+      return deps.chunks.replaceDocuments(inForce, embedded, mark)
     })
     return inForce
   })

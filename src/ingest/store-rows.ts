@@ -1,5 +1,7 @@
 import type { Document, Row } from '../domain/document.ts'
+import type { JobError } from '../domain/flow/job.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { JobMark } from '../domain/ports/job-ports.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
 import { type ChunkedDocument, type ChunkingTarget, chunkDocuments } from './chunking/chunker.ts'
@@ -34,6 +36,13 @@ export interface StoringOptions {
   readonly skipsFailed?: boolean
   /** Chunks that make a batch of an unbounded source. */
   readonly batchChunks?: number
+  /**
+   * How far the job is that stores them: called for each batch, in their order, with what is stored once it is, and written
+   * in its transaction.
+   */
+  readonly markOf?: (stored: StoredCounts) => JobMark
+  /** A row that is left out: told before the mark of its batch is made. */
+  readonly onLeftOut?: (error: JobError) => void
 }
 
 export type StoreDeps = EmbedDeps
@@ -74,10 +83,13 @@ async function storeInBatches(
   const chunking = { chunker: deps.chunker, reach }
   let inForce = kb
   let skippedRows = 0
+  /** Those that are stored or left out once the documents that wait are. */
+  let takenRows = counts.readRows
   for await (const rows of chunkedRows(target, chunking, signal, chunksMax)) {
     for (const row of rows) {
+      takenRows += 1
       if (row === null) skippedRows += 1
-      else if (row instanceof AppError) skipFailed(row, 1)
+      else if (row instanceof AppError) skipFailed(row, [`row ${takenRows}`])
       else pending.add(row)
       if (pending.chunkCount >= chunksMax || pending.chars >= charsMax) await flush()
       if (pending.chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
@@ -89,20 +101,37 @@ async function storeInBatches(
   async function flush(): Promise<void> {
     const taken = pending.take()
     const documents = options.skipsStored === true ? await unstored(kb, taken, deps) : taken
+    const chunkCount = chunkCountOf(documents)
+    const mark = options.markOf?.({
+      ...counts,
+      skippedRows: counts.skippedRows + skippedRows,
+      storedDocuments: counts.storedDocuments + documents.length,
+      chunks: counts.chunks + chunkCount,
+      readRows: takenRows,
+    })
     try {
-      inForce = await embedAndStore({ kb: inForce, documents }, deps, signal)
+      inForce = await embedAndStore({ kb: inForce, documents, mark }, deps, signal)
     } catch (error) {
-      return skipFailed(error, documents.length)
+      return skipFailed(error, idsOf(documents))
     }
     counts.storedDocuments += documents.length
-    counts.chunks += documents.reduce((sum, { chunks }) => sum + chunks.length, 0)
+    counts.chunks += chunkCount
   }
 
-  function skipFailed(error: unknown, rowCount: number): void {
+  function skipFailed(error: unknown, items: readonly string[]): void {
     const isOfRows = error instanceof AppError && SKIPPED_CODES.has(error.code)
     if (options.skipsFailed !== true || signal.aborted || !isOfRows) throw error
-    counts.failedRows = (counts.failedRows ?? 0) + rowCount
+    counts.failedRows = (counts.failedRows ?? 0) + items.length
+    for (const item of items) options.onLeftOut?.({ item, message: error.message })
   }
+}
+
+function chunkCountOf(documents: readonly ChunkedDocument[]): number {
+  return documents.reduce((sum, { chunks }) => sum + chunks.length, 0)
+}
+
+function idsOf(documents: readonly ChunkedDocument[]): readonly string[] {
+  return documents.map(({ document }) => document.id)
 }
 
 /** Failures after which the next rows may be stored all the same. */
@@ -117,7 +146,7 @@ async function unstored(
   documents: readonly ChunkedDocument[],
   { chunks }: StoreDeps,
 ): Promise<readonly ChunkedDocument[]> {
-  const ids = documents.map(({ document }) => document.id)
+  const ids = idsOf(documents)
   const stored = new Set<string>()
   for (let start = 0; start < ids.length; start += INGEST_LIMITS.lookupDocuments) {
     const some = ids.slice(start, start + INGEST_LIMITS.lookupDocuments)

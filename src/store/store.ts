@@ -25,6 +25,7 @@ import { machineBytes, memoryBytesOf } from './duckdb/memory-size.ts'
 import type { StuckStatement } from './duckdb/open-statements.ts'
 import { Extensions } from './hnsw/extensions.ts'
 import { HnswFactory } from './hnsw/hnsw-accelerator.ts'
+import { StoredJobs } from './jobs/stored-jobs.ts'
 import { StoredCatalog } from './stored-catalog.ts'
 import { FileContents } from './tables/file-contents.ts'
 import { StoredFiles } from './tables/stored-files.ts'
@@ -77,6 +78,7 @@ export interface Store {
   readonly catalog: StoredCatalog
   readonly dataSourceCatalog: StoredDataSources
   readonly chunks: StoredChunks
+  readonly jobs: StoredJobs
   readonly reembeddingStore: StoredReembedding
   readonly keywordLanguages: KeywordLanguages
   readonly files: StoredFiles
@@ -164,13 +166,14 @@ async function storeOver(
   const parts = { database, state, secrets, now }
   await completeOlderFolder(parts)
   const languages = new KeywordLanguages(parts)
+  const jobs = await StoredJobs.open({ database, secrets, now, directory: folder })
   const engine = new StoredEngine(database, engineOptionsOf(options))
   const extensions = await extensionsOf(database, options)
   const hnsw = new HnswFactory(engine, extensions)
   const upkeep = new Upkeep({ database, space })
   if (folder !== null) upkeep.start()
   const catalog = await catalogOver(parts, languages)
-  const chunks = new StoredChunks(parts, languages)
+  const chunks = new StoredChunks(parts, languages, jobs)
   const backups = await StoredBackups.open(
     { database, folder, now, bytes: contents, snapshot: () => state.snapshot() },
     backupOptionsOf(options),
@@ -179,6 +182,7 @@ async function storeOver(
     catalog,
     dataSourceCatalog: new StoredDataSources(parts),
     chunks,
+    jobs,
     reembeddingStore: new StoredReembedding(parts),
     files: new StoredFiles({ ...parts, engine, contents }),
     tables: new StoredTables({ ...parts, engine }),
@@ -197,7 +201,7 @@ async function storeOver(
     setListener: (listener) => state.setListener(listener),
     close: async () => {
       const parts = [chunks, languages, backups, extensions, upkeep, hnsw, engine, database]
-      for (const part of [...parts, contents]) await part.close()
+      for (const part of [...parts, contents, jobs]) await part.close()
     },
   }
 }

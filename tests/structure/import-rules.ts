@@ -18,6 +18,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ingest: ['domain', 'analysis', 'runtime', 'network', 'reading', 'errors.ts'],
   agents: ['domain', 'runtime', 'errors.ts'],
   catalog: ['domain', 'runtime', 'errors.ts'],
+  jobs: ['domain', 'runtime', 'errors.ts'],
   store: ['domain', 'analysis', 'runtime', 'errors.ts'],
   models: ['domain', 'analysis', 'runtime', 'network', 'errors.ts'],
   query: [
@@ -56,7 +57,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   sql: ['subquery', 'search', 'dialect', 'guard', 'ast', 'lexer'],
   retrieval: ['keywords', 'rows', 'ivf', 'vectors', 'kernel'],
   reading: ['processes', 'documents', 'html', 'tables'],
-  store: ['backup', 'hnsw', 'tables', 'documents', 'catalog', 'upkeep', 'duckdb'],
+  store: ['backup', 'hnsw', 'tables', 'documents', 'jobs', 'catalog', 'upkeep', 'duckdb'],
 }
 
 /**
@@ -71,6 +72,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
     'store/duckdb',
     'store/catalog',
     'store/documents',
+    'store/jobs',
     'store/tables',
     'store/upkeep',
     'store/hnsw',

@@ -13,6 +13,10 @@ export interface Job {
   readonly startedAt: string | null
   readonly finishedAt: string | null
   readonly progress: JobProgress
+  /** Rows a second of late; null: nobody knows yet, or it is over. */
+  readonly rate: number | null
+  /** null: nobody knows. */
+  readonly remainingSeconds: number | null
   /** Why it failed; null: it did not. */
   readonly error: string | null
   /** Items that were left out, the first of them; `errorCount` counts all. */
@@ -21,9 +25,13 @@ export interface Job {
 }
 
 /** insert: rows into a knowledge base; sync: a source brought into step; schedule: statements at their time; import: a file of an export. */
-export type JobKind = 'insert' | 'sync' | 'schedule' | 'import'
+export const JOB_KINDS = ['insert', 'sync', 'schedule', 'import'] as const
 
-export type JobState = 'queued' | 'running' | 'done' | 'failed' | 'cancelled'
+export type JobKind = (typeof JOB_KINDS)[number]
+
+export const JOB_STATES = ['queued', 'running', 'done', 'failed', 'cancelled'] as const
+
+export type JobState = (typeof JOB_STATES)[number]
 
 /** Of what is on disk: exact at any moment. */
 export interface JobProgress {
@@ -35,8 +43,38 @@ export interface JobProgress {
   readonly total: number | null
 }
 
+export const NO_PROGRESS: JobProgress = { rows: 0, documents: 0, chunks: 0, total: null }
+
 export interface JobError {
   /** An id, a row's number, a path or an address. */
   readonly item: string
   readonly message: string
+}
+
+/** Items that were left out: the first of them, and how many. */
+export interface LeftOutItems {
+  readonly errors: readonly JobError[]
+  readonly errorCount: number
+}
+
+export const NOTHING_LEFT_OUT: LeftOutItems = { errors: [], errorCount: 0 }
+
+const ERRORS_MAX = 100
+const ERROR_CHARS_MAX = 1000
+
+export function withLeftOut(
+  { errors, errorCount }: LeftOutItems,
+  { item, message }: JobError,
+): LeftOutItems {
+  if (errors.length >= ERRORS_MAX) return { errors, errorCount: errorCount + 1 }
+  const shown = { item: shortened(item), message: shortened(message) }
+  return { errors: [...errors, shown], errorCount: errorCount + 1 }
+}
+
+function shortened(text: string): string {
+  return text.length <= ERROR_CHARS_MAX ? text : `${text.slice(0, ERROR_CHARS_MAX)}…`
+}
+
+export function isOver({ state }: Pick<Job, 'state'>): boolean {
+  return state === 'done' || state === 'failed' || state === 'cancelled'
 }

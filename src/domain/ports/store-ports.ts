@@ -18,6 +18,7 @@ import type {
 } from '../reembedding.ts'
 import type { FileTable, UploadedFile } from '../uploaded-file.ts'
 import type { BoundSql, RunLimits } from './engine-ports.ts'
+import type { JobMark } from './job-ports.ts'
 import type { ReadTable } from './reading-ports.ts'
 
 /** Names and definitions. Reads come from the snapshot; a write is one transaction and renews it before it resolves. */
@@ -116,10 +117,15 @@ export interface DocumentStore {
   checkDeclared(kb: KnowledgeBase, documents: readonly Document[]): Promise<void>
   /**
    * Replaces each document whole, all of them in one transaction; ids must be distinct. Vectors are normalised.
+   * @param mark of the job that stores them: how far it is with them, in the same transaction
    * @throws AppError `dimension_mismatch` (naming both numbers), `provider_failed` for a zero or non-finite vector,
    * `knowledge_base_not_found` when it was dropped meanwhile, `storage_full`, `SupersededVectors`
    */
-  replaceDocuments(kb: KnowledgeBase, documents: readonly EmbeddedDocument[]): Promise<WriteOutcome>
+  replaceDocuments(
+    kb: KnowledgeBase,
+    documents: readonly EmbeddedDocument[],
+    mark?: JobMark,
+  ): Promise<WriteOutcome>
   /** Runs work that stores more than anybody is going to read soon: what it stored does not stay in memory. */
   withoutCaching<T>(work: () => Promise<T>): Promise<T>
 }

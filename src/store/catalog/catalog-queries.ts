@@ -21,7 +21,7 @@ export function queriesOver(connection: DuckDBConnection): CatalogQueries {
 /** An id that nothing else of this kind has or ever had. Only within a write. */
 export async function nextId(
   queries: CatalogQueries,
-  kind: 'project' | 'knowledge_base' | 'agent' | 'file' | 'view' | 'table' | 'data_source',
+  kind: 'project' | 'knowledge_base' | 'agent' | 'file' | 'view' | 'table' | 'data_source' | 'job',
 ): Promise<number> {
   // Not RETURNING: with it DuckDB deletes and inserts the row, and a COMMIT that then fails ends the process.
   await queries

@@ -9,6 +9,7 @@ import knowledgeBasesSql from '../../../drizzle/0005_knowledge_bases_without_key
 }
 import filesAsSentSql from '../../../drizzle/0006_files_as_sent.sql' with { type: 'text' }
 import dataSourcesSql from '../../../drizzle/0007_data_sources.sql' with { type: 'text' }
+import jobsSql from '../../../drizzle/0008_jobs.sql' with { type: 'text' }
 import { StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -27,6 +28,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 5, name: '0005_knowledge_bases_without_keys', sql: knowledgeBasesSql },
   { number: 6, name: '0006_files_as_sent', sql: filesAsSentSql },
   { number: 7, name: '0007_data_sources', sql: dataSourcesSql },
+  { number: 8, name: '0008_jobs', sql: jobsSql },
 ]
 
 /**

@@ -2,6 +2,7 @@
 import { bigint, customType, integer, pgSchema, text, timestamp, unique } from 'drizzle-orm/pg-core'
 import type { AgentData, AgentParams } from '../../domain/agent.ts'
 import type { DataSourceEngine } from '../../domain/flow/data-source.ts'
+import type { JobError, JobKind, JobState } from '../../domain/flow/job.ts'
 import type { VectorIndexDefinition } from '../../domain/index-definition.ts'
 import type { MetadataColumn } from '../../domain/knowledge-base.ts'
 import type { RelationColumn } from '../../domain/project.ts'
@@ -149,4 +150,33 @@ export const dataSources = eider.table('data_sources', {
 export const revokedTokens = eider.table('revoked_tokens', {
   id: text('id').primaryKey(),
   expiresAt: moment('expires_at'),
+})
+
+/** Without an index, see migration 8. */
+export const jobs = eider.table('jobs', {
+  id: integer('id').notNull(),
+  kind: text('kind').$type<JobKind>().notNull(),
+  projectName: text('project_name').notNull(),
+  knowledgeBase: text('knowledge_base'),
+  title: text('title').notNull(),
+  sealedRequest: text('sealed_request').notNull(),
+  itemCount: bigint('item_count', { mode: 'number' }),
+  createdAt: moment('created_at'),
+})
+
+/** How far each is. */
+export const jobStates = eider.table('job_states', {
+  jobId: integer('job_id').notNull(),
+  state: text('state').$type<JobState>().notNull(),
+  startedAt: timestamp('started_at', { precision: 6, mode: 'string' }),
+  finishedAt: timestamp('finished_at', { precision: 6, mode: 'string' }),
+  rowCount: count('row_count'),
+  documentCount: count('document_count'),
+  chunkCount: count('chunk_count'),
+  total: bigint('total', { mode: 'number' }),
+  checkpoint: json<unknown>('checkpoint'),
+  error: text('error'),
+  errors: json<readonly JobError[]>('errors').notNull(),
+  errorCount: count('error_count'),
+  startCount: integer('start_count').notNull(),
 })

@@ -1,6 +1,7 @@
 /** Writes to the chunks of knowledge bases: each one transaction, of which the catalog and the caches are told. */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import type { KnowledgeBase, MetadataColumn } from '../../domain/knowledge-base.ts'
+import type { JobMark } from '../../domain/ports/job-ports.ts'
 import type { ChunkChanges } from '../../domain/ports/retrieval-ports.ts'
 import { SupersededVectors } from '../../domain/reembedding.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
@@ -23,6 +24,16 @@ export interface RowsWritten<T> extends RowsReplaced {
   readonly result: T
   /** Chunks that stay, with other metadata; unset: none. */
   readonly rewrittenKeys?: readonly bigint[]
+  /** Of the jobs that stored it. */
+  readonly marks?: readonly JobMark[]
+}
+
+/** Where jobs note how far they are. */
+export interface JobMarks {
+  /** Within the transaction that stores what the mark speaks of. */
+  writeMark(connection: DuckDBConnection, mark: JobMark): Promise<void>
+  /** After its commit. */
+  committedMark(mark: JobMark): void
 }
 
 /** Of a write that only removes. */
@@ -31,12 +42,14 @@ export const NOTHING_COMES: Incoming = { metadata: new SeenColumns(), dimensions
 export class ChunkWrites {
   readonly #parts: StoreParts
   readonly #languages: KeywordLanguages
+  readonly #marks: JobMarks
   readonly #rows = new KnownRows()
   readonly #postings = new PostingSorter({ sort: (kb) => this.#sortPostings(kb) })
 
-  constructor(parts: StoreParts, languages: KeywordLanguages) {
+  constructor(parts: StoreParts, languages: KeywordLanguages, marks: JobMarks) {
     this.#parts = parts
     this.#languages = languages
+    this.#marks = marks
   }
 
   /**
@@ -59,12 +72,13 @@ export class ChunkWrites {
           isCommitting = true
           return outcome
         },
-        ({ changed, row, vectors }) => {
+        ({ changed, row, vectors, marks }) => {
           state.change({ knowledgeBases: withReplaced(state.snapshot().knowledgeBases, changed) })
           this.#rows.remember(changed, row)
           state.listener.endCommit(changed, vectors)
           this.#languages.wake(changed)
           this.#postings.wake(changed)
+          for (const mark of marks) this.#marks.committedMark(mark)
         },
       )
       return result
@@ -83,6 +97,8 @@ export class ChunkWrites {
   ) {
     const { row, known, tables } = await this.#openTables(connection, kb, incoming)
     const written = await work(tables)
+    const { marks = [] } = written
+    for (const mark of marks) await this.#marks.writeMark(connection, mark)
     await this.#countPostings(tables, written)
     const changes = {
       dimensions: tables.dimensions,
@@ -96,6 +112,7 @@ export class ChunkWrites {
     return {
       changed: known === null ? this.#knowledgeBaseOf(changed, kb) : { ...known, ...changes },
       row: changed,
+      marks,
       result: written.result,
       vectors: { revision: changes.revision, changed: await this.#chunkChanges(tables, written) },
     }

@@ -1,5 +1,6 @@
 /** Small inserts that wait for the same turn share its transaction: a COMMIT costs as much as ten rows. */
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { JobMark } from '../../domain/ports/job-ports.ts'
 import type { WriteOutcome } from '../../domain/ports/store-ports.ts'
 import type { KnowledgeBaseRow } from '../catalog/known-rows.ts'
 import type { ChunkRow, Incoming } from './chunk-rows.ts'
@@ -15,6 +16,8 @@ export interface PreparedInsert {
   /** Distinct. */
   readonly documentIds: readonly string[]
   readonly incoming: Incoming
+  /** Of the job that stores it: written in the same transaction. */
+  readonly mark?: JobMark
 }
 
 interface WaitingInsert extends PreparedInsert {
@@ -99,7 +102,8 @@ export class GroupedInserts {
     const possible = await this.#documentIds.comeWith(tables.connection, tables, documentIds)
     const removedKeys = await keysOfDocuments(tables.connection, tables, possible)
     await replaceChunkRows(tables, newRows, removedKeys)
-    return { result: null, newRows, removedKeys }
+    const marks = inserts.flatMap(({ mark }) => (mark === undefined ? [] : [mark]))
+    return { result: null, newRows, removedKeys, marks }
   }
 }
 

@@ -9,6 +9,7 @@ import type {
 import { chunkTables } from '../../domain/chunk-tables.ts'
 import type { Document } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { JobMark } from '../../domain/ports/job-ports.ts'
 import type {
   ChunkStore,
   CutCounts,
@@ -26,7 +27,7 @@ import {
 } from './chunk-changes.ts'
 import { contextsOf, cutCounts } from './chunk-contexts.ts'
 import { chunkRowsOf } from './chunk-rows.ts'
-import { ChunkWrites, NOTHING_COMES } from './chunk-writes.ts'
+import { ChunkWrites, type JobMarks, NOTHING_COMES } from './chunk-writes.ts'
 import { DocumentIds } from './document-ids.ts'
 import { fitValues } from './fitted-values.ts'
 import { GroupedInserts } from './grouped-inserts.ts'
@@ -50,9 +51,9 @@ export class StoredChunks implements ChunkStore {
     sizeMax: CUT_COUNTS_MAX,
   })
 
-  constructor(parts: StoreParts, languages: KeywordLanguages) {
+  constructor(parts: StoreParts, languages: KeywordLanguages, marks: JobMarks) {
     this.#parts = parts
-    this.#writes = new ChunkWrites(parts, languages)
+    this.#writes = new ChunkWrites(parts, languages, marks)
     this.#inserts = new GroupedInserts(this.#writes, this.#documentIds)
   }
 
@@ -114,8 +115,10 @@ export class StoredChunks implements ChunkStore {
   async replaceDocuments(
     kb: KnowledgeBase,
     documents: readonly EmbeddedDocument[],
+    mark?: JobMark,
   ): Promise<WriteOutcome> {
-    return this.#inserts.insert(kb, await chunkRowsOf(documents))
+    const prepared = await chunkRowsOf(documents)
+    return this.#inserts.insert(kb, mark === undefined ? prepared : { ...prepared, mark })
   }
 
   removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number> {

@@ -1,0 +1,152 @@
+/** What came with the requests of jobs: one file each, a line of JSON for each item. */
+import { createReadStream } from 'node:fs'
+import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { AppError } from '../../errors.ts'
+import { TimeSlice } from '../../runtime/scheduling.ts'
+import { resourceError } from '../duckdb/database-error.ts'
+
+const FOLDER = 'jobs'
+const ENDING = '.ndjson'
+/** Written and looked for room at once. */
+const PIECE_CHARS = 1024 * 1024
+const SLICE_MS = 5
+
+export interface JobItemsOptions {
+  /** The data folder; null: in the operating system's temporary folder, until the store is closed. */
+  readonly directory: string | null
+  /** @throws AppError `storage_full` where there is no room for so many bytes */
+  readonly checkSpace: (wantedBytes: number) => void
+}
+
+export class JobItems {
+  readonly #options: JobItemsOptions
+  #folder: Promise<string> | null = null
+
+  constructor(options: JobItemsOptions) {
+    this.#options = options
+  }
+
+  /** On disk when this resolves. @throws AppError `storage_full` */
+  async keep(jobId: number, items: readonly unknown[]): Promise<void> {
+    const folder = await this.#opened()
+    const path = join(folder, `${jobId}${ENDING}`)
+    const draft = `${path}.draft`
+    try {
+      const file = await open(draft, 'w', 0o600)
+      try {
+        for await (const piece of piecesOf(items)) {
+          this.#options.checkSpace(piece.length)
+          await file.appendFile(piece)
+        }
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+      await rename(draft, path)
+      await syncFolder(folder)
+    } catch (error) {
+      await rm(draft, { force: true })
+      throw resourceError(error)
+    }
+  }
+
+  /**
+   * Those from an index on, read as they are wanted.
+   * @throws AppError `job_items_missing` where the file is not there or holds fewer
+   */
+  async *read(jobId: number, firstIndex: number, count: number): AsyncGenerator<unknown> {
+    const path = join(await this.#opened(), `${jobId}${ENDING}`)
+    const input = createReadStream(path)
+    // Without it an error before the first line would end the process.
+    const failed = new Promise<never>((_, reject) => input.on('error', reject))
+    failed.catch(() => {})
+    const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
+    let index = 0
+    try {
+      const iterator = lines[Symbol.asyncIterator]()
+      while (index < count) {
+        const { value, done } = await Promise.race([iterator.next(), failed])
+        if (done === true) throw missing(jobId)
+        if (index >= firstIndex) yield parsed(value, jobId)
+        index += 1
+      }
+    } catch (error) {
+      throw error instanceof AppError ? error : missing(jobId, error)
+    } finally {
+      lines.close()
+      input.destroy()
+    }
+  }
+
+  async remove(jobId: number): Promise<void> {
+    await rm(join(await this.#opened(), `${jobId}${ENDING}`), { force: true })
+  }
+
+  /** Removes what belongs to no job, such as one that a kill kept from being stored. */
+  async clear(jobIds: ReadonlySet<number>): Promise<void> {
+    const { directory } = this.#options
+    if (directory === null) return
+    const known = new Set([...jobIds].map((id) => `${id}${ENDING}`))
+    for (const name of await readdir(join(directory, FOLDER)).catch(() => [])) {
+      if (!known.has(name)) await rm(join(directory, FOLDER, name), { force: true })
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#options.directory !== null || this.#folder === null) return
+    await rm(await this.#folder, { recursive: true, force: true })
+  }
+
+  #opened(): Promise<string> {
+    this.#folder ??= folderIn(this.#options.directory)
+    return this.#folder
+  }
+}
+
+async function folderIn(directory: string | null): Promise<string> {
+  if (directory === null) return mkdtemp(join(tmpdir(), 'eider-jobs-'))
+  const folder = join(directory, FOLDER)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  return folder
+}
+
+async function* piecesOf(items: readonly unknown[]): AsyncGenerator<string> {
+  const slice = new TimeSlice(SLICE_MS)
+  const { signal } = new AbortController()
+  let piece = ''
+  for (const item of items) {
+    piece += `${JSON.stringify(item)}\n`
+    if (piece.length >= PIECE_CHARS) {
+      yield piece
+      piece = ''
+    }
+    if (slice.isSpent) await slice.yieldIfSpent(signal)
+  }
+  if (piece !== '') yield piece
+}
+
+function parsed(line: string, jobId: number): unknown {
+  try {
+    return JSON.parse(line)
+  } catch (error) {
+    throw missing(jobId, error)
+  }
+}
+
+function missing(jobId: number, cause?: unknown): AppError {
+  const advice = 'send them again with a new insert'
+  const message = `The rows that came with job ${jobId} are not in the data folder any more: ${advice}`
+  return new AppError('job_items_missing', message, { cause })
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
