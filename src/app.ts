@@ -115,6 +115,7 @@ export function createApp(options: AppOptions): App {
     engine: store.engine,
     ...ports,
     chunks: store.chunks,
+    documents: store.documents,
     tables: store.tables,
     files: store.files,
     storage: store.upkeep,

@@ -62,6 +62,7 @@ export const ERRORS = {
   job_not_found: { status: 404, number: 2701, title: 'Job not found' },
   job_state: { status: 409, number: 2702, title: 'Not possible in this state of the job' },
   job_items_missing: { status: 500, number: 2703, title: 'Rows of the job are missing' },
+  document_not_found: { status: 404, number: 2901, title: 'Document not found' },
   invalid_knowledge_base: {
     status: 400,
     number: 3001,
@@ -134,12 +135,14 @@ const NOUNS = {
   view: 'View',
   table: 'Table',
   file: 'File',
+  document: 'Document',
   database: 'Database',
 } as const
 
 /** For a name that nothing of this kind has, or no longer has. */
 export function notFound(kind: keyof typeof NOUNS, name: string): AppError {
-  return new AppError(`${kind}_not_found`, `${NOUNS[kind]} with name ${name} does not exist`)
+  const what = kind === 'document' ? `id ${name.slice(0, 200)}` : `name ${name}`
+  return new AppError(`${kind}_not_found`, `${NOUNS[kind]} with ${what} does not exist`)
 }
 
 /** The same failure for every caller: what is not an `AppError` is a bug and shows nothing of itself. */

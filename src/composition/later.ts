@@ -1,6 +1,7 @@
 /** What the first answer after a start does not need: loaded with the first request that does, or a moment later. */
 export const LATER = {
   query: () => import('../query/run-query.ts'),
+  documents: () => import('../query/documents/document-uses.ts'),
   search: () => import('../query/search/run-search.ts'),
   select: () => import('../query/select/run-select.ts'),
   planner: () => import('../query/select/planner.ts'),

@@ -7,6 +7,7 @@ import type { QueryDeps } from '../query/query-deps.ts'
 import type { QueryRequest } from '../query/run-query.ts'
 import { Sessions } from '../query/sessions.ts'
 import { UNKNOWN_VARIABLES } from '../query/variables.ts'
+import { documentUsesOf } from './document-parts.ts'
 import { LATER } from './later.ts'
 
 /** What each route calls, with what that needs. */
@@ -40,6 +41,7 @@ export function useCases(
     search: async (kb, order, signal) => {
       return (await LATER.search()).runSearch(kb, order, queryDeps, signal)
     },
+    documents: documentUsesOf(queryDeps, reader),
     views: {
       create: async (view, signal) => (await LATER.views()).createView(view, viewDeps, signal),
       alter: async (view, sql, signal) => {

@@ -97,6 +97,8 @@ export interface DocumentChange {
   readonly chunks: readonly EmbeddedChunk[]
   /** Values of metadata columns, over those that are stored, for all chunks of the document. */
   readonly metadata: Row
+  /** A null takes the key away; unset: it stands there as null. */
+  readonly nullRemoves?: boolean
 }
 
 /** The keys of `metadata` that every chunk has; a metadata column of such a name is not shown there. */
@@ -138,6 +140,14 @@ export function chunkFacts(metadata: Row): Row {
 
 function isOfChunk(metadata: Row): boolean {
   return [...STANDARD_METADATA_KEYS].every((key) => Object.hasOwn(metadata, key))
+}
+
+/** The row without the keys that the change sets to null. */
+export function withoutNulled(row: Row, changed: Row): Row {
+  const nulled = new Set(
+    Object.entries(changed).flatMap(([name, value]) => (value === null ? [nameKey(name)] : [])),
+  )
+  return Object.fromEntries(Object.entries(row).filter(([name]) => !nulled.has(nameKey(name))))
 }
 
 /** Values over those of a row. Names are compared without case; the spelling that was there first stays. */

@@ -101,6 +101,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   file_unreadable: 'general',
   view_not_found: 'general',
   table_not_found: 'general',
+  document_not_found: 'general',
   relation_exists: 'general',
   backup_running: 'general',
   backup_failed: 'general',

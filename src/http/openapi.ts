@@ -9,6 +9,7 @@ const OPENAPI_VERSION = '3.1.2'
 const TAGS = {
   Projects: 'Namespaces of knowledge bases, agents, views and tables',
   'Knowledge bases': 'Documents that can be searched by meaning and by keywords',
+  Documents: 'What is stored in a knowledge base, document by document',
   Agents: 'Models with instructions and with the data that they may read',
   Files: 'Uploaded files; SQL reads them as files.<name>',
   SQL: "One statement per request, in DuckDB's dialect",

@@ -16,6 +16,7 @@ import type { InsertFilesOutcome, InsertFilesRequest } from '../ingest/insert-fi
 import type { InsertRequest } from '../ingest/insert-request.ts'
 import type { Preview, PreviewRequest } from '../ingest/preview.ts'
 import type { UploadOutcome, UploadRequest } from '../ingest/upload-files.ts'
+import type { DocumentUses } from '../query/documents/document-uses.ts'
 import type { QueryRequest } from '../query/run-query.ts'
 import type { SearchAnswer, SearchOrder } from '../query/search/run-search.ts'
 import type { NewView } from '../query/views.ts'
@@ -62,6 +63,7 @@ export interface UseCases {
     order: SearchOrder,
     signal: AbortSignal,
   ) => Promise<SearchAnswer>
+  readonly documents: DocumentUses
   readonly views: {
     readonly create: (view: NewView, signal: AbortSignal) => Promise<View>
     readonly alter: (view: View, sql: string, signal: AbortSignal) => Promise<View>

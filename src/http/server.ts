@@ -8,6 +8,7 @@ import type { RouteContext, ServerDeps } from './route-context.ts'
 import { addAgentRoutes } from './routes/agent-routes.ts'
 import { addCompletionRoutes } from './routes/completion-routes.ts'
 import { addDatabaseRoutes } from './routes/database-routes.ts'
+import { addDocumentRoutes } from './routes/document-routes.ts'
 import { addFileRoutes } from './routes/file-routes.ts'
 import { addInsertFilesRoutes } from './routes/insert-files-routes.ts'
 import { addKnowledgeBaseRoutes } from './routes/knowledge-base-routes.ts'
@@ -95,6 +96,7 @@ function createApp(context: RouteContext): Elysia {
   addInsertFilesRoutes(app, context)
   addPreviewRoutes(app, context)
   addSearchRoutes(app, context)
+  addDocumentRoutes(app, context)
   addViewRoutes(app, context)
   addAgentRoutes(app, context)
   addCompletionRoutes(app, context)

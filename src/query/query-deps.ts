@@ -1,4 +1,5 @@
 import type { CatalogDeps } from '../catalog/catalog-deps.ts'
+import type { StoredDocuments } from '../domain/ports/document-ports.ts'
 import type { RunLimits, SqlEngine } from '../domain/ports/engine-ports.ts'
 import type { AgentAnswers, ChatModels, RerankerRegistry } from '../domain/ports/model-ports.ts'
 import type {
@@ -33,6 +34,7 @@ export interface QueryDeps extends CatalogDeps {
   readonly agents: AgentAnswers
   readonly chatModels: ChatModels
   readonly chunks: ChunkStore
+  readonly documents: StoredDocuments
   readonly tables: TableStore
   readonly files: Pick<FileStore, 'importSelect' | 'dropFile'>
   readonly storage: StorageUpkeep

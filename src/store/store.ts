@@ -26,6 +26,7 @@ import type { StuckStatement } from './duckdb/open-statements.ts'
 import { Extensions } from './hnsw/extensions.ts'
 import { HnswFactory } from './hnsw/hnsw-accelerator.ts'
 import { StoredJobs } from './jobs/stored-jobs.ts'
+import { ListedDocuments } from './listing/listed-documents.ts'
 import { StoredCatalog } from './stored-catalog.ts'
 import { FileContents } from './tables/file-contents.ts'
 import { StoredFiles } from './tables/stored-files.ts'
@@ -79,6 +80,7 @@ export interface Store {
   readonly dataSourceCatalog: StoredDataSources
   readonly chunks: StoredChunks
   readonly jobs: StoredJobs
+  readonly documents: ListedDocuments
   readonly reembeddingStore: StoredReembedding
   readonly keywordLanguages: KeywordLanguages
   readonly files: StoredFiles
@@ -183,6 +185,7 @@ async function storeOver(
     dataSourceCatalog: new StoredDataSources(parts),
     chunks,
     jobs,
+    documents: new ListedDocuments(database),
     reembeddingStore: new StoredReembedding(parts),
     files: new StoredFiles({ ...parts, engine, contents }),
     tables: new StoredTables({ ...parts, engine }),

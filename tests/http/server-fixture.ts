@@ -9,7 +9,7 @@ import type { Catalog } from '../../src/domain/ports/store-ports.ts'
 import type { Project } from '../../src/domain/project.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
 import { PLAIN_FILE, type UploadedFile } from '../../src/domain/uploaded-file.ts'
-import { AppError } from '../../src/errors.ts'
+import { AppError, notFound } from '../../src/errors.ts'
 import type { ServerDeps } from '../../src/http/route-context.ts'
 import type { LogEntry, LoggedError } from '../../src/http/running-requests.ts'
 import { createServer, type Server } from '../../src/http/server.ts'
@@ -128,6 +128,21 @@ const EMBEDDERS: EmbedderRegistry = {
   },
 }
 
+function noDocument(): Promise<never> {
+  return Promise.reject(notFound('document', 'any'))
+}
+
+const NO_DOCUMENTS: ServerDeps['documents'] = {
+  list: async () => ({ items: [], total: 0, next: null }),
+  chunks: async () => ({ items: [], total: 0, next: null }),
+  vectors: async () => new Map(),
+  read: noDocument,
+  put: noDocument,
+  patch: noDocument,
+  remove: noDocument,
+  removeAll: async () => ({ documents: 0, chunks: 0 }),
+}
+
 export const TRACE_ID = '8a8f6f0e-52a1-4a6f-9f43-7b5f5f3b1c55'
 
 export async function* answerEvents(question: string): AsyncGenerator<CompletionEvent> {
@@ -207,6 +222,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     },
     exportRows: async () => Promise.reject(new Error('not expected')),
     search: async () => ({ results: [], warnings: [], explanation: null }),
+    documents: NO_DOCUMENTS,
     query: async ({ db }) => ({ kind: 'table', rows: rowsOf(['a'], [[1]]), context: { db } }),
     insertFiles: async () => ({ files: [], failed: [] }),
     insert: async (request) => seen.inserted.push(request),

@@ -71,6 +71,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     agents,
     chatModels: { defaultModel: null, chatModel: () => Promise.reject(new Error('no model')) },
     chunks: store.chunks,
+    documents: store.documents,
     tables: store.tables,
     files: store.files,
     storage: store.upkeep,

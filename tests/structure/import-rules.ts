@@ -53,11 +53,30 @@ const COMPOSITION_ROOTS: readonly string[] = [
  * the room itself.
  */
 export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
-  query: ['evaluate', 'statements', 'rows', 'show', 'search', 'select', 'information-schema'],
+  query: [
+    'evaluate',
+    'statements',
+    'rows',
+    'show',
+    'documents',
+    'search',
+    'select',
+    'information-schema',
+  ],
   sql: ['subquery', 'search', 'dialect', 'guard', 'ast', 'lexer'],
   retrieval: ['keywords', 'rows', 'ivf', 'vectors', 'kernel'],
   reading: ['processes', 'documents', 'html', 'tables'],
-  store: ['backup', 'hnsw', 'tables', 'documents', 'jobs', 'catalog', 'upkeep', 'duckdb'],
+  store: [
+    'backup',
+    'hnsw',
+    'tables',
+    'listing',
+    'documents',
+    'jobs',
+    'catalog',
+    'upkeep',
+    'duckdb',
+  ],
 }
 
 /**
@@ -72,6 +91,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
     'store/duckdb',
     'store/catalog',
     'store/documents',
+    'store/listing',
     'store/jobs',
     'store/tables',
     'store/upkeep',

@@ -221,6 +221,8 @@ function filterColumns(kb: KnowledgeBase): ReadonlyMap<string, FilterColumn> {
     add(`${METADATA_PREFIX}${key}`, { ...column, name })
   }
   for (const { key, isPlain, column } of metadata) if (isPlain) add(key, column)
+  // Where no column of the knowledge base has this name.
+  add('document_id', { name: 'id', sql: 'id', type: 'VARCHAR' })
   return columns
 }
 

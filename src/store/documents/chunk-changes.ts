@@ -12,6 +12,7 @@ import {
   type EmbeddedChunk,
   mergedMetadata,
   type TermCounts,
+  withoutNulled,
 } from '../../domain/chunk.ts'
 import type { Row } from '../../domain/document.ts'
 import { nameKey } from '../../domain/identifier.ts'
@@ -124,15 +125,20 @@ function partsOf(change: DocumentChange, stored: readonly StoredMetadata[]) {
   const document = {
     id: change.documentId,
     rowIndex: Number(first.standard.original_row_index),
-    metadata: mergedMetadata(first.own, change.metadata),
+    metadata: changedMetadata(first.own, change),
   }
   return {
     removedKeys: stored.filter(isReplaced).map(({ chunkKey }) => chunkKey),
     staying: stored
       .filter((chunk) => !isReplaced(chunk))
-      .map((chunk) => ({ ...chunk, own: mergedMetadata(chunk.own, change.metadata) })),
+      .map((chunk) => ({ ...chunk, own: changedMetadata(chunk.own, change) })),
     rows: rowsOfDocument(document, change.chunks),
   }
+}
+
+function changedMetadata(own: Row, { metadata, nullRemoves }: DocumentChange): Row {
+  const merged = mergedMetadata(own, metadata)
+  return nullRemoves === true ? withoutNulled(merged, metadata) : merged
 }
 
 function* batchesOf<T>(items: readonly T[]): Generator<readonly T[], void> {

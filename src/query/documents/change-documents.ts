@@ -1,0 +1,162 @@
+/** Writes to whole documents: by the same ways as INSERT, UPDATE and DELETE. */
+import type { Row } from '../../domain/document.ts'
+import { CELL_CHARS_MAX } from '../../domain/document.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { StoredDocument } from '../../domain/ports/document-ports.ts'
+import { AppError, notFound } from '../../errors.ts'
+import { columnMappingOf, findColumn, wellFormedRow } from '../../ingest/document-of-row.ts'
+import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
+import { storeRows } from '../../ingest/store-rows.ts'
+import { CHUNK_KEY } from '../../sql/search/ranking.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { nameOf } from '../search/chunk-search.ts'
+import { runSelect } from '../select/run-select.ts'
+import { conditionOf, type Selection } from './list-documents.ts'
+
+export interface SentDocument {
+  readonly id: string
+  /** Content column → text; a text alone is that of the only content column. */
+  readonly content: string | Readonly<Record<string, string | null>>
+  readonly metadata: Row
+}
+
+/**
+ * Stores a document in the place of the one with its id.
+ * @returns it as it is stored, and whether there was none before
+ * @throws AppError `invalid_request` for a column that there is not, `insert_failed` for a document that cannot be stored,
+ * those of the embedder and the store
+ */
+export async function putDocument(
+  kb: KnowledgeBase,
+  sent: SentDocument,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<{ readonly document: StoredDocument; readonly isNew: boolean }> {
+  const row = rowOf(kb, sent)
+  const [known] = await deps.documents.find(kb, [sent.id])
+  const counts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
+  const target = { kb, source: 'document', rows: [row], isUnbounded: false, counts }
+  await storeRows(target, deps, signal)
+  if (counts.storedDocuments === 0) {
+    throw new AppError('insert_failed', 'The document has no text in its content columns')
+  }
+  const [document] = await deps.documents.find(kb, [sent.id])
+  if (document === undefined) throw notFound('document', sent.id)
+  return { document, isNew: known === undefined }
+}
+
+/** @throws AppError `invalid_request` */
+function rowOf(kb: KnowledgeBase, { id, content, metadata }: SentDocument): Row {
+  if (id.trim() === '') throw new AppError('invalid_request', 'The id of a document is not empty')
+  const { contentColumns, idColumns } = columnMappingOf(kb)
+  const row: Record<string, Row[string]> = {}
+  for (const name of contentColumns) row[name] = null
+  const [only = '', ...others] = contentColumns
+  if (typeof content === 'string') {
+    if (others.length > 0) {
+      const columns = contentColumns.join(', ')
+      throw wrong('content', `must be an object with the content columns ${columns}`)
+    }
+    row[only] = content
+  } else {
+    for (const [name, text] of Object.entries(content)) {
+      const column = findColumn(contentColumns, name)
+      if (column === undefined) {
+        throw wrong(`content.${name}`, `is not a content column: ${contentColumns.join(', ')}`)
+      }
+      row[column] = text
+    }
+  }
+  const [idColumn = 'id'] = idColumns
+  return { ...Object.fromEntries(metadataEntries(kb, metadata)), ...row, [idColumn]: id }
+}
+
+/** The values by the names of the metadata columns as the knowledge base writes them. @throws AppError `invalid_request` */
+function metadataEntries(kb: KnowledgeBase, metadata: Row): readonly [string, Row[string]][] {
+  const { contentColumns, idColumns, metadataColumns } = columnMappingOf(kb)
+  const row = wellFormedRow(metadata, CELL_CHARS_MAX)
+  return Object.entries(row).map(([name, value]) => {
+    if (findColumn([...contentColumns, ...idColumns], name) !== undefined) {
+      throw wrong(`metadata.${name}`, 'is no metadata: it is a content column or the id')
+    }
+    const declared = metadataColumns === null ? name : findColumn(metadataColumns, name)
+    if (declared !== undefined) return [declared, value]
+    const columns = metadataColumns?.join(', ') || 'none'
+    throw wrong(`metadata.${name}`, `is not a metadata column: ${columns}`)
+  })
+}
+
+function wrong(field: string, what: string): AppError {
+  return new AppError('invalid_request', `Field "${field}" ${what}`)
+}
+
+/**
+ * Changes metadata of a document; a null takes a key away. Nothing is embedded, and text and vectors stay as they are.
+ * @throws AppError `document_not_found`, `invalid_request` for a column that there is not, `insert_failed` for a value that
+ * does not fit the declared type of its column
+ */
+export async function patchDocument(
+  kb: KnowledgeBase,
+  { id, metadata }: { readonly id: string; readonly metadata: Row },
+  deps: QueryDeps,
+): Promise<StoredDocument> {
+  const entries = metadataEntries(kb, metadata)
+  const [known] = await deps.documents.find(kb, [id])
+  if (known === undefined) throw notFound('document', id)
+  const changed = Object.fromEntries(entries)
+  refuseHuge(known, changed)
+  if (entries.length > 0) {
+    const change = { documentId: id, columns: [], chunks: [], metadata: changed, nullRemoves: true }
+    await deps.chunks.changeDocuments(kb, [change])
+  }
+  const [document] = await deps.documents.find(kb, [id])
+  if (document === undefined) throw notFound('document', id)
+  return document
+}
+
+/** Each of its chunks holds it. */
+function refuseHuge({ id, metadata, chunkCount }: StoredDocument, changed: Row): void {
+  const chars = id.length + JSON.stringify({ ...metadata, ...changed }).length
+  if (chars * chunkCount <= INGEST_LIMITS.metadataCharsMax) return
+  const found = `found ${chars} for each of its ${chunkCount} chunks`
+  const limit = `at most ${INGEST_LIMITS.metadataCharsMax} characters of id and metadata`
+  throw new AppError('insert_failed', `A document has ${limit}, ${found}`)
+}
+
+/** @throws AppError `document_not_found` */
+export async function deleteDocument(
+  kb: KnowledgeBase,
+  id: string,
+  deps: QueryDeps,
+): Promise<void> {
+  const chunks = await deps.documents.chunksOf(kb, id)
+  const keys = chunks.map(({ key }) => key)
+  const removed = keys.length === 0 ? 0 : await deps.chunks.removeChunks(kb, keys)
+  if (removed === 0) throw notFound('document', id)
+}
+
+/**
+ * Removes every document of which a chunk is selected, whole: exactly the chunks that are found, in one transaction.
+ * @throws AppError `invalid_request` for filters, those of `runSelect`
+ */
+export async function deleteDocuments(
+  kb: KnowledgeBase,
+  selection: Selection,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<{ readonly documents: number; readonly chunks: number }> {
+  const condition = conditionOf(kb, selection)
+  const name = nameOf(kb)
+  const sql = `SELECT ${CHUNK_KEY}, id FROM ${name} WHERE id IN (SELECT id FROM ${name} WHERE ${condition.sql})`
+  const request = { sql, database: kb.projectName, params: condition.params, readsChunkKeys: true }
+  const keys: bigint[] = []
+  const ids = new Set<string>()
+  for await (const batch of (await runSelect(request, deps, signal)).batches) {
+    for (const [key, id] of batch) {
+      keys.push(BigInt(String(key)))
+      ids.add(String(id))
+    }
+  }
+  const chunks = keys.length === 0 ? 0 : await deps.chunks.removeChunks(kb, keys)
+  return { documents: chunks === 0 ? 0 : ids.size, chunks }
+}

@@ -1,0 +1,149 @@
+/** Documents and chunks of a knowledge base, page by page in the order in which they were stored. */
+import { nameKey, quote } from '../../domain/identifier.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { StoredChunk, StoredDocument } from '../../domain/ports/document-ports.ts'
+import { CHUNK_KEY } from '../../sql/search/ranking.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { nameOf } from '../search/chunk-search.ts'
+import { searchFilter } from '../search/search-filter.ts'
+import { runSelect } from '../select/run-select.ts'
+
+/** Which of them. */
+export interface Selection {
+  /** See `searchFilter`. A document is meant where one of its chunks is. */
+  readonly filters?: unknown
+  /** A part of an id or a title, in whatever case. */
+  readonly searched?: string
+  readonly documentId?: string
+}
+
+export interface ListOrder extends Selection {
+  readonly limit: number
+  /** After this key, and as many more are left out. */
+  readonly afterKey: bigint
+  readonly offset: number
+}
+
+export interface ListPage<T> {
+  readonly items: readonly T[]
+  /** Of all pages. */
+  readonly total: number
+  /** The key after which the next page begins; null: this is the last one. */
+  readonly next: bigint | null
+}
+
+/** The metadata column that holds what a document is called. */
+export const TITLE_COLUMN = 'title'
+
+/** @throws AppError `invalid_request` for filters, those of `runSelect` */
+export async function listDocuments(
+  kb: KnowledgeBase,
+  order: ListOrder,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<ListPage<StoredDocument>> {
+  const { limit, afterKey } = order
+  if (isWhole(order)) {
+    const found = await deps.documents.page(kb, { afterKey, limit: limit + 1 })
+    const items = found.slice(0, limit)
+    const next = found.length > limit ? (items.at(-1)?.firstKey ?? null) : null
+    return { items, total: await deps.documents.count(kb), next }
+  }
+  const found = await selectedRows('documents', { kb, order }, deps, signal)
+  const ids = found.rows.map(({ id }) => id)
+  const documents = await deps.documents.find(kb, ids)
+  const byId = new Map(documents.map((document) => [document.id, document]))
+  // One that went meanwhile is left out.
+  return { ...found, items: ids.flatMap((id) => byId.get(id) ?? []) }
+}
+
+/** @throws AppError `invalid_request` for filters, those of `runSelect` */
+export async function listChunks(
+  kb: KnowledgeBase,
+  order: ListOrder,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<ListPage<StoredChunk>> {
+  const { limit, afterKey } = order
+  if (isWhole(order)) {
+    const found = await deps.documents.chunkPage(kb, { afterKey, limit: limit + 1 })
+    const items = found.slice(0, limit)
+    const next = found.length > limit ? (items.at(-1)?.key ?? null) : null
+    return { items, total: await deps.documents.chunkCount(kb), next }
+  }
+  const found = await selectedRows('chunks', { kb, order }, deps, signal)
+  const keys = found.rows.map(({ key }) => key)
+  return { ...found, items: await deps.documents.chunks(kb, keys) }
+}
+
+function isWhole({ filters, searched, documentId, offset }: ListOrder): boolean {
+  return offset === 0 && documentId === undefined && searched === undefined && isEmpty(filters)
+}
+
+/** Whether filters keep everything. */
+export function isEmpty(filters: unknown): boolean {
+  if (filters === undefined || filters === null) return true
+  return typeof filters === 'object' && Object.keys(filters).length === 0
+}
+
+interface SelectedRows {
+  readonly rows: readonly { readonly id: string; readonly key: bigint }[]
+  readonly total: number
+  readonly next: bigint | null
+}
+
+/** One statement for the page and for how many there are. */
+async function selectedRows(
+  what: 'documents' | 'chunks',
+  { kb, order }: { readonly kb: KnowledgeBase; readonly order: ListOrder },
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<SelectedRows> {
+  const { limit, afterKey, offset } = order
+  const condition = conditionOf(kb, order)
+  const from = `FROM ${nameOf(kb)} WHERE ${condition.sql}`
+  const found =
+    what === 'chunks'
+      ? `SELECT id, ${CHUNK_KEY} AS position ${from}`
+      : `SELECT id, min(${CHUNK_KEY}) AS position ${from} GROUP BY id`
+  const sql = `WITH found AS (${found}) SELECT counted.total, page.id, page.position
+    FROM (SELECT count(*) AS total FROM found) AS counted LEFT JOIN (
+      SELECT id, position FROM found WHERE position > ${afterKey}
+      ORDER BY position LIMIT ${limit + 1} OFFSET ${offset}) AS page ON TRUE
+    ORDER BY page.position`
+  const rows: { readonly id: string; readonly key: bigint }[] = []
+  let total = 0
+  const request = { sql, database: kb.projectName, params: condition.params, readsChunkKeys: true }
+  for await (const batch of (await runSelect(request, deps, signal)).batches) {
+    for (const [count, id = null, key = null] of batch) {
+      total = Number(count)
+      if (key !== null) rows.push({ id: String(id), key: BigInt(String(key)) })
+    }
+  }
+  const shown = rows.slice(0, limit)
+  return { rows: shown, total, next: rows.length > limit ? (shown.at(-1)?.key ?? null) : null }
+}
+
+/** As a WHERE, with the values that it names. @throws AppError `invalid_request` that names the place in the filters */
+export function conditionOf(
+  kb: KnowledgeBase,
+  { filters, searched, documentId }: Selection,
+): { readonly sql: string; readonly params: Readonly<Record<string, unknown>> } {
+  const filter = searchFilter(kb, filters ?? {})
+  const parts = [filter.sql]
+  const params: Record<string, unknown> = { ...filter.params }
+  if (documentId !== undefined) {
+    parts.push('id = :document_id')
+    params.document_id = documentId
+  }
+  if (searched !== undefined) {
+    const title = kb.storedMetadata.find(({ name }) => nameKey(name) === TITLE_COLUMN)
+    const places = ['id', ...(title === undefined ? [] : [`CAST(${quote(title.name)} AS VARCHAR)`])]
+    const found = places.map(
+      (place) => `coalesce(contains(lower(${place}), lower(:searched)), FALSE)`,
+    )
+    parts.push(`(${found.join(' OR ')})`)
+    params.searched = searched
+  }
+  return { sql: parts.join(' AND '), params }
+}

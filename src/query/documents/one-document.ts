@@ -1,0 +1,109 @@
+import { chunkFacts, ownMetadata } from '../../domain/chunk.ts'
+import type { Row } from '../../domain/document.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { StoredChunk } from '../../domain/ports/document-ports.ts'
+import { notFound } from '../../errors.ts'
+import { TimeSlice } from '../../runtime/scheduling.ts'
+import type { QueryDeps } from '../query-deps.ts'
+
+/** A document with its texts, put together from its chunks. */
+export interface DocumentTexts {
+  readonly id: string
+  readonly metadata: Row
+  readonly texts: readonly DocumentText[]
+  readonly chunks: readonly PlacedChunk[]
+}
+
+export interface DocumentText {
+  readonly column: string
+  readonly text: string
+  /** False where some of it stands in no chunk, or a chunk was changed by itself. */
+  readonly isExact: boolean
+}
+
+export interface PlacedChunk {
+  readonly chunkId: string
+  readonly column: string
+  /** Code units into the text of its column. */
+  readonly startChar: number
+  readonly endChar: number
+  /** What is known of it alone, such as `page`. */
+  readonly facts: Row
+}
+
+const SLICE_MS = 4
+
+/** @throws AppError `document_not_found`, `knowledge_base_not_found` */
+export async function readDocument(
+  kb: KnowledgeBase,
+  id: string,
+  deps: Pick<QueryDeps, 'documents'>,
+  signal: AbortSignal,
+): Promise<DocumentTexts> {
+  const stored = await deps.documents.chunksOf(kb, id)
+  const [first] = stored
+  if (first === undefined) throw notFound('document', id)
+  const slice = new TimeSlice(SLICE_MS)
+  const texts: DocumentText[] = []
+  const chunks: PlacedChunk[] = []
+  const byColumn = Map.groupBy(stored, ({ metadata }) => String(metadata.content_column))
+  for (const [column, ofColumn] of byColumn) {
+    const placed = ofColumn.toSorted((a, b) => startOf(a) - startOf(b) || indexOf(a) - indexOf(b))
+    const text = new JoinedText()
+    for (const chunk of placed) {
+      text.add(chunk)
+      chunks.push(placedChunk(chunk, column))
+      await slice.yieldIfSpent(signal)
+    }
+    texts.push({ column, text: text.text, isExact: text.isExact })
+  }
+  return { id, metadata: ownMetadata(first.metadata), texts, chunks }
+}
+
+function placedChunk(chunk: StoredChunk, column: string): PlacedChunk {
+  const { chunkId, metadata } = chunk
+  const place = { startChar: startOf(chunk), endChar: endOf(chunk) }
+  return { chunkId, column, ...place, facts: chunkFacts(metadata) }
+}
+
+function startOf({ metadata }: StoredChunk): number {
+  return Number(metadata.start_char)
+}
+
+function endOf({ metadata }: StoredChunk): number {
+  return Number(metadata.end_char)
+}
+
+function indexOf({ metadata }: StoredChunk): number {
+  return Number(metadata.chunk_index)
+}
+
+/** Chunks of JSON are made of it, and no parts of its text. */
+const MADE_OF_TEXT = 'JSONChunkingPreprocessor'
+
+/** A text that grows chunk by chunk, so that every offset is that of the text that was cut. */
+class JoinedText {
+  #pieces: string[] = []
+  #end = 0
+  isExact = true
+
+  get text(): string {
+    return this.#pieces.join('')
+  }
+
+  add(chunk: StoredChunk): void {
+    const { content, metadata } = chunk
+    const start = startOf(chunk)
+    if (start > this.#end) {
+      // White space at the edges of chunks is not stored.
+      const length = start - this.#end
+      this.#pieces.push(length === 1 ? ' ' : '\n'.repeat(length))
+      this.isExact = false
+    }
+    const isPart = content.length === endOf(chunk) - start && metadata.source !== MADE_OF_TEXT
+    this.isExact &&= isPart
+    const fresh = content.slice(Math.max(0, this.#end - start))
+    this.#pieces.push(fresh)
+    this.#end = Math.max(this.#end, endOf(chunk))
+  }
+}
