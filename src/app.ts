@@ -2,6 +2,7 @@
 
 import { agentPool } from './composition/agent-parts.ts'
 import { insertDepsOf } from './composition/insert-parts.ts'
+import { jobRunnerOf } from './composition/job-parts.ts'
 import { LATER } from './composition/later.ts'
 import { chatDefaultsOf, chatModelsOf, networkRulesOf } from './composition/model-parts.ts'
 import { useCases } from './composition/use-cases.ts'
@@ -11,6 +12,7 @@ import type { LogEntry, LoggedError } from './http/running-requests.ts'
 import { createServer, type Listener } from './http/server.ts'
 import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
 import { Reembedding } from './ingest/reembed.ts'
+import type { JobLogEntry } from './jobs/job-runner.ts'
 import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
 import { builtinTokenCounter } from './models/builtin/word-piece-counter.ts'
 import { CHAT_PROVIDERS } from './models/chat-providers.ts'
@@ -36,6 +38,8 @@ import type { Store } from './store/store.ts'
 export interface AppLog {
   request(entry: LogEntry): void
   failure(error: LoggedError): void
+  /** A job at its start, every ten seconds, and at its end. */
+  job?(entry: JobLogEntry): void
 }
 
 export interface AppOptions {
@@ -136,12 +140,13 @@ export function createApp(options: AppOptions): App {
     nowMs,
   }
   const agents = agentPool(settings, queryDeps, running)
+  const jobs = jobRunnerOf({ settings, store, log })
   const schedule = new BackupSchedule(store.backups, {
     pattern: settings.backupSchedule,
     onFailure: (error) => log.failure({ requestId: 'backup', error }),
   })
   const server = createServer({
-    ...useCases(queryDeps, insertDepsOf(options, queryDeps, reader), { agents, reader }),
+    ...useCases(queryDeps, insertDepsOf(options, queryDeps, reader), { agents, reader, jobs }),
     backups: store.backups,
     fileBytes: store.contents,
     serverState: () => ({
@@ -172,7 +177,13 @@ export function createApp(options: AppOptions): App {
   let loading: ReturnType<typeof setTimeout> | undefined
   return {
     handle: server.handle,
-    listen: server.listen,
+    listen: (address) => {
+      const listener = server.listen(address)
+      const stop = async (graceMs: number) => {
+        await Promise.all([listener.stop(graceMs), jobs.close(graceMs)])
+      }
+      return { ...listener, stop }
+    },
     start() {
       loading = setTimeout(() => {
         for (const load of Object.values(LATER)) void load()
@@ -184,12 +195,14 @@ export function createApp(options: AppOptions): App {
       // Afterwards: until then each search waits for its vectors, and both would take the same processor.
       void vectorCaches.settled().then(() => store.keywordLanguages.start())
       reembedding.start()
+      jobs.open()
       schedule.start()
     },
     async close() {
       clearTimeout(loading)
       schedule.close()
       agents.close()
+      await jobs.close()
       await reembedding.close()
       await Promise.all([reader.close(), builtin.close(), planner.close()])
       await Promise.all([vectorCaches.close(), rowCaches.close()])

@@ -125,6 +125,9 @@ function logOver(logger: pino.Logger): AppLog {
     request: ({ method, path, status, ms, requestId }) => {
       logger.info({ method, path, status, ms, requestId }, 'request')
     },
+    job: ({ event, job: { id, kind, state, title, progress, rate, errorCount } }) => {
+      logger.info({ id, kind, state, title, ...progress, rate, errorCount }, `job ${event}`)
+    },
     failure: ({ requestId, error }) => {
       const err = error instanceof Error ? error : new Error(String(error))
       logger.error({ requestId, message: err.message, stack: err.stack }, 'failure')

@@ -210,6 +210,21 @@ export const SETTINGS = {
     help: 'Maximum size in bytes of a tool result that the model sees',
     parse: integer(256, 16 * 1024 * 1024),
   }),
+  jobsMax: setting('EIDER_JOBS_MAX', {
+    default: '4',
+    help: 'Maximum number of jobs that run at the same time, one for each knowledge base',
+    parse: integer(1, 100),
+  }),
+  jobsQueueMax: setting('EIDER_JOBS_QUEUE_MAX', {
+    default: '1000',
+    help: 'Maximum number of jobs that wait; further ones are answered with 503',
+    parse: integer(0, 100_000),
+  }),
+  jobsKeep: setting('EIDER_JOBS_KEEP', {
+    default: '1000',
+    help: 'How many jobs that are over are remembered, for 30 days at most',
+    parse: integer(0, 100_000),
+  }),
   crashRefuseSeconds: setting('EIDER_CRASH_REFUSE_SECONDS', {
     default: '600',
     help: 'Seconds for which a SELECT that ran when the server crashed is refused; 0: it is not',
@@ -265,53 +280,11 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** @throws AppError `invalid_request` that names the variable and what was expected, never a secret's value */
 export function settingsFrom(environment: Environment): Settings {
   refuseUnknownNames(environment)
-  const read = <T>(one: Setting<T>): T => settingValue(one, environment)
-  const settings: Settings = {
-    host: read(SETTINGS.host),
-    port: read(SETTINGS.port),
-    dataDirectory: read(SETTINGS.dataDirectory),
-    backupDirectory: read(SETTINGS.backupDirectory),
-    backupSchedule: read(SETTINGS.backupSchedule),
-    backupKeys: read(SETTINGS.backupKeys),
-    backupKeep: read(SETTINGS.backupKeep),
-    username: read(SETTINGS.username),
-    password: read(SETTINGS.password),
-    allowOpen: read(SETTINGS.allowOpen),
-    tokenTtlSeconds: read(SETTINGS.tokenTtlSeconds),
-    crawlAllow: read(SETTINGS.crawlAllow),
-    networkAllow: read(SETTINGS.networkAllow),
-    sourcesDirectory: read(SETTINGS.sourcesDirectory),
-    crawlPagesMax: read(SETTINGS.crawlPagesMax),
-    bodyBytesMax: read(SETTINGS.bodyBytesMax),
-    fileBytesMax: read(SETTINGS.fileBytesMax),
-    queryMs: read(SETTINGS.queryMs),
-    statementBytesMax: read(SETTINGS.statementBytesMax),
-    queriesQueueMax: read(SETTINGS.queriesQueueMax),
-    stuckMs: read(SETTINGS.stuckMs),
-    memoryLimit: read(SETTINGS.memoryLimit),
-    readingMemory: read(SETTINGS.readingMemory),
-    diskReserve: read(SETTINGS.diskReserve),
-    vectorMemory: read(SETTINGS.vectorMemory),
-    rowMemory: read(SETTINGS.rowMemory),
-    extensionDirectory: read(SETTINGS.extensionDirectory),
-    extensionInstall: read(SETTINGS.extensionInstall),
-    threads: read(SETTINGS.threads),
-    agentsMax: read(SETTINGS.agentsMax),
-    agentQuestionsMax: read(SETTINGS.agentQuestionsMax),
-    agentQueueMax: read(SETTINGS.agentQueueMax),
-    agentTimeoutSeconds: read(SETTINGS.agentTimeoutSeconds),
-    agentStepsMax: read(SETTINGS.agentStepsMax),
-    observationBytesMax: read(SETTINGS.observationBytesMax),
-    crashRefuseSeconds: read(SETTINGS.crashRefuseSeconds),
-    shutdownMs: read(SETTINGS.shutdownMs),
-    logLevel: read(SETTINGS.logLevel),
-    chatProvider: read(SETTINGS.chatProvider),
-    chatModel: read(SETTINGS.chatModel),
-    openaiApiKey: read(SETTINGS.openaiApiKey),
-    openaiBaseUrl: read(SETTINGS.openaiBaseUrl),
-    anthropicApiKey: read(SETTINGS.anthropicApiKey),
-    anthropicBaseUrl: read(SETTINGS.anthropicBaseUrl),
-  }
+  const values = Object.entries(SETTINGS).map(([key, one]) => {
+    return [key, settingValue<unknown>(one, environment)] as const
+  })
+  // Each setting gives the value of its own type.
+  const settings = Object.fromEntries(values) as Settings
   refuseContradictions(settings)
   return settings
 }

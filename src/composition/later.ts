@@ -8,6 +8,7 @@ export const LATER = {
   views: () => import('../query/views.ts'),
   insert: () => import('../ingest/insert.ts'),
   insertFiles: () => import('../ingest/insert-files.ts'),
+  insertJob: () => import('../ingest/insert-job.ts'),
   preview: () => import('../ingest/preview.ts'),
   chunkWarnings: () => import('../ingest/chunk-warnings.ts'),
   uploads: () => import('../ingest/upload-files.ts'),

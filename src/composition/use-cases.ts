@@ -3,24 +3,31 @@ import type { UseCases } from '../http/route-context.ts'
 import type { InsertDeps } from '../ingest/insert-request.ts'
 import type { DocumentReader } from '../ingest/readers/document-reader.ts'
 import type { UploadDeps } from '../ingest/upload-file.ts'
+import type { JobRunner } from '../jobs/job-runner.ts'
 import type { QueryDeps } from '../query/query-deps.ts'
 import type { QueryRequest } from '../query/run-query.ts'
 import { Sessions } from '../query/sessions.ts'
 import { UNKNOWN_VARIABLES } from '../query/variables.ts'
 import { documentUsesOf } from './document-parts.ts'
+import { handleInserts } from './job-parts.ts'
 import { LATER } from './later.ts'
 
 /** What each route calls, with what that needs. */
 export function useCases(
   queryDeps: QueryDeps,
   insertDeps: InsertDeps & UploadDeps,
-  { agents, reader }: { readonly agents: AgentPool; readonly reader: DocumentReader },
+  {
+    agents,
+    reader,
+    jobs,
+  }: { readonly agents: AgentPool; readonly reader: DocumentReader; readonly jobs: JobRunner },
 ): Omit<UseCases, 'backups' | 'fileBytes'> {
   const sessions = new Sessions()
   const inTurns = (): InsertDeps & UploadDeps => {
     const own = reader.forRequest()
     return { ...insertDeps, reader: own, chunker: own }
   }
+  handleInserts(jobs, inTurns)
   const viewDeps = { ...queryDeps, variables: UNKNOWN_VARIABLES }
   const inSession = ({ session }: QueryRequest): QueryDeps => {
     const variables = sessions.variablesOf(session ?? null)
@@ -50,6 +57,10 @@ export function useCases(
       },
     },
     insert: async (request, signal) => (await LATER.insert()).insert(request, inTurns(), signal),
+    insertInBackground: async (request) => {
+      return jobs.start((await LATER.insertJob()).insertJobOf(request, insertDeps))
+    },
+    jobs,
     insertFiles: async (request, signal) => {
       return (await LATER.insertFiles()).insertFiles(request, inTurns(), signal)
     },

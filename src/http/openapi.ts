@@ -11,6 +11,7 @@ const TAGS = {
   'Knowledge bases': 'Documents that can be searched by meaning and by keywords',
   Documents: 'What is stored in a knowledge base, document by document',
   Agents: 'Models with instructions and with the data that they may read',
+  Jobs: 'Work that goes on without a request: its progress, and how to stop it and go on with it',
   Files: 'Uploaded files; SQL reads them as files.<name>',
   SQL: "One statement per request, in DuckDB's dialect",
   Databases: 'The namespaces of SQL: projects, files, information_schema',

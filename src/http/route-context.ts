@@ -4,8 +4,10 @@ import type { Answer } from '../agents/completion-stream.ts'
 import type { CatalogDeps } from '../catalog/catalog-deps.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { CompletionEvent } from '../domain/completion-event.ts'
+import type { Job } from '../domain/flow/job.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
+import type { Jobs } from '../domain/ports/job-ports.ts'
 import type { VectorIndexStates } from '../domain/ports/search-ports.ts'
 import type { BackupStore, FileBytes } from '../domain/ports/store-ports.ts'
 import type { View } from '../domain/project.ts'
@@ -69,6 +71,9 @@ export interface UseCases {
     readonly alter: (view: View, sql: string, signal: AbortSignal) => Promise<View>
   }
   readonly insert: (request: InsertRequest, signal: AbortSignal) => Promise<unknown>
+  /** The same as a job: it is stored when this resolves. */
+  readonly insertInBackground: (request: InsertRequest) => Promise<Job>
+  readonly jobs: Jobs
   readonly insertFiles: (
     request: InsertFilesRequest,
     signal: AbortSignal,

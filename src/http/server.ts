@@ -11,6 +11,7 @@ import { addDatabaseRoutes } from './routes/database-routes.ts'
 import { addDocumentRoutes } from './routes/document-routes.ts'
 import { addFileRoutes } from './routes/file-routes.ts'
 import { addInsertFilesRoutes } from './routes/insert-files-routes.ts'
+import { addJobRoutes } from './routes/job-routes.ts'
 import { addKnowledgeBaseRoutes } from './routes/knowledge-base-routes.ts'
 import { addLoginRoutes } from './routes/login-routes.ts'
 import { addPageRoutes } from './routes/page-routes.ts'
@@ -95,6 +96,7 @@ function createApp(context: RouteContext): Elysia {
   addKnowledgeBaseRoutes(app, context)
   addInsertFilesRoutes(app, context)
   addPreviewRoutes(app, context)
+  addJobRoutes(app, context)
   addSearchRoutes(app, context)
   addDocumentRoutes(app, context)
   addViewRoutes(app, context)

@@ -6,6 +6,7 @@ import { agentParamFields } from '../catalog/define-agent.ts'
 import { maskedModelFields } from '../catalog/model-fields.ts'
 import type { Agent } from '../domain/agent.ts'
 import type { Backup } from '../domain/backup.ts'
+import type { Job } from '../domain/flow/job.ts'
 import {
   DEFAULT_CONTENT_COLUMNS,
   type KnowledgeBase,
@@ -112,6 +113,30 @@ export function fileRecord(file: UploadedFile) {
     recognized: file.recognized,
     warnings: file.warnings,
     created_at: file.createdAt,
+  }
+}
+
+export function jobRecord(job: Job) {
+  const { progress } = job
+  return {
+    id: job.id,
+    kind: job.kind,
+    state: job.state,
+    project: job.projectName,
+    knowledge_base: job.knowledgeBase,
+    title: job.title,
+    created_at: job.createdAt,
+    started_at: job.startedAt,
+    finished_at: job.finishedAt,
+    rows: progress.rows,
+    documents: progress.documents,
+    chunks: progress.chunks,
+    total: progress.total,
+    rate: job.rate,
+    remaining_seconds: job.remainingSeconds,
+    error: job.error,
+    errors: job.errors,
+    error_count: job.errorCount,
   }
 }
 

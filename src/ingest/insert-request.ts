@@ -24,6 +24,8 @@ export interface CrawlRequest {
   readonly patterns: readonly string[]
 }
 
+export type OnBadDocument = 'raise' | 'skip'
+
 /** What to insert, in the order rows, files, urls, query. */
 export interface InsertRequest {
   readonly kb: KnowledgeBase
@@ -34,6 +36,8 @@ export interface InsertRequest {
   readonly crawl: CrawlRequest
   /** One SELECT. */
   readonly query?: string
+  /** What becomes of a document that cannot be stored: it ends the insert, or is left out. Default: `raise` */
+  readonly onBadDocument?: OnBadDocument
 }
 
 export interface InsertDeps {

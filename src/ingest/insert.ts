@@ -1,4 +1,5 @@
 import type { Row } from '../domain/document.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { crawledRows } from './crawl/crawled-rows.ts'
 import { LeftOutPages } from './crawl/left-out-pages.ts'
 import type { InsertDeps, InsertReport, InsertRequest } from './insert-request.ts'
@@ -6,7 +7,7 @@ import { rowsOfFiles } from './sources/file-rows.ts'
 import { rowsOfQuery } from './sources/query-rows.ts'
 import { type StoredCounts, storeRows } from './store-rows.ts'
 
-interface Source {
+export interface InsertSource {
   /** Its name in the request. */
   readonly source: 'rows' | 'files' | 'urls' | 'query'
   readonly rows: AsyncIterable<Row> | readonly Row[]
@@ -28,23 +29,25 @@ export async function insert(
   // A model that cannot be called is refused before anything is read.
   deps.embedders.embedder(kb.embeddingModel)
   const counts: StoredCounts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
-  const leftOut = new LeftOutPages()
-  for (const source of sourcesOf(request, leftOut, deps, signal)) {
-    await storeRows({ ...source, kb, counts }, deps, signal)
-    if (source.source === 'urls') await deps.keepCrawlWarnings(kb, leftOut.warnings())
+  const options = { skipsFailed: request.onBadDocument === 'skip' }
+  const { sources, leftOutPages } = insertSourcesOf(request, deps, signal)
+  for (const source of sources) {
+    await storeRows({ ...source, kb, counts }, deps, signal, options)
+    if (source.source === 'urls') await keepLeftOutPages(kb, leftOutPages, deps)
   }
   const { storedDocuments, skippedRows, chunks } = counts
   return { storedDocuments, skippedRows, chunks }
 }
 
-function sourcesOf(
+/** In the order in which they are stored. Nothing is read before somebody asks for rows. */
+export function insertSourcesOf(
   request: InsertRequest,
-  leftOut: LeftOutPages,
   deps: InsertDeps,
   signal: AbortSignal,
-): readonly Source[] {
+): { readonly sources: readonly InsertSource[]; readonly leftOutPages: LeftOutPages } {
+  const leftOut = new LeftOutPages()
   const { kb, rows, files, urls, crawl, query } = request
-  const sources: Source[] = []
+  const sources: InsertSource[] = []
   if (rows !== undefined) sources.push({ source: 'rows', rows, isUnbounded: false })
   if (files !== undefined) {
     const fileRows = rowsOfFiles({ kb, files }, deps, signal)
@@ -58,5 +61,13 @@ function sourcesOf(
     const selected = rowsOfQuery({ kb, query }, deps, signal)
     sources.push({ source: 'query', rows: selected, isUnbounded: true })
   }
-  return sources
+  return { sources, leftOutPages: leftOut }
+}
+
+export function keepLeftOutPages(
+  kb: KnowledgeBase,
+  leftOut: LeftOutPages,
+  deps: InsertDeps,
+): Promise<void> {
+  return deps.keepCrawlWarnings(kb, leftOut.warnings())
 }

@@ -1,4 +1,5 @@
 /** A server over fakes: a catalog in memory, statements and agents that answer what a test says. */
+
 import type { Agent } from '../../src/domain/agent.ts'
 import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
 import type { CompletionEvent } from '../../src/domain/completion-event.ts'
@@ -15,6 +16,7 @@ import type { LogEntry, LoggedError } from '../../src/http/running-requests.ts'
 import { createServer, type Server } from '../../src/http/server.ts'
 import type { InsertRequest } from '../../src/ingest/insert-request.ts'
 import type { UploadRequest } from '../../src/ingest/upload-files.ts'
+import { JobRunner } from '../../src/jobs/job-runner.ts'
 import { FileContents } from '../../src/store/tables/file-contents.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 
@@ -161,6 +163,27 @@ export async function* answerEvents(question: string): AsyncGenerator<Completion
   yield { type: 'end' }
 }
 
+const NO_JOBS = new JobRunner({
+  store: {
+    list: () => [],
+    get: () => undefined,
+    add: () => Promise.reject(new Error('no jobs')),
+    change: () => Promise.reject(new Error('no jobs')),
+    mark: async () => {},
+    countStart: async () => 1,
+    workOf: () => Promise.reject(new Error('no jobs')),
+    items: async function* () {},
+    remove: async () => {},
+    onChange: () => {},
+  },
+  runningMax: 1,
+  waitingMax: 1,
+  keptMax: 1,
+  log: () => {},
+  onFailure: () => {},
+  now: () => NOW_MS,
+})
+
 export interface TestServer {
   readonly server: Server
   readonly deps: ServerDeps
@@ -192,6 +215,8 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       fileBytesMax: 100_000,
       isLoopback: true,
     },
+    insertInBackground: () => Promise.reject(new Error('no jobs')),
+    jobs: NO_JOBS,
     backups: { create: () => Promise.reject(new Error('no backups')), list: async () => [] },
     serverState: () => ({
       statements: { running: 0, waiting: 0, parked: 0, abandoned: [] },

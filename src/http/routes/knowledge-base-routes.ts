@@ -11,12 +11,13 @@ import {
   requireProject,
 } from '../../domain/catalog-snapshot.ts'
 import type { Row } from '../../domain/document.ts'
+import type { Job } from '../../domain/flow/job.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { CrawlRequest, InsertRequest } from '../../ingest/insert-request.ts'
 import { bodySchema, readJson } from '../body.ts'
 import { route } from '../openapi.ts'
 import type { AddRoutes, RouteContext } from '../route-context.ts'
-import { knowledgeBaseRecord } from '../wire.ts'
+import { jobRecord, knowledgeBaseRecord } from '../wire.ts'
 
 const LIST = '/api/projects/:project_name/knowledge_bases'
 const ONE = `${LIST}/:knowledge_base_name` as const
@@ -84,14 +85,19 @@ const addOneRoutes: AddRoutes = (app, context) => {
       // 404 before the body is read, and again after it: the knowledge base may change meanwhile.
       knowledgeBaseAt(context, params)
       const { knowledge_base: sent } = await readJson(context, request, UPDATE_KNOWLEDGE_BASE)
-      await update(context, knowledgeBaseAt(context, params), sent, context.scopeOf(request).signal)
-      return Response.json('')
+      const { signal } = context.scopeOf(request)
+      const job = await update(context, knowledgeBaseAt(context, params), sent, signal)
+      return job === null ? Response.json('') : Response.json(jobRecord(job), { status: 202 })
     },
     route({
       summary: 'Insert documents into a knowledge base, or update its definition',
       tag,
       body: UPDATE_KNOWLEDGE_BASE,
-      answers: { 200: 'Stored; an empty JSON string', ...missing },
+      answers: {
+        200: 'Stored; an empty JSON string',
+        202: 'With "background": true, the job that stores it',
+        ...missing,
+      },
     }),
   )
   app.delete(
@@ -120,18 +126,24 @@ async function recordOf({ deps }: RouteContext, kb: KnowledgeBase) {
   return knowledgeBaseRecord(kb, deps.catalog.reembeddings.progressOf(kb), warnings)
 }
 
-/** The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set. */
+/**
+ * The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set.
+ * @returns the job that inserts; null: everything is stored
+ */
 async function update(
   { deps }: RouteContext,
   kb: KnowledgeBase,
   sent: SentUpdate,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Job | null> {
   const definition = definitionFields(sent)
   const isAltered = Object.keys(definition).length > 0
   const target = isAltered ? await alterKnowledgeBase(kb, definition, deps.catalog) : kb
   const insert = insertRequest(target, sent)
-  if (insert !== null) await deps.insert(insert, signal)
+  if (insert === null) return null
+  if (sent.background === true) return deps.insertInBackground(insert)
+  await deps.insert(insert, signal)
+  return null
 }
 
 const optional = {
@@ -184,6 +196,10 @@ const CRAWL_PAGES_MAX = 1_000_000
 const CRAWL_DEPTH_MAX = 1000
 
 const INSERT = {
+  /** Answered at once, with the job that stores it. */
+  background: t.Optional(t.Union([t.Boolean(), t.Null()])),
+  /** What becomes of a document that cannot be stored. */
+  error: t.Optional(t.Union([t.Literal('raise'), t.Literal('skip'), t.Null()])),
   rows: t.Optional(t.Union([t.Array(t.Object({})), t.Null()])),
   query: optional.text(),
   files: optional.strings(),
@@ -226,7 +242,9 @@ function insertRequest(kb: KnowledgeBase, sent: SentUpdate): InsertRequest | nul
     ...(isSet(query) ? { query } : {}),
   }
   if (Object.keys(sources).length === 0) return null
-  return { kb, ...sources, crawl: crawlRequest(sent) }
+  const { error } = sent
+  const how = isSet(error) ? { onBadDocument: error } : {}
+  return { kb, ...sources, ...how, crawl: crawlRequest(sent) }
 }
 
 function crawlRequest({ limit, crawl_depth: depth, filters }: SentUpdate): CrawlRequest {

@@ -1,0 +1,189 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
+import { AppError } from '../../src/errors.ts'
+import { createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
+
+const KB = '/api/projects/mindsdb/knowledge_bases'
+
+interface JobBody {
+  readonly id: number
+  readonly state: string
+  readonly rows: number
+  readonly documents: number
+  readonly chunks: number
+  readonly total: number | null
+  readonly error: string | null
+  readonly errors: readonly { readonly item: string; readonly message: string }[]
+  readonly error_count: number
+}
+
+let app: TestApp
+
+beforeEach(async () => {
+  app = await createTestApp()
+  await app.send('POST', KB, { knowledge_base: { name: 'teas' } })
+})
+
+afterEach(() => app.close())
+
+test('an insert in the background is answered at once with its job', async () => {
+  const sent = await insert({ rows: rowsOf(1_200), background: true })
+  expect(sent.status).toBe(202)
+  expect(Object.keys(sent.body as object)).toEqual([
+    'id',
+    'kind',
+    'state',
+    'project',
+    'knowledge_base',
+    'title',
+    'created_at',
+    'started_at',
+    'finished_at',
+    'rows',
+    'documents',
+    'chunks',
+    'total',
+    'rate',
+    'remaining_seconds',
+    'error',
+    'errors',
+    'error_count',
+  ])
+  const job = await endOf(sent.body as JobBody)
+  expect(job).toMatchObject({ state: 'done', rows: 1_200, documents: 1_200, total: 1_200 })
+  expect(await app.rows('SELECT count(*), count(DISTINCT id) FROM teas')).toEqual([[1_200, 1_200]])
+})
+
+test('a list of jobs is filtered and comes in parts, the newest first', async () => {
+  for (let count = 0; count < 3; count += 1) {
+    await endOf((await insert({ rows: rowsOf(1), background: true })).body as JobBody)
+  }
+  const { body } = await app.send('GET', '/api/jobs?kind=insert&state=done&limit=2')
+  const { items, ...rest } = body as { items: JobBody[]; total: number; next: number }
+  expect(items.map(({ id }) => id)).toEqual([3, 2])
+  expect(rest).toEqual({ total: 3, next: 2 })
+  const none = await app.send('GET', '/api/jobs?knowledge_base=other')
+  expect(none.body).toEqual({ items: [], total: 0, next: null })
+  expect((await app.send('GET', '/api/jobs?state=ended')).status).toBe(400)
+})
+
+test('events show a job until it is over', async () => {
+  const { body } = await insert({ rows: rowsOf(600), background: true })
+  const { text, headers } = await app.send('GET', `/api/jobs/${(body as JobBody).id}/events`)
+  expect(headers.get('content-type')).toStartWith('text/event-stream')
+  const events = text.match(/^data: .*$/gm) ?? []
+  const last = JSON.parse((events.at(-1) ?? '').slice('data: '.length))
+  expect(last).toMatchObject({ state: 'done', documents: 600 })
+})
+
+test('an id that is no number, or that nobody has, is not found', async () => {
+  for (const id of ['x', '0', '-1', '1e3', '99', '9'.repeat(40), '1;2']) {
+    for (const path of ['', '/events']) {
+      const { status, body } = await app.send('GET', `/api/jobs/${id}${path}`)
+      expect([id, status, (body as { code: string }).code]).toEqual([id, 404, 'job_not_found'])
+    }
+    expect((await app.send('POST', `/api/jobs/${id}/cancel`)).status).toBe(404)
+  }
+})
+
+test('a document that cannot be stored ends the job, or is left out', async () => {
+  const rows = [...rowsOf(3), { id: 'x'.repeat(5_000), content: 'bad' }, ...rowsOf(6).slice(3)]
+  const raised = await endOf((await insert({ rows, background: true })).body as JobBody)
+  expect(raised).toMatchObject({ state: 'failed' })
+  expect(raised.error).toContain('row 4')
+  const sent = await insert({ rows, background: true, error: 'skip' })
+  const skipped = await endOf(sent.body as JobBody)
+  expect(skipped).toMatchObject({ state: 'done', documents: 6, rows: 7, error_count: 1 })
+  expect(skipped.errors[0]?.item).toBe('row 4')
+})
+
+test('a job that is over cannot be cancelled, and can be forgotten', async () => {
+  const { id } = await endOf((await insert({ rows: rowsOf(1), background: true })).body as JobBody)
+  for (const change of ['cancel', 'retry', 'resume']) {
+    const { status, body } = await app.send('POST', `/api/jobs/${id}/${change}`)
+    expect([status, (body as { code: string }).code]).toEqual([409, 'job_state'])
+  }
+  expect((await app.send('DELETE', `/api/jobs/${id}`)).status).toBe(204)
+  expect((await app.send('GET', `/api/jobs/${id}`)).status).toBe(404)
+})
+
+test('a cancelled job says what it stored, goes on from there, and can begin again', async () => {
+  const gate = gatedEmbedders()
+  const gated = await createTestApp({ embedders: gate.embedders })
+  try {
+    await gated.send('POST', KB, { knowledge_base: { name: 'teas' } })
+    const sent = await gated.send('PUT', `${KB}/teas`, {
+      knowledge_base: { rows: rowsOf(2_000), background: true },
+    })
+    const { id } = sent.body as JobBody
+    await gate.entered(2)
+    const cancelled = (await gated.send('POST', `/api/jobs/${id}/cancel`)).body as JobBody
+    expect(cancelled.state).toBe('cancelled')
+    const [[stored] = []] = await gated.rows('SELECT count(*) FROM teas')
+    expect(stored).toBe(cancelled.documents)
+    expect(cancelled.documents).toBeGreaterThan(0)
+    expect(cancelled.documents).toBeLessThan(2_000)
+    gate.open()
+    const resumed = await gated.send('POST', `/api/jobs/${id}/resume`)
+    expect((await endOf(resumed.body as JobBody, gated)).documents).toBe(2_000)
+    expect(await gated.rows('SELECT count(*), count(DISTINCT id) FROM teas')).toEqual([
+      [2_000, 2_000],
+    ])
+  } finally {
+    gate.open()
+    await gated.close()
+  }
+})
+
+function insert(knowledgeBase: Readonly<Record<string, unknown>>) {
+  return app.send('PUT', `${KB}/teas`, { knowledge_base: knowledgeBase })
+}
+
+function rowsOf(count: number): readonly { readonly id: string; readonly content: string }[] {
+  return Array.from({ length: count }, (_, index) => {
+    return { id: `tea ${index}`, content: `tea number ${index} from garden ${index % 7}` }
+  })
+}
+
+async function endOf({ id }: Pick<JobBody, 'id'>, of: TestApp = app): Promise<JobBody> {
+  // The stream ends when the job does.
+  await of.send('GET', `/api/jobs/${id}/events`)
+  return (await of.send('GET', `/api/jobs/${id}`)).body as JobBody
+}
+
+/** The first call goes through, the others wait until they may. */
+function gatedEmbedders() {
+  const gate = Promise.withResolvers<void>()
+  let count = 0
+  const waiting: { readonly count: number; resolve(): void }[] = []
+  const embedder = wordEmbedders.embedder({ provider: 'builtin', modelName: 'words', options: {} })
+  const embedders: EmbedderRegistry = {
+    ...wordEmbedders,
+    embedder: () => ({
+      embed: async (texts, signal) => {
+        count += 1
+        for (const one of waiting) if (count >= one.count) one.resolve()
+        if (count > 1) await Promise.race([gate.promise, aborted(signal)])
+        return embedder.embed(texts, signal)
+      },
+    }),
+  }
+  return {
+    embedders,
+    open: gate.resolve,
+    entered: (calls: number) => {
+      return new Promise<void>((resolve) => {
+        if (count >= calls) resolve()
+        else waiting.push({ count: calls, resolve })
+      })
+    },
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const abort = () => reject(signal.reason ?? new AppError('cancelled', 'cancelled'))
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+  })
+}
