@@ -23,61 +23,151 @@ export interface EmbedDeps {
   readonly chatModels: ChatModels
 }
 
-export interface DocumentsToStore {
+/** Documents on their way into the store. */
+export interface PreparedDocuments {
+  /** As it was when they were embedded. */
   readonly kb: KnowledgeBase
   readonly documents: readonly ChunkedDocument[]
-  /** Of the job that stores them: written in the same transaction. */
-  readonly mark?: JobMark | undefined
+  readonly embedded: readonly EmbeddedDocument[]
+  readonly known: KnownVectors
+}
+
+export interface DocumentsTarget {
+  readonly kb: KnowledgeBase
+  /** Ids must be distinct. */
+  readonly documents: readonly ChunkedDocument[]
 }
 
 /**
- * Stores the documents in one transaction. Only text that is neither stored with one of them nor repeated is embedded.
- * Ids must be distinct.
- * @returns the knowledge base as it was embedded for: another model may have taken over
+ * Vectors for all chunks. Only text that is neither stored with one of the documents nor repeated is embedded.
+ * @param ahead what is known already
  */
-export async function embedAndStore(
-  { kb, documents, mark }: DocumentsToStore,
+export async function prepareDocuments(
+  target: DocumentsTarget,
+  deps: EmbedDeps,
+  signal: AbortSignal,
+  ahead: VectorsAhead | null = null,
+): Promise<PreparedDocuments> {
+  const { kb } = target
+  const embedder = deps.embedders.embedder(kb.embeddingModel)
+  const documents = await withWrittenContexts(target, deps, signal)
+  const known = await (ahead ?? new VectorsAhead(kb, deps, signal)).known(documents)
+  return { kb, documents, known, embedded: await embedded(documents, known, embedder, signal) }
+}
+
+/**
+ * Stores prepared documents in one transaction.
+ * @param mark of the job that stores them: written in the same transaction
+ * @returns the knowledge base as they were embedded for: another model may have taken over
+ */
+export function storePrepared(
+  { mark, ...prepared }: PreparedDocuments & { readonly mark?: JobMark | undefined },
   deps: EmbedDeps,
   signal: AbortSignal,
 ): Promise<KnowledgeBase> {
-  if (documents.length === 0) return kb
-  await deps.chunks.checkDeclared(
-    kb,
-    documents.map(({ document }) => document),
-  )
-  return withModelInForce(kb, async (inForce) => {
-    const target = { kb: inForce, documents }
-    await embedAndWrite(target, deps, signal, (embedded) => {
+  return withModelInForce(prepared.kb, async (inForce) => {
+    const { documents } = prepared
+    const write = (embedded: readonly EmbeddedDocument[]) => {
       return deps.chunks.replaceDocuments(inForce, embedded, mark)
-    })
+    }
+    if (inForce === prepared.kb) await writePrepared(prepared, deps, signal, write)
+    else await embedAndWrite({ kb: inForce, documents }, deps, signal, write)
     return inForce
   })
 }
 
 /**
- * The same with another way to write.
+ * Embeds documents and stores them in another way.
  * @param write in one transaction; it is `stale` where a stored vector is gone
  * @returns what the write came to
  */
 export async function embedAndWrite<O extends { readonly kind: 'stored' | 'stale' }>(
-  target: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
+  target: DocumentsTarget,
   deps: EmbedDeps,
   signal: AbortSignal,
   write: (embedded: readonly EmbeddedDocument[]) => Promise<O>,
 ): Promise<O> {
-  const { kb } = target
-  const embedder = deps.embedders.embedder(kb.embeddingModel)
-  const documents = await withWrittenContexts(target, deps, signal)
-  const known = await storedVectors({ kb, documents }, deps, signal)
-  const outcome = await write(await embedded(documents, known, embedder, signal))
+  return writePrepared(await prepareDocuments(target, deps, signal), deps, signal, write)
+}
+
+async function writePrepared<O extends { readonly kind: 'stored' | 'stale' }>(
+  prepared: PreparedDocuments,
+  deps: EmbedDeps,
+  signal: AbortSignal,
+  write: (embedded: readonly EmbeddedDocument[]) => Promise<O>,
+): Promise<O> {
+  const { kb, documents, known } = prepared
+  const outcome = await write(prepared.embedded)
   if (outcome.kind === 'stored') return outcome
   // A stored vector went away meanwhile. Without any, the second attempt cannot become stale.
   for (const [text, vector] of known) if (vector.kind === 'stored') known.delete(text)
+  const embedder = deps.embedders.embedder(kb.embeddingModel)
   return write(await embedded(documents, known, embedder, signal))
 }
 
 /** What is embedded of a chunk → its vector: equal texts share one. */
 type KnownVectors = Map<string, ChunkVector>
+
+/**
+ * Vectors of documents that are stored together in the end, made while more of them are read and chunked. What fails here
+ * is tried again, and reported, when all are prepared: none of them may be stored in the end.
+ */
+export class VectorsAhead {
+  readonly #kb: KnowledgeBase
+  readonly #deps: EmbedDeps
+  readonly #signal: AbortSignal
+  readonly #known: KnownVectors = new Map()
+  readonly #lookedUp = new Set<ChunkedDocument>()
+  #last: Promise<void> = Promise.resolve()
+  #hasFailed = false
+
+  constructor(kb: KnowledgeBase, deps: EmbedDeps, signal: AbortSignal) {
+    this.#kb = kb
+    this.#deps = deps
+    this.#signal = signal
+  }
+
+  /** Resolves when these are being embedded: more may be gathered. */
+  async add(documents: readonly ChunkedDocument[]): Promise<void> {
+    await this.#last
+    // What a chat model writes about chunks depends on all of them.
+    if (this.#hasFailed || this.#kb.preprocessing.contextual !== undefined) return
+    this.#last = this.#embed(documents).catch(() => {
+      this.#hasFailed = true
+    })
+  }
+
+  /** What is known of these documents, which is looked up where it was not yet. */
+  async known(documents: readonly ChunkedDocument[]): Promise<KnownVectors> {
+    await this.#last
+    const others = documents.filter((one) => !this.#lookedUp.has(one))
+    await this.#lookUp(others)
+    return this.#known
+  }
+
+  /** Resolves when nothing is being embedded any more. */
+  async settled(): Promise<void> {
+    await this.#last
+  }
+
+  async #embed(documents: readonly ChunkedDocument[]): Promise<void> {
+    await this.#deps.chunks.checkDeclared(
+      this.#kb,
+      documents.map(({ document }) => document),
+    )
+    await this.#lookUp(documents)
+    const embedder = this.#deps.embedders.embedder(this.#kb.embeddingModel)
+    await embedUnknown(documents, this.#known, embedder, this.#signal)
+  }
+
+  async #lookUp(documents: readonly ChunkedDocument[]): Promise<void> {
+    const target = { kb: this.#kb, documents }
+    for (const [text, vector] of await storedVectors(target, this.#deps, this.#signal)) {
+      this.#known.set(text, vector)
+    }
+    for (const one of documents) this.#lookedUp.add(one)
+  }
+}
 
 async function storedVectors(
   { kb, documents }: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
@@ -106,6 +196,22 @@ async function embedded(
   embedder: Embedder,
   signal: AbortSignal,
 ): Promise<readonly EmbeddedDocument[]> {
+  await embedUnknown(documents, known, embedder, signal)
+  const chunks = documents.map((): EmbeddedChunk[] => [])
+  await visitChunks(documents, signal, ({ chunk, terms }, documentIndex) => {
+    const vector = known.get(embeddedText(chunk))
+    if (vector === undefined) throw new Error('a chunk was not embedded')
+    chunks[documentIndex]?.push({ chunk, terms, vector })
+  })
+  return documents.map(({ document }, index) => ({ document, chunks: chunks[index] ?? [] }))
+}
+
+async function embedUnknown(
+  documents: readonly ChunkedDocument[],
+  known: KnownVectors,
+  embedder: Embedder,
+  signal: AbortSignal,
+): Promise<void> {
   const unknown = new Set<string>()
   await visitChunks(documents, signal, ({ chunk }) => {
     const text = embeddedText(chunk)
@@ -114,13 +220,6 @@ async function embedded(
   for (const [text, vector] of await embedTexts(unknown, embedder, signal)) {
     known.set(text, { kind: 'new', vector })
   }
-  const chunks = documents.map((): EmbeddedChunk[] => [])
-  await visitChunks(documents, signal, ({ chunk, terms }, documentIndex) => {
-    const vector = known.get(embeddedText(chunk))
-    if (vector === undefined) throw new Error('a chunk was not embedded')
-    chunks[documentIndex]?.push({ chunk, terms, vector })
-  })
-  return documents.map(({ document }, index) => ({ document, chunks: chunks[index] ?? [] }))
 }
 
 /** Of hundreds of thousands of chunks, so others have their turn in between. */

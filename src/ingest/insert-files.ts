@@ -11,7 +11,8 @@ import { columnMappingOf, documentRow } from './document-of-row.ts'
 import type { InsertDeps } from './insert-request.ts'
 import { LAYOUT_COLUMN, layoutValue } from './row-layout.ts'
 import { rowsOfTable } from './sources/file-rows.ts'
-import { type StoredCounts, storeRows } from './store-rows.ts'
+import { storeRows } from './store-rows.ts'
+import type { StoredCounts } from './storing-stages.ts'
 import { uploadOptions } from './upload-options.ts'
 
 export interface SentDocumentFile extends IncomingFile {

@@ -7,7 +7,8 @@ import type { JobDraft, JobWork } from '../domain/ports/job-ports.ts'
 import { notFound } from '../errors.ts'
 import { type InsertSource, insertSourcesOf, keepLeftOutPages } from './insert.ts'
 import type { InsertDeps, InsertRequest } from './insert-request.ts'
-import { type StoredCounts, storeRows } from './store-rows.ts'
+import { storeRows } from './store-rows.ts'
+import type { StoredCounts } from './storing-stages.ts'
 
 /** A PUT, as its job keeps it. The rows are the job's items. */
 interface StoredRequest extends Omit<InsertRequest, 'kb' | 'rows'> {

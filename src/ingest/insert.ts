@@ -5,7 +5,8 @@ import { LeftOutPages } from './crawl/left-out-pages.ts'
 import type { InsertDeps, InsertReport, InsertRequest } from './insert-request.ts'
 import { rowsOfFiles } from './sources/file-rows.ts'
 import { rowsOfQuery } from './sources/query-rows.ts'
-import { type StoredCounts, storeRows } from './store-rows.ts'
+import { storeRows } from './store-rows.ts'
+import type { StoredCounts } from './storing-stages.ts'
 
 export interface InsertSource {
   /** Its name in the request. */

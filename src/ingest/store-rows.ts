@@ -1,51 +1,20 @@
-import type { Document, Row } from '../domain/document.ts'
+import type { Document } from '../domain/document.ts'
 import type { JobError } from '../domain/flow/job.ts'
-import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { JobMark } from '../domain/ports/job-ports.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
+import { callerOf, setCaller } from '../runtime/cancellation.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
+import { BatchPipeline, oneAhead } from './batch-pipeline.ts'
 import { type ChunkedDocument, type ChunkingTarget, chunkDocuments } from './chunking/chunker.ts'
 import { columnMappingOf, contentId, documentOfRow } from './document-of-row.ts'
-import { type EmbedDeps, embedAndStore } from './embed-documents.ts'
+import { VectorsAhead } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
-
-/** Grows while a request runs; a failure finds here what is stored already. */
-export interface StoredCounts {
-  storedDocuments: number
-  skippedRows: number
-  chunks: number
-  readRows: number
-  /** Rows that were skipped because they, or their batch, could not be stored. */
-  failedRows?: number
-}
-
-export interface RowsToStore {
-  readonly kb: KnowledgeBase
-  /** What an error calls them. */
-  readonly source: string
-  readonly rows: AsyncIterable<Row> | readonly Row[]
-  /** Stored piece by piece, because nobody knows how many there are. */
-  readonly isUnbounded: boolean
-  readonly counts: StoredCounts
-}
-
-export interface StoringOptions {
-  /** Leaves documents alone whose ids are stored already. */
-  readonly skipsStored?: boolean
-  /** Goes on when a row or a batch cannot be stored: it is counted in `failedRows`. */
-  readonly skipsFailed?: boolean
-  /** Chunks that make a batch of an unbounded source. */
-  readonly batchChunks?: number
-  /**
-   * How far the job is that stores them: called for each batch, in their order, with what is stored once it is, and written
-   * in its transaction.
-   */
-  readonly markOf?: (stored: StoredCounts) => JobMark
-  /** A row that is left out: told before the mark of its batch is made. */
-  readonly onLeftOut?: (error: JobError) => void
-}
-
-export type StoreDeps = EmbedDeps
+import {
+  type Batch,
+  type RowsToStore,
+  type StoreDeps,
+  type StoringOptions,
+  StoringStages,
+} from './storing-stages.ts'
 
 /**
  * Rows → documents → chunks → vectors → stored; of rows with one id the last one.
@@ -73,93 +42,78 @@ async function storeInBatches(
   signal: AbortSignal,
   options: StoringOptions,
 ): Promise<void> {
-  const { kb, counts } = target
-  const { batchChunks = INGEST_LIMITS.batchChunks } = options
+  const { kb } = target
   const { isUnbounded } = target
-  const chunksMax = isUnbounded ? batchChunks : Number.POSITIVE_INFINITY
-  const charsMax = isUnbounded ? INGEST_LIMITS.batchChars : Number.POSITIVE_INFINITY
-  const pending = new PendingDocuments()
+  const { chunksMax, charsMax } = batchLimits(target, options)
+  // Whatever fails ends the others too: nobody waits for them.
+  const stop = new AbortController()
+  const either = AbortSignal.any([signal, stop.signal])
+  setCaller(either, callerOf(signal))
+  const stages = new StoringStages(target, deps, either, options)
+  const pipeline = new BatchPipeline(stages, (error) => stop.abort(error))
+  const ahead = isUnbounded ? null : new VectorsAhead(kb, deps, either)
+  const pending = new PendingRows(target.counts.readRows)
   const { reach = null } = deps.embedders.embedder(kb.embeddingModel)
   const chunking = { chunker: deps.chunker, reach }
-  let inForce = kb
-  let skippedRows = 0
-  /** Those that are stored or left out once the documents that wait are. */
-  let takenRows = counts.readRows
-  for await (const rows of chunkedRows(target, chunking, signal, chunksMax)) {
+  let fresh: ChunkedDocument[] = []
+  try {
+    for await (const rows of oneAhead(chunkedRows(target, chunking, either, chunksMax))) {
+      try {
+        await take(rows)
+      } catch (error) {
+        throw await failed(error)
+      }
+    }
+    await pipeline.add({ ...pending.take(), ahead })
+    await pipeline.end()
+  } catch (error) {
+    throw await failed(error)
+  }
+  target.counts.skippedRows += pending.emptyRows
+
+  async function take(rows: readonly Outcome<ChunkedDocument>[]): Promise<void> {
+    // The last ones are embedded with all others that are not yet.
+    if (fresh.length > 0) await ahead?.add(fresh)
+    fresh = ahead === null ? [] : rows.filter((row) => row !== null && 'chunks' in row)
     for (const row of rows) {
-      takenRows += 1
-      if (row === null) skippedRows += 1
-      else if (row instanceof AppError) skipFailed(row, [`row ${takenRows}`])
-      else pending.add(row)
-      if (pending.chunkCount >= chunksMax || pending.chars >= charsMax) await flush()
+      if (row instanceof AppError && !stages.mayLeaveOut(row)) throw row
+      pending.add(row)
+      if (pending.chunkCount >= chunksMax || pending.chars >= charsMax) {
+        await pipeline.add({ ...pending.take(), ahead })
+      }
       if (pending.chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
     }
   }
-  await flush()
-  counts.skippedRows += skippedRows
 
-  async function flush(): Promise<void> {
-    const taken = pending.take()
-    const documents = options.skipsStored === true ? await unstored(kb, taken, deps) : taken
-    const chunkCount = chunkCountOf(documents)
-    const mark = options.markOf?.({
-      ...counts,
-      skippedRows: counts.skippedRows + skippedRows,
-      storedDocuments: counts.storedDocuments + documents.length,
-      chunks: counts.chunks + chunkCount,
-      readRows: takenRows,
-    })
-    try {
-      inForce = await embedAndStore({ kb: inForce, documents, mark }, deps, signal)
-    } catch (error) {
-      return skipFailed(error, idsOf(documents))
-    }
-    counts.storedDocuments += documents.length
-    counts.chunks += chunkCount
-  }
-
-  function skipFailed(error: unknown, items: readonly string[]): void {
-    const isOfRows = error instanceof AppError && SKIPPED_CODES.has(error.code)
-    if (options.skipsFailed !== true || signal.aborted || !isOfRows) throw error
-    counts.failedRows = (counts.failedRows ?? 0) + items.length
-    for (const item of items) options.onLeftOut?.({ item, message: error.message })
+  /** Rows that came before are stored in spite of it, and what is wrong with them is said first. */
+  async function failed(error: unknown): Promise<unknown> {
+    const earlier = await pipeline.settled()
+    stop.abort(error)
+    await ahead?.settled()
+    return signal.aborted ? signal.reason : (earlier?.error ?? error)
   }
 }
 
-function chunkCountOf(documents: readonly ChunkedDocument[]): number {
-  return documents.reduce((sum, { chunks }) => sum + chunks.length, 0)
+function batchLimits({ isUnbounded }: RowsToStore, options: StoringOptions) {
+  if (!isUnbounded)
+    return { chunksMax: Number.POSITIVE_INFINITY, charsMax: Number.POSITIVE_INFINITY }
+  const { batchChunks: chunksMax = INGEST_LIMITS.batchChunks } = options
+  return { chunksMax, charsMax: INGEST_LIMITS.batchChars }
 }
 
-function idsOf(documents: readonly ChunkedDocument[]): readonly string[] {
-  return documents.map(({ document }) => document.id)
-}
-
-/** Failures after which the next rows may be stored all the same. */
-const SKIPPED_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'insert_failed',
-  'provider_failed',
-  'dimension_mismatch',
-])
-
-async function unstored(
-  kb: KnowledgeBase,
-  documents: readonly ChunkedDocument[],
-  { chunks }: StoreDeps,
-): Promise<readonly ChunkedDocument[]> {
-  const ids = idsOf(documents)
-  const stored = new Set<string>()
-  for (let start = 0; start < ids.length; start += INGEST_LIMITS.lookupDocuments) {
-    const some = ids.slice(start, start + INGEST_LIMITS.lookupDocuments)
-    for (const { documentId } of await chunks.storedTexts(kb, some)) stored.add(documentId)
-  }
-  return documents.filter(({ document }) => !stored.has(document.id))
-}
-
-/** The documents of the next transaction, in the order in which their ids came last. */
-class PendingDocuments {
+/** The rows of the next transaction: its documents in the order in which their ids came last. */
+class PendingRows {
   #byId = new Map<string, ChunkedDocument>()
   #chunkCount = 0
   #chars = 0
+  #leftOut: JobError[] = []
+  #emptyRows = 0
+  #takenRows: number
+
+  /** @param firstRow rows of other sources that came before */
+  constructor(firstRow: number) {
+    this.#takenRows = firstRow
+  }
 
   get chunkCount(): number {
     return this.#chunkCount
@@ -170,7 +124,20 @@ class PendingDocuments {
     return this.#chars
   }
 
-  add(chunked: ChunkedDocument): void {
+  /** Of all transactions so far. */
+  get emptyRows(): number {
+    return this.#emptyRows
+  }
+
+  add(row: Outcome<ChunkedDocument>): void {
+    this.#takenRows += 1
+    if (row === null) this.#emptyRows += 1
+    else if (row instanceof AppError) {
+      this.#leftOut.push({ item: `row ${this.#takenRows}`, message: row.message })
+    } else this.#addDocument(row)
+  }
+
+  #addDocument(chunked: ChunkedDocument): void {
     const { id } = chunked.document
     const former = this.#byId.get(id)
     this.#chunkCount += chunked.chunks.length - (former?.chunks.length ?? 0)
@@ -179,12 +146,14 @@ class PendingDocuments {
     this.#byId.set(id, chunked)
   }
 
-  take(): readonly ChunkedDocument[] {
+  take(): Omit<Batch, 'ahead'> {
     const documents = [...this.#byId.values()]
+    const leftOut = this.#leftOut
     this.#byId = new Map()
+    this.#leftOut = []
     this.#chunkCount = 0
     this.#chars = 0
-    return documents
+    return { documents, takenRows: this.#takenRows, emptyRows: this.#emptyRows, leftOut }
   }
 }
 

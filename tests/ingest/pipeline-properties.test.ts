@@ -1,0 +1,262 @@
+/** Reading, chunking, embedding and storing overlap: what is stored, in what order, and what is said must not show it. */
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
+import type { Row } from '../../src/domain/document.ts'
+import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
+import type { JobMark } from '../../src/domain/ports/job-ports.ts'
+import { AppError } from '../../src/errors.ts'
+import { storeRows } from '../../src/ingest/store-rows.ts'
+import type { StoringOptions } from '../../src/ingest/storing-stages.ts'
+import { yieldToEventLoop } from '../../src/runtime/scheduling.ts'
+import { knowledgeBase } from '../support/knowledge-base.ts'
+import { FakeChunkStore, type Fixture, fixture, never } from './insert-fixture.ts'
+
+type GivenRow =
+  | { readonly kind: 'document'; readonly id: string; readonly text: string }
+  | { readonly kind: 'empty' }
+  /** Its id is longer than any may be. */
+  | { readonly kind: 'unusable' }
+
+interface Case {
+  readonly rows: readonly GivenRow[]
+  readonly isUnbounded: boolean
+  readonly batchChunks: number
+  readonly skipsStored: boolean
+  readonly skipsFailed: boolean
+  /** The model refuses it. */
+  readonly refusedText: string | null
+  /** The store refuses it. */
+  readonly refusedId: string | null
+  /** Turns that each step takes, one after the other. */
+  readonly turns: readonly number[]
+}
+
+const id = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f')
+const text = fc.constantFrom('one', 'two', 'three', 'four', 'five')
+const row: fc.Arbitrary<GivenRow> = fc.oneof(
+  { weight: 12, arbitrary: fc.record({ kind: fc.constant('document' as const), id, text }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'empty' as const }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'unusable' as const }) },
+)
+const cases: fc.Arbitrary<Case> = fc.record({
+  rows: fc.array(row, { maxLength: 24 }),
+  isUnbounded: fc.boolean(),
+  batchChunks: fc.integer({ min: 1, max: 5 }),
+  skipsStored: fc.boolean(),
+  skipsFailed: fc.boolean(),
+  refusedText: fc.option(text, { freq: 3 }),
+  refusedId: fc.option(id, { freq: 3 }),
+  turns: fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 12 }),
+})
+
+const LONG_ID = 'x'.repeat(5_000)
+
+function rowOf(given: GivenRow): Row {
+  if (given.kind === 'document') return { id: given.id, content: given.text }
+  return given.kind === 'empty' ? { id: 'none', content: '' } : { id: LONG_ID, content: 'some' }
+}
+
+interface Outcome {
+  readonly writes: readonly (readonly string[])[]
+  readonly contents: Readonly<Record<string, readonly string[]>>
+  readonly counts: object
+  /** Of each write: rows and documents that are stored or left out by then. */
+  readonly marks: readonly (readonly [number, number])[]
+  readonly leftOut: readonly string[]
+  readonly failure: readonly [string, string] | null
+}
+
+/** One batch after the other, each row looked at when all before it are stored. */
+function expectedOutcome(given: Case): Outcome {
+  const stored = new Map<string, string>()
+  const writes: string[][] = []
+  const marks: [number, number][] = []
+  const leftOut: string[] = []
+  const counts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0, failedRows: 0 }
+  let emptyRows = 0
+  let pending = new Map<string, string>()
+  const flush = () => {
+    const all = [...pending]
+    pending = new Map()
+    const batch = given.skipsStored ? all.filter(([one]) => !stored.has(one)) : all
+    if (batch.length === 0) return
+    const isRefused = ([one, said]: readonly [string, string]) => {
+      const isKnown = batch.some(([other]) => stored.get(other) === said)
+      return (said === given.refusedText && !isKnown) || one === given.refusedId
+    }
+    const refused = batch.find(isRefused)
+    if (refused === undefined) {
+      for (const [one, said] of batch) stored.set(one, said)
+      writes.push(batch.map(([one]) => one))
+      counts.storedDocuments += batch.length
+      counts.chunks += batch.length
+      marks.push([counts.readRows, counts.storedDocuments])
+    } else if (given.skipsFailed) {
+      counts.failedRows += batch.length
+      leftOut.push(...batch.map(([one]) => one))
+    } else throw new Error('refused')
+  }
+  let hasFailed = false
+  try {
+    for (const one of given.rows) {
+      counts.readRows += 1
+      if (one.kind === 'empty') emptyRows += 1
+      else if (one.kind === 'unusable') {
+        if (!given.skipsFailed) throw new Error('unusable')
+        counts.failedRows += 1
+        leftOut.push(`row ${counts.readRows}`)
+      } else {
+        pending.delete(one.id)
+        pending.set(one.id, one.text)
+        if (given.isUnbounded && pending.size >= given.batchChunks) flush()
+      }
+    }
+    flush()
+    counts.skippedRows = emptyRows
+  } catch {
+    hasFailed = true
+  }
+  const contents = Object.fromEntries([...stored].map(([one, said]) => [one, [said]]))
+  const rows = counts.storedDocuments
+  const note =
+    rows === 0 ? 'Nothing was stored' : `Stored: ${rows} row${rows === 1 ? '' : 's'} of rows`
+  return { writes, contents, counts, marks, leftOut, failure: hasFailed ? ['', note] : null }
+}
+
+/** Each step takes some turns, so that the stages meet in many orders. */
+class SlowStore extends FakeChunkStore {
+  readonly marks: [number, number][] = []
+  readonly #given: Case
+  readonly #wait: () => Promise<void>
+
+  constructor(given: Case, wait: () => Promise<void>) {
+    super()
+    this.#given = given
+    this.#wait = wait
+  }
+
+  override async storedTexts(kb: KnowledgeBase, ids: readonly string[]) {
+    await this.#wait()
+    return super.storedTexts(kb, ids)
+  }
+
+  override async replaceDocuments(
+    kb: KnowledgeBase,
+    documents: readonly EmbeddedDocument[],
+    mark?: JobMark,
+  ) {
+    await this.#wait()
+    if (documents.some(({ document }) => document.id === this.#given.refusedId)) {
+      throw new AppError('insert_failed', 'the store refuses it')
+    }
+    if (mark !== undefined) this.marks.push([mark.progress.rows, mark.progress.documents])
+    return super.replaceDocuments(kb, documents)
+  }
+}
+
+interface Run {
+  readonly store: SlowStore
+  readonly counts: {
+    storedDocuments: number
+    skippedRows: number
+    chunks: number
+    readRows: number
+  }
+  readonly marks: readonly (readonly [number, number])[]
+  readonly leftOut: readonly string[]
+  readonly done: Promise<void>
+}
+
+function run(given: Case, signal: AbortSignal, onStep: (step: number) => void = () => {}): Run {
+  let steps = 0
+  const wait = async () => {
+    steps += 1
+    onStep(steps)
+    const turns = given.turns[steps % given.turns.length] ?? 0
+    for (let turn = 0; turn < turns; turn += 1) await yieldToEventLoop()
+  }
+  const store = new SlowStore(given, wait)
+  const fixed: Fixture = fixture({ chunks: store })
+  fixed.embedder.failsAt = given.refusedText
+  const embed = fixed.embedder.embed.bind(fixed.embedder)
+  fixed.embedder.embed = async (texts, ended) => {
+    await wait()
+    return embed(texts, ended)
+  }
+  async function* rows() {
+    for (const one of given.rows) {
+      await wait()
+      signal.throwIfAborted()
+      yield rowOf(one)
+    }
+  }
+  const counts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0, failedRows: 0 }
+  const { isUnbounded, batchChunks, skipsStored, skipsFailed } = given
+  const target = { kb: knowledgeBase(), source: 'rows', rows: rows(), isUnbounded, counts }
+  const leftOut: string[] = []
+  const options: StoringOptions = {
+    ...{ batchChunks, skipsStored, skipsFailed },
+    markOf: ({ readRows, storedDocuments, chunks }) => {
+      const progress = { rows: readRows, documents: storedDocuments, chunks, total: null }
+      return { jobId: 1, progress, checkpoint: null }
+    },
+    onLeftOut: ({ item }) => leftOut.push(item),
+  }
+  const done = storeRows(target, fixed.deps, signal, options)
+  return { store, counts, marks: store.marks, leftOut, done }
+}
+
+describe('stages that overlap', () => {
+  test('store, count and say what one batch after the other would', async () => {
+    const property = fc.asyncProperty(cases, async (given) => {
+      const expected = expectedOutcome(given)
+      const { store, counts, marks, leftOut, done } = run(given, never)
+      const error = await done.then(
+        () => null,
+        (cause: unknown) => cause,
+      )
+      const { writes, contents } = store
+      expect<unknown>({ writes, contents }).toEqual({
+        writes: expected.writes,
+        contents: expected.contents,
+      })
+      expect<unknown>(marks).toEqual(expected.marks)
+      if (expected.failure === null) expect<unknown>(leftOut).toEqual(expected.leftOut)
+      if (expected.failure === null) expect([error, counts]).toEqual([null, expected.counts])
+      else expect(String(error)).toEndWith(`. ${expected.failure[1]}`)
+      for (const document of store.documents.values()) {
+        for (const { chunk, vector } of document.chunks) {
+          if (vector.kind === 'new') expect([...vector.vector]).toEqual([chunk.content.length, 1])
+        }
+      }
+    })
+    await fc.assert(property, { numRuns: 400 })
+  })
+
+  test('that are aborted have stored the first batches, and nothing more follows', async () => {
+    const steps = fc.integer({ min: 1, max: 40 })
+    const property = fc.asyncProperty(cases, steps, async (given, lastStep) => {
+      const expected = expectedOutcome(given)
+      const controller = new AbortController()
+      const reason = new AppError('cancelled', 'The client went away')
+      const { store, counts, done } = run(given, controller.signal, (step) => {
+        if (step === lastStep) controller.abort(reason)
+      })
+      const error = await done.then(
+        () => null,
+        (cause: unknown) => cause,
+      )
+      const { writes } = store
+      const count = writes.length
+      expect<unknown>(writes).toEqual(expected.writes.slice(0, count))
+      expect(counts.storedDocuments).toBe(writes.flat().length)
+      if (controller.signal.aborted && error !== null && expected.failure === null) {
+        expect(error).toBe(reason)
+      }
+      for (let turn = 0; turn < 20; turn += 1) await yieldToEventLoop()
+      expect(store.writes.length).toBe(count)
+    })
+    await fc.assert(property, { numRuns: 200 })
+  })
+})
