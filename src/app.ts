@@ -5,9 +5,11 @@ import { insertDepsOf } from './composition/insert-parts.ts'
 import { jobRunnerOf } from './composition/job-parts.ts'
 import { LATER } from './composition/later.ts'
 import { chatDefaultsOf, chatModelsOf, networkRulesOf } from './composition/model-parts.ts'
+import { liveTables, NO_SOURCES } from './composition/source-parts.ts'
 import { useCases } from './composition/use-cases.ts'
 import type { EmbedderRegistry, RerankerRegistry } from './domain/ports/model-ports.ts'
 import { NOTHING_NOTED, type RunningWork } from './domain/ports/running-ports.ts'
+import type { DataSources } from './domain/ports/source-ports.ts'
 import type { LogEntry, LoggedError } from './http/running-requests.ts'
 import { createServer, type Listener } from './http/server.ts'
 import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
@@ -54,6 +56,8 @@ export interface AppOptions {
   readonly embedders?: EmbedderRegistry
   /** Replaces the real rerankers. */
   readonly rerankers?: RerankerRegistry
+  /** Replaces the real databases behind data sources. */
+  readonly sources?: DataSources
 }
 
 export interface App {
@@ -109,8 +113,14 @@ export function createApp(options: AppOptions): App {
     workerUrl: new URL('./workers/planner-entry.ts', import.meta.url).href,
     planningMs: Math.min(PLANNING_MS, settings.queryMs),
   })
+  const snapshot = () => store.catalog.snapshot()
+  const sources = options.sources ?? NO_SOURCES
   const queryDeps: QueryDeps = {
     catalog: store.catalog,
+    dataSources: store.dataSourceCatalog,
+    sources,
+    databaseUses: async () => [],
+    live: liveTables({ snapshot, sources }),
     embedders,
     rerankers: options.rerankers ?? rerankerRegistry({ ...endpoints, nowMs }),
     chatProviders: CHAT_PROVIDERS,
@@ -206,6 +216,7 @@ export function createApp(options: AppOptions): App {
       await reembedding.close()
       await Promise.all([reader.close(), builtin.close(), planner.close()])
       await Promise.all([vectorCaches.close(), rowCaches.close()])
+      await sources.close()
       await store.close()
     },
   }

@@ -55,7 +55,6 @@ export const ERRORS = {
   database_not_found: { status: 404, number: 2601, title: 'Database not found' },
   database_exists: { status: 409, number: 2602, title: 'Name conflict' },
   database_in_use: { status: 409, number: 2603, title: 'Database is in use' },
-  database_not_deletable: { status: 400, number: 2604, title: 'Cannot delete database' },
   invalid_database: { status: 400, number: 2605, title: 'Wrong argument' },
   unknown_engine: { status: 400, number: 2606, title: 'Wrong argument' },
   source_failed: { status: 502, number: 2610, title: 'Connection error' },

@@ -1,6 +1,8 @@
+import type { DataSource } from '../domain/flow/data-source.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
 import type { EmbedderRegistry, RerankerRegistry } from '../domain/ports/model-ports.ts'
-import type { Catalog, Reembeddings } from '../domain/ports/store-ports.ts'
+import type { DataSources } from '../domain/ports/source-ports.ts'
+import type { Catalog, DataSourceCatalog, Reembeddings } from '../domain/ports/store-ports.ts'
 
 /** What creating, altering and dropping needs. */
 export interface CatalogDeps {
@@ -16,4 +18,13 @@ export interface CatalogDeps {
    */
   readonly checkAddress: (ref: ModelRef) => Promise<void>
   readonly reembeddings: Reembeddings
+}
+
+/** What databases need as well. */
+export interface DatabaseDeps extends CatalogDeps {
+  readonly dataSources: DataSourceCatalog
+  /** The databases behind the data sources. */
+  readonly sources: DataSources
+  /** What reads this data source by itself, as `job mindsdb.j`: it cannot be dropped. */
+  readonly databaseUses: (source: DataSource) => Promise<readonly string[]>
 }

@@ -3,7 +3,7 @@ import { DEFAULT_PROJECT, FILES_DATABASE, type Project } from '../domain/project
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 
-/** Names that mean something else in SQL, so no project may have them. */
+/** Names that mean something else in SQL, so no database may have them. */
 const RESERVED_NAMES = new Set([
   FILES_DATABASE,
   'information_schema',
@@ -13,13 +13,17 @@ const RESERVED_NAMES = new Set([
   'system',
 ])
 
-/** @throws AppError `invalid_name`, `project_exists` */
+/** @throws AppError `invalid_name`, `project_exists`, `database_exists` */
 export async function createProject(name: string, deps: CatalogDeps): Promise<Project> {
   checkedName('project', name)
-  if (RESERVED_NAMES.has(name.toLowerCase())) {
-    throw new AppError('invalid_name', `The name "${name}" is reserved; choose another one`)
-  }
+  checkReserved(name)
   return deps.catalog.createProject(name)
+}
+
+/** @throws AppError `invalid_name` for what neither a project nor a data source may be called */
+export function checkReserved(name: string): void {
+  if (!RESERVED_NAMES.has(name.toLowerCase())) return
+  throw new AppError('invalid_name', `The name "${name}" is reserved; choose another one`)
 }
 
 /** Drops the project with its knowledge bases and agents. @throws AppError `project_not_deletable` */

@@ -3,7 +3,7 @@ import type { Agent } from './agent.ts'
 import type { DataSource } from './flow/data-source.ts'
 import { nameKey } from './identifier.ts'
 import type { KnowledgeBase } from './knowledge-base.ts'
-import type { Project, ProjectTable, View } from './project.ts'
+import { FILES_DATABASE, type Project, type ProjectTable, type View } from './project.ts'
 import { type FileTable, fileTableNamed, type UploadedFile } from './uploaded-file.ts'
 
 /** Everything that has a name, as of the last committed change. Case does not matter in names. */
@@ -87,6 +87,17 @@ export function findAgent(
 
 export function findDataSource(snapshot: CatalogSnapshot, name: string): DataSource | undefined {
   return named(snapshot.dataSources, name)
+}
+
+/**
+ * What `context.db` may name: a project, `files` or a data source, in its own case.
+ * @throws AppError `project_not_found`
+ */
+export function requireDatabase(snapshot: CatalogSnapshot, name: string): string {
+  if (nameKey(name) === FILES_DATABASE) return FILES_DATABASE
+  const found = findProject(snapshot, name) ?? findDataSource(snapshot, name)
+  if (found !== undefined) return found.name
+  throw notFound('project', name)
 }
 
 /** By its whole name, or without its ending. @throws AppError `file_ambiguous` */

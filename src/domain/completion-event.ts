@@ -109,7 +109,6 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   database_not_found: 'general',
   database_exists: 'general',
   database_in_use: 'general',
-  database_not_deletable: 'general',
   invalid_database: 'general',
   unknown_engine: 'general',
   source_failed: 'connection',

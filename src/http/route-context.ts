@@ -1,7 +1,7 @@
 import type { Elysia } from 'elysia'
 import type { AgentQuestion } from '../agents/agent-pool.ts'
 import type { Answer } from '../agents/completion-stream.ts'
-import type { CatalogDeps } from '../catalog/catalog-deps.ts'
+import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { CompletionEvent } from '../domain/completion-event.ts'
 import type { Job } from '../domain/flow/job.ts'
@@ -53,7 +53,7 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
 
 /** What the routes call. */
 export interface UseCases {
-  readonly catalog: CatalogDeps
+  readonly catalog: DatabaseDeps
   readonly indexes: Pick<VectorIndexStates, 'possible'>
   readonly query: (request: QueryRequest, signal: AbortSignal) => Promise<QueryResult>
   /** The rows of one SELECT as a Parquet file. */

@@ -7,6 +7,7 @@ import { isPublic, OPENAPI_PATH, openApiDocument } from './openapi.ts'
 import type { RouteContext, ServerDeps } from './route-context.ts'
 import { addAgentRoutes } from './routes/agent-routes.ts'
 import { addCompletionRoutes } from './routes/completion-routes.ts'
+import { addDataSourceRoutes } from './routes/data-source-routes.ts'
 import { addDatabaseRoutes } from './routes/database-routes.ts'
 import { addDocumentRoutes } from './routes/document-routes.ts'
 import { addFileRoutes } from './routes/file-routes.ts'
@@ -104,6 +105,7 @@ function createApp(context: RouteContext): Elysia {
   addCompletionRoutes(app, context)
   addFileRoutes(app, context)
   addDatabaseRoutes(app, context)
+  addDataSourceRoutes(app, context)
   addSqlRoutes(app, context)
   addPageRoutes(app, context)
   for (const { method, path, hooks } of app.routes) {

@@ -1,4 +1,4 @@
-import type { CatalogDeps } from '../catalog/catalog-deps.ts'
+import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
 import type { StoredDocuments } from '../domain/ports/document-ports.ts'
 import type { RunLimits, SqlEngine } from '../domain/ports/engine-ports.ts'
 import type { AgentAnswers, ChatModels, RerankerRegistry } from '../domain/ports/model-ports.ts'
@@ -17,6 +17,7 @@ import type {
 } from '../domain/ports/store-ports.ts'
 import type { Chunker } from '../ingest/chunking/chunker.ts'
 import type { Turns } from '../runtime/scheduling.ts'
+import type { LiveTables } from './information-schema/schema-table.ts'
 import type { KnownPhrases } from './select/known-phrases.ts'
 import type { PlanCache } from './select/plan-cache.ts'
 import type { Planner } from './select/planner.ts'
@@ -24,7 +25,7 @@ import type { SharedPlans } from './select/shared-plans.ts'
 import type { VariableScope } from './variables.ts'
 
 /** What running SQL needs. */
-export interface QueryDeps extends CatalogDeps {
+export interface QueryDeps extends DatabaseDeps {
   readonly engine: SqlEngine
   readonly nearest: NearestChunks
   readonly rows: ChunkRows
@@ -45,6 +46,8 @@ export interface QueryDeps extends CatalogDeps {
   readonly phrases: KnownPhrases
   /** Of statements that differ from others in values only. */
   readonly sharedPlans: SharedPlans
+  /** The tables of information_schema that do not follow from the catalog. */
+  readonly live: LiveTables
   /** Those of the request's session. */
   readonly variables: VariableScope
   readonly planner: Pick<Planner, 'plan'>

@@ -1,6 +1,5 @@
-import { requireProject } from '../domain/catalog-snapshot.ts'
+import { requireDatabase } from '../domain/catalog-snapshot.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
-import { FILES_DATABASE } from '../domain/project.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
 import { parseStatement, type Statement } from '../sql/dialect/parse-statement.ts'
@@ -68,7 +67,7 @@ type ParsedRequest = (
 /** @throws AppError `project_not_found` for a `db` that does not exist, those of the parser */
 function parseRequest({ sql, db }: QueryRequest, deps: QueryDeps): ParsedRequest {
   checkStatementSize(sql, deps.statementBytesMax)
-  if (db.toLowerCase() !== FILES_DATABASE) requireProject(deps.catalog.snapshot(), db)
+  requireDatabase(deps.catalog.snapshot(), db)
   const parse = (tokens: readonly Token[]): ParsedRequest => {
     const statement = parseStatement(sql, tokens)
     if (statement !== undefined) return { statement }
@@ -79,7 +78,7 @@ function parseRequest({ sql, db }: QueryRequest, deps: QueryDeps): ParsedRequest
     return { ...parse(tokens), cut: { sql, tokens } }
   } catch (error) {
     // A statement with backslash escapes may not even be cut into tokens in the standard way.
-    if (!sql.includes("\\'")) throw error
+    if (!sql.includes("\\'") && !sql.includes('\\"')) throw error
     return parse(tokenize(sql, 'backslash'))
   }
 }

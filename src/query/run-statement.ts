@@ -4,7 +4,7 @@ import type { QueryDeps } from './query-deps.ts'
 import { runRowStatement } from './rows/run-row-statement.ts'
 import { runShowStatement } from './show/run-show.ts'
 import type { StatementRequest } from './statement-request.ts'
-import { runAgentStatement, runProjectStatement } from './statements/run-agent-or-project.ts'
+import { runAgentStatement, runDatabaseStatement } from './statements/run-agent-or-database.ts'
 import { runExplainStatement } from './statements/run-explain.ts'
 import { runIndexStatement } from './statements/run-index.ts'
 import { runKnowledgeBaseStatement } from './statements/run-knowledge-base.ts'
@@ -34,9 +34,11 @@ export async function runStatement(
     case 'drop_agent':
     case 'describe_agent':
       return runAgentStatement({ ...request, statement }, deps)
-    case 'create_project':
-    case 'drop_project':
-      return runProjectStatement({ ...request, statement }, deps)
+    case 'create_database':
+    case 'alter_database':
+    case 'drop_database':
+    case 'describe_database':
+      return runDatabaseStatement({ ...request, statement }, deps)
     case 'create_view':
     case 'alter_view':
     case 'drop_view':

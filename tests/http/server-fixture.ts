@@ -18,6 +18,7 @@ import type { InsertRequest } from '../../src/ingest/insert-request.ts'
 import type { UploadRequest } from '../../src/ingest/upload-files.ts'
 import { JobRunner } from '../../src/jobs/job-runner.ts'
 import { FileContents } from '../../src/store/tables/file-contents.ts'
+import { fakeSources } from '../support/fake-sources.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 
 export const NOW_MS = Date.UTC(2026, 3, 30, 12, 0, 0)
@@ -240,6 +241,13 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       chatProviders: ['builtin', 'openai'],
       checkAddress: async () => {},
       reembeddings: NO_REEMBEDDINGS,
+      dataSources: {
+        createDataSource: async () => Promise.reject(new Error('not expected')),
+        alterDataSource: async () => Promise.reject(new Error('not expected')),
+        dropDataSource: async () => Promise.reject(new Error('not expected')),
+      },
+      sources: fakeSources({}),
+      databaseUses: async () => [],
     },
     views: {
       create: async () => Promise.reject(new Error('not expected')),

@@ -14,6 +14,7 @@ import { SharedPlans } from '../../src/query/select/shared-plans.ts'
 import { Variables } from '../../src/query/variables.ts'
 import { Turns } from '../../src/runtime/scheduling.ts'
 import { importFile } from '../support/direct-reading.ts'
+import { fakeSources } from '../support/fake-sources.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 import { openSearchableStore } from '../support/searchable-store.ts'
 import { termsOf } from '../support/store-fixture.ts'
@@ -68,6 +69,10 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     chatProviders: ['builtin'],
     checkAddress: async () => {},
     reembeddings: NO_REEMBEDDINGS,
+    dataSources: store.dataSourceCatalog,
+    sources: fakeSources({}),
+    databaseUses: async () => [],
+    live: { rows: async () => ({ rows: [] }) },
     agents,
     chatModels: { defaultModel: null, chatModel: () => Promise.reject(new Error('no model')) },
     chunks: store.chunks,

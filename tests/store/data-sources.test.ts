@@ -29,14 +29,14 @@ test('a data source is found without case, changed and dropped', async () => {
   expect(sourceNamed('sHOP')).toEqual(created)
   expect(created).toMatchObject(SHOP)
   const parameters = { host: 'other.example' }
-  const altered = await store.dataSourceCatalog.alterDataSource(created, { parameters })
+  const altered = await store.dataSourceCatalog.alterDataSource(created, () => ({ parameters }))
   expect(altered).toMatchObject({ id: created.id, engine: 'postgres', parameters })
   expect(sourceNamed('shop')).toEqual(altered)
   await store.dataSourceCatalog.dropDataSource(altered)
   expect(sourceNamed('shop')).toBeUndefined()
   const again = store.dataSourceCatalog.dropDataSource(altered)
   expect((await failureOf(again)).code).toBe('database_not_found')
-  const change = store.dataSourceCatalog.alterDataSource(altered, { parameters })
+  const change = store.dataSourceCatalog.alterDataSource(altered, () => ({ parameters }))
   expect((await failureOf(change)).code).toBe('database_not_found')
 })
 

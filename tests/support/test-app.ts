@@ -1,5 +1,6 @@
 import { type App, type AppLog, createApp } from '../../src/app.ts'
 import type { EmbedderRegistry, RerankerRegistry } from '../../src/domain/ports/model-ports.ts'
+import type { DataSources } from '../../src/domain/ports/source-ports.ts'
 import { type Environment, settingsFrom } from '../../src/settings.ts'
 import type { Migration } from '../../src/store/catalog/migrate.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
@@ -28,6 +29,7 @@ export interface TestAppOptions {
   readonly embedders?: EmbedderRegistry | 'real'
   readonly rerankers?: RerankerRegistry
   readonly log?: AppLog
+  readonly sources?: DataSources
   /** A folder, or `:memory:` where it is missing. */
   readonly directory?: string
   readonly migrations?: readonly Migration[]
@@ -52,6 +54,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     store,
     version: '0.0.0-test',
     ...(options.embedders === 'real' ? {} : { embedders: options.embedders ?? wordEmbedders }),
+    ...(options.sources === undefined ? {} : { sources: options.sources }),
     ...(options.log === undefined ? {} : { log: options.log }),
     ...(options.rerankers === undefined ? {} : { rerankers: options.rerankers }),
   })

@@ -27,6 +27,10 @@ export interface SourceTable extends SourceTableName {
   readonly kind: 'table' | 'view'
 }
 
+export interface DescribedSourceTable extends SourceTable {
+  readonly columns: readonly SourceColumn[]
+}
+
 export interface SourceColumn {
   readonly name: string
   /** DuckDB's name of the type that its values get here. */

@@ -1,5 +1,11 @@
 /** What SQL needs of databases elsewhere. `sources/` implements it. Everything is read only. */
-import type { DataSource, SourceColumn, SourceTable, SourceTableName } from '../flow/data-source.ts'
+import type {
+  DataSource,
+  DescribedSourceTable,
+  SourceColumn,
+  SourceTable,
+  SourceTableName,
+} from '../flow/data-source.ts'
 import type { RowStream } from '../query-result.ts'
 import type { RunLimits } from './engine-ports.ts'
 
@@ -20,6 +26,8 @@ export interface DataSources {
   /** Connects and asks for nothing. */
   check(source: DataSource, signal: AbortSignal): Promise<void>
   tables(source: DataSource, signal: AbortSignal): Promise<readonly SourceTable[]>
+  /** All tables with their columns, asked for together where the source can. */
+  describeTables(source: DataSource, signal: AbortSignal): Promise<readonly DescribedSourceTable[]>
   /** @throws AppError `table_not_found` */
   columns(
     source: DataSource,

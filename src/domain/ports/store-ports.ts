@@ -63,8 +63,14 @@ export interface DataSourceCatalog {
    * @throws AppError `project_exists`, `database_exists`
    */
   createDataSource(draft: DataSourceDraft, orReplace?: boolean): Promise<DataSource>
-  /** @throws AppError `database_not_found` */
-  alterDataSource(source: DataSource, changes: DataSourceChanges): Promise<DataSource>
+  /**
+   * @param changes of what is stored by then, which another change may have come before
+   * @throws AppError `database_not_found`, what `changes` throws
+   */
+  alterDataSource(
+    source: DataSource,
+    changes: (stored: DataSource) => DataSourceChanges,
+  ): Promise<DataSource>
   /** @throws AppError `database_not_found` */
   dropDataSource(source: DataSource): Promise<void>
 }

@@ -1,16 +1,23 @@
 /** The databases and their objects, as existing clients browse them. */
+import { checkDatabase } from '../../catalog/define-database.ts'
 import {
   agentsOf,
+  type CatalogSnapshot,
+  findDataSource,
   findProject,
   knowledgeBasesOf,
   requireProject,
   tablesOf,
   viewsOf,
 } from '../../domain/catalog-snapshot.ts'
+import type { DataSource, SourceTable } from '../../domain/flow/data-source.ts'
+import { nameKey } from '../../domain/identifier.ts'
 import { DEFAULT_PROJECT, FILES_DATABASE, type Project } from '../../domain/project.ts'
 import { tablesOfFile } from '../../domain/uploaded-file.ts'
+import { notFound } from '../../errors.ts'
 import { route } from '../openapi.ts'
 import type { AddRoutes, RouteContext } from '../route-context.ts'
+import { checkRecord, databaseRecord, isTrue, rowsOf } from './data-source-routes.ts'
 
 const tag = 'Databases'
 
@@ -32,10 +39,12 @@ function systemDatabase(name: string, type: 'data' | 'system') {
 }
 
 function databases(context: RouteContext) {
+  const { projects, dataSources } = context.snapshot()
   return [
     systemDatabase('information_schema', 'system'),
-    ...context.snapshot().projects.map(projectDatabase),
+    ...projects.map(projectDatabase),
     systemDatabase(FILES_DATABASE, 'data'),
+    ...dataSources.map(databaseRecord),
   ]
 }
 
@@ -46,8 +55,7 @@ function treeNode(name: string, type: string, deletable = true) {
 /** Existing clients fail on an empty list of nodes. */
 const ALWAYS_THERE = treeNode('models', 'table', false)
 
-function tree(context: RouteContext, name: string) {
-  const snapshot = context.snapshot()
+function projectTree(snapshot: CatalogSnapshot, name: string) {
   if (name.toLowerCase() === FILES_DATABASE && findProject(snapshot, name) === undefined) {
     return snapshot.files.flatMap(tablesOfFile).map(({ name: table }) => treeNode(table, 'table'))
   }
@@ -61,6 +69,30 @@ function tree(context: RouteContext, name: string) {
   ]
 }
 
+/** The tables of a data source; those of other schemas below these, where all schemas are wanted. */
+function sourceTree(
+  { engine }: DataSource,
+  tables: readonly SourceTable[],
+  hasAllSchemas: boolean,
+) {
+  const nodeOf = ({ name, kind, schema }: SourceTable) => {
+    return { ...treeNode(name, kind, false), schema, engine }
+  }
+  const own = tables.filter(({ schema }) => schema === null).map(nodeOf)
+  if (!hasAllSchemas) return own
+  const schemas = Map.groupBy(
+    tables.filter(({ schema }) => schema !== null),
+    ({ schema }) => schema,
+  )
+  const others = [...schemas].map(([schema, inside]) => ({
+    ...treeNode(schema ?? '', 'schema', false),
+    class: 'schema',
+    engine,
+    children: inside.map(nodeOf),
+  }))
+  return [...own, ...others]
+}
+
 export const addDatabaseRoutes: AddRoutes = (app, context) => {
   app.get(
     '/api/databases',
@@ -68,22 +100,41 @@ export const addDatabaseRoutes: AddRoutes = (app, context) => {
     route({
       summary: 'List the databases',
       tag,
-      answers: { 200: 'Projects and built-in databases' },
+      answers: { 200: 'Projects, data sources and built-in databases' },
     }),
   )
   app.get(
     '/api/databases/:database_name',
-    ({ params }) => {
-      const wanted = params.database_name.toLowerCase()
-      const found = databases(context).find(({ name }) => name.toLowerCase() === wanted)
-      const project = () =>
-        projectDatabase(requireProject(context.snapshot(), params.database_name))
-      return Response.json(found ?? project())
+    async ({ params, request, query }) => {
+      const wanted = nameKey(params.database_name)
+      const found = databases(context).find(({ name }) => nameKey(name) === wanted)
+      if (found === undefined) throw notFound('database', params.database_name)
+      const source = findDataSource(context.snapshot(), params.database_name)
+      if (source === undefined || !isTrue(query.check_connection)) return Response.json(found)
+      const { signal } = context.scopeOf(request)
+      const check = await checkDatabase(source, context.deps.catalog, signal)
+      return Response.json({ ...found, connection_status: checkRecord(check) })
     },
     route({
       summary: 'Get a database',
       tag,
       answers: { 200: 'The database', 404: 'No such database' },
+    }),
+  )
+  app.get(
+    '/api/sql/list_databases',
+    async ({ request }) => {
+      const sql = 'SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.tables'
+      const tables = Map.groupBy(await rowsOf(context, request, sql), ([schema]) => schema)
+      const data = databases(context).map(({ name }) => {
+        return { name, tables: (tables.get(name) ?? []).map(([, table]) => table) }
+      })
+      return Response.json({ data })
+    },
+    route({
+      summary: 'List the databases with their tables',
+      tag,
+      answers: { 200: 'The databases; one that does not answer has no tables' },
     }),
   )
   app.get(
@@ -97,7 +148,14 @@ export const addDatabaseRoutes: AddRoutes = (app, context) => {
   )
   app.get(
     '/api/tree/:database_name',
-    ({ params }) => Response.json(tree(context, params.database_name)),
+    async ({ params, request, query }) => {
+      const snapshot = context.snapshot()
+      const source = findDataSource(snapshot, params.database_name)
+      if (source === undefined) return Response.json(projectTree(snapshot, params.database_name))
+      const { signal } = context.scopeOf(request)
+      const tables = await context.deps.catalog.sources.tables(source, signal)
+      return Response.json(sourceTree(source, tables, isTrue(query.all_schemas)))
+    },
     route({
       summary: 'List the objects of a database',
       tag,

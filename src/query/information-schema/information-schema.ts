@@ -26,7 +26,7 @@ export function projectSchemaSql(
 ): string | undefined {
   const table = named(name)
   if (table === undefined || !isOfProjects(table)) return undefined
-  const rows = table.sql({ snapshot, tables: TABLES })
+  const rows = table.sql({ snapshot: { ...snapshot, dataSources: [] }, tables: TABLES })
   const { projectColumn } = table
   if (projectColumn === null) return rows
   return `SELECT * FROM (${rows}) AS t WHERE ${quote(projectColumn)} = ${literal(project.name)}`

@@ -2,10 +2,14 @@
 
 import { shownReembedding } from '../../catalog/change-embedding-model.ts'
 import { agentParamFields } from '../../catalog/define-agent.ts'
+import { shownParameters } from '../../catalog/define-database.ts'
 import { definedFields } from '../../catalog/fields.ts'
 import { maskedModelFields } from '../../catalog/model-fields.ts'
 import type { Agent } from '../../domain/agent.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import type { DataSourceEngine } from '../../domain/flow/data-source.ts'
+import { isSourceEngine, SOURCE_PARAMETERS } from '../../domain/flow/source-parameters.ts'
+import { nameKey } from '../../domain/identifier.ts'
 import {
   DEFAULT_CONTENT_COLUMNS,
   type KnowledgeBase,
@@ -66,6 +70,15 @@ export const OBJECT_TABLES: readonly SchemaTable[] = [
   ),
 ]
 
+const ENGINE_TITLES: Readonly<Record<DataSourceEngine, string>> = {
+  postgres: 'PostgreSQL',
+  mysql: 'MySQL and MariaDB',
+  sqlite: 'SQLite',
+  duckdb: 'DuckDB',
+}
+
+const SOURCE_ENGINES = Object.keys(SOURCE_PARAMETERS).filter(isSourceEngine)
+
 /** What databases are made with here. */
 const HANDLERS: readonly SchemaRow[] = [
   {
@@ -82,12 +95,33 @@ const HANDLERS: readonly SchemaRow[] = [
     DESCRIPTION: 'Uploaded files as tables',
     IMPORT_SUCCESS: 'true',
   },
+  ...SOURCE_ENGINES.map((engine) => ({
+    NAME: engine,
+    TYPE: 'data',
+    TITLE: ENGINE_TITLES[engine],
+    DESCRIPTION: 'Tables of a database, read only',
+    CONNECTION_ARGS: JSON.stringify(
+      Object.fromEntries(
+        SOURCE_PARAMETERS[engine].map(({ name, help, isSecret }) => [
+          name,
+          { description: help, secret: isSecret },
+        ]),
+      ),
+    ),
+    IMPORT_SUCCESS: 'true',
+  })),
 ]
 
 function databaseRows(snapshot: CatalogSnapshot): readonly SchemaRow[] {
   const projects = snapshot.projects.map(({ name }) => ({ NAME: name, TYPE: 'project' }))
   const files = { NAME: FILES_DATABASE, TYPE: 'data', ENGINE: 'files', CONNECTION_DATA: '{}' }
-  return [...projects, files]
+  const sources = snapshot.dataSources.map((source) => ({
+    NAME: source.name,
+    TYPE: 'data',
+    ENGINE: source.engine,
+    CONNECTION_DATA: JSON.stringify(shownParameters(source)),
+  }))
+  return [...projects, files, ...sources]
 }
 
 function knowledgeBaseRow(kb: KnowledgeBase, progress: ReembeddingProgress | null): SchemaRow {
@@ -141,6 +175,14 @@ export function describedKnowledgeBase(
   progress: ReembeddingProgress | null,
 ): DescribedObject {
   return described(KNOWLEDGE_BASES, knowledgeBaseRow(kb, progress))
+}
+
+export function describedDatabase(
+  snapshot: CatalogSnapshot,
+  name: string,
+): DescribedObject | undefined {
+  const row = databaseRows(snapshot).find((one) => nameKey(String(one.NAME)) === nameKey(name))
+  return row && described(DATABASES, row)
 }
 
 export function describedAgent(agent: Agent): DescribedObject {

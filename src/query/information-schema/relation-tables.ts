@@ -7,6 +7,7 @@ import { FILES_DATABASE, type RelationColumn } from '../../domain/project.ts'
 import { tablesOfFile } from '../../domain/uploaded-file.ts'
 import {
   emptyTable,
+  liveRowsSql,
   rowsSql,
   type SchemaRow,
   type SchemaSource,
@@ -15,9 +16,7 @@ import {
   schemaTable,
 } from './schema-table.ts'
 import { CHARACTER_SET, COLLATION, ENGINE } from './server-tables.ts'
-
-/** The catalog of catalogs in the standard: MySQL has this one alone. */
-const TABLE_CATALOG = 'def'
+import { TABLE_CATALOG } from './source-tables.ts'
 
 const TABLES = `TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE VERSION:BIGINT ROW_FORMAT
   TABLE_ROWS:BIGINT AVG_ROW_LENGTH:BIGINT DATA_LENGTH:BIGINT MAX_DATA_LENGTH:BIGINT
@@ -32,8 +31,10 @@ const COLUMNS = `TABLE_CATALOG TABLE_SCHEMA TABLE_NAME COLUMN_NAME ORDINAL_POSIT
 
 export const RELATION_TABLES: readonly SchemaTable[] = [
   {
-    ...schemaTable('TABLES', TABLES, (source) => catalogRelations(source).map(tableRow)),
+    name: 'TABLES',
+    columns: schemaColumns(TABLES),
     projectColumn: 'TABLE_SCHEMA',
+    sql: tablesSql,
   },
   {
     name: 'COLUMNS',
@@ -72,6 +73,14 @@ export const RELATION_TABLES: readonly SchemaTable[] = [
   ),
 ]
 
+/** Those of the catalog, then those of the data sources, which are fetched. */
+function tablesSql(source: SchemaSource): string {
+  const columns = schemaColumns(TABLES)
+  const rows = rowsSql(columns, catalogRelations(source).map(tableRow))
+  if (source.snapshot.dataSources.length === 0) return rows
+  return `SELECT * FROM (${rows}) UNION ALL SELECT * FROM (${liveRowsSql(columns, 'tables')})`
+}
+
 function tableRow(relation: CatalogRelation): SchemaRow {
   const isStored = relation.type === 'BASE TABLE' || relation.type === 'KNOWLEDGE BASE'
   return {
@@ -89,7 +98,9 @@ function tableRow(relation: CatalogRelation): SchemaRow {
 }
 
 /** What differs from column to column. The rest is the same for all, and would make the text many times longer. */
-const STORED = schemaColumns('row:BIGINT schema relation name position:BIGINT type comment file')
+const STORED = schemaColumns(
+  'row:BIGINT schema relation name position:BIGINT type nullable comment file',
+)
 
 const COLUMN_VALUES: Readonly<Record<string, string>> = {
   TABLE_CATALOG: literal(TABLE_CATALOG),
@@ -97,7 +108,7 @@ const COLUMN_VALUES: Readonly<Record<string, string>> = {
   TABLE_NAME: 'relation',
   COLUMN_NAME: 'name',
   ORDINAL_POSITION: 'position',
-  IS_NULLABLE: "'YES'",
+  IS_NULLABLE: "coalesce(nullable, 'YES')",
   DATA_TYPE: 'type',
   COLUMN_TYPE: 'type',
   COLUMN_KEY: "''",
@@ -111,12 +122,33 @@ function columnsSql(source: SchemaSource): string {
   const rows = catalogRelations(source)
     .flatMap(columnRows)
     .map((row, index) => ({ ...row, row: index }))
+  const stored = rowsSql(STORED, rows)
+  const hasSources = source.snapshot.dataSources.length > 0
+  return describedColumnsSql(
+    hasSources
+      ? `SELECT * FROM (${stored}) UNION ALL SELECT * FROM (${liveRowsSql(STORED, 'columns')})`
+      : stored,
+  )
+}
+
+/** Rows of TABLES. */
+export function tableRowsSql(rows: readonly SchemaRow[]): string {
+  return rowsSql(schemaColumns(TABLES), rows)
+}
+
+/** Rows of what is stored of columns, as those of COLUMNS. */
+export function columnRowsSql(rows: readonly SchemaRow[]): string {
+  return describedColumnsSql(rowsSql(STORED, rows))
+}
+
+/** @param rows SQL for rows of what is stored of each column */
+function describedColumnsSql(rows: string): string {
   const shown = schemaColumns(COLUMNS).map(({ name, type }) => {
     return `${COLUMN_VALUES[name] ?? `NULL::${type}`} AS ${quote(name)}`
   })
   return `SELECT ${shown.join(', ')} FROM (
     SELECT c.* REPLACE (coalesce(d.data_type, c.type) AS type)
-    FROM (${rowsSql(STORED, rows)}) AS c
+    FROM (${rows}) AS c
     LEFT JOIN duckdb_columns() AS d ON d.schema_name = ${literal(FILES_SCHEMA)}
       AND d.table_name = c.file AND d.column_name = c.name
     ORDER BY c.row)`
@@ -135,8 +167,8 @@ function columnRows(relation: CatalogRelation): readonly SchemaRow[] {
 }
 
 function schemaRows({ snapshot }: SchemaSource): readonly SchemaRow[] {
-  const projects = snapshot.projects.map(({ name }) => name)
-  return [...projects, FILES_DATABASE, 'information_schema'].map((name) => ({
+  const named = [...snapshot.projects, ...snapshot.dataSources].map(({ name }) => name)
+  return [...named, FILES_DATABASE, 'information_schema'].map((name) => ({
     CATALOG_NAME: TABLE_CATALOG,
     SCHEMA_NAME: name,
     DEFAULT_CHARACTER_SET_NAME: CHARACTER_SET,

@@ -55,15 +55,49 @@ export function schemaColumns(text: string): readonly SchemaColumn[] {
     })
 }
 
+/** Of the table's rows, which are fetched whenever a statement reads it. */
+export interface LiveRows {
+  readonly rows: readonly SchemaRow[]
+  /** What is missing among them, and why. */
+  readonly warnings?: readonly string[]
+}
+
+export interface LiveTables {
+  /** @param table in lower case */
+  rows(table: string, signal: AbortSignal): Promise<LiveRows>
+}
+
+/** The bound JSON of a table's rows. */
+const LIVE = 'eider_live_'
+
+/** The table whose rows stand in this parameter. */
+export function liveTableOf(parameter: string): string | undefined {
+  return parameter.startsWith(LIVE) ? parameter.slice(LIVE.length) : undefined
+}
+
+/** A table whose rows `LiveTables` has. */
+export function liveTable(name: string, columns: string): SchemaTable {
+  const table = schemaTable(name, columns, () => [])
+  return { ...table, sql: () => liveRowsSql(table.columns, name) }
+}
+
+export function liveRowsSql(columns: readonly SchemaColumn[], table: string): string {
+  return unnestSql(columns, `$${LIVE}${table.toLowerCase()}::VARCHAR`)
+}
+
 /** All rows in one literal: DuckDB reads it many times faster than as many constants. */
 export function rowsSql(columns: readonly SchemaColumn[], rows: readonly SchemaRow[]): string {
+  return unnestSql(columns, literal(rowsJson(rows)))
+}
+
+function unnestSql(columns: readonly SchemaColumn[], json: string): string {
   const types = Object.fromEntries(columns.map(({ name, type }) => [name, type]))
   const structure = literal(JSON.stringify([types]))
-  return `SELECT unnest(from_json(${literal(jsonOf(rows))}, ${structure}), recursive := true)`
+  return `SELECT unnest(from_json(${json}, ${structure}), recursive := true)`
 }
 
 /** DuckDB does not read half a surrogate pair in JSON. */
-function jsonOf(rows: readonly SchemaRow[]): string {
+export function rowsJson(rows: readonly SchemaRow[]): string {
   return JSON.stringify(rows, (_name, value: unknown) => {
     if (value === null) return undefined
     return typeof value === 'string' ? value.toWellFormed() : value

@@ -16,6 +16,7 @@ import {
 } from '../../sql/search/plan-inputs.ts'
 import { distinctWords } from '../../sql/search/ranking.ts'
 import { checkedThreshold } from '../../sql/search/search-predicates.ts'
+import { liveTableOf, rowsJson } from '../information-schema/schema-table.ts'
 import type { RunContext } from '../query-deps.ts'
 import type { ParameterValues } from '../variables.ts'
 import { askAgent } from './ask-agents.ts'
@@ -41,6 +42,8 @@ export interface BoundPlan {
   readonly values: BoundValues
   /** Those among the values that hold for one state of the knowledge bases. */
   readonly keywords: BoundKeywords
+  /** What is to be said of the rows that were fetched. */
+  readonly warnings?: readonly string[]
 }
 
 /** @throws AppError `invalid_request`, `sql_invalid_search`, those of the embedder, the agents and the engine */
@@ -64,11 +67,31 @@ export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<Boun
     const answers = await askAgent({ agent: changedAgent, fields }, texts, deps.agents, signal)
     values[answersParameter(agentIndex)] = answers
   }
+  const live = await liveValues(plan, binding)
+  Object.assign(values, live.values)
   // At last: they hold for as long as nothing is written.
   const keywords = await bindKeywords(plan, binding)
   Object.assign(values, keywords.values)
   const needed = Object.entries(values).filter(([name]) => plan.parameters.has(name))
-  return { values: Object.fromEntries(needed), keywords }
+  return { values: Object.fromEntries(needed), keywords, warnings: live.warnings }
+}
+
+/** The rows of the tables that are fetched when they are read. */
+async function liveValues({ parameters }: SelectPlan, { deps, signal }: RunContext) {
+  const wanted = [...parameters].flatMap((parameter) => {
+    const table = liveTableOf(parameterOf(parameter))
+    return table === undefined ? [] : [{ parameter, table }]
+  })
+  const fetched = await Promise.all(
+    wanted.map(async ({ parameter, table }) => {
+      const { rows, warnings = [] } = await deps.live.rows(table, signal)
+      return { value: [parameter, rowsJson(rows)] as const, warnings }
+    }),
+  )
+  return {
+    values: Object.fromEntries(fetched.map(({ value }) => value)),
+    warnings: [...new Set(fetched.flatMap(({ warnings }) => warnings))],
+  }
 }
 
 export type BoundValues = Readonly<Record<string, BoundValue>>

@@ -4,13 +4,13 @@ import { AppError } from '../../errors.ts'
 import { onAbort, withDeadline } from '../../runtime/cancellation.ts'
 import { Semaphore } from '../../runtime/semaphore.ts'
 import { WorkerHost } from '../../runtime/worker-host.ts'
-import { nameScope } from './name-scope.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { planSelect } from './plan-select.ts'
 import {
   errorOf,
   type FromPlanningThread,
   failureOf,
+  namesOf,
   type PlanRequest,
   type ToPlanningThread,
 } from './planning-protocol.ts'
@@ -84,9 +84,9 @@ export class Planner {
   }
 
   #planHere(request: PlanRequest, snapshot: CatalogSnapshot): Promise<SelectPlan> {
-    const { sql, database, allowed, readsChunkKeys, search } = request
-    const names = { ...nameScope(snapshot, database, allowed), readsChunkKeys }
-    return planSelect(sql, names, smallTreesOnly(this.#options.engine), search)
+    const { sql, search } = request
+    const engine = smallTreesOnly(this.#options.engine)
+    return planSelect(sql, namesOf(request, snapshot), engine, search)
   }
 
   async #planInThread(

@@ -2,7 +2,10 @@
 import type { AllowedData } from '../../domain/agent.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
+import type { NameScope } from '../../sql/relation.ts'
 import type { GivenSearch } from '../../sql/search/plan-inputs.ts'
+import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
+import { nameScope } from './name-scope.ts'
 import type { SelectPlan } from './plan-cache.ts'
 
 /** A SELECT to be planned. */
@@ -14,6 +17,27 @@ export interface PlanRequest {
   /** undefined: the caller may read everything. */
   readonly allowed: AllowedData | undefined
   readonly readsChunkKeys: boolean
+  readonly given?: GivenRows
+}
+
+/** For a SELECT of ours: in the place of tables of information_schema, by their names in lower case, SQL of ours for their rows. */
+export type GivenRows = Readonly<Record<string, string>>
+
+/** What the names in it mean. */
+export function namesOf(
+  { database, allowed, readsChunkKeys, given = {} }: PlanRequest,
+  snapshot: CatalogSnapshot,
+): NameScope {
+  const names = nameScope(snapshot, database, allowed)
+  return {
+    ...names,
+    readsChunkKeys,
+    resolve(parts) {
+      const [schema = '', name = ''] = parts
+      const sql = schema === INFORMATION_SCHEMA ? given[name] : undefined
+      return sql === undefined ? names.resolve(parts) : { kind: 'query', sql }
+    },
+  }
 }
 
 export type ToPlanningThread =

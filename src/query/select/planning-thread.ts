@@ -1,11 +1,11 @@
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import type { SqlEngine } from '../../domain/ports/engine-ports.ts'
-import { nameScope } from './name-scope.ts'
 import { planSelect } from './plan-select.ts'
 import {
   errorOf,
   type FromPlanningThread,
   failureOf,
+  namesOf,
   type PlanRequest,
   type ToPlanningThread,
 } from './planning-protocol.ts'
@@ -33,10 +33,11 @@ export class PlanningThread {
     else call?.reject(errorOf(message.failure))
   }
 
-  async #plan({ sql, database, search, allowed, readsChunkKeys }: PlanRequest): Promise<void> {
+  async #plan(request: PlanRequest): Promise<void> {
     try {
       if (this.#snapshot === null) throw new Error('a plan is made of a catalog')
-      const names = { ...nameScope(this.#snapshot, database, allowed), readsChunkKeys }
+      const { sql, search } = request
+      const names = namesOf(request, this.#snapshot)
       const engine: Pick<SqlEngine, 'parse' | 'print'> = {
         parse: (text) => this.#call('parse', text),
         print: (text) => this.#call('print', text),

@@ -1,8 +1,7 @@
 import type { AllowedData } from '../../domain/agent.ts'
-import { requireProject } from '../../domain/catalog-snapshot.ts'
+import { requireDatabase } from '../../domain/catalog-snapshot.ts'
 import { keywordWarningOf } from '../../domain/knowledge-base.ts'
 import type { BoundSql } from '../../domain/ports/engine-ports.ts'
-import { FILES_DATABASE } from '../../domain/project.ts'
 import type { RowStream } from '../../domain/query-result.ts'
 import { AppError, ERRORS } from '../../errors.ts'
 import { hasPivot, pivotColumns, withPivotValues } from '../../sql/dialect/pivot-values.ts'
@@ -21,6 +20,7 @@ import type { BoundKeywords } from './bind-keywords.ts'
 import { type Binding, bindPlan } from './bind-plan.ts'
 import { withColumnHint } from './column-errors.ts'
 import type { SelectPlan } from './plan-cache.ts'
+import type { GivenRows } from './planning-protocol.ts'
 import { rerank } from './rerank.ts'
 import { runPlan } from './run-plan.ts'
 
@@ -44,6 +44,7 @@ export interface SelectRequest {
   readonly isShown?: boolean
   /** Set for a SELECT of ours that names the keys of chunks. */
   readonly readsChunkKeys?: boolean
+  readonly given?: GivenRows
 }
 
 /** The rows of a SELECT, and how it was run. */
@@ -153,7 +154,7 @@ export async function planAndBind(
     plan,
     statement: { sql: plan.sql, values, isShort: plan.isShort },
     keywords: bound.keywords,
-    warnings: [...keywordWarnings(plan), ...(reranked?.warnings ?? [])],
+    warnings: [...keywordWarnings(plan), ...(reranked?.warnings ?? []), ...(bound.warnings ?? [])],
     isReranked: reranked?.isReranked ?? false,
     isFromMemory: reranked?.isFromMemory ?? false,
     binding,
@@ -185,14 +186,15 @@ async function cachedPlan(
   { deps, signal, timer }: RunContext,
 ): Promise<PlannedSelect> {
   const snapshot = deps.catalog.snapshot()
-  const { sql, database, search = null, allowed, cut, readsChunkKeys = false } = request
-  if (database.toLowerCase() !== FILES_DATABASE) requireProject(snapshot, database)
+  const { sql, database, search = null, allowed, cut, readsChunkKeys = false, given = {} } = request
+  requireDatabase(snapshot, database)
   const planText = (text: string) => {
-    const planned = { sql: text, database, search, allowed, readsChunkKeys }
+    const planned = { sql: text, database, search, allowed, readsChunkKeys, given }
     return timer.time('plan', () => deps.planner.plan(planned, snapshot, signal))
   }
   const planAsWritten = async () => ({ plan: await planText(sql), texts: new Map() })
-  if (readsChunkKeys || sql.length > SHARED_CHARS_MAX) return planAsWritten()
+  const isOwn = readsChunkKeys || Object.keys(given).length > 0
+  if (isOwn || sql.length > SHARED_CHARS_MAX) return planAsWritten()
   const parameterized = parameterizeSearchLiterals(sql, cut?.sql === sql ? cut.tokens : undefined)
   const { texts } = parameterized
   const scope = planScope(request)

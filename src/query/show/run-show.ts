@@ -13,6 +13,7 @@ import { nameScope } from '../select/name-scope.ts'
 import type { StatementRequest } from '../statement-request.ts'
 import { SYSTEM_VARIABLES } from '../variables.ts'
 import { columnsCondition, type ShowScope, shownSelect } from './show-select.ts'
+import { givenRows, shownSource } from './shown-source.ts'
 
 /** A SHOW is a SELECT over information_schema, so that its LIKE, WHERE, ORDER BY and LIMIT are those of any SELECT. */
 export async function runShowStatement(
@@ -20,9 +21,14 @@ export async function runShowStatement(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QueryResult> {
-  const sql = selectOf(statement, { snapshot: deps.catalog.snapshot(), db })
-  const rows = await runComposedSelect({ sql, database: db, params }, deps, signal)
-  return { kind: 'table', rows, context: { db } }
+  const snapshot = deps.catalog.snapshot()
+  const source = shownSource(statement, { snapshot, db })
+  const { given, warnings } = await givenRows(source, snapshot, deps.sources, signal)
+  const sql = selectOf(statement, { snapshot, db, source })
+  const rows = await runComposedSelect({ sql, database: db, params, given }, deps, signal)
+  const said = [...(rows.warnings ?? []), ...warnings]
+  const answer = said.length === 0 ? rows : { ...rows, warnings: said }
+  return { kind: 'table', rows: answer, context: { db } }
 }
 
 function selectOf(statement: ShowStatement, scope: ShowScope): string {
@@ -45,11 +51,15 @@ const ALWAYS_SET = ['id', 'chunk_id', 'chunk_content', 'metadata'].map(literal).
  */
 function describeSelect(name: QualifiedName, scope: ShowScope): string {
   const database = name.project ?? scope.db
-  const relation = nameScope(scope.snapshot, database).resolve([database, name.name])
-  const isNamed = relation.kind === 'agent' || relation.kind === 'knowledge_base'
-  if (!isNamed) return `DESCRIBE ${quote(database)}.${quote(name.name)}`
+  const isOfSource = scope.source !== null && scope.source !== undefined
+  if (!isOfSource) {
+    const relation = nameScope(scope.snapshot, database).resolve([database, name.name])
+    const isNamed = relation.kind === 'agent' || relation.kind === 'knowledge_base'
+    if (!isNamed) return `DESCRIBE ${quote(database)}.${quote(name.name)}`
+  }
+  const alwaysSet = isOfSource ? `''` : ALWAYS_SET
   return `SELECT COLUMN_NAME AS column_name, DATA_TYPE AS column_type,
-      CASE WHEN COLUMN_NAME IN (${ALWAYS_SET}) THEN 'NO' ELSE IS_NULLABLE END AS "null",
+      CASE WHEN COLUMN_NAME IN (${alwaysSet}) THEN 'NO' ELSE IS_NULLABLE END AS "null",
       NULL::VARCHAR AS key, NULL::VARCHAR AS "default", NULL::VARCHAR AS extra
     FROM information_schema.columns WHERE ${columnsCondition(name, scope)}`
 }
@@ -63,8 +73,9 @@ function showCreateSelect(
   scope: ShowScope & { readonly isView: boolean },
 ): string {
   const database = name.project ?? scope.db
-  const relation = nameScope(scope.snapshot, database).resolve([database, name.name])
   const path = `${quote(database)}.${quote(name.name)}`
+  if (scope.source) return columnsSelect(path, 'true')
+  const relation = nameScope(scope.snapshot, database).resolve([database, name.name])
   switch (relation.kind) {
     case 'view':
       return viewSelect(name.name, `CREATE VIEW ${path} AS (${relation.sql})`)

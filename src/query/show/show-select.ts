@@ -3,7 +3,7 @@
 import {
   type CatalogSnapshot,
   findFileTable,
-  requireProject,
+  requireDatabase,
 } from '../../domain/catalog-snapshot.ts'
 import { literal, quote } from '../../domain/identifier.ts'
 import { FILES_DATABASE } from '../../domain/project.ts'
@@ -12,11 +12,14 @@ import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
 import { enclosed } from '../select/composed-select.ts'
 import { nameScope } from '../select/name-scope.ts'
+import type { ShownSource } from './shown-source.ts'
 
 export interface ShowScope {
   readonly snapshot: CatalogSnapshot
   /** `context.db` of the request. */
   readonly db: string
+  /** What is shown is in it, and nothing else is in information_schema then. */
+  readonly source?: ShownSource | null
 }
 
 /** @throws AppError `project_not_found`, `sql_unknown_name` */
@@ -40,6 +43,7 @@ export function narrowedSelect(
 
 /** Where the columns of a relation stand in information_schema.columns. @throws AppError `sql_unknown_name` */
 export function columnsCondition(name: QualifiedName, scope: ShowScope): string {
+  if (scope.source) return 'true'
   const database = name.project ?? scope.db
   const relation = nameScope(scope.snapshot, database).resolve([database, name.name])
   const schema = relation.kind === 'query' ? INFORMATION_SCHEMA : schemaNamed(database, scope)
@@ -129,9 +133,8 @@ function conditionOf({ table, from }: ShowRows, scope: ShowScope): string {
 
 /** The name of a project, or of what stands beside them, in its own case. @throws AppError `project_not_found` */
 function schemaNamed(database: string, { snapshot }: ShowScope): string {
-  const key = database.toLowerCase()
-  if (key === FILES_DATABASE || key === INFORMATION_SCHEMA) return key
-  return requireProject(snapshot, database).name
+  if (database.toLowerCase() === INFORMATION_SCHEMA) return INFORMATION_SCHEMA
+  return requireDatabase(snapshot, database)
 }
 
 const COLUMNS = `Field=COLUMN_NAME Type=COLUMN_TYPE Null=IS_NULLABLE Key=COLUMN_KEY

@@ -1,6 +1,5 @@
-import { requireProject } from '../../domain/catalog-snapshot.ts'
+import { requireDatabase } from '../../domain/catalog-snapshot.ts'
 import type { BoundValue } from '../../domain/ports/engine-ports.ts'
-import { FILES_DATABASE } from '../../domain/project.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import type { SessionStatement, Setting } from '../../sql/dialect/parse-session.ts'
@@ -15,11 +14,8 @@ export async function runSessionStatement(
 ): Promise<QueryResult> {
   const { statement, db } = request
   switch (statement.kind) {
-    case 'use': {
-      const { database } = statement
-      if (database.toLowerCase() === FILES_DATABASE) return done(FILES_DATABASE)
-      return done(requireProject(deps.catalog.snapshot(), database).name)
-    }
+    case 'use':
+      return done(requireDatabase(deps.catalog.snapshot(), statement.database))
     case 'transaction':
       return done(db)
     case 'set': {

@@ -95,7 +95,7 @@ export function showStatement(read: StatementReader): ShowStatement | undefined 
   if (!isDescribe || read.isAt('(', 1) || QUERIES.has(read.peekWord(1) ?? '')) return undefined
   read.name('DESCRIBE')
   if (!read.takeWords('table')) read.takeWords('view')
-  return { kind: 'describe', name: read.qualifiedName(WHAT) }
+  return { kind: 'describe', name: read.tableName(WHAT) }
 }
 
 const QUERIES = new Set('select with from values pivot unpivot summarize describe show'.split(' '))
@@ -114,7 +114,7 @@ function show(read: StatementReader): ShowStatement {
   const shown = { kind: 'show', subject, isFull } as const
   if (subject === 'columns' || subject === 'indexes') {
     if (!takeFrom(read)) throw read.expected('FROM and the name of a table')
-    const table = read.qualifiedName(WHAT)
+    const table = read.tableName(WHAT)
     const from = table.project === null && takeFrom(read) ? read.name('a project') : null
     return { ...shown, table, from, narrowing: narrowing(read) }
   }

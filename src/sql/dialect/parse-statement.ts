@@ -2,11 +2,11 @@
 import { AppError } from '../../errors.ts'
 import { type Token, withoutClosingSemicolons } from '../lexer/tokens.ts'
 import { type AgentStatement, agentStatement } from './parse-agent.ts'
+import { type DatabaseStatement, databaseStatement } from './parse-database.ts'
 import { type EvaluateStatement, evaluateStatement } from './parse-evaluate.ts'
 import { type ExplainStatement, explainStatement } from './parse-explain.ts'
 import { type IndexStatement, indexStatement } from './parse-index.ts'
 import { type KnowledgeBaseStatement, knowledgeBaseStatement } from './parse-knowledge-base.ts'
-import { type ProjectStatement, projectStatement } from './parse-project.ts'
 import { type RowStatement, rowStatement } from './parse-rows.ts'
 import { type SessionStatement, sessionStatement } from './parse-session.ts'
 import { type ShowStatement, showStatement } from './parse-show.ts'
@@ -16,11 +16,11 @@ import { StatementReader } from './statement-reader.ts'
 
 export type Statement =
   | AgentStatement
+  | DatabaseStatement
   | EvaluateStatement
   | ExplainStatement
   | IndexStatement
   | KnowledgeBaseStatement
-  | ProjectStatement
   | RowStatement
   | SessionStatement
   | ShowStatement
@@ -31,7 +31,7 @@ export type Statement =
 const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
   knowledgeBaseStatement,
   agentStatement,
-  projectStatement,
+  databaseStatement,
   viewStatement,
   tableStatement,
   rowStatement,
@@ -69,7 +69,7 @@ const WRITING_WORDS = new Set(
 )
 
 const KNOWN =
-  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, EVALUATE KNOWLEDGE_BASE, VACUUM, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, PROJECT, VIEW, TABLE and INDEX ON KNOWLEDGE_BASE'
+  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, EVALUATE KNOWLEDGE_BASE, VACUUM, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, DATABASE, PROJECT, VIEW, TABLE and INDEX ON KNOWLEDGE_BASE'
 
 /** What DuckDB would read as something else, or only refuse with its own words. */
 function refuseOthers(read: StatementReader): void {

@@ -10,6 +10,8 @@ export type Options = Readonly<Record<string, unknown>>
 export interface QualifiedName {
   readonly project: string | null
   readonly name: string
+  /** Of a table of a data source: `source.schema.table`. */
+  readonly schema?: string
 }
 
 const DEPTH_MAX = 50
@@ -27,10 +29,16 @@ export class StatementReader {
   readonly #sql: string
   readonly #tokens: readonly Token[]
   #at = 0
+  #isSecret = false
 
   constructor(sql: string, tokens: readonly Token[]) {
     this.#sql = sql
     this.#tokens = tokens
+  }
+
+  /** It may hold passwords: mistakes are told without the texts of the statement. */
+  hideTexts(): void {
+    this.#isSecret = true
   }
 
   /** The next key word in lower case, or one further on, not taken. */
@@ -192,6 +200,17 @@ export class StatementReader {
     return { project: first, name }
   }
 
+  /** A name of one to three parts: that of a table may have a schema. */
+  tableName(what: string): QualifiedName {
+    const isOfThree = this.isAt('.', 1) && this.isAt('.', 3)
+    if (!isOfThree || this.peekWord() === FILES_DATABASE) return this.qualifiedName(what)
+    const [project, schema, name] = [0, 1, 2].map((part) => {
+      if (part > 0) this.expectSymbol('.')
+      return this.name(`the name of ${what}`)
+    })
+    return { project: project ?? null, schema: schema ?? '', name: name ?? '' }
+  }
+
   /** Takes `@name` or `@@name`: the parameter that stands for it. */
   takeVariable(): string | undefined {
     const token = this.#tokens[this.#at]
@@ -239,10 +258,16 @@ export class StatementReader {
 
   expected(what: string, found?: string): AppError {
     const token = this.#tokens[this.#at]
-    const shown = found ?? (token === undefined ? 'the end' : `"${token.text.slice(0, 40)}"`)
+    const shown = found ?? (token === undefined ? 'the end' : this.#shownToken(token))
     const at = token?.start ?? this.#sql.trimEnd().length
     const message = `${placeOf(this.#sql, at)}: expected ${what}, found ${shown}`
-    return new AppError('sql_syntax', message, { excerpt: caretAt(this.#sql, at) })
+    const excerpt = this.#isSecret ? {} : { excerpt: caretAt(this.#sql, at) }
+    return new AppError('sql_syntax', message, excerpt)
+  }
+
+  #shownToken({ kind, text }: Token): string {
+    if (this.#isSecret && (kind === 'string' || kind === 'name')) return 'a text'
+    return `"${text.slice(0, 40)}"`
   }
 
   #takeWord(word: string): boolean {
@@ -254,9 +279,32 @@ export class StatementReader {
     return split !== undefined && this.takeWords(...split)
   }
 
+  /** `{key: value, …}` */
+  object(): Options {
+    if (!this.isAt('{')) throw this.expected('"{"')
+    return this.#json() ?? this.#object(0)
+  }
+
+  /** An object as a program writes it. JSON has escapes of its own in its texts. */
+  #json(): Options | undefined {
+    const first = this.#tokens[this.#at]
+    let depth = 0
+    for (let at = this.#at; at < this.#tokens.length && depth <= DEPTH_MAX; at += 1) {
+      const token = this.#tokens[at]
+      if (token?.kind !== 'symbol') continue
+      if (token.text === '{') depth += 1
+      if (token.text === '}') depth -= 1
+      if (depth > 0) continue
+      const object = jsonObject(this.#sql.slice(first?.start, token.end))
+      if (object !== undefined) this.#at = at + 1
+      return object
+    }
+    return undefined
+  }
+
   #value(depth: number): unknown {
     if (depth > DEPTH_MAX) throw this.expected(`at most ${DEPTH_MAX} levels of lists and objects`)
-    if (this.takeSymbol('{')) return this.#object(depth)
+    if (this.isAt('{')) return this.#json() ?? this.#object(depth)
     if (this.takeSymbol('[')) return this.#list(depth)
     const sign = this.takeSymbol('-') ? -1 : 1
     const token = this.#tokens[this.#at]
@@ -266,14 +314,15 @@ export class StatementReader {
       return sign * Number(token.value.replaceAll('_', ''))
     }
     if (sign === -1) throw this.expected('a number after "-"')
-    return token.kind === 'word' ? this.#wordValue() : this.string()
+    return token.kind === 'word' ? this.#wordValue(depth) : this.string()
   }
 
   /** `true`, `false`, `null`, or a name as `project.table`. */
-  #wordValue(): unknown {
+  #wordValue(depth: number): unknown {
     const word = this.name('a value')
-    const constants: Readonly<Record<string, unknown>> = { true: true, false: false, null: null }
-    if (Object.hasOwn(constants, word.toLowerCase())) return constants[word.toLowerCase()]
+    if (Object.hasOwn(CONSTANTS, word.toLowerCase())) return CONSTANTS[word.toLowerCase()]
+    // As Python writes it within an object.
+    if (depth > 0 && word === 'None') return null
     let path = word
     while (this.takeSymbol('.')) path += `.${this.name('a name')}`
     return path
@@ -281,6 +330,7 @@ export class StatementReader {
 
   #object(depth: number): Readonly<Record<string, unknown>> {
     const entries: [string, unknown][] = []
+    this.expectSymbol('{')
     if (this.takeSymbol('}')) return {}
     do {
       const token = this.#tokens[this.#at]
@@ -299,5 +349,20 @@ export class StatementReader {
     while (this.takeSymbol(','))
     this.expectSymbol(']')
     return values
+  }
+}
+
+const CONSTANTS: Readonly<Record<string, unknown>> = {
+  true: true,
+  false: false,
+  null: null,
+}
+
+function jsonObject(text: string): Options | undefined {
+  try {
+    // It begins with a brace.
+    return JSON.parse(text) as Options
+  } catch {
+    return undefined
   }
 }

@@ -150,7 +150,7 @@ function tokenAt(sql: string, start: number, context: Context): Token {
   const first = sql[start] ?? ''
   if (SINGLE_SIGNS.has(first)) return plain('symbol', first, start)
   if (first === "'") return stringAt(sql, start, context.escapes)
-  if (first === '"' || first === '`') return nameAt(sql, start, first)
+  if (first === '"' || first === '`') return nameAt(sql, start, first, context.escapes)
   const isEscapeString = (first === 'e' || first === 'E') && sql[start + 1] === "'"
   if (isEscapeString) {
     const token = stringAt(sql, start + 1, 'all')
@@ -252,11 +252,23 @@ function wrongEscape(sql: string, at: number): AppError {
   return new AppError('sql_syntax', `${placeOf(sql, at)}: this escape stands for no character`)
 }
 
-function nameAt(sql: string, start: number, mark: string): Token {
-  const end = quotedEnd(sql, start, mark)
+function nameAt(sql: string, start: number, mark: string, escapes: StringEscapes): Token {
+  const isEscaped = mark === '"' && escapes === 'backslash'
+  const end = isEscaped ? escapedEnd(sql, start) : quotedEnd(sql, start, mark)
   if (end < 0) throw unterminated('name', sql, start)
   const text = sql.slice(start, end)
-  return { kind: 'name', text, value: text.slice(1, -1).replaceAll(mark + mark, mark), start, end }
+  const inner = isEscaped ? text.replaceAll('\\"', '"') : text
+  return { kind: 'name', text, value: inner.slice(1, -1).replaceAll(mark + mark, mark), start, end }
+}
+
+/** Of a text in double quotes in which `\"` stands for one, as in JSON; -1: it does not end. */
+function escapedEnd(sql: string, start: number): number {
+  for (let at = start + 1; at < sql.length; at += 1) {
+    const isDoubled = sql[at] === '"' && sql[at + 1] === '"'
+    if (sql[at] === '\\' || isDoubled) at += 1
+    else if (sql[at] === '"') return at + 1
+  }
+  return -1
 }
 
 function dollarStringAt(sql: string, start: number, mark: string): Token {

@@ -49,9 +49,17 @@ export class StoredDataSources implements DataSourceCatalog {
     )
   }
 
-  alterDataSource(source: DataSource, changes: DataSourceChanges): Promise<DataSource> {
+  alterDataSource(
+    source: DataSource,
+    changes: (stored: DataSource) => DataSourceChanges,
+  ): Promise<DataSource> {
     return this.#parts.database.write(
-      (connection) => this.#altered(connection, source, changes),
+      (connection) => {
+        const { dataSources: all } = this.#parts.state.snapshot()
+        const stored = all.find(({ id }) => id === source.id)
+        if (stored === undefined) throw notFound('database', source.name)
+        return this.#altered(connection, stored, changes(stored))
+      },
       (altered) => this.#show(altered),
     )
   }

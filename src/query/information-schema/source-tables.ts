@@ -1,0 +1,146 @@
+/** The tables of data sources as rows of information_schema. They are asked for whenever somebody looks. */
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import type {
+  DataSource,
+  SourceColumn,
+  SourceTable,
+  SourceTableName,
+} from '../../domain/flow/data-source.ts'
+import type { DataSources } from '../../domain/ports/source-ports.ts'
+import { AppError, toAppError } from '../../errors.ts'
+import { startDeadline } from '../../runtime/cancellation.ts'
+import type { LiveRows, SchemaRow } from './schema-table.ts'
+
+/** The catalog of catalogs in the standard: MySQL has this one alone. */
+export const TABLE_CATALOG = 'def'
+
+/** Of one data source: a list of all tables does not wait longer for any of them. */
+const LISTING_MS = 5_000
+
+/** Of one data source, in a list. */
+const LISTED_MAX = 10_000
+
+/** What lists read of the sources. */
+export interface ListedSources {
+  readonly snapshot: () => CatalogSnapshot
+  readonly sources: Pick<DataSources, 'tables' | 'describeTables' | 'columns'>
+}
+
+/** The rows of all data sources, in parallel. One that does not answer is left out, and that is said. */
+export async function allSourceRows(
+  table: 'tables' | 'columns',
+  { snapshot, sources }: ListedSources,
+  signal: AbortSignal,
+): Promise<LiveRows> {
+  const read = table === 'tables' ? sourceTableRows : sourceColumnRows
+  const found = await Promise.all(
+    snapshot().dataSources.map(async (source): Promise<LiveRows> => {
+      const deadline = startDeadline({
+        timeoutMs: LISTING_MS,
+        signals: [signal],
+        timeoutError: (ms) => new AppError('source_failed', `no answer within ${ms / 1000} s`),
+      })
+      try {
+        return await settledBy(read(source, sources, deadline.signal), deadline.signal)
+      } catch (error) {
+        signal.throwIfAborted()
+        const why = toAppError(deadline.signal.aborted ? deadline.signal.reason : error).message
+        return { rows: [], warnings: [`Database ${source.name} is left out: ${why}`] }
+      } finally {
+        deadline.end()
+      }
+    }),
+  )
+  const rows = found.flatMap((one) => one.rows)
+  return { rows, warnings: found.flatMap(({ warnings = [] }) => warnings) }
+}
+
+/** Also where the work does not heed its signal. */
+async function settledBy<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>()
+  const abort = () => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+/** @throws AppError those of `DataSources` */
+export async function sourceTableRows(
+  source: DataSource,
+  sources: ListedSources['sources'],
+  signal: AbortSignal,
+): Promise<LiveRows> {
+  const tables = await sources.tables(source, signal)
+  const rows = tables.slice(0, LISTED_MAX).map((table) => ({
+    TABLE_CATALOG,
+    TABLE_SCHEMA: source.name,
+    TABLE_NAME: shownTableName(table),
+    TABLE_TYPE: table.kind === 'view' ? 'VIEW' : 'BASE TABLE',
+    TABLE_COMMENT: '',
+  }))
+  return { rows, warnings: cutWarnings(source, tables) }
+}
+
+async function sourceColumnRows(
+  source: DataSource,
+  sources: ListedSources['sources'],
+  signal: AbortSignal,
+): Promise<LiveRows> {
+  const tables = await sources.describeTables(source, signal)
+  const rows = tables.slice(0, LISTED_MAX).flatMap((table) => {
+    return columnRows(source, table, table.columns)
+  })
+  return { rows, warnings: cutWarnings(source, tables) }
+}
+
+/**
+ * The columns of one table.
+ * @param table a name with a dot may be that of a table, or of a schema and a table
+ * @throws AppError `table_not_found`, those of `DataSources`
+ */
+export async function sourceTableColumns(
+  source: DataSource,
+  table: SourceTableName,
+  sources: ListedSources['sources'],
+  signal: AbortSignal,
+): Promise<readonly SchemaRow[]> {
+  try {
+    return columnRows(source, table, await sources.columns(source, table, signal))
+  } catch (error) {
+    const isUnknown = error instanceof AppError && error.code === 'table_not_found'
+    const [schema = '', ...rest] = table.name.split('.')
+    if (!isUnknown || table.schema !== null || rest.length === 0) throw error
+    const split = { schema, name: rest.join('.') }
+    return columnRows(source, split, await sources.columns(source, split, signal))
+  }
+}
+
+function columnRows(
+  source: DataSource,
+  table: SourceTableName,
+  columns: readonly SourceColumn[],
+): readonly SchemaRow[] {
+  return columns.map(({ name, type, nativeType, isNullable }, index) => ({
+    row: index,
+    schema: source.name,
+    relation: shownTableName(table),
+    name,
+    position: index + 1,
+    type,
+    nullable: isNullable ? 'YES' : 'NO',
+    comment: nativeType,
+  }))
+}
+
+/** As it stands behind the name of its data source. */
+export function shownTableName({ schema, name }: SourceTableName): string {
+  return schema === null ? name : `${schema}.${name}`
+}
+
+function cutWarnings({ name }: DataSource, tables: readonly SourceTable[]): readonly string[] {
+  if (tables.length <= LISTED_MAX) return []
+  return [`Database ${name} has ${tables.length} tables; the first ${LISTED_MAX} are shown`]
+}

@@ -1,0 +1,107 @@
+/** CREATE, ALTER, DROP and DESCRIBE of agents and of databases: data sources and projects. */
+import { alterAgent, createAgent, dropAgent } from '../../catalog/define-agent.ts'
+import { alterDatabase, createDatabase, dropDatabase } from '../../catalog/define-database.ts'
+import { createProject, dropProject } from '../../catalog/define-project.ts'
+import type { Agent } from '../../domain/agent.ts'
+import {
+  findAgent,
+  findDataSource,
+  findProject,
+  requireDataSource,
+} from '../../domain/catalog-snapshot.ts'
+import { type QueryResult, rowsOf } from '../../domain/query-result.ts'
+import { notFound } from '../../errors.ts'
+import type { AgentStatement } from '../../sql/dialect/parse-agent.ts'
+import type { DatabaseStatement } from '../../sql/dialect/parse-database.ts'
+import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
+import { describedAgent, describedDatabase } from '../information-schema/object-tables.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { done, type StatementRequest } from '../statement-request.ts'
+
+export async function runDatabaseStatement(
+  { statement, db }: StatementRequest<DatabaseStatement>,
+  deps: QueryDeps,
+): Promise<QueryResult> {
+  const { name } = statement
+  const snapshot = deps.catalog.snapshot()
+  switch (statement.kind) {
+    case 'create_database':
+      await create(statement, deps)
+      return done(db)
+    case 'alter_database':
+      await alterDatabase(requireDataSource(snapshot, name), statement, deps)
+      return done(db)
+    case 'drop_database':
+      await drop(statement, deps)
+      return done(db)
+    case 'describe_database': {
+      const described = describedDatabase(snapshot, name)
+      if (described === undefined) throw notFound('database', name)
+      return { kind: 'table', rows: rowsOf(described.columns, described.rows), context: { db } }
+    }
+  }
+}
+
+type StatementOf<K extends DatabaseStatement['kind']> = Extract<DatabaseStatement, { kind: K }>
+
+async function create(
+  { name, engine, parameters, ifNotExists, orReplace }: StatementOf<'create_database'>,
+  deps: QueryDeps,
+): Promise<void> {
+  const snapshot = deps.catalog.snapshot()
+  const known = findProject(snapshot, name) ?? findDataSource(snapshot, name)
+  if (known !== undefined && ifNotExists) return
+  if (engine === null) await createProject(name, deps)
+  else await createDatabase({ name, engine, parameters }, deps, orReplace)
+}
+
+async function drop(
+  { name, ifExists, isProject }: StatementOf<'drop_database'>,
+  deps: QueryDeps,
+): Promise<void> {
+  const snapshot = deps.catalog.snapshot()
+  const project = findProject(snapshot, name)
+  const source = isProject ? undefined : findDataSource(snapshot, name)
+  if (project !== undefined) await dropProject(project, deps)
+  else if (source !== undefined) await dropDatabase(source, deps)
+  else if (!ifExists) throw notFound(isProject ? 'project' : 'database', name)
+}
+
+export async function runAgentStatement(
+  { statement, db }: StatementRequest<AgentStatement>,
+  deps: QueryDeps,
+): Promise<QueryResult> {
+  const agent = findAgentNamed(statement.name, db, deps)
+  switch (statement.kind) {
+    case 'create_agent': {
+      const { name, project } = statement.name
+      if (agent !== undefined && statement.ifNotExists) return done(db)
+      await createAgent(project ?? db, { ...statement.options, name }, deps)
+      return done(db)
+    }
+    case 'alter_agent':
+      await alterAgent(existing(agent, statement.name), statement.options, deps)
+      return done(db)
+    case 'drop_agent':
+      if (agent !== undefined || !statement.ifExists) {
+        await dropAgent(existing(agent, statement.name), deps)
+      }
+      return done(db)
+    case 'describe_agent': {
+      const { columns, rows } = describedAgent(existing(agent, statement.name))
+      return { kind: 'table', rows: rowsOf(columns, rows), context: { db } }
+    }
+  }
+}
+
+function findAgentNamed(name: QualifiedName, db: string, deps: QueryDeps): Agent | undefined {
+  const snapshot = deps.catalog.snapshot()
+  const project = findProject(snapshot, name.project ?? db)
+  return project && findAgent(snapshot, project, name.name)
+}
+
+/** @throws AppError `agent_not_found` */
+function existing(agent: Agent | undefined, { name }: QualifiedName): Agent {
+  if (agent === undefined) throw notFound('agent', name)
+  return agent
+}
