@@ -130,6 +130,7 @@ export function createApp(options: AppOptions): App {
     ...ports,
     chunks: store.chunks,
     documents: store.documents,
+    transfers: store.transfers,
     tables: store.tables,
     files: store.files,
     storage: store.upkeep,

@@ -62,6 +62,7 @@ export const ERRORS = {
   job_state: { status: 409, number: 2702, title: 'Not possible in this state of the job' },
   job_items_missing: { status: 500, number: 2703, title: 'Rows of the job are missing' },
   document_not_found: { status: 404, number: 2901, title: 'Document not found' },
+  import_mismatch: { status: 409, number: 2902, title: 'Another embedding model' },
   invalid_knowledge_base: {
     status: 400,
     number: 3001,

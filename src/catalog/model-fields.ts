@@ -107,6 +107,19 @@ function maskedFields(fields: Fields): Fields {
   return Object.fromEntries(entries)
 }
 
+/** Fields without what is masked in them, nested ones too, and without secrets that nobody masked. */
+export function withoutMasked(fields: Fields): Fields {
+  const kept = Object.entries(maskedFields(fields)).flatMap(([name, value]) => {
+    return value === MASK ? [] : [[name, withoutMaskedValue(value)] as const]
+  })
+  return Object.fromEntries(kept)
+}
+
+function withoutMaskedValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutMaskedValue)
+  return isObject(value) ? withoutMasked(value) : value
+}
+
 function masked(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(masked)
   return isObject(value) ? maskedFields(value) : value

@@ -1,6 +1,7 @@
 import type { DocumentReader } from '../ingest/readers/document-reader.ts'
 import type { DocumentUses } from '../query/documents/document-uses.ts'
 import type { QueryDeps } from '../query/query-deps.ts'
+import type { TransferUses } from '../query/transfer/move-knowledge-base.ts'
 import { LATER } from './later.ts'
 
 /** Loaded with the first request for documents. */
@@ -18,5 +19,18 @@ export function documentUsesOf(queryDeps: QueryDeps, reader: DocumentReader): Do
     patch: async (...request) => (await uses()).patch(...request),
     remove: async (...request) => (await uses()).remove(...request),
     removeAll: async (...request) => (await uses()).removeAll(...request),
+  }
+}
+
+/** The same for knowledge bases as files. */
+export function transferUsesOf(queryDeps: QueryDeps, reader: DocumentReader): TransferUses {
+  return {
+    export: async (kb, signal) => {
+      return (await LATER.transfers()).exportKnowledgeBase(kb, queryDeps, signal)
+    },
+    import: async (request, signal) => {
+      const { importKnowledgeBase } = await LATER.transfers()
+      return importKnowledgeBase(request, { ...queryDeps, reader: reader.forRequest() }, signal)
+    },
   }
 }

@@ -8,7 +8,7 @@ import type { QueryDeps } from '../query/query-deps.ts'
 import type { QueryRequest } from '../query/run-query.ts'
 import { Sessions } from '../query/sessions.ts'
 import { UNKNOWN_VARIABLES } from '../query/variables.ts'
-import { documentUsesOf } from './document-parts.ts'
+import { documentUsesOf, transferUsesOf } from './document-parts.ts'
 import { handleInserts } from './job-parts.ts'
 import { LATER } from './later.ts'
 
@@ -49,6 +49,7 @@ export function useCases(
       return (await LATER.search()).runSearch(kb, order, queryDeps, signal)
     },
     documents: documentUsesOf(queryDeps, reader),
+    transfers: transferUsesOf(queryDeps, reader),
     views: {
       create: async (view, signal) => (await LATER.views()).createView(view, viewDeps, signal),
       alter: async (view, sql, signal) => {

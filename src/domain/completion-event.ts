@@ -102,6 +102,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   view_not_found: 'general',
   table_not_found: 'general',
   document_not_found: 'general',
+  import_mismatch: 'general',
   relation_exists: 'general',
   backup_running: 'general',
   backup_failed: 'general',

@@ -21,6 +21,7 @@ import type { UploadOutcome, UploadRequest } from '../ingest/upload-files.ts'
 import type { DocumentUses } from '../query/documents/document-uses.ts'
 import type { QueryRequest } from '../query/run-query.ts'
 import type { SearchAnswer, SearchOrder } from '../query/search/run-search.ts'
+import type { TransferUses } from '../query/transfer/move-knowledge-base.ts'
 import type { NewView } from '../query/views.ts'
 import type { Authentication, AuthenticationDeps, LoginSettings } from './authentication.ts'
 import type { RequestDeps, RequestScope } from './running-requests.ts'
@@ -66,6 +67,7 @@ export interface UseCases {
     signal: AbortSignal,
   ) => Promise<SearchAnswer>
   readonly documents: DocumentUses
+  readonly transfers: TransferUses
   readonly views: {
     readonly create: (view: NewView, signal: AbortSignal) => Promise<View>
     readonly alter: (view: View, sql: string, signal: AbortSignal) => Promise<View>

@@ -21,6 +21,7 @@ import { addProjectRoutes } from './routes/project-routes.ts'
 import { addSearchRoutes } from './routes/search-routes.ts'
 import { addSqlRoutes } from './routes/sql-routes.ts'
 import { addStatusRoutes } from './routes/status-routes.ts'
+import { addTransferRoutes } from './routes/transfer-routes.ts'
 import { addViewRoutes } from './routes/view-routes.ts'
 import { type Connection, type RequestScope, RunningRequests } from './running-requests.ts'
 
@@ -100,6 +101,7 @@ function createApp(context: RouteContext): Elysia {
   addJobRoutes(app, context)
   addSearchRoutes(app, context)
   addDocumentRoutes(app, context)
+  addTransferRoutes(app, context)
   addViewRoutes(app, context)
   addAgentRoutes(app, context)
   addCompletionRoutes(app, context)

@@ -1,5 +1,5 @@
 import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
-import type { StoredDocuments } from '../domain/ports/document-ports.ts'
+import type { KnowledgeBaseFiles, StoredDocuments } from '../domain/ports/document-ports.ts'
 import type { RunLimits, SqlEngine } from '../domain/ports/engine-ports.ts'
 import type { AgentAnswers, ChatModels, RerankerRegistry } from '../domain/ports/model-ports.ts'
 import type {
@@ -36,6 +36,7 @@ export interface QueryDeps extends DatabaseDeps {
   readonly chatModels: ChatModels
   readonly chunks: ChunkStore
   readonly documents: StoredDocuments
+  readonly transfers: KnowledgeBaseFiles
   readonly tables: TableStore
   readonly files: Pick<FileStore, 'importSelect' | 'dropFile'>
   readonly storage: StorageUpkeep

@@ -31,6 +31,7 @@ import { StoredCatalog } from './stored-catalog.ts'
 import { FileContents } from './tables/file-contents.ts'
 import { StoredFiles } from './tables/stored-files.ts'
 import { StoredTables } from './tables/stored-tables.ts'
+import { StoredKnowledgeBaseFiles } from './transfer/knowledge-base-files.ts'
 import { DiskSpace } from './upkeep/disk-space.ts'
 import { Upkeep } from './upkeep/upkeep.ts'
 
@@ -81,6 +82,7 @@ export interface Store {
   readonly chunks: StoredChunks
   readonly jobs: StoredJobs
   readonly documents: ListedDocuments
+  readonly transfers: StoredKnowledgeBaseFiles
   readonly reembeddingStore: StoredReembedding
   readonly keywordLanguages: KeywordLanguages
   readonly files: StoredFiles
@@ -186,6 +188,7 @@ async function storeOver(
     chunks,
     jobs,
     documents: new ListedDocuments(database),
+    transfers: new StoredKnowledgeBaseFiles({ database, engine, chunks }),
     reembeddingStore: new StoredReembedding(parts),
     files: new StoredFiles({ ...parts, engine, contents }),
     tables: new StoredTables({ ...parts, engine }),

@@ -77,6 +77,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     chatModels: { defaultModel: null, chatModel: () => Promise.reject(new Error('no model')) },
     chunks: store.chunks,
     documents: store.documents,
+    transfers: store.transfers,
     tables: store.tables,
     files: store.files,
     storage: store.upkeep,

@@ -58,6 +58,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
     'statements',
     'rows',
     'show',
+    'transfer',
     'documents',
     'search',
     'select',
@@ -69,6 +70,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   store: [
     'backup',
     'hnsw',
+    'transfer',
     'tables',
     'listing',
     'documents',
@@ -92,6 +94,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
     'store/catalog',
     'store/documents',
     'store/listing',
+    'store/transfer',
     'store/jobs',
     'store/tables',
     'store/upkeep',

@@ -1,6 +1,9 @@
 /** What is stored in a knowledge base, document by document and chunk by chunk, without a search. */
 import type { Row } from '../document.ts'
+import type { ExportDefinition } from '../flow/exported-knowledge-base.ts'
 import type { KnowledgeBase } from '../knowledge-base.ts'
+import type { ExportedRows } from './engine-ports.ts'
+import type { ReadTable } from './reading-ports.ts'
 
 /** A stored document without its text. */
 export interface StoredDocument {
@@ -46,4 +49,31 @@ export interface StoredDocuments {
   chunksOf(kb: KnowledgeBase, documentId: string): Promise<readonly StoredChunk[]>
   /** The vectors of those of the chunks that are there. */
   vectorsOf(kb: KnowledgeBase, keys: readonly bigint[]): Promise<ReadonlyMap<bigint, Float32Array>>
+}
+
+/** Chunks that come from a file, in the place of what is stored of their documents. */
+export interface ChunkFile {
+  /** Of an export: a Parquet file that our own DuckDB wrote. */
+  readonly table: ReadTable
+  readonly definition: ExportDefinition
+}
+
+/** Knowledge bases as files. */
+export interface KnowledgeBaseFiles {
+  /**
+   * All chunks with their vectors, as of one moment.
+   * @param definition what the file says of the knowledge base
+   * @throws AppError `timeout`, `out_of_memory`, `storage_full`
+   */
+  export(kb: KnowledgeBase, definition: string, signal: AbortSignal): Promise<ExportedRows>
+  /**
+   * Stores the chunks in one transaction.
+   * @throws AppError `file_unreadable` for a row that no export holds, `insert_failed` for a value that does not fit the
+   * declared type of its column, `dimension_mismatch`, `storage_full`
+   */
+  import(
+    kb: KnowledgeBase,
+    file: ChunkFile,
+    signal: AbortSignal,
+  ): Promise<{ readonly documents: number; readonly chunks: number }>
 }

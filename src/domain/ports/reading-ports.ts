@@ -70,6 +70,8 @@ export interface ReadTable {
   readonly path: string
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   readonly rowCount: number
+  /** What a Parquet file says beside its rows under the key `eider`; missing: nothing. */
+  readonly note?: string
 }
 
 /** One text with what is known about it. A mailbox holds one for each message, most other files hold one. */

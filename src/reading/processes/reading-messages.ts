@@ -148,8 +148,9 @@ function isCount(value: unknown): value is number {
 /** Its path is a name in the job's folder. */
 function isTable(value: unknown): value is ReadTable {
   if (!isRecord(value)) return false
-  const { name, path, columns, rowCount } = value
+  const { name, path, columns, rowCount, note } = value
   return (
+    (note === undefined || isText(note)) &&
     (name === null || (isText(name) && name.length <= NAME_CHARS_MAX)) &&
     isText(path) &&
     TABLE_FILE.test(path) &&

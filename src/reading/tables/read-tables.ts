@@ -16,6 +16,9 @@ export interface TableFile extends SourceFile {
   readonly format: FileFormat
 }
 
+const NOTE_KEY = 'eider'
+const NOTE_BYTES_MAX = 1_000_000
+
 /** Of DuckDB in a reader process, whose own limit is larger. */
 const MEMORY_LIMIT = '512MiB'
 const SPILL_MAX = '8GiB'
@@ -47,12 +50,23 @@ export async function readTables(
       throw new AppError('file_unreadable', `A file of the format ${format} is not a table`)
     }
     const target = join(folder, 'table-0.parquet')
-    return [await writtenTable(connection, `read_parquet(${literal(path)})`, target)]
+    const table = await writtenTable(connection, `read_parquet(${literal(path)})`, target)
+    const note = await noteOf(connection, path)
+    return [note === null ? table : { ...table, note }]
   } catch (error) {
     throw unreadable(error, [path, folder])
   } finally {
     connection.closeSync()
   }
+}
+
+/** What the file says beside its rows under our key; null: nothing that is text. */
+async function noteOf(connection: DuckDBConnection, path: string): Promise<string | null> {
+  const sql = `SELECT decode(value) FROM parquet_kv_metadata(${literal(path)})
+    WHERE key = encode(${literal(NOTE_KEY)}) AND octet_length(value) <= ${NOTE_BYTES_MAX}`
+  const found = await connection.runAndReadAll(sql).catch(() => null)
+  const value = found?.getRows()[0]?.[0] ?? null
+  return typeof value === 'string' ? value : null
 }
 
 /** An instance that may read one file and write into one folder. */

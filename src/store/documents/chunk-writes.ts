@@ -24,6 +24,8 @@ export interface RowsWritten<T> extends RowsReplaced {
   readonly result: T
   /** Chunks that stay, with other metadata; unset: none. */
   readonly rewrittenKeys?: readonly bigint[]
+  /** Rows with the next keys that DuckDB copied by itself, beside `newRows`. */
+  readonly copied?: { readonly rowCount: number; readonly postingCount: number }
   /** Of the jobs that stored it. */
   readonly marks?: readonly JobMark[]
 }
@@ -106,7 +108,8 @@ export class ChunkWrites {
       revision: row.revision + 1,
       updatedAt: timestampOfMillis(this.#parts.now()),
     }
-    const nextChunkKey = row.nextChunkKey + written.newRows.length
+    const copiedCount = written.copied?.rowCount ?? 0
+    const nextChunkKey = row.nextChunkKey + written.newRows.length + copiedCount
     const changed = { ...row, ...changes, nextChunkKey }
     await this.#rows.write(connection, changed)
     return {
@@ -158,12 +161,10 @@ export class ChunkWrites {
   /** What the write has done to the chunks and their vectors; null: nobody needs to know. */
   async #chunkChanges(
     tables: OpenTables,
-    {
-      newRows,
-      removedKeys,
-      rewrittenKeys = [],
-    }: RowsReplaced & { rewrittenKeys?: readonly bigint[] },
+    { newRows, removedKeys, rewrittenKeys = [], copied }: RowsWritten<unknown>,
   ): Promise<ChunkChanges | null> {
+    // Too many to be held here: whoever has the others in memory reads them anew.
+    if (copied !== undefined) return null
     if (!this.#parts.state.listener.needsChange(tables)) return null
     const { connection, dimensions, nextChunkKey } = tables
     const removed = {
@@ -175,8 +176,9 @@ export class ChunkWrites {
     return { ...removed, ...(atHand ?? (await vectorRowsFrom(connection, tables, nextChunkKey))) }
   }
 
-  #countPostings(tables: OpenTables, { newRows }: RowsReplaced): Promise<void> {
-    const added = newRows.reduce((sum, { terms }) => sum + terms.keys.length, 0)
+  #countPostings(tables: OpenTables, { newRows, copied }: RowsWritten<unknown>): Promise<void> {
+    const copiedCount = copied?.postingCount ?? 0
+    const added = newRows.reduce((sum, { terms }) => sum + terms.keys.length, copiedCount)
     return this.#postings.count(tables.id, added, () => recentPostingsOf(tables.connection, tables))
   }
 

@@ -21,6 +21,11 @@ export class DocumentIds {
   /** Have too many documents. */
   readonly #refused = new Set<number>()
 
+  /** Within a turn of the write queue in which documents come that are not named: all are read again next time. */
+  forget(kbId: number): void {
+    this.#known.delete(kbId)
+  }
+
   /** Those of the documents that may be stored. */
   possible(kbId: number, documentIds: readonly string[]): readonly string[] {
     const hashes = this.#known.get(kbId)

@@ -26,8 +26,8 @@ import {
   preparedDocuments,
 } from './chunk-changes.ts'
 import { contextsOf, cutCounts } from './chunk-contexts.ts'
-import { chunkRowsOf } from './chunk-rows.ts'
-import { ChunkWrites, type JobMarks, NOTHING_COMES } from './chunk-writes.ts'
+import { chunkRowsOf, type Incoming } from './chunk-rows.ts'
+import { ChunkWrites, type JobMarks, NOTHING_COMES, type RowsWritten } from './chunk-writes.ts'
 import { DocumentIds } from './document-ids.ts'
 import { fitValues } from './fitted-values.ts'
 import { GroupedInserts } from './grouped-inserts.ts'
@@ -119,6 +119,18 @@ export class StoredChunks implements ChunkStore {
   ): Promise<WriteOutcome> {
     const prepared = await chunkRowsOf(documents)
     return this.#inserts.insert(kb, mark === undefined ? prepared : { ...prepared, mark })
+  }
+
+  /** One transaction in which DuckDB copies chunks by itself. */
+  copyChunks<T>(
+    kb: KnowledgeBase,
+    incoming: Incoming,
+    work: (tables: OpenTables) => Promise<RowsWritten<T>>,
+  ): Promise<T> {
+    return this.#writes.write(kb, incoming, (tables) => {
+      this.#documentIds.forget(kb.id)
+      return work(tables)
+    })
   }
 
   removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number> {

@@ -14,7 +14,7 @@ import { columnBatchOf } from './columns.ts'
 import type { Database } from './database.ts'
 import { type MemoryLimits, MemoryWatchdog, type WatchedMemory } from './memory-watchdog.ts'
 import { type OpenStatement, OpenStatements, type StuckStatement } from './open-statements.ts'
-import { newExportFile } from './parquet-export.ts'
+import { type FileNote, newExportFile } from './parquet-export.ts'
 import { type Caller, type NewStatement, type Place, Places } from './places.ts'
 import { PreparedStatements, ReadConnections } from './read-connections.ts'
 import { type BegunResult, ReadSession, statementDeadline, TOO_LONG } from './read-session.ts'
@@ -145,12 +145,13 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     select: BoundSql,
     limits: RunLimits,
     signal: AbortSignal,
+    note?: FileNote,
   ): Promise<ExportedRows> {
     const file = newExportFile(this.#database.exportsDirectory)
     try {
       const deadline = statementDeadline(limits, signal)
       // An abort is answered at once, and DuckDB may make the file after that.
-      const copying = file.statementOf(select)
+      const copying = file.statementOf(select, note)
       const session = await this.#admit(deadline, {
         sql: select.sql,
         turn: 'long',

@@ -1,13 +1,19 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { literal } from '../../domain/identifier.ts'
+import { literal, quote } from '../../domain/identifier.ts'
 import type { BoundSql, ExportedRows } from '../../domain/ports/engine-ports.ts'
 import { AppError } from '../../errors.ts'
+
+/** What a Parquet file says of itself beside its rows. */
+export interface FileNote {
+  readonly key: string
+  readonly text: string
+}
 
 /** A file that DuckDB writes and an answer is read from. */
 export interface ExportFile {
   /** Writes the rows of a SELECT into the file. */
-  statementOf(select: BoundSql): BoundSql
+  statementOf(select: BoundSql, note?: FileNote): BoundSql
   /** The bytes of the file. Its name goes at once, so that nothing is left, whoever reads or stops reading. */
   read(): Promise<ExportedRows>
   remove(): void
@@ -19,10 +25,14 @@ export function newExportFile(directory: string): ExportFile {
   const path = join(directory, `${crypto.randomUUID()}.parquet`)
   const remove = () => rmSync(path, { force: true })
   return {
-    statementOf: (select) => ({
-      ...select,
-      sql: `COPY (${select.sql}) TO ${literal(path)} (FORMAT parquet)`,
-    }),
+    statementOf: (select, note) => {
+      const noted =
+        note === undefined ? '' : `, KV_METADATA {${quote(note.key)}: ${literal(note.text)}}`
+      return {
+        ...select,
+        sql: `COPY (${select.sql}) TO ${literal(path)} (FORMAT parquet${noted})`,
+      }
+    },
     async read() {
       const reader = Bun.file(path).stream().getReader()
       // The first read opens the file.

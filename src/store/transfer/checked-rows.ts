@@ -1,0 +1,133 @@
+/** Rows of a file that says it is an export, looked at one by one. */
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { STANDARD_METADATA_KEYS } from '../../domain/chunk.ts'
+import { CELL_CHARS_MAX } from '../../domain/document.ts'
+import { AppError } from '../../errors.ts'
+import { TimeSlice } from '../../runtime/scheduling.ts'
+
+const ID_CHARS_MAX = 4096
+const METADATA_CHARS_MAX = 10_000_000
+const METADATA_LEVELS_MAX = 100
+/** A vector has the length 1, as far as 32 bits go. */
+const LENGTH_TOLERANCE = 0.001
+
+/**
+ * What can be seen without reading metadata. @param source of the rows, with `file_row_number`
+ * @throws AppError `file_unreadable` that names the first row which is not one of an export
+ */
+export async function checkRows(
+  connection: DuckDBConnection,
+  source: string,
+  dimensions: number | null,
+): Promise<void> {
+  const problems = [
+    [`document_id IS NULL OR trim(document_id) = ''`, 'has no document_id'],
+    [`length(document_id) > ${ID_CHARS_MAX}`, 'has a document_id that is too long'],
+    ['chunk_id IS NULL', 'has no chunk_id'],
+    [`NOT starts_with(chunk_id, document_id || ':')`, 'has a chunk_id that is not of its document'],
+    [`length(chunk_id) > ${ID_CHARS_MAX * 3}`, 'has a chunk_id that is too long'],
+    ['chunk_content IS NULL', 'has no chunk_content'],
+    [`length(chunk_content) > ${CELL_CHARS_MAX}`, 'has a chunk_content that is too long'],
+    ['metadata IS NULL', 'has no metadata'],
+    [`length(metadata) > ${METADATA_CHARS_MAX}`, 'has metadata that are too long'],
+    ['vector IS NULL', 'has no vector'],
+    [
+      `len(vector) <> ${dimensions ?? 0}`,
+      `has a vector that has not ${dimensions ?? 0} dimensions`,
+    ],
+    [`list_aggregate(vector, 'count') <> ${dimensions ?? 0}`, 'has a vector with nulls'],
+    [
+      `NOT coalesce(abs(list_dot_product(vector, vector) - 1) < ${LENGTH_TOLERANCE}, FALSE)`,
+      'has a vector whose length is not 1, or with parts that are not finite numbers',
+    ],
+  ]
+  const cases = problems.map(([condition], index) => `WHEN ${condition} THEN ${index}`)
+  const found = await connection.runAndReadAll(`SELECT file_row_number, problem FROM (
+      SELECT file_row_number, CASE ${cases.join(' ')} END AS problem FROM ${source})
+    WHERE problem IS NOT NULL ORDER BY file_row_number LIMIT 1`)
+  const [row, problem] = found.getRows()[0] ?? []
+  if (row !== undefined) throw wrongRow(Number(row), problems[Number(problem)]?.[1] ?? 'is wrong')
+  const twice = await connection.runAndReadAll(
+    `SELECT max(file_row_number) FROM ${source} GROUP BY chunk_id HAVING count(*) > 1 LIMIT 1`,
+  )
+  const [repeated] = twice.getRows()[0] ?? []
+  if (repeated !== undefined) throw wrongRow(Number(repeated), 'has the chunk_id of another row')
+}
+
+export interface FileChunk {
+  readonly rowIndex: number
+  readonly content: string
+  readonly context: string
+}
+
+/** The rows in their order. @throws AppError `file_unreadable` for metadata that no chunk has */
+export async function* chunksOfFile(
+  connection: DuckDBConnection,
+  source: string,
+  signal: AbortSignal,
+): AsyncGenerator<FileChunk, void> {
+  const slice = new TimeSlice(4)
+  const result = await connection.stream(
+    `SELECT file_row_number, document_id, metadata, chunk_content, coalesce(context, '') FROM ${source}`,
+  )
+  for await (const data of result) {
+    await slice.yieldIfSpent(signal)
+    for (const [row, documentId, metadata, content, context] of data.getRows()) {
+      const rowIndex = Number(row)
+      if (!isOfChunk(parsed(String(metadata)), String(documentId))) {
+        throw wrongRow(rowIndex, 'has metadata that are not those of a chunk')
+      }
+      yield { rowIndex, content: String(content), context: String(context) }
+      if (slice.isSpent) await slice.yieldIfSpent(signal)
+    }
+  }
+}
+
+const SOURCES: ReadonlySet<unknown> = new Set([
+  'TextChunkingPreprocessor',
+  'JSONChunkingPreprocessor',
+  'ContextualPreprocessor',
+  'MarkdownChunkingPreprocessor',
+])
+
+function isOfChunk(value: unknown, documentId: string): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  // Any property of any object may be looked at.
+  const metadata = value as Readonly<Record<string, unknown>>
+  if (![...STANDARD_METADATA_KEYS].every((key) => Object.hasOwn(metadata, key))) return false
+  const { chunk_index: index, start_char: start, end_char: end } = metadata
+  return (
+    isCount(index) &&
+    isCount(start) &&
+    isCount(end) &&
+    start <= end &&
+    typeof metadata.content_column === 'string' &&
+    metadata.original_doc_id === documentId &&
+    typeof metadata.original_row_index === 'string' &&
+    SOURCES.has(metadata.source) &&
+    isShallow(metadata, METADATA_LEVELS_MAX)
+  )
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}
+
+function isShallow(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every((inner) => isShallow(inner, levels - 1))
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** @param rowIndex from 0 */
+function wrongRow(rowIndex: number, what: string): AppError {
+  const message = `The file could not be imported: row ${rowIndex + 1} ${what}; export it again`
+  return new AppError('file_unreadable', message)
+}

@@ -1,0 +1,262 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { Analyzer } from '../../analysis/analyzer.ts'
+import { chunkTables } from '../../domain/chunk-tables.ts'
+import { TypedValue } from '../../domain/document.ts'
+import {
+  EXPORT_COLUMNS,
+  EXPORT_METADATA_PREFIX,
+  EXPORT_NOTE_KEY,
+  type ExportedColumn,
+} from '../../domain/flow/exported-knowledge-base.ts'
+import { literal, nameKey, quote } from '../../domain/identifier.ts'
+import type { KnowledgeBase, MetadataColumn } from '../../domain/knowledge-base.ts'
+import type { ChunkFile, KnowledgeBaseFiles } from '../../domain/ports/document-ports.ts'
+import type { ExportedRows } from '../../domain/ports/engine-ports.ts'
+import { AppError } from '../../errors.ts'
+import type { Incoming } from '../documents/chunk-rows.ts'
+import { appendKeywords, type KeywordRow } from '../documents/keyword-index.ts'
+import { SeenColumns } from '../documents/metadata-columns.ts'
+import type { StoredChunks } from '../documents/stored-chunks.ts'
+import { type OpenTables, removeChunkRows } from '../documents/write-chunk-rows.ts'
+import type { Database } from '../duckdb/database.ts'
+import type { StoredEngine } from '../duckdb/engine.ts'
+import { withinReach } from '../tables/parquet-import.ts'
+import { checkRows, chunksOfFile } from './checked-rows.ts'
+
+interface Parts {
+  readonly database: Database
+  readonly engine: StoredEngine
+  readonly chunks: StoredChunks
+}
+
+/** Writing the file of a million chunks takes a minute or two. */
+const EXPORT_MS = 3_600_000
+
+export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  export(kb: KnowledgeBase, definition: string, signal: AbortSignal): Promise<ExportedRows> {
+    const { database, engine } = this.#parts
+    const limits = { timeoutMs: EXPORT_MS, setting: 'an export' }
+    const note = { key: EXPORT_NOTE_KEY, text: definition }
+    return database.withoutCaching(() => {
+      return engine.exportParquet({ sql: exportSelect(kb), values: {} }, limits, signal, note)
+    })
+  }
+
+  async import(kb: KnowledgeBase, { table, definition }: ChunkFile, signal: AbortSignal) {
+    const { database } = this.#parts
+    requireColumns(table, definition.columns)
+    if (table.rowCount !== definition.chunkCount) {
+      const counts = `${table.rowCount} rows, and its definition says ${definition.chunkCount}`
+      throw new AppError('file_unreadable', `The file could not be imported: it has ${counts}`)
+    }
+    if (table.rowCount === 0) return { documents: 0, chunks: 0 }
+    database.checkSpace(Bun.file(table.path).size)
+    return withinReach([table], database.exportsDirectory, ([path = '']) => {
+      const source = `read_parquet(${literal(path)}, file_row_number = true)`
+      return database.withoutCaching(() =>
+        this.#imported(kb, { table, definition }, source, signal),
+      )
+    })
+  }
+
+  async #imported(
+    kb: KnowledgeBase,
+    { table, definition }: ChunkFile,
+    source: string,
+    signal: AbortSignal,
+  ) {
+    const { database, chunks } = this.#parts
+    const { dimensions, columns } = definition
+    await database.lease((connection) => checkRows(connection, source, dimensions))
+    signal.throwIfAborted()
+    const incoming: Incoming = { metadata: seenColumns(columns), dimensions }
+    return chunks.copyChunks(kb, incoming, async (tables) => {
+      const removedKeys = await this.#removeFormer(tables, source)
+      const postingCount = await this.#indexRows(tables, source, signal)
+      const documents = await copyRows(tables, { source, columns })
+      signal.throwIfAborted()
+      return {
+        result: { documents, chunks: table.rowCount },
+        newRows: [],
+        removedKeys,
+        copied: { rowCount: table.rowCount, postingCount },
+      }
+    })
+  }
+
+  /** What is stored of the documents of the file. */
+  async #removeFormer(tables: OpenTables, source: string): Promise<readonly bigint[]> {
+    const { connection } = tables
+    const found =
+      await connection.runAndReadAll(`SELECT chunk_key FROM ${chunkTables(tables).chunks}
+      WHERE document_id IN (SELECT document_id FROM ${source})`)
+    const keys = found.getRows().map(([key]) => BigInt(String(key)))
+    await removeChunkRows(connection, tables, keys)
+    return keys
+  }
+
+  /** The terms of all rows, by the rules and in the language of this knowledge base. @returns how many postings they are */
+  #indexRows(tables: OpenTables, source: string, signal: AbortSignal): Promise<number> {
+    const analyzer = new Analyzer(tables.language)
+    // The rows are read on a connection of their own: a statement on this one would end their stream.
+    return this.#parts.database.lease(async (reader) => {
+      let postingCount = 0
+      let rows: KeywordRow[] = []
+      const append = async () => {
+        await appendKeywords(tables.connection, tables, rows)
+        rows = []
+      }
+      for await (const { rowIndex, content, context } of chunksOfFile(reader, source, signal)) {
+        const terms = analyzer.count([context, content])
+        postingCount += terms.keys.length
+        rows.push({ key: BigInt(tables.nextChunkKey + rowIndex), terms })
+        if (rows.length === ROWS_PER_APPEND) await append()
+      }
+      await append()
+      return postingCount
+    })
+  }
+}
+
+/** DuckDB 1.5.5 writes these to Parquet as numbers of another kind, without their fraction, or not at all: they go as text. */
+const NOT_IN_PARQUET = /HUGEINT|INTERVAL|\bTIME\b(?!STAMP)|TIMESTAMP_/
+
+/** In the order of their keys, which a file from it keeps. */
+function exportSelect(kb: KnowledgeBase): string {
+  const { chunks, vectors, contexts } = chunkTables(kb)
+  const metadata = kb.storedMetadata.map(({ name, type, column }) => {
+    const value = `c.${quote(column)}`
+    const stored = NOT_IN_PARQUET.test(type) ? `CAST(${value} AS VARCHAR)` : value
+    return `, ${stored} AS ${quote(`${EXPORT_METADATA_PREFIX}${name}`)}`
+  })
+  const hasVectors = kb.dimensions !== null
+  const vector = hasVectors ? 'v.vector' : 'CAST(NULL AS FLOAT[])'
+  const join = hasVectors ? `JOIN ${vectors} AS v ON v.chunk_key = c.chunk_key` : ''
+  return `SELECT c.document_id, c.chunk_id, c.chunk_content, CAST(c.metadata AS VARCHAR) AS metadata,
+      ${vector} AS vector, coalesce(x.context, '') AS context, coalesce(x.is_cut, FALSE) AS is_cut${metadata.join('')}
+    FROM ${chunks} AS c ${join} LEFT JOIN ${contexts} AS x ON x.chunk_key = c.chunk_key
+    ORDER BY c.chunk_key`
+}
+
+const ROWS_PER_APPEND = 2048
+
+/** @throws AppError `file_unreadable` naming a column that is missing or has another type */
+function requireColumns(table: ChunkFile['table'], columns: readonly ExportedColumn[]): void {
+  const types = new Map(table.columns.map(({ name, type }) => [name, type]))
+  for (const name of EXPORT_COLUMNS) {
+    const type = types.get(name)
+    const isRight = type !== undefined && FIXED_TYPES[name].test(type)
+    if (isRight) continue
+    const found = type === undefined ? 'is missing' : `is of the type ${type.slice(0, 100)}`
+    throw unreadable(`its column ${name} ${found}`)
+  }
+  for (const { name } of columns) {
+    if (types.has(`${EXPORT_METADATA_PREFIX}${name}`)) continue
+    throw unreadable(`its column ${EXPORT_METADATA_PREFIX}${name.slice(0, 100)} is missing`)
+  }
+}
+
+const FIXED_TYPES: Readonly<Record<(typeof EXPORT_COLUMNS)[number], RegExp>> = {
+  document_id: /^VARCHAR$/,
+  chunk_id: /^VARCHAR$/,
+  chunk_content: /^VARCHAR$/,
+  metadata: /^VARCHAR$/,
+  vector: /^FLOAT\[\d*\]$/,
+  context: /^VARCHAR$/,
+  is_cut: /^BOOLEAN$/,
+}
+
+function unreadable(why: string): AppError {
+  return new AppError('file_unreadable', `The file could not be imported: ${why}`)
+}
+
+/** A value of each type, so that the tables have room for them. */
+function seenColumns(columns: readonly ExportedColumn[]): SeenColumns {
+  const row = columns.map(({ name, type }) => [name, new TypedValue(type, null, null)] as const)
+  return new SeenColumns().add(Object.fromEntries(row))
+}
+
+/** @returns how many documents came. @throws AppError `insert_failed` */
+async function copyRows(
+  tables: OpenTables,
+  { source, columns }: { readonly source: string; readonly columns: readonly ExportedColumn[] },
+): Promise<number> {
+  const { connection, nextChunkKey, dimensions } = tables
+  const { chunks, vectors, contexts } = chunkTables(tables)
+  const key = `${nextChunkKey} + file_row_number`
+  const fitted = fittedColumns(tables, columns)
+  await refuseMisfits(tables, source, fitted)
+  const targets = fitted.map(({ column }) => `, ${quote(column.column)}`).join('')
+  const values = fitted.map(({ cast }) => `, ${cast}`).join('')
+  await connection.run(`INSERT INTO ${chunks}
+      (chunk_key, document_id, chunk_id, chunk_content, metadata${targets})
+    SELECT ${key}, document_id, chunk_id, chunk_content, CAST(metadata AS JSON)${values} FROM ${source}`)
+  await connection.run(
+    `INSERT INTO ${vectors} SELECT ${key}, CAST(vector AS FLOAT[${dimensions}]) FROM ${source}`,
+  )
+  await connection.run(`INSERT INTO ${contexts}
+    SELECT ${key}, coalesce(context, ''), coalesce(is_cut, FALSE) FROM ${source}
+    WHERE context <> '' OR is_cut`)
+  const counted = await connection.runAndReadAll(
+    `SELECT count(DISTINCT document_id) FROM ${source}`,
+  )
+  return Number(counted.getRows()[0]?.[0] ?? 0)
+}
+
+interface FittedColumn {
+  readonly column: MetadataColumn
+  /** As it stands in the file. */
+  readonly sent: string
+  /** Under the type of its column; null where it does not fit. */
+  readonly cast: string
+}
+
+function fittedColumns(
+  { columns }: OpenTables,
+  exported: readonly ExportedColumn[],
+): readonly FittedColumn[] {
+  const byKey = new Map(columns.map((column) => [nameKey(column.name), column]))
+  return exported.flatMap(({ name }) => {
+    const column = byKey.get(nameKey(name))
+    const sent = quote(`${EXPORT_METADATA_PREFIX}${name}`)
+    return column === undefined
+      ? []
+      : [{ column, sent, cast: `TRY_CAST(${sent} AS ${column.type})` }]
+  })
+}
+
+/** Values that do not fit a declared type end the import; others stand in `metadata` alone, and are counted. */
+async function refuseMisfits(
+  tables: OpenTables,
+  source: string,
+  fitted: readonly FittedColumn[],
+): Promise<void> {
+  if (fitted.length === 0) return
+  const counts = fitted.map(({ sent, cast }) => {
+    return `count(*) FILTER (${sent} IS NOT NULL AND ${cast} IS NULL)`
+  })
+  const found = await counted(tables.connection, `SELECT ${counts.join(', ')} FROM ${source}`)
+  for (const [index, { column }] of fitted.entries()) {
+    const misfits = found[index] ?? 0
+    if (misfits === 0) continue
+    if (column.isDeclared === true) {
+      const what = `${misfits} of its values are not of the type ${column.type}`
+      throw new AppError(
+        'insert_failed',
+        `The file cannot be imported: column ${column.name}: ${what}`,
+      )
+    }
+    tables.strays.set(column.column, (tables.strays.get(column.column) ?? 0) + misfits)
+  }
+}
+
+async function counted(connection: DuckDBConnection, sql: string): Promise<readonly number[]> {
+  const [row = []] = (await connection.runAndReadAll(sql)).getRows()
+  return row.map(Number)
+}
