@@ -12,5 +12,6 @@ export const LATER = {
   insertJob: () => import('../ingest/insert-job.ts'),
   preview: () => import('../ingest/preview.ts'),
   chunkWarnings: () => import('../ingest/chunk-warnings.ts'),
+  sources: () => import('../sources/open-sources.ts'),
   uploads: () => import('../ingest/upload-files.ts'),
 }

@@ -1,0 +1,24 @@
+import type { DataSources } from '../domain/ports/source-ports.ts'
+import type { SourcesOptions } from '../sources/open-sources.ts'
+import type { Sources } from '../sources/sources.ts'
+import { LATER } from './later.ts'
+
+/** The databases behind data sources. Their clients are loaded when somebody asks for one. */
+export function dataSourcesOf(options: SourcesOptions): DataSources {
+  let opened: Promise<Sources> | undefined
+  const sources = () => {
+    opened ??= LATER.sources().then(({ openSources }) => openSources(options))
+    return opened
+  }
+  return {
+    check: async (...request) => (await sources()).check(...request),
+    tables: async (...request) => (await sources()).tables(...request),
+    describeTables: async (...request) => (await sources()).describeTables(...request),
+    columns: async (...request) => (await sources()).columns(...request),
+    describe: async (...request) => (await sources()).describe(...request),
+    read: async (...request) => (await sources()).read(...request),
+    stage: async (...request) => (await sources()).stage(...request),
+    forget: async (source) => (await opened)?.forget(source),
+    close: async () => (await opened)?.close(),
+  }
+}

@@ -1,0 +1,188 @@
+/** A caller's own SQL for a source: it must be one SELECT, whatever else it says. */
+import { AppError } from '../errors.ts'
+
+export interface NativeDialect {
+  /** `$1` or `?`. */
+  readonly hasDollarQuotes: boolean
+  /** `'it\'s'`, and `#` begins a comment. */
+  readonly hasBackslashes: boolean
+  readonly hasNestedComments: boolean
+}
+
+export const POSTGRES_DIALECT: NativeDialect = {
+  hasDollarQuotes: true,
+  hasBackslashes: false,
+  hasNestedComments: true,
+}
+
+export const MYSQL_DIALECT: NativeDialect = {
+  hasDollarQuotes: false,
+  hasBackslashes: true,
+  hasNestedComments: false,
+}
+
+export const SQLITE_DIALECT: NativeDialect = {
+  hasDollarQuotes: false,
+  hasBackslashes: false,
+  hasNestedComments: false,
+}
+
+export interface NativeToken {
+  readonly kind: 'word' | 'name' | 'text' | 'placeholder' | 'sign'
+  /** A quoted name without its quotes. */
+  readonly text: string
+  readonly start: number
+  readonly end: number
+}
+
+const BEGINNINGS: ReadonlySet<string> = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE', '('])
+
+/**
+ * The statement without a semicolon at its end.
+ * @throws AppError `sql_forbidden`, `sql_syntax`
+ */
+export function oneSelect(
+  sql: string,
+  dialect: NativeDialect,
+  {
+    functions,
+    words,
+  }: { readonly functions: ReadonlySet<string>; readonly words: ReadonlySet<string> },
+): string {
+  const tokens = [...nativeTokens(sql, dialect)]
+  const last = tokens.findLastIndex((token) => token.text !== ';' || token.kind !== 'sign')
+  const body = tokens.slice(0, last + 1)
+  const [first] = body
+  const end = body.at(-1)?.end
+  if (first === undefined || end === undefined)
+    throw new AppError('sql_syntax', 'The native SQL is empty')
+  if (body.some((token) => token.kind === 'sign' && token.text === ';')) {
+    throw forbidden('The native SQL must be one statement')
+  }
+  if (!BEGINNINGS.has(first.text.toUpperCase()) || first.kind === 'name' || first.kind === 'text') {
+    throw forbidden(`The native SQL must be a SELECT; it begins with ${first.text.slice(0, 40)}`)
+  }
+  let depth = 0
+  for (const [index, { kind, text }] of body.entries()) {
+    if (kind === 'sign' && text === '(') depth += 1
+    if (kind === 'sign' && text === ')') depth -= 1
+    if (depth < 0)
+      throw new AppError('sql_syntax', 'The native SQL closes a parenthesis that it does not open')
+    if (kind === 'word' && words.has(text.toUpperCase())) {
+      throw forbidden(`${text.toUpperCase()} is not allowed in native SQL`)
+    }
+    const isCall = (kind === 'word' || kind === 'name') && body[index + 1]?.text === '('
+    if (isCall && functions.has(text.toLowerCase())) {
+      throw forbidden(`The function ${text} is not allowed in native SQL: it does more than read`)
+    }
+  }
+  if (depth > 0) throw new AppError('sql_syntax', 'The native SQL does not close a parenthesis')
+  return sql.slice(first.start, end)
+}
+
+function forbidden(message: string): AppError {
+  return new AppError('sql_forbidden', message)
+}
+
+/** @throws AppError `sql_syntax` for a quote or a comment that is not closed */
+export function* nativeTokens(sql: string, dialect: NativeDialect): Generator<NativeToken, void> {
+  for (let at = 0; at < sql.length; ) {
+    const after = skipped(sql, at, dialect)
+    if (after > at) {
+      at = after
+      continue
+    }
+    const token = tokenAt(sql, at, dialect)
+    yield token
+    at = token.end
+  }
+}
+
+const SPACE = /\s+/y
+const WORD = /[\p{L}_\u0080-\uffff][\p{L}\p{N}_$\u0080-\uffff]*/uy
+const NUMBER = /\d[\w.]*/y
+const PLACEHOLDER = /\$\d+/y
+const DOLLAR_QUOTE = /\$(?:[\p{L}_\u0080-\uffff][\p{L}\p{N}_\u0080-\uffff]*)?\$/uy
+
+function matchAt(pattern: RegExp, sql: string, at: number): string | null {
+  pattern.lastIndex = at
+  return pattern.exec(sql)?.[0] ?? null
+}
+
+/** Where what stands at `at` begins, past blanks and comments. */
+function skipped(sql: string, at: number, dialect: NativeDialect): number {
+  const space = matchAt(SPACE, sql, at)
+  if (space !== null) return at + space.length
+  const isLine = sql.startsWith('--', at) || (dialect.hasBackslashes && sql[at] === '#')
+  if (isLine) {
+    // MySQL: `--1` is a number. What follows is read as what it may be, too.
+    if (dialect.hasBackslashes && sql[at] === '-' && /\S/.test(sql[at + 2] ?? ' ')) return at
+    const end = sql.slice(at).search(/[\n\r]/)
+    return end === -1 ? sql.length : at + end
+  }
+  if (!sql.startsWith('/*', at)) return at
+  if (dialect.hasBackslashes && /^\/\*M?!/.test(sql.slice(at, at + 4))) {
+    throw forbidden('Comments that a server runs are not allowed in native SQL')
+  }
+  return commentEnd(sql, at, dialect)
+}
+
+function commentEnd(sql: string, at: number, { hasNestedComments }: NativeDialect): number {
+  let depth = 1
+  for (let index = at + 2; index < sql.length; index += 1) {
+    if (hasNestedComments && sql.startsWith('/*', index)) {
+      depth += 1
+      index += 1
+    } else if (sql.startsWith('*/', index)) {
+      depth -= 1
+      index += 1
+      if (depth === 0) return index + 1
+    }
+  }
+  throw new AppError('sql_syntax', 'The native SQL does not close a comment')
+}
+
+function tokenAt(sql: string, at: number, dialect: NativeDialect): NativeToken {
+  const token = (kind: NativeToken['kind'], end: number, text = sql.slice(at, end)) => {
+    return { kind, text, start: at, end }
+  }
+  const char = sql[at] ?? ''
+  if (char === "'") return token('text', quotedEnd(sql, at, dialect.hasBackslashes))
+  if (char === '"' || char === '`') {
+    const end = quotedEnd(sql, at, dialect.hasBackslashes && char === '"')
+    return token('name', end, sql.slice(at + 1, end - 1).replaceAll(char + char, char))
+  }
+  if (dialect.hasDollarQuotes) {
+    // E'…' has backslashes; U&"…" could write any name.
+    if (/^e'/i.test(sql.slice(at, at + 2))) return token('text', quotedEnd(sql, at + 1, true))
+    if (/^u&["']/i.test(sql.slice(at, at + 3))) {
+      throw forbidden('Names and texts with Unicode escapes (U&) are not allowed in native SQL')
+    }
+    const placeholder = matchAt(PLACEHOLDER, sql, at)
+    if (placeholder !== null) return token('placeholder', at + placeholder.length)
+    const tag = matchAt(DOLLAR_QUOTE, sql, at)
+    if (tag !== null) {
+      const end = sql.indexOf(tag, at + tag.length)
+      if (end === -1) throw notClosed()
+      return token('text', end + tag.length)
+    }
+  } else if (char === '?') return token('placeholder', at + 1)
+  const word = matchAt(WORD, sql, at) ?? matchAt(NUMBER, sql, at)
+  return word === null ? token('sign', at + 1) : token('word', at + word.length)
+}
+
+function quotedEnd(sql: string, at: number, hasBackslashes: boolean): number {
+  const quote = sql[at]
+  for (let index = at + 1; index < sql.length; index += 1) {
+    if (hasBackslashes && sql[index] === '\\') index += 1
+    else if (sql[index] === quote) {
+      if (sql[index + 1] !== quote) return index + 1
+      index += 1
+    }
+  }
+  throw notClosed()
+}
+
+function notClosed(): AppError {
+  return new AppError('sql_syntax', 'The native SQL does not close a quote')
+}

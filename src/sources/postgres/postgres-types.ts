@@ -1,0 +1,250 @@
+/** PostgreSQL's types and what DuckDB's are for them. */
+import type { ResultValue } from '../../domain/query-result.ts'
+import { AppError } from '../../errors.ts'
+import { LruMap } from '../../runtime/lru-map.ts'
+import type { StagedColumn } from '../staged-csv.ts'
+import { textConverter } from '../text-values.ts'
+import type { PostgresConnection, PostgresField } from './postgres-connection.ts'
+
+/** A column's type here, with all that reading it needs. */
+export interface PostgresType {
+  /** DuckDB's name of it. */
+  readonly duckdb: string
+  /** Of what lists hold; the same for others. */
+  readonly item: string
+  /** Levels of lists. */
+  readonly levels: number
+  readonly native: string
+}
+
+interface TypeRow {
+  readonly name: string
+  /** Of a domain: what it is made of; 0 for others. */
+  readonly base: number
+  readonly baseModifier: number
+  /** Of an array: what it holds; 0 for others. */
+  readonly element: number
+}
+
+/** By their numbers, which are the same in every PostgreSQL. */
+const BY_OID: Readonly<Record<number, string>> = {
+  16: 'BOOLEAN',
+  17: 'BLOB',
+  20: 'BIGINT',
+  21: 'SMALLINT',
+  23: 'INTEGER',
+  26: 'UINTEGER',
+  114: 'JSON',
+  700: 'FLOAT',
+  701: 'DOUBLE',
+  1082: 'DATE',
+  1083: 'TIME',
+  1114: 'TIMESTAMP',
+  1184: 'TIMESTAMP WITH TIME ZONE',
+  1186: 'INTERVAL',
+  1266: 'TIME WITH TIME ZONE',
+  2950: 'UUID',
+  3802: 'JSON',
+}
+const NUMERIC = 1700
+const PADDED_TEXT = 1042
+const KNOWN_TYPES_MAX = 10_000
+const DOMAIN_LEVELS_MAX = 20
+
+/** Of one data source. Types that its users made are asked for once. */
+export class PostgresTypes {
+  readonly #known = new LruMap<number, TypeRow>({ sizeMax: KNOWN_TYPES_MAX })
+
+  /** @param levels of arrays, where the table says so */
+  async typesOf(
+    fields: readonly { readonly oid: number; readonly modifier: number; readonly levels: number }[],
+    connection: PostgresConnection,
+  ): Promise<readonly PostgresType[]> {
+    await this.#learn(
+      fields.map(({ oid }) => oid),
+      connection,
+    )
+    return fields.map(({ oid, modifier, levels }) => this.#typeOf(oid, modifier, levels))
+  }
+
+  #typeOf(oid: number, modifier: number, levels: number): PostgresType {
+    const row = this.#known.get(oid)
+    if (row !== undefined && row.base !== 0) {
+      const type = this.#typeOf(row.base, modifier === -1 ? row.baseModifier : modifier, levels)
+      return { ...type, native: row.name }
+    }
+    if (row !== undefined && row.element !== 0) {
+      const item = this.#typeOf(row.element, modifier, 0)
+      const depth = Math.max(1, levels)
+      // Arrays of domains over arrays do not become lists.
+      if (item.levels > 0) return plain('VARCHAR', row.name)
+      const duckdb = `${item.duckdb}${'[]'.repeat(depth)}`
+      return {
+        duckdb,
+        item: item.duckdb,
+        levels: depth,
+        native: `${item.native}${'[]'.repeat(depth)}`,
+      }
+    }
+    if (oid === NUMERIC) return numericType(modifier)
+    return plain(BY_OID[oid] ?? 'VARCHAR', row?.name ?? String(oid))
+  }
+
+  async #learn(oids: readonly number[], connection: PostgresConnection): Promise<void> {
+    let unknown = [...new Set(oids)].filter((oid) => this.#known.get(oid) === undefined)
+    for (let level = 0; unknown.length > 0 && level < DOMAIN_LEVELS_MAX; level += 1) {
+      const rows = await connection.rows(TYPES_SQL, [`{${unknown.join(',')}}`])
+      const found = rows.map((row) => {
+        const [oid = 0, base = 0, baseModifier = -1, element = 0] = row.slice(1).map(Number)
+        this.#known.set(oid, { name: row[0] ?? '', base, baseModifier, element })
+        return [base, element]
+      })
+      unknown = found.flat().filter((oid) => oid !== 0 && this.#known.get(oid) === undefined)
+    }
+  }
+}
+
+/** int2vector and oidvector are written otherwise than arrays, those of box are parted by semicolons. */
+const TYPES_SQL = `SELECT t.typname, t.oid, CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE 0 END, t.typtypmod,
+    CASE WHEN t.typcategory = 'A' AND t.typlen = -1 AND t.typname NOT IN ('int2vector', 'oidvector')
+      AND e.typdelim = ',' THEN t.typelem ELSE 0 END
+  FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem
+  WHERE t.oid = ANY($1::pg_catalog.oid[])`
+
+function plain(duckdb: string, native: string): PostgresType {
+  return { duckdb, item: duckdb, levels: 0, native }
+}
+
+const DIGITS_MAX = 38
+/** Before the digits that its modifier holds. */
+const MODIFIER_OFFSET = 4
+
+/** Without digits of its own, or with more than DuckDB has, it is a text: a DOUBLE would lose digits without a word. */
+function numericType(modifier: number): PostgresType {
+  if (modifier < MODIFIER_OFFSET) return plain('VARCHAR', 'numeric')
+  const bits = modifier - MODIFIER_OFFSET
+  const digits = (bits >> 16) & 0xffff
+  // Eleven bits with a sign, since PostgreSQL 15.
+  const scale = ((bits & 0x7ff) ^ 1024) - 1024
+  const native = `numeric(${digits},${scale})`
+  const duckdbScale = Math.max(0, scale)
+  const duckdbDigits = Math.max(digits - Math.min(0, scale), duckdbScale)
+  if (duckdbDigits > DIGITS_MAX) return plain('VARCHAR', native)
+  return plain(`DECIMAL(${duckdbDigits},${duckdbScale})`, native)
+}
+
+/** From the server's text to what an answer shows. */
+export function valueConverter(
+  { duckdb, item, levels }: PostgresType,
+  field: Pick<PostgresField, 'name' | 'dataTypeID'>,
+): (text: string) => ResultValue {
+  if (levels > 0) {
+    const convert = item === 'BLOB' ? blobText : textConverter(item)
+    return (text) => arrayValue(text, convert, { levels, name: field.name })
+  }
+  if (duckdb === 'BLOB') return blobText
+  if (field.dataTypeID === PADDED_TEXT) return (text) => text.replace(/ +$/, '')
+  return textConverter(duckdb)
+}
+
+/** `\x0aff` → base64. */
+function blobText(text: string): ResultValue {
+  return Buffer.from(text.slice(2), 'hex').toString('base64')
+}
+
+/** `{1,NULL,"a\"b"}`, also within others, also with bounds before it: `[0:1]={1,2}`. */
+function arrayValue(
+  text: string,
+  convert: (text: string) => ResultValue,
+  { levels, name }: { readonly levels: number; readonly name: string },
+): ResultValue {
+  let at = text.startsWith('[') ? text.indexOf('=') + 1 : 0
+  const list = (level: number): ResultValue[] => {
+    if (level > levels) throw otherDimensions(name, levels)
+    const items: ResultValue[] = []
+    at += 1
+    while (at < text.length && text[at] !== '}') {
+      if (text[at] === '{') items.push(list(level + 1))
+      else items.push(scalar(level))
+      if (text[at] === ',') at += 1
+    }
+    at += 1
+    return items
+  }
+  const scalar = (level: number): ResultValue => {
+    if (level < levels) throw otherDimensions(name, levels)
+    if (text[at] === '"') return convert(quoted())
+    const start = at
+    while (at < text.length && text[at] !== ',' && text[at] !== '}') at += 1
+    const word = text.slice(start, at)
+    return word === 'NULL' ? null : convert(word)
+  }
+  const quoted = (): string => {
+    let value = ''
+    at += 1
+    while (at < text.length && text[at] !== '"') {
+      if (text[at] === '\\') at += 1
+      value += text[at]
+      at += 1
+    }
+    at += 1
+    return value
+  }
+  return list(1)
+}
+
+function otherDimensions(name: string, levels: number): AppError {
+  const message = `Column ${name} has an array of other than ${levels} dimensions; write to_json(${name}) in native SQL`
+  return new AppError('source_failed', message)
+}
+
+const EPOCH_FORMS: Readonly<Record<string, string>> = {
+  DATE: `'0001-01-01'::pg_catalog.date`,
+  TIMESTAMP: `'0001-01-01'::pg_catalog.timestamp`,
+  'TIMESTAMP WITH TIME ZONE': `'0001-01-01+00'::pg_catalog.timestamptz`,
+}
+const BC_PATTERN = `'(\\d+-\\d\\d-\\d\\d)( [^" ]*)? BC', '\\1 (BC)\\2', 'g'`
+
+/** The column as it is written into the file: what DuckDB would read otherwise, or not at all, is said its way. */
+export function fileExpression(
+  { duckdb, item, levels }: PostgresType,
+  oid: number,
+  column: string,
+): string {
+  if (levels > 0) return arrayExpression(item, column)
+  if (duckdb === 'BLOB') return `pg_catalog.encode(${column}, 'hex')`
+  if (duckdb === 'INTERVAL') return `pg_catalog.replace(${column}::text, '+', '')`
+  if (duckdb.startsWith('DECIMAL')) return `NULLIF(${column}, 'NaN')`
+  const epoch = EPOCH_FORMS[duckdb]
+  if (epoch !== undefined) {
+    const old = `pg_catalog.regexp_replace(${column}::text, ${BC_PATTERN})`
+    return `CASE WHEN ${column} >= ${epoch} THEN ${column}::text ELSE ${old} END`
+  }
+  return oid === PADDED_TEXT ? `${column}::text` : column
+}
+
+function arrayExpression(item: string, column: string): string {
+  const json = `pg_catalog.to_json(${column}::text[])::text`
+  if (item === 'INTERVAL') return `pg_catalog.replace(${json}, '+', '')`
+  if (item.startsWith('DECIMAL')) return `pg_catalog.replace(${json}, '"NaN"', 'null')`
+  return item in EPOCH_FORMS ? `pg_catalog.regexp_replace(${json}, ${BC_PATTERN})` : json
+}
+
+export function stagedColumn(name: string, { duckdb, item, levels }: PostgresType): StagedColumn {
+  if (levels > 0) {
+    return { name, fileType: 'JSON', value: (column) => listExpression(column, item, levels) }
+  }
+  if (duckdb === 'BLOB') return { name, fileType: 'VARCHAR', value: (column) => `unhex(${column})` }
+  return { name, fileType: duckdb, value: (column) => column }
+}
+
+function listExpression(column: string, item: string, levels: number): string {
+  const texts = `CAST(${column} AS VARCHAR${'[]'.repeat(levels)})`
+  if (item !== 'BLOB') return `CAST(${texts} AS ${item}${'[]'.repeat(levels)})`
+  const nested = (list: string, level: number): string => {
+    const one = `v${level}`
+    const value = level === levels ? `unhex(substr(${one}, 3))` : nested(one, level + 1)
+    return `list_transform(${list}, lambda ${one}: ${value})`
+  }
+  return nested(texts, 1)
+}

@@ -1,0 +1,204 @@
+import { rm } from 'node:fs/promises'
+import type {
+  DataSource,
+  DataSourceEngine,
+  SourceColumn,
+  SourceTable,
+  SourceTableName,
+} from '../domain/flow/data-source.ts'
+import type { RunLimits } from '../domain/ports/engine-ports.ts'
+import type { DataSources, SourceSelect, StagedRows } from '../domain/ports/source-ports.ts'
+import type { ResultValue, RowStream } from '../domain/query-result.ts'
+import { AppError } from '../errors.ts'
+import { type Deadline, startDeadline } from '../runtime/cancellation.ts'
+import { LruMap } from '../runtime/lru-map.ts'
+import { yieldToEventLoop } from '../runtime/scheduling.ts'
+import type { SourceEngine, SourceRows, SourceWork } from './source-engine.ts'
+
+export type Engines = Readonly<Partial<Record<DataSourceEngine, SourceEngine>>>
+
+interface SourcesDeps {
+  readonly engines: Engines
+  readonly nowMs: () => number
+}
+
+/** For questions about tables and connections. */
+const CATALOG_MS = 20_000
+/** For which what is known of a source's tables is taken as it is. */
+const KNOWN_MS = 30_000
+const KNOWN_MAX = 10_000
+
+interface KnownAnswer {
+  readonly untilMs: number
+  readonly answer: Promise<unknown>
+}
+
+/** All data sources, whatever their engine: deadlines, streams, and what is known of their tables for a while. */
+export class Sources implements DataSources {
+  readonly #engines: Engines
+  readonly #nowMs: () => number
+  readonly #answers = new LruMap<string, KnownAnswer>({ sizeMax: KNOWN_MAX })
+  /** Of what is known: counted up, what was known before is forgotten. */
+  readonly #generations = new Map<number, number>()
+
+  constructor({ engines, nowMs }: SourcesDeps) {
+    this.#engines = engines
+    this.#nowMs = nowMs
+  }
+
+  check(source: DataSource, signal: AbortSignal): Promise<void> {
+    return this.#timed(source, CATALOG_LIMITS, signal, (engine, work) => engine.check(source, work))
+  }
+
+  tables(source: DataSource, signal: AbortSignal): Promise<readonly SourceTable[]> {
+    return this.describeTables(source, signal)
+  }
+
+  describeTables(source: DataSource, signal: AbortSignal) {
+    return this.#known(source, 'tables', signal, (engine, work) => engine.tables(source, work))
+  }
+
+  columns(source: DataSource, table: SourceTableName, signal: AbortSignal) {
+    const key = JSON.stringify([table.schema, table.name])
+    return this.#known(source, key, signal, (engine, work) => engine.columns(source, table, work))
+  }
+
+  describe(source: DataSource, sql: string, signal: AbortSignal): Promise<readonly SourceColumn[]> {
+    return this.#timed(source, CATALOG_LIMITS, signal, (engine, work) => {
+      return engine.describe(source, sql, work)
+    })
+  }
+
+  async read(
+    source: DataSource,
+    select: SourceSelect,
+    limits: RunLimits,
+    signal: AbortSignal,
+  ): Promise<RowStream> {
+    signal.throwIfAborted()
+    const { deadline, work } = this.#deadline(source, limits, signal)
+    try {
+      const rows = await this.#engine(source).open(source, select, work)
+      return { columns: rows.columns, batches: batchesOf(rows, deadline, limits) }
+    } catch (error) {
+      deadline.end()
+      throw error
+    }
+  }
+
+  stage(
+    source: DataSource,
+    select: SourceSelect,
+    limits: RunLimits,
+    signal: AbortSignal,
+  ): Promise<StagedRows> {
+    return this.#timed(source, limits, signal, async (engine, work) => {
+      const { path, ...copied } = await engine.copy(source, select, work)
+      return { ...copied, release: () => rm(path, { force: true }) }
+    })
+  }
+
+  async forget({ id }: Pick<DataSource, 'id'>): Promise<void> {
+    this.#generations.set(id, (this.#generations.get(id) ?? 0) + 1)
+    await Promise.all(Object.values(this.#engines).map((engine) => engine.forget({ id })))
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(Object.values(this.#engines).map((engine) => engine.close()))
+  }
+
+  /** Callers that ask at the same time share one answer; each waits no longer than it likes. A failure is not kept. */
+  async #known<T>(
+    source: DataSource,
+    what: string,
+    signal: AbortSignal,
+    ask: (engine: SourceEngine, work: SourceWork) => Promise<T>,
+  ): Promise<T> {
+    const generation = this.#generations.get(source.id) ?? 0
+    const key = `${source.id} ${generation} ${source.updatedAt} ${what}`
+    const found = this.#answers.get(key)
+    // What is stored under a key is what its question gave.
+    if (found !== undefined && found.untilMs > this.#nowMs()) return found.answer as Promise<T>
+    const answer = await this.#timed(source, CATALOG_LIMITS, signal, ask)
+    this.#answers.set(key, { untilMs: this.#nowMs() + KNOWN_MS, answer: Promise.resolve(answer) })
+    return answer
+  }
+
+  async #timed<T>(
+    source: DataSource,
+    limits: RunLimits,
+    signal: AbortSignal,
+    use: (engine: SourceEngine, work: SourceWork) => Promise<T>,
+  ): Promise<T> {
+    signal.throwIfAborted()
+    const { deadline, work } = this.#deadline(source, limits, signal)
+    try {
+      return await use(this.#engine(source), work)
+    } finally {
+      deadline.end()
+    }
+  }
+
+  #engine({ name, engine }: DataSource): SourceEngine {
+    const found = this.#engines[engine]
+    if (found !== undefined) return found
+    throw new AppError('source_failed', `Data source ${name}: engine ${engine} cannot be read yet`)
+  }
+
+  #deadline(source: DataSource, { timeoutMs, setting }: RunLimits, signal: AbortSignal) {
+    const deadline = startDeadline({
+      timeoutMs,
+      signals: [signal],
+      timeoutError: (ms) => timeoutError(source, ms, setting),
+    })
+    const until = this.#nowMs() + timeoutMs
+    const work: SourceWork = { signal: deadline.signal, remainingMs: () => until - this.#nowMs() }
+    return { deadline, work }
+  }
+}
+
+const CATALOG_LIMITS: RunLimits = { timeoutMs: CATALOG_MS }
+
+function timeoutError(source: DataSource, ms: number, setting: string | undefined): AppError {
+  const which = setting === undefined ? '' : ` (${setting})`
+  return new AppError('timeout', `Data source ${source.name} took longer than ${ms} ms${which}`)
+}
+
+type Batch = readonly (readonly ResultValue[])[]
+
+/** Unlike a generator's, its `return` frees the connection even when nothing was read. */
+function batchesOf(
+  rows: SourceRows,
+  deadline: Deadline,
+  { readingMs }: RunLimits,
+): AsyncIterable<Batch> {
+  let isFirst = true
+  const close = async () => {
+    deadline.end()
+    await rows.close()
+  }
+  const next = async (): Promise<IteratorResult<Batch, undefined>> => {
+    try {
+      if (!isFirst) await yieldToEventLoop()
+      deadline.signal.throwIfAborted()
+      const batch = await rows.next()
+      if (isFirst && readingMs !== undefined) deadline.restart(readingMs)
+      isFirst = false
+      if (batch !== null) return { done: false, value: batch }
+    } catch (error) {
+      await close()
+      throw error
+    }
+    await close()
+    return { done: true, value: undefined }
+  }
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next,
+      return: async () => {
+        await close()
+        return { done: true, value: undefined }
+      },
+    }),
+  }
+}

@@ -1,0 +1,172 @@
+/** Rows of a data source in a CSV file that DuckDB reads with every type given. */
+import { type FileHandle, mkdir, open, rm, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import { literal, quote } from '../domain/identifier.ts'
+import { AppError, systemCodeOf } from '../errors.ts'
+
+const BUFFER_BYTES = 4 * 1024 * 1024
+/** Between two looks at the disk. */
+const LOOK_BYTES = 64 * 1024 * 1024
+/** DuckDB's own, below which it need not be told. */
+const LINE_BYTES_DEFAULT = 2_000_000
+
+export interface StagingFolder {
+  /** Where DuckDB may read. */
+  readonly directory: string
+  /** What stays free on its disk. */
+  readonly reserveBytes: number
+}
+
+/** One column: how it stands in the file, and what makes its value of that. */
+export interface StagedColumn {
+  readonly name: string
+  /** DuckDB's type in the file. */
+  readonly fileType: string
+  /** Of the column as it is in the file. */
+  value(column: string): string
+}
+
+/**
+ * Takes bytes as they come and writes them in large pieces, one at a time: `add` is synchronous, and `isFull` says that
+ * `drained` must be awaited before more.
+ */
+export class StagedCsv {
+  readonly path: string
+  readonly #folder: StagingFolder
+  readonly #file: FileHandle
+  #buffer = Buffer.allocUnsafe(BUFFER_BYTES)
+  #spare: Buffer<ArrayBuffer> | null = Buffer.allocUnsafe(BUFFER_BYTES)
+  #used = 0
+  #sizeBytes = 0
+  #lookedAt = 0
+  #lineBytesMax = 0
+  #writing: Promise<void> = Promise.resolve()
+  #isWriting = false
+  #failure: unknown = null
+
+  private constructor(path: string, folder: StagingFolder, file: FileHandle) {
+    this.path = path
+    this.#folder = folder
+    this.#file = file
+  }
+
+  static async create(folder: StagingFolder): Promise<StagedCsv> {
+    await mkdir(folder.directory, { recursive: true, mode: 0o700 })
+    const path = join(folder.directory, `${crypto.randomUUID()}.csv`)
+    await requireRoom(folder)
+    return new StagedCsv(path, folder, await open(path, 'wx', 0o600))
+  }
+
+  get sizeBytes(): number {
+    return this.#sizeBytes
+  }
+
+  /** A line, or a part of one: longer ones than DuckDB expects are told to it. */
+  add(bytes: Uint8Array): void {
+    if (bytes.length > this.#lineBytesMax) this.#lineBytesMax = bytes.length
+    this.#sizeBytes += bytes.length
+    if (this.#used + bytes.length > this.#buffer.length) this.#turn(bytes.length)
+    this.#buffer.set(bytes, this.#used)
+    this.#used += bytes.length
+  }
+
+  /** True while what came waits for the disk. */
+  get isFull(): boolean {
+    return this.#isWriting && this.#used > BUFFER_BYTES / 2
+  }
+
+  /** @throws AppError `storage_full` */
+  async drained(): Promise<void> {
+    await this.#writing
+    if (this.#failure !== null) throw this.#failure
+  }
+
+  /** @throws AppError `storage_full` */
+  async end(): Promise<void> {
+    this.#turn(0)
+    await this.drained()
+    await this.#file.close()
+  }
+
+  async remove(): Promise<void> {
+    await this.#writing
+    await this.#file.close().catch(() => {})
+    await rm(this.path, { force: true })
+  }
+
+  /** Of DuckDB: the columns with their own names and types. */
+  select(columns: readonly StagedColumn[]): string {
+    const types = columns.map(({ fileType }, index) => {
+      return `'c${index}': ${literal(fileType)}`
+    })
+    const values = columns.map(
+      ({ name, value }, index) => `${value(`c${index}`)} AS ${quote(name)}`,
+    )
+    const lineBytes = this.#lineBytesMax + 1024
+    const options = [
+      'auto_detect = false',
+      'header = false',
+      "delim = ','",
+      `quote = '"'`,
+      `escape = '"'`,
+      "nullstr = ''",
+      'allow_quoted_nulls = false',
+      "new_line = '\\n'",
+      `columns = {${types.join(', ')}}`,
+      ...(lineBytes > LINE_BYTES_DEFAULT ? [`max_line_size = ${lineBytes}`] : []),
+    ]
+    return `SELECT ${values.join(', ')} FROM read_csv(${literal(this.path)}, ${options.join(', ')})`
+  }
+
+  /** The buffer goes to the disk, the other one takes what comes. */
+  #turn(neededBytes: number): void {
+    const bytes = this.#buffer.subarray(0, this.#used)
+    const full = this.#buffer
+    const room = Math.max(BUFFER_BYTES, neededBytes)
+    const next =
+      this.#spare !== null && this.#spare.length >= room ? this.#spare : Buffer.allocUnsafe(room)
+    this.#spare = null
+    this.#buffer = next
+    this.#used = 0
+    this.#isWriting = true
+    this.#writing = this.#writing.then(() => this.#write(bytes, full))
+  }
+
+  async #write(bytes: Buffer, full: Buffer<ArrayBuffer>): Promise<void> {
+    try {
+      if (this.#failure !== null) return
+      if (this.#sizeBytes - this.#lookedAt > LOOK_BYTES) {
+        this.#lookedAt = this.#sizeBytes
+        await requireRoom(this.#folder)
+      }
+      for (let done = 0; done < bytes.length; ) {
+        const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done)
+        done += bytesWritten
+      }
+    } catch (error) {
+      this.#failure = storageFailure(error)
+    } finally {
+      if (full.length === BUFFER_BYTES) this.#spare = full
+      this.#isWriting = false
+    }
+  }
+}
+
+async function requireRoom({ directory, reserveBytes }: StagingFolder): Promise<void> {
+  const { bavail, bsize } = await statfs(directory)
+  if (bavail * bsize > reserveBytes + LOOK_BYTES) return
+  throw new AppError(
+    'storage_full',
+    'The rows of a data source do not fit on the disk of the data folder; narrow the statement, or make room',
+  )
+}
+
+function storageFailure(error: unknown): unknown {
+  const code = systemCodeOf(error)
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error
+  return new AppError(
+    'storage_full',
+    'The rows of a data source could not be written: the disk is full',
+    { cause: error },
+  )
+}
