@@ -162,3 +162,16 @@ test('the files of the model are those that were published with it', async () =>
     expect(new Bun.CryptoHasher('sha256').update(bytes).digest('hex')).toBe(sum)
   }
 })
+
+test('one thread and two give the same vectors, in the order of the texts', async () => {
+  const many = Array.from({ length: 30 }, (_, index) => {
+    return `text ${index} says something about ${'words and '.repeat(3 + ((index * 7) % 40))}more`
+  })
+  const one = new BuiltinEmbedder({ ...builtinEmbedderOptions(), threadsMax: 1 })
+  const two = new BuiltinEmbedder({ ...builtinEmbedderOptions(), threadsMax: 2 })
+  try {
+    expect(await two.embed(many, never)).toEqual(await one.embed(many, never))
+  } finally {
+    await Promise.all([one.close(), two.close()])
+  }
+})

@@ -28,10 +28,10 @@ async function loopOverFake() {
 test('texts of a cancelled request that were not begun are never embedded', async () => {
   const { loop, posted, asked, isAsked, isPosted } = await loopOverFake()
   const chunks = Array.from({ length: 400 }, (_, index) => `chunk ${index}`)
-  const working = loop.receive({ kind: 'embed', id: 1, texts: chunks })
+  const working = loop.receive({ kind: 'embed', id: 1, texts: chunks, isPart: false })
   await isAsked
   await loop.receive({ kind: 'cancel', id: 1 })
-  await loop.receive({ kind: 'embed', id: 2, texts: ['other'] })
+  await loop.receive({ kind: 'embed', id: 2, texts: ['other'], isPart: false })
   asked[0]?.resolve(new Float32Array(384))
   while (asked.length < 2) await new Promise((resolve) => setImmediate(resolve))
   asked[1]?.resolve(new Float32Array(384))

@@ -1,8 +1,10 @@
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { Embedder } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 import { onAbort } from '../../runtime/cancellation.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
+import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import { WorkerHost } from '../../runtime/worker-host.ts'
 import {
   type EmbeddingAnswer,
@@ -22,20 +24,32 @@ export interface BuiltinEmbedderOptions {
   readonly modelFolder: string
   /** Entry of the embedding thread. */
   readonly workerUrl: string
+  /** Each with a model of its own; the second starts when there is much to embed. */
+  readonly threadsMax: number
 }
+
+/** More would leave no core to the rest. */
+const THREADS_MAX = 2
 
 /** The model and the thread that come with the program. */
 export function builtinEmbedderOptions(): BuiltinEmbedderOptions {
   return {
     modelFolder: fileURLToPath(new URL('../../../assets/all-MiniLM-L6-v2-int8', import.meta.url)),
     workerUrl: new URL('../../workers/embedder-entry.ts', import.meta.url).href,
+    threadsMax: Math.min(THREADS_MAX, availableParallelism()),
   }
 }
 
 /** [CLS] and [SEP] stand around every text. */
 const FRAME_TOKENS = 2
 
-/** The embedding model that needs no key and no network, in a thread that starts with the first text. */
+/** A job of more characters goes to the threads in parts of so many texts, so that none of them waits for another. */
+const WHOLE_JOB_CHARS_MAX = 4096
+const TEXTS_PER_PART = 8
+/** One is embedded, and the next one waits. */
+const PARTS_PER_THREAD = 2
+
+/** The embedding model that needs no key and no network, in threads, the first of which starts with the first text. */
 export class BuiltinEmbedder implements Embedder {
   readonly reach = {
     tokensMax: MINI_LM_TOKENS_MAX + FRAME_TOKENS,
@@ -45,7 +59,7 @@ export class BuiltinEmbedder implements Embedder {
   } as const
   readonly #options: BuiltinEmbedderOptions
   readonly #recent = new LruMap<string, Float32Array>({ sizeMax: RECENT_TEXTS_MAX })
-  #worker: EmbeddingWorker | null = null
+  readonly #workers: EmbeddingWorker[] = []
   #isClosed = false
 
   constructor(options: BuiltinEmbedderOptions = builtinEmbedderOptions()) {
@@ -63,7 +77,7 @@ export class BuiltinEmbedder implements Embedder {
     const known = query === undefined ? undefined : this.#recent.get(query)
     if (known !== undefined) return [known.slice()]
     const shortened = texts.map((text) => text.slice(0, MINI_LM_CHARS_MAX))
-    const vectors = await this.#running().embed(shortened, signal)
+    const vectors = await this.#embedAll(shortened, signal)
     const [vector] = vectors
     if (query !== undefined && vector !== undefined && query.length <= RECENT_TEXT_CHARS_MAX) {
       // The caller may change its own.
@@ -72,18 +86,42 @@ export class BuiltinEmbedder implements Embedder {
     return vectors
   }
 
-  /** Ends the thread; texts that wait fail with `shutting_down`. */
+  /** Ends the threads; texts that wait fail with `shutting_down`. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#worker?.close()
+    await Promise.all(this.#workers.map((worker) => worker.close()))
   }
 
-  #running(): EmbeddingWorker {
-    if (this.#isClosed) throw new AppError('shutting_down', 'The embedding model is closed')
-    if (this.#worker === null || this.#worker.hasEnded) {
-      this.#worker = new EmbeddingWorker(this.#options)
+  async #embedAll(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
+    const { threadsMax } = this.#options
+    const chars = texts.reduce((sum, { length }) => sum + length, 0)
+    if (threadsMax === 1 || texts.length === 1 || chars <= WHOLE_JOB_CHARS_MAX) {
+      return this.#running(1).embed(texts, { isPart: false }, signal)
     }
-    return this.#worker
+    const parts: (readonly string[])[] = []
+    for (let start = 0; start < texts.length; start += TEXTS_PER_PART) {
+      parts.push(texts.slice(start, start + TEXTS_PER_PART))
+    }
+    const bounds = { concurrencyMax: PARTS_PER_THREAD * threadsMax, signal }
+    const vectors = await mapConcurrent(parts, bounds, (part, ended) => {
+      return this.#running(threadsMax).embed(part, { isPart: true }, ended)
+    })
+    return vectors.flat()
+  }
+
+  /** The thread with the least to do, of so many at least. */
+  #running(threads: number): EmbeddingWorker {
+    if (this.#isClosed) throw new AppError('shutting_down', 'The embedding model is closed')
+    const count = Math.max(threads, this.#workers.length)
+    for (let index = 0; index < count; index += 1) {
+      const worker = this.#workers[index]
+      if (worker === undefined || worker.hasEnded) {
+        this.#workers[index] = new EmbeddingWorker(this.#options)
+      }
+    }
+    return this.#workers.reduce((least, worker) => {
+      return worker.waitingTexts < least.waitingTexts ? worker : least
+    })
   }
 }
 
@@ -105,6 +143,7 @@ class EmbeddingWorker {
   readonly #ended = Promise.withResolvers<void>()
   #nextId = 1
   #hasEnded = false
+  #waitingTexts = 0
 
   constructor(options: BuiltinEmbedderOptions) {
     this.#host = new WorkerHost({
@@ -121,7 +160,15 @@ class EmbeddingWorker {
     return this.#hasEnded
   }
 
-  async embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
+  get waitingTexts(): number {
+    return this.#waitingTexts
+  }
+
+  async embed(
+    texts: readonly string[],
+    { isPart }: { readonly isPart: boolean },
+    signal: AbortSignal,
+  ): Promise<readonly Float32Array[]> {
     if (this.#pending.size >= JOBS_MAX) {
       throw new AppError('too_busy', `More than ${JOBS_MAX} embedding requests are waiting`)
     }
@@ -130,7 +177,8 @@ class EmbeddingWorker {
     const answer = Promise.withResolvers<readonly Float32Array[]>()
     this.#pending.set(id, { ...answer, textCount: texts.length })
     this.#host.setBusy(true)
-    this.#post({ kind: 'embed', id, texts })
+    this.#waitingTexts += texts.length
+    this.#post({ kind: 'embed', id, texts, isPart })
     const stopListening = onAbort(signal, () => {
       this.#post({ kind: 'cancel', id })
       answer.reject(signal.reason)
@@ -140,6 +188,7 @@ class EmbeddingWorker {
     } finally {
       stopListening()
       this.#pending.delete(id)
+      this.#waitingTexts -= texts.length
       if (this.#pending.size === 0) this.#host.setBusy(false)
     }
   }

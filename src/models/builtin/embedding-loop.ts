@@ -21,7 +21,10 @@ export class EmbeddingLoop {
   readonly #loadModel: (folder: string) => Promise<EmbeddingModel>
   readonly #queue = new EmbeddingQueue()
   /** Texts that are not cut into tokens yet. */
-  readonly #arrived = new Map<number, readonly string[]>()
+  readonly #arrived = new Map<
+    number,
+    { readonly texts: readonly string[]; readonly isPart: boolean }
+  >()
   #model: EmbeddingModel | null = null
   #isWorking = false
   #isStopping = false
@@ -36,7 +39,7 @@ export class EmbeddingLoop {
 
   async receive(request: EmbeddingRequest): Promise<void> {
     if (request.kind === 'load') await this.#load(request.folder)
-    if (request.kind === 'embed') this.#arrived.set(request.id, request.texts)
+    if (request.kind === 'embed') this.#arrived.set(request.id, request)
     if (request.kind === 'cancel') this.#cancel(request.id)
     if (request.kind === 'stop') this.#isStopping = true
     await this.#work()
@@ -69,10 +72,11 @@ export class EmbeddingLoop {
   }
 
   #enqueueArrived(model: EmbeddingModel): void {
-    for (const [id, texts] of this.#arrived) {
+    for (const [id, { texts, isPart }] of this.#arrived) {
       this.#queue.add(
         id,
         texts.map((text) => model.parts(text)),
+        isPart,
       )
     }
     this.#arrived.clear()

@@ -2,7 +2,13 @@
 export type EmbeddingRequest =
   /** Comes first: the folder of the model's files. */
   | { readonly kind: 'load'; readonly folder: string }
-  | { readonly kind: 'embed'; readonly id: number; readonly texts: readonly string[] }
+  | {
+      readonly kind: 'embed'
+      readonly id: number
+      readonly texts: readonly string[]
+      /** Of more texts, which other threads may have: not small, however few these are. */
+      readonly isPart: boolean
+    }
   /** Nobody waits for this job any more. */
   | { readonly kind: 'cancel'; readonly id: number }
   /**

@@ -30,10 +30,11 @@ export class EmbeddingQueue {
   #jobs: Job[] = []
   #overtakes = 0
 
-  add(id: number, texts: readonly TokenParts[]): void {
+  /** @param isPart of a larger job */
+  add(id: number, texts: readonly TokenParts[], isPart = false): void {
     const sequences = texts.flat()
     const tokenCount = sequences.reduce((sum, tokens) => sum + tokens.length, 0)
-    const isSmall = tokenCount <= SMALL_JOB_TOKENS_MAX
+    const isSmall = !isPart && tokenCount <= SMALL_JOB_TOKENS_MAX
     this.#jobs.push({ id, texts, sequences, vectors: [], isSmall })
   }
 

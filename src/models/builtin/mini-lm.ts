@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { InferenceSession, Tensor } from 'onnxruntime-node'
 import {
@@ -8,8 +7,6 @@ import {
 } from './embedding-protocol.ts'
 import { WordPiece } from './word-piece.ts'
 
-/** More threads than this gain little on a model this small. */
-const THREADS_MAX = 2
 /** ONNX Runtime's level "error": its warnings would go to the server's standard error. */
 const LOG_ERRORS_ONLY = 3
 
@@ -19,7 +16,7 @@ const LOG_ERRORS_ONLY = 3
  *
  * Texts are embedded one by one, never in batches: activations are quantised per call, so the other
  * texts of a batch would move a vector (by a cosine of up to 0.016), and a chunk would not be equal
- * to a query with its words. On two threads that costs nothing for chunks of 100 words, and half
+ * to a query with its words. That costs nothing for chunks of 100 words, and half
  * the speed for rows of a few words.
  */
 export class MiniLm {
@@ -37,7 +34,8 @@ export class MiniLm {
     const session = await InferenceSession.create(join(folder, 'model.onnx'), {
       executionProviders: ['cpu'],
       graphOptimizationLevel: 'all',
-      intraOpNumThreads: Math.min(THREADS_MAX, availableParallelism()),
+      // There is a session for each core instead: threads of one wait for each other at every step.
+      intraOpNumThreads: 1,
       interOpNumThreads: 1,
       logSeverityLevel: LOG_ERRORS_ONLY,
       // Spinning threads would burn a core between batches that the SQL engine needs.
