@@ -9,6 +9,7 @@ import type {
   NearestChunks,
   VectorIndexStates,
 } from '../domain/ports/search-ports.ts'
+import type { DataSources } from '../domain/ports/source-ports.ts'
 import type {
   ChunkStore,
   FileStore,
@@ -40,6 +41,8 @@ export interface QueryDeps extends DatabaseDeps {
   readonly tables: TableStore
   readonly files: Pick<FileStore, 'importSelect' | 'dropFile'>
   readonly storage: StorageUpkeep
+  /** Databases elsewhere. */
+  readonly sources: DataSources
   /** For the texts of rows that are inserted or changed. */
   readonly chunker: Chunker
   readonly plans: PlanCache
@@ -53,6 +56,8 @@ export interface QueryDeps extends DatabaseDeps {
   readonly variables: VariableScope
   readonly planner: Pick<Planner, 'plan'>
   readonly queryMs: number
+  /** What of `queryMs` this statement has taken already, bringing rows from elsewhere; unset: nothing. */
+  readonly spentMs?: number
   /** Of the text of one statement, in UTF-8. */
   readonly statementBytesMax: number
   /** For reading the rows, where the reader works on them as they come; unset: `queryMs` covers the reading too. */
@@ -68,8 +73,8 @@ export interface RunContext {
   readonly timer: StageTimer
 }
 
-export function runLimits({ queryMs: timeoutMs, readingMs }: QueryDeps): RunLimits {
-  const limits = { timeoutMs, setting: 'EIDER_QUERY_MS' }
+export function runLimits({ queryMs: timeoutMs, spentMs = 0, readingMs }: QueryDeps): RunLimits {
+  const limits = { timeoutMs, spentMs, setting: 'EIDER_QUERY_MS' }
   return readingMs === undefined ? limits : { ...limits, readingMs }
 }
 

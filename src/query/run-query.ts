@@ -1,10 +1,11 @@
-import { requireDatabase } from '../domain/catalog-snapshot.ts'
+import { findDataSource, requireDatabase } from '../domain/catalog-snapshot.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
 import { parseStatement, type Statement } from '../sql/dialect/parse-statement.ts'
 import { type SelectWithOptions, takeUsingOptions } from '../sql/dialect/source-select.ts'
 import { checkStatementSize } from '../sql/guard/statement-size.ts'
+import { withNativeNames } from '../sql/lexer/native-names.ts'
 import { type Token, tokenize, withoutClosingSemicolons } from '../sql/lexer/tokens.ts'
 import { type QueryDeps, runLimits } from './query-deps.ts'
 import { runStatement } from './run-statement.ts'
@@ -65,9 +66,12 @@ type ParsedRequest = (
   Pick<SelectRequest, 'cut'>
 
 /** @throws AppError `project_not_found` for a `db` that does not exist, those of the parser */
-function parseRequest({ sql, db }: QueryRequest, deps: QueryDeps): ParsedRequest {
-  checkStatementSize(sql, deps.statementBytesMax)
-  requireDatabase(deps.catalog.snapshot(), db)
+function parseRequest({ sql: sent, db }: QueryRequest, deps: QueryDeps): ParsedRequest {
+  checkStatementSize(sent, deps.statementBytesMax)
+  const snapshot = deps.catalog.snapshot()
+  requireDatabase(snapshot, db)
+  const dialectOf = (name: string) => findDataSource(snapshot, name)?.engine
+  const sql = snapshot.dataSources.length === 0 ? sent : withNativeNames(sent, dialectOf)
   const parse = (tokens: readonly Token[]): ParsedRequest => {
     const statement = parseStatement(sql, tokens)
     if (statement !== undefined) return { statement }

@@ -3,6 +3,7 @@ import { checkedName, nameKey, quote } from '../domain/identifier.ts'
 import type { RelationColumn, View } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
 import { type QueryDeps, runLimits, withoutModelCalls } from './query-deps.ts'
+import { planDescribed } from './select/elsewhere/plan-described.ts'
 import { withBoundSelect } from './select/run-select.ts'
 
 export interface NewView {
@@ -47,13 +48,14 @@ type Definition = Pick<View, 'projectId' | 'projectName' | 'name' | 'sql' | 'dat
  */
 async function checkReadable(
   view: Definition,
-  { catalog, planner }: QueryDeps,
+  { catalog, planner, sources }: QueryDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const sql = `SELECT * FROM ${quote(view.projectName)}.${quote(view.name)}`
   const scope = { database: view.projectName, allowed: undefined, readsChunkKeys: false }
   const snapshot = withView(catalog.snapshot(), view)
-  await planner.plan({ sql, search: null, ...scope }, snapshot, signal)
+  const deps = { planner, sources }
+  await planDescribed({ sql, search: null, ...scope }, snapshot, deps, signal)
 }
 
 function withView(snapshot: CatalogSnapshot, view: Definition): CatalogSnapshot {
@@ -73,7 +75,7 @@ async function describeSelect(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<readonly RelationColumn[]> {
-  const request = { sql, database, params: {} }
+  const request = { sql, database, params: {}, isDescribed: true }
   try {
     return await withBoundSelect(request, withoutModelCalls(deps), signal, async (bound) => {
       const { statement } = bound

@@ -1,5 +1,7 @@
 import type { Agent } from '../domain/agent.ts'
+import type { SourceColumn } from '../domain/flow/data-source.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { SourceFrom, SourceRef } from './pushdown/source-read.ts'
 
 /** What a name in a FROM stands for. */
 export type Relation =
@@ -11,6 +13,13 @@ export type Relation =
   /** A SELECT of a caller, in which names mean what they meant where it was made. */
   | { readonly kind: 'view'; readonly sql: string; readonly names: NameScope }
   | { readonly kind: 'agent'; readonly agent: Agent }
+  /** A table of a database elsewhere, or what a SELECT of its own SQL gives. */
+  | {
+      readonly kind: 'source'
+      readonly source: SourceRef
+      readonly from: SourceFrom
+      readonly columns: readonly SourceColumn[]
+    }
 
 /** The names that a caller may use, and what they stand for. */
 export interface NameScope {

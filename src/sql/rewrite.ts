@@ -21,6 +21,7 @@ import {
   walk,
   walkExpression,
 } from './ast/select-ast.ts'
+import { directAnswerOf, type SourceReference, sourceReadOf } from './pushdown/plan-source-read.ts'
 import type { NameScope } from './relation.ts'
 import type { Surroundings } from './search/correlated-values.ts'
 import type { PlanInputs } from './search/plan-inputs.ts'
@@ -159,6 +160,8 @@ interface AgentReference {
 interface Sources {
   readonly knowledgeBases: Omit<KnowledgeBaseSource, 'isOnly'>[]
   readonly agents: AgentReference[]
+  /** Tables of databases elsewhere. */
+  readonly references: (Omit<SourceReference, 'ref'> & { readonly ref: TreeNode })[]
 }
 
 function visitSelect(select: TreeNode, outer: Scope, rewriter: Rewriter): void {
@@ -168,7 +171,7 @@ function visitSelect(select: TreeNode, outer: Scope, rewriter: Rewriter): void {
     outer: outer.outer,
   }
   const scope: Scope = { ...outer, outer: around }
-  const sources: Sources = { knowledgeBases: [], agents: [] }
+  const sources: Sources = { knowledgeBases: [], agents: [], references: [] }
   if (isNode(select.from_table)) visitFrom(select.from_table, scope, { rewriter, sources })
   const parts = [
     select.select_list,
@@ -179,6 +182,7 @@ function visitSelect(select: TreeNode, outer: Scope, rewriter: Rewriter): void {
     select.modifiers,
   ].map((part) => part ?? null)
   visitExpressions(parts, scope, rewriter)
+  putReferences(sources, scope, rewriter)
   const { usedNames, inputs, edits, names } = rewriter
   const context = { place: scope.place, around, usedNames, inputs, names }
   const isOnly = sources.knowledgeBases.length === 1
@@ -193,6 +197,29 @@ function visitSelect(select: TreeNode, outer: Scope, rewriter: Rewriter): void {
     )
     hideColumns(select, alias, hiddenColumns)
     edits.push({ sql, apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)) })
+  }
+}
+
+/** Puts names that stand for their rows in the place of tables elsewhere. */
+function putReferences(
+  { references, ...searches }: Sources,
+  scope: Scope,
+  rewriter: Rewriter,
+): void {
+  const { outer, place } = scope
+  if (references.length === 0 || outer === null) return
+  const { usedNames, inputs, originals } = rewriter
+  const hasSearches = searches.knowledgeBases.length > 0 || searches.agents.length > 0
+  const around = { select: outer.select, usedNames, hasSearches }
+  for (const { ref, ...reference } of references) {
+    const written = { ...reference, ref: originals.get(ref) ?? ref }
+    const read = sourceReadOf(written, around)
+    inputs.reads.push(read)
+    if (place === 'outermost') inputs.direct = directAnswerOf(around.select, written, read)
+    ref.catalog_name = ''
+    ref.schema_name = ''
+    ref.table_name = read.placeholder
+    ref.alias = reference.alias
   }
 }
 
@@ -246,7 +273,9 @@ function resolveTable(ref: TreeNode, scope: Scope, visit: FromVisit): void {
   const alias = textOf(ref.alias) || name
   if (parts.length > 1 && textOf(ref.alias) === '') {
     const used = rewriter.qualifiers.get(name.toLowerCase()) ?? new Set()
-    rewriter.qualifiers.set(name.toLowerCase(), used.add(parts.at(-2)?.toLowerCase() ?? ''))
+    const before = parts.slice(0, -1).map((part) => part.toLowerCase())
+    for (let from = 0; from < before.length; from += 1) used.add(before.slice(from).join('\0'))
+    rewriter.qualifiers.set(name.toLowerCase(), used)
   }
   switch (relation.kind) {
     case 'knowledge_base':
@@ -264,6 +293,14 @@ function resolveTable(ref: TreeNode, scope: Scope, visit: FromVisit): void {
         apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)),
       })
       return
+    case 'source': {
+      const { source, from, columns } = relation
+      const isUnnamed = textOf(ref.alias) === ''
+      const called = isUnnamed && from.kind === 'native' ? source.name : alias
+      const qualifiers = isUnnamed ? parts.slice(0, -1) : []
+      sources.references.push({ ref, alias: called, qualifiers, source, from, columns })
+      return
+    }
     case 'table':
       ref.catalog_name = ''
       ref.schema_name = relation.schema
@@ -292,8 +329,15 @@ function stripProjects(tree: TreeNode, qualifiers: ReadonlyMap<string, ReadonlyS
   if (qualifiers.size === 0) return
   for (const node of walk(tree)) {
     if (!isColumn(node)) continue
-    const [project = '', table = '', ...rest] = columnNames(node)
-    const isStripped = qualifiers.get(table.toLowerCase())?.has(project.toLowerCase()) === true
-    if (isStripped && rest.length > 0) node.column_names = [table, ...rest]
+    const names = columnNames(node)
+    // `database.schema.table.column` has one more.
+    for (const count of [1, 2]) {
+      const [table = '', ...rest] = names.slice(count)
+      const qualifier = names.slice(0, count).join('\0').toLowerCase()
+      if (rest.length === 0 || qualifiers.get(table.toLowerCase())?.has(qualifier) !== true)
+        continue
+      node.column_names = [table, ...rest]
+      break
+    }
   }
 }

@@ -113,6 +113,9 @@ test('a plan with a long text is not kept', () => {
     agents: [],
     thresholds: [],
     rerankings: [],
+    reads: [],
+    described: [],
+    direct: null,
     isShort: false,
     innerPlans: new Map(),
     parameterNames: [],
@@ -136,6 +139,9 @@ test('a plan is kept until what it rests on changes', () => {
     agents: [],
     thresholds: [],
     rerankings: [],
+    reads: [],
+    described: [],
+    direct: null,
     isShort: false,
   }
   const plan = {

@@ -19,7 +19,14 @@ beforeAll(async () => {
 afterAll(() => t.close())
 
 function request(sql: string): PlanRequest {
-  return { sql, database: 'mindsdb', search: null, allowed: undefined, readsChunkKeys: false }
+  return {
+    sql,
+    database: 'mindsdb',
+    search: null,
+    allowed: undefined,
+    readsChunkKeys: false,
+    tables: new Map(),
+  }
 }
 
 interface Seen {

@@ -65,7 +65,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
     'select',
     'information-schema',
   ],
-  sql: ['subquery', 'search', 'dialect', 'guard', 'ast', 'lexer'],
+  sql: ['subquery', 'search', 'pushdown', 'dialect', 'guard', 'ast', 'lexer'],
   retrieval: ['keywords', 'rows', 'ivf', 'vectors', 'kernel'],
   reading: ['processes', 'documents', 'html', 'tables'],
   store: [

@@ -28,6 +28,8 @@ export interface PrefilterSql extends BoundSql {
 export interface RunLimits {
   /** For waiting, running and reading the rows. */
   readonly timeoutMs: number
+  /** How much of it has gone by already; unset: nothing. */
+  readonly spentMs?: number
   /** The name of the setting that says so, for the message; unset: none does. */
   readonly setting?: string
   /** When set, `timeoutMs` ends with the first rows, and this counts from them: for a reader that works on the rows. */

@@ -3,6 +3,7 @@ import {
   agentsOf,
   type CatalogSnapshot,
   findAgent,
+  findDataSource,
   findFileTable,
   findKnowledgeBase,
   findProject,
@@ -17,6 +18,8 @@ import { FILES_DATABASE, type Project } from '../../domain/project.ts'
 import { namesWithoutEnding, tablesOfFile } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
+import { nativeText } from '../../sql/lexer/native-names.ts'
+import type { SourceFrom } from '../../sql/pushdown/source-read.ts'
 import type { NameScope, Relation } from '../../sql/relation.ts'
 import {
   INFORMATION_SCHEMA,
@@ -24,21 +27,37 @@ import {
   informationSchemaSql,
   projectSchemaSql,
 } from '../information-schema/information-schema.ts'
+import {
+  type DescribedTables,
+  keyOf,
+  UndescribedTable,
+  type WantedTable,
+} from './elsewhere/described-tables.ts'
 
 /**
  * The tables that a statement may name: those of the catalog, or only those that are allowed, which makes it an agent's.
  * @param database the project of names without a qualifier, or `files`
+ * @param tables what is known of tables elsewhere; null: their columns do not matter
  */
 export function nameScope(
   snapshot: CatalogSnapshot,
   database: string,
   allowed?: AllowedData,
+  tables: DescribedTables | null = null,
 ): NameScope {
+  const inSource = (parts: readonly string[]) => {
+    return sourceRelation(snapshot, parts.length === 1 ? [database, ...parts] : parts, tables)
+  }
   return {
     isHybridByDefault: allowed !== undefined,
     resolve(parts) {
+      const found = inSource(parts)
+      if (found !== undefined) {
+        if (allowed !== undefined) checkAllowedSource(found, parts, allowed)
+        return found
+      }
       const [qualifier, name] = qualifiedName(parts, database)
-      const relation = find(snapshot, qualifier, name)
+      const relation = find(snapshot, qualifier, name, tables)
       if (relation === undefined) throw missing(snapshot, qualifier, name)
       if (allowed !== undefined) {
         const fullName = `${qualifier}.${canonicalName(snapshot, qualifier, name)}`
@@ -66,7 +85,59 @@ function canonicalName(snapshot: CatalogSnapshot, qualifier: string, name: strin
   return isFiles(qualifier) ? (findFileTable(snapshot, name)?.name ?? name) : name
 }
 
-function find(snapshot: CatalogSnapshot, qualifier: string, name: string): Relation | undefined {
+/** A table of a database elsewhere, or a SELECT for it; undefined: the name is none of one. */
+function sourceRelation(
+  snapshot: CatalogSnapshot,
+  [qualifier = '', ...names]: readonly string[],
+  tables: DescribedTables | null,
+): Extract<Relation, { kind: 'source' }> | undefined {
+  const found = findDataSource(snapshot, qualifier)
+  if (found === undefined) return undefined
+  const { id, name, engine } = found
+  const source = { id, name, engine }
+  const native = names.length === 1 ? nativeText(names[0] ?? '') : undefined
+  const wanted: WantedTable['wanted'] =
+    native === undefined ? { kind: 'table', names } : { kind: 'native', sql: native }
+  const from = native === undefined ? tableNamed(names) : { kind: 'native' as const, sql: native }
+  if (tables === null) return { kind: 'source', source, from, columns: [] }
+  const table: WantedTable = { sourceId: id, sourceName: name, wanted }
+  const described = tables.get(keyOf(table))
+  if (described === undefined) throw new UndescribedTable(table)
+  if (described.from !== null) return { kind: 'source', source, ...described }
+  const message = `Table '${names.join('.')}' not found in database: ${name}${described.hint}`
+  throw new AppError('sql_unknown_name', message)
+}
+
+function tableNamed(names: readonly string[]): SourceFrom {
+  if (names.length > 2) throw unknown(names.join('.'), 'expected at most database.schema.table')
+  const [schema, name] = names.length === 2 ? names : [null, ...names]
+  return { kind: 'table', table: { schema: schema ?? null, name: name ?? '' } }
+}
+
+/** @throws AppError `sql_forbidden` */
+function checkAllowedSource(
+  { source, from }: Extract<Relation, { kind: 'source' }>,
+  parts: readonly string[],
+  allowed: AllowedData,
+): void {
+  if (from.kind === 'native') {
+    const message = `SQL of the database's own is not available here: name its tables as ${source.name}.<table>`
+    throw new AppError('sql_forbidden', message)
+  }
+  const { schema, name } = from.table
+  const names = [parts, [source.name, name], [source.name, schema ?? '', name]]
+  const keys = new Set(names.map((one) => one.join('.').toLowerCase()))
+  if (!allowed.tables.some((table) => keys.has(table.toLowerCase()))) {
+    throw notAllowed(parts.join('.'), allowed)
+  }
+}
+
+function find(
+  snapshot: CatalogSnapshot,
+  qualifier: string,
+  name: string,
+  tables: DescribedTables | null,
+): Relation | undefined {
   if (isFiles(qualifier)) {
     const table = findFileTable(snapshot, name)
     if (table === undefined) return undefined
@@ -77,13 +148,14 @@ function find(snapshot: CatalogSnapshot, qualifier: string, name: string): Relat
     return sql === undefined ? undefined : { kind: 'query', sql }
   }
   const project = findProject(snapshot, qualifier)
-  return project && findInProject(snapshot, project, name)
+  return project && findInProject(snapshot, project, name, tables)
 }
 
 function findInProject(
   snapshot: CatalogSnapshot,
   project: Project,
   name: string,
+  tables: DescribedTables | null,
 ): Relation | undefined {
   const knowledgeBase = findKnowledgeBase(snapshot, project, name)
   if (knowledgeBase !== undefined) return { kind: 'knowledge_base', knowledgeBase }
@@ -94,7 +166,11 @@ function findInProject(
   }
   const view = findView(snapshot, project, name)
   if (view !== undefined) {
-    return { kind: 'view', sql: view.sql, names: nameScope(snapshot, view.database) }
+    return {
+      kind: 'view',
+      sql: view.sql,
+      names: nameScope(snapshot, view.database, undefined, tables),
+    }
   }
   const agent = findAgent(snapshot, project, name)
   if (agent !== undefined) return { kind: 'agent', agent }
@@ -123,7 +199,8 @@ function missing(snapshot: CatalogSnapshot, qualifier: string, name: string): Ap
   }
   const project = findProject(snapshot, qualifier)
   if (!isFiles(qualifier) && project === undefined) {
-    const projects = [...snapshot.projects.map((one) => one.name), FILES_DATABASE]
+    const named = [...snapshot.projects, ...snapshot.dataSources]
+    const projects = [...named.map((one) => one.name), FILES_DATABASE]
     const hint = didYouMean(nearestName(qualifier, projects))
     return unknown(`${qualifier}.${name}`, `there is no project or database "${qualifier}"${hint}`)
   }

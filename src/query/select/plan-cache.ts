@@ -1,8 +1,10 @@
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import type { SourceColumn } from '../../domain/flow/data-source.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { RowStream } from '../../domain/query-result.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
 import type { TreeNode } from '../../sql/ast/select-ast.ts'
+import type { DirectAnswer, SourceRead } from '../../sql/pushdown/source-read.ts'
 import type {
   AgentInput,
   MeasuredScan,
@@ -11,6 +13,7 @@ import type {
 } from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 import type { PlainAnswer } from '../../sql/subquery/plain-answer.ts'
+import type { WantedTable } from './elsewhere/described-tables.ts'
 
 /** A statement ready to run, but for the values of its parameters, the vectors of its searches and agents' answers. */
 export interface SelectPlan {
@@ -38,6 +41,15 @@ export interface SelectPlan {
   readonly constant: { answer: Pick<RowStream, 'columns' | 'ready'> | null } | null
   /** Set where it counts the chunks of a knowledge base and does nothing else. */
   readonly counted: CountedChunks | null
+  /** What is read of databases elsewhere before the statement runs. Their placeholders stand in its texts. */
+  readonly reads: readonly SourceRead[]
+  /** Their columns, of which the plan was made. */
+  readonly described: readonly {
+    readonly table: WantedTable
+    readonly columns: readonly SourceColumn[]
+  }[]
+  /** Set where the whole statement is one of these reads. */
+  readonly direct: DirectAnswer | null
   /** How often marks for values stand where a value changes nothing but itself; unset: the statement has none. */
   readonly marks?: ReadonlyMap<string, number>
 }

@@ -110,11 +110,12 @@ async function planTree(
       await planTree(select, inner, engine, { parameterNames, depth, isPart: true }),
     )
   }
-  const { searches, agents, thresholds, scans } = inputs
+  const { searches, agents, thresholds, scans, reads, direct } = inputs
   const rerankings = inputs.rerankings.map(({ names: _, ...input }) => input)
   const isOfCatalog = [...innerPlans.values()].some((plan) => plan.readsCatalog)
   const readsCatalog = inputs.readsCatalog || isOfCatalog
-  const collected = { searches, agents, thresholds, scans, rerankings, readsCatalog }
+  const ofSources = { reads, direct, described: [] }
+  const collected = { searches, agents, thresholds, scans, rerankings, readsCatalog, ...ofSources }
   const isShort = isShortAnswer(queryOf(statementOf(tree)))
   const constant = isConstantQuery(queryOf(statementOf(tree))) ? { answer: null } : null
   const isCounted = inputs.counted?.select === queryOf(statementOf(tree))

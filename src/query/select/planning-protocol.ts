@@ -5,6 +5,11 @@ import { AppError, type ErrorCode } from '../../errors.ts'
 import type { NameScope } from '../../sql/relation.ts'
 import type { GivenSearch } from '../../sql/search/plan-inputs.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
+import {
+  type DescribedTables,
+  UndescribedTable,
+  type WantedTable,
+} from './elsewhere/described-tables.ts'
 import { nameScope } from './name-scope.ts'
 import type { SelectPlan } from './plan-cache.ts'
 
@@ -18,6 +23,8 @@ export interface PlanRequest {
   readonly allowed: AllowedData | undefined
   readonly readsChunkKeys: boolean
   readonly given?: GivenRows
+  /** What is known of tables elsewhere. */
+  readonly tables: DescribedTables
 }
 
 /** For a SELECT of ours: in the place of tables of information_schema, by their names in lower case, SQL of ours for their rows. */
@@ -25,10 +32,10 @@ export type GivenRows = Readonly<Record<string, string>>
 
 /** What the names in it mean. */
 export function namesOf(
-  { database, allowed, readsChunkKeys, given = {} }: PlanRequest,
+  { database, allowed, readsChunkKeys, tables, given = {} }: PlanRequest,
   snapshot: CatalogSnapshot,
 ): NameScope {
-  const names = nameScope(snapshot, database, allowed)
+  const names = nameScope(snapshot, database, allowed, tables)
   return {
     ...names,
     readsChunkKeys,
@@ -67,18 +74,24 @@ export interface PlanFailure {
   readonly message: string
   readonly title?: string
   readonly excerpt?: string | undefined
+  /** Set where planning only lacks what this table is like. */
+  readonly undescribed?: WantedTable
   /** For the log. */
   readonly stack: string
 }
 
 export function failureOf(error: unknown): PlanFailure {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
+  if (error instanceof UndescribedTable) {
+    return { code: null, message: error.message, undescribed: error.table, stack }
+  }
   if (!(error instanceof AppError)) return { code: null, message: String(error), stack }
   const { code, message, title, excerpt } = error
   return { code, message, title, excerpt, stack }
 }
 
-export function errorOf({ code, message, title, excerpt, stack }: PlanFailure): Error {
+export function errorOf({ code, message, title, excerpt, stack, undescribed }: PlanFailure): Error {
+  if (undescribed !== undefined) return new UndescribedTable(undescribed)
   if (code === null) return new Error(message, { cause: stack })
   return new AppError(code, message, {
     cause: stack,

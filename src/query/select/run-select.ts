@@ -19,6 +19,14 @@ import { requestValues } from '../variables.ts'
 import type { BoundKeywords } from './bind-keywords.ts'
 import { type Binding, bindPlan } from './bind-plan.ts'
 import { withColumnHint } from './column-errors.ts'
+import { isStillDescribed, planDescribed } from './elsewhere/plan-described.ts'
+import {
+  directRows,
+  planWithoutRows,
+  readsOf,
+  rowsUntilOver,
+  SourceRows,
+} from './elsewhere/source-reads.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import type { GivenRows } from './planning-protocol.ts'
 import { rerank } from './rerank.ts'
@@ -42,6 +50,8 @@ export interface SelectRequest {
   readonly allowed?: AllowedData
   /** Set by a caller that wants no more of the values than answers show: `typedBatches` may then be missing. */
   readonly isShown?: boolean
+  /** Set by a caller that wants to know of the statement and not its rows: tables elsewhere are empty then. */
+  readonly isDescribed?: boolean
   /** Set for a SELECT of ours that names the keys of chunks. */
   readonly readsChunkKeys?: boolean
   readonly given?: GivenRows
@@ -66,29 +76,42 @@ export async function runSelect(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<SelectRows> {
-  return withBoundSelect(request, deps, signal, async (bound) => {
-    const { plan, statement, warnings, binding, isReranked } = bound
-    const run = { ...binding, isShown: request.isShown === true }
-    const values = { values: statement.values, keywords: bound.keywords }
-    const { rows, isFromMemory } = await runPlan(plan, values, run)
-    return {
-      ...rows,
-      // DuckDB names a column without a name of its own by its expression, in which a variable is a parameter of ours.
-      columns: rows.columns.map((column) => ({ ...column, name: displayedName(column.name) })),
-      ...(warnings.length === 0 ? {} : { warnings }),
-      plan,
-      isFromMemory: isFromMemory || bound.isFromMemory,
-      isReranked,
-      times: binding.timer.times,
-    }
+  return withAttempts(request, deps, async () => {
+    const prepared = await prepare(request, deps, signal)
+    const { plan } = prepared
+    const { times } = prepared.binding.timer
+    const direct = await directRows(plan, prepared.binding)
+    if (direct !== null) return { ...direct, plan, isFromMemory: false, isReranked: false, times }
+    const bound = await bind(prepared, request)
+    return runBound(bound, request).catch(async (error: unknown) => {
+      await bound.release()
+      throw error
+    })
   })
+}
+
+async function runBound(bound: BoundSelect, { isShown }: SelectRequest): Promise<SelectRows> {
+  const { plan, statement, warnings, binding, isReranked } = bound
+  const values = { values: statement.values, keywords: bound.keywords }
+  const run = await runPlan(plan, values, { ...binding, isShown: isShown === true })
+  const rows = plan.reads.length === 0 ? run.rows : rowsUntilOver(run.rows, bound.release)
+  return {
+    ...rows,
+    // DuckDB names a column without a name of its own by its expression, in which a variable is a parameter of ours.
+    columns: rows.columns.map((column) => ({ ...column, name: displayedName(column.name) })),
+    ...(warnings.length === 0 ? {} : { warnings }),
+    plan,
+    isFromMemory: run.isFromMemory || bound.isFromMemory,
+    isReranked,
+    times: binding.timer.times,
+  }
 }
 
 const ATTEMPTS_MAX = 3
 
 /**
- * Plans and binds a SELECT and does something with it; once more where a table that it names was dropped or replaced in
- * between. A name that is gone then fails like one that was never there.
+ * Plans and binds a SELECT and does something with it that is over when this is; once more where a table that it names was
+ * dropped or replaced in between. A name that is gone then fails like one that was never there.
  */
 export async function withBoundSelect<T>(
   request: SelectRequest,
@@ -96,10 +119,25 @@ export async function withBoundSelect<T>(
   signal: AbortSignal,
   use: (bound: BoundSelect) => Promise<T>,
 ): Promise<T> {
+  return withAttempts(request, deps, async () => {
+    const bound = await planAndBind(request, deps, signal)
+    try {
+      return await use(bound)
+    } finally {
+      await bound.release()
+    }
+  })
+}
+
+async function withAttempts<T>(
+  request: SelectRequest,
+  deps: QueryDeps,
+  work: () => Promise<T>,
+): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     const snapshot = deps.catalog.snapshot()
     try {
-      return await use(await planAndBind(request, deps, signal))
+      return await work()
     } catch (error) {
       const isUnknownName = error instanceof AppError && error.code === 'sql_unknown_name'
       if (!isUnknownName) throw error
@@ -119,6 +157,14 @@ export interface BoundSelect {
   /** Whether vectors in memory gave the chunks that were reranked. */
   readonly isFromMemory: boolean
   readonly binding: Binding
+  /** To be called when the statement is over: lets go of the rows that were brought here from elsewhere. */
+  release(): Promise<void>
+}
+
+/** A plan and the values of its parameters. */
+interface PreparedSelect {
+  readonly plan: SelectPlan
+  readonly binding: Binding
 }
 
 /** Plans a SELECT and binds its values, for a caller that runs it as a part of something else, such as EXPLAIN. */
@@ -127,6 +173,14 @@ export async function planAndBind(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<BoundSelect> {
+  return bind(await prepare(request, deps, signal), request)
+}
+
+async function prepare(
+  request: SelectRequest,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<PreparedSelect> {
   checkStatementSize(request.sql, deps.statementBytesMax)
   const timer = new StageTimer(deps.nowMs)
   const sql = await withPivotsResolved(request, deps, signal)
@@ -146,7 +200,30 @@ export async function planAndBind(
       throw new AppError('sql_missing_parameter', `Parameter is not set: ${name}`)
     }
   }
-  const binding = { deps, signal, timer, params, options }
+  return { plan, binding: { deps, signal, timer, params, options } }
+}
+
+/** Brings rows from elsewhere, then binds the plan over them. */
+async function bind(
+  { plan, binding }: PreparedSelect,
+  { isDescribed = false }: SelectRequest,
+): Promise<BoundSelect> {
+  if (readsOf(plan).length === 0) return bindHere(plan, binding)
+  if (isDescribed) return bindHere(planWithoutRows(plan), binding)
+  const { deps } = binding
+  const startMs = deps.nowMs()
+  const rows = await SourceRows.stage(plan, binding)
+  try {
+    const spent = { ...deps, spentMs: (deps.spentMs ?? 0) + deps.nowMs() - startMs }
+    const bound = await bindHere(rows.planWith(plan, binding), { ...binding, deps: spent })
+    return { ...bound, release: () => rows.release() }
+  } catch (error) {
+    await rows.release()
+    throw error
+  }
+}
+
+async function bindHere(plan: SelectPlan, binding: Binding): Promise<BoundSelect> {
   const bound = await bindPlan(plan, binding)
   const reranked = plan.rerankings.length === 0 ? null : await rerank(plan, binding)
   const values = reranked === null ? bound.values : { ...bound.values, ...reranked.values }
@@ -158,6 +235,7 @@ export async function planAndBind(
     isReranked: reranked?.isReranked ?? false,
     isFromMemory: reranked?.isFromMemory ?? false,
     binding,
+    release: async () => {},
   }
 }
 
@@ -190,7 +268,7 @@ async function cachedPlan(
   requireDatabase(snapshot, database)
   const planText = (text: string) => {
     const planned = { sql: text, database, search, allowed, readsChunkKeys, given }
-    return timer.time('plan', () => deps.planner.plan(planned, snapshot, signal))
+    return timer.time('plan', () => planDescribed(planned, snapshot, deps, signal))
   }
   const planAsWritten = async () => ({ plan: await planText(sql), texts: new Map() })
   const isOwn = readsChunkKeys || Object.keys(given).length > 0
@@ -200,7 +278,9 @@ async function cachedPlan(
   const scope = planScope(request)
   const statement = scope + parameterized.sql
   const known = deps.plans.get(statement, snapshot)
-  if (known !== undefined) return { plan: known, texts }
+  if (known !== undefined && (await isStillDescribed(known, snapshot, deps.sources, signal))) {
+    return { plan: known, texts }
+  }
   const sharing = { sql: parameterized.sql, scope, versions: snapshot }
   const planned = await deps.sharedPlans.plan(sharing, (text) => {
     return planIfAllSearched({ sql: text, texts }, planText)

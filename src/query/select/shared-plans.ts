@@ -120,6 +120,7 @@ function isShareable(plan: SelectPlan): boolean {
   const { sql, candidates, agents, rerankings, innerPlans, readsCatalog, ...rest } = plan
   if (agents.length > 0 || rerankings.length > 0 || innerPlans.size > 0 || readsCatalog)
     return false
+  if (plan.reads.length > 0) return false
   const others = candidates?.requests.map(({ prefilter: _, ...request }) => request)
   return sql.length <= PLAN_CHARS_MAX && !holdsMarks(JSON.stringify([rest, others]))
 }

@@ -89,6 +89,7 @@ function showCreateSelect(
       return tableSelect(name.name, agentText(relation.agent))
     case 'table':
     case 'query':
+    case 'source':
       return columnsSelect(path, columnsCondition(name, scope))
   }
 }

@@ -6,32 +6,51 @@ import { alphaParameter, isFedBackParameter } from '../../sql/search/plan-inputs
 import type { HybridSearch } from '../../sql/search/ranking.ts'
 import { type QueryDeps, runLimits, withoutModelCalls } from '../query-deps.ts'
 import type { BoundValues } from '../select/bind-plan.ts'
+import { describedReads } from '../select/elsewhere/source-reads.ts'
 import { AMONG_FILTERED, findCandidates } from '../select/find-candidates.ts'
 import type { PlannedReranking, SelectPlan } from '../select/plan-cache.ts'
-import { planAndBind } from '../select/run-select.ts'
+import { type BoundSelect, planAndBind } from '../select/run-select.ts'
 import type { StatementRequest } from '../statement-request.ts'
 
 /**
  * DuckDB's own plan (`explain_key`, `explain_value`) of the SELECT as it runs: searches, views and agents in it are
- * sub-queries there. Before it, a row `search` for each search: how its chunks are found, and why so.
+ * sub-queries there. Before it, a row `source` for each SELECT that is sent to a database elsewhere, and a row `search` for
+ * each search: how its chunks are found, and why so.
  */
 export async function runExplainStatement(
   { statement, db, params }: StatementRequest<ExplainStatement>,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QueryResult> {
-  const request = { sql: statement.select, database: db, params }
-  const planDeps = statement.isAnalyzed ? deps : withoutModelCalls(deps)
-  const { plan, statement: scan, binding } = await planAndBind(request, planDeps, signal)
+  const { isAnalyzed } = statement
+  const request = { sql: statement.select, database: db, params, isDescribed: !isAnalyzed }
+  const planDeps = isAnalyzed ? deps : withoutModelCalls(deps)
+  const bound = await planAndBind(request, planDeps, signal)
+  try {
+    const rows = await explained(bound, isAnalyzed, deps, signal)
+    return { kind: 'table', rows, context: { db } }
+  } finally {
+    // A plan is one row, which is there already.
+    await bound.release()
+  }
+}
+
+async function explained(
+  { plan, statement: scan, binding }: BoundSelect,
+  isAnalyzed: boolean,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<RowStream> {
   const overCandidates =
     plan.candidates && (await findCandidates(plan.candidates, scan.values, binding))
   const select = overCandidates?.statement() ?? scan
-  const explain = statement.isAnalyzed ? 'EXPLAIN ANALYZE' : 'EXPLAIN'
-  const explained = { ...select, sql: `${explain} ${select.sql}` }
-  const rows = await deps.engine.run(explained, runLimits(deps), signal)
+  const explain = isAnalyzed ? 'EXPLAIN ANALYZE' : 'EXPLAIN'
+  const explaining = { ...select, sql: `${explain} ${select.sql}` }
+  const rows = await deps.engine.run(explaining, runLimits(deps), signal)
   const found = { isFound: overCandidates !== null, values: scan.values }
   const choices = choicesOf(plan, found, deps).map((choice) => ['search', choice])
-  return { kind: 'table', rows: withFirstRows(rows, choices), context: { db } }
+  const sent = describedReads(plan, binding).map((read) => ['source', read])
+  return withFirstRows(rows, [...sent, ...choices])
 }
 
 /** Memory answers all searches of a statement, or none. */

@@ -63,6 +63,13 @@ function tooManyTokens(): AppError {
   return new AppError('sql_not_supported', `${limit}; pass a long list as a parameter`)
 }
 
+/** The token that begins at this place or after it; null: there is none. @throws AppError `sql_syntax` */
+export function nextToken(sql: string, from: number, previous: Token | undefined): Token | null {
+  let at = from
+  for (let next = gapEnd(sql, at); next > at; next = gapEnd(sql, at)) at = next
+  return at < sql.length ? tokenAt(sql, at, { escapes: 'standard', previous }) : null
+}
+
 /** Where white space, or the comment that begins here, ends. */
 function gapEnd(sql: string, at: number): number {
   const first = sql.charCodeAt(at)

@@ -265,12 +265,19 @@ export class ReadSession {
 
 /** One statement's time: for waiting, running and reading its rows. */
 export function statementDeadline(
-  { timeoutMs, setting }: RunLimits,
+  { timeoutMs, spentMs = 0, setting }: RunLimits,
   signal: AbortSignal,
 ): Deadline {
-  const timeoutError = (ms: number) => {
+  const timeoutError = () => {
     const name = setting === undefined ? '' : ` (${setting})`
-    return new AppError('timeout', `The statement took longer than its limit of ${ms} ms${name}`)
+    return new AppError(
+      'timeout',
+      `The statement took longer than its limit of ${timeoutMs} ms${name}`,
+    )
   }
-  return startDeadline({ timeoutMs, signals: [signal], timeoutError })
+  return startDeadline({
+    timeoutMs: Math.max(1, timeoutMs - spentMs),
+    signals: [signal],
+    timeoutError,
+  })
 }

@@ -1,0 +1,97 @@
+import type { DataSourceEngine, SourceColumn } from '../../domain/flow/data-source.ts'
+
+/** How values of a column compare there: only where that is known to be the same here. */
+export type ColumnKind =
+  | { readonly kind: 'integer'; readonly digits: number }
+  | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
+  | { readonly kind: 'double' | 'text' | 'truth' | 'date' | 'timestamp' | 'timestamptz' | 'uuid' }
+
+const INTEGER_DIGITS: Readonly<Record<string, number>> = {
+  TINYINT: 3,
+  UTINYINT: 3,
+  SMALLINT: 5,
+  USMALLINT: 5,
+  INTEGER: 10,
+  UINTEGER: 10,
+  BIGINT: 19,
+  UBIGINT: 20,
+}
+
+/** The source's own types whose values compare as those of DuckDB's type do. Others, such as char(n), are left alone. */
+const NATIVE: Readonly<Record<DataSourceEngine, Readonly<Record<string, RegExp>>>> = {
+  postgres: {
+    integer: /^(smallint|integer|bigint|int[248]|oid)$/,
+    decimal: /^(numeric|decimal)\b/,
+    double: /^(double precision|float8)$/,
+    text: /^(text|varchar|character varying)(\(\d+\))?$/,
+    truth: /^(boolean|bool)$/,
+    date: /^date$/,
+    timestamp:
+      /^(timestamp without time zone|timestamp)(\(\d+\))?$|^timestamp\(\d+\) without time zone$/,
+    timestamptz:
+      /^(timestamp with time zone|timestamptz)(\(\d+\))?$|^timestamp\(\d+\) with time zone$/,
+    uuid: /^uuid$/,
+  },
+  mysql: {
+    integer: /^(tiny|small|medium|big)?int(eger)?(\(\d+\))?( unsigned)?$/,
+    decimal: /^(decimal|numeric)(\(\d+(,\s*\d+)?\))?$/,
+    double: /^double( precision)?$/,
+    text: /^(varchar|char)(\(\d+\))?$|^(tiny|medium|long)?text$/,
+    date: /^date$/,
+    timestamp: /^datetime(\(\d+\))?$/,
+  },
+  sqlite: {},
+  duckdb: {
+    integer: /./,
+    decimal: /./,
+    double: /./,
+    text: /^varchar$/,
+    truth: /./,
+    date: /./,
+    timestamp: /^timestamp$/,
+    timestamptz: /./,
+    uuid: /./,
+  },
+}
+
+/** undefined: nothing is known of it. */
+export function columnKind(column: SourceColumn, engine: DataSourceEngine): ColumnKind | undefined {
+  const kind = kindOfType(column.type.toUpperCase())
+  if (kind === undefined) return undefined
+  const native = NATIVE[engine][kind.kind]
+  return native?.test(column.nativeType.toLowerCase()) === true ? kind : undefined
+}
+
+function kindOfType(type: string): ColumnKind | undefined {
+  const digits = INTEGER_DIGITS[type]
+  if (digits !== undefined) return { kind: 'integer', digits }
+  const [, precision, scale] = /^DECIMAL\((\d+),\s*(\d+)\)$/.exec(type) ?? []
+  if (precision !== undefined) {
+    return { kind: 'decimal', precision: Number(precision), scale: Number(scale) }
+  }
+  switch (type) {
+    case 'DOUBLE':
+      return { kind: 'double' }
+    case 'VARCHAR':
+      return { kind: 'text' }
+    case 'BOOLEAN':
+      return { kind: 'truth' }
+    case 'DATE':
+      return { kind: 'date' }
+    case 'TIMESTAMP':
+      return { kind: 'timestamp' }
+    case 'TIMESTAMP WITH TIME ZONE':
+    case 'TIMESTAMPTZ':
+      return { kind: 'timestamptz' }
+    case 'UUID':
+      return { kind: 'uuid' }
+    default:
+      return undefined
+  }
+}
+
+/** Whether the source's own type says exactly what DuckDB's does: its values are not rounded on the way. */
+export function isSameDecimal(column: SourceColumn, precision: number, scale: number): boolean {
+  const [, width, places = '0'] = /\((\d+)(?:,\s*(\d+))?\)/.exec(column.nativeType) ?? []
+  return Number(width) === precision && Number(places) === scale
+}

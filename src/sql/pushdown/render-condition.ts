@@ -1,0 +1,301 @@
+/** A condition in the source's own SQL. What is not known to mean the same is left out, so that too many rows come and never too few. */
+import type { SourceColumn } from '../../domain/flow/data-source.ts'
+import { type ColumnKind, columnKind, isSameDecimal } from './column-kinds.ts'
+import type { CompareOperator, Operand, SourceCondition } from './source-read.ts'
+import type { SourceText } from './source-sql.ts'
+
+/**
+ * How much is known of a condition as it is sent. `exact`: true, false and NULL where DuckDB says so. `rows`: true where DuckDB
+ * says so, and not elsewhere. `wide`: it may be true for other rows, too.
+ */
+export type Exactness = 'exact' | 'rows' | 'wide'
+
+export interface RenderedCondition {
+  readonly sql: string
+  readonly exactness: Exactness
+}
+
+/** Values of `:name` parameters. */
+export interface GivenValues {
+  get(name: string): unknown
+}
+
+export interface Rendering {
+  readonly text: SourceText
+  readonly params: GivenValues
+}
+
+/** null: every row meets it, as far as the source can tell. */
+export function renderCondition(
+  condition: SourceCondition,
+  rendering: Rendering,
+): RenderedCondition | null {
+  switch (condition.kind) {
+    case 'and':
+      return allOf(condition.conditions.map((one) => renderCondition(one, rendering)))
+    case 'or':
+      return anyOf(condition.conditions, rendering)
+    case 'not': {
+      const inner = renderCondition(condition.condition, rendering)
+      return inner?.exactness === 'exact' ? { ...inner, sql: `NOT (${inner.sql})` } : null
+    }
+    case 'compare': {
+      const { column, operator, value } = condition
+      return compared(column, operator, value, rendering)
+    }
+    case 'in':
+      return listed(condition, rendering)
+    case 'null':
+      return isNull(condition, rendering)
+    case 'truth': {
+      const isKnown = columnKind(condition.column, rendering.text.engine)?.kind === 'truth'
+      return isKnown ? exact(rendering.text.name(condition.column.name)) : null
+    }
+    case 'like':
+      return like(condition, rendering)
+    case 'other':
+      return null
+  }
+}
+
+export const NOTHING_SAID: RenderedCondition = { sql: '', exactness: 'exact' }
+
+function allOf(parts: readonly (RenderedCondition | null)[]): RenderedCondition | null {
+  const known = parts.filter((part) => part !== null)
+  const said = known.filter(({ sql }) => sql !== '')
+  const exactness = known.length < parts.length ? 'wide' : worst(known)
+  if (said.length === 0) return parts.length === known.length ? NOTHING_SAID : null
+  return { sql: said.map(({ sql }) => `(${sql})`).join(' AND '), exactness }
+}
+
+function anyOf(
+  conditions: readonly SourceCondition[],
+  rendering: Rendering,
+): RenderedCondition | null {
+  const before = rendering.text.values.length
+  const parts: RenderedCondition[] = []
+  for (const condition of conditions) {
+    const part = renderCondition(condition, rendering)
+    if (part === null || part.sql === '') {
+      // The placeholders of the others go with them.
+      rendering.text.values.length = before
+      return null
+    }
+    parts.push(part)
+  }
+  return { sql: parts.map(({ sql }) => `(${sql})`).join(' OR '), exactness: worst(parts) }
+}
+
+function worst(parts: readonly RenderedCondition[]): Exactness {
+  if (parts.some(({ exactness }) => exactness === 'wide')) return 'wide'
+  return parts.some(({ exactness }) => exactness === 'rows') ? 'rows' : 'exact'
+}
+
+function exact(sql: string): RenderedCondition {
+  return { sql, exactness: 'exact' }
+}
+
+function compared(
+  column: SourceColumn,
+  operator: CompareOperator,
+  value: Operand,
+  rendering: Rendering,
+): RenderedCondition | null {
+  const kind = columnKind(column, rendering.text.engine)
+  const given = givenValue(value, rendering.params)
+  if (kind === undefined || given === undefined) return null
+  const name = rendering.text.name(column.name)
+  if (kind.kind === 'text') return comparedText(name, operator, given, rendering)
+  const sql = comparableValue(kind, given, column, rendering.text)
+  if (sql === null || (kind.kind === 'uuid' && operator !== '=' && operator !== '<>')) return null
+  return { sql: `${name} ${operator} ${sql}`, exactness: exactnessOf(kind, operator, rendering) }
+}
+
+/** A NaN among numerics and a date of zeros have no value here. */
+function exactnessOf(
+  { kind }: ColumnKind,
+  operator: CompareOperator,
+  { text: { engine } }: Rendering,
+): Exactness {
+  if (engine === 'postgres' && kind === 'decimal') {
+    return operator === '=' || operator === '<' || operator === '<=' ? 'rows' : 'wide'
+  }
+  if (engine === 'mysql' && (kind === 'date' || kind === 'timestamp')) {
+    return operator === '=' ? 'rows' : 'wide'
+  }
+  return 'exact'
+}
+
+/** Equal bytes are equal in every collation, so that an index can be used; bytes then say which of these are meant. */
+function comparedText(
+  name: string,
+  operator: CompareOperator,
+  given: Given,
+  { text }: Rendering,
+): RenderedCondition | null {
+  if (given.kind !== 'text' || !isPlainText(given.text)) return null
+  const placed = () => text.text(given.text)
+  const first = operator === '=' && text.engine !== 'duckdb' ? `${name} = ${placed()} AND ` : ''
+  return exact(`${first}${text.bytes(name)} ${operator} ${text.bytes(placed())}`)
+}
+
+/** PostgreSQL has no text with a zero. */
+function isPlainText(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed()
+}
+
+const IN_VALUES_MAX = 1000
+
+function listed(
+  { column, values, isNegated }: Extract<SourceCondition, { kind: 'in' }>,
+  rendering: Rendering,
+): RenderedCondition | null {
+  const { text, params } = rendering
+  const kind = columnKind(column, text.engine)
+  const given = values.map((value) => givenValue(value, params))
+  if (kind === undefined || values.length > IN_VALUES_MAX) return null
+  if (!given.every((value) => value !== undefined)) return null
+  const name = text.name(column.name)
+  const not = isNegated ? 'NOT ' : ''
+  if (kind.kind === 'text') {
+    const texts = given.map((value) => (value.kind === 'text' ? value.text : '\0'))
+    if (!texts.every(isPlainText)) return null
+    const list = (item: (value: string) => string) => texts.map(item).join(', ')
+    const isIndexed = !isNegated && text.engine !== 'duckdb'
+    const first = isIndexed ? `${name} IN (${list((value) => text.text(value))}) AND ` : ''
+    const bytes = list((value) => text.bytes(text.text(value)))
+    return exact(`${first}${text.bytes(name)} ${not}IN (${bytes})`)
+  }
+  const items = given.map((value) => comparableValue(kind, value, column, text))
+  // Among values of several types all are compared as one of them.
+  const isMixed = new Set(given.map((value) => value.kind)).size > 1
+  if (isMixed || !items.every((item) => item !== null)) return null
+  const operator = isNegated ? '<>' : '='
+  const exactness = exactnessOf(kind, operator, rendering)
+  return { sql: `${name} ${not}IN (${items.join(', ')})`, exactness }
+}
+
+function isNull(
+  { column, isNegated }: Extract<SourceCondition, { kind: 'null' }>,
+  { text }: Rendering,
+): RenderedCondition | null {
+  const name = text.name(column.name)
+  const kind = columnKind(column, text.engine)?.kind
+  const isZeroDate = text.engine === 'mysql' && (kind === 'date' || kind === 'timestamp')
+  const holdsNaN = text.engine === 'postgres' && kind === 'decimal'
+  const isSame = kind !== undefined && !isZeroDate && !holdsNaN
+  if (isNegated) return { sql: `${name} IS NOT NULL`, exactness: isSame ? 'exact' : 'wide' }
+  return isSame ? exact(`${name} IS NULL`) : null
+}
+
+function like(
+  { column, pattern, isNegated }: Extract<SourceCondition, { kind: 'like' }>,
+  { text, params }: Rendering,
+): RenderedCondition | null {
+  const given = givenValue(pattern, params)
+  if (columnKind(column, text.engine)?.kind !== 'text' || given?.kind !== 'text') return null
+  if (given.text.includes('\\') || !isPlainText(given.text)) return null
+  const name = text.name(column.name)
+  const word = isNegated ? 'NOT LIKE' : 'LIKE'
+  switch (text.engine) {
+    case 'postgres':
+      return exact(`${name} COLLATE "C" ${word} ${text.text(given.text)}`)
+    case 'mysql':
+      return exact(
+        `CONVERT(${name} USING utf8mb4) COLLATE utf8mb4_bin ${word} ${text.text(given.text)}`,
+      )
+    case 'duckdb':
+      return exact(`${name} ${word} ${text.text(given.text)}`)
+    default:
+      return null
+  }
+}
+
+/** An operand with the value of its parameter. */
+type Given = Exclude<Operand, { readonly kind: 'parameter' }>
+
+/** undefined: of no type that is sent, NULL among them. */
+export function givenValue(operand: Operand, params: GivenValues): Given | undefined {
+  if (operand.kind !== 'parameter') return operand
+  const value = params.get(operand.name)
+  if (typeof value === 'string') return { kind: 'text', text: value }
+  if (typeof value === 'boolean') return { kind: 'truth', value }
+  if (typeof value !== 'number') return undefined
+  const isInteger = Number.isSafeInteger(value) && !Object.is(value, -0)
+  return isInteger ? { kind: 'number', digits: String(value) } : { kind: 'double', value }
+}
+
+function comparableValue(
+  kind: ColumnKind,
+  given: Given,
+  column: SourceColumn,
+  text: SourceText,
+): string | null {
+  switch (kind.kind) {
+    case 'integer':
+      return given.kind === 'number' ? exactNumber(given.digits, kind.digits, 0) : null
+    case 'decimal': {
+      const { precision, scale } = kind
+      if (given.kind !== 'number' || !isSameDecimal(column, precision, scale)) return null
+      return exactNumber(given.digits, precision - scale, scale)
+    }
+    case 'double':
+      return doubleOf(given, text)
+    case 'truth':
+      return given.kind === 'truth' ? String(given.value) : null
+    case 'uuid': {
+      const isUuid = given.kind === 'text' && UUID.test(given.text)
+      return isUuid ? text.literal('uuid', given.text) : null
+    }
+    case 'date':
+    case 'timestamp':
+    case 'timestamptz': {
+      const moment = momentOf(kind.kind, given)
+      return moment === null ? null : text.literal(kind.kind, moment)
+    }
+    default:
+      return null
+  }
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Digits of a DECIMAL that DuckDB compares as they are: with those of the column it has at most 38. */
+function exactNumber(digits: string, wholeDigits: number, scale: number): string | null {
+  const [, whole = '', fraction = ''] = /^-?(\d+)(?:\.(\d+))?$/.exec(digits) ?? []
+  if (whole === '' || whole.length + fraction.length > 18) return null
+  const width = Math.max(whole.length, wholeDigits) + Math.max(fraction.length, scale)
+  return width <= 38 ? digits : null
+}
+
+/** Numbers that have one DOUBLE and no other reading. */
+function doubleOf(given: Given, text: SourceText): string | null {
+  if (given.kind === 'double') return Number.isFinite(given.value) ? text.double(given.value) : null
+  if (given.kind !== 'number' || given.digits.replaceAll(/\D/g, '').length > 15) return null
+  return text.double(Number(given.digits))
+}
+
+const DATE = /^(\d{4})-(\d\d)-(\d\d)$/
+const MOMENT = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d(?:\.\d{1,6})?))?$/
+
+/** A date or a moment that every source reads alike. One of a time zone is meant in UTC, as here. */
+function momentOf(kind: 'date' | 'timestamp' | 'timestamptz', given: Given): string | null {
+  const isText = given.kind === 'text' || given.kind === kind
+  if (!isText || !('text' in given)) return null
+  if (kind === 'date') return isDate(given.text) ? given.text : null
+  const [, date = '', time = '00:00:00'] = MOMENT.exec(given.text) ?? []
+  if (!isDate(date) || !isTime(time)) return null
+  return kind === 'timestamptz' ? `${date} ${time}+00` : `${date} ${time}`
+}
+
+function isDate(text: string): boolean {
+  const [, year = '0', month = '0', day = '0'] = DATE.exec(text) ?? []
+  if (Number(year) < 1) return false
+  const date = new Date(`${text}T00:00:00Z`)
+  return date.getUTCMonth() + 1 === Number(month) && date.getUTCDate() === Number(day)
+}
+
+function isTime(text: string): boolean {
+  const [hours = 24, minutes = 60, seconds = 60] = text.split(':').map(Number)
+  return hours < 24 && minutes < 60 && seconds < 60
+}

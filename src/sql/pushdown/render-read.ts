@@ -1,0 +1,101 @@
+/** A read as the SELECT that is sent to its source. */
+import type { SourceSelect } from '../../domain/ports/source-ports.ts'
+import { columnKind } from './column-kinds.ts'
+import {
+  type GivenValues,
+  givenValue,
+  type Rendering,
+  renderCondition,
+} from './render-condition.ts'
+import type { DirectAnswer, Operand, SourceOrder, SourceRead, SourceSlice } from './source-read.ts'
+import { SourceText } from './source-sql.ts'
+
+export interface RenderedRead {
+  readonly select: SourceSelect
+  /** Whether exactly the rows come that meet the whole condition, in the order that was asked for, and no more than its LIMIT. */
+  readonly isExact: boolean
+}
+
+/** The rows of a read, with its columns under the names that they have there. */
+export function renderRead(read: SourceRead, params: GivenValues): RenderedRead {
+  if (read.from.kind === 'native') {
+    return { select: { sql: read.from.sql, values: [] }, isExact: false }
+  }
+  const text = new SourceText(read.source.engine)
+  const columns = read.columns.map(({ name }) => text.name(name)).join(', ')
+  const from = `SELECT ${columns === '' ? '1' : columns} FROM ${text.table(read.from.table)}`
+  const rendering: Rendering = { text, params }
+  const condition = renderCondition(read.condition, rendering)
+  const isFiltered = condition !== null && condition.exactness !== 'wide'
+  const where = condition === null || condition.sql === '' ? '' : ` WHERE ${condition.sql}`
+  const slice = isFiltered ? renderSlice(read.slice, rendering) : null
+  return {
+    select: { sql: `${from}${where}${slice?.sql ?? ''}`, values: text.values },
+    isExact: slice !== null && isFiltered,
+  }
+}
+
+/** The answer itself as the source gives it; null: something is left to do here. */
+export function renderDirect(
+  { read, items }: DirectAnswer,
+  params: GivenValues,
+): SourceSelect | null {
+  if (read.from.kind === 'native' || items.length === 0) return null
+  const text = new SourceText(read.source.engine)
+  const columns = items.map(({ column }) => text.name(column.name)).join(', ')
+  const from = `SELECT ${columns} FROM ${text.table(read.from.table)}`
+  const rendering: Rendering = { text, params }
+  const condition = renderCondition(read.condition, rendering)
+  if (condition === null || condition.exactness === 'wide') return null
+  const slice = renderSlice(read.slice, rendering)
+  if (slice === null) return null
+  const { offset = null } = read.slice ?? {}
+  const skipped = offset === null ? 0 : rowCount(offset, params)
+  if (skipped !== 0) return null
+  const where = condition.sql === '' ? '' : ` WHERE ${condition.sql}`
+  return { sql: `${from}${where}${slice.sql}`, values: text.values }
+}
+
+/** null: the source cannot tell which rows are the first. */
+function renderSlice(
+  slice: SourceSlice | null,
+  { text, params }: Rendering,
+): { readonly sql: string } | null {
+  if (slice === null) return null
+  const order = slice.order.map((item) => orderSql(item, text))
+  if (!order.every((item) => item !== null)) return null
+  const orderBy = order.length === 0 ? '' : ` ORDER BY ${order.join(', ')}`
+  if (slice.limit === null && slice.offset === null) return { sql: orderBy }
+  const limit = slice.limit === null ? null : rowCount(slice.limit, params)
+  const offset = slice.offset === null ? 0 : rowCount(slice.offset, params)
+  if (limit === null || offset === null) return null
+  return { sql: `${orderBy} LIMIT ${limit + offset}` }
+}
+
+/** LIMIT and OFFSET that are numbers of rows. */
+export function rowCount(operand: Operand, params: GivenValues): number | null {
+  const value = givenValue(operand, params)
+  if (value?.kind !== 'number' || !/^\d{1,15}$/.test(value.digits)) return null
+  return Number(value.digits)
+}
+
+/** In the order of DuckDB: texts by their bytes, NULLs where the statement wants them. */
+function orderSql(
+  { column, isDescending, nullsFirst }: SourceOrder,
+  text: SourceText,
+): string | null {
+  const kind = columnKind(column, text.engine)?.kind
+  const isPlain = kind === 'integer' || kind === 'double' || kind === 'truth'
+  const isNumeric = kind === 'decimal' && text.engine !== 'postgres'
+  const isMoment =
+    (kind === 'date' || kind === 'timestamp' || kind === 'timestamptz') && text.engine !== 'mysql'
+  if (!isPlain && !isNumeric && !isMoment && kind !== 'text') return null
+  const name = text.name(column.name)
+  const key = kind === 'text' ? text.bytes(name) : name
+  const direction = isDescending ? ' DESC' : ''
+  if (!column.isNullable) return `${key}${direction}`
+  if (text.engine !== 'mysql') return `${key}${direction} NULLS ${nullsFirst ? 'FIRST' : 'LAST'}`
+  // MySQL has no NULLS LAST: NULL is the least there.
+  if (nullsFirst !== isDescending) return `${key}${direction}`
+  return `${name} IS NULL${nullsFirst ? ' DESC' : ''}, ${key}${direction}`
+}

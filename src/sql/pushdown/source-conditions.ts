@@ -1,0 +1,154 @@
+/** Conditions of DuckDB's tree as conditions that a source may be asked for. */
+import type { SourceColumn } from '../../domain/flow/data-source.ts'
+import {
+  constantTruth,
+  isColumn,
+  isNode,
+  isNumber,
+  nodesOf,
+  numberOf,
+  type TreeNode,
+  type TreeValue,
+  textOf,
+} from '../ast/select-ast.ts'
+import { parameterOf } from '../guard/untyped-parameters.ts'
+import type { CompareOperator, Operand, SourceCondition } from './source-read.ts'
+
+/** The column of the reference that a node names; undefined: it names none, or one of another. */
+export type ColumnOf = (node: TreeNode) => SourceColumn | undefined
+
+const OTHER: SourceCondition = { kind: 'other' }
+
+const COMPARISONS: Readonly<Record<string, readonly [CompareOperator, CompareOperator]>> = {
+  COMPARE_EQUAL: ['=', '='],
+  COMPARE_NOTEQUAL: ['<>', '<>'],
+  COMPARE_LESSTHAN: ['<', '>'],
+  COMPARE_LESSTHANOREQUALTO: ['<=', '>='],
+  COMPARE_GREATERTHAN: ['>', '<'],
+  COMPARE_GREATERTHANOREQUALTO: ['>=', '<='],
+}
+
+export function conditionOf(node: TreeNode, columnOf: ColumnOf): SourceCondition {
+  switch (node.class) {
+    case 'COLUMN_REF': {
+      const column = columnOf(node)
+      return column === undefined ? OTHER : { kind: 'truth', column }
+    }
+    case 'CONJUNCTION': {
+      const conditions = nodesOf(node.children).map((child) => conditionOf(child, columnOf))
+      return { kind: node.type === 'CONJUNCTION_OR' ? 'or' : 'and', conditions }
+    }
+    case 'COMPARISON':
+      return comparison(node, columnOf)
+    case 'BETWEEN':
+      return between(node, columnOf)
+    case 'OPERATOR':
+      return operator(node, columnOf)
+    case 'FUNCTION':
+      return like(node, columnOf)
+    default:
+      return OTHER
+  }
+}
+
+function comparison({ type, left, right }: TreeNode, columnOf: ColumnOf): SourceCondition {
+  const operators = COMPARISONS[textOf(type)]
+  if (operators === undefined || !isNode(left) || !isNode(right)) return OTHER
+  const [written, turned] = operators
+  return compare(left, written, right, columnOf) ?? compare(right, turned, left, columnOf) ?? OTHER
+}
+
+function compare(
+  left: TreeNode,
+  operatorName: CompareOperator,
+  right: TreeNode,
+  columnOf: ColumnOf,
+): SourceCondition | undefined {
+  const column = isColumn(left) ? columnOf(left) : undefined
+  const value = operandOf(right)
+  if (column === undefined || value === undefined) return undefined
+  return { kind: 'compare', column, operator: operatorName, value }
+}
+
+function between({ input, lower, upper }: TreeNode, columnOf: ColumnOf): SourceCondition {
+  if (!isNode(input) || !isNode(lower) || !isNode(upper)) return OTHER
+  const conditions = [compare(input, '>=', lower, columnOf), compare(input, '<=', upper, columnOf)]
+  return { kind: 'and', conditions: conditions.map((condition) => condition ?? OTHER) }
+}
+
+function operator({ type, children }: TreeNode, columnOf: ColumnOf): SourceCondition {
+  const [first, ...others] = nodesOf(children)
+  if (first === undefined) return OTHER
+  if (type === 'OPERATOR_NOT') return { kind: 'not', condition: conditionOf(first, columnOf) }
+  const column = isColumn(first) ? columnOf(first) : undefined
+  if (column === undefined) return OTHER
+  if (type === 'OPERATOR_IS_NULL' || type === 'OPERATOR_IS_NOT_NULL') {
+    return { kind: 'null', column, isNegated: type === 'OPERATOR_IS_NOT_NULL' }
+  }
+  if (type !== 'COMPARE_IN' && type !== 'COMPARE_NOT_IN') return OTHER
+  const values = others.map(operandOf)
+  if (values.length === 0 || !values.every((value) => value !== undefined)) return OTHER
+  return { kind: 'in', column, values, isNegated: type === 'COMPARE_NOT_IN' }
+}
+
+function like({ function_name: name, children }: TreeNode, columnOf: ColumnOf): SourceCondition {
+  if (name !== '~~' && name !== '!~~') return OTHER
+  const [text, pattern] = nodesOf(children)
+  const column = isColumn(text) ? columnOf(text) : undefined
+  const value = operandOf(pattern)
+  if (column === undefined || value === undefined) return OTHER
+  return { kind: 'like', column, pattern: value, isNegated: name === '!~~' }
+}
+
+const CASTS: Readonly<Record<string, 'date' | 'timestamp' | 'timestamptz'>> = {
+  DATE: 'date',
+  TIMESTAMP: 'timestamp',
+  'TIMESTAMP WITH TIME ZONE': 'timestamptz',
+}
+
+/** A constant or a parameter; undefined: anything else, also NULL. */
+export function operandOf(node: TreeValue | undefined): Operand | undefined {
+  if (!isNode(node)) return undefined
+  if (node.class === 'PARAMETER') {
+    return { kind: 'parameter', name: parameterOf(textOf(node.identifier)) }
+  }
+  if (node.class === 'CAST') return castOperand(node)
+  if (node.class !== 'CONSTANT' || !isNode(node.value)) return undefined
+  const { type, value } = node.value
+  const id = isNode(type) ? textOf(type.id) : ''
+  if (typeof value === 'boolean') return { kind: 'truth', value }
+  if (typeof value === 'string') return id === 'VARCHAR' ? { kind: 'text', text: value } : undefined
+  if (!isNumber(value)) return undefined
+  if (id === 'INTEGER' || id === 'BIGINT') return { kind: 'number', digits: value.rawJSON }
+  if (id !== 'DECIMAL' || !isNode(type) || !isNode(type.type_info)) return undefined
+  const digits = decimalDigits(value.rawJSON, numberOf(type.type_info.scale))
+  return digits === undefined ? undefined : { kind: 'number', digits }
+}
+
+function castOperand({ child, cast_type: type, try_cast: isTry }: TreeNode): Operand | undefined {
+  if (!isNode(child) || !isNode(type) || isTry === true) return undefined
+  const inner = operandOf(child)
+  const id = textOf(type.id)
+  if (id === 'BOOLEAN') {
+    const value = constantTruth({ class: 'CAST', child })
+    return value === undefined ? undefined : { kind: 'truth', value }
+  }
+  // A constant of more digits than it can print, see `keepConstants`.
+  if (id === 'DECIMAL') return inner?.kind === 'number' ? inner : undefined
+  if (inner?.kind !== 'text') return undefined
+  if (id === 'DOUBLE') {
+    const value = inner.text.trim() === '' ? Number.NaN : Number(inner.text)
+    return Number.isNaN(value) ? undefined : { kind: 'double', value }
+  }
+  const kind = CASTS[id]
+  return kind === undefined ? undefined : { kind, text: inner.text }
+}
+
+/** A DECIMAL is stored as an integer and a scale. */
+function decimalDigits(unscaled: string, scale: number): string | undefined {
+  const [, sign = '', digits] = /^(-?)(\d+)$/.exec(unscaled) ?? []
+  if (digits === undefined || !Number.isInteger(scale)) return undefined
+  if (scale === 0) return sign + digits
+  const padded = digits.padStart(scale + 1, '0')
+  return `${sign}${padded.slice(0, -scale)}.${padded.slice(-scale)}`
+}

@@ -1,0 +1,90 @@
+/** What a statement reads of a database elsewhere, as data: it goes between threads and is kept with the plan. */
+import type { DataSource, SourceColumn, SourceTableName } from '../../domain/flow/data-source.ts'
+
+/** A data source without what it holds of secrets. */
+export type SourceRef = Pick<DataSource, 'id' | 'name' | 'engine'>
+
+export type SourceFrom =
+  | { readonly kind: 'table'; readonly table: SourceTableName }
+  /** A SELECT of the caller's in the source's own SQL. */
+  | { readonly kind: 'native'; readonly sql: string }
+
+/** One reference in a FROM. */
+export interface SourceRead {
+  /** The name that stands for its rows in the statement until they are there. */
+  readonly placeholder: string
+  readonly source: SourceRef
+  readonly from: SourceFrom
+  /** Those that the statement uses. None: only the number of its rows is of interest. */
+  readonly columns: readonly SourceColumn[]
+  /** What rows must meet to be of use: all that the statement says of this reference alone. */
+  readonly condition: SourceCondition
+  /** Set where no more than these of the rows that meet the condition are of use. */
+  readonly slice: SourceSlice | null
+}
+
+/** The first rows in an order. */
+export interface SourceSlice {
+  readonly order: readonly SourceOrder[]
+  /** null: all of them. */
+  readonly limit: Operand | null
+  readonly offset: Operand | null
+}
+
+export interface SourceOrder {
+  readonly column: SourceColumn
+  readonly isDescending: boolean
+  readonly nullsFirst: boolean
+}
+
+/** The answer of a statement that is nothing but one read: which of its columns, under which names. */
+export interface DirectAnswer {
+  readonly read: SourceRead
+  readonly items: readonly { readonly column: SourceColumn; readonly name: string }[]
+}
+
+export type CompareOperator = '=' | '<>' | '<' | '<=' | '>' | '>='
+
+export type SourceCondition =
+  | {
+      readonly kind: 'compare'
+      readonly column: SourceColumn
+      readonly operator: CompareOperator
+      readonly value: Operand
+    }
+  | {
+      readonly kind: 'in'
+      readonly column: SourceColumn
+      readonly values: readonly Operand[]
+      readonly isNegated: boolean
+    }
+  | { readonly kind: 'null'; readonly column: SourceColumn; readonly isNegated: boolean }
+  | {
+      readonly kind: 'like'
+      readonly column: SourceColumn
+      readonly pattern: Operand
+      readonly isNegated: boolean
+    }
+  /** A column of truth values. */
+  | { readonly kind: 'truth'; readonly column: SourceColumn }
+  | { readonly kind: 'and' | 'or'; readonly conditions: readonly SourceCondition[] }
+  | { readonly kind: 'not'; readonly condition: SourceCondition }
+  /** What is for DuckDB alone. */
+  | { readonly kind: 'other' }
+
+/** A value in a condition, of the type that it has as it is written. */
+export type Operand =
+  | { readonly kind: 'parameter'; readonly name: string }
+  | { readonly kind: 'text'; readonly text: string }
+  /** Digits with a sign, for an integer or a decimal. */
+  | { readonly kind: 'number'; readonly digits: string }
+  | { readonly kind: 'double'; readonly value: number }
+  | { readonly kind: 'truth'; readonly value: boolean }
+  | { readonly kind: 'date' | 'timestamp' | 'timestamptz'; readonly text: string }
+
+export const EVERY_ROW: SourceCondition = { kind: 'and', conditions: [] }
+
+/** Nobody can write it: it is made anew for each reference. */
+export function newPlaceholder(): string {
+  return `eider_source_${crypto.randomUUID().replaceAll('-', '')}`
+}

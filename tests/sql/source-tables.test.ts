@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { type DuckDBSources, duckdbSources } from '../support/duckdb-sources.ts'
+import { createTestApp, type TestApp } from '../support/test-app.ts'
+
+let app: TestApp
+let sources: DuckDBSources
+
+beforeAll(async () => {
+  sources = await duckdbSources('shop', 'crm')
+  app = await createTestApp({ sources })
+  for (const name of ['shop', 'crm']) {
+    await app.store.dataSourceCatalog.createDataSource({ name, engine: 'duckdb', parameters: {} })
+  }
+  await sources.run(
+    'shop',
+    `CREATE TABLE teas (id BIGINT NOT NULL, name VARCHAR, price DECIMAL(10,2), sold DATE, stock DOUBLE);
+     INSERT INTO teas VALUES (1, 'green', 3.50, '2024-01-01', 1.5), (2, 'black', 2.00, '2024-02-01', 'nan'),
+       (3, 'Green', 9.99, NULL, 'inf'), (4, NULL, NULL, '2023-12-31', NULL), (5, 'white ', 3.50, '2024-01-01', 0);
+     CREATE TABLE "My Table" ("A b" INTEGER, "select" VARCHAR);
+     INSERT INTO "My Table" VALUES (7, 'seven');
+     CREATE SCHEMA extra; CREATE TABLE extra.notes (tea BIGINT, note VARCHAR);
+     INSERT INTO extra.notes VALUES (1, 'grassy'), (1, 'fresh'), (2, 'malty')`,
+  )
+  await sources.run(
+    'crm',
+    `CREATE TABLE orders (tea BIGINT, count INTEGER);
+     INSERT INTO orders SELECT 1 + range % 5, range FROM range(20)`,
+  )
+  await app
+    .rows("CREATE TABLE kinds AS SELECT * FROM (VALUES (1, 'leaf'), (3, 'bag')) AS v(id, kind)")
+    .catch(() => {})
+})
+
+afterAll(() => app.close())
+
+beforeEach(() => {
+  sources.sent.length = 0
+})
+
+async function sentFor(sql: string, params: Readonly<Record<string, unknown>> = {}) {
+  const rows = await app.rows(sql, params)
+  return { rows, sent: sources.sent.map(({ how, sql: text }) => `${how}: ${text}`) }
+}
+
+describe('names', () => {
+  test('a table of a data source, its schema, and names in quotes', async () => {
+    expect(await app.rows('SELECT name FROM shop.teas WHERE id = 1')).toEqual([['green']])
+    expect(await app.rows('SELECT NAME FROM SHOP.Teas WHERE Teas.ID = 1')).toEqual([['green']])
+    expect(
+      await app.rows('SELECT shop.teas.id FROM shop.main.teas ORDER BY 1 LIMIT 1').catch(String),
+    ).toContain('shop')
+    expect(
+      await app.rows('SELECT shop.extra.notes.note FROM shop.extra.notes WHERE tea = 2'),
+    ).toEqual([['malty']])
+    expect(await app.rows('SELECT "A b", "select" FROM "shop"."My Table"')).toEqual([[7, 'seven']])
+    expect(await app.rows('SELECT `A b` FROM shop.`My Table`')).toEqual([[7]])
+  })
+
+  test('an unknown table or column names the nearest one', async () => {
+    const { body } = await app.send('POST', '/api/sql/query', { query: 'SELECT * FROM shop.tea' })
+    expect(body).toMatchObject({
+      type: 'error',
+      error_message: expect.stringContaining('Did you mean "teas"?'),
+    })
+    expect(app.rows('SELECT * FROM shopp.teas')).rejects.toThrow('Did you mean "shop"?')
+    expect(app.rows('SELECT nmae FROM shop.teas')).rejects.toThrow('nmae')
+  })
+})
+
+describe('what is sent', () => {
+  test('a statement that is one read streams from the source', async () => {
+    const { rows, sent } = await sentFor(
+      'SELECT id, name AS n FROM shop.teas WHERE price < 3 LIMIT 5',
+    )
+    expect(rows).toEqual([[2, 'black']])
+    expect(sent).toEqual(['read: SELECT "id", "name" FROM "teas" WHERE ("price" < 3) LIMIT 5'])
+  })
+
+  test('only the columns, conditions and rows that are of use', async () => {
+    const { rows, sent } = await sentFor(
+      "SELECT upper(name) FROM shop.teas WHERE id > :least AND name LIKE 'b%' AND length(name) > 2 ORDER BY id",
+      { least: 1 },
+    )
+    expect(rows).toEqual([['BLACK']])
+    expect(sent).toEqual([
+      'stage: SELECT "id", "name" FROM "teas" WHERE ("id" > 1) AND ("name" LIKE $1)',
+    ])
+  })
+
+  test('the first rows of an order, where all conditions are sent', async () => {
+    const { rows, sent } = await sentFor(
+      'SELECT id + 1 FROM shop.teas ORDER BY name DESC, id LIMIT 2 OFFSET 1',
+    )
+    expect(rows).toEqual([[2], [3]])
+    expect(sent).toEqual([
+      'stage: SELECT "id", "name" FROM "teas" ORDER BY "name" DESC NULLS LAST, "id" LIMIT 3',
+    ])
+  })
+
+  test('no LIMIT where a condition stays here', async () => {
+    const { sent } = await sentFor('SELECT id FROM shop.teas WHERE length(name) = 5 LIMIT 1')
+    expect(sent).toEqual(['stage: SELECT "id", "name" FROM "teas"'])
+  })
+
+  test('conditions of an outer join narrow the side that may be narrowed', async () => {
+    const { rows, sent } = await sentFor(
+      `SELECT t.id, n.note FROM shop.teas t LEFT JOIN shop.extra.notes n ON n.tea = t.id AND n.note <> 'fresh'
+        WHERE t.id < 3 AND n.note IS NULL`,
+    )
+    expect(rows).toEqual([])
+    expect(sent.toSorted()).toEqual([
+      'stage: SELECT "id" FROM "teas" WHERE ("id" < 3)',
+      'stage: SELECT "tea", "note" FROM "extra"."notes" WHERE ("note" <> $1)',
+    ])
+  })
+
+  test('two databases, a CTE, a sub-query, a window and a UNION', async () => {
+    const { rows } = await sentFor(
+      `WITH cheap AS (SELECT * FROM shop.teas WHERE price < 5)
+       SELECT c.name, sum(o.count)::INT AS total, rank() OVER (ORDER BY sum(o.count) DESC) AS r
+         FROM cheap c JOIN crm.orders o ON o.tea = c.id
+        WHERE EXISTS (SELECT 1 FROM shop.extra.notes n WHERE n.tea = c.id)
+        GROUP BY c.name
+       UNION ALL SELECT 'all', (SELECT count(*) FROM crm.orders)::INT, 0 ORDER BY r`,
+    )
+    expect(rows).toEqual([
+      ['all', 20, 0],
+      ['black', 34, 1],
+      ['green', 30, 2],
+    ])
+    expect(sources.held.size).toBe(0)
+  })
+})
+
+describe('whatever happens', () => {
+  test('rows are let go of when the statement fails', async () => {
+    expect(app.rows('SELECT CAST(name AS INTEGER) FROM shop.teas')).rejects.toThrow()
+    await Bun.sleep(0)
+    expect(sources.held.size).toBe(0)
+  })
+
+  test('what was asked once is asked again where the table changed', async () => {
+    await sources.run('shop', 'CREATE TABLE moving (a INTEGER); INSERT INTO moving VALUES (1)')
+    expect(await app.rows('SELECT * FROM shop.moving')).toEqual([[1]])
+    await sources.run(
+      'shop',
+      "DROP TABLE moving; CREATE TABLE moving (b VARCHAR, a INTEGER); INSERT INTO moving VALUES ('x', 2)",
+    )
+    expect(await app.rows('SELECT * FROM shop.moving')).toEqual([['x', 2]])
+  })
+
+  test('views, tables and EXPLAIN over tables elsewhere', async () => {
+    const run = async (query: string) => (await app.send('POST', '/api/sql/query', { query })).body
+    expect(
+      await run('CREATE VIEW cheap AS SELECT id, name FROM shop.teas WHERE price < 3'),
+    ).toMatchObject({ type: 'ok' })
+    expect(await app.rows('SELECT name FROM cheap')).toEqual([['black']])
+    expect(await run('CREATE TABLE copied AS SELECT * FROM shop.teas')).toMatchObject({
+      type: 'ok',
+    })
+    expect(await app.rows('SELECT count(*) FROM copied')).toEqual([[5]])
+    sources.sent.length = 0
+    const plan = await app.rows('EXPLAIN SELECT upper(name) FROM shop.teas WHERE id = 1')
+    expect(plan[0]).toEqual([
+      'source',
+      'shop: SELECT "id", "name" FROM "teas" WHERE ("id" = 1); no row more than needed',
+    ])
+    expect(sources.sent).toEqual([])
+    expect(sources.held.size).toBe(0)
+  })
+})
+
+describe("a database's own SQL", () => {
+  test('goes to it as it is, and its rows are those of a table', async () => {
+    const { rows, sent } = await sentFor(
+      `SELECT count(*) AS n, t.kind FROM shop (SELECT CASE WHEN name = 'it''s ) (' THEN 1 ELSE 2 END AS kind -- ) "
+         FROM teas /* ( */) AS t WHERE t.kind = 2 GROUP BY ALL`,
+    )
+    expect(rows).toEqual([[5, 2]])
+    expect(sent).toHaveLength(1)
+    expect(sent[0]).toStartWith("stage: SELECT CASE WHEN name = 'it''s ) (' THEN")
+  })
+
+  test('joins other tables, without a name of its own as well', async () => {
+    const { rows } = await sentFor(
+      'SELECT shop.id, o.count FROM shop (SELECT id FROM teas WHERE id = 1) JOIN crm.orders o ON o.tea = shop.id ORDER BY 2 LIMIT 2',
+    )
+    expect(rows).toEqual([
+      [1, 0],
+      [1, 5],
+    ])
+  })
+})

@@ -1,0 +1,144 @@
+/** Databases elsewhere that are DuckDB in memory: what is pushed down runs there as it is sent. */
+import { type DuckDBConnection, DuckDBInstance, type DuckDBResultReader } from '@duckdb/node-api'
+import type { DataSource, SourceColumn } from '../../src/domain/flow/data-source.ts'
+import { literal, quote } from '../../src/domain/identifier.ts'
+import type { DataSources, SourceSelect } from '../../src/domain/ports/source-ports.ts'
+import { notFound } from '../../src/errors.ts'
+import { converterOf, rowBatches, typeName } from '../../src/store/duckdb/result-rows.ts'
+
+export interface DuckDBSources extends DataSources {
+  /** What was sent for rows, with how many came. */
+  readonly sent: { readonly how: 'read' | 'stage'; readonly sql: string; rows: number }[]
+  /** Rows that are staged now. */
+  readonly held: Set<object>
+  run(source: string, sql: string): Promise<void>
+}
+
+/** One database for each name of a data source. */
+export async function duckdbSources(...names: readonly string[]): Promise<DuckDBSources> {
+  const instance = await DuckDBInstance.create(':memory:')
+  const connections = new Map<string, DuckDBConnection>()
+  for (const name of names) {
+    const connection = await instance.connect()
+    await connection.run(`ATTACH ':memory:' AS ${quote(name)}; USE ${quote(name)}`)
+    connections.set(name, connection)
+  }
+  const connectionOf = ({ name }: Pick<DataSource, 'name'>) => {
+    const connection = connections.get(name)
+    if (connection === undefined) throw notFound('database', name)
+    return connection
+  }
+  const sent: DuckDBSources['sent'] = []
+  const held = new Set<object>()
+  const sources: DuckDBSources = {
+    sent,
+    held,
+    run: async (name, sql) => void (await connectionOf({ name }).run(sql)),
+    check: async () => {},
+    async tables(source) {
+      const sql = `SELECT table_schema, table_name FROM information_schema.tables
+        WHERE table_catalog = ${literal(source.name)} ORDER BY ALL`
+      const reader = await connectionOf(source).runAndReadAll(sql)
+      return reader.getRows().map(([schema, name]) => {
+        return { schema: String(schema), name: String(name), kind: 'table' as const }
+      })
+    },
+    async describeTables(source, signal) {
+      const tables = await sources.tables(source, signal)
+      return Promise.all(
+        tables.map(async (table) => {
+          return { ...table, columns: await sources.columns(source, table, signal) }
+        }),
+      )
+    },
+    async columns(source, { schema, name }) {
+      const sql = `SELECT column_name, data_type, is_nullable FROM duckdb_columns()
+        WHERE database_name = ${literal(source.name)} AND table_name = ${literal(name)}
+          AND schema_name = ${literal(schema ?? 'main')} ORDER BY column_index`
+      const reader = await connectionOf(source).runAndReadAll(sql)
+      if (reader.currentRowCount === 0) throw notFound('table', name)
+      return reader.getRows().map(([column, type, isNullable]) => ({
+        name: String(column),
+        type: String(type),
+        nativeType: String(type).toLowerCase(),
+        isNullable: isNullable === true,
+      }))
+    },
+    async describe(source, sql) {
+      return columnsOf(await connectionOf(source).runAndReadUntil(sql, 1))
+    },
+    async read(source, select) {
+      const entry = { how: 'read' as const, sql: select.sql, rows: 0 }
+      sent.push(entry)
+      const result = await connectionOf(source).stream(select.sql, valuesOf(select))
+      const types = result.columnTypes()
+      const next = async () => {
+        const chunk = await result.fetchChunk()
+        entry.rows += chunk?.rowCount ?? 0
+        return chunk !== null && chunk.rowCount > 0 ? chunk : null
+      }
+      const chunks = { next, stop: async () => {} }
+      const columns = result.columnNames().map((name, index) => {
+        const type = types[index]
+        return { name, type: type === undefined ? '' : typeName(type) }
+      })
+      const rows = { source: chunks, first: await next() }
+      return { columns, batches: rowBatches(types, converterOf, rows) }
+    },
+    async stage(source, select) {
+      const connection = connectionOf(source)
+      const reader = await connection.runAndReadAll(select.sql, valuesOf(select))
+      sent.push({ how: 'stage', sql: select.sql, rows: reader.currentRowCount })
+      const columns = columnsOf(reader)
+      const staged = {
+        select: await literalRows(connection, select, columns),
+        columns,
+        sizeBytes: 0,
+        release: async () => void held.delete(staged),
+      }
+      held.add(staged)
+      return staged
+    },
+    forget: async () => {},
+    close: async () => {
+      for (const connection of connections.values()) connection.closeSync()
+      instance.closeSync()
+    },
+  }
+  return sources
+}
+
+function valuesOf({ values }: SourceSelect): string[] {
+  return values.map(String)
+}
+
+function columnsOf(reader: DuckDBResultReader): readonly SourceColumn[] {
+  return reader.columnNames().map((name, index) => {
+    const type = typeName(reader.columnType(index))
+    return { name, type, nativeType: type.toLowerCase(), isNullable: true }
+  })
+}
+
+/** The rows as constants of their types. */
+async function literalRows(
+  connection: DuckDBConnection,
+  select: SourceSelect,
+  columns: readonly SourceColumn[],
+): Promise<string> {
+  const names = columns.map((_, index) => `c${index}`)
+  const texts = names.map((name) => `CAST(${name} AS VARCHAR)`).join(', ')
+  const sql = `SELECT ${texts} FROM (${select.sql}) AS rows(${names.join(', ')})`
+  const reader = await connection.runAndReadAll(sql, valuesOf(select))
+  const shown = names.map((name, index) => {
+    const { type = 'VARCHAR', name: called = '' } = columns[index] ?? {}
+    return `CAST(${name} AS ${type}) AS ${quote(called)}`
+  })
+  const rows = reader.getRows().map((row) => {
+    return `(${row.map((value) => (value === null ? 'NULL' : literal(String(value)))).join(', ')})`
+  })
+  const values =
+    rows.length === 0
+      ? `SELECT ${names.map((name) => `NULL AS ${name}`).join(', ')} WHERE false`
+      : `VALUES ${rows.join(', ')}`
+  return `SELECT ${shown.join(', ')} FROM (${values}) AS rows(${names.join(', ')})`
+}
