@@ -5,7 +5,11 @@ import { insertDepsOf } from './composition/insert-parts.ts'
 import { jobRunnerOf } from './composition/job-parts.ts'
 import { LATER } from './composition/later.ts'
 import { chatDefaultsOf, chatModelsOf, networkRulesOf } from './composition/model-parts.ts'
+<<<<<<< HEAD
 import { liveTables, NO_SOURCES } from './composition/source-parts.ts'
+=======
+import { sourceKeeperOf } from './composition/sync-parts.ts'
+>>>>>>> d2e0f45 (feat(ingest): sources of knowledge bases by REST)
 import { useCases } from './composition/use-cases.ts'
 import type { EmbedderRegistry, RerankerRegistry } from './domain/ports/model-ports.ts'
 import { NOTHING_NOTED, type RunningWork } from './domain/ports/running-ports.ts'
@@ -152,12 +156,18 @@ export function createApp(options: AppOptions): App {
   }
   const agents = agentPool(settings, queryDeps, running)
   const jobs = jobRunnerOf({ settings, store, log })
+  const insertDeps = insertDepsOf(options, queryDeps, reader)
+  const sources = sourceKeeperOf({
+    ...{ settings, store, log, jobs, reader },
+    insertDeps: () => insertDeps,
+  })
   const schedule = new BackupSchedule(store.backups, {
     pattern: settings.backupSchedule,
     onFailure: (error) => log.failure({ requestId: 'backup', error }),
   })
   const server = createServer({
-    ...useCases(queryDeps, insertDepsOf(options, queryDeps, reader), { agents, reader, jobs }),
+    ...useCases(queryDeps, insertDeps, { agents, reader, jobs }),
+    sources,
     backups: store.backups,
     fileBytes: store.contents,
     serverState: () => ({
@@ -207,12 +217,14 @@ export function createApp(options: AppOptions): App {
       void vectorCaches.settled().then(() => store.keywordLanguages.start())
       reembedding.start()
       jobs.open()
+      sources.start()
       schedule.start()
     },
     async close() {
       clearTimeout(loading)
       schedule.close()
       agents.close()
+      sources.close()
       await jobs.close()
       await reembedding.close()
       await Promise.all([reader.close(), builtin.close(), planner.close()])

@@ -63,6 +63,12 @@ export const ERRORS = {
   job_items_missing: { status: 500, number: 2703, title: 'Rows of the job are missing' },
   document_not_found: { status: 404, number: 2901, title: 'Document not found' },
   import_mismatch: { status: 409, number: 2902, title: 'Another embedding model' },
+  source_not_found: { status: 404, number: 2801, title: 'Source not found' },
+  source_exists: { status: 409, number: 2802, title: 'Source already exists' },
+  invalid_source: { status: 400, number: 2803, title: 'Wrong arguments' },
+  folder_refused: { status: 400, number: 2804, title: 'Folder refused' },
+  source_empty: { status: 400, number: 2805, title: 'Source is empty' },
+  folder_unreadable: { status: 400, number: 2806, title: 'Folder could not be read' },
   invalid_knowledge_base: {
     status: 400,
     number: 3001,
@@ -136,6 +142,7 @@ const NOUNS = {
   table: 'Table',
   file: 'File',
   document: 'Document',
+  source: 'Source',
   database: 'Database',
 } as const
 

@@ -105,6 +105,11 @@ export const SETTINGS = {
     help: 'Folder of the SQLite and DuckDB files that may be data sources; not set: none may',
     parse: optionalText,
   }),
+  folders: setting('EIDER_FOLDERS_DIR', {
+    default: '',
+    help: 'Folders that sources of knowledge bases may read, with all that is below them, separated by commas',
+    parse: list,
+  }),
   crawlPagesMax: setting('EIDER_CRAWL_PAGES_MAX', {
     default: '1000',
     help: 'Maximum number of pages that one insert may crawl',

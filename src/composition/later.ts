@@ -10,6 +10,7 @@ export const LATER = {
   insert: () => import('../ingest/insert.ts'),
   insertFiles: () => import('../ingest/insert-files.ts'),
   insertJob: () => import('../ingest/insert-job.ts'),
+  syncRun: () => import('../ingest/sync/run-source.ts'),
   preview: () => import('../ingest/preview.ts'),
   chunkWarnings: () => import('../ingest/chunk-warnings.ts'),
   sources: () => import('../sources/open-sources.ts'),

@@ -21,7 +21,7 @@ export function useCases(
     reader,
     jobs,
   }: { readonly agents: AgentPool; readonly reader: DocumentReader; readonly jobs: JobRunner },
-): Omit<UseCases, 'backups' | 'fileBytes'> {
+): Omit<UseCases, 'backups' | 'fileBytes' | 'sources'> {
   const sessions = new Sessions()
   const inTurns = (): InsertDeps & UploadDeps => {
     const own = reader.forRequest()

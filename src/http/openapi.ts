@@ -13,6 +13,7 @@ const TAGS = {
   Agents: 'Models with instructions and with the data that they may read',
   Jobs: 'Work that goes on without a request: its progress, and how to stop it and go on with it',
   Files: 'Uploaded files; SQL reads them as files.<name>',
+  Sources: 'What knowledge bases are kept in step with: folders, sites, files, queries',
   SQL: "One statement per request, in DuckDB's dialect",
   Databases: 'The namespaces of SQL: projects, files, information_schema',
   Views: 'Named SELECT statements',

@@ -10,6 +10,7 @@ import type { ExportedRows } from '../domain/ports/engine-ports.ts'
 import type { Jobs } from '../domain/ports/job-ports.ts'
 import type { VectorIndexStates } from '../domain/ports/search-ports.ts'
 import type { BackupStore, FileBytes } from '../domain/ports/store-ports.ts'
+import type { SourceKeeping } from '../domain/ports/sync-ports.ts'
 import type { View } from '../domain/project.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import type { ServerState } from '../domain/server-state.ts'
@@ -76,6 +77,7 @@ export interface UseCases {
   /** The same as a job: it is stored when this resolves. */
   readonly insertInBackground: (request: InsertRequest) => Promise<Job>
   readonly jobs: Jobs
+  readonly sources: SourceKeeping
   readonly insertFiles: (
     request: InsertFilesRequest,
     signal: AbortSignal,

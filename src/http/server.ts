@@ -19,6 +19,7 @@ import { addPageRoutes } from './routes/page-routes.ts'
 import { addPreviewRoutes } from './routes/preview-routes.ts'
 import { addProjectRoutes } from './routes/project-routes.ts'
 import { addSearchRoutes } from './routes/search-routes.ts'
+import { addSourceRoutes } from './routes/source-routes.ts'
 import { addSqlRoutes } from './routes/sql-routes.ts'
 import { addStatusRoutes } from './routes/status-routes.ts'
 import { addTransferRoutes } from './routes/transfer-routes.ts'
@@ -108,6 +109,7 @@ function createApp(context: RouteContext): Elysia {
   addFileRoutes(app, context)
   addDatabaseRoutes(app, context)
   addDataSourceRoutes(app, context)
+  addSourceRoutes(app, context)
   addSqlRoutes(app, context)
   addPageRoutes(app, context)
   for (const { method, path, hooks } of app.routes) {

@@ -28,6 +28,7 @@ import { HnswFactory } from './hnsw/hnsw-accelerator.ts'
 import { StoredJobs } from './jobs/stored-jobs.ts'
 import { ListedDocuments } from './listing/listed-documents.ts'
 import { StoredCatalog } from './stored-catalog.ts'
+import { StoredSources } from './sync/stored-sources.ts'
 import { FileContents } from './tables/file-contents.ts'
 import { StoredFiles } from './tables/stored-files.ts'
 import { StoredTables } from './tables/stored-tables.ts'
@@ -79,6 +80,8 @@ export interface StoreOptions {
 export interface Store {
   readonly catalog: StoredCatalog
   readonly dataSourceCatalog: StoredDataSources
+  /** What knowledge bases are kept in step with. */
+  readonly sources: StoredSources
   readonly chunks: StoredChunks
   readonly jobs: StoredJobs
   readonly documents: ListedDocuments
@@ -185,6 +188,7 @@ async function storeOver(
   return {
     catalog,
     dataSourceCatalog: new StoredDataSources(parts),
+    sources: await StoredSources.open(parts),
     chunks,
     jobs,
     documents: new ListedDocuments(database),

@@ -46,6 +46,7 @@ import {
   hasNoChunks,
   rowOf,
 } from './documents/reembedding-tables.ts'
+import { dropSourcesOf } from './sync/stored-items.ts'
 
 const NO_COLUMNS: readonly MetadataColumn[] = []
 
@@ -86,6 +87,12 @@ export class StoredCatalog implements Catalog {
         currentProject(state.snapshot(), project.id, project.name)
         const queries = queriesOver(connection)
         await connection.run(`DROP SCHEMA ${quote(projectSchema(project.id))} CASCADE`)
+        const { knowledgeBases: all } = state.snapshot()
+        const own = all.filter(({ projectId }) => projectId === project.id)
+        await dropSourcesOf(
+          connection,
+          own.map(({ id }) => id),
+        )
         await queries.delete(knowledgeBases).where(eq(knowledgeBases.projectId, project.id))
         await queries.delete(agents).where(eq(agents.projectId, project.id))
         await queries.delete(views).where(eq(views.projectId, project.id))
@@ -234,6 +241,7 @@ export class StoredCatalog implements Catalog {
         const [row] = dropped
         if (row === undefined) throw notFound('knowledge_base', kb.name)
         const ids = { ...kb, ...row }
+        await dropSourcesOf(connection, [kb.id])
         await dropNextVectors(connection, ids)
         await connection.run(`DROP TABLE IF EXISTS ${chunkTables(ids).vectors}`)
         await connection.run(`DROP TABLE ${chunkTables(ids).chunks}`)

@@ -7,6 +7,7 @@ import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
 import { NOTHING_NOTED } from '../../src/domain/ports/running-ports.ts'
 import type { Catalog } from '../../src/domain/ports/store-ports.ts'
+import type { SourceKeeping } from '../../src/domain/ports/sync-ports.ts'
 import type { Project } from '../../src/domain/project.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
 import { PLAIN_FILE, type UploadedFile } from '../../src/domain/uploaded-file.ts'
@@ -185,6 +186,18 @@ const NO_JOBS = new JobRunner({
   now: () => NOW_MS,
 })
 
+const NO_SOURCES: SourceKeeping = {
+  list: () => [],
+  create: () => Promise.reject(new Error('no sources')),
+  change: () => Promise.reject(new Error('no sources')),
+  drop: () => Promise.reject(new Error('no sources')),
+  run: () => Promise.reject(new Error('no sources')),
+  runs: () => Promise.reject(new Error('no sources')),
+  stateOf: () => {
+    throw new Error('no sources')
+  },
+}
+
 export interface TestServer {
   readonly server: Server
   readonly deps: ServerDeps
@@ -218,6 +231,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     },
     insertInBackground: () => Promise.reject(new Error('no jobs')),
     jobs: NO_JOBS,
+    sources: NO_SOURCES,
     backups: { create: () => Promise.reject(new Error('no backups')), list: async () => [] },
     serverState: () => ({
       statements: { running: 0, waiting: 0, parked: 0, abandoned: [] },

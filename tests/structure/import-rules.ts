@@ -73,6 +73,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
     'hnsw',
     'transfer',
     'tables',
+    'sync',
     'listing',
     'documents',
     'jobs',
@@ -99,6 +100,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
     'store/jobs',
     'store/tables',
     'store/upkeep',
+    'store/sync',
     'store/hnsw',
     'store/backup',
     'reading/tables',
@@ -125,7 +127,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   'ipaddr.js': ['network'],
   'snowball-stemmers': ['analysis'],
   '@orama/stemmers': ['analysis'],
-  croner: ['store/backup', 'setting-values.ts'],
+  croner: ['store/backup', 'setting-values.ts', 'runtime'],
   pino: ['main.ts', 'serve.ts', 'app.ts'],
 }
 

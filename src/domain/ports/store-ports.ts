@@ -153,6 +153,8 @@ export interface ChunkStore extends DocumentStore {
   contextsOf(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<ReadonlyMap<bigint, string>>
   /** @throws AppError `knowledge_base_not_found` */
   cutCounts(kb: KnowledgeBase): Promise<CutCounts>
+  /** Removes these documents whole, in one transaction: how many chunks they had. */
+  removeDocuments(kb: KnowledgeBase, documentIds: readonly string[]): Promise<number>
   /** Removes those of the chunks that are still there, in one transaction: how many they were. */
   removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number>
   /**

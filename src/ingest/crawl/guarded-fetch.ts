@@ -31,6 +31,14 @@ export interface FetchedPage {
   readonly bytes: Uint8Array
   /** How long the server asks us to wait before we ask again. */
   readonly retryAfterMs?: number | undefined
+  /** `ETag` and `Last-Modified`. */
+  readonly validators?: Validators
+}
+
+/** By which a server says that an answer is the one that it gave before. */
+export interface Validators {
+  readonly etag: string | null
+  readonly lastModified: string | null
 }
 
 export interface FetchOptions {
@@ -40,6 +48,10 @@ export interface FetchOptions {
   readonly isCut?: boolean
   /** Asked before each request, redirects included; what it throws ends the fetch. */
   beforeRequest?(url: URL): Promise<void>
+  /** Sent to the host of the address only, not where it redirects to. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Of the answer that is known: where it is the same, the server says 304 and nothing else. */
+  readonly known?: Validators
 }
 
 /** Pages of the web; the addresses that may be asked are the implementation's affair. */
@@ -51,6 +63,9 @@ export interface PageFetcher {
 export interface DownloadedFile {
   /** After redirects. */
   readonly url: string
+  /** False: it is as it is known, and there is no content. Only where `known` was sent. */
+  readonly isNew: boolean
+  readonly validators: Validators
   readonly contentType: string | null
   readonly contentDisposition: string | null
   /** To be read before `use` ends. */
@@ -63,31 +78,56 @@ export interface FileFetcher {
   download<T>(
     url: string,
     use: (file: DownloadedFile) => Promise<T>,
-    options: Pick<FetchOptions, 'signal' | 'beforeRequest'>,
+    options: Omit<FetchOptions, 'bytesMax' | 'isCut'>,
   ): Promise<T>
 }
 
 function downloadFile<T>(
   start: string,
   use: (file: DownloadedFile) => Promise<T>,
-  { signal, beforeRequest }: Pick<FetchOptions, 'signal' | 'beforeRequest'>,
+  each: Omit<FetchOptions, 'bytesMax' | 'isCut'>,
   options: GuardedFetchOptions,
 ): Promise<T> {
   const take = async (response: Response, url: URL): Promise<T> => {
-    if (response.status !== 200 || response.body === null) {
+    const isNew = response.status !== 304 || each.known === undefined
+    if (isNew && (response.status !== 200 || response.body === null)) {
       await response.body?.cancel()
       throw new AppError('crawl_failed', `GET ${url.href} answered ${response.status}`)
     }
     return use({
       url: url.href,
+      isNew,
+      validators: validatorsOf(response),
       contentType: response.headers.get('content-type'),
       contentDisposition: response.headers.get('content-disposition'),
-      content: response.body,
+      content: response.body ?? NO_CONTENT,
     })
   }
-  const each = { signal, ...(beforeRequest === undefined ? {} : { beforeRequest }) }
   const slow = { ...options, pageMs: INGEST_LIMITS.downloadMs }
-  return followed(start, each, (url) => answerOf(url, signal, slow, take))
+  return followed(start, each, (url) => {
+    return answerOf({ url, headers: headersTo(url, start, each) }, each.signal, slow, take)
+  })
+}
+
+async function* NO_PIECES(): AsyncGenerator<Uint8Array> {}
+const NO_CONTENT: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => NO_PIECES() }
+
+/** What a caller sends besides our own; what may be secret goes to the host that it is for. */
+function headersTo(
+  url: URL,
+  start: string,
+  { headers, known }: Pick<FetchOptions, 'headers' | 'known'>,
+): Readonly<Record<string, string>> {
+  if (url.origin !== new URL(start).origin) return {}
+  return {
+    ...headers,
+    ...(known?.etag ? { 'if-none-match': known.etag } : {}),
+    ...(known?.lastModified ? { 'if-modified-since': known.lastModified } : {}),
+  }
+}
+
+function validatorsOf({ headers }: Response): Validators {
+  return { etag: headers.get('etag'), lastModified: headers.get('last-modified') }
 }
 
 function fetchPage(
@@ -95,7 +135,9 @@ function fetchPage(
   each: FetchOptions,
   options: GuardedFetchOptions,
 ): Promise<FetchedPage> {
-  return followed(start, each, (url) => patientAnswer(url, each, options))
+  return followed(start, each, (url) => {
+    return patientAnswer({ url, headers: headersTo(url, start, each) }, each, options)
+  })
 }
 
 /** What an address answers with in the end. Each redirect is asked for like an address of its own. */
@@ -117,12 +159,12 @@ async function followed<T>(
 
 /** Asks again, once or twice, where the server says that it will answer soon. */
 async function patientAnswer(
-  url: URL,
+  asked: Asked,
   each: FetchOptions,
   options: GuardedFetchOptions,
 ): Promise<FetchedPage | URL> {
   for (let retry = 0; ; retry += 1) {
-    const answer = await answerOf(url, each.signal, options, (response, at, signal) => {
+    const answer = await answerOf(asked, each.signal, options, (response, at, signal) => {
       return pageOf(response, at, { ...each, signal })
     })
     if (answer instanceof URL || (answer.status !== 429 && answer.status !== 503)) return answer
@@ -143,17 +185,23 @@ function retryAfterMsOf(response: Response): number | undefined {
   return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now())
 }
 
+interface Asked {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+}
+
 /** What `take` makes of the answer, or where it redirects to. */
 async function answerOf<T>(
-  url: URL,
+  request: Asked,
   asked: AbortSignal,
   options: GuardedFetchOptions,
   take: (response: Response, url: URL, signal: AbortSignal) => Promise<T>,
 ): Promise<T | URL> {
+  const { url } = request
   const timeout = AbortSignal.timeout(options.pageMs)
   const signal = AbortSignal.any([asked, timeout])
   try {
-    const response = await request(url, options, signal)
+    const response = await send(request, options, signal)
     const target = redirectOf(response, url)
     if (target === null) return await take(response, url, signal)
     await response.body?.cancel()
@@ -167,12 +215,13 @@ async function answerOf<T>(
   }
 }
 
-function request(
-  url: URL,
+function send(
+  { url, headers: sent }: Asked,
   { policy, userAgent, network }: GuardedFetchOptions,
   signal: AbortSignal,
 ): Promise<Response> {
   const headers = {
+    ...sent,
     'user-agent': userAgent,
     accept: 'text/html, application/xhtml+xml, text/*;q=0.9, application/pdf;q=0.8, */*;q=0.1',
   }
@@ -212,6 +261,7 @@ async function pageOf(response: Response, url: URL, each: FetchOptions): Promise
     robotsTag: response.headers.get('x-robots-tag'),
     bytes: Buffer.concat(parts),
     retryAfterMs: retryAfterMsOf(response),
+    validators: validatorsOf(response),
   }
 }
 

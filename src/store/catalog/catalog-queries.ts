@@ -18,11 +18,20 @@ export function queriesOver(connection: DuckDBConnection): CatalogQueries {
   })
 }
 
+type Counted =
+  | 'project'
+  | 'knowledge_base'
+  | 'agent'
+  | 'file'
+  | 'view'
+  | 'table'
+  | 'data_source'
+  | 'job'
+  | 'source'
+  | 'source_run'
+
 /** An id that nothing else of this kind has or ever had. Only within a write. */
-export async function nextId(
-  queries: CatalogQueries,
-  kind: 'project' | 'knowledge_base' | 'agent' | 'file' | 'view' | 'table' | 'data_source' | 'job',
-): Promise<number> {
+export async function nextId(queries: CatalogQueries, kind: Counted): Promise<number> {
   // Not RETURNING: with it DuckDB deletes and inserts the row, and a COMMIT that then fails ends the process.
   await queries
     .update(counters)

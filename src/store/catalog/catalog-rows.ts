@@ -273,7 +273,7 @@ export function sealedJsonOrNull(value: unknown, secrets: Secrets): string | nul
 }
 
 /** Sealed texts are authentic: what comes out is what `sealedJson` was given for this column. */
-function unsealed<T>(sealed: string, secrets: Secrets): T {
+export function unsealed<T>(sealed: string, secrets: Secrets): T {
   // Its type was checked when it was sealed; GCM's tag says that it is the same.
   return JSON.parse(secrets.open(sealed)) as T
 }

@@ -10,6 +10,7 @@ import knowledgeBasesSql from '../../../drizzle/0005_knowledge_bases_without_key
 import filesAsSentSql from '../../../drizzle/0006_files_as_sent.sql' with { type: 'text' }
 import dataSourcesSql from '../../../drizzle/0007_data_sources.sql' with { type: 'text' }
 import jobsSql from '../../../drizzle/0008_jobs.sql' with { type: 'text' }
+import syncSourcesSql from '../../../drizzle/0009_sync_sources.sql' with { type: 'text' }
 import { StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -19,7 +20,7 @@ export interface Migration {
   readonly sql: string
 }
 
-/** Numbered from 1 without a gap. A released step is never edited: a change is a new file. */
+/** Numbered from 1. A released step is never edited: a change is a new file. */
 export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: '0001_catalog', sql: catalogSql },
   { number: 2, name: '0002_views_and_tables', sql: viewsAndTablesSql },
@@ -29,6 +30,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 6, name: '0006_files_as_sent', sql: filesAsSentSql },
   { number: 7, name: '0007_data_sources', sql: dataSourcesSql },
   { number: 8, name: '0008_jobs', sql: jobsSql },
+  { number: 9, name: '0009_sync_sources', sql: syncSourcesSql },
 ]
 
 /**
@@ -41,8 +43,9 @@ export async function migrate(
 ): Promise<void> {
   const applied = await database.lease(appliedHashes)
   const newest = Math.max(0, ...applied.keys())
-  if (newest > migrations.length) {
-    const versions = `catalog version ${newest}, this program knows up to ${migrations.length}`
+  const known = Math.max(0, ...migrations.map(({ number }) => number))
+  if (newest > known) {
+    const versions = `catalog version ${newest}, this program knows up to ${known}`
     throw new StartError(`The data folder was written by a newer Eider: ${versions}`)
   }
   const hashed = migrations.map((migration) => ({ ...migration, hash: hashOf(migration.sql) }))

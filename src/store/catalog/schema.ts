@@ -1,8 +1,24 @@
 /** The catalog as drizzle sees it. Migrations make the tables; a test compares the two. */
-import { bigint, customType, integer, pgSchema, text, timestamp, unique } from 'drizzle-orm/pg-core'
+import {
+  bigint,
+  boolean,
+  customType,
+  integer,
+  pgSchema,
+  text,
+  timestamp,
+  unique,
+} from 'drizzle-orm/pg-core'
 import type { AgentData, AgentParams } from '../../domain/agent.ts'
 import type { DataSourceEngine } from '../../domain/flow/data-source.ts'
 import type { JobError, JobKind, JobState } from '../../domain/flow/job.ts'
+import type {
+  RunTrigger,
+  SourceKind,
+  SyncCounts,
+  SyncOutcome,
+  SyncRun,
+} from '../../domain/flow/sync-source.ts'
 import type { VectorIndexDefinition } from '../../domain/index-definition.ts'
 import type { MetadataColumn } from '../../domain/knowledge-base.ts'
 import type { RelationColumn } from '../../domain/project.ts'
@@ -179,4 +195,43 @@ export const jobStates = eider.table('job_states', {
   errors: json<readonly JobError[]>('errors').notNull(),
   errorCount: count('error_count'),
   startCount: integer('start_count').notNull(),
+})
+
+/** What knowledge bases are kept in step with. Without an index, see migration 5. */
+export const syncSources = eider.table('sync_sources', {
+  id: integer('id').notNull(),
+  knowledgeBaseId: integer('knowledge_base_id').notNull(),
+  name: text('name').notNull(),
+  nameKey: text('name_key').notNull(),
+  kind: text('kind').$type<SourceKind>().notNull(),
+  sealedParameters: text('sealed_parameters').notNull(),
+  schedule: text('schedule'),
+  isWatched: boolean('is_watched').notNull(),
+  removesVanished: boolean('removes_vanished').notNull(),
+  createdAt: moment('created_at'),
+  updatedAt: moment('updated_at'),
+})
+
+export const syncDocuments = eider.table('sync_documents', {
+  sourceId: integer('source_id').notNull(),
+  item: text('item').notNull(),
+  documentId: text('document_id'),
+  hash: text('hash'),
+  stamp: text('stamp'),
+  failure: text('failure'),
+  runId: integer('run_id').notNull(),
+  outcome: text('outcome').$type<SyncOutcome>().notNull(),
+})
+
+export const syncRuns = eider.table('sync_runs', {
+  id: integer('id').notNull(),
+  sourceId: integer('source_id').notNull(),
+  cause: text('cause').$type<RunTrigger>().notNull(),
+  state: text('state').$type<SyncRun['state']>().notNull(),
+  jobId: integer('job_id'),
+  startedAt: moment('started_at'),
+  finishedAt: timestamp('finished_at', { precision: 6, mode: 'string' }),
+  counts: json<SyncCounts>('counts').notNull(),
+  error: text('error'),
+  errors: json<readonly JobError[]>('errors').notNull(),
 })

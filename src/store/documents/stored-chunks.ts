@@ -33,7 +33,7 @@ import { fitValues } from './fitted-values.ts'
 import { GroupedInserts } from './grouped-inserts.ts'
 import type { KeywordLanguages } from './keyword-languages.ts'
 import { valuesByKey } from './metadata-columns.ts'
-import { storedTexts } from './stored-texts.ts'
+import { keysOfDocuments, storedTexts } from './stored-texts.ts'
 import { type OpenTables, removeChunkRows, StaleVectors } from './write-chunk-rows.ts'
 
 /** Knowledge bases whose cut chunks are remembered. */
@@ -137,6 +137,14 @@ export class StoredChunks implements ChunkStore {
     return this.#writes.write(kb, NOTHING_COMES, async (tables) => {
       const result = await removeChunkRows(tables.connection, tables, chunkKeys)
       return { result, newRows: [], removedKeys: chunkKeys }
+    })
+  }
+
+  removeDocuments(kb: KnowledgeBase, documentIds: readonly string[]): Promise<number> {
+    return this.#writes.write(kb, NOTHING_COMES, async (tables) => {
+      const removedKeys = await keysOfDocuments(tables.connection, tables, documentIds)
+      const result = await removeChunkRows(tables.connection, tables, removedKeys)
+      return { result, newRows: [], removedKeys }
     })
   }
 

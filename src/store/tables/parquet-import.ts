@@ -37,16 +37,29 @@ export async function makeTableOf(
   connection: DuckDBConnection,
   signal: AbortSignal,
 ): Promise<number> {
-  const values = columns.map(({ name, type }) => {
-    return `CAST(${quote(name)} AS ${checkedType(type)}) AS ${quote(name)}`
-  })
-  const sql = `CREATE TABLE ${target} AS SELECT ${values.join(', ')} FROM read_parquet(${literal(path)})`
+  const sql = `CREATE TABLE ${target} AS ${selectOfTable({ columns }, path)}`
   const made = await interruptible(connection, signal, () => connection.runAndReadAll(sql)).catch(
     (error) => Promise.reject(signal.aborted ? error : unreadable(error)),
   )
   const [[count] = []] = made.getRows()
   if (Number(count) !== rowCount) throw unreadable(new Error('the rows were counted otherwise'))
   return rowCount
+}
+
+/** A SELECT of the rows of a Parquet file of ours. */
+export function selectOfTable({ columns }: Pick<ReadTable, 'columns'>, path: string): string {
+  const values = columns.map(({ name, type }) => {
+    return `CAST(${quote(name)} AS ${checkedType(type)}) AS ${quote(name)}`
+  })
+  return `SELECT ${values.join(', ')} FROM read_parquet(${literal(path)})`
+}
+
+/** Puts a table's Parquet file where DuckDB may read it. @returns its path there, for the caller to remove */
+export async function takenTable(table: ReadTable, exportsDirectory: string): Promise<string> {
+  await mkdir(exportsDirectory, { recursive: true, mode: 0o700 })
+  const path = join(exportsDirectory, `${crypto.randomUUID()}.parquet`)
+  await rename(table.path, path)
+  return path
 }
 
 function unreadable(error: unknown): unknown {

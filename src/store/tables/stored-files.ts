@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { FILES_SCHEMA, fileTable } from '../../domain/chunk-tables.ts'
 import type { Row } from '../../domain/document.ts'
@@ -5,6 +6,7 @@ import { quote } from '../../domain/identifier.ts'
 import type { BoundSql, RunLimits } from '../../domain/ports/engine-ports.ts'
 import type { ReadTable } from '../../domain/ports/reading-ports.ts'
 import type { FileStore, NewFile, NewSelectedFile } from '../../domain/ports/store-ports.ts'
+import type { TableRows } from '../../domain/ports/sync-ports.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import {
   type FileTable,
@@ -22,7 +24,7 @@ import { files } from '../catalog/schema.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import type { StagedSelect } from '../duckdb/staged-select.ts'
 import type { FileContents } from './file-contents.ts'
-import { makeTableOf, withinReach } from './parquet-import.ts'
+import { makeTableOf, selectOfTable, takenTable, withinReach } from './parquet-import.ts'
 import { RowsTable } from './rows-table.ts'
 import { withStagedRows } from './stored-tables.ts'
 
@@ -30,6 +32,8 @@ const ROWS_PER_PAGE = 1024
 /** What a page of long documents may hold: as many are read at once as had about so many characters the last time. */
 const CHARS_PER_PAGE = 2_000_000
 const PAGE_READ_MS = 60_000
+/** The rows of a table that is not stored are embedded while they are read. */
+const TABLE_READ_MS = 24 * 3_600_000
 
 export interface FileParts extends StoreParts {
   readonly engine: Pick<StoredEngine, 'run' | 'stage'>
@@ -56,7 +60,7 @@ type FileEntry = Omit<
 >
 
 /** Uploaded files as tables of DuckDB. */
-export class StoredFiles implements FileStore {
+export class StoredFiles implements FileStore, TableRows {
   readonly #parts: FileParts
 
   constructor(parts: FileParts) {
@@ -185,6 +189,23 @@ export class StoredFiles implements FileStore {
     } catch (error) {
       const isGone = error instanceof AppError && error.code === 'sql_unknown_name'
       throw isGone ? notFound('file', table.name) : error
+    }
+  }
+
+  async *rowsOfTable(table: ReadTable, signal: AbortSignal): AsyncGenerator<Row, void, void> {
+    const path = await takenTable(table, this.#parts.database.exportsDirectory)
+    const limits = { timeoutMs: PAGE_READ_MS, readingMs: TABLE_READ_MS }
+    try {
+      const statement = { sql: selectOfTable(table, path), values: {} }
+      const stream = await this.#parts.engine.run(statement, limits, signal)
+      const { columns, batches, typedBatches = batches } = stream
+      for await (const batch of typedBatches) {
+        for (const values of batch) {
+          yield Object.fromEntries(columns.map(({ name }, at) => [name, values[at] ?? null]))
+        }
+      }
+    } finally {
+      await rm(path, { force: true })
     }
   }
 

@@ -1,0 +1,90 @@
+/** What a knowledge base is kept in step with, and the runs that do it. */
+import type { JobError } from './job.ts'
+
+export const SOURCE_KINDS = ['folder', 'url', 'sitemap', 'site', 'query', 'table'] as const
+
+export type SourceKind = (typeof SOURCE_KINDS)[number]
+
+export interface SyncSource {
+  readonly id: number
+  readonly knowledgeBaseId: number
+  readonly name: string
+  readonly kind: SourceKind
+  /** By their names in the API. Holds secrets in clear: answers show `******` for them. */
+  readonly parameters: Readonly<Record<string, unknown>>
+  /** A cron expression or `every 15 minutes`; null: it runs when somebody asks. */
+  readonly schedule: string | null
+  /** Of a folder: it runs when something in it changes. */
+  readonly isWatched: boolean
+  /** Its documents go when the source does not have them any more. */
+  readonly removesVanished: boolean
+  /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC. */
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+export type SyncSourceDraft = Omit<SyncSource, 'id' | 'createdAt' | 'updatedAt'>
+
+export type SyncSourceChanges = Partial<
+  Pick<SyncSource, 'name' | 'parameters' | 'schedule' | 'isWatched' | 'removesVanished'>
+>
+
+/** What made a run begin. */
+export type RunTrigger = 'request' | 'schedule' | 'change'
+
+export interface SyncRun {
+  readonly id: number
+  readonly sourceId: number
+  readonly trigger: RunTrigger
+  readonly state: 'running' | 'done' | 'failed' | 'cancelled'
+  /** The job that does it. */
+  readonly jobId: number | null
+  readonly startedAt: string
+  readonly finishedAt: string | null
+  readonly counts: SyncCounts
+  /** Why it failed; null: it did not. */
+  readonly error: string | null
+  /** What could not be read or stored, the first of it. */
+  readonly errors: readonly JobError[]
+}
+
+/** Of items: files, pages, or rows. */
+export interface SyncCounts {
+  readonly added: number
+  readonly changed: number
+  readonly unchanged: number
+  readonly removed: number
+  readonly failed: number
+  /** What was read of files and pages. */
+  readonly bytes: number
+  /** Pages and files that were asked for over HTTP. */
+  readonly pages: number
+}
+
+export const NO_COUNTS: SyncCounts = {
+  added: 0,
+  changed: 0,
+  unchanged: 0,
+  removed: 0,
+  failed: 0,
+  bytes: 0,
+  pages: 0,
+}
+
+/** What is remembered of one file, page or row of a source. */
+export interface SyncItem {
+  /** Its path, address or id. */
+  readonly item: string
+  readonly documentIds: readonly string[]
+  /** Of its content, as it is stored; null: nobody knows what is stored of it, so it is read again. */
+  readonly hash: string | null
+  /** By which it is known to be unchanged without reading it; null: it has to be read. */
+  readonly stamp: string | null
+  /** Why what it holds now could not be read, of which nothing is stored; null: it could. */
+  readonly failure: string | null
+  /** The run that stored it, and how that counted it: a run that goes on after a crash counts it so again. */
+  readonly runId: number
+  readonly outcome: SyncOutcome
+}
+
+export type SyncOutcome = 'added' | 'changed'

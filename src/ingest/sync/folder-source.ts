@@ -1,0 +1,225 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { type FileHandle, open, realpath } from 'node:fs/promises'
+import type { DocumentReading, ReadFile } from '../../domain/ports/reading-ports.ts'
+import type { FileBytes } from '../../domain/ports/store-ports.ts'
+import type { TableRows } from '../../domain/ports/sync-ports.ts'
+import { AppError, systemCodeOf } from '../../errors.ts'
+import { mapConcurrent } from '../../runtime/map-concurrent.ts'
+import { isWithin, type OpenFolder, openFolder, REASONS } from './folder-roots.ts'
+import { type FoundFile, factsOf, listFolder } from './folder-walk.ts'
+import { rowsOfItem } from './item-rows.ts'
+import type { SyncReach, SyncTask } from './sync-sink.ts'
+
+export interface FolderDeps {
+  readonly folders: readonly string[]
+  readonly bytesMax: number
+  readonly files: FileBytes
+  readonly tables: TableRows
+  /** Reads with turns of its own among others. */
+  reader(): DocumentReading
+  readonly now: () => number
+}
+
+/** Files that are read at once, each in a process. */
+const READS_AT_ONCE = 2
+/** Larger ones lie in a copy while they are read. */
+const HELD_BYTES_MAX = 4 * 1024 * 1024
+const PIECE_BYTES = 256 * 1024
+/** A file that is written to while it is read. */
+const ATTEMPTS = 3
+/** What was written so shortly before may be written again without another time. */
+const UNSETTLED_MS = 2_000
+
+/** Files whose stamps are as they were are not opened. */
+export async function readFolder(
+  task: SyncTask,
+  deps: FolderDeps,
+  signal: AbortSignal,
+): Promise<SyncReach> {
+  const { parameters } = task.source
+  const folder = await openFolder(String(parameters.path), deps.folders)
+  const texts = (name: string) => {
+    const value = parameters[name]
+    return Array.isArray(value) ? value.map(String) : []
+  }
+  const rules = {
+    include: texts('include'),
+    exclude: texts('exclude'),
+    hidden: parameters.hidden === true,
+  }
+  const { files, unreadable } = await listFolder(folder, rules, signal)
+  const changed = files.filter((file) => {
+    const known = task.known.get(file.item)
+    if (known === undefined || known.stamp !== file.stamp) return true
+    if (known.failure === null) task.sink.unchanged(known)
+    else task.sink.failed({ item: file.item, message: known.failure, stamp: file.stamp })
+    return false
+  })
+  for (const failure of unreadable) task.sink.failed(failure)
+  const lanes = lanesOf(changed, READS_AT_ONCE)
+  await mapConcurrent(lanes, { concurrencyMax: READS_AT_ONCE, signal }, async (lane, ended) => {
+    const reader = new FolderReader({ folder, task, reader: deps.reader() }, deps)
+    for (const file of lane) await reader.read(file, ended)
+  })
+  return {
+    found: files.length + unreadable.length,
+    mayHaveVanished: (item) => !unreadable.some((one) => isBelow(item, one.item)),
+  }
+}
+
+function isBelow(item: string, other: string): boolean {
+  return other.endsWith('/') ? item.startsWith(other) : item === other
+}
+
+function lanesOf(files: readonly FoundFile[], count: number): readonly (readonly FoundFile[])[] {
+  return Array.from({ length: count }, (_, lane) => {
+    return files.filter((_file, index) => index % count === lane)
+  })
+}
+
+interface Reading {
+  readonly folder: OpenFolder
+  readonly task: SyncTask
+  readonly reader: DocumentReading
+}
+
+class FolderReader {
+  readonly #reading: Reading
+  readonly #deps: FolderDeps
+
+  constructor(reading: Reading, deps: FolderDeps) {
+    this.#reading = reading
+    this.#deps = deps
+  }
+
+  /** One file; its failure is its own. */
+  async read(file: FoundFile, signal: AbortSignal): Promise<void> {
+    const { item, path } = file
+    const { sink } = this.#reading.task
+    try {
+      for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+        if (await this.#attempt(file, signal)) return
+      }
+      sink.failed({ item, message: 'It is written to while it is read; the next run reads it' })
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof AppError) throw error
+      const code = systemCodeOf(error)
+      if (code === undefined) throw error
+      // Gone since the folder was listed: it has vanished like any other.
+      if (code === 'ENOENT') return
+      sink.failed({ item, message: `${path} could not be read: ${REASONS[code] ?? code}` })
+    }
+  }
+
+  /** @returns false where the file changed meanwhile */
+  async #attempt({ item, path }: FoundFile, signal: AbortSignal): Promise<boolean> {
+    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    try {
+      await this.#refuseOutside(path, handle)
+      const found = await handle.stat({ bigint: true })
+      const { sink } = this.#reading.task
+      if (!found.isFile()) return true
+      const facts = factsOf(found)
+      const isSettled = this.#deps.now() - facts.changedMs > UNSETTLED_MS
+      const stamp = isSettled ? facts.stamp : null
+      const file = { item, stamp, handle, facts }
+      if (facts.sizeBytes > this.#deps.bytesMax) {
+        const limit = `more than ${this.#deps.bytesMax}, the limit (EIDER_FILE_BYTES_MAX)`
+        const message = `It has ${facts.sizeBytes} bytes, ${limit}`
+        sink.failed({ item, message, stamp: facts.stamp })
+        return true
+      }
+      return facts.sizeBytes <= HELD_BYTES_MAX
+        ? await this.#readHeld(file, signal)
+        : await this.#readCopied(file, signal)
+    } finally {
+      await handle.close()
+    }
+  }
+
+  /** A folder on the way may have become a link since it was listed. */
+  async #refuseOutside(path: string, handle: FileHandle): Promise<void> {
+    const way = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path
+    if (isWithin(await realpath(way), this.#reading.folder.root)) return
+    throw Object.assign(new Error('outside of the folder'), { code: 'EACCES' })
+  }
+
+  async #readHeld(file: OpenFile, signal: AbortSignal): Promise<boolean> {
+    const pieces: Uint8Array[] = []
+    for await (const piece of piecesOf(file, signal)) pieces.push(piece)
+    const bytes = Buffer.concat(pieces)
+    const hash = createHash('sha256').update(bytes).digest('base64url')
+    if (!(await isAsItWas(file))) return false
+    await this.#store({ ...file, hash, content: { bytes } }, signal)
+    return true
+  }
+
+  #readCopied(file: OpenFile, signal: AbortSignal): Promise<boolean> {
+    const hasher = createHash('sha256')
+    async function* hashed() {
+      for await (const piece of piecesOf(file, signal)) {
+        hasher.update(piece)
+        yield piece
+      }
+    }
+    return this.#deps.files.withFolder(async (folder) => {
+      const { path } = await folder.write(hashed(), file.facts.sizeBytes)
+      if (!(await isAsItWas(file))) return false
+      await this.#store({ ...file, hash: hasher.digest('base64url'), content: { path } }, signal)
+      return true
+    })
+  }
+
+  async #store(file: HashedFile, signal: AbortSignal): Promise<void> {
+    const { item, hash, stamp, content } = file
+    const { task, reader } = this.#reading
+    const { sink, mapping } = task
+    sink.count({ bytes: file.facts.sizeBytes })
+    const known = task.known.get(item)
+    if (known?.hash === hash) return sink.unchanged(known, stamp)
+    if (file.facts.sizeBytes === 0) return sink.content({ item, hash, stamp, rows: [] })
+    const name = item.slice(item.lastIndexOf('/') + 1)
+    const source = { ...content, name, contentType: null, url: null, options: {} }
+    const reading = { reader, mapping, tables: this.#deps.tables, leaveOut: sink.leaveOut }
+    const use = (read: ReadFile) => {
+      const rows = rowsOfItem({ id: item }, read, reading, signal)
+      return sink.content({ item, hash, stamp, rows })
+    }
+    try {
+      await reader.readFile(source, use, signal)
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'file_unreadable') throw error
+      sink.failed({ item, message: error.message, stamp })
+    }
+  }
+}
+
+interface OpenFile {
+  readonly item: string
+  readonly stamp: string | null
+  readonly handle: FileHandle
+  readonly facts: ReturnType<typeof factsOf>
+}
+
+interface HashedFile extends OpenFile {
+  readonly hash: string
+  readonly content: { readonly bytes: Uint8Array } | { readonly path: string }
+}
+
+/** No more than it had when it was opened. */
+async function* piecesOf({ handle, facts }: OpenFile, signal: AbortSignal) {
+  for (let position = 0; position < facts.sizeBytes; ) {
+    signal.throwIfAborted()
+    const wanted = Math.min(PIECE_BYTES, facts.sizeBytes - position)
+    const { bytesRead, buffer } = await handle.read(new Uint8Array(wanted), 0, wanted, position)
+    if (bytesRead === 0) return
+    position += bytesRead
+    yield buffer.subarray(0, bytesRead)
+  }
+}
+
+async function isAsItWas({ handle, facts }: OpenFile): Promise<boolean> {
+  return factsOf(await handle.stat({ bigint: true })).stamp === facts.stamp
+}

@@ -1,0 +1,226 @@
+import type { BigIntStats, Dirent } from 'node:fs'
+import { readdir, realpath, stat } from 'node:fs/promises'
+import { AppError, systemCodeOf } from '../../errors.ts'
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
+import { isWithin, type OpenFolder, pathIn, REASONS } from './folder-roots.ts'
+
+export interface FolderRules {
+  /** Globs over relative paths; empty: every file. One without `/` is for names. */
+  readonly include: readonly string[]
+  readonly exclude: readonly string[]
+  /** Also what begins with a dot. */
+  readonly hidden: boolean
+}
+
+export interface FoundFile {
+  /** Its path in the folder, with `/` and composed letters (NFC): the name of its document. */
+  readonly item: string
+  readonly path: string
+  readonly stamp: string
+  readonly sizeBytes: number
+  readonly changedMs: number
+}
+
+export interface FolderListing {
+  readonly files: readonly FoundFile[]
+  /** What could not be looked into: nobody knows whether what was there has vanished. */
+  readonly unreadable: readonly UnreadablePath[]
+}
+
+export interface UnreadablePath {
+  /** As an item, or the beginning of items with a `/` at its end. */
+  readonly item: string
+  readonly message: string
+}
+
+/** Never documents, whatever the rules include. */
+const OTHER_FOLDERS = new Set(
+  'node_modules bower_components __pycache__ lost+found $RECYCLE.BIN'.split(' '),
+)
+/** Of programs that are writing, and of systems. */
+const OTHER_FILES = /^(?:~\$.*|.*~|.*\.(?:tmp|swp|swx|part|crdownload)|thumbs\.db|desktop\.ini)$/i
+
+const FILES_MAX = 1_000_000
+const DEPTH_MAX = 100
+const STATS_AT_ONCE = 64
+const ITEM_CHARS_MAX = 4_000
+
+/** Every file of a folder that the rules want, in the order of their paths. Links are followed within the root only. */
+export async function listFolder(
+  folder: OpenFolder,
+  rules: FolderRules,
+  signal: AbortSignal,
+): Promise<FolderListing> {
+  const walk = new Walk(folder, rules)
+  const queue: Way[] = [{ way: '', depth: 0 }]
+  for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+    signal.throwIfAborted()
+    queue.push(...(await walk.enter(next)))
+    await yieldToEventLoop()
+  }
+  for (let link = walk.links.shift(); link !== undefined; link = walk.links.shift()) {
+    signal.throwIfAborted()
+    queue.push(...(await walk.follow(link)))
+    for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+      queue.push(...(await walk.enter(next)))
+    }
+  }
+  return { files: named(walk.files), unreadable: walk.unreadable }
+}
+
+interface Way {
+  /** Relative to the folder, in the system's own letters; empty: the folder itself. */
+  readonly way: string
+  readonly depth: number
+}
+
+type RawFile = Omit<FoundFile, 'item'> & { readonly way: string }
+
+class Walk {
+  readonly files: RawFile[] = []
+  readonly unreadable: UnreadablePath[] = []
+  readonly links: Way[] = []
+  readonly #folder: OpenFolder
+  readonly #wants: (way: string) => boolean
+  readonly #enters: (way: string) => boolean
+  /** Real folders that were entered: links lead into none of them again. */
+  readonly #entered = new Set<string>()
+
+  constructor(folder: OpenFolder, rules: FolderRules) {
+    this.#folder = folder
+    const include = rules.include.map(globOf)
+    const exclude = rules.exclude.map(globOf)
+    const isHidden = (name: string) => !rules.hidden && name.startsWith('.')
+    const isExcluded = (way: string) => exclude.some((glob) => glob.match(way))
+    this.#enters = (way) => {
+      const name = lastPart(way)
+      return !isHidden(name) && !OTHER_FOLDERS.has(name) && !isExcluded(way)
+    }
+    this.#wants = (way) => {
+      const name = lastPart(way)
+      if (isHidden(name) || OTHER_FILES.test(name) || isExcluded(way)) return false
+      return include.length === 0 || include.some((glob) => glob.match(way))
+    }
+  }
+
+  /** Takes the files of a folder. @returns the folders in it */
+  async enter({ way, depth }: Way): Promise<readonly Way[]> {
+    const path = pathIn(this.#folder, way)
+    let entries: Dirent[]
+    try {
+      this.#entered.add(way === '' ? this.#folder.path : path)
+      entries = await readdir(path, { withFileTypes: true })
+    } catch (error) {
+      if (way === '') throw folderError(error)
+      this.#fail(`${way}/`, error)
+      return []
+    }
+    const folders: Way[] = []
+    const wanted: string[] = []
+    for (const entry of entries.sort((one, other) => (one.name < other.name ? -1 : 1))) {
+      const child = way === '' ? entry.name : `${way}/${entry.name}`
+      if (entry.isDirectory()) {
+        if (!this.#enters(child)) continue
+        if (depth < DEPTH_MAX) folders.push({ way: child, depth: depth + 1 })
+        else this.#refuse(`${child}/`, `lies more than ${DEPTH_MAX} folders deep`)
+      } else if (entry.isSymbolicLink()) this.links.push({ way: child, depth: depth + 1 })
+      else if (this.#wants(child)) wanted.push(child)
+    }
+    for (let start = 0; start < wanted.length; start += STATS_AT_ONCE) {
+      const some = wanted.slice(start, start + STATS_AT_ONCE)
+      await Promise.all(some.map((child) => this.#take(child, pathIn(this.#folder, child))))
+    }
+    return folders
+  }
+
+  /** A link to a file, or to a folder where nothing was read yet; what lies outside of the root is left alone. */
+  async follow({ way, depth }: Way): Promise<readonly Way[]> {
+    try {
+      const path = await realpath(pathIn(this.#folder, way))
+      if (!isWithin(path, this.#folder.root)) return []
+      if ((await stat(path)).isDirectory()) {
+        const isNew = !this.#entered.has(path) && !isWithin(path, this.#folder.path)
+        if (!isNew || !this.#enters(way) || depth >= DEPTH_MAX) return []
+        this.#entered.add(path)
+        return [{ way, depth }]
+      }
+      if (this.#wants(way)) await this.#take(way, path)
+    } catch (error) {
+      if (systemCodeOf(error) !== 'ENOENT') this.#fail(way, error)
+    }
+    return []
+  }
+
+  async #take(way: string, path: string): Promise<void> {
+    try {
+      const found = await stat(path, { bigint: true })
+      // Pipes and devices hold nothing that ends.
+      if (!found.isFile()) return
+      if (way.length > ITEM_CHARS_MAX) return this.#refuse(way, 'has a path that is too long')
+      if (this.files.length >= FILES_MAX) throw tooMany()
+      this.files.push({ way, path, ...factsOf(found) })
+    } catch (error) {
+      if (error instanceof AppError) throw error
+      // Gone since the folder was read, or its name is no text: then it was never stored under it.
+      if (systemCodeOf(error) === 'ENOENT' && !way.includes('\ufffd')) return
+      if (systemCodeOf(error) === 'ENOENT') this.#refuse(way, 'has a name that is not UTF-8')
+      else this.#fail(way, error)
+    }
+  }
+
+  #fail(item: string, error: unknown): void {
+    const code = systemCodeOf(error) ?? 'unknown'
+    if (code === 'ENOENT') return
+    this.#refuse(item, `could not be read: ${REASONS[code] ?? code}`)
+  }
+
+  #refuse(item: string, why: string): void {
+    this.unreadable.push({ item: item.normalize('NFC'), message: `${item.slice(0, 300)} ${why}` })
+  }
+}
+
+/** By size, times and number a file is known to be the one that it was. */
+export function factsOf(found: BigIntStats) {
+  const { size, mtimeNs, ctimeNs, ino } = found
+  const changedNs = mtimeNs > ctimeNs ? mtimeNs : ctimeNs
+  return {
+    stamp: `${size}:${mtimeNs}:${ctimeNs}:${ino}`,
+    sizeBytes: Number(size),
+    changedMs: Number(changedNs / 1_000_000n),
+  }
+}
+
+/** Two names that differ in how their letters are composed: the one that is not composed keeps its own letters. */
+function named(files: readonly RawFile[]): readonly FoundFile[] {
+  const composed = new Set(
+    files.map(({ way }) => way).filter((way) => way === way.normalize('NFC')),
+  )
+  return files
+    .map(({ way, ...file }) => {
+      const item = way.normalize('NFC')
+      return { item: item === way || !composed.has(item) ? item : way, ...file }
+    })
+    .sort((one, other) => (one.item < other.item ? -1 : 1))
+}
+
+function globOf(pattern: string): Bun.Glob {
+  const plain = pattern.replace(/^\.?\//, '').replace(/\/$/, '')
+  return new Bun.Glob(plain.includes('/') ? plain : `**/${plain}`)
+}
+
+function lastPart(way: string): string {
+  return way.slice(way.lastIndexOf('/') + 1)
+}
+
+function folderError(error: unknown): AppError {
+  const code = systemCodeOf(error) ?? 'unknown'
+  const reason = code === 'ENOENT' ? 'it does not exist' : (REASONS[code] ?? code)
+  return new AppError('folder_unreadable', `The folder could not be read: ${reason}`, {
+    cause: error,
+  })
+}
+
+function tooMany(): AppError {
+  const how = 'narrow "include" and "exclude", or make several sources'
+  return new AppError('folder_unreadable', `The folder has more than ${FILES_MAX} files; ${how}`)
+}

@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto'
+import { type FSWatcher, watch } from 'node:fs'
+import { AppError, systemCodeOf } from '../../errors.ts'
+import { openFolder } from './folder-roots.ts'
+import { type FolderRules, listFolder } from './folder-walk.ts'
+
+export interface FolderWatchOptions {
+  readonly path: string
+  readonly roots: readonly string[]
+  readonly rules: FolderRules
+  /** Something has changed; never again before `quietMs` without a change, or `patienceMs` since the first. */
+  readonly onChange: () => void
+  readonly quietMs: number
+  readonly patienceMs: number
+  /** Between two looks at all files where the system tells of no changes. */
+  readonly pollMs: number
+}
+
+/** A system may lose events: all files are looked at so often in any case. */
+const SAFETY_MS = 300_000
+/** Looking takes at most this share of the time. */
+const POLLING_SHARE = 20
+
+const WORDS: Readonly<Record<string, string>> = {
+  ENOSPC: 'the system watches no more folders (fs.inotify.max_user_watches)',
+  EMFILE: 'the system watches no more folders (fs.inotify.max_user_instances)',
+}
+
+/** Tells of changes in a folder: by the system's events, or by looking again and again where there are none. */
+export class FolderWatch {
+  readonly #options: FolderWatchOptions
+  readonly #ending = new AbortController()
+  #watcher: FSWatcher | null = null
+  #note: string | null = null
+  #quiet: ReturnType<typeof setTimeout> | undefined
+  #poll: ReturnType<typeof setTimeout> | undefined
+  #firstAt = 0
+  #digest: string | null = null
+
+  constructor(options: FolderWatchOptions) {
+    this.#options = options
+  }
+
+  /** Watches from now on; what is there counts as a change. */
+  start(): void {
+    this.#changed()
+    void this.#begin()
+  }
+
+  get mode(): 'events' | 'polling' {
+    return this.#watcher === null ? 'polling' : 'events'
+  }
+
+  get note(): string | null {
+    return this.#watcher === null ? this.#note : null
+  }
+
+  close(): void {
+    this.#ending.abort(new AppError('shutting_down', 'The folder is not watched any more'))
+    this.#watcher?.close()
+    this.#watcher = null
+    clearTimeout(this.#quiet)
+    clearTimeout(this.#poll)
+  }
+
+  async #begin(): Promise<void> {
+    try {
+      const { path } = await openFolder(this.#options.path, this.#options.roots)
+      if (this.#ending.signal.aborted) return
+      const watcher = watch(path, { recursive: true, persistent: false })
+      this.#watcher = watcher
+      watcher.on('change', () => this.#changed())
+      watcher.on('error', (error) => this.#lost(error))
+      watcher.on('close', () => this.#lost(null))
+    } catch (error) {
+      this.#lost(error)
+    }
+    this.#pollLater()
+  }
+
+  #lost(error: unknown): void {
+    if (this.#ending.signal.aborted) return
+    this.#watcher?.close()
+    this.#watcher = null
+    const code = systemCodeOf(error) ?? ''
+    const why = WORDS[code] ?? (error instanceof Error ? error.message : 'the folder is gone')
+    this.#note = `All files are looked at every ${this.#options.pollMs / 1000} s: ${why}`
+    this.#pollLater()
+  }
+
+  #changed(): void {
+    const now = performance.now()
+    if (this.#quiet === undefined) this.#firstAt = now
+    clearTimeout(this.#quiet)
+    const { quietMs, patienceMs, onChange } = this.#options
+    const waitMs = Math.max(0, Math.min(quietMs, this.#firstAt + patienceMs - now))
+    this.#quiet = setTimeout(() => {
+      this.#quiet = undefined
+      onChange()
+    }, waitMs)
+    this.#quiet.unref()
+  }
+
+  #pollLater(tookMs = 0): void {
+    clearTimeout(this.#poll)
+    const everyMs = this.#watcher === null ? this.#options.pollMs : SAFETY_MS
+    this.#poll = setTimeout(() => void this.#look(), Math.max(everyMs, tookMs * POLLING_SHARE))
+    this.#poll.unref()
+  }
+
+  async #look(): Promise<void> {
+    const startedAt = performance.now()
+    const digest = await this.#digestNow()
+    if (this.#ending.signal.aborted) return
+    if (digest !== this.#digest && (this.#digest !== null || this.#watcher === null))
+      this.#changed()
+    this.#digest = digest
+    // A folder that was away is watched again.
+    if (this.#watcher === null && digest !== 'away') await this.#begin()
+    else this.#pollLater(performance.now() - startedAt)
+  }
+
+  async #digestNow(): Promise<string> {
+    const { path, roots, rules } = this.#options
+    try {
+      const folder = await openFolder(path, roots)
+      const { files } = await listFolder(folder, rules, this.#ending.signal)
+      const hasher = createHash('sha256')
+      for (const { item, stamp } of files) hasher.update(`${item}\0${stamp}\0`)
+      return hasher.digest('base64url')
+    } catch {
+      return 'away'
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto'
+import { type CellValue, type Row, shownValue } from '../../domain/document.ts'
+import { quote } from '../../domain/identifier.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { AppError } from '../../errors.ts'
+import { TimeSlice } from '../../runtime/scheduling.ts'
+import { contentId, documentOfRow, findColumn, textOf } from '../document-of-row.ts'
+import { INGEST_LIMITS } from '../ingest-limits.ts'
+import type { InsertDeps } from '../insert-request.ts'
+import { rowsOfQuery } from '../sources/query-rows.ts'
+import type { SyncReach, SyncTask } from './sync-sink.ts'
+
+/** Where the greatest value of a column that only grows is remembered: no id of a row begins like this. */
+export const CURSOR_ITEM = '\u0001cursor'
+
+/**
+ * The rows of a SELECT, by their ids. Those whose values are as they were are not chunked; those that are not there any more
+ * have vanished. With a column that only grows, only rows from its last greatest value on are read, and nobody knows what
+ * has vanished.
+ */
+export async function readQuery(
+  task: SyncTask,
+  kb: KnowledgeBase,
+  deps: Pick<InsertDeps, 'select'>,
+  signal: AbortSignal,
+): Promise<SyncReach> {
+  const { parameters } = task.source
+  const query = queryOf(task)
+  const column = typeof parameters.track_column === 'string' ? parameters.track_column : null
+  if (column === null) {
+    return { found: await readRows(task, { kb, query }, deps, signal), mayHaveVanished: () => true }
+  }
+  const next = await greatest(column, { kb, query }, deps, signal)
+  const last = task.known.get(CURSOR_ITEM)?.stamp ?? null
+  const tracked = `SELECT * FROM (${query}) AS tracked`
+  const newer = `${tracked} WHERE ${quote(column)} >= ${textLiteral(last ?? '')}`
+  await readRows(task, { kb, query: last === null ? tracked : newer }, deps, signal)
+  return { found: 1, mayHaveVanished: () => false, cursor: next }
+}
+
+function queryOf({ source }: SyncTask): string {
+  if (source.kind === 'query') return String(source.parameters.query).replace(/[;\s]+$/, '')
+  const parts = String(source.parameters.table).match(/"(?:[^"]|"")*"|`[^`]*`|[^.\s]+/g) ?? []
+  const names = parts.map((part) => {
+    if (part.startsWith('`')) return quote(part.slice(1, -1))
+    return part.startsWith('"') ? part : quote(part)
+  })
+  return `SELECT * FROM ${names.join('.')}`
+}
+
+function textLiteral(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+async function greatest(
+  column: string,
+  { kb, query }: { readonly kb: KnowledgeBase; readonly query: string },
+  deps: Pick<InsertDeps, 'select'>,
+  signal: AbortSignal,
+): Promise<CellValue> {
+  const sql = `SELECT CAST(max(${quote(column)}) AS VARCHAR) AS greatest FROM (${query}) AS tracked`
+  let found: CellValue = null
+  for await (const row of rowsOfQuery({ kb, query: sql }, deps, signal))
+    found = row.greatest ?? null
+  return found
+}
+
+async function readRows(
+  { known, mapping, sink }: SyncTask,
+  read: { readonly kb: KnowledgeBase; readonly query: string },
+  deps: Pick<InsertDeps, 'select'>,
+  signal: AbortSignal,
+): Promise<number> {
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
+  const met = new Set<string>()
+  for await (const row of rowsOfQuery(read, deps, signal)) {
+    if (slice.isSpent) await slice.yieldIfSpent(signal)
+    const item = await itemOf(row)
+    if (item === null) continue
+    if (met.has(item)) {
+      sink.leaveOut(item, 'Another row has this id; the first of them counts')
+      continue
+    }
+    met.add(item)
+    const hash = hashOf(row)
+    const before = known.get(item)
+    if (before !== undefined && before.hash === hash) sink.unchanged(before)
+    else await sink.content({ item, hash, stamp: null, rows: [row] })
+  }
+  return met.size
+
+  /** null: the row has no content. */
+  async function itemOf(row: Row): Promise<string | null> {
+    const columns = Object.keys(row)
+    const idColumn = mapping.idColumns.map((name) => findColumn(columns, name)).find(Boolean)
+    const id = idColumn === undefined ? '' : textOf(row[idColumn] ?? null)
+    if (id.trim() !== '') return id.length > INGEST_LIMITS.idCharsMax ? refusedId(id) : id
+    try {
+      const document = documentOfRow(row, 0, mapping)
+      return document === null ? null : await contentId(document.texts, slice, signal)
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'insert_failed') throw error
+      throw new AppError('invalid_select', error.message, { cause: error })
+    }
+  }
+
+  function refusedId(id: string): null {
+    const limit = `An id has at most ${INGEST_LIMITS.idCharsMax} characters, found ${id.length}`
+    sink.failed({ item: id.slice(0, 200), message: limit })
+    return null
+  }
+}
+
+function hashOf(row: Row): string {
+  const values = Object.entries(row).map(([name, value]) => [name, shownValue(value)])
+  return createHash('sha256').update(JSON.stringify(values)).digest('base64url')
+}

@@ -1,0 +1,90 @@
+import type { SyncRun, SyncSource } from '../../domain/flow/sync-source.ts'
+import { notFound } from '../../errors.ts'
+import { columnMappingOf } from '../document-of-row.ts'
+import { type FolderDeps, readFolder } from './folder-source.ts'
+import { CURSOR_ITEM, readQuery } from './query-source.ts'
+import { readSite } from './site-source.ts'
+import { readSitemap } from './sitemap-source.ts'
+import { type SyncDeps, type SyncProgressReport, SyncWork } from './sync-run.ts'
+import type { SyncReach, SyncTask } from './sync-sink.ts'
+import { readAddress, type WebDeps } from './web-source.ts'
+
+export type SourceDeps = SyncDeps & FolderDeps & WebDeps
+
+export interface SourceRunRequest {
+  readonly source: SyncSource
+  readonly run: SyncRun
+  /** Nothing that is remembered saves any reading. */
+  readonly isFull: boolean
+  readonly report: (progress: SyncProgressReport) => Promise<void>
+}
+
+/** With its counts, over or cut off. */
+export interface EndedRun {
+  readonly run: SyncRun
+  /** What it failed with; null: it did not. */
+  readonly error: unknown
+}
+
+/** Brings the documents of one source into step. */
+export async function runSource(
+  { source, run, isFull, report }: SourceRunRequest,
+  deps: SourceDeps,
+  signal: AbortSignal,
+): Promise<EndedRun> {
+  const { syncStore } = deps
+  const kb = deps.snapshot().knowledgeBases.find(({ id }) => id === source.knowledgeBaseId)
+  if (kb === undefined) throw notFound('knowledge_base', String(source.knowledgeBaseId))
+  // A model that cannot be called is refused before anything is read.
+  deps.embedders.embedder(kb.embeddingModel)
+  const known = await syncStore.items(source)
+  const missing = await syncStore.itemsWithout(source, kb)
+  for (const [name, item] of known) {
+    const isOwn = item.runId === run.id
+    if (missing.has(name) || (isFull && !isOwn))
+      known.set(name, { ...item, hash: null, stamp: null })
+  }
+  const work = new SyncWork({ source, run, known, report }, deps, signal)
+  const { projectName } = kb
+  const task = { source, known, projectName, mapping: columnMappingOf(kb), sink: sinkOf(work) }
+  try {
+    const read = (): Promise<SyncReach> => {
+      switch (source.kind) {
+        case 'folder':
+          return readFolder(task, deps, signal)
+        case 'url':
+          return readAddress(task, deps, signal)
+        case 'sitemap':
+          return readSitemap(task, deps, signal)
+        case 'site':
+          return readSite(task, kb, { ...deps, reader: deps.reader() }, signal)
+        case 'query':
+        case 'table':
+          return readQuery(task, kb, deps, signal)
+      }
+    }
+    const reach = await read()
+    await work.finish(reach)
+    if (reach.cursor !== undefined && reach.cursor !== null) {
+      const cursor = { item: CURSOR_ITEM, documentIds: [], hash: null, failure: null }
+      const stamp = String(reach.cursor)
+      const remembered = { ...cursor, stamp, runId: run.id, outcome: 'changed' as const }
+      await syncStore.remember(source, [remembered])
+    }
+    return { run: work.run, error: null }
+  } catch (error) {
+    return { run: work.run, error }
+  }
+}
+
+/** Its methods go to readers one by one. */
+function sinkOf(work: SyncWork): SyncTask['sink'] {
+  return {
+    unchanged: (known, stamp) => work.unchanged(known, stamp),
+    content: (content) => work.content(content),
+    failed: (failure) => work.failed(failure),
+    leaveOut: (item, message) => work.leaveOut(item, message),
+    gone: (item) => work.gone(item),
+    count: (what) => work.count(what),
+  }
+}

@@ -1,0 +1,333 @@
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import type { Job } from '../../domain/flow/job.ts'
+import { isOver } from '../../domain/flow/job.ts'
+import type {
+  RunTrigger,
+  SyncRun,
+  SyncSource,
+  SyncSourceChanges,
+  SyncSourceDraft,
+} from '../../domain/flow/sync-source.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { JobHandler, Jobs, JobWork } from '../../domain/ports/job-ports.ts'
+import type { SourceKeeping, SourceState, SyncStore } from '../../domain/ports/sync-ports.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import { AppError, notFound, toAppError } from '../../errors.ts'
+import { nextTime } from '../../runtime/schedule-times.ts'
+import { openFolder } from './folder-roots.ts'
+import { FolderWatch } from './folder-watch.ts'
+import type { EndedRun, SourceRunRequest } from './run-source.ts'
+import type { SyncProgressReport } from './sync-run.ts'
+
+export interface KeeperOptions {
+  readonly store: SyncStore
+  readonly snapshot: () => CatalogSnapshot
+  /** Folders that may be read. */
+  readonly folders: readonly string[]
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly run: (request: SourceRunRequest, signal: AbortSignal) => Promise<EndedRun>
+  readonly jobs: Pick<Jobs, 'start' | 'get' | 'cancel'>
+  /** Told of a run that could not be begun. */
+  readonly onFailure: (error: unknown) => void
+  readonly watching: {
+    readonly quietMs: number
+    readonly patienceMs: number
+    readonly pollMs: number
+  }
+}
+
+export const WATCHING = { quietMs: 1_000, patienceMs: 10_000, pollMs: 10_000 }
+
+/** A timer that is set for longer fires at once. */
+const TIMER_MS_MAX = 3_600_000
+/** After a run that could not be begun. */
+const AGAIN_MS = 10_000
+
+interface RunRequest {
+  readonly sourceId: number
+  readonly trigger: RunTrigger
+  readonly isFull: boolean
+}
+
+/** Runs sources as jobs. Jobs of one knowledge base come one after the other, so that no two runs of a source overlap. */
+export class SourceKeeper implements SourceKeeping {
+  /** Of jobs of the kind `sync`. One that a crash cut goes on with the run that it began. */
+  readonly handler: JobHandler = { run: (work, signal) => this.#work(work, signal) }
+  readonly #options: KeeperOptions
+  /** Of each source the job that waits or runs. */
+  readonly #jobIds = new Map<number, number>()
+  /** Starts that are under way. */
+  readonly #starting = new Map<number, Promise<Job>>()
+  /** Changed while a run of them went on. */
+  readonly #again = new Set<number>()
+  readonly #watches = new Map<number, { readonly key: string; readonly watch: FolderWatch }>()
+  /** When each was last begun by its schedule. */
+  readonly #begunMs = new Map<number, number>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #isOpen = false
+
+  constructor(options: KeeperOptions) {
+    this.#options = options
+  }
+
+  /** What was due while nobody kept the time runs once. */
+  start(): void {
+    this.#isOpen = true
+    this.#arrange()
+  }
+
+  close(): void {
+    this.#isOpen = false
+    clearTimeout(this.#timer)
+    for (const { watch } of this.#watches.values()) watch.close()
+    this.#watches.clear()
+  }
+
+  list({ id }: Pick<KnowledgeBase, 'id'>): readonly SyncSource[] {
+    return this.#store.sources().filter(({ knowledgeBaseId }) => knowledgeBaseId === id)
+  }
+
+  async create(draft: SyncSourceDraft): Promise<SyncSource> {
+    await this.#check(draft)
+    const source = await this.#store.create(draft)
+    this.#arrange()
+    return source
+  }
+
+  async change(source: SyncSource, changes: SyncSourceChanges): Promise<SyncSource> {
+    await this.#check({ ...source, ...changes })
+    const changed = await this.#store.change(source, changes)
+    this.#arrange()
+    return changed
+  }
+
+  async drop(source: SyncSource): Promise<void> {
+    const jobId = this.#activeJob(source)
+    await this.#store.drop(source)
+    if (jobId !== null) await this.#options.jobs.cancel(jobId).catch(() => {})
+    this.#arrange()
+  }
+
+  run(source: SyncSource, { isFull = false } = {}): Promise<Job> {
+    return this.#begin(source, 'request', isFull)
+  }
+
+  runs(source: SyncSource, limit: number): Promise<readonly SyncRun[]> {
+    return this.#store.runs(source, limit)
+  }
+
+  stateOf(source: SyncSource): SourceState {
+    const dueMs = this.#dueMs(source)
+    const watch = this.#watches.get(source.id)?.watch
+    return {
+      lastRun: this.#store.lastRun(source),
+      jobId: this.#activeJob(source),
+      nextRunAt: dueMs === null ? null : timestampOfMillis(dueMs),
+      watching: watch?.mode ?? null,
+      watchNote: watch?.note ?? null,
+    }
+  }
+
+  get #store(): SyncStore {
+    return this.#options.store
+  }
+
+  async #check({ kind, parameters }: SyncSourceDraft): Promise<void> {
+    if (kind !== 'folder') return
+    await openFolder(String(parameters.path), this.#options.folders)
+  }
+
+  #activeJob({ id }: SyncSource): number | null {
+    const jobId = this.#jobIds.get(id)
+    if (jobId === undefined) return null
+    try {
+      if (!isOver(this.#options.jobs.get(jobId))) return jobId
+    } catch {
+      // Forgotten since.
+    }
+    this.#jobIds.delete(id)
+    return null
+  }
+
+  #begin(source: SyncSource, trigger: RunTrigger, isFull: boolean): Promise<Job> {
+    const active = this.#activeJob(source)
+    if (active !== null) {
+      if (trigger === 'change') this.#again.add(source.id)
+      return Promise.resolve(this.#options.jobs.get(active))
+    }
+    const under = this.#starting.get(source.id)
+    if (under !== undefined) return under
+    const starting = this.#start({ sourceId: source.id, trigger, isFull }, source)
+    this.#starting.set(source.id, starting)
+    return starting.finally(() => this.#starting.delete(source.id))
+  }
+
+  async #start(request: RunRequest, source: SyncSource): Promise<Job> {
+    const { knowledgeBases } = this.#options.snapshot()
+    const kb = knowledgeBases.find(({ id }) => id === source.knowledgeBaseId)
+    if (kb === undefined) throw notFound('source', source.name)
+    const { projectName, name: knowledgeBase } = kb
+    const title = `Bring ${kb.name} into step with ${source.name}`
+    const draft = { kind: 'sync', projectName, knowledgeBase, title, request } as const
+    const job = await this.#options.jobs.start(draft)
+    this.#jobIds.set(source.id, job.id)
+    return job
+  }
+
+  async #work(work: JobWork, signal: AbortSignal): Promise<void> {
+    const { sourceId, trigger, isFull } = requestOf(work.request)
+    const source = this.#store.sources().find(({ id }) => id === sourceId)
+    if (source === undefined) throw notFound('source', String(sourceId))
+    this.#jobIds.set(sourceId, work.job.id)
+    const last = this.#store.lastRun(source)
+    const goesOn = last !== null && last.jobId === work.job.id && last.state === 'running'
+    const run = goesOn ? last : await this.#store.beginRun(source, trigger, work.job.id)
+    try {
+      await this.#runOne({ source, run, isFull, work }, signal)
+    } finally {
+      this.#jobIds.delete(sourceId)
+      if (this.#again.delete(sourceId)) void this.#tryBegin(source, 'change')
+      this.#arrange()
+    }
+  }
+
+  async #runOne(
+    {
+      source,
+      run,
+      isFull,
+      work,
+    }: {
+      readonly source: SyncSource
+      readonly run: SyncRun
+      readonly isFull: boolean
+      readonly work: JobWork
+    },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const before = progressOf(work.checkpoint)
+    const mark = ({ run: now, documents, chunks }: SyncProgressReport) => {
+      const { added, changed, unchanged, removed, failed } = now.counts
+      const stored = {
+        documents: before.documents + documents,
+        chunks: before.chunks + chunks,
+      }
+      const rows = added + changed + unchanged + removed + failed
+      return work.mark({ progress: { rows, ...stored, total: null }, checkpoint: stored })
+    }
+    let stored = { documents: 0, chunks: 0 }
+    const report = async (progress: SyncProgressReport) => {
+      stored = progress
+      await this.#store.saveRun(progress.run)
+      await mark(progress)
+    }
+    const ended = await this.#options.run({ source, run, isFull, report }, signal)
+    const { error } = ended
+    const isStopped = error instanceof AppError && error.code === 'shutting_down'
+    // It goes on at the next start.
+    if (isStopped && signal.aborted) throw error
+    const isCancelled = signal.aborted && error !== null
+    const finished: SyncRun = {
+      ...ended.run,
+      state: error === null ? 'done' : isCancelled ? 'cancelled' : 'failed',
+      finishedAt: timestampOfMillis(this.#options.now()),
+      error: error === null ? null : toAppError(error).message,
+    }
+    await this.#store.saveRun(finished)
+    for (const one of finished.errors) work.leaveOut(one)
+    await mark({ ...stored, run: finished })
+    if (error !== null) throw error
+  }
+
+  /** Sets the timer for the next source that is due, and watches the folders that are to be watched. */
+  #arrange(): void {
+    if (!this.#isOpen) return
+    const sources = this.#store.sources()
+    this.#arrangeWatches(sources)
+    clearTimeout(this.#timer)
+    const nowMs = this.#options.now()
+    let nextMs = nowMs + TIMER_MS_MAX
+    for (const source of sources) {
+      const dueMs = this.#dueMs(source)
+      if (dueMs === null) continue
+      if (dueMs > nowMs) nextMs = Math.min(nextMs, dueMs)
+      else {
+        this.#begunMs.set(source.id, nowMs)
+        void this.#tryBegin(source, 'schedule')
+        nextMs = Math.min(nextMs, this.#dueMs(source) ?? nextMs)
+      }
+    }
+    const waitMs = Math.max(1, nextMs - nowMs)
+    this.#timer = setTimeout(() => this.#arrange(), waitMs)
+    this.#timer.unref()
+  }
+
+  #arrangeWatches(sources: readonly SyncSource[]): void {
+    const wanted = new Map(
+      sources.filter(({ isWatched }) => isWatched).map((source) => [source.id, source] as const),
+    )
+    for (const [id, { key, watch }] of this.#watches) {
+      const source = wanted.get(id)
+      if (source !== undefined && JSON.stringify(source.parameters) === key) continue
+      watch.close()
+      this.#watches.delete(id)
+    }
+    for (const [id, source] of wanted) {
+      if (this.#watches.has(id)) continue
+      const { parameters } = source
+      const watch = new FolderWatch({
+        path: String(parameters.path),
+        roots: this.#options.folders,
+        rules: { include: [], exclude: [], hidden: true },
+        onChange: () => void this.#tryBegin(source, 'change'),
+        ...this.#options.watching,
+      })
+      this.#watches.set(id, { key: JSON.stringify(parameters), watch })
+      watch.start()
+    }
+  }
+
+  /** null: it has no schedule, or none that comes again. */
+  #dueMs(source: SyncSource): number | null {
+    if (source.schedule === null) return null
+    const last = this.#store.lastRun(source)
+    const sinceMs = [
+      millisOf(source.updatedAt),
+      last === null ? 0 : millisOf(last.startedAt),
+      this.#begunMs.get(source.id) ?? 0,
+    ]
+    return nextTime(source.schedule, Math.max(...sinceMs))
+  }
+
+  async #tryBegin(source: SyncSource, trigger: RunTrigger): Promise<void> {
+    if (!this.#isOpen) return
+    try {
+      await this.#begin(source, trigger, false)
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'source_not_found') return
+      this.#options.onFailure(error)
+      setTimeout(() => void this.#tryBegin(source, trigger), AGAIN_MS).unref()
+    }
+  }
+}
+
+function millisOf(timestamp: string): number {
+  return Date.parse(`${timestamp.replace(' ', 'T')}Z`)
+}
+
+/** What `#start` wrote. */
+function requestOf(request: unknown): RunRequest {
+  const read = (name: string): unknown => Reflect.get(Object(request), name)
+  const trigger = read('trigger')
+  return {
+    sourceId: Number(read('sourceId')),
+    trigger: trigger === 'schedule' || trigger === 'change' ? trigger : 'request',
+    isFull: read('isFull') === true,
+  }
+}
+
+function progressOf(checkpoint: unknown): { readonly documents: number; readonly chunks: number } {
+  const read = (name: string): unknown => Reflect.get(Object(checkpoint ?? {}), name)
+  return { documents: Number(read('documents') ?? 0), chunks: Number(read('chunks') ?? 0) }
+}

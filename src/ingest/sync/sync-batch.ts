@@ -1,0 +1,62 @@
+/** Items on their way into a knowledge base. */
+import type { Document, Row } from '../../domain/document.ts'
+import type { SyncItem } from '../../domain/flow/sync-source.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { DocumentStore } from '../../domain/ports/store-ports.ts'
+import type { TimeSlice } from '../../runtime/scheduling.ts'
+import { columnMappingOf, contentId, documentOfRow } from '../document-of-row.ts'
+
+/** An item with all its rows. */
+export interface WholeItem {
+  readonly item: string
+  readonly hash: string
+  readonly stamp: string | null
+  readonly rows: readonly IdentifiedRow[]
+  readonly chars: number
+  /** What is remembered of it; null: nothing. */
+  readonly known: SyncItem | null
+}
+
+export interface IdentifiedRow {
+  readonly row: Row
+  readonly documentId: string
+}
+
+/**
+ * The row with the id of its document; null where it has no content, and so no document.
+ * @throws AppError `insert_failed` where it lacks a content column
+ */
+export async function identified(
+  row: Row,
+  kb: KnowledgeBase,
+  slice: TimeSlice,
+  signal: AbortSignal,
+): Promise<(IdentifiedRow & { readonly chars: number }) | null> {
+  const document = documentOfRow(row, 0, columnMappingOf(kb))
+  if (document === null) return null
+  const chars = charsOf(document)
+  const { id, texts } = document
+  return { row, documentId: id ?? (await contentId(texts, slice, signal)), chars }
+}
+
+function charsOf({ texts }: Pick<Document, 'texts'>): number {
+  return texts.reduce((sum, { text }) => sum + text.length, 0)
+}
+
+/** So that a file that was moved, or copied, keeps its vectors: its text is stored under another id. */
+export function withTextsOf<Store extends DocumentStore>(
+  store: Store,
+  others: readonly string[],
+): Store {
+  if (others.length === 0) return store
+  const storedTexts: DocumentStore['storedTexts'] = (kb, documentIds) => {
+    return store.storedTexts(kb, [...documentIds, ...others])
+  }
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === 'storedTexts') return storedTexts
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}

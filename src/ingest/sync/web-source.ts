@@ -1,0 +1,192 @@
+import { createHash } from 'node:crypto'
+import type { DocumentReading, ReadFile } from '../../domain/ports/reading-ports.ts'
+import type { FileBytes } from '../../domain/ports/store-ports.ts'
+import type { TableRows } from '../../domain/ports/sync-ports.ts'
+import { AppError } from '../../errors.ts'
+import type {
+  DownloadedFile,
+  FileFetcher,
+  PageFetcher,
+  Validators,
+} from '../crawl/guarded-fetch.ts'
+import { isOfPage, PageError } from '../crawl/left-out-pages.ts'
+import { pageAddress } from '../crawl/page-address.ts'
+import { Robots } from '../crawl/robots.ts'
+import { rowsOfItem } from './item-rows.ts'
+import type { SyncReach, SyncTask } from './sync-sink.ts'
+
+export interface WebDeps {
+  readonly downloads: PageFetcher & FileFetcher
+  readonly bytesMax: number
+  readonly files: FileBytes
+  readonly tables: TableRows
+  reader(): DocumentReading
+}
+
+/** By what a page or file is known to be unchanged. */
+interface WebStamp extends Validators {
+  /** As a sitemap says it. */
+  readonly lastmod: string | null
+}
+
+/** One file or page by its address. It must answer. */
+export async function readAddress(
+  task: SyncTask,
+  deps: WebDeps,
+  signal: AbortSignal,
+): Promise<SyncReach> {
+  const url = pageAddress(new URL(String(task.source.parameters.url))).href
+  const robots = new Robots(deps.downloads)
+  const reader = deps.reader()
+  await new AddressReader({ task, robots, reader }, deps).read({ url, lastmod: null }, signal)
+  return { found: 1, mayHaveVanished: (item) => item !== url }
+}
+
+export interface ListedAddress {
+  readonly url: string
+  readonly lastmod: string | null
+}
+
+/** Pages and files by their addresses; what they are called is the address that they are found at. */
+export class AddressReader {
+  readonly #task: SyncTask
+  readonly #robots: Robots
+  readonly #reader: DocumentReading
+  readonly #deps: WebDeps
+
+  constructor(
+    {
+      task,
+      robots,
+      reader,
+    }: {
+      readonly task: SyncTask
+      readonly robots: Robots
+      readonly reader: DocumentReading
+    },
+    deps: WebDeps,
+  ) {
+    this.#task = task
+    this.#robots = robots
+    this.#reader = reader
+    this.#deps = deps
+  }
+
+  /** @throws AppError `crawl_failed`, `address_refused`, `file_unreadable` of the page itself, too */
+  async read({ url, lastmod }: ListedAddress, signal: AbortSignal): Promise<void> {
+    const { known, sink, source } = this.#task
+    const before = known.get(url)
+    const stamp = stampOf(before?.stamp)
+    const isTold = stamp !== null && before !== undefined && before.hash !== null
+    if (isTold && lastmod !== null && stamp.lastmod === lastmod) return sink.unchanged(before)
+    sink.count({ pages: 1 })
+    const headers = headersIn(source.parameters.headers)
+    const use = async (file: DownloadedFile) => {
+      if (!file.isNew && before !== undefined) {
+        sink.unchanged(before, JSON.stringify({ ...stamp, lastmod }))
+      } else await this.#take({ url, lastmod }, file, signal)
+    }
+    await this.#deps.downloads.download(url, use, {
+      signal,
+      headers,
+      ...(isTold ? { known: stamp } : {}),
+      beforeRequest: (next) => this.#robots.permit(next, signal),
+    })
+  }
+
+  #take({ url, lastmod }: ListedAddress, file: DownloadedFile, signal: AbortSignal): Promise<void> {
+    const { known, sink, mapping } = this.#task
+    const { files, tables, bytesMax } = this.#deps
+    const hasher = createHash('sha256')
+    async function* hashed() {
+      let sizeBytes = 0
+      for await (const piece of file.content) {
+        signal.throwIfAborted()
+        sizeBytes += piece.byteLength
+        if (sizeBytes > bytesMax) throw tooLarge(url, bytesMax)
+        hasher.update(piece)
+        yield piece
+      }
+      sink.count({ bytes: sizeBytes })
+    }
+    return files.withFolder(async (folder) => {
+      const { path, sizeBytes } = await folder.write(hashed())
+      const hash = hasher.digest('base64url')
+      const stamp = JSON.stringify({ ...file.validators, lastmod })
+      const before = known.get(url)
+      if (before?.hash === hash) return sink.unchanged(before, stamp)
+      if (sizeBytes === 0) throw new PageError('held no text', `${url} answered with nothing`)
+      const id = pageAddress(new URL(file.url)).href
+      const reading = { reader: this.#reader, mapping, tables, leaveOut: sink.leaveOut }
+      const use = (read: ReadFile) => {
+        const rows = rowsOfItem({ id, columns: { url: id } }, read, reading, signal)
+        return sink.content({ item: url, hash, stamp, rows })
+      }
+      const { contentType } = file
+      const name = nameOf(file)
+      await this.#reader
+        .readFile({ path, name, contentType, url: file.url, options: optionsOf(file) }, use, signal)
+        .catch((error: unknown) => Promise.reject(ofAddress(error, url)))
+    })
+  }
+}
+
+/** A page that is called by what its server says it is. */
+function optionsOf({ contentType }: DownloadedFile) {
+  const [type = ''] = (contentType ?? '').split(';')
+  const isPage = /^(?:text\/html|application\/xhtml\+xml)$/i.test(type.trim())
+  return isPage ? { format: 'html' as const } : {}
+}
+
+function nameOf({ url, contentDisposition }: DownloadedFile): string {
+  const named = /;\s*filename="?([^";]+)/i.exec(contentDisposition ?? '')?.[1]
+  const last = named ?? new URL(url).pathname.split('/').at(-1) ?? ''
+  try {
+    return decodeURIComponent(last).split(/[/\\]/).at(-1) || 'page'
+  } catch {
+    return 'page'
+  }
+}
+
+function tooLarge(url: string, bytesMax: number): AppError {
+  const limit = `more than ${bytesMax} bytes, the limit (EIDER_FILE_BYTES_MAX)`
+  return new PageError('was too large', `${url} has ${limit}`)
+}
+
+function ofAddress(error: unknown, url: string): unknown {
+  if (!(error instanceof AppError) || error.code !== 'file_unreadable') return error
+  return new AppError('file_unreadable', `${url}: ${error.message}`, { cause: error })
+}
+
+function headersIn(headers: unknown): Readonly<Record<string, string>> {
+  if (typeof headers !== 'object' || headers === null) return {}
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+}
+
+/** null: nothing is known. */
+function stampOf(stamp: string | null | undefined): WebStamp | null {
+  if (stamp === null || stamp === undefined) return null
+  try {
+    const read: unknown = JSON.parse(stamp)
+    if (typeof read !== 'object' || read === null) return null
+    const text = (name: string) => {
+      const value: unknown = Reflect.get(read, name)
+      return typeof value === 'string' ? value : null
+    }
+    return { etag: text('etag'), lastModified: text('lastModified'), lastmod: text('lastmod') }
+  } catch {
+    return null
+  }
+}
+
+/** Answers that say that a page is not there any more. */
+const GONE = /answered (?:404|410)$/
+
+/** What became of one page of many: true where it may be there all the same. */
+export function missPage(task: SyncTask, url: string, error: unknown): void {
+  if (!isOfPage(error)) throw error
+  if (GONE.test(error.message)) {
+    if (task.known.has(url)) task.sink.gone(url)
+    else task.sink.failed({ item: url, message: error.message })
+  } else task.sink.failed({ item: url, message: error.message })
+}

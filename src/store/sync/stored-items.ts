@@ -1,0 +1,130 @@
+/** What is remembered of a source's files, pages or rows: in the tables, within the caller's transaction. */
+import { type DuckDBConnection, LIST, listValue, VARCHAR } from '@duckdb/node-api'
+import { chunkTables } from '../../domain/chunk-tables.ts'
+import type { SyncItem } from '../../domain/flow/sync-source.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
+import { APPENDED_ROWS_MAX, appendColumns } from '../duckdb/columns.ts'
+
+const TABLE = 'eider.sync_documents'
+
+export async function itemsOf(
+  connection: DuckDBConnection,
+  sourceId: number,
+): Promise<Map<string, SyncItem>> {
+  const items = new Map<string, SyncItem & { readonly documentIds: string[] }>()
+  const sql = `SELECT item, document_id, hash, stamp, failure, run_id, outcome FROM ${TABLE}
+    WHERE source_id = $1`
+  const result = await connection.stream(sql, [sourceId])
+  for await (const data of result) {
+    for (const [name, documentId, hash, stamp, failure, runId, outcome] of data.getRows()) {
+      const item = String(name)
+      let known = items.get(item)
+      if (known === undefined) {
+        known = {
+          item,
+          documentIds: [],
+          hash: textOrNull(hash),
+          stamp: textOrNull(stamp),
+          failure: textOrNull(failure),
+          runId: Number(runId),
+          outcome: outcome === 'added' ? 'added' : 'changed',
+        }
+        items.set(item, known)
+      }
+      if (documentId !== null && documentId !== undefined)
+        known.documentIds.push(String(documentId))
+    }
+    await yieldToEventLoop()
+  }
+  return items
+}
+
+function textOrNull(value: unknown): string | null {
+  return value === null || value === undefined ? null : String(value)
+}
+
+export async function deleteItems(
+  connection: DuckDBConnection,
+  sourceId: number,
+  items: readonly string[],
+): Promise<void> {
+  const sql = `DELETE FROM ${TABLE} WHERE source_id = $source AND item IN (SELECT unnest($items))`
+  const values = { source: sourceId, items: listValue(items.map((item) => item.toWellFormed())) }
+  await connection.run(sql, values, { items: LIST(VARCHAR) })
+}
+
+export async function insertItems(
+  connection: DuckDBConnection,
+  sourceId: number,
+  items: readonly SyncItem[],
+): Promise<void> {
+  const rows = items.flatMap((item) => {
+    const ids: readonly (string | null)[] = item.documentIds.length > 0 ? item.documentIds : [null]
+    return ids.map((documentId) => ({ ...item, documentId }))
+  })
+  await appendColumns({ connection, schema: 'eider', table: 'sync_documents' }, batches())
+
+  function* batches() {
+    for (let start = 0; start < rows.length; start += APPENDED_ROWS_MAX) {
+      const some = rows.slice(start, start + APPENDED_ROWS_MAX)
+      yield [
+        Int32Array.from(some, () => sourceId),
+        some.map(({ item }) => item.toWellFormed()),
+        some.map(({ documentId }) => documentId),
+        some.map(({ hash }) => hash),
+        some.map(({ stamp }) => stamp),
+        some.map(({ failure }) => failure?.toWellFormed() ?? null),
+        Int32Array.from(some, ({ runId }) => runId),
+        some.map(({ outcome }) => outcome),
+      ]
+    }
+  }
+}
+
+/**
+ * Those of the documents that one of these sources has as well. What is stored of them may be another's, so that it is read
+ * again.
+ */
+export async function sharedDocuments(
+  connection: DuckDBConnection,
+  sourceIds: readonly number[],
+  documentIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const condition = `source_id IN (${sourceIds.map(Number).join(', ')})
+    AND document_id IN (SELECT unnest($ids))`
+  const values = { ids: listValue(documentIds.map((id) => id.toWellFormed())) }
+  const types = { ids: LIST(VARCHAR) }
+  const sql = `SELECT DISTINCT document_id FROM ${TABLE} WHERE ${condition}`
+  const found = (await connection.runAndReadAll(sql, values, types)).getRows()
+  if (found.length > 0) {
+    const forget = `UPDATE ${TABLE} SET hash = NULL, stamp = NULL WHERE ${condition}`
+    await connection.run(forget, values, types)
+  }
+  return new Set(found.map(([id]) => String(id)))
+}
+
+export async function itemsWithout(
+  connection: DuckDBConnection,
+  sourceId: number,
+  kb: KnowledgeBase,
+): Promise<ReadonlySet<string>> {
+  const sql = `SELECT DISTINCT item FROM ${TABLE} AS d WHERE source_id = $1
+    AND document_id IS NOT NULL AND hash IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM ${chunkTables(kb).chunks} AS c WHERE c.document_id = d.document_id)`
+  const reader = await connection.runAndReadAll(sql, [sourceId])
+  return new Set(reader.getRows().map(([item]) => String(item)))
+}
+
+/** Sources of these knowledge bases, with all that is remembered of them. */
+export async function dropSourcesOf(
+  connection: DuckDBConnection,
+  knowledgeBaseIds: readonly number[],
+): Promise<void> {
+  if (knowledgeBaseIds.length === 0) return
+  const ids = knowledgeBaseIds.map(Number).join(', ')
+  const own = `SELECT id FROM eider.sync_sources WHERE knowledge_base_id IN (${ids})`
+  await connection.run(`DELETE FROM ${TABLE} WHERE source_id IN (${own})`)
+  await connection.run(`DELETE FROM eider.sync_runs WHERE source_id IN (${own})`)
+  await connection.run(`DELETE FROM eider.sync_sources WHERE knowledge_base_id IN (${ids})`)
+}
