@@ -5,11 +5,8 @@ import { insertDepsOf } from './composition/insert-parts.ts'
 import { jobRunnerOf } from './composition/job-parts.ts'
 import { LATER } from './composition/later.ts'
 import { chatDefaultsOf, chatModelsOf, networkRulesOf } from './composition/model-parts.ts'
-<<<<<<< HEAD
 import { liveTables, NO_SOURCES } from './composition/source-parts.ts'
-=======
 import { sourceKeeperOf } from './composition/sync-parts.ts'
->>>>>>> d2e0f45 (feat(ingest): sources of knowledge bases by REST)
 import { useCases } from './composition/use-cases.ts'
 import type { EmbedderRegistry, RerankerRegistry } from './domain/ports/model-ports.ts'
 import { NOTHING_NOTED, type RunningWork } from './domain/ports/running-ports.ts'
@@ -157,7 +154,7 @@ export function createApp(options: AppOptions): App {
   const agents = agentPool(settings, queryDeps, running)
   const jobs = jobRunnerOf({ settings, store, log })
   const insertDeps = insertDepsOf(options, queryDeps, reader)
-  const sources = sourceKeeperOf({
+  const syncSources = sourceKeeperOf({
     ...{ settings, store, log, jobs, reader },
     insertDeps: () => insertDeps,
   })
@@ -167,7 +164,7 @@ export function createApp(options: AppOptions): App {
   })
   const server = createServer({
     ...useCases(queryDeps, insertDeps, { agents, reader, jobs }),
-    sources,
+    sources: syncSources,
     backups: store.backups,
     fileBytes: store.contents,
     serverState: () => ({
@@ -217,14 +214,14 @@ export function createApp(options: AppOptions): App {
       void vectorCaches.settled().then(() => store.keywordLanguages.start())
       reembedding.start()
       jobs.open()
-      sources.start()
+      syncSources.start()
       schedule.start()
     },
     async close() {
       clearTimeout(loading)
       schedule.close()
       agents.close()
-      sources.close()
+      syncSources.close()
       await jobs.close()
       await reembedding.close()
       await Promise.all([reader.close(), builtin.close(), planner.close()])

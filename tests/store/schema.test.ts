@@ -9,6 +9,7 @@ const TYPES: Readonly<Record<string, string>> = {
   text: 'VARCHAR',
   integer: 'INTEGER',
   bigint: 'BIGINT',
+  boolean: 'BOOLEAN',
   'timestamp(6)': 'TIMESTAMP',
   JSON: 'JSON',
 }
