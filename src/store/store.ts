@@ -181,10 +181,8 @@ async function storeOver(
   if (folder !== null) upkeep.start()
   const catalog = await catalogOver(parts, languages)
   const chunks = new StoredChunks(parts, languages, jobs)
-  const backups = await StoredBackups.open(
-    { database, folder, now, bytes: contents, snapshot: () => state.snapshot() },
-    backupOptionsOf(options),
-  )
+  const own = { database, folder, now, bytes: contents, snapshot: () => state.snapshot() }
+  const backups = await StoredBackups.open(own, backupOptionsOf(options))
   return {
     catalog,
     dataSourceCatalog: new StoredDataSources(parts),
