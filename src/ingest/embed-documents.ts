@@ -40,18 +40,18 @@ export interface DocumentsTarget {
 
 /**
  * Vectors for all chunks. Only text that is neither stored with one of the documents nor repeated is embedded.
- * @param ahead what is known already
+ * @param ahead what is known already, and what is known afterwards
  */
 export async function prepareDocuments(
   target: DocumentsTarget,
   deps: EmbedDeps,
   signal: AbortSignal,
-  ahead: VectorsAhead | null = null,
+  ahead = new VectorsAhead(target.kb, deps, signal),
 ): Promise<PreparedDocuments> {
   const { kb } = target
   const embedder = deps.embedders.embedder(kb.embeddingModel)
   const documents = await withWrittenContexts(target, deps, signal)
-  const known = await (ahead ?? new VectorsAhead(kb, deps, signal)).known(documents)
+  const known = await ahead.known(documents)
   return { kb, documents, known, embedded: await embedded(documents, known, embedder, signal) }
 }
 
@@ -217,9 +217,9 @@ async function embedUnknown(
     const text = embeddedText(chunk)
     if (!known.has(text)) unknown.add(text)
   })
-  for (const [text, vector] of await embedTexts(unknown, embedder, signal)) {
+  await embedEach(unknown, embedder, signal, (text, vector) => {
     known.set(text, { kind: 'new', vector })
-  }
+  })
 }
 
 /** Of hundreds of thousands of chunks, so others have their turn in between. */
@@ -237,17 +237,28 @@ async function visitChunks(
   }
 }
 
-/**
- * The vectors of texts, some texts at a time.
- * @throws AppError those of the embedder, and `provider_failed` where it gives another number of vectors than of texts
- */
+/** The vectors of texts, some texts at a time. */
 export async function embedTexts(
   texts: ReadonlySet<string>,
   embedder: Embedder,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Float32Array>> {
-  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
   const vectors = new Map<string, Float32Array>()
+  await embedEach(texts, embedder, signal, (text, vector) => vectors.set(text, vector))
+  return vectors
+}
+
+/**
+ * @param keep gets the vectors of each call at once: they are there although a later one fails
+ * @throws AppError those of the embedder, and `provider_failed` where it gives another number of vectors than of texts
+ */
+async function embedEach(
+  texts: ReadonlySet<string>,
+  embedder: Embedder,
+  signal: AbortSignal,
+  keep: (text: string, vector: Float32Array) => void,
+): Promise<void> {
+  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
   let batch: string[] = []
   const embedBatch = async () => {
     await slice.yieldIfSpent(signal)
@@ -255,7 +266,7 @@ export async function embedTexts(
     for (const [index, text] of batch.entries()) {
       const vector = answer[index]
       if (vector === undefined || answer.length !== batch.length) throw miscounted(answer, batch)
-      vectors.set(text, vector)
+      keep(text, vector)
     }
     batch = []
   }
@@ -264,7 +275,6 @@ export async function embedTexts(
     if (batch.length === INGEST_LIMITS.insertBatchChunks) await embedBatch()
   }
   if (batch.length > 0) await embedBatch()
-  return vectors
 }
 
 function miscounted(vectors: readonly Float32Array[], texts: readonly string[]): AppError {

@@ -42,6 +42,9 @@ const NOTHING: Counts = { rows: 0, documents: 0, chunks: 0 }
  */
 const BATCH_CHUNKS = 512
 
+/** A provider that is busy or down may come back: a job has the time. */
+const PATIENCE_MS = 600_000
+
 /** @throws AppError for what is known to be wrong before anything is read: `unknown_provider`, `file_not_found` */
 export function insertJobOf(
   { kb, rows, ...others }: InsertRequest,
@@ -194,6 +197,7 @@ class InsertRun {
     await storeRows({ ...source, rows, isUnbounded: true, kb, counts }, this.#deps, signal, {
       skipsFailed: isSkipping,
       batchChunks: BATCH_CHUNKS,
+      patienceMs: PATIENCE_MS,
       markOf,
       onLeftOut: (error) => {
         this.#leftOut = withLeftOut(this.#leftOut, error)

@@ -1,5 +1,6 @@
 import type { Document } from '../domain/document.ts'
 import type { JobError } from '../domain/flow/job.ts'
+import type { ModelRef } from '../domain/model-ref.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { callerOf, setCaller } from '../runtime/cancellation.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
@@ -28,12 +29,19 @@ export async function storeRows(
 ): Promise<void> {
   const before = target.counts.storedDocuments
   try {
-    const store = () => storeInBatches(target, deps, signal, options)
+    const patient = withPatience(deps, options)
+    const store = () => storeInBatches(target, patient, signal, options)
     await (target.isUnbounded ? deps.chunks.withoutCaching(store) : store())
   } catch (error) {
     const isAbort = signal.aborted && error === signal.reason
     throw isAbort ? error : failedInsert(error, target, before)
   }
+}
+
+function withPatience(deps: StoreDeps, { patienceMs }: StoringOptions): StoreDeps {
+  if (patienceMs === undefined) return deps
+  const embedder = (ref: ModelRef) => deps.embedders.embedder(ref, patienceMs)
+  return { ...deps, embedders: { embedder } }
 }
 
 async function storeInBatches(

@@ -7,11 +7,12 @@ import { AppError, type ErrorCode } from '../errors.ts'
 import type { BatchStages } from './batch-pipeline.ts'
 import type { ChunkedDocument } from './chunking/chunker.ts'
 import {
+  type DocumentsTarget,
   type EmbedDeps,
   type PreparedDocuments,
   prepareDocuments,
   storePrepared,
-  type VectorsAhead,
+  VectorsAhead,
 } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 
@@ -38,7 +39,10 @@ export interface RowsToStore {
 export interface StoringOptions {
   /** Leaves documents alone whose ids are stored already. */
   readonly skipsStored?: boolean
-  /** Goes on when a row or a batch cannot be stored: it is counted in `failedRows`. */
+  /**
+   * Goes on when rows cannot be stored, which are counted in `failedRows`: those that the store or the model refuses by
+   * themselves, and whole batches where the model fails.
+   */
   readonly skipsFailed?: boolean
   /** Chunks that make a batch of an unbounded source. */
   readonly batchChunks?: number
@@ -49,6 +53,8 @@ export interface StoringOptions {
   readonly markOf?: (stored: StoredCounts) => JobMark
   /** A row that is left out: told before the mark of its batch is made. */
   readonly onLeftOut?: (error: JobError) => void
+  /** How long a call of the embedding model is tried where it fails; unset: as long as somebody may wait for an answer. */
+  readonly patienceMs?: number
 }
 
 export type StoreDeps = EmbedDeps
@@ -96,51 +102,99 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
     const kb = this.#inForce
     const isSkipping = this.#options.skipsStored === true
     const documents = isSkipping ? await unstored(kb, batch.documents, this.#deps) : batch.documents
-    const wanted = { ...batch, documents }
-    if (documents.length === 0) return { ...wanted, prepared: null }
-    try {
-      await this.#deps.chunks.checkDeclared(
-        kb,
-        documents.map(({ document }) => document),
-      )
-      const target = { kb, documents }
-      const prepared = await prepareDocuments(target, this.#deps, this.#signal, batch.ahead ?? null)
-      return { ...wanted, prepared }
-    } catch (error) {
-      if (!this.mayLeaveOut(error)) throw error
-      return { ...wanted, prepared: error }
-    }
+    if (documents.length === 0) return { ...batch, documents, prepared: null }
+    const ahead = batch.ahead ?? new VectorsAhead(kb, this.#deps, this.#signal)
+    const { leftOut, error, ...sorted } = await this.#prepareUsable({ kb, documents }, ahead)
+    // A model that refuses everything does not mean the texts.
+    const isEverything = sorted.documents.length === 0 && documents.length > 1
+    if (isEverything && error?.code === 'provider_refused') throw error
+    return { ...batch, ahead, ...sorted, leftOut: [...batch.leftOut, ...leftOut] }
   }
 
   async store(batch: ReadyBatch): Promise<void> {
-    const { documents, prepared } = batch
     for (const one of batch.leftOut) this.#leaveOut(one)
+    await this.#store(batch, true)
+  }
+
+  /** The documents that can be prepared: what is wrong with single ones is found by halves. */
+  async #prepareUsable(
+    { kb, documents }: DocumentsTarget,
+    ahead: VectorsAhead,
+  ): Promise<SortedDocuments> {
+    try {
+      const prepared = await this.#prepare({ kb, documents }, ahead)
+      return { documents, prepared, leftOut: [], error: null }
+    } catch (error) {
+      if (!this.mayLeaveOut(error)) throw error
+      // What a chat model wrote is not kept: it would be asked again for each half.
+      const isWhole = error.code === 'provider_failed' || kb.preprocessing.contextual !== undefined
+      if (isWhole) return { documents, prepared: error, leftOut: [], error }
+      if (documents.length === 1) return noneOf(documents, error)
+      const sorted: SortedDocuments[] = []
+      for (const half of halvesOf(documents)) {
+        sorted.push(await this.#prepareUsable({ kb, documents: half }, ahead))
+      }
+      const usable = sorted.flatMap((one) =>
+        one.prepared instanceof AppError ? [] : one.documents,
+      )
+      const leftOut = sorted.flatMap(leftOutOf)
+      const prepared =
+        usable.length === 0 ? null : await this.#prepare({ kb, documents: usable }, ahead)
+      return { documents: usable, prepared, leftOut, error }
+    }
+  }
+
+  async #prepare(target: DocumentsTarget, ahead: VectorsAhead): Promise<PreparedDocuments> {
+    await this.#deps.chunks.checkDeclared(
+      target.kb,
+      target.documents.map(({ document }) => document),
+    )
+    return prepareDocuments(target, this.#deps, this.#signal, ahead)
+  }
+
+  /** @param isEnd with it, all of the batch is stored or left out */
+  async #store(batch: ReadyBatch, isEnd: boolean): Promise<void> {
+    const { documents, prepared } = batch
     if (prepared === null) return
     const { counts } = this.#target
     const chunkCount = chunkCountOf(documents)
-    const mark = this.#options.markOf?.({
+    const stored = {
       ...counts,
       skippedRows: counts.skippedRows + batch.emptyRows,
       storedDocuments: counts.storedDocuments + documents.length,
       chunks: counts.chunks + chunkCount,
       readRows: batch.takenRows,
-    })
+    }
     try {
       if (prepared instanceof AppError) throw prepared
+      const mark = isEnd ? this.#options.markOf?.(stored) : undefined
       this.#inForce = await storePrepared({ ...prepared, mark }, this.#deps, this.#signal)
     } catch (error) {
       if (!this.mayLeaveOut(error)) throw error
-      for (const item of idsOf(documents)) this.#leaveOut({ item, message: error.message })
+      const isWhole = prepared instanceof AppError || documents.length === 1
+      if (!isWhole) return this.#storeByHalves(batch, prepared.kb, isEnd)
+      for (const one of noneOf(documents, error).leftOut) this.#leaveOut(one)
       return
     }
-    counts.storedDocuments += documents.length
-    counts.chunks += chunkCount
+    counts.storedDocuments = stored.storedDocuments
+    counts.chunks = stored.chunks
+  }
+
+  /** What the store refuses is found by halves too. */
+  async #storeByHalves(batch: ReadyBatch, kb: KnowledgeBase, isEnd: boolean): Promise<void> {
+    const ahead = batch.ahead ?? new VectorsAhead(kb, this.#deps, this.#signal)
+    const [first, second] = halvesOf(batch.documents)
+    for (const documents of [first, second]) {
+      const prepared = await this.#prepare({ kb, documents }, ahead)
+      await this.#store({ ...batch, documents, prepared }, isEnd && documents === second)
+    }
   }
 
   /** Whether the rest is to be stored in spite of it. */
   mayLeaveOut(error: unknown): error is AppError {
-    const isOfRows = error instanceof AppError && SKIPPED_CODES.has(error.code)
-    return this.#options.skipsFailed === true && !this.#signal.aborted && isOfRows
+    if (this.#options.skipsFailed !== true || this.#signal.aborted) return false
+    if (!(error instanceof AppError)) return false
+    return SKIPPED_CODES.has(error.code) || isRefusedText(error)
   }
 
   #leaveOut(error: JobError): void {
@@ -148,6 +202,34 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
     counts.failedRows = (counts.failedRows ?? 0) + 1
     this.#options.onLeftOut?.(error)
   }
+}
+
+/** Documents with their vectors, and those that are left out. */
+interface SortedDocuments extends Pick<ReadyBatch, 'documents' | 'prepared' | 'leftOut'> {
+  /** Why some are left out. */
+  readonly error: AppError | null
+}
+
+function noneOf(documents: readonly ChunkedDocument[], error: AppError): SortedDocuments {
+  const leftOut = idsOf(documents).map((item) => ({ item, message: error.message }))
+  return { documents: [], prepared: null, leftOut, error }
+}
+
+function leftOutOf({ documents, prepared, leftOut }: SortedDocuments): readonly JobError[] {
+  return prepared instanceof AppError ? noneOf(documents, prepared).leftOut : leftOut
+}
+
+function halvesOf<T>(items: readonly T[]): readonly [readonly T[], readonly T[]] {
+  const middle = items.length >> 1
+  return [items.slice(0, middle), items.slice(middle)]
+}
+
+/** What a model answers that cannot take this text; others say that it takes none. */
+const TEXT_STATUSES: readonly unknown[] = [400, 413, 422]
+
+function isRefusedText({ code, cause }: AppError): boolean {
+  const status = cause instanceof Error && 'status' in cause ? cause.status : null
+  return code === 'provider_refused' && TEXT_STATUSES.includes(status)
 }
 
 function chunkCountOf(documents: readonly ChunkedDocument[]): number {

@@ -93,10 +93,15 @@ function openaiProvider(deps: EmbedderRegistryDeps): EmbeddingProvider {
   }
 }
 
-function limitsWithin(withinMs: number = EMBED_LIMITS.totalMs): EmbedLimits {
-  const totalMs = Math.min(EMBED_LIMITS.totalMs, withinMs)
-  return { ...EMBED_LIMITS, totalMs, timeoutMs: Math.min(EMBED_LIMITS.timeoutMs, totalMs) }
+/** Whoever may wait longer than usual tries as often as there is time, and waits as long as the server asks for. */
+function limitsWithin(totalMs: number = EMBED_LIMITS.totalMs): EmbedLimits {
+  const timeoutMs = Math.min(EMBED_LIMITS.timeoutMs, totalMs)
+  if (totalMs <= EMBED_LIMITS.totalMs) return { ...EMBED_LIMITS, totalMs, timeoutMs }
+  return { ...EMBED_LIMITS, totalMs, timeoutMs, retriesMax: PATIENT_RETRIES, waitMsMax: totalMs }
 }
+
+/** With pauses of a minute at most, they end by their time. */
+const PATIENT_RETRIES = 1000
 
 /** @param url without credentials and query */
 async function probeOnce(

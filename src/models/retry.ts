@@ -42,10 +42,13 @@ export async function retry<T>(
   }
 }
 
-/** Up to a quarter shorter than asked, so that many callers do not come back at once. */
+/** Whoever may wait for long looks once a minute at least. */
+const UNASKED_MS_MAX = 60_000
+
+/** Up to a quarter shorter than it would be, so that many callers do not come back at once. */
 function waitMsOf(failed: FailedTry, policy: RetryPolicy, retryIndex: number): number {
   if (failed.retryAfterMs !== null) return failed.retryAfterMs
-  const doubled = Math.min(policy.delayMs * 2 ** retryIndex, policy.waitMsMax)
+  const doubled = Math.min(policy.delayMs * 2 ** retryIndex, policy.waitMsMax, UNASKED_MS_MAX)
   return doubled * (1 - Math.random() / 4)
 }
 

@@ -24,7 +24,9 @@ interface Case {
   readonly batchChunks: number
   readonly skipsStored: boolean
   readonly skipsFailed: boolean
-  /** The model refuses it. */
+  /** The model fails with it. */
+  readonly failingText: string | null
+  /** The model refuses it: it takes any other. */
   readonly refusedText: string | null
   /** The store refuses it. */
   readonly refusedId: string | null
@@ -45,6 +47,7 @@ const cases: fc.Arbitrary<Case> = fc.record({
   batchChunks: fc.integer({ min: 1, max: 5 }),
   skipsStored: fc.boolean(),
   skipsFailed: fc.boolean(),
+  failingText: fc.option(text, { freq: 3 }),
   refusedText: fc.option(text, { freq: 3 }),
   refusedId: fc.option(id, { freq: 3 }),
   turns: fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 12 }),
@@ -76,26 +79,46 @@ function expectedOutcome(given: Case): Outcome {
   const counts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0, failedRows: 0 }
   let emptyRows = 0
   let pending = new Map<string, string>()
-  const flush = () => {
-    const all = [...pending]
-    pending = new Map()
-    const batch = given.skipsStored ? all.filter(([one]) => !stored.has(one)) : all
+  const leaveOut = (batch: readonly (readonly [string, string])[]) => {
+    counts.failedRows += batch.length
+    leftOut.push(...batch.map(([one]) => one))
+  }
+  const store = (batch: readonly (readonly [string, string])[], isEnd: boolean): void => {
     if (batch.length === 0) return
-    const isRefused = ([one, said]: readonly [string, string]) => {
-      const isKnown = batch.some(([other]) => stored.get(other) === said)
-      return (said === given.refusedText && !isKnown) || one === given.refusedId
-    }
-    const refused = batch.find(isRefused)
-    if (refused === undefined) {
+    const isRefused = batch.some(([one]) => one === given.refusedId)
+    if (!isRefused) {
       for (const [one, said] of batch) stored.set(one, said)
       writes.push(batch.map(([one]) => one))
       counts.storedDocuments += batch.length
       counts.chunks += batch.length
-      marks.push([counts.readRows, counts.storedDocuments])
-    } else if (given.skipsFailed) {
-      counts.failedRows += batch.length
-      leftOut.push(...batch.map(([one]) => one))
-    } else throw new Error('refused')
+      if (isEnd) marks.push([counts.readRows, counts.storedDocuments])
+    } else if (!given.skipsFailed) throw new Error('refused')
+    else if (batch.length === 1) leaveOut(batch)
+    else {
+      const middle = batch.length >> 1
+      store(batch.slice(0, middle), false)
+      store(batch.slice(middle), isEnd)
+    }
+  }
+  const flush = () => {
+    const all = [...pending]
+    pending = new Map()
+    const batch = given.skipsStored ? all.filter(([one]) => !stored.has(one)) : all
+    const asked = new Set(
+      batch.flatMap(([, said]) => {
+        return batch.some(([other]) => stored.get(other) === said) ? [] : [said]
+      }),
+    )
+    const isFailing = given.failingText !== null && asked.has(given.failingText)
+    const refused = batch.filter(([, said]) => said === given.refusedText && asked.has(said))
+    if (!given.skipsFailed && (isFailing || refused.length > 0)) throw new Error('refused')
+    if (isFailing) return leaveOut(batch)
+    if (refused.length > 1 && refused.length === batch.length) throw new Error('all are refused')
+    leaveOut(refused)
+    store(
+      batch.filter((one) => !refused.includes(one)),
+      true,
+    )
   }
   let hasFailed = false
   try {
@@ -178,11 +201,14 @@ function run(given: Case, signal: AbortSignal, onStep: (step: number) => void = 
   }
   const store = new SlowStore(given, wait)
   const fixed: Fixture = fixture({ chunks: store })
-  fixed.embedder.failsAt = given.refusedText
+  fixed.embedder.failsAt = given.failingText
   const embed = fixed.embedder.embed.bind(fixed.embedder)
   fixed.embedder.embed = async (texts, ended) => {
     await wait()
-    return embed(texts, ended)
+    const vectors = await embed(texts, ended)
+    if (given.refusedText === null || !texts.includes(given.refusedText)) return vectors
+    const cause = Object.assign(new Error(), { status: 400 })
+    throw new AppError('provider_refused', 'POST http://model/embed answered 400', { cause })
   }
   async function* rows() {
     for (const one of given.rows) {

@@ -98,3 +98,16 @@ test('the key of the settings goes to the address of the settings and no other',
   expect(keyOf(trusted)).toEqual(['Bearer sk-settings', 'Bearer sk-own', 'Bearer sk-settings'])
   expect(keyOf(other)).toEqual(['Bearer none'])
 })
+
+test('work that nobody waits for may wait longer, and is told at once where that is not enough', async () => {
+  await using server = scriptedServer(() => failure(429, 'busy', { 'retry-after': '700' }))
+  const registry = embedderRegistry({ builtin: unused })
+  const model = ref('openai', 'm', { baseUrl: server.url })
+  const usual = await thrownBy(registry.embedder(model).embed(['a'], never))
+  expect(String(usual)).toContain('asks to wait 700 s before another try, and there is time for 60')
+  const patient = await thrownBy(registry.embedder(model, 600_000).embed(['a'], never))
+  expect(String(patient)).toContain(
+    'asks to wait 700 s before another try, and there is time for 600',
+  )
+  expect(server.seen).toHaveLength(2)
+})

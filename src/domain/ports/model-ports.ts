@@ -49,8 +49,8 @@ export interface Embedder {
 export interface EmbedderRegistry {
   readonly providers: readonly string[]
   /**
-   * @param withinMs how long one embedding may take, further tries included; unset: as long as vectors that are to be stored
-   * are worth
+   * @param withinMs how long one embedding may take, further tries included: longer than usual for work that nobody waits for;
+   * unset: as long as vectors that are to be stored are worth
    * @throws AppError `unknown_provider` listing those there are, `invalid_knowledge_base` for a missing setting
    */
   embedder(ref: ModelRef, withinMs?: number): Embedder
