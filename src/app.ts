@@ -5,7 +5,8 @@ import { insertDepsOf } from './composition/insert-parts.ts'
 import { jobRunnerOf } from './composition/job-parts.ts'
 import { LATER } from './composition/later.ts'
 import { chatDefaultsOf, chatModelsOf, networkRulesOf } from './composition/model-parts.ts'
-import { liveTables, NO_SOURCES } from './composition/source-parts.ts'
+import { dataSourcesOf } from './composition/source-clients.ts'
+import { liveTables } from './composition/source-parts.ts'
 import { sourceKeeperOf } from './composition/sync-parts.ts'
 import { useCases } from './composition/use-cases.ts'
 import type { EmbedderRegistry, RerankerRegistry } from './domain/ports/model-ports.ts'
@@ -115,7 +116,7 @@ export function createApp(options: AppOptions): App {
     planningMs: Math.min(PLANNING_MS, settings.queryMs),
   })
   const snapshot = () => store.catalog.snapshot()
-  const sources = options.sources ?? NO_SOURCES
+  const sources = options.sources ?? dataSourcesOf({ guard, staging: store.staging })
   const queryDeps: QueryDeps = {
     catalog: store.catalog,
     dataSources: store.dataSourceCatalog,

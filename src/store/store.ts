@@ -103,6 +103,8 @@ export interface Store {
   readonly upkeep: Upkeep
   /** For files on their way in: emptied when the data folder is opened. null: nothing is on disk. */
   readonly uploadsFolder: string | null
+  /** Where rows from elsewhere are put for DuckDB to read, and what stays free on its disk. */
+  readonly staging: { readonly directory: string; readonly reserveBytes: number }
   /** From now on this one is told of commits, alone. */
   setListener(listener: CommitListener): void
   /** After whoever listens and reads has closed. Ends statements, waits for writes, moves the log into the file. */
@@ -124,7 +126,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const now = options.now ?? Date.now
   const space = new DiskSpace({
     directory,
-    reserveBytes: memoryBytesOf(options.diskReserve ?? '0MB'),
+    reserveBytes: reserveBytesOf(options),
     freeBytesOf: options.freeBytesOf,
   })
   const database = await Database.open({
@@ -139,11 +141,16 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const store = await storeOver(database, { ...options, now, folder: directory, space })
     // Only now: a store opens on a full disk too.
     database.checkBeforeWrites((wantedBytes) => space.check(wantedBytes))
-    return store
+    const staging = { directory: database.exportsDirectory, reserveBytes: reserveBytesOf(options) }
+    return { ...store, staging }
   } catch (error) {
     await database.close()
     throw folderError(directory, error)
   }
+}
+
+function reserveBytesOf({ diskReserve }: StoreOptions): number {
+  return memoryBytesOf(diskReserve ?? '0MB')
 }
 
 /** A catalog in a damaged part of the file is found only here. */
@@ -161,7 +168,7 @@ async function storeOver(
     readonly folder: string | null
     readonly space: DiskSpace
   },
-): Promise<Store> {
+): Promise<Omit<Store, 'staging'>> {
   const { now, folder, space } = options
   const secrets = await openCheckedSecrets(database, folder)
   await migrate(database, options.migrations ?? MIGRATIONS)
