@@ -175,10 +175,10 @@ async function makeDemo({ dataDirectory }: Settings): Promise<number> {
   return code
 }
 
-async function main(): Promise<number> {
+/** @returns the exit code */
+export async function start(args: readonly string[]): Promise<number> {
   // Nobody else opens what the program makes, whatever makes it.
   process.umask(0o077)
-  const args = process.argv.slice(2)
   const settings = settingsOf(args)
   if (typeof settings === 'number') return settings
   if (args.includes(SUPERVISED)) return serveHere(settings, true)
@@ -190,4 +190,4 @@ async function main(): Promise<number> {
   return serveHere(settings, false)
 }
 
-process.exit(await main())
+if (import.meta.main) process.exit(await start(process.argv.slice(2)))

@@ -1,7 +1,8 @@
-import { AppError } from '../errors.ts'
+/** A client of a running server. */
+import { CommandError, usageError } from './command-error.ts'
 
 export interface ClientOptions {
-  /** Of the server. */
+  /** Of the server, without a login in it. */
   readonly url: string
   /** Sent as a bearer token. */
   readonly apiKey?: string | undefined
@@ -10,85 +11,208 @@ export interface ClientOptions {
   readonly password?: string | undefined
 }
 
-export const CLIENT_HELP = `  EIDER_URL                    Address of the server (http://127.0.0.1:EIDER_PORT)
-  EIDER_API_KEY                Key that is sent as a bearer token
-  EIDER_USERNAME               Username to log in with, where there is no key
-  EIDER_PASSWORD               Password to log in with`
+/** Where nothing is said: the port that a server takes when nothing is said to it. */
+const DEFAULT_PORT = '47334'
 
-/** An empty variable counts as not set. */
+/**
+ * An empty variable counts as not set. A login in EIDER_URL is taken out of it, so that no message shows it.
+ * @throws CommandError `usage`
+ */
 export function clientOptionsOf(
   environment: Readonly<Record<string, string | undefined>>,
-  defaultPort: string,
 ): ClientOptions {
-  const url = environment.EIDER_URL || undefined
-  if (url !== undefined && !/^https?:/.test(url)) {
-    throw new AppError('invalid_request', 'EIDER_URL: expected an http or https address')
+  const given = environment.EIDER_URL || undefined
+  const port = environment.EIDER_PORT || DEFAULT_PORT
+  const url = addressOf(given ?? `http://127.0.0.1:${port}`)
+  const username = environment.EIDER_USERNAME || decoded(url.username) || undefined
+  const password = environment.EIDER_PASSWORD || decoded(url.password) || undefined
+  const apiKey = environment.EIDER_API_KEY || undefined
+  if (apiKey === undefined && (username === undefined) !== (password === undefined)) {
+    const missing = username === undefined ? 'EIDER_USERNAME' : 'EIDER_PASSWORD'
+    throw usageError(`${missing} is missing: a login takes EIDER_USERNAME and EIDER_PASSWORD`)
   }
-  const port = environment.EIDER_PORT || defaultPort
-  return {
-    url: url ?? `http://127.0.0.1:${port}`,
-    apiKey: environment.EIDER_API_KEY || undefined,
-    username: environment.EIDER_USERNAME || undefined,
-    password: environment.EIDER_PASSWORD || undefined,
+  url.username = ''
+  url.password = ''
+  return { url: url.href.replace(/[?#].*$/s, '').replace(/\/+$/, ''), apiKey, username, password }
+}
+
+function addressOf(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '') return url
+  throw usageError('EIDER_URL: expected an http or https address, such as http://127.0.0.1:47334')
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
   }
 }
+
+export interface RequestInit {
+  /** Sent as JSON. */
+  readonly json?: unknown
+  /** Sent as it is. */
+  readonly body?: ReadableStream<Uint8Array>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal | undefined
+}
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 export interface HttpClient {
-  /** The JSON of the answer. @throws AppError with the server's own words, or that it cannot be reached */
-  send(method: 'GET' | 'POST', path: string, body?: unknown): Promise<unknown>
+  /** Where it goes, without a login. */
+  readonly address: string
+  /**
+   * An answer of success, with its body unread.
+   * @throws CommandError with the server's own words, or that it cannot be reached; the signal's reason
+   */
+  open(method: Method, path: string, init?: RequestInit): Promise<Response>
+  /** The JSON of the answer. @throws as `open` */
+  send(method: Method, path: string, init?: RequestInit): Promise<unknown>
 }
 
-/** A client of a running server, which logs in at its first request. */
+/** A client that logs in at its first request, where it has no key. */
 export function httpClient(options: ClientOptions): HttpClient {
-  const base = options.url.replace(/\/+$/, '')
+  const address = options.url.replace(/\/+$/, '')
   const { apiKey, username, password } = options
-  let token = apiKey
-  const exchange = async (method: string, path: string, body: unknown): Promise<unknown> => {
-    const response = await fetch(`${base}${path}`, {
+  const loggedIn = async (): Promise<string | undefined> => {
+    if (apiKey !== undefined || username === undefined || password === undefined) return apiKey
+    const sent = { json: { username, password } }
+    const answer = await answered(await exchange(address, 'POST', '/api/login', sent), address)
+    // The server's own answer, whose form its routes define.
+    return ((await jsonOf(answer, address)) as { readonly token: string }).token
+  }
+  let login: Promise<string | undefined> | undefined
+  const open: HttpClient['open'] = async (method, path, init = {}) => {
+    login ??= loggedIn()
+    const token = await login
+    const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
+    const headers = { ...init.headers, ...authorization }
+    return answered(await exchange(address, method, path, { ...init, headers }), address)
+  }
+  return {
+    address,
+    open,
+    send: async (method, path, init) => jsonOf(await open(method, path, init), address),
+  }
+}
+
+async function exchange(
+  address: string,
+  method: Method,
+  path: string,
+  { json, body, headers, signal }: RequestInit,
+): Promise<Response> {
+  const sent = json === undefined ? body : JSON.stringify(json)
+  try {
+    return await fetch(`${address}${path}`, {
       method,
       headers: {
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(sent === undefined ? {} : { body: sent }),
+      ...(signal === undefined ? {} : { signal }),
+      // A key is sent to no other address.
       redirect: 'error',
       // A backup takes as long as it takes; Bun would give up after five minutes.
       timeout: false,
-    }).catch((error: unknown) => {
-      const why = 'start it with "npm start", or set EIDER_URL'
-      throw new AppError('provider_failed', `No server answers at ${base}: ${why}`, {
-        cause: error,
-      })
     })
-    return answerOf(response, base)
-  }
-  return {
-    async send(method, path, body) {
-      if (token === undefined && username !== undefined && password !== undefined) {
-        // The server's own answer, whose form its routes define.
-        const answer = (await exchange('POST', '/api/login', { username, password })) as {
-          readonly token: string
-        }
-        token = answer.token
-      }
-      return exchange(method, path, body)
-    },
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw unreachable(address, error)
   }
 }
 
-async function answerOf(response: Response, base: string): Promise<unknown> {
-  const text = await response.text()
-  let parsed: unknown
-  try {
-    parsed = text === '' ? null : JSON.parse(text)
-  } catch {
-    throw new AppError('provider_failed', `What answers at ${base} is no Eider: check EIDER_URL`)
-  }
-  if (response.ok) return parsed
+function unreachable(address: string, cause: unknown): CommandError {
+  // Node's and Bun's errors of connections have a code.
+  const { code } = cause as { readonly code?: unknown }
+  const isRefused = code === 'ConnectionRefused' || code === 'ECONNREFUSED'
+  const why = isRefused || typeof code !== 'string' ? '' : ` (${code})`
+  const next = 'start it with "eider serve", or set EIDER_URL'
+  return new CommandError('no_server', `No server answers at ${address}${why}: ${next}`, { cause })
+}
+
+async function answered(response: Response, address: string): Promise<Response> {
+  if (response.ok) return response
+  const parsed = await jsonOf(response, address)
   // Any JSON can be looked at by name; what is not there is undefined.
-  const problem = (parsed ?? {}) as { readonly title?: unknown; readonly detail?: unknown }
-  const words = problem.detail ?? problem.title ?? `status ${response.status}`
-  const hint =
-    response.status === 401 ? '. Set EIDER_API_KEY, or EIDER_USERNAME and EIDER_PASSWORD' : ''
-  throw new AppError('invalid_request', `${String(words)}${hint}`)
+  const problem = (parsed ?? {}) as {
+    readonly title?: unknown
+    readonly detail?: unknown
+    readonly code?: unknown
+  }
+  const { status } = response
+  const words = String(problem.detail ?? problem.title ?? `The server answered ${status}`)
+  const code = typeof problem.code === 'string' ? problem.code : 'failed'
+  const hint = status === 401 ? '. Set EIDER_API_KEY, or EIDER_USERNAME and EIDER_PASSWORD' : ''
+  throw new CommandError(code, `${words}${hint}`, { status })
+}
+
+async function jsonOf(response: Response, address: string): Promise<unknown> {
+  const text = await textOf(response, address)
+  try {
+    return text === '' ? null : JSON.parse(text)
+  } catch {
+    throw new CommandError('no_server', `What answers at ${address} is no Eider: check EIDER_URL`)
+  }
+}
+
+async function textOf(response: Response, address: string): Promise<string> {
+  try {
+    return await response.text()
+  } catch (cause) {
+    if (cause instanceof DOMException && cause.name === 'AbortError') throw cause
+    throw connectionLost(address, cause)
+  }
+}
+
+export function connectionLost(address: string, cause: unknown): CommandError {
+  const message = `The connection to ${address} broke off before the answer was whole`
+  return new CommandError('connection_lost', `${message}: try again`, { cause })
+}
+
+/** The lines of an answer as they come. @throws CommandError `connection_lost`; the signal's reason */
+export async function* linesOf(
+  response: Response,
+  { address }: Pick<HttpClient, 'address'>,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let parts: string[] = []
+  try {
+    for await (const bytes of response.body ?? []) {
+      const lines = decoder.decode(bytes, { stream: true }).split('\n')
+      const last = lines.pop() ?? ''
+      for (const line of lines) {
+        parts.push(line)
+        yield parts.join('')
+        parts = []
+      }
+      parts.push(last)
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    throw connectionLost(address, error)
+  }
+  const rest = parts.join('') + decoder.decode()
+  if (rest !== '') yield rest
+}
+
+/** The events of a stream of server-sent events, each the JSON of its `data`. */
+export async function* eventsOf(
+  response: Response,
+  client: Pick<HttpClient, 'address'>,
+  signal: AbortSignal,
+): AsyncGenerator<unknown> {
+  let data: string[] = []
+  for await (const line of linesOf(response, client, signal)) {
+    if (line.startsWith('data:')) data.push(line.slice('data:'.length).trim())
+    if (line.trim() !== '' || data.length === 0) continue
+    yield JSON.parse(data.join('\n'))
+    data = []
+  }
+  if (data.length > 0) yield JSON.parse(data.join('\n'))
 }

@@ -31,6 +31,8 @@ export interface InsertFilesRequest {
 export interface InsertedFile {
   readonly name: string
   readonly format: FileFormat
+  /** SHA-256 of the bytes that came. */
+  readonly hash: string
   readonly documents: number
   readonly chunks: number
   /** Rows without content. */
@@ -106,7 +108,8 @@ async function insertRead(
 ): Promise<InsertedFile> {
   if (read.archive !== null) throw archiveRefused(read.archive)
   const counts: StoredCounts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
-  const known = { file_path: file.name, file_hash: await hashOf(file.path) }
+  const hash = await hashOf(file.path)
+  const known = { file_path: file.name, file_hash: hash }
   const rows = isDocumentFormat(read.format)
     ? documentRows({ kb, file, read }, known)
     : tableRows({ kb, file, read }, known, deps, signal)
@@ -119,7 +122,7 @@ async function insertRead(
   }
   const { storedDocuments: documents, chunks, skippedRows } = counts
   const { format, warnings } = read
-  return { name: file.name, format, documents, chunks, skippedRows, warnings }
+  return { name: file.name, format, hash, documents, chunks, skippedRows, warnings }
 }
 
 function archiveRefused({ members }: ReadArchive): AppError {

@@ -30,6 +30,7 @@ test('each file is a document of its own name, with its folders', async () => {
           chunks: 1,
           warnings: [],
           skipped_rows: 0,
+          file_hash: expect.any(String),
         },
         {
           name: 'docs/ü b.txt',
@@ -38,6 +39,7 @@ test('each file is a document of its own name, with its folders', async () => {
           chunks: 1,
           warnings: [],
           skipped_rows: 0,
+          file_hash: expect.any(String),
         },
       ],
       failed: [],

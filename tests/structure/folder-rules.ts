@@ -19,7 +19,7 @@ export function crowdedFolders(modules: readonly SourceModule[]): readonly strin
 const READERS_OF_FORMATS = /^src\/reading\/(documents|tables)\//
 
 /**
- * Files that one other file imports and that hide little: they belong into that file. A thread's entry, wiring, types alone and
+ * Files that one other file imports and that hide little: they belong into that file. A thread's entry, wiring, a command, types alone and
  * what a test imports have a reason of their own.
  */
 export function shallowFiles(modules: readonly SourceModule[]): readonly string[] {
@@ -33,7 +33,7 @@ export function shallowFiles(modules: readonly SourceModule[]): readonly string[
     if (importer === undefined || others.length > 0 || codeLineCount >= SHALLOW_LINES_MAX) return []
     if (READERS_OF_FORMATS.test(path)) return []
     const isTested = importedBy.some((one) => one.startsWith('tests/'))
-    const isWiring = /^src\/(?:workers|composition)\//.test(path)
+    const isWiring = /^src\/(?:workers|composition|cli\/commands)\//.test(path)
     if (isTypeOnly || isTested || isWiring) return []
     return [`${path}: ${codeLineCount} lines, imported by ${importer} alone`]
   })

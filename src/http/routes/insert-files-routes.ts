@@ -48,7 +48,9 @@ function sentFile({ path, sizeBytes, sentName, contentType }: ReceivedFile): Sen
 
 function outcomeRecord({ files, failed }: InsertFilesOutcome) {
   return {
-    files: files.map(({ skippedRows, ...file }) => ({ ...file, skipped_rows: skippedRows })),
+    files: files.map(({ skippedRows, hash, ...file }) => {
+      return { ...file, file_hash: hash, skipped_rows: skippedRows }
+    }),
     failed,
   }
 }

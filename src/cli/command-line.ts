@@ -1,0 +1,122 @@
+/** The words and options of a command line, and help for those who mistyped one. */
+import { parseArgs } from 'node:util'
+import { type CommandSpec, type OptionSpec, Options } from './command.ts'
+import { usageError } from './command-error.ts'
+
+/** Every command takes these. */
+export const COMMON_OPTIONS = {
+  json: { help: 'one JSON document for programs; errors as JSON too' },
+  quiet: { short: 'q', help: 'only results and errors' },
+  help: { short: 'h', help: 'show this help' },
+} as const satisfies Readonly<Record<string, OptionSpec>>
+
+export interface ParsedLine {
+  readonly words: readonly string[]
+  readonly options: Options
+}
+
+/** @throws CommandError `usage` that names what is wrong, and what is near it */
+export function parseLine(name: string, spec: CommandSpec, args: readonly string[]): ParsedLine {
+  const known: Readonly<Record<string, OptionSpec>> = { ...spec.options, ...COMMON_OPTIONS }
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: Object.fromEntries(
+      Object.entries(known).map(([option, { value, short }]) => {
+        const type = value === undefined ? ('boolean' as const) : ('string' as const)
+        return [option, short === undefined ? { type } : { type, short }]
+      }),
+    ),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
+  const words: string[] = []
+  const values = new Map<string, string[]>()
+  for (const token of tokens) {
+    if (token.kind === 'positional') words.push(token.value)
+    if (token.kind !== 'option') continue
+    const { option, value } = optionOf(name, known, token)
+    const isRepeated = known[option]?.isRepeated === true
+    values.set(option, isRepeated ? [...(values.get(option) ?? []), value] : [value])
+  }
+  if (values.get('help')?.[0] !== 'true') checkWordCount(name, spec, words)
+  return { words, options: new Options(values) }
+}
+
+interface OptionToken {
+  readonly name: string
+  readonly rawName: string
+  readonly value?: string | undefined
+  readonly inlineValue?: boolean | undefined
+}
+
+function optionOf(
+  command: string,
+  known: Readonly<Record<string, OptionSpec>>,
+  { name, rawName, value, inlineValue }: OptionToken,
+): { readonly option: string; readonly value: string } {
+  const positive = name.replace(/^no-/, '')
+  const isNegated = positive !== name && isSwitch(known[positive])
+  const option = isNegated ? positive : name
+  const spec = Object.hasOwn(known, option) ? known[option] : undefined
+  if (spec === undefined) {
+    const names = Object.keys(known).map((one) => `--${one}`)
+    const hint = nearest(rawName, names) ?? `eider ${command} --help lists those there are`
+    const said = hint.startsWith('--') ? `did you mean ${hint}?` : hint
+    throw usageError(`${command}: there is no option ${rawName}; ${said}`)
+  }
+  if (spec.value !== undefined) {
+    if (value === undefined) throw usageError(`${command}: ${rawName} needs a value: ${spec.value}`)
+    return { option, value }
+  }
+  if (inlineValue !== true) return { option, value: String(!isNegated) }
+  if (value === 'true' || value === 'false')
+    return { option, value: String((value === 'true') !== isNegated) }
+  throw usageError(`${command}: ${rawName} is a switch; it takes no value "${value}"`)
+}
+
+function isSwitch(spec: OptionSpec | undefined): boolean {
+  return spec !== undefined && spec.value === undefined
+}
+
+function checkWordCount(name: string, spec: CommandSpec, words: readonly string[]): void {
+  const [min, max] = spec.words
+  if (words.length >= min && words.length <= max) return
+  const what = words.length < min ? 'something is missing' : `"${words[max]}" is one word too many`
+  const usage = spec.usage.map((line) => `eider ${line}`).join('\n       ')
+  throw usageError(`${name}: ${what}\nUsage: ${usage}\n       eider ${name} --help has examples`)
+}
+
+/** Of these the one that was probably meant; undefined: none is near. */
+export function nearest(word: string, among: readonly string[]): string | undefined {
+  const begins = word.length > 2 ? among.filter((one) => one.startsWith(word)) : []
+  if (begins.length === 1) return begins[0]
+  const found = among
+    .map((one) => ({ one, distance: editDistance(word, one) }))
+    .sort((first, second) => first.distance - second.distance)[0]
+  if (found === undefined) return undefined
+  return found.distance <= Math.max(1, Math.floor(word.length / 3)) ? found.one : undefined
+}
+
+/** Letters to insert, delete, replace or swap (optimal string alignment). */
+export function editDistance(first: string, second: string): number {
+  const rows: number[][] = []
+  for (let i = 0; i <= first.length; i += 1) {
+    const row: number[] = []
+    for (let j = 0; j <= second.length; j += 1) {
+      if (i === 0 || j === 0) {
+        row.push(i + j)
+        continue
+      }
+      const cost = first[i - 1] === second[j - 1] ? 0 : 1
+      const above = rows[i - 1]
+      const best = [(above?.[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (above?.[j - 1] ?? 0) + cost]
+      const isSwap =
+        i > 1 && j > 1 && first[i - 1] === second[j - 2] && first[i - 2] === second[j - 1]
+      if (isSwap) best.push((rows[i - 2]?.[j - 2] ?? 0) + 1)
+      row.push(Math.min(...best))
+    }
+    rows.push(row)
+  }
+  return rows[first.length]?.[second.length] ?? 0
+}

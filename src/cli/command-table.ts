@@ -1,0 +1,202 @@
+/** Every command of `eider`: how it is called and explained. What it does is loaded when it runs. */
+import type { CommandSpec, OptionSpec } from './command.ts'
+
+const PROJECT: OptionSpec = {
+  value: '<project>',
+  short: 'p',
+  help: 'the project (default: mindsdb); "project.name" names it too',
+}
+const FILE: OptionSpec = { value: '<file>', short: 'o', help: 'write to a file' }
+
+export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
+  serve: {
+    summary: 'start the server, as "npm start" does',
+    usage: ['serve [--demo] [--no-supervisor] [--help]'],
+    words: [0, 0],
+    options: {
+      demo: { help: 'serve the data of the demo, which is made first where there is none' },
+      supervisor: { help: 'start it again after a crash (--no-supervisor: end)' },
+      version: { help: 'show the version' },
+    },
+    examples: [
+      ['eider serve', 'on http://127.0.0.1:47334, data in ./data'],
+      ['EIDER_PORT=8080 EIDER_DATA_DIR=/srv/eider eider serve', 'with settings'],
+    ],
+    // `eider.ts` starts it without a client; see there.
+    load: () => Promise.reject(new Error('serve is started elsewhere')),
+  },
+  ingest: {
+    summary: 'fill a knowledge base with files, folders, pages or rows, and keep it in step',
+    usage: [
+      'ingest <kb> <path | glob | url>…',
+      'ingest <kb> - --id <id>           from standard input',
+      'ingest <kb> --query <select>',
+    ],
+    words: [1, Number.POSITIVE_INFINITY],
+    options: {
+      project: PROJECT,
+      create: { help: 'make the knowledge base where it is missing (--no-create: fail)' },
+      replace: { help: 'send files again that did not change' },
+      'remove-vanished': { help: 'remove documents whose files are gone from these paths' },
+      watch: { short: 'w', help: 'go on, and follow what changes in the folders, until Ctrl-C' },
+      include: { value: '<glob>', isRepeated: true, help: 'only files that fit' },
+      exclude: { value: '<glob>', isRepeated: true, help: 'not these' },
+      all: { short: 'a', help: 'hidden files, node_modules and formats without text too' },
+      base: { value: '<folder>', help: 'what ids begin below (the current folder)' },
+      id: { value: '<id>', help: 'of "-": what its document is called' },
+      format: {
+        value: '<format>',
+        help: 'csv, jsonl, markdown, text, pdf …, where the file does not say',
+      },
+      encoding: { value: '<name>', help: 'of text' },
+      delimiter: { value: '<char>', help: 'of CSV; "tab" is one' },
+      header: { value: '<true|false>', help: 'whether the first line of CSV holds names' },
+      sheet: { value: '<name>', help: 'of a workbook, the only one to read' },
+      query: { value: '<select>', help: 'insert the rows of a SELECT' },
+      limit: { value: '<pages>', help: 'follow links until so many pages are read' },
+      depth: { value: '<links>', help: 'follow links so many deep' },
+      'allow-host': { value: '<host>', isRepeated: true, help: 'follow links to this host too' },
+    },
+    notes: `The id of a document is the path of its file below the current folder. Files whose bytes are stored already are not sent.
+A file that fails is named at the end and stops no other; the exit code is 1 then.`,
+    examples: [
+      ['eider ingest docs ./docs README.md', 'a folder and a file'],
+      [`eider ingest docs 'notes/**/*.md' --remove-vanished`, 'a pattern; what is gone goes'],
+      ['eider ingest docs ./docs --watch', 'and follow what changes'],
+      ['eider ingest site https://example.org --limit 100', 'a web site'],
+      ['git log | eider ingest log - --id git-log', 'a pipe'],
+      ['eider ingest teas - --format jsonl < teas.jsonl', 'rows, each a document'],
+    ],
+    load: () => import('./commands/ingest-command.ts'),
+  },
+  search: {
+    summary: 'find the passages of a knowledge base that fit a text best',
+    usage: ['search <kb> <words…>'],
+    words: [2, Number.POSITIVE_INFINITY],
+    options: {
+      project: PROJECT,
+      k: { value: '<number>', short: 'k', help: 'how many passages (10)' },
+      filter: {
+        value: '<condition>',
+        short: 'f',
+        isRepeated: true,
+        help: `'price<8', colour=green, 'title~%tea%', or a JSON object; all must hold`,
+      },
+      hybrid: { help: 'by meaning and keywords together' },
+      vector: { help: 'by meaning alone' },
+      keyword: { help: 'by keywords alone' },
+      'min-relevance': { value: '<0..1>', help: 'leave out what is less relevant' },
+      'per-document': { help: 'each document once, with its best passage' },
+      rerank: { help: 'use the reranking model of the knowledge base (--no-rerank: do not)' },
+    },
+    examples: [
+      ['eider search docs how do backups work', 'the ten best passages'],
+      [`eider search docs backup -k 3 --filter 'file_path~docs/%'`, 'three, of some documents'],
+      [`eider search shop.teas 'green tea' --json | jq -r '.results[].id'`, 'for programs'],
+    ],
+    load: () => import('./commands/search-command.ts'),
+  },
+  ask: {
+    summary: 'ask an agent, and watch the answer come',
+    usage: ['ask <agent> <question…>', 'ask <agent> - < question.txt'],
+    words: [1, Number.POSITIVE_INFINITY],
+    options: {
+      project: PROJECT,
+      steps: { help: 'show what the agent looks up' },
+      citations: { help: 'list where the answer is from (--no-citations: do not)' },
+    },
+    examples: [
+      ['eider ask helper "How do I restore a backup?"', 'the answer, with its sources'],
+      ['eider ask helper --steps "What did we sell in May?"', 'and how it was found'],
+    ],
+    load: () => import('./commands/ask-command.ts'),
+  },
+  sql: {
+    summary: 'run SQL: one statement, a script, or a shell',
+    usage: ['sql', 'sql <statement>', 'sql -f <file>', '… | sql'],
+    words: [0, 1],
+    options: {
+      project: PROJECT,
+      file: { value: '<file>', short: 'f', help: 'run the statements of a file' },
+      csv: { help: 'rows as CSV, with names' },
+      ndjson: { help: 'rows as JSON, one object a line' },
+      parquet: { help: 'rows as a Parquet file; needs -o, or a pipe' },
+      output: FILE,
+      expanded: { short: 'x', help: 'each column on a line of its own' },
+      param: { value: '<name=value>', isRepeated: true, help: 'the value of :name' },
+      timing: { help: 'how long it took (the shell shows it anyway)' },
+    },
+    notes: `Without a statement, on a terminal, it is a shell: \\? lists what it knows beside SQL.
+--json is a list of objects. Rows are written as they come, and a file that is not whole is not kept.`,
+    examples: [
+      [`eider sql 'SELECT count(*) FROM docs'`, 'a table'],
+      [`eider sql --csv -o sales.csv 'SELECT * FROM files.sales'`, 'a file'],
+      [`eider sql --param id=7 'SELECT * FROM orders WHERE id = :id'`, 'a bound value'],
+      ['eider sql < report.sql', 'several statements, up to the first that fails'],
+    ],
+    load: () => import('./commands/sql-command.ts'),
+  },
+  status: {
+    summary: 'version and state of the server',
+    usage: ['status'],
+    words: [0, 0],
+    examples: [['eider status --json | jq .statements', 'what runs']],
+    load: () => import('./commands/status-command.ts'),
+  },
+  backup: {
+    summary: 'make a backup of everything, while the server runs',
+    usage: ['backup'],
+    words: [0, 0],
+    examples: [['eider backup', 'into EIDER_BACKUP_DIR of the server']],
+    load: async () => ({ run: (await import('./commands/backup-commands.ts')).backup }),
+  },
+  backups: {
+    summary: 'list the backups, the newest first',
+    usage: ['backups'],
+    words: [0, 0],
+    examples: [['eider backups', 'names, times and sizes']],
+    load: async () => ({ run: (await import('./commands/backup-commands.ts')).backups }),
+  },
+  restore: {
+    summary: 'make a data folder of the folder of a backup, and check it',
+    usage: ['restore <backup> --data <folder> [--key <file>]'],
+    words: [1, 1],
+    options: {
+      data: { value: '<folder>', help: 'the new data folder: empty, or not there yet' },
+      key: { value: '<file>', help: 'eider.key, of a backup that was made without' },
+    },
+    notes: 'It needs no server.',
+    examples: [
+      [
+        'eider restore data/backups/2026-05-01 --data ./restored',
+        'then: EIDER_DATA_DIR=./restored eider serve',
+      ],
+    ],
+    load: async () => ({ run: (await import('./commands/folder-commands.ts')).restore }),
+  },
+  salvage: {
+    summary: 'save what can be read of a damaged data folder',
+    usage: ['salvage <data folder> --to <folder>'],
+    words: [1, 1],
+    options: { to: { value: '<folder>', help: 'where to: empty, or not there yet' } },
+    notes: 'It needs no server, and leaves the data folder as it is.',
+    examples: [['eider salvage ./data --to ./saved', 'rows as Parquet, chunks as JSON lines']],
+    load: async () => ({ run: (await import('./commands/folder-commands.ts')).salvage }),
+  },
+  'accept-loss': {
+    summary: 'let a data folder start whose log was lost, with what is left',
+    usage: ['accept-loss <data folder>'],
+    words: [1, 1],
+    notes:
+      'It needs no server. What was lost cannot be told any more afterwards: restore a backup where there is one.',
+    examples: [['eider accept-loss ./data', 'then: eider serve']],
+    load: async () => ({ run: (await import('./commands/folder-commands.ts')).acceptLoss }),
+  },
+}
+
+export const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
+  ['Fill', ['ingest']],
+  ['Ask', ['search', 'ask', 'sql']],
+  ['Server', ['serve', 'status', 'backup', 'backups']],
+  ['Data folders, without a server', ['restore', 'salvage', 'accept-loss']],
+]

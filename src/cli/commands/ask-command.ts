@@ -1,0 +1,154 @@
+import type { Citation, CompletionEvent } from '../../domain/completion-event.ts'
+import {
+  type CommandContext,
+  type NamedObject,
+  namedObject,
+  pathOf,
+  type RunCommand,
+} from '../command.ts'
+import { CommandError } from '../command-error.ts'
+import { nearest } from '../command-line.ts'
+import { connectionLost, eventsOf } from '../http-client.ts'
+import { readStandardInput } from '../standard-input.ts'
+import { safeLine, safeText, truncated, wrapped } from '../terminal-text.ts'
+
+export const run: RunCommand = async (context) => {
+  const { words, options, client, output, signal } = context
+  const [agent = '', ...rest] = words
+  const named = namedObject(agent, options)
+  const isPiped = rest.length === 0 || (rest.length === 1 && rest[0] === '-')
+  const question = isPiped ? await readStandardInput('a question') : rest.join(' ')
+  const path = `${pathOf('agents', named)}/completions`
+  const messages = [{ role: 'user', content: question }]
+  if (output.isJson && options.flag('steps') !== true) {
+    const answer = client.send('POST', path, { json: { messages }, signal })
+    await output.json(await answer.catch((error) => explained(error, named, context)))
+    return undefined
+  }
+  const body = { messages, stream_options: { deltas: true } }
+  const response = await client
+    .open('POST', `${path}/stream`, { json: body, signal })
+    .catch((error) => explained(error, named, context))
+  const shown = new ShownAnswer(context)
+  for await (const event of eventsOf(response, client, signal)) {
+    // The wire format is a closed union that the server's own types describe.
+    await shown.add(event as CompletionEvent)
+  }
+  if (!shown.isOver) throw connectionLost(client.address, null)
+  return undefined
+}
+
+/** A name that is no agent: which there are. */
+async function explained(
+  error: unknown,
+  { project, name }: NamedObject,
+  { client, signal }: Pick<CommandContext, 'client' | 'signal'>,
+): Promise<never> {
+  if (!(error instanceof CommandError) || error.code !== 'agent_not_found') throw error
+  const list = `/api/projects/${encodeURIComponent(project)}/agents`
+  // The server's own answer, whose form its routes define.
+  const agents = (await client.send('GET', list, { signal })) as readonly {
+    readonly name: string
+  }[]
+  const names = agents.map((agent) => agent.name)
+  const near = nearest(name, names)
+  const known =
+    names.length === 0
+      ? 'there are none; CREATE AGENT makes one: eider sql "CREATE AGENT helper USING data = …"'
+      : `there are ${names.slice(0, 20).join(', ')}`
+  const hint = near === undefined ? known : `did you mean ${near}?`
+  const message = `There is no agent ${name} in ${project}: ${hint}`
+  throw new CommandError(error.code, message, { status: error.status })
+}
+
+const TEXT_COLUMNS_MAX = 100
+
+/** Where the document has such places. */
+interface PlacedCitation extends Citation {
+  readonly heading?: string | null
+  readonly page?: number | null
+}
+
+class ShownAnswer {
+  readonly #context: CommandContext
+  #written = ''
+  #isOver = false
+
+  constructor(context: CommandContext) {
+    this.#context = context
+  }
+
+  /** Whether the server has said that there is no more. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  async add(event: CompletionEvent): Promise<void> {
+    const { output } = this.#context
+    if (output.isJson) await output.json(event)
+    if ('type' in event && event.type === 'end') this.#isOver = true
+    if ('type' in event && event.type === 'error') {
+      this.#isOver = true
+      throw new CommandError(event.error_type, safeText(event.content))
+    }
+    if (output.isJson) return
+    if ('actions' in event || 'steps' in event) this.#step(event)
+    if ('type' in event && event.type === 'delta') await this.#text(event.content)
+    if (!('output' in event)) return
+    await this.#output(event.output)
+    for (const warning of event.warnings ?? []) output.say(`Warning: ${safeLine(warning)}`)
+    await this.#citations(event.citations ?? [])
+  }
+
+  async #text(content: string): Promise<void> {
+    this.#written += content
+    await this.#context.output.write(safeText(content))
+  }
+
+  /** The whole answer: what of it has not come in pieces. */
+  async #output(answer: string): Promise<void> {
+    const { output } = this.#context
+    if (this.#written === '') await output.write(safeText(answer))
+    else if (answer.startsWith(this.#written)) {
+      await output.write(safeText(answer.slice(this.#written.length)))
+    }
+    if (!answer.endsWith('\n')) await output.line()
+  }
+
+  #step(event: CompletionEvent): void {
+    const { output, options } = this.#context
+    if (options.flag('steps') !== true) return
+    const columns = (process.stderr.columns ?? TEXT_COLUMNS_MAX) - 2
+    const dim = (text: string) => (output.hasColours ? output.dim(text) : text)
+    if ('actions' in event) {
+      for (const { tool, tool_input: input } of event.actions) {
+        output.say(dim(truncated(`→ ${safeLine(tool)} ${safeLine(input)}`, columns)))
+      }
+    }
+    if ('steps' in event) {
+      for (const { observation } of event.steps) {
+        const lines = safeText(observation).trim().split('\n')
+        const more = lines.length > 3 ? ` (${lines.length} lines)` : ''
+        for (const line of lines.slice(0, 3)) output.say(dim(truncated(`  ${line}`, columns)))
+        if (more !== '') output.say(dim(`  …${more}`))
+      }
+    }
+  }
+
+  async #citations(citations: readonly PlacedCitation[]): Promise<void> {
+    const { output, options } = this.#context
+    if (citations.length === 0 || options.flag('citations') === false) return
+    const columns = Math.min(TEXT_COLUMNS_MAX, output.columns ?? TEXT_COLUMNS_MAX)
+    await output.line()
+    for (const [index, citation] of citations.entries()) {
+      const { knowledge_base: kb, document_id: id, heading, page, text } = citation
+      const place = [heading, page ? `page ${page}` : null].filter(Boolean).join(', ')
+      const where = place === '' ? '' : `  ${output.dim(safeLine(place))}`
+      const label = `[${index + 1}]`
+      await output.line(`${output.dim(label)} ${output.cyan(safeLine(`${kb} ${id}`))}${where}`)
+      for (const line of wrapped(safeText(text.trim()), columns - 4)) {
+        await output.line(output.dim(`    ${line}`))
+      }
+    }
+  }
+}

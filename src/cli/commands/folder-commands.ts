@@ -1,0 +1,46 @@
+/** What is done to a data folder while no server runs. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { restore as restoreBackup } from '../../store/backup/restore.ts'
+import { salvage as salvageFolder } from '../../store/backup/salvage.ts'
+import { DATABASE_FILE } from '../../store/duckdb/database.ts'
+import { forgetMark } from '../../store/duckdb/log-mark.ts'
+import type { RunCommand } from '../command.ts'
+import { CommandError } from '../command-error.ts'
+import type { Output } from '../output.ts'
+import { shownLines } from './shown-lines.ts'
+
+export const restore: RunCommand = async ({ words: [backup = ''], options, output }) => {
+  const folder = options.required('data')
+  const manifest = await restoreBackup({ backup, folder, key: options.text('key') })
+  const { tables, files: _, ...shown } = manifest
+  const rows = tables.reduce((sum, { rowCount }) => sum + rowCount, 0)
+  const done = `Restored into ${folder}: ${rows} rows in ${tables.length} tables`
+  await show(output, [done, ...shownLines(shown)], manifest)
+  return undefined
+}
+
+export const salvage: RunCommand = async ({ words: [folder = ''], options, output }) => {
+  const target = options.required('to')
+  const report = await salvageFolder(folder, target, (line) => output.say(line))
+  const rows = report.tables.reduce((sum, table) => sum + table.rows, 0)
+  const saved = `Saved ${rows} rows of ${report.tables.length} tables into ${target}`
+  await show(output, [...report.damage.map((what) => `Damaged: ${what}`), saved], report)
+  return undefined
+}
+
+export const acceptLoss: RunCommand = async ({ words: [folder = ''], output }) => {
+  if (!existsSync(join(folder, DATABASE_FILE))) {
+    const message = `${folder} has no ${DATABASE_FILE}: restore a backup`
+    throw new CommandError('no_data_folder', message)
+  }
+  forgetMark(folder)
+  const line = `${folder} starts with what is left; nobody can tell any more what was lost`
+  await show(output, [line], { folder })
+  return undefined
+}
+
+async function show(output: Output, lines: readonly string[], value: unknown): Promise<void> {
+  if (output.isJson) await output.json(value)
+  else await output.write(`${lines.join('\n')}\n`)
+}

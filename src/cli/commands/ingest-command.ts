@@ -1,0 +1,217 @@
+import {
+  type CommandContext,
+  type NamedObject,
+  namedObject,
+  type Options,
+  pathOf,
+  type RunCommand,
+} from '../command.ts'
+import { CommandError, EXIT, usageError } from '../command-error.ts'
+import { KnownFiles } from '../ingest/known-files.ts'
+import { type FileRules, fileRoots } from '../ingest/local-files.ts'
+import { ingestLocal, type LocalIngest } from '../ingest/local-ingest.ts'
+import { type IngestCounts, noCounts, postFiles } from '../ingest/send-files.ts'
+import { safeLine } from '../terminal-text.ts'
+
+export const run: RunCommand = async (context) => {
+  const { words, options, output } = context
+  const [knowledgeBase = '', ...sources] = words
+  const kb = namedObject(knowledgeBase, options)
+  const query = options.text('query')
+  const { urls, paths, isPiped } = sortedSources(sources, query, options)
+  const ingest = await localIngest(paths, kb, context)
+  await ensureKnowledgeBase(kb, context)
+  const counts = noCounts()
+  let skipped = 0
+  try {
+    if (isPiped) await ingestPiped(kb, counts, context)
+    if (urls.length > 0 || query !== undefined) await ingestRemote({ kb, urls, query }, context)
+    if (ingest !== null) {
+      await ingest.known.read(context.signal)
+      skipped = await ingestLocal(ingest, counts, context)
+    }
+  } catch (error) {
+    if (counts.stored > 0 && !output.isJson) {
+      output.warn(`${summary(counts, skipped)}; run it again to go on where it stopped`)
+    }
+    throw error
+  }
+  await report(counts, skipped, context)
+  if (options.flag('watch') === true && ingest !== null) {
+    const { watchLocal } = await import('../ingest/watch-files.ts')
+    await watchLocal(ingest, context, (pass) => report(pass, 0, context))
+    return EXIT.done
+  }
+  return counts.failed.length > 0 ? EXIT.failed : EXIT.done
+}
+
+interface SortedSources {
+  readonly urls: readonly string[]
+  readonly paths: readonly string[]
+  readonly isPiped: boolean
+}
+
+function sortedSources(
+  sources: readonly string[],
+  query: string | undefined,
+  options: Options,
+): SortedSources {
+  const urls = sources.filter((one) => /^https?:\/\//i.test(one))
+  const isPiped = sources.includes('-')
+  const paths = sources.filter((one) => one !== '-' && !urls.includes(one))
+  if (sources.length === 0 && query === undefined) {
+    throw usageError('ingest: name what to read: paths, addresses, "-" or --query')
+  }
+  if (paths.length === 0) {
+    for (const name of ['watch', 'remove-vanished', 'replace'] as const) {
+      if (options.flag(name) === true) throw usageError(`--${name} is about files and folders`)
+    }
+  }
+  if (urls.length === 0) {
+    for (const name of ['limit', 'depth', 'allow-host'] as const) {
+      if (options.text(name) !== undefined) throw usageError(`--${name} is about addresses`)
+    }
+  }
+  return { urls, paths, isPiped }
+}
+
+async function localIngest(
+  paths: readonly string[],
+  kb: NamedObject,
+  { options, client }: CommandContext,
+): Promise<LocalIngest | null> {
+  if (paths.length === 0) return null
+  const isRemoving = options.flag('remove-vanished') === true
+  const rules: FileRules = {
+    isAll: options.flag('all') === true,
+    include: options.list('include'),
+    exclude: options.list('exclude'),
+    base: options.text('base') ?? null,
+  }
+  const roots = await fileRoots(paths, rules, isRemoving)
+  const isReplacing = options.flag('replace') === true
+  const known = new KnownFiles(kb, client)
+  return { kb, known, roots, rules, isReplacing, isRemoving, fields: readingFields(options) }
+}
+
+const READING_OPTIONS = ['format', 'encoding', 'delimiter', 'header', 'sheet'] as const
+
+function readingFields(options: Options): Readonly<Record<string, string>> {
+  const given = READING_OPTIONS.flatMap((name) => {
+    const value = options.text(name)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return Object.fromEntries(given)
+}
+
+/** @throws CommandError where it is missing and must not be made */
+async function ensureKnowledgeBase(
+  kb: NamedObject,
+  { client, options, output, signal }: CommandContext,
+): Promise<void> {
+  try {
+    await client.send('GET', pathOf('knowledge_bases', kb), { signal })
+    return
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error
+    if (error.code === 'project_not_found') {
+      const next = `make it: eider sql 'CREATE PROJECT "${kb.project}"'`
+      throw new CommandError(error.code, `${error.message}; ${next}`, { status: error.status })
+    }
+    if (error.code !== 'knowledge_base_not_found' || options.flag('create') === false) throw error
+  }
+  const path = `/api/projects/${encodeURIComponent(kb.project)}/knowledge_bases`
+  const json = { knowledge_base: { name: kb.name } }
+  await client.send('POST', path, { json, signal }).catch((error: unknown) => {
+    // Another one made it meanwhile.
+    const isThere = error instanceof CommandError && error.code === 'knowledge_base_exists'
+    if (!isThere) throw error
+  })
+  output.say(`Made the knowledge base ${kb.project}.${safeLine(kb.name)}`)
+}
+
+/** Standard input as one file. */
+async function ingestPiped(
+  kb: NamedObject,
+  counts: IngestCounts,
+  context: CommandContext,
+): Promise<void> {
+  const { options } = context
+  if (process.stdin.isTTY === true) throw usageError('ingest: "-" reads a pipe, and there is none')
+  const format = options.text('format') ?? ''
+  const isTable = ['csv', 'json', 'jsonl', 'parquet'].includes(format)
+  const id = options.text('id') ?? (isTable ? 'stdin' : undefined)
+  if (id === undefined) throw usageError('ingest: "-" needs --id, what its document is called')
+  const file = { name: id, content: () => Bun.stdin.stream() }
+  const fields = readingFields(options)
+  const { files, failed } = await postFiles([file], { kb, fields, isOnce: true }, context)
+  for (const { name, code, detail } of failed) {
+    counts.failed.push({ path: name, code, message: detail })
+  }
+  for (const { name, documents, chunks, warnings } of files) {
+    counts.stored += 1
+    counts.documents += documents
+    counts.chunks += chunks
+    for (const message of warnings) counts.warnings.push({ path: name, code: 'warning', message })
+  }
+}
+
+/** What the server reads itself. */
+async function ingestRemote(
+  {
+    kb,
+    urls,
+    query,
+  }: {
+    readonly kb: NamedObject
+    readonly urls: readonly string[]
+    readonly query: string | undefined
+  },
+  { client, options, output, signal }: CommandContext,
+): Promise<void> {
+  const limit = options.count('limit', 1, 1_000_000)
+  const depth = options.count('depth', 0, 1000)
+  const hosts = options.list('allow-host')
+  const insert = {
+    ...(urls.length === 0 ? {} : { urls }),
+    ...(query === undefined ? {} : { query }),
+    ...(limit === undefined ? {} : { limit }),
+    ...(depth === undefined ? {} : { crawl_depth: depth }),
+    ...(hosts.length === 0 ? {} : { filters: { allowed_domains: hosts } }),
+  }
+  output.say(urls.length > 0 ? 'The server reads the pages …' : 'The server runs the query …')
+  const path = pathOf('knowledge_bases', kb)
+  await client.send('PUT', path, { json: { knowledge_base: insert }, signal })
+  output.say('Stored')
+}
+
+async function report(
+  counts: IngestCounts,
+  skipped: number,
+  { output }: Pick<CommandContext, 'output'>,
+): Promise<void> {
+  if (output.isJson) {
+    await output.json({ ...counts, skipped })
+    return
+  }
+  for (const { path, message } of counts.warnings) {
+    output.say(`${safeLine(path)}: ${safeLine(message)}`)
+  }
+  output.say(summary(counts, skipped))
+  for (const { path, message } of counts.failed) {
+    output.warn(`${output.red('failed')} ${safeLine(path)}: ${safeLine(message)}`)
+  }
+}
+
+function summary(counts: IngestCounts, skipped: number): string {
+  const { stored, unchanged, removed, documents, chunks, failed } = counts
+  const parts = [
+    `${stored} ${stored === 1 ? 'file' : 'files'} stored`,
+    ...(stored > 0 ? [`${documents} documents, ${chunks} chunks`] : []),
+    ...(unchanged > 0 ? [`${unchanged} unchanged`] : []),
+    ...(removed > 0 ? [`${removed} removed`] : []),
+    ...(skipped > 0 ? [`${skipped} left out`] : []),
+    ...(failed.length > 0 ? [`${failed.length} failed`] : []),
+  ]
+  return parts.join(', ')
+}

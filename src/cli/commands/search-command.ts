@@ -1,0 +1,157 @@
+import { namedObject, pathOf, type RunCommand } from '../command.ts'
+import { usageError } from '../command-error.ts'
+import type { Output } from '../output.ts'
+import { safeLine, safeText, truncated, wrapped } from '../terminal-text.ts'
+
+interface SearchAnswer {
+  readonly results: readonly SearchResult[]
+  readonly warnings?: readonly string[]
+}
+
+interface SearchResult {
+  readonly id: string
+  readonly chunk_id: string
+  readonly chunk_content: string
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly relevance: number | null
+}
+
+export const run: RunCommand = async ({ words, options, client, output, signal }) => {
+  const [knowledgeBase = '', ...text] = words
+  const named = namedObject(knowledgeBase, options)
+  const filters = filtersOf(options.list('filter'))
+  const body = {
+    query: text.join(' '),
+    k: options.count('k', 1, 10_000) ?? 10,
+    ...modeOf(options.flag('hybrid'), options.flag('vector'), options.flag('keyword')),
+    ...(filters === null ? {} : { filters }),
+    ...given('min_relevance', options.share('min-relevance')),
+    ...given('per_document', options.flag('per-document')),
+    ...given('rerank', options.flag('rerank')),
+  }
+  const path = `${pathOf('knowledge_bases', named)}/search`
+  // The server's own answer, whose form its routes define.
+  const answer = (await client.send('POST', path, { json: body, signal })) as SearchAnswer
+  for (const warning of answer.warnings ?? []) output.say(`Warning: ${safeLine(warning)}`)
+  if (output.isJson) await output.json(answer)
+  else await show(answer.results, body.query, output)
+  return undefined
+}
+
+function given(name: string, value: unknown): Readonly<Record<string, unknown>> {
+  return value === undefined ? {} : { [name]: value }
+}
+
+function modeOf(
+  hybrid: boolean | undefined,
+  vector: boolean | undefined,
+  keyword: boolean | undefined,
+): { readonly mode?: string } {
+  const modes = [
+    ...(hybrid === true ? ['hybrid'] : []),
+    ...(vector === true ? ['vector'] : []),
+    ...(keyword === true ? ['keyword'] : []),
+  ]
+  const [mode, second] = modes
+  if (second !== undefined) throw usageError(`--${mode} and --${second} are two modes: give one`)
+  return mode === undefined ? {} : { mode }
+}
+
+const CONDITION = /^\s*([^<>=!~]+?)\s*(<=|>=|!=|<>|=|<|>|~)\s*(.*)$/s
+const OPERATORS: Readonly<Record<string, string>> = { '!=': 'not', '<>': 'not', '~': 'like' }
+
+/**
+ * `price<8`, `colour=green`, `title~%tea%`, or a JSON object of conditions; several must all hold.
+ * @throws CommandError `usage`
+ */
+export function filtersOf(conditions: readonly string[]): Readonly<Record<string, unknown>> | null {
+  const [first, ...others] = conditions.map(filterOf)
+  if (first === undefined) return null
+  return others.length === 0 ? first : { and: [first, ...others] }
+}
+
+function filterOf(condition: string): Readonly<Record<string, unknown>> {
+  if (condition.trimStart().startsWith('{')) return jsonObject(condition)
+  const [, name, sign = '', text = ''] = CONDITION.exec(condition) ?? []
+  if (name !== undefined) return { [name]: { [OPERATORS[sign] ?? sign]: plainValue(text) } }
+  const examples = `--filter 'price<8', --filter colour=green, --filter 'title~%tea%'`
+  throw usageError(`--filter: "${condition}" is no condition; examples: ${examples}`)
+}
+
+function jsonObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    // It begins with a brace, so it is an object where it parses.
+    return value as Readonly<Record<string, unknown>>
+  } catch {
+    throw usageError(`--filter: this is no JSON: ${truncated(safeLine(text), 60)}`)
+  }
+}
+
+/** `8` is a number, `true` a truth value, `"8"` and everything else text. */
+export function plainValue(text: string): unknown {
+  if (/^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|".*"|\[.*\])$/s.test(text)) {
+    try {
+      return JSON.parse(text)
+    } catch {
+      return text
+    }
+  }
+  return text
+}
+
+const TEXT_COLUMNS_MAX = 100
+const INDENT = '    '
+
+async function show(
+  results: readonly SearchResult[],
+  query: string,
+  output: Output,
+): Promise<void> {
+  if (results.length === 0) {
+    output.say('Nothing found')
+    return
+  }
+  const words = wordsOf(query)
+  for (const [index, result] of results.entries()) {
+    const { id, relevance, metadata, chunk_content: content } = result
+    const place = placeOf(metadata)
+    const score = relevance === null ? '' : `  ${output.dim(relevance.toFixed(3))}`
+    const number = output.dim(String(index + 1).padStart(2))
+    const where = place === '' ? '' : `  ${output.dim(safeLine(place))}`
+    const head = `${number}  ${output.cyan(safeLine(id))}${score}${where}`
+    const text = safeText(content.trim()).replaceAll(/\n{2,}/g, '\n')
+    const room = Math.min(TEXT_COLUMNS_MAX, (output.columns ?? TEXT_COLUMNS_MAX) - INDENT.length)
+    const lines = wrapped(text, Math.max(20, room)).map((line) => {
+      return `${INDENT}${highlighted(line, words, output)}`
+    })
+    await output.write(`${index === 0 ? '' : '\n'}${head}\n${lines.join('\n')}\n`)
+  }
+}
+
+/** The heading, page or line of a chunk. */
+function placeOf(metadata: Readonly<Record<string, unknown>>): string {
+  const { heading, page, line } = metadata
+  const parts = [
+    typeof heading === 'string' ? heading : '',
+    typeof page === 'number' ? `page ${page}` : '',
+    typeof line === 'number' && typeof heading !== 'string' ? `line ${line}` : '',
+  ]
+  return parts.filter((part) => part !== '').join(', ')
+}
+
+const SHORT_WORD = 3
+const WORDS_MAX = 50
+
+/** What is highlighted: words of some length, at the begin of words of the text. */
+function wordsOf(query: string): readonly string[] {
+  const words = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+  return [...new Set(words)].filter((word) => word.length > SHORT_WORD).slice(0, WORDS_MAX)
+}
+
+function highlighted(line: string, words: readonly string[], output: Output): string {
+  if (!output.hasColours || words.length === 0) return line
+  const stems = words.map((word) => (word.length > 6 ? word.slice(0, -2) : word))
+  const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${stems.join('|')})[\\p{L}\\p{N}]*`, 'giu')
+  return line.replaceAll(pattern, (found) => output.highlight(found))
+}

@@ -1,0 +1,127 @@
+import { readFile } from 'node:fs/promises'
+import {
+  type CommandContext,
+  DEFAULT_PROJECT_NAME,
+  type Options,
+  type RunCommand,
+} from '../command.ts'
+import { CommandError, usageError } from '../command-error.ts'
+import {
+  copyAsJsonList,
+  copyBytes,
+  refuseBinaryTerminal,
+  type Write,
+  withTarget,
+} from '../sql/row-files.ts'
+import { showAnswer } from '../sql/shown-answer.ts'
+import { openRows, type RowFormat, runSql, type StatementRequest } from '../sql/statement-client.ts'
+import { splitStatements } from '../sql/statement-splitter.ts'
+import { readStandardInput } from '../standard-input.ts'
+import { plainValue } from './search-command.ts'
+
+export const run: RunCommand = async (context) => {
+  const { options, output } = context
+  const format = formatOf(context)
+  const file = options.text('output')
+  if (format === null && file !== undefined) {
+    throw usageError('-o needs a format: --csv, --json, --ndjson or --parquet')
+  }
+  if (format === 'parquet') refuseBinaryTerminal(file, output, 'Parquet')
+  const params = paramsOf(options.list('param'))
+  const project = options.text('project') ?? DEFAULT_PROJECT_NAME
+  const text = await statementText(context)
+  if (text === null) {
+    if (format !== null) throw usageError(`--${format} needs a statement`)
+    const { runShell } = await import('../sql/sql-shell.ts')
+    return runShell(context, { project, params })
+  }
+  const { statements, rest } = splitStatements(text)
+  const all = rest === '' ? statements : [...statements, rest.trim()]
+  if (all.length === 0) throw usageError('There is no statement')
+  const requests = all.map((sql) => ({ sql, project, params }))
+  if (format === null) await showAll(requests, context)
+  else if (file !== undefined && requests.length > 1) {
+    throw usageError(`-o takes one statement, found ${requests.length}`)
+  } else await withTarget(file, output, (write) => writeAll(requests, format, write, context))
+  return undefined
+}
+
+function formatOf({ options, output }: CommandContext): RowFormat | null {
+  const named: readonly RowFormat[] = [
+    ...(options.flag('csv') === true ? (['csv'] as const) : []),
+    ...(options.flag('ndjson') === true ? (['ndjson'] as const) : []),
+    ...(options.flag('parquet') === true ? (['parquet'] as const) : []),
+    ...(output.isJson ? (['json'] as const) : []),
+  ]
+  const [format = null, second] = named
+  if (second === undefined) return format
+  throw usageError(`--${format} and --${second} are two formats: give one`)
+}
+
+/** `name=value`. */
+function paramsOf(given: readonly string[]): Readonly<Record<string, unknown>> {
+  const entries = given.map((one) => {
+    const [, name = '', value = ''] = /^:?([A-Za-z_]\w*)=(.*)$/s.exec(one) ?? []
+    if (name === '') throw usageError(`--param: expected name=value, found "${one}"`)
+    return [name, plainValue(value)] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+/** null: there is none, and somebody sits before a terminal. */
+async function statementText({ words, options }: CommandContext): Promise<string | null> {
+  const [word] = words
+  const file = options.text('file')
+  if (word !== undefined && file !== undefined) {
+    throw usageError('sql: a statement and -f are two sources: give one')
+  }
+  if (file !== undefined && file !== '-') {
+    return readFile(file, 'utf8').catch((cause: Error) => {
+      throw new CommandError('file_failed', `${file} cannot be read: ${cause.message}`, { cause })
+    })
+  }
+  if (word !== undefined && word !== '-') return word
+  if (process.stdin.isTTY === true && word === undefined && file === undefined) return null
+  return readStandardInput('a statement')
+}
+
+async function showAll(
+  requests: readonly StatementRequest[],
+  { client, output, options, signal }: CommandContext,
+): Promise<void> {
+  const expanded = expandedOf(options)
+  let project = requests[0]?.project ?? DEFAULT_PROJECT_NAME
+  for (const request of requests) {
+    const startedAt = performance.now()
+    const answer = await runSql({ ...request, project }, client, signal)
+    // USE changes where the names of the next ones are looked up.
+    if (answer.kind === 'ok') project = answer.project
+    await showAnswer(
+      answer,
+      { expanded, isTimed: options.flag('timing') === true, startedAt },
+      output,
+    )
+  }
+}
+
+function expandedOf(options: Options): 'on' | 'off' | 'auto' {
+  const flag = options.flag('expanded')
+  if (flag === undefined) return 'auto'
+  return flag ? 'on' : 'off'
+}
+
+async function writeAll(
+  requests: readonly StatementRequest[],
+  format: RowFormat,
+  write: Write,
+  { client, output, signal }: CommandContext,
+): Promise<void> {
+  for (const request of requests) {
+    const response = await openRows(request, format, client, signal)
+    if (response === null) {
+      if (format === 'json') await write(new TextEncoder().encode('[]\n'))
+      else output.say('OK')
+    } else if (format === 'json') await copyAsJsonList(response, client.address, write, signal)
+    else await copyBytes(response, client.address, write, signal)
+  }
+}

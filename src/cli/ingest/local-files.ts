@@ -1,0 +1,198 @@
+/** Files on this machine that shall be documents, and what their documents are called. */
+import type { Dirent } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { CommandError, usageError } from '../command-error.ts'
+
+export interface LocalFile {
+  /** Absolute. */
+  readonly path: string
+  /** The id of its document: its path as others would write it, with `/`. */
+  readonly id: string
+  readonly sizeBytes: number
+}
+
+export interface FileRules {
+  /** Hidden files and folders, `node_modules`, and formats that hold no text, too. */
+  readonly isAll: boolean
+  /** Only files that one of these fits; empty: any. */
+  readonly include: readonly string[]
+  readonly exclude: readonly string[]
+  /** What ids begin below; null: the current folder, or what holds a folder that lies elsewhere. */
+  readonly base: string | null
+}
+
+/** What a word of the command line stands for. */
+export interface FileRoot {
+  /** Absolute: of a folder, of a file, or of the folder that a pattern begins with. */
+  readonly path: string
+  readonly kind: 'folder' | 'file' | 'pattern'
+  /** What ids are relative to. */
+  readonly base: string
+  /** Relative to `path`. */
+  readonly pattern: string | null
+}
+
+export interface FoundFiles {
+  readonly files: readonly LocalFile[]
+  /** Left out by the rules. */
+  readonly skipped: number
+  /** Folders that could not be read. */
+  readonly failed: readonly { readonly path: string; readonly message: string }[]
+}
+
+const MAGIC = /[*?[\]{}]/
+
+/** @throws CommandError `no_such_file`, `usage` */
+export async function fileRoots(
+  words: readonly string[],
+  { base }: Pick<FileRules, 'base'>,
+  isVanishedAllowed: boolean,
+): Promise<readonly FileRoot[]> {
+  const roots: FileRoot[] = []
+  for (const word of words) {
+    const path = resolve(word)
+    const found = await stat(path).catch(() => null)
+    if (found !== null) {
+      const kind = found.isDirectory() ? 'folder' : 'file'
+      roots.push({ path, kind, base: baseOf(path, kind, base), pattern: null })
+    } else if (MAGIC.test(word)) roots.push(patternRoot(path, base))
+    else if (isVanishedAllowed) {
+      roots.push({ path, kind: 'file', base: baseOf(path, 'file', base), pattern: null })
+    } else {
+      throw new CommandError('no_such_file', `${word}: there is no such file or folder`)
+    }
+  }
+  return roots
+}
+
+function patternRoot(path: string, base: string | null): FileRoot {
+  const parts = path.split(sep)
+  const first = parts.findIndex((part) => MAGIC.test(part))
+  const folder = parts.slice(0, first).join(sep) || sep
+  const pattern = parts.slice(first).join('/')
+  return { path: folder, kind: 'pattern', base: baseOf(folder, 'folder', base), pattern }
+}
+
+/** The current folder where the path lies in it, so that the folder `docs` gives ids such as `docs/a`; else the folder that holds it. */
+function baseOf(path: string, kind: 'folder' | 'file', base: string | null): string {
+  const isBelow = (folder: string) => path === folder || path.startsWith(withSeparator(folder))
+  if (base !== null) {
+    const folder = resolve(base)
+    if (isBelow(folder)) return folder
+    throw usageError(`--base: ${path} does not lie in ${folder}`)
+  }
+  if (isBelow(process.cwd())) return process.cwd()
+  return kind === 'folder' || isAbsolute(path) ? dirname(path) : process.cwd()
+}
+
+function withSeparator(folder: string): string {
+  return folder.endsWith(sep) ? folder : `${folder}${sep}`
+}
+
+export function idOf(path: string, { base }: Pick<FileRoot, 'base'>): string {
+  return relative(base, path).split(sep).join('/').normalize('NFC')
+}
+
+/** All files of the roots, each once, in the order of their names. @throws CommandError where two have one id */
+export async function findFiles(
+  roots: readonly FileRoot[],
+  rules: FileRules,
+  signal: AbortSignal,
+): Promise<FoundFiles> {
+  const found = new FoundInRoots(rules, signal)
+  for (const root of roots) await found.addRoot(root)
+  return found.result()
+}
+
+class FoundInRoots {
+  readonly #rules: FileRules
+  readonly #signal: AbortSignal
+  readonly #byPath = new Map<string, LocalFile>()
+  readonly #failed: { path: string; message: string }[] = []
+  #skipped = 0
+
+  constructor(rules: FileRules, signal: AbortSignal) {
+    this.#rules = rules
+    this.#signal = signal
+  }
+
+  async addRoot(root: FileRoot): Promise<void> {
+    if (root.kind === 'file') return this.#addFile(root.path, root, true)
+    await this.#addFolder(root.path, root)
+  }
+
+  result(): FoundFiles {
+    const files = [...this.#byPath.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
+    const twice = files.find((file, index) => files[index + 1]?.id === file.id)
+    if (twice !== undefined) {
+      const hint = 'give --base, or ingest them one after the other'
+      throw usageError(`Two files would be the document ${twice.id}: ${hint}`)
+    }
+    return { files, skipped: this.#skipped, failed: this.#failed }
+  }
+
+  /** Links to folders are not followed, so that none leads in a circle. */
+  async #addFolder(folder: string, root: FileRoot): Promise<void> {
+    this.#signal.throwIfAborted()
+    let entries: Dirent[]
+    try {
+      entries = await readdir(folder, { withFileTypes: true })
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      this.#failed.push({ path: idOf(folder, root) || '.', message })
+      return
+    }
+    for (const entry of entries) {
+      const path = join(folder, entry.name)
+      if (isLeftOut(entry.name, this.#rules)) this.#skipped += 1
+      else if (entry.isDirectory()) await this.#addFolder(path, root)
+      else if (entry.isFile() || entry.isSymbolicLink()) await this.#addFile(path, root, false)
+    }
+  }
+
+  async #addFile(path: string, root: FileRoot, isNamed: boolean): Promise<void> {
+    const found = await stat(path).catch(() => null)
+    if (found === null || (!isNamed && !found.isFile())) return
+    if (this.#byPath.has(path)) return
+    if (!isNamed && (found.size === 0 || !isWanted(path, root, this.#rules))) {
+      this.#skipped += 1
+      return
+    }
+    this.#byPath.set(path, { path, id: idOf(path, root), sizeBytes: found.size })
+  }
+}
+
+const SKIPPED_FOLDERS: ReadonlySet<string> = new Set(['node_modules', '__pycache__'])
+
+/** By its name alone, a folder as well. */
+export function isLeftOut(name: string, { isAll }: Pick<FileRules, 'isAll'>): boolean {
+  return !isAll && (name.startsWith('.') || SKIPPED_FOLDERS.has(name))
+}
+
+/** What holds no text by its ending: an ingested folder need not be free of it. */
+const OTHER_ENDINGS =
+  /\.(?:png|jpe?g|gif|bmp|tiff?|webp|avif|heic|ico|icns|psd|svg|mp[34]|m4[av]|mov|avi|mkv|webm|wav|flac|og[gv]|aac|woff2?|ttf|otf|eot|zip|tar|t?gz|bz2|xz|zst|7z|rar|jar|war|whl|deb|rpm|dmg|iso|exe|dll|so|dylib|a|o|obj|class|pyc|wasm|bin|dat|db|sqlite3?|duckdb|wal|onnx|pt|safetensors|gguf|npy|npz|pkl|map|lock|bak|swp|tmp|part)$/i
+
+export function isWanted(path: string, root: FileRoot, rules: FileRules): boolean {
+  const { isAll, include, exclude } = rules
+  const id = idOf(path, root)
+  const fits = (pattern: string) => {
+    const glob = new Bun.Glob(pattern)
+    return glob.match(id) || glob.match(basename(path))
+  }
+  if (root.pattern !== null) {
+    const below = relative(root.path, path).split(sep).join('/')
+    if (!new Bun.Glob(root.pattern).match(below)) return false
+  } else if (!isAll && include.length === 0 && OTHER_ENDINGS.test(path)) return false
+  return (include.length === 0 || include.some(fits)) && !exclude.some(fits)
+}
+
+/** Whether a document of that id comes from there. */
+export function isBelowRoot(id: string, root: FileRoot): boolean {
+  const path = resolve(root.base, id)
+  if (root.kind === 'file') return path === root.path
+  if (!path.startsWith(withSeparator(root.path))) return false
+  if (root.pattern === null) return true
+  return new Bun.Glob(root.pattern).match(relative(root.path, path).split(sep).join('/'))
+}

@@ -1,0 +1,68 @@
+/** Files of this machine into a knowledge base, and what is gone out of it. */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { CommandContext, NamedObject } from '../command.ts'
+import { progressOf } from './ingest-progress.ts'
+import type { KnownFiles } from './known-files.ts'
+import {
+  type FileRoot,
+  type FileRules,
+  findFiles,
+  isBelowRoot,
+  type LocalFile,
+} from './local-files.ts'
+import { type IngestCounts, sendFiles } from './send-files.ts'
+
+export interface LocalIngest {
+  readonly kb: NamedObject
+  readonly known: KnownFiles
+  readonly roots: readonly FileRoot[]
+  readonly rules: FileRules
+  readonly isReplacing: boolean
+  readonly isRemoving: boolean
+  readonly fields: Readonly<Record<string, string>>
+}
+
+type Parts = Pick<CommandContext, 'client' | 'output' | 'signal'>
+
+/** @returns files that the rules left out */
+export async function ingestLocal(
+  ingest: LocalIngest,
+  counts: IngestCounts,
+  context: Parts,
+): Promise<number> {
+  const { roots, rules, isRemoving, known } = ingest
+  const { output, signal } = context
+  const named = roots.filter((root) => root.kind !== 'file' || existsSync(root.path))
+  const found = await findFiles(named, rules, signal)
+  for (const { path, message } of found.failed) {
+    counts.failed.push({ path, code: 'file_failed', message })
+  }
+  if (found.files.length === 0) output.say('There is nothing to read there')
+  await sendAll(found.files, ingest, counts, context)
+  if (!isRemoving) return found.skipped
+  const present = new Set(found.files.map(({ id }) => id))
+  const gone = known.paths.filter((id) => {
+    // What is there and left out by the rules, or could not be looked at, has not vanished.
+    const root = roots.find((one) => isBelowRoot(id, one))
+    return root !== undefined && !present.has(id) && !existsSync(resolve(root.base, id))
+  })
+  await known.remove(gone, signal)
+  counts.removed += gone.length
+  return found.skipped
+}
+
+export async function sendAll(
+  files: readonly LocalFile[],
+  { kb, known, isReplacing, fields }: LocalIngest,
+  counts: IngestCounts,
+  context: Parts,
+): Promise<void> {
+  const progress = await progressOf({ files: files.length, counts }, context.output)
+  const onFile = (file: LocalFile) => progress.step(file.id)
+  try {
+    await sendFiles(files, { kb, known, counts, isReplacing, fields, onFile }, context)
+  } finally {
+    progress.stop()
+  }
+}

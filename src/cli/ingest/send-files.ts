@@ -1,0 +1,233 @@
+/** Local files to the server: several requests at a time, small files together, each file read as it is sent. */
+import { type CommandContext, type NamedObject, pathOf } from '../command.ts'
+import { CommandError } from '../command-error.ts'
+import { type FormFile, formBody } from './form-stream.ts'
+import type { KnownFiles } from './known-files.ts'
+import type { LocalFile } from './local-files.ts'
+
+export interface FileFailure {
+  readonly path: string
+  readonly code: string
+  readonly message: string
+}
+
+/** What has happened so far. */
+export interface IngestCounts {
+  /** Files. */
+  stored: number
+  unchanged: number
+  removed: number
+  documents: number
+  chunks: number
+  readonly failed: FileFailure[]
+  readonly warnings: FileFailure[]
+}
+
+export function noCounts(): IngestCounts {
+  return { stored: 0, unchanged: 0, removed: 0, documents: 0, chunks: 0, failed: [], warnings: [] }
+}
+
+export interface SendOptions {
+  readonly kb: NamedObject
+  readonly known: KnownFiles
+  readonly counts: IngestCounts
+  /** Files that are stored as they are, too. */
+  readonly isReplacing: boolean
+  /** `format`, `encoding` …, for all of them. */
+  readonly fields: Readonly<Record<string, string>>
+  /** After each file: it is stored, unchanged or failed. */
+  readonly onFile: (file: LocalFile) => void
+}
+
+const REQUESTS_AT_ONCE = 3
+const BATCH_FILES = 16
+const BATCH_BYTES = 2_000_000
+
+/** @throws CommandError where going on makes no sense: no server, no right, no room */
+export async function sendFiles(
+  files: readonly LocalFile[],
+  options: SendOptions,
+  context: Pick<CommandContext, 'client' | 'output' | 'signal'>,
+): Promise<void> {
+  const remaining = files[Symbol.iterator]()
+  const stop = new AbortController()
+  const signal = AbortSignal.any([context.signal, stop.signal])
+  const lane = async (): Promise<void> => {
+    for (;;) {
+      signal.throwIfAborted()
+      const batch = await nextBatch(remaining, options, signal)
+      if (batch.length === 0) return
+      await sendBatch(batch, options, { ...context, signal })
+    }
+  }
+  const lanes = Array.from({ length: REQUESTS_AT_ONCE }, lane)
+  try {
+    await Promise.all(lanes)
+  } catch (error) {
+    stop.abort()
+    await Promise.allSettled(lanes)
+    context.signal.throwIfAborted()
+    throw error
+  }
+}
+
+/** Some of the next files that are to be sent. The lanes share one iterator, and take from it without waiting in between. */
+async function nextBatch(
+  remaining: Iterator<LocalFile>,
+  { known, counts, isReplacing, onFile }: SendOptions,
+  signal: AbortSignal,
+): Promise<readonly LocalFile[]> {
+  const batch: LocalFile[] = []
+  let bytes = 0
+  while (batch.length < BATCH_FILES && bytes < BATCH_BYTES) {
+    const next = remaining.next()
+    if (next.done === true) break
+    const file = next.value
+    const former = isReplacing ? undefined : known.get(file.id)
+    try {
+      if (former !== undefined && former.hash === (await hashOf(file.path, signal))) {
+        counts.unchanged += 1
+        onFile(file)
+        continue
+      }
+    } catch (error) {
+      signal.throwIfAborted()
+      fail(file, 'file_failed', error instanceof Error ? error.message : String(error))
+      continue
+    }
+    batch.push(file)
+    bytes += file.sizeBytes
+  }
+  return batch
+
+  function fail(file: LocalFile, code: string, message: string): void {
+    counts.failed.push({ path: file.id, code, message })
+    onFile(file)
+  }
+}
+
+async function hashOf(path: string, signal: AbortSignal): Promise<string> {
+  const hash = new Bun.CryptoHasher('sha256')
+  for await (const piece of Bun.file(path).stream()) {
+    signal.throwIfAborted()
+    hash.update(piece)
+  }
+  return hash.digest('hex')
+}
+
+/** The server's answer, whose form its routes define. */
+export interface InsertFilesAnswer {
+  readonly files: readonly {
+    readonly name: string
+    readonly documents: number
+    readonly chunks: number
+    readonly file_hash: string
+    readonly warnings: readonly string[]
+  }[]
+  readonly failed: readonly {
+    readonly name: string
+    readonly code: string
+    readonly detail: string
+  }[]
+}
+
+async function sendBatch(
+  batch: readonly LocalFile[],
+  options: SendOptions,
+  context: Pick<CommandContext, 'client' | 'output' | 'signal'>,
+): Promise<void> {
+  const { counts, known, onFile } = options
+  const sent = batch.map((file) => ({ name: file.id, content: () => Bun.file(file.path).stream() }))
+  let answer: InsertFilesAnswer
+  try {
+    answer = await postFiles(sent, options, context)
+  } catch (error) {
+    if (!(error instanceof CommandError) || ENDS_ALL.has(error.code) || error.status === 401) {
+      throw error
+    }
+    // One of them may be what the server cannot take: then each goes alone.
+    if (batch.length > 1) {
+      for (const file of batch) await sendBatch([file], options, context)
+      return
+    }
+    for (const file of batch) {
+      counts.failed.push({ path: file.id, code: error.code, message: error.message })
+      onFile(file)
+    }
+    return
+  }
+  for (const { name, code, detail } of answer.failed) {
+    counts.failed.push({ path: name, code, message: detail })
+  }
+  for (const { name, documents, chunks, file_hash: hash, warnings } of answer.files) {
+    counts.stored += 1
+    counts.documents += documents
+    counts.chunks += chunks
+    for (const message of warnings) counts.warnings.push({ path: name, code: 'warning', message })
+    await known.stored(name, { hash, documents, id: name }, context.signal)
+  }
+  for (const file of batch) onFile(file)
+}
+
+/** The next file would meet the same. */
+const ENDS_ALL: ReadonlySet<string> = new Set([
+  'no_server',
+  'connection_lost',
+  'unauthorized',
+  'knowledge_base_not_found',
+  'project_not_found',
+  'not_found',
+  'storage_full',
+  'provider_refused',
+  'provider_failed',
+  'unknown_provider',
+])
+
+const ATTEMPTS_MAX = 6
+const FIRST_PAUSE_MS = 500
+
+/** What passes: a server that is started again, or has too much to do. */
+const PASSES: ReadonlySet<string> = new Set([
+  'no_server',
+  'connection_lost',
+  'too_busy',
+  'shutting_down',
+])
+
+interface PostOptions extends Pick<SendOptions, 'kb' | 'fields'> {
+  /** What is read from a pipe cannot be sent again. */
+  readonly isOnce?: boolean
+}
+
+export async function postFiles(
+  files: readonly FormFile[],
+  { kb, fields, isOnce = false }: PostOptions,
+  { client, output, signal }: Pick<CommandContext, 'client' | 'output' | 'signal'>,
+): Promise<InsertFilesAnswer> {
+  const path = `${pathOf('knowledge_bases', kb)}/files`
+  for (let attempt = 1; ; attempt += 1) {
+    const { contentType, body } = formBody(files, fields)
+    const init = { body, headers: { 'content-type': contentType }, signal }
+    try {
+      // The server's own answer, as above.
+      return (await client.send('POST', path, init)) as InsertFilesAnswer
+    } catch (error) {
+      const isPassing = error instanceof CommandError && PASSES.has(error.code)
+      if (isOnce || !isPassing || attempt === ATTEMPTS_MAX) throw error
+      const pauseMs = FIRST_PAUSE_MS * 2 ** (attempt - 1)
+      output.say(`${error.message.split(':')[0]}; again in ${pauseMs / 1000} s`)
+      await pause(pauseMs, signal)
+    }
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  const onAbort = () => {
+    clearTimeout(timer)
+    reject(signal.reason)
+  }
+  signal.addEventListener('abort', onAbort, { once: true })
+  return promise.finally(() => signal.removeEventListener('abort', onAbort))
+}

@@ -1,0 +1,121 @@
+/** Follows the files of an ingest as they change. */
+import { stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { watch } from 'chokidar'
+import type { CommandContext } from '../command.ts'
+import { type FileRoot, idOf, isLeftOut, isWanted, type LocalFile } from './local-files.ts'
+import { type LocalIngest, sendAll } from './local-ingest.ts'
+import { type IngestCounts, noCounts } from './send-files.ts'
+
+/** So long nothing may change before what changed is read: editors write a file in several steps. */
+const QUIET_MS = 300
+
+/**
+ * Sends what changes and removes what goes, until the signal: then it resolves.
+ * @param report after each pass in which something happened
+ */
+export async function watchLocal(
+  ingest: LocalIngest,
+  context: CommandContext,
+  report: (pass: IngestCounts) => Promise<void>,
+): Promise<void> {
+  const { roots, rules } = ingest
+  const { output, signal } = context
+  const named = new Set(roots.map((root) => root.path))
+  const watcher = watch([...named], {
+    ignoreInitial: true,
+    followSymlinks: false,
+    ignored: (path) => !named.has(path) && isLeftOut(basename(path), rules),
+  })
+  const changes = new Changes(signal)
+  watcher.on('all', (_event, path) => changes.add(path))
+  watcher.on('error', (error) => {
+    output.warn(`Watching: ${error instanceof Error ? error.message : String(error)}`)
+  })
+  const ready = new Promise<void>((resolve) => watcher.once('ready', () => resolve()))
+  try {
+    await Promise.race([ready, changes.stopped])
+    output.say('Watching; Ctrl-C ends it')
+    for (;;) {
+      const paths = await changes.next()
+      if (paths === null) return
+      const pass = noCounts()
+      await step(paths, ingest, pass, context)
+      if (pass.stored + pass.removed + pass.failed.length > 0) await report(pass)
+    }
+  } catch (error) {
+    // Whoever ends the watching wants just that.
+    if (!signal.aborted) throw error
+  } finally {
+    await watcher.close()
+  }
+}
+
+/** Paths that changed, given out when it has been quiet for a moment. */
+class Changes {
+  readonly stopped: Promise<null>
+  #paths = new Set<string>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #quiet = Promise.withResolvers<void>()
+
+  constructor(signal: AbortSignal) {
+    this.stopped = new Promise((resolve) => {
+      signal.addEventListener('abort', () => resolve(null), { once: true })
+      if (signal.aborted) resolve(null)
+    })
+  }
+
+  add(path: string): void {
+    this.#paths.add(path)
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#quiet.resolve(), QUIET_MS)
+  }
+
+  /** null: it is over. */
+  async next(): Promise<readonly string[] | null> {
+    const isOver = (await Promise.race([this.#quiet.promise, this.stopped])) === null
+    if (isOver) {
+      clearTimeout(this.#timer)
+      return null
+    }
+    const paths = [...this.#paths]
+    this.#paths = new Set()
+    this.#quiet = Promise.withResolvers()
+    return paths
+  }
+}
+
+async function step(
+  paths: readonly string[],
+  ingest: LocalIngest,
+  counts: IngestCounts,
+  context: CommandContext,
+): Promise<void> {
+  const { roots, rules, known } = ingest
+  const changed = new Map<string, LocalFile>()
+  const gone = new Set<string>()
+  for (const path of paths) {
+    const root = rootOf(path, roots)
+    if (root === undefined) continue
+    const id = idOf(path, root)
+    const found = await stat(path).catch(() => null)
+    if (found === null) {
+      // A folder that went takes its files along.
+      for (const one of known.paths) if (one === id || one.startsWith(`${id}/`)) gone.add(one)
+    } else if (
+      found.isFile() &&
+      found.size > 0 &&
+      (root.path === path || isWanted(path, root, rules))
+    ) {
+      changed.set(id, { path, id, sizeBytes: found.size })
+    }
+  }
+  if (changed.size > 0) await sendAll([...changed.values()], ingest, counts, context)
+  const removed = [...gone].filter((id) => !changed.has(id))
+  await known.remove(removed, context.signal)
+  counts.removed += removed.length
+}
+
+function rootOf(path: string, roots: readonly FileRoot[]): FileRoot | undefined {
+  return roots.find((root) => path === root.path || path.startsWith(`${root.path}/`))
+}

@@ -1,0 +1,104 @@
+/** What a command prints: results to stdout, everything else to stderr. */
+
+export interface OutputOptions {
+  /** For programs: no line of ours is between the results. */
+  readonly isJson: boolean
+  readonly isQuiet: boolean
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/** Who reads our results has left (`| head`): that is no failure of ours. */
+export class ReaderLeft extends Error {}
+
+const COLUMNS_UNKNOWN = 80
+
+export class Output {
+  readonly isJson: boolean
+  readonly isQuiet: boolean
+  /** Results are read by people. */
+  readonly isTerminal: boolean
+  readonly #colours: { readonly out: boolean; readonly err: boolean }
+
+  constructor({ isJson, isQuiet, environment }: OutputOptions) {
+    this.isJson = isJson
+    this.isQuiet = isQuiet
+    this.isTerminal = process.stdout.isTTY === true
+    const isAllowed = !environment.NO_COLOR && environment.TERM !== 'dumb'
+    this.#colours = {
+      out: isAllowed && this.isTerminal,
+      err: isAllowed && process.stderr.isTTY === true,
+    }
+    // The callback of each write gets it; without a listener it would end the process.
+    process.stdout.on('error', () => {})
+    process.stderr.on('error', () => {})
+  }
+
+  /** Of the terminal; null: results are not read on one. */
+  get columns(): number | null {
+    return this.isTerminal ? process.stdout.columns || COLUMNS_UNKNOWN : null
+  }
+
+  /** Of a result. It resolves when there is room for more. @throws ReaderLeft */
+  async write(data: string | Uint8Array): Promise<void> {
+    if (data.length === 0) return
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    process.stdout.write(data, (error) => {
+      if (error === null || error === undefined) resolve()
+      else reject(isBrokenPipe(error) ? new ReaderLeft() : error)
+    })
+    return promise
+  }
+
+  async line(text = ''): Promise<void> {
+    await this.write(`${text}\n`)
+  }
+
+  /** The result of a command as JSON, and nothing else. */
+  async json(value: unknown): Promise<void> {
+    await this.write(`${JSON.stringify(value)}\n`)
+  }
+
+  /** What goes on: to stderr, unless it shall be quiet. */
+  say(text: string): void {
+    if (!this.isQuiet) process.stderr.write(`${text}\n`)
+  }
+
+  /** What the user has to know even where it shall be quiet. */
+  warn(text: string): void {
+    process.stderr.write(`${text}\n`)
+  }
+
+  bold(text: string): string {
+    return this.#styled('1', text)
+  }
+
+  dim(text: string): string {
+    return this.#styled('2', text)
+  }
+
+  cyan(text: string): string {
+    return this.#styled('36', text)
+  }
+
+  /** Words that were searched for. */
+  highlight(text: string): string {
+    return this.#styled('1;33', text)
+  }
+
+  /** On stderr. */
+  red(text: string): string {
+    return this.#colours.err ? `\x1b[31m${text}\x1b[0m` : text
+  }
+
+  get hasColours(): boolean {
+    return this.#colours.out
+  }
+
+  #styled(code: string, text: string): string {
+    return this.#colours.out && text !== '' ? `\x1b[${code}m${text}\x1b[0m` : text
+  }
+}
+
+function isBrokenPipe(error: Error): boolean {
+  return 'code' in error && (error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED')
+}

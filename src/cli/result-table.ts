@@ -1,0 +1,169 @@
+/** Rows of a statement as people read them. */
+import { padded, safeLine, safeText, truncated, widthOf, wrapped } from './terminal-text.ts'
+
+export interface TableStyle {
+  /** Of the terminal: cells are cut so that rows fit; null: nothing is cut. */
+  readonly columns: number | null
+  /** auto: where so many columns do not fit. */
+  readonly expanded: 'on' | 'off' | 'auto'
+  /** Lines between columns as box characters, or as `|` and `-`. */
+  readonly isPlain: boolean
+  readonly dim: (text: string) => string
+  readonly bold: (text: string) => string
+}
+
+/** The first rows decide how wide the columns are; what comes later is written as it comes. */
+const LAYOUT_ROWS = 1000
+/** Narrower cells say nothing. */
+const CELL_COLUMNS_MIN = 8
+const NULL_TEXT = 'NULL'
+
+interface Layout {
+  readonly widths: readonly number[]
+  readonly isRight: readonly boolean[]
+}
+
+/** Writes rows as they come, without holding more of them than it takes to lay out their columns. */
+export class ResultTable {
+  readonly #names: readonly string[]
+  readonly #style: TableStyle
+  readonly #waiting: (readonly unknown[])[] = []
+  #layout: Layout | 'expanded' | null = null
+  #rowCount = 0
+
+  constructor(names: readonly string[], style: TableStyle) {
+    this.#names = names.map(safeLine)
+    this.#style = style
+  }
+
+  get rowCount(): number {
+    return this.#rowCount
+  }
+
+  /** @returns what can be written now */
+  add(rows: readonly (readonly unknown[])[]): string {
+    if (this.#layout !== null) return rows.map((row) => this.#row(row)).join('')
+    this.#waiting.push(...rows)
+    return this.#waiting.length < LAYOUT_ROWS ? '' : this.#begin()
+  }
+
+  /** @returns the rest, with the number of rows */
+  end(note = ''): string {
+    const rest = this.#layout === null ? this.#begin() : ''
+    const count = `(${this.#rowCount} ${this.#rowCount === 1 ? 'row' : 'rows'})`
+    return `${rest}${this.#style.dim(`${count}${note}`)}\n`
+  }
+
+  #begin(): string {
+    const layout = this.#layoutOf(this.#waiting)
+    this.#layout = layout
+    const head = layout === 'expanded' ? '' : this.#head(layout)
+    const rows = this.#waiting.splice(0).map((row) => this.#row(row))
+    return `${head}${rows.join('')}`
+  }
+
+  #layoutOf(rows: readonly (readonly unknown[])[]): Layout | 'expanded' {
+    const { columns, expanded } = this.#style
+    if (expanded === 'on') return 'expanded'
+    const wanted = this.#names.map((name, index) => {
+      let width = widthOf(name)
+      for (const row of rows) width = Math.max(width, widthOf(cellText(row[index])))
+      return width
+    })
+    const isRight = this.#names.map((_, index) => {
+      const values = rows.map((row) => row[index]).filter((value) => value !== null)
+      return values.length > 0 && values.every(isNumber)
+    })
+    if (columns === null) return { widths: wanted, isRight }
+    const widths = fitting(wanted, columns - 3 * wanted.length + 1)
+    if (widths !== null) return { widths, isRight }
+    return expanded === 'auto' ? 'expanded' : { widths: wanted, isRight }
+  }
+
+  #head(layout: Layout): string {
+    const { isPlain, bold, dim } = this.#style
+    const [line, cross] = isPlain ? ['-', '+'] : ['─', '┼']
+    const names = this.#names.map((name, index) => {
+      const width = layout.widths[index] ?? 0
+      return bold(padded(truncated(name, width), width, layout.isRight[index]))
+    })
+    const rule = layout.widths.map((width) => line.repeat(width + 2)).join(cross)
+    return `${this.#joined(names)}${dim(rule)}\n`
+  }
+
+  #row(row: readonly unknown[]): string {
+    this.#rowCount += 1
+    if (this.#layout === 'expanded' || this.#layout === null) return this.#record(row)
+    const { widths, isRight } = this.#layout
+    const cells = widths.map((width, index) => {
+      const text = truncated(cellText(row[index]), this.#style.columns === null ? Infinity : width)
+      const cell = padded(text, width, isRight[index])
+      return row[index] === null ? this.#style.dim(cell) : cell
+    })
+    return this.#joined(cells)
+  }
+
+  #joined(cells: readonly string[]): string {
+    const bar = this.#style.dim(this.#style.isPlain ? '|' : '│')
+    return ` ${cells.join(` ${bar} `)}`.trimEnd().concat('\n')
+  }
+
+  /** Each column on a line of its own. */
+  #record(row: readonly unknown[]): string {
+    const { isPlain, columns, dim, bold } = this.#style
+    const [line, bar] = isPlain ? ['-', '|'] : ['─', '│']
+    const nameWidth = Math.max(0, ...this.#names.map(widthOf))
+    const title = `${line}[ ${this.#rowCount} ]`
+    const ruleWidth = Math.max(
+      0,
+      Math.min(columns ?? nameWidth + 20, nameWidth + 40) - title.length,
+    )
+    const room = columns === null ? null : Math.max(20, columns - nameWidth - 3)
+    const lines = this.#names.flatMap((name, index) => {
+      const value = row[index]
+      const text = value === null ? dim(NULL_TEXT) : safeText(plainText(value))
+      const shown = room === null || value === null ? text.split('\n') : wrapped(text, room)
+      return shown.map((one, lineIndex) => {
+        const label = padded(lineIndex === 0 ? name : '', nameWidth)
+        return `${bold(label)} ${dim(bar)} ${one}`.trimEnd()
+      })
+    })
+    return `${dim(title + line.repeat(ruleWidth))}\n${lines.join('\n')}\n`
+  }
+}
+
+/** The widest columns give way until all fit; null: there are too many of them. */
+export function fitting(wanted: readonly number[], room: number): readonly number[] | null {
+  const total = wanted.reduce((sum, width) => sum + width, 0)
+  if (total <= room) return wanted
+  // The largest bound under which all fit.
+  let low = 0
+  let high = Math.max(0, ...wanted)
+  while (low < high) {
+    const bound = Math.ceil((low + high) / 2)
+    const used = wanted.reduce((sum, width) => sum + Math.min(width, bound), 0)
+    if (used <= room) low = bound
+    else high = bound - 1
+  }
+  if (low < Math.min(CELL_COLUMNS_MIN, Math.max(0, ...wanted))) return null
+  let spare = room - wanted.reduce((sum, width) => sum + Math.min(width, low), 0)
+  return wanted.map((width) => {
+    if (width <= low || spare <= 0) return Math.min(width, low)
+    spare -= 1
+    return low + 1
+  })
+}
+
+function cellText(value: unknown): string {
+  return safeLine(plainText(value))
+}
+
+function plainText(value: unknown): string {
+  if (value === null || value === undefined) return NULL_TEXT
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** Integers beyond what JSON can say come as text. */
+function isNumber(value: unknown): boolean {
+  return typeof value === 'number' || (typeof value === 'string' && /^-?\d{16,39}$/.test(value))
+}

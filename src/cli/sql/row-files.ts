@@ -1,0 +1,110 @@
+/** Rows in a format for programs: to stdout, or into a file that is there only when it is whole. */
+import { randomUUID } from 'node:crypto'
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { CommandError, usageError } from '../command-error.ts'
+import { connectionLost } from '../http-client.ts'
+import type { Output } from '../output.ts'
+
+export type Write = (bytes: Uint8Array) => Promise<void>
+
+/**
+ * Lets `use` write, to stdout where no file is named.
+ * @throws CommandError `file_failed`; what `use` throws, and then there is no file
+ */
+export async function withTarget(
+  file: string | undefined,
+  output: Output,
+  use: (write: Write) => Promise<void>,
+): Promise<void> {
+  if (file === undefined || file === '-') return use((bytes) => output.write(bytes))
+  // A pipe or a device has no half-written state.
+  const isPlain = await stat(file).then(
+    (found) => found.isFile(),
+    () => true,
+  )
+  const written = isPlain ? join(dirname(file), `.eider-${randomUUID()}.part`) : file
+  const handle = await open(written, isPlain ? 'wx' : 'w').catch((cause: Error) => {
+    throw fileFailed(file, cause)
+  })
+  try {
+    await use((bytes) => writeAll(handle, bytes, file))
+    await handle.close()
+    if (isPlain) await rename(written, file)
+  } catch (error) {
+    await handle.close().catch(() => {})
+    if (isPlain) await rm(written, { force: true })
+    throw error
+  }
+}
+
+async function writeAll(handle: FileHandle, bytes: Uint8Array, file: string): Promise<void> {
+  try {
+    for (let start = 0; start < bytes.length; ) {
+      start += (await handle.write(bytes, start)).bytesWritten
+    }
+  } catch (cause) {
+    throw fileFailed(file, cause)
+  }
+}
+
+function fileFailed(file: string, cause: unknown): CommandError {
+  const why = cause instanceof Error ? cause.message : String(cause)
+  return new CommandError('file_failed', `${file} cannot be written: ${why}`, { cause })
+}
+
+/** @throws CommandError `usage`: bytes on a terminal help nobody */
+export function refuseBinaryTerminal(file: string | undefined, output: Output, what: string): void {
+  if (file === undefined && output.isTerminal) {
+    throw usageError(`${what} is not for reading: write it to a file with -o, or into a pipe`)
+  }
+}
+
+/** The bytes of an answer. @throws CommandError `connection_lost` */
+export async function copyBytes(
+  response: Response,
+  address: string,
+  write: Write,
+  signal: AbortSignal,
+): Promise<void> {
+  for await (const bytes of checkedBytes(response, address, signal)) await write(bytes)
+}
+
+/** One JSON object a line → a list of them. */
+export async function copyAsJsonList(
+  response: Response,
+  address: string,
+  write: Write,
+  signal: AbortSignal,
+): Promise<void> {
+  const encoder = new TextEncoder()
+  const between = encoder.encode(',\n')
+  await write(encoder.encode('['))
+  let isBetween = false
+  for await (const bytes of checkedBytes(response, address, signal)) {
+    // Each line end that is followed by more becomes a comma and a line end.
+    let start = 0
+    while (start < bytes.length) {
+      if (isBetween) await write(between)
+      const end = bytes.indexOf(10, start)
+      isBetween = end !== -1
+      const stop = end === -1 ? bytes.length : end
+      await write(bytes.subarray(start, stop))
+      start = stop + 1
+    }
+  }
+  await write(encoder.encode(']\n'))
+}
+
+async function* checkedBytes(
+  response: Response,
+  address: string,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const bytes of response.body ?? []) yield bytes
+  } catch (error) {
+    signal.throwIfAborted()
+    throw connectionLost(address, error)
+  }
+}

@@ -1,0 +1,116 @@
+/** One statement over HTTP: its rows as they come, or in a format of the server. */
+import { CommandError } from '../command-error.ts'
+import { connectionLost, type HttpClient, linesOf } from '../http-client.ts'
+
+export interface StatementRequest {
+  readonly sql: string
+  /** The project in which its names are looked up. */
+  readonly project: string
+  readonly params: Readonly<Record<string, unknown>>
+}
+
+export type StatementAnswer =
+  | { readonly kind: 'ok'; readonly affectedRows: number | null; readonly project: string }
+  | {
+      readonly kind: 'table'
+      readonly columnNames: readonly string[]
+      readonly batches: AsyncIterable<readonly (readonly unknown[])[]>
+      /** What the server says beside the rows. */
+      readonly warnings: readonly string[]
+    }
+
+/** @throws CommandError `sql_failed` with the place in the statement; also between batches */
+export async function runSql(
+  request: StatementRequest,
+  client: HttpClient,
+  signal: AbortSignal,
+): Promise<StatementAnswer> {
+  const json = { ...bodyOf(request), response_format: 'jsonlines' }
+  const response = await client.open('POST', '/api/sql/query', { json, signal })
+  const lines = linesOf(response, client, signal)
+  const first = await lines.next()
+  if (first.done === true) throw connectionLost(client.address, null)
+  // What the server's route for SQL answers: a record, then batches of rows.
+  const head = parsed(first.value, client.address) as SqlRecord
+  if (head.type === 'error') throw failureOf(head)
+  if (head.type === 'ok') {
+    const { affected_rows: affectedRows = null, context } = head
+    return { kind: 'ok', affectedRows, project: context?.db ?? request.project }
+  }
+  const { column_names: columnNames = [], warnings = [] } = head
+  if (head.data !== undefined)
+    return { kind: 'table', columnNames, batches: one(head.data), warnings }
+  return { kind: 'table', columnNames, batches: batchesOf(lines, client.address), warnings }
+}
+
+export const FORMATS = {
+  csv: 'text/csv',
+  ndjson: 'application/x-ndjson',
+  json: 'application/x-ndjson',
+  parquet: 'application/vnd.apache.parquet',
+} as const
+
+export type RowFormat = keyof typeof FORMATS
+
+/** The answer in that format; null: the statement has no rows. */
+export async function openRows(
+  request: StatementRequest,
+  format: RowFormat,
+  client: HttpClient,
+  signal: AbortSignal,
+): Promise<Response | null> {
+  const headers = { accept: FORMATS[format] }
+  const json = bodyOf(request)
+  const response = await client.open('POST', '/api/sql/query', { json, headers, signal })
+  const isRecord = response.headers.get('content-type')?.startsWith('application/json') === true
+  if (!isRecord) return response
+  // As above: a statement that has no rows answers in JSON.
+  const record = (await response.json()) as SqlRecord
+  if (record.type === 'error') throw failureOf(record)
+  return null
+}
+
+function bodyOf({ sql, project, params }: StatementRequest) {
+  const hasParams = Object.keys(params).length > 0
+  return { query: sql, context: { db: project }, ...(hasParams ? { params } : {}) }
+}
+
+interface SqlRecord {
+  readonly type?: string
+  readonly column_names?: readonly string[]
+  readonly data?: readonly (readonly unknown[])[]
+  readonly affected_rows?: number | null
+  readonly context?: { readonly db?: string | null }
+  readonly warnings?: readonly string[]
+  readonly error_code?: number
+  readonly error_message?: string
+}
+
+async function* one(rows: readonly (readonly unknown[])[]) {
+  yield rows
+}
+
+async function* batchesOf(
+  lines: AsyncIterable<string>,
+  address: string,
+): AsyncGenerator<readonly (readonly unknown[])[]> {
+  for await (const line of lines) {
+    if (line.trim() === '') continue
+    const value = parsed(line, address)
+    // A list is a batch of rows; anything else is the record of a failure.
+    if (Array.isArray(value)) yield value as readonly (readonly unknown[])[]
+    else throw failureOf(value as SqlRecord)
+  }
+}
+
+function parsed(line: string, address: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch (cause) {
+    throw connectionLost(address, cause)
+  }
+}
+
+function failureOf({ error_message: message, error_code: number }: SqlRecord): CommandError {
+  return new CommandError('sql_failed', message ?? `The statement failed (${number ?? 0})`)
+}

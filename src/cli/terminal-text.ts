@@ -1,0 +1,79 @@
+/** Text of others on a terminal: as wide as it is shown, and without orders to the terminal. */
+
+/** What moves a cursor, colours or renames a window; line ends and tabs stay. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
+const ORDERS = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g
+
+/** Several lines: what a terminal would obey is shown as text. */
+export function safeText(text: string): string {
+  return text.replaceAll('\r\n', '\n').replaceAll(ORDERS, escaped)
+}
+
+/** One line: line ends too. */
+export function safeLine(text: string): string {
+  return safeText(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
+}
+
+function escaped(char: string): string {
+  const code = char.charCodeAt(0)
+  if (char === '\r') return '\\r'
+  return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16)}`
+}
+
+/** In columns of a terminal. */
+export function widthOf(text: string): number {
+  return Bun.stringWidth(text)
+}
+
+const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+
+/** The text where it fits; else so much of its begin as fits with `…`. */
+export function truncated(text: string, columns: number): string {
+  // Nothing is wider than two columns a code unit.
+  if (text.length * 2 <= columns || (text.length <= columns * 20 && widthOf(text) <= columns))
+    return text
+  let kept = ''
+  let width = 0
+  for (const { segment } of graphemes.segment(text.slice(0, columns * 20))) {
+    width += widthOf(segment)
+    if (width > columns - 1) break
+    kept += segment
+  }
+  return `${kept}…`
+}
+
+export function padded(text: string, columns: number, isRight = false): string {
+  const space = ' '.repeat(Math.max(0, columns - widthOf(text)))
+  return isRight ? space + text : text + space
+}
+
+/** Lines of at most so many columns, cut between words where there are any. */
+export function wrapped(text: string, columns: number): readonly string[] {
+  return text.split('\n').flatMap((line) => wrappedLine(line, columns))
+}
+
+function wrappedLine(line: string, columns: number): readonly string[] {
+  if (widthOf(line) <= columns) return [line]
+  const lines: string[] = []
+  let current = ''
+  let width = 0
+  for (const word of line.split(/(?<=\s)/)) {
+    for (const piece of piecesOf(word, columns)) {
+      const pieceWidth = widthOf(piece.trimEnd())
+      if (width + pieceWidth > columns && current !== '') {
+        lines.push(current.trimEnd())
+        current = ''
+        width = 0
+      }
+      current += piece
+      width += widthOf(piece)
+    }
+  }
+  return [...lines, current.trimEnd()]
+}
+
+/** A word that is wider than a line, such as a sentence in Japanese, in pieces that may be cut apart. */
+function piecesOf(word: string, columns: number): readonly string[] {
+  if (widthOf(word.trimEnd()) <= columns) return [word]
+  return [...graphemes.segment(word)].map(({ segment }) => segment)
+}

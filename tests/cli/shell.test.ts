@@ -1,0 +1,49 @@
+import { expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { historyFile, readHistory, rememberStatement } from '../../src/cli/sql/shell-history.ts'
+import { completionsOf } from '../../src/cli/sql/shell-names.ts'
+
+test('statements are remembered, the newest first, in a file of one user; secrets are not', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'eider-history-'))
+  const environment = { XDG_STATE_HOME: folder, HOME: '/nowhere' }
+  expect(readHistory(environment)).toEqual([])
+  rememberStatement('SELECT 1;', environment)
+  rememberStatement('SELECT a,\n  b\nFROM t;', environment)
+  rememberStatement(`CREATE DATABASE x PARAMETERS {"password": "hunter2"};`, environment)
+  rememberStatement(`ALTER AGENT a USING api_key = 'sk-1';`, environment)
+  expect(readHistory(environment)).toEqual(['SELECT a, b FROM t;', 'SELECT 1;'])
+  const file = historyFile(environment) ?? ''
+  expect(readFileSync(file, 'utf8')).not.toContain('hunter2')
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  rmSync(folder, { recursive: true })
+})
+
+test('a folder that cannot be written is no failure', () => {
+  rememberStatement('SELECT 1;', { XDG_STATE_HOME: '/dev/null' })
+  expect(readHistory({ XDG_STATE_HOME: '/dev/null' })).toEqual([])
+  expect(historyFile({})).toBeNull()
+})
+
+const names = {
+  known: async () => ({
+    tables: [
+      { schema: 'mindsdb', table: 'teas' },
+      { schema: 'shop', table: 'Odd Name' },
+    ],
+    columns: new Map([['teas', ['id', 'price', 'chunk_content']]]),
+  }),
+}
+
+test('words, tables and columns are completed where they can stand', async () => {
+  const at = async (line: string) => (await completionsOf(line, names, 'mindsdb'))[0]
+  expect(await at('sel')).toEqual(['select'])
+  expect(await at('SEL')).toEqual(['SELECT'])
+  expect(await at('select * from te')).toEqual(['teas'])
+  expect(await at('select * from shop.')).toEqual(['shop."Odd Name"'])
+  expect(await at('select id from teas where pri')).toEqual(['price'])
+  expect(await at('select teas.ch')).toEqual(['teas.chunk_content'])
+  expect(await at('\\ti')).toEqual(['\\timing'])
+  expect(await at('\\d te')).toEqual(['teas'])
+})
