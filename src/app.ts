@@ -2,7 +2,7 @@
 
 import { agentPool } from './composition/agent-parts.ts'
 import { insertDepsOf } from './composition/insert-parts.ts'
-import { jobRunnerOf } from './composition/job-parts.ts'
+import { jobRunnerOf, shownActivity } from './composition/job-parts.ts'
 import { LATER } from './composition/later.ts'
 import { chatDefaultsOf, chatModelsOf, networkRulesOf } from './composition/model-parts.ts'
 import { dataSourcesOf } from './composition/source-clients.ts'
@@ -14,6 +14,7 @@ import { NOTHING_NOTED, type RunningWork } from './domain/ports/running-ports.ts
 import type { DataSources } from './domain/ports/source-ports.ts'
 import type { LogEntry, LoggedError } from './http/running-requests.ts'
 import { createServer, type Listener } from './http/server.ts'
+import { InsertLog } from './ingest/insert-log.ts'
 import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
 import { Reembedding } from './ingest/reembed.ts'
 import type { JobLogEntry } from './jobs/job-runner.ts'
@@ -115,10 +116,15 @@ export function createApp(options: AppOptions): App {
     workerUrl: new URL('./workers/planner-entry.ts', import.meta.url).href,
     planningMs: Math.min(PLANNING_MS, settings.queryMs),
   })
+  const jobs = jobRunnerOf({ settings, store, log })
+  const inserts = new InsertLog(Date.now)
   const snapshot = () => store.catalog.snapshot()
   const sources = options.sources ?? dataSourcesOf({ guard, staging: store.staging })
   const queryDeps: QueryDeps = {
     catalog: store.catalog,
+    activity: shownActivity(store, inserts),
+    inserts,
+    jobs,
     dataSources: store.dataSourceCatalog,
     sources,
     databaseUses: async () => [],
@@ -153,7 +159,6 @@ export function createApp(options: AppOptions): App {
     nowMs,
   }
   const agents = agentPool(settings, queryDeps, running)
-  const jobs = jobRunnerOf({ settings, store, log })
   const insertDeps = insertDepsOf(options, queryDeps, reader)
   const syncSources = sourceKeeperOf({
     ...{ settings, store, log, jobs, reader },

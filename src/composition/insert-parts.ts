@@ -29,6 +29,7 @@ export function insertDepsOf(
   return {
     snapshot: () => store.catalog.snapshot(),
     chunks: store.chunks,
+    inserts: queryDeps.inserts,
     embedders: queryDeps.embedders,
     chatModels: queryDeps.chatModels,
     files: store.files,

@@ -1,7 +1,11 @@
+import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+import { type Activity, insertOfJob, NO_ACTIVITY } from '../domain/flow/activity.ts'
 import type { LoggedError } from '../http/running-requests.ts'
+import type { InsertLog } from '../ingest/insert-log.ts'
 import type { InsertDeps } from '../ingest/insert-request.ts'
 import type { JobLogEntry } from '../jobs/job-runner.ts'
 import { JobRunner } from '../jobs/job-runner.ts'
+import type { QueryDeps, ShownActivity } from '../query/query-deps.ts'
 import type { Settings } from '../settings.ts'
 import type { Store } from '../store/store.ts'
 import { LATER } from './later.ts'
@@ -28,11 +32,51 @@ export function jobRunnerOf({ settings, store, log }: JobParts): JobRunner {
   })
 }
 
-/** @param deps those of one insert */
-export function handleInserts(jobs: JobRunner, deps: () => InsertDeps): void {
+/** @param deps those of one insert; @param queryDeps those of one statement */
+export function handleInserts(
+  jobs: JobRunner,
+  deps: () => InsertDeps,
+  queryDeps: () => QueryDeps,
+): void {
   jobs.handle('insert', {
     run: async (work, signal) => {
+      const { isStoredStatement, runStatementJob } = await LATER.statementJob()
+      const { request } = work
+      if (isStoredStatement(request)) return runStatementJob(work, request, queryDeps(), signal)
       return (await LATER.insertJob()).runInsertJob(work, deps(), signal)
     },
   })
+}
+
+/** What goes on, as of the last change. */
+export function shownActivity(store: Store, inserts: InsertLog): ShownActivity {
+  let jobVersion = -1
+  let insertVersion = -1
+  let activity: Activity = NO_ACTIVITY
+  let shown: { readonly of: CatalogSnapshot; readonly snapshot: CatalogSnapshot } | null = null
+  const now = () => {
+    const { version: newest } = inserts
+    if (store.jobs.version === jobVersion && newest === insertVersion) return activity
+    jobVersion = store.jobs.version
+    insertVersion = newest
+    shown = null
+    const jobs = store.jobs.list()
+    const jobOf = new Map(jobs.map((job) => [job.id, job]))
+    const states = inserts.states().map((state) => {
+      const job = state.jobId === null ? undefined : jobOf.get(state.jobId)
+      return job === undefined ? state : insertOfJob({ id: state.knowledgeBaseId }, job)
+    })
+    activity = { version: activity.version + 1, inserts: states, jobs }
+    return activity
+  }
+  return {
+    now,
+    shownIn: (snapshot) => {
+      const current = now()
+      if (shown?.of !== snapshot) {
+        shown = { of: snapshot, snapshot: { ...snapshot, activity: current } }
+      }
+      return shown.snapshot
+    },
+  }
 }

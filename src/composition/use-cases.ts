@@ -27,7 +27,7 @@ export function useCases(
     const own = reader.forRequest()
     return { ...insertDeps, reader: own, chunker: own }
   }
-  handleInserts(jobs, inTurns)
+  handleInserts(jobs, inTurns, () => ({ ...queryDeps, chunker: reader.forRequest() }))
   const viewDeps = { ...queryDeps, variables: UNKNOWN_VARIABLES }
   const inSession = ({ session }: QueryRequest): QueryDeps => {
     const variables = sessions.variablesOf(session ?? null)

@@ -1,5 +1,6 @@
 import { notFound } from '../errors.ts'
 import type { Agent } from './agent.ts'
+import type { Activity } from './flow/activity.ts'
 import type { DataSource } from './flow/data-source.ts'
 import { nameKey } from './identifier.ts'
 import type { KnowledgeBase } from './knowledge-base.ts'
@@ -18,6 +19,8 @@ export interface CatalogSnapshot {
   readonly files: readonly UploadedFile[]
   readonly views: readonly View[]
   readonly tables: readonly ProjectTable[]
+  /** What goes on, for tables that show it; unset: nobody asked. */
+  readonly activity?: Activity
   readonly dataSources: readonly DataSource[]
 }
 

@@ -7,6 +7,7 @@ import type { DocumentStore, FileStore } from '../domain/ports/store-ports.ts'
 import type { RowStream } from '../domain/query-result.ts'
 import type { Chunker } from './chunking/chunker.ts'
 import type { PageFetcher } from './crawl/guarded-fetch.ts'
+import type { InsertLog } from './insert-log.ts'
 
 export interface CrawlRequest {
   /**
@@ -43,6 +44,7 @@ export interface InsertRequest {
 export interface InsertDeps {
   snapshot(): CatalogSnapshot
   readonly chunks: DocumentStore
+  readonly inserts: InsertLog
   readonly embedders: EmbedderRegistry
   readonly chatModels: ChatModels
   readonly files: Omit<FileStore, 'importSelect'>

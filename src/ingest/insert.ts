@@ -32,10 +32,12 @@ export async function insert(
   const counts: StoredCounts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
   const options = { skipsFailed: request.onBadDocument === 'skip' }
   const { sources, leftOutPages } = insertSourcesOf(request, deps, signal)
-  for (const source of sources) {
-    await storeRows({ ...source, kb, counts }, deps, signal, options)
-    if (source.source === 'urls') await keepLeftOutPages(kb, leftOutPages, deps)
-  }
+  await deps.inserts.during(kb, { counts }, async () => {
+    for (const source of sources) {
+      await storeRows({ ...source, kb, counts }, deps, signal, options)
+      if (source.source === 'urls') await keepLeftOutPages(kb, leftOutPages, deps)
+    }
+  })
   const { storedDocuments, skippedRows, chunks } = counts
   return { storedDocuments, skippedRows, chunks }
 }

@@ -39,6 +39,8 @@ export interface RowsToStore {
 export interface StoringOptions {
   /** Leaves documents alone whose ids are stored already. */
   readonly skipsStored?: boolean
+  /** Leaves documents alone that were stored so since, by the key of the first chunk of that time. */
+  readonly leavesStoredSince?: bigint
   /**
    * Goes on when rows cannot be stored, which are counted in `failedRows`: those that the store or the model refuses by
    * themselves, and whole batches where the model fails.
@@ -100,8 +102,7 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
     // What is stored of a document is looked up: its former version must be there.
     if (isRepeated) await former.catch(() => {})
     const kb = this.#inForce
-    const isSkipping = this.#options.skipsStored === true
-    const documents = isSkipping ? await unstored(kb, batch.documents, this.#deps) : batch.documents
+    const documents = await this.#documentsToStore(kb, batch.documents)
     if (documents.length === 0) return { ...batch, documents, prepared: null }
     const ahead = batch.ahead ?? new VectorsAhead(kb, this.#deps, this.#signal)
     const { leftOut, error, ...sorted } = await this.#prepareUsable({ kb, documents }, ahead)
@@ -190,6 +191,17 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
     }
   }
 
+  async #documentsToStore(
+    kb: KnowledgeBase,
+    documents: readonly ChunkedDocument[],
+  ): Promise<readonly ChunkedDocument[]> {
+    const { skipsStored = false, leavesStoredSince: since } = this.#options
+    const missing = skipsStored ? await unstored(kb, documents, this.#deps) : documents
+    return since === undefined
+      ? missing
+      : changedSince(since, { kb, documents: missing }, this.#deps)
+  }
+
   /** Whether the rest is to be stored in spite of it. */
   mayLeaveOut(error: unknown): error is AppError {
     if (this.#options.skipsFailed !== true || this.#signal.aborted) return false
@@ -246,6 +258,30 @@ const SKIPPED_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'provider_failed',
   'dimension_mismatch',
 ])
+
+/** Without those that are stored since then with the same texts. */
+async function changedSince(
+  firstKey: bigint,
+  { kb, documents }: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
+  { chunks }: StoreDeps,
+): Promise<readonly ChunkedDocument[]> {
+  const textsOf = new Map<string, string[]>()
+  const ids = idsOf(documents)
+  for (let start = 0; start < ids.length; start += INGEST_LIMITS.lookupDocuments) {
+    const some = ids.slice(start, start + INGEST_LIMITS.lookupDocuments)
+    for (const { documentId, chunkKey, content } of await chunks.storedTexts(kb, some)) {
+      if (chunkKey < firstKey) continue
+      const texts = textsOf.get(documentId) ?? []
+      texts.push(content)
+      textsOf.set(documentId, texts)
+    }
+  }
+  return documents.filter(({ document, chunks: wanted }) => {
+    const texts = textsOf.get(document.id)
+    if (texts?.length !== wanted.length) return true
+    return wanted.some(({ chunk }, index) => chunk.content !== texts[index])
+  })
+}
 
 async function unstored(
   kb: KnowledgeBase,

@@ -4,6 +4,7 @@ import {
   type JobKind,
   type LeftOutItems,
   NOTHING_LEFT_OUT,
+  type StoredJob,
   withLeftOut,
 } from '../domain/flow/job.ts'
 import type {
@@ -13,7 +14,6 @@ import type {
   JobStore,
   Jobs,
   JobWork,
-  StoredJob,
 } from '../domain/ports/job-ports.ts'
 import { timestampOfMillis } from '../domain/timestamp.ts'
 import { AppError, toAppError } from '../errors.ts'

@@ -1,6 +1,9 @@
 import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
+import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+import type { Activity } from '../domain/flow/activity.ts'
 import type { KnowledgeBaseFiles, StoredDocuments } from '../domain/ports/document-ports.ts'
 import type { RunLimits, SqlEngine } from '../domain/ports/engine-ports.ts'
+import type { Jobs } from '../domain/ports/job-ports.ts'
 import type { AgentAnswers, ChatModels, RerankerRegistry } from '../domain/ports/model-ports.ts'
 import type {
   ChunkCounts,
@@ -17,6 +20,7 @@ import type {
   TableStore,
 } from '../domain/ports/store-ports.ts'
 import type { Chunker } from '../ingest/chunking/chunker.ts'
+import type { InsertLog } from '../ingest/insert-log.ts'
 import type { Turns } from '../runtime/scheduling.ts'
 import type { LiveTables } from './information-schema/schema-table.ts'
 import type { KnownPhrases } from './select/known-phrases.ts'
@@ -36,6 +40,9 @@ export interface QueryDeps extends DatabaseDeps {
   readonly agents: AgentAnswers
   readonly chatModels: ChatModels
   readonly chunks: ChunkStore
+  readonly activity: ShownActivity
+  readonly jobs: Jobs
+  readonly inserts: InsertLog
   readonly documents: StoredDocuments
   readonly transfers: KnowledgeBaseFiles
   readonly tables: TableStore
@@ -64,6 +71,13 @@ export interface QueryDeps extends DatabaseDeps {
   readonly readingMs?: number
   /** A monotonic clock in milliseconds, for differences. */
   readonly nowMs: () => number
+}
+
+/** What goes on, for the tables of information_schema that show it. */
+export interface ShownActivity {
+  now(): Activity
+  /** The same snapshot as long as nothing changes. */
+  shownIn(snapshot: CatalogSnapshot): CatalogSnapshot
 }
 
 /** What is passed along while one SELECT is bound and run. */

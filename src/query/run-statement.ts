@@ -1,6 +1,7 @@
 import type { QueryResult } from '../domain/query-result.ts'
 import { runEvaluateStatement } from './evaluate/run-evaluate.ts'
 import type { QueryDeps } from './query-deps.ts'
+import { runQueryControl } from './rows/background-insert.ts'
 import { runRowStatement } from './rows/run-row-statement.ts'
 import { runShowStatement } from './show/run-show.ts'
 import type { StatementRequest } from './statement-request.ts'
@@ -47,6 +48,9 @@ export async function runStatement(
     case 'drop_table':
     case 'vacuum':
       return runTableStatement({ ...request, statement }, deps, signal)
+    case 'query_cancel':
+    case 'query_resume':
+      return runQueryControl({ ...request, statement }, deps, signal)
     case 'insert':
     case 'update':
     case 'delete':

@@ -41,6 +41,11 @@ export class LruMap<Key, Value> {
     }
   }
 
+  /** The one that was used last comes last. */
+  values(): IterableIterator<Value> {
+    return this.#values.values()
+  }
+
   delete(key: Key): void {
     const value = this.#values.get(key)
     if (value === undefined) return

@@ -135,6 +135,75 @@ test('a cancelled job says what it stored, goes on from there, and can begin aga
   }
 })
 
+test('INSERT … SELECT in the background answers its row of information_schema.queries', async () => {
+  await app.send('PUT', '/api/files/leaves.csv', csvOf(1_500))
+  const sql = `INSERT INTO teas SELECT id, content FROM files.leaves WHERE content <> 'secret'
+    USING background = true, batch_size = 300, error = 'skip'`
+  const [row] = await app.rows(sql)
+  const { body } = await app.send('GET', '/api/jobs')
+  const { items } = body as { items: readonly (JobBody & { title: string })[] }
+  const [job] = items
+  if (job === undefined) throw new Error('there is no job')
+  expect(row?.[0]).toBe(job.id)
+  expect(job.title).toContain('WHERE content <> ?')
+  expect(await endOf(job)).toMatchObject({ state: 'done', documents: 1_500, rows: 1_500 })
+  const queries = await app.rows(
+    'SELECT ID, PROCESSED_ROWS, ERROR, DATABASE, FINISHED_AT IS NULL FROM information_schema.queries',
+  )
+  expect(queries).toEqual([[job.id, 1_500, null, 'mindsdb', false]])
+  const of = await app.rows(
+    `SELECT PROCESSED_ROWS, ERROR, QUERY_ID, INSERT_FINISHED_AT IS NULL
+      FROM information_schema.knowledge_bases WHERE NAME = 'teas'`,
+  )
+  expect(of).toEqual([[1_500, null, job.id, false]])
+})
+
+test('an insert that a request waits for is shown with the knowledge base', async () => {
+  await insert({ rows: rowsOf(7) })
+  const of = `SELECT PROCESSED_ROWS, ERROR, QUERY_ID, INSERT_STARTED_AT IS NULL, INSERT_FINISHED_AT IS NULL
+    FROM information_schema.knowledge_bases WHERE NAME = 'teas'`
+  expect(await app.rows(of)).toEqual([[7, null, null, false, false]])
+  await insert({ rows: [{ id: 'x'.repeat(5_000), content: 'bad' }] })
+  const [[rows, error] = []] = await app.rows(of)
+  expect(rows).toBe(0)
+  expect(error).toContain('row 1')
+})
+
+test('query_cancel and query_resume do with a query what the routes of its job do', async () => {
+  const gate = gatedEmbedders()
+  const gated = await createTestApp({ embedders: gate.embedders })
+  try {
+    await gated.send('POST', KB, { knowledge_base: { name: 'teas' } })
+    await gated.send('PUT', '/api/files/leaves.csv', csvOf(2_000))
+    const [[id] = []] = await gated.rows(
+      'INSERT INTO teas SELECT id, content FROM files.leaves USING background = true',
+    )
+    await gate.entered(2)
+    const cancel = { query: `SELECT query_cancel(${id}) AS done` }
+    expect((await gated.send('POST', '/api/sql/query', cancel)).body).toMatchObject({ type: 'ok' })
+    const [[stored] = []] = await gated.rows('SELECT count(*) FROM teas')
+    const job = (await gated.send('GET', `/api/jobs/${id}`)).body as JobBody
+    expect([job.state, job.documents]).toEqual(['cancelled', Number(stored)])
+    gate.open()
+    expect((await gated.rows(`select QUERY_RESUME('${id}')`))[0]?.[0]).toBe(id)
+    const done = await endOf(job, gated)
+    expect(done).toMatchObject({ state: 'done', rows: 2_000, documents: 2_000 })
+    expect(await gated.rows('SELECT count(*), count(DISTINCT id) FROM teas')).toEqual([
+      [2_000, 2_000],
+    ])
+  } finally {
+    gate.open()
+    await gated.close()
+  }
+})
+
+function csvOf(count: number): FormData {
+  const lines = rowsOf(count).map(({ id, content }) => `${id},${content}`)
+  const form = new FormData()
+  form.set('file', new File([['id,content', ...lines].join('\n')], 'leaves.csv'))
+  return form
+}
+
 function insert(knowledgeBase: Readonly<Record<string, unknown>>) {
   return app.send('PUT', `${KB}/teas`, { knowledge_base: knowledgeBase })
 }

@@ -11,6 +11,7 @@ import { AppError } from '../../src/errors.ts'
 import { type ChunkingTools, chunkTexts } from '../../src/ingest/chunking/chunk-texts.ts'
 import type { Chunker } from '../../src/ingest/chunking/chunker.ts'
 import type { FetchedPage, PageFetcher } from '../../src/ingest/crawl/guarded-fetch.ts'
+import { InsertLog } from '../../src/ingest/insert-log.ts'
 import type { InsertDeps } from '../../src/ingest/insert-request.ts'
 import { answerJob } from '../../src/ingest/readers/reader-job.ts'
 import { builtinTokenCounter } from '../../src/models/builtin/word-piece-counter.ts'
@@ -68,6 +69,10 @@ export class FakeChunkStore implements DocumentStore {
         return { chunkKey, documentId, content, context }
       })
     })
+  }
+
+  async nextChunkKey(): Promise<bigint> {
+    return BigInt(this.#keys.size + 1)
   }
 
   async replaceDocuments(_kb: KnowledgeBase, documents: readonly EmbeddedDocument[]) {
@@ -195,6 +200,7 @@ export function fixture(changes: Partial<InsertDeps> = {}): Fixture {
   const deps: InsertDeps = {
     snapshot: () => snapshotWith([]),
     chunks: store,
+    inserts: new InsertLog(Date.now),
     embedders: registryOf(embedder),
     chatModels: { defaultModel: null, chatModel: () => Promise.reject(new Error('no model')) },
     files: noFiles,

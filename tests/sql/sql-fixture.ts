@@ -1,10 +1,13 @@
 import { createAgent } from '../../src/catalog/define-agent.ts'
 import { createKnowledgeBase } from '../../src/catalog/define-knowledge-base.ts'
+import { shownActivity } from '../../src/composition/job-parts.ts'
 import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
 import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
 import type { AgentAnswers, EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
 import type { ResultValue } from '../../src/domain/query-result.ts'
+import { InsertLog } from '../../src/ingest/insert-log.ts'
 import { DocumentReader } from '../../src/ingest/readers/document-reader.ts'
+import { JobRunner } from '../../src/jobs/job-runner.ts'
 import { NO_RERANKERS, type QueryDeps } from '../../src/query/query-deps.ts'
 import { runQuery } from '../../src/query/run-query.ts'
 import { KnownPhrases } from '../../src/query/select/known-phrases.ts'
@@ -56,8 +59,20 @@ const PARAMS = { text: '60', price: 3, ids: ['d3', 'd7'] }
 export async function openSqlFixture(): Promise<SqlFixture> {
   const store = await openSearchableStore()
   const { catalog, engine } = store
+  const inserts = new InsertLog(Date.now)
   const deps: QueryDeps = {
     catalog,
+    inserts,
+    activity: shownActivity(store, inserts),
+    jobs: new JobRunner({
+      store: store.jobs,
+      runningMax: 1,
+      waitingMax: 10,
+      keptMax: 10,
+      log: () => {},
+      onFailure: () => {},
+      now: Date.now,
+    }),
     engine,
     nearest: store.vectorCaches,
     counts: store.vectorCaches,

@@ -24,6 +24,9 @@ export interface Job {
   readonly errorCount: number
 }
 
+/** A job as it is stored. */
+export type StoredJob = Omit<Job, 'rate' | 'remainingSeconds'>
+
 /** insert: rows into a knowledge base; sync: a source brought into step; schedule: statements at their time; import: a file of an export. */
 export const JOB_KINDS = ['insert', 'sync', 'schedule', 'import'] as const
 

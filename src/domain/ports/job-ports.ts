@@ -1,5 +1,13 @@
 /** What the use cases need of jobs. `jobs/` runs them, the store keeps them. */
-import type { Job, JobError, JobKind, JobProgress, JobState, LeftOutItems } from '../flow/job.ts'
+import type {
+  Job,
+  JobError,
+  JobKind,
+  JobProgress,
+  JobState,
+  LeftOutItems,
+  StoredJob,
+} from '../flow/job.ts'
 
 export interface JobDraft {
   readonly kind: JobKind
@@ -67,9 +75,6 @@ export interface Jobs {
    */
   watch(id: number, signal: AbortSignal): AsyncIterable<Job>
 }
-
-/** A job as it is stored. */
-export type StoredJob = Omit<Job, 'rate' | 'remainingSeconds'>
 
 /** What changes about a job without documents. */
 export interface JobChanges {

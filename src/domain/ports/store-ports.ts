@@ -132,6 +132,8 @@ export interface DocumentStore {
     documents: readonly EmbeddedDocument[],
     mark?: JobMark,
   ): Promise<WriteOutcome>
+  /** Chunks that are stored from now on have this key or a greater one. @throws AppError `knowledge_base_not_found` */
+  nextChunkKey(kb: KnowledgeBase): Promise<bigint>
   /** Runs work that stores more than anybody is going to read soon: what it stored does not stay in memory. */
   withoutCaching<T>(work: () => Promise<T>): Promise<T>
 }

@@ -32,7 +32,7 @@ export function projectSchemaSql(
   return `SELECT * FROM (${rows}) AS t WHERE ${quote(projectColumn)} = ${literal(project.name)}`
 }
 
-/** Background queries belong to no project, and there are none. */
+/** Queries in the background belong to no project. */
 function isOfProjects({ name, projectColumn }: SchemaTable): boolean {
   return projectColumn !== null || name === 'QUERIES'
 }

@@ -7,6 +7,12 @@ import { definedFields } from '../../catalog/fields.ts'
 import { maskedModelFields } from '../../catalog/model-fields.ts'
 import type { Agent } from '../../domain/agent.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import {
+  type Activity,
+  type InsertState,
+  lastInsertInto,
+  NO_ACTIVITY,
+} from '../../domain/flow/activity.ts'
 import type { DataSourceEngine } from '../../domain/flow/data-source.ts'
 import { isSourceEngine, SOURCE_PARAMETERS } from '../../domain/flow/source-parameters.ts'
 import { nameKey } from '../../domain/identifier.ts'
@@ -38,7 +44,8 @@ const AGENTS = 'NAME PROJECT MODEL PARAMS'
 export const OBJECT_TABLES: readonly SchemaTable[] = [
   schemaTable('DATABASES', DATABASES, ({ snapshot }) => databaseRows(snapshot)),
   schemaTable('KNOWLEDGE_BASES', KNOWLEDGE_BASES, ({ snapshot }) => {
-    return snapshot.knowledgeBases.map((kb) => knowledgeBaseRow(kb, null))
+    const { activity = NO_ACTIVITY } = snapshot
+    return snapshot.knowledgeBases.map((kb) => knowledgeBaseRow(kb, null, activity))
   }),
   schemaTable('AGENTS', AGENTS, ({ snapshot }) => snapshot.agents.map(agentRow)),
   schemaTable('VIEWS', 'NAME PROJECT QUERY', ({ snapshot }) => {
@@ -46,10 +53,11 @@ export const OBJECT_TABLES: readonly SchemaTable[] = [
       return { NAME: view.name, PROJECT: view.projectName, QUERY: view.sql }
     })
   }),
-  emptyTable(
+  schemaTable(
     'QUERIES',
     `ID:BIGINT STARTED_AT FINISHED_AT PROCESSED_ROWS:BIGINT ERROR SQL DATABASE PARAMETERS CONTEXT
      UPDATED_AT`,
+    ({ snapshot }) => queryRows(snapshot.activity ?? NO_ACTIVITY),
   ),
   emptyTable(
     'JOBS',
@@ -124,7 +132,29 @@ function databaseRows(snapshot: CatalogSnapshot): readonly SchemaRow[] {
   return [...projects, files, ...sources]
 }
 
-function knowledgeBaseRow(kb: KnowledgeBase, progress: ReembeddingProgress | null): SchemaRow {
+/** Inserts in the background. What they were asked is shown without its values. */
+function queryRows({ jobs }: Activity): readonly SchemaRow[] {
+  return jobs
+    .filter(({ kind }) => kind === 'insert')
+    .map((job) => ({
+      ID: job.id,
+      STARTED_AT: job.startedAt ?? job.createdAt,
+      FINISHED_AT: job.finishedAt,
+      PROCESSED_ROWS: job.progress.rows,
+      ERROR: job.error ?? (job.state === 'cancelled' ? 'Query was cancelled' : null),
+      SQL: job.title,
+      DATABASE: job.projectName,
+      PARAMETERS: JSON.stringify({ state: job.state, left_out: job.errorCount }),
+      CONTEXT: JSON.stringify({ db: job.projectName }),
+      UPDATED_AT: job.finishedAt ?? job.startedAt ?? job.createdAt,
+    }))
+}
+
+function knowledgeBaseRow(
+  kb: KnowledgeBase,
+  progress: ReembeddingProgress | null,
+  activity: Activity,
+): SchemaRow {
   const metadata = kb.metadataColumns ?? kb.storedMetadata.map((column) => column.name)
   const { rerankingModel } = kb
   return {
@@ -137,7 +167,19 @@ function knowledgeBaseRow(kb: KnowledgeBase, progress: ReembeddingProgress | nul
     CONTENT_COLUMNS: JSON.stringify(kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS),
     ID_COLUMN: kb.idColumn ?? 'id',
     PARAMS: JSON.stringify({ ...shownParams(kb), ...shownReembedding(kb, progress) }),
+    ...insertCells(lastInsertInto(kb, activity)),
     VECTOR_INDEX: kb.vectorIndex && JSON.stringify(kb.vectorIndex),
+  }
+}
+
+function insertCells(insert: InsertState | null): SchemaRow {
+  if (insert === null) return {}
+  return {
+    INSERT_STARTED_AT: insert.startedAt,
+    INSERT_FINISHED_AT: insert.finishedAt,
+    PROCESSED_ROWS: insert.processedRows,
+    ERROR: insert.error,
+    QUERY_ID: insert.jobId,
   }
 }
 
@@ -173,8 +215,9 @@ export interface DescribedObject {
 export function describedKnowledgeBase(
   kb: KnowledgeBase,
   progress: ReembeddingProgress | null,
+  activity: Activity,
 ): DescribedObject {
-  return described(KNOWLEDGE_BASES, knowledgeBaseRow(kb, progress))
+  return described(KNOWLEDGE_BASES, knowledgeBaseRow(kb, progress, activity))
 }
 
 export function describedDatabase(

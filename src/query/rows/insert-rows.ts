@@ -7,7 +7,7 @@ import type { RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import { type ColumnMapping, columnMappingOf, findColumn } from '../../ingest/document-of-row.ts'
 import { storeRows } from '../../ingest/store-rows.ts'
-import type { StoringOptions } from '../../ingest/storing-stages.ts'
+import type { StoredCounts, StoringOptions } from '../../ingest/storing-stages.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
@@ -25,11 +25,37 @@ const BATCH_MAX = 100_000
  * @throws AppError `insert_failed` and those of the SELECT, the embedder and the store
  */
 export async function insertRows(
-  { statement, kb, db, params }: KnowledgeBaseRequest<Insert>,
+  request: KnowledgeBaseRequest<Insert>,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<number> {
-  const options = storingOptions(statement.options)
+  const options = storingOptions(request.statement.options)
+  const counts = newCounts()
+  await deps.inserts.during(request.kb, { counts }, () => {
+    return storeSelected(request, { counts, options }, deps, signal)
+  })
+  return counts.storedDocuments
+}
+
+export function newCounts(): StoredCounts {
+  return { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
+}
+
+/** Stores what the SELECT or the VALUES give. `isBatched`: in several transactions, whatever it is. */
+export async function storeSelected(
+  { statement, kb, db, params }: KnowledgeBaseRequest<Insert>,
+  {
+    counts,
+    options,
+    isBatched = options.batchChunks !== undefined,
+  }: {
+    readonly counts: StoredCounts
+    readonly options: StoringOptions
+    readonly isBatched?: boolean
+  },
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<void> {
   // A model that cannot be called is refused before anything is read.
   deps.embedders.embedder(kb.embeddingModel)
   refuseRepeated(statement.columns ?? [])
@@ -37,12 +63,10 @@ export async function insertRows(
   const select = { sql: statement.source, database: db, params }
   const stream = await runSelect(select, { ...deps, readingMs: READING_MS }, signal)
   const columns = await columnsOf(statement, stream, isValues)
-  const counts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
   const rows = rowsToInsert(batchesOf(stream, isValues), columns, columnMappingOf(kb))
   // VALUES are one transaction, unless the statement says otherwise.
-  const isUnbounded = !isValues || options.batchChunks !== undefined
+  const isUnbounded = !isValues || isBatched
   await storeRows({ kb, source: 'INSERT', rows, isUnbounded, counts }, deps, signal, options)
-  return counts.storedDocuments
 }
 
 /** The columns of the values: those that the statement names, or the source's own. */
@@ -83,14 +107,16 @@ const OPTIONS = new Set([
   'error',
   'kb_no_upsert',
   'kb_skip_existing',
+  'background',
 ])
 
 /** @throws AppError `unknown_field`, `insert_failed` */
-function storingOptions(sent: Fields): StoringOptions {
+export function storingOptions(sent: Fields): StoringOptions {
   const read = new FieldReader(sent, 'insert_failed')
   read.allowOnly(OPTIONS, (name) => `Option '${name}' is not allowed in INSERT`)
   read.text('track_column')
   read.truth('kb_no_upsert')
+  read.truth('background')
   if (typeof sent.threads === 'number') read.integer('threads', { min: 1, max: 1000 })
   else read.truth('threads')
   const error = read.text('error') ?? 'raise'

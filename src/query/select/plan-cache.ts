@@ -105,9 +105,10 @@ const SQL_CHARS_MAX = 100_000
 interface KnownPlan {
   readonly plan: SelectPlan
   readonly catalogVersion: number
+  readonly activityVersion: number
 }
 
-type Versions = Pick<CatalogSnapshot, 'version' | 'definitionsVersion'>
+type Versions = Pick<CatalogSnapshot, 'version' | 'definitionsVersion' | 'activity'>
 
 /** Plans of recent statements. One is good until a definition changes; one that reads the catalog, until anything does. */
 export class PlanCache {
@@ -116,14 +117,18 @@ export class PlanCache {
   /** @param statement what a plan is made of, besides the catalog */
   get(statement: string, versions: Versions): SelectPlan | undefined {
     const known = this.#plans.get(keyOf(statement, versions))
-    if (known?.plan.readsCatalog && known.catalogVersion !== versions.version) return undefined
+    const isOld =
+      known?.catalogVersion !== versions.version ||
+      known.activityVersion !== (versions.activity?.version ?? 0)
+    if (known?.plan.readsCatalog && isOld) return undefined
     return known?.plan
   }
 
   set(statement: string, versions: Versions, plan: SelectPlan): void {
     const key = keyOf(statement, versions)
     if (key.length > KEY_CHARS_MAX || plan.sql.length > SQL_CHARS_MAX) return
-    this.#plans.set(key, { plan, catalogVersion: versions.version })
+    const { version: catalogVersion, activity } = versions
+    this.#plans.set(key, { plan, catalogVersion, activityVersion: activity?.version ?? 0 })
   }
 }
 

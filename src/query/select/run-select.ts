@@ -263,7 +263,7 @@ async function cachedPlan(
   request: SelectRequest,
   { deps, signal, timer }: RunContext,
 ): Promise<PlannedSelect> {
-  const snapshot = deps.catalog.snapshot()
+  const snapshot = deps.activity.shownIn(deps.catalog.snapshot())
   const { sql, database, search = null, allowed, cut, readsChunkKeys = false, given = {} } = request
   requireDatabase(snapshot, database)
   const planText = (text: string) => {

@@ -69,8 +69,13 @@ async function drop(
   return done(db)
 }
 
-function describe(kb: KnowledgeBase, db: string, { reembeddings }: QueryDeps): QueryResult {
-  const { columns, rows } = describedKnowledgeBase(kb, reembeddings.progressOf(kb))
+function describe(
+  kb: KnowledgeBase,
+  db: string,
+  { reembeddings, activity }: QueryDeps,
+): QueryResult {
+  const progress = reembeddings.progressOf(kb)
+  const { columns, rows } = describedKnowledgeBase(kb, progress, activity.now())
   return { kind: 'table', rows: rowsOf(columns, rows), context: { db } }
 }
 

@@ -7,6 +7,7 @@ import { type EvaluateStatement, evaluateStatement } from './parse-evaluate.ts'
 import { type ExplainStatement, explainStatement } from './parse-explain.ts'
 import { type IndexStatement, indexStatement } from './parse-index.ts'
 import { type KnowledgeBaseStatement, knowledgeBaseStatement } from './parse-knowledge-base.ts'
+import { type QueryControlStatement, queryControlStatement } from './parse-query-control.ts'
 import { type RowStatement, rowStatement } from './parse-rows.ts'
 import { type SessionStatement, sessionStatement } from './parse-session.ts'
 import { type ShowStatement, showStatement } from './parse-show.ts'
@@ -21,6 +22,7 @@ export type Statement =
   | ExplainStatement
   | IndexStatement
   | KnowledgeBaseStatement
+  | QueryControlStatement
   | RowStatement
   | SessionStatement
   | ShowStatement
@@ -48,6 +50,11 @@ const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
  */
 export function parseStatement(sql: string, all: readonly Token[]): Statement | undefined {
   const read = new StatementReader(sql, withoutClosingSemicolons(all))
+  const control = queryControlStatement(read)
+  if (control !== undefined) {
+    read.expectEnd()
+    return control
+  }
   if (QUERY_WORDS.has(read.peekWord() ?? '')) return undefined
   for (const reader of READERS) {
     const statement = reader(read)

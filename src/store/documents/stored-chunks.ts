@@ -75,6 +75,16 @@ export class StoredChunks implements ChunkStore {
     return this.#parts.database.withoutCaching(work)
   }
 
+  async nextChunkKey(kb: KnowledgeBase): Promise<bigint> {
+    const sql = 'SELECT next_chunk_key FROM eider.knowledge_bases WHERE id = $1'
+    const reader = await this.#parts.database.lease((connection) => {
+      return connection.runAndReadAll(sql, [kb.id])
+    })
+    const [row] = reader.getRows()
+    if (row === undefined) throw notFound('knowledge_base', kb.name)
+    return BigInt(String(row[0]))
+  }
+
   /** How many chunks are stored. @throws AppError `knowledge_base_not_found` */
   async chunkCount(kb: KnowledgeBase): Promise<number> {
     return this.#read(kb, async (connection) => {

@@ -1,13 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { asc, eq, inArray } from 'drizzle-orm'
-import { NOTHING_LEFT_OUT } from '../../domain/flow/job.ts'
-import type {
-  JobChanges,
-  JobDraft,
-  JobMark,
-  JobStore,
-  StoredJob,
-} from '../../domain/ports/job-ports.ts'
+import { NOTHING_LEFT_OUT, type StoredJob } from '../../domain/flow/job.ts'
+import type { JobChanges, JobDraft, JobMark, JobStore } from '../../domain/ports/job-ports.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError } from '../../errors.ts'
 import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
@@ -40,6 +34,7 @@ export class StoredJobs implements JobStore {
   readonly #items: JobItems
   readonly #entries = new Map<number, Entry>()
   #onChange: (job: StoredJob) => void = () => {}
+  #version = 0
 
   private constructor(options: StoredJobsOptions) {
     this.#options = options
@@ -62,6 +57,11 @@ export class StoredJobs implements JobStore {
     const kept = [...stored.#entries.values()].filter(({ state }) => state.state !== 'done')
     await stored.#items.clear(new Set(kept.map(({ row }) => row.id)))
     return stored
+  }
+
+  /** Grows with every change. */
+  get version(): number {
+    return this.#version
   }
 
   list(): readonly StoredJob[] {
@@ -192,6 +192,7 @@ export class StoredJobs implements JobStore {
       },
       () => {
         for (const id of ids) this.#entries.delete(id)
+        this.#version += 1
       },
     )
     for (const id of ids) await this.#items.remove(id)
@@ -210,6 +211,7 @@ export class StoredJobs implements JobStore {
   #remember(row: JobRow, state: StateRow): void {
     const job = jobOf(row, state)
     this.#entries.set(row.id, { row, state, job })
+    this.#version += 1
     this.#onChange(job)
   }
 }

@@ -1,0 +1,83 @@
+import type { InsertState } from '../domain/flow/activity.ts'
+import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { timestampOfMillis } from '../domain/timestamp.ts'
+import { toAppError } from '../errors.ts'
+import { LruMap } from '../runtime/lru-map.ts'
+import type { StoredCounts } from './storing-stages.ts'
+
+interface Entry {
+  readonly knowledgeBaseId: number
+  readonly startedMs: number
+  readonly counts: StoredCounts
+  readonly jobId: number | null
+  finishedMs: number | null
+  error: string | null
+}
+
+/** Knowledge bases whose last insert is remembered. */
+const ENTRIES_MAX = 10_000
+
+/** The last insert into each knowledge base. Noting one costs a microsecond. */
+export class InsertLog {
+  readonly #now: () => number
+  readonly #entries = new LruMap<number, Entry>({ sizeMax: ENTRIES_MAX })
+  #runningCount = 0
+  #version = 0
+
+  /** @param now milliseconds since 1970 */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Grows with every change: while one is at work, with every look. */
+  get version(): number {
+    if (this.#runningCount > 0) this.#version += 1
+    return this.#version
+  }
+
+  /** Notes an insert while it works. @param counts grow meanwhile */
+  async during<T>(
+    kb: Pick<KnowledgeBase, 'id'>,
+    { counts, jobId = null }: { readonly counts: StoredCounts; readonly jobId?: number | null },
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const startedMs = this.#now()
+    const entry: Entry = {
+      knowledgeBaseId: kb.id,
+      startedMs,
+      counts,
+      jobId,
+      finishedMs: null,
+      error: null,
+    }
+    this.#entries.set(kb.id, entry)
+    this.#runningCount += 1
+    try {
+      return await work()
+    } catch (error) {
+      entry.error = toAppError(error).message
+      throw error
+    } finally {
+      entry.finishedMs = this.#now()
+      this.#runningCount -= 1
+      this.#version += 1
+    }
+  }
+
+  states(): readonly InsertState[] {
+    return [...this.#entries.values()].map((entry) => ({
+      knowledgeBaseId: entry.knowledgeBaseId,
+      startedAt: timestampOfMillis(entry.startedMs),
+      finishedAt: entry.finishedMs === null ? null : timestampOfMillis(entry.finishedMs),
+      processedRows: processedRowsOf(entry),
+      error: entry.error,
+      jobId: entry.jobId,
+    }))
+  }
+}
+
+/** Rows that are read are not all stored yet while it works, and not all stored where it failed. */
+function processedRowsOf({ counts, finishedMs, error }: Entry): number {
+  if (finishedMs !== null && error === null) return counts.readRows
+  return counts.storedDocuments + counts.skippedRows + (counts.failedRows ?? 0)
+}

@@ -1,0 +1,140 @@
+/** An insert that nobody waits for: stored batch by batch, and gone on with after a restart. */
+import { requireFileTable, requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
+import type { Row } from '../../domain/document.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { JobDraft, JobWork } from '../../domain/ports/job-ports.ts'
+import { notFound } from '../../errors.ts'
+import { type InsertSource, insertSourcesOf, keepLeftOutPages } from '../insert.ts'
+import type { InsertDeps, InsertRequest } from '../insert-request.ts'
+import { storeRows } from '../store-rows.ts'
+import { JobInsert } from './job-insert.ts'
+
+/** A PUT, as its job keeps it. The rows are the job's items. */
+interface StoredRequest extends Omit<InsertRequest, 'kb' | 'rows'> {
+  readonly source: 'put'
+  /** A knowledge base of the same name is not the one that was meant. */
+  readonly knowledgeBaseId: number
+  /** null: none came with it. */
+  readonly rowCount: number | null
+}
+
+/** @throws AppError for what is known to be wrong before anything is read: `unknown_provider`, `file_not_found` */
+export function insertJobOf(
+  { kb, rows, ...others }: InsertRequest,
+  deps: Pick<InsertDeps, 'embedders' | 'snapshot'>,
+): JobDraft {
+  deps.embedders.embedder(kb.embeddingModel)
+  for (const name of others.files ?? []) requireFileTable(deps.snapshot(), name)
+  const request: StoredRequest = {
+    ...others,
+    source: 'put',
+    knowledgeBaseId: kb.id,
+    rowCount: rows?.length ?? null,
+  }
+  return {
+    kind: 'insert',
+    projectName: kb.projectName,
+    knowledgeBase: kb.name,
+    title: titleOf({ kb, ...(rows === undefined ? {} : { rows }), ...others }),
+    request,
+    ...(rows === undefined ? {} : { items: rows }),
+  }
+}
+
+function titleOf({ kb, rows, files, urls, query }: Partial<InsertRequest>): string {
+  const parts = [
+    ...(rows === undefined ? [] : [counted(rows.length, 'row')]),
+    ...(files === undefined ? [] : [counted(files.length, 'file')]),
+    ...(urls === undefined ? [] : [counted(urls.length, 'address', 'addresses')]),
+    ...(query === undefined ? [] : ['the rows of a query']),
+  ]
+  return `Insert ${parts.join(', ')} into ${kb?.name}`
+}
+
+function counted(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`
+}
+
+/** @throws AppError as `insert`; `knowledge_base_not_found` where it was dropped meanwhile */
+export async function runInsertJob(
+  work: JobWork,
+  deps: InsertDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  // Only `insertJobOf` makes these requests, and a job's request is authentic.
+  const { knowledgeBaseId, rowCount, source: _, ...stored } = work.request as StoredRequest
+  const kb = knowledgeBaseOf(work, knowledgeBaseId, deps)
+  // A model that cannot be called is refused before anything is read.
+  deps.embedders.embedder(kb.embeddingModel)
+  const request = { ...stored, kb, ...(rowCount === null ? {} : { rows: [] }) }
+  const total = totalOf(request, rowCount ?? 0, deps)
+  const insert = await JobInsert.begin(work, { kb, total }, deps.chunks)
+  const options = { counts: insert.counts, jobId: work.job.id }
+  await deps.inserts.during(kb, options, () =>
+    storeSources({ work, insert, request }, deps, signal),
+  )
+}
+
+async function storeSources(
+  {
+    work,
+    insert,
+    request,
+  }: { readonly work: JobWork; readonly insert: JobInsert; readonly request: InsertRequest },
+  deps: InsertDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { kb, onBadDocument } = request
+  const { sources, leftOutPages } = insertSourcesOf(request, deps, signal)
+  for (const [index, source] of sources.entries()) {
+    await insert.store({ index, isInOrder: isInOrder(source) }, (run) => {
+      const rows = rowsAfter(source, run.doneRows, work)
+      const options = { ...run.storing, skipsFailed: onBadDocument === 'skip' }
+      const target = { ...source, rows, isUnbounded: true, kb, counts: run.counts }
+      return storeRows(target, deps, signal, options)
+    })
+    if (source.source === 'urls') await keepLeftOutPages(kb, leftOutPages, deps)
+  }
+}
+
+/** null: nobody knows how many rows a query or a site has. */
+function totalOf(
+  { files = [], urls, query }: InsertRequest,
+  rowCount: number,
+  deps: InsertDeps,
+): number | null {
+  if (urls !== undefined || query !== undefined) return null
+  const snapshot = deps.snapshot()
+  const counts = files.map((name) => requireFileTable(snapshot, name).rowCount)
+  return counts.reduce((sum, count) => sum + count, rowCount)
+}
+
+function knowledgeBaseOf({ job }: JobWork, id: number, deps: InsertDeps): KnowledgeBase {
+  const { projectName, knowledgeBase } = job
+  const kb = requireKnowledgeBase(deps.snapshot(), projectName, knowledgeBase ?? '')
+  if (kb.id !== id) throw notFound('knowledge_base', kb.name)
+  return kb
+}
+
+/** Its rows come in the same order whenever it is read. */
+function isInOrder({ source }: InsertSource): boolean {
+  return source === 'rows' || source === 'files'
+}
+
+function rowsAfter(source: InsertSource, done: number, work: JobWork): AsyncIterable<Row> {
+  if (source.source === 'rows') return itemsOf(work, done)
+  return without(source.rows, done)
+}
+
+/** What the schema of the PUT let in. */
+function itemsOf(work: JobWork, firstIndex: number): AsyncIterable<Row> {
+  return work.items(firstIndex) as AsyncIterable<Row>
+}
+
+async function* without(rows: InsertSource['rows'], count: number): AsyncGenerator<Row> {
+  let index = 0
+  for await (const row of rows) {
+    if (index >= count) yield row
+    index += 1
+  }
+}

@@ -1,0 +1,148 @@
+/** `INSERT INTO … USING background = true`: a job, whose row of information_schema.queries is the answer. */
+import { FieldReader } from '../../catalog/fields.ts'
+import { requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
+import type { Job } from '../../domain/flow/job.ts'
+import type { BoundValue } from '../../domain/ports/engine-ports.ts'
+import type { JobWork } from '../../domain/ports/job-ports.ts'
+import type { QueryResult } from '../../domain/query-result.ts'
+import { notFound } from '../../errors.ts'
+import { JobInsert } from '../../ingest/jobs/job-insert.ts'
+import type { QueryControlStatement } from '../../sql/dialect/parse-query-control.ts'
+import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
+import { parameterNamesOf, tokenize } from '../../sql/lexer/tokens.ts'
+import { variableOf } from '../../sql/lexer/variable-names.ts'
+import type { QueryDeps } from '../query-deps.ts'
+import { runSelect } from '../select/run-select.ts'
+import { done, type KnowledgeBaseRequest, type StatementRequest } from '../statement-request.ts'
+import { Variables } from '../variables.ts'
+import { storeSelected, storingOptions } from './insert-rows.ts'
+
+type Insert = Extract<RowStatement, { kind: 'insert' }>
+
+/** The statement, as its job keeps it. */
+interface StoredStatement {
+  readonly source: 'sql'
+  /** A knowledge base of the same name is not the one that was meant. */
+  readonly knowledgeBaseId: number
+  readonly statement: Insert
+  readonly db: string
+  readonly params: StatementRequest['params']
+  /** Those of the session that it names: the session may be over. */
+  readonly variables: Readonly<Record<string, BoundValue>>
+}
+
+export function isInBackground({ options }: Insert): boolean {
+  return new FieldReader(options, 'insert_failed').truth('background') === true
+}
+
+/** @throws AppError `too_busy`, `unknown_field`, `insert_failed`, `unknown_provider` */
+export async function startBackgroundInsert(
+  { statement, kb, db, params }: KnowledgeBaseRequest<Insert>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  storingOptions(statement.options)
+  deps.embedders.embedder(kb.embeddingModel)
+  const request: StoredStatement = {
+    source: 'sql',
+    knowledgeBaseId: kb.id,
+    statement,
+    db,
+    params,
+    variables: variablesIn(statement.source, deps),
+  }
+  const job = await deps.jobs.start({
+    kind: 'insert',
+    projectName: kb.projectName,
+    knowledgeBase: kb.name,
+    title: `INSERT INTO ${kb.name} ${withoutValues(statement.source)}`,
+    request,
+  })
+  return queryRow(job, db, deps, signal)
+}
+
+export async function runQueryControl(
+  { statement, db }: StatementRequest<QueryControlStatement>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  if (statement.kind === 'query_resume') {
+    return queryRow(await deps.jobs.resume(statement.id), db, deps, signal)
+  }
+  await deps.jobs.cancel(statement.id)
+  return done(db)
+}
+
+async function queryRow(
+  { id }: Job,
+  db: string,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const sql = `SELECT * FROM information_schema.queries WHERE ID = ${id}`
+  const rows = await runSelect({ sql, database: db, params: {}, isShown: true }, deps, signal)
+  return { kind: 'table', rows, context: { db } }
+}
+
+function variablesIn(source: string, { variables }: QueryDeps): StoredStatement['variables'] {
+  const found = parameterNamesOf(tokenize(source)).flatMap((parameter) => {
+    const variable = variableOf(parameter)
+    if (variable?.kind !== 'user') return []
+    const value = variables.get(variable.name)
+    return value === undefined ? [] : [[variable.name, value] as const]
+  })
+  return Object.fromEntries(found)
+}
+
+const TITLE_CHARS_MAX = 500
+
+/** The statement on one line. Its values may be secrets. */
+function withoutValues(source: string): string {
+  let text = ''
+  let at = 0
+  for (const { kind, start, end } of tokenize(source)) {
+    // Comments may hold anything.
+    if (start > at && text !== '') text += ' '
+    text += kind === 'string' || kind === 'number' ? '?' : source.slice(start, end)
+    at = end
+    if (text.length > TITLE_CHARS_MAX) return `${oneLine(text).slice(0, TITLE_CHARS_MAX)}…`
+  }
+  return oneLine(text)
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}
+
+/** True for the request of a job that this file has made. */
+export function isStoredStatement(request: unknown): request is StoredStatement {
+  return (
+    typeof request === 'object' &&
+    request !== null &&
+    'source' in request &&
+    request.source === 'sql'
+  )
+}
+
+/** Runs the job of such a statement. @throws AppError as `insertRows`, `knowledge_base_not_found` */
+export async function runStatementJob(
+  work: JobWork,
+  request: StoredStatement,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { statement, db, params, knowledgeBaseId } = request
+  const { projectName, knowledgeBase } = work.job
+  const kb = requireKnowledgeBase(deps.catalog.snapshot(), projectName, knowledgeBase ?? '')
+  if (kb.id !== knowledgeBaseId) throw notFound('knowledge_base', kb.name)
+  const variables = new Variables()
+  variables.set(new Map(Object.entries(request.variables)))
+  const options = storingOptions(statement.options)
+  const insert = await JobInsert.begin(work, { kb, total: null }, deps.chunks)
+  await deps.inserts.during(kb, { counts: insert.counts, jobId: work.job.id }, () => {
+    return insert.store({ index: 0, isInOrder: false }, ({ counts, storing }) => {
+      const target = { counts, options: { ...storing, ...options }, isBatched: true }
+      return storeSelected({ statement, kb, db, params }, target, { ...deps, variables }, signal)
+    })
+  })
+}
