@@ -17,6 +17,8 @@ export interface TableFile extends SourceFile {
 }
 
 const NOTE_KEY = 'eider'
+/** Rows with vectors. */
+const WIDE_GROUP_ROWS = 8192
 const NOTE_BYTES_MAX = 1_000_000
 
 /** Of DuckDB in a reader process, whose own limit is larger. */
@@ -50,9 +52,10 @@ export async function readTables(
       throw new AppError('file_unreadable', `A file of the format ${format} is not a table`)
     }
     const target = join(folder, 'table-0.parquet')
-    const table = await writtenTable(connection, `read_parquet(${literal(path)})`, target)
     const note = await noteOf(connection, path)
-    return [note === null ? table : { ...table, note }]
+    const rows = `read_parquet(${literal(path)})`
+    if (note === null) return [await writtenTable(connection, rows, target)]
+    return [{ ...(await writtenTable(connection, rows, target, WIDE_GROUP_ROWS)), note }]
   } catch (error) {
     throw unreadable(error, [path, folder])
   } finally {

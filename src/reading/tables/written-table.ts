@@ -8,11 +8,13 @@ import { FILE_COLUMNS_MAX, tooManyColumns } from './table-shape.ts'
  * column says what it is.
  * @param source what a FROM takes
  * @param path of a file `table-<number>.parquet` in the folder of the job
+ * @param groupRows of one group, at most: it is held in memory as a whole
  */
 export async function writtenTable(
   connection: DuckDBConnection,
   source: string,
   path: string,
+  groupRows = GROUP_ROWS,
 ): Promise<ReadTable> {
   const columns = await columnsOf(connection, source)
   const aliases = columns.map((_, index) => `c${index}`)
@@ -22,7 +24,7 @@ export async function writtenTable(
   })
   const rows = `SELECT ${selected.join(', ')} FROM ${source} AS source(${aliases.join(', ')})`
   const written = await connection.runAndReadAll(
-    `COPY (${rows}) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${rowGroupSize(columns.length)})`,
+    `COPY (${rows}) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${Math.min(groupRows, rowGroupSize(columns.length))})`,
   )
   const rowCount = Number(written.getRows()[0]?.[0] ?? 0)
   return { name: null, path, columns: columns.map(({ name, type }) => ({ name, type })), rowCount }

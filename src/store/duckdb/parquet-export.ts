@@ -10,6 +10,9 @@ export interface FileNote {
   readonly text: string
 }
 
+/** Rows with vectors: a group of them is held in memory as a whole, by whoever writes or reads it. */
+const WIDE_ROWS = 'COMPRESSION zstd, ROW_GROUP_SIZE 8192'
+
 /** A file that DuckDB writes and an answer is read from. */
 export interface ExportFile {
   /** Writes the rows of a SELECT into the file. */
@@ -27,7 +30,9 @@ export function newExportFile(directory: string): ExportFile {
   return {
     statementOf: (select, note) => {
       const noted =
-        note === undefined ? '' : `, KV_METADATA {${quote(note.key)}: ${literal(note.text)}}`
+        note === undefined
+          ? ''
+          : `, ${WIDE_ROWS}, KV_METADATA {${quote(note.key)}: ${literal(note.text)}}`
       return {
         ...select,
         sql: `COPY (${select.sql}) TO ${literal(path)} (FORMAT parquet${noted})`,

@@ -43,8 +43,15 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
     const { database, engine } = this.#parts
     const limits = { timeoutMs: EXPORT_MS, setting: 'an export' }
     const note = { key: EXPORT_NOTE_KEY, text: definition }
-    return database.withoutCaching(() => {
-      return engine.exportParquet({ sql: exportSelect(kb), values: {} }, limits, signal, note)
+    return database.withoutCaching(async () => {
+      const [lastKey = 0] = await database.lease((connection) => {
+        return counted(
+          connection,
+          `SELECT coalesce(max(chunk_key), 0) FROM ${chunkTables(kb).chunks}`,
+        )
+      })
+      const select = { sql: exportSelect(kb, lastKey), values: {} }
+      return engine.exportParquet(select, limits, signal, note)
     })
   }
 
@@ -127,8 +134,26 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
 /** DuckDB 1.5.5 writes these to Parquet as numbers of another kind, without their fraction, or not at all: they go as text. */
 const NOT_IN_PARQUET = /HUGEINT|INTERVAL|\bTIME\b(?!STAMP)|TIMESTAMP_/
 
-/** In the order of their keys, which a file from it keeps. */
-function exportSelect(kb: KnowledgeBase): string {
+/**
+ * In the order of their keys, which a file from it keeps: range by range, so that no more than some ranges are joined and
+ * sorted at a time. A sort of all would hold or spill all vectors.
+ */
+function exportSelect(kb: KnowledgeBase, lastKey: number): string {
+  const rangesMax = Math.max(1, Math.floor(RANGE_COLUMNS_MAX / (kb.storedMetadata.length + 10)))
+  const width = Math.max(RANGE_KEYS, Math.ceil(lastKey / rangesMax))
+  const count = Math.max(1, Math.ceil((lastKey + 1) / width))
+  const ranges = Array.from({ length: count }, (_, index) => {
+    const to = index === count - 1 ? '' : ` AND chunk_key < ${(index + 1) * width}`
+    return `(${rangeSelect(kb, `chunk_key >= ${index * width}${to}`)})`
+  })
+  return ranges.join(' UNION ALL ')
+}
+
+const RANGE_KEYS = 8192
+/** Columns of all ranges together: DuckDB plans each. */
+const RANGE_COLUMNS_MAX = 4000
+
+function rangeSelect(kb: KnowledgeBase, range: string): string {
   const { chunks, vectors, contexts } = chunkTables(kb)
   const metadata = kb.storedMetadata.map(({ name, type, column }) => {
     const value = `c.${quote(column)}`
@@ -137,10 +162,11 @@ function exportSelect(kb: KnowledgeBase): string {
   })
   const hasVectors = kb.dimensions !== null
   const vector = hasVectors ? 'v.vector' : 'CAST(NULL AS FLOAT[])'
-  const join = hasVectors ? `JOIN ${vectors} AS v ON v.chunk_key = c.chunk_key` : ''
+  const part = (table: string) => `(FROM ${table} WHERE ${range})`
+  const join = hasVectors ? `JOIN ${part(vectors)} AS v ON v.chunk_key = c.chunk_key` : ''
   return `SELECT c.document_id, c.chunk_id, c.chunk_content, CAST(c.metadata AS VARCHAR) AS metadata,
       ${vector} AS vector, coalesce(x.context, '') AS context, coalesce(x.is_cut, FALSE) AS is_cut${metadata.join('')}
-    FROM ${chunks} AS c ${join} LEFT JOIN ${contexts} AS x ON x.chunk_key = c.chunk_key
+    FROM ${part(chunks)} AS c ${join} LEFT JOIN ${part(contexts)} AS x ON x.chunk_key = c.chunk_key
     ORDER BY c.chunk_key`
 }
 
