@@ -36,6 +36,7 @@ function curlCallOf(command: string): CurlCall {
 const readme = await Bun.file(join(ROOT, 'README.md')).text()
 const sqlPage = await Bun.file(join(ROOT, 'docs/sql.md')).text()
 const searchPage = await Bun.file(join(ROOT, 'docs/search.md')).text()
+const documentsPage = await Bun.file(join(ROOT, 'docs/documents.md')).text()
 const httpPage = await Bun.file(join(ROOT, 'docs/http.md')).text()
 const errorsPage = await Bun.file(join(ROOT, 'docs/errors.md')).text()
 
@@ -90,6 +91,29 @@ describe('docs/search.md', () => {
       best.push(results[0]?.chunk_content.split(' ')[0] ?? '')
     }
     expect(best).toEqual(['Rooibos', 'Sencha', 'Assam', 'Sencha'])
+    await t.close()
+  })
+})
+
+describe('docs/documents.md', () => {
+  test('its commands list, store, read, change and delete', async () => {
+    const t = await appOfReadme()
+    const calls = commandsOf(documentsPage).map(curlCallOf)
+    const statuses: number[] = []
+    const bodies: unknown[] = []
+    for (const { method, path, body } of calls) {
+      const answer = await t.send(method, path, body)
+      statuses.push(answer.status)
+      bodies.push(answer.body)
+    }
+    expect(statuses).toEqual([200, 201, 200, 200, 204])
+    const [shown] = blocksOf(documentsPage, 'json').map((block) => JSON.parse(block))
+    const listed = bodies[0] as typeof shown
+    expect(Object.keys(listed)).toEqual(Object.keys(shown))
+    expect(Object.keys(listed.items[0])).toEqual(Object.keys(shown.items[0]))
+    expect([listed.items.length, typeof listed.next]).toEqual([2, 'string'])
+    expect(bodies[2]).toMatchObject({ exact: true, metadata: { price: 8 } })
+    expect(bodies[3]).toMatchObject({ metadata: { price: 9, smoky: true } })
     await t.close()
   })
 })
