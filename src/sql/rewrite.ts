@@ -21,7 +21,12 @@ import {
   walk,
   walkExpression,
 } from './ast/select-ast.ts'
-import { directAnswerOf, type SourceReference, sourceReadOf } from './pushdown/plan-source-read.ts'
+import {
+  directAnswerOf,
+  groupReference,
+  type SourceReference,
+  sourceReadOf,
+} from './pushdown/plan-source-read.ts'
 import type { NameScope } from './relation.ts'
 import type { Surroundings } from './search/correlated-values.ts'
 import type { PlanInputs } from './search/plan-inputs.ts'
@@ -182,7 +187,7 @@ function visitSelect(select: TreeNode, outer: Scope, rewriter: Rewriter): void {
     select.modifiers,
   ].map((part) => part ?? null)
   visitExpressions(parts, scope, rewriter)
-  putReferences(sources, scope, rewriter)
+  putReferences(select, sources, scope, rewriter)
   const { usedNames, inputs, edits, names } = rewriter
   const context = { place: scope.place, around, usedNames, inputs, names }
   const isOnly = sources.knowledgeBases.length === 1
@@ -202,6 +207,7 @@ function visitSelect(select: TreeNode, outer: Scope, rewriter: Rewriter): void {
 
 /** Puts names that stand for their rows in the place of tables elsewhere. */
 function putReferences(
+  select: TreeNode,
   { references, ...searches }: Sources,
   scope: Scope,
   rewriter: Rewriter,
@@ -213,7 +219,10 @@ function putReferences(
   const around = { select: outer.select, usedNames, hasSearches }
   for (const { ref, ...reference } of references) {
     const written = { ...reference, ref: originals.get(ref) ?? ref }
-    const read = sourceReadOf(written, around)
+    const asked = sourceReadOf(written, around)
+    const grouped = groupReference(select, { ...reference, ref }, asked)
+    const read = grouped?.read ?? asked
+    inputs.unnamed.push(...(grouped?.unnamed ?? []))
     inputs.reads.push(read)
     if (place === 'outermost') inputs.direct = directAnswerOf(around.select, written, read)
     ref.catalog_name = ''

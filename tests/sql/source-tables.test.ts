@@ -191,3 +191,16 @@ describe("a database's own SQL", () => {
     ])
   })
 })
+
+describe('groups and totals', () => {
+  test('are made by the source where it makes the same', async () => {
+    const { rows, sent } = await sentFor(
+      `SELECT price, count(*), sum(id) + 1, avg(id) FROM shop.teas WHERE id > 0 GROUP BY price
+        HAVING count(*) > 1 ORDER BY 1`,
+    )
+    expect(rows).toEqual([[3.5, 2, 7, 3]])
+    expect(sent).toEqual([
+      'stage: SELECT "price", count(*), CAST(sum("id") AS DECIMAL(38,0)), count("id") FROM "teas" WHERE ("id" > 0) GROUP BY "price"',
+    ])
+  })
+})

@@ -145,7 +145,9 @@ async function checked(
     const unnamed = limitSizes(queryOf(statementOf(tree)))
     await Promise.all(unnamed.map((item) => keepName(item, engine)))
   }
-  return [...rewrite(tree, rewriting), ...limitJson(tree)]
+  const edits = [...rewrite(tree, rewriting), ...limitJson(tree)]
+  await Promise.all(rewriting.inputs.unnamed.splice(0).map((item) => keepName(item, engine)))
+  return edits
 }
 
 /** The column is called as if there were no limit in it. */

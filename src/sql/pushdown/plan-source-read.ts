@@ -15,7 +15,10 @@ import {
   walkExpression,
 } from '../ast/select-ast.ts'
 import { isAggregateFunction, isScalarFunction } from '../guard/function-lists.ts'
+import type { UnnamedItem } from '../guard/size-limits.ts'
+import { groupedReadOf } from './grouped-read.ts'
 import { conditionsOn } from './join-conditions.ts'
+import { isSentWhole } from './render-read.ts'
 import { type ColumnOf, conditionOf, operandOf } from './source-conditions.ts'
 import {
   type DirectAnswer,
@@ -61,6 +64,7 @@ export function sourceReadOf(reference: SourceReference, around: SelectAround): 
     columns: used,
     condition: EVERY_ROW,
     slice: null,
+    groups: null,
   }
   if (!isPlainReference(ref) || hasTwins(columns)) return read
   const columnOf = columnsOf(reference, unqualifiedNames(select, ref, around))
@@ -105,6 +109,26 @@ function readsWholeRows(select: TreeNode, { ref, alias, columns }: SourceReferen
     }
   }
   return false
+}
+
+/**
+ * Has the source group its rows, where the whole SELECT is groups and totals of them.
+ * @param select is changed then
+ * @returns null where it stays as it is
+ */
+export function groupReference(
+  select: TreeNode,
+  reference: SourceReference,
+  read: SourceRead,
+): { readonly read: SourceRead; readonly unnamed: readonly UnnamedItem[] } | null {
+  const { ref, columns, source, from } = reference
+  const isAlone = select.from_table === ref && isPlainReference(ref) && !hasTwins(columns)
+  if (!isAlone || from.kind === 'native') return null
+  const columnOf = columnsOf(reference, { shared: new Set() })
+  const grouped = groupedReadOf(select, columnOf, source.engine)
+  if (grouped === null || !isSentWhole(read)) return null
+  const { groups } = grouped
+  return { read: { ...read, columns: groups.keys, groups }, unnamed: grouped.apply() }
 }
 
 function isAmongJoins(source: TreeValue | undefined, ref: TreeNode): boolean {

@@ -108,7 +108,12 @@ function compared(
   if (kind.kind === 'text') return comparedText(name, operator, given, rendering)
   const sql = comparableValue(kind, given, column, rendering.text)
   if (sql === null || (kind.kind === 'uuid' && operator !== '=' && operator !== '<>')) return null
-  return { sql: `${name} ${operator} ${sql}`, exactness: exactnessOf(kind, operator, rendering) }
+  const text = `${name} ${operator} ${sql}`
+  const exactness = exactnessOf(kind, operator, rendering)
+  // NaN is a number that is greater than all others there, and NULL here.
+  const mayBeNaN = rendering.text.engine === 'postgres' && kind.kind === 'decimal'
+  const isCut = mayBeNaN && (operator === '>' || operator === '>=' || operator === '<>')
+  return { sql: isCut ? `${text} AND ${name} <> 'NaN'` : text, exactness }
 }
 
 /** A NaN among numerics and a date of zeros have no value here. */
@@ -117,9 +122,7 @@ function exactnessOf(
   operator: CompareOperator,
   { text: { engine } }: Rendering,
 ): Exactness {
-  if (engine === 'postgres' && kind === 'decimal') {
-    return operator === '=' || operator === '<' || operator === '<=' ? 'rows' : 'wide'
-  }
+  if (engine === 'postgres' && kind === 'decimal') return 'rows'
   if (engine === 'mysql' && (kind === 'date' || kind === 'timestamp')) {
     return operator === '=' ? 'rows' : 'wide'
   }
@@ -172,7 +175,12 @@ function listed(
   if (isMixed || !items.every((item) => item !== null)) return null
   const operator = isNegated ? '<>' : '='
   const exactness = exactnessOf(kind, operator, rendering)
-  return { sql: `${name} ${not}IN (${items.join(', ')})`, exactness }
+  // A NaN is none of these, and has no value here.
+  const isWide = isNegated && text.engine === 'postgres' && kind.kind === 'decimal'
+  return {
+    sql: `${name} ${not}IN (${items.join(', ')})`,
+    exactness: isWide ? 'wide' : exactness,
+  }
 }
 
 function isNull(

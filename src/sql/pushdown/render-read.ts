@@ -1,4 +1,5 @@
 /** A read as the SELECT that is sent to its source. */
+import type { SourceColumn } from '../../domain/flow/data-source.ts'
 import type { SourceSelect } from '../../domain/ports/source-ports.ts'
 import { columnKind } from './column-kinds.ts'
 import {
@@ -7,7 +8,15 @@ import {
   type Rendering,
   renderCondition,
 } from './render-condition.ts'
-import type { DirectAnswer, Operand, SourceOrder, SourceRead, SourceSlice } from './source-read.ts'
+import type {
+  DirectAnswer,
+  Operand,
+  SourceGroups,
+  SourceOrder,
+  SourceRead,
+  SourceSlice,
+  SourceTotal,
+} from './source-read.ts'
 import { SourceText } from './source-sql.ts'
 
 export interface RenderedRead {
@@ -16,12 +25,21 @@ export interface RenderedRead {
   readonly isExact: boolean
 }
 
+/** Whether the source can be asked for exactly the rows that meet the condition, whatever parameters are. */
+export function isSentWhole({ condition, source }: SourceRead): boolean {
+  const rendering: Rendering = { text: new SourceText(source.engine), params: new Map() }
+  const rendered = renderCondition(condition, rendering)
+  return rendered !== null && rendered.exactness !== 'wide'
+}
+
 /** The rows of a read, with its columns under the names that they have there. */
 export function renderRead(read: SourceRead, params: GivenValues): RenderedRead {
   if (read.from.kind === 'native') {
     return { select: { sql: read.from.sql, values: [] }, isExact: false }
   }
   const text = new SourceText(read.source.engine)
+  const { groups } = read
+  if (groups !== null) return { select: renderGroups(read, groups, params), isExact: true }
   const columns = read.columns.map(({ name }) => text.name(name)).join(', ')
   const from = `SELECT ${columns === '' ? '1' : columns} FROM ${text.table(read.from.table)}`
   const rendering: Rendering = { text, params }
@@ -33,6 +51,59 @@ export function renderRead(read: SourceRead, params: GivenValues): RenderedRead 
     select: { sql: `${from}${where}${slice?.sql ?? ''}`, values: text.values },
     isExact: slice !== null && isFiltered,
   }
+}
+
+function renderGroups(
+  { source, from, condition }: SourceRead,
+  { keys, totals }: SourceGroups,
+  params: GivenValues,
+): SourceSelect {
+  if (from.kind === 'native') throw new Error('native SQL is not grouped')
+  const text = new SourceText(source.engine)
+  const keySql = keys.map((key) => keyOf(key, text))
+  const items = [
+    ...keySql.map(({ shown }) => shown),
+    ...totals.map((total) => totalSql(total, text)),
+  ]
+  const where = renderCondition(condition, { text, params })?.sql ?? ''
+  const filter = where === '' ? '' : ` WHERE ${where}`
+  const groups = keySql.map(({ group }) => group).join(', ')
+  const groupBy = groups === '' ? '' : ` GROUP BY ${groups}`
+  const sql = `SELECT ${items.join(', ')} FROM ${text.table(from.table)}${filter}${groupBy}`
+  return { sql, values: text.values }
+}
+
+/** A key as it is shown, and by what its rows are grouped: texts by their bytes. */
+function keyOf(column: SourceColumn, text: SourceText): { shown: string; group: string } {
+  const name = text.name(column.name)
+  const kind = columnKind(column, text.engine)?.kind
+  if (kind === 'text' && text.engine === 'postgres') {
+    const group = `${name} COLLATE "C"`
+    return { shown: group, group }
+  }
+  // All texts of a group have the same bytes.
+  if (kind === 'text' && text.engine === 'mysql')
+    return { shown: `MIN(${name})`, group: text.bytes(name) }
+  const value = kind === 'decimal' ? decimalValue(column, text) : name
+  const shown = value === name ? name : `CAST(${value} AS ${column.type})`
+  return { shown, group: value }
+}
+
+/** NaN has no value here. */
+function decimalValue({ name }: SourceColumn, text: SourceText): string {
+  return text.engine === 'postgres' ? `NULLIF(${text.name(name)}, 'NaN')` : text.name(name)
+}
+
+function totalSql({ kind, column, isDistinct }: SourceTotal, text: SourceText): string {
+  if (kind === 'rows' || column === null) return 'count(*)'
+  const type = columnKind(column, text.engine)
+  const value = type?.kind === 'decimal' ? decimalValue(column, text) : text.name(column.name)
+  const call = `${kind}(${isDistinct ? 'DISTINCT ' : ''}${value})`
+  if (kind === 'sum') {
+    return `CAST(${call} AS DECIMAL(38,${type?.kind === 'decimal' ? type.scale : 0}))`
+  }
+  // Without a CAST the source says nothing of its digits.
+  return type?.kind === 'decimal' && kind !== 'count' ? `CAST(${call} AS ${column.type})` : call
 }
 
 /** The answer itself as the source gives it; null: something is left to do here. */
@@ -85,15 +156,18 @@ function orderSql(
   text: SourceText,
 ): string | null {
   const kind = columnKind(column, text.engine)?.kind
-  const isPlain = kind === 'integer' || kind === 'double' || kind === 'truth'
-  const isNumeric = kind === 'decimal' && text.engine !== 'postgres'
+  const isPlain = kind === 'integer' || kind === 'double' || kind === 'truth' || kind === 'decimal'
   const isMoment =
     (kind === 'date' || kind === 'timestamp' || kind === 'timestamptz') && text.engine !== 'mysql'
-  if (!isPlain && !isNumeric && !isMoment && kind !== 'text') return null
+  if (!isPlain && !isMoment && kind !== 'text') return null
   const name = text.name(column.name)
-  const key = kind === 'text' ? text.bytes(name) : name
+  // NaN comes after all numbers there, and is NULL here: before the NULLs at the end it is in its place.
+  const mayBeNaN = kind === 'decimal' && text.engine === 'postgres'
+  const isInPlace = !mayBeNaN || (!isDescending && !nullsFirst)
+  const plain = isInPlace ? name : `NULLIF(${name}, 'NaN')`
+  const key = kind === 'text' ? text.bytes(name) : plain
   const direction = isDescending ? ' DESC' : ''
-  if (!column.isNullable) return `${key}${direction}`
+  if (!column.isNullable && isInPlace) return `${key}${direction}`
   if (text.engine !== 'mysql') return `${key}${direction} NULLS ${nullsFirst ? 'FIRST' : 'LAST'}`
   // MySQL has no NULLS LAST: NULL is the least there.
   if (nullsFirst !== isDescending) return `${key}${direction}`

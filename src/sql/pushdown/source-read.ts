@@ -21,6 +21,20 @@ export interface SourceRead {
   readonly condition: SourceCondition
   /** Set where no more than these of the rows that meet the condition are of use. */
   readonly slice: SourceSlice | null
+  /** Set where the source groups its rows: `columns` are the keys then, and the totals follow them. */
+  readonly groups: SourceGroups | null
+}
+
+export interface SourceGroups {
+  readonly keys: readonly SourceColumn[]
+  readonly totals: readonly SourceTotal[]
+}
+
+/** `rows`: how many there are. */
+export interface SourceTotal {
+  readonly kind: 'rows' | 'count' | 'sum' | 'min' | 'max'
+  readonly column: SourceColumn | null
+  readonly isDistinct: boolean
 }
 
 /** The first rows in an order. */

@@ -6,6 +6,7 @@ import type { Agent } from '../../domain/agent.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { AppError } from '../../errors.ts'
 import type { TreeNode } from '../ast/select-ast.ts'
+import type { UnnamedItem } from '../guard/size-limits.ts'
 import type { DirectAnswer, SourceRead } from '../pushdown/source-read.ts'
 import type { NameScope } from '../relation.ts'
 import type { HybridSearch } from './ranking.ts'
@@ -100,6 +101,8 @@ export class PlanInputs {
   readonly rerankings: RerankInput[] = []
   /** What is read of databases elsewhere. */
   readonly reads: SourceRead[] = []
+  /** Items of a SELECT that are to be called as they were written. */
+  readonly unnamed: UnnamedItem[] = []
   /** Set where the whole statement is one of these reads. */
   direct: DirectAnswer | null = null
   /** A SELECT that does nothing but count the chunks of a knowledge base. */

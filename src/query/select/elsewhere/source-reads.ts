@@ -7,7 +7,7 @@ import type { RowStream } from '../../../domain/query-result.ts'
 import { notFound } from '../../../errors.ts'
 import { mapConcurrent } from '../../../runtime/map-concurrent.ts'
 import { renderDirect, renderRead } from '../../../sql/pushdown/render-read.ts'
-import type { SourceRead } from '../../../sql/pushdown/source-read.ts'
+import type { SourceRead, SourceTotal } from '../../../sql/pushdown/source-read.ts'
 import { type RunContext, runLimits } from '../../query-deps.ts'
 import type { ParameterValues } from '../../variables.ts'
 import type { SelectPlan } from '../plan-cache.ts'
@@ -66,7 +66,11 @@ export function planWithoutRows(plan: SelectPlan): SelectPlan {
     const columns = read.columns.map(({ name, type }) => {
       return `CASE WHEN range > 0 THEN CAST(NULL AS ${type}) END AS ${quote(name)}`
     })
-    return `(SELECT ${columns.length === 0 ? '1 AS eider_row' : columns.join(', ')} FROM range(1))`
+    const totals = read.groups?.totals.map((total, index) => {
+      return `CASE WHEN range > 0 THEN CAST(NULL AS ${totalType(total)}) END AS eider_total_${index}`
+    })
+    const items = [...columns, ...(totals ?? [])]
+    return `(SELECT ${items.length === 0 ? '1 AS eider_row' : items.join(', ')} FROM range(1))`
   })
 }
 
@@ -86,6 +90,14 @@ export async function directRows(
     return { name: direct.items[index]?.name ?? '', type }
   })
   return { ...rows, columns }
+}
+
+/** As the source gives it. */
+function totalType({ kind, column }: SourceTotal): string {
+  if (kind === 'rows' || kind === 'count' || column === null) return 'BIGINT'
+  if (kind !== 'sum') return column.type
+  const [, scale = '0'] = /^DECIMAL\(\d+,\s*(\d+)\)$/.exec(column.type) ?? []
+  return `DECIMAL(38,${scale})`
 }
 
 /** What is sent to each source, for EXPLAIN. */
@@ -129,9 +141,11 @@ function stage(read: SourceRead, context: ReadContext, signal: AbortSignal): Pro
 }
 
 /** Its columns by their place: a source may call them otherwise. */
-function shaped(select: string, { columns, from }: SourceRead): string {
-  if (columns.length === 0 || from.kind === 'native') return `(${select})`
-  const names = columns.map(({ name }) => quote(name)).join(', ')
+function shaped(select: string, read: SourceRead): string {
+  const { columns, from, groups } = read
+  if ((columns.length === 0 && groups === null) || from.kind === 'native') return `(${select})`
+  const totals = groups?.totals.map((_, index) => `eider_total_${index}`) ?? []
+  const names = [...columns.map(({ name }) => quote(name)), ...totals].join(', ')
   return `(SELECT * FROM (${select}) AS eider_rows(${names}))`
 }
 

@@ -1,0 +1,233 @@
+/** A SELECT of totals over one table elsewhere: its source groups and adds up, and one row for each group comes here. */
+import type { DataSourceEngine, SourceColumn } from '../../domain/flow/data-source.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import { callNode } from '../ast/build-expression.ts'
+import {
+  castNode,
+  columnNames,
+  columnNode,
+  copyOf,
+  integerNode,
+  isColumn,
+  isNode,
+  nodesOf,
+  numberOf,
+  replace,
+  type TreeNode,
+  textOf,
+  walkExpression,
+} from '../ast/select-ast.ts'
+import { isAggregateFunction } from '../guard/function-lists.ts'
+import type { UnnamedItem } from '../guard/size-limits.ts'
+import { type ColumnKind, columnKind } from './column-kinds.ts'
+import type { ColumnOf } from './source-conditions.ts'
+import type { SourceGroups, SourceTotal } from './source-read.ts'
+
+export interface GroupedRead {
+  readonly groups: SourceGroups
+  /** Changes the SELECT to one over the groups. @returns the items that lost what they are called after */
+  apply(): readonly UnnamedItem[]
+}
+
+/** null: something in the SELECT is more than groups and totals that the source gives as DuckDB would. */
+export function groupedReadOf(
+  select: TreeNode,
+  columnOf: ColumnOf,
+  engine: DataSourceEngine,
+): GroupedRead | null {
+  if ([select.qualify, select.sample].some(isNode) || hasSeveralSets(select)) return null
+  const keys = keysOf(select, columnOf)
+  if (keys === null || !keys.every((key) => isKey(key, engine))) return null
+  const shown = [
+    ...nodesOf(select.select_list),
+    select.having ?? null,
+    ...nodesOf(select.modifiers),
+  ]
+  const calls: { readonly node: TreeNode; readonly total: TotalCall }[] = []
+  const inside = new Set<TreeNode>()
+  const aliases = new Set(nodesOf(select.select_list).map(({ alias }) => nameKey(textOf(alias))))
+  for (const node of walkExpression(shown)) {
+    if (NOT_HERE.has(textOf(node.class))) return null
+    if (node.class === 'FUNCTION' && isAggregateFunction(textOf(node.function_name))) {
+      const total = totalOf(node, columnOf, engine)
+      if (total === null) return null
+      calls.push({ node, total })
+      for (const child of nodesOf(node.children)) inside.add(child)
+    } else if (isColumn(node) && !inside.has(node) && !isShown(node, keys, { columnOf, aliases })) {
+      return null
+    }
+  }
+  if (calls.length === 0 && keys.length === 0) return null
+  const totals = [
+    ...new Map(
+      calls.flatMap(({ total }) => total.parts).map((part) => [nameOf(part), part]),
+    ).values(),
+  ]
+  const names = new Map(totals.map((part, index) => [nameOf(part), `eider_total_${index}`]))
+  return {
+    groups: { keys, totals },
+    apply() {
+      const unnamed = nodesOf(select.select_list)
+        .filter((item) => textOf(item.alias) === '' && !isColumn(item))
+        .map((item) => ({ item, original: copyOf(item) }))
+      for (const { node, total } of calls) {
+        const values = total.parts.map((part) => {
+          return callNode('any_value', columnNode(names.get(nameOf(part)) ?? ''))
+        })
+        replace(node, { ...total.value(values), alias: node.alias ?? '' })
+      }
+      select.where_clause = null
+      return unnamed
+    },
+  }
+}
+
+/** ROLLUP, CUBE, GROUPING SETS. */
+function hasSeveralSets({ group_sets: sets }: TreeNode): boolean {
+  return Array.isArray(sets) && sets.length > 1
+}
+
+const NOT_HERE: ReadonlySet<string> = new Set([
+  'WINDOW',
+  'SUBQUERY',
+  'STAR',
+  'POSITIONAL_REFERENCE',
+  'LAMBDA',
+])
+
+/** The same total is asked for once. */
+function nameOf({ kind, column, isDistinct }: SourceTotal): string {
+  return JSON.stringify([kind, column?.name, isDistinct])
+}
+
+/** A key, or a name that the SELECT gives to one of its items. */
+function isShown(
+  node: TreeNode,
+  keys: readonly SourceColumn[],
+  { columnOf, aliases }: { readonly columnOf: ColumnOf; readonly aliases: ReadonlySet<string> },
+): boolean {
+  const column = columnOf(node)
+  if (column !== undefined) return keys.includes(column)
+  const [name = '', ...rest] = columnNames(node)
+  return rest.length === 0 && aliases.has(nameKey(name))
+}
+
+/** null: groups that are not columns. */
+function keysOf(select: TreeNode, columnOf: ColumnOf): readonly SourceColumn[] | null {
+  const items = nodesOf(select.select_list)
+  const isAll = select.aggregate_handling === 'FORCE_AGGREGATES'
+  const written = isAll
+    ? items.filter((item) => ![...walkExpression(item)].some(isAggregate))
+    : nodesOf(select.group_expressions)
+  const keys = written.map((node) => {
+    if (node.class !== 'CONSTANT' || isAll) return isColumn(node) ? columnOf(node) : undefined
+    const item = isNode(node.value) ? items[numberOf(node.value.value) - 1] : undefined
+    return item !== undefined && isColumn(item) ? columnOf(item) : undefined
+  })
+  const isPlain = isAll || select.aggregate_handling === 'STANDARD_HANDLING'
+  return isPlain && keys.every((key) => key !== undefined) ? [...new Set(keys)] : null
+}
+
+function isAggregate(node: TreeNode): boolean {
+  return node.class === 'FUNCTION' && isAggregateFunction(textOf(node.function_name))
+}
+
+const KEYS: ReadonlySet<string> = new Set(['integer', 'decimal', 'truth', 'uuid', 'text'])
+const MOMENTS: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz'])
+
+function isKey(column: SourceColumn, engine: DataSourceEngine): boolean {
+  const kind = columnKind(column, engine)?.kind ?? ''
+  // A date of zeros is NULL here, and a group of its own there.
+  return KEYS.has(kind) || (MOMENTS.has(kind) && engine !== 'mysql')
+}
+
+interface TotalCall {
+  /** What the source gives. */
+  readonly parts: readonly SourceTotal[]
+  /** The total made of these, with the type that DuckDB gives it. */
+  value(parts: readonly TreeNode[]): TreeNode
+}
+
+function totalOf(node: TreeNode, columnOf: ColumnOf, engine: DataSourceEngine): TotalCall | null {
+  const { function_name: name, children, filter, distinct, order_bys: order } = node
+  if (isNode(filter) || (isNode(order) && nodesOf(order.orders).length > 0)) return null
+  const [argument, ...others] = nodesOf(children)
+  const called = textOf(name).toLowerCase()
+  if (argument === undefined) {
+    const isCount = called === 'count_star' || called === 'count'
+    return isCount ? plain({ kind: 'rows', column: null, isDistinct: false }) : null
+  }
+  const column = isColumn(argument) && others.length === 0 ? columnOf(argument) : undefined
+  const kind = column && columnKind(column, engine)
+  if (column === undefined || kind === undefined) return null
+  const isDistinct = distinct === true
+  switch (called) {
+    case 'count':
+      return isCounted(kind, isDistinct, engine)
+        ? plain({ kind: 'count', column, isDistinct })
+        : null
+    case 'min':
+    case 'max':
+      return leastOrGreatest(called, column, kind, engine)
+    case 'sum':
+      return isDistinct ? null : sumOf(column, kind)
+    case 'avg':
+      return isDistinct ? null : averageOf(column, kind)
+    default:
+      return null
+  }
+}
+
+function plain(part: SourceTotal): TotalCall {
+  return { parts: [part], value: ([value]) => value ?? columnNode('') }
+}
+
+function isCounted({ kind }: ColumnKind, isDistinct: boolean, engine: DataSourceEngine): boolean {
+  if (MOMENTS.has(kind) && engine === 'mysql') return false
+  return !isDistinct || kind === 'integer' || kind === 'date'
+}
+
+function leastOrGreatest(
+  kind: 'min' | 'max',
+  column: SourceColumn,
+  { kind: type }: ColumnKind,
+  engine: DataSourceEngine,
+): TotalCall | null {
+  const part: SourceTotal = { kind, column, isDistinct: false }
+  if (type === 'integer') {
+    return {
+      parts: [part],
+      value: ([value = columnNode('')]) => castNode(value, column.type, false),
+    }
+  }
+  const isMoment = MOMENTS.has(type) && engine !== 'mysql'
+  return type === 'decimal' || isMoment ? plain(part) : null
+}
+
+function sumOf(column: SourceColumn, { kind }: ColumnKind): TotalCall | null {
+  const part: SourceTotal = { kind: 'sum', column, isDistinct: false }
+  if (kind === 'decimal') return plain(part)
+  if (kind !== 'integer') return null
+  return { parts: [part], value: ([value = columnNode('')]) => castNode(value, 'HUGEINT', false) }
+}
+
+/** Of digits after the point: DuckDB divides the sum without its point. */
+const AVERAGE_SCALE_MAX = 9
+
+/** The sum by the count, as DuckDB divides them. */
+function averageOf(column: SourceColumn, kind: ColumnKind): TotalCall | null {
+  const scale = kind.kind === 'decimal' ? kind.scale : 0
+  if ((kind.kind !== 'integer' && kind.kind !== 'decimal') || scale > AVERAGE_SCALE_MAX) return null
+  const parts: readonly SourceTotal[] = [
+    { kind: 'sum', column, isDistinct: false },
+    { kind: 'count', column, isDistinct: false },
+  ]
+  const times = integerNode(10 ** scale)
+  return {
+    parts,
+    value: ([sum = columnNode(''), count = columnNode('')]) => {
+      const whole = castNode(callNode('*', sum, times), 'DOUBLE', false)
+      return callNode('/', whole, castNode(callNode('*', count, times), 'DOUBLE', false))
+    },
+  }
+}
