@@ -53,6 +53,8 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
       header: { value: '<true|false>', help: 'whether the first line of CSV holds names' },
       sheet: { value: '<name>', help: 'of a workbook, the only one to read' },
       query: { value: '<select>', help: 'insert the rows of a SELECT' },
+      'skip-failed': { help: 'of pages and rows: leave out what cannot be stored, and name it' },
+      wait: { help: 'watch the job that reads pages or rows (--no-wait: only start it)' },
       limit: { value: '<pages>', help: 'follow links until so many pages are read' },
       depth: { value: '<links>', help: 'follow links so many deep' },
       'allow-host': { value: '<host>', isRepeated: true, help: 'follow links to this host too' },
@@ -136,6 +138,90 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
     ],
     load: () => import('./commands/sql-command.ts'),
   },
+  jobs: {
+    summary: 'what the server does in the background: list, watch, cancel, resume',
+    usage: ['jobs [list]', 'jobs show | watch | cancel | retry | resume | forget <id>'],
+    words: [0, 2],
+    options: {
+      state: { value: '<state>', help: 'only queued, running, done, failed or cancelled ones' },
+      kind: { value: '<kind>', help: 'only insert, sync, schedule or import' },
+      project: PROJECT,
+      limit: { value: '<number>', help: 'how many (100)' },
+      wait: { help: 'after retry and resume: watch it until it is over' },
+    },
+    notes:
+      'watch ends with 1 where the job fails or is cancelled. Ctrl-C ends the watching, not the job.',
+    examples: [
+      ['eider jobs --state running', 'what runs'],
+      ['eider jobs watch 7', 'until it is over'],
+      ['eider jobs resume 7 --wait', 'go on after a failure'],
+    ],
+    load: () => import('./commands/jobs-command.ts'),
+  },
+  sources: {
+    summary: 'what a knowledge base is kept in step with by the server',
+    usage: ['sources <kb> [list]', 'sources <kb> add | run | runs | remove <name>'],
+    words: [1, 3],
+    options: {
+      project: PROJECT,
+      folder: { value: '<path>', help: 'a folder of the server, below one that it may read' },
+      url: { value: '<url>', help: 'one page or file' },
+      site: { value: '<url>', help: 'a site, by its links' },
+      sitemap: { value: '<url>', help: 'the pages of a sitemap' },
+      query: { value: '<select>', help: 'the rows of a SELECT' },
+      table: { value: '<db.table>', help: 'the rows of a table' },
+      schedule: { value: '<cron>', help: `when it is read again: '0 * * * *'` },
+      watch: { short: 'w', help: 'of a folder: read it when something changes' },
+      'remove-vanished': { help: 'remove documents that are gone (--no-remove-vanished: keep)' },
+      include: { value: '<glob>', isRepeated: true, help: 'only what fits' },
+      exclude: { value: '<glob>', isRepeated: true, help: 'not this' },
+      limit: { value: '<pages>', help: 'of a site or sitemap' },
+      depth: { value: '<links>', help: 'of a site' },
+      full: { help: 'run: read what did not change, too' },
+      wait: { help: 'run: watch it (--no-wait: only start it)' },
+    },
+    examples: [
+      ['eider sources docs add manual --folder manual --watch', 'a folder that is watched'],
+      [
+        `eider sources docs add site --sitemap https://example.org/sitemap.xml --schedule '0 3 * * *'`,
+        'every night',
+      ],
+      ['eider sources docs run manual', 'now'],
+    ],
+    load: () => import('./commands/sources-command.ts'),
+  },
+  databases: {
+    summary: 'databases that SQL reaches: list them, check one, list its tables',
+    usage: ['databases [list]', 'databases check | tables <name>'],
+    words: [0, 2],
+    notes:
+      'CREATE DATABASE makes one known. Put it into a file with its password: eider sql -f shop.sql',
+    examples: [['eider databases check shop', 'whether it answers: exit code 0 or 1']],
+    load: () => import('./commands/databases-command.ts'),
+  },
+  export: {
+    summary: 'a knowledge base with its vectors as a Parquet file',
+    usage: ['export <kb> [-o <file>]'],
+    words: [1, 1],
+    options: {
+      project: PROJECT,
+      output: { ...FILE, help: 'the file (<kb>.parquet; in a pipe: stdout)' },
+    },
+    examples: [['eider export docs -o docs.parquet', 'to take it to another machine']],
+    load: async () => ({
+      run: (await import('./commands/transfer-commands.ts')).exportKnowledgeBase,
+    }),
+  },
+  import: {
+    summary: 'make or fill a knowledge base from an export; nothing is embedded',
+    usage: ['import <file> [--as <kb>]'],
+    words: [1, 1],
+    options: { project: PROJECT, as: { value: '<kb>', help: 'its name (that of the file)' } },
+    examples: [['EIDER_URL=http://other:47334 eider import docs.parquet', 'on another machine']],
+    load: async () => ({
+      run: (await import('./commands/transfer-commands.ts')).importKnowledgeBase,
+    }),
+  },
   status: {
     summary: 'version and state of the server',
     usage: ['status'],
@@ -195,8 +281,8 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
 }
 
 export const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
-  ['Fill', ['ingest']],
+  ['Fill', ['ingest', 'sources', 'import', 'export']],
   ['Ask', ['search', 'ask', 'sql']],
-  ['Server', ['serve', 'status', 'backup', 'backups']],
+  ['Server', ['serve', 'status', 'jobs', 'databases', 'backup', 'backups']],
   ['Data folders, without a server', ['restore', 'salvage', 'accept-loss']],
 ]

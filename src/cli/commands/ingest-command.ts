@@ -11,6 +11,7 @@ import { KnownFiles } from '../ingest/known-files.ts'
 import { type FileRules, fileRoots } from '../ingest/local-files.ts'
 import { ingestLocal, type LocalIngest } from '../ingest/local-ingest.ts'
 import { type IngestCounts, noCounts, postFiles } from '../ingest/send-files.ts'
+import { type JobRecord, requireDone, watchJob } from '../jobs-over-http.ts'
 import { safeLine } from '../terminal-text.ts'
 
 export const run: RunCommand = async (context) => {
@@ -25,7 +26,8 @@ export const run: RunCommand = async (context) => {
   let skipped = 0
   try {
     if (isPiped) await ingestPiped(kb, counts, context)
-    if (urls.length > 0 || query !== undefined) await ingestRemote({ kb, urls, query }, context)
+    if (urls.length > 0 || query !== undefined)
+      await ingestRemote({ kb, urls, query }, counts, context)
     if (ingest !== null) {
       await ingest.known.read(context.signal)
       skipped = await ingestLocal(ingest, counts, context)
@@ -156,7 +158,7 @@ async function ingestPiped(
   }
 }
 
-/** What the server reads itself. */
+/** What the server reads itself: a job, which outlives this connection. */
 async function ingestRemote(
   {
     kb,
@@ -167,22 +169,44 @@ async function ingestRemote(
     readonly urls: readonly string[]
     readonly query: string | undefined
   },
-  { client, options, output, signal }: CommandContext,
+  counts: IngestCounts,
+  context: CommandContext,
 ): Promise<void> {
+  const { client, options, output, signal } = context
   const limit = options.count('limit', 1, 1_000_000)
   const depth = options.count('depth', 0, 1000)
   const hosts = options.list('allow-host')
   const insert = {
+    background: true,
+    ...(options.flag('skip-failed') === true ? { error: 'skip' } : {}),
     ...(urls.length === 0 ? {} : { urls }),
     ...(query === undefined ? {} : { query }),
     ...(limit === undefined ? {} : { limit }),
     ...(depth === undefined ? {} : { crawl_depth: depth }),
     ...(hosts.length === 0 ? {} : { filters: { allowed_domains: hosts } }),
   }
-  output.say(urls.length > 0 ? 'The server reads the pages …' : 'The server runs the query …')
-  const path = pathOf('knowledge_bases', kb)
-  await client.send('PUT', path, { json: { knowledge_base: insert }, signal })
-  output.say('Stored')
+  const request = { json: { knowledge_base: insert }, signal }
+  // The server's own answer, whose form its routes define.
+  const job = (await client.send('PUT', pathOf('knowledge_bases', kb), request)) as JobRecord
+  if (options.flag('wait') === false) {
+    output.say(`Job ${job.id}: eider jobs watch ${job.id}`)
+    counts.jobs.push(job.id)
+    return
+  }
+  const last = await watchJob(job.id, context).catch(async (error: unknown) => {
+    if (signal.aborted) {
+      await client.send('POST', `/api/jobs/${job.id}/cancel`).catch(() => {})
+      output.warn(`Job ${job.id} is cancelled; eider jobs resume ${job.id} goes on with it`)
+    }
+    throw error
+  })
+  counts.jobs.push(job.id)
+  counts.documents += last.documents
+  counts.chunks += last.chunks
+  for (const { item, message } of last.errors) {
+    counts.failed.push({ path: item, code: 'left_out', message })
+  }
+  requireDone(last)
 }
 
 async function report(
@@ -204,10 +228,10 @@ async function report(
 }
 
 function summary(counts: IngestCounts, skipped: number): string {
-  const { stored, unchanged, removed, documents, chunks, failed } = counts
+  const { stored, unchanged, removed, documents, chunks, failed, jobs } = counts
   const parts = [
-    `${stored} ${stored === 1 ? 'file' : 'files'} stored`,
-    ...(stored > 0 ? [`${documents} documents, ${chunks} chunks`] : []),
+    ...(jobs.length > 0 ? [] : [`${stored} ${stored === 1 ? 'file' : 'files'} stored`]),
+    ...(documents > 0 ? [`${documents} documents, ${chunks} chunks`] : []),
     ...(unchanged > 0 ? [`${unchanged} unchanged`] : []),
     ...(removed > 0 ? [`${removed} removed`] : []),
     ...(skipped > 0 ? [`${skipped} left out`] : []),

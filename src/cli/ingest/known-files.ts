@@ -59,7 +59,7 @@ export class KnownFiles {
   async remove(paths: readonly string[], signal: AbortSignal): Promise<void> {
     for (let start = 0; start < paths.length; start += PATHS_AT_ONCE) {
       const some = paths.slice(start, start + PATHS_AT_ONCE)
-      await this.#delete('file_path IN (:paths)', { paths: some }, signal)
+      await this.#delete('file_path IN :paths', { paths: some }, signal)
       for (const path of some) this.#files.delete(path)
     }
   }

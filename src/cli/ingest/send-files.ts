@@ -20,11 +20,22 @@ export interface IngestCounts {
   documents: number
   chunks: number
   readonly failed: FileFailure[]
+  /** Of what the server reads itself. */
+  readonly jobs: number[]
   readonly warnings: FileFailure[]
 }
 
 export function noCounts(): IngestCounts {
-  return { stored: 0, unchanged: 0, removed: 0, documents: 0, chunks: 0, failed: [], warnings: [] }
+  return {
+    stored: 0,
+    unchanged: 0,
+    removed: 0,
+    documents: 0,
+    chunks: 0,
+    failed: [],
+    jobs: [],
+    warnings: [],
+  }
 }
 
 export interface SendOptions {

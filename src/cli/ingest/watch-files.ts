@@ -35,7 +35,7 @@ export async function watchLocal(
   const ready = new Promise<void>((resolve) => watcher.once('ready', () => resolve()))
   try {
     await Promise.race([ready, changes.stopped])
-    output.say('Watching; Ctrl-C ends it')
+    output.warn('Watching; Ctrl-C ends it')
     for (;;) {
       const paths = await changes.next()
       if (paths === null) return

@@ -1,0 +1,71 @@
+/** A knowledge base with its vectors as a file, and back. */
+import { stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { DEFAULT_PROJECT_NAME, namedObject, pathOf, type RunCommand } from '../command.ts'
+import { CommandError } from '../command-error.ts'
+import { copyBytes, refuseBinaryTerminal, withTarget } from '../sql/row-files.ts'
+
+export const exportKnowledgeBase: RunCommand = async (context) => {
+  const { words, options, client, output, signal } = context
+  const named = namedObject(words[0] ?? '', options)
+  const file = options.text('output') ?? (output.isTerminal ? `${named.name}.parquet` : undefined)
+  refuseBinaryTerminal(file, output, 'An export')
+  const response = await client.open('GET', `${pathOf('knowledge_bases', named)}/export`, {
+    signal,
+  })
+  let sizeBytes = 0
+  await withTarget(file, output, (write) => {
+    const counted = (bytes: Uint8Array) => {
+      sizeBytes += bytes.length
+      return write(bytes)
+    }
+    return copyBytes(response, client.address, counted, signal)
+  })
+  const isFile = file !== undefined && file !== '-'
+  const { project, name } = named
+  if (output.isJson && isFile) {
+    await output.json({ knowledge_base: name, project, file, size_bytes: sizeBytes })
+  } else
+    output.say(
+      `Exported ${project}.${name}: ${(sizeBytes / 1024 ** 2).toFixed(1)} MiB${isFile ? ` in ${file}` : ''}`,
+    )
+  return undefined
+}
+
+interface ImportReport {
+  readonly knowledge_base: string
+  readonly created: boolean
+  readonly documents: number
+  readonly chunks: number
+}
+
+export const importKnowledgeBase: RunCommand = async ({
+  words,
+  options,
+  client,
+  output,
+  signal,
+}) => {
+  const [file = ''] = words
+  const found = await stat(file).catch(() => null)
+  if (found?.isFile() !== true) {
+    throw new CommandError('no_such_file', `${file}: there is no such file`)
+  }
+  const as = options.text('as')
+  const project = options.text('project') ?? DEFAULT_PROJECT_NAME
+  const own = { project, name: basename(file).replace(/\.parquet$/i, '') }
+  const named = as === undefined ? own : namedObject(as, options)
+  output.say(`Sending ${(found.size / 1024 ** 2).toFixed(1)} MiB …`)
+  const headers = { 'content-type': 'application/vnd.apache.parquet' }
+  const init = { body: Bun.file(file).stream(), headers, signal }
+  const path = `${pathOf('knowledge_bases', named)}/import`
+  // The server's own answer, whose form its routes define.
+  const report = (await client.send('POST', path, init)) as ImportReport
+  if (output.isJson) await output.json(report)
+  else {
+    const done = report.created ? 'Made' : 'Filled'
+    const { documents, chunks } = report
+    output.say(`${done} ${named.project}.${named.name}: ${documents} documents, ${chunks} chunks`)
+  }
+  return undefined
+}

@@ -1,0 +1,134 @@
+/** Jobs of the server: watched until they are over. */
+import { CommandError } from './command-error.ts'
+import { connectionLost, eventsOf, type HttpClient } from './http-client.ts'
+import type { Output } from './output.ts'
+import { safeLine } from './terminal-text.ts'
+
+/** The server's record of a job. */
+export interface JobRecord {
+  readonly id: number
+  readonly kind: string
+  readonly state: string
+  readonly project: string
+  readonly knowledge_base: string | null
+  readonly title: string
+  readonly created_at: string
+  readonly started_at: string | null
+  readonly finished_at: string | null
+  readonly rows: number
+  readonly documents: number
+  readonly chunks: number
+  readonly total: number | null
+  readonly rate: number | null
+  readonly remaining_seconds: number | null
+  readonly error: string | null
+  readonly errors: readonly { readonly item: string; readonly message: string }[]
+  readonly error_count: number
+}
+
+const OVER: ReadonlySet<string> = new Set(['done', 'failed', 'cancelled'])
+
+interface WatchParts {
+  readonly client: HttpClient
+  readonly output: Output
+  readonly signal: AbortSignal
+}
+
+/**
+ * Shows how far a job is, until it is over.
+ * @throws CommandError `job_failed`, `job_cancelled`; the signal's reason: the job goes on then
+ */
+export async function watchJob(
+  id: number,
+  { client, output, signal }: WatchParts,
+): Promise<JobRecord> {
+  const shown = new ShownProgress(output)
+  let last: JobRecord | null = null
+  try {
+    // A stream that broke off is taken up again: the job does not depend on it.
+    for (let attempt = 0; last === null || !OVER.has(last.state); attempt += 1) {
+      if (attempt >= ATTEMPTS_MAX) throw connectionLost(client.address, null)
+      const response = await client.open('GET', `/api/jobs/${id}/events`, { signal })
+      try {
+        for await (const event of eventsOf(response, client, signal)) {
+          // The server's own record, whose form its routes define.
+          last = event as JobRecord
+          attempt = 0
+          shown.show(last)
+        }
+      } catch (error) {
+        if (!(error instanceof CommandError) || error.code !== 'connection_lost') throw error
+      }
+    }
+  } finally {
+    shown.end()
+  }
+  return last
+}
+
+const ATTEMPTS_MAX = 5
+
+/** @throws CommandError where it was not done */
+export function requireDone(job: JobRecord): void {
+  const next = `eider jobs resume ${job.id} goes on with it`
+  if (job.state === 'failed') {
+    throw new CommandError('job_failed', `${job.error ?? 'The job failed'}; ${next}`)
+  }
+  if (job.state === 'cancelled') {
+    throw new CommandError('job_cancelled', `Job ${job.id} was cancelled; ${next}`)
+  }
+}
+
+export function progressText(job: JobRecord): string {
+  const { rows, total, documents, chunks, rate, remaining_seconds: seconds } = job
+  const share =
+    total === null || total === 0 ? '' : ` of ${total} (${Math.floor((100 * rows) / total)}%)`
+  const parts = [
+    `${rows}${share} rows`,
+    `${documents} documents`,
+    `${chunks} chunks`,
+    ...(rate === null ? [] : [`${rate < 10 ? rate.toFixed(1) : Math.round(rate)} rows/s`]),
+    ...(seconds === null || OVER.has(job.state) ? [] : [`${durationText(seconds)} left`]),
+    ...(job.error_count === 0 ? [] : [`${job.error_count} left out`]),
+  ]
+  return parts.join(', ')
+}
+
+export function durationText(seconds: number): string {
+  if (seconds < 100) return `${Math.ceil(seconds)} s`
+  if (seconds < 6000) return `${Math.ceil(seconds / 60)} min`
+  return `${(seconds / 3600).toFixed(1)} h`
+}
+
+const LINE_MS = 10_000
+
+/** On a terminal one line that changes, elsewhere a line every ten seconds. */
+class ShownProgress {
+  readonly #output: Output
+  readonly #isLive: boolean
+  #hasLine = false
+  #lastAt = performance.now()
+
+  constructor(output: Output) {
+    this.#output = output
+    this.#isLive = process.stderr.isTTY === true && !output.isQuiet
+  }
+
+  show(job: JobRecord): void {
+    const text = `Job ${job.id} ${job.state}: ${safeLine(progressText(job))}`
+    if (this.#isLive) {
+      const room = (process.stderr.columns ?? 80) - 1
+      process.stderr.write(`\r\x1b[2K${text.slice(0, room)}`)
+      this.#hasLine = true
+      return
+    }
+    const now = performance.now()
+    if (now - this.#lastAt < LINE_MS && !OVER.has(job.state)) return
+    this.#lastAt = now
+    this.#output.say(text)
+  }
+
+  end(): void {
+    if (this.#hasLine) process.stderr.write('\n')
+  }
+}

@@ -1,0 +1,203 @@
+/** The real program against a real server: the examples of docs/cli.md, and what only processes show. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type ServerProcess, startServer } from '../../../scripts/server-process.ts'
+
+const ROOT = join(import.meta.dir, '../../..')
+const PROGRAM = join(ROOT, 'src/eider.ts')
+const PASSWORD = 'correct horse'
+
+let folder: string
+let server: ServerProcess
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'eider-cli-'))
+  mkdirSync(join(folder, 'docs'))
+  mkdirSync(join(folder, 'bin'))
+  writeFileSync(join(folder, 'docs/backup.md'), '# Backup\n\nRestore a backup with one command.\n')
+  writeFileSync(join(folder, 'docs/tea.md'), '# Tea\n\nGreen tea needs 70 degrees.\n')
+  writeFileSync(join(folder, 'docs/.hidden.md'), 'hidden')
+  writeFileSync(join(folder, 'docs/empty.md'), '')
+  writeFileSync(join(folder, 'docs/logo.png'), 'no text')
+  writeFileSync(join(folder, 'README.md'), '# Read me\n\nAll about tea.\n')
+  const script = `#!/bin/sh\nexec "${process.execPath}" "${PROGRAM}" "$@"\n`
+  writeFileSync(join(folder, 'bin/eider'), script, { mode: 0o755 })
+  writeFileSync(join(folder, 'bin/git'), '#!/bin/sh\necho "abc123 a commit"\n', { mode: 0o755 })
+  server = await startServer({
+    dataDirectory: join(folder, 'data'),
+    environment: { EIDER_USERNAME: 'ann', EIDER_PASSWORD: PASSWORD },
+  })
+})
+afterAll(async () => {
+  await server.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+interface Ended {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
+  return new Response(stream).text()
+}
+
+function environment(): Record<string, string | undefined> {
+  const login = `ann:${encodeURIComponent(PASSWORD)}@`
+  return {
+    PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
+    HOME: folder,
+    EIDER_URL: server.baseUrl.replace('http://', `http://${login}`),
+  }
+}
+
+/** As a shell runs it, in the folder of the example's reader. */
+async function shell(line: string, overrides: Record<string, string> = {}): Promise<Ended> {
+  const child = Bun.spawn(['sh', '-c', line], {
+    cwd: folder,
+    env: { ...environment(), ...overrides },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [out, err] = await Promise.all([textOf(child.stdout), textOf(child.stderr)])
+  return { code: await child.exited, out, err }
+}
+
+test('the examples of docs/cli.md run, in their order', async () => {
+  const page = await Bun.file(join(ROOT, 'docs/cli.md')).text()
+  const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = '']) => block)
+  const lines = blocks.flatMap((block) => block.trim().split('\n'))
+  expect(lines.length).toBeGreaterThan(12)
+  const shown: string[] = []
+  for (const line of lines) {
+    const { code, out, err } = await shell(line)
+    expect([line, code, err]).toEqual([line, 0, expect.not.stringContaining('eider:')])
+    shown.push(`${out}${err}`)
+  }
+  const all = shown.join('\n')
+  expect(all).toContain('Made the knowledge base mindsdb.docs\n3 files stored, 3 documents')
+  expect(all).toContain('docs/backup.md')
+  expect(all).toContain('[1] mindsdb.docs docs/backup.md')
+  expect(all).toContain('Job 1 done: 5 rows')
+  expect(all).toContain('Made mindsdb.docs_again: 3 documents')
+  expect(readFileSync(join(folder, 'chunks.csv'), 'utf8')).toStartWith('id,chunk_content\r\n')
+})
+
+test('what did not change is not sent, what changed is, what is gone goes', async () => {
+  const ingest = 'eider ingest kept docs --remove-vanished --json'
+  const first = JSON.parse((await shell(ingest)).out)
+  expect(first).toMatchObject({ stored: 2, unchanged: 0, removed: 0, failed: [] })
+  writeFileSync(join(folder, 'docs/tea.md'), '# Tea\n\nBlack tea needs 95 degrees.\n')
+  writeFileSync(join(folder, 'docs/new.txt'), 'new words')
+  unlinkSync(join(folder, 'docs/backup.md'))
+  expect(JSON.parse((await shell(ingest)).out)).toMatchObject({
+    stored: 2,
+    unchanged: 0,
+    removed: 1,
+  })
+  expect(JSON.parse((await shell(ingest)).out)).toMatchObject({ stored: 0, unchanged: 2 })
+  const { out } = await shell('eider sql --ndjson "SELECT DISTINCT id FROM kept ORDER BY id"')
+  expect(out).toBe('{"id":"docs/new.txt"}\n{"id":"docs/tea.md"}\n')
+})
+
+test('a file that fails is named, stops no other, and the exit code tells it', async () => {
+  writeFileSync(join(folder, 'broken.pdf'), '%PDF-1.7 nothing')
+  const { code, out, err } = await shell('eider ingest kept README.md broken.pdf')
+  expect([code, out]).toEqual([1, ''])
+  expect(err).toContain('1 file stored')
+  expect(err).toContain('failed broken.pdf: ')
+})
+
+test('failures say what to do, in JSON where that is asked for, and never a secret', async () => {
+  const failures = [
+    ['eider sql "SELECT * FORM x"', 1, 'syntax error'],
+    ['eider search nothing words', 1, 'nothing'],
+    ['eider ask nobody hello', 1, 'There is no agent nobody in mindsdb: '],
+    ['eider serach x', 2, 'did you mean search?'],
+    ['eider sql --cvs "SELECT 1"', 2, 'did you mean --csv?'],
+    ['eider ingest kept nowhere', 1, 'nowhere: there is no such file or folder'],
+    ['eider sql --parquet -o no/such/folder.parquet "SELECT 1"', 1, 'cannot be written'],
+  ] as const
+  for (const [line, code, words] of failures) {
+    const ended = await shell(line)
+    expect([line, ended.code, ended.out, ended.err]).toEqual([
+      line,
+      code,
+      '',
+      expect.stringContaining(words),
+    ])
+    expect(ended.err).not.toContain(PASSWORD)
+  }
+  const { err } = await shell('eider search nothing words --json')
+  expect(JSON.parse(err)).toMatchObject({ code: 'knowledge_base_not_found', status: 404 })
+  const away = await shell('eider status', { EIDER_URL: 'http://ann:hidden@127.0.0.1:9' })
+  expect([away.code, away.err]).toEqual([1, expect.stringContaining('start it with')])
+  expect(away.err).not.toContain('hidden')
+  const wrong = await shell('eider backups', { EIDER_URL: server.baseUrl })
+  expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining('Set EIDER_API_KEY')])
+})
+
+test('a reader that leaves is no failure, and large results are not held', async () => {
+  const line = 'eider sql --csv "SELECT i, repeat(\'x\', 100) FROM range(3000000) t(i)" | head -2'
+  const { code, out, err } = await shell(`${line}; echo done`)
+  expect([code, out.split('\r\n')[1]?.slice(0, 4), err]).toEqual([0, '0,xx', ''])
+})
+
+test('Ctrl-C ends the statement, here and at the server', async () => {
+  const child = Bun.spawn(
+    [join(folder, 'bin/eider'), 'sql', 'SELECT count(*) FROM range(1000000000000)'],
+    {
+      cwd: folder,
+      env: environment(),
+      stdout: 'pipe',
+      stderr: 'pipe',
+    },
+  )
+  // The statement runs when the server says so.
+  for (;;) {
+    const { out } = await shell('eider status --json')
+    if (JSON.parse(out).statements.running > 0) break
+  }
+  child.kill('SIGINT')
+  expect(await child.exited).toBe(130)
+  expect(await textOf(child.stderr)).toBe('Interrupted\n')
+  for (;;) {
+    const { out } = await shell('eider status --json')
+    if (JSON.parse(out).statements.running === 0) break
+  }
+})
+
+test('--watch follows a folder until it is interrupted', async () => {
+  const child = Bun.spawn(
+    [join(folder, 'bin/eider'), 'ingest', 'watched', 'docs', '--watch', '--json'],
+    {
+      cwd: folder,
+      env: environment(),
+      stdout: 'pipe',
+      stderr: 'pipe',
+    },
+  )
+  const passes = lines(child.stdout)
+  expect(JSON.parse((await passes.next()).value ?? '')).toMatchObject({ stored: 2 })
+  const said = lines(child.stderr)
+  expect((await said.next()).value).toContain('Watching')
+  writeFileSync(join(folder, 'docs/later.md'), 'later words')
+  expect(JSON.parse((await passes.next()).value ?? '')).toMatchObject({ stored: 1, removed: 0 })
+  unlinkSync(join(folder, 'docs/later.md'))
+  expect(JSON.parse((await passes.next()).value ?? '')).toMatchObject({ stored: 0, removed: 1 })
+  child.kill('SIGINT')
+  expect(await child.exited).toBe(0)
+})
+
+async function* lines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const bytes of stream) {
+    const parts = (rest + decoder.decode(bytes, { stream: true })).split('\n')
+    rest = parts.pop() ?? ''
+    yield* parts
+  }
+}
