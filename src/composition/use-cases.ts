@@ -62,6 +62,7 @@ export function useCases(
       return jobs.start((await LATER.insertJob()).insertJobOf(request, insertDeps))
     },
     jobs,
+    activity: () => queryDeps.activity.now(),
     insertFiles: async (request, signal) => {
       return (await LATER.insertFiles()).insertFiles(request, inTurns(), signal)
     },

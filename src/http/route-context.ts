@@ -4,6 +4,7 @@ import type { Answer } from '../agents/completion-stream.ts'
 import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { CompletionEvent } from '../domain/completion-event.ts'
+import type { Activity } from '../domain/flow/activity.ts'
 import type { Job } from '../domain/flow/job.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
@@ -77,6 +78,7 @@ export interface UseCases {
   /** The same as a job: it is stored when this resolves. */
   readonly insertInBackground: (request: InsertRequest) => Promise<Job>
   readonly jobs: Jobs
+  readonly activity: () => Activity
   readonly sources: SourceKeeping
   readonly insertFiles: (
     request: InsertFilesRequest,

@@ -6,6 +6,7 @@ import { agentParamFields } from '../catalog/define-agent.ts'
 import { maskedModelFields } from '../catalog/model-fields.ts'
 import type { Agent } from '../domain/agent.ts'
 import type { Backup } from '../domain/backup.ts'
+import type { InsertState } from '../domain/flow/activity.ts'
 import type { Job } from '../domain/flow/job.ts'
 import {
   DEFAULT_CONTENT_COLUMNS,
@@ -37,11 +38,12 @@ export function projectRecord(project: Project) {
   }
 }
 
-/** @param progress of a change of the embedding model; @param found what is to be said of the stored chunks */
+/** @param progress of a change of the embedding model; @param found what is to be said of the stored chunks; @param insert the last one */
 export function knowledgeBaseRecord(
   kb: KnowledgeBase,
   progress: ReembeddingProgress | null,
   found: readonly string[] = [],
+  insert: InsertState | null = null,
 ) {
   const { sent } = kb.preprocessing
   const shown = shownParams(kb)
@@ -56,7 +58,8 @@ export function knowledgeBaseRecord(
     vector_database_table: kb.vectorDatabaseTable,
     updated_at: kb.updatedAt,
     created_at: kb.createdAt,
-    query_id: null,
+    query_id: insert?.jobId ?? null,
+    ...(insert === null ? {} : insertFields(insert)),
     embedding_model: maskedModelFields(kb.embeddingModel),
     reranking_model: kb.rerankingModel && maskedModelFields(kb.rerankingModel),
     metadata_columns: kb.metadataColumns ?? kb.storedMetadata.map((column) => column.name),
@@ -69,6 +72,16 @@ export function knowledgeBaseRecord(
       ...(warnings.length === 0 ? {} : { warnings }),
       ...shownReembedding(kb, progress),
     },
+  }
+}
+
+/** Of the last insert, where one is known of. */
+function insertFields({ startedAt, finishedAt, processedRows, error }: InsertState) {
+  return {
+    insert_started_at: startedAt,
+    insert_finished_at: finishedAt,
+    processed_rows: processedRows,
+    insert_error: error,
   }
 }
 

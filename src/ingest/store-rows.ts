@@ -52,7 +52,7 @@ async function storeInBatches(
 ): Promise<void> {
   const { kb } = target
   const { isUnbounded } = target
-  const { chunksMax, charsMax } = batchLimits(target, options)
+  const limits = batchLimits(target, options)
   // Whatever fails ends the others too: nobody waits for them.
   const stop = new AbortController()
   const either = AbortSignal.any([signal, stop.signal])
@@ -60,12 +60,12 @@ async function storeInBatches(
   const stages = new StoringStages(target, deps, either, options)
   const pipeline = new BatchPipeline(stages, (error) => stop.abort(error))
   const ahead = isUnbounded ? null : new VectorsAhead(kb, deps, either)
-  const pending = new PendingRows(target.counts.readRows)
+  const pending = new PendingRows(target.counts.readRows, limits)
   const { reach = null } = deps.embedders.embedder(kb.embeddingModel)
   const chunking = { chunker: deps.chunker, reach }
   let fresh: ChunkedDocument[] = []
   try {
-    for await (const rows of oneAhead(chunkedRows(target, chunking, either, chunksMax))) {
+    for await (const rows of oneAhead(chunkedRows(target, chunking, either, limits.chunksMax))) {
       try {
         await take(rows)
       } catch (error) {
@@ -86,9 +86,7 @@ async function storeInBatches(
     for (const row of rows) {
       if (row instanceof AppError && !stages.mayLeaveOut(row)) throw row
       pending.add(row)
-      if (pending.chunkCount >= chunksMax || pending.chars >= charsMax) {
-        await pipeline.add({ ...pending.take(), ahead })
-      }
+      if (pending.isFull) await pipeline.add({ ...pending.take(), ahead })
       if (pending.chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
     }
   }
@@ -102,34 +100,46 @@ async function storeInBatches(
   }
 }
 
-function batchLimits({ isUnbounded }: RowsToStore, options: StoringOptions) {
-  if (!isUnbounded)
-    return { chunksMax: Number.POSITIVE_INFINITY, charsMax: Number.POSITIVE_INFINITY }
+interface BatchLimits {
+  readonly chunksMax: number
+  /** Of the first batch; each has twice as many as the one before until there are `chunksMax`. */
+  readonly firstChunksMax: number
+  readonly charsMax: number
+}
+
+function batchLimits({ isUnbounded }: RowsToStore, options: StoringOptions): BatchLimits {
+  const { POSITIVE_INFINITY: all } = Number
+  if (!isUnbounded) return { chunksMax: all, firstChunksMax: all, charsMax: all }
   const { batchChunks: chunksMax = INGEST_LIMITS.batchChunks } = options
-  return { chunksMax, charsMax: INGEST_LIMITS.batchChars }
+  const { firstBatchChunks: firstChunksMax = chunksMax } = options
+  return { chunksMax, firstChunksMax, charsMax: INGEST_LIMITS.batchChars }
 }
 
 /** The rows of the next transaction: its documents in the order in which their ids came last. */
 class PendingRows {
   #byId = new Map<string, ChunkedDocument>()
   #chunkCount = 0
+  /** Of all chunks: what overlaps counts twice. */
   #chars = 0
   #leftOut: JobError[] = []
   #emptyRows = 0
   #takenRows: number
+  readonly #limits: BatchLimits
+  #chunksMax: number
 
   /** @param firstRow rows of other sources that came before */
-  constructor(firstRow: number) {
+  constructor(firstRow: number, limits: BatchLimits) {
     this.#takenRows = firstRow
+    this.#limits = limits
+    this.#chunksMax = Math.min(limits.firstChunksMax, limits.chunksMax)
+  }
+
+  get isFull(): boolean {
+    return this.#chunkCount >= this.#chunksMax || this.#chars >= this.#limits.charsMax
   }
 
   get chunkCount(): number {
     return this.#chunkCount
-  }
-
-  /** Of all chunks: what overlaps counts twice. */
-  get chars(): number {
-    return this.#chars
   }
 
   /** Of all transactions so far. */
@@ -161,6 +171,7 @@ class PendingRows {
     this.#leftOut = []
     this.#chunkCount = 0
     this.#chars = 0
+    this.#chunksMax = Math.min(2 * this.#chunksMax, this.#limits.chunksMax)
     return { documents, takenRows: this.#takenRows, emptyRows: this.#emptyRows, leftOut }
   }
 }

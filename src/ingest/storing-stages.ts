@@ -48,6 +48,8 @@ export interface StoringOptions {
   readonly skipsFailed?: boolean
   /** Chunks that make a batch of an unbounded source. */
   readonly batchChunks?: number
+  /** Of the first batch; each has twice as many as the one before until there are `batchChunks`. */
+  readonly firstBatchChunks?: number
   /**
    * How far the job is that stores them: called for each batch, in their order, with what is stored once it is, and written
    * in its transaction.

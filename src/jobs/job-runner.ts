@@ -46,7 +46,7 @@ const LOG_EVERY_MS = 10_000
 const KEPT_DAYS = 30
 
 /** Starts in a row after which nothing was stored: such a job may be what ends the process. */
-const STARTS_MAX = 10
+const STARTS_MAX = 20
 
 interface Running {
   readonly stopping: AbortController
@@ -283,8 +283,11 @@ export class JobRunner implements Jobs {
     signal: AbortSignal,
     leftOut: PendingLeftOut,
   ): Promise<void> {
-    // It goes on at the next start.
-    if (signal.aborted && codeOf(signal.reason) === 'shutting_down') return
+    if (signal.aborted && codeOf(signal.reason) === 'shutting_down') {
+      // It goes on at the next start, which is not one after a crash.
+      await this.#options.store.change(id, { state: 'queued' })
+      return
+    }
     const failure = toAppError(error)
     if (failure.code === 'internal') this.#options.onFailure(failure.cause ?? failure)
     const outcome: JobChanges = signal.aborted

@@ -3,6 +3,7 @@
 import type { Agent } from '../../src/domain/agent.ts'
 import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
 import type { CompletionEvent } from '../../src/domain/completion-event.ts'
+import { NO_ACTIVITY } from '../../src/domain/flow/activity.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
 import { NOTHING_NOTED } from '../../src/domain/ports/running-ports.ts'
@@ -231,6 +232,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     },
     insertInBackground: () => Promise.reject(new Error('no jobs')),
     jobs: NO_JOBS,
+    activity: () => NO_ACTIVITY,
     sources: NO_SOURCES,
     backups: { create: () => Promise.reject(new Error('no backups')), list: async () => [] },
     serverState: () => ({

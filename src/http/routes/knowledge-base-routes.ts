@@ -11,6 +11,7 @@ import {
   requireProject,
 } from '../../domain/catalog-snapshot.ts'
 import type { Row } from '../../domain/document.ts'
+import { lastInsertInto } from '../../domain/flow/activity.ts'
 import type { Job } from '../../domain/flow/job.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { CrawlRequest, InsertRequest } from '../../ingest/insert-request.ts'
@@ -123,7 +124,8 @@ function knowledgeBaseAt(
 
 async function recordOf({ deps }: RouteContext, kb: KnowledgeBase) {
   const warnings = await deps.chunkWarnings(kb)
-  return knowledgeBaseRecord(kb, deps.catalog.reembeddings.progressOf(kb), warnings)
+  const progress = deps.catalog.reembeddings.progressOf(kb)
+  return knowledgeBaseRecord(kb, progress, warnings, lastInsertInto(kb, deps.activity()))
 }
 
 /**

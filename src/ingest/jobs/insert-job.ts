@@ -1,4 +1,5 @@
 /** An insert that nobody waits for: stored batch by batch, and gone on with after a restart. */
+import { isDeepStrictEqual } from 'node:util'
 import { requireFileTable, requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
 import type { Row } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
@@ -16,6 +17,8 @@ interface StoredRequest extends Omit<InsertRequest, 'kb' | 'rows'> {
   readonly knowledgeBaseId: number
   /** null: none came with it. */
   readonly rowCount: number | null
+  /** Of `files`: one that was replaced since is another. */
+  readonly fileIds: readonly number[]
 }
 
 /** @throws AppError for what is known to be wrong before anything is read: `unknown_provider`, `file_not_found` */
@@ -24,12 +27,12 @@ export function insertJobOf(
   deps: Pick<InsertDeps, 'embedders' | 'snapshot'>,
 ): JobDraft {
   deps.embedders.embedder(kb.embeddingModel)
-  for (const name of others.files ?? []) requireFileTable(deps.snapshot(), name)
   const request: StoredRequest = {
     ...others,
     source: 'put',
     knowledgeBaseId: kb.id,
     rowCount: rows?.length ?? null,
+    fileIds: fileIdsOf(others, deps),
   }
   return {
     kind: 'insert',
@@ -62,7 +65,7 @@ export async function runInsertJob(
   signal: AbortSignal,
 ): Promise<void> {
   // Only `insertJobOf` makes these requests, and a job's request is authentic.
-  const { knowledgeBaseId, rowCount, source: _, ...stored } = work.request as StoredRequest
+  const { knowledgeBaseId, rowCount, fileIds, source: _, ...stored } = work.request as StoredRequest
   const kb = knowledgeBaseOf(work, knowledgeBaseId, deps)
   // A model that cannot be called is refused before anything is read.
   deps.embedders.embedder(kb.embeddingModel)
@@ -70,9 +73,10 @@ export async function runInsertJob(
   const total = totalOf(request, rowCount ?? 0, deps)
   const insert = await JobInsert.begin(work, { kb, total }, deps.chunks)
   const options = { counts: insert.counts, jobId: work.job.id }
-  await deps.inserts.during(kb, options, () =>
-    storeSources({ work, insert, request }, deps, signal),
-  )
+  const areFilesSame = isDeepStrictEqual(fileIds, fileIdsOf(request, deps))
+  await deps.inserts.during(kb, options, () => {
+    return storeSources({ work, insert, request, areFilesSame }, deps, signal)
+  })
 }
 
 async function storeSources(
@@ -80,14 +84,22 @@ async function storeSources(
     work,
     insert,
     request,
-  }: { readonly work: JobWork; readonly insert: JobInsert; readonly request: InsertRequest },
+    areFilesSame,
+  }: {
+    readonly work: JobWork
+    readonly insert: JobInsert
+    readonly request: InsertRequest
+    readonly areFilesSame: boolean
+  },
   deps: InsertDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const { kb, onBadDocument } = request
   const { sources, leftOutPages } = insertSourcesOf(request, deps, signal)
   for (const [index, source] of sources.entries()) {
-    await insert.store({ index, isInOrder: isInOrder(source) }, (run) => {
+    // The rows of these come in the same order whenever they are read.
+    const isInOrder = source.source === 'rows' || (source.source === 'files' && areFilesSame)
+    await insert.store({ index, isInOrder }, (run) => {
       const rows = rowsAfter(source, run.doneRows, work)
       const options = { ...run.storing, skipsFailed: onBadDocument === 'skip' }
       const target = { ...source, rows, isUnbounded: true, kb, counts: run.counts }
@@ -116,9 +128,13 @@ function knowledgeBaseOf({ job }: JobWork, id: number, deps: InsertDeps): Knowle
   return kb
 }
 
-/** Its rows come in the same order whenever it is read. */
-function isInOrder({ source }: InsertSource): boolean {
-  return source === 'rows' || source === 'files'
+/** @throws AppError `file_not_found` */
+function fileIdsOf(
+  { files = [] }: Pick<InsertRequest, 'files'>,
+  deps: Pick<InsertDeps, 'snapshot'>,
+): readonly number[] {
+  const snapshot = deps.snapshot()
+  return files.map((name) => requireFileTable(snapshot, name).file.id)
 }
 
 function rowsAfter(source: InsertSource, done: number, work: JobWork): AsyncIterable<Row> {

@@ -28,6 +28,8 @@ export interface SourceRun {
  * A transaction of a job is small enough to be there soon: what is stored can be searched, and a kill loses no more than it.
  */
 const BATCH_CHUNKS = 512
+/** Whoever is killed again and again gets on all the same. */
+const FIRST_BATCH_CHUNKS = 64
 
 /** A provider that is busy or down may come back: a job has the time. */
 const PATIENCE_MS = 600_000
@@ -91,6 +93,7 @@ export class JobInsert {
     this.counts.readRows = before.rows + doneRows
     const storing: StoringOptions = {
       batchChunks: BATCH_CHUNKS,
+      firstBatchChunks: FIRST_BATCH_CHUNKS,
       patienceMs: PATIENCE_MS,
       ...(isAgain ? { leavesStoredSince: BigInt(firstChunkKey) } : {}),
       markOf: (stored) => {

@@ -1,0 +1,184 @@
+/**
+ * `bun bench/kill-cycles/job-kills.ts --kills 100`: kill -9 at random moments of background inserts. After each kill what is
+ * on disk must be what the job says; in the end no document is there twice, none is missing, none is torn.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { DuckDBInstance } from '@duckdb/node-api'
+import { type ServerProcess, startServer } from '../../scripts/server-process.ts'
+import { tableFaults } from './integrity.ts'
+import { startStub } from './stub.ts'
+
+/** Of each job. Each row is two chunks. */
+const ROWS = 1_500
+const RUNNING_MS_MAX = 1_200
+const KBS = '/api/projects/mindsdb/knowledge_bases'
+
+type Source = 'rows' | 'query'
+
+export interface JobKillsResult {
+  readonly kills: number
+  readonly jobs: number
+  readonly faults: readonly string[]
+}
+
+/** @param choose a whole number from 0 to below its argument */
+export async function runJobKills(
+  dataDirectory: string,
+  killsWanted: number,
+  choose: (below: number) => number,
+): Promise<JobKillsResult> {
+  const stub = startStub(0)
+  const faults: string[] = []
+  let kills = 0
+  let jobs = 0
+  let server = await startServer({ dataDirectory })
+  try {
+    while (kills < killsWanted && faults.length === 0) {
+      const source: Source = jobs % 2 === 0 ? 'rows' : 'query'
+      const name = `kb${jobs}`
+      const id = await startJob(server, { name, source, model: stub.models[0] })
+      jobs += 1
+      let job = await jobOf(server, id)
+      while (job.state !== 'done') {
+        if (job.state === 'failed') throw new Error(`job ${id} failed: ${job.error}`)
+        if (kills < killsWanted) {
+          await Bun.sleep(choose(RUNNING_MS_MAX))
+          await killed(server)
+          kills += 1
+          faults.push(...(await countFaults(dataDirectory)))
+          server = await startServer({ dataDirectory })
+        } else await Bun.sleep(100)
+        job = await jobOf(server, id)
+      }
+      faults.push(...(await endFaults(server, name, job)))
+    }
+  } finally {
+    await server.stop().catch(() => undefined)
+    stub.stop()
+  }
+  faults.push(...(await tableFaults(dataDirectory)))
+  return { kills, jobs, faults }
+}
+
+const POLL_MS = 5
+
+/** Resolves when the process is gone. */
+async function killed({ pid }: ServerProcess): Promise<void> {
+  process.kill(pid, 'SIGKILL')
+  for (;;) {
+    try {
+      process.kill(pid, 0)
+    } catch {
+      return
+    }
+    await Bun.sleep(POLL_MS)
+  }
+}
+
+interface Job {
+  readonly id: number
+  readonly state: string
+  readonly rows: number
+  readonly documents: number
+  readonly chunks: number
+  readonly error: string | null
+}
+
+async function startJob(
+  server: ServerProcess,
+  {
+    name,
+    source,
+    model,
+  }: { readonly name: string; readonly source: Source; readonly model: unknown },
+): Promise<number> {
+  const preprocessing = { text_chunking_config: { chunk_size: 100, chunk_overlap: 0 } }
+  const definition = { name, embedding_model: model, preprocessing }
+  await send(server, 'POST', KBS, { knowledge_base: definition })
+  const rows = Array.from({ length: ROWS }, (_, index) => {
+    return { id: `${index}`, content: `${'green tea '.repeat(9)}\n\n${`leaf ${index} `.repeat(8)}` }
+  })
+  if (source === 'rows') {
+    const insert = { knowledge_base: { rows, background: true } }
+    return ((await send(server, 'PUT', `${KBS}/${name}`, insert)) as Job).id
+  }
+  // Random order: what was stored before a kill comes somewhere.
+  const query = `INSERT INTO ${name} SELECT i::VARCHAR AS id,
+      repeat('green tea ', 9) || chr(10) || chr(10) || repeat('leaf ' || i || ' ', 8) AS content
+    FROM range(${ROWS}) AS t(i) ORDER BY random() USING background = true`
+  const { data } = (await send(server, 'POST', '/api/sql/query', { query })) as {
+    readonly data: readonly (readonly unknown[])[]
+  }
+  return Number(data[0]?.[0])
+}
+
+async function jobOf(server: ServerProcess, id: number): Promise<Job> {
+  return (await send(server, 'GET', `/api/jobs/${id}`)) as Job
+}
+
+async function send(server: ServerProcess, method: string, path: string, body?: unknown) {
+  const response = await fetch(`${server.baseUrl}${path}`, {
+    method,
+    headers: { 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  if (!response.ok)
+    throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+  return response.json()
+}
+
+/** What the jobs say against what is stored, while no server runs. */
+async function countFaults(directory: string): Promise<readonly string[]> {
+  const path = join(directory, 'eider-data.duckdb')
+  const instance = await DuckDBInstance.create(path, { access_mode: 'READ_ONLY' })
+  const connection = await instance.connect()
+  const rowsOf = async (sql: string) => (await connection.runAndReadAll(sql)).getRows()
+  try {
+    const jobs = await rowsOf(`SELECT j.knowledge_base, k.id, s.document_count, s.chunk_count
+      FROM eider.jobs j JOIN eider.job_states s ON s.job_id = j.id
+      JOIN eider.knowledge_bases k ON k.name = j.knowledge_base`)
+    const faults: string[] = []
+    for (const [name, id, documents, chunks] of jobs) {
+      const [[table] = []] = await rowsOf(`SELECT schema_name || '.' || table_name
+        FROM duckdb_tables() WHERE table_name = 'kb_${id}_chunks'`)
+      const [stored = []] = await rowsOf(
+        `SELECT count(DISTINCT document_id), count(*) FROM ${table}`,
+      )
+      if (`${stored}` === `${[documents, chunks]}`) continue
+      faults.push(`${name}: the job says ${[documents, chunks]}, stored are ${stored}`)
+    }
+    return faults
+  } finally {
+    connection.closeSync()
+    instance.closeSync()
+  }
+}
+
+async function endFaults(
+  server: ServerProcess,
+  name: string,
+  job: Job,
+): Promise<readonly string[]> {
+  const query = `SELECT count(DISTINCT id), count(*), count(DISTINCT chunk_id) FROM ${name}`
+  const { data } = (await send(server, 'POST', '/api/sql/query', { query })) as {
+    readonly data: readonly (readonly number[])[]
+  }
+  const { rows, documents, chunks } = job
+  const found = [...(data[0] ?? []), rows, documents, chunks]
+  const wanted = [ROWS, 2 * ROWS, 2 * ROWS, ROWS, ROWS, 2 * ROWS]
+  return `${found}` === `${wanted}` ? [] : [`${name}: found ${found}, expected ${wanted}`]
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { kills: { type: 'string', default: '100' } } })
+  const folder = await mkdtemp(join(tmpdir(), 'eider-job-kills-'))
+  const choose = (below: number) => Math.floor(Math.random() * below)
+  const result = await runJobKills(join(folder, 'data'), Number(values.kills), choose)
+  console.log(`${result.kills} kills, ${result.jobs} jobs, ${result.faults.length} faults`)
+  for (const fault of result.faults) console.log(`FAULT: ${fault}`)
+  await rm(folder, { recursive: true, force: true })
+  process.exit(result.faults.length === 0 ? 0 : 1)
+}
