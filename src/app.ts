@@ -169,7 +169,7 @@ export function createApp(options: AppOptions): App {
     onFailure: (error) => log.failure({ requestId: 'backup', error }),
   })
   const server = createServer({
-    ...useCases(queryDeps, insertDeps, { agents, reader, jobs }),
+    ...useCases(queryDeps, insertDeps, { agents, reader, jobs, importFiles: store.importFiles }),
     sources: syncSources,
     backups: store.backups,
     fileBytes: store.contents,

@@ -1,4 +1,6 @@
+import type { ImportFiles } from '../domain/ports/document-ports.ts'
 import type { DocumentReader } from '../ingest/readers/document-reader.ts'
+import type { JobRunner } from '../jobs/job-runner.ts'
 import type { DocumentUses } from '../query/documents/document-uses.ts'
 import type { QueryDeps } from '../query/query-deps.ts'
 import type { TransferUses } from '../query/transfer/move-knowledge-base.ts'
@@ -23,14 +25,35 @@ export function documentUsesOf(queryDeps: QueryDeps, reader: DocumentReader): Do
 }
 
 /** The same for knowledge bases as files. */
-export function transferUsesOf(queryDeps: QueryDeps, reader: DocumentReader): TransferUses {
+export function transferUsesOf(
+  queryDeps: QueryDeps,
+  { reader, jobs, importFiles }: TransferParts,
+): TransferUses {
+  const transferDeps = () => ({ ...queryDeps, reader: reader.forRequest(), importFiles })
+  jobs.handle('import', {
+    run: async (work, signal) => {
+      return (await LATER.transfers()).runImportJob(work, transferDeps(), signal)
+    },
+  })
   return {
     export: async (kb, signal) => {
       return (await LATER.transfers()).exportKnowledgeBase(kb, queryDeps, signal)
     },
     import: async (request, signal) => {
-      const { importKnowledgeBase } = await LATER.transfers()
-      return importKnowledgeBase(request, { ...queryDeps, reader: reader.forRequest() }, signal)
+      return (await LATER.transfers()).importKnowledgeBase(request, transferDeps(), signal)
+    },
+    importInBackground: async (request) => {
+      const draft = await (await LATER.transfers()).importJobOf(request, importFiles)
+      return jobs.start(draft).catch(async (error) => {
+        await importFiles.remove(draft.request.file)
+        throw error
+      })
     },
   }
+}
+
+interface TransferParts {
+  readonly reader: DocumentReader
+  readonly jobs: JobRunner
+  readonly importFiles: ImportFiles
 }

@@ -1,4 +1,5 @@
 import type { AgentPool } from '../agents/agent-pool.ts'
+import type { ImportFiles } from '../domain/ports/document-ports.ts'
 import type { UseCases } from '../http/route-context.ts'
 import type { InsertDeps } from '../ingest/insert-request.ts'
 import type { DocumentReader } from '../ingest/readers/document-reader.ts'
@@ -20,7 +21,13 @@ export function useCases(
     agents,
     reader,
     jobs,
-  }: { readonly agents: AgentPool; readonly reader: DocumentReader; readonly jobs: JobRunner },
+    importFiles,
+  }: {
+    readonly agents: AgentPool
+    readonly reader: DocumentReader
+    readonly jobs: JobRunner
+    readonly importFiles: ImportFiles
+  },
 ): Omit<UseCases, 'backups' | 'fileBytes' | 'sources'> {
   const sessions = new Sessions()
   const inTurns = (): InsertDeps & UploadDeps => {
@@ -49,7 +56,7 @@ export function useCases(
       return (await LATER.search()).runSearch(kb, order, queryDeps, signal)
     },
     documents: documentUsesOf(queryDeps, reader),
-    transfers: transferUsesOf(queryDeps, reader),
+    transfers: transferUsesOf(queryDeps, { reader, jobs, importFiles }),
     views: {
       create: async (view, signal) => (await LATER.views()).createView(view, viewDeps, signal),
       alter: async (view, sql, signal) => {

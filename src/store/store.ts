@@ -32,6 +32,7 @@ import { StoredSources } from './sync/stored-sources.ts'
 import { FileContents } from './tables/file-contents.ts'
 import { StoredFiles } from './tables/stored-files.ts'
 import { StoredTables } from './tables/stored-tables.ts'
+import { StoredImportFiles } from './transfer/import-files.ts'
 import { StoredKnowledgeBaseFiles } from './transfer/knowledge-base-files.ts'
 import { DiskSpace } from './upkeep/disk-space.ts'
 import { Upkeep } from './upkeep/upkeep.ts'
@@ -86,6 +87,7 @@ export interface Store {
   readonly jobs: StoredJobs
   readonly documents: ListedDocuments
   readonly transfers: StoredKnowledgeBaseFiles
+  readonly importFiles: StoredImportFiles
   readonly reembeddingStore: StoredReembedding
   readonly keywordLanguages: KeywordLanguages
   readonly files: StoredFiles
@@ -172,7 +174,7 @@ async function storeOver(
   const { now, folder, space } = options
   const secrets = await openCheckedSecrets(database, folder)
   await migrate(database, options.migrations ?? MIGRATIONS)
-  if (folder !== null) for (const one of modeWarnings(folder)) options.onWarning?.(one)
+  warnOfModes(folder, options)
   const state = await loadCatalog(database, secrets)
   database.claim()
   const place = { directory: folder, checkSpace: (bytes: number) => database.checkSpace(bytes) }
@@ -188,6 +190,7 @@ async function storeOver(
   if (folder !== null) upkeep.start()
   const catalog = await catalogOver(parts, languages)
   const chunks = new StoredChunks(parts, languages, jobs)
+  const importFiles = await importFilesOf(jobs, folder)
   const own = { database, folder, now, bytes: contents, snapshot: () => state.snapshot() }
   const backups = await StoredBackups.open(own, backupOptionsOf(options))
   return {
@@ -196,8 +199,8 @@ async function storeOver(
     sources: await StoredSources.open(parts),
     chunks,
     jobs,
-    documents: new ListedDocuments(database),
-    transfers: new StoredKnowledgeBaseFiles({ database, engine, chunks }),
+    ...documentStores({ database, engine, chunks }),
+    importFiles,
     reembeddingStore: new StoredReembedding(parts),
     files: new StoredFiles({ ...parts, engine, contents }),
     tables: new StoredTables({ ...parts, engine }),
@@ -214,9 +217,9 @@ async function storeOver(
     uploadsFolder: contents.incomingFolder,
     keywordLanguages: languages,
     setListener: (listener) => state.setListener(listener),
-    close: async () => {
+    close: () => {
       const parts = [chunks, languages, backups, extensions, upkeep, hnsw, engine, database]
-      for (const part of [...parts, contents, jobs]) await part.close()
+      return closeInTurn([...parts, contents, jobs, importFiles])
     },
   }
 }
@@ -277,5 +280,32 @@ function engineOptionsOf(options: StoreOptions) {
       machineBytes: machineBytes(),
     },
     rss: options.rss ?? (() => process.memoryUsage.rss()),
+  }
+}
+
+async function importFilesOf(jobs: StoredJobs, folder: string | null): Promise<StoredImportFiles> {
+  const requests: unknown[] = []
+  for (const { id, kind } of jobs.list()) {
+    if (kind === 'import') requests.push((await jobs.workOf(id)).request)
+  }
+  return StoredImportFiles.open(folder, requests)
+}
+
+async function closeInTurn(parts: readonly { close(): void | Promise<void> }[]): Promise<void> {
+  for (const part of parts) await part.close()
+}
+
+function warnOfModes(folder: string | null, { onWarning }: StoreOptions): void {
+  if (folder !== null) for (const one of modeWarnings(folder)) onWarning?.(one)
+}
+
+function documentStores(parts: {
+  readonly database: Database
+  readonly engine: StoredEngine
+  readonly chunks: StoredChunks
+}): Pick<Store, 'documents' | 'transfers'> {
+  return {
+    documents: new ListedDocuments(parts.database),
+    transfers: new StoredKnowledgeBaseFiles(parts),
   }
 }

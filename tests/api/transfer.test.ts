@@ -57,8 +57,13 @@ async function exported(app: TestApp, kb: string): Promise<Uint8Array<ArrayBuffe
   return new Uint8Array(await response.arrayBuffer())
 }
 
-async function imported(app: TestApp, kb: string, bytes: Uint8Array<ArrayBuffer>): Promise<Answer> {
-  const request = new Request(`http://localhost${kb}/import`, {
+async function imported(
+  app: TestApp,
+  kb: string,
+  bytes: Uint8Array<ArrayBuffer>,
+  query = '',
+): Promise<Answer> {
+  const request = new Request(`http://localhost${kb}/import${query}`, {
     method: 'POST',
     body: bytes,
     headers: PARQUET,
@@ -134,6 +139,28 @@ test('a knowledge base moves with its vectors, and every search answers the same
   expect(await to.rows(`SELECT chunk_content FROM moved WHERE id = 'doc/9 ä🦆'`)).toEqual([
     ['whisky'],
   ])
+})
+
+test('a job imports it while nobody waits', async () => {
+  const kb = await made(from, 'later', DEFINITION)
+  await inserted(from, kb, rowsOf(20))
+  const bytes = await exported(from, kb)
+  const started = await imported(to, kb, bytes, '?background=true')
+  expect([started.status, started.body]).toMatchObject([202, { kind: 'import' }])
+  const { id } = started.body as { readonly id: number }
+  // The stream ends with the job.
+  await to.send('GET', `/api/jobs/${id}/events`)
+  const done = await to.send('GET', `/api/jobs/${id}`)
+  expect(done.body).toMatchObject({ state: 'done', documents: 20, errors: [] })
+  expect(await answers(to, kb)).toEqual(await answers(from, kb))
+
+  const broken = await imported(to, `${KBS}/broken`, bytes.slice(0, 500), '?background=true')
+  const { id: failing } = broken.body as { readonly id: number }
+  await to.send('GET', `/api/jobs/${failing}/events`)
+  expect((await to.send('GET', `/api/jobs/${failing}`)).body).toMatchObject({ state: 'failed' })
+  expect((await to.send('GET', `${KBS}/broken`)).status).toBe(404)
+  const wrong = await imported(to, kb, bytes, '?background=maybe')
+  expect(wrong.status).toBe(400)
 })
 
 test('an empty knowledge base moves too', async () => {

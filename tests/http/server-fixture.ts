@@ -272,7 +272,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     exportRows: async () => Promise.reject(new Error('not expected')),
     search: async () => ({ results: [], warnings: [], explanation: null }),
     documents: NO_DOCUMENTS,
-    transfers: { export: noDocument, import: noDocument },
+    transfers: { export: noDocument, import: noDocument, importInBackground: noDocument },
     query: async ({ db }) => ({ kind: 'table', rows: rowsOf(['a'], [[1]]), context: { db } }),
     insertFiles: async () => ({ files: [], failed: [] }),
     insert: async (request) => seen.inserted.push(request),

@@ -77,3 +77,12 @@ export interface KnowledgeBaseFiles {
     signal: AbortSignal,
   ): Promise<{ readonly documents: number; readonly chunks: number }>
 }
+
+/** Files that jobs import. */
+export interface ImportFiles {
+  /** Takes a file over, from the same disk. @returns its name here */
+  keep(path: string): Promise<string>
+  /** @throws AppError `job_items_missing` */
+  pathOf(name: string): Promise<string>
+  remove(name: string): Promise<void>
+}

@@ -4,6 +4,7 @@ import { route } from '../openapi.ts'
 import { receivedFiles } from '../received-files.ts'
 import type { AddRoutes } from '../route-context.ts'
 import { streamedResponse } from '../streamed-response.ts'
+import { jobRecord } from '../wire.ts'
 
 const KB = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name' as const
 const PARQUET = 'application/vnd.apache.parquet'
@@ -41,26 +42,33 @@ export const addTransferRoutes: AddRoutes = (app, context) => {
     async ({ request, params }) => {
       const { project_name: projectName, knowledge_base_name: name } = params
       requireProject(context.snapshot(), projectName)
-      const report = await fileBytes.withFolder(async (folder) => {
+      const isBackground = backgroundOf(request)
+      return fileBytes.withFolder(async (folder) => {
         const { files } = await receivedFiles(context, request, folder)
         const [file, ...others] = files
         if (file === undefined || others.length > 0) {
           throw new AppError('missing_parameter', 'Send one file: as the body, or as a part "file"')
         }
+        const order = { projectName, name, path: file.path }
+        if (isBackground) {
+          return Response.json(jobRecord(await transfers.importInBackground(order)), {
+            status: 202,
+          })
+        }
         const { signal } = context.scopeOf(request)
-        return transfers.import({ projectName, name, path: file.path }, signal)
+        const { isCreated, documents, chunks } = await transfers.import(order, signal)
+        const record = { knowledge_base: name, created: isCreated, documents, chunks }
+        return Response.json(record, { status: isCreated ? 201 : 200 })
       })
-      const { isCreated, documents, chunks } = report
-      const record = { knowledge_base: name, created: isCreated, documents, chunks }
-      return Response.json(record, { status: isCreated ? 201 : 200 })
     },
     route({
       summary: 'Import an exported knowledge base; nothing is embedded',
       description:
-        'The file is the body, or the part `file` of a form. The knowledge base is made where there is none of that name. Documents of the file take the place of those with their ids, all of them or none.',
+        'The file is the body, or the part `file` of a form. The knowledge base is made where there is none of that name. Documents of the file take the place of those with their ids, all of them or none. With `background=true` in the query a job stores them.',
       tag,
       answers: {
         200: 'How many documents and chunks were stored',
+        202: 'With background=true, the job that stores them',
         201: 'The same; the knowledge base was made',
         400: 'The file is not an export, or is damaged',
         404: 'No such project',
@@ -69,4 +77,11 @@ export const addTransferRoutes: AddRoutes = (app, context) => {
       },
     }),
   )
+}
+
+function backgroundOf(request: Request): boolean {
+  const sent = new URL(request.url).searchParams.get('background')
+  if (sent === null || sent === 'false') return false
+  if (sent === 'true') return true
+  throw new AppError('invalid_request', 'Parameter "background" must be true or false')
 }

@@ -8,8 +8,11 @@ import {
 } from '../../catalog/export-definition.ts'
 import { findKnowledgeBase, requireProject } from '../../domain/catalog-snapshot.ts'
 import { type ExportDefinition, vectorsText } from '../../domain/flow/exported-knowledge-base.ts'
+import type { Job } from '../../domain/flow/job.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { ImportFiles } from '../../domain/ports/document-ports.ts'
 import type { ExportedRows } from '../../domain/ports/engine-ports.ts'
+import type { JobDraft, JobWork } from '../../domain/ports/job-ports.ts'
 import type { FileReading, ReadTable } from '../../domain/ports/reading-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { QueryDeps } from '../query-deps.ts'
@@ -22,6 +25,8 @@ export interface TransferDeps extends QueryDeps {
 export interface TransferUses {
   export(kb: KnowledgeBase, signal: AbortSignal): Promise<ExportedRows>
   import(request: ImportRequest, signal: AbortSignal): Promise<ImportReport>
+  /** The same as a job: it is stored, and the file is its own, when this resolves. */
+  importInBackground(request: ImportRequest): Promise<Job>
 }
 
 /** @throws AppError those of `KnowledgeBaseFiles.export` */
@@ -56,6 +61,7 @@ export async function importKnowledgeBase(
   { projectName, name, path }: ImportRequest,
   deps: TransferDeps,
   signal: AbortSignal,
+  onRead: (chunkCount: number) => Promise<void> = async () => {},
 ): Promise<ImportReport> {
   const project = requireProject(deps.catalog.snapshot(), projectName)
   const source = { path, name: 'export.parquet', contentType: null, url: null } as const
@@ -65,6 +71,7 @@ export async function importKnowledgeBase(
     async ({ tables }) => {
       const table = onlyTable(tables)
       const definition = readExportDefinition(table.note)
+      await onRead(definition.chunkCount)
       const known = findKnowledgeBase(deps.catalog.snapshot(), project, name)
       const target = known ?? (await createdFor(definition, { projectName, name }, deps))
       try {
@@ -78,6 +85,48 @@ export async function importKnowledgeBase(
     },
     signal,
   )
+}
+
+/** An import, as its job keeps it. */
+interface StoredImport {
+  readonly projectName: string
+  readonly name: string
+  /** Among the files that jobs import. */
+  readonly file: string
+}
+
+/** @param files takes the file over */
+export async function importJobOf(
+  { projectName, name, path }: ImportRequest,
+  files: ImportFiles,
+): Promise<JobDraft & { readonly request: StoredImport }> {
+  const request: StoredImport = { projectName, name, file: await files.keep(path) }
+  const title = `Import a file into ${name}`
+  return { kind: 'import', projectName, knowledgeBase: name, title, request }
+}
+
+/** One transaction: what a crash cut begins again. The file stays where it fails, for another try. */
+export async function runImportJob(
+  work: JobWork,
+  deps: TransferDeps & { readonly importFiles: ImportFiles },
+  signal: AbortSignal,
+): Promise<void> {
+  // Written by `importJobOf`.
+  const { projectName, name, file } = work.request as StoredImport
+  const path = await deps.importFiles.pathOf(file)
+  const none = { rows: 0, documents: 0, chunks: 0 }
+  const onRead = (total: number) => {
+    return work.mark({ progress: { ...none, total }, checkpoint: null })
+  }
+  const { documents, chunks } = await importKnowledgeBase(
+    { projectName, name, path },
+    deps,
+    signal,
+    onRead,
+  )
+  const progress = { rows: chunks, documents, chunks, total: chunks }
+  await work.mark({ progress, checkpoint: null })
+  await deps.importFiles.remove(file)
 }
 
 function onlyTable([table]: readonly ReadTable[]): ReadTable {

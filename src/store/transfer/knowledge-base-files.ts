@@ -20,6 +20,7 @@ import type { StoredChunks } from '../documents/stored-chunks.ts'
 import { type OpenTables, removeChunkRows } from '../documents/write-chunk-rows.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
+import { interruptible } from '../duckdb/interruptible.ts'
 import { withinReach } from '../tables/parquet-import.ts'
 import { checkRows, chunksOfFile } from './checked-rows.ts'
 
@@ -80,13 +81,17 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
   ) {
     const { database, chunks } = this.#parts
     const { dimensions, columns } = definition
-    await database.lease((connection) => checkRows(connection, source, dimensions))
+    await database.lease((connection) =>
+      interruptible(connection, signal, () => checkRows(connection, source, dimensions)),
+    )
     signal.throwIfAborted()
     const incoming: Incoming = { metadata: seenColumns(columns), dimensions }
     return chunks.copyChunks(kb, incoming, async (tables) => {
       const removedKeys = await this.#removeFormer(tables, source)
       const postingCount = await this.#indexRows(tables, source, signal)
-      const documents = await copyRows(tables, { source, columns })
+      const documents = await interruptible(tables.connection, signal, () => {
+        return copyRows(tables, { source, columns })
+      })
       signal.throwIfAborted()
       return {
         result: { documents, chunks: table.rowCount },
