@@ -1,14 +1,14 @@
-import { findDataSource, requireDatabase } from '../domain/catalog-snapshot.ts'
+import { requireDatabase } from '../domain/catalog-snapshot.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
 import { parseStatement, type Statement } from '../sql/dialect/parse-statement.ts'
 import { type SelectWithOptions, takeUsingOptions } from '../sql/dialect/source-select.ts'
 import { checkStatementSize } from '../sql/guard/statement-size.ts'
-import { withNativeNames } from '../sql/lexer/native-names.ts'
 import { type Token, tokenize, withoutClosingSemicolons } from '../sql/lexer/tokens.ts'
 import { type QueryDeps, runLimits } from './query-deps.ts'
 import { runStatement } from './run-statement.ts'
+import { nativeNamed } from './select/name-scope.ts'
 import {
   type Parameters,
   runSelect,
@@ -70,8 +70,7 @@ function parseRequest({ sql: sent, db }: QueryRequest, deps: QueryDeps): ParsedR
   checkStatementSize(sent, deps.statementBytesMax)
   const snapshot = deps.catalog.snapshot()
   requireDatabase(snapshot, db)
-  const dialectOf = (name: string) => findDataSource(snapshot, name)?.engine
-  const sql = snapshot.dataSources.length === 0 ? sent : withNativeNames(sent, dialectOf)
+  const sql = nativeNamed(sent, snapshot)
   const parse = (tokens: readonly Token[]): ParsedRequest => {
     const statement = parseStatement(sql, tokens)
     if (statement !== undefined) return { statement }

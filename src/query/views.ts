@@ -2,6 +2,7 @@ import { type CatalogSnapshot, requireProject } from '../domain/catalog-snapshot
 import { checkedName, nameKey, quote } from '../domain/identifier.ts'
 import type { RelationColumn, View } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
+import { withNativeTexts } from '../sql/lexer/native-names.ts'
 import { type QueryDeps, runLimits, withoutModelCalls } from './query-deps.ts'
 import { planDescribed } from './select/elsewhere/plan-described.ts'
 import { withBoundSelect } from './select/run-select.ts'
@@ -18,10 +19,11 @@ export interface NewView {
 
 /** @throws AppError `relation_exists`, `invalid_name`, `project_not_found`, and as its SELECT fails */
 export async function createView(
-  { project: projectName, name, sql, database, orReplace = false }: NewView,
+  { project: projectName, name, sql: sent, database, orReplace = false }: NewView,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<View> {
+  const sql = withNativeTexts(sent)
   const project = requireProject(deps.catalog.snapshot(), projectName)
   const definition = { projectId: project.id, name: checkedName('view', name), sql, database }
   const columns = await describeSelect({ sql, database }, deps, signal)
@@ -31,10 +33,11 @@ export async function createView(
 
 export async function alterView(
   view: View,
-  { sql, database }: Pick<NewView, 'sql' | 'database'>,
+  { sql: sent, database }: Pick<NewView, 'sql' | 'database'>,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<View> {
+  const sql = withNativeTexts(sent)
   const columns = await describeSelect({ sql, database }, deps, signal)
   await checkReadable({ ...view, sql, database }, deps, signal)
   return deps.catalog.alterView(view, { sql, database, columns })

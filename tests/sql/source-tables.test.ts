@@ -204,3 +204,48 @@ describe('groups and totals', () => {
     ])
   })
 })
+
+test('a view keeps the SQL of a database as it was written', async () => {
+  const select = "SELECT id FROM shop (SELECT id, ') \"' AS odd FROM teas WHERE id < 3) AS t"
+  const { body } = await app.send('POST', '/api/sql/query', {
+    query: `CREATE VIEW odd AS ${select}`,
+  })
+  expect(body).toMatchObject({ type: 'ok' })
+  expect(await app.rows('SELECT * FROM odd ORDER BY id')).toEqual([[1], [2]])
+  const { body: shown } = await app.send('GET', '/api/projects/mindsdb/views/odd')
+  expect(JSON.stringify(shown)).toContain(JSON.stringify(select).slice(1, -1))
+})
+
+describe('with knowledge bases', () => {
+  const put = (query: string) => app.send('POST', '/api/sql/query', { query })
+
+  test('rows go into one, are searched for, and join a search', async () => {
+    expect((await put('CREATE KNOWLEDGE_BASE notes')).body).toMatchObject({ type: 'ok' })
+    const insert =
+      'INSERT INTO notes SELECT tea || note AS id, note AS content, tea FROM shop.extra.notes'
+    expect((await put(insert)).body).toMatchObject({ type: 'ok' })
+    const joined = `SELECT t.id, n.chunk_content FROM notes n JOIN shop.teas t ON t.id = n.tea
+      WHERE n.content = 'malty' AND t.name IS NOT NULL ORDER BY n.distance LIMIT 1`
+    expect(await app.rows(joined)).toEqual([[2, 'malty']])
+    const lateral = `SELECT s.note, n.chunk_content FROM shop.extra.notes s,
+      LATERAL (SELECT chunk_content FROM notes WHERE content = s.note LIMIT 1) AS n WHERE s.tea = 1 ORDER BY 1`
+    expect(await app.rows(lateral)).toEqual([
+      ['fresh', 'fresh'],
+      ['grassy', 'grassy'],
+    ])
+    const filtered = `SELECT id FROM notes WHERE content = 'tea' AND tea IN (SELECT id FROM shop.teas WHERE price < 3)`
+    expect(await app.rows(filtered)).toEqual([['2malty']])
+    expect(sources.held.size).toBe(0)
+  })
+
+  test('a query that is sent as a source', async () => {
+    const body = {
+      query: 'SELECT id::VARCHAR AS id, name AS content FROM shop.teas WHERE name IS NOT NULL',
+    }
+    const { status } = await app.send('PUT', '/api/projects/mindsdb/knowledge_bases/notes', {
+      knowledge_base: body,
+    })
+    expect(status).toBe(200)
+    expect(await app.rows("SELECT count(*) FROM notes WHERE id IN ('1', '2')")).toEqual([[2]])
+  })
+})

@@ -18,7 +18,7 @@ import { FILES_DATABASE, type Project } from '../../domain/project.ts'
 import { namesWithoutEnding, tablesOfFile } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
-import { nativeText } from '../../sql/lexer/native-names.ts'
+import { nativeText, withNativeNames } from '../../sql/lexer/native-names.ts'
 import type { SourceFrom } from '../../sql/pushdown/source-read.ts'
 import type { NameScope, Relation } from '../../sql/relation.ts'
 import {
@@ -83,6 +83,12 @@ function isFiles(qualifier: string): boolean {
 /** A file has several names, and stands among what is allowed under its whole one. */
 function canonicalName(snapshot: CatalogSnapshot, qualifier: string, name: string): string {
   return isFiles(qualifier) ? (findFileTable(snapshot, name)?.name ?? name) : name
+}
+
+/** The SELECT with the SQL of databases in it as names. */
+export function nativeNamed(sql: string, snapshot: CatalogSnapshot): string {
+  if (snapshot.dataSources.length === 0) return sql
+  return withNativeNames(sql, (name) => findDataSource(snapshot, name)?.engine)
 }
 
 /** A table of a database elsewhere, or a SELECT for it; undefined: the name is none of one. */
@@ -168,7 +174,7 @@ function findInProject(
   if (view !== undefined) {
     return {
       kind: 'view',
-      sql: view.sql,
+      sql: nativeNamed(view.sql, snapshot),
       names: nameScope(snapshot, view.database, undefined, tables),
     }
   }

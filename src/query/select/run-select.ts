@@ -27,6 +27,7 @@ import {
   rowsUntilOver,
   SourceRows,
 } from './elsewhere/source-reads.ts'
+import { nativeNamed } from './name-scope.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import type { GivenRows } from './planning-protocol.ts'
 import { rerank } from './rerank.ts'
@@ -183,7 +184,8 @@ async function prepare(
 ): Promise<PreparedSelect> {
   checkStatementSize(request.sql, deps.statementBytesMax)
   const timer = new StageTimer(deps.nowMs)
-  const sql = await withPivotsResolved(request, deps, signal)
+  const named = { ...request, sql: nativeNamed(request.sql, deps.catalog.snapshot()) }
+  const sql = await withPivotsResolved(named, deps, signal)
   const { plan, texts } = await cachedPlan({ ...request, sql }, { deps, signal, timer })
   const { options = null, database } = request
   if (options !== null && plan.agents.length === 0) {
