@@ -152,13 +152,16 @@ export function unitVector(vector: Float32Array, chunkId: string): Float32Array 
     throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
   }
   let squares = 0
-  for (const value of vector) squares += value * value
+  // By their index: iterators take ten times as long.
+  for (let index = 0; index < vector.length; index += 1) squares += (vector[index] ?? 0) ** 2
   const length = Math.sqrt(squares)
   if (!(length > 0 && Number.isFinite(length))) {
     const what = 'a vector that is zero or has parts that are not finite numbers'
     throw new AppError('provider_failed', `The embedding model gave ${what}, for chunk ${chunkId}`)
   }
-  return vector.map((value) => value / length)
+  const unit = new Float32Array(vector.length)
+  for (let index = 0; index < unit.length; index += 1) unit[index] = (vector[index] ?? 0) / length
+  return unit
 }
 
 /** The start of a JSON object. */
