@@ -10,6 +10,7 @@ import type { ChatModels, Embedder, EmbedderRegistry } from '../domain/ports/mod
 import type { DocumentStore } from '../domain/ports/store-ports.ts'
 import { withModelInForce } from '../domain/reembedding.ts'
 import { AppError } from '../errors.ts'
+import { LruMap } from '../runtime/lru-map.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
 import type { ChunkedDocument, Chunker } from './chunking/chunker.ts'
 import { withWrittenContexts } from './contextual.ts'
@@ -280,4 +281,35 @@ async function embedEach(
 function miscounted(vectors: readonly Float32Array[], texts: readonly string[]): AppError {
   const counts = `${vectors.length} vectors for ${texts.length} texts`
   return new AppError('provider_failed', `The embedding model answered ${counts}`)
+}
+
+/** Numbers of all vectors: 8 MB. */
+const NUMBERS_MAX = 2_000_000
+
+/**
+ * The same embedder for the batches of one insert: a text that comes again in a later one is not embedded again. It
+ * remembers the vectors of the last texts by hashes of 128 bits.
+ */
+export function rememberingEmbedder(embedder: Embedder): Embedder {
+  const known = new LruMap<string, Float32Array>({
+    sizeMax: NUMBERS_MAX,
+    sizeOf: ({ length }) => length,
+  })
+  return {
+    ...(embedder.reach === undefined ? {} : { reach: embedder.reach }),
+    async embed(texts, signal) {
+      const keys = texts.map((text) => Bun.MD5.hash(text, 'base64'))
+      const found = keys.map((key) => known.get(key))
+      const others = texts.filter((_, index) => found[index] === undefined)
+      const made = others.length === 0 ? [] : await embedder.embed(others, signal)
+      // Whoever asked says so.
+      if (made.length !== others.length) return made
+      const rest = made.values()
+      return keys.map((key, index) => {
+        const vector = found[index] ?? rest.next().value ?? new Float32Array()
+        known.set(key, vector)
+        return vector
+      })
+    },
+  }
 }

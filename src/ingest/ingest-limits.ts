@@ -1,15 +1,15 @@
 /** Limits of an insert that are not settings. Reaching one is an error that names it. */
 export const INGEST_LIMITS = {
-  /** Chunks that are embedded and stored in one round of an insert. */
-  insertBatchChunks: 512,
+  /** Texts that an embedding model is given at once: as many as fill all its calls that may be under way. */
+  insertBatchChunks: 1024,
   /**
    * What nobody knows the length of is stored in pieces of about so many chunks, or characters of them; whole documents, one
-   * transaction each. A chunk takes some ten times its characters on its way.
+   * transaction each. Three pieces are on their way at once, and a chunk takes some ten times its characters there.
    */
-  batchChunks: 4_000,
-  batchChars: 4_000_000,
-  /** Characters of a `query`'s rows that are read before the first is embedded: reading has a deadline. */
-  queryReadAheadChars: 100_000_000,
+  batchChunks: 2_000,
+  batchChars: 2_000_000,
+  /** Characters of a `query`'s rows that are read before the first is embedded: a small one is read whole, or fails before. */
+  queryReadAheadChars: 16_000_000,
   /** The other sources are stored in one transaction each, so all their chunks are held at once. */
   sourceChunksMax: 500_000,
   /** Every chunk repeats its document's id and metadata: characters of one document's, all told. */

@@ -1,13 +1,14 @@
 import type { Document } from '../domain/document.ts'
 import type { JobError } from '../domain/flow/job.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
+import type { Embedder } from '../domain/ports/model-ports.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { callerOf, setCaller } from '../runtime/cancellation.ts'
 import { TimeSlice } from '../runtime/scheduling.ts'
 import { BatchPipeline, oneAhead } from './batch-pipeline.ts'
 import { type ChunkedDocument, type ChunkingTarget, chunkDocuments } from './chunking/chunker.ts'
 import { columnMappingOf, contentId, documentOfRow } from './document-of-row.ts'
-import { VectorsAhead } from './embed-documents.ts'
+import { rememberingEmbedder, VectorsAhead } from './embed-documents.ts'
 import { INGEST_LIMITS } from './ingest-limits.ts'
 import {
   type Batch,
@@ -29,8 +30,8 @@ export async function storeRows(
 ): Promise<void> {
   const before = target.counts.storedDocuments
   try {
-    const patient = withPatience(deps, options)
-    const store = () => storeInBatches(target, patient, signal, options)
+    const own = withModels(deps, target, options)
+    const store = () => storeInBatches(target, own, signal, options)
     await (target.isUnbounded ? deps.chunks.withoutCaching(store) : store())
   } catch (error) {
     const isAbort = signal.aborted && error === signal.reason
@@ -38,9 +39,19 @@ export async function storeRows(
   }
 }
 
-function withPatience(deps: StoreDeps, { patienceMs }: StoringOptions): StoreDeps {
-  if (patienceMs === undefined) return deps
-  const embedder = (ref: ModelRef) => deps.embedders.embedder(ref, patienceMs)
+/** With the models as this insert calls them. */
+function withModels(deps: StoreDeps, target: RowsToStore, options: StoringOptions): StoreDeps {
+  const { patienceMs } = options
+  const made = new Map<ModelRef, Embedder>()
+  const embedder = (ref: ModelRef) => {
+    const known = made.get(ref)
+    if (known !== undefined) return known
+    const own = deps.embedders.embedder(ref, patienceMs)
+    // One batch has no text twice.
+    const used = target.isUnbounded ? rememberingEmbedder(own) : own
+    made.set(ref, used)
+    return used
+  }
   return { ...deps, embedders: { embedder } }
 }
 

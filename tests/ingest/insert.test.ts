@@ -5,6 +5,7 @@ import { AppError } from '../../src/errors.ts'
 import { insert } from '../../src/ingest/insert.ts'
 import type { InsertRequest } from '../../src/ingest/insert-request.ts'
 import { DocumentReader } from '../../src/ingest/readers/document-reader.ts'
+import { storeRows } from '../../src/ingest/store-rows.ts'
 import { knowledgeBase } from '../support/knowledge-base.ts'
 import { FakeWeb, fixture, never } from './insert-fixture.ts'
 
@@ -121,11 +122,26 @@ describe('rows', () => {
 })
 
 describe('embedding', () => {
-  test('equal texts once, in batches of 512', async () => {
+  test('equal texts once, in batches of 1024', async () => {
     const { embedder, deps } = fixture()
-    const rows = Array.from({ length: 1200 }, (_, id) => ({ id, content: `text ${id % 600}` }))
+    const rows = Array.from({ length: 2400 }, (_, id) => ({ id, content: `text ${id % 1200}` }))
     await insert(request({ rows }), deps, never)
-    expect(embedder.batches.map((batch) => batch.length)).toEqual([512, 88])
+    expect(embedder.batches.map((batch) => batch.length)).toEqual([1024, 176])
+  })
+
+  test('a text that comes again in a later batch once', async () => {
+    const { store, embedder, deps } = fixture()
+    const rows = Array.from({ length: 20 }, (_, id) => ({ id, content: `text ${id % 3}` }))
+    const counts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
+    const target = { kb: knowledgeBase(), source: 'query', rows, isUnbounded: true, counts }
+    await storeRows(target, deps, never, { batchChunks: 4 })
+    expect(embedder.batches.flat()).toEqual(['text 0', 'text 1', 'text 2'])
+    expect(store.writes.length).toBe(5)
+    for (const { chunks } of store.documents.values()) {
+      for (const { chunk, vector } of chunks) {
+        if (vector.kind === 'new') expect([...vector.vector]).toEqual([chunk.content.length, 1])
+      }
+    }
   })
 
   test('unchanged text keeps its vector', async () => {

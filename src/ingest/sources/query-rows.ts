@@ -52,7 +52,7 @@ function rowOf(columns: RowStream['columns'], values: readonly CellValue[]): Row
   return Object.fromEntries(byName)
 }
 
-/** Reads on before the first row is used: the statement's deadline does not wait for an embedding model. */
+/** Reads on before the first row is used: most queries leave their connection before an embedding model begins. */
 async function* readAhead(rows: AsyncGenerator<Row>, charsMax: number): AsyncGenerator<Row> {
   const known: Row[] = []
   let chars = 0
