@@ -9,12 +9,20 @@ import type {
 import type { SourceSelect } from '../domain/ports/source-ports.ts'
 import type { ResultColumn, ResultValue } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
+import type { Guard } from '../network/pinned-fetch.ts'
+import type { StagingFolder } from './staged-csv.ts'
 
 /** What a call may take: until its signal aborts, which it does at the deadline, too. */
 export interface SourceWork {
   readonly signal: AbortSignal
   /** Until the deadline, for the server's own clock. */
   remainingMs(): number
+}
+
+/** Of engines that are servers. */
+export interface ServerDeps {
+  readonly guard: Guard
+  readonly staging: StagingFolder
 }
 
 /** One kind of databases. Failures name the source; what the signal says comes first. */

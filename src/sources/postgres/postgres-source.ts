@@ -5,19 +5,19 @@ import type {
   SourceTableName,
 } from '../../domain/flow/data-source.ts'
 import type { SourceSelect } from '../../domain/ports/source-ports.ts'
-import type { Guard } from '../../network/pinned-fetch.ts'
 import { ConnectionPool } from '../connection-pool.ts'
 import { endpointOf } from '../server-endpoint.ts'
 import {
   type CopiedRows,
   requireColumns,
+  type ServerDeps,
   type SourceEngine,
   type SourceRows,
   type SourceWork,
   tablesOf,
 } from '../source-engine.ts'
 import { isConnectionFailure } from '../source-failure.ts'
-import { StagedCsv, type StagingFolder } from '../staged-csv.ts'
+import { StagedCsv } from '../staged-csv.ts'
 import {
   COLUMNS_SQL,
   catalogColumns,
@@ -30,11 +30,6 @@ import { PostgresRows } from './postgres-rows.ts'
 import { postgresSelect, withLiterals } from './postgres-select.ts'
 import { begun, failureOf, type Known, type Session } from './postgres-session.ts'
 import { fileExpression, PostgresTypes, stagedColumn } from './postgres-types.ts'
-
-export interface ServerDeps {
-  readonly guard: Guard
-  readonly staging: StagingFolder
-}
 
 export class PostgresSource implements SourceEngine {
   readonly #deps: ServerDeps

@@ -1,0 +1,342 @@
+import type {
+  DataSource,
+  DescribedSourceTable,
+  SourceColumn,
+  SourceTableName,
+} from '../../domain/flow/data-source.ts'
+import type { SourceSelect } from '../../domain/ports/source-ports.ts'
+import type { ResultValue } from '../../domain/query-result.ts'
+import { AppError } from '../../errors.ts'
+import { ConnectionPool } from '../connection-pool.ts'
+import { endpointOf } from '../server-endpoint.ts'
+import {
+  type CopiedRows,
+  requireColumns,
+  type ServerDeps,
+  type SourceEngine,
+  type SourceRows,
+  type SourceWork,
+  tablesOf,
+} from '../source-engine.ts'
+import { isConnectionFailure } from '../source-failure.ts'
+import { StagedCsv } from '../staged-csv.ts'
+import { MysqlConnection, type MysqlField, type RawRow } from './mysql-connection.ts'
+import { mysqlSelect, withValues } from './mysql-select.ts'
+import { begun, failureOf, type Known, type Session } from './mysql-session.ts'
+import { bytesConverter, declaredType, fieldType, fileWriter, stagedField } from './mysql-types.ts'
+
+export class MysqlSource implements SourceEngine {
+  readonly #deps: ServerDeps
+  readonly #known = new Map<number, Known>()
+
+  constructor(deps: ServerDeps) {
+    this.#deps = deps
+  }
+
+  async check(source: DataSource, work: SourceWork): Promise<void> {
+    const endpoint = endpointOf(source)
+    try {
+      const connection = await MysqlConnection.open(endpoint, this.#deps.guard, work.signal)
+      await connection.close()
+    } catch (error) {
+      throw failureOf(error, endpoint, work.signal)
+    }
+  }
+
+  tables(source: DataSource, work: SourceWork): Promise<readonly DescribedSourceTable[]> {
+    return this.#within(source, work, async ({ connection }) => {
+      const scope =
+        endpointOf(source).database === null ? SYSTEM_LEFT_OUT : 'c.TABLE_SCHEMA = DATABASE()'
+      const rows = await connection.texts(columnsSql(connection, scope))
+      return tablesOf(
+        rows.map(([schema, name, kind, ...column]) => ({
+          table: {
+            schema: schema ?? null,
+            name: name ?? '',
+            kind: kind?.includes('VIEW') === true ? 'view' : 'table',
+          },
+          column: columnOf(column),
+        })),
+      )
+    })
+  }
+
+  columns(
+    source: DataSource,
+    table: SourceTableName,
+    work: SourceWork,
+  ): Promise<readonly SourceColumn[]> {
+    return this.#within(source, work, async ({ connection }) => {
+      const schema = table.schema === null ? 'DATABASE()' : '?'
+      const values = table.schema === null ? [table.name] : [table.schema, table.name]
+      const scope = `c.TABLE_SCHEMA = ${schema} AND c.TABLE_NAME = ?`
+      const sql = withValues(columnsSql(connection, scope), values)
+      const rows = await connection.texts(sql)
+      // Names of tables may differ in case alone on some servers.
+      const exact = rows.filter(([, name]) => name === table.name)
+      return requireColumns(
+        exact.map((row) => columnOf(row.slice(3))),
+        source,
+        table,
+      )
+    })
+  }
+
+  describe(source: DataSource, sql: string, work: SourceWork): Promise<readonly SourceColumn[]> {
+    const select = mysqlSelect(sql)
+    return this.#within(source, work, async ({ connection }) => {
+      return columnsOf(requireFields(await connection.describe(select)))
+    })
+  }
+
+  async open(
+    source: DataSource,
+    { sql, values }: SourceSelect,
+    work: SourceWork,
+  ): Promise<SourceRows> {
+    const select = withValues(mysqlSelect(sql), values)
+    const session = await this.#session(source, work)
+    const rows = new MysqlRows(session, work.signal)
+    try {
+      await rows.begin(select)
+      return rows
+    } catch (error) {
+      await rows.close()
+      throw failureOf(error, session.known.endpoint, work.signal)
+    }
+  }
+
+  copy(source: DataSource, { sql, values }: SourceSelect, work: SourceWork): Promise<CopiedRows> {
+    const select = withValues(mysqlSelect(sql), values)
+    return this.#within(source, work, async ({ connection }) => {
+      const csv = await StagedCsv.create(this.#deps.staging)
+      try {
+        const fields = await written(select, csv, connection)
+        await csv.end()
+        return {
+          path: csv.path,
+          sizeBytes: csv.sizeBytes,
+          select: csv.select(fields.map(stagedField)),
+          columns: columnsOf(fields),
+        }
+      } catch (error) {
+        await csv.remove()
+        throw error
+      }
+    })
+  }
+
+  async forget({ id }: Pick<DataSource, 'id'>): Promise<void> {
+    const known = this.#known.get(id)
+    this.#known.delete(id)
+    await known?.pool.close()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#known.keys()].map((id) => this.forget({ id })))
+  }
+
+  async #within<T>(
+    source: DataSource,
+    work: SourceWork,
+    use: (session: Session) => Promise<T>,
+  ): Promise<T> {
+    const session = await this.#session(source, work)
+    try {
+      return await use(session)
+    } catch (error) {
+      throw failureOf(error, session.known.endpoint, work.signal)
+    } finally {
+      await session.end()
+    }
+  }
+
+  /** An idle connection may have been lost: another one is tried, once. */
+  async #session(source: DataSource, work: SourceWork): Promise<Session> {
+    const known = this.#knownOf(source)
+    try {
+      for (;;) {
+        const lease = await known.pool.lease(work.signal)
+        try {
+          return await begun(lease, known, work)
+        } catch (error) {
+          if (lease.isFresh || work.signal.aborted || !isConnectionFailure(error)) throw error
+          known.pool.closeIdle()
+        }
+      }
+    } catch (error) {
+      throw failureOf(error, known.endpoint, work.signal)
+    }
+  }
+
+  #knownOf(source: DataSource): Known {
+    const signature = JSON.stringify(source.parameters)
+    const found = this.#known.get(source.id)
+    if (found?.signature === signature) return found
+    void found?.pool.close()
+    const endpoint = endpointOf(source)
+    const open = (signal: AbortSignal) => MysqlConnection.open(endpoint, this.#deps.guard, signal)
+    const known = { signature, endpoint, pool: new ConnectionPool(source.name, open) }
+    this.#known.set(source.id, known)
+    return known
+  }
+}
+
+const SYSTEM_LEFT_OUT =
+  "c.TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')"
+
+/** MariaDB's JSON is a text that a condition of its column calls JSON. */
+function columnsSql({ isMariadb }: MysqlConnection, scope: string): string {
+  const isJson = isMariadb
+    ? `EXISTS (SELECT 1 FROM information_schema.CHECK_CONSTRAINTS k WHERE k.CONSTRAINT_SCHEMA = c.TABLE_SCHEMA
+        AND k.TABLE_NAME = c.TABLE_NAME AND k.CONSTRAINT_NAME = c.COLUMN_NAME
+        AND k.CHECK_CLAUSE LIKE 'json_valid(%')`
+    : 'FALSE'
+  return `SELECT NULLIF(c.TABLE_SCHEMA, DATABASE()), c.TABLE_NAME, t.TABLE_TYPE, c.COLUMN_NAME, c.COLUMN_TYPE,
+      c.IS_NULLABLE, ${isJson}
+    FROM information_schema.COLUMNS c JOIN information_schema.TABLES t
+      ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME
+    WHERE ${scope}
+    ORDER BY c.TABLE_SCHEMA <> coalesce(DATABASE(), ''), c.TABLE_SCHEMA, c.TABLE_NAME, c.ORDINAL_POSITION`
+}
+
+function columnOf([name, declared, isNullable, isJson]: readonly (
+  | string
+  | null
+  | undefined
+)[]): SourceColumn {
+  return {
+    name: name ?? '',
+    type: isJson === '1' ? 'JSON' : declaredType(declared ?? ''),
+    nativeType: isJson === '1' ? 'json' : (declared ?? ''),
+    isNullable: isNullable === 'YES',
+  }
+}
+
+function columnsOf(fields: readonly MysqlField[]): readonly SourceColumn[] {
+  return fields.map((field) => ({
+    name: field.name,
+    type: fieldType(field),
+    nativeType: fieldType(field).toLowerCase(),
+    isNullable: (field.flags & 1) === 0,
+  }))
+}
+
+function requireFields(fields: readonly MysqlField[]): readonly MysqlField[] {
+  if (fields.length > 0) return fields
+  throw new AppError('sql_not_supported', 'The native SQL gives no rows; it must be a SELECT')
+}
+
+async function written(
+  select: string,
+  csv: StagedCsv,
+  connection: MysqlConnection,
+): Promise<readonly MysqlField[]> {
+  let fields: readonly MysqlField[] = []
+  let writers: readonly ((bytes: Uint8Array) => string)[] = []
+  let failure: unknown = null
+  await connection
+    .stream(select, {
+      fields: (found) => {
+        fields = found
+        writers = found.map(fileWriter)
+      },
+      row: (row) => {
+        const cells = row.map((bytes, index) =>
+          bytes === null ? '' : (writers[index]?.(bytes) ?? ''),
+        )
+        csv.add(Buffer.from(`${cells.join(',')}\n`, 'latin1'))
+        if (!csv.isFull) return true
+        csv.drained().then(
+          () => connection.resume(),
+          (error) => {
+            failure = error
+            void connection.cancel()
+          },
+        )
+        return false
+      },
+    })
+    .catch((error) => Promise.reject(failure ?? error))
+  return requireFields(fields)
+}
+
+const BATCH_ROWS = 500
+const BATCH_BYTES = 512 * 1024
+
+/** Rows as they come; the server waits while nobody asks for more. */
+class MysqlRows implements SourceRows {
+  columns: SourceRows['columns'] = []
+  readonly #session: Session
+  readonly #signal: AbortSignal
+  #converters: readonly ((bytes: Uint8Array) => ResultValue)[] = []
+  #rows: (readonly ResultValue[])[] = []
+  #bytes = 0
+  #isOver = false
+  #failure: unknown = null
+  #changed = Promise.withResolvers<void>()
+
+  constructor(session: Session, signal: AbortSignal) {
+    this.#session = session
+    this.#signal = signal
+  }
+
+  /** Until the columns are known. */
+  async begin(select: string): Promise<void> {
+    const described = Promise.withResolvers<void>()
+    const over = this.#session.connection.stream(select, {
+      fields: (fields) => {
+        this.columns = fields.map((field) => ({ name: field.name, type: fieldType(field) }))
+        this.#converters = fields.map(bytesConverter)
+        described.resolve()
+      },
+      row: (row) => this.#add(row),
+    })
+    over.then(
+      () => this.#end(null),
+      (error) => {
+        this.#end(error)
+        described.reject(error)
+      },
+    )
+    await described.promise
+  }
+
+  #add(row: RawRow): boolean {
+    this.#rows.push(
+      row.map((bytes, index) => {
+        if (bytes === null) return null
+        this.#bytes += bytes.length
+        return this.#converters[index]?.(bytes) ?? null
+      }),
+    )
+    this.#changed.resolve()
+    return this.#rows.length < BATCH_ROWS && this.#bytes < BATCH_BYTES
+  }
+
+  #end(failure: unknown): void {
+    this.#isOver = true
+    this.#failure = failure
+    this.#changed.resolve()
+  }
+
+  async next() {
+    await this.#changed.promise
+    if (this.#rows.length > 0) {
+      const rows = this.#rows
+      this.#rows = []
+      this.#bytes = 0
+      if (!this.#isOver) this.#changed = Promise.withResolvers()
+      this.#session.connection.resume()
+      return rows
+    }
+    if (this.#failure === null) return null
+    throw failureOf(this.#failure, this.#session.known.endpoint, this.#signal)
+  }
+
+  async close(): Promise<void> {
+    // The server would send all that is left: it is told not to.
+    if (!this.#isOver && !this.#signal.aborted) await this.#session.connection.cancel()
+    await this.#session.end()
+  }
+}
