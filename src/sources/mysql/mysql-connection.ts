@@ -48,12 +48,12 @@ export class MysqlConnection {
     this.#connection = connection
     this.#open = open
     this.isMariadb = isMariadb
-    connection.on('error', () => {
+    const lost = () => {
       this.#hasEnded = true
-    })
-    connection.on('end', () => {
-      this.#hasEnded = true
-    })
+      this.#fail(new Error('Connection terminated'))
+    }
+    connection.on('error', lost)
+    connection.on('end', lost)
   }
 
   /** @throws AppError `address_refused`; whatever the library fails with */

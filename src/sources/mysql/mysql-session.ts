@@ -2,7 +2,7 @@
 import { onAbort } from '../../runtime/cancellation.ts'
 import type { ConnectionPool, Lease } from '../connection-pool.ts'
 import type { Endpoint } from '../server-endpoint.ts'
-import type { SourceWork } from '../source-engine.ts'
+import { SERVER_GRACE_MS, type SourceWork } from '../source-engine.ts'
 import { sourceFailure } from '../source-failure.ts'
 import type { MysqlConnection } from './mysql-connection.ts'
 
@@ -48,7 +48,7 @@ export async function begun(
     lease.end()
   }
   try {
-    const ms = Math.max(1, Math.ceil(remainingMs()))
+    const ms = Math.max(1, Math.ceil(remainingMs()) + SERVER_GRACE_MS)
     const limit = connection.isMariadb
       ? `max_statement_time = ${ms / 1000}`
       : `max_execution_time = ${ms}`

@@ -2,7 +2,7 @@
 import { onAbort } from '../../runtime/cancellation.ts'
 import type { ConnectionPool, Lease } from '../connection-pool.ts'
 import type { Endpoint } from '../server-endpoint.ts'
-import type { SourceWork } from '../source-engine.ts'
+import { SERVER_GRACE_MS, type SourceWork } from '../source-engine.ts'
 import { sourceFailure } from '../source-failure.ts'
 import type { PostgresConnection } from './postgres-connection.ts'
 import type { PostgresTypes } from './postgres-types.ts'
@@ -56,7 +56,10 @@ export async function begun(
     lease.end()
   }
   try {
-    const timeoutMs = Math.min(TIMEOUT_MS_MAX, Math.max(1, Math.ceil(remainingMs())))
+    const timeoutMs = Math.min(
+      TIMEOUT_MS_MAX,
+      Math.max(1, Math.ceil(remainingMs()) + SERVER_GRACE_MS),
+    )
     const timeout = ` SET LOCAL statement_timeout = ${timeoutMs};`
     await connection.rows(BEGIN_SQL + timeout + searchPath(known.endpoint.schemas))
     return { known, connection, end }
