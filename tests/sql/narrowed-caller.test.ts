@@ -28,7 +28,7 @@ async function write(sql: string): Promise<void> {
 async function narrowed(sql: string): Promise<string> {
   const snapshot = fixture.deps.catalog.snapshot()
   const knowledgeBases = [requireKnowledgeBase(snapshot, 'mindsdb', 'kb')]
-  const allowed = { knowledgeBases, tables: ['files.t', 'mindsdb.shown_view'] }
+  const allowed = { knowledgeBases, tables: ['files.t', 'mindsdb.shown_view', 'shop.allowed'] }
   const request = { sql, database: 'mindsdb', params: {}, allowed }
   const { batches } = await runSelect(request, fixture.deps, new AbortController().signal)
   const rows: unknown[] = []
@@ -122,4 +122,29 @@ describe('what is not', () => {
       expect(failure).not.toHaveProperty('code', 'internal')
     })
   }
+})
+
+describe('databases elsewhere', () => {
+  beforeAll(async () => {
+    const { dataSources } = fixture.deps
+    await dataSources.createDataSource({ name: 'shop', engine: 'postgres', parameters: {} })
+  })
+
+  const REFUSED = [
+    'SELECT * FROM shop.hidden',
+    'SELECT * FROM shop.public.hidden',
+    'SELECT * FROM shop (SELECT 1)',
+    'SELECT * FROM files.t WHERE id IN (SELECT x FROM shop.hidden)',
+  ]
+  for (const sql of REFUSED) {
+    test(`${sql}: the database is not even asked for its columns`, async () => {
+      const failure = await narrowed(sql).catch((error: unknown) => error)
+      expect(failure).toMatchObject({ code: 'sql_forbidden' })
+    })
+  }
+
+  test('a table that is named among what is allowed is read', async () => {
+    const failure = await narrowed('SELECT * FROM Shop.Allowed').catch((error: unknown) => error)
+    expect(failure).toMatchObject({ code: 'source_failed' })
+  })
 })

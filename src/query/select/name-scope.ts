@@ -45,17 +45,13 @@ export function nameScope(
   allowed?: AllowedData,
   tables: DescribedTables | null = null,
 ): NameScope {
-  const inSource = (parts: readonly string[]) => {
-    return sourceRelation(snapshot, parts.length === 1 ? [database, ...parts] : parts, tables)
-  }
   return {
     isHybridByDefault: allowed !== undefined,
     resolve(parts) {
-      const found = inSource(parts)
-      if (found !== undefined) {
-        if (allowed !== undefined) checkAllowedSource(found, parts, allowed)
-        return found
-      }
+      const whole = parts.length === 1 ? [database, ...parts] : parts
+      if (allowed !== undefined) checkAllowedSource(snapshot, whole, allowed)
+      const found = sourceRelation(snapshot, whole, tables)
+      if (found !== undefined) return found
       const [qualifier, name] = qualifiedName(parts, database)
       const relation = find(snapshot, qualifier, name, tables)
       if (relation === undefined) throw missing(snapshot, qualifier, name)
@@ -120,20 +116,21 @@ function tableNamed(names: readonly string[]): SourceFrom {
   return { kind: 'table', table: { schema: schema ?? null, name: name ?? '' } }
 }
 
-/** @throws AppError `sql_forbidden` */
+/** Before anything of a database elsewhere is asked for. @throws AppError `sql_forbidden` */
 function checkAllowedSource(
-  { source, from }: Extract<Relation, { kind: 'source' }>,
+  snapshot: CatalogSnapshot,
   parts: readonly string[],
   allowed: AllowedData,
 ): void {
-  if (from.kind === 'native') {
+  const [qualifier = '', name = ''] = parts
+  const source = findDataSource(snapshot, qualifier)
+  if (source === undefined) return
+  if (nativeText(name) !== undefined) {
     const message = `SQL of the database's own is not available here: name its tables as ${source.name}.<table>`
     throw new AppError('sql_forbidden', message)
   }
-  const { schema, name } = from.table
-  const names = [parts, [source.name, name], [source.name, schema ?? '', name]]
-  const keys = new Set(names.map((one) => one.join('.').toLowerCase()))
-  if (!allowed.tables.some((table) => keys.has(table.toLowerCase()))) {
+  const key = parts.join('.').toLowerCase()
+  if (!allowed.tables.some((table) => table.toLowerCase() === key)) {
     throw notAllowed(parts.join('.'), allowed)
   }
 }
