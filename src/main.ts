@@ -18,7 +18,7 @@ const DEMO_DIRECTORY = './demo-data'
 
 const HELP = `Eider ${packageJson.version}: knowledge bases, agents and SQL over HTTP, in one process
 
-Usage: npm start [-- options]
+Usage: npm start [-- options], or eider serve [options]
 
 Options:
   --demo             serve the data of the demo, which is made first where there is none

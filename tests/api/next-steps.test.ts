@@ -119,3 +119,14 @@ test.each(['text/csv', 'application/x-ndjson', 'application/vnd.apache.parquet']
     expect(statuses).toEqual([400, 400, 400, isParquet ? 400 : 404])
   },
 )
+
+test('one row that is there at once is NDJSON with its names', async () => {
+  const accept = { accept: 'application/x-ndjson' }
+  const { text } = await t.send(
+    'POST',
+    '/api/sql/query',
+    { query: 'SELECT 1 AS a, 2 AS b' },
+    accept,
+  )
+  expect(text).toBe('{"a":1,"b":2}\n')
+})

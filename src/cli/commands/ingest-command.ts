@@ -21,11 +21,12 @@ export const run: RunCommand = async (context) => {
   const query = options.text('query')
   const { urls, paths, isPiped } = sortedSources(sources, query, options)
   const ingest = await localIngest(paths, kb, context)
+  const piped = isPiped ? pipedId(options) : null
   await ensureKnowledgeBase(kb, context)
   const counts = noCounts()
   let skipped = 0
   try {
-    if (isPiped) await ingestPiped(kb, counts, context)
+    if (piped !== null) await ingestPiped({ kb, id: piped }, counts, context)
     if (urls.length > 0 || query !== undefined)
       await ingestRemote({ kb, urls, query }, counts, context)
     if (ingest !== null) {
@@ -132,18 +133,22 @@ async function ensureKnowledgeBase(
   output.say(`Made the knowledge base ${kb.project}.${safeLine(kb.name)}`)
 }
 
+/** What the document of standard input is called. @throws CommandError `usage` */
+function pipedId(options: Options): string {
+  if (process.stdin.isTTY === true) throw usageError('ingest: "-" reads a pipe, and there is none')
+  const isTable = ['csv', 'json', 'jsonl', 'parquet'].includes(options.text('format') ?? '')
+  const id = options.text('id') ?? (isTable ? 'stdin' : undefined)
+  if (id === undefined) throw usageError('ingest: "-" needs --id, what its document is called')
+  return id
+}
+
 /** Standard input as one file. */
 async function ingestPiped(
-  kb: NamedObject,
+  { kb, id }: { readonly kb: NamedObject; readonly id: string },
   counts: IngestCounts,
   context: CommandContext,
 ): Promise<void> {
   const { options } = context
-  if (process.stdin.isTTY === true) throw usageError('ingest: "-" reads a pipe, and there is none')
-  const format = options.text('format') ?? ''
-  const isTable = ['csv', 'json', 'jsonl', 'parquet'].includes(format)
-  const id = options.text('id') ?? (isTable ? 'stdin' : undefined)
-  if (id === undefined) throw usageError('ingest: "-" needs --id, what its document is called')
   const file = { name: id, content: () => Bun.stdin.stream() }
   const fields = readingFields(options)
   const { files, failed } = await postFiles([file], { kb, fields, isOnce: true }, context)
@@ -230,12 +235,16 @@ async function report(
 function summary(counts: IngestCounts, skipped: number): string {
   const { stored, unchanged, removed, documents, chunks, failed, jobs } = counts
   const parts = [
-    ...(jobs.length > 0 ? [] : [`${stored} ${stored === 1 ? 'file' : 'files'} stored`]),
-    ...(documents > 0 ? [`${documents} documents, ${chunks} chunks`] : []),
+    ...(jobs.length > 0 ? [] : [`${counted(stored, 'file')} stored`]),
+    ...(documents > 0 ? [`${counted(documents, 'document')}, ${counted(chunks, 'chunk')}`] : []),
     ...(unchanged > 0 ? [`${unchanged} unchanged`] : []),
     ...(removed > 0 ? [`${removed} removed`] : []),
     ...(skipped > 0 ? [`${skipped} left out`] : []),
     ...(failed.length > 0 ? [`${failed.length} failed`] : []),
   ]
   return parts.join(', ')
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
 }

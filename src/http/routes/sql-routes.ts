@@ -134,8 +134,10 @@ async function sqlAnswer(result: QueryResult, init: AnswerInit): Promise<Respons
   const { format, scope } = init
   const { ready } = result.rows
   if (ready !== undefined) {
+    // In this order: a format may learn from its head what rows are written with.
+    const head = format.head(result.rows.columns)
     const rows = ready.length === 0 ? '' : format.rows(ready, true)
-    const text = `${format.head(result.rows.columns)}${rows}${format.tail(endOf(result), null)}`
+    const text = `${head}${rows}${format.tail(endOf(result), null)}`
     return new Response(text, { headers: { 'content-type': format.contentType } })
   }
   const batches = withRows(result.rows.batches)
