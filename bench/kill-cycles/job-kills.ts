@@ -13,7 +13,7 @@ import { startStub } from './stub.ts'
 
 /** Of each job. Each row is two chunks. */
 const ROWS = 1_500
-const RUNNING_MS_MAX = 1_200
+const RUNNING_MS_MAX = 3_000
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 
 type Source = 'rows' | 'query'

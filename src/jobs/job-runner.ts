@@ -2,10 +2,8 @@ import {
   isOver,
   type Job,
   type JobKind,
-  type LeftOutItems,
-  NOTHING_LEFT_OUT,
+  PendingLeftOut,
   type StoredJob,
-  withLeftOut,
 } from '../domain/flow/job.ts'
 import type {
   JobChanges,
@@ -63,6 +61,8 @@ export class JobRunner implements Jobs {
   readonly #handlers = new Map<JobKind, JobHandler>()
   readonly #waiting: number[] = []
   readonly #running = new Map<number, Running>()
+  /** Jobs that are being stored and then wait. */
+  #comingCount = 0
   readonly #paces = new Map<number, JobPace>()
   readonly #watchers: JobWatchers
   /** The last request to change a job: those of one job come one after the other. */
@@ -92,7 +92,10 @@ export class JobRunner implements Jobs {
 
   async start(draft: JobDraft): Promise<Job> {
     this.#refuseTooMany()
-    const { id } = await this.#options.store.add(draft)
+    this.#comingCount += 1
+    const { id } = await this.#options.store.add(draft).finally(() => {
+      this.#comingCount -= 1
+    })
     // The first one may come before the start is complete.
     if (this.#state === 'waiting') this.open()
     else this.#enqueue(id)
@@ -210,9 +213,14 @@ export class JobRunner implements Jobs {
   #refuseTooMany(): void {
     const { waitingMax } = this.#options
     if (this.#state === 'stopping' || this.#state === 'closed') throw stopped()
-    if (this.#waiting.length < waitingMax) return
+    if (this.#waiting.length + this.#comingCount < waitingMax + this.#freePlaces()) return
     const limit = `${waitingMax} jobs wait already`
     throw new AppError('too_busy', `${limit}: try again when some are over`)
+  }
+
+  /** Places in which a job could begin at once. */
+  #freePlaces(): number {
+    return Math.max(0, this.#options.runningMax - this.#running.size)
   }
 
   #enqueue(id: number): void {
@@ -357,26 +365,6 @@ export class JobRunner implements Jobs {
 }
 
 const UNKNOWN_PACE = { rate: null, remainingSeconds: null }
-
-/** Items that were left out and are not stored yet. */
-class PendingLeftOut {
-  #items: LeftOutItems = NOTHING_LEFT_OUT
-
-  add(error: Parameters<typeof withLeftOut>[1]): void {
-    this.#items = withLeftOut(this.#items, error)
-  }
-
-  /** All of the job, to be stored now. */
-  taken({ errors, errorCount }: LeftOutItems): { readonly leftOut?: LeftOutItems } {
-    const items = this.#items
-    if (items.errorCount === 0) return {}
-    this.#items = NOTHING_LEFT_OUT
-    let all: LeftOutItems = { errors, errorCount }
-    for (const error of items.errors) all = withLeftOut(all, error)
-    const uncounted = items.errorCount - items.errors.length
-    return { leftOut: { ...all, errorCount: all.errorCount + uncounted } }
-  }
-}
 
 function laneOf({ projectName, knowledgeBase }: StoredJob): string | null {
   if (knowledgeBase === null) return null

@@ -78,6 +78,26 @@ function shortened(text: string): string {
   return text.length <= ERROR_CHARS_MAX ? text : `${text.slice(0, ERROR_CHARS_MAX)}…`
 }
 
+/** Items that were left out and are not stored yet. */
+export class PendingLeftOut {
+  #items: LeftOutItems = NOTHING_LEFT_OUT
+
+  add(error: JobError): void {
+    this.#items = withLeftOut(this.#items, error)
+  }
+
+  /** All of the job, to be stored now. */
+  taken({ errors, errorCount }: LeftOutItems): { readonly leftOut?: LeftOutItems } {
+    const items = this.#items
+    if (items.errorCount === 0) return {}
+    this.#items = NOTHING_LEFT_OUT
+    let all: LeftOutItems = { errors, errorCount }
+    for (const error of items.errors) all = withLeftOut(all, error)
+    const uncounted = items.errorCount - items.errors.length
+    return { leftOut: { ...all, errorCount: all.errorCount + uncounted } }
+  }
+}
+
 export function isOver({ state }: Pick<Job, 'state'>): boolean {
   return state === 'done' || state === 'failed' || state === 'cancelled'
 }

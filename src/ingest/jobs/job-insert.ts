@@ -120,7 +120,7 @@ export class JobInsert {
       jobId: job.id,
       progress: {
         // What was read before stays read while a source is read again.
-        rows: Math.max(stored.readRows, job.progress.rows),
+        rows: Math.max(stored.readRows, job.progress.rows, stored.storedDocuments),
         documents: stored.storedDocuments,
         chunks: stored.chunks,
         total: this.#total,
