@@ -62,6 +62,10 @@ function causeOf(error: unknown): string {
   const known = CAUSES[code]
   if (known !== undefined) return known
   if (/does not support SSL/.test(message)) return CAUSES.HANDSHAKE_NO_SSL_SUPPORT ?? message
+  if (/unable to verify|self.signed certificate/i.test(message)) {
+    return untrusted('of an authority that is not known')
+  }
+  if (/certificate's altnames/.test(message)) return 'TLS: its certificate is for another host'
   if (/Connection terminated|Connection ended/.test(message)) return LOST
   return message === '' ? 'it failed without a reason' : message.slice(0, MESSAGE_CHARS_MAX)
 }
