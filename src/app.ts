@@ -5,6 +5,7 @@ import { insertDepsOf } from './composition/insert-parts.ts'
 import { jobRunnerOf, shownActivity } from './composition/job-parts.ts'
 import { LATER } from './composition/later.ts'
 import { chatDefaultsOf, chatModelsOf, networkRulesOf } from './composition/model-parts.ts'
+import { schedulerOf } from './composition/schedule-parts.ts'
 import { dataSourcesOf } from './composition/source-clients.ts'
 import { liveTables } from './composition/source-parts.ts'
 import { sourceKeeperOf } from './composition/sync-parts.ts'
@@ -118,6 +119,13 @@ export function createApp(options: AppOptions): App {
   })
   const jobs = jobRunnerOf({ settings, store, log })
   const inserts = new InsertLog(Date.now)
+  const schedules = schedulerOf({
+    settings,
+    store: store.schedules,
+    jobs,
+    log,
+    queryDeps: () => queryDeps,
+  })
   const snapshot = () => store.catalog.snapshot()
   const sources = options.sources ?? dataSourcesOf({ guard, staging: store.staging })
   const queryDeps: QueryDeps = {
@@ -128,7 +136,8 @@ export function createApp(options: AppOptions): App {
     dataSources: store.dataSourceCatalog,
     sources,
     databaseUses: async () => [],
-    live: liveTables({ snapshot, sources }),
+    schedules,
+    live: liveTables({ snapshot, sources }, store.schedules),
     embedders,
     rerankers: options.rerankers ?? rerankerRegistry({ ...endpoints, nowMs }),
     chatProviders: CHAT_PROVIDERS,
@@ -172,6 +181,7 @@ export function createApp(options: AppOptions): App {
     ...useCases(queryDeps, insertDeps, { agents, reader, jobs, importFiles: store.importFiles }),
     sources: syncSources,
     backups: store.backups,
+    schedules,
     fileBytes: store.contents,
     serverState: () => ({
       statements: store.engine.statementCounts(),
@@ -221,11 +231,13 @@ export function createApp(options: AppOptions): App {
       reembedding.start()
       jobs.open()
       syncSources.start()
+      schedules.start()
       schedule.start()
     },
     async close() {
       clearTimeout(loading)
       schedule.close()
+      schedules.close()
       agents.close()
       syncSources.close()
       await jobs.close()

@@ -69,6 +69,10 @@ export const ERRORS = {
   folder_refused: { status: 400, number: 2804, title: 'Folder refused' },
   source_empty: { status: 400, number: 2805, title: 'Source is empty' },
   folder_unreadable: { status: 400, number: 2806, title: 'Folder could not be read' },
+  schedule_not_found: { status: 404, number: 2711, title: 'Job not found' },
+  schedule_exists: { status: 409, number: 2712, title: 'Job already exists' },
+  invalid_schedule: { status: 400, number: 2713, title: 'Wrong arguments' },
+  too_many_schedules: { status: 409, number: 2714, title: 'Too many jobs' },
   invalid_knowledge_base: {
     status: 400,
     number: 3001,
@@ -144,6 +148,7 @@ const NOUNS = {
   document: 'Document',
   source: 'Source',
   database: 'Database',
+  schedule: 'Job',
 } as const
 
 /** For a name that nothing of this kind has, or no longer has. */

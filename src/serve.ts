@@ -90,6 +90,7 @@ function storeOptionsOf(settings: Settings, version: string): StoreOptions {
     memoryLimit: settings.memoryLimit,
     stuckMs: settings.stuckMs,
     diskReserve: settings.diskReserve,
+    schedules: { schedulesMax: settings.schedulesMax, runsMax: settings.scheduleRunsKeep },
     extensionDirectory: settings.extensionDirectory,
     isExtensionInstallAllowed: settings.extensionInstall,
     threads: settings.threads,

@@ -230,6 +230,21 @@ export const SETTINGS = {
     help: 'How many jobs that are over are remembered, for 30 days at most',
     parse: integer(0, 100_000),
   }),
+  schedulesMax: setting('EIDER_SCHEDULES_MAX', {
+    default: '100',
+    help: 'Maximum number of jobs that run by themselves (CREATE JOB)',
+    parse: integer(0, 10_000),
+  }),
+  scheduleSecondsMin: setting('EIDER_SCHEDULE_SECONDS_MIN', {
+    default: '60',
+    help: 'The shortest time in seconds between two runs of such a job',
+    parse: integer(1, DAY_SECONDS),
+  }),
+  scheduleRunsKeep: setting('EIDER_SCHEDULE_RUNS_KEEP', {
+    default: '100',
+    help: 'How many runs of each such job are remembered',
+    parse: integer(1, 100_000),
+  }),
   crashRefuseSeconds: setting('EIDER_CRASH_REFUSE_SECONDS', {
     default: '600',
     help: 'Seconds for which a SELECT that ran when the server crashed is refused; 0: it is not',

@@ -3,6 +3,7 @@ export const LATER = {
   query: () => import('../query/run-query.ts'),
   documents: () => import('../query/documents/document-uses.ts'),
   transfers: () => import('../query/transfer/move-knowledge-base.ts'),
+  scheduled: () => import('../query/schedules/run-scheduled.ts'),
   search: () => import('../query/search/run-search.ts'),
   select: () => import('../query/select/run-select.ts'),
   planner: () => import('../query/select/planner.ts'),

@@ -28,7 +28,7 @@ export function useCases(
     readonly jobs: JobRunner
     readonly importFiles: ImportFiles
   },
-): Omit<UseCases, 'backups' | 'fileBytes' | 'sources'> {
+): Omit<UseCases, 'backups' | 'fileBytes' | 'sources' | 'schedules'> {
   const sessions = new Sessions()
   const inTurns = (): InsertDeps & UploadDeps => {
     const own = reader.forRequest()

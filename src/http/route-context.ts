@@ -9,6 +9,7 @@ import type { Job } from '../domain/flow/job.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
 import type { Jobs } from '../domain/ports/job-ports.ts'
+import type { Schedules } from '../domain/ports/schedule-ports.ts'
 import type { VectorIndexStates } from '../domain/ports/search-ports.ts'
 import type { BackupStore, FileBytes } from '../domain/ports/store-ports.ts'
 import type { SourceKeeping } from '../domain/ports/sync-ports.ts'
@@ -90,6 +91,7 @@ export interface UseCases {
   readonly uploadFiles: (request: UploadRequest, signal: AbortSignal) => Promise<UploadOutcome>
   readonly fileBytes: FileBytes
   readonly backups: BackupStore
+  readonly schedules: Schedules
   readonly dropFile: (file: UploadedFile) => Promise<void>
   readonly agents: {
     /** The first event is `start`, the last one the output; a failure is thrown. */

@@ -18,6 +18,7 @@ import { addLoginRoutes } from './routes/login-routes.ts'
 import { addPageRoutes } from './routes/page-routes.ts'
 import { addPreviewRoutes } from './routes/preview-routes.ts'
 import { addProjectRoutes } from './routes/project-routes.ts'
+import { addScheduleRoutes } from './routes/schedule-routes.ts'
 import { addSearchRoutes } from './routes/search-routes.ts'
 import { addSourceRoutes } from './routes/source-routes.ts'
 import { addSqlRoutes } from './routes/sql-routes.ts'
@@ -110,6 +111,7 @@ function createApp(context: RouteContext): Elysia {
   addDatabaseRoutes(app, context)
   addDataSourceRoutes(app, context)
   addSourceRoutes(app, context)
+  addScheduleRoutes(app, context)
   addSqlRoutes(app, context)
   addPageRoutes(app, context)
   for (const { method, path, hooks } of app.routes) {

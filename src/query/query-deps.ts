@@ -5,6 +5,7 @@ import type { KnowledgeBaseFiles, StoredDocuments } from '../domain/ports/docume
 import type { RunLimits, SqlEngine } from '../domain/ports/engine-ports.ts'
 import type { Jobs } from '../domain/ports/job-ports.ts'
 import type { AgentAnswers, ChatModels, RerankerRegistry } from '../domain/ports/model-ports.ts'
+import type { Schedules } from '../domain/ports/schedule-ports.ts'
 import type {
   ChunkCounts,
   ChunkRows,
@@ -59,6 +60,7 @@ export interface QueryDeps extends DatabaseDeps {
   readonly sharedPlans: SharedPlans
   /** The tables of information_schema that do not follow from the catalog. */
   readonly live: LiveTables
+  readonly schedules: Schedules
   /** Those of the request's session. */
   readonly variables: VariableScope
   readonly planner: Pick<Planner, 'plan'>

@@ -5,7 +5,11 @@ import { runQueryControl } from './rows/background-insert.ts'
 import { runRowStatement } from './rows/run-row-statement.ts'
 import { runShowStatement } from './show/run-show.ts'
 import type { StatementRequest } from './statement-request.ts'
-import { runAgentStatement, runDatabaseStatement } from './statements/run-agent-or-database.ts'
+import {
+  runAgentStatement,
+  runDatabaseStatement,
+  runJobStatement,
+} from './statements/run-definition.ts'
 import { runExplainStatement } from './statements/run-explain.ts'
 import { runIndexStatement } from './statements/run-index.ts'
 import { runKnowledgeBaseStatement } from './statements/run-knowledge-base.ts'
@@ -40,6 +44,9 @@ export async function runStatement(
     case 'drop_database':
     case 'describe_database':
       return runDatabaseStatement({ ...request, statement }, deps)
+    case 'create_job':
+    case 'drop_job':
+      return runJobStatement({ ...request, statement }, deps)
     case 'create_view':
     case 'alter_view':
     case 'drop_view':

@@ -26,6 +26,7 @@ import type { StuckStatement } from './duckdb/open-statements.ts'
 import { Extensions } from './hnsw/extensions.ts'
 import { HnswFactory } from './hnsw/hnsw-accelerator.ts'
 import { StoredJobs } from './jobs/stored-jobs.ts'
+import { type ScheduleLimits, StoredSchedules } from './jobs/stored-schedules.ts'
 import { ListedDocuments } from './listing/listed-documents.ts'
 import { StoredCatalog } from './stored-catalog.ts'
 import { StoredSources } from './sync/stored-sources.ts'
@@ -68,6 +69,7 @@ export interface StoreOptions {
   /** Told of what somebody should put right, though the folder can be used. */
   readonly onWarning?: (message: string) => void
   readonly backups?: Partial<BackupOptions>
+  readonly schedules?: Partial<ScheduleLimits>
   /** `onStuck` is told of a statement that DuckDB still runs so long after its client was answered. */
   readonly stuckMs?: number
   readonly onStuck?: (stuck: StuckStatement) => void
@@ -85,6 +87,7 @@ export interface Store {
   readonly sources: StoredSources
   readonly chunks: StoredChunks
   readonly jobs: StoredJobs
+  readonly schedules: StoredSchedules
   readonly documents: ListedDocuments
   readonly transfers: StoredKnowledgeBaseFiles
   readonly importFiles: StoredImportFiles
@@ -172,9 +175,7 @@ async function storeOver(
   },
 ): Promise<Omit<Store, 'staging'>> {
   const { now, folder, space } = options
-  const secrets = await openCheckedSecrets(database, folder)
-  await migrate(database, options.migrations ?? MIGRATIONS)
-  warnOfModes(folder, options)
+  const secrets = await migratedFolder(database, folder, options)
   const state = await loadCatalog(database, secrets)
   database.claim()
   const place = { directory: folder, checkSpace: (bytes: number) => database.checkSpace(bytes) }
@@ -201,6 +202,7 @@ async function storeOver(
     jobs,
     ...documentStores({ database, engine, chunks }),
     importFiles,
+    schedules: await StoredSchedules.open(parts, options.schedules),
     reembeddingStore: new StoredReembedding(parts),
     files: new StoredFiles({ ...parts, engine, contents }),
     tables: new StoredTables({ ...parts, engine }),
@@ -222,6 +224,18 @@ async function storeOver(
       return closeInTurn([...parts, contents, jobs, importFiles])
     },
   }
+}
+
+/** Brought to the newest version. */
+async function migratedFolder(
+  database: Database,
+  folder: string | null,
+  { migrations = MIGRATIONS, onWarning }: StoreOptions,
+): Promise<Secrets> {
+  const secrets = await openCheckedSecrets(database, folder)
+  await migrate(database, migrations)
+  if (folder !== null) for (const one of modeWarnings(folder)) onWarning?.(one)
+  return secrets
 }
 
 async function catalogOver(parts: StoreParts, languages: KeywordLanguages): Promise<StoredCatalog> {
@@ -293,10 +307,6 @@ async function importFilesOf(jobs: StoredJobs, folder: string | null): Promise<S
 
 async function closeInTurn(parts: readonly { close(): void | Promise<void> }[]): Promise<void> {
   for (const part of parts) await part.close()
-}
-
-function warnOfModes(folder: string | null, { onWarning }: StoreOptions): void {
-  if (folder !== null) for (const one of modeWarnings(folder)) onWarning?.(one)
 }
 
 function documentStores(parts: {

@@ -265,6 +265,11 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       sources: fakeSources({}),
       databaseUses: async () => [],
     },
+    schedules: {
+      store: { list: () => [], runs: async () => [] },
+      create: async () => Promise.reject(new Error('not expected')),
+      drop: async () => Promise.reject(new Error('not expected')),
+    },
     views: {
       create: async () => Promise.reject(new Error('not expected')),
       alter: async () => Promise.reject(new Error('not expected')),

@@ -87,6 +87,11 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     dataSources: store.dataSourceCatalog,
     sources: fakeSources({}),
     databaseUses: async () => [],
+    schedules: {
+      store: { list: () => [], runs: async () => [] },
+      create: async () => Promise.reject(new Error('not expected')),
+      drop: async () => Promise.reject(new Error('not expected')),
+    },
     live: { rows: async () => ({ rows: [] }) },
     agents,
     chatModels: { defaultModel: null, chatModel: () => Promise.reject(new Error('no model')) },

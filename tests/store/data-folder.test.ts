@@ -8,6 +8,8 @@ import { documentOf, draftOf, temporaryFolder } from '../support/store-fixture.t
 
 const STORE_MODULE = join(import.meta.dir, '../../src/store/store.ts')
 
+const NEWEST = Math.max(...MIGRATIONS.map(({ number }) => number))
+
 /** Opens the folder in another process, and what that says. */
 async function openElsewhere(directory: string): Promise<string> {
   const program = `
@@ -62,13 +64,13 @@ test('a file that is no database is refused', async () => {
 test('a file of a newer version is refused, naming both versions', async () => {
   using folder = temporaryFolder()
   const next = {
-    number: MIGRATIONS.length + 1,
+    number: NEWEST + 1,
     name: 'next',
     sql: 'CREATE TABLE eider.x(a INTEGER)',
   }
   const newer = await openStore({ directory: folder.path, migrations: [...MIGRATIONS, next] })
   await newer.close()
-  const versions = `catalog version ${MIGRATIONS.length + 1}, this program knows up to ${MIGRATIONS.length}`
+  const versions = `catalog version ${NEWEST + 1}, this program knows up to ${NEWEST}`
   await expect(openStore({ directory: folder.path })).rejects.toThrow(versions)
 })
 
@@ -82,7 +84,7 @@ test('a migration that was edited after it was applied is refused', async () => 
 test('a migration that fails leaves nothing behind', async () => {
   using folder = temporaryFolder()
   const broken = {
-    number: MIGRATIONS.length + 1,
+    number: NEWEST + 1,
     name: 'broken',
     sql: 'CREATE TABLE eider.half(a INTEGER); SELECT nope',
   }

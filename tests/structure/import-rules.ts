@@ -55,6 +55,7 @@ const COMPOSITION_ROOTS: readonly string[] = [
  */
 export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   query: [
+    'schedules',
     'evaluate',
     'statements',
     'rows',
@@ -128,7 +129,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   'ipaddr.js': ['network'],
   'snowball-stemmers': ['analysis'],
   '@orama/stemmers': ['analysis'],
-  croner: ['store/backup', 'setting-values.ts', 'runtime'],
+  croner: ['store/backup', 'setting-values.ts', 'runtime', 'jobs'],
   'cli-progress': ['cli/ingest'],
   chokidar: ['cli/ingest'],
   pino: ['main.ts', 'serve.ts', 'app.ts'],

@@ -46,6 +46,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     directory,
     ...(options.migrations && { migrations: options.migrations }),
     diskReserve: settings.diskReserve,
+    schedules: { schedulesMax: settings.schedulesMax, runsMax: settings.scheduleRunsKeep },
     ...(freeBytesOf === undefined ? {} : { freeBytesOf }),
     ...(memoryLimit === undefined ? {} : { memoryLimit }),
   })

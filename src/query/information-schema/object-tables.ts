@@ -26,6 +26,7 @@ import type { ReembeddingProgress } from '../../domain/reembedding.ts'
 import {
   type Cell,
   emptyTable,
+  liveTable,
   type SchemaRow,
   type SchemaTable,
   schemaColumns,
@@ -59,9 +60,13 @@ export const OBJECT_TABLES: readonly SchemaTable[] = [
      UPDATED_AT`,
     ({ snapshot }) => queryRows(snapshot.activity ?? NO_ACTIVITY),
   ),
-  emptyTable(
+  liveTable(
     'JOBS',
     'NAME PROJECT START_AT END_AT NEXT_RUN_AT SCHEDULE_STR QUERY IF_QUERY VARIABLES',
+  ),
+  liveTable(
+    'JOBS_HISTORY',
+    'ID:BIGINT NAME PROJECT RUN_START RUN_END STATE ERROR QUERY JOB_ID:BIGINT',
   ),
   emptyTable(
     'MODELS',

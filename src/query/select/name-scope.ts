@@ -135,6 +135,10 @@ function checkAllowedSource(
   }
 }
 
+/** Where existing clients look for the history of jobs. */
+const LOG = 'log'
+const JOBS_HISTORY = 'jobs_history'
+
 function find(
   snapshot: CatalogSnapshot,
   qualifier: string,
@@ -147,6 +151,10 @@ function find(
     return { kind: 'table', schema: FILES_SCHEMA, table: fileTable(table.file.id, table.index) }
   }
   if (qualifier.toLowerCase() === INFORMATION_SCHEMA) {
+    const sql = informationSchemaSql(snapshot, name)
+    return sql === undefined ? undefined : { kind: 'query', sql }
+  }
+  if (qualifier.toLowerCase() === LOG && name.toLowerCase() === JOBS_HISTORY) {
     const sql = informationSchemaSql(snapshot, name)
     return sql === undefined ? undefined : { kind: 'query', sql }
   }

@@ -6,6 +6,7 @@ import { type DatabaseStatement, databaseStatement } from './parse-database.ts'
 import { type EvaluateStatement, evaluateStatement } from './parse-evaluate.ts'
 import { type ExplainStatement, explainStatement } from './parse-explain.ts'
 import { type IndexStatement, indexStatement } from './parse-index.ts'
+import { type JobStatement, jobStatement } from './parse-job.ts'
 import { type KnowledgeBaseStatement, knowledgeBaseStatement } from './parse-knowledge-base.ts'
 import { type QueryControlStatement, queryControlStatement } from './parse-query-control.ts'
 import { type RowStatement, rowStatement } from './parse-rows.ts'
@@ -21,6 +22,7 @@ export type Statement =
   | EvaluateStatement
   | ExplainStatement
   | IndexStatement
+  | JobStatement
   | KnowledgeBaseStatement
   | QueryControlStatement
   | RowStatement
@@ -34,6 +36,7 @@ const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
   knowledgeBaseStatement,
   agentStatement,
   databaseStatement,
+  jobStatement,
   viewStatement,
   tableStatement,
   rowStatement,
@@ -49,7 +52,7 @@ const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
  * @throws AppError `sql_syntax` with line and column, what was expected and what was found
  */
 export function parseStatement(sql: string, all: readonly Token[]): Statement | undefined {
-  const read = new StatementReader(sql, withoutClosingSemicolons(all))
+  const read = new StatementReader(sql, withoutClosingSemicolons(all, isJob(all)))
   const control = queryControlStatement(read)
   if (control !== undefined) {
     read.expectEnd()
@@ -66,6 +69,11 @@ export function parseStatement(sql: string, all: readonly Token[]): Statement | 
   return undefined
 }
 
+/** Its statements stand in parentheses, with semicolons between them. */
+function isJob([first, second]: readonly Token[]): boolean {
+  return first?.text.toLowerCase() === 'create' && second?.text.toLowerCase() === 'job'
+}
+
 /** What begins a query is DuckDB's. */
 const QUERY_WORDS = new Set(['select', 'with', 'from', 'values', 'pivot', 'unpivot', 'table'])
 
@@ -76,7 +84,7 @@ const WRITING_WORDS = new Set(
 )
 
 const KNOWN =
-  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, EVALUATE KNOWLEDGE_BASE, VACUUM, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, DATABASE, PROJECT, VIEW, TABLE and INDEX ON KNOWLEDGE_BASE'
+  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, EVALUATE KNOWLEDGE_BASE, VACUUM, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, DATABASE, PROJECT, JOB, VIEW, TABLE and INDEX ON KNOWLEDGE_BASE'
 
 /** What DuckDB would read as something else, or only refuse with its own words. */
 function refuseOthers(read: StatementReader): void {

@@ -143,6 +143,24 @@ export class StatementReader {
     return this.#sql.slice(first.end, last.start).trim()
   }
 
+  /** The text between these parentheses, whatever it is. */
+  enclosedText(): string {
+    const first = this.#tokens[this.#at]
+    if (first?.text !== '(') throw this.expected('"("')
+    const close = this.#closeOf(this.#at)
+    const last = this.#tokens[close]
+    if (last === undefined) throw this.expected('")" at its end')
+    this.#at = close + 1
+    return this.#sql.slice(first.end, last.start).trim()
+  }
+
+  takeNumber(): string | undefined {
+    const token = this.#tokens[this.#at]
+    if (token?.kind !== 'number') return undefined
+    this.#at += 1
+    return token.value
+  }
+
   /** The place of the parenthesis that closes this one. */
   #closeOf(open: number): number {
     let depth = 0

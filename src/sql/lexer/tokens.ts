@@ -123,13 +123,19 @@ function blank(gap: string): string {
   return COMMENT_TEXT.test(gap) ? gap.replaceAll(/[^\n\r\t]/gu, ' ') : gap
 }
 
-/** @throws AppError `sql_syntax` where a semicolon is followed by another statement */
-export function withoutClosingSemicolons(tokens: readonly Token[]): readonly Token[] {
+/**
+ * @param holdsOthers semicolons stand within it as well
+ * @throws AppError `sql_not_supported` where a semicolon is followed by another statement
+ */
+export function withoutClosingSemicolons(
+  tokens: readonly Token[],
+  holdsOthers = false,
+): readonly Token[] {
   let length = tokens.length
   while (length > 0 && tokens[length - 1]?.text === ';') length -= 1
   const statement = tokens.slice(0, length)
   const semicolon = statement.find((token) => token.text === ';')
-  if (semicolon !== undefined) {
+  if (semicolon !== undefined && !holdsOthers) {
     throw new AppError('sql_not_supported', 'Only one statement per request is allowed')
   }
   return statement

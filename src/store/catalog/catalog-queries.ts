@@ -27,6 +27,8 @@ type Counted =
   | 'table'
   | 'data_source'
   | 'job'
+  | 'schedule'
+  | 'schedule_run'
   | 'source'
   | 'source_run'
 

@@ -11,6 +11,7 @@ import filesAsSentSql from '../../../drizzle/0006_files_as_sent.sql' with { type
 import dataSourcesSql from '../../../drizzle/0007_data_sources.sql' with { type: 'text' }
 import jobsSql from '../../../drizzle/0008_jobs.sql' with { type: 'text' }
 import syncSourcesSql from '../../../drizzle/0009_sync_sources.sql' with { type: 'text' }
+import schedulesSql from '../../../drizzle/0010_schedules.sql' with { type: 'text' }
 import { StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -31,6 +32,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 7, name: '0007_data_sources', sql: dataSourcesSql },
   { number: 8, name: '0008_jobs', sql: jobsSql },
   { number: 9, name: '0009_sync_sources', sql: syncSourcesSql },
+  { number: 10, name: '0010_schedules', sql: schedulesSql },
 ]
 
 /**

@@ -12,6 +12,7 @@ import {
 import type { AgentData, AgentParams } from '../../domain/agent.ts'
 import type { DataSourceEngine } from '../../domain/flow/data-source.ts'
 import type { JobError, JobKind, JobState } from '../../domain/flow/job.ts'
+import type { LastMark, ScheduleRun } from '../../domain/flow/schedule.ts'
 import type {
   RunTrigger,
   SourceKind,
@@ -234,4 +235,37 @@ export const syncRuns = eider.table('sync_runs', {
   counts: json<SyncCounts>('counts').notNull(),
   error: text('error'),
   errors: json<readonly JobError[]>('errors').notNull(),
+})
+
+export const schedules = eider.table('schedules', {
+  id: integer('id').notNull(),
+  projectId: integer('project_id').notNull(),
+  name: text('name').notNull(),
+  nameKey: text('name_key').notNull(),
+  sealedQueries: text('sealed_queries').notNull(),
+  startAt: moment('start_at'),
+  endAt: timestamp('end_at', { precision: 6, mode: 'string' }),
+  every: text('every'),
+  createdAt: moment('created_at'),
+})
+
+/** How far each is. */
+export const scheduleStates = eider.table('schedule_states', {
+  scheduleId: integer('schedule_id').notNull(),
+  nextRunAt: timestamp('next_run_at', { precision: 6, mode: 'string' }),
+  lastDueAt: timestamp('last_due_at', { precision: 6, mode: 'string' }),
+  lastJobId: integer('last_job_id'),
+  lastStartedAt: timestamp('last_started_at', { precision: 6, mode: 'string' }),
+  previousStartedAt: timestamp('previous_started_at', { precision: 6, mode: 'string' }),
+  marks: json<Readonly<Record<string, LastMark>>>('marks').notNull(),
+})
+
+export const scheduleRuns = eider.table('schedule_runs', {
+  id: integer('id').notNull(),
+  scheduleId: integer('schedule_id').notNull(),
+  jobId: integer('job_id').notNull(),
+  startedAt: moment('started_at'),
+  endedAt: moment('ended_at'),
+  state: text('state').$type<ScheduleRun['state']>().notNull(),
+  error: text('error'),
 })

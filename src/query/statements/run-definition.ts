@@ -1,4 +1,4 @@
-/** CREATE, ALTER, DROP and DESCRIBE of agents and of databases: data sources and projects. */
+/** CREATE, ALTER, DROP and DESCRIBE of agents, databases (data sources and projects) and jobs that run by themselves. */
 import { alterAgent, createAgent, dropAgent } from '../../catalog/define-agent.ts'
 import { alterDatabase, createDatabase, dropDatabase } from '../../catalog/define-database.ts'
 import { createProject, dropProject } from '../../catalog/define-project.ts'
@@ -8,11 +8,15 @@ import {
   findDataSource,
   findProject,
   requireDataSource,
+  requireProject,
 } from '../../domain/catalog-snapshot.ts'
+import type { StoredSchedule } from '../../domain/flow/schedule.ts'
+import { nameKey } from '../../domain/identifier.ts'
 import { type QueryResult, rowsOf } from '../../domain/query-result.ts'
 import { notFound } from '../../errors.ts'
 import type { AgentStatement } from '../../sql/dialect/parse-agent.ts'
 import type { DatabaseStatement } from '../../sql/dialect/parse-database.ts'
+import type { JobStatement } from '../../sql/dialect/parse-job.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { describedAgent, describedDatabase } from '../information-schema/object-tables.ts'
 import type { QueryDeps } from '../query-deps.ts'
@@ -104,4 +108,24 @@ function findAgentNamed(name: QualifiedName, db: string, deps: QueryDeps): Agent
 function existing(agent: Agent | undefined, { name }: QualifiedName): Agent {
   if (agent === undefined) throw notFound('agent', name)
   return agent
+}
+
+export async function runJobStatement(
+  { statement, db }: StatementRequest<JobStatement>,
+  deps: QueryDeps,
+): Promise<QueryResult> {
+  const project = requireProject(deps.catalog.snapshot(), statement.name.project ?? db)
+  const { name } = statement.name
+  const isNamed = (one: StoredSchedule) => {
+    return one.projectId === project.id && nameKey(one.name) === nameKey(name)
+  }
+  const known = deps.schedules.store.list().find(isNamed)
+  if (statement.kind === 'create_job') {
+    if (known === undefined || !statement.ifNotExists) {
+      const { query, ifQuery, start, end, every } = statement
+      await deps.schedules.create({ project, name, query, ifQuery, start, end, every })
+    }
+  } else if (known !== undefined) await deps.schedules.drop(known)
+  else if (!statement.ifExists) throw notFound('schedule', name)
+  return done(db)
 }

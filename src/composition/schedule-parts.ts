@@ -1,0 +1,81 @@
+import { shownQuery } from '../domain/flow/schedule.ts'
+import type { ScheduleStore } from '../domain/ports/schedule-ports.ts'
+import type { LoggedError } from '../http/running-requests.ts'
+import { scheduleTimes } from '../jobs/job-periods.ts'
+import type { JobRunner } from '../jobs/job-runner.ts'
+import { Scheduler } from '../jobs/scheduler.ts'
+import type { LiveRows } from '../query/information-schema/schema-table.ts'
+import type { QueryDeps } from '../query/query-deps.ts'
+import type { Settings } from '../settings.ts'
+import { LATER } from './later.ts'
+
+interface ScheduleParts {
+  readonly settings: Settings
+  readonly store: ScheduleStore
+  readonly jobs: JobRunner
+  readonly log: { readonly failure: (error: LoggedError) => void }
+  readonly queryDeps: () => QueryDeps
+}
+
+/** Of one job. */
+const STATEMENTS_MAX = 100
+
+export function schedulerOf({ settings, store, jobs, log, queryDeps }: ScheduleParts): Scheduler {
+  const scheduler = new Scheduler({
+    store,
+    jobs,
+    times: scheduleTimes(settings.scheduleSecondsMin),
+    run: async (schedule, work, signal) => {
+      const { runScheduled } = await LATER.scheduled()
+      return runScheduled(schedule, work, { query: queryDeps(), store }, signal)
+    },
+    check: async ({ query, ifQuery }) => {
+      const { checkStatements } = await LATER.scheduled()
+      checkStatements(query, ifQuery, STATEMENTS_MAX)
+    },
+    onFailure: (error) => log.failure({ requestId: 'schedule', error }),
+    now: Date.now,
+  })
+  jobs.handle('schedule', scheduler)
+  return scheduler
+}
+
+/** The rows of JOBS and JOBS_HISTORY; undefined: it is another table. */
+export async function scheduleRows(
+  table: string,
+  store: Pick<ScheduleStore, 'list' | 'runs'>,
+): Promise<LiveRows | undefined> {
+  const schedules = store.list()
+  if (table === 'jobs') {
+    const rows = schedules.map((schedule) => ({
+      NAME: schedule.name,
+      PROJECT: schedule.projectName,
+      START_AT: schedule.startAt,
+      END_AT: schedule.endAt,
+      NEXT_RUN_AT: schedule.nextRunAt,
+      SCHEDULE_STR: schedule.every,
+      QUERY: shownQuery(schedule.query),
+      IF_QUERY: schedule.ifQuery === null ? null : shownQuery(schedule.ifQuery),
+      VARIABLES: JSON.stringify({ LAST: schedule.marks }),
+    }))
+    return { rows }
+  }
+  if (table !== 'jobs_history') return undefined
+  const byId = new Map(schedules.map((schedule) => [schedule.id, schedule]))
+  const rows = (await store.runs()).flatMap((run) => {
+    const schedule = byId.get(run.scheduleId)
+    if (schedule === undefined) return []
+    return {
+      ID: run.id,
+      NAME: schedule.name,
+      PROJECT: schedule.projectName,
+      RUN_START: run.startedAt,
+      RUN_END: run.endedAt,
+      STATE: run.state,
+      ERROR: run.error,
+      QUERY: shownQuery(schedule.query),
+      JOB_ID: run.jobId,
+    }
+  })
+  return { rows }
+}

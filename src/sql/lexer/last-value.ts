@@ -1,0 +1,165 @@
+/** `column > LAST` in a statement that runs again and again: the rows that came since. */
+import { AppError } from '../../errors.ts'
+import { type Token, tokenize } from './tokens.ts'
+
+/** A condition with LAST, as places in the text of its statement. */
+export interface LastCondition {
+  /** The column, as it was written. */
+  readonly column: string
+  readonly operator: '>' | '>='
+  /** Of `COALESCE(LAST, value)`: what it is before the first run. null: everything. */
+  readonly first: string | null
+  /** Of the whole condition. */
+  readonly start: number
+  readonly end: number
+  /** From the FROM of its SELECT to the end of its WHERE. */
+  readonly source: { readonly start: number; readonly end: number }
+}
+
+/**
+ * undefined: the statement has no LAST.
+ * @throws AppError `invalid_schedule` for a LAST that would leave rows out, or that stands elsewhere
+ */
+export function lastCondition(sql: string): LastCondition | undefined {
+  const tokens = tokenize(sql)
+  const places = tokens.flatMap((_, index) => (isLast(tokens, index) ? [index] : []))
+  const [at] = places
+  if (at === undefined) return undefined
+  if (places.length > 1) throw wrong('a statement has one LAST; make several statements of it')
+  if (tokens.some((token) => isWord(token, 'limit', 'offset', 'fetch'))) {
+    throw wrong('a statement with LAST has no LIMIT or OFFSET, which would leave rows out for good')
+  }
+  const coalesced = coalesceAround(tokens, at)
+  const operatorAt = (coalesced?.first ?? at) - 1
+  const operator = tokens[operatorAt]?.text
+  const columnEnd = operatorAt - 1
+  const columnStart = columnStartOf(tokens, columnEnd)
+  if ((operator !== '>' && operator !== '>=') || columnStart === undefined) {
+    throw wrong(
+      'LAST is compared as column > LAST, column >= LAST or column > COALESCE(LAST, value)',
+    )
+  }
+  const start = tokens[columnStart]?.start ?? 0
+  const end = tokens[coalesced?.last ?? at]?.end ?? sql.length
+  return {
+    column: sql.slice(start, tokens[columnEnd]?.end),
+    operator,
+    first:
+      coalesced === undefined ? null : textOf(sql, tokens, coalesced.valueStart, coalesced.last),
+    start,
+    end,
+    source: sourceAround(tokens, columnStart, sql.length),
+  }
+}
+
+/** `NULLS LAST`, `last(x)` and `t.last` are something else. */
+function isLast(tokens: readonly Token[], at: number): boolean {
+  const [before, token, after] = [tokens[at - 1], tokens[at], tokens[at + 1]]
+  if (!isWord(token, 'last') || after?.text === '(' || after?.text === '.') return false
+  const isOperand = before?.text === '>' || before?.text === '>='
+  return isOperand || (before?.text === '(' && isWord(tokens[at - 2], 'coalesce'))
+}
+
+function isWord(token: Token | undefined, ...words: readonly string[]): boolean {
+  return token?.kind === 'word' && words.includes(token.value.toLowerCase())
+}
+
+function coalesceAround(tokens: readonly Token[], at: number) {
+  if (tokens[at - 1]?.text !== '(') return undefined
+  if (tokens[at + 1]?.text !== ',') throw wrong('COALESCE(LAST, value) has two parts')
+  let depth = 0
+  for (let last = at + 2; last < tokens.length; last += 1) {
+    const text = tokens[last]?.text
+    if (text === '(') depth += 1
+    if (text === ')') depth -= 1
+    if (depth < 0) return { first: at - 2, valueStart: at + 2, last }
+  }
+  throw wrong('COALESCE(LAST, value) is not closed')
+}
+
+function textOf(sql: string, tokens: readonly Token[], from: number, before: number): string {
+  return sql.slice(tokens[from]?.start, tokens[before - 1]?.end)
+}
+
+/** `column`, `t.column`, `"column"`. */
+function columnStartOf(tokens: readonly Token[], end: number): number | undefined {
+  const isName = (index: number) => {
+    const kind = tokens[index]?.kind
+    return kind === 'word' || kind === 'name'
+  }
+  if (!isName(end)) return undefined
+  let start = end
+  while (tokens[start - 1]?.text === '.' && isName(start - 2)) start -= 2
+  return start
+}
+
+const AFTER_WHERE = [
+  'group',
+  'having',
+  'window',
+  'qualify',
+  'order',
+  'union',
+  'except',
+  'intersect',
+  'using',
+]
+
+/** The FROM and WHERE of the SELECT in whose WHERE this place stands. */
+function sourceAround(tokens: readonly Token[], at: number, length: number) {
+  const select = placeBefore(tokens, at, 'select')
+  const from = select === undefined ? undefined : placeAfter(tokens, select, ['from'])
+  const where = from === undefined ? undefined : placeAfter(tokens, from, ['where'])
+  if (from === undefined || where === undefined || where > at) {
+    throw wrong('LAST stands in the WHERE of a SELECT over a table')
+  }
+  const end = placeAfter(tokens, where, AFTER_WHERE) ?? closeAfter(tokens, where)
+  return {
+    start: tokens[from]?.start ?? 0,
+    end: end === undefined ? length : (tokens[end - 1]?.end ?? length),
+  }
+}
+
+/** The nearest of these words to the left that is not within parentheses of its own. Those around the place may be passed. */
+function placeBefore(tokens: readonly Token[], at: number, word: string): number | undefined {
+  let depth = 0
+  for (let index = at; index >= 0; index -= 1) {
+    const token = tokens[index]
+    if (token?.text === ')') depth += 1
+    if (token?.text === '(') depth = Math.max(0, depth - 1)
+    if (depth === 0 && isWord(token, word)) return index
+  }
+  return undefined
+}
+
+/** The same to the right; it ends where the parentheses around it close. */
+function placeAfter(
+  tokens: readonly Token[],
+  at: number,
+  words: readonly string[],
+): number | undefined {
+  let depth = 0
+  for (let index = at + 1; index < tokens.length; index += 1) {
+    const token = tokens[index]
+    if (token?.text === '(') depth += 1
+    if (token?.text === ')') depth -= 1
+    if (depth < 0) return undefined
+    if (depth === 0 && isWord(token, ...words)) return index
+  }
+  return undefined
+}
+
+function closeAfter(tokens: readonly Token[], at: number): number | undefined {
+  let depth = 0
+  for (let index = at + 1; index < tokens.length; index += 1) {
+    const text = tokens[index]?.text
+    if (text === '(') depth += 1
+    if (text === ')') depth -= 1
+    if (depth < 0) return index
+  }
+  return undefined
+}
+
+function wrong(why: string): AppError {
+  return new AppError('invalid_schedule', `LAST cannot be read here: ${why}`)
+}

@@ -1,0 +1,138 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { isOver, type Job } from '../../src/domain/flow/job.ts'
+import { createTestApp, type TestApp } from '../support/test-app.ts'
+
+let app: TestApp
+
+beforeEach(async () => {
+  app = await createTestApp({ environment: { EIDER_SCHEDULE_SECONDS_MIN: '1' } })
+  app.app.start()
+  await sql('CREATE KNOWLEDGE_BASE kb USING content_columns = ["text"], id_column = "id"')
+  await sql("CREATE TABLE t AS SELECT 1 AS id, 'one' AS text UNION ALL SELECT 2, 'two'")
+})
+
+afterEach(() => app.close())
+
+interface SqlAnswer {
+  readonly type: string
+  readonly data?: unknown[][]
+  readonly error_code?: number
+  readonly error_message?: string
+}
+
+async function sql(query: string): Promise<SqlAnswer> {
+  return (await app.send('POST', '/api/sql/query', { query })).body as SqlAnswer
+}
+
+/** Resolves when the newest run of a schedule is over, and this many are known. */
+async function runsOver(count: number): Promise<readonly Job[]> {
+  for (;;) {
+    const { jobs } = app.store
+    const runs = jobs.list().filter(({ kind }) => kind === 'schedule')
+    if (runs.length >= count && runs.every(isOver))
+      return runs.map((job) => ({ ...job, rate: null, remainingSeconds: null }))
+    await Bun.sleep(20)
+  }
+}
+
+async function ids(): Promise<unknown> {
+  return (await sql('SELECT id FROM kb ORDER BY id')).data?.flat()
+}
+
+test('a job without a period runs once, at once, and is seen as a job', async () => {
+  expect(await sql('CREATE JOB j (INSERT INTO kb SELECT * FROM t; SELECT 1)')).toMatchObject({
+    type: 'ok',
+  })
+  await runsOver(1)
+  expect(await ids()).toEqual(['1', '2'])
+  const [row] =
+    (
+      await sql(
+        'SELECT name, project, next_run_at, schedule_str, query FROM information_schema.jobs',
+      )
+    ).data ?? []
+  expect(row).toEqual(['j', 'mindsdb', null, null, 'INSERT INTO kb SELECT * FROM t; SELECT 1'])
+  const history = (await sql('SELECT name, state, error FROM log.jobs_history')).data
+  expect(history).toEqual([['j', 'done', null]])
+  expect((await sql("SELECT name FROM jobs_history WHERE name = 'j'")).data).toEqual([['j']])
+  expect((await sql('SHOW JOBS')).data?.[0]?.[0]).toBe('j')
+})
+
+test('COALESCE(LAST, value) begins after that value', async () => {
+  await sql(
+    'CREATE JOB j (INSERT INTO kb SELECT * FROM t WHERE id > COALESCE(LAST, 1) ORDER BY id)',
+  )
+  await runsOver(1)
+  expect(await ids()).toEqual(['2'])
+})
+
+test('IF stops a run that has nothing to do', async () => {
+  await sql('CREATE JOB j (INSERT INTO kb SELECT * FROM t) IF (SELECT * FROM t WHERE id > 5)')
+  await runsOver(1)
+  expect(await ids()).toEqual([])
+  expect((await sql('SELECT state FROM log.jobs_history')).data).toEqual([['skipped']])
+})
+
+test('a run that fails says why, and does not move LAST', async () => {
+  await sql('CREATE JOB j (INSERT INTO kb SELECT id, nothing FROM t WHERE id > LAST)')
+  const [job] = await runsOver(1)
+  expect(job).toMatchObject({ state: 'failed' })
+  const history = (await app.send('GET', '/api/projects/mindsdb/jobs/j/history')).body as {
+    state: string
+    error: string
+  }[]
+  expect(history[0]).toMatchObject({ state: 'failed' })
+  expect(history[0]?.error).toContain('nothing')
+  expect((await app.send('GET', '/api/projects/mindsdb/jobs/j')).body).toMatchObject({ last: {} })
+})
+
+test('times of the runs stand for themselves in the statements', async () => {
+  await sql(
+    "CREATE JOB j (INSERT INTO kb SELECT 'a' AS id, '{{PREVIOUS_START_DATETIME}} {{START_DATETIME}}' AS text)",
+  )
+  await runsOver(1)
+  const [[text] = []] = (await sql('SELECT chunk_content FROM kb')).data ?? []
+  expect(text).toMatch(/^1970-01-01 00:00:00 \d{4}-/)
+})
+
+test('what can never run is refused when the job is made', async () => {
+  const refused = [
+    ['CREATE JOB j (SELECT 1) EVERY 1 fortnight', 'is no period'],
+    ['CREATE JOB j () EVERY hour', 'at least one statement'],
+    ['CREATE JOB j (INSERT INTO kb SELECT * FROM t WHERE id > LAST LIMIT 5)', 'no LIMIT'],
+    [
+      'CREATE JOB j (INSERT INTO kb SELECT * FROM t WHERE id = LAST + 1 AND id > LAST AND id > LAST)',
+      'one LAST',
+    ],
+    ["CREATE JOB j (SELECT 1) START 'tomorrow'", 'is no time'],
+    [
+      "CREATE JOB j (SELECT 1) START '2030-01-02' END '2030-01-01' EVERY day",
+      'END must be after START',
+    ],
+    ["CREATE JOB j (SELECT 1) EVERY '* * * * * *'", undefined],
+  ] as const
+  for (const [statement, message] of refused) {
+    const { error_message } = await sql(statement)
+    if (message !== undefined) expect(error_message).toContain(message)
+  }
+})
+
+test('by REST', async () => {
+  const job = {
+    name: 'nightly',
+    query: 'SELECT 1',
+    schedule_str: '0 3 * * *',
+    start_at: '2030-01-01 00:00:00',
+  }
+  const created = await app.send('POST', '/api/projects/mindsdb/jobs', { job })
+  expect(created).toMatchObject({
+    status: 201,
+    body: { name: 'nightly', next_run_at: '2030-01-01 03:00:00.000000' },
+  })
+  expect((await app.send('POST', '/api/projects/mindsdb/jobs', { job })).status).toBe(409)
+  expect((await app.send('GET', '/api/projects/mindsdb/jobs')).body).toMatchObject([
+    { name: 'nightly' },
+  ])
+  expect((await app.send('DELETE', '/api/projects/mindsdb/jobs/nightly')).status).toBe(204)
+  expect((await app.send('GET', '/api/projects/mindsdb/jobs/nightly')).status).toBe(404)
+})
