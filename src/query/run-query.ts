@@ -5,7 +5,10 @@ import { AppError } from '../errors.ts'
 import { parseStatement, type Statement } from '../sql/dialect/parse-statement.ts'
 import { type SelectWithOptions, takeUsingOptions } from '../sql/dialect/source-select.ts'
 import { checkStatementSize } from '../sql/guard/statement-size.ts'
-import { type Token, tokenize, withoutClosingSemicolons } from '../sql/lexer/tokens.ts'
+import { listsOpened } from '../sql/lexer/list-parameters.ts'
+import type { StringEscapes } from '../sql/lexer/string-escapes.ts'
+import { tokenize, withoutClosingSemicolons } from '../sql/lexer/tokens.ts'
+import { variableOf } from '../sql/lexer/variable-names.ts'
 import { type QueryDeps, runLimits } from './query-deps.ts'
 import { runStatement } from './run-statement.ts'
 import { nativeNamed } from './select/name-scope.ts'
@@ -66,22 +69,30 @@ type ParsedRequest = (
   Pick<SelectRequest, 'cut'>
 
 /** @throws AppError `project_not_found` for a `db` that does not exist, those of the parser */
-function parseRequest({ sql: sent, db }: QueryRequest, deps: QueryDeps): ParsedRequest {
+function parseRequest({ sql: sent, db, params }: QueryRequest, deps: QueryDeps): ParsedRequest {
   checkStatementSize(sent, deps.statementBytesMax)
   const snapshot = deps.catalog.snapshot()
   requireDatabase(snapshot, db)
-  const sql = nativeNamed(sent, snapshot)
-  const parse = (tokens: readonly Token[]): ParsedRequest => {
+  const named = nativeNamed(sent, snapshot)
+  const isList = (name: string): boolean => {
+    const variable = variableOf(name)
+    if (variable?.kind === 'user') return Array.isArray(deps.variables.get(variable.name))
+    return Object.hasOwn(params, name) && Array.isArray(params[name])
+  }
+  const parse = (escapes: StringEscapes): ParsedRequest => {
+    const read = tokenize(named, escapes)
+    const sql = listsOpened(named, read, isList)
+    const tokens = sql === named ? read : tokenize(sql, escapes)
     const statement = parseStatement(sql, tokens)
-    if (statement !== undefined) return { statement }
-    return { select: takeUsingOptions(sql, withoutClosingSemicolons(tokens)) }
+    const cut = escapes === 'standard' ? { cut: { sql, tokens } } : {}
+    if (statement !== undefined) return { statement, ...cut }
+    return { select: takeUsingOptions(sql, withoutClosingSemicolons(tokens)), ...cut }
   }
   try {
-    const tokens = tokenize(sql)
-    return { ...parse(tokens), cut: { sql, tokens } }
+    return parse('standard')
   } catch (error) {
     // A statement with backslash escapes may not even be cut into tokens in the standard way.
-    if (!sql.includes("\\'") && !sql.includes('\\"')) throw error
-    return parse(tokenize(sql, 'backslash'))
+    if (!named.includes("\\'") && !named.includes('\\"')) throw error
+    return parse('backslash')
   }
 }
