@@ -14,6 +14,7 @@ import { builtin } from './scenarios/builtin.ts'
 import { eventLoop } from './scenarios/event-loop.ts'
 import { exportRows } from './scenarios/export.ts'
 import { filters } from './scenarios/filters.ts'
+import { flow } from './scenarios/flow.ts'
 import { growth } from './scenarios/growth.ts'
 import { insert } from './scenarios/insert.ts'
 import { inserting } from './scenarios/inserting.ts'
@@ -36,6 +37,7 @@ const SCENARIOS: readonly Scenario[] = [
   besideLong,
   exportRows,
   insert,
+  flow,
   search,
   growth,
   vectorIndex,

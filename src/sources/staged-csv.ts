@@ -61,9 +61,13 @@ export class StagedCsv {
     return this.#sizeBytes
   }
 
-  /** A line, or a part of one: longer ones than DuckDB expects are told to it. */
+  /** Longer lines than DuckDB expects are told to it. */
+  noteLine(sizeBytes: number): void {
+    if (sizeBytes > this.#lineBytesMax) this.#lineBytesMax = sizeBytes
+  }
+
+  /** Lines, or parts of them. */
   add(bytes: Uint8Array): void {
-    if (bytes.length > this.#lineBytesMax) this.#lineBytesMax = bytes.length
     this.#sizeBytes += bytes.length
     if (this.#used + bytes.length > this.#buffer.length) this.#turn(bytes.length)
     this.#buffer.set(bytes, this.#used)

@@ -6,7 +6,9 @@ import type { SourceValue } from '../../domain/ports/source-ports.ts'
 import { AppError } from '../../errors.ts'
 import type { Guard } from '../../network/pinned-fetch.ts'
 import { abortable } from '../../runtime/cancellation.ts'
+import { yieldToEventLoop } from '../../runtime/scheduling.ts'
 import { addressOf, type Endpoint, pinnedSocket, tlsOptions } from '../server-endpoint.ts'
+import { CopyFrames, type CopySink } from './copy-frames.ts'
 
 /** A column of a result, as the server describes it. */
 export interface PostgresField {
@@ -23,15 +25,19 @@ export type TextRow = readonly (string | null)[]
 const AS_TEXT = { getTypeParser: () => (text: string) => text }
 
 const CANCEL_MS = 1000
+/** Of a COPY, in one turn of the event loop: a socket gives ten times as much where nobody says no. */
+const BYTES_PER_TURN = 512 * 1024
 
 export class PostgresConnection {
   readonly #client: pg.Client
   readonly #address: string
   readonly #port: number
+  readonly #frames: CopyFrames
   #hasEnded = false
 
-  private constructor(client: pg.Client, address: string, port: number) {
+  private constructor(client: pg.Client, frames: CopyFrames, address: string, port: number) {
     this.#client = client
+    this.#frames = frames
     this.#address = address
     this.#port = port
     client.on('error', () => {
@@ -81,9 +87,10 @@ export class PostgresConnection {
       keepAlive: true,
     })
     client.on('error', () => {})
+    const frames = framesOf(client)
     try {
       await abortable(client.connect(), signal)
-      const connection = new PostgresConnection(client, address, port)
+      const connection = new PostgresConnection(client, frames, address, port)
       await abortable(
         connection.rows('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY'),
         signal,
@@ -143,40 +150,48 @@ export class PostgresConnection {
     return connectionOf(this.#client).stream.bytesRead ?? 0
   }
 
-  /**
-   * Runs `COPY (…) TO STDOUT` and gives `take` each line, which must be used at once. @param full what must be awaited before more
-   */
-  copyOut(
-    sql: string,
-    take: (line: Uint8Array) => void,
-    full: () => Promise<void> | null,
-  ): Promise<void> {
+  /** Runs `COPY (…) TO STDOUT` and gives its rows to `sink`. @param full what must be awaited before more */
+  async copyOut(sql: string, sink: CopySink, full: () => Promise<void> | null): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const { stream } = connectionOf(this.#client)
+    let bytesOfTurn = 0
     let isPaused = false
+    const pause = (until: Promise<void>) => {
+      isPaused = true
+      stream.pause()
+      until.then(
+        () => {
+          isPaused = false
+          bytesOfTurn = 0
+          stream.resume()
+        },
+        (error) => {
+          reject(error)
+          stream.destroy()
+        },
+      )
+    }
+    this.#frames.sink = {
+      row: (sizeBytes) => sink.row(sizeBytes),
+      take: (bytes) => {
+        sink.take(bytes)
+        bytesOfTurn += bytes.length
+        if (isPaused) return
+        const waiting = full()
+        if (waiting !== null) pause(waiting)
+        else if (bytesOfTurn >= BYTES_PER_TURN) pause(yieldToEventLoop())
+      },
+    }
     this.#submit({
       submit: (connection) => connection.query(sql),
-      handleCopyData(message) {
-        take(message.chunk)
-        const waiting = isPaused ? null : full()
-        if (waiting === null) return
-        isPaused = true
-        stream.pause()
-        waiting.then(
-          () => {
-            isPaused = false
-            stream.resume()
-          },
-          (error) => {
-            reject(error)
-            stream.destroy()
-          },
-        )
-      },
       handleError: (error) => reject(error),
       handleReadyForQuery: () => resolve(),
     })
-    return promise
+    try {
+      await promise
+    } finally {
+      this.#frames.sink = null
+    }
   }
 
   #submit(
@@ -240,7 +255,7 @@ interface Submitted {
   handlePortalSuspended(): void
   handleEmptyQuery(): void
   handleCommandComplete(): void
-  handleCopyData(message: { readonly chunk: Uint8Array }): void
+  handleCopyData(): void
   handleError(error: unknown): void
   handleReadyForQuery(): void
 }
@@ -251,6 +266,13 @@ interface WireConnection {
   query(sql: string): void
   sync(): void
   readonly stream: WireStream
+  /** Called once, when there is a socket that speaks the protocol. */
+  attachListeners(stream: Listened): void
+}
+
+/** What the library's parser listens to. */
+interface Listened {
+  on(event: string, listener: (bytes: Buffer) => void): unknown
 }
 
 interface WireStream {
@@ -265,6 +287,24 @@ interface WireStream {
 /** The library's declarations leave out what every version of it has. */
 function connectionOf(client: pg.Client): WireConnection {
   return (client as unknown as { connection: WireConnection }).connection
+}
+
+/** Of all that the server sends from now on: the library is given the rest. */
+function framesOf(client: pg.Client): CopyFrames {
+  const connection = connectionOf(client)
+  let pass: (bytes: Buffer) => void = () => {}
+  const frames = new CopyFrames((bytes) => pass(bytes))
+  const attach = connection.attachListeners.bind(connection)
+  connection.attachListeners = (stream) => {
+    attach({
+      on(event, listener) {
+        if (event !== 'data') return stream.on(event, listener)
+        pass = listener
+        return stream.on(event, (bytes) => frames.take(bytes))
+      },
+    })
+  }
+  return frames
 }
 
 function cancelKeyOf(client: pg.Client) {

@@ -122,7 +122,7 @@ export class PostgresSource implements SourceEngine {
     try {
       await connection.copyOut(
         `COPY (${rows}) TO STDOUT (FORMAT csv)`,
-        (line) => csv.add(line),
+        { row: (sizeBytes) => csv.noteLine(sizeBytes), take: (bytes) => csv.add(bytes) },
         () => (csv.isFull ? csv.drained() : null),
       )
       await csv.end()
