@@ -125,7 +125,9 @@ const addRunRoutes: AddRoutes = (app, context) => {
     `${ONE}/run`,
     async ({ request, params }) => {
       sourceAt(context, params)
-      const hasBody = request.headers.get('content-type') !== null
+      // Some clients announce JSON and send nothing.
+      const { headers } = request
+      const hasBody = headers.get('content-type') !== null && headers.get('content-length') !== '0'
       const { full } = hasBody ? await readJson(context, request, RUN_BODY) : {}
       const { source } = sourceAt(context, params)
       const job = await sources.run(source, { isFull: full === true })
