@@ -128,7 +128,12 @@ export function createApp(options: AppOptions): App {
   })
   const snapshot = () => store.catalog.snapshot()
   const sources = options.sources ?? dataSourcesOf({ guard, staging: store.staging })
+  const syncSources = sourceKeeperOf({
+    ...{ settings, store, log, jobs, reader },
+    insertDeps: () => insertDeps,
+  })
   const queryDeps: QueryDeps = {
+    keeping: syncSources,
     catalog: store.catalog,
     activity: shownActivity(store, inserts),
     inserts,
@@ -137,7 +142,7 @@ export function createApp(options: AppOptions): App {
     sources,
     databaseUses: async () => [],
     schedules,
-    live: liveTables({ snapshot, sources }, store.schedules),
+    live: liveTables({ snapshot, sources }, store.schedules, syncSources),
     embedders,
     rerankers: options.rerankers ?? rerankerRegistry({ ...endpoints, nowMs }),
     chatProviders: CHAT_PROVIDERS,
@@ -169,10 +174,6 @@ export function createApp(options: AppOptions): App {
   }
   const agents = agentPool(settings, queryDeps, running)
   const insertDeps = insertDepsOf(options, queryDeps, reader)
-  const syncSources = sourceKeeperOf({
-    ...{ settings, store, log, jobs, reader },
-    insertDeps: () => insertDeps,
-  })
   const schedule = new BackupSchedule(store.backups, {
     pattern: settings.backupSchedule,
     onFailure: (error) => log.failure({ requestId: 'backup', error }),

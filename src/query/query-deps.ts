@@ -20,6 +20,7 @@ import type {
   StorageUpkeep,
   TableStore,
 } from '../domain/ports/store-ports.ts'
+import type { SourceKeeping } from '../domain/ports/sync-ports.ts'
 import type { Chunker } from '../ingest/chunking/chunker.ts'
 import type { InsertLog } from '../ingest/insert-log.ts'
 import type { Turns } from '../runtime/scheduling.ts'
@@ -51,6 +52,8 @@ export interface QueryDeps extends DatabaseDeps {
   readonly storage: StorageUpkeep
   /** Databases elsewhere. */
   readonly sources: DataSources
+  /** What knowledge bases are kept in step with. */
+  readonly keeping: SourceKeeping
   /** For the texts of rows that are inserted or changed. */
   readonly chunker: Chunker
   readonly plans: PlanCache

@@ -8,7 +8,6 @@ import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
 import { NOTHING_NOTED } from '../../src/domain/ports/running-ports.ts'
 import type { Catalog } from '../../src/domain/ports/store-ports.ts'
-import type { SourceKeeping } from '../../src/domain/ports/sync-ports.ts'
 import type { Project } from '../../src/domain/project.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
 import { PLAIN_FILE, type UploadedFile } from '../../src/domain/uploaded-file.ts'
@@ -22,6 +21,7 @@ import { JobRunner } from '../../src/jobs/job-runner.ts'
 import { FileContents } from '../../src/store/tables/file-contents.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
+import { NO_SOURCES } from '../support/no-sources.ts'
 
 export const NOW_MS = Date.UTC(2026, 3, 30, 12, 0, 0)
 const STAMP = '2026-04-30 12:00:00.000000'
@@ -186,18 +186,6 @@ const NO_JOBS = new JobRunner({
   onFailure: () => {},
   now: () => NOW_MS,
 })
-
-const NO_SOURCES: SourceKeeping = {
-  list: () => [],
-  create: () => Promise.reject(new Error('no sources')),
-  change: () => Promise.reject(new Error('no sources')),
-  drop: () => Promise.reject(new Error('no sources')),
-  run: () => Promise.reject(new Error('no sources')),
-  runs: () => Promise.reject(new Error('no sources')),
-  stateOf: () => {
-    throw new Error('no sources')
-  },
-}
 
 export interface TestServer {
   readonly server: Server

@@ -19,6 +19,7 @@ import { Turns } from '../../src/runtime/scheduling.ts'
 import { importFile } from '../support/direct-reading.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
+import { NO_SOURCES } from '../support/no-sources.ts'
 import { openSearchableStore } from '../support/searchable-store.ts'
 import { termsOf } from '../support/store-fixture.ts'
 
@@ -62,6 +63,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
   const inserts = new InsertLog(Date.now)
   const deps: QueryDeps = {
     catalog,
+    keeping: NO_SOURCES,
     inserts,
     activity: shownActivity(store, inserts),
     jobs: new JobRunner({

@@ -4,6 +4,7 @@ import {
   createKnowledgeBase,
   dropKnowledgeBase,
 } from '../../catalog/define-knowledge-base.ts'
+import { declareSources } from '../../catalog/define-source.ts'
 import type { Fields } from '../../catalog/fields.ts'
 import {
   knowledgeBasesOf,
@@ -141,6 +142,7 @@ async function update(
   const definition = definitionFields(sent)
   const isAltered = Object.keys(definition).length > 0
   const target = isAltered ? await alterKnowledgeBase(kb, definition, deps.catalog) : kb
+  if (isSet(sent.sources)) await declareSources(target, sent.sources, deps.sources)
   const insert = insertRequest(target, sent)
   if (insert === null) return null
   if (sent.background === true) return deps.insertInBackground(insert)
@@ -206,6 +208,8 @@ const INSERT = {
   query: optional.text(),
   files: optional.strings(),
   urls: optional.strings(),
+  /** What it is kept in step with: those that are named are made or changed, others stay. */
+  sources: t.Optional(t.Union([t.Array(t.Object({})), t.Null()])),
   limit: optional.integer(1, CRAWL_PAGES_MAX),
   crawl_depth: optional.integer(0, CRAWL_DEPTH_MAX),
   filters: t.Optional(

@@ -4,6 +4,7 @@ import {
   type CatalogSnapshot,
   findFileTable,
   requireDatabase,
+  requireKnowledgeBase,
 } from '../../domain/catalog-snapshot.ts'
 import { literal, quote } from '../../domain/identifier.ts'
 import { FILES_DATABASE } from '../../domain/project.ts'
@@ -85,6 +86,8 @@ function shownRows(statement: ShowRows, scope: ShowScope): Shown {
     case 'triggers':
     case 'views':
       return objects(subject, `PROJECT = ${literal(schemaNamed(database, scope))}`)
+    case 'sources':
+      return objects(subject, sourcesCondition(statement, scope))
     case 'handlers':
     case 'ml_engines':
       return objects(subject, 'true')
@@ -93,6 +96,15 @@ function shownRows(statement: ShowRows, scope: ShowScope): Shown {
     default:
       return SERVER[subject]
   }
+}
+
+/** Of one knowledge base, or of all in the project. */
+function sourcesCondition({ table }: ShowRows, scope: ShowScope): string {
+  const project = schemaNamed(table?.project ?? scope.db, scope)
+  const ofProject = `PROJECT = ${literal(project)}`
+  if (table === null) return ofProject
+  const kb = requireKnowledgeBase(scope.snapshot, project, table.name)
+  return `${ofProject} AND KNOWLEDGE_BASE = ${literal(kb.name)}`
 }
 
 function objects(table: string, condition: string): Shown {

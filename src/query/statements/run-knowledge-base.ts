@@ -18,8 +18,15 @@ type StatementOf<K extends KnowledgeBaseStatement['kind']> = Extract<
   { kind: K }
 >
 
+type DefinitionStatement = StatementOf<
+  | 'create_knowledge_base'
+  | 'alter_knowledge_base'
+  | 'drop_knowledge_base'
+  | 'describe_knowledge_base'
+>
+
 export async function runKnowledgeBaseStatement(
-  { statement, db }: StatementRequest<KnowledgeBaseStatement>,
+  { statement, db }: StatementRequest<DefinitionStatement>,
   deps: QueryDeps,
 ): Promise<QueryResult> {
   switch (statement.kind) {

@@ -18,6 +18,27 @@ export type KnowledgeBaseStatement =
       readonly ifExists: boolean
     }
   | { readonly kind: 'describe_knowledge_base'; readonly name: QualifiedName }
+  /** What it is kept in step with. */
+  | {
+      readonly kind: 'add_source' | 'alter_source'
+      readonly name: QualifiedName
+      readonly source: string
+      /** Of `add_source`: one of that name stays as it is. */
+      readonly ifNotExists: boolean
+      readonly options: Options
+    }
+  | {
+      readonly kind: 'drop_source'
+      readonly name: QualifiedName
+      readonly source: string
+      readonly ifExists: boolean
+    }
+  /** @param source null: all of them */
+  | {
+      readonly kind: 'refresh_knowledge_base'
+      readonly name: QualifiedName
+      readonly source: string | null
+    }
 
 const WHAT = 'a knowledge base'
 
@@ -30,6 +51,8 @@ export function knowledgeBaseStatement(read: StatementReader): KnowledgeBaseStat
   }
   if (read.takeWords('alter', 'knowledge_base')) {
     const name = read.qualifiedName(WHAT)
+    const ofSource = sourceStatement(name, read)
+    if (ofSource !== undefined) return ofSource
     read.expectWord('using')
     return { kind: 'alter_knowledge_base', name, options: read.options() }
   }
@@ -40,5 +63,30 @@ export function knowledgeBaseStatement(read: StatementReader): KnowledgeBaseStat
   if (read.takeWords('describe', 'knowledge_base')) {
     return { kind: 'describe_knowledge_base', name: read.qualifiedName(WHAT) }
   }
+  if (read.takeWords('refresh', 'knowledge_base')) {
+    const name = read.qualifiedName(WHAT)
+    const source = read.takeWords('source') ? read.name(SOURCE) : null
+    return { kind: 'refresh_knowledge_base', name, source }
+  }
   return undefined
+}
+
+const SOURCE = 'the name of a source'
+
+/** `ADD SOURCE name USING …`, `ALTER SOURCE name USING …`, `DROP SOURCE name`. */
+function sourceStatement(
+  name: QualifiedName,
+  read: StatementReader,
+): KnowledgeBaseStatement | undefined {
+  const isNew = read.takeWords('add', 'source')
+  if (isNew || read.takeWords('alter', 'source')) {
+    const ifNotExists = isNew && read.takeWords('if', 'not', 'exists')
+    const source = read.name(SOURCE)
+    read.expectWord('using')
+    const kind = isNew ? 'add_source' : 'alter_source'
+    return { kind, name, source, ifNotExists, options: read.options() }
+  }
+  if (!read.takeWords('drop', 'source')) return undefined
+  const ifExists = read.takeWords('if', 'exists')
+  return { kind: 'drop_source', name, source: read.name(SOURCE), ifExists }
 }

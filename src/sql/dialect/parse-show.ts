@@ -55,6 +55,7 @@ const SUBJECTS = {
   processlist: ['processlist'],
   projects: ['projects'],
   queries: ['queries'],
+  sources: ['sources'],
   status: ['status'],
   table_status: ['table status'],
   tables: ['tables'],
@@ -112,6 +113,10 @@ function show(read: StatementReader): ShowStatement {
     throw read.expected('VARIABLES or STATUS', subject.toUpperCase())
   }
   const shown = { kind: 'show', subject, isFull } as const
+  if (subject === 'sources') {
+    const table = takeFrom(read) ? read.qualifiedName('a knowledge base') : null
+    return { ...shown, table, from: null, narrowing: narrowing(read) }
+  }
   if (subject === 'columns' || subject === 'indexes') {
     if (!takeFrom(read)) throw read.expected('FROM and the name of a table')
     const table = read.tableName(WHAT)

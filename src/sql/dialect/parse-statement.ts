@@ -78,13 +78,13 @@ function isJob([first, second]: readonly Token[]): boolean {
 const QUERY_WORDS = new Set(['select', 'with', 'from', 'values', 'pivot', 'unpivot', 'table'])
 
 const WRITING_WORDS = new Set(
-  'insert update delete create alter drop truncate copy attach detach set reset evaluate merge'.split(
+  'insert update delete create alter drop truncate copy attach detach set reset evaluate refresh merge'.split(
     ' ',
   ),
 )
 
 const KNOWN =
-  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, EVALUATE KNOWLEDGE_BASE, VACUUM, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, DATABASE, PROJECT, JOB, VIEW, TABLE and INDEX ON KNOWLEDGE_BASE'
+  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, EVALUATE KNOWLEDGE_BASE, REFRESH KNOWLEDGE_BASE, VACUUM, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, DATABASE, PROJECT, JOB, VIEW, TABLE and INDEX ON KNOWLEDGE_BASE'
 
 /** What DuckDB would read as something else, or only refuse with its own words. */
 function refuseOthers(read: StatementReader): void {

@@ -1,0 +1,14 @@
+import type { SourceKeeping } from '../../src/domain/ports/sync-ports.ts'
+
+/** For tests in which nothing is kept in step. */
+export const NO_SOURCES: SourceKeeping = {
+  list: () => [],
+  create: () => Promise.reject(new Error('no sources')),
+  change: () => Promise.reject(new Error('no sources')),
+  drop: () => Promise.reject(new Error('no sources')),
+  run: () => Promise.reject(new Error('no sources')),
+  runs: () => Promise.reject(new Error('no sources')),
+  stateOf: () => {
+    throw new Error('no sources')
+  },
+}
