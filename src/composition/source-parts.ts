@@ -3,9 +3,9 @@ import type { SourceKeeping } from '../domain/ports/sync-ports.ts'
 import type { LiveTables } from '../query/information-schema/schema-table.ts'
 import {
   allSourceRows,
+  keptSourceRows,
   type ListedSources,
 } from '../query/information-schema/source-tables.ts'
-import { sourceRows as keptSourceRows } from '../query/information-schema/sync-tables.ts'
 import { scheduleRows } from './schedule-parts.ts'
 
 /** The tables of information_schema whose rows are fetched when they are read. */

@@ -12,9 +12,8 @@ import {
 } from './statements/run-definition.ts'
 import { runExplainStatement } from './statements/run-explain.ts'
 import { runIndexStatement } from './statements/run-index.ts'
-import { runKnowledgeBaseStatement } from './statements/run-knowledge-base.ts'
+import { runKnowledgeBaseStatement, runSourceStatement } from './statements/run-knowledge-base.ts'
 import { runSessionStatement } from './statements/run-session.ts'
-import { runSourceStatement } from './statements/run-source-statement.ts'
 import { runTableStatement } from './statements/run-table.ts'
 import { runViewStatement } from './statements/run-view.ts'
 
@@ -31,10 +30,7 @@ export async function runStatement(
     case 'drop_knowledge_base':
     case 'describe_knowledge_base':
       return runKnowledgeBaseStatement({ ...request, statement }, deps)
-    case 'add_source':
-    case 'alter_source':
-    case 'drop_source':
-    case 'refresh_knowledge_base':
+    case 'sources':
       return runSourceStatement({ ...request, statement }, deps)
     case 'create_index':
     case 'drop_index':

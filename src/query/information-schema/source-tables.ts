@@ -1,4 +1,5 @@
 /** The tables of data sources as rows of information_schema. They are asked for whenever somebody looks. */
+import { sourceRecord } from '../../catalog/define-source.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import type {
   DataSource,
@@ -7,6 +8,7 @@ import type {
   SourceTableName,
 } from '../../domain/flow/data-source.ts'
 import type { DataSources } from '../../domain/ports/source-ports.ts'
+import type { SourceKeeping } from '../../domain/ports/sync-ports.ts'
 import { AppError, toAppError } from '../../errors.ts'
 import { startDeadline } from '../../runtime/cancellation.ts'
 import type { LiveRows, SchemaRow } from './schema-table.ts'
@@ -143,4 +145,46 @@ export function shownTableName({ schema, name }: SourceTableName): string {
 function cutWarnings({ name }: DataSource, tables: readonly SourceTable[]): readonly string[] {
   if (tables.length <= LISTED_MAX) return []
   return [`Database ${name} has ${tables.length} tables; the first ${LISTED_MAX} are shown`]
+}
+
+/** Of sources of knowledge bases, shown in columns of their own. */
+const OWN_COLUMNS = new Set(
+  'id name kind schedule watch remove_vanished created_at updated_at knowledge_base project job_id next_run_at watching watch_note last_run'.split(
+    ' ',
+  ),
+)
+
+/** What knowledge bases are kept in step with. Secrets are masked. */
+export function keptSourceRows(
+  { knowledgeBases }: Pick<CatalogSnapshot, 'knowledgeBases'>,
+  sources: Pick<SourceKeeping, 'list' | 'stateOf'>,
+): LiveRows {
+  const rows = knowledgeBases.flatMap((kb) => {
+    return sources.list(kb).map((source): SchemaRow => {
+      const { lastRun, jobId, nextRunAt, watching } = sources.stateOf(source)
+      const fields = Object.entries(sourceRecord(kb, source, sources))
+      const parameters = Object.fromEntries(fields.filter(([name]) => !OWN_COLUMNS.has(name)))
+      return {
+        ID: source.id,
+        NAME: source.name,
+        PROJECT: kb.projectName,
+        KNOWLEDGE_BASE: kb.name,
+        KIND: source.kind,
+        PARAMETERS: JSON.stringify(parameters),
+        SCHEDULE: source.schedule,
+        WATCHING: watching,
+        NEXT_RUN_AT: nextRunAt,
+        LAST_RUN_AT: lastRun?.startedAt ?? null,
+        LAST_STATE: lastRun?.state ?? null,
+        ADDED: lastRun?.counts.added ?? null,
+        CHANGED: lastRun?.counts.changed ?? null,
+        UNCHANGED: lastRun?.counts.unchanged ?? null,
+        REMOVED: lastRun?.counts.removed ?? null,
+        FAILED: lastRun?.counts.failed ?? null,
+        ERROR: lastRun?.error ?? null,
+        JOB_ID: jobId,
+      }
+    })
+  })
+  return { rows }
 }

@@ -3,7 +3,10 @@ import {
   createKnowledgeBase,
   dropKnowledgeBase,
 } from '../../catalog/define-knowledge-base.ts'
+import { alterSource, createSource, requireSource } from '../../catalog/define-source.ts'
 import { findKnowledgeBase, findProject } from '../../domain/catalog-snapshot.ts'
+import type { Job } from '../../domain/flow/job.ts'
+import { nameKey } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { type QueryResult, rowsOf } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
@@ -110,4 +113,41 @@ export function requireKnowledgeBaseNamed(
 function doesNotExist(name: QualifiedName): AppError {
   const message = `Knowledge base does not exist: ${name.name}`
   return new AppError('knowledge_base_not_found', message)
+}
+
+type SourceStatement = StatementOf<'sources'>
+
+/** What a knowledge base is kept in step with. */
+export async function runSourceStatement(
+  { statement, db }: StatementRequest<SourceStatement>,
+  deps: QueryDeps,
+): Promise<QueryResult> {
+  const kb = requireKnowledgeBaseNamed(statement.name, db, deps)
+  const { keeping } = deps
+  const named = (name: string) => {
+    return keeping.list(kb).find((source) => nameKey(source.name) === nameKey(name))
+  }
+  switch (statement.change) {
+    case 'add': {
+      const isThere = statement.ifNotExists && named(statement.source) !== undefined
+      if (!isThere)
+        await createSource(kb, { ...statement.options, name: statement.source }, keeping)
+      return done(db)
+    }
+    case 'alter':
+      await alterSource(requireSource(kb, statement.source, keeping), statement.options, keeping)
+      return done(db)
+    case 'drop':
+      if (statement.ifExists && named(statement.source) === undefined) return done(db)
+      await keeping.drop(requireSource(kb, statement.source, keeping))
+      return done(db)
+    case 'refresh': {
+      const { source: name } = statement
+      const sources = name === null ? keeping.list(kb) : [requireSource(kb, name, keeping)]
+      const started: (readonly [string, Job])[] = []
+      for (const source of sources) started.push([source.name, await keeping.run(source)])
+      const rows = started.map(([source, job]) => [source, job.id, job.state])
+      return { kind: 'table', rows: rowsOf(['SOURCE', 'JOB_ID', 'STATE'], rows), context: { db } }
+    }
+  }
 }

@@ -20,22 +20,25 @@ export type KnowledgeBaseStatement =
   | { readonly kind: 'describe_knowledge_base'; readonly name: QualifiedName }
   /** What it is kept in step with. */
   | {
-      readonly kind: 'add_source' | 'alter_source'
+      readonly kind: 'sources'
+      readonly change: 'add' | 'alter'
       readonly name: QualifiedName
       readonly source: string
-      /** Of `add_source`: one of that name stays as it is. */
+      /** Of `add`: one of that name stays as it is. */
       readonly ifNotExists: boolean
       readonly options: Options
     }
   | {
-      readonly kind: 'drop_source'
+      readonly kind: 'sources'
+      readonly change: 'drop'
       readonly name: QualifiedName
       readonly source: string
       readonly ifExists: boolean
     }
   /** @param source null: all of them */
   | {
-      readonly kind: 'refresh_knowledge_base'
+      readonly kind: 'sources'
+      readonly change: 'refresh'
       readonly name: QualifiedName
       readonly source: string | null
     }
@@ -66,7 +69,7 @@ export function knowledgeBaseStatement(read: StatementReader): KnowledgeBaseStat
   if (read.takeWords('refresh', 'knowledge_base')) {
     const name = read.qualifiedName(WHAT)
     const source = read.takeWords('source') ? read.name(SOURCE) : null
-    return { kind: 'refresh_knowledge_base', name, source }
+    return { kind: 'sources', change: 'refresh', name, source }
   }
   return undefined
 }
@@ -83,10 +86,10 @@ function sourceStatement(
     const ifNotExists = isNew && read.takeWords('if', 'not', 'exists')
     const source = read.name(SOURCE)
     read.expectWord('using')
-    const kind = isNew ? 'add_source' : 'alter_source'
-    return { kind, name, source, ifNotExists, options: read.options() }
+    const change = isNew ? 'add' : 'alter'
+    return { kind: 'sources', change, name, source, ifNotExists, options: read.options() }
   }
   if (!read.takeWords('drop', 'source')) return undefined
   const ifExists = read.takeWords('if', 'exists')
-  return { kind: 'drop_source', name, source: read.name(SOURCE), ifExists }
+  return { kind: 'sources', change: 'drop', name, source: read.name(SOURCE), ifExists }
 }
