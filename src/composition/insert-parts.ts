@@ -1,6 +1,6 @@
 import { guardedFetch } from '../ingest/crawl/guarded-fetch.ts'
 import { INGEST_LIMITS } from '../ingest/ingest-limits.ts'
-import type { InsertDeps } from '../ingest/insert-request.ts'
+import type { InsertFilesDeps } from '../ingest/insert-files.ts'
 import type { DocumentReader } from '../ingest/readers/document-reader.ts'
 import type { UploadDeps } from '../ingest/upload-file.ts'
 import { addressPolicy } from '../network/address-policy.ts'
@@ -23,7 +23,7 @@ export function insertDepsOf(
   options: InsertParts,
   queryDeps: QueryDeps,
   reader: DocumentReader,
-): InsertDeps & UploadDeps {
+): InsertFilesDeps & UploadDeps {
   const { settings, store } = options
   const downloads = downloadsOf(options)
   return {
@@ -33,6 +33,7 @@ export function insertDepsOf(
     embedders: queryDeps.embedders,
     chatModels: queryDeps.chatModels,
     files: store.files,
+    tables: store.files,
     select: async (sql, database, signal) => {
       return (await LATER.select()).runSelect(
         { sql, database, params: {} },

@@ -1,7 +1,7 @@
 import type { AgentPool } from '../agents/agent-pool.ts'
 import type { ImportFiles } from '../domain/ports/document-ports.ts'
 import type { UseCases } from '../http/route-context.ts'
-import type { InsertDeps } from '../ingest/insert-request.ts'
+import type { InsertFilesDeps } from '../ingest/insert-files.ts'
 import type { DocumentReader } from '../ingest/readers/document-reader.ts'
 import type { UploadDeps } from '../ingest/upload-file.ts'
 import type { JobRunner } from '../jobs/job-runner.ts'
@@ -16,7 +16,7 @@ import { LATER } from './later.ts'
 /** What each route calls, with what that needs. */
 export function useCases(
   queryDeps: QueryDeps,
-  insertDeps: InsertDeps & UploadDeps,
+  insertDeps: InsertFilesDeps & UploadDeps,
   {
     agents,
     reader,
@@ -30,7 +30,7 @@ export function useCases(
   },
 ): Omit<UseCases, 'backups' | 'fileBytes' | 'sources' | 'schedules'> {
   const sessions = new Sessions()
-  const inTurns = (): InsertDeps & UploadDeps => {
+  const inTurns = (): InsertFilesDeps & UploadDeps => {
     const own = reader.forRequest()
     return { ...insertDeps, reader: own, chunker: own }
   }

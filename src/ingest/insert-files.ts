@@ -1,10 +1,11 @@
 /** Files that are sent to be documents of a knowledge base: they are read and stored, and nothing else of them is kept. */
-import { basename, dirname } from 'node:path'
+import { basename } from 'node:path'
 import type { Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { ReadArchive, ReadFile } from '../domain/ports/reading-ports.ts'
 import type { IncomingFile } from '../domain/ports/store-ports.ts'
-import { type FileFormat, isDocumentFormat, tablesOfFile } from '../domain/uploaded-file.ts'
+import type { TableRows } from '../domain/ports/sync-ports.ts'
+import { type FileFormat, isDocumentFormat } from '../domain/uploaded-file.ts'
 import { AppError, type ErrorCode, toAppError } from '../errors.ts'
 import { mapConcurrent } from '../runtime/map-concurrent.ts'
 import { columnMappingOf, documentRow } from './document-of-row.ts'
@@ -14,6 +15,11 @@ import { rowsOfTable } from './sources/file-rows.ts'
 import { storeRows } from './store-rows.ts'
 import type { StoredCounts } from './storing-stages.ts'
 import { uploadOptions } from './upload-options.ts'
+
+/** Tables of files are read past the catalog. */
+export interface InsertFilesDeps extends InsertDeps {
+  readonly tables: TableRows
+}
 
 export interface SentDocumentFile extends IncomingFile {
   /** The id of its document: what the sender calls it, with its folders. */
@@ -59,7 +65,7 @@ const LARGE_BYTES = 4_000_000
  */
 export async function insertFiles(
   { kb, files, fields }: InsertFilesRequest,
-  deps: InsertDeps,
+  deps: InsertFilesDeps,
   signal: AbortSignal,
 ): Promise<InsertFilesOutcome> {
   deps.embedders.embedder(kb.embeddingModel)
@@ -103,7 +109,7 @@ interface FileToInsert {
 
 async function insertRead(
   { kb, file, read }: FileToInsert,
-  deps: InsertDeps,
+  deps: InsertFilesDeps,
   signal: AbortSignal,
 ): Promise<InsertedFile> {
   if (read.archive !== null) throw archiveRefused(read.archive)
@@ -151,36 +157,20 @@ async function* documentRows({ kb, file, read }: FileToInsert, known: Row): Asyn
   }
 }
 
-/** By way of a table that is gone afterwards: only the database reads what a reader process wrote. */
+/** Straight from what the reader process wrote: nothing of a table is in the catalog at any moment. */
 async function* tableRows(
   { kb, file, read }: FileToInsert,
   known: Row,
-  { files }: Pick<InsertDeps, 'files'>,
+  { files, tables }: Pick<InsertFilesDeps, 'files' | 'tables'>,
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
   files.checkSpace(2 * file.sizeBytes)
-  const { format, recognized, warnings } = read
-  const described = { originalName: basename(file.name), contentType: file.contentType }
-  const stored = await files.importTables(
-    {
-      ...{ ...described, format, recognized, warnings },
-      // Nobody else has a folder or a file of that name.
-      name: `insert-${basename(dirname(file.path))}-${basename(file.path)}`,
-      sourceUrl: null,
-      content: null,
-      replaces: false,
-    },
-    read.tables,
-    signal,
-  )
-  try {
-    const rule = columnMappingOf(kb)
-    for (const table of tablesOfFile(stored)) {
-      const sheet = table.index === 0 ? '' : `.${stored.sheets[table.index]?.name ?? table.index}`
-      const rows = files.rows(table, signal)
-      yield* rowsOfTable({ ...table, name: `${file.name}${sheet}`, known }, rule, rows)
-    }
-  } finally {
-    await files.dropFile(stored)
+  if (read.tables.length === 0) throw new AppError('file_unreadable', 'The file holds no rows')
+  const rule = columnMappingOf(kb)
+  for (const [index, table] of read.tables.entries()) {
+    const name = index === 0 ? file.name : `${file.name}.${table.name ?? index}`
+    const columns = table.columns.map((column) => column.name)
+    const rows = tables.rowsOfTable(table, signal)
+    yield* rowsOfTable({ name, columns, known }, rule, rows)
   }
 }

@@ -1,6 +1,7 @@
 /** `POST …/knowledge_bases/{kb}/files`: files that become documents, and leave nothing else behind. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createTestApp, type TestApp } from '../support/test-app.ts'
+import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
+import { createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 let t: TestApp
@@ -66,6 +67,33 @@ test('rows of a table are documents, and no file is left', async () => {
     ['a/prices.csv:2', 'tea: assam, price: 6', 6, 'a/prices.csv'],
   ])
   expect((await t.send('GET', '/api/files')).body).toEqual([])
+})
+
+test('a table is in the catalog at no moment, so that a kill leaves nothing of it', async () => {
+  const seen: unknown[] = []
+  const embedders: EmbedderRegistry = {
+    ...wordEmbedders,
+    embedder: (model) => ({
+      embed: async (texts, signal) => {
+        seen.push((await watched.send('GET', '/api/files')).body)
+        return wordEmbedders.embedder(model).embed(texts, signal)
+      },
+    }),
+  }
+  const watched = await createTestApp({ embedders })
+  try {
+    await watched.send('POST', KBS, { knowledge_base: { name: 'rows' } })
+    // So large that its rows are embedded while they are read.
+    const row = (_: unknown, id: number) => `{"id": ${id}, "content": "tea"${' '.repeat(2000)}}\n`
+    const rows = Array.from({ length: 2500 }, row).join('')
+    const files = form(['prices.jsonl', rows], ['more.csv', 'tea\nassam\n'])
+    const { body } = await watched.send('POST', `${KBS}/rows/files`, files)
+    expect(body).toMatchObject({ files: [{ documents: 2500 }, { documents: 1 }], failed: [] })
+    expect(seen.length).toBeGreaterThan(0)
+    expect(seen.flat()).toEqual([])
+  } finally {
+    await watched.close()
+  }
 })
 
 test('a file that cannot be read stops no other', async () => {
