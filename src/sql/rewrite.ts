@@ -21,6 +21,7 @@ import {
   walk,
   walkExpression,
 } from './ast/select-ast.ts'
+import { EVERYTHING, type OuterNeeds, StatementNeeds } from './pushdown/outer-needs.ts'
 import {
   directAnswerOf,
   groupReference,
@@ -46,24 +47,29 @@ export interface Rewriting {
   readonly place: SelectPlace
   /** Collects what must be known before the statement can run. */
   readonly inputs: PlanInputs
+  /** Set for the SELECT of a view: what is needed of its rows. */
+  readonly needs?: OuterNeeds
 }
 
 export interface StatementEdit extends SearchEdit {
   /** Set for the SELECT of a view, a caller's own: it is to be checked and rewritten like any statement. */
-  readonly view?: { readonly name: string; readonly names: NameScope }
+  readonly view?: { readonly name: string; readonly names: NameScope; readonly needs: OuterNeeds }
 }
 
 /** Rewrites the tree in place. The SQL of the edits must be parsed and applied before the tree is printed. */
 export function rewrite(tree: TreeNode, rewriting: Rewriting): readonly StatementEdit[] {
+  const originals = originalsOf(tree)
+  const query = queryOf(statementOf(tree))
   const rewriter: Rewriter = {
     ...rewriting,
     usedNames: usedNamesOf(tree, rewriting.names),
-    originals: originalsOf(tree),
+    originals,
+    statementNeeds: new StatementNeeds(originals.get(query) ?? query, rewriting.needs),
     edits: [],
     qualifiers: new Map(),
   }
   const scope = { ctes: new Set<string>(), place: rewriting.place, cteNodes: [], outer: null }
-  visitQuery(queryOf(statementOf(tree)), scope, rewriter)
+  visitQuery(query, scope, rewriter)
   stripProjects(tree, rewriter.qualifiers)
   return rewriter.edits
 }
@@ -72,6 +78,7 @@ interface Rewriter extends Rewriting {
   readonly usedNames: ReadonlySet<string>
   /** Each node as it was written. */
   readonly originals: ReadonlyMap<TreeNode, TreeNode>
+  readonly statementNeeds: StatementNeeds
   readonly edits: StatementEdit[]
   /** Table names that were written with a project or schema: name → the qualifiers used. */
   readonly qualifiers: Map<string, Set<string>>
@@ -214,9 +221,11 @@ function putReferences(
 ): void {
   const { outer, place } = scope
   if (references.length === 0 || outer === null) return
-  const { usedNames, inputs, originals } = rewriter
+  const { inputs, originals, statementNeeds } = rewriter
   const hasSearches = searches.knowledgeBases.length > 0 || searches.agents.length > 0
-  const around = { select: outer.select, usedNames, hasSearches }
+  const usedNames = rewriter.usedNames.union(statementNeeds.usedNames)
+  const needs = statementNeeds.of(outer.select)
+  const around = { select: outer.select, usedNames, hasSearches, needs }
   for (const { ref, ...reference } of references) {
     const written = { ...reference, ref: originals.get(ref) ?? ref }
     const asked = sourceReadOf(written, around)
@@ -298,7 +307,9 @@ function resolveTable(ref: TreeNode, scope: Scope, visit: FromVisit): void {
       if (relation.kind === 'query') rewriter.inputs.readsCatalog = true
       rewriter.edits.push({
         sql: relation.sql,
-        ...(relation.kind === 'view' ? { view: { name, names: relation.names } } : {}),
+        ...(relation.kind === 'view'
+          ? { view: { name, names: relation.names, needs: needsOf(ref, alias, scope, rewriter) } }
+          : {}),
         apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)),
       })
       return
@@ -316,6 +327,14 @@ function resolveTable(ref: TreeNode, scope: Scope, visit: FromVisit): void {
       ref.table_name = relation.table
       ref.alias = alias
   }
+}
+
+/** What is needed of the rows of a view. */
+function needsOf(ref: TreeNode, alias: string, { outer }: Scope, rewriter: Rewriter): OuterNeeds {
+  if (outer === null) return EVERYTHING
+  const { statementNeeds, originals, usedNames } = rewriter
+  const needs = statementNeeds.under(outer.select, originals.get(ref) ?? ref, alias)
+  return { ...needs, usedNames: usedNames.union(statementNeeds.usedNames) }
 }
 
 /** Goes into the sub-queries of expressions. */

@@ -38,6 +38,7 @@ beforeEach(() => {
 })
 
 async function sentFor(sql: string, params: Readonly<Record<string, unknown>> = {}) {
+  sources.sent.length = 0
   const rows = await app.rows(sql, params)
   return { rows, sent: sources.sent.map(({ how, sql: text }) => `${how}: ${text}`) }
 }
@@ -102,6 +103,14 @@ describe('what is sent', () => {
     expect(sent).toEqual(['stage: SELECT "id", "name" FROM "teas"'])
   })
 
+  test('no value of a condition that is left out', async () => {
+    const { rows, sent } = await sentFor(
+      "SELECT id FROM shop.teas WHERE NOT (name NOT LIKE 'g%' AND length(name) > 2) AND id < 3 ORDER BY id",
+    )
+    expect(rows).toEqual([[1]])
+    expect(sent).toEqual(['stage: SELECT "id", "name" FROM "teas" WHERE ("id" < 3)'])
+  })
+
   test('conditions of an outer join narrow the side that may be narrowed', async () => {
     const { rows, sent } = await sentFor(
       `SELECT t.id, n.note FROM shop.teas t LEFT JOIN shop.extra.notes n ON n.tea = t.id AND n.note <> 'fresh'
@@ -129,6 +138,71 @@ describe('what is sent', () => {
       ['green', 30, 2],
     ])
     expect(sources.held.size).toBe(0)
+  })
+})
+
+describe('what is said of a sub-query, a CTE or a view', () => {
+  test('is sent to the table that it reads', async () => {
+    const { rows, sent } = await sentFor(
+      `SELECT upper(n) FROM (SELECT id AS key, name AS n FROM shop.teas WHERE price < 9) AS t
+        WHERE t.key > 1 AND n LIKE 'b%' ORDER BY key LIMIT 1`,
+    )
+    expect(rows).toEqual([['BLACK']])
+    expect(sent).toEqual([
+      'stage: SELECT "id", "name", "price" FROM "teas" WHERE ("price" < 9) AND ("id" > 1) AND ("name" LIKE $1) ORDER BY "id" LIMIT 1',
+    ])
+    const cte = await sentFor(
+      'WITH a AS (SELECT * FROM shop.teas), b AS (SELECT id AS i FROM a WHERE stock > 0) SELECT count(*) FROM b WHERE i < 3',
+    )
+    expect(cte.rows).toEqual([[2]])
+    expect(cte.sent).toEqual([
+      `stage: SELECT "id", "stock" FROM "teas" WHERE ("stock" > '0e+0'::DOUBLE) AND ("id" < 3)`,
+    ])
+  })
+
+  test('goes through views within views', async () => {
+    const run = async (query: string) => (await app.send('POST', '/api/sql/query', { query })).body
+    await run('CREATE VIEW every AS SELECT * FROM shop.teas')
+    await run('CREATE VIEW renamed AS SELECT id AS tea, name AS "The Name" FROM every ORDER BY id')
+    const { rows, sent } = await sentFor(
+      'SELECT "the name" FROM renamed WHERE tea >= :least LIMIT 2',
+      { least: 2 },
+    )
+    expect(rows).toEqual([['black'], ['Green']])
+    expect(sent).toEqual([
+      'stage: SELECT "id", "name" FROM "teas" WHERE ("id" >= 2) ORDER BY "id" LIMIT 2',
+    ])
+    const joined = await sentFor(
+      'SELECT r.tea FROM renamed r LEFT JOIN every e ON e.id = r.tea AND e.id = 2 WHERE r.tea < 3 AND e.name IS NULL',
+    )
+    expect(joined.rows).toEqual([[1]])
+    expect(joined.sent.toSorted()).toEqual([
+      'stage: SELECT "id", "name" FROM "teas" WHERE ("id" < 3)',
+      'stage: SELECT "id", "name" FROM "teas" WHERE ("id" = 2)',
+    ])
+  })
+
+  test('stays where it is if it would give other rows', async () => {
+    const all = async (sql: string) => (await sentFor(sql)).sent
+    const whole = ['stage: SELECT "id", "name" FROM "teas"']
+    expect(
+      await all(
+        'SELECT n FROM (SELECT name AS n, id, rank() OVER (ORDER BY id) FROM shop.teas) WHERE id = 5',
+      ),
+    ).toEqual(whole)
+    expect(
+      await all(
+        'SELECT n FROM (SELECT name AS n, id FROM shop.teas ORDER BY id, n LIMIT 2) WHERE id = 5',
+      ),
+    ).toEqual(['stage: SELECT "id", "name" FROM "teas" ORDER BY "id", "name" NULLS LAST LIMIT 2'])
+    expect(
+      await all(
+        'WITH t AS (SELECT id, name FROM shop.teas) SELECT a.id FROM t a, t b WHERE a.id = 5',
+      ),
+    ).toEqual(whole)
+    expect(
+      await all('SELECT a FROM (SELECT id + 1 AS a, name FROM shop.teas) WHERE a = 5 LIMIT 1'),
+    ).toEqual(whole)
   })
 })
 

@@ -173,10 +173,10 @@ async function applyEdits(
     const tree = trees[index]
     if (tree === undefined) throw new Error('each edit has a tree')
     if (edit.view !== undefined) {
-      const { name, names } = edit.view
+      const { name, names, needs } = edit.view
       if (viewDepth >= VIEW_DEPTH_MAX) throw viewsTooDeep(name)
       inputs.addView(name)
-      const rewriting: Rewriting = { names, inputs, place: 'nested' }
+      const rewriting: Rewriting = { names, inputs, place: 'nested', needs }
       const inner = await checkedView(name, tree, rewriting, engine)
       candidates.push(...(await applyEdits(inner, inputs, engine, viewDepth + 1)))
     }

@@ -4,9 +4,15 @@ import { isNode, nodesOf, type TreeNode, type TreeValue } from '../ast/select-as
 /**
  * The conjuncts that a row of this reference must meet to be of any use, as far as they speak of it; null where a row that
  * does not meet them may still change the answer.
+ * @param others what the rows of the SELECT must meet besides its WHERE
  */
-export function conditionsOn(select: TreeNode, ref: TreeNode): readonly TreeNode[] | null {
-  return conditionsWithin(select.from_table, ref, conjunctsOf(select.where_clause))
+export function conditionsOn(
+  select: TreeNode,
+  ref: TreeNode,
+  others: readonly TreeNode[] = [],
+): readonly TreeNode[] | null {
+  const known = [...conjunctsOf(select.where_clause), ...others]
+  return conditionsWithin(select.from_table, ref, known)
 }
 
 /** @param known conditions that everything in this source must meet */

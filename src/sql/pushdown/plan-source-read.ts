@@ -6,19 +6,23 @@ import {
   isColumn,
   isNode,
   nodesOf,
-  numberOf,
   type TreeNode,
-  type TreeValue,
   textOf,
   textsOf,
-  walk,
   walkExpression,
 } from '../ast/select-ast.ts'
-import { isAggregateFunction, isScalarFunction } from '../guard/function-lists.ts'
 import type { UnnamedItem } from '../guard/size-limits.ts'
 import { groupedReadOf } from './grouped-read.ts'
 import { conditionsOn } from './join-conditions.ts'
+import { type NeededSlice, type OuterNeeds, sliceUnder } from './outer-needs.ts'
 import { isSentWhole } from './render-read.ts'
+import {
+  hasTwins,
+  isPlainReference,
+  isPlainStar,
+  readsWholeRows,
+  showsEachRow,
+} from './select-shape.ts'
 import { type ColumnOf, conditionOf, operandOf } from './source-conditions.ts'
 import {
   type DirectAnswer,
@@ -50,13 +54,16 @@ export interface SelectAround {
   readonly usedNames: ReadonlySet<string>
   /** Whether a knowledge base or an agent is in the FROM: names without a table may be theirs. */
   readonly hasSearches: boolean
+  /** What is needed of the rows of the SELECT. */
+  readonly needs: OuterNeeds
 }
 
 export function sourceReadOf(reference: SourceReference, around: SelectAround): SourceRead {
   const { ref, source, from, columns } = reference
-  const { select, usedNames } = around
-  const isWhole = readsWholeRows(select, reference)
-  const used = isWhole ? columns : columns.filter(({ name }) => usedNames.has(nameKey(name)))
+  const { select, usedNames, needs } = around
+  const used = readsWholeRows(select, reference, needs.isWhole)
+    ? columns
+    : columns.filter(({ name }) => usedNames.has(nameKey(name)))
   const read = {
     placeholder: newPlaceholder(),
     source,
@@ -68,47 +75,14 @@ export function sourceReadOf(reference: SourceReference, around: SelectAround): 
   }
   if (!isPlainReference(ref) || hasTwins(columns)) return read
   const columnOf = columnsOf(reference, unqualifiedNames(select, ref, around))
-  const conjuncts = conditionsOn(select, ref)
+  const conjuncts = conditionsOn(select, ref, needs.conjuncts)
   const condition = conditionFrom(conjuncts, columnOf)
-  return { ...read, condition, slice: sliceOf(select, ref, columnOf) }
+  return { ...read, condition, slice: sliceOf(select, ref, needs.slice, columnOf) }
 }
 
 function conditionFrom(conjuncts: readonly TreeNode[] | null, columnOf: ColumnOf): SourceCondition {
   if (conjuncts === null) return { kind: 'other' }
   return { kind: 'and', conditions: conjuncts.map((node) => conditionOf(node, columnOf)) }
-}
-
-/** With a sample, or names of its own for the columns, its rows are taken as they are. */
-function isPlainReference({ sample = null, column_name_alias: aliases }: TreeNode): boolean {
-  return sample === null && textsOf(aliases).length === 0
-}
-
-/** Names that differ in case only mean something else here than there. */
-function hasTwins(columns: readonly SourceColumn[]): boolean {
-  return new Set(columns.map(({ name }) => nameKey(name))).size < columns.length
-}
-
-function readsWholeRows(select: TreeNode, { ref, alias, columns }: SourceReference): boolean {
-  if (!isPlainReference(ref) || hasTwins(columns) || !isAmongJoins(select.from_table, ref)) {
-    return true
-  }
-  const key = nameKey(alias)
-  for (const node of walkExpression(select)) {
-    if (node.type === 'JOIN' && (node.ref_type === 'NATURAL' || textOf(node.alias) !== ''))
-      return true
-    if (node.class === 'POSITIONAL_REFERENCE') return true
-    if (node.class !== 'STAR') continue
-    const relation = nameKey(textOf(node.relation_name))
-    if (relation === '' || relation === key) return true
-  }
-  for (const node of walk(select)) {
-    if (node.class === 'STAR' && nameKey(textOf(node.relation_name)) === key) return true
-    // The row itself, as a value.
-    if (isColumn(node) && nameKey(columnNames(node).at(-1) ?? '') === key) {
-      if (!columns.some(({ name }) => nameKey(name) === key)) return true
-    }
-  }
-  return false
 }
 
 /**
@@ -129,14 +103,6 @@ export function groupReference(
   if (grouped === null || !isSentWhole(read)) return null
   const { groups } = grouped
   return { read: { ...read, columns: groups.keys, groups }, unnamed: grouped.apply() }
-}
-
-function isAmongJoins(source: TreeValue | undefined, ref: TreeNode): boolean {
-  if (!isNode(source)) return false
-  if (source === ref) return true
-  return (
-    source.type === 'JOIN' && (isAmongJoins(source.left, ref) || isAmongJoins(source.right, ref))
-  )
 }
 
 /** Names without a table that may be this reference's: null where none may. */
@@ -173,79 +139,29 @@ function columnsOf(
 }
 
 /** null where the SELECT does more with its rows than to show some of them. */
-function sliceOf(select: TreeNode, ref: TreeNode, columnOf: ColumnOf): SourceSlice | null {
-  if (select.from_table !== ref || !showsEachRow(select)) return null
-  const order: SourceOrder[] = []
-  let limit: SourceSlice['limit'] = null
-  let offset: SourceSlice['offset'] = null
-  for (const modifier of nodesOf(select.modifiers)) {
-    if (modifier.type === 'ORDER_MODIFIER') {
-      for (const item of nodesOf(modifier.orders)) {
-        const key = orderOf(item, select, columnOf)
-        if (key === null) return null
-        order.push(key)
-      }
-    } else if (modifier.type === 'LIMIT_MODIFIER') {
-      const values = [modifier.limit, modifier.offset].map((node) => operandOf(node ?? undefined))
-      const [given, skipped] = values
-      if (isNode(modifier.limit) && given === undefined) return null
-      if (isNode(modifier.offset) && skipped === undefined) return null
-      limit = given ?? null
-      offset = skipped ?? null
-    } else return null
-  }
-  return { order, limit, offset }
-}
-
-/** One row for each that is read: no group, no window, nothing that makes rows. */
-export function showsEachRow(select: TreeNode): boolean {
-  const isGrouped =
-    nodesOf(select.group_expressions).length > 0 ||
-    select.aggregate_handling !== 'STANDARD_HANDLING'
-  const others = [select.having, select.qualify, select.sample]
-  if (isGrouped || others.some(isNode)) return false
-  for (const node of walkExpression([
-    ...nodesOf(select.select_list),
-    ...nodesOf(select.modifiers),
-  ])) {
-    if (node.class === 'WINDOW') return false
-    if (node.class !== 'FUNCTION') continue
-    const name = textOf(node.function_name)
-    const isOperator = !/\w/.test(name)
-    if (isAggregateFunction(name) || (!isOperator && !isScalarFunction(name))) return false
-    if (name.toLowerCase() === 'unnest') return false
-  }
-  return true
-}
-
-function orderOf(item: TreeNode, select: TreeNode, columnOf: ColumnOf): SourceOrder | null {
-  const { expression, type, null_order: nulls } = item
-  if (!isNode(expression)) return null
-  const column = orderedColumn(expression, select, columnOf)
-  if (column === undefined) return null
-  const nullsFirst = nulls === 'NULLS FIRST'
-  return { column, isDescending: type === 'DESCENDING', nullsFirst }
-}
-
-/** By its place or its name in the answer, or as a column. */
-function orderedColumn(
-  expression: TreeNode,
+function sliceOf(
   select: TreeNode,
+  ref: TreeNode,
+  needed: NeededSlice | null,
   columnOf: ColumnOf,
-): SourceColumn | undefined {
-  const items = nodesOf(select.select_list)
-  if (expression.class === 'CONSTANT' && isNode(expression.value)) {
-    if (items.some((item) => item.class === 'STAR')) return undefined
-    const item = items[numberOf(expression.value.value) - 1]
-    return item !== undefined && isColumn(item) ? columnOf(item) : undefined
+): SourceSlice | null {
+  if (select.from_table !== ref || !showsEachRow(select)) return null
+  const slice = sliceUnder(select, needed)
+  if (slice === null) return null
+  const order: SourceOrder[] = []
+  for (const { expression, type, null_order: nulls } of slice.order) {
+    const column = columnOf(expression)
+    if (column === undefined) return null
+    order.push({
+      column,
+      isDescending: type === 'DESCENDING',
+      nullsFirst: nulls === 'NULLS FIRST',
+    })
   }
-  if (!isColumn(expression)) return undefined
-  const names = columnNames(expression)
-  const named = items.find(({ alias }) => {
-    return names.length === 1 && nameKey(textOf(alias)) === nameKey(names[0] ?? '')
-  })
-  if (named === undefined) return columnOf(expression)
-  return isColumn(named) ? columnOf(named) : undefined
+  const [limit, offset] = [slice.limit, slice.offset].map((node) => operandOf(node ?? undefined))
+  if (slice.limit !== null && limit === undefined) return null
+  if (slice.offset !== null && offset === undefined) return null
+  return { order, limit: limit ?? null, offset: offset ?? null }
 }
 
 /** Set where the answer of the SELECT is columns of the read and nothing else. */
@@ -270,13 +186,4 @@ export function directAnswerOf(
     items.push({ column, name: textOf(item.alias) || column.name })
   }
   return { read, items }
-}
-
-const STAR_CHANGES = ['exclude_list', 'replace_list', 'qualified_exclude_list', 'rename_list']
-
-function isPlainStar(node: TreeNode): boolean {
-  if (node.class !== 'STAR' || node.columns === true || isNode(node.expr)) return false
-  return STAR_CHANGES.every(
-    (field) => nodesOf(node[field]).length === 0 && textsOf(node[field]).length === 0,
-  )
 }

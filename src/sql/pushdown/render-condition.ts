@@ -30,6 +30,15 @@ export function renderCondition(
   condition: SourceCondition,
   rendering: Rendering,
 ): RenderedCondition | null {
+  const { values } = rendering.text
+  const before = values.length
+  const rendered = render(condition, rendering)
+  // The values of what is left out go with it.
+  if (rendered === null) values.length = before
+  return rendered
+}
+
+function render(condition: SourceCondition, rendering: Rendering): RenderedCondition | null {
   switch (condition.kind) {
     case 'and':
       return allOf(condition.conditions.map((one) => renderCondition(one, rendering)))
@@ -72,15 +81,10 @@ function anyOf(
   conditions: readonly SourceCondition[],
   rendering: Rendering,
 ): RenderedCondition | null {
-  const before = rendering.text.values.length
   const parts: RenderedCondition[] = []
   for (const condition of conditions) {
     const part = renderCondition(condition, rendering)
-    if (part === null || part.sql === '') {
-      // The placeholders of the others go with them.
-      rendering.text.values.length = before
-      return null
-    }
+    if (part === null || part.sql === '') return null
     parts.push(part)
   }
   return { sql: parts.map(({ sql }) => `(${sql})`).join(' OR '), exactness: worst(parts) }

@@ -73,7 +73,10 @@ const A_COLUMNS = Object.keys(VALUES)
 const B_COLUMNS = ['id', 'i', 't']
 
 function statement(random: Chance): string {
-  switch (random.below(6)) {
+  switch (random.below(8)) {
+    case 6:
+    case 7:
+      return derived(random)
     case 0:
       return sliced(random)
     case 1:
@@ -114,6 +117,53 @@ function sliced(random: Chance): string {
   const where = random.is(0.6) ? `WHERE ${condition(random, 'a.', A_COLUMNS)}` : ''
   const limit = random.of(['LIMIT 5', 'LIMIT 3 OFFSET 2', 'LIMIT :three', 'LIMIT 0', 'OFFSET 100'])
   return `SELECT ${items} FROM {}a AS a ${where} ORDER BY ${order.join(', ')} ${limit}`
+}
+
+/** Conditions and LIMITs around sub-queries, CTEs and a view. */
+function derived(random: Chance): string {
+  const inner = random.of([
+    'SELECT id, t AS name, i AS t, d FROM {}a',
+    `SELECT * FROM {}a WHERE ${condition(random, '', A_COLUMNS)}`,
+    'SELECT DISTINCT i AS id, t, d FROM {}a',
+    'SELECT id, upper(t) AS t, i, d FROM {}a ORDER BY id DESC',
+    'SELECT a.id, b.t, a.d, b.i FROM {}a AS a LEFT JOIN {}b AS b ON a.i = b.i',
+    'SELECT *, i AS t FROM {}a',
+    'SELECT id, t, d FROM {}a ORDER BY id LIMIT 20',
+    'SELECT i AS id, min(t) AS t, sum(d) AS d FROM {}a GROUP BY i',
+    'SELECT id, t, d, row_number() OVER (ORDER BY id) AS n FROM {}a',
+    'SELECT id, t, 1 AS d FROM {}b UNION ALL SELECT id, t, d FROM {}a',
+    'SELECT id, t, d FROM {}view_of_a',
+    'SELECT * FROM (SELECT d AS x, t, id FROM {}a) AS q(d, t, id)',
+  ])
+  const columns = ['id', 't', 'd']
+  const items = random.of([
+    '*',
+    'v.id, v.t',
+    'count(*) AS n',
+    'id + 1 AS id, v.t, d',
+    'd AS id, id AS d',
+  ])
+  const where = random.is(0.7) ? `WHERE ${condition(random, 'v.', columns)}` : ''
+  const slice = random.is(0.4) && items !== 'count(*) AS n'
+  const order = random.of([
+    'v.id, v.t, v.d',
+    'v.id DESC, v.t NULLS FIRST, v.d',
+    '1, 2, v.d, v.t, v.id',
+  ])
+  const modifiers = slice
+    ? `ORDER BY ${order} LIMIT ${random.of(['3', '5 OFFSET 1', ':three'])}`
+    : ''
+  const outer = `SELECT ${items} FROM`
+  switch (random.below(4)) {
+    case 0:
+      return `WITH v AS (${inner}) ${outer} v ${where} ${modifiers}`
+    case 1:
+      return `WITH w AS (${inner}), v AS (SELECT * FROM w) ${outer} v ${where} ${modifiers}`
+    case 2:
+      return `SELECT v.id, y.t FROM (${inner}) AS v ${random.of(['JOIN', 'LEFT JOIN', 'RIGHT JOIN'])} {}b AS y ON y.id = v.id AND ${condition(random, 'v.', columns)} ${where}`
+    default:
+      return `${outer} (${inner}) AS v ${where} ${modifiers}`
+  }
 }
 
 function joined(random: Chance): string {
@@ -171,8 +221,9 @@ export async function compareWithCopies(app: TestApp, source: string, count: num
   let errors = 0
   for (let done = 0; done < count; done += 1) {
     const sql = statement(random)
-    const far = await answer(app, sql.replaceAll('{}', `${source}.`))
-    const near = await answer(app, sql.replaceAll('{}', ''))
+    const view = sql.replaceAll('{}view_of_a', 'far_view')
+    const far = await answer(app, view.replaceAll('{}', `${source}.`))
+    const near = await answer(app, sql.replaceAll('{}view_of_a', 'near_view').replaceAll('{}', ''))
     if (far !== near) throw new Error(`${sql}\nfar: ${far}\nnear: ${near}`)
     errors += near === 'error' ? 1 : 0
   }
@@ -184,7 +235,7 @@ async function answer(app: TestApp, sql: string): Promise<string> {
   const { type, data = [], column_names: names } = body as Record<string, unknown[]>
   if (String(type) === 'error') return 'error'
   const rows = data.map((row) => JSON.stringify(row))
-  return JSON.stringify([names, / ORDER BY /.test(sql) ? rows : rows.toSorted()], null, 1)
+  return JSON.stringify([names, / ORDER BY [^()]*$/.test(sql) ? rows : rows.toSorted()], null, 1)
 }
 
 export async function copyTables(app: TestApp, source: string) {
@@ -192,5 +243,11 @@ export async function copyTables(app: TestApp, source: string) {
     const query = `CREATE TABLE ${name} AS SELECT * FROM ${source}.${name}`
     const { body } = await app.send('POST', '/api/sql/query', { query })
     expect(body).toMatchObject({ type: 'ok' })
+  }
+  for (const query of [
+    `CREATE VIEW far_view AS SELECT * FROM ${source}.a`,
+    'CREATE VIEW near_view AS SELECT * FROM a',
+  ]) {
+    expect((await app.send('POST', '/api/sql/query', { query })).body).toMatchObject({ type: 'ok' })
   }
 }

@@ -1,0 +1,123 @@
+/** What a SELECT does with the rows of one reference in its FROM, seen from its tree alone. */
+import type { SourceColumn } from '../../domain/flow/data-source.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import {
+  columnNames,
+  isColumn,
+  isNode,
+  nodesOf,
+  numberOf,
+  type TreeNode,
+  type TreeValue,
+  textOf,
+  textsOf,
+  walk,
+  walkExpression,
+} from '../ast/select-ast.ts'
+import { isAggregateFunction, isScalarFunction } from '../guard/function-lists.ts'
+
+/** With a sample, or names of its own for the columns, its rows are taken as they are. */
+export function isPlainReference({ sample = null, column_name_alias: aliases }: TreeNode): boolean {
+  return sample === null && textsOf(aliases).length === 0
+}
+
+/** Names that differ in case only mean something else here than there. */
+export function hasTwins(columns: readonly SourceColumn[]): boolean {
+  return new Set(columns.map(({ name }) => nameKey(name))).size < columns.length
+}
+
+/** A reference in a FROM, as far as its name and its columns go. */
+export interface NamedReference {
+  readonly ref: TreeNode
+  readonly alias: string
+  readonly columns: readonly SourceColumn[]
+}
+
+/**
+ * Whether a SELECT uses columns that it does not name.
+ * @param shown false: of a `*` in its list no more is used than is named elsewhere
+ */
+export function readsWholeRows(
+  select: TreeNode,
+  { ref, alias, columns }: NamedReference,
+  shown = true,
+): boolean {
+  if (!isPlainReference(ref) || hasTwins(columns) || !isAmongJoins(select.from_table, ref)) {
+    return true
+  }
+  const key = nameKey(alias)
+  const unread = new Set(shown ? [] : nodesOf(select.select_list).filter(isPlainStar))
+  for (const node of walkExpression(select)) {
+    if (node.type === 'JOIN' && (node.ref_type === 'NATURAL' || textOf(node.alias) !== ''))
+      return true
+    if (node.class === 'POSITIONAL_REFERENCE') return true
+    if (node.class !== 'STAR' || unread.has(node)) continue
+    const relation = nameKey(textOf(node.relation_name))
+    if (relation === '' || relation === key) return true
+  }
+  for (const node of walk(select)) {
+    if (unread.has(node)) continue
+    if (node.class === 'STAR' && nameKey(textOf(node.relation_name)) === key) return true
+    // The row itself, as a value.
+    if (isColumn(node) && nameKey(columnNames(node).at(-1) ?? '') === key) {
+      if (!columns.some(({ name }) => nameKey(name) === key)) return true
+    }
+  }
+  return false
+}
+
+function isAmongJoins(source: TreeValue | undefined, ref: TreeNode): boolean {
+  if (!isNode(source)) return false
+  if (source === ref) return true
+  return (
+    source.type === 'JOIN' && (isAmongJoins(source.left, ref) || isAmongJoins(source.right, ref))
+  )
+}
+
+/** One row for each that is read: no group, no window, nothing that makes rows. */
+export function showsEachRow(select: TreeNode): boolean {
+  const isGrouped =
+    nodesOf(select.group_expressions).length > 0 ||
+    select.aggregate_handling !== 'STANDARD_HANDLING'
+  const others = [select.having, select.qualify, select.sample]
+  if (isGrouped || others.some(isNode)) return false
+  for (const node of walkExpression([
+    ...nodesOf(select.select_list),
+    ...nodesOf(select.modifiers),
+  ])) {
+    if (node.class === 'WINDOW') return false
+    if (node.class !== 'FUNCTION') continue
+    const name = textOf(node.function_name)
+    // Operators, and what the guard put around arguments that may be large.
+    const isOperator = !/\w/.test(name) || /^eider_(room|steps)$/.test(name)
+    if (isAggregateFunction(name) || (!isOperator && !isScalarFunction(name))) return false
+    if (name.toLowerCase() === 'unnest') return false
+  }
+  return true
+}
+
+/** The column by which an item of an ORDER BY sorts: by its place or its name in the answer, or as it stands. */
+export function orderedColumn(expression: TreeNode, select: TreeNode): TreeNode | undefined {
+  const items = nodesOf(select.select_list)
+  if (expression.class === 'CONSTANT' && isNode(expression.value)) {
+    if (items.some((item) => item.class === 'STAR')) return undefined
+    const item = items[numberOf(expression.value.value) - 1]
+    return item !== undefined && isColumn(item) ? item : undefined
+  }
+  if (!isColumn(expression)) return undefined
+  const names = columnNames(expression)
+  const named = items.find(({ alias }) => {
+    return names.length === 1 && nameKey(textOf(alias)) === nameKey(names[0] ?? '')
+  })
+  if (named === undefined) return expression
+  return isColumn(named) ? named : undefined
+}
+
+const STAR_CHANGES = ['exclude_list', 'replace_list', 'qualified_exclude_list', 'rename_list']
+
+export function isPlainStar(node: TreeNode): boolean {
+  if (node.class !== 'STAR' || node.columns === true || isNode(node.expr)) return false
+  return STAR_CHANGES.every(
+    (field) => nodesOf(node[field]).length === 0 && textsOf(node[field]).length === 0,
+  )
+}
