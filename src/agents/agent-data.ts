@@ -4,6 +4,8 @@ import { nameKey } from '../domain/identifier.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { FILES_DATABASE } from '../domain/project.ts'
 import { namesWithoutEnding, tablesOfFile } from '../domain/uploaded-file.ts'
+import { matchesGlob } from './glob.ts'
+import { NOTHING_ELSEWHERE, type TablesElsewhere } from './tables-elsewhere.ts'
 
 /** What an agent's `data` names at this moment. */
 export interface AvailableData extends AllowedData {
@@ -15,7 +17,11 @@ export interface AvailableData extends AllowedData {
  * Only what `data` names: an agent without it may read nothing. Patterns are matched again for
  * each question.
  */
-export function agentData(agent: Agent, snapshot: CatalogSnapshot): AvailableData {
+export function agentData(
+  agent: Agent,
+  snapshot: CatalogSnapshot,
+  elsewhere: TablesElsewhere = NOTHING_ELSEWHERE,
+): AvailableData {
   const { knowledgeBases: kbPatterns, tables: tablePatterns } = agent.data ?? NO_DATA
   const kbs = matchesOf(kbPatterns, (pattern) => {
     const [project, name] = qualifiedName(pattern, agent.projectName)
@@ -25,16 +31,18 @@ export function agentData(agent: Agent, snapshot: CatalogSnapshot): AvailableDat
   })
   const tables = matchesOf(tablePatterns, (pattern) => {
     const [source, name] = qualifiedName(pattern, '')
-    return tablesOf(snapshot).flatMap((table) => {
+    const own = tablesOf(snapshot).flatMap((table) => {
       const names = [table.name, ...table.otherNames]
       const isMatch =
         matchesGlob(source, table.source) && names.some((one) => matchesGlob(name, one))
       return isMatch ? [`${table.source}.${table.name}`] : []
     })
+    return [...own, ...(elsewhere.byPattern.get(pattern) ?? [])]
   })
   const warnings = [
     ...kbs.missing.map((pattern) => `No knowledge base found: ${pattern}`),
     ...tables.missing.map((pattern) => `No table found: ${pattern}`),
+    ...elsewhere.warnings,
     ...(agent.data === null ? [`Agent ${agent.name} has no data: it may read nothing`] : []),
   ]
   return { knowledgeBases: kbs.matches, tables: tables.matches, warnings }
@@ -76,38 +84,6 @@ function matchesOf<T>(patterns: readonly string[], find: (pattern: string) => re
     for (const match of own) matches.add(match)
   }
   return { matches: [...matches], missing }
-}
-
-/**
- * Whether a name matches a pattern: `*` stands for any characters, `?` for one. Without case, in at most pattern × name
- * steps.
- */
-export function matchesGlob(pattern: string, name: string): boolean {
-  const patternChars = [...nameKey(pattern)]
-  const nameChars = [...nameKey(name)]
-  let patternIndex = 0
-  let nameIndex = 0
-  let starIndex = -1
-  let starNameIndex = 0
-  while (nameIndex < nameChars.length) {
-    const char = patternChars[patternIndex]
-    if (char === '*') {
-      starIndex = patternIndex
-      starNameIndex = nameIndex
-      patternIndex += 1
-    } else if (char === '?' || char === nameChars[nameIndex]) {
-      patternIndex += 1
-      nameIndex += 1
-    } else if (starIndex !== -1) {
-      // The last star takes one character more.
-      starNameIndex += 1
-      nameIndex = starNameIndex
-      patternIndex = starIndex + 1
-    } else {
-      return false
-    }
-  }
-  return patternChars.slice(patternIndex).every((char) => char === '*')
 }
 
 /**

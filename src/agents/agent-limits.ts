@@ -22,6 +22,9 @@ export const AGENT_LIMITS = {
   passagesMax: 1_000,
   /** Citations of one answer: few enough to be looked up in one result. */
   citationsMax: 30,
+  /** Tables of one data source that an agent may read, and how long the source is asked for them. */
+  sourceTablesMax: 1_000,
+  listingMs: 3_000,
   /** Names that one call of a tool which describes may ask for. */
   describedNamesMax: 5,
   /** Events that wait for a slow client; the worker pauses at this number. */

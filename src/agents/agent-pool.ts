@@ -19,6 +19,7 @@ import { SpareWorkers } from './agent-worker.ts'
 import { type Answer, outputEvent, progressEvent, startEvent } from './completion-stream.ts'
 import type { Select } from './data-reader.ts'
 import { systemPrompt } from './prompt.ts'
+import { type ListingSources, tablesElsewhere } from './tables-elsewhere.ts'
 import { ToolHost } from './tool-host.ts'
 import { toolSpecs } from './tools.ts'
 import type { AgentTask } from './worker-messages.ts'
@@ -36,6 +37,8 @@ export interface AgentQuestion {
 export interface AgentDeps {
   readonly catalog: Pick<Catalog, 'snapshot'>
   readonly select: Select
+  /** Asked for the tables that an agent's `data` names of them. */
+  readonly sources: ListingSources
   /** The built-in embedder, for a model that ranks sentences. */
   readonly embed: Embedder['embed']
   /** Providers of chat models that there are. */
@@ -167,10 +170,13 @@ export class AgentPool {
     signal: AbortSignal,
   ): AsyncGenerator<CompletionEvent, Answer> {
     const { observationBytesMax, chatDefaults, agentStepsMax } = this.#options
-    const { catalog, select } = this.#deps
-    const data = agentData(agent, catalog.snapshot())
-    const host = new ToolHost({ data, project: agent.projectName, select, observationBytesMax })
+    const { catalog, select, sources } = this.#deps
     const traceId = this.#deps.newTraceId()
+    yield startEvent(question, traceId)
+    const snapshot = catalog.snapshot()
+    const elsewhere = await tablesElsewhere(agent, snapshot, sources, signal)
+    const data = agentData(agent, snapshot, elsewhere)
+    const host = new ToolHost({ data, project: agent.projectName, select, observationBytesMax })
     const task: AgentTask = {
       question,
       history,
@@ -182,7 +188,6 @@ export class AgentPool {
       maxSteps: agent.params.maxSteps ?? agentStepsMax,
       deltas,
     }
-    yield startEvent(question, traceId)
     const content = yield* this.#progress(task, { host, traceId }, signal)
     const citations = await host.citations(content, signal)
     const answer = { content, traceId, citations, warnings: data.warnings }

@@ -1,6 +1,7 @@
 import type { AllowedData } from '../domain/agent.ts'
-import { literal, quote } from '../domain/identifier.ts'
+import { literal, nameKey, quote } from '../domain/identifier.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import { FILES_DATABASE } from '../domain/project.ts'
 import type { RowStream } from '../domain/query-result.ts'
 import { AGENT_LIMITS } from './agent-limits.ts'
 import { type FirstRows, firstRows } from './observation.ts'
@@ -42,11 +43,12 @@ export function sqlName(kb: KnowledgeBase): string {
   return `${quote(kb.projectName)}.${quote(kb.name)}`
 }
 
-/** The same for a table or view. */
+/** The same for a table or view, also one of a data source: `"shop"."public"."orders"`. */
 export function sqlTableName(table: string): string {
-  // The name of a file may have dots itself.
-  const dot = table.indexOf('.')
-  return dot === -1 ? quote(table) : `${quote(table.slice(0, dot))}.${quote(table.slice(dot + 1))}`
+  const [first = '', ...rest] = table.split('.')
+  // Only the name of a file may have dots itself.
+  const parts = nameKey(first) === FILES_DATABASE ? [rest.join('.')] : rest
+  return [first, ...parts].map(quote).join('.')
 }
 
 /** The stored chunks with these ids. */

@@ -135,23 +135,36 @@ function dataOf(fields: Fields): AgentData | null {
   read.allowOnly(new Set(['knowledge_bases', 'tables']), (name) => {
     return `Unknown field "${name}" in "data"; expected "knowledge_bases" and "tables"`
   })
-  const names = (field: string, partsMin: number) => {
-    return (read.textList(field) ?? []).map((name) => checkedPattern(name, partsMin))
+  const names = (field: string, parts: PatternParts) => {
+    return (read.textList(field) ?? []).map((name) => checkedPattern(name, parts))
   }
-  return { knowledgeBases: names('knowledge_bases', 1), tables: names('tables', 2) }
+  return {
+    knowledgeBases: names('knowledge_bases', { min: 1, max: 2, shown: '<project>.<name>' }),
+    tables: names('tables', {
+      min: 2,
+      max: 3,
+      shown: '<database>.<table> or <database>.<schema>.<table>',
+    }),
+  }
 }
 
 const PATTERN_CHARS_MAX = 300
 
+interface PatternParts {
+  readonly min: number
+  readonly max: number
+  readonly shown: string
+}
+
 /**
- * `project.name`, `source.table` or a glob over them, quoted or not; a knowledge base's name alone is one of the agent's
- * own project.
+ * `project.name`, `source.table`, `source.schema.table` or a glob over them, quoted or not; a knowledge base's name alone
+ * is one of the agent's own project.
  */
-function checkedPattern(name: string, partsMin: number): string {
+function checkedPattern(name: string, { min, max, shown }: PatternParts): string {
   const parts = name.split('.').map((part) => part.trim().replace(/^([`"])(.*)\1$/, '$2'))
-  const isWellMade = parts.length >= partsMin && parts.length <= 2 && parts.every(Boolean)
+  const isWellMade = parts.length >= min && parts.length <= max && parts.every(Boolean)
   if (isWellMade && name.length <= PATTERN_CHARS_MAX) return parts.join('.')
-  const expected = 'expected "<project>.<name>", where * and ? stand for any characters'
+  const expected = `expected "${shown}", where * and ? stand for any characters`
   throw new AppError(CODE, `"${name.slice(0, 60)}" is not a name in "data": ${expected}`)
 }
 

@@ -41,6 +41,7 @@ export function agentPool(
           entry.end()
         }
       },
+      sources: queryDeps.sources,
       embed: builtinEmbed(queryDeps.embedders),
       chatProviders: queryDeps.chatProviders,
       newTraceId: () => crypto.randomUUID(),

@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import {
-  agentData,
-  fullName,
-  matchesGlob,
-  namedKnowledgeBases,
-} from '../../src/agents/agent-data.ts'
+import { agentData, fullName, namedKnowledgeBases } from '../../src/agents/agent-data.ts'
+import { matchesGlob } from '../../src/agents/glob.ts'
 import { systemPrompt } from '../../src/agents/prompt.ts'
 import { toolSpecs } from '../../src/agents/tools.ts'
 import { agentNamed, fileNamed, kbNamed, snapshotOf } from './agent-fixture.ts'

@@ -16,7 +16,7 @@ import type {
 import { PLAIN_FILE, type UploadedFile } from '../../src/domain/uploaded-file.ts'
 import { knowledgeBase } from '../support/knowledge-base.ts'
 
-const CREATED_AT = '2026-01-01 00:00:00.000000'
+export const CREATED_AT = '2026-01-01 00:00:00.000000'
 
 export const NO_SIGNAL = new AbortController().signal
 

@@ -3,6 +3,7 @@ import { type AgentDeps, AgentPool, type AgentPoolOptions } from '../../src/agen
 import type { Agent } from '../../src/domain/agent.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
 import { AppError } from '../../src/errors.ts'
+import { fakeSources } from '../support/fake-sources.ts'
 import {
   agentNamed,
   collected,
@@ -35,6 +36,7 @@ const DEPS: AgentDeps = {
     const columns = ['id', 'chunk_id', 'chunk_content', 'relevance']
     return rowsOf(columns, [['7', CHUNK_ID, '30 days.', 0.9]])
   },
+  sources: fakeSources({}),
   embed: async (texts) => texts.map(() => Float32Array.of(1, 0, 0)),
   chatProviders: ['builtin'],
   newTraceId: () => 'trace-1',

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { type AgentDeps, AgentPool } from '../../src/agents/agent-pool.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
+import { fakeSources } from '../support/fake-sources.ts'
 import {
   agentNamed,
   collected,
@@ -40,6 +41,7 @@ function poolWith(deps: Partial<AgentDeps> = {}) {
       select: async () => {
         return rowsOf(COLUMNS, [['7', CHUNK_ID, 'You may return it in 30 days', 0.9, 0.1]])
       },
+      sources: fakeSources({}),
       embed: async (texts) => texts.map(() => Float32Array.of(1, 0, 0)),
       chatProviders: ['builtin', 'openai', 'anthropic'],
       newTraceId: () => crypto.randomUUID(),

@@ -9,6 +9,7 @@ import {
   streamOf,
   transcript,
 } from '../../agents/agent-fixture.ts'
+import { fakeSources } from '../../support/fake-sources.ts'
 
 const QUESTIONS = 300
 const ACTS = ['query output', 'throw', 'exit', 'reject', 'garbage', 'hang', 'spin', 'embed output']
@@ -30,6 +31,7 @@ test('hundreds of questions, half of them to broken agents, each get one end', a
     {
       catalog: { snapshot: () => snapshotOf({ knowledgeBases: [kbNamed('mindsdb.docs')] }) },
       select: async () => rowsOf(['a'], [['1']]),
+      sources: fakeSources({}),
       embed: async (texts) => texts.map(() => Float32Array.of(1)),
       chatProviders: ['builtin'],
       newTraceId: () => crypto.randomUUID(),

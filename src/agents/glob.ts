@@ -1,0 +1,33 @@
+import { nameKey } from '../domain/identifier.ts'
+
+/**
+ * Whether a name matches a pattern: `*` stands for any characters, `?` for one. Without case, in at most pattern × name
+ * steps.
+ */
+export function matchesGlob(pattern: string, name: string): boolean {
+  const patternChars = [...nameKey(pattern)]
+  const nameChars = [...nameKey(name)]
+  let patternIndex = 0
+  let nameIndex = 0
+  let starIndex = -1
+  let starNameIndex = 0
+  while (nameIndex < nameChars.length) {
+    const char = patternChars[patternIndex]
+    if (char === '*') {
+      starIndex = patternIndex
+      starNameIndex = nameIndex
+      patternIndex += 1
+    } else if (char === '?' || char === nameChars[nameIndex]) {
+      patternIndex += 1
+      nameIndex += 1
+    } else if (starIndex !== -1) {
+      // The last star takes one character more.
+      starNameIndex += 1
+      nameIndex = starNameIndex
+      patternIndex = starIndex + 1
+    } else {
+      return false
+    }
+  }
+  return patternChars.slice(patternIndex).every((char) => char === '*')
+}

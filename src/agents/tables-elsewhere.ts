@@ -1,0 +1,152 @@
+/** What an agent's `data` names of data sources. They are asked when the question starts. */
+import type { Agent } from '../domain/agent.ts'
+import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+import type { DataSource, SourceTable } from '../domain/flow/data-source.ts'
+import type { DataSources } from '../domain/ports/source-ports.ts'
+import { AppError, toAppError } from '../errors.ts'
+import { abortable, withDeadline } from '../runtime/cancellation.ts'
+import { AGENT_LIMITS } from './agent-limits.ts'
+import { matchesGlob } from './glob.ts'
+
+/** The tables that stand behind some patterns. */
+export interface TablesElsewhere {
+  /** By the pattern: `<data source>.<table>`, `<data source>.<schema>.<table>`. */
+  readonly byPattern: ReadonlyMap<string, readonly string[]>
+  readonly warnings: readonly string[]
+}
+
+export const NOTHING_ELSEWHERE: TablesElsewhere = { byPattern: new Map(), warnings: [] }
+
+export type ListingSources = Pick<DataSources, 'tables' | 'columns'>
+
+/**
+ * Never throws because of a source: one that does not answer is a warning, and a name of it without `*` and `?` stays
+ * allowed, so that the model learns what is wrong when it reads.
+ * @throws the signal's reason
+ */
+export async function tablesElsewhere(
+  agent: Pick<Agent, 'data'>,
+  { dataSources }: Pick<CatalogSnapshot, 'dataSources'>,
+  sources: ListingSources,
+  signal: AbortSignal,
+): Promise<TablesElsewhere> {
+  const patterns = (agent.data?.tables ?? []).map(patternOf).filter(({ rest }) => rest !== '')
+  const asked = dataSources.flatMap((source) => {
+    const own = patterns.filter((pattern) => matchesGlob(pattern.source, source.name))
+    return own.length === 0 ? [] : [{ source, own }]
+  })
+  if (asked.length === 0) return NOTHING_ELSEWHERE
+  const found = await Promise.all(
+    asked.map(async ({ source, own }) => {
+      try {
+        return await withDeadline(
+          { timeoutMs: AGENT_LIMITS.listingMs, signal, timeoutError: noAnswer },
+          (deadline) => abortable(tablesOf(source, own, sources, deadline), deadline),
+        )
+      } catch (error) {
+        signal.throwIfAborted()
+        const why = toAppError(error).message
+        const entries = own.map(({ text, rest }) => {
+          return { text, names: isGlob(rest) ? [] : [`${source.name}.${rest}`] }
+        })
+        const warnings = [`Database ${source.name} cannot be asked for its tables: ${why}`]
+        return { entries, warnings }
+      }
+    }),
+  )
+  const byPattern = new Map<string, string[]>()
+  for (const { text, names } of found.flatMap(({ entries }) => entries)) {
+    byPattern.set(text, [...(byPattern.get(text) ?? []), ...names])
+  }
+  return { byPattern, warnings: found.flatMap(({ warnings }) => warnings) }
+}
+
+interface Pattern {
+  readonly text: string
+  readonly source: string
+  /** `table` or `schema.table`. */
+  readonly rest: string
+}
+
+function patternOf(text: string): Pattern {
+  const [source = '', ...rest] = text.split('.')
+  return { text, source, rest: rest.join('.') }
+}
+
+function isGlob(text: string): boolean {
+  return /[*?]/.test(text)
+}
+
+function noAnswer(ms: number): AppError {
+  return new AppError('source_failed', `no answer within ${ms / 1000} s`)
+}
+
+interface Found {
+  readonly entries: readonly { readonly text: string; readonly names: readonly string[] }[]
+  readonly warnings: readonly string[]
+}
+
+async function tablesOf(
+  source: DataSource,
+  patterns: readonly Pattern[],
+  sources: ListingSources,
+  signal: AbortSignal,
+): Promise<Found> {
+  const listed = await sources.tables(source, signal)
+  // A name with a dot in it could stand for another table in another schema.
+  const tables = listed.filter(({ schema, name }) => !`${schema ?? ''}${name}`.includes('.'))
+  const warnings: string[] = []
+  if (tables.length < listed.length) {
+    const count = listed.length - tables.length
+    warnings.push(`Database ${source.name}: ${count} tables with a dot in their names are left out`)
+  }
+  let room = AGENT_LIMITS.sourceTablesMax
+  const entries: Found['entries'][number][] = []
+  for (const { text, rest } of patterns) {
+    const matches = tables.map(shownName).filter((name) => matchesGlob(rest, name))
+    const names =
+      matches.length > 0 ? matches : await otherwiseNamed(source, { rest, tables }, sources, signal)
+    const kept = names.slice(0, room)
+    room -= kept.length
+    if (kept.length < names.length) {
+      const max = AGENT_LIMITS.sourceTablesMax
+      warnings.push(`${text} names ${names.length} tables; an agent reads at most ${max}`)
+    }
+    entries.push({ text, names: kept.map((name) => `${source.name}.${name}`) })
+  }
+  return { entries, warnings }
+}
+
+function shownName({ schema, name }: Pick<SourceTable, 'schema' | 'name'>): string {
+  return schema === null ? name : `${schema}.${name}`
+}
+
+/** Lists name the schema that a source looks in first by nothing; a pattern may name it, and the other way round. */
+async function otherwiseNamed(
+  source: DataSource,
+  { rest, tables }: { readonly rest: string; readonly tables: readonly SourceTable[] },
+  sources: ListingSources,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const [first = '', second] = rest.split('.')
+  const exists = async (schema: string | null, name: string) => {
+    try {
+      await sources.columns(source, { schema, name }, signal)
+      return true
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'table_not_found') return false
+      throw error
+    }
+  }
+  if (second === undefined) {
+    return !isGlob(first) && (await exists(null, first)) ? [first] : []
+  }
+  if (isGlob(first)) return []
+  const inFirst = tables.filter(({ schema, name }) => {
+    return schema === null && matchesGlob(second, name)
+  })
+  const [one] = inFirst
+  // No table is listed under that name of a schema: it is the first one if a table of that is found by it.
+  if (one === undefined || !(await exists(first, one.name))) return []
+  return inFirst.map(({ name }) => `${first}.${name}`)
+}
