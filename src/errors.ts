@@ -127,7 +127,7 @@ export class AppError extends Error {
     options: {
       readonly cause?: unknown
       readonly title?: string
-      readonly excerpt?: string
+      readonly excerpt?: string | undefined
     } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })

@@ -1,6 +1,6 @@
 /** The contract's fields of a knowledge base, except for the embedding model. */
 
-import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+import { type CatalogSnapshot, findDataSource } from '../domain/catalog-snapshot.ts'
 import { COLUMN_TYPE_NAMES, parseColumnType, typeText } from '../domain/column-types/column-type.ts'
 import { FUSIONS, fusionNamed } from '../domain/hybrid-search.ts'
 import { checkedName, nameKey } from '../domain/identifier.ts'
@@ -77,14 +77,17 @@ export function storageOf(
 }
 
 /** What is known by that name and holds no vectors. @throws AppError `invalid_knowledge_base` */
-function refuseOtherDatabase(database: string, { projects }: CatalogSnapshot): void {
+function refuseOtherDatabase(database: string, snapshot: CatalogSnapshot): void {
+  const { projects } = snapshot
   const key = nameKey(database)
+  const isSource = findDataSource(snapshot, database) !== undefined
   const isProject = projects.some((project) => nameKey(project.name) === key)
   const isSystem = [FILES_DATABASE, 'information_schema', 'pg_catalog', 'temp', 'main'].includes(
     key,
   )
-  if (!isProject && !isSystem) return
-  const what = isProject ? 'a project' : 'a database of the system'
+  if (!isProject && !isSystem && !isSource) return
+  const other = isSource ? 'a connected database' : 'a database of the system'
+  const what = isProject ? 'a project' : other
   const how = 'leave "storage" out, or name a store: "duckdb", or a name of your own'
   throw new AppError(CODE, `"storage" names ${database}, ${what}, which stores no vectors; ${how}`)
 }

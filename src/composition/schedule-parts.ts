@@ -1,4 +1,4 @@
-import { shownQuery } from '../domain/flow/schedule.ts'
+import { withoutSecrets } from '../domain/flow/hidden-secrets.ts'
 import type { ScheduleStore } from '../domain/ports/schedule-ports.ts'
 import type { LoggedError } from '../http/running-requests.ts'
 import { scheduleTimes } from '../jobs/job-periods.ts'
@@ -29,9 +29,9 @@ export function schedulerOf({ settings, store, jobs, log, queryDeps }: ScheduleP
       const { runScheduled } = await LATER.scheduled()
       return runScheduled(schedule, work, { query: queryDeps(), store }, signal)
     },
-    check: async ({ query, ifQuery }) => {
+    check: async (definition) => {
       const { checkStatements } = await LATER.scheduled()
-      checkStatements(query, ifQuery, STATEMENTS_MAX)
+      checkStatements(definition, STATEMENTS_MAX, queryDeps())
     },
     onFailure: (error) => log.failure({ requestId: 'schedule', error }),
     now: Date.now,
@@ -54,8 +54,8 @@ export async function scheduleRows(
       END_AT: schedule.endAt,
       NEXT_RUN_AT: schedule.nextRunAt,
       SCHEDULE_STR: schedule.every,
-      QUERY: shownQuery(schedule.query),
-      IF_QUERY: schedule.ifQuery === null ? null : shownQuery(schedule.ifQuery),
+      QUERY: withoutSecrets(schedule.query),
+      IF_QUERY: schedule.ifQuery === null ? null : withoutSecrets(schedule.ifQuery),
       VARIABLES: JSON.stringify({ LAST: schedule.marks }),
     }))
     return { rows }
@@ -73,7 +73,7 @@ export async function scheduleRows(
       RUN_END: run.endedAt,
       STATE: run.state,
       ERROR: run.error,
-      QUERY: shownQuery(schedule.query),
+      QUERY: withoutSecrets(schedule.query),
       JOB_ID: run.jobId,
     }
   })

@@ -1,4 +1,4 @@
-import { notFound } from '../errors.ts'
+import { AppError, notFound } from '../errors.ts'
 import type { Agent } from './agent.ts'
 import type { Activity } from './flow/activity.ts'
 import type { DataSource } from './flow/data-source.ts'
@@ -118,7 +118,19 @@ export function findFileTable(snapshot: CatalogSnapshot, name: string): FileTabl
 export function requireProject(snapshot: CatalogSnapshot, name: string): Project {
   const project = findProject(snapshot, name)
   if (project !== undefined) return project
-  throw notFound('project', name)
+  const source = findDataSource(snapshot, name)
+  if (source === undefined) throw notFound('project', name)
+  const why = `${source.name} is a connected database, which is only read; name a project`
+  throw new AppError('project_not_found', `${notFound('project', name).message}: ${why}`)
+}
+
+/** @throws AppError `sql_not_supported` where the name is that of a data source */
+export function refuseToWrite(snapshot: CatalogSnapshot, name: string): void {
+  const source = findDataSource(snapshot, name)
+  if (source === undefined) return
+  const copy = `CREATE TABLE … AS SELECT … FROM ${source.name}.…`
+  const message = `Database ${source.name} is read only here: change its tables with a client of its own, or copy rows into a project with ${copy}`
+  throw new AppError('sql_not_supported', message)
 }
 
 /** @throws AppError `project_not_found`, `knowledge_base_not_found` */

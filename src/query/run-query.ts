@@ -2,7 +2,7 @@ import { requireDatabase } from '../domain/catalog-snapshot.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
-import { parseStatement, type Statement } from '../sql/dialect/parse-statement.ts'
+import { parseStatement, QUERY_WORDS, type Statement } from '../sql/dialect/parse-statement.ts'
 import { type SelectWithOptions, takeUsingOptions } from '../sql/dialect/source-select.ts'
 import { checkStatementSize } from '../sql/guard/statement-size.ts'
 import { listsOpened } from '../sql/lexer/list-parameters.ts'
@@ -60,6 +60,15 @@ export async function exportRows(
   return withBoundSelect({ ...select, database, params }, deps, signal, (bound) => {
     return deps.engine.exportParquet(bound.statement, runLimits(deps), signal)
   })
+}
+
+/** Whether a statement that is to run later can be read at all. @throws AppError as for running it */
+export function checkStatement(request: QueryRequest, deps: QueryDeps): void {
+  const { select } = parseRequest(request, deps)
+  const [first] = select === undefined ? [] : tokenize(select.sql)
+  if (first?.kind !== 'word' || QUERY_WORDS.has(first.text.toLowerCase())) return
+  const message = `No statement begins with "${first.text.slice(0, 40)}"`
+  throw new AppError('sql_syntax', message)
 }
 
 type ParsedRequest = (

@@ -65,11 +65,6 @@ function textOf(value: SourceParameterValue | undefined): string | undefined {
   return value === undefined ? undefined : String(value)
 }
 
-const PROTOCOLS: Readonly<Record<string, readonly string[]>> = {
-  postgres: ['postgres:', 'postgresql:'],
-  mysql: ['mysql:', 'mariadb:'],
-}
-
 /** @throws AppError that does not show the address: it holds the password */
 function parametersOfUrl(
   given: SourceParameterValue | undefined,
@@ -77,11 +72,8 @@ function parametersOfUrl(
 ): SourceParameters {
   if (given === undefined) return {}
   const refuse = (why: string) => new AppError('invalid_request', `Parameter url: ${why}`)
-  const protocols = PROTOCOLS[engine] ?? []
-  const url = URL.parse(String(given))
-  if (url === null || !protocols.includes(url.protocol)) {
-    throw refuse(`expected ${protocols[0]}//user:password@host:port/database`)
-  }
+  // That it is one was checked with the other parameters.
+  const url = new URL(String(given))
   const decoded = (part: string) => {
     try {
       return decodeURIComponent(part)

@@ -129,7 +129,9 @@ export function sourceParameters(
     if (found.has(known.name)) {
       throw new AppError('invalid_request', `Parameter ${known.name} is given twice`)
     }
-    found.set(known.name, parsedValue(known, value))
+    const parsed = parsedValue(known, value)
+    checkPlace(engine, known.name, parsed)
+    found.set(known.name, parsed)
   }
   requirePlace(engine, found)
   return Object.fromEntries(found)
@@ -178,10 +180,41 @@ function parsedValue({ name, kind }: SourceParameter, value: unknown): SourcePar
   const text = typeof value === 'number' ? String(value) : value
   if (typeof text !== 'string') throw refuse('a text')
   if (text.includes('\0')) throw refuse('a text without the character NUL')
+  if (text.length > TEXT_CHARS_MAX) throw refuse(`a text of at most ${TEXT_CHARS_MAX} characters`)
   if (typeof kind === 'string') return text
   const choice = text.toLowerCase()
   if (kind.includes(choice)) return choice
   throw refuse(`one of ${kind.join(', ')}`)
+}
+
+/** A chain of certificates is the longest. */
+const TEXT_CHARS_MAX = 100_000
+const HOST_CHARS_MAX = 255
+
+/** What is shown must not be an address with a password in it. */
+function checkPlace(engine: DataSourceEngine, name: string, value: SourceParameterValue): void {
+  const text = String(value)
+  if (name === 'host') {
+    const host = text.includes(':') && !text.startsWith('[') ? `[${text}]` : text
+    const isHost = text.length <= HOST_CHARS_MAX && !/[\s/@?#\\%]/.test(text)
+    if (isHost && URL.canParse(`http://${host}/`)) return
+    const how = 'a port and a login have parameters of their own'
+    throw new AppError(
+      'invalid_request',
+      `Parameter host: expected a host name or an address; ${how}`,
+    )
+  }
+  const protocols = PROTOCOLS[engine]
+  if (name !== 'url' || protocols === undefined) return
+  const url = URL.parse(text)
+  if (url !== null && protocols.includes(url.protocol)) return
+  const wanted = `${protocols[0]}//user:password@host:port/database`
+  throw new AppError('invalid_request', `Parameter url: expected ${wanted}`)
+}
+
+const PROTOCOLS: Partial<Readonly<Record<DataSourceEngine, readonly string[]>>> = {
+  postgres: ['postgres:', 'postgresql:'],
+  mysql: ['mysql:', 'mariadb:'],
 }
 
 const BOOLEANS: Readonly<Record<string, boolean | undefined>> = {

@@ -76,7 +76,9 @@ function sourceTree(
   hasAllSchemas: boolean,
 ) {
   const nodeOf = ({ name, kind, schema }: SourceTable) => {
-    return { ...treeNode(name, kind, false), schema, engine }
+    // Existing clients look for the children of each node, where one has some.
+    const children = hasAllSchemas ? { children: [] } : {}
+    return { ...treeNode(name, kind, false), schema, engine, ...children }
   }
   const own = tables.filter(({ schema }) => schema === null).map(nodeOf)
   if (!hasAllSchemas) return own

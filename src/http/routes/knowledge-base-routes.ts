@@ -5,7 +5,7 @@ import {
   dropKnowledgeBase,
 } from '../../catalog/define-knowledge-base.ts'
 import { declareSources } from '../../catalog/define-source.ts'
-import type { Fields } from '../../catalog/fields.ts'
+import { FieldReader, type Fields } from '../../catalog/fields.ts'
 import {
   knowledgeBasesOf,
   requireKnowledgeBase,
@@ -15,6 +15,7 @@ import type { Row } from '../../domain/document.ts'
 import { lastInsertInto } from '../../domain/flow/activity.ts'
 import type { Job } from '../../domain/flow/job.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { AppError } from '../../errors.ts'
 import type { CrawlRequest, InsertRequest } from '../../ingest/insert-request.ts'
 import { bodySchema, readJson } from '../body.ts'
 import { route } from '../openapi.ts'
@@ -86,7 +87,8 @@ const addOneRoutes: AddRoutes = (app, context) => {
     async ({ request, params }) => {
       // 404 before the body is read, and again after it: the knowledge base may change meanwhile.
       knowledgeBaseAt(context, params)
-      const { knowledge_base: sent } = await readJson(context, request, UPDATE_KNOWLEDGE_BASE)
+      const body = await readJson(context, request, UPDATE_KNOWLEDGE_BASE)
+      const sent = withInsertParams(body.knowledge_base)
       const { signal } = context.scopeOf(request)
       const job = await update(context, knowledgeBaseAt(context, params), sent, signal)
       return job === null ? Response.json('') : Response.json(jobRecord(job), { status: 202 })
@@ -228,6 +230,24 @@ const UPDATE_SCHEMA = t.Object(
 const UPDATE_KNOWLEDGE_BASE = bodySchema(UPDATE_SCHEMA)
 
 type SentUpdate = Static<typeof UPDATE_SCHEMA>['knowledge_base']
+
+/** An existing client has no other place for how to insert than "params". */
+function withInsertParams(sent: SentUpdate): SentUpdate {
+  const { rows, query, files, urls, params } = sent
+  if (!isSet(params) || ![rows, query, files, urls].some(isSet)) return sent
+  const { error, background, ...others }: Fields = { ...params }
+  const read = new FieldReader({ error, background }, 'invalid_request')
+  const choice = read.text('error')
+  if (choice !== undefined && choice !== 'raise' && choice !== 'skip') {
+    throw new AppError('invalid_request', `Parameter "error" must be 'raise' or 'skip'`)
+  }
+  return {
+    ...sent,
+    error: sent.error ?? choice ?? null,
+    background: sent.background ?? read.truth('background') ?? null,
+    params: Object.keys(others).length === 0 ? null : others,
+  }
+}
 
 /** What changes the definition. Unknown fields are part of it: altering refuses them by name. */
 function definitionFields(sent: SentUpdate): Fields {

@@ -1,7 +1,8 @@
 /** Jobs that run by themselves. What a run does is seen under /api/jobs. */
 import { t } from 'elysia'
 import { requireProject } from '../../domain/catalog-snapshot.ts'
-import { type ScheduleRun, type StoredSchedule, shownQuery } from '../../domain/flow/schedule.ts'
+import { withoutSecrets } from '../../domain/flow/hidden-secrets.ts'
+import type { ScheduleRun, StoredSchedule } from '../../domain/flow/schedule.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import { notFound } from '../../errors.ts'
 import { bodySchema, readJson } from '../body.ts'
@@ -126,8 +127,8 @@ function scheduleRecord(schedule: StoredSchedule) {
     id,
     name,
     project: projectName,
-    query: shownQuery(query),
-    if_query: ifQuery === null ? null : shownQuery(ifQuery),
+    query: withoutSecrets(query),
+    if_query: ifQuery === null ? null : withoutSecrets(ifQuery),
     start_at: schedule.startAt,
     end_at: schedule.endAt,
     next_run_at: schedule.nextRunAt,

@@ -9,6 +9,7 @@ import { notFound } from '../../errors.ts'
 import { JobInsert } from '../../ingest/jobs/job-insert.ts'
 import type { QueryControlStatement } from '../../sql/dialect/parse-query-control.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
+import { withNativeTexts } from '../../sql/lexer/native-names.ts'
 import { parameterNamesOf, tokenize } from '../../sql/lexer/tokens.ts'
 import { variableOf } from '../../sql/lexer/variable-names.ts'
 import type { QueryDeps } from '../query-deps.ts'
@@ -55,7 +56,7 @@ export async function startBackgroundInsert(
     kind: 'insert',
     projectName: kb.projectName,
     knowledgeBase: kb.name,
-    title: `INSERT INTO ${kb.name} ${withoutValues(statement.source)}`,
+    title: `INSERT INTO ${kb.name} ${withoutValues(withNativeTexts(statement.source))}`,
     request,
   })
   return queryRow(job, db, deps, signal)

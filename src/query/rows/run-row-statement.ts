@@ -4,6 +4,7 @@ import {
   findTable,
   findView,
   knowledgeBasesOf,
+  refuseToWrite,
   requireProject,
 } from '../../domain/catalog-snapshot.ts'
 import { nameKey } from '../../domain/identifier.ts'
@@ -68,6 +69,7 @@ function changeableKnowledgeBase(
   const database = qualifier ?? db
   if (nameKey(database) === FILES_DATABASE) throw notAKnowledgeBase(`${FILES_DATABASE}.${name}`)
   if (nameKey(database) === INFORMATION_SCHEMA) throw notAKnowledgeBase(`${database}.${name}`)
+  refuseToWrite(snapshot, database)
   const project = requireProject(snapshot, database)
   const kb = findKnowledgeBase(snapshot, project, name)
   if (kb !== undefined) return kb

@@ -1,12 +1,12 @@
 /** One run of a schedule: its statements, one after the other, each over what came since the last run. */
 import type { LastMark, StoredSchedule } from '../../domain/flow/schedule.ts'
 import type { JobWork } from '../../domain/ports/job-ports.ts'
-import type { ScheduleStore } from '../../domain/ports/schedule-ports.ts'
+import type { ScheduleDefinition, ScheduleStore } from '../../domain/ports/schedule-ports.ts'
 import { AppError } from '../../errors.ts'
 import { type LastCondition, lastCondition } from '../../sql/lexer/last-value.ts'
 import { tokenize } from '../../sql/lexer/tokens.ts'
 import type { QueryDeps } from '../query-deps.ts'
-import { runQuery } from '../run-query.ts'
+import { checkStatement, runQuery } from '../run-query.ts'
 import { runSelect } from '../select/run-select.ts'
 
 /** From which a run goes on after a crash. */
@@ -199,7 +199,11 @@ const TIMES = /("?)\{\{\s*(PREVIOUS_START_DATETIME|START_DATETIME)\s*\}\}(\1)/gi
 /** Before the first run everything is later than the last one. */
 const EPOCH = '1970-01-01 00:00:00'
 
-function withTimes(sql: string, { lastStartedAt, previousStartedAt }: StoredSchedule): string {
+type LastTimes = Pick<StoredSchedule, 'lastStartedAt' | 'previousStartedAt'>
+
+const BEFORE_ALL: LastTimes = { lastStartedAt: null, previousStartedAt: null }
+
+function withTimes(sql: string, { lastStartedAt, previousStartedAt }: LastTimes): string {
   return sql.replaceAll(TIMES, (_all, mark: string, name: string) => {
     const isStart = name.toUpperCase() === 'START_DATETIME'
     const time = (isStart ? lastStartedAt : previousStartedAt) ?? EPOCH
@@ -210,15 +214,18 @@ function withTimes(sql: string, { lastStartedAt, previousStartedAt }: StoredSche
 
 /** @throws AppError for statements that can never run */
 export function checkStatements(
-  query: string,
-  ifQuery: string | null,
+  { project, query: text, ifQuery }: ScheduleDefinition,
   statementsMax: number,
+  query: QueryDeps,
 ): void {
-  const own = statementsOf(query)
+  const own = statementsOf(text)
   if (own.length === 0) throw new AppError('invalid_schedule', 'A job has at least one statement')
   const all = [...own, ...(ifQuery === null ? [] : statementsOf(ifQuery))]
   if (all.length > statementsMax) {
     throw new AppError('invalid_schedule', `A job has at most ${statementsMax} statements`)
   }
-  for (const statement of all) lastCondition(statement)
+  for (const statement of all) {
+    lastCondition(statement)
+    checkStatement({ sql: withTimes(statement, BEFORE_ALL), db: project.name, params: {} }, query)
+  }
 }

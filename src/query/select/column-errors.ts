@@ -16,7 +16,7 @@ export function withColumnHint(error: AppError, sql: string, snapshot: CatalogSn
   const tokens = namesIn(sql)
   const nearest = nearestName(name, columnsOf(tokens, snapshot))
   const suggestion = nearest === undefined ? undefined : `Did you mean "${nearest}"?`
-  const advice = optionHint(name) ?? suggestion
+  const advice = lastHint(name) ?? optionHint(name) ?? suggestion
   const hint = advice === undefined ? '' : `. ${advice}`
   const token = tokens.find(({ value }) => value.toLowerCase() === name.toLowerCase())
   const excerpt = token && excerptAt(sql, [...sql.slice(0, token.start)].length)
@@ -24,6 +24,11 @@ export function withColumnHint(error: AppError, sql: string, snapshot: CatalogSn
     cause: error,
     ...(excerpt === undefined ? {} : { excerpt }),
   })
+}
+
+function lastHint(name: string): string | undefined {
+  if (name.toLowerCase() !== 'last') return undefined
+  return 'LAST stands for what a job took before: only statements of CREATE JOB have it'
 }
 
 /** How DuckDB says it. */

@@ -17,6 +17,7 @@ import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../doma
 import { FILES_DATABASE, type Project } from '../../domain/project.ts'
 import { namesWithoutEnding, tablesOfFile } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
+import { TABLE_FUNCTIONS } from '../../sql/guard/guard.ts'
 import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import { nativeText, withNativeNames } from '../../sql/lexer/native-names.ts'
 import type { SourceFrom } from '../../sql/pushdown/source-read.ts'
@@ -84,7 +85,11 @@ function canonicalName(snapshot: CatalogSnapshot, qualifier: string, name: strin
 /** The SELECT with the SQL of databases in it as names. */
 export function nativeNamed(sql: string, snapshot: CatalogSnapshot): string {
   if (snapshot.dataSources.length === 0) return sql
-  return withNativeNames(sql, (name) => findDataSource(snapshot, name)?.engine)
+  return withNativeNames(
+    sql,
+    (name) => findDataSource(snapshot, name)?.engine,
+    (name) => TABLE_FUNCTIONS.has(name.toLowerCase()),
+  )
 }
 
 /** A table of a database elsewhere, or a SELECT for it; undefined: the name is none of one. */

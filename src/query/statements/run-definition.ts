@@ -18,6 +18,7 @@ import type { AgentStatement } from '../../sql/dialect/parse-agent.ts'
 import type { DatabaseStatement } from '../../sql/dialect/parse-database.ts'
 import type { JobStatement } from '../../sql/dialect/parse-job.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
+import { withNativeTexts } from '../../sql/lexer/native-names.ts'
 import { describedAgent, describedDatabase } from '../information-schema/object-tables.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { done, type StatementRequest } from '../statement-request.ts'
@@ -122,7 +123,9 @@ export async function runJobStatement(
   const known = deps.schedules.store.list().find(isNamed)
   if (statement.kind === 'create_job') {
     if (known === undefined || !statement.ifNotExists) {
-      const { query, ifQuery, start, end, every } = statement
+      const { start, end, every } = statement
+      const query = withNativeTexts(statement.query)
+      const ifQuery = statement.ifQuery === null ? null : withNativeTexts(statement.ifQuery)
       await deps.schedules.create({ project, name, query, ifQuery, start, end, every })
     }
   } else if (known !== undefined) await deps.schedules.drop(known)

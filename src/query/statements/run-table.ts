@@ -5,6 +5,7 @@ import {
   findProject,
   findTable,
   findView,
+  refuseToWrite,
   requireProject,
 } from '../../domain/catalog-snapshot.ts'
 import { checkedName, quote } from '../../domain/identifier.ts'
@@ -31,6 +32,7 @@ export async function runTableStatement(
   const { statement, db } = request
   if (statement.kind === 'create_table') return create({ ...request, statement }, deps, signal)
   if (statement.kind === 'vacuum') return vacuum({ ...request, statement }, deps, signal)
+  refuseToWrite(deps.catalog.snapshot(), statement.name.project ?? db)
   const target = find(statement.name, db, deps)
   if (target !== undefined) await drop(target, deps)
   else {
@@ -71,6 +73,7 @@ async function create(
   signal: AbortSignal,
 ): Promise<QueryResult> {
   const { source, ifNotExists, orReplace } = statement
+  refuseToWrite(deps.catalog.snapshot(), statement.name.project ?? db)
   const isThere = () => findExactly(statement.name, db, deps) !== undefined
   if (isThere() && ifNotExists) return done(db)
   if (isThere() && !orReplace) throw exists(statement.name)

@@ -1,4 +1,6 @@
+import { mayHoldSecrets } from '../../domain/flow/hidden-secrets.ts'
 import { AppError } from '../../errors.ts'
+import { hasNativeNames } from '../lexer/native-names.ts'
 import { placeOf } from '../lexer/tokens.ts'
 import { isNode, isNumber, nodesOf, type TreeNode } from './select-ast.ts'
 
@@ -45,11 +47,13 @@ const EXCERPT_CHARS = 120
  */
 export function excerptAt(text: string, offset: number): string {
   const at = [...text].slice(0, offset).join('').length
-  return `${placeOf(text, at)}:\n${caretAt(text, at)}`
+  const line = caretAt(text, at)
+  return line === undefined ? placeOf(text, at) : `${placeOf(text, at)}:\n${line}`
 }
 
-/** The line around a place and a caret under it. @param at in code units */
-export function caretAt(text: string, at: number): string {
+/** The line around a place and a caret under it; undefined: it must not be shown. @param at in code units */
+export function caretAt(text: string, at: number): string | undefined {
+  if (mayHoldSecrets(text) || hasNativeNames(text)) return undefined
   const lineStart = text.lastIndexOf('\n', at - 1) + 1
   const [line = ''] = text.slice(lineStart).split('\n')
   const column = [...text.slice(lineStart, at)].length

@@ -55,6 +55,7 @@ function insertStatement(read: StatementReader): RowStatement {
 
 function updateStatement(read: StatementReader): RowStatement {
   const table = read.qualifiedName(WHAT)
+  if (read.takeWords('on')) throw read.expected('SET: UPDATE … ON … FROM is not supported', '"ON"')
   const alias = aliasOf(read, ['set'])
   read.expectWord('set')
   const assignments: Assignment[] = []

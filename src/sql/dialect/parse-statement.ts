@@ -75,7 +75,15 @@ function isJob([first, second]: readonly Token[]): boolean {
 }
 
 /** What begins a query is DuckDB's. */
-const QUERY_WORDS = new Set(['select', 'with', 'from', 'values', 'pivot', 'unpivot', 'table'])
+export const QUERY_WORDS: ReadonlySet<string> = new Set([
+  'select',
+  'with',
+  'from',
+  'values',
+  'pivot',
+  'unpivot',
+  'table',
+])
 
 const WRITING_WORDS = new Set(
   'insert update delete create alter drop truncate copy attach detach set reset evaluate refresh merge'.split(

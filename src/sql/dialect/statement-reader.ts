@@ -1,3 +1,4 @@
+import { mayHoldSecrets } from '../../domain/flow/hidden-secrets.ts'
 import { FILES_DATABASE } from '../../domain/project.ts'
 import { AppError } from '../../errors.ts'
 import { caretAt } from '../ast/placed-error.ts'
@@ -213,7 +214,8 @@ export class StatementReader {
       return { project: first, name: parts.join('.') }
     }
     if (this.takeSymbol('.')) {
-      throw this.expected('a name of one or two parts', 'a third part')
+      const other = 'a table of a database has three, and is read only'
+      throw this.expected(`a name of one or two parts (${other})`, 'a third part')
     }
     return { project: first, name }
   }
@@ -276,16 +278,12 @@ export class StatementReader {
 
   expected(what: string, found?: string): AppError {
     const token = this.#tokens[this.#at]
-    const shown = found ?? (token === undefined ? 'the end' : this.#shownToken(token))
+    const isSecret = this.#isSecret || mayHoldSecrets(this.#sql)
+    const shown = found ?? (token === undefined ? 'the end' : shownToken(token, isSecret))
     const at = token?.start ?? this.#sql.trimEnd().length
     const message = `${placeOf(this.#sql, at)}: expected ${what}, found ${shown}`
-    const excerpt = this.#isSecret ? {} : { excerpt: caretAt(this.#sql, at) }
-    return new AppError('sql_syntax', message, excerpt)
-  }
-
-  #shownToken({ kind, text }: Token): string {
-    if (this.#isSecret && (kind === 'string' || kind === 'name')) return 'a text'
-    return `"${text.slice(0, 40)}"`
+    const excerpt = isSecret ? undefined : caretAt(this.#sql, at)
+    return new AppError('sql_syntax', message, { excerpt })
   }
 
   #takeWord(word: string): boolean {
@@ -383,4 +381,8 @@ function jsonObject(text: string): Options | undefined {
   } catch {
     return undefined
   }
+}
+
+function shownToken({ kind, text }: Token, isSecret: boolean): string {
+  return isSecret && (kind === 'string' || kind === 'name') ? 'a text' : `"${text.slice(0, 40)}"`
 }

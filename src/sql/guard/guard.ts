@@ -39,7 +39,7 @@ const EXPRESSIONS = new Set([
 ])
 
 /** Table functions that make rows from their arguments alone. */
-const TABLE_FUNCTIONS = new Set([
+export const TABLE_FUNCTIONS: ReadonlySet<string> = new Set([
   'range',
   'generate_series',
   'unnest',

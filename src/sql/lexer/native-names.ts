@@ -15,10 +15,15 @@ export function nativeText(name: string): string | undefined {
 /** How a database reads its texts. */
 export type NativeDialect = 'postgres' | 'mysql' | 'sqlite' | 'duckdb'
 
-/** @param dialectOf of a data source, by its name; undefined: there is none */
+/**
+ * @param dialectOf of a data source, by its name; undefined: there is none
+ * @param isFunction whether DuckDB has a table function of that name, which goes on meaning that
+ * @throws AppError `sql_syntax`, `sql_not_supported` for what is no query
+ */
 export function withNativeNames(
   sql: string,
   dialectOf: (name: string) => NativeDialect | undefined,
+  isFunction: (name: string) => boolean = () => false,
 ): string {
   let text = ''
   let copied = 0
@@ -26,10 +31,12 @@ export function withNativeNames(
   for (let next = found.next(); next.done !== true; ) {
     const { name, open } = next.value
     const dialect = dialectOf(name.value)
-    if (dialect === undefined || !QUERY.test(sql.slice(open.end, open.end + QUERY_CHARS))) {
+    const isQuery = QUERY.test(sql.slice(open.end, open.end + QUERY_CHARS))
+    if (dialect === undefined || (!isQuery && isFunction(name.value))) {
       next = found.next()
       continue
     }
+    if (!isQuery) throw notAQuery(name.value)
     const end = nativeEnd(sql, open.end, dialect)
     if (end < 0) {
       const place = placeOf(sql, open.start)
@@ -49,6 +56,17 @@ export function withNativeNames(
 /** The statement as it was written: such names as the SQL that they hold. */
 export function withNativeTexts(sql: string): string {
   return sql.replaceAll(WRITTEN, (_name, text: string) => ` (${text.replaceAll('""', '"')})`)
+}
+
+function notAQuery(name: string): AppError {
+  const form = `FROM ${name.slice(0, 80)} (SELECT …)`
+  const message = `${form} takes one SELECT in the SQL of that database, and nothing else: it is read only here`
+  return new AppError('sql_not_supported', message)
+}
+
+/** Whether SQL of a database stands in it as a name: it is not as it was written. */
+export function hasNativeNames(sql: string): boolean {
+  return sql.includes(MARK)
 }
 
 const WRITTEN = new RegExp(`\\s*\\.\\s*"${MARK}((?:[^"]|"")*)"`, 'g')

@@ -1,3 +1,4 @@
+import { mayHoldSecrets } from '../../domain/flow/hidden-secrets.ts'
 import { AppError, type ErrorCode, StartError, systemCodeOf } from '../../errors.ts'
 import { MEMORY_IS_SHORT, TOO_COSTLY } from './step-limits.ts'
 
@@ -146,6 +147,11 @@ function errorAt(sql: string, position: number, message: string): AppError {
   const column = [...before.slice(lineStart)].length + 1
   const [text = ''] = sql.slice(lineStart).split('\n')
   const place = `line ${line}, column ${column}`
+  if (mayHoldSecrets(sql)) {
+    // It may be a password that it is near to.
+    const told = message.replace(/( near )".*/s, '$1this place')
+    return new AppError('sql_syntax', `${place}: ${told}`)
+  }
   return new AppError('sql_syntax', `${place}: ${message}\n${excerpt(text, column)}`)
 }
 

@@ -99,7 +99,12 @@ async function describeSimilar(
   const inSchema = all.filter(({ schema }) => {
     return wanted.schema === null || nameKey(schema ?? '') === nameKey(wanted.schema)
   })
-  const same = inSchema.filter(({ name }) => nameKey(name) === nameKey(wanted.name))
+  const isWhole = wanted.schema === null && wanted.name.includes('.')
+  const same = inSchema.filter(({ schema, name }) => {
+    // Clients quote `schema.table` as one name, as SHOW TABLES lists it.
+    const whole = isWhole && schema !== null ? `${schema}.${name}` : name
+    return nameKey(whole) === nameKey(wanted.name)
+  })
   const [only] = same
   if (only !== undefined && same.length === 1) {
     const table = { schema: only.schema, name: only.name }

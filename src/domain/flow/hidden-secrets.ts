@@ -1,0 +1,35 @@
+/** Statements may hold secrets: what of them people are shown. Every pattern is bounded, as texts are long and hostile. */
+
+const NAME = String.raw`(?:key|secret|token|passw|pasw|pwd|credential|authorization|cookie)[\w-]{0,40}["'\`]?\s{0,20}`
+
+/** `'password': 'x'`, `api_key = "x"`, also where the sign between them was forgotten, and `password: x`. */
+const NAMED = new RegExp(
+  String.raw`(${NAME}[:=]?\s{0,20})('(?:[^']|'')*'|"(?:[^"\\]|\\.)*")|(${NAME}:(?!:)\s{0,20})([^\s,'"(){}[\]]{1,2000})`,
+  'gi',
+)
+
+/** `scheme://user:password@host`. */
+const USER_OF_URL = /(:\/\/)[^\s'"/]{1,300}@/g
+
+const PARAMETER_OF_URL =
+  /([?&][\w-]{0,40}(?:key|token|secret|passw|pwd|signature)[\w-]{0,40}=)[^&\s'"]{1,2000}/gi
+
+/** The statement with `******` for what stands under the name of a secret or logs in by an address. */
+export function withoutSecrets(sql: string): string {
+  return sql
+    .replaceAll(NAMED, (_all, quoted: string | undefined, _text, bare: string | undefined) => {
+      return quoted === undefined ? `${bare}******` : `${quoted}'******'`
+    })
+    .replaceAll(USER_OF_URL, '$1******@')
+    .replaceAll(PARAMETER_OF_URL, '$1******')
+}
+
+const HOLDING = new RegExp(
+  String.raw`${NAME}[:=]?\s{0,20}["']|${NAME}:(?!:)|parameters["'\`]?\s{0,20}[=:]?\s{0,20}["'{]`,
+  'i',
+)
+
+/** Whether no part of the text may be shown, as it may be torn anywhere: a mistake in it is told by its place alone. */
+export function mayHoldSecrets(sql: string): boolean {
+  return HOLDING.test(sql) || withoutSecrets(sql) !== sql
+}
