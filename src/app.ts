@@ -7,7 +7,7 @@ import { LATER } from './composition/later.ts'
 import { chatDefaultsOf, chatModelsOf, networkRulesOf } from './composition/model-parts.ts'
 import { schedulerOf } from './composition/schedule-parts.ts'
 import { dataSourcesOf } from './composition/source-clients.ts'
-import { liveTables } from './composition/source-parts.ts'
+import { databaseUses, liveTables } from './composition/source-parts.ts'
 import { sourceKeeperOf } from './composition/sync-parts.ts'
 import { useCases } from './composition/use-cases.ts'
 import type { EmbedderRegistry, RerankerRegistry } from './domain/ports/model-ports.ts'
@@ -140,7 +140,7 @@ export function createApp(options: AppOptions): App {
     jobs,
     dataSources: store.dataSourceCatalog,
     sources,
-    databaseUses: async () => [],
+    databaseUses: databaseUses(snapshot, store),
     schedules,
     live: liveTables({ snapshot, sources }, store.schedules, syncSources),
     embedders,

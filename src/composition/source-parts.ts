@@ -1,11 +1,14 @@
+import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
+import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { ScheduleStore } from '../domain/ports/schedule-ports.ts'
-import type { SourceKeeping } from '../domain/ports/sync-ports.ts'
+import type { SourceKeeping, SyncStore } from '../domain/ports/sync-ports.ts'
 import type { LiveTables } from '../query/information-schema/schema-table.ts'
 import {
   allSourceRows,
   keptSourceRows,
   type ListedSources,
 } from '../query/information-schema/source-tables.ts'
+import { namesDatabase } from '../sql/lexer/named-database.ts'
 import { scheduleRows } from './schedule-parts.ts'
 
 /** The tables of information_schema whose rows are fetched when they are read. */
@@ -22,5 +25,31 @@ export function liveTables(
       if (rows !== undefined) return rows
       throw new Error(`nothing fetches the rows of ${table}`)
     },
+  }
+}
+
+interface Readers {
+  readonly schedules: Pick<ScheduleStore, 'list'>
+  readonly sources: Pick<SyncStore, 'sources'>
+}
+
+/** What reads a database by itself: jobs that run again, and sources of knowledge bases. */
+export function databaseUses(
+  snapshot: () => CatalogSnapshot,
+  { schedules, sources }: Readers,
+): DatabaseDeps['databaseUses'] {
+  return async ({ name: database }) => {
+    const jobs = schedules.list().flatMap(({ name, projectName, query, ifQuery, nextRunAt }) => {
+      const isReader = namesDatabase(query, database) || namesDatabase(ifQuery ?? '', database)
+      return nextRunAt !== null && isReader ? [`job ${projectName}.${name}`] : []
+    })
+    const { knowledgeBases } = snapshot()
+    const kept = sources.sources().flatMap(({ name, parameters, knowledgeBaseId }) => {
+      const kb = knowledgeBases.find(({ id }) => id === knowledgeBaseId)
+      const texts = [parameters.query, parameters.table].map((text) => String(text ?? ''))
+      if (kb === undefined || !texts.some((text) => namesDatabase(text, database))) return []
+      return [`source ${name} of ${kb.projectName}.${kb.name}`]
+    })
+    return [...jobs, ...kept]
   }
 }
