@@ -6,8 +6,12 @@ import { LATER } from './later.ts'
 /** The databases behind data sources. Their clients are loaded when somebody asks for one. */
 export function dataSourcesOf(options: SourcesOptions): DataSources {
   let opened: Promise<Sources> | undefined
+  let ready: Sources | undefined
   const sources = () => {
-    opened ??= LATER.sources().then(({ openSources }) => openSources(options))
+    opened ??= LATER.sources().then(({ openSources }) => {
+      ready = openSources(options)
+      return ready
+    })
     return opened
   }
   return {
@@ -18,6 +22,7 @@ export function dataSourcesOf(options: SourcesOptions): DataSources {
     describe: async (...request) => (await sources()).describe(...request),
     read: async (...request) => (await sources()).read(...request),
     stage: async (...request) => (await sources()).stage(...request),
+    forgetTables: (source) => ready?.forgetTables(source),
     forget: async (source) => (await opened)?.forget(source),
     close: async () => (await opened)?.close(),
   }

@@ -98,8 +98,12 @@ export class Sources implements DataSources {
     })
   }
 
-  async forget({ id }: Pick<DataSource, 'id'>): Promise<void> {
+  forgetTables({ id }: Pick<DataSource, 'id'>): void {
     this.#generations.set(id, (this.#generations.get(id) ?? 0) + 1)
+  }
+
+  async forget({ id }: Pick<DataSource, 'id'>): Promise<void> {
+    this.forgetTables({ id })
     await Promise.all(Object.values(this.#engines).map((engine) => engine.forget({ id })))
   }
 

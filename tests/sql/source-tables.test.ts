@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { type DuckDBSources, duckdbSources } from '../support/duckdb-sources.ts'
+import { type DuckDBSources, duckdbSources, knowingSources } from '../support/duckdb-sources.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
 let app: TestApp
@@ -255,6 +255,27 @@ describe("a database's own SQL", () => {
     expect(sent[0]).toStartWith("stage: SELECT CASE WHEN name = 'it''s ) (' THEN")
   })
 
+  test('streams where it is all that there is', async () => {
+    const sql = 'SELECT id, name FROM teas ORDER BY id'
+    const all = await sentFor(`SELECT * FROM shop (${sql})`)
+    expect([all.rows.length, all.sent]).toEqual([5, [`read: ${sql}`]])
+    const some = await sentFor(`SELECT id AS tea, name FROM shop (${sql}) AS t LIMIT :most`, {
+      most: 2,
+    })
+    expect(some).toEqual({
+      rows: [
+        [1, 'green'],
+        [2, 'black'],
+      ],
+      sent: [`read: ${sql}`],
+    })
+    expect((await sentFor(`SELECT * FROM shop (${sql}) LIMIT 0`)).rows).toEqual([])
+    for (const rest of ['WHERE id > 1', 'ORDER BY name', 'LIMIT 2 OFFSET 1']) {
+      expect((await sentFor(`SELECT * FROM shop (${sql}) ${rest}`)).sent).toEqual([`stage: ${sql}`])
+    }
+    expect((await sentFor(`SELECT name, id FROM shop (${sql})`)).sent).toEqual([`stage: ${sql}`])
+  })
+
   test('joins other tables, without a name of its own as well', async () => {
     const { rows } = await sentFor(
       'SELECT shop.id, o.count FROM shop (SELECT id FROM teas WHERE id = 1) JOIN crm.orders o ON o.tea = shop.id ORDER BY 2 LIMIT 2',
@@ -322,4 +343,29 @@ describe('with knowledge bases', () => {
     expect(status).toBe(200)
     expect(await app.rows("SELECT count(*) FROM notes WHERE id IN ('1', '2')")).toEqual([[2]])
   })
+})
+
+test('a table that was changed after it was described is described again', async () => {
+  const known = await knowingSources('far')
+  const other = await createTestApp({ sources: known })
+  try {
+    await other.store.dataSourceCatalog.createDataSource({
+      name: 'far',
+      engine: 'duckdb',
+      parameters: {},
+    })
+    await known.run('far', 'CREATE TABLE t (a INTEGER, b INTEGER); INSERT INTO t VALUES (1, 2)')
+    expect(await other.rows('SELECT * FROM far.t')).toEqual([[1, 2]])
+    await known.run('far', 'ALTER TABLE t DROP b')
+    expect(await other.rows('SELECT * FROM far.t')).toEqual([[1]])
+    expect(await other.rows('SELECT a + 1 FROM far.t')).toEqual([[2]])
+    await known.run('far', "ALTER TABLE t RENAME a TO c; ALTER TABLE t ADD d VARCHAR DEFAULT 'd'")
+    expect(await other.rows('SELECT c + 1, d FROM far.t')).toEqual([[2, 'd']])
+    expect(other.rows('SELECT a FROM far.t')).rejects.toThrow('a')
+    await known.run('far', 'DROP TABLE t')
+    expect(other.rows('SELECT c FROM far.t')).rejects.toThrow('t')
+    expect(known.held.size).toBe(0)
+  } finally {
+    await other.close()
+  }
 })

@@ -3,7 +3,7 @@ import { type DuckDBConnection, DuckDBInstance, type DuckDBResultReader } from '
 import type { DataSource, SourceColumn } from '../../src/domain/flow/data-source.ts'
 import { literal, quote } from '../../src/domain/identifier.ts'
 import type { DataSources, SourceSelect } from '../../src/domain/ports/source-ports.ts'
-import { notFound } from '../../src/errors.ts'
+import { AppError, notFound } from '../../src/errors.ts'
 import { converterOf, rowBatches, typeName } from '../../src/store/duckdb/result-rows.ts'
 
 export interface DuckDBSources extends DataSources {
@@ -15,7 +15,20 @@ export interface DuckDBSources extends DataSources {
 }
 
 /** One database for each name of a data source. */
-export async function duckdbSources(...names: readonly string[]): Promise<DuckDBSources> {
+export function duckdbSources(...names: readonly string[]): Promise<DuckDBSources> {
+  return openSources(names, false)
+}
+
+/** As the real ones do, it takes the columns of a table as they were until it is told to forget them. */
+export function knowingSources(...names: readonly string[]): Promise<DuckDBSources> {
+  return openSources(names, true)
+}
+
+async function openSources(
+  names: readonly string[],
+  keepsColumns: boolean,
+): Promise<DuckDBSources> {
+  const knownColumns = new Map<string, readonly SourceColumn[]>()
   const instance = await DuckDBInstance.create(':memory:')
   const connections = new Map<string, DuckDBConnection>()
   for (const name of names) {
@@ -52,17 +65,21 @@ export async function duckdbSources(...names: readonly string[]): Promise<DuckDB
       )
     },
     async columns(source, { schema, name }) {
+      const known = knownColumns.get(`${source.name}.${schema}.${name}`)
+      if (known !== undefined) return known
       const sql = `SELECT column_name, data_type, is_nullable FROM duckdb_columns()
         WHERE database_name = ${literal(source.name)} AND table_name = ${literal(name)}
           AND schema_name = ${literal(schema ?? 'main')} ORDER BY column_index`
       const reader = await connectionOf(source).runAndReadAll(sql)
       if (reader.currentRowCount === 0) throw notFound('table', name)
-      return reader.getRows().map(([column, type, isNullable]) => ({
+      const columns = reader.getRows().map(([column, type, isNullable]) => ({
         name: String(column),
         type: String(type),
         nativeType: String(type).toLowerCase(),
         isNullable: isNullable === true,
       }))
+      if (keepsColumns) knownColumns.set(`${source.name}.${schema}.${name}`, columns)
+      return columns
     },
     async describe(source, sql) {
       return columnsOf(await connectionOf(source).runAndReadUntil(sql, 1))
@@ -70,7 +87,9 @@ export async function duckdbSources(...names: readonly string[]): Promise<DuckDB
     async read(source, select) {
       const entry = { how: 'read' as const, sql: select.sql, rows: 0 }
       sent.push(entry)
-      const result = await connectionOf(source).stream(select.sql, valuesOf(select))
+      const result = await connectionOf(source)
+        .stream(select.sql, valuesOf(select))
+        .catch((cause) => Promise.reject(new AppError('source_failed', String(cause), { cause })))
       const types = result.columnTypes()
       const next = async () => {
         const chunk = await result.fetchChunk()
@@ -87,7 +106,9 @@ export async function duckdbSources(...names: readonly string[]): Promise<DuckDB
     },
     async stage(source, select) {
       const connection = connectionOf(source)
-      const reader = await connection.runAndReadAll(select.sql, valuesOf(select))
+      const reader = await connection
+        .runAndReadAll(select.sql, valuesOf(select))
+        .catch((cause) => Promise.reject(new AppError('source_failed', String(cause), { cause })))
       sent.push({ how: 'stage', sql: select.sql, rows: reader.currentRowCount })
       const columns = columnsOf(reader)
       const staged = {
@@ -99,7 +120,8 @@ export async function duckdbSources(...names: readonly string[]): Promise<DuckDB
       held.add(staged)
       return staged
     },
-    forget: async () => {},
+    forgetTables: () => knownColumns.clear(),
+    forget: async () => knownColumns.clear(),
     close: async () => {
       for (const connection of connections.values()) connection.closeSync()
       instance.closeSync()

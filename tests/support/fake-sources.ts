@@ -43,6 +43,7 @@ export function fakeSources(sources: Readonly<Record<string, FakeSource>>): Fake
     describe: refuse,
     read: refuse,
     stage: refuse,
+    forgetTables: ({ id }) => void asked.push(`forget tables of ${id}`),
     forget: async ({ id }) => void asked.push(`forget ${id}`),
     close: async () => {},
   }

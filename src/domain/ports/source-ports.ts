@@ -50,6 +50,8 @@ export interface DataSources {
     limits: RunLimits,
     signal: AbortSignal,
   ): Promise<StagedRows>
+  /** Forgets what is known of this source's tables: they may have been changed there. */
+  forgetTables(source: Pick<DataSource, 'id'>): void
   /** Forgets connections and what is known of this source's tables: it was changed or dropped. */
   forget(source: Pick<DataSource, 'id'>): Promise<void>
   close(): Promise<void>

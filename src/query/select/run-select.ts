@@ -19,7 +19,7 @@ import { requestValues } from '../variables.ts'
 import type { BoundKeywords } from './bind-keywords.ts'
 import { type Binding, bindPlan } from './bind-plan.ts'
 import { withColumnHint } from './column-errors.ts'
-import { isStillDescribed, planDescribed } from './elsewhere/plan-described.ts'
+import { hasChanged, isStillDescribed, planDescribed } from './elsewhere/plan-described.ts'
 import {
   directRows,
   planWithoutRows,
@@ -77,9 +77,10 @@ export async function runSelect(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<SelectRows> {
-  return withAttempts(request, deps, async () => {
+  return withAttempts(request, deps, signal, async (planned) => {
     const prepared = await prepare(request, deps, signal)
     const { plan } = prepared
+    planned(plan)
     const { times } = prepared.binding.timer
     const direct = await directRows(plan, prepared.binding)
     if (direct !== null) return { ...direct, plan, isFromMemory: false, isReranked: false, times }
@@ -120,8 +121,10 @@ export async function withBoundSelect<T>(
   signal: AbortSignal,
   use: (bound: BoundSelect) => Promise<T>,
 ): Promise<T> {
-  return withAttempts(request, deps, async () => {
-    const bound = await planAndBind(request, deps, signal)
+  return withAttempts(request, deps, signal, async (planned) => {
+    const prepared = await prepare(request, deps, signal)
+    planned(prepared.plan)
+    const bound = await bind(prepared, request)
     try {
       return await use(bound)
     } finally {
@@ -130,20 +133,31 @@ export async function withBoundSelect<T>(
   })
 }
 
+/** Tables elsewhere are changed without a word: then what was known of them is asked for again, once. */
 async function withAttempts<T>(
   request: SelectRequest,
   deps: QueryDeps,
-  work: () => Promise<T>,
+  signal: AbortSignal,
+  work: (planned: (plan: SelectPlan) => void) => Promise<T>,
 ): Promise<T> {
+  let isAskedAgain = false
   for (let attempt = 1; ; attempt += 1) {
     const snapshot = deps.catalog.snapshot()
+    let plan: SelectPlan | null = null
     try {
-      return await work()
+      return await work((made) => {
+        plan = made
+      })
     } catch (error) {
-      const isUnknownName = error instanceof AppError && error.code === 'sql_unknown_name'
+      if (!(error instanceof AppError)) throw error
+      const isUnknownName = error.code === 'sql_unknown_name'
+      if (plan !== null && !isAskedAgain && (isUnknownName || error.code === 'source_failed')) {
+        isAskedAgain = true
+        if (await hasChanged(plan, snapshot, deps.sources, signal)) continue
+      }
       if (!isUnknownName) throw error
       const isStale = deps.catalog.snapshot().version !== snapshot.version
-      if (!isStale || attempt === ATTEMPTS_MAX) throw withColumnHint(error, request.sql, snapshot)
+      if (!isStale || attempt >= ATTEMPTS_MAX) throw withColumnHint(error, request.sql, snapshot)
     }
   }
 }

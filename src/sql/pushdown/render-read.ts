@@ -11,6 +11,7 @@ import {
 import type {
   DirectAnswer,
   Operand,
+  SourceCondition,
   SourceGroups,
   SourceOrder,
   SourceRead,
@@ -106,12 +107,28 @@ function totalSql({ kind, column, isDistinct }: SourceTotal, text: SourceText): 
   return type?.kind === 'decimal' && kind !== 'count' ? `CAST(${call} AS ${column.type})` : call
 }
 
-/** The answer itself as the source gives it; null: something is left to do here. */
+/** An answer that is what a source gives, and nothing is left to do here but to stop. */
+export interface RenderedAnswer {
+  readonly select: SourceSelect
+  /** After so many rows; null: at their end. */
+  readonly rowsMax: number | null
+}
+
+/** null: something else is left to do here. */
 export function renderDirect(
   { read, items }: DirectAnswer,
   params: GivenValues,
-): SourceSelect | null {
-  if (read.from.kind === 'native' || items.length === 0) return null
+): RenderedAnswer | null {
+  if (items.length === 0) return null
+  const { limit = null, offset = null } = read.slice ?? {}
+  if (offset !== null && rowCount(offset, params) !== 0) return null
+  if (read.from.kind === 'native') {
+    const rowsMax = limit === null ? null : rowCount(limit, params)
+    const isCounted = limit === null || rowsMax !== null
+    const isAsked = isEveryRow(read.condition) && read.slice?.order.length === 0
+    if (!isAsked || !isCounted || !isEachColumn(read, items)) return null
+    return { select: { sql: read.from.sql, values: [] }, rowsMax }
+  }
   const text = new SourceText(read.source.engine)
   const columns = items.map(({ column }) => text.name(column.name)).join(', ')
   const from = `SELECT ${columns} FROM ${text.table(read.from.table)}`
@@ -120,11 +137,20 @@ export function renderDirect(
   if (condition === null || condition.exactness === 'wide') return null
   const slice = renderSlice(read.slice, rendering)
   if (slice === null) return null
-  const { offset = null } = read.slice ?? {}
-  const skipped = offset === null ? 0 : rowCount(offset, params)
-  if (skipped !== 0) return null
   const where = condition.sql === '' ? '' : ` WHERE ${condition.sql}`
-  return { sql: `${from}${where}${slice.sql}`, values: text.values }
+  return { select: { sql: `${from}${where}${slice.sql}`, values: text.values }, rowsMax: null }
+}
+
+function isEveryRow(condition: SourceCondition): boolean {
+  return condition.kind === 'and' && condition.conditions.length === 0
+}
+
+/** Each column once, in its place, whatever it is called. */
+function isEachColumn({ columns }: SourceRead, items: DirectAnswer['items']): boolean {
+  return (
+    items.length === columns.length &&
+    items.every(({ column }, index) => column.name === columns[index]?.name)
+  )
 }
 
 /** null: the source cannot tell which rows are the first. */

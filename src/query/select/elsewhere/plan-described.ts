@@ -66,6 +66,27 @@ export async function isStillDescribed(
   return same.every(Boolean)
 }
 
+/** For looking at tables again after a failure. */
+const LOOK_AGAIN_MS = 3000
+
+/** Whether tables were changed at their source since they were described: what was known of them is forgotten then. */
+export async function hasChanged(
+  plan: SelectPlan,
+  snapshot: CatalogSnapshot,
+  sources: DescribingDeps['sources'] & Pick<DataSources, 'forgetTables'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (plan.described.length === 0) return false
+  for (const { table } of plan.described) sources.forgetTables({ id: table.sourceId })
+  const soon = AbortSignal.any([signal, AbortSignal.timeout(LOOK_AGAIN_MS)])
+  try {
+    return !(await isStillDescribed(plan, snapshot, sources, soon))
+  } catch {
+    // The failure that brought us here says more.
+    return false
+  }
+}
+
 async function describe(
   { sourceName, wanted }: WantedTable,
   snapshot: CatalogSnapshot,

@@ -79,17 +79,43 @@ export async function directRows(
   { direct }: SelectPlan,
   context: ReadContext,
 ): Promise<RowStream | null> {
-  const select = direct === null ? null : renderDirect(direct, context.params)
-  if (direct === null || select === null) return null
+  const answer = direct === null ? null : renderDirect(direct, context.params)
+  if (direct === null || answer === null) return null
   const { deps, signal, timer } = context
   const source = sourceOf(direct.read, context)
   const rows = await timer.time('rows', () => {
-    return deps.sources.read(source, select, runLimits(deps), signal)
+    return deps.sources.read(source, answer.select, runLimits(deps), signal)
   })
   const columns = rows.columns.map(({ type }, index) => {
     return { name: direct.items[index]?.name ?? '', type }
   })
-  return { ...rows, columns }
+  const { rowsMax } = answer
+  const batches = rowsMax === null ? rows.batches : firstRows(rows.batches, rowsMax)
+  return { ...rows, columns, batches }
+}
+
+/** No more rows than these. Its reader may leave before it has begun: the source is told then, too. */
+function firstRows(batches: RowStream['batches'], rowsMax: number): RowStream['batches'] {
+  return {
+    [Symbol.asyncIterator]() {
+      const inner = batches[Symbol.asyncIterator]()
+      const stop = async () => (await inner.return?.()) ?? { done: true as const, value: undefined }
+      let left = rowsMax
+      return {
+        async next() {
+          if (left <= 0) return stop()
+          const result = await inner.next()
+          if (result.done === true) return result
+          const rows = result.value.slice(0, left)
+          left -= rows.length
+          // Nothing is kept open for a reader who has all there is.
+          if (left <= 0) await stop()
+          return { done: false, value: rows }
+        },
+        return: stop,
+      }
+    },
+  }
 }
 
 /** As the source gives it. */
@@ -104,7 +130,7 @@ function totalType({ kind, column }: SourceTotal): string {
 export function describedReads(plan: SelectPlan, { params }: ReadContext): readonly string[] {
   const direct = plan.direct === null ? null : renderDirect(plan.direct, params)
   if (plan.direct !== null && direct !== null) {
-    return [`${plan.direct.read.source.name}: ${direct.sql}; its rows are the answer`]
+    return [`${plan.direct.read.source.name}: ${direct.select.sql}; its rows are the answer`]
   }
   const texts = readsOf(plan).map((read) => {
     const { select, isExact } = renderRead(read, params)
