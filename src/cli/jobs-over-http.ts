@@ -79,6 +79,21 @@ export function requireDone(job: JobRecord): void {
   }
 }
 
+const ERRORS_SHOWN = 20
+
+/** Names what a job left out, to stderr. */
+export function sayLeftOut({ id, errors, error_count: count }: JobRecord, output: Output): void {
+  const shown = errors.slice(0, ERRORS_SHOWN)
+  for (const { item, message } of shown) {
+    output.say(`left out ${safeLine(item)}: ${safeLine(message)}`)
+  }
+  if (count > shown.length) {
+    output.say(
+      `left out ${count - shown.length} more: eider jobs show ${id} --json names ${errors.length}`,
+    )
+  }
+}
+
 export function progressText(job: JobRecord): string {
   const { rows, total, documents, chunks, rate, remaining_seconds: seconds } = job
   const share =

@@ -77,3 +77,54 @@ function piecesOf(word: string, columns: number): readonly string[] {
   if (widthOf(word.trimEnd()) <= columns) return [word]
   return [...graphemes.segment(word)].map(({ segment }) => segment)
 }
+
+/** Text that comes in pieces, in lines of at most so many columns that break between words. */
+export class FlowingText {
+  readonly #columns: number | null
+  #column = 0
+  /** Blanks that are written when a word follows them on the line. */
+  #blanks = ''
+  /** The begin of a word whose rest may come. */
+  #word = ''
+
+  /** @param columns null: lines are left as they are */
+  constructor(columns: number | null) {
+    this.#columns = columns
+  }
+
+  /** @returns what can be written now */
+  add(text: string): string {
+    if (this.#columns === null) return text
+    const parts = (this.#word + text).split(/(\n|[^\S\n]+)/)
+    this.#word = parts.pop() ?? ''
+    return parts.map((part) => this.#part(part)).join('')
+  }
+
+  /** @returns the last word */
+  end(): string {
+    const word = this.#word
+    this.#word = ''
+    return this.#part(word)
+  }
+
+  #part(part: string): string {
+    if (part === '') return ''
+    if (part === '\n') {
+      this.#blanks = ''
+      this.#column = 0
+      return part
+    }
+    if (part.trim() === '') {
+      this.#blanks += part
+      return ''
+    }
+    const columns = this.#columns ?? Infinity
+    const blanks = this.#blanks
+    this.#blanks = ''
+    const width = widthOf(part)
+    const isBreak = this.#column > 0 && this.#column + widthOf(blanks) + width > columns
+    // A word wider than a line goes on in the next ones by the terminal's own hand.
+    this.#column = (isBreak ? width : this.#column + widthOf(blanks) + width) % columns
+    return isBreak ? `\n${part}` : `${blanks}${part}`
+  }
+}

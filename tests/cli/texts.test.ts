@@ -2,7 +2,14 @@ import { expect, test } from 'bun:test'
 import { filtersOf } from '../../src/cli/commands/search-command.ts'
 import { fitting, ResultTable, type TableStyle } from '../../src/cli/result-table.ts'
 import { splitStatements } from '../../src/cli/sql/statement-splitter.ts'
-import { padded, safeLine, safeText, truncated, wrapped } from '../../src/cli/terminal-text.ts'
+import {
+  FlowingText,
+  padded,
+  safeLine,
+  safeText,
+  truncated,
+  wrapped,
+} from '../../src/cli/terminal-text.ts'
 
 const STYLE: TableStyle = {
   columns: null,
@@ -110,4 +117,13 @@ test('conditions of a search', () => {
   })
   expect(() => filtersOf(['price'])).toThrow('is no condition')
   expect(() => filtersOf(['{bad'])).toThrow('this is no JSON')
+})
+
+test('text that comes in pieces is broken between words', () => {
+  const lines = new FlowingText(10)
+  const pieces = ['one tw', 'o three', ' four\n\nfi', 've  sixsixsix ', 'abcdefghijklm n']
+  const shown = pieces.map((piece) => lines.add(piece)).join('') + lines.end()
+  expect(shown).toBe('one two\nthree four\n\nfive\nsixsixsix\nabcdefghijklm n')
+  const plain = new FlowingText(null)
+  expect(plain.add('a very long line') + plain.end()).toBe('a very long line')
 })

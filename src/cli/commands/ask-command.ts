@@ -1,6 +1,7 @@
 import type { Citation, CompletionEvent } from '../../domain/completion-event.ts'
 import {
   type CommandContext,
+  DEFAULT_PROJECT_NAME,
   type NamedObject,
   namedObject,
   pathOf,
@@ -10,7 +11,7 @@ import { CommandError } from '../command-error.ts'
 import { nearest } from '../command-line.ts'
 import { connectionLost, eventsOf } from '../http-client.ts'
 import { readStandardInput } from '../standard-input.ts'
-import { safeLine, safeText, truncated, wrapped } from '../terminal-text.ts'
+import { FlowingText, safeLine, safeText, truncated, wrapped } from '../terminal-text.ts'
 
 export const run: RunCommand = async (context) => {
   const { words, options, client, output, signal } = context
@@ -50,11 +51,25 @@ async function explained(
   const agents = (await client.send('GET', list, { signal })) as readonly {
     readonly name: string
   }[]
+  const kb = pathOf('knowledge_bases', { project, name })
+  const isKnowledgeBase = await client.send('GET', kb, { signal }).then(
+    () => true,
+    () => false,
+  )
+  if (isKnowledgeBase && /^\w+$/.test(`${project}${name}`)) {
+    const create = `CREATE AGENT ${project}.${name}_helper USING data = {'knowledge_bases': ['${project}.${name}']}`
+    const target = project === DEFAULT_PROJECT_NAME ? '' : `${project}.`
+    const message = `${name} is a knowledge base, not an agent. Make an agent over it:
+  eider sql "${create}"
+  eider ask ${target}${name}_helper "…"
+or look for passages: eider search ${target}${name} …`
+    throw new CommandError(error.code, message, { status: error.status })
+  }
   const names = agents.map((agent) => agent.name)
   const near = nearest(name, names)
   const known =
     names.length === 0
-      ? 'there are none; CREATE AGENT makes one: eider sql "CREATE AGENT helper USING data = …"'
+      ? `there are none. Make one over a knowledge base: eider sql "CREATE AGENT helper USING data = {'knowledge_bases': ['${project}.<kb>']}"`
       : `there are ${names.slice(0, 20).join(', ')}`
   const hint = near === undefined ? known : `did you mean ${near}?`
   const message = `There is no agent ${name} in ${project}: ${hint}`
@@ -71,11 +86,14 @@ interface PlacedCitation extends Citation {
 
 class ShownAnswer {
   readonly #context: CommandContext
+  readonly #lines: FlowingText
   #written = ''
   #isOver = false
 
   constructor(context: CommandContext) {
     this.#context = context
+    const { columns } = context.output
+    this.#lines = new FlowingText(columns === null ? null : Math.min(TEXT_COLUMNS_MAX, columns))
   }
 
   /** Whether the server has said that there is no more. */
@@ -102,16 +120,14 @@ class ShownAnswer {
 
   async #text(content: string): Promise<void> {
     this.#written += content
-    await this.#context.output.write(safeText(content))
+    await this.#context.output.write(this.#lines.add(safeText(content)))
   }
 
   /** The whole answer: what of it has not come in pieces. */
   async #output(answer: string): Promise<void> {
     const { output } = this.#context
-    if (this.#written === '') await output.write(safeText(answer))
-    else if (answer.startsWith(this.#written)) {
-      await output.write(safeText(answer.slice(this.#written.length)))
-    }
+    const rest = answer.startsWith(this.#written) ? answer.slice(this.#written.length) : ''
+    await output.write(`${this.#lines.add(safeText(rest))}${this.#lines.end()}`)
     if (!answer.endsWith('\n')) await output.line()
   }
 

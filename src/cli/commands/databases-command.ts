@@ -1,5 +1,6 @@
 import type { CommandContext, RunCommand } from '../command.ts'
 import { CommandError, EXIT, usageError } from '../command-error.ts'
+import { nearest } from '../command-line.ts'
 import { safeLine } from '../terminal-text.ts'
 import { showTable } from './shown-table.ts'
 
@@ -9,13 +10,29 @@ interface DatabaseRecord {
   readonly engine: string | null
 }
 
+const ACTIONS = ['list', 'check', 'tables']
+/** What SQL does, where a password need not stand on a command line. */
+const IN_SQL: Readonly<Record<string, string>> = {
+  create: 'CREATE DATABASE',
+  add: 'CREATE DATABASE',
+  alter: 'ALTER DATABASE',
+  drop: 'DROP DATABASE',
+  remove: 'DROP DATABASE',
+}
+
 export const run: RunCommand = async (context) => {
   const [action = 'list', name] = context.words
   if (action === 'list' && name === undefined) return list(context)
+  if (!ACTIONS.includes(action)) {
+    const near = nearest(action, ACTIONS)
+    const hint = near === undefined ? `there are ${ACTIONS.join(', ')}` : `did you mean ${near}?`
+    const sql = IN_SQL[action]
+    const said = sql === undefined ? hint : `${sql} does that: eider sql, or eider sql -f <file>`
+    throw usageError(`databases: there is no "${action}"; ${said}`)
+  }
   if (name === undefined) throw usageError(`databases ${action} needs the name of a database`)
   if (action === 'check') return check(name, context)
-  if (action === 'tables') return tables(name, context)
-  throw usageError(`databases: there is no "${action}"; there are list, check and tables`)
+  return tables(name, context)
 }
 
 async function list({ client, output, signal }: CommandContext): Promise<undefined> {

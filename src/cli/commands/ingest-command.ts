@@ -10,7 +10,7 @@ import { CommandError, EXIT, usageError } from '../command-error.ts'
 import { KnownFiles } from '../ingest/known-files.ts'
 import { type FileRules, fileRoots } from '../ingest/local-files.ts'
 import { ingestLocal, type LocalIngest } from '../ingest/local-ingest.ts'
-import { type IngestCounts, noCounts, postFiles } from '../ingest/send-files.ts'
+import { addStored, type IngestCounts, noCounts, postFiles } from '../ingest/send-files.ts'
 import { type JobRecord, requireDone, watchJob } from '../jobs-over-http.ts'
 import { safeLine } from '../terminal-text.ts'
 
@@ -24,25 +24,24 @@ export const run: RunCommand = async (context) => {
   const piped = isPiped ? pipedId(options) : null
   await ensureKnowledgeBase(kb, context)
   const counts = noCounts()
-  let skipped = 0
   try {
     if (piped !== null) await ingestPiped({ kb, id: piped }, counts, context)
     if (urls.length > 0 || query !== undefined)
       await ingestRemote({ kb, urls, query }, counts, context)
     if (ingest !== null) {
       await ingest.known.read(context.signal)
-      skipped = await ingestLocal(ingest, counts, context)
+      await ingestLocal(ingest, counts, context)
     }
   } catch (error) {
     if (counts.stored > 0 && !output.isJson) {
-      output.warn(`${summary(counts, skipped)}; run it again to go on where it stopped`)
+      output.warn(`${summary(counts)}; run it again to go on where it stopped`)
     }
     throw error
   }
-  await report(counts, skipped, context)
+  await report(counts, context)
   if (options.flag('watch') === true && ingest !== null) {
     const { watchLocal } = await import('../ingest/watch-files.ts')
-    await watchLocal(ingest, context, (pass) => report(pass, 0, context))
+    await watchLocal(ingest, context, (pass) => report(pass, context))
     return EXIT.done
   }
   return counts.failed.length > 0 ? EXIT.failed : EXIT.done
@@ -155,12 +154,7 @@ async function ingestPiped(
   for (const { name, code, detail } of failed) {
     counts.failed.push({ path: name, code, message: detail })
   }
-  for (const { name, documents, chunks, warnings } of files) {
-    counts.stored += 1
-    counts.documents += documents
-    counts.chunks += chunks
-    for (const message of warnings) counts.warnings.push({ path: name, code: 'warning', message })
-  }
+  for (const stored of files) addStored(stored, counts)
 }
 
 /** What the server reads itself: a job, which outlives this connection. */
@@ -212,28 +206,52 @@ async function ingestRemote(
     counts.failed.push({ path: item, code: 'left_out', message })
   }
   requireDone(last)
+  if (urls.length > 0) await addCrawlWarnings(kb, counts, context)
 }
+
+/** Which pages a crawl did not store is kept with the knowledge base. */
+async function addCrawlWarnings(
+  kb: NamedObject,
+  counts: IngestCounts,
+  { client, signal }: CommandContext,
+): Promise<void> {
+  // The server's own answer, whose form its routes define.
+  const answer = (await client.send('GET', pathOf('knowledge_bases', kb), { signal })) as {
+    readonly params?: { readonly warnings?: readonly string[] }
+  }
+  for (const message of answer.params?.warnings ?? []) {
+    counts.warnings.push({ path: 'pages', code: 'warning', message })
+  }
+}
+
+const LINES_MAX = 20
 
 async function report(
   counts: IngestCounts,
-  skipped: number,
   { output }: Pick<CommandContext, 'output'>,
 ): Promise<void> {
   if (output.isJson) {
-    await output.json({ ...counts, skipped })
+    await output.json(counts)
     return
   }
   for (const { path, message } of counts.warnings) {
     output.say(`${safeLine(path)}: ${safeLine(message)}`)
   }
-  output.say(summary(counts, skipped))
+  for (const { path, reason } of counts.left_out.slice(0, LINES_MAX)) {
+    output.say(`left out ${safeLine(path)}: ${reason}`)
+  }
+  if (counts.skipped > LINES_MAX) {
+    output.say(`left out ${counts.skipped - LINES_MAX} more: --json names them`)
+  }
+  const line = summary(counts)
+  if (line !== '') output.say(line)
   for (const { path, message } of counts.failed) {
     output.warn(`${output.red('failed')} ${safeLine(path)}: ${safeLine(message)}`)
   }
 }
 
-function summary(counts: IngestCounts, skipped: number): string {
-  const { stored, unchanged, removed, documents, chunks, failed, jobs } = counts
+function summary(counts: IngestCounts): string {
+  const { stored, unchanged, removed, documents, chunks, failed, jobs, skipped } = counts
   const parts = [
     ...(jobs.length > 0 ? [] : [`${counted(stored, 'file')} stored`]),
     ...(documents > 0 ? [`${counted(documents, 'document')}, ${counted(chunks, 'chunk')}`] : []),

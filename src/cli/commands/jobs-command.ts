@@ -1,7 +1,13 @@
 import type { CommandContext, RunCommand } from '../command.ts'
 import { EXIT, usageError } from '../command-error.ts'
 import { nearest } from '../command-line.ts'
-import { type JobRecord, progressText, requireDone, watchJob } from '../jobs-over-http.ts'
+import {
+  type JobRecord,
+  progressText,
+  requireDone,
+  sayLeftOut,
+  watchJob,
+} from '../jobs-over-http.ts'
 import { safeLine } from '../terminal-text.ts'
 import { shownLines } from './shown-lines.ts'
 import { showTable } from './shown-table.ts'
@@ -89,6 +95,9 @@ async function change(
   const last = isWatching || job === null ? await watchJob(id, context) : job
   if (output.isJson) await output.json(last)
   else if (!isWatching) output.say(`Job ${id} ${last.state}: ${progressText(last)}`)
-  if (isWatching) requireDone(last)
+  if (isWatching) {
+    sayLeftOut(last, output)
+    requireDone(last)
+  }
   return EXIT.done
 }

@@ -120,7 +120,7 @@ async function show(
     const number = output.dim(String(index + 1).padStart(2))
     const where = place === '' ? '' : `  ${output.dim(safeLine(place))}`
     const head = `${number}  ${output.cyan(safeLine(id))}${score}${where}`
-    const text = safeText(content.trim()).replaceAll(/\n{2,}/g, '\n')
+    const text = safeText(withoutHeading(content.trim(), metadata)).replaceAll(/\n{2,}/g, '\n')
     const room = Math.min(TEXT_COLUMNS_MAX, (output.columns ?? TEXT_COLUMNS_MAX) - INDENT.length)
     const lines = wrapped(text, Math.max(20, room)).map((line) => {
       return `${INDENT}${highlighted(line, words, output)}`
@@ -138,6 +138,18 @@ function placeOf(metadata: Readonly<Record<string, unknown>>): string {
     typeof line === 'number' && typeof heading !== 'string' ? `line ${line}` : '',
   ]
   return parts.filter((part) => part !== '').join(', ')
+}
+
+/** Without the headings at its begin that the line above it says already. */
+function withoutHeading(text: string, { heading }: Readonly<Record<string, unknown>>): string {
+  if (typeof heading !== 'string') return text
+  const said = new Set(heading.split(' > '))
+  const lines = text.split('\n')
+  const first = lines.findIndex((line) => {
+    const [, name] = /^#{1,6}\s+(.*?)\s*#*$/.exec(line.trim()) ?? []
+    return line.trim() !== '' && (name === undefined || !said.has(name))
+  })
+  return first === -1 ? text : lines.slice(first).join('\n')
 }
 
 const SHORT_WORD = 3

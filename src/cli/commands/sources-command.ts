@@ -8,7 +8,8 @@ import {
   type RunCommand,
 } from '../command.ts'
 import { EXIT, usageError } from '../command-error.ts'
-import { type JobRecord, requireDone, watchJob } from '../jobs-over-http.ts'
+import { nearest } from '../command-line.ts'
+import { type JobRecord, requireDone, sayLeftOut, watchJob } from '../jobs-over-http.ts'
 import { showTable } from './shown-table.ts'
 
 /** The server's records, as far as they are shown. */
@@ -30,20 +31,24 @@ interface RunRecord {
   readonly error: string | null
 }
 
-const ACTIONS = 'list, add, run, runs and remove'
+const ACTIONS = ['list', 'add', 'run', 'runs', 'remove']
 
 export const run: RunCommand = async (context) => {
   const [kb = '', action = 'list', name] = context.words
   const path = `${pathOf('knowledge_bases', namedObject(kb, context.options))}/sources`
+  if (!ACTIONS.includes(action)) {
+    const near = nearest(action, ACTIONS)
+    const hint = near === undefined ? `there are ${ACTIONS.join(', ')}` : `did you mean ${near}?`
+    throw usageError(`sources: there is no "${action}"; ${hint}`)
+  }
   if (action === 'list') return list(path, context)
   if (name === undefined) throw usageError(`sources: "${action}" needs the name of a source`)
   const one = `${path}/${encodeURIComponent(name)}`
   if (action === 'add') return add(path, name, context)
   if (action === 'run') return runOne(one, context)
   if (action === 'runs') return runs(one, context)
-  if (action !== 'remove')
-    throw usageError(`sources: there is no "${action}"; there are ${ACTIONS}`)
   await context.client.send('DELETE', one, { signal: context.signal })
+  if (context.output.isJson) await context.output.json({ name, removed: true })
   context.output.say(`Removed ${name}; its documents stay`)
   return EXIT.done
 }
@@ -119,7 +124,10 @@ async function runOne(path: string, context: CommandContext): Promise<number> {
   const last = options.flag('wait') === false ? job : await watchJob(job.id, context)
   if (output.isJson) await output.json(last)
   else if (options.flag('wait') === false) output.say(`Job ${job.id}: eider jobs watch ${job.id}`)
-  if (options.flag('wait') !== false) requireDone(last)
+  if (options.flag('wait') !== false) {
+    sayLeftOut(last, output)
+    requireDone(last)
+  }
   return EXIT.done
 }
 

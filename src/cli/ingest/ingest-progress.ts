@@ -1,23 +1,25 @@
 /** How far an ingest is: a bar on a terminal, a line every ten seconds elsewhere, nothing where it shall be quiet. */
 import type { SingleBar } from 'cli-progress'
+import { durationText } from '../jobs-over-http.ts'
 import type { Output } from '../output.ts'
-import { truncated } from '../terminal-text.ts'
+import { safeLine, truncated } from '../terminal-text.ts'
+import type { LocalFile } from './local-files.ts'
 import type { IngestCounts } from './send-files.ts'
 
 const LINE_MS = 10_000
 
 export interface Progress {
-  step(what: string): void
+  step(file: LocalFile): void
   stop(): void
 }
 
 interface Total {
-  readonly files: number
+  readonly files: readonly LocalFile[]
   readonly counts: IngestCounts
 }
 
 export async function progressOf(total: Total, output: Output): Promise<Progress> {
-  if (output.isQuiet || total.files === 0) return { step: () => {}, stop: () => {} }
+  if (output.isQuiet || total.files.length === 0) return { step: () => {}, stop: () => {} }
   return process.stderr.isTTY === true ? bar(total) : lines(total, output)
 }
 
@@ -35,18 +37,19 @@ async function bar({ files, counts }: Total): Promise<Progress> {
     stream: process.stderr,
     fps: 8,
   })
+  const estimate = new TimeLeft(files)
   let done = 0
-  shown.start(files, 0, { rate: '0', left: '', what: '' })
+  shown.start(files.length, 0, { rate: '0', left: '', what: '' })
   return {
-    step(what) {
+    step(file) {
       done += 1
       const seconds = (performance.now() - startedAt) / 1000
       const rate = (counts.chunks / seconds).toFixed(0)
       const room = Math.max(10, (process.stderr.columns ?? 80) - 76)
       shown.update(done, {
         rate,
-        left: leftText({ done, files, seconds }),
-        what: truncated(what, room),
+        left: leftText(estimate.after(file, seconds)),
+        what: truncated(safeLine(file.id), room),
       })
     },
     stop: () => shown.stop(),
@@ -55,36 +58,51 @@ async function bar({ files, counts }: Total): Promise<Progress> {
 
 function lines({ files, counts }: Total, output: Output): Progress {
   const startedAt = performance.now()
+  const estimate = new TimeLeft(files)
   let last = startedAt
   let done = 0
   return {
-    step() {
+    step(file) {
       done += 1
+      const seconds = (performance.now() - startedAt) / 1000
+      const left = estimate.after(file, seconds)
       const now = performance.now()
       if (now - last < LINE_MS) return
       last = now
-      const seconds = (now - startedAt) / 1000
-      const rate = (counts.chunks / seconds).toFixed(0)
-      const left = leftText({ done, files, seconds })
-      output.say(`${done}/${files} files, ${counts.chunks} chunks, ${rate} chunks/s, ${left}`)
+      const parts = [
+        `${done}/${files.length} files`,
+        `${counts.chunks} chunks`,
+        `${(counts.chunks / seconds).toFixed(0)} chunks/s`,
+        ...(left === null ? [] : [leftText(left)]),
+      ]
+      output.say(parts.join(', '))
     },
     stop: () => {},
   }
 }
 
-/** Files differ in size: it is an estimate from the mean so far. */
-function leftText({
-  done,
-  files,
-  seconds,
-}: {
-  readonly done: number
-  readonly files: number
-  readonly seconds: number
-}): string {
-  if (seconds < 1) return ''
-  const left = Math.ceil((seconds / done) * (files - done))
-  if (left < 100) return `${left} s left`
-  if (left < 6000) return `${Math.ceil(left / 60)} min left`
-  return `${(left / 3600).toFixed(1)} h left`
+/** The first answers come late and together: they say nothing yet. */
+const BASE_SECONDS = 3
+const BASE_SHARE = 0.1
+
+/** From the bytes so far: files differ in size. */
+export class TimeLeft {
+  readonly #totalBytes: number
+  #doneBytes = 0
+
+  constructor(files: readonly Pick<LocalFile, 'sizeBytes'>[]) {
+    this.#totalBytes = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+  }
+
+  /** @returns seconds after this file; null: nobody can say yet */
+  after({ sizeBytes }: Pick<LocalFile, 'sizeBytes'>, seconds: number): number | null {
+    this.#doneBytes += sizeBytes
+    const share = this.#doneBytes / this.#totalBytes
+    if (seconds < BASE_SECONDS || !(share >= BASE_SHARE)) return null
+    return (seconds / share) * (1 - share)
+  }
+}
+
+function leftText(seconds: number | null): string {
+  return seconds === null ? '' : `${durationText(seconds)} left`
 }

@@ -33,13 +33,22 @@ export interface FileRoot {
   readonly pattern: string | null
 }
 
+export interface LeftOut {
+  /** Of a folder with a slash at its end. */
+  readonly path: string
+  readonly reason: string
+}
+
 export interface FoundFiles {
   readonly files: readonly LocalFile[]
-  /** Left out by the rules. */
-  readonly skipped: number
+  /** By rules that nobody gave: the first of them, and how many they are. */
+  readonly leftOut: readonly LeftOut[]
+  readonly leftOutCount: number
   /** Folders that could not be read. */
   readonly failed: readonly { readonly path: string; readonly message: string }[]
 }
+
+const LEFT_OUT_NAMED_MAX = 1000
 
 const MAGIC = /[*?[\]{}]/
 
@@ -110,7 +119,8 @@ class FoundInRoots {
   readonly #signal: AbortSignal
   readonly #byPath = new Map<string, LocalFile>()
   readonly #failed: { path: string; message: string }[] = []
-  #skipped = 0
+  readonly #leftOut: LeftOut[] = []
+  #leftOutCount = 0
 
   constructor(rules: FileRules, signal: AbortSignal) {
     this.#rules = rules
@@ -129,7 +139,12 @@ class FoundInRoots {
       const hint = 'give --base, or ingest them one after the other'
       throw usageError(`Two files would be the document ${twice.id}: ${hint}`)
     }
-    return { files, skipped: this.#skipped, failed: this.#failed }
+    return {
+      files,
+      leftOut: this.#leftOut,
+      leftOutCount: this.#leftOutCount,
+      failed: this.#failed,
+    }
   }
 
   /** Links to folders are not followed, so that none leads in a circle. */
@@ -145,7 +160,9 @@ class FoundInRoots {
     }
     for (const entry of entries) {
       const path = join(folder, entry.name)
-      if (isLeftOut(entry.name, this.#rules)) this.#skipped += 1
+      const reason = leftOutByName(entry.name, this.#rules)
+      if (reason !== null)
+        this.#leaveOut(`${idOf(path, root)}${entry.isDirectory() ? '/' : ''}`, reason)
       else if (entry.isDirectory()) await this.#addFolder(path, root)
       else if (entry.isFile() || entry.isSymbolicLink()) await this.#addFile(path, root, false)
     }
@@ -153,21 +170,38 @@ class FoundInRoots {
 
   async #addFile(path: string, root: FileRoot, isNamed: boolean): Promise<void> {
     const found = await stat(path).catch(() => null)
-    if (found === null || (!isNamed && !found.isFile())) return
-    if (this.#byPath.has(path)) return
-    if (!isNamed && (found.size === 0 || !isWanted(path, root, this.#rules))) {
-      this.#skipped += 1
-      return
+    const id = idOf(path, root)
+    if (this.#byPath.has(path) || (!isNamed && !isAskedFor(path, root, this.#rules))) return
+    if (found === null) return this.#leaveOut(id, 'it leads nowhere, or went meanwhile')
+    if (!isNamed) {
+      if (found.isDirectory()) return this.#leaveOut(id, 'a link to a folder; name it to read it')
+      if (!found.isFile()) return this.#leaveOut(id, 'no file')
+      if (found.size === 0) return this.#leaveOut(id, 'empty')
+      if (!isReadable(path, root, this.#rules)) {
+        return this.#leaveOut(id, 'no text in this format; --all takes it')
+      }
     }
-    this.#byPath.set(path, { path, id: idOf(path, root), sizeBytes: found.size })
+    this.#byPath.set(path, { path, id, sizeBytes: found.size })
+  }
+
+  #leaveOut(path: string, reason: string): void {
+    this.#leftOutCount += 1
+    if (this.#leftOut.length < LEFT_OUT_NAMED_MAX) this.#leftOut.push({ path, reason })
   }
 }
 
 const SKIPPED_FOLDERS: ReadonlySet<string> = new Set(['node_modules', '__pycache__'])
 
 /** By its name alone, a folder as well. */
-export function isLeftOut(name: string, { isAll }: Pick<FileRules, 'isAll'>): boolean {
-  return !isAll && (name.startsWith('.') || SKIPPED_FOLDERS.has(name))
+export function isLeftOut(name: string, rules: Pick<FileRules, 'isAll'>): boolean {
+  return leftOutByName(name, rules) !== null
+}
+
+/** null: it is not. */
+function leftOutByName(name: string, { isAll }: Pick<FileRules, 'isAll'>): string | null {
+  if (isAll) return null
+  if (name.startsWith('.')) return 'hidden; --all takes it'
+  return SKIPPED_FOLDERS.has(name) ? 'what programs put there; --all takes it' : null
 }
 
 /** What holds no text by its ending: an ingested folder need not be free of it. */
@@ -175,7 +209,11 @@ const OTHER_ENDINGS =
   /\.(?:png|jpe?g|gif|bmp|tiff?|webp|avif|heic|ico|icns|psd|svg|mp[34]|m4[av]|mov|avi|mkv|webm|wav|flac|og[gv]|aac|woff2?|ttf|otf|eot|zip|tar|t?gz|bz2|xz|zst|7z|rar|jar|war|whl|deb|rpm|dmg|iso|exe|dll|so|dylib|a|o|obj|class|pyc|wasm|bin|dat|db|sqlite3?|duckdb|wal|onnx|pt|safetensors|gguf|npy|npz|pkl|map|lock|bak|swp|tmp|part)$/i
 
 export function isWanted(path: string, root: FileRoot, rules: FileRules): boolean {
-  const { isAll, include, exclude } = rules
+  return isAskedFor(path, root, rules) && isReadable(path, root, rules)
+}
+
+/** By the patterns of whoever asks. */
+function isAskedFor(path: string, root: FileRoot, { include, exclude }: FileRules): boolean {
   const id = idOf(path, root)
   const fits = (pattern: string) => {
     const glob = new Bun.Glob(pattern)
@@ -184,8 +222,13 @@ export function isWanted(path: string, root: FileRoot, rules: FileRules): boolea
   if (root.pattern !== null) {
     const below = relative(root.path, path).split(sep).join('/')
     if (!new Bun.Glob(root.pattern).match(below)) return false
-  } else if (!isAll && include.length === 0 && OTHER_ENDINGS.test(path)) return false
+  }
   return (include.length === 0 || include.some(fits)) && !exclude.some(fits)
+}
+
+/** Whoever names a format in a pattern wants it. */
+function isReadable(path: string, root: FileRoot, { isAll, include }: FileRules): boolean {
+  return root.pattern !== null || isAll || include.length > 0 || !OTHER_ENDINGS.test(path)
 }
 
 /** Whether a document of that id comes from there. */

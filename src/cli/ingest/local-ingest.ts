@@ -25,12 +25,11 @@ export interface LocalIngest {
 
 type Parts = Pick<CommandContext, 'client' | 'output' | 'signal'>
 
-/** @returns files that the rules left out */
 export async function ingestLocal(
   ingest: LocalIngest,
   counts: IngestCounts,
   context: Parts,
-): Promise<number> {
+): Promise<void> {
   const { roots, rules, isRemoving, known } = ingest
   const { output, signal } = context
   const named = roots.filter((root) => root.kind !== 'file' || existsSync(root.path))
@@ -38,9 +37,11 @@ export async function ingestLocal(
   for (const { path, message } of found.failed) {
     counts.failed.push({ path, code: 'file_failed', message })
   }
+  counts.left_out = found.leftOut
+  counts.skipped = found.leftOutCount
   if (found.files.length === 0) output.say('There is nothing to read there')
   await sendAll(found.files, ingest, counts, context)
-  if (!isRemoving) return found.skipped
+  if (!isRemoving) return
   const present = new Set(found.files.map(({ id }) => id))
   const gone = known.paths.filter((id) => {
     // What is there and left out by the rules, or could not be looked at, has not vanished.
@@ -49,7 +50,6 @@ export async function ingestLocal(
   })
   await known.remove(gone, signal)
   counts.removed += gone.length
-  return found.skipped
 }
 
 export async function sendAll(
@@ -58,8 +58,8 @@ export async function sendAll(
   counts: IngestCounts,
   context: Parts,
 ): Promise<void> {
-  const progress = await progressOf({ files: files.length, counts }, context.output)
-  const onFile = (file: LocalFile) => progress.step(file.id)
+  const progress = await progressOf({ files, counts }, context.output)
+  const onFile = (file: LocalFile) => progress.step(file)
   try {
     await sendFiles(files, { kb, known, counts, isReplacing, fields, onFile }, context)
   } finally {

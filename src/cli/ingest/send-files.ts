@@ -3,7 +3,7 @@ import { type CommandContext, type NamedObject, pathOf } from '../command.ts'
 import { CommandError } from '../command-error.ts'
 import { type FormFile, formBody } from './form-stream.ts'
 import type { KnownFiles } from './known-files.ts'
-import type { LocalFile } from './local-files.ts'
+import type { LeftOut, LocalFile } from './local-files.ts'
 
 export interface FileFailure {
   readonly path: string
@@ -23,6 +23,10 @@ export interface IngestCounts {
   /** Of what the server reads itself. */
   readonly jobs: number[]
   readonly warnings: FileFailure[]
+  /** By rules that nobody gave; the first of them. */
+  left_out: readonly LeftOut[]
+  /** How many they are. */
+  skipped: number
 }
 
 export function noCounts(): IngestCounts {
@@ -35,6 +39,8 @@ export function noCounts(): IngestCounts {
     failed: [],
     jobs: [],
     warnings: [],
+    left_out: [],
+    skipped: 0,
   }
 }
 
@@ -134,6 +140,8 @@ export interface InsertFilesAnswer {
     readonly chunks: number
     readonly file_hash: string
     readonly warnings: readonly string[]
+    /** Rows without content. */
+    readonly skipped_rows: number
   }[]
   readonly failed: readonly {
     readonly name: string
@@ -170,14 +178,24 @@ async function sendBatch(
   for (const { name, code, detail } of answer.failed) {
     counts.failed.push({ path: name, code, message: detail })
   }
-  for (const { name, documents, chunks, file_hash: hash, warnings } of answer.files) {
-    counts.stored += 1
-    counts.documents += documents
-    counts.chunks += chunks
-    for (const message of warnings) counts.warnings.push({ path: name, code: 'warning', message })
+  for (const file of answer.files) {
+    addStored(file, counts)
+    const { name, documents, file_hash: hash } = file
     await known.stored(name, { hash, documents, id: name }, context.signal)
   }
   for (const file of batch) onFile(file)
+}
+
+export function addStored(file: InsertFilesAnswer['files'][number], counts: IngestCounts): void {
+  const { name, documents, chunks, skipped_rows: skippedRows, warnings } = file
+  counts.stored += 1
+  counts.documents += documents
+  counts.chunks += chunks
+  const without = skippedRows === 1 ? '1 row' : `${skippedRows} rows`
+  const rows = skippedRows === 0 ? [] : [`${without} without content left out`]
+  for (const message of [...warnings, ...rows]) {
+    counts.warnings.push({ path: name, code: 'warning', message })
+  }
 }
 
 /** The next file would meet the same. */

@@ -78,7 +78,10 @@ test('the examples of docs/cli.md run, in their order', async () => {
     shown.push(`${out}${err}`)
   }
   const all = shown.join('\n')
-  expect(all).toContain('Made the knowledge base mindsdb.docs\n3 files stored, 3 documents')
+  expect(all).toContain('Made the knowledge base mindsdb.docs\nleft out docs/')
+  expect(all).toContain('3 files stored, 3 documents')
+  expect(all).toContain('left out docs/.hidden.md: hidden; --all takes it')
+  expect(all).toContain('left out docs/logo.png: no text in this format; --all takes it')
   expect(all).toContain('docs/backup.md')
   expect(all).toContain('[1] mindsdb.docs docs/backup.md')
   expect(all).toContain('Job 1 done: 5 rows')
@@ -86,10 +89,23 @@ test('the examples of docs/cli.md run, in their order', async () => {
   expect(readFileSync(join(folder, 'chunks.csv'), 'utf8')).toStartWith('id,chunk_content\r\n')
 })
 
+test('npm links a program that needs no Bun on the PATH, and ends as Eider does', async () => {
+  const node = Bun.which('node')
+  if (node === null) throw new Error('Node is needed')
+  const launcher = `"${node}" "${join(ROOT, 'scripts/eider.mjs')}"`
+  const bare = { PATH: '/usr/bin:/bin' }
+  expect(await shell(`${launcher} sql --csv "SELECT 7 AS n"`, bare)).toMatchObject({
+    code: 0,
+    out: 'n\r\n7\r\n',
+  })
+  expect(await shell(`${launcher} bogus`, bare)).toMatchObject({ code: 2, out: '' })
+})
+
 test('what did not change is not sent, what changed is, what is gone goes', async () => {
   const ingest = 'eider ingest kept docs --remove-vanished --json'
   const first = JSON.parse((await shell(ingest)).out)
-  expect(first).toMatchObject({ stored: 2, unchanged: 0, removed: 0, failed: [] })
+  expect(first).toMatchObject({ stored: 2, unchanged: 0, removed: 0, failed: [], skipped: 3 })
+  expect(first.left_out).toContainEqual({ path: 'docs/empty.md', reason: 'empty' })
   writeFileSync(join(folder, 'docs/tea.md'), '# Tea\n\nBlack tea needs 95 degrees.\n')
   writeFileSync(join(folder, 'docs/new.txt'), 'new words')
   unlinkSync(join(folder, 'docs/backup.md'))
@@ -116,6 +132,9 @@ test('failures say what to do, in JSON where that is asked for, and never a secr
     ['eider sql "SELECT * FORM x"', 1, 'syntax error'],
     ['eider search nothing words', 1, 'nothing'],
     ['eider ask nobody hello', 1, 'There is no agent nobody in mindsdb: '],
+    ['eider ask kept hello', 1, 'kept is a knowledge base, not an agent'],
+    ['eider sources kept runn x', 2, 'did you mean run?'],
+    ['eider databases create x', 2, 'CREATE DATABASE does that'],
     ['eider serach x', 2, 'did you mean search?'],
     ['eider sql --cvs "SELECT 1"', 2, 'did you mean --csv?'],
     ['eider ingest kept nowhere', 1, 'nowhere: there is no such file or folder'],

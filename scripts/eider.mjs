@@ -1,0 +1,37 @@
+#!/usr/bin/env node
+/**
+ * What npm links as `eider`: Node starts the program with the Bun that is installed beside it, so that no Bun is needed
+ * on the PATH. It ends as the program ends.
+ */
+import { spawn } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import './ensure-bun.mjs'
+
+if (!process.exitCode) {
+  const bun = join(
+    dirname(createRequire(import.meta.url).resolve('bun/package.json')),
+    'bin/bun.exe',
+  )
+  const program = join(dirname(fileURLToPath(import.meta.url)), '../src/eider.ts')
+  const child = spawn(bun, [program, ...process.argv.slice(2)], {
+    stdio: 'inherit',
+    env: { UV_THREADPOOL_SIZE: '16', ...process.env },
+  })
+  // A terminal sends Ctrl-C to both, and the program decides what it means.
+  const hasTerminal = [process.stdin, process.stdout, process.stderr].some((one) => one.isTTY)
+  process.on('SIGINT', () => hasTerminal || child.kill('SIGINT'))
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('error', (error) => {
+    console.error(`eider: Bun could not be started: ${error.message}`)
+    process.exitCode = 1
+  })
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exitCode = code
+    else {
+      process.removeAllListeners(signal)
+      process.kill(process.pid, signal)
+    }
+  })
+}
