@@ -18,7 +18,7 @@ import { createServer, type Listener } from './http/server.ts'
 import { InsertLog } from './ingest/insert-log.ts'
 import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
 import { Reembedding } from './ingest/reembed.ts'
-import type { JobLogEntry } from './jobs/job-runner.ts'
+import type { JobLogEntry } from './jobs/job-runs.ts'
 import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
 import { builtinTokenCounter } from './models/builtin/word-piece-counter.ts'
 import { CHAT_PROVIDERS } from './models/chat-providers.ts'
@@ -169,6 +169,7 @@ export function createApp(options: AppOptions): App {
     variables: NO_VARIABLES,
     planner,
     queryMs: settings.queryMs,
+    insertWaitMs: 0,
     statementBytesMax: settings.statementBytesMax,
     nowMs,
   }
@@ -179,7 +180,9 @@ export function createApp(options: AppOptions): App {
     onFailure: (error) => log.failure({ requestId: 'backup', error }),
   })
   const server = createServer({
-    ...useCases(queryDeps, insertDeps, { agents, reader, jobs, importFiles: store.importFiles }),
+    ...useCases(queryDeps, insertDeps, {
+      ...{ settings, agents, reader, jobs, importFiles: store.importFiles },
+    }),
     sources: syncSources,
     backups: store.backups,
     schedules,

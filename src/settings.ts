@@ -215,6 +215,11 @@ export const SETTINGS = {
     help: 'Maximum size in bytes of a tool result that the model sees',
     parse: integer(256, 16 * 1024 * 1024),
   }),
+  insertWaitSeconds: setting('EIDER_INSERT_WAIT_SECONDS', {
+    default: '50',
+    help: 'Seconds after which an insert that a request waits for becomes a job; 0: never',
+    parse: integer(0, DAY_SECONDS),
+  }),
   jobsMax: setting('EIDER_JOBS_MAX', {
     default: '4',
     help: 'Maximum number of jobs that run at the same time, one for each knowledge base',

@@ -8,7 +8,6 @@ export const LATER = {
   select: () => import('../query/select/run-select.ts'),
   planner: () => import('../query/select/planner.ts'),
   views: () => import('../query/views.ts'),
-  insert: () => import('../ingest/insert.ts'),
   insertFiles: () => import('../ingest/insert-files.ts'),
   syncRun: () => import('../ingest/sync/run-source.ts'),
   insertJob: () => import('../ingest/jobs/insert-job.ts'),

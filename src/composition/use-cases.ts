@@ -9,6 +9,7 @@ import type { QueryDeps } from '../query/query-deps.ts'
 import type { QueryRequest } from '../query/run-query.ts'
 import { Sessions } from '../query/sessions.ts'
 import { UNKNOWN_VARIABLES } from '../query/variables.ts'
+import type { Settings } from '../settings.ts'
 import { documentUsesOf, transferUsesOf } from './document-parts.ts'
 import { handleInserts } from './job-parts.ts'
 import { LATER } from './later.ts'
@@ -18,11 +19,13 @@ export function useCases(
   queryDeps: QueryDeps,
   insertDeps: InsertFilesDeps & UploadDeps,
   {
+    settings,
     agents,
     reader,
     jobs,
     importFiles,
   }: {
+    readonly settings: Settings
     readonly agents: AgentPool
     readonly reader: DocumentReader
     readonly jobs: JobRunner
@@ -30,6 +33,7 @@ export function useCases(
   },
 ): Omit<UseCases, 'backups' | 'fileBytes' | 'sources' | 'schedules'> {
   const sessions = new Sessions()
+  const insertWaitMs = settings.insertWaitSeconds * 1000
   const inTurns = (): InsertFilesDeps & UploadDeps => {
     const own = reader.forRequest()
     return { ...insertDeps, reader: own, chunker: own }
@@ -38,7 +42,7 @@ export function useCases(
   const viewDeps = { ...queryDeps, variables: UNKNOWN_VARIABLES }
   const inSession = ({ session }: QueryRequest): QueryDeps => {
     const variables = sessions.variablesOf(session ?? null)
-    return { ...queryDeps, variables, chunker: reader.forRequest() }
+    return { ...queryDeps, variables, chunker: reader.forRequest(), insertWaitMs }
   }
   return {
     catalog: queryDeps,
@@ -64,7 +68,10 @@ export function useCases(
         return alterView(view, { sql, database: view.projectName }, viewDeps, signal)
       },
     },
-    insert: async (request, signal) => (await LATER.insert()).insert(request, inTurns(), signal),
+    insert: async (request, signal) => {
+      const deps = { ...inTurns(), jobs, waitMs: insertWaitMs, now: Date.now }
+      return (await LATER.insertJob()).insertWaitedFor(request, deps, signal)
+    },
     insertInBackground: async (request) => {
       return jobs.start((await LATER.insertJob()).insertJobOf(request, insertDeps))
     },

@@ -75,7 +75,8 @@ export interface UseCases {
     readonly create: (view: NewView, signal: AbortSignal) => Promise<View>
     readonly alter: (view: View, sql: string, signal: AbortSignal) => Promise<View>
   }
-  readonly insert: (request: InsertRequest, signal: AbortSignal) => Promise<unknown>
+  /** null: everything is stored. Where that takes too long, it is a job. */
+  readonly insert: (request: InsertRequest, signal: AbortSignal) => Promise<Job | null>
   /** The same as a job: it is stored when this resolves. */
   readonly insertInBackground: (request: InsertRequest) => Promise<Job>
   readonly jobs: Jobs

@@ -5,11 +5,18 @@ import { toAppError } from '../errors.ts'
 import { LruMap } from '../runtime/lru-map.ts'
 import type { StoredCounts } from './storing-stages.ts'
 
+/** An insert while it works, and afterwards. */
+export interface NotedInsert {
+  /** Grow meanwhile. */
+  readonly counts: StoredCounts
+  /** Of the job that does it; null, or unset: somebody waits for it. It may become one. */
+  readonly jobId?: number | null
+}
+
 interface Entry {
   readonly knowledgeBaseId: number
   readonly startedMs: number
-  readonly counts: StoredCounts
-  readonly jobId: number | null
+  readonly noted: NotedInsert
   finishedMs: number | null
   error: string | null
 }
@@ -35,18 +42,17 @@ export class InsertLog {
     return this.#version
   }
 
-  /** Notes an insert while it works. @param counts grow meanwhile */
+  /** Notes an insert while it works. */
   async during<T>(
     kb: Pick<KnowledgeBase, 'id'>,
-    { counts, jobId = null }: { readonly counts: StoredCounts; readonly jobId?: number | null },
+    noted: NotedInsert,
     work: () => Promise<T>,
   ): Promise<T> {
     const startedMs = this.#now()
     const entry: Entry = {
       knowledgeBaseId: kb.id,
       startedMs,
-      counts,
-      jobId,
+      noted,
       finishedMs: null,
       error: null,
     }
@@ -71,13 +77,13 @@ export class InsertLog {
       finishedAt: entry.finishedMs === null ? null : timestampOfMillis(entry.finishedMs),
       processedRows: processedRowsOf(entry),
       error: entry.error,
-      jobId: entry.jobId,
+      jobId: entry.noted.jobId ?? null,
     }))
   }
 }
 
 /** Rows that are read are not all stored yet while it works, and not all stored where it failed. */
-function processedRowsOf({ counts, finishedMs, error }: Entry): number {
+function processedRowsOf({ noted: { counts }, finishedMs, error }: Entry): number {
   if (finishedMs !== null && error === null) return counts.readRows
   return counts.storedDocuments + counts.skippedRows + (counts.failedRows ?? 0)
 }

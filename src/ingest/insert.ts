@@ -3,10 +3,10 @@ import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import { crawledRows } from './crawl/crawled-rows.ts'
 import { LeftOutPages } from './crawl/left-out-pages.ts'
 import type { InsertDeps, InsertReport, InsertRequest } from './insert-request.ts'
+import { JobInsert } from './jobs/job-insert.ts'
 import { rowsOfFiles } from './sources/file-rows.ts'
 import { rowsOfQuery } from './sources/query-rows.ts'
 import { storeRows } from './store-rows.ts'
-import type { StoredCounts } from './storing-stages.ts'
 
 export interface InsertSource {
   /** Its name in the request. */
@@ -17,28 +17,31 @@ export interface InsertSource {
 }
 
 /**
- * Inserts every source in one transaction of its own, a large `query` and large files in several. The message of a source
- * that fails says how many of its rows and of the others are stored.
+ * Inserts every source in one transaction of its own, a large `query` and large files in several, and all in several once
+ * it is a job. The message of a source that fails says how many of its rows and of the others are stored.
  * @throws AppError `insert_failed`, `invalid_select`, `crawl_failed`, `address_refused`, those of the embedder and store
  */
 export async function insert(
   request: InsertRequest,
   deps: InsertDeps,
   signal: AbortSignal,
+  tracked = JobInsert.waitedFor({ kb: request.kb, total: null }, deps.chunks),
 ): Promise<InsertReport> {
   const { kb } = request
   // A model that cannot be called is refused before anything is read.
   deps.embedders.embedder(kb.embeddingModel)
-  const counts: StoredCounts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
-  const options = { skipsFailed: request.onBadDocument === 'skip' }
+  const skipsFailed = request.onBadDocument === 'skip'
   const { sources, leftOutPages } = insertSourcesOf(request, deps, signal)
-  await deps.inserts.during(kb, { counts }, async () => {
-    for (const source of sources) {
-      await storeRows({ ...source, kb, counts }, deps, signal, options)
+  await deps.inserts.during(kb, tracked, async () => {
+    for (const [index, source] of sources.entries()) {
+      const isInOrder = source.source === 'rows' || source.source === 'files'
+      await tracked.store({ index, isInOrder }, ({ counts, storing }) => {
+        return storeRows({ ...source, kb, counts }, deps, signal, { ...storing, skipsFailed })
+      })
       if (source.source === 'urls') await keepLeftOutPages(kb, leftOutPages, deps)
     }
   })
-  const { storedDocuments, skippedRows, chunks } = counts
+  const { storedDocuments, skippedRows, chunks } = tracked.counts
   return { storedDocuments, skippedRows, chunks }
 }
 

@@ -41,9 +41,12 @@ export async function storeRows(
 
 /** With the models as this insert calls them. */
 function withModels(deps: StoreDeps, target: RowsToStore, options: StoringOptions): StoreDeps {
-  const { patienceMs } = options
   const made = new Map<ModelRef, Embedder>()
+  let madeMs: number | undefined
   const embedder = (ref: ModelRef) => {
+    const patienceMs = options.pace?.()?.patienceMs
+    if (patienceMs !== madeMs) made.clear()
+    madeMs = patienceMs
     const known = made.get(ref)
     if (known !== undefined) return known
     const own = deps.embedders.embedder(ref, patienceMs)
@@ -111,7 +114,7 @@ async function storeInBatches(
   }
 }
 
-interface BatchLimits {
+interface BatchLimits extends Pick<StoringOptions, 'pace'> {
   readonly chunksMax: number
   /** Of the first batch; each has twice as many as the one before until there are `chunksMax`. */
   readonly firstChunksMax: number
@@ -120,10 +123,12 @@ interface BatchLimits {
 
 function batchLimits({ isUnbounded }: RowsToStore, options: StoringOptions): BatchLimits {
   const { POSITIVE_INFINITY: all } = Number
-  if (!isUnbounded) return { chunksMax: all, firstChunksMax: all, charsMax: all }
-  const { batchChunks: chunksMax = INGEST_LIMITS.batchChunks } = options
+  const { batchChunks, pace } = options
+  const own = batchChunks === undefined && pace !== undefined ? { pace } : {}
+  if (!isUnbounded) return { chunksMax: all, firstChunksMax: all, charsMax: all, ...own }
+  const chunksMax = batchChunks ?? pace?.()?.batchChunks ?? INGEST_LIMITS.batchChunks
   const { firstBatchChunks: firstChunksMax = chunksMax } = options
-  return { chunksMax, firstChunksMax, charsMax: INGEST_LIMITS.batchChars }
+  return { chunksMax, firstChunksMax, charsMax: INGEST_LIMITS.batchChars, ...own }
 }
 
 /** The rows of the next transaction: its documents in the order in which their ids came last. */
@@ -146,7 +151,10 @@ class PendingRows {
   }
 
   get isFull(): boolean {
-    return this.#chunkCount >= this.#chunksMax || this.#chars >= this.#limits.charsMax
+    if (this.#chunkCount >= this.#chunksMax || this.#chars >= this.#limits.charsMax) return true
+    const pace = this.#limits.pace?.() ?? null
+    if (pace === null) return false
+    return this.#chunkCount >= pace.batchChunks || this.#chars >= INGEST_LIMITS.batchChars
   }
 
   get chunkCount(): number {

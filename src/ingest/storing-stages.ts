@@ -46,7 +46,7 @@ export interface StoringOptions {
    * themselves, and whole batches where the model fails.
    */
   readonly skipsFailed?: boolean
-  /** Chunks that make a batch of an unbounded source. */
+  /** Chunks that make a batch of an unbounded source; unset: as `pace` says. */
   readonly batchChunks?: number
   /** Of the first batch; each has twice as many as the one before until there are `batchChunks`. */
   readonly firstBatchChunks?: number
@@ -54,11 +54,20 @@ export interface StoringOptions {
    * How far the job is that stores them: called for each batch, in their order, with what is stored once it is, and written
    * in its transaction.
    */
-  readonly markOf?: (stored: StoredCounts) => JobMark
+  readonly markOf?: (stored: StoredCounts) => JobMark | undefined
+  /** Stores one batch. Whoever has asked for it may wait until it wants so. */
+  readonly alone?: (work: () => Promise<void>) => Promise<void>
   /** A row that is left out: told before the mark of its batch is made. */
   readonly onLeftOut?: (error: JobError) => void
-  /** How long a call of the embedding model is tried where it fails; unset: as long as somebody may wait for an answer. */
-  readonly patienceMs?: number
+  /** Asked again and again. null: at its own pace, as long as somebody may wait for an answer. */
+  readonly pace?: () => StoringPace | null
+}
+
+export interface StoringPace {
+  /** Chunks that make a batch, whatever the source is. */
+  readonly batchChunks: number
+  /** How long a call of the embedding model is tried where it fails. */
+  readonly patienceMs: number
 }
 
 export type StoreDeps = EmbedDeps
@@ -115,8 +124,11 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
   }
 
   async store(batch: ReadyBatch): Promise<void> {
-    for (const one of batch.leftOut) this.#leaveOut(one)
-    await this.#store(batch, true)
+    const store = async () => {
+      for (const one of batch.leftOut) this.#leaveOut(one)
+      await this.#store(batch, true)
+    }
+    await (this.#options.alone?.(store) ?? store())
   }
 
   /** The documents that can be prepared: what is wrong with single ones is found by halves. */

@@ -1,28 +1,18 @@
-import {
-  isOver,
-  type Job,
-  type JobKind,
-  PendingLeftOut,
-  type StoredJob,
-} from '../domain/flow/job.ts'
+import { isOver, type Job, type JobKind, type StoredJob } from '../domain/flow/job.ts'
 import type {
+  AdoptedJob,
   JobChanges,
   JobDraft,
   JobHandler,
   JobStore,
   Jobs,
-  JobWork,
+  OngoingWork,
 } from '../domain/ports/job-ports.ts'
 import { timestampOfMillis } from '../domain/timestamp.ts'
-import { AppError, toAppError } from '../errors.ts'
-import { JobPace } from './job-pace.ts'
+import { AppError } from '../errors.ts'
+import type { JobPace } from './job-pace.ts'
+import { type JobLogEntry, JobRuns } from './job-runs.ts'
 import { JobWatchers } from './job-watchers.ts'
-
-/** What the log is told of a job: at its start, every ten seconds, and at its end. */
-export interface JobLogEntry {
-  readonly event: 'started' | 'running' | 'over'
-  readonly job: Job
-}
 
 export interface JobRunnerOptions {
   readonly store: JobStore
@@ -39,17 +29,17 @@ export interface JobRunnerOptions {
   readonly now: () => number
 }
 
-const LOG_EVERY_MS = 10_000
-
 const KEPT_DAYS = 30
 
-/** Starts in a row after which nothing was stored: such a job may be what ends the process. */
-const STARTS_MAX = 20
+/** Jobs beyond the places for them, that began as requests which were waited for. */
+const BESIDE_MAX = 100
 
 interface Running {
   readonly stopping: AbortController
   readonly ended: Promise<void>
   readonly lane: string | null
+  /** It takes none of the places for jobs: it began as a request that was waited for. */
+  readonly isBeside: boolean
 }
 
 /**
@@ -65,6 +55,9 @@ export class JobRunner implements Jobs {
   #comingCount = 0
   readonly #paces = new Map<number, JobPace>()
   readonly #watchers: JobWatchers
+  readonly #runs: JobRuns
+  /** Work that is becoming a job. */
+  readonly #adoptions = new Set<Promise<unknown>>()
   /** The last request to change a job: those of one job come one after the other. */
   readonly #turns = new Map<number, Promise<unknown>>()
   #state: 'waiting' | 'open' | 'stopping' | 'closed' = 'waiting'
@@ -72,6 +65,10 @@ export class JobRunner implements Jobs {
   constructor(options: JobRunnerOptions) {
     this.#options = options
     this.#watchers = new JobWatchers((id) => this.get(id))
+    const { store, log, onFailure, now } = options
+    const [handlers, paces] = [this.#handlers, this.#paces]
+    const shown = (id: number) => this.get(id)
+    this.#runs = new JobRuns({ store, log, onFailure, now, handlers, paces, shown })
     options.store.onChange((job) => this.#changed(job))
   }
 
@@ -100,6 +97,25 @@ export class JobRunner implements Jobs {
     if (this.#state === 'waiting') this.open()
     else this.#enqueue(id)
     return this.get(id)
+  }
+
+  async adopt(draft: JobDraft, ongoing: OngoingWork): Promise<AdoptedJob | null> {
+    // The first one may come before the start is complete.
+    if (this.#state === 'waiting') this.open()
+    if (this.#state !== 'open') return null
+    const besideCount = [...this.#running.values()].filter(({ isBeside }) => isBeside).length
+    if (besideCount + this.#adoptions.size >= BESIDE_MAX) return null
+    const { store } = this.#options
+    const adopted = store.add(draft, ongoing)
+    this.#adoptions.add(adopted)
+    try {
+      const job = await adopted
+      const { id } = job
+      this.#begin(job, laneOf(job), ongoing)
+      return { job: this.get(id), mark: (mark) => store.mark({ ...mark, jobId: id }) }
+    } finally {
+      this.#adoptions.delete(adopted)
+    }
   }
 
   list(): readonly Job[] {
@@ -166,6 +182,7 @@ export class JobRunner implements Jobs {
     }
     const timer = graceMs > 0 ? setTimeout(abortAll, graceMs) : undefined
     if (timer === undefined) abortAll()
+    await Promise.allSettled(this.#adoptions)
     await Promise.all([...this.#running.values()].map(({ ended }) => ended))
     clearTimeout(timer)
     this.#state = 'closed'
@@ -220,7 +237,8 @@ export class JobRunner implements Jobs {
 
   /** Places in which a job could begin at once. */
   #freePlaces(): number {
-    return Math.max(0, this.#options.runningMax - this.#running.size)
+    const taken = [...this.#running.values()].filter(({ isBeside }) => !isBeside).length
+    return Math.max(0, this.#options.runningMax - taken)
   }
 
   #enqueue(id: number): void {
@@ -239,7 +257,7 @@ export class JobRunner implements Jobs {
     const busy = new Set([...this.#running.values()].map(({ lane }) => lane))
     busy.delete(null)
     for (const id of [...this.#waiting]) {
-      if (this.#running.size >= this.#options.runningMax) return
+      if (this.#freePlaces() === 0) return
       const job = this.#options.store.get(id)
       const lane = job === undefined ? null : laneOf(job)
       if (lane !== null && busy.has(lane)) continue
@@ -250,9 +268,11 @@ export class JobRunner implements Jobs {
     }
   }
 
-  #begin({ id }: StoredJob, lane: string | null): void {
-    const stopping = new AbortController()
-    const ended = this.#run(id, stopping.signal)
+  /** @param ongoing it is at work already */
+  #begin({ id }: StoredJob, lane: string | null, ongoing: OngoingWork | null = null): void {
+    const stopping = ongoing?.stopping ?? new AbortController()
+    const ended = this.#runs
+      .run(id, stopping.signal, ongoing?.ended)
       .catch((error) => this.#options.onFailure(error))
       .finally(() => {
         this.#running.delete(id)
@@ -260,85 +280,8 @@ export class JobRunner implements Jobs {
         this.#startNext()
         void this.#forgetOld().catch((error) => this.#options.onFailure(error))
       })
-    this.#running.set(id, { stopping, ended, lane })
-  }
-
-  async #run(id: number, signal: AbortSignal): Promise<void> {
-    const { store, log } = this.#options
-    const leftOut = new PendingLeftOut()
-    let timer: ReturnType<typeof setInterval> | undefined
-    try {
-      const { startedAt } = this.#stored(id)
-      const begun = { startedAt: startedAt ?? this.#timestamp(), finishedAt: null, error: null }
-      await store.change(id, { state: 'running', ...begun })
-      this.#paces.set(id, new JobPace(this.#stored(id).progress, this.#options.now()))
-      log({ event: 'started', job: this.get(id) })
-      timer = setInterval(() => log({ event: 'running', job: this.get(id) }), LOG_EVERY_MS)
-      await this.#refuseDeadly(id)
-      signal.throwIfAborted()
-      await this.#handlerOf(id).run(await this.#workOf(id, leftOut), signal)
-      await this.#end(id, { state: 'done', ...leftOut.taken(this.#stored(id)) })
-    } catch (error) {
-      await this.#failed(id, error, signal, leftOut)
-    } finally {
-      clearInterval(timer)
-    }
-  }
-
-  async #failed(
-    id: number,
-    error: unknown,
-    signal: AbortSignal,
-    leftOut: PendingLeftOut,
-  ): Promise<void> {
-    if (signal.aborted && codeOf(signal.reason) === 'shutting_down') {
-      // It goes on at the next start, which is not one after a crash.
-      await this.#options.store.change(id, { state: 'queued' })
-      return
-    }
-    const failure = toAppError(error)
-    if (failure.code === 'internal') this.#options.onFailure(failure.cause ?? failure)
-    const outcome: JobChanges = signal.aborted
-      ? { state: 'cancelled' }
-      : { state: 'failed', error: failure.message }
-    await this.#end(id, { ...outcome, ...leftOut.taken(this.#stored(id)) })
-  }
-
-  async #end(id: number, changes: JobChanges): Promise<void> {
-    await this.#options.store.change(id, { ...changes, finishedAt: this.#timestamp() })
-    this.#options.log({ event: 'over', job: this.get(id) })
-  }
-
-  #handlerOf(id: number): JobHandler {
-    const { kind } = this.#stored(id)
-    const handler = this.#handlers.get(kind)
-    if (handler === undefined) throw new Error(`nobody does jobs of the kind ${kind}`)
-    return handler
-  }
-
-  /** @throws AppError `job_state` for a job during which the server ended again and again */
-  async #refuseDeadly(id: number): Promise<void> {
-    const count = await this.#options.store.countStart(id)
-    if (count <= STARTS_MAX) return
-    const how = 'resume it to try once more'
-    throw new AppError(
-      'job_state',
-      `The server ended ${STARTS_MAX} times while this job ran and stored nothing: ${how}`,
-    )
-  }
-
-  async #workOf(id: number, leftOut: PendingLeftOut): Promise<JobWork> {
-    const { store } = this.#options
-    return {
-      job: this.get(id),
-      ...(await store.workOf(id)),
-      items: (firstIndex) => store.items(id, firstIndex),
-      mark: async (mark) => {
-        const own = leftOut.taken(this.#stored(id))
-        await store.mark({ ...own, ...mark, jobId: id })
-      },
-      leaveOut: (error) => leftOut.add(error),
-    }
+    this.#running.set(id, { stopping, ended, lane, isBeside: ongoing !== null })
+    if (this.#state === 'stopping') stopping.abort(stopped())
   }
 
   /** After a commit. */
@@ -369,10 +312,6 @@ const UNKNOWN_PACE = { rate: null, remainingSeconds: null }
 function laneOf({ projectName, knowledgeBase }: StoredJob): string | null {
   if (knowledgeBase === null) return null
   return JSON.stringify([projectName.toLowerCase(), knowledgeBase.toLowerCase()])
-}
-
-function codeOf(error: unknown): string | null {
-  return error instanceof AppError ? error.code : null
 }
 
 function wrongState({ id, state }: StoredJob, what: string): AppError {

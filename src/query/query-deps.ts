@@ -68,6 +68,8 @@ export interface QueryDeps extends DatabaseDeps {
   readonly variables: VariableScope
   readonly planner: Pick<Planner, 'plan'>
   readonly queryMs: number
+  /** How long an insert is waited for before it is a job; 0: until its end. */
+  readonly insertWaitMs: number
   /** What of `queryMs` this statement has taken already, bringing rows from elsewhere; unset: nothing. */
   readonly spentMs?: number
   /** Of the text of one statement, in UTF-8. */

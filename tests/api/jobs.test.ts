@@ -1,21 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
-import { AppError } from '../../src/errors.ts'
-import { createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
+import { createTestApp, type TestApp } from '../support/test-app.ts'
+import { csvOf, endOf as ended, gatedEmbedders, type JobBody, rowsOf } from './jobs-fixture.ts'
 
 const KB = '/api/projects/mindsdb/knowledge_bases'
-
-interface JobBody {
-  readonly id: number
-  readonly state: string
-  readonly rows: number
-  readonly documents: number
-  readonly chunks: number
-  readonly total: number | null
-  readonly error: string | null
-  readonly errors: readonly { readonly item: string; readonly message: string }[]
-  readonly error_count: number
-}
 
 let app: TestApp
 
@@ -197,62 +184,10 @@ test('query_cancel and query_resume do with a query what the routes of its job d
   }
 })
 
-function csvOf(count: number): FormData {
-  const lines = rowsOf(count).map(({ id, content }) => `${id},${content}`)
-  const form = new FormData()
-  form.set('file', new File([['id,content', ...lines].join('\n')], 'leaves.csv'))
-  return form
-}
-
 function insert(knowledgeBase: Readonly<Record<string, unknown>>) {
   return app.send('PUT', `${KB}/teas`, { knowledge_base: knowledgeBase })
 }
 
-function rowsOf(count: number): readonly { readonly id: string; readonly content: string }[] {
-  return Array.from({ length: count }, (_, index) => {
-    return { id: `tea ${index}`, content: `tea number ${index} from garden ${index % 7}` }
-  })
-}
-
-async function endOf({ id }: Pick<JobBody, 'id'>, of: TestApp = app): Promise<JobBody> {
-  // The stream ends when the job does.
-  await of.send('GET', `/api/jobs/${id}/events`)
-  return (await of.send('GET', `/api/jobs/${id}`)).body as JobBody
-}
-
-/** The first call goes through, the others wait until they may. */
-function gatedEmbedders() {
-  const gate = Promise.withResolvers<void>()
-  let count = 0
-  const waiting: { readonly count: number; resolve(): void }[] = []
-  const embedder = wordEmbedders.embedder({ provider: 'builtin', modelName: 'words', options: {} })
-  const embedders: EmbedderRegistry = {
-    ...wordEmbedders,
-    embedder: () => ({
-      embed: async (texts, signal) => {
-        count += 1
-        for (const one of waiting) if (count >= one.count) one.resolve()
-        if (count > 1) await Promise.race([gate.promise, aborted(signal)])
-        return embedder.embed(texts, signal)
-      },
-    }),
-  }
-  return {
-    embedders,
-    open: gate.resolve,
-    entered: (calls: number) => {
-      return new Promise<void>((resolve) => {
-        if (count >= calls) resolve()
-        else waiting.push({ count: calls, resolve })
-      })
-    },
-  }
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const abort = () => reject(signal.reason ?? new AppError('cancelled', 'cancelled'))
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
-  })
+function endOf(job: Pick<JobBody, 'id'>, of: TestApp = app): Promise<JobBody> {
+  return ended(job, of)
 }

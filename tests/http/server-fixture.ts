@@ -268,7 +268,10 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     transfers: { export: noDocument, import: noDocument, importInBackground: noDocument },
     query: async ({ db }) => ({ kind: 'table', rows: rowsOf(['a'], [[1]]), context: { db } }),
     insertFiles: async () => ({ files: [], failed: [] }),
-    insert: async (request) => seen.inserted.push(request),
+    insert: async (request) => {
+      seen.inserted.push(request)
+      return null
+    },
     preview: async () => ({ chunks: [], chunkCount: 0, tokensMax: null, warnings: [] }),
     chunkWarnings: async () => [],
     uploadFiles: async (request) => {

@@ -111,6 +111,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     planner: new Planner({ engine: store.engine, workerUrl: PLANNER_ENTRY, planningMs: 10_000 }),
     variables: new Variables(),
     queryMs: 60_000,
+    insertWaitMs: 0,
     statementBytesMax: 1024 * 1024,
     nowMs: () => performance.now(),
   }

@@ -54,9 +54,29 @@ export interface JobWork {
   leaveOut(error: JobError): void
 }
 
+/** Work that goes on already, and is a job from now on. */
+export interface OngoingWork {
+  /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC. */
+  readonly startedAt: string
+  /** What is on disk of it. Nothing more is stored until it is a job. */
+  readonly onDisk: Omit<JobMark, 'jobId'>
+  /** Ends it. */
+  readonly stopping: AbortController
+  /** Settles with it. */
+  readonly ended: Promise<unknown>
+}
+
+/** How it goes on as a job. */
+export type AdoptedJob = Pick<JobWork, 'job' | 'mark'>
+
 export interface Jobs {
   /** Queues it: it is stored when this resolves. @throws AppError `too_busy` where too many wait */
   start(draft: JobDraft): Promise<Job>
+  /**
+   * Makes a job of work that goes on already, beside those that wait for their turn. After a restart it is one of them.
+   * @returns null: too many began so, or the server is stopping
+   */
+  adopt(draft: JobDraft, ongoing: OngoingWork): Promise<AdoptedJob | null>
   /** The newest first. */
   list(): readonly Job[]
   /** @throws AppError `job_not_found` */
@@ -92,7 +112,8 @@ export interface JobStore {
   /** In the order in which they were made. */
   list(): readonly StoredJob[]
   get(id: number): StoredJob | undefined
-  add(draft: JobDraft): Promise<StoredJob>
+  /** @param begun it is at work already */
+  add(draft: JobDraft, begun?: Pick<OngoingWork, 'startedAt' | 'onDisk'>): Promise<StoredJob>
   /** Also on a full disk. Whoever asks this process hears of it, even where it cannot be stored. */
   change(id: number, changes: JobChanges): Promise<StoredJob>
   mark(mark: JobMark): Promise<void>

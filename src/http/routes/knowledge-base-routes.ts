@@ -99,7 +99,7 @@ const addOneRoutes: AddRoutes = (app, context) => {
       body: UPDATE_KNOWLEDGE_BASE,
       answers: {
         200: 'Stored; an empty JSON string',
-        202: 'With "background": true, the job that stores it',
+        202: 'With "background": true, or where it takes longer than EIDER_INSERT_WAIT_SECONDS: the job that stores it',
         ...missing,
       },
     }),
@@ -148,8 +148,7 @@ async function update(
   const insert = insertRequest(target, sent)
   if (insert === null) return null
   if (sent.background === true) return deps.insertInBackground(insert)
-  await deps.insert(insert, signal)
-  return null
+  return deps.insert(insert, signal)
 }
 
 const optional = {

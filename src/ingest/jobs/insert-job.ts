@@ -1,14 +1,17 @@
-/** An insert that nobody waits for: stored batch by batch, and gone on with after a restart. */
+/** An insert that nobody waits for, or no longer: stored batch by batch, and gone on with after a restart. */
 import { isDeepStrictEqual } from 'node:util'
 import { requireFileTable, requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
 import type { Row } from '../../domain/document.ts'
+import type { Job } from '../../domain/flow/job.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { JobDraft, JobWork } from '../../domain/ports/job-ports.ts'
+import type { FileTable } from '../../domain/uploaded-file.ts'
 import { notFound } from '../../errors.ts'
-import { type InsertSource, insertSourcesOf, keepLeftOutPages } from '../insert.ts'
+import { type InsertSource, insert, insertSourcesOf, keepLeftOutPages } from '../insert.ts'
 import type { InsertDeps, InsertRequest } from '../insert-request.ts'
 import { storeRows } from '../store-rows.ts'
 import { JobInsert } from './job-insert.ts'
+import { insertOrJob, type LongInsertDeps } from './long-insert.ts'
 
 /** A PUT, as its job keeps it. The rows are the job's items. */
 interface StoredRequest extends Omit<InsertRequest, 'kb' | 'rows'> {
@@ -23,16 +26,48 @@ interface StoredRequest extends Omit<InsertRequest, 'kb' | 'rows'> {
 
 /** @throws AppError for what is known to be wrong before anything is read: `unknown_provider`, `file_not_found` */
 export function insertJobOf(
-  { kb, rows, ...others }: InsertRequest,
+  request: InsertRequest,
   deps: Pick<InsertDeps, 'embedders' | 'snapshot'>,
 ): JobDraft {
-  deps.embedders.embedder(kb.embeddingModel)
+  deps.embedders.embedder(request.kb.embeddingModel)
+  return draftOf(request, tablesOf(request, deps))
+}
+
+/**
+ * Inserts while somebody waits, and becomes a job where that takes too long. @returns null: everything is stored
+ * @throws AppError as `insert`
+ */
+export async function insertWaitedFor(
+  request: InsertRequest,
+  deps: InsertDeps & LongInsertDeps,
+  signal: AbortSignal,
+): Promise<Job | null> {
+  const { kb } = request
+  // Whatever is wrong with the files is said when their turn has come.
+  const tables = knownTablesOf(request, deps)
+  const total = totalOf(request, tables)
+  const outcome = await insertOrJob(
+    {
+      ...{ kb, total },
+      run: (tracked, stopping) => insert(request, deps, stopping, tracked),
+      draft: () => draftOf(request, tables),
+    },
+    deps,
+    signal,
+  )
+  return outcome.kind === 'job' ? outcome.job : null
+}
+
+function draftOf(
+  { kb, rows, ...others }: InsertRequest,
+  tables: readonly Pick<FileTable, 'file'>[],
+): JobDraft {
   const request: StoredRequest = {
     ...others,
     source: 'put',
     knowledgeBaseId: kb.id,
     rowCount: rows?.length ?? null,
-    fileIds: fileIdsOf(others, deps),
+    fileIds: tables.map(({ file }) => file.id),
   }
   return {
     kind: 'insert',
@@ -70,24 +105,25 @@ export async function runInsertJob(
   // A model that cannot be called is refused before anything is read.
   deps.embedders.embedder(kb.embeddingModel)
   const request = { ...stored, kb, ...(rowCount === null ? {} : { rows: [] }) }
-  const total = totalOf(request, rowCount ?? 0, deps)
-  const insert = await JobInsert.begin(work, { kb, total }, deps.chunks)
-  const options = { counts: insert.counts, jobId: work.job.id }
-  const areFilesSame = isDeepStrictEqual(fileIds, fileIdsOf(request, deps))
-  await deps.inserts.during(kb, options, () => {
-    return storeSources({ work, insert, request, areFilesSame }, deps, signal)
+  const tables = tablesOf(request, deps)
+  const total = totalOf({ ...request, rows: { length: rowCount ?? 0 } }, tables)
+  const tracked = await JobInsert.begin(work, { kb, total }, deps.chunks)
+  const known = tables.map(({ file }) => file.id)
+  const areFilesSame = isDeepStrictEqual(fileIds, known)
+  await deps.inserts.during(kb, tracked, () => {
+    return storeSources({ work, tracked, request, areFilesSame }, deps, signal)
   })
 }
 
 async function storeSources(
   {
     work,
-    insert,
+    tracked,
     request,
     areFilesSame,
   }: {
     readonly work: JobWork
-    readonly insert: JobInsert
+    readonly tracked: JobInsert
     readonly request: InsertRequest
     readonly areFilesSame: boolean
   },
@@ -99,7 +135,7 @@ async function storeSources(
   for (const [index, source] of sources.entries()) {
     // The rows of these come in the same order whenever they are read.
     const isInOrder = source.source === 'rows' || (source.source === 'files' && areFilesSame)
-    await insert.store({ index, isInOrder }, (run) => {
+    await tracked.store({ index, isInOrder }, (run) => {
       const rows = rowsAfter(source, run.doneRows, work)
       const options = { ...run.storing, skipsFailed: onBadDocument === 'skip' }
       const target = { ...source, rows, isUnbounded: true, kb, counts: run.counts }
@@ -111,14 +147,15 @@ async function storeSources(
 
 /** null: nobody knows how many rows a query or a site has. */
 function totalOf(
-  { files = [], urls, query }: InsertRequest,
-  rowCount: number,
-  deps: InsertDeps,
+  { rows, urls, query }: Pick<InsertRequest, 'urls' | 'query'> & { readonly rows?: Counted },
+  tables: readonly Pick<FileTable, 'rowCount'>[],
 ): number | null {
   if (urls !== undefined || query !== undefined) return null
-  const snapshot = deps.snapshot()
-  const counts = files.map((name) => requireFileTable(snapshot, name).rowCount)
-  return counts.reduce((sum, count) => sum + count, rowCount)
+  return tables.reduce((sum, { rowCount }) => sum + rowCount, rows?.length ?? 0)
+}
+
+interface Counted {
+  readonly length: number
 }
 
 function knowledgeBaseOf({ job }: JobWork, id: number, deps: InsertDeps): KnowledgeBase {
@@ -129,12 +166,20 @@ function knowledgeBaseOf({ job }: JobWork, id: number, deps: InsertDeps): Knowle
 }
 
 /** @throws AppError `file_not_found` */
-function fileIdsOf(
+function tablesOf(
   { files = [] }: Pick<InsertRequest, 'files'>,
   deps: Pick<InsertDeps, 'snapshot'>,
-): readonly number[] {
+): readonly FileTable[] {
   const snapshot = deps.snapshot()
-  return files.map((name) => requireFileTable(snapshot, name).file.id)
+  return files.map((name) => requireFileTable(snapshot, name))
+}
+
+function knownTablesOf(request: InsertRequest, deps: InsertDeps): readonly FileTable[] {
+  try {
+    return tablesOf(request, deps)
+  } catch {
+    return []
+  }
 }
 
 function rowsAfter(source: InsertSource, done: number, work: JobWork): AsyncIterable<Row> {

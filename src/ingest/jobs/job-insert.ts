@@ -1,13 +1,18 @@
-import { type LeftOutItems, withLeftOut } from '../../domain/flow/job.ts'
+import {
+  type LeftOutItems,
+  NO_PROGRESS,
+  NOTHING_LEFT_OUT,
+  withLeftOut,
+} from '../../domain/flow/job.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { JobMark, JobWork } from '../../domain/ports/job-ports.ts'
+import type { AdoptedJob, JobMark, JobWork, OngoingWork } from '../../domain/ports/job-ports.ts'
 import type { DocumentStore } from '../../domain/ports/store-ports.ts'
 import type { StoredCounts, StoringOptions } from '../storing-stages.ts'
 
 /** Where the job of an insert is. */
 interface Checkpoint {
-  /** The chunks of the job have this key or a greater one. */
-  readonly firstChunkKey: string
+  /** The chunks that it has stored from a source without an order have this key or a greater one; null: it has none. */
+  readonly firstChunkKey: string | null
   /** Of the source at work, in the order of the request. */
   readonly sourceIndex: number
   /** Rows of it that are stored or left out. */
@@ -32,46 +37,82 @@ const BATCH_CHUNKS = 512
 const FIRST_BATCH_CHUNKS = 64
 
 /** A provider that is busy or down may come back: a job has the time. */
-const PATIENCE_MS = 600_000
+const JOB_PACE = { batchChunks: BATCH_CHUNKS, patienceMs: 600_000 }
 
-/** How far the job of an insert is, source by source. Each batch is stored with its mark. */
+interface InsertTarget {
+  readonly kb: KnowledgeBase
+  /** Rows of all sources; null: nobody knows. */
+  readonly total: number | null
+}
+
+type Store = Pick<DocumentStore, 'nextChunkKey'>
+
+/**
+ * How far an insert is, source by source. Each batch of a job is stored with its mark. An insert that a request waits for
+ * writes none, but always knows what it would be: it can become a job between two batches.
+ */
 export class JobInsert {
   /** Grow while it works. */
   readonly counts: StoredCounts
-  readonly #work: JobWork
-  readonly #total: number | null
+  readonly #target: InsertTarget
+  readonly #store: Store
+  /** null: somebody waits for it. */
+  #job: AdoptedJob | null
   #checkpoint: Checkpoint
   #leftOut: LeftOutItems
+  /** Of the batch that is being stored, and of what is stored. */
+  #next: Mark
+  #onDisk: Mark
+  #turn: Promise<unknown> = Promise.resolve()
 
-  private constructor(work: JobWork, checkpoint: Checkpoint, total: number | null) {
-    const { errors, errorCount, progress } = work.job
-    this.#work = work
+  private constructor(
+    target: InsertTarget,
+    { checkpoint, counts }: { readonly checkpoint: Checkpoint; readonly counts: StoredCounts },
+    store: Store,
+    job: AdoptedJob | null = null,
+  ) {
+    this.counts = counts
+    this.#target = target
+    this.#store = store
+    this.#job = job
     this.#checkpoint = checkpoint
-    this.#total = total
-    this.#leftOut = { errors, errorCount }
-    const { documents: storedDocuments, chunks } = progress
-    this.counts = { storedDocuments, chunks, skippedRows: 0, readRows: checkpoint.before.rows }
+    this.#leftOut = job === null ? NOTHING_LEFT_OUT : leftOutOf(job)
+    this.#next = this.#markOf(counts, checkpoint)
+    this.#onDisk = this.#next
   }
 
-  /** @param total rows of all sources; null: nobody knows */
-  static async begin(
-    work: JobWork,
-    { kb, total }: { readonly kb: KnowledgeBase; readonly total: number | null },
-    store: Pick<DocumentStore, 'nextChunkKey'>,
-  ): Promise<JobInsert> {
+  /** Of a job that begins or goes on. */
+  static async begin(work: JobWork, target: InsertTarget, store: Store): Promise<JobInsert> {
     // What a job has stored as its checkpoint is its own.
     const known = work.checkpoint as Checkpoint | null
-    if (known !== null) return new JobInsert(work, known, total)
-    const { errors, errorCount } = work.job
-    const checkpoint = {
-      firstChunkKey: String(await store.nextChunkKey(kb)),
-      sourceIndex: 0,
-      rows: 0,
-      before: { rows: 0, leftOut: { errors, errorCount } },
-    }
-    const insert = new JobInsert(work, checkpoint, total)
-    await work.mark(insert.#markOf(insert.counts, checkpoint))
+    const checkpoint = known ?? atBeginning(leftOutOf(work))
+    const { documents: storedDocuments, chunks } = work.job.progress
+    const readRows = checkpoint.before.rows
+    const counts = { storedDocuments, chunks, skippedRows: 0, readRows }
+    const insert = new JobInsert(target, { checkpoint, counts }, store, work)
+    if (known === null) await work.mark(insert.#onDisk)
     return insert
+  }
+
+  /** Of one that somebody waits for. */
+  static waitedFor(target: InsertTarget, store: Store): JobInsert {
+    const counts = { storedDocuments: 0, chunks: 0, skippedRows: 0, readRows: 0 }
+    return new JobInsert(target, { checkpoint: atBeginning(NOTHING_LEFT_OUT), counts }, store)
+  }
+
+  /** null: somebody waits for it. */
+  get jobId(): number | null {
+    return this.#job?.job.id ?? null
+  }
+
+  /** Waits for what is being stored. @param adopt gives null where it cannot become a job */
+  becomeJob(
+    adopt: (onDisk: OngoingWork['onDisk']) => Promise<AdoptedJob | null>,
+  ): Promise<AdoptedJob | null> {
+    return this.#alone(async () => {
+      this.#job = await adopt(this.#onDisk)
+      return this.#job
+    })
   }
 
   /**
@@ -83,8 +124,9 @@ export class JobInsert {
     { index, isInOrder }: { readonly index: number; readonly isInOrder: boolean },
     run: (source: SourceRun) => Promise<void>,
   ): Promise<void> {
-    const { sourceIndex, before, rows, firstChunkKey } = this.#checkpoint
+    const { sourceIndex, before, rows } = this.#checkpoint
     if (index < sourceIndex) return
+    const firstChunkKey = await this.#firstChunkKey(isInOrder)
     const isBegun = index === sourceIndex && rows > 0
     const doneRows = isBegun && isInOrder ? rows : 0
     const isAgain = isBegun && !isInOrder
@@ -92,41 +134,74 @@ export class JobInsert {
     if (isAgain) this.#leftOut = before.leftOut
     this.counts.readRows = before.rows + doneRows
     const storing: StoringOptions = {
-      batchChunks: BATCH_CHUNKS,
-      firstBatchChunks: FIRST_BATCH_CHUNKS,
-      patienceMs: PATIENCE_MS,
-      ...(isAgain ? { leavesStoredSince: BigInt(firstChunkKey) } : {}),
+      ...(this.#job === null ? {} : { firstBatchChunks: FIRST_BATCH_CHUNKS }),
+      pace: () => (this.#job === null ? null : JOB_PACE),
+      ...(isAgain && firstChunkKey !== null ? { leavesStoredSince: BigInt(firstChunkKey) } : {}),
       markOf: (stored) => {
         const done = { sourceIndex: index, rows: stored.readRows - before.rows, before }
-        return this.#markOf(stored, { firstChunkKey, ...done })
+        this.#next = this.#markOf(stored, { firstChunkKey, ...done })
+        return this.#job === null ? undefined : { ...this.#next, jobId: this.#job.job.id }
+      },
+      alone: (work) => {
+        return this.#alone(async () => {
+          await work()
+          this.#onDisk = this.#next
+        })
       },
       onLeftOut: (error) => {
         this.#leftOut = withLeftOut(this.#leftOut, error)
       },
     }
     await run({ doneRows, counts: this.counts, storing })
-    this.#checkpoint = {
-      firstChunkKey,
-      sourceIndex: index + 1,
-      rows: 0,
-      before: { rows: this.counts.readRows, leftOut: this.#leftOut },
-    }
-    await this.#work.mark(this.#markOf(this.counts, this.#checkpoint))
+    await this.#alone(async () => {
+      this.#checkpoint = {
+        firstChunkKey,
+        sourceIndex: index + 1,
+        rows: 0,
+        before: { rows: this.counts.readRows, leftOut: this.#leftOut },
+      }
+      this.#next = this.#markOf(this.counts, this.#checkpoint)
+      await this.#job?.mark(this.#next)
+      this.#onDisk = this.#next
+    })
   }
 
-  #markOf(stored: StoredCounts, checkpoint: Checkpoint): JobMark {
-    const { job } = this.#work
+  async #firstChunkKey(isInOrder: boolean): Promise<string | null> {
+    const { firstChunkKey } = this.#checkpoint
+    if (isInOrder || firstChunkKey !== null) return firstChunkKey
+    return String(await this.#store.nextChunkKey(this.#target.kb))
+  }
+
+  /** One after the other, so that what is on disk is known at any moment in between. */
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work)
+    this.#turn = turn.catch(() => {})
+    return turn
+  }
+
+  #markOf(stored: StoredCounts, checkpoint: Checkpoint): Mark {
+    const { rows } = this.#job?.job.progress ?? NO_PROGRESS
     return {
-      jobId: job.id,
       progress: {
         // What was read before stays read while a source is read again.
-        rows: Math.max(stored.readRows, job.progress.rows, stored.storedDocuments),
+        rows: Math.max(stored.readRows, rows, stored.storedDocuments),
         documents: stored.storedDocuments,
         chunks: stored.chunks,
-        total: this.#total,
+        total: this.#target.total,
       },
       checkpoint,
       leftOut: this.#leftOut,
     }
   }
+}
+
+type Mark = Omit<JobMark, 'jobId'>
+
+function atBeginning(leftOut: LeftOutItems): Checkpoint {
+  return { firstChunkKey: null, sourceIndex: 0, rows: 0, before: { rows: 0, leftOut } }
+}
+
+function leftOutOf({ job }: AdoptedJob): LeftOutItems {
+  const { errors, errorCount } = job
+  return { errors, errorCount }
 }

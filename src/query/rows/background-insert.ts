@@ -1,12 +1,13 @@
-/** `INSERT INTO … USING background = true`: a job, whose row of information_schema.queries is the answer. */
+/** `INSERT INTO … USING background = true`, or one that takes too long: a job, whose row of information_schema.queries is the answer. */
 import { FieldReader } from '../../catalog/fields.ts'
 import { requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
 import type { Job } from '../../domain/flow/job.ts'
 import type { BoundValue } from '../../domain/ports/engine-ports.ts'
-import type { JobWork } from '../../domain/ports/job-ports.ts'
+import type { JobDraft, JobWork } from '../../domain/ports/job-ports.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
 import { notFound } from '../../errors.ts'
 import { JobInsert } from '../../ingest/jobs/job-insert.ts'
+import { insertOrJob } from '../../ingest/jobs/long-insert.ts'
 import type { QueryControlStatement } from '../../sql/dialect/parse-query-control.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import { withNativeTexts } from '../../sql/lexer/native-names.ts'
@@ -16,7 +17,7 @@ import type { QueryDeps } from '../query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
 import { done, type KnowledgeBaseRequest, type StatementRequest } from '../statement-request.ts'
 import { Variables } from '../variables.ts'
-import { storeSelected, storingOptions } from './insert-rows.ts'
+import { insertRows, storeSelected, storingOptions } from './insert-rows.ts'
 
 type Insert = Extract<RowStatement, { kind: 'insert' }>
 
@@ -44,6 +45,38 @@ export async function startBackgroundInsert(
 ): Promise<QueryResult> {
   storingOptions(statement.options)
   deps.embedders.embedder(kb.embeddingModel)
+  const job = await deps.jobs.start(draftOf({ statement, kb, db, params }, deps))
+  return queryRow(job, db, deps, signal)
+}
+
+/**
+ * Waits for an insert; where that takes too long, it is a job.
+ * @throws AppError as `insertRows`
+ */
+export async function runWaitedInsert(
+  request: KnowledgeBaseRequest<Insert>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  const { kb, db } = request
+  const outcome = await insertOrJob(
+    {
+      ...{ kb, total: null },
+      run: (tracked, stopping) => insertRows(request, deps, stopping, tracked),
+      draft: () => draftOf(request, deps),
+    },
+    { ...deps, waitMs: deps.insertWaitMs, now: Date.now },
+    signal,
+  )
+  if (outcome.kind === 'job') return queryRow(outcome.job, db, deps, signal)
+  return done(db, outcome.value)
+}
+
+/** From which the statement runs again after a restart. */
+function draftOf(
+  { statement, kb, db, params }: KnowledgeBaseRequest<Insert>,
+  deps: QueryDeps,
+): JobDraft {
   const request: StoredStatement = {
     source: 'sql',
     knowledgeBaseId: kb.id,
@@ -52,14 +85,13 @@ export async function startBackgroundInsert(
     params,
     variables: variablesIn(statement.source, deps),
   }
-  const job = await deps.jobs.start({
+  return {
     kind: 'insert',
     projectName: kb.projectName,
     knowledgeBase: kb.name,
     title: `INSERT INTO ${kb.name} ${withoutValues(withNativeTexts(statement.source))}`,
     request,
-  })
-  return queryRow(job, db, deps, signal)
+  }
 }
 
 export async function runQueryControl(
@@ -140,7 +172,7 @@ export async function runStatementJob(
   variables.set(new Map(Object.entries(request.variables)))
   const options = storingOptions(statement.options)
   const insert = await JobInsert.begin(work, { kb, total: null }, deps.chunks)
-  await deps.inserts.during(kb, { counts: insert.counts, jobId: work.job.id }, () => {
+  await deps.inserts.during(kb, insert, () => {
     return insert.store({ index: 0, isInOrder: false }, ({ counts, storing }) => {
       const target = { counts, options: { ...storing, ...options }, isBatched: true }
       return storeSelected({ statement, kb, db, params }, target, { ...deps, variables }, signal)

@@ -6,6 +6,7 @@ import { KNOWLEDGE_BASE_COLUMNS } from '../../domain/knowledge-base.ts'
 import type { RowStream } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import { type ColumnMapping, columnMappingOf, findColumn } from '../../ingest/document-of-row.ts'
+import type { JobInsert } from '../../ingest/jobs/job-insert.ts'
 import { storeRows } from '../../ingest/store-rows.ts'
 import type { StoredCounts, StoringOptions } from '../../ingest/storing-stages.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
@@ -28,17 +29,17 @@ export async function insertRows(
   request: KnowledgeBaseRequest<Insert>,
   deps: QueryDeps,
   signal: AbortSignal,
+  tracked: JobInsert,
 ): Promise<number> {
   const options = storingOptions(request.statement.options)
-  const counts = newCounts()
-  await deps.inserts.during(request.kb, { counts }, () => {
-    return storeSelected(request, { counts, options }, deps, signal)
+  const isBatched = options.batchChunks !== undefined
+  await deps.inserts.during(request.kb, tracked, () => {
+    return tracked.store({ index: 0, isInOrder: false }, ({ counts, storing }) => {
+      const target = { counts, options: { ...storing, ...options }, isBatched }
+      return storeSelected(request, target, deps, signal)
+    })
   })
-  return counts.storedDocuments
-}
-
-export function newCounts(): StoredCounts {
-  return { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
+  return tracked.counts.storedDocuments
 }
 
 /** Stores what the SELECT or the VALUES give. `isBatched`: in several transactions, whatever it is. */
@@ -47,11 +48,11 @@ export async function storeSelected(
   {
     counts,
     options,
-    isBatched = options.batchChunks !== undefined,
+    isBatched,
   }: {
     readonly counts: StoredCounts
     readonly options: StoringOptions
-    readonly isBatched?: boolean
+    readonly isBatched: boolean
   },
   deps: QueryDeps,
   signal: AbortSignal,

@@ -17,8 +17,7 @@ import { nearestName } from '../../sql/lexer/did-you-mean.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { done, type KnowledgeBaseRequest, type StatementRequest } from '../statement-request.ts'
-import { isInBackground, startBackgroundInsert } from './background-insert.ts'
-import { insertRows } from './insert-rows.ts'
+import { isInBackground, runWaitedInsert, startBackgroundInsert } from './background-insert.ts'
 import { matchingChunks } from './matching-chunks.ts'
 import { updateRows } from './update-rows.ts'
 
@@ -35,7 +34,7 @@ export async function runRowStatement(
       if (isInBackground(statement)) {
         return startBackgroundInsert({ ...request, statement, kb }, deps, signal)
       }
-      return done(db, await insertRows({ ...request, statement, kb }, deps, signal))
+      return runWaitedInsert({ ...request, statement, kb }, deps, signal)
     case 'update':
       return done(db, await updateRows({ ...request, statement, kb }, deps, signal))
     case 'delete':

@@ -1,7 +1,13 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { asc, eq, inArray } from 'drizzle-orm'
 import { NOTHING_LEFT_OUT, type StoredJob } from '../../domain/flow/job.ts'
-import type { JobChanges, JobDraft, JobMark, JobStore } from '../../domain/ports/job-ports.ts'
+import type {
+  JobChanges,
+  JobDraft,
+  JobMark,
+  JobStore,
+  OngoingWork,
+} from '../../domain/ports/job-ports.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError } from '../../errors.ts'
 import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
@@ -76,7 +82,10 @@ export class StoredJobs implements JobStore {
     this.#onChange = listener
   }
 
-  async add(draft: JobDraft): Promise<StoredJob> {
+  async add(
+    draft: JobDraft,
+    begun?: Pick<OngoingWork, 'startedAt' | 'onDisk'>,
+  ): Promise<StoredJob> {
     const { database, now, secrets } = this.#options
     // The number first: the file of the items has its name, and is on disk before the job is.
     const id = await database.write((connection) => nextId(queriesOver(connection), 'job'))
@@ -90,9 +99,10 @@ export class StoredJobs implements JobStore {
       title,
       sealedRequest: secrets.seal(JSON.stringify(request)),
       itemCount: items?.length ?? null,
-      createdAt: timestampOfMillis(now()),
+      createdAt: begun?.startedAt ?? timestampOfMillis(now()),
     }
-    const state: StateRow = { jobId: id, state: 'queued', ...NOTHING_DONE, ...NOT_STARTED }
+    const queued: StateRow = { jobId: id, state: 'queued', ...NOTHING_DONE, ...NOT_STARTED }
+    const state = begun === undefined ? queued : atWork(queued, begun)
     try {
       await database.write(
         async (connection) => {
@@ -227,6 +237,14 @@ const NOTHING_DONE = {
 } satisfies Partial<StateRow>
 
 const NOT_STARTED = { startedAt: null, finishedAt: null, error: null }
+
+function atWork(
+  queued: StateRow,
+  { startedAt, onDisk }: Pick<OngoingWork, 'startedAt' | 'onDisk'>,
+): StateRow {
+  const { jobId } = queued
+  return { ...marked(queued, { ...onDisk, jobId }), state: 'running', startedAt, startCount: 1 }
+}
 
 export function jobNotFound(id: number | string): AppError {
   return new AppError('job_not_found', `There is no job ${id}`)
