@@ -6,7 +6,7 @@ import { jobRunnerOf, shownActivity } from './composition/job-parts.ts'
 import { LATER } from './composition/later.ts'
 import { chatDefaultsOf, chatModelsOf, networkRulesOf } from './composition/model-parts.ts'
 import { schedulerOf } from './composition/schedule-parts.ts'
-import { dataSourcesOf } from './composition/source-clients.ts'
+import { dataSourcesOf, sourceFilesOf } from './composition/source-clients.ts'
 import { databaseUses, liveTables } from './composition/source-parts.ts'
 import { sourceKeeperOf } from './composition/sync-parts.ts'
 import { useCases } from './composition/use-cases.ts'
@@ -127,7 +127,8 @@ export function createApp(options: AppOptions): App {
     queryDeps: () => queryDeps,
   })
   const snapshot = () => store.catalog.snapshot()
-  const sources = options.sources ?? dataSourcesOf({ guard, staging: store.staging })
+  const files = sourceFilesOf(settings)
+  const sources = options.sources ?? dataSourcesOf({ guard, staging: store.staging, files })
   const syncSources = sourceKeeperOf({
     ...{ settings, store, log, jobs, reader },
     insertDeps: () => insertDeps,

@@ -1,6 +1,8 @@
 import type { DataSources } from '../domain/ports/source-ports.ts'
-import type { SourcesOptions } from '../sources/open-sources.ts'
+import { environmentOfReaders, type Settings } from '../settings.ts'
+import type { SourceFilesOptions, SourcesOptions } from '../sources/open-sources.ts'
 import type { Sources } from '../sources/sources.ts'
+import { memoryBytesOf } from '../store/duckdb/memory-size.ts'
 import { LATER } from './later.ts'
 
 /** The databases behind data sources. Their clients are loaded when somebody asks for one. */
@@ -25,5 +27,15 @@ export function dataSourcesOf(options: SourcesOptions): DataSources {
     forgetTables: (source) => ready?.forgetTables(source),
     forget: async (source) => (await opened)?.forget(source),
     close: async () => (await opened)?.close(),
+  }
+}
+
+export function sourceFilesOf(
+  settings: Pick<Settings, 'sourcesDirectory' | 'readingMemory'>,
+): SourceFilesOptions {
+  return {
+    folder: settings.sourcesDirectory ?? null,
+    memoryBytes: memoryBytesOf(settings.readingMemory),
+    environment: environmentOfReaders(),
   }
 }

@@ -28,10 +28,14 @@ export class ConnectionPool<Connection extends PooledConnection> {
   readonly #busy = new Set<Connection>()
   #isClosed = false
 
-  constructor(name: string, open: (signal: AbortSignal) => Promise<Connection>) {
+  constructor(
+    name: string,
+    open: (signal: AbortSignal) => Promise<Connection>,
+    connectionsMax = CONNECTIONS_MAX,
+  ) {
     this.#open = open
     this.#places = new Semaphore({
-      placesMax: CONNECTIONS_MAX,
+      placesMax: connectionsMax,
       waitingMax: WAITING_MAX,
       tooBusyMessage: `Too many statements wait for data source ${name}`,
     })

@@ -7,6 +7,8 @@ export interface NativeDialect {
   /** `'it\'s'`, and `#` begins a comment. */
   readonly hasBackslashes: boolean
   readonly hasNestedComments: boolean
+  /** `[a name]` */
+  readonly hasBracketNames?: boolean
 }
 
 export const POSTGRES_DIALECT: NativeDialect = {
@@ -25,7 +27,11 @@ export const SQLITE_DIALECT: NativeDialect = {
   hasDollarQuotes: false,
   hasBackslashes: false,
   hasNestedComments: false,
+  hasBracketNames: true,
 }
+
+/** Its parser is PostgreSQL's. */
+export const DUCKDB_DIALECT: NativeDialect = POSTGRES_DIALECT
 
 export interface NativeToken {
   readonly kind: 'word' | 'name' | 'text' | 'placeholder' | 'sign'
@@ -151,6 +157,11 @@ function tokenAt(sql: string, at: number, dialect: NativeDialect): NativeToken {
   if (char === '"' || char === '`') {
     const end = quotedEnd(sql, at, dialect.hasBackslashes && char === '"')
     return token('name', end, sql.slice(at + 1, end - 1).replaceAll(char + char, char))
+  }
+  if (char === '[' && dialect.hasBracketNames === true) {
+    const end = sql.indexOf(']', at)
+    if (end === -1) throw notClosed()
+    return token('name', end + 1, sql.slice(at + 1, end))
   }
   if (dialect.hasDollarQuotes) {
     // E'…' has backslashes; U&"…" could write any name.

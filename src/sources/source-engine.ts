@@ -56,6 +56,7 @@ export interface SourceRows {
 }
 
 export interface CopiedRows {
+  /** The file, or a folder of it alone. */
   readonly path: string
   /** Of DuckDB, over the file. */
   readonly select: string

@@ -15,7 +15,7 @@ import { LruMap } from '../runtime/lru-map.ts'
 import { yieldToEventLoop } from '../runtime/scheduling.ts'
 import type { SourceEngine, SourceRows, SourceWork } from './source-engine.ts'
 
-export type Engines = Readonly<Partial<Record<DataSourceEngine, SourceEngine>>>
+export type Engines = Readonly<Record<DataSourceEngine, SourceEngine>>
 
 interface SourcesDeps {
   readonly engines: Engines
@@ -78,7 +78,7 @@ export class Sources implements DataSources {
     signal.throwIfAborted()
     const { deadline, work } = this.#deadline(source, limits, signal)
     try {
-      const rows = await this.#engine(source).open(source, select, work)
+      const rows = await this.#engines[source.engine].open(source, select, work)
       return { columns: rows.columns, batches: batchesOf(rows, deadline, limits) }
     } catch (error) {
       deadline.end()
@@ -94,7 +94,7 @@ export class Sources implements DataSources {
   ): Promise<StagedRows> {
     return this.#timed(source, limits, signal, async (engine, work) => {
       const { path, ...copied } = await engine.copy(source, select, work)
-      return { ...copied, release: () => rm(path, { force: true }) }
+      return { ...copied, release: () => rm(path, { recursive: true, force: true }) }
     })
   }
 
@@ -137,16 +137,10 @@ export class Sources implements DataSources {
     signal.throwIfAborted()
     const { deadline, work } = this.#deadline(source, limits, signal)
     try {
-      return await use(this.#engine(source), work)
+      return await use(this.#engines[source.engine], work)
     } finally {
       deadline.end()
     }
-  }
-
-  #engine({ name, engine }: DataSource): SourceEngine {
-    const found = this.#engines[engine]
-    if (found !== undefined) return found
-    throw new AppError('source_failed', `Data source ${name}: engine ${engine} cannot be read yet`)
   }
 
   #deadline(source: DataSource, { timeoutMs, setting }: RunLimits, signal: AbortSignal) {

@@ -50,9 +50,12 @@ export class StagedCsv {
     this.#file = file
   }
 
-  static async create(folder: StagingFolder): Promise<StagedCsv> {
+  static async create(
+    folder: StagingFolder,
+    name = `${crypto.randomUUID()}.csv`,
+  ): Promise<StagedCsv> {
     await mkdir(folder.directory, { recursive: true, mode: 0o700 })
-    const path = join(folder.directory, `${crypto.randomUUID()}.csv`)
+    const path = join(folder.directory, name)
     await requireRoom(folder)
     return new StagedCsv(path, folder, await open(path, 'wx', 0o600))
   }
@@ -100,26 +103,12 @@ export class StagedCsv {
 
   /** Of DuckDB: the columns with their own names and types. */
   select(columns: readonly StagedColumn[]): string {
-    const types = columns.map(({ fileType }, index) => {
-      return `'c${index}': ${literal(fileType)}`
-    })
-    const values = columns.map(
-      ({ name, value }, index) => `${value(`c${index}`)} AS ${quote(name)}`,
-    )
-    const lineBytes = this.#lineBytesMax + 1024
-    const options = [
-      'auto_detect = false',
-      'header = false',
-      "delim = ','",
-      `quote = '"'`,
-      `escape = '"'`,
-      "nullstr = ''",
-      'allow_quoted_nulls = false',
-      "new_line = '\\n'",
-      `columns = {${types.join(', ')}}`,
-      ...(lineBytes > LINE_BYTES_DEFAULT ? [`max_line_size = ${lineBytes}`] : []),
-    ]
-    return `SELECT ${values.join(', ')} FROM read_csv(${literal(this.path)}, ${options.join(', ')})`
+    return csvSelect(this.path, columns, this.#lineBytesMax)
+  }
+
+  /** Of the longest line, or part of one. */
+  get lineBytesMax(): number {
+    return this.#lineBytesMax
   }
 
   /** The buffer goes to the disk, the other one takes what comes. */
@@ -173,4 +162,30 @@ function storageFailure(error: unknown): unknown {
     'The rows of a data source could not be written: the disk is full',
     { cause: error },
   )
+}
+
+/** Of DuckDB: the columns of such a file with their own names and types. */
+export function csvSelect(
+  path: string,
+  columns: readonly StagedColumn[],
+  lineBytesMax: number,
+): string {
+  const types = columns.map(({ fileType }, index) => {
+    return `'c${index}': ${literal(fileType)}`
+  })
+  const values = columns.map(({ name, value }, index) => `${value(`c${index}`)} AS ${quote(name)}`)
+  const lineBytes = lineBytesMax + 1024
+  const options = [
+    'auto_detect = false',
+    'header = false',
+    "delim = ','",
+    `quote = '"'`,
+    `escape = '"'`,
+    "nullstr = ''",
+    'allow_quoted_nulls = false',
+    "new_line = '\\n'",
+    `columns = {${types.join(', ')}}`,
+    ...(lineBytes > LINE_BYTES_DEFAULT ? [`max_line_size = ${lineBytes}`] : []),
+  ]
+  return `SELECT ${values.join(', ')} FROM read_csv(${literal(path)}, ${options.join(', ')})`
 }

@@ -4,7 +4,8 @@ import type { DataSource, SourceColumn } from '../../src/domain/flow/data-source
 import { literal, quote } from '../../src/domain/identifier.ts'
 import type { DataSources, SourceSelect } from '../../src/domain/ports/source-ports.ts'
 import { AppError, notFound } from '../../src/errors.ts'
-import { converterOf, rowBatches, typeName } from '../../src/store/duckdb/result-rows.ts'
+import { rowBatches } from '../../src/store/duckdb/result-rows.ts'
+import { converterOf, typeName } from '../../src/values/shown-values.ts'
 
 export interface DuckDBSources extends DataSources {
   /** What was sent for rows, with how many came. */

@@ -9,6 +9,7 @@ import type { DataSources, StagedRows } from '../../src/domain/ports/source-port
 import type { ResultValue, RowStream } from '../../src/domain/query-result.ts'
 import { addressPolicy } from '../../src/network/address-policy.ts'
 import { internet } from '../../src/network/pinned-fetch.ts'
+import { environmentOfReaders } from '../../src/settings.ts'
 
 export const LIMITS = { timeoutMs: 30_000 }
 
@@ -19,7 +20,13 @@ export interface TestSources {
   close(): Promise<void>
 }
 
-export function testSources(options: { readonly isOpen?: boolean } = {}): TestSources {
+export function testSources(
+  options: {
+    readonly isOpen?: boolean
+    readonly folder?: string | null
+    readonly memoryBytes?: number
+  } = {},
+): TestSources {
   const directory = mkdtempSync(join(tmpdir(), 'eider-staged-'))
   const policy = addressPolicy({
     setting: 'EIDER_NETWORK_ALLOW',
@@ -29,6 +36,11 @@ export function testSources(options: { readonly isOpen?: boolean } = {}): TestSo
   const sources = dataSourcesOf({
     guard: { policy, network: internet },
     staging: { directory, reserveBytes: 0 },
+    files: {
+      folder: options.folder ?? null,
+      memoryBytes: options.memoryBytes ?? 1024 ** 3,
+      environment: environmentOfReaders(),
+    },
   })
   return {
     sources,

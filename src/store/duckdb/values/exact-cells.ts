@@ -18,7 +18,7 @@ import {
   typeText,
 } from '../../../domain/column-types/column-type.ts'
 import { type CellValue, TypedValue } from '../../../domain/document.ts'
-import { converterOf } from '../result-rows.ts'
+import { converterOf } from '../../../values/shown-values.ts'
 
 /** What JSON says exactly stays as it is; every other value carries its type. Chosen once per column. */
 export function cellConverterOf(type: DuckDBType): (value: DuckDBValue) => CellValue {

@@ -1,0 +1,268 @@
+import { mkdir, rm, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import type {
+  DataSource,
+  DescribedSourceTable,
+  SourceColumn,
+  SourceTableName,
+} from '../../domain/flow/data-source.ts'
+import { literal, quote } from '../../domain/identifier.ts'
+import type { SourceSelect } from '../../domain/ports/source-ports.ts'
+import { AppError } from '../../errors.ts'
+import { ConnectionPool, type Lease } from '../connection-pool.ts'
+import { DUCKDB_DIALECT, oneSelect, SQLITE_DIALECT } from '../native-select.ts'
+import {
+  type CopiedRows,
+  requireColumns,
+  type SourceEngine,
+  type SourceRows,
+  type SourceWork,
+} from '../source-engine.ts'
+import { csvSelect, type StagingFolder } from '../staged-csv.ts'
+import {
+  columnsOf,
+  type FileAsk,
+  type FileEngine,
+  type FileJob,
+  rowsOf,
+  STAGED_FILES,
+  type StagedAnswer,
+  shownColumnsOf,
+  stagedOf,
+  tablesOf,
+} from './file-messages.ts'
+import { filePlace } from './file-place.ts'
+import { FileFailure, FileProcess, type FileProcessOptions, nonsense } from './file-process.ts'
+
+export interface FileSourceDeps {
+  readonly process: FileProcessOptions
+  /** EIDER_SOURCES_DIR; null: no file may be read. */
+  readonly folder: string | null
+  readonly staging: StagingFolder
+  /** Of one process, resident. */
+  readonly memoryBytes: number
+}
+
+const PROCESSES_MAX = 4
+
+/** SQLite and DuckDB files, each read in a process apart from the server. */
+export class FileSource implements SourceEngine {
+  readonly #deps: FileSourceDeps
+  readonly #engine: FileEngine
+  readonly #processes: ConnectionPool<FileProcess>
+  #lastJob = 0
+
+  constructor(engine: FileEngine, deps: FileSourceDeps) {
+    this.#engine = engine
+    this.#deps = deps
+    const open = async () => new FileProcess(deps.process)
+    this.#processes = new ConnectionPool(`files of ${engine}`, open, PROCESSES_MAX)
+  }
+
+  async check(source: DataSource, work: SourceWork): Promise<void> {
+    await this.#answer(source, { kind: 'check' }, work, () => true)
+  }
+
+  async tables(source: DataSource, work: SourceWork): Promise<readonly DescribedSourceTable[]> {
+    return this.#answer(source, { kind: 'tables' }, work, tablesOf)
+  }
+
+  async columns(
+    source: DataSource,
+    table: SourceTableName,
+    work: SourceWork,
+  ): Promise<readonly SourceColumn[]> {
+    const columns = await this.#answer(source, { kind: 'columns', table }, work, columnsOf)
+    return requireColumns(columns, source, table)
+  }
+
+  async describe(
+    source: DataSource,
+    sql: string,
+    work: SourceWork,
+  ): Promise<readonly SourceColumn[]> {
+    const ask = { kind: 'describe', sql: this.#select(sql) } as const
+    return this.#answer(source, ask, work, columnsOf)
+  }
+
+  async open(source: DataSource, select: SourceSelect, work: SourceWork): Promise<SourceRows> {
+    const asked = { ...select, sql: this.#select(select.sql) }
+    const session = await this.#session(source, { kind: 'read', select: asked }, work)
+    try {
+      const columns = shownColumnsOf(await session.begin())
+      if (columns === null) throw nonsense()
+      return {
+        columns,
+        next: async () => {
+          if (session.isOver) return null
+          const answer = rowsOf(await session.next(), columns.length)
+          if (answer === null) throw nonsense()
+          if (answer.isLast) await session.end()
+          return answer.rows.length === 0 && answer.isLast ? null : answer.rows
+        },
+        close: () => session.end(),
+      }
+    } catch (error) {
+      await session.end()
+      throw error
+    }
+  }
+
+  async copy(source: DataSource, select: SourceSelect, work: SourceWork): Promise<CopiedRows> {
+    const asked = { ...select, sql: this.#select(select.sql) }
+    const session = await this.#session(source, { kind: 'stage', select: asked }, work)
+    try {
+      const staged = stagedOf(await session.begin())
+      if (staged === null) throw nonsense()
+      await session.keepFolder()
+      return {
+        path: session.job.folder,
+        sizeBytes: staged.sizeBytes,
+        select: stagedSelect(this.#engine, session.job.folder, staged),
+        columns: staged.columns.map(({ isText: _, ...column }) => column),
+      }
+    } catch (error) {
+      await session.end()
+      throw error
+    }
+  }
+
+  /** Nothing is kept of a file. */
+  async forget(): Promise<void> {}
+
+  async close(): Promise<void> {
+    await this.#processes.close()
+  }
+
+  #select(sql: string): string {
+    const dialect = this.#engine === 'sqlite' ? SQLITE_DIALECT : DUCKDB_DIALECT
+    return oneSelect(sql, dialect, { functions: FUNCTIONS, words: NO_WORDS })
+  }
+
+  async #answer<T>(
+    source: DataSource,
+    ask: FileAsk,
+    work: SourceWork,
+    read: (answer: unknown) => T | null,
+  ): Promise<T> {
+    const session = await this.#session(source, ask, work)
+    try {
+      const value = read(await session.begin())
+      if (value === null) throw nonsense()
+      return value
+    } finally {
+      await session.end()
+    }
+  }
+
+  async #session(source: DataSource, ask: FileAsk, work: SourceWork): Promise<FileSession> {
+    const { staging, memoryBytes, folder: root } = this.#deps
+    const place = await filePlace(source, root)
+    const lease = await this.#processes.lease(work.signal)
+    try {
+      this.#lastJob += 1
+      const folder = join(staging.directory, crypto.randomUUID())
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      const { bavail, bsize } = await statfs(folder)
+      const outputBytes = Math.max(0, bavail * bsize - staging.reserveBytes)
+      const limits = { memoryBytes, outputBytes }
+      const job = { id: this.#lastJob, engine: this.#engine, path: place.path, ask, folder, limits }
+      return new FileSession(lease, job, { work, source, shown: place.shown })
+    } catch (error) {
+      lease.end()
+      throw error
+    }
+  }
+}
+
+/** They reach for more than rows; the processes refuse them, too. */
+const FUNCTIONS: ReadonlySet<string> = new Set(['load_extension', 'fts3_tokenizer'])
+const NO_WORDS: ReadonlySet<string> = new Set()
+
+interface AskedOf {
+  readonly work: SourceWork
+  readonly source: DataSource
+  readonly shown: string
+}
+
+/** One job in one process. */
+class FileSession {
+  readonly job: FileJob
+  readonly #lease: Lease<FileProcess>
+  readonly #asked: AskedOf
+  #keepsFolder = false
+  #isOver = false
+  /** The process waits to be asked for more rows of this job. */
+  #isReading = false
+
+  constructor(lease: Lease<FileProcess>, job: FileJob, asked: AskedOf) {
+    this.#lease = lease
+    this.job = job
+    this.#asked = asked
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  async begin(): Promise<unknown> {
+    const answer = await this.#ask({ kind: 'job', job: this.job })
+    this.#isReading = this.job.ask.kind === 'read'
+    return answer
+  }
+
+  async next(): Promise<unknown> {
+    const answer = await this.#ask({ kind: 'next', id: this.job.id })
+    const isLast = typeof answer === 'object' && answer !== null && 'isLast' in answer
+    if (isLast && answer.isLast === true) this.#isReading = false
+    return answer
+  }
+
+  async keepFolder(): Promise<void> {
+    this.#keepsFolder = true
+    await this.end()
+  }
+
+  async end(): Promise<void> {
+    if (this.#isOver) return
+    this.#isOver = true
+    // In the middle of its rows it may be busy for long.
+    if (this.#isReading) await this.#lease.connection.close()
+    this.#lease.end()
+    if (!this.#keepsFolder) await rm(this.job.folder, { recursive: true, force: true })
+  }
+
+  async #ask(request: Parameters<FileProcess['ask']>[0]): Promise<unknown> {
+    const { work, source, shown } = this.#asked
+    try {
+      return await this.#lease.connection.ask(request, this.job, work.signal)
+    } catch (error) {
+      this.#isReading = false
+      if (work.signal.aborted) throw work.signal.reason
+      if (!(error instanceof FileFailure)) throw error
+      const message = `Data source ${source.name} (${source.engine} file ${shown}): ${error.message}`
+      throw new AppError(error.code, message)
+    }
+  }
+}
+
+/** What DuckDB reads of what the process has written. */
+function stagedSelect(
+  engine: FileEngine,
+  folder: string,
+  { columns, lineBytesMax }: StagedAnswer,
+): string {
+  const path = join(folder, STAGED_FILES[engine])
+  if (engine === 'sqlite') {
+    const staged = columns.map(({ name, type }) =>
+      type === 'BLOB'
+        ? { name, fileType: 'VARCHAR', value: (column: string) => `unhex(${column})` }
+        : { name, fileType: type, value: (column: string) => column },
+    )
+    return csvSelect(path, staged, lineBytesMax)
+  }
+  const values = columns.map(({ name, type }, index) => {
+    return `CAST(c${index} AS ${type}) AS ${quote(name)}`
+  })
+  return `SELECT ${values.join(', ')} FROM read_parquet(${literal(path)})`
+}

@@ -1,0 +1,250 @@
+import { constants, Database, type Statement } from 'bun:sqlite'
+import { existsSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import type {
+  DescribedSourceTable,
+  SourceColumn,
+  SourceTableName,
+} from '../../domain/flow/data-source.ts'
+import { quote } from '../../domain/identifier.ts'
+import type { SourceSelect, SourceValue } from '../../domain/ports/source-ports.ts'
+import { StagedCsv } from '../staged-csv.ts'
+import { type FileJob, STAGED_FILES, type StagedAnswer } from './file-messages.ts'
+import { COLUMNS_MAX, type FileRows, type OpenedFile } from './opened-file.ts'
+import {
+  columnType,
+  fileValue,
+  fits,
+  kindOf,
+  type SqliteType,
+  type SqliteValue,
+  shownValue,
+} from './sqlite-types.ts'
+
+const BUSY_MS = 3000
+/** From which the types of columns are taken. */
+const SAMPLE_ROWS = 500
+const SAMPLE_ROWS_OF_LIST = 100
+const ROWS_PER_STEP = 200
+
+type Row = readonly SqliteValue[]
+
+export class SqliteFile implements OpenedFile {
+  readonly #database: Database
+  readonly #job: FileJob
+
+  constructor(job: FileJob) {
+    this.#job = job
+    this.#database = opened(job)
+  }
+
+  async check(): Promise<void> {
+    this.#database.prepare('SELECT count(*) FROM sqlite_schema').values()
+  }
+
+  async tables(): Promise<readonly DescribedSourceTable[]> {
+    // The tables behind a virtual one, such as those of a full-text index, are its own.
+    const sql = `SELECT name, type FROM pragma_table_list
+      WHERE schema = 'main' AND type IN ('table', 'view', 'virtual') AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name`
+    const rows = this.#database.prepare(sql).values()
+    return rows.map(([name, type]) => {
+      const kind = type === 'view' ? 'view' : 'table'
+      const table = { schema: null, name: String(name), kind } as const
+      try {
+        // A view may compute for ever.
+        const sampleRows = kind === 'view' ? 0 : SAMPLE_ROWS_OF_LIST
+        return { ...table, columns: this.#columns(table.name, sampleRows) }
+      } catch {
+        // A view of what is not there any more, or a virtual table of a module that is not here.
+        return { ...table, columns: [] }
+      }
+    })
+  }
+
+  async columns({ schema, name }: SourceTableName): Promise<readonly SourceColumn[]> {
+    if (schema !== null && schema.toLowerCase() !== 'main') return []
+    const found = this.#database
+      .prepare(`SELECT type FROM pragma_table_list WHERE schema = 'main' AND name = ?`)
+      .values(name)
+    return found.length === 0 ? [] : this.#columns(name, SAMPLE_ROWS)
+  }
+
+  async describe(sql: string): Promise<readonly SourceColumn[]> {
+    return this.#cursor({ sql, values: [] }).described(SAMPLE_ROWS)
+  }
+
+  async read(select: SourceSelect): Promise<FileRows> {
+    const cursor = this.#cursor(select)
+    const columns = cursor.described(SAMPLE_ROWS)
+    const types = cursor.types
+    return {
+      columns: columns.map(({ name, type }) => ({ name, type })),
+      next: async () => {
+        const rows = cursor.next(ROWS_PER_STEP)
+        return rows.length === 0
+          ? null
+          : rows.map((row) => types.map((type, index) => shownValue(type, row[index] ?? null)))
+      },
+    }
+  }
+
+  async stage(select: SourceSelect): Promise<StagedAnswer> {
+    const cursor = this.#cursor(select)
+    const columns = cursor.described(SAMPLE_ROWS).map((column) => ({ ...column, isText: false }))
+    const { types } = cursor
+    const folder = { directory: this.#job.folder, reserveBytes: 0 }
+    const csv = await StagedCsv.create(folder, STAGED_FILES.sqlite)
+    for (
+      let rows = cursor.next(ROWS_PER_STEP);
+      rows.length > 0;
+      rows = cursor.next(ROWS_PER_STEP)
+    ) {
+      for (const row of rows) {
+        const cells = types.map((type, index) => fileValue(type, row[index] ?? null))
+        csv.add(Buffer.from(`${cells.join(',')}\n`))
+        if (csv.isFull) await csv.drained()
+      }
+    }
+    await csv.end()
+    return { columns, sizeBytes: csv.sizeBytes, lineBytesMax: csv.lineBytesMax }
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  #columns(name: string, sampleRows: number): readonly SourceColumn[] {
+    const notNull = new Set(
+      this.#database
+        .prepare('SELECT name FROM pragma_table_xinfo(?) WHERE "notnull" <> 0')
+        .values(name)
+        .map(([column]) => String(column)),
+    )
+    const cursor = this.#cursor({ sql: `SELECT * FROM ${quote(name)}`, values: [] })
+    return cursor
+      .described(sampleRows)
+      .map((column) => ({ ...column, isNullable: !notNull.has(column.name) }))
+  }
+
+  #cursor({ sql, values }: SourceSelect): SqliteCursor {
+    const statement = this.#database.prepare(sql)
+    const names = statement.columnNames
+    if (names.length === 0) throw new Error('the statement gives no rows')
+    if (names.length > COLUMNS_MAX) {
+      throw new Error(`the statement gives more than ${COLUMNS_MAX} columns; name those you need`)
+    }
+    const declared = statement.declaredTypes
+    statement.finalize()
+    // Rows come as objects, so that each column needs a name of its own.
+    const aliases = names.map((_, index) => `c${index}`).join(', ')
+    const renamed = this.#database.prepare(
+      `WITH eider_rows(${aliases}) AS (${sql}\n) SELECT ${aliases} FROM eider_rows`,
+    )
+    return new SqliteCursor({ statement: renamed, names, declared, values })
+  }
+}
+
+/** Rows at a statement, whose types are known after the first of them. */
+class SqliteCursor {
+  types: readonly SqliteType[] = []
+  readonly #names: readonly string[]
+  readonly #declared: readonly (string | null)[]
+  readonly #rows: Iterator<unknown>
+  #sample: readonly Row[] = []
+
+  constructor(parts: {
+    readonly statement: Statement
+    readonly names: readonly string[]
+    readonly declared: readonly (string | null)[]
+    readonly values: readonly SourceValue[]
+  }) {
+    this.#names = parts.names
+    this.#declared = parts.declared
+    this.#rows = parts.statement.iterate(...parts.values)
+  }
+
+  described(sampleRows: number): readonly SourceColumn[] {
+    this.#sample = sampleRows === 0 ? [] : this.#taken(sampleRows)
+    this.types = this.#names.map((_, index) => {
+      const values = this.#sample.map((row) => row[index] ?? null)
+      return columnType(this.#declared[index] ?? null, values)
+    })
+    return this.#names.map((name, index) => ({
+      name,
+      type: this.types[index] ?? 'VARCHAR',
+      nativeType: (this.#declared[index] ?? '').toLowerCase(),
+      isNullable: true,
+    }))
+  }
+
+  /** @throws Error for a value that does not fit the type of its column */
+  next(count: number): readonly Row[] {
+    const rows = this.#sample.length > 0 ? this.#sample : this.#taken(count)
+    this.#sample = []
+    for (const row of rows) this.#requireFitting(row)
+    return rows
+  }
+
+  #taken(count: number): readonly Row[] {
+    const rows: Row[] = []
+    while (rows.length < count) {
+      const { done, value } = this.#rows.next()
+      if (done === true) break
+      // The statement's own columns, by the names that we gave them.
+      const cells = value as Readonly<Record<string, SqliteValue>>
+      rows.push(this.#names.map((_, index) => cells[`c${index}`] ?? null))
+    }
+    return rows
+  }
+
+  #requireFitting(row: Row): void {
+    for (const [index, type] of this.types.entries()) {
+      const value = row[index] ?? null
+      if (value === null || fits(type, value)) continue
+      const name = this.#names[index] ?? ''
+      throw new Error(
+        `column ${name} is ${type} by its first rows and then holds a value of type ${kindOf(value)} that does not fit; write CAST(${quote(name)} AS TEXT) in native SQL`,
+      )
+    }
+  }
+}
+
+/** @throws Error of SQLite */
+function opened({ path, limits }: FileJob): Database {
+  const database = connected(path)
+  const pragmas = [
+    `busy_timeout = ${BUSY_MS}`,
+    'query_only = ON',
+    // What the schema of a hostile file calls.
+    'trusted_schema = OFF',
+    'cell_size_check = ON',
+    'mmap_size = 0',
+    'temp_store = MEMORY',
+    `hard_heap_limit = ${Math.floor(limits.memoryBytes / 2)}`,
+  ]
+  for (const pragma of pragmas) database.run(`PRAGMA ${pragma}`)
+  return database
+}
+
+function connected(path: string): Database {
+  const options = { readonly: true, safeIntegers: true }
+  const database = new Database(path, options)
+  try {
+    database.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
+    database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').values()
+    return database
+  } catch (error) {
+    database.close()
+    if (!isWithoutWriting(error) || existsSync(`${path}-wal`)) throw error
+    // In WAL mode reading needs files beside it, which cannot be made here; nobody has it open, as there are none.
+    const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI
+    // The declarations know no options beside flags.
+    const unchanging = new Database(`${pathToFileURL(path).href}?immutable=1`, flags)
+    return unchanging
+  }
+}
+
+function isWithoutWriting(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return code.startsWith('SQLITE_CANTOPEN') || code.startsWith('SQLITE_READONLY')
+}
