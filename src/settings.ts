@@ -152,7 +152,7 @@ export const SETTINGS = {
   }),
   readingMemory: setting('EIDER_READING_MEMORY', {
     default: '1GB',
-    help: 'Memory limit of each of the few processes that read files and pages',
+    help: 'Memory limit of each of the few processes that read files, pages and files of databases',
     parse: memorySize,
   }),
   diskReserve: setting('EIDER_DISK_RESERVE', {

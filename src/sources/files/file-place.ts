@@ -33,6 +33,8 @@ export async function filePlace(source: DataSource, folder: string | null): Prom
   if (isAbsolute(shown) || shown.split(/[/\\]/).includes('..')) {
     throw refuse('it must be named from the folder of EIDER_SOURCES_DIR on, without ..')
   }
+  // SQLite's client takes blanks off, and would open another file.
+  if (shown.trim() !== shown) throw refuse('its name has blanks at an end')
   const root = await realpath(folder).catch(() => {
     throw refuse('the folder of EIDER_SOURCES_DIR is not there or may not be read')
   })

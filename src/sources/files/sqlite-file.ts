@@ -160,7 +160,7 @@ class SqliteCursor {
   }) {
     this.#names = parts.names
     this.#declared = parts.declared
-    this.#rows = parts.statement.iterate(...parts.values)
+    this.#rows = parts.statement.safeIntegers(true).iterate(...parts.values)
   }
 
   described(sampleRows: number): readonly SourceColumn[] {
@@ -227,22 +227,23 @@ function opened({ path, limits }: FileJob): Database {
 }
 
 function connected(path: string): Database {
-  const options = { readonly: true, safeIntegers: true }
-  const database = new Database(path, options)
+  const database = new Database(path, { readonly: true })
   try {
     database.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
     database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').values()
     return database
   } catch (error) {
     database.close()
-    if (!isWithoutWriting(error) || existsSync(`${path}-wal`)) throw error
+    const hasLog = JOURNALS.some((ending) => existsSync(path + ending))
+    if (!isWithoutWriting(error) || hasLog) throw error
     // In WAL mode reading needs files beside it, which cannot be made here; nobody has it open, as there are none.
     const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI
-    // The declarations know no options beside flags.
-    const unchanging = new Database(`${pathToFileURL(path).href}?immutable=1`, flags)
-    return unchanging
+    return new Database(`${pathToFileURL(path).href}?immutable=1`, flags)
   }
 }
+
+/** Where what is in the file is not all, or not what was committed. */
+const JOURNALS = ['-wal', '-journal']
 
 function isWithoutWriting(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''

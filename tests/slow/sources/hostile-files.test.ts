@@ -89,6 +89,7 @@ describe('places', () => {
 
   test.each([
     ['gone.db', 'no such file'],
+    ['shop.db ', 'blanks'],
     ['../secret.db', 'without ..'],
     ['deep/../shop.db', 'without ..'],
     ['/etc/passwd', 'without ..'],
@@ -258,6 +259,21 @@ describe('files in use', () => {
     writer.run('INSERT INTO t VALUES (2)')
     expect(await readAll(file('sqlite', 'log.db'), 'SELECT * FROM t')).toEqual([[1], [2]])
     writer.close()
+  })
+
+  test('SQLite: what a writer that crashed has left behind', async () => {
+    const writer = new Database(join(folder, 'crashed.db'))
+    writer.run('CREATE TABLE t (i INTEGER, t TEXT); INSERT INTO t VALUES (1, NULL)')
+    writer.run('PRAGMA cache_size = 2; PRAGMA cache_spill = 2')
+    writer.run(`BEGIN; WITH RECURSIVE s(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM s WHERE i < 5000)
+      INSERT INTO t SELECT i, hex(randomblob(100)) FROM s`)
+    for (const ending of ['', '-journal']) {
+      copyFileSync(join(folder, `crashed.db${ending}`), join(folder, `hot.db${ending}`))
+    }
+    writer.run('ROLLBACK')
+    writer.close()
+    const failure = await readAll(file('sqlite', 'hot.db'), 'SELECT i FROM t').catch(String)
+    expect(failure).toContain('its journal needs the program that wrote it')
   })
 
   test('DuckDB: another program that has it open for writing', async () => {
