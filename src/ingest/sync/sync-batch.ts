@@ -39,6 +39,20 @@ export async function identified(
   return { row, documentId: id ?? (await contentId(texts, slice, signal)), chars }
 }
 
+/** Of what an item had what it does not have any more. */
+export function staleIds(items: readonly WholeItem[]): readonly string[] {
+  return items.flatMap(({ known, rows }) => {
+    const own = new Set(rows.map(({ documentId }) => documentId))
+    return (known?.documentIds ?? []).filter((id) => !own.has(id))
+  })
+}
+
+/** False: it never could be read, so that it is remembered as a failure only. */
+export function wasStored(known: SyncItem | null): known is SyncItem {
+  if (known === null) return false
+  return known.failure === null || known.hash !== null || known.documentIds.length > 0
+}
+
 function charsOf({ texts }: Pick<Document, 'texts'>): number {
   return texts.reduce((sum, { text }) => sum + text.length, 0)
 }

@@ -17,7 +17,14 @@ import type { InsertDeps } from '../insert-request.ts'
 import { storeRows } from '../store-rows.ts'
 import type { StoredCounts } from '../storing-stages.ts'
 import { CURSOR_ITEM } from './query-source.ts'
-import { type IdentifiedRow, identified, type WholeItem, withTextsOf } from './sync-batch.ts'
+import {
+  type IdentifiedRow,
+  identified,
+  staleIds,
+  type WholeItem,
+  wasStored,
+  withTextsOf,
+} from './sync-batch.ts'
 import type { ItemContent, ItemFailure, SyncReach, SyncSink } from './sync-sink.ts'
 
 export interface SyncDeps extends Omit<InsertDeps, 'chunks' | 'reader' | 'files'> {
@@ -210,7 +217,7 @@ export class SyncWork implements SyncSink {
   async #remove(items: readonly SyncItem[]): Promise<void> {
     const ids = [...new Set(items.flatMap(({ documentIds }) => documentIds))]
     await this.#removeDocuments(ids)
-    this.#counts.removed += items.length
+    this.#counts.removed += items.filter(wasStored).length
     await this.#deps.syncStore.forget(
       this.run,
       items.map(({ item }) => item),
@@ -254,7 +261,7 @@ export class SyncWork implements SyncSink {
   async #storeTogether(items: readonly WholeItem[]): Promise<void> {
     const intents = items.flatMap(({ item, known, rows }) => {
       const before = new Set(known?.documentIds ?? [])
-      const isKnown = rows.every(({ documentId }) => before.has(documentId))
+      const isKnown = known?.hash === null && rows.every(({ documentId }) => before.has(documentId))
       return isKnown ? [] : [this.#intent(item, known, rows)]
     })
     await this.#deps.syncStore.remember(this.#source, intents)
@@ -321,8 +328,8 @@ export class SyncWork implements SyncSink {
 
   #outcomeOf(item: string, known: SyncItem | null) {
     const isOwn = known !== null && known.runId === this.#run.id
-    const outcome: SyncOutcome = known === null ? 'added' : isOwn ? known.outcome : 'changed'
-    return { item, runId: this.#run.id, outcome }
+    const outcome: SyncOutcome = wasStored(known) ? 'changed' : 'added'
+    return { item, runId: this.#run.id, outcome: isOwn ? known.outcome : outcome }
   }
 
   async #storeRows(
@@ -383,14 +390,6 @@ export class SyncWork implements SyncSink {
   #tell(): Promise<void> {
     return this.#report({ run: this.run, chunks: this.#chunks, documents: this.#documents })
   }
-}
-
-/** Of what an item had what it does not have any more. */
-function staleIds(items: readonly WholeItem[]): readonly string[] {
-  return items.flatMap(({ known, rows }) => {
-    const own = new Set(rows.map(({ documentId }) => documentId))
-    return (known?.documentIds ?? []).filter((id) => !own.has(id))
-  })
 }
 
 async function* rowsFrom(
