@@ -268,3 +268,20 @@ test('a view over information_schema sees the tables that there are when it is r
   )
   expect((await sql('SELECT count(*) FROM v')).data).toEqual([[2]])
 })
+
+test('names of the language are no engines', async () => {
+  for (const engine of ['constructor', '__proto__', 'toString']) {
+    const database = { name: 'x', engine, parameters: {} }
+    const { body } = await app.send('POST', '/api/databases', { database })
+    expect(body).toMatchObject({ status: 400, code: 'unknown_engine' })
+  }
+})
+
+test('of many databases that do not answer the first are named', async () => {
+  for (let index = 0; index < 100; index += 1) {
+    await sql(`CREATE DATABASE d${index} ENGINE 'postgres' PARAMETERS {"host": "h"}`)
+  }
+  const { warnings = [] } = await sql('SELECT count(*) FROM information_schema.tables')
+  expect(warnings.length).toBe(21)
+  expect(warnings.at(-1)).toBe('80 more databases are left out')
+})

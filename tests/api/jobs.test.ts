@@ -191,3 +191,8 @@ function insert(knowledgeBase: Readonly<Record<string, unknown>>) {
 function endOf(job: Pick<JobBody, 'id'>, of: TestApp = app): Promise<JobBody> {
   return ended(job, of)
 }
+
+test('the list of jobs takes no parameter that it does not know', async () => {
+  const { body } = await app.send('GET', '/api/jobs?cursor=x')
+  expect(body).toMatchObject({ status: 400, code: 'unknown_field' })
+})

@@ -102,8 +102,9 @@ export function isSourceEngine(engine: string): engine is DataSourceEngine {
 
 /** How a name of an engine is written by those who know it under another; undefined: nobody knows it. */
 export function sourceEngineOf(name: string): DataSourceEngine | undefined {
-  const engine = name.toLowerCase()
-  return ENGINE_ALIASES[engine] ?? (isSourceEngine(engine) ? engine : undefined)
+  const sent = name.toLowerCase()
+  const engine = Object.hasOwn(ENGINE_ALIASES, sent) ? (ENGINE_ALIASES[sent] ?? sent) : sent
+  return isSourceEngine(engine) ? engine : undefined
 }
 
 const ENGINE_ALIASES: Readonly<Record<string, DataSourceEngine | undefined>> = {

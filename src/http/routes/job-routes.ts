@@ -92,7 +92,15 @@ const addChangeRoutes: AddRoutes = (app, context) => {
   )
 }
 
+const PARAMETERS = ['state', 'kind', 'project', 'knowledge_base', 'limit', 'offset']
+
 function listOf(context: RouteContext, query: URLSearchParams) {
+  const unknown = [...query.keys()].find((name) => !PARAMETERS.includes(name))
+  if (unknown !== undefined) {
+    const known = PARAMETERS.join(', ')
+    const message = `Unknown parameter "${unknown.slice(0, 100)}"; there are: ${known}`
+    throw new AppError('unknown_field', message)
+  }
   const state = oneOf(query, 'state', JOB_STATES)
   const kind = oneOf(query, 'kind', JOB_KINDS)
   const project = textOf(query, 'project')

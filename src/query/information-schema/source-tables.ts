@@ -11,12 +11,13 @@ import type { DataSources } from '../../domain/ports/source-ports.ts'
 import type { SourceKeeping } from '../../domain/ports/sync-ports.ts'
 import { AppError, toAppError } from '../../errors.ts'
 import { startDeadline } from '../../runtime/cancellation.ts'
+import { mapConcurrent } from '../../runtime/map-concurrent.ts'
 import type { LiveRows, SchemaRow } from './schema-table.ts'
 
 /** The catalog of catalogs in the standard: MySQL has this one alone. */
 export const TABLE_CATALOG = 'def'
 
-/** Of one data source: a list of all tables does not wait longer for any of them. */
+/** A list of all tables does not wait longer for those of data sources. */
 const LISTING_MS = 5_000
 
 /** Of one data source, in a list. */
@@ -28,33 +29,45 @@ export interface ListedSources {
   readonly sources: Pick<DataSources, 'tables' | 'describeTables' | 'columns'>
 }
 
-/** The rows of all data sources, in parallel. One that does not answer is left out, and that is said. */
+/** Data sources that are asked at once: as many as anybody has, and no flood of connections from somebody who has thousands. */
+const ASKED_AT_ONCE = 64
+const WARNINGS_MAX = 20
+
+/** The rows of all data sources, in parallel. Those that do not answer in time are left out, and that is said. */
 export async function allSourceRows(
   table: 'tables' | 'columns',
   { snapshot, sources }: ListedSources,
   signal: AbortSignal,
 ): Promise<LiveRows> {
   const read = table === 'tables' ? sourceTableRows : sourceColumnRows
-  const found = await Promise.all(
-    snapshot().dataSources.map(async (source): Promise<LiveRows> => {
-      const deadline = startDeadline({
-        timeoutMs: LISTING_MS,
-        signals: [signal],
-        timeoutError: (ms) => new AppError('source_failed', `no answer within ${ms / 1000} s`),
-      })
+  const deadline = startDeadline({
+    timeoutMs: LISTING_MS,
+    signals: [signal],
+    timeoutError: (ms) => new AppError('source_failed', `no answer within ${ms / 1000} s`),
+  })
+  const bounds = { concurrencyMax: ASKED_AT_ONCE, signal }
+  try {
+    const found = await mapConcurrent(snapshot().dataSources, bounds, async (source) => {
       try {
+        deadline.signal.throwIfAborted()
         return await settledBy(read(source, sources, deadline.signal), deadline.signal)
       } catch (error) {
         signal.throwIfAborted()
         const why = toAppError(deadline.signal.aborted ? deadline.signal.reason : error).message
         return { rows: [], warnings: [`Database ${source.name} is left out: ${why}`] }
-      } finally {
-        deadline.end()
       }
-    }),
-  )
-  const rows = found.flatMap((one) => one.rows)
-  return { rows, warnings: found.flatMap(({ warnings = [] }) => warnings) }
+    })
+    const rows = found.flatMap((one) => one.rows)
+    return { rows, warnings: firstOf(found.flatMap(({ warnings = [] }) => warnings)) }
+  } finally {
+    deadline.end()
+  }
+}
+
+function firstOf(warnings: readonly string[]): readonly string[] {
+  const rest = warnings.length - WARNINGS_MAX
+  if (rest <= 0) return warnings
+  return [...warnings.slice(0, WARNINGS_MAX), `${rest} more databases are left out`]
 }
 
 /** Also where the work does not heed its signal. */

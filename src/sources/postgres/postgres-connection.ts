@@ -89,7 +89,7 @@ export class PostgresConnection {
     client.on('error', () => {})
     const frames = framesOf(client)
     try {
-      await abortable(client.connect(), signal)
+      await abortable(client.connect(), AbortSignal.any([signal, silence()]))
       const connection = new PostgresConnection(client, frames, address, port)
       await abortable(
         connection.rows('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY'),
@@ -341,4 +341,14 @@ async function sendCancel(
 export function requireRows(fields: readonly PostgresField[]): void {
   if (fields.length > 0) return
   throw new AppError('sql_not_supported', 'The native SQL gives no rows; it must be a SELECT')
+}
+
+/** Of a server that takes a connection: until it has said who it is and the login is done. */
+const LOGIN_MS = 10_000
+
+function silence(): AbortSignal {
+  const controller = new AbortController()
+  const error = Object.assign(new Error('no answer to the login'), { code: 'ETIMEDOUT' })
+  setTimeout(() => controller.abort(error), LOGIN_MS).unref()
+  return controller.signal
 }
