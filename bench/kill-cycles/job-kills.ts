@@ -1,5 +1,5 @@
 /**
- * `bun bench/kill-cycles/job-kills.ts --kills 100`: kill -9 at random moments of background inserts. After each kill what is
+ * `bun bench/kill-cycles/job-kills.ts --kills 100 [--source files]`: kill -9 at random moments of background inserts. After each kill what is
  * on disk must be what the job says; in the end no document is there twice, none is missing, none is torn.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -16,7 +16,9 @@ const ROWS = 1_500
 const RUNNING_MS_MAX = 3_000
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 
-type Source = 'rows' | 'query'
+const SOURCES = ['rows', 'query', 'files', 'several'] as const
+
+type Source = (typeof SOURCES)[number]
 
 export interface JobKillsResult {
   readonly kills: number
@@ -29,6 +31,7 @@ export async function runJobKills(
   dataDirectory: string,
   killsWanted: number,
   choose: (below: number) => number,
+  sources: readonly Source[] = SOURCES,
 ): Promise<JobKillsResult> {
   const stub = startStub(0)
   const faults: string[] = []
@@ -37,7 +40,7 @@ export async function runJobKills(
   let server = await startServer({ dataDirectory })
   try {
     while (kills < killsWanted && faults.length === 0) {
-      const source: Source = jobs % 2 === 0 ? 'rows' : 'query'
+      const source = sources[jobs % sources.length] ?? 'rows'
       const name = `kb${jobs}`
       const id = await startJob(server, { name, source, model: stub.models[0] })
       jobs += 1
@@ -98,21 +101,54 @@ async function startJob(
   const preprocessing = { text_chunking_config: { chunk_size: 100, chunk_overlap: 0 } }
   const definition = { name, embedding_model: model, preprocessing }
   await send(server, 'POST', KBS, { knowledge_base: definition })
-  const rows = Array.from({ length: ROWS }, (_, index) => {
-    return { id: `${index}`, content: `${'green tea '.repeat(9)}\n\n${`leaf ${index} `.repeat(8)}` }
-  })
-  if (source === 'rows') {
-    const insert = { knowledge_base: { rows, background: true } }
-    return ((await send(server, 'PUT', `${KBS}/${name}`, insert)) as Job).id
+  const insert = async (what: Readonly<Record<string, unknown>>) => {
+    const body = { knowledge_base: { ...what, background: true } }
+    return ((await send(server, 'PUT', `${KBS}/${name}`, body)) as Job).id
   }
-  // Random order: what was stored before a kill comes somewhere.
-  const query = `INSERT INTO ${name} SELECT i::VARCHAR AS id,
-      repeat('green tea ', 9) || chr(10) || chr(10) || repeat('leaf ' || i || ' ', 8) AS content
-    FROM range(${ROWS}) AS t(i) ORDER BY random() USING background = true`
+  const third = ROWS / 3
+  switch (source) {
+    case 'rows':
+      return insert({ rows: rowsOf(0, ROWS) })
+    case 'files':
+      return insert({ files: [await upload(server, name, rowsOf(0, ROWS))] })
+    case 'several': {
+      const files = [await upload(server, name, rowsOf(third, 2 * third))]
+      return insert({ rows: rowsOf(0, third), files, query: selectOf(2 * third, ROWS) })
+    }
+  }
+  const query = `INSERT INTO ${name} ${selectOf(0, ROWS)} USING background = true`
   const { data } = (await send(server, 'POST', '/api/sql/query', { query })) as {
     readonly data: readonly (readonly unknown[])[]
   }
   return Number(data[0]?.[0])
+}
+
+function rowsOf(start: number, end: number) {
+  return Array.from({ length: end - start }, (_, index) => {
+    const id = start + index
+    return { id: `${id}`, content: `${'green tea '.repeat(9)}\n\n${`leaf ${id} `.repeat(8)}` }
+  })
+}
+
+/** Random order: what was stored before a kill comes somewhere. */
+function selectOf(start: number, end: number): string {
+  return `SELECT i::VARCHAR AS id,
+      repeat('green tea ', 9) || chr(10) || chr(10) || repeat('leaf ' || i || ' ', 8) AS content
+    FROM range(${start}, ${end}) AS t(i) ORDER BY random()`
+}
+
+/** @returns the name of its table */
+async function upload(
+  server: ServerProcess,
+  name: string,
+  rows: ReturnType<typeof rowsOf>,
+): Promise<string> {
+  const lines = rows.map(({ id, content }) => `${id},"${content}"`)
+  const form = new FormData()
+  form.set('file', new File([['id,content', ...lines].join('\n')], `${name}.csv`))
+  const response = await fetch(`${server.baseUrl}/api/files/${name}`, { method: 'PUT', body: form })
+  if (!response.ok) throw new Error(`PUT of a file: ${response.status} ${await response.text()}`)
+  return name
 }
 
 async function jobOf(server: ServerProcess, id: number): Promise<Job> {
@@ -173,10 +209,13 @@ async function endFaults(
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { kills: { type: 'string', default: '100' } } })
+  const { values } = parseArgs({
+    options: { kills: { type: 'string', default: '100' }, source: { type: 'string' } },
+  })
+  const sources = SOURCES.filter((one) => values.source === undefined || one === values.source)
   const folder = await mkdtemp(join(tmpdir(), 'eider-job-kills-'))
   const choose = (below: number) => Math.floor(Math.random() * below)
-  const result = await runJobKills(join(folder, 'data'), Number(values.kills), choose)
+  const result = await runJobKills(join(folder, 'data'), Number(values.kills), choose, sources)
   console.log(`${result.kills} kills, ${result.jobs} jobs, ${result.faults.length} faults`)
   for (const fault of result.faults) console.log(`FAULT: ${fault}`)
   await rm(folder, { recursive: true, force: true })

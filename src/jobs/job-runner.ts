@@ -10,6 +10,7 @@ import type {
 } from '../domain/ports/job-ports.ts'
 import { timestampOfMillis } from '../domain/timestamp.ts'
 import { AppError } from '../errors.ts'
+import { settlesWithin } from '../runtime/cancellation.ts'
 import type { JobPace } from './job-pace.ts'
 import { type JobLogEntry, JobRuns } from './job-runs.ts'
 import { JobWatchers } from './job-watchers.ts'
@@ -27,9 +28,16 @@ export interface JobRunnerOptions {
   readonly onFailure: (error: unknown) => void
   /** Milliseconds since 1970. */
   readonly now: () => number
+  /** How long whoever cancels a job waits for its end; unset: ten seconds. */
+  readonly endMs?: number
 }
 
 const KEPT_DAYS = 30
+
+/** How long whoever cancels a job waits for its end. */
+const END_MS = 10_000
+
+const OVERDUE = 'It was told to end and has not ended yet'
 
 /** Jobs beyond the places for them, that began as requests which were waited for. */
 const BESIDE_MAX = 100
@@ -40,6 +48,8 @@ interface Running {
   readonly lane: string | null
   /** It takes none of the places for jobs: it began as a request that was waited for. */
   readonly isBeside: boolean
+  /** It was told to end, and takes long. */
+  isOverdue: boolean
 }
 
 /**
@@ -138,7 +148,10 @@ export class JobRunner implements Jobs {
         await this.#options.store.change(id, { state: 'cancelled', finishedAt: this.#timestamp() })
       } else {
         running.stopping.abort(new AppError('cancelled', 'The job was cancelled'))
-        await running.ended
+        if (!(await settlesWithin(running.ended, this.#options.endMs ?? END_MS))) {
+          running.isOverdue = true
+          return this.get(id)
+        }
         // It was faster.
         const job = this.#stored(id)
         if (job.state !== 'cancelled') throw wrongState(job, 'only one that is not over')
@@ -223,8 +236,14 @@ export class JobRunner implements Jobs {
   }
 
   #shown(job: StoredJob): Job {
-    const pace = job.state === 'running' ? this.#paces.get(job.id) : undefined
-    return { ...job, ...(pace?.of(job.progress, this.#options.now()) ?? UNKNOWN_PACE) }
+    const isRunning = job.state === 'running'
+    const pace = isRunning ? this.#paces.get(job.id) : undefined
+    const isOverdue = isRunning && this.#running.get(job.id)?.isOverdue === true
+    return {
+      ...job,
+      ...(isOverdue ? { error: OVERDUE } : {}),
+      ...(pace?.of(job.progress, this.#options.now()) ?? UNKNOWN_PACE),
+    }
   }
 
   #refuseTooMany(): void {
@@ -280,7 +299,7 @@ export class JobRunner implements Jobs {
         this.#startNext()
         void this.#forgetOld().catch((error) => this.#options.onFailure(error))
       })
-    this.#running.set(id, { stopping, ended, lane, isBeside: ongoing !== null })
+    this.#running.set(id, { stopping, ended, lane, isBeside: ongoing !== null, isOverdue: false })
     if (this.#state === 'stopping') stopping.abort(stopped())
   }
 

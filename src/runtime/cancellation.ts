@@ -131,3 +131,19 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
     clearTimeout(timer)
   }
 }
+
+/** Waits until work is over, whatever came of it. @param ms null: however long that is. @returns false: not within this time */
+export async function settlesWithin(work: Promise<unknown>, ms: number | null): Promise<boolean> {
+  const settled = work.then(
+    () => true,
+    () => true,
+  )
+  if (ms === null) return settled
+  const late = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => late.resolve(false), ms)
+  try {
+    return await Promise.race([settled, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}

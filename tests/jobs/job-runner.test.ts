@@ -30,7 +30,7 @@ beforeEach(async () => {
 
 afterEach(() => store.close())
 
-function runnerOver(over: Store = store, runningMax = 2): JobRunner {
+function runnerOver(over: Store = store, runningMax = 2, endMs = 10_000): JobRunner {
   const runner = new JobRunner({
     store: over.jobs,
     runningMax,
@@ -39,6 +39,16 @@ function runnerOver(over: Store = store, runningMax = 2): JobRunner {
     log: () => {},
     onFailure: () => {},
     now: Date.now,
+    endMs,
+  })
+  runner.handle('import', {
+    run: async (work) => {
+      const end = Promise.withResolvers<void>()
+      running.set(work.job.id, { work, signal: new AbortController().signal, end })
+      begun.push(work.job.id)
+      onBegin()
+      await end.promise
+    },
   })
   runner.handle('sync', {
     run: async (work, signal) => {
@@ -121,6 +131,18 @@ test('who cancels a job twice at once hears once that it is over', async () => {
   await untilBegun(2)
   at(queued.id).end.resolve()
   expect(await endOf(runner, queued.id)).toBe('done')
+})
+
+test('who cancels a job that does not listen hears so, and it is over when it has ended', async () => {
+  const runner = runnerOver(store, 2, 20)
+  const { id } = await runner.start({ ...draft(), kind: 'import' })
+  await untilBegun(1)
+  const { state, error } = await runner.cancel(id)
+  expect([state, error]).toEqual(['running', 'It was told to end and has not ended yet'])
+  expect((await failureOf(runner.resume(id))).code).toBe('job_state')
+  at(id).end.reject(new Error('it listened at last'))
+  expect(await endOf(runner, id)).toBe('cancelled')
+  expect(runner.get(id).error).toBeNull()
 })
 
 test('a failure that nobody expected shows nothing of itself', async () => {

@@ -5,7 +5,7 @@ import type { JobDraft, Jobs } from '../../domain/ports/job-ports.ts'
 import type { DocumentStore } from '../../domain/ports/store-ports.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError } from '../../errors.ts'
-import { callerOf, onAbort, setCaller } from '../../runtime/cancellation.ts'
+import { callerOf, onAbort, setCaller, settlesWithin } from '../../runtime/cancellation.ts'
 import { JobInsert } from './job-insert.ts'
 
 export interface LongInsert<T> {
@@ -49,7 +49,7 @@ export async function insertOrJob<T>(
     isOver = true
   })
   try {
-    while (!(await settlesWithin(ended, waitMs))) {
+    while (!(await settlesWithin(ended, waitMs === 0 ? null : waitMs))) {
       const job = await insert.becomeJob(async (onDisk) => {
         if (isOver || stopping.signal.aborted) return null
         return adopted(() => jobs.adopt(draft(), { startedAt, onDisk, stopping, ended }))
@@ -73,20 +73,5 @@ async function adopted<T>(adopt: () => Promise<T>): Promise<T | null> {
   } catch (error) {
     if (error instanceof AppError && error.code !== 'internal') return null
     throw error
-  }
-}
-
-async function settlesWithin(work: Promise<unknown>, waitMs: number): Promise<boolean> {
-  const settled = work.then(
-    () => true,
-    () => true,
-  )
-  if (waitMs === 0) return settled
-  const late = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => late.resolve(false), waitMs)
-  try {
-    return await Promise.race([settled, late.promise])
-  } finally {
-    clearTimeout(timer)
   }
 }
