@@ -22,6 +22,20 @@ test('a table is brought into step by the ids of its rows', async () => {
   expect(await fixture.documents()).toEqual({ '1': 'green tea', '3': 'white tea' })
 })
 
+test('a job of a source counts all that it left out, and names the first', async () => {
+  fixture = await syncFixture()
+  const { app } = fixture
+  await app.send('POST', '/api/sql/query', {
+    query: 'CREATE TABLE bare AS SELECT i AS id, i AS price FROM range(150) t(i)',
+  })
+  await fixture.addSource({ name: 'bare', kind: 'table', table: 'mindsdb.bare' })
+  const run = await fixture.run('bare')
+  expect(run).toMatchObject({ state: 'done', failed: 150 })
+  const job = (await app.send('GET', `/api/jobs/${run.job_id}`)).body
+  expect(job).toMatchObject({ error_count: 150 })
+  expect((job as { errors: unknown[] }).errors).toHaveLength(100)
+})
+
 test('of a column that only grows, only new rows are read', async () => {
   fixture = await syncFixture()
   const query = (sql: string) => fixture.app.send('POST', '/api/sql/query', { query: sql })

@@ -8,6 +8,7 @@ import {
   sayLeftOut,
   watchJob,
 } from '../jobs-over-http.ts'
+import type { Output } from '../output.ts'
 import { safeLine } from '../terminal-text.ts'
 import { shownLines } from './shown-lines.ts'
 import { showTable } from './shown-table.ts'
@@ -53,11 +54,18 @@ async function list({ client, options, output, signal }: CommandContext): Promis
   const rows = found.items.map((job) => {
     const target = job.knowledge_base === null ? null : `${job.project}.${job.knowledge_base}`
     const { id, kind, state, title, rows: count, chunks } = job
-    return [id, kind, state, target, title, count, chunks, job.created_at.slice(0, 19)]
+    return [id, kind, state, target, title, count, chunks, timeOf(job, output)]
   })
   const names = ['id', 'kind', 'state', 'into', 'title', 'rows', 'chunks', 'created (UTC)']
   await showTable(names, rows, output)
   if (found.total > rows.length) output.say(`${found.total - rows.length} more: --limit`)
+}
+
+/** A terminal has room for the time of day, or for the day. */
+function timeOf({ created_at: at }: JobRecord, { isTerminal }: Output): string {
+  if (!isTerminal) return at.slice(0, 19)
+  const today = new Date().toISOString().slice(0, 10)
+  return at.startsWith(today) ? at.slice(11, 19) : at.slice(0, 10)
 }
 
 async function show(id: string, { client, output, signal }: CommandContext): Promise<undefined> {

@@ -9,6 +9,8 @@ import { type IngestCounts, noCounts } from './send-files.ts'
 
 /** So long nothing may change before what changed is read: editors write a file in several steps. */
 const QUIET_MS = 300
+/** What changes without a pause is read now and then all the same. */
+const WAITING_MS_MAX = 2000
 
 /**
  * Sends what changes and removes what goes, until the signal: then it resolves.
@@ -55,6 +57,8 @@ export async function watchLocal(
 class Changes {
   readonly stopped: Promise<null>
   #paths = new Set<string>()
+  /** When the first of them came. */
+  #firstAt = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #quiet = Promise.withResolvers<void>()
 
@@ -66,9 +70,12 @@ class Changes {
   }
 
   add(path: string): void {
+    const now = performance.now()
+    if (this.#paths.size === 0) this.#firstAt = now
     this.#paths.add(path)
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#quiet.resolve(), QUIET_MS)
+    const waitMs = Math.min(QUIET_MS, Math.max(0, this.#firstAt + WAITING_MS_MAX - now))
+    this.#timer = setTimeout(() => this.#quiet.resolve(), waitMs)
   }
 
   /** null: it is over. */

@@ -50,6 +50,9 @@ interface RunRequest {
   readonly isFull: boolean
 }
 
+/** Stands for one beyond those: the run keeps as many messages as the job does. */
+const UNNAMED = { item: '', message: '' }
+
 /** Runs sources as jobs. Jobs of one knowledge base come one after the other, so that no two runs of a source overlap. */
 export class SourceKeeper implements SourceKeeping {
   /** Of jobs of the kind `sync`. One that a crash cut goes on with the run that it began. */
@@ -236,6 +239,9 @@ export class SourceKeeper implements SourceKeeping {
     }
     await this.#store.saveRun(finished)
     for (const one of finished.errors) work.leaveOut(one)
+    // Those beyond the messages that are kept are counted.
+    const unnamed = finished.counts.failed - finished.errors.length
+    for (let i = 0; i < unnamed; i += 1) work.leaveOut(UNNAMED)
     await mark({ ...stored, run: finished })
     if (error !== null) throw error
   }

@@ -119,6 +119,41 @@ test('what did not change is not sent, what changed is, what is gone goes', asyn
   expect(out).toBe('{"id":"docs/new.txt"}\n{"id":"docs/tea.md"}\n')
 })
 
+test('what is written without a pause is followed too', async () => {
+  const watched = join(folder, 'busy')
+  mkdirSync(watched)
+  const child = Bun.spawn(['sh', '-c', 'exec eider ingest busy busy --watch'], {
+    cwd: folder,
+    env: environment(),
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  let said = ''
+  const reading = (async () => {
+    for await (const bytes of child.stderr) said += new TextDecoder().decode(bytes)
+  })()
+  const until = async (text: string, between: () => void) => {
+    while (!said.includes(text)) {
+      if (child.exitCode !== null) throw new Error(said)
+      between()
+      await Bun.sleep(20)
+    }
+  }
+  let count = 0
+  try {
+    await until('Watching', () => {})
+    await until('1 file stored', () => {
+      count += 1
+      writeFileSync(join(watched, 'log.txt'), `line ${count}`)
+    })
+  } finally {
+    child.kill('SIGINT')
+    await reading
+  }
+  expect(await child.exited).toBe(0)
+})
+
 test('a file that fails is named, stops no other, and the exit code tells it', async () => {
   writeFileSync(join(folder, 'broken.pdf'), '%PDF-1.7 nothing')
   const { code, out, err } = await shell('eider ingest kept README.md broken.pdf')
