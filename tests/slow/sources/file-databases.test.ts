@@ -110,6 +110,27 @@ describe('SELECT', () => {
   })
 })
 
+describe('beside SELECT', () => {
+  test('a check says in a sentence what is wrong', async () => {
+    await done(`CREATE DATABASE gone ENGINE = 'sqlite', PARAMETERS = {"path": "gone.db"}`)
+    const check = async (name: string) =>
+      (await app.send('POST', `/api/databases/${name}/check`, {})).body
+    expect(await check('shop')).toEqual({ success: true, error_message: null })
+    expect(await check('gone')).toEqual({
+      success: false,
+      error_message:
+        'Data source gone (sqlite file gone.db): there is no such file in the folder of EIDER_SOURCES_DIR',
+    })
+  })
+
+  test('rows go into a knowledge base', async () => {
+    await done("CREATE KNOWLEDGE_BASE kb USING content_columns = ['name'], id_column = 'id'")
+    await done('INSERT INTO kb SELECT id, name FROM shop.teas')
+    const sql = `SELECT k.id, t.price FROM kb k JOIN shop.teas t ON t.id = k.id::BIGINT WHERE k.content = 'black' LIMIT 1`
+    expect(await app.rows(sql)).toEqual([['2', 2]])
+  })
+})
+
 describe('what is refused', () => {
   test.each([
     ["ATTACH 'shop.db' AS other"],
