@@ -101,7 +101,9 @@ export class SqliteFile implements OpenedFile {
     ) {
       for (const row of rows) {
         const cells = types.map((type, index) => fileValue(type, row[index] ?? null))
-        csv.add(Buffer.from(`${cells.join(',')}\n`))
+        const line = Buffer.from(`${cells.join(',')}\n`)
+        csv.noteLine(line.length)
+        csv.add(line)
         if (csv.isFull) await csv.drained()
       }
     }
@@ -121,8 +123,10 @@ export class SqliteFile implements OpenedFile {
         .map(([column]) => String(column)),
     )
     const cursor = this.#cursor({ sql: `SELECT * FROM ${quote(name)}`, values: [] })
-    return cursor
-      .described(sampleRows)
+    const described = cursor.described(sampleRows)
+    // One without a name cannot be asked for.
+    return described
+      .filter((_, index) => cursor.statementNames[index] !== '')
       .map((column) => ({ ...column, isNullable: !notNull.has(column.name) }))
   }
 
@@ -137,8 +141,10 @@ export class SqliteFile implements OpenedFile {
     statement.finalize()
     // Rows come as objects, so that each column needs a name of its own.
     const aliases = names.map((_, index) => `c${index}`).join(', ')
+    // No table that the statement reads may have it.
+    const rows = quote(`eider_${crypto.randomUUID()}`)
     const renamed = this.#database.prepare(
-      `WITH eider_rows(${aliases}) AS (${sql}\n) SELECT ${aliases} FROM eider_rows`,
+      `WITH ${rows}(${aliases}) AS (${sql}\n) SELECT ${aliases} FROM ${rows}`,
     )
     return new SqliteCursor({ statement: renamed, names, declared, values })
   }
@@ -147,6 +153,8 @@ export class SqliteFile implements OpenedFile {
 /** Rows at a statement, whose types are known after the first of them. */
 class SqliteCursor {
   types: readonly SqliteType[] = []
+  /** As the statement has them; they may be empty. */
+  readonly statementNames: readonly string[]
   readonly #names: readonly string[]
   readonly #declared: readonly (string | null)[]
   readonly #rows: Iterator<unknown>
@@ -158,7 +166,8 @@ class SqliteCursor {
     readonly declared: readonly (string | null)[]
     readonly values: readonly SourceValue[]
   }) {
-    this.#names = parts.names
+    this.statementNames = parts.names
+    this.#names = parts.names.map((name, index) => name || `column_${index + 1}`)
     this.#declared = parts.declared
     this.#rows = parts.statement.safeIntegers(true).iterate(...parts.values)
   }

@@ -12,7 +12,8 @@ export class SourceText {
   }
 
   name(name: string): string {
-    const mark = this.engine === 'mysql' ? '`' : '"'
+    // In double quotes SQLite takes the name of a column that is not there as a text.
+    const mark = this.engine === 'mysql' || this.engine === 'sqlite' ? '`' : '"'
     return mark + name.replaceAll(mark, mark + mark) + mark
   }
 

@@ -34,6 +34,12 @@ beforeAll(async () => {
     `WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 2000) INSERT INTO late SELECT i FROM s`,
   )
   sqlite.run(`INSERT INTO late VALUES ('oops')`)
+  sqlite.run('CREATE TABLE odd (t TEXT, "q""x" TEXT, "" TEXT)')
+  sqlite.run(
+    `INSERT INTO odd VALUES ('a' || char(0) || 'b', 'c' || char(13, 10) || ' , "', 'none')`,
+  )
+  sqlite.run('CREATE TABLE wide (x BLOB); INSERT INTO wide VALUES (zeroblob(10000000))')
+  sqlite.run(`CREATE VIRTUAL TABLE found USING fts5(body); INSERT INTO found VALUES ('green tea')`)
   sqlite.run('CREATE VIEW counted AS SELECT count(*) AS n, min(t) AS least FROM kinds')
   sqlite.close()
   const instance = await DuckDBInstance.create(join(folder, 'shop.duckdb'))
@@ -94,8 +100,11 @@ describe('SQLite', () => {
     expect(tables.map(({ name, kind, columns: { length } }) => [name, kind, length])).toEqual([
       ['counted', 'view', 2],
       ['dirty', 'table', 2],
+      ['found', 'table', 1],
       ['kinds', 'table', 10],
       ['late', 'table', 1],
+      ['odd', 'table', 2],
+      ['wide', 'table', 1],
     ])
   })
 
@@ -130,6 +139,18 @@ describe('SQLite', () => {
     )
     const all = await both(sqlite, 'SELECT CAST(i AS TEXT) AS i FROM late')
     expect([all.shown.length, all.texts.at(-1)]).toEqual([2001, ['oops']])
+  })
+
+  test('odd names, long values, full-text search', async () => {
+    const odd = await both(sqlite, 'SELECT * FROM odd')
+    const row = ['a\0b', 'c\r\n , "', 'none']
+    expect([odd.shown, odd.texts]).toEqual([[row], [row]])
+    expect(odd.columns.map(({ name }) => name)).toEqual(['t', 'q"x', 'column_3'])
+    const wide = await both(sqlite, 'SELECT x FROM wide')
+    expect(String(wide.shown[0]?.[0])).toHaveLength(13_333_336)
+    expect(String(wide.texts[0]?.[0])).toHaveLength(40_000_000)
+    const found = await both(sqlite, "SELECT body FROM found WHERE found MATCH 'tea'")
+    expect([found.shown, found.texts]).toEqual([[['green tea']], [['green tea']]])
   })
 
   test('computed columns, placeholders, names that are the same', async () => {
