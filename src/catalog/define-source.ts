@@ -113,9 +113,11 @@ function isParameter(kind: SourceKind, field: string): boolean {
   return PARAMETERS[kind].includes(field) || field === 'allow_empty'
 }
 
+const SCHEDULE_RULES = { secondsMin: 10, code: CODE } as const
+
 function scheduleOf(read: FieldReader): string | null {
   const text = read.text('schedule')
-  return text === undefined || text.trim() === '' ? null : checkedSchedule(text, CODE)
+  return text === undefined || text.trim() === '' ? null : checkedSchedule(text, SCHEDULE_RULES)
 }
 
 function watchOf(read: FieldReader, kind: SourceKind): boolean | undefined {

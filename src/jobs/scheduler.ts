@@ -65,6 +65,7 @@ export class Scheduler implements Schedules, JobHandler {
   async create(definition: ScheduleDefinition): Promise<StoredSchedule> {
     const { project, name, query, ifQuery, start, end, every } = definition
     checkedName('job', name)
+    if (every !== null) this.#options.times.check(every)
     await this.#options.check(definition)
     const now = this.#options.now()
     const startMs = start === null || start.toLowerCase() === 'now' ? now : millisOf(start)

@@ -132,7 +132,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   'ipaddr.js': ['network'],
   'snowball-stemmers': ['analysis'],
   '@orama/stemmers': ['analysis'],
-  croner: ['store/backup', 'setting-values.ts', 'runtime', 'jobs'],
+  croner: ['store/backup', 'setting-values.ts', 'runtime'],
   'cli-progress': ['cli/ingest'],
   chokidar: ['cli/ingest'],
   pino: ['main.ts', 'serve.ts', 'app.ts'],

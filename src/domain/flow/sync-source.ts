@@ -12,7 +12,7 @@ export interface SyncSource {
   readonly kind: SourceKind
   /** By their names in the API. Holds secrets in clear: answers show `******` for them. */
   readonly parameters: Readonly<Record<string, unknown>>
-  /** A cron expression or `every 15 minutes`; null: it runs when somebody asks. */
+  /** A cron expression (UTC) or `every 15 minutes`; null: it runs when somebody asks. */
   readonly schedule: string | null
   /** Of a folder: it runs when something in it changes. */
   readonly isWatched: boolean

@@ -38,10 +38,9 @@ export interface ClaimedRun {
 
 /** When schedules run. */
 export interface ScheduleTimes {
-  /**
-   * The first time after `afterMs`, in milliseconds since 1970; null: there is none.
-   * @throws AppError `invalid_schedule`
-   */
+  /** @throws AppError `invalid_schedule` for what is no period, or too short a one */
+  check(every: string): void
+  /** The first time after `afterMs`, in milliseconds since 1970; null: there is none. */
   next(schedule: Pick<Schedule, 'startAt' | 'endAt' | 'every'>, afterMs: number): number | null
 }
 

@@ -303,7 +303,8 @@ export class SourceKeeper implements SourceKeeping {
       last === null ? 0 : millisOf(last.startedAt),
       this.#begunMs.get(source.id) ?? 0,
     ]
-    return nextTime(source.schedule, Math.max(...sinceMs))
+    const fromMs = Math.max(...sinceMs)
+    return nextTime(source.schedule, fromMs, fromMs)
   }
 
   async #tryBegin(source: SyncSource, trigger: RunTrigger): Promise<void> {
