@@ -4,6 +4,7 @@ export const LATER = {
   documents: () => import('../query/documents/document-uses.ts'),
   transfers: () => import('../query/transfer/move-knowledge-base.ts'),
   scheduled: () => import('../query/schedules/run-scheduled.ts'),
+  checkScheduled: () => import('../query/schedules/check-scheduled.ts'),
   search: () => import('../query/search/run-search.ts'),
   select: () => import('../query/select/run-select.ts'),
   planner: () => import('../query/select/planner.ts'),

@@ -17,9 +17,6 @@ interface ScheduleParts {
   readonly queryDeps: () => QueryDeps
 }
 
-/** Of one job. */
-const STATEMENTS_MAX = 100
-
 export function schedulerOf({ settings, store, jobs, log, queryDeps }: ScheduleParts): Scheduler {
   const scheduler = new Scheduler({
     store,
@@ -30,8 +27,8 @@ export function schedulerOf({ settings, store, jobs, log, queryDeps }: ScheduleP
       return runScheduled(schedule, work, { query: queryDeps(), store }, signal)
     },
     check: async (definition) => {
-      const { checkStatements } = await LATER.scheduled()
-      checkStatements(definition, STATEMENTS_MAX, queryDeps())
+      const { checkScheduled } = await LATER.checkScheduled()
+      await checkScheduled(definition, queryDeps())
     },
     onFailure: (error) => log.failure({ requestId: 'schedule', error }),
     now: Date.now,

@@ -73,7 +73,7 @@ function withView(snapshot: CatalogSnapshot, view: Definition): CatalogSnapshot 
  * Checks one SELECT as it would run and gives its columns; nothing of it is run and no agent is asked.
  * @throws AppError as for running it; `sql_not_supported` where it has parameters
  */
-async function describeSelect(
+export async function describeSelect(
   { sql, database }: Pick<NewView, 'sql' | 'database'>,
   deps: QueryDeps,
   signal: AbortSignal,

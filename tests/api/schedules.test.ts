@@ -74,7 +74,9 @@ test('IF stops a run that has nothing to do', async () => {
 })
 
 test('a run that fails says why, and does not move LAST', async () => {
-  await sql('CREATE JOB j (INSERT INTO kb SELECT id, nothing FROM t WHERE id > LAST)')
+  await sql(
+    'CREATE JOB j (INSERT INTO kb SELECT id, CAST(text AS INTEGER) AS text FROM t WHERE id > LAST)',
+  )
   const [job] = await runsOver(1)
   expect(job).toMatchObject({ state: 'failed' })
   const history = (await app.send('GET', '/api/projects/mindsdb/jobs/j/history')).body as {
@@ -82,7 +84,7 @@ test('a run that fails says why, and does not move LAST', async () => {
     error: string
   }[]
   expect(history[0]).toMatchObject({ state: 'failed' })
-  expect(history[0]?.error).toContain('nothing')
+  expect(history[0]?.error).toContain('one')
   expect((await app.send('GET', '/api/projects/mindsdb/jobs/j')).body).toMatchObject({ last: {} })
 })
 
@@ -114,6 +116,41 @@ test('what can never run is refused when the job is made', async () => {
   for (const [statement, message] of refused) {
     const { error_message } = await sql(statement)
     if (message !== undefined) expect(error_message).toContain(message)
+  }
+})
+
+test('what its statements read must be there when the job is made', async () => {
+  const refused = [
+    ['INSERT INTO kb SELECT * FROM nowhere WHERE id > LAST', "Table 'nowhere' not found"],
+    ['INSERT INTO kb SELECT id, nothing FROM t', 'nothing'],
+    ['INSERT INTO nowhere SELECT * FROM t', 'nowhere'],
+    ['SELECT * FROM kb WHERE', 'syntax'],
+    ['WITH c AS (SELECT * FROM t) SELECT * FROM c WHERE id > LAST', "Table 'c' not found"],
+    ['SELECT 1; SELECT * FROM nowhere', "Table 'nowhere' not found"],
+  ] as const
+  for (const [statement, message] of refused) {
+    const { error_message } = await sql(`CREATE JOB j (${statement}) START '2099-01-01'`)
+    expect([statement, error_message]).toEqual([statement, expect.stringContaining(message)])
+  }
+  expect((await sql('CREATE JOB j (SELECT 1) IF (SELECT * FROM gone)')).type).toBe('error')
+  const made = 'CREATE OR REPLACE TABLE made AS SELECT * FROM t; INSERT INTO kb SELECT * FROM made'
+  expect(await sql(`CREATE JOB j (${made}) START '2099-01-01'`)).toMatchObject({ type: 'ok' })
+})
+
+test('secrets in its statements are shown to nobody', async () => {
+  const statement = `CREATE DATABASE IF NOT EXISTS shop ENGINE = 'postgres', PARAMETERS = {"host": "h", "password": "geheim", "url": "postgresql://u:geheim@h/d"}`
+  const keyed = `CREATE KNOWLEDGE_BASE IF NOT EXISTS k USING embedding_model = {"provider": "openai", "model_name": "m", "api_key": "geheim"}`
+  await sql(`CREATE JOB j (${statement}; ${keyed}) START '2099-01-01'`)
+  const answers = [
+    await app.send('GET', '/api/projects/mindsdb/jobs'),
+    await app.send('GET', '/api/projects/mindsdb/jobs/j'),
+    ...['SHOW JOBS', 'SELECT * FROM information_schema.jobs', 'SELECT * FROM jobs'].map((query) => {
+      return app.send('POST', '/api/sql/query', { query })
+    }),
+  ]
+  for (const { text } of await Promise.all(answers)) {
+    expect(text).toContain('******')
+    expect(text).not.toContain('geheim')
   }
 })
 

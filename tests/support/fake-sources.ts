@@ -40,7 +40,10 @@ export function fakeSources(sources: Readonly<Record<string, FakeSource>>): Fake
       if (table === undefined) throw notFound('table', name)
       return table.columns
     },
-    describe: refuse,
+    async describe(source, _sql, signal) {
+      await tablesOf('describe', source, signal)
+      return [{ name: 'a', type: 'INTEGER', nativeType: 'int', isNullable: true }]
+    },
     read: refuse,
     stage: refuse,
     forgetTables: ({ id }) => void asked.push(`forget tables of ${id}`),

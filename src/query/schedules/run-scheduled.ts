@@ -1,12 +1,11 @@
 /** One run of a schedule: its statements, one after the other, each over what came since the last run. */
 import type { LastMark, StoredSchedule } from '../../domain/flow/schedule.ts'
 import type { JobWork } from '../../domain/ports/job-ports.ts'
-import type { ScheduleDefinition, ScheduleStore } from '../../domain/ports/schedule-ports.ts'
-import { AppError } from '../../errors.ts'
+import type { ScheduleStore } from '../../domain/ports/schedule-ports.ts'
 import { type LastCondition, lastCondition } from '../../sql/lexer/last-value.ts'
 import { tokenize } from '../../sql/lexer/tokens.ts'
 import type { QueryDeps } from '../query-deps.ts'
-import { checkStatement, runQuery } from '../run-query.ts'
+import { runQuery } from '../run-query.ts'
 import { runSelect } from '../select/run-select.ts'
 
 /** From which a run goes on after a crash. */
@@ -143,12 +142,10 @@ async function highest(
   place: string,
   { schedule, deps, signal }: Run,
 ): Promise<LastMark | null> {
-  const { source, column, start, end } = condition
-  const low = lowCondition(condition, markOf(schedule, place)) ?? `${column} IS NOT NULL`
-  const from = `${sql.slice(source.start, start)}${low}${sql.slice(end, source.end)}`
+  const low = lowCondition(condition, markOf(schedule, place))
   const rows = await runSelect(
     {
-      sql: `SELECT CAST(high AS VARCHAR) AS value, typeof(high) AS type FROM (SELECT max(${column}) AS high ${from}\n) AS t`,
+      sql: highestOf(sql, condition, low),
       database: schedule.projectName,
       params: {},
     },
@@ -161,6 +158,14 @@ async function highest(
     }
   }
   return null
+}
+
+/** A SELECT for the highest value above a mark; null: of all. */
+export function highestOf(sql: string, condition: LastCondition, low: string | null): string {
+  const { source, column, start, end } = condition
+  const above = low ?? `${column} IS NOT NULL`
+  const from = `${sql.slice(source.start, start)}${above}${sql.slice(end, source.end)}`
+  return `SELECT CAST(high AS VARCHAR) AS value, typeof(high) AS type FROM (SELECT max(${column}) AS high ${from}\n) AS t`
 }
 
 /** The statement over what lies between the mark and this value, both ends as they are. */
@@ -201,31 +206,14 @@ const EPOCH = '1970-01-01 00:00:00'
 
 type LastTimes = Pick<StoredSchedule, 'lastStartedAt' | 'previousStartedAt'>
 
-const BEFORE_ALL: LastTimes = { lastStartedAt: null, previousStartedAt: null }
+/** Of a schedule that never ran. */
+export const BEFORE_ALL: LastTimes = { lastStartedAt: null, previousStartedAt: null }
 
-function withTimes(sql: string, { lastStartedAt, previousStartedAt }: LastTimes): string {
+export function withTimes(sql: string, { lastStartedAt, previousStartedAt }: LastTimes): string {
   return sql.replaceAll(TIMES, (_all, mark: string, name: string) => {
     const isStart = name.toUpperCase() === 'START_DATETIME'
     const time = (isStart ? lastStartedAt : previousStartedAt) ?? EPOCH
     // Existing clients write it in double quotes, too.
     return mark === '' ? time : `'${time}'`
   })
-}
-
-/** @throws AppError for statements that can never run */
-export function checkStatements(
-  { project, query: text, ifQuery }: ScheduleDefinition,
-  statementsMax: number,
-  query: QueryDeps,
-): void {
-  const own = statementsOf(text)
-  if (own.length === 0) throw new AppError('invalid_schedule', 'A job has at least one statement')
-  const all = [...own, ...(ifQuery === null ? [] : statementsOf(ifQuery))]
-  if (all.length > statementsMax) {
-    throw new AppError('invalid_schedule', `A job has at most ${statementsMax} statements`)
-  }
-  for (const statement of all) {
-    lastCondition(statement)
-    checkStatement({ sql: withTimes(statement, BEFORE_ALL), db: project.name, params: {} }, query)
-  }
 }
