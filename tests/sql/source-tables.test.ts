@@ -103,6 +103,37 @@ describe('what is sent', () => {
     expect(sent).toEqual(['stage: SELECT "id", "name" FROM "teas"'])
   })
 
+  test('how old rows may be at most, by the clock', async () => {
+    await sources.run(
+      'shop',
+      `CREATE OR REPLACE TABLE seen (id INTEGER, moment TIMESTAMP, day DATE, zone TIMESTAMPTZ);
+       INSERT INTO seen SELECT range, now()::TIMESTAMP - to_days(range::INTEGER), current_date - range::INTEGER, now() - to_days(range::INTEGER) FROM range(100)`,
+    )
+    const conditions = [
+      "moment > now() - INTERVAL '7 days'",
+      'day >= current_date - 7',
+      'zone > current_timestamp - INTERVAL 7 DAY',
+      'today() - 7 < day',
+      "moment >= date_trunc('day', now()) - INTERVAL 1 WEEK",
+      "moment BETWEEN now() - INTERVAL '7 days' AND now()",
+    ]
+    for (const condition of conditions) {
+      const { rows, sent } = await sentFor(`SELECT max(id) FROM shop.seen WHERE ${condition}`)
+      expect(rows[0]?.[0]).toBeOneOf([6, 7])
+      expect(sent[0]).toMatch(/ >= (DATE|TIMESTAMP|TIMESTAMPTZ) '/)
+    }
+    const others = [
+      'moment < now()',
+      'NOT moment > now()',
+      'moment = now()',
+      "moment > now() + INTERVAL '1 day'",
+    ]
+    for (const condition of others) {
+      const { sent } = await sentFor(`SELECT max(id) FROM shop.seen WHERE ${condition}`)
+      expect(sent).toEqual(['stage: SELECT "id", "moment" FROM "seen"'])
+    }
+  })
+
   test('no value of a condition that is left out', async () => {
     const { rows, sent } = await sentFor(
       "SELECT id FROM shop.teas WHERE NOT (name NOT LIKE 'g%' AND length(name) > 2) AND id < 3 ORDER BY id",
@@ -349,11 +380,8 @@ test('a table that was changed after it was described is described again', async
   const known = await knowingSources('far')
   const other = await createTestApp({ sources: known })
   try {
-    await other.store.dataSourceCatalog.createDataSource({
-      name: 'far',
-      engine: 'duckdb',
-      parameters: {},
-    })
+    const source = { name: 'far', engine: 'duckdb', parameters: {} } as const
+    await other.store.dataSourceCatalog.createDataSource(source)
     await known.run('far', 'CREATE TABLE t (a INTEGER, b INTEGER); INSERT INTO t VALUES (1, 2)')
     expect(await other.rows('SELECT * FROM far.t')).toEqual([[1, 2]])
     await known.run('far', 'ALTER TABLE t DROP b')

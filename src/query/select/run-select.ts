@@ -231,7 +231,7 @@ async function bind(
   const rows = await SourceRows.stage(plan, binding)
   try {
     const spent = { ...deps, spentMs: (deps.spentMs ?? 0) + deps.nowMs() - startMs }
-    const bound = await bindHere(rows.planWith(plan, binding), { ...binding, deps: spent })
+    const bound = await bindHere(rows.planWith(plan), { ...binding, deps: spent })
     return { ...bound, release: () => rows.release() }
   } catch (error) {
     await rows.release()

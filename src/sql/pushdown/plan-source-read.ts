@@ -12,6 +12,7 @@ import {
   walkExpression,
 } from '../ast/select-ast.ts'
 import type { UnnamedItem } from '../guard/size-limits.ts'
+import { withClockFunctions } from './clock-bounds.ts'
 import { groupedReadOf } from './grouped-read.ts'
 import { conditionsOn } from './join-conditions.ts'
 import { type NeededSlice, type OuterNeeds, sliceUnder } from './outer-needs.ts'
@@ -76,7 +77,11 @@ export function sourceReadOf(reference: SourceReference, around: SelectAround): 
   if (!isPlainReference(ref) || hasTwins(columns)) return read
   const columnOf = columnsOf(reference, unqualifiedNames(select, ref, around))
   const conjuncts = conditionsOn(select, ref, needs.conjuncts)
-  const condition = conditionFrom(conjuncts, columnOf)
+  // Beside other tables, these names may be columns of theirs.
+  const isAlone = select.from_table === ref
+  const isKnown = (column: TreeNode) => columnOf(column) !== undefined
+  const clocked = isAlone ? conjuncts?.map((one) => withClockFunctions(one, isKnown)) : conjuncts
+  const condition = conditionFrom(clocked ?? null, columnOf)
   return { ...read, condition, slice: sliceOf(select, ref, needs.slice, columnOf) }
 }
 

@@ -109,6 +109,8 @@ function compared(
   const given = givenValue(value, rendering.params)
   if (kind === undefined || given === undefined) return null
   const name = rendering.text.name(column.name)
+  if (given.kind === 'since')
+    return since(name, kind, operator, { ageMs: given.ageMs, text: rendering.text })
   if (kind.kind === 'text') return comparedText(name, operator, given, rendering)
   const sql = comparableValue(kind, given, column, rendering.text)
   if (sql === null || (kind.kind === 'uuid' && operator !== '=' && operator !== '<>')) return null
@@ -118,6 +120,29 @@ function compared(
   const mayBeNaN = rendering.text.engine === 'postgres' && kind.kind === 'decimal'
   const isCut = mayBeNaN && (operator === '>' || operator === '>=' || operator === '<>')
   return { sql: isCut ? `${text} AND ${name} <> 'NaN'` : text, exactness }
+}
+
+/** Between its clock and ours, and until DuckDB reads its own. */
+const CLOCK_SLACK_MS = 60_000
+
+/** What is younger than a moment by the clock: DuckDB reads the clock later, and leaves out what is too old then. */
+function since(
+  name: string,
+  { kind }: ColumnKind,
+  operator: CompareOperator,
+  { ageMs, text }: { readonly ageMs: number; readonly text: SourceText },
+): RenderedCondition | null {
+  const isMoment = kind === 'date' || kind === 'timestamp' || kind === 'timestamptz'
+  if (!isMoment || (operator !== '>' && operator !== '>=')) return null
+  const ms = Date.now() - ageMs - CLOCK_SLACK_MS
+  if (!(ms > 0)) return null
+  const shown = new Date(ms).toISOString()
+  const day = shown.slice(0, 10)
+  const written = kind === 'date' ? day : shown.slice(0, 19)
+  const moment = momentOf(kind, { kind: 'text', text: written })
+  return moment === null
+    ? null
+    : { sql: `${name} >= ${text.literal(kind, moment)}`, exactness: 'wide' }
 }
 
 /** A NaN among numerics and a date of zeros have no value here. */

@@ -12,6 +12,7 @@ import {
   textOf,
 } from '../ast/select-ast.ts'
 import { parameterOf } from '../guard/untyped-parameters.ts'
+import { clockAgeMs } from './clock-bounds.ts'
 import type { CompareOperator, Operand, SourceCondition } from './source-read.ts'
 
 /** The column of the reference that a node names; undefined: it names none, or one of another. */
@@ -65,9 +66,14 @@ function compare(
   columnOf: ColumnOf,
 ): SourceCondition | undefined {
   const column = isColumn(left) ? columnOf(left) : undefined
-  const value = operandOf(right)
+  const value = operandOf(right) ?? sinceOf(right)
   if (column === undefined || value === undefined) return undefined
   return { kind: 'compare', column, operator: operatorName, value }
+}
+
+function sinceOf(node: TreeNode): Operand | undefined {
+  const ageMs = clockAgeMs(node)
+  return ageMs === undefined ? undefined : { kind: 'since', ageMs }
 }
 
 function between({ input, lower, upper }: TreeNode, columnOf: ColumnOf): SourceCondition {

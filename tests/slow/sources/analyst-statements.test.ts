@@ -86,6 +86,8 @@ const STATEMENTS = [
   "SELECT id, placed FROM {orders} WHERE placed >= '2024-01-02 00:00:00+05:30' AND placed < TIMESTAMPTZ '2024-01-03 00:00:00-08' ORDER BY id",
   "SELECT id, placed AT TIME ZONE 'America/New_York' AS local, extract(hour FROM placed) AS h FROM {orders} WHERE id < 5 ORDER BY id",
   "SELECT strftime(joined, '%Y-%m') AS m, count(*) FROM {customers} WHERE joined >= '2023-01-01' GROUP BY 1 ORDER BY 1",
+  "SELECT id FROM {orders} WHERE placed > now() - INTERVAL '5 years' AND shipped >= current_date - 3000 ORDER BY id",
+  'SELECT name FROM {customers} WHERE joined > today() - INTERVAL 10 YEAR ORDER BY name',
   "SELECT name, joined FROM {customers} WHERE joined > DATE '2023-12-31' ORDER BY joined",
   "SELECT coalesce(name, '-') AS name, balance * 1.19 AS gross, round(balance, 1) FROM {customers} ORDER BY id",
   'SELECT is_paid, count(*) FILTER (WHERE amount > 100) AS many, sum(weight) > 100 AS heavy FROM {orders} GROUP BY is_paid ORDER BY 1',

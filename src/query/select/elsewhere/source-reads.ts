@@ -22,12 +22,19 @@ export interface ReadContext extends RunContext {
 /** The rows that a statement reads, for as long as it runs. */
 export class SourceRows {
   readonly #staged = new Map<string, StagedRows>()
+  /** By the placeholder of a read: what is sent for it may be another a moment later. */
+  readonly #keys = new Map<string, string>()
   #isReleased = false
 
   /** Brings the rows of all reads here. @throws AppError as the sources do; nothing is left then */
   static async stage(plan: SelectPlan, context: ReadContext): Promise<SourceRows> {
     const rows = new SourceRows()
-    const reads = new Map(readsOf(plan).map((read) => [keyOf(read, context), read]))
+    const reads = new Map<string, SourceRead>()
+    for (const read of readsOf(plan)) {
+      const key = keyOf(read, context)
+      rows.#keys.set(read.placeholder, key)
+      reads.set(key, read)
+    }
     try {
       await mapConcurrent(
         [...reads],
@@ -45,9 +52,9 @@ export class SourceRows {
   }
 
   /** The plan with these rows in the place of the tables. */
-  planWith(plan: SelectPlan, context: ReadContext): SelectPlan {
+  planWith(plan: SelectPlan): SelectPlan {
     return withReads(plan, (read) => {
-      const staged = this.#staged.get(keyOf(read, context))
+      const staged = this.#staged.get(this.#keys.get(read.placeholder) ?? '')
       if (staged === undefined) throw new Error('the rows of each read are staged')
       return shaped(staged.select, read)
     })
