@@ -27,6 +27,8 @@ interface RouteOptions {
   readonly description?: string
   readonly tag: keyof typeof TAGS
   readonly body?: BodySchema<unknown>
+  /** Content types of a body that is no JSON: a form with files, or a file as it is; or of one that only its own reader knows. */
+  readonly takes?: readonly string[]
   /** Status → what it means. `problem+json` answers are added. */
   readonly answers: Readonly<Record<number, string>>
   /** Content type of the success, where it is not JSON. */
@@ -48,6 +50,7 @@ export function route(init: RouteOptions): { parse: 'none'; detail: DocumentDeco
       tags: [init.tag],
       security: init.isPublic === true ? [] : [{ bearer: [] }],
       ...(init.body === undefined ? {} : { requestBody: jsonBody(init.body) }),
+      ...(init.takes === undefined ? {} : { requestBody: filesBody(init.takes) }),
       responses: { ...Object.fromEntries(responses), default: PROBLEM_ANSWER },
     },
   }
@@ -60,6 +63,17 @@ export function isPublic(hooks: { readonly detail?: DocumentDecoration }): boole
 
 function jsonBody(body: BodySchema<unknown>) {
   return { required: true, content: { 'application/json': { schema: { ...body.schema } } } }
+}
+
+function filesBody(types: readonly string[]) {
+  const file = { type: 'string' as const, format: 'binary' }
+  const form = { type: 'object' as const, additionalProperties: file }
+  const schemas: Readonly<Record<string, object>> = {
+    'multipart/form-data': form,
+    'application/json': { type: 'object' as const },
+  }
+  const content = types.map((type) => [type, { schema: schemas[type] ?? file }] as const)
+  return { required: true, content: Object.fromEntries(content) }
 }
 
 const PROBLEM_ANSWER = {

@@ -142,3 +142,16 @@ test('the page loads nothing from elsewhere, and its policy lets only its own sc
   }
   expect(text).not.toMatch(/ (style|on\w+)="/)
 })
+
+test('bodies that are files say of which types they are', async () => {
+  const { paths } = await openApi()
+  const one = '/api/projects/{project_name}/knowledge_bases/{knowledge_base_name}'
+  for (const [method, path] of [
+    ['put', '/api/files/{file_name}'],
+    ['post', '/api/files'],
+    ['post', `${one}/files`],
+    ['post', `${one}/import`],
+  ] as const) {
+    expect(JSON.stringify(paths[path]?.[method]?.requestBody)).toContain('multipart/form-data')
+  }
+})

@@ -43,6 +43,7 @@ export const addFileRoutes: AddRoutes = (app, context) => {
     },
     route({
       summary: 'Upload a file: as the part "file" of a form, as the body itself, or by its address',
+      takes: ['multipart/form-data', 'application/octet-stream', 'application/json'],
       description: OPTIONS,
       tag,
       answers: {
@@ -60,6 +61,7 @@ export const addFileRoutes: AddRoutes = (app, context) => {
     },
     route({
       summary: 'Upload the files of a form, each under its own name',
+      takes: ['multipart/form-data'],
       description: OPTIONS,
       tag,
       answers: {

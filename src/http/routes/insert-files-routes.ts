@@ -30,6 +30,7 @@ export const addInsertFilesRoutes: AddRoutes = (app, context) => {
     },
     route({
       summary: 'Insert the files of a form, each as a document of its own name',
+      takes: ['multipart/form-data'],
       description: DESCRIPTION,
       tag: 'Knowledge bases',
       answers: {

@@ -63,6 +63,7 @@ export const addTransferRoutes: AddRoutes = (app, context) => {
     },
     route({
       summary: 'Import an exported knowledge base; nothing is embedded',
+      takes: [PARQUET, 'application/octet-stream', 'multipart/form-data'],
       description:
         'The file is the body, or the part `file` of a form. The knowledge base is made where there is none of that name. Documents of the file take the place of those with their ids, all of them or none. With `background=true` in the query a job stores them.',
       tag,
