@@ -1,11 +1,22 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { isOver, type Job } from '../../src/domain/flow/job.ts'
+import type { Job } from '../../src/domain/flow/job.ts'
+import type { JobLogEntry } from '../../src/jobs/job-runs.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
 let app: TestApp
+let over: Job[]
+let onOver: () => void
 
 beforeEach(async () => {
-  app = await createTestApp({ environment: { EIDER_SCHEDULE_SECONDS_MIN: '1' } })
+  over = []
+  onOver = () => {}
+  const job = ({ event, job: shown }: JobLogEntry) => {
+    if (event !== 'over' || shown.kind !== 'schedule') return
+    over.push(shown)
+    onOver()
+  }
+  const log = { request: () => {}, failure: () => {}, job }
+  app = await createTestApp({ environment: { EIDER_SCHEDULE_SECONDS_MIN: '1' }, log })
   app.app.start()
   await sql('CREATE KNOWLEDGE_BASE kb USING content_columns = ["text"], id_column = "id"')
   await sql("CREATE TABLE t AS SELECT 1 AS id, 'one' AS text UNION ALL SELECT 2, 'two'")
@@ -24,15 +35,14 @@ async function sql(query: string): Promise<SqlAnswer> {
   return (await app.send('POST', '/api/sql/query', { query })).body as SqlAnswer
 }
 
-/** Resolves when the newest run of a schedule is over, and this many are known. */
+/** Resolves when this many runs are over. */
 async function runsOver(count: number): Promise<readonly Job[]> {
-  for (;;) {
-    const { jobs } = app.store
-    const runs = jobs.list().filter(({ kind }) => kind === 'schedule')
-    if (runs.length >= count && runs.every(isOver))
-      return runs.map((job) => ({ ...job, rate: null, remainingSeconds: null }))
-    await Bun.sleep(20)
+  while (over.length < count) {
+    const next = Promise.withResolvers<void>()
+    onOver = next.resolve
+    await next.promise
   }
+  return over
 }
 
 async function ids(): Promise<unknown> {

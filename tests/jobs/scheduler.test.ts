@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import type { Job } from '../../src/domain/flow/job.ts'
+import type { JobDraft, JobWork } from '../../src/domain/ports/job-ports.ts'
+import { AppError } from '../../src/errors.ts'
+import { scheduleTimes } from '../../src/jobs/job-periods.ts'
+import { Scheduler } from '../../src/jobs/scheduler.ts'
+import type { Store } from '../../src/store/store.ts'
+import { openMemoryStore } from '../support/store-fixture.ts'
+
+let store: Store
+let scheduler: Scheduler
+let nowMs: number
+let started: JobDraft[]
+let runs: number
+let onStart: () => void
+
+beforeEach(async () => {
+  store = await openMemoryStore()
+  nowMs = Date.parse('2026-01-01T00:00:30Z')
+  started = []
+  runs = 0
+  onStart = () => {}
+  scheduler = new Scheduler({
+    store: store.schedules,
+    times: scheduleTimes(60),
+    jobs: {
+      start: async (draft) => {
+        started.push(draft)
+        onStart()
+        return jobOf(started.length)
+      },
+      get: (id) => {
+        throw new AppError('job_not_found', `no job ${id}`)
+      },
+      cancel: async (id) => jobOf(id),
+    },
+    run: async () => {
+      runs += 1
+      return true
+    },
+    check: async () => {},
+    onFailure: (error) => {
+      throw error
+    },
+    now: () => nowMs,
+  })
+})
+
+afterEach(async () => {
+  scheduler.close()
+  await store.close()
+})
+
+/** Of a job, only its id is read here. */
+function jobOf(id: number): Job {
+  return { id } as Job
+}
+
+function workOf(id: number): JobWork {
+  // What a handler gets of a job that goes on: its id and its request are read here.
+  return { job: jobOf(id), request: started[0]?.request, checkpoint: null } as unknown as JobWork
+}
+
+async function hourly(): Promise<number> {
+  const [project] = store.catalog.snapshot().projects
+  if (project === undefined) throw new Error('there is a project')
+  const definition = { project, name: 'j', query: 'SELECT 1', ifQuery: null, end: null }
+  const created = await scheduler.create({ ...definition, start: '2026-01-01', every: '1 hour' })
+  expect(created.nextRunAt).toBe('2026-01-01 01:00:00.000000')
+  return created.id
+}
+
+test('what was due while nobody was there is one run, for which two jobs do not do it', async () => {
+  const id = await hourly()
+  nowMs = Date.parse('2026-01-01T10:30:00Z')
+  const begun = Promise.withResolvers<void>()
+  onStart = begun.resolve
+  scheduler.start()
+  await begun.promise
+  const never = new AbortController().signal
+  await scheduler.run(workOf(1), never)
+  await scheduler.run(workOf(2), never)
+  expect([started.length, runs]).toEqual([1, 1])
+  expect(store.schedules.get(id)).toMatchObject({
+    lastDueAt: '2026-01-01 01:00:00.000000',
+    nextRunAt: '2026-01-01 11:00:00.000000',
+    lastJobId: 1,
+  })
+  expect(await store.schedules.runs(id)).toMatchObject([{ jobId: 1, state: 'done' }])
+})
+
+test('a job of a schedule that was dropped does nothing', async () => {
+  const id = await hourly()
+  const schedule = store.schedules.get(id)
+  if (schedule !== undefined) await scheduler.drop(schedule)
+  started.push({ request: { scheduleId: id, dueAt: '2026-01-01 01:00:00.000000' } } as JobDraft)
+  await scheduler.run(workOf(1), new AbortController().signal)
+  expect(runs).toBe(0)
+})
