@@ -15,16 +15,29 @@ const ENDLESS = 'SELECT count(*) FROM range(100000000000) a, range(1000) b'
 function watched() {
   const places = new Places({ longMax: 8, shortMax: 0, othersMin: 0, waitingMax: 0 })
   const statements = new OpenStatements({ places, stuckMs: 1000, onStuck() {} })
-  const process = { rss: 100 * MB, engine: 0, reserved: 0, collected: 0, garbage: 0 }
+  const process = {
+    rss: 100 * MB,
+    engine: 0,
+    reserved: 0,
+    collectedAtOnce: 0,
+    collectedSoon: 0,
+    garbage: 0,
+  }
+  const giveBack = () => {
+    process.rss -= process.garbage
+    process.garbage = 0
+  }
   const memory = {
     rss: () => process.rss,
     engineBytes: async () => process.engine,
     reservedBytes: () => process.reserved,
     trim: async () => {},
     collect: () => {
-      process.collected += 1
-      process.rss -= process.garbage
-      process.garbage = 0
+      process.collectedAtOnce += 1
+      giveBack()
+    },
+    collectSoon: () => {
+      process.collectedSoon += 1
     },
   }
   const limits = { engineBytesMax: 500 * MB, machineBytes: 100_000 * MB }
@@ -45,7 +58,7 @@ function watched() {
   const rest = () => {
     for (let looks = 0; looks < 5; looks += 1) watchdog.look()
   }
-  return { watchdog, statements, process, start, grow, rest }
+  return { watchdog, statements, process, giveBack, start, grow, rest }
 }
 
 function endOf({ deadline: { signal } }: OpenStatement): string {
@@ -123,22 +136,40 @@ describe('when nothing runs', () => {
     parked.place.park()
     rest()
     rest()
-    expect(process.collected).toBe(1)
+    expect(process.collectedSoon).toBe(1)
+    expect(process.collectedAtOnce).toBe(0)
   })
 
-  test('what is free is given back once, and the rest is the program’s', async () => {
-    const { watchdog, statements, process, start, grow, rest } = watched()
+  test('what is free is given back once, without holding anybody, and the rest is the program’s', async () => {
+    const { watchdog, statements, process, giveBack, start, grow, rest } = watched()
     const statement = await start('SELECT 1')
-    grow(400 * MB)
+    process.garbage = 100 * MB
+    grow(500 * MB)
     statements.delete(statement)
     process.engine = 150 * MB
     rest()
-    expect(process.collected).toBe(1)
+    expect(process.collectedSoon).toBe(1)
+    expect(process.collectedAtOnce).toBe(0)
+    giveBack()
+    rest()
     await yieldToEventLoop()
     // 500 held, 150 of them in the engine, and some room beside.
     expect(watchdog.state().limit).toBe((500 + 350 + 64) * MB)
     rest()
-    expect(process.collected).toBe(1)
+    rest()
+    expect(process.collectedSoon).toBe(1)
+  })
+
+  test('a statement that comes meanwhile begins the wait anew', async () => {
+    const { statements, process, start, grow, rest } = watched()
+    statements.delete(await start('SELECT 1'))
+    grow(400 * MB)
+    rest()
+    const next = await start('SELECT 2')
+    grow(0)
+    statements.delete(next)
+    rest()
+    expect(process.collectedSoon).toBe(2)
   })
 })
 

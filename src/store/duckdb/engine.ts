@@ -74,6 +74,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
       engineBytes: () => bufferBytes(database),
       reservedBytes: () => this.#reservedBytes(),
       collect: () => Bun.gc(true),
+      collectSoon: () => Bun.gc(false),
       trim: () => database.trimCache(),
     }
     this.#watchdog = new MemoryWatchdog(this.#open, memory, options.memoryLimits)

@@ -19,7 +19,7 @@ const SETTLE_LOOKS = 10
 const COLLECT_LOOKS = 3
 /** Nothing runs any more when nothing ran at so many looks. */
 const IDLE_LOOKS = 5
-/** It takes some 20 ms of the main thread. */
+/** It takes 20 ms of the main thread, and 80 where an insert holds much. */
 const COLLECT_EVERY_MS = 1_000
 /** Memory is given back when nothing runs and so much more is taken than the last time. */
 const KEPT_BYTES_MAX = 64e6
@@ -31,8 +31,10 @@ export interface WatchedMemory {
   engineBytes(): Promise<number>
   /** What others hold for a reason: vectors. */
   reservedBytes(): number
-  /** Gives back to the system what is free. */
+  /** Gives back to the system what is free. It holds the main thread. */
   collect(): void
+  /** The same within some tenths of a second, beside what the main thread does. */
+  collectSoon(): void
   /** Lets go of blocks of the file that the engine keeps: only while nothing runs. */
   trim(): Promise<void>
 }
@@ -59,7 +61,10 @@ export class MemoryWatchdog {
   #rss: number
   #programBytes = PROGRAM_BYTES_MIN
   #restingBytes: number
+  /** While results wait for their readers. */
   #idleLooks = 0
+  /** While there is no statement. */
+  #restLooks = 0
   #interrupted = 0
   #isFull = false
   /** When somebody was ended last. */
@@ -97,6 +102,7 @@ export class MemoryWatchdog {
       this.#rest()
       return
     }
+    this.#restLooks = 0
     this.#collectWhileParked()
     this.#shareOut(this.#rss - before)
     const limit = this.#limit()
@@ -165,20 +171,25 @@ export class MemoryWatchdog {
     const isComputing = [...this.#statements].some(({ place }) => !place.isParked)
     this.#idleLooks = isComputing ? 0 : this.#idleLooks + 1
     if (this.#idleLooks !== IDLE_LOOKS || this.#rss - this.#restingBytes < KEPT_BYTES_MAX) return
-    this.#memory.collect()
+    this.#memory.collectSoon()
     this.#restingBytes = this.#memory.rss()
   }
 
   /** Nothing runs: the watch ends, once what is free has been given back and the rest is known. */
   #rest(): void {
-    this.#idleLooks += 1
-    if (this.#idleLooks < IDLE_LOOKS) return
+    this.#restLooks += 1
+    if (this.#restLooks < IDLE_LOOKS) return
+    if (this.#restLooks === IDLE_LOOKS && this.#rss - this.#restingBytes > KEPT_BYTES_MAX) {
+      // An insert may be at work all the same, and others wait for this thread: what is given back is seen later.
+      this.#memory.collectSoon()
+      return
+    }
+    if (this.#restLooks > IDLE_LOOKS && this.#restLooks < 2 * IDLE_LOOKS) return
+    this.#restLooks = 0
     this.#idleLooks = 0
     this.#growth.clear()
     this.close()
     if (Math.abs(this.#rss - this.#restingBytes) < KEPT_BYTES_MAX / 2) return
-    if (this.#rss - this.#restingBytes > KEPT_BYTES_MAX) this.#memory.collect()
-    this.#rss = this.#memory.rss()
     this.#restingBytes = this.#rss
     void this.#measureProgram()
   }
