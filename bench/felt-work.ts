@@ -19,7 +19,10 @@ const MEMORY_SAMPLE_MS = 25
 /** As `withServer`, with a probe in the server's process. */
 export function withFeltServer<T>(work: (bench: FeltBench) => Promise<T>): Promise<T> {
   const lagSocket = join(tmpdir(), `eider-lag-${crypto.randomUUID()}`)
-  const environment = { BUN_OPTIONS: `--preload=${PROBE}`, BENCH_LAG_SOCKET: lagSocket }
+  const environment = {
+    BUN_OPTIONS: `--preload=${PROBE}${process.env.BENCH_PROF ?? ''}`,
+    BENCH_LAG_SOCKET: lagSocket,
+  }
   return withServer(environment, (bench) => work({ ...bench, lagSocket }))
 }
 

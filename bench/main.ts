@@ -9,6 +9,7 @@ import type { BenchSize, Scenario } from './scenario.ts'
 import { afterKill } from './scenarios/after-kill.ts'
 import { agentOverhead } from './scenarios/agent-overhead.ts'
 import { analytics } from './scenarios/analytics.ts'
+import { besideJobs } from './scenarios/beside-jobs.ts'
 import { besideLong } from './scenarios/beside-long.ts'
 import { builtin } from './scenarios/builtin.ts'
 import { eventLoop } from './scenarios/event-loop.ts'
@@ -38,6 +39,7 @@ const SCENARIOS: readonly Scenario[] = [
   exportRows,
   insert,
   flow,
+  besideJobs,
   search,
   growth,
   vectorIndex,

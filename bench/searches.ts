@@ -53,6 +53,28 @@ export function vectorSearch(
   return searches(searched, { what: `nearest 10${kept}`, bodies, clients })
 }
 
+/** Of all kinds, by turns: a vector that is given, the nearest of a text, hybrid, by words. */
+export function searchBodies(texts: SampleTexts): readonly string[] {
+  const select = (condition: string) => {
+    return `SELECT id, chunk_content, relevance FROM ${PASSAGES} WHERE ${condition} LIMIT 10`
+  }
+  return Array.from({ length: TEXTS }, (_, index) => {
+    const text = (words: number) => {
+      return texts.text(FIRST_QUERY_INDEX + index, words).replaceAll("'", '')
+    }
+    if (index % 4 === 0) {
+      const params = { q: unitVector(FIRST_QUERY_INDEX + index) }
+      return JSON.stringify({ query: select('content = :q'), params })
+    }
+    const query = [
+      select(`content = '${text(QUERY_WORDS)}'`),
+      select(`content = '${text(QUERY_WORDS)}' AND hybrid_search = true`),
+      select(`content = '${text(KEYWORDS)}' AND hybrid_search_alpha = 0`),
+    ][(index % 4) - 1]
+    return JSON.stringify({ query })
+  })
+}
+
 /** Each text is new. @param condition of the statement, as the weight of the vectors */
 export function textSearch(
   searched: Searched,

@@ -9,6 +9,8 @@ const BUFFER_BYTES = 4 * 1024 * 1024
 const LOOK_BYTES = 64 * 1024 * 1024
 /** DuckDB's own, below which it need not be told. */
 const LINE_BYTES_DEFAULT = 2_000_000
+/** Of DuckDB's reader, which has several of them: 32 MB each, its default, are what a copy's memory mostly was. */
+const READ_BUFFER_BYTES = 8_000_000
 
 export interface StagingFolder {
   /** Where DuckDB may read. */
@@ -69,7 +71,12 @@ export class StagedCsv {
     if (sizeBytes > this.#lineBytesMax) this.#lineBytesMax = sizeBytes
   }
 
-  /** Lines, or parts of them. */
+  addLine(bytes: Uint8Array): void {
+    this.noteLine(bytes.length)
+    this.add(bytes)
+  }
+
+  /** Lines that are noted, or parts of them. */
   add(bytes: Uint8Array): void {
     this.#sizeBytes += bytes.length
     if (this.#used + bytes.length > this.#buffer.length) this.#turn(bytes.length)
@@ -106,7 +113,7 @@ export class StagedCsv {
     return csvSelect(this.path, columns, this.#lineBytesMax)
   }
 
-  /** Of the longest line, or part of one. */
+  /** Of the longest line. */
   get lineBytesMax(): number {
     return this.#lineBytesMax
   }
@@ -185,7 +192,9 @@ export function csvSelect(
     'allow_quoted_nulls = false',
     "new_line = '\\n'",
     `columns = {${types.join(', ')}}`,
-    ...(lineBytes > LINE_BYTES_DEFAULT ? [`max_line_size = ${lineBytes}`] : []),
+    lineBytes > LINE_BYTES_DEFAULT
+      ? `max_line_size = ${lineBytes}`
+      : `buffer_size = ${READ_BUFFER_BYTES}`,
   ]
   return `SELECT ${values.join(', ')} FROM read_csv(${literal(path)}, ${options.join(', ')})`
 }

@@ -101,9 +101,7 @@ export class SqliteFile implements OpenedFile {
     ) {
       for (const row of rows) {
         const cells = types.map((type, index) => fileValue(type, row[index] ?? null))
-        const line = Buffer.from(`${cells.join(',')}\n`)
-        csv.noteLine(line.length)
-        csv.add(line)
+        csv.addLine(Buffer.from(`${cells.join(',')}\n`))
         if (csv.isFull) await csv.drained()
       }
     }

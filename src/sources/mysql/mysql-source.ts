@@ -251,8 +251,7 @@ async function written(
           bytes === null ? '' : (writers[index]?.(bytes) ?? ''),
         )
         const line = Buffer.from(`${cells.join(',')}\n`, 'latin1')
-        csv.noteLine(line.length)
-        csv.add(line)
+        csv.addLine(line)
         bytesOfTurn += line.length
         if (!csv.isFull && bytesOfTurn < BYTES_PER_TURN) return true
         bytesOfTurn = 0
