@@ -84,6 +84,20 @@ describe('a file by its address', () => {
   })
 })
 
+test('headers of a source do not follow a redirect to another host', async () => {
+  fixture = await syncFixture()
+  site = testSite({})
+  const other = testSite({ '/tea.md': { content: 'Steamed.', type: 'text/markdown' } })
+  site.pages['/tea.md'] = { status: 302, headers: { location: other.url('/tea.md') } }
+  const headers = { 'X-Key': 'k1' }
+  await fixture.addSource({ name: 'tea', kind: 'url', url: site.url('/tea.md'), headers })
+  expect(await fixture.run('tea')).toMatchObject({ state: 'done', added: 1 })
+  expect(site.headers.at(-1)?.get('x-key')).toBe('k1')
+  expect(other.asked).toContain('/tea.md')
+  expect(other.headers.map((sent) => sent.get('x-key'))).not.toContain('k1')
+  other.stop()
+})
+
 describe('a sitemap', () => {
   test('tells what changed and what vanished', async () => {
     fixture = await syncFixture()

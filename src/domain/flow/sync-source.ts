@@ -76,7 +76,10 @@ export interface SyncItem {
   /** Its path, address or id. */
   readonly item: string
   readonly documentIds: readonly string[]
-  /** Of its content, as it is stored; null: nobody knows what is stored of it, so it is read again. */
+  /**
+   * Of its content, as it is stored. Empty: what is stored of it is to be read again. Null: its storing was cut off, or it
+   * never could be read.
+   */
   readonly hash: string | null
   /** By which it is known to be unchanged without reading it; null: it has to be read. */
   readonly stamp: string | null

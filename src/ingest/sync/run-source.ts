@@ -41,8 +41,8 @@ export async function runSource(
   const missing = await syncStore.itemsWithout(source, kb)
   for (const [name, item] of known) {
     const isOwn = item.runId === run.id
-    if (missing.has(name) || (isFull && !isOwn))
-      known.set(name, { ...item, hash: null, stamp: null })
+    if (!missing.has(name) && (!isFull || isOwn)) continue
+    known.set(name, { ...item, hash: item.hash === null ? null : '', stamp: null })
   }
   const work = new SyncWork({ source, run, known, report }, deps, signal)
   const { projectName } = kb

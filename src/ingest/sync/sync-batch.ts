@@ -47,10 +47,9 @@ export function staleIds(items: readonly WholeItem[]): readonly string[] {
   })
 }
 
-/** False: it never could be read, so that it is remembered as a failure only. */
+/** False: it never could be read, or nobody knows whether its first text came to be stored. No run has counted it. */
 export function wasStored(known: SyncItem | null): known is SyncItem {
-  if (known === null) return false
-  return known.failure === null || known.hash !== null || known.documentIds.length > 0
+  return known !== null && (known.hash !== null || known.outcome === 'changed')
 }
 
 function charsOf({ texts }: Pick<Document, 'texts'>): number {

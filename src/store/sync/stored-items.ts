@@ -98,7 +98,7 @@ export async function sharedDocuments(
   const sql = `SELECT DISTINCT document_id FROM ${TABLE} WHERE ${condition}`
   const found = (await connection.runAndReadAll(sql, values, types)).getRows()
   if (found.length > 0) {
-    const forget = `UPDATE ${TABLE} SET hash = NULL, stamp = NULL WHERE ${condition}`
+    const forget = `UPDATE ${TABLE} SET hash = '', stamp = NULL WHERE ${condition} AND hash IS NOT NULL`
     await connection.run(forget, values, types)
   }
   return new Set(found.map(([id]) => String(id)))

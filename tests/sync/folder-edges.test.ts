@@ -1,0 +1,83 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { appendFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { FolderWatch } from '../../src/ingest/sync/folder-watch.ts'
+import { type SyncFixture, syncFixture } from './sync-fixture.ts'
+
+let fixture: SyncFixture
+
+afterEach(() => fixture.close())
+
+describe('a folder', () => {
+  test('is left by no link, and pipes and devices are no files', async () => {
+    const outside = await mkdtemp(join(tmpdir(), 'eider-outside-'))
+    await writeFile(join(outside, 'secret.md'), 'A secret.')
+    fixture = await syncFixture()
+    const { folder } = fixture
+    await fixture.write('green.md', 'Steamed leaves.')
+    await mkdir(join(folder, 'sub'))
+    await symlink(join(outside, 'secret.md'), join(folder, 'file.md'))
+    await symlink(outside, join(folder, 'folder'))
+    await symlink('/dev/zero', join(folder, 'zero.md'))
+    await symlink('..', join(folder, 'sub/loop'))
+    await symlink('../green.md', join(folder, 'sub/green.md'))
+    expect(Bun.spawnSync(['mkfifo', join(folder, 'pipe.md')]).exitCode).toBe(0)
+    await fixture.addSource({ name: 'files', kind: 'folder', path: folder })
+    expect(await fixture.run('files')).toMatchObject({ state: 'done', added: 2, failed: 0 })
+    expect(Object.keys(await fixture.documents())).toEqual(['green.md', 'sub/green.md'])
+    await rm(outside, { recursive: true })
+  })
+
+  test('keeps what it has of a file that cannot be looked at', async () => {
+    fixture = await syncFixture()
+    const { folder } = fixture
+    await fixture.write('green.md', 'Steamed leaves.')
+    await fixture.write('white.md', 'Withered buds.')
+    await fixture.addSource({ name: 'files', kind: 'folder', path: folder })
+    await fixture.run('files')
+    await rm(join(folder, 'green.md'))
+    await rm(join(folder, 'white.md'))
+    // A link to itself: it is there, and nobody can read it.
+    await symlink('green.md', join(folder, 'green.md'))
+    expect(await fixture.run('files')).toMatchObject({ state: 'done', failed: 1, removed: 1 })
+    expect(await fixture.documents()).toEqual({ 'green.md': 'Steamed leaves.' })
+  })
+
+  test('has a file that is written to all the time: the next run reads it', async () => {
+    fixture = await syncFixture()
+    const path = join(fixture.folder, 'log.txt')
+    await writeFile(path, 'Steamed leaves. '.repeat(100_000))
+    await fixture.addSource({ name: 'files', kind: 'folder', path: fixture.folder })
+    let isWriting = true
+    const writing = (async () => {
+      while (isWriting) await appendFile(path, 'Fired. ')
+    })()
+    const during = await fixture.run('files')
+    isWriting = false
+    await writing
+    expect(during).toMatchObject({ state: 'done', added: 0, failed: 1 })
+    expect(await fixture.documents()).toEqual({})
+    expect(await fixture.run('files')).toMatchObject({ added: 1, failed: 0 })
+  })
+
+  test('that is not there is looked for again and again, and watched when it is', async () => {
+    fixture = await syncFixture()
+    const path = join(fixture.folder, 'later')
+    let changed = Promise.withResolvers<void>()
+    const watch = new FolderWatch({
+      path,
+      roots: [fixture.folder],
+      rules: { include: [], exclude: [], hidden: true },
+      onChange: () => changed.resolve(),
+      ...{ quietMs: 5, patienceMs: 20, pollMs: 10 },
+    })
+    watch.start()
+    await changed.promise
+    expect(watch.mode).toBe('polling')
+    changed = Promise.withResolvers<void>()
+    await fixture.write('later/green.md', 'Steamed leaves.')
+    await changed.promise
+    watch.close()
+  })
+})

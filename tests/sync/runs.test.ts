@@ -1,0 +1,122 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
+import { duckdbSources } from '../support/duckdb-sources.ts'
+import { wordEmbedders } from '../support/test-app.ts'
+import { ended, type SyncFixture, syncFixture } from './sync-fixture.ts'
+
+const RUN = '/api/projects/mindsdb/knowledge_bases/docs/sources/files/run'
+
+let fixture: SyncFixture
+
+afterEach(() => fixture.close())
+
+/** Sees each text that is embedded; one that holds `slow` waits for a gate. */
+class WatchedModel {
+  readonly texts: string[] = []
+  readonly reached = Promise.withResolvers<void>()
+  readonly #gate = Promise.withResolvers<void>()
+
+  open(): void {
+    this.#gate.resolve()
+  }
+
+  registry(): EmbedderRegistry {
+    return {
+      ...wordEmbedders,
+      embedder: (model) => ({
+        embed: async (texts, signal) => {
+          this.texts.push(...texts)
+          if (texts.some((text) => text.includes('slow'))) {
+            this.reached.resolve()
+            const { promise: ending, resolve } = Promise.withResolvers<void>()
+            signal.addEventListener('abort', () => resolve(), { once: true })
+            await Promise.race([this.#gate.promise, ending])
+            signal.throwIfAborted()
+          }
+          return wordEmbedders.embedder(model).embed(texts, signal)
+        },
+      }),
+    }
+  }
+}
+
+async function begun(): Promise<number> {
+  const { body } = await fixture.app.send('POST', RUN)
+  return (body as { readonly id: number }).id
+}
+
+describe('a run', () => {
+  test('that is cancelled keeps what it stored, and the next one goes on', async () => {
+    const model = new WatchedModel()
+    fixture = await syncFixture({ embedders: model.registry() })
+    const rows =
+      "SELECT i AS id, if(i < 500, 'tea ', 'slow tea ') || i AS content FROM range(600) t(i)"
+    await fixture.addSource({ name: 'files', kind: 'query', query: rows })
+    const id = await begun()
+    await model.reached.promise
+    // Asked for again while it runs, it is the same one.
+    expect(await begun()).toBe(id)
+    await fixture.app.send('POST', `/api/jobs/${id}/cancel`)
+    await ended(fixture.app, id)
+    const [cancelled] = await fixture.runs('files')
+    expect(cancelled).toMatchObject({ state: 'cancelled', added: 500, removed: 0 })
+    expect(Object.keys(await fixture.documents())).toHaveLength(500)
+    model.open()
+    const next = { state: 'done', added: 100, unchanged: 500, changed: 0, removed: 0 }
+    expect(await fixture.run('files')).toMatchObject(next)
+    expect(Object.keys(await fixture.documents())).toHaveLength(600)
+  })
+
+  test('that breaks off after it stored a text knows that it is not the one before', async () => {
+    fixture = await syncFixture()
+    await fixture.write('green.md', 'Steamed leaves.')
+    await fixture.addSource({ name: 'files', kind: 'folder', path: fixture.folder })
+    await fixture.run('files')
+    await fixture.write('green.md', 'Fired leaves.')
+    const { sources } = fixture.app.store
+    const remember = sources.remember.bind(sources)
+    sources.remember = async (source, items) => {
+      if (items.some(({ hash }) => hash !== null)) throw new Error('the disk is gone')
+      await remember(source, items)
+    }
+    expect(await fixture.run('files')).toMatchObject({ state: 'failed' })
+    sources.remember = remember
+    await fixture.write('green.md', 'Steamed leaves.')
+    expect(await fixture.run('files')).toMatchObject({ state: 'done', changed: 1 })
+    expect(await fixture.documents()).toEqual({ 'green.md': 'Steamed leaves.' })
+  })
+
+  test('takes the vectors of a file that was moved', async () => {
+    const model = new WatchedModel()
+    fixture = await syncFixture({ embedders: model.registry() })
+    await fixture.write('green.md', 'Steamed leaves.')
+    await fixture.addSource({ name: 'files', kind: 'folder', path: fixture.folder })
+    await fixture.run('files')
+    model.texts.length = 0
+    await rename(join(fixture.folder, 'green.md'), join(fixture.folder, 'white.md'))
+    expect(await fixture.run('files')).toMatchObject({ added: 1, removed: 1 })
+    expect(model.texts).toEqual([])
+  })
+
+  test('reads a table of a database elsewhere', async () => {
+    const sources = await duckdbSources('shop')
+    await sources.run('shop', "CREATE TABLE teas AS SELECT 1 AS id, 'green tea' AS content")
+    fixture = await syncFixture({ sources })
+    await fixture.app.send('POST', '/api/sql/query', {
+      query:
+        'CREATE DATABASE shop ENGINE = \'postgres\', PARAMETERS = {"host": "h", "database": "d", "user": "u"}',
+    })
+    await fixture.addSource({ name: 'files', kind: 'table', table: 'shop.teas' })
+    expect(await fixture.run('files')).toMatchObject({ state: 'done', added: 1, error: null })
+    await sources.run(
+      'shop',
+      "UPDATE teas SET content = 'fired tea'; INSERT INTO teas VALUES (2, 'b')",
+    )
+    expect(await fixture.run('files')).toMatchObject({ added: 1, changed: 1, removed: 0 })
+    await sources.run('shop', 'DROP TABLE teas')
+    expect(await fixture.run('files')).toMatchObject({ state: 'failed', removed: 0 })
+    expect(await fixture.documents()).toEqual({ '1': 'fired tea', '2': 'b' })
+  })
+})
