@@ -117,7 +117,7 @@ class FolderReader {
   async #attempt({ item, path }: FoundFile, signal: AbortSignal): Promise<boolean> {
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
-      await this.#refuseOutside(path, handle)
+      if (!(await this.#isStillThere(path, handle))) return false
       const found = await handle.stat({ bigint: true })
       const { sink } = this.#reading.task
       if (!found.isFile()) return true
@@ -139,10 +139,16 @@ class FolderReader {
     }
   }
 
-  /** A folder on the way may have become a link since it was listed. */
-  async #refuseOutside(path: string, handle: FileHandle): Promise<void> {
+  /** False: it was replaced. A folder on the way may have become a link since it was listed: then it is refused. */
+  async #isStillThere(path: string, handle: FileHandle): Promise<boolean> {
     const way = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path
-    if (isWithin(await realpath(way), this.#reading.folder.root)) return
+    const found = await realpath(way).catch((error: unknown) => {
+      // Replaced since it was opened: the next attempt sees the new one.
+      if (systemCodeOf(error) === 'ENOENT') return null
+      throw error
+    })
+    if (found === null) return false
+    if (isWithin(found, this.#reading.folder.root)) return true
     throw Object.assign(new Error('outside of the folder'), { code: 'EACCES' })
   }
 
