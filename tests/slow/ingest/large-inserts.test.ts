@@ -14,12 +14,12 @@ function largeTable(count: number) {
   )
 }
 
-describe('a query of more than 4 000 chunks', () => {
+describe('a query of more than 2 000 chunks', () => {
   test('is stored piece by piece, whole documents each', async () => {
     const { store, deps } = fixture({ select: async () => largeTable(10_000) })
     const report = await insert({ kb: knowledgeBase(), query: 'SELECT 1', crawl }, deps, never)
     expect(report).toEqual({ storedDocuments: 10_000, skippedRows: 0, chunks: 10_000 })
-    expect(store.writes.map((ids) => ids.length)).toEqual([4_000, 4_000, 2_000])
+    expect(store.writes.map((ids) => ids.length)).toEqual([2_000, 2_000, 2_000, 2_000, 2_000])
   })
 
   test('is stored by characters where its chunks are long', async () => {
