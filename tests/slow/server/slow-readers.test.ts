@@ -76,7 +76,12 @@ test('a statement that DuckDB does not stop in time has the server started again
     })
     expect(await sql(server, STUBBORN)).toMatchObject({ type: 'error', error_code: 5001 })
     const restarts = async () => (await statusOf(server).catch(() => null))?.restarts
-    await until(async () => ((await restarts())?.count ?? 0) > 0)
+    await until(async () => {
+      if (((await restarts())?.count ?? 0) > 0) return true
+      // Where the machine was busy its time was over before DuckDB had begun.
+      await sql(server, STUBBORN).catch(() => null)
+      return false
+    })
     expect((await restarts())?.last?.reason).toBe('planned')
     expect(server.output()).toContain('DuckDB does not stop a statement')
     expect((await sql(server, 'SELECT 1')).data).toEqual([[1]])

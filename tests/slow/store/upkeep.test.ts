@@ -178,8 +178,8 @@ test('the file stays small under churn: replaced, updated, deleted, dropped', as
     await store.upkeep.run()
     largest = Math.max(largest, store.upkeep.dataBytes() + store.upkeep.logBytes())
   }
-  // Three times what is alive (2.4 MB), and 50 MB.
-  expect(largest).toBeLessThan(57e6)
+  // Three times what is alive (2.4 MB), 50 MB, and what one checkpoint may come late.
+  expect(largest).toBeLessThan(64e6)
   const { bytesAfter } = await store.upkeep.vacuum(null, new AbortController().signal)
   expect(bytesAfter).toBeLessThan(15e6)
   await store.close()
