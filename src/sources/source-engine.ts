@@ -19,9 +19,6 @@ export interface SourceWork {
   remainingMs(): number
 }
 
-/** A server's own clock goes a little longer than ours, whose error is the clearer one. */
-export const SERVER_GRACE_MS = 500
-
 /** Of engines that are servers. */
 export interface ServerDeps {
   readonly guard: Guard

@@ -7,9 +7,15 @@ import type {
 import type { SourceSelect } from '../../domain/ports/source-ports.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
+import type { Guard } from '../../network/pinned-fetch.ts'
 import { yieldToEventLoop } from '../../runtime/scheduling.ts'
-import { ConnectionPool } from '../connection-pool.ts'
 import { endpointOf } from '../server-endpoint.ts'
+import {
+  failureOf,
+  type ServerProtocol,
+  type ServerSession,
+  ServerSessions,
+} from '../server-sessions.ts'
 import {
   type CopiedRows,
   requireColumns,
@@ -19,33 +25,43 @@ import {
   type SourceWork,
   tablesOf,
 } from '../source-engine.ts'
-import { isConnectionFailure } from '../source-failure.ts'
 import { StagedCsv } from '../staged-csv.ts'
 import { MysqlConnection, type MysqlField, type RawRow } from './mysql-connection.ts'
 import { mysqlSelect, withValues } from './mysql-select.ts'
-import { begun, failureOf, type Known, type Session } from './mysql-session.ts'
 import { bytesConverter, declaredType, fieldType, fileWriter, stagedField } from './mysql-types.ts'
+
+type Session = ServerSession<MysqlConnection, null>
+
+function mysqlProtocol(guard: Guard): ServerProtocol<MysqlConnection, null> {
+  return {
+    open: (endpoint, signal) => MysqlConnection.open(endpoint, guard, signal),
+    async begin(connection, _, timeoutMs) {
+      const limit = connection.isMariadb
+        ? `max_statement_time = ${timeoutMs / 1000}`
+        : `max_execution_time = ${timeoutMs}`
+      await connection.run(`SET SESSION ${limit}`)
+      await connection.run('START TRANSACTION READ ONLY')
+    },
+    rollback: (connection) => connection.run('ROLLBACK'),
+    kept: () => null,
+  }
+}
 
 export class MysqlSource implements SourceEngine {
   readonly #deps: ServerDeps
-  readonly #known = new Map<number, Known>()
+  readonly #sessions: ServerSessions<MysqlConnection, null>
 
   constructor(deps: ServerDeps) {
     this.#deps = deps
+    this.#sessions = new ServerSessions(mysqlProtocol(deps.guard))
   }
 
-  async check(source: DataSource, work: SourceWork): Promise<void> {
-    const endpoint = endpointOf(source)
-    try {
-      const connection = await MysqlConnection.open(endpoint, this.#deps.guard, work.signal)
-      await connection.close()
-    } catch (error) {
-      throw failureOf(error, endpoint, work.signal)
-    }
+  check(source: DataSource, work: SourceWork): Promise<void> {
+    return this.#sessions.check(source, work)
   }
 
   tables(source: DataSource, work: SourceWork): Promise<readonly DescribedSourceTable[]> {
-    return this.#within(source, work, async ({ connection }) => {
+    return this.#sessions.within(source, work, async ({ connection }) => {
       const scope =
         endpointOf(source).database === null ? SYSTEM_LEFT_OUT : 'c.TABLE_SCHEMA = DATABASE()'
       const rows = await connection.texts(columnsSql(connection, scope))
@@ -67,7 +83,7 @@ export class MysqlSource implements SourceEngine {
     table: SourceTableName,
     work: SourceWork,
   ): Promise<readonly SourceColumn[]> {
-    return this.#within(source, work, async ({ connection }) => {
+    return this.#sessions.within(source, work, async ({ connection }) => {
       const schema = table.schema === null ? 'DATABASE()' : '?'
       const values = table.schema === null ? [table.name] : [table.schema, table.name]
       const scope = `c.TABLE_SCHEMA = ${schema} AND c.TABLE_NAME = ?`
@@ -85,7 +101,7 @@ export class MysqlSource implements SourceEngine {
 
   describe(source: DataSource, sql: string, work: SourceWork): Promise<readonly SourceColumn[]> {
     const select = mysqlSelect(sql)
-    return this.#within(source, work, async ({ connection }) => {
+    return this.#sessions.within(source, work, async ({ connection }) => {
       return columnsOf(requireFields(await connection.describe(select)))
     })
   }
@@ -96,20 +112,20 @@ export class MysqlSource implements SourceEngine {
     work: SourceWork,
   ): Promise<SourceRows> {
     const select = withValues(mysqlSelect(sql), values)
-    const session = await this.#session(source, work)
+    const session = await this.#sessions.begin(source, work)
     const rows = new MysqlRows(session, work.signal)
     try {
       await rows.begin(select)
       return rows
     } catch (error) {
       await rows.close()
-      throw failureOf(error, session.known.endpoint, work.signal)
+      throw failureOf(error, session.endpoint, work.signal)
     }
   }
 
   copy(source: DataSource, { sql, values }: SourceSelect, work: SourceWork): Promise<CopiedRows> {
     const select = withValues(mysqlSelect(sql), values)
-    return this.#within(source, work, async ({ connection }) => {
+    return this.#sessions.within(source, work, async ({ connection }) => {
       const csv = await StagedCsv.create(this.#deps.staging)
       try {
         const fields = await written(select, csv, connection)
@@ -127,59 +143,12 @@ export class MysqlSource implements SourceEngine {
     })
   }
 
-  async forget({ id }: Pick<DataSource, 'id'>): Promise<void> {
-    const known = this.#known.get(id)
-    this.#known.delete(id)
-    await known?.pool.close()
+  forget(source: Pick<DataSource, 'id'>): Promise<void> {
+    return this.#sessions.forget(source)
   }
 
-  async close(): Promise<void> {
-    await Promise.all([...this.#known.keys()].map((id) => this.forget({ id })))
-  }
-
-  async #within<T>(
-    source: DataSource,
-    work: SourceWork,
-    use: (session: Session) => Promise<T>,
-  ): Promise<T> {
-    const session = await this.#session(source, work)
-    try {
-      return await use(session)
-    } catch (error) {
-      throw failureOf(error, session.known.endpoint, work.signal)
-    } finally {
-      await session.end()
-    }
-  }
-
-  /** An idle connection may have been lost: another one is tried, once. */
-  async #session(source: DataSource, work: SourceWork): Promise<Session> {
-    const known = this.#knownOf(source)
-    try {
-      for (;;) {
-        const lease = await known.pool.lease(work.signal)
-        try {
-          return await begun(lease, known, work)
-        } catch (error) {
-          if (lease.isFresh || work.signal.aborted || !isConnectionFailure(error)) throw error
-          known.pool.closeIdle()
-        }
-      }
-    } catch (error) {
-      throw failureOf(error, known.endpoint, work.signal)
-    }
-  }
-
-  #knownOf(source: DataSource): Known {
-    const signature = JSON.stringify(source.parameters)
-    const found = this.#known.get(source.id)
-    if (found?.signature === signature) return found
-    void found?.pool.close()
-    const endpoint = endpointOf(source)
-    const open = (signal: AbortSignal) => MysqlConnection.open(endpoint, this.#deps.guard, signal)
-    const known = { signature, endpoint, pool: new ConnectionPool(source.name, open) }
-    this.#known.set(source.id, known)
-    return known
+  close(): Promise<void> {
+    return this.#sessions.close()
   }
 }
 
@@ -340,7 +309,7 @@ class MysqlRows implements SourceRows {
       return rows
     }
     if (this.#failure === null) return null
-    throw failureOf(this.#failure, this.#session.known.endpoint, this.#signal)
+    throw failureOf(this.#failure, this.#session.endpoint, this.#signal)
   }
 
   async close(): Promise<void> {

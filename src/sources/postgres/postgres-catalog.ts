@@ -52,10 +52,7 @@ export interface Described {
 const ARRAY_LEVELS_UNKNOWN = 0
 
 /** The statement is parsed alone, so that it is one, and whole. @throws AppError `sql_not_supported` */
-export async function described(
-  select: string,
-  { connection, known }: Session,
-): Promise<Described> {
+export async function described(select: string, { connection, kept }: Session): Promise<Described> {
   const fields = await connection.describe(select)
   requireRows(fields)
   const levels = await arrayLevels(fields, connection)
@@ -64,7 +61,7 @@ export async function described(
     modifier: dataTypeModifier,
     levels: levels.get(index) ?? ARRAY_LEVELS_UNKNOWN,
   }))
-  return { fields, types: await known.types.typesOf(wanted, connection) }
+  return { fields, types: await kept.typesOf(wanted, connection) }
 }
 
 const LAST_FIXED_OID = 16_384
@@ -96,12 +93,12 @@ async function arrayLevels(
 /** Of rows that begin with a column, as the catalog describes it. */
 export async function catalogColumns(
   rows: readonly TextRow[],
-  { connection, known }: Session,
+  { connection, kept }: Session,
 ): Promise<readonly SourceColumn[]> {
   const wanted = rows.map(([, , oid, modifier, levels]) => {
     return { oid: Number(oid), modifier: Number(modifier), levels: Number(levels) }
   })
-  const types = await known.types.typesOf(wanted, connection)
+  const types = await kept.typesOf(wanted, connection)
   return rows.map(([name, native, , , , isNullable], index) => ({
     name: name ?? '',
     type: types[index]?.duckdb ?? 'VARCHAR',

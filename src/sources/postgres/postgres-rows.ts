@@ -1,8 +1,9 @@
 import type { ResultValue } from '../../domain/query-result.ts'
+import { failureOf } from '../server-sessions.ts'
 import type { SourceRows } from '../source-engine.ts'
 import type { Described } from './postgres-catalog.ts'
 import type { PostgresCursor } from './postgres-connection.ts'
-import { failureOf, type Session } from './postgres-session.ts'
+import type { Session } from './postgres-session.ts'
 import { valueConverter } from './postgres-types.ts'
 
 /** Rows of a cursor, converted as they come. */
@@ -54,7 +55,7 @@ export class PostgresRows implements SourceRows {
       })
     } catch (error) {
       this.#isDone = true
-      throw failureOf(error, this.#session.known.endpoint, this.#signal)
+      throw failureOf(error, this.#session.endpoint, this.#signal)
     }
   }
 

@@ -5,8 +5,7 @@ import type {
   SourceTableName,
 } from '../../domain/flow/data-source.ts'
 import type { SourceSelect } from '../../domain/ports/source-ports.ts'
-import { ConnectionPool } from '../connection-pool.ts'
-import { endpointOf } from '../server-endpoint.ts'
+import { failureOf, ServerSessions } from '../server-sessions.ts'
 import {
   type CopiedRows,
   requireColumns,
@@ -16,7 +15,6 @@ import {
   type SourceWork,
   tablesOf,
 } from '../source-engine.ts'
-import { isConnectionFailure } from '../source-failure.ts'
 import { StagedCsv } from '../staged-csv.ts'
 import {
   COLUMNS_SQL,
@@ -25,32 +23,27 @@ import {
   described,
   TABLES_SQL,
 } from './postgres-catalog.ts'
-import { PostgresConnection } from './postgres-connection.ts'
+import type { PostgresConnection } from './postgres-connection.ts'
 import { PostgresRows } from './postgres-rows.ts'
 import { postgresSelect, withLiterals } from './postgres-select.ts'
-import { begun, failureOf, type Known, type Session } from './postgres-session.ts'
-import { fileExpression, PostgresTypes, stagedColumn } from './postgres-types.ts'
+import { postgresProtocol, type Session } from './postgres-session.ts'
+import { fileExpression, type PostgresTypes, stagedColumn } from './postgres-types.ts'
 
 export class PostgresSource implements SourceEngine {
   readonly #deps: ServerDeps
-  readonly #known = new Map<number, Known>()
+  readonly #sessions: ServerSessions<PostgresConnection, PostgresTypes>
 
   constructor(deps: ServerDeps) {
     this.#deps = deps
+    this.#sessions = new ServerSessions(postgresProtocol(deps.guard))
   }
 
-  async check(source: DataSource, work: SourceWork): Promise<void> {
-    const endpoint = endpointOf(source)
-    try {
-      const connection = await PostgresConnection.open(endpoint, this.#deps.guard, work.signal)
-      await connection.close()
-    } catch (error) {
-      throw failureOf(error, endpoint, work.signal)
-    }
+  check(source: DataSource, work: SourceWork): Promise<void> {
+    return this.#sessions.check(source, work)
   }
 
   tables(source: DataSource, work: SourceWork): Promise<readonly DescribedSourceTable[]> {
-    return this.#within(source, work, async (session) => {
+    return this.#sessions.within(source, work, async (session) => {
       const rows = await session.connection.rows(TABLES_SQL)
       const columns = await catalogColumns(rows, session)
       return tablesOf(
@@ -71,14 +64,14 @@ export class PostgresSource implements SourceEngine {
     table: SourceTableName,
     work: SourceWork,
   ): Promise<readonly SourceColumn[]> {
-    return this.#within(source, work, async (session) => {
+    return this.#sessions.within(source, work, async (session) => {
       const rows = await session.connection.rows(COLUMNS_SQL, [table.schema, table.name])
       return requireColumns(await catalogColumns(rows, session), source, table)
     })
   }
 
   describe(source: DataSource, sql: string, work: SourceWork): Promise<readonly SourceColumn[]> {
-    return this.#within(source, work, async (session) => {
+    return this.#sessions.within(source, work, async (session) => {
       return columnsOf(await described(postgresSelect(sql), session))
     })
   }
@@ -89,20 +82,20 @@ export class PostgresSource implements SourceEngine {
     work: SourceWork,
   ): Promise<SourceRows> {
     const select = postgresSelect(sql)
-    const session = await this.#session(source, work)
+    const session = await this.#sessions.begin(source, work)
     try {
       const { fields, types } = await described(select, session)
       const cursor = session.connection.cursor(select, values)
       return new PostgresRows({ fields, types, cursor, session, signal: work.signal })
     } catch (error) {
       await session.end()
-      throw failureOf(error, session.known.endpoint, work.signal)
+      throw failureOf(error, session.endpoint, work.signal)
     }
   }
 
   copy(source: DataSource, { sql, values }: SourceSelect, work: SourceWork): Promise<CopiedRows> {
     const select = postgresSelect(sql)
-    return this.#within(source, work, async (session) => {
+    return this.#sessions.within(source, work, async (session) => {
       const described_ = await described(select, session)
       return this.#staged(withLiterals(select, values), described_, session)
     })
@@ -139,65 +132,12 @@ export class PostgresSource implements SourceEngine {
     }
   }
 
-  async forget({ id }: Pick<DataSource, 'id'>): Promise<void> {
-    const known = this.#known.get(id)
-    this.#known.delete(id)
-    await known?.pool.close()
+  forget(source: Pick<DataSource, 'id'>): Promise<void> {
+    return this.#sessions.forget(source)
   }
 
-  async close(): Promise<void> {
-    await Promise.all([...this.#known.keys()].map((id) => this.forget({ id })))
-  }
-
-  async #within<T>(
-    source: DataSource,
-    work: SourceWork,
-    use: (session: Session) => Promise<T>,
-  ): Promise<T> {
-    const session = await this.#session(source, work)
-    try {
-      return await use(session)
-    } catch (error) {
-      throw failureOf(error, session.known.endpoint, work.signal)
-    } finally {
-      await session.end()
-    }
-  }
-
-  /** An idle connection may have been lost: another one is tried, once. */
-  async #session(source: DataSource, work: SourceWork): Promise<Session> {
-    const known = this.#knownOf(source)
-    try {
-      for (;;) {
-        const lease = await known.pool.lease(work.signal)
-        try {
-          return await begun(lease, known, work)
-        } catch (error) {
-          if (lease.isFresh || work.signal.aborted || !isConnectionFailure(error)) throw error
-          known.pool.closeIdle()
-        }
-      }
-    } catch (error) {
-      throw failureOf(error, known.endpoint, work.signal)
-    }
-  }
-
-  #knownOf(source: DataSource): Known {
-    const signature = JSON.stringify(source.parameters)
-    const found = this.#known.get(source.id)
-    if (found?.signature === signature) return found
-    void found?.pool.close()
-    const endpoint = endpointOf(source)
-    const known = {
-      signature,
-      endpoint,
-      pool: new ConnectionPool(source.name, (signal) => {
-        return PostgresConnection.open(endpoint, this.#deps.guard, signal)
-      }),
-      types: new PostgresTypes(),
-    }
-    this.#known.set(source.id, known)
-    return known
+  close(): Promise<void> {
+    return this.#sessions.close()
   }
 }
 

@@ -1,0 +1,156 @@
+/** Sessions with databases that are servers: a few connections for each data source, each used in READ ONLY transactions. */
+import type { DataSource } from '../domain/flow/data-source.ts'
+import { onAbort } from '../runtime/cancellation.ts'
+import { ConnectionPool, type Lease, type PooledConnection } from './connection-pool.ts'
+import { type Endpoint, endpointOf } from './server-endpoint.ts'
+import type { SourceWork } from './source-engine.ts'
+import { isConnectionFailure, sourceFailure } from './source-failure.ts'
+
+/** A server's own clock goes a little longer than ours, whose error is the clearer one. */
+const SERVER_GRACE_MS = 500
+
+export interface ServerConnection extends PooledConnection {
+  /** Ends what it does, at the server. */
+  cancel(): Promise<void>
+}
+
+/** What one kind of servers does in its own way. */
+export interface ServerProtocol<Connection extends ServerConnection, Kept> {
+  open(endpoint: Endpoint, signal: AbortSignal): Promise<Connection>
+  /** Begins a READ ONLY transaction, whose statements the server ends after so long. */
+  begin(connection: Connection, endpoint: Endpoint, timeoutMs: number): Promise<void>
+  rollback(connection: Connection): Promise<unknown>
+  /** What is worth keeping of one data source beside its connections. */
+  kept(): Kept
+}
+
+export interface ServerSession<Connection, Kept> {
+  readonly endpoint: Endpoint
+  readonly connection: Connection
+  readonly kept: Kept
+  /** Ends the transaction, gives the connection back. Nothing happens the second time. */
+  end(): Promise<void>
+}
+
+/** Of one data source, as long as its parameters stay. */
+interface Known<Connection extends ServerConnection, Kept> {
+  readonly signature: string
+  readonly endpoint: Endpoint
+  readonly pool: ConnectionPool<Connection>
+  readonly kept: Kept
+}
+
+/** What the signal says comes first: work that it ends fails in words of its own. */
+export function failureOf(error: unknown, { place }: Endpoint, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason
+  return sourceFailure(error, place)
+}
+
+export class ServerSessions<Connection extends ServerConnection, Kept> {
+  readonly #protocol: ServerProtocol<Connection, Kept>
+  readonly #known = new Map<number, Known<Connection, Kept>>()
+
+  constructor(protocol: ServerProtocol<Connection, Kept>) {
+    this.#protocol = protocol
+  }
+
+  /** Connects anew and asks for nothing. */
+  async check(source: DataSource, { signal }: SourceWork): Promise<void> {
+    const endpoint = endpointOf(source)
+    try {
+      const connection = await this.#protocol.open(endpoint, signal)
+      await connection.close()
+    } catch (error) {
+      throw failureOf(error, endpoint, signal)
+    }
+  }
+
+  /** A session for one piece of work. */
+  async within<T>(
+    source: DataSource,
+    work: SourceWork,
+    use: (session: ServerSession<Connection, Kept>) => Promise<T>,
+  ): Promise<T> {
+    const session = await this.begin(source, work)
+    try {
+      return await use(session)
+    } catch (error) {
+      throw failureOf(error, session.endpoint, work.signal)
+    } finally {
+      await session.end()
+    }
+  }
+
+  /** A session that its caller ends. An idle connection may have been lost: another one is tried, once. */
+  async begin(source: DataSource, work: SourceWork): Promise<ServerSession<Connection, Kept>> {
+    const known = this.#knownOf(source)
+    try {
+      for (;;) {
+        const lease = await known.pool.lease(work.signal)
+        try {
+          return await this.#begun(lease, known, work)
+        } catch (error) {
+          if (lease.isFresh || work.signal.aborted || !isConnectionFailure(error)) throw error
+          known.pool.closeIdle()
+        }
+      }
+    } catch (error) {
+      throw failureOf(error, known.endpoint, work.signal)
+    }
+  }
+
+  async forget({ id }: Pick<DataSource, 'id'>): Promise<void> {
+    const known = this.#known.get(id)
+    this.#known.delete(id)
+    await known?.pool.close()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#known.keys()].map((id) => this.forget({ id })))
+  }
+
+  async #begun(
+    lease: Lease<Connection>,
+    { endpoint, kept }: Known<Connection, Kept>,
+    { signal, remainingMs }: SourceWork,
+  ): Promise<ServerSession<Connection, Kept>> {
+    const { connection } = lease
+    let cancelled: Promise<void> | null = null
+    const stopListening = onAbort(signal, () => {
+      cancelled = connection.cancel()
+    })
+    let isOver = false
+    const end = async () => {
+      if (isOver) return
+      isOver = true
+      stopListening()
+      if (cancelled === null && !connection.hasEnded) {
+        await this.#protocol.rollback(connection).catch(() => connection.close())
+      }
+      await cancelled
+      lease.end()
+    }
+    try {
+      const timeoutMs = Math.max(1, Math.ceil(remainingMs()) + SERVER_GRACE_MS)
+      await this.#protocol.begin(connection, endpoint, timeoutMs)
+      return { endpoint, connection, kept, end }
+    } catch (error) {
+      if (!connection.hasEnded && cancelled === null) await connection.close()
+      await end()
+      throw error
+    }
+  }
+
+  #knownOf(source: DataSource): Known<Connection, Kept> {
+    const signature = JSON.stringify(source.parameters)
+    const found = this.#known.get(source.id)
+    if (found?.signature === signature) return found
+    void found?.pool.close()
+    const endpoint = endpointOf(source)
+    const open = (signal: AbortSignal) => this.#protocol.open(endpoint, signal)
+    const pool = new ConnectionPool(source.name, open)
+    const known = { signature, endpoint, pool, kept: this.#protocol.kept() }
+    this.#known.set(source.id, known)
+    return known
+  }
+}
