@@ -71,3 +71,19 @@ export function plainText(text: string): string {
   if (text !== '') return text
   throw new BadValue('must not be empty')
 }
+
+/** One setting: an environment variable. */
+export interface Setting<T> {
+  readonly name: string
+  /** As it would be written in the environment; empty: not set. */
+  readonly default: string
+  readonly help: string
+  parse(text: string): T
+}
+
+export function setting<T>(
+  name: string,
+  init: { readonly default: string; readonly help: string; readonly parse: (text: string) => T },
+): Setting<T> {
+  return { name, ...init }
+}

@@ -2,6 +2,7 @@
  * The list of settings. Each is an environment variable; `--help` prints the list. The server does not start with an
  * unknown name or a value that does not parse.
  */
+import { AGENT_SETTINGS } from './agent-settings.ts'
 import { AppError } from './errors.ts'
 import {
   BadValue,
@@ -12,25 +13,11 @@ import {
   oneOf,
   optionalSchedule,
   optionalText,
-  optionalUrl,
   plainText,
+  type Setting,
+  setting,
   truth,
 } from './setting-values.ts'
-
-interface Setting<T> {
-  readonly name: string
-  /** As it would be written in the environment; empty: not set. */
-  readonly default: string
-  readonly help: string
-  parse(text: string): T
-}
-
-function setting<T>(
-  name: string,
-  init: { readonly default: string; readonly help: string; readonly parse: (text: string) => T },
-): Setting<T> {
-  return { name, ...init }
-}
 
 const DAY_SECONDS = 86_400
 
@@ -185,36 +172,7 @@ export const SETTINGS = {
     help: 'Threads of the SQL engine; 0: one per core',
     parse: integer(0, 1024),
   }),
-  agentsMax: setting('EIDER_AGENTS_MAX', {
-    default: '32',
-    help: 'Maximum number of questions that are answered at the same time',
-    parse: integer(1, 1000),
-  }),
-  agentQuestionsMax: setting('EIDER_AGENT_QUESTIONS_MAX', {
-    default: '8',
-    help: 'Maximum number of questions to one agent that are answered at the same time',
-    parse: integer(1, 1000),
-  }),
-  agentQueueMax: setting('EIDER_AGENT_QUEUE_MAX', {
-    default: '100',
-    help: 'Maximum number of questions that wait; further ones are answered with 503',
-    parse: integer(0, 100_000),
-  }),
-  agentTimeoutSeconds: setting('EIDER_AGENT_TIMEOUT_SECONDS', {
-    default: '300',
-    help: "Time limit of one answer in seconds, unless the agent's params set another",
-    parse: integer(1, DAY_SECONDS),
-  }),
-  agentStepsMax: setting('EIDER_AGENT_STEPS_MAX', {
-    default: '10',
-    help: "Maximum number of tool calls for one answer, unless the agent's params set another",
-    parse: integer(1, 100),
-  }),
-  observationBytesMax: setting('EIDER_OBSERVATION_BYTES_MAX', {
-    default: '32768',
-    help: 'Maximum size in bytes of a tool result that the model sees',
-    parse: integer(256, 16 * 1024 * 1024),
-  }),
+  ...AGENT_SETTINGS,
   insertWaitSeconds: setting('EIDER_INSERT_WAIT_SECONDS', {
     default: '50',
     help: 'Seconds after which an insert that a request waits for becomes a job; 0: never',
@@ -264,36 +222,6 @@ export const SETTINGS = {
     default: 'info',
     help: 'Log level: debug, info, warn, error or silent',
     parse: oneOf('debug', 'info', 'warn', 'error', 'silent'),
-  }),
-  chatProvider: setting('EIDER_CHAT_PROVIDER', {
-    default: 'builtin',
-    help: 'Default provider of agents: builtin, openai or anthropic',
-    parse: oneOf('builtin', 'openai', 'anthropic'),
-  }),
-  chatModel: setting('EIDER_CHAT_MODEL', {
-    default: '',
-    help: 'Default model of agents; required unless the provider is builtin',
-    parse: optionalText,
-  }),
-  openaiApiKey: setting('OPENAI_API_KEY', {
-    default: '',
-    help: 'API key of the openai provider, unless a model has its own api_key',
-    parse: optionalText,
-  }),
-  openaiBaseUrl: setting('OPENAI_BASE_URL', {
-    default: '',
-    help: 'Base URL of the openai provider or of a compatible server',
-    parse: optionalUrl,
-  }),
-  anthropicApiKey: setting('ANTHROPIC_API_KEY', {
-    default: '',
-    help: 'API key of the anthropic provider, unless a model has its own api_key',
-    parse: optionalText,
-  }),
-  anthropicBaseUrl: setting('ANTHROPIC_BASE_URL', {
-    default: '',
-    help: 'Base URL of the anthropic provider',
-    parse: optionalUrl,
   }),
 } as const
 

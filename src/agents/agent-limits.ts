@@ -8,6 +8,8 @@ export const AGENT_LIMITS = {
   observationsBytesMax: 262_144,
   /** Text and tool inputs of one turn of the model. */
   turnCharsMax: 200_000,
+  /** Of what a model writes as thought, what is kept for the trace. */
+  reasoningCharsMax: 20_000,
   /** Tool calls in one turn of the model. */
   turnCallsMax: 64,
   /** A statement of a model. */

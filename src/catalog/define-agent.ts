@@ -1,4 +1,4 @@
-import type { Agent, AgentChanges, AgentData, AgentParams } from '../domain/agent.ts'
+import type { Agent, AgentChanges, AgentData, AgentParams } from '../domain/agents/agent.ts'
 import { findAgent, requireProject } from '../domain/catalog-snapshot.ts'
 import { checkedName } from '../domain/identifier.ts'
 import {

@@ -1,5 +1,6 @@
-import { AgentPool } from '../agents/agent-pool.ts'
+import { AgentPool } from '../agents/questions/agent-pool.ts'
 import type { RunningWork } from '../domain/ports/running-ports.ts'
+import { NO_TRACES } from '../domain/ports/trace-ports.ts'
 import type { QueryDeps } from '../query/query-deps.ts'
 import type { Settings } from '../settings.ts'
 import { LATER } from './later.ts'
@@ -44,6 +45,7 @@ export function agentPool(
       sources: queryDeps.sources,
       embed: builtinEmbed(queryDeps.embedders),
       chatProviders: queryDeps.chatProviders,
+      traces: NO_TRACES,
       newTraceId: () => crypto.randomUUID(),
     },
   )

@@ -1,4 +1,4 @@
-import type { AgentPool } from '../agents/agent-pool.ts'
+import type { AgentPool } from '../agents/questions/agent-pool.ts'
 import type { ImportFiles } from '../domain/ports/document-ports.ts'
 import type { UseCases } from '../http/route-context.ts'
 import type { InsertFilesDeps } from '../ingest/insert-files.ts'

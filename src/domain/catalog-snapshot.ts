@@ -1,5 +1,5 @@
 import { AppError, notFound } from '../errors.ts'
-import type { Agent } from './agent.ts'
+import type { Agent } from './agents/agent.ts'
 import type { Activity } from './flow/activity.ts'
 import type { DataSource } from './flow/data-source.ts'
 import { nameKey } from './identifier.ts'

@@ -1,5 +1,5 @@
 import { t } from 'elysia'
-import type { ConversationTurn } from '../domain/agent.ts'
+import type { ConversationTurn } from '../domain/agents/agent.ts'
 import { AppError } from '../errors.ts'
 import { bodySchema } from './body.ts'
 

@@ -1,10 +1,10 @@
 /** Domain → the records that clients read, with every secret masked. */
 
-import type { Answer } from '../agents/completion-stream.ts'
+import type { Answer } from '../agents/questions/completion-stream.ts'
 import { shownReembedding } from '../catalog/change-embedding-model.ts'
 import { agentParamFields } from '../catalog/define-agent.ts'
 import { maskedModelFields } from '../catalog/model-fields.ts'
-import type { Agent } from '../domain/agent.ts'
+import type { Agent } from '../domain/agents/agent.ts'
 import type { Backup } from '../domain/backup.ts'
 import type { InsertState } from '../domain/flow/activity.ts'
 import type { Job } from '../domain/flow/job.ts'

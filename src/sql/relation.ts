@@ -1,4 +1,4 @@
-import type { Agent } from '../domain/agent.ts'
+import type { Agent } from '../domain/agents/agent.ts'
 import type { SourceColumn } from '../domain/flow/data-source.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { SourceFrom, SourceRef } from './pushdown/source-read.ts'

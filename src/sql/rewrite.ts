@@ -3,7 +3,7 @@
  * and written back in full; a knowledge base, a view and an agent are replaced by sub-queries. Nothing else of the
  * statement changes, except what a search means: nearest first, and ten rows where a plain search names no limit.
  */
-import type { Agent } from '../domain/agent.ts'
+import type { Agent } from '../domain/agents/agent.ts'
 import { AppError } from '../errors.ts'
 import { placed } from './ast/placed-error.ts'
 import {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { eq } from 'drizzle-orm'
-import type { Agent, AgentChanges, AgentDraft } from '../domain/agent.ts'
+import type { Agent, AgentChanges, AgentDraft } from '../domain/agents/agent.ts'
 import { type CatalogSnapshot, findView } from '../domain/catalog-snapshot.ts'
 import { chunkTables, projectSchema, withNextKeywords } from '../domain/chunk-tables.ts'
 import { nameKey, quote } from '../domain/identifier.ts'

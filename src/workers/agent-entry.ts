@@ -3,8 +3,8 @@
  * models.
  */
 import { parentPort } from 'node:worker_threads'
-import type { ToWorker } from '../agents/worker-messages.ts'
-import { WorkerSession } from '../agents/worker-session.ts'
+import type { ToWorker } from '../agents/actors/worker-messages.ts'
+import { WorkerSession } from '../agents/actors/worker-session.ts'
 
 const port = parentPort
 if (port === null) throw new Error('This file is the entry of a worker thread')

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { type ActorOptions, AgentActor } from '../../src/agents/agent-actor.ts'
+import { type ActorOptions, AgentActor } from '../../src/agents/actors/agent-actor.ts'
+import type { WorkerListener } from '../../src/agents/actors/agent-worker.ts'
+import type { AgentTask, ToWorker } from '../../src/agents/actors/worker-messages.ts'
 import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
-import type { WorkerListener } from '../../src/agents/agent-worker.ts'
-import type { AgentTask, ToWorker } from '../../src/agents/worker-messages.ts'
 import { AppError } from '../../src/errors.ts'
 import { collected } from './agent-fixture.ts'
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { agentData, fullName, namedKnowledgeBases } from '../../src/agents/agent-data.ts'
-import { matchesGlob } from '../../src/agents/glob.ts'
-import { systemPrompt } from '../../src/agents/prompt.ts'
-import { toolSpecs } from '../../src/agents/tools.ts'
+import { agentData, fullName, namedKnowledgeBases } from '../../src/agents/data/agent-data.ts'
+import { matchesGlob } from '../../src/agents/data/glob.ts'
+import { systemPrompt } from '../../src/agents/questions/prompt.ts'
+import { toolSpecs } from '../../src/agents/tools/tools.ts'
 import { agentNamed, fileNamed, kbNamed, snapshotOf } from './agent-fixture.ts'
 
 const SNAPSHOT = snapshotOf({

@@ -1,11 +1,11 @@
-import type { AgentPool, AgentQuestion } from '../../src/agents/agent-pool.ts'
+import type { AgentPool, AgentQuestion } from '../../src/agents/questions/agent-pool.ts'
 import {
   type CompletionStreamOptions,
   completionStream,
-} from '../../src/agents/completion-stream.ts'
-import type { Agent } from '../../src/domain/agent.ts'
+} from '../../src/agents/questions/completion-stream.ts'
+import type { Agent } from '../../src/domain/agents/agent.ts'
+import type { CompletionEvent } from '../../src/domain/agents/completion-event.ts'
 import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
-import type { CompletionEvent } from '../../src/domain/completion-event.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type {
   ChatDelta,

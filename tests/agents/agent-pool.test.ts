@@ -1,6 +1,11 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { type AgentDeps, AgentPool, type AgentPoolOptions } from '../../src/agents/agent-pool.ts'
-import type { Agent } from '../../src/domain/agent.ts'
+import {
+  type AgentDeps,
+  AgentPool,
+  type AgentPoolOptions,
+} from '../../src/agents/questions/agent-pool.ts'
+import type { Agent } from '../../src/domain/agents/agent.ts'
+import { NO_TRACES } from '../../src/domain/ports/trace-ports.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
 import { AppError } from '../../src/errors.ts'
 import { fakeSources } from '../support/fake-sources.ts'
@@ -39,6 +44,7 @@ const DEPS: AgentDeps = {
   sources: fakeSources({}),
   embed: async (texts) => texts.map(() => Float32Array.of(1, 0, 0)),
   chatProviders: ['builtin'],
+  traces: NO_TRACES,
   newTraceId: () => 'trace-1',
 }
 
@@ -334,6 +340,10 @@ describe('complete', () => {
           document_id: '7',
           chunk_id: CHUNK_ID,
           text: '30 days.',
+          start: null,
+          end: null,
+          page: null,
+          heading: null,
           relevance: 0.9,
         },
       ],

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { failureEvent } from '../../src/agents/completion-stream.ts'
-import { errorOf, failureOf, parseFromWorker } from '../../src/agents/worker-messages.ts'
+import { errorOf, failureOf, parseFromWorker } from '../../src/agents/actors/worker-messages.ts'
+import { failureEvent } from '../../src/agents/questions/completion-stream.ts'
 import { AppError, type ErrorCode } from '../../src/errors.ts'
 
 const CASES: readonly (readonly [ErrorCode, number | undefined, string])[] = [

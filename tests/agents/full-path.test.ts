@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { type AgentDeps, AgentPool } from '../../src/agents/agent-pool.ts'
+import { type AgentDeps, AgentPool } from '../../src/agents/questions/agent-pool.ts'
+import { NO_TRACES } from '../../src/domain/ports/trace-ports.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import {
@@ -44,6 +45,7 @@ function poolWith(deps: Partial<AgentDeps> = {}) {
       sources: fakeSources({}),
       embed: async (texts) => texts.map(() => Float32Array.of(1, 0, 0)),
       chatProviders: ['builtin', 'openai', 'anthropic'],
+      traces: NO_TRACES,
       newTraceId: () => crypto.randomUUID(),
       ...deps,
     },

@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
-import { outputEvent, progressEvent, startEvent } from '../../src/agents/completion-stream.ts'
-import { answer, type LoopDeps } from '../../src/agents/loop.ts'
-import { toolSpecs } from '../../src/agents/tools.ts'
-import type { AgentEvent, Assignment } from '../../src/agents/worker-messages.ts'
-import type { CompletionEvent } from '../../src/domain/completion-event.ts'
+import type { AgentEvent, Assignment } from '../../src/agents/loop/assignment.ts'
+import { answer, type LoopDeps } from '../../src/agents/loop/loop.ts'
+import {
+  outputEvent,
+  progressEvent,
+  startEvent,
+} from '../../src/agents/questions/completion-stream.ts'
+import { toolSpecs } from '../../src/agents/tools/tools.ts'
+import type { CompletionEvent } from '../../src/domain/agents/completion-event.ts'
 import type { ChatModel } from '../../src/domain/ports/model-ports.ts'
 import { AppError } from '../../src/errors.ts'
 import { call, collected, NO_SIGNAL, scriptedModel, transcript } from './agent-fixture.ts'
@@ -22,11 +26,11 @@ const echo: LoopDeps['runTool'] = async ({ name, input }) => `${name}(${input})`
 
 async function played(ask: Partial<Assignment>, model: ChatModel, runTool = echo) {
   const events = await collected(answer({ ...ASK, ...ask }, { model, runTool }, NO_SIGNAL))
-  return events.map(wireEvent)
+  return events.filter((event) => event.type !== 'turn').map(wireEvent)
 }
 
 /** As the main thread passes it on. */
-function wireEvent(event: AgentEvent): CompletionEvent {
+function wireEvent(event: Exclude<AgentEvent, { type: 'turn' }>): CompletionEvent {
   const traceId = 'trace-1'
   if (event.type === 'start') return startEvent(ASK.question, traceId)
   if (event.type === 'end') return { type: 'end' }

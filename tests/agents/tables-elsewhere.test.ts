@@ -1,7 +1,7 @@
 /** Tables of data sources that an agent's `data` names. */
 import { describe, expect, test } from 'bun:test'
-import { agentData } from '../../src/agents/agent-data.ts'
-import { tablesElsewhere } from '../../src/agents/tables-elsewhere.ts'
+import { agentData } from '../../src/agents/data/agent-data.ts'
+import { tablesElsewhere } from '../../src/agents/data/tables-elsewhere.ts'
 import type { DataSource } from '../../src/domain/flow/data-source.ts'
 import { AppError } from '../../src/errors.ts'
 import { type FakeSource, fakeSources, fakeTable } from '../support/fake-sources.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import type { Select, SelectScope } from '../../src/agents/data-reader.ts'
-import { ToolHost } from '../../src/agents/tool-host.ts'
+import type { Select, SelectScope } from '../../src/agents/data/data-reader.ts'
+import { ToolHost } from '../../src/agents/tools/tool-host.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
 import { AppError } from '../../src/errors.ts'
 import { kbNamed, NO_SIGNAL } from './agent-fixture.ts'
@@ -121,6 +121,10 @@ describe('citations', () => {
     document_id: '7',
     chunk_id: CHUNK_ID,
     text: '30 days.',
+    start: null,
+    end: null,
+    page: null,
+    heading: null,
     relevance: 0.9,
   }
 

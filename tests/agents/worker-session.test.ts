@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import type { AgentTask, FromWorker } from '../../src/agents/actors/worker-messages.ts'
+import { WorkerSession } from '../../src/agents/actors/worker-session.ts'
 import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
-import type { AgentTask, FromWorker } from '../../src/agents/worker-messages.ts'
-import { WorkerSession } from '../../src/agents/worker-session.ts'
 import type { ChatModel } from '../../src/domain/ports/model-ports.ts'
 import { AppError } from '../../src/errors.ts'
 import { call, scriptedModel } from './agent-fixture.ts'
@@ -52,7 +52,9 @@ describe('WorkerSession', () => {
     expect(posted.map((message) => message.kind)).toEqual([
       'event',
       'event',
+      'event',
       'tool_call',
+      'event',
       'event',
       'event',
       'event',
@@ -72,9 +74,9 @@ describe('WorkerSession', () => {
     await Bun.sleep(0)
     expect(posted).toHaveLength(AGENT_LIMITS.eventsWaitingMax)
     expect(said).toBeLessThan(AGENT_LIMITS.eventsWaitingMax + 2)
-    for (let taken = 0; taken < 1003; taken += 1) await session.receive({ kind: 'taken' })
+    for (let taken = 0; taken < 1004; taken += 1) await session.receive({ kind: 'taken' })
     await asked
-    expect(posted).toHaveLength(1003)
+    expect(posted).toHaveLength(1004)
   })
 
   test('reports why it failed, with the status of the provider', async () => {

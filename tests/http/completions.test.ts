@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import type { AgentQuestion } from '../../src/agents/agent-pool.ts'
-import type { CompletionEvent } from '../../src/domain/completion-event.ts'
+import type { AgentQuestion } from '../../src/agents/questions/agent-pool.ts'
+import type { CompletionEvent } from '../../src/domain/agents/completion-event.ts'
 import { AppError } from '../../src/errors.ts'
 import type { ServerDeps } from '../../src/http/route-context.ts'
 import { answerEvents, requestOf, send, TRACE_ID, testServer } from './server-fixture.ts'

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import type { CompletionEvent } from '../../src/domain/completion-event.ts'
+import type { CompletionEvent } from '../../src/domain/agents/completion-event.ts'
 import type { Listener } from '../../src/http/server.ts'
 import { type TestServer, testServer } from './server-fixture.ts'
 

@@ -1,8 +1,8 @@
 /** A server over fakes: a catalog in memory, statements and agents that answer what a test says. */
 
-import type { Agent } from '../../src/domain/agent.ts'
+import type { Agent } from '../../src/domain/agents/agent.ts'
+import type { CompletionEvent } from '../../src/domain/agents/completion-event.ts'
 import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
-import type { CompletionEvent } from '../../src/domain/completion-event.ts'
 import { NO_ACTIVITY } from '../../src/domain/flow/activity.ts'
 import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'

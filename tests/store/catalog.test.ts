@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
-import type { AgentDraft } from '../../src/domain/agent.ts'
+import type { AgentDraft } from '../../src/domain/agents/agent.ts'
 import { requireAgent, requireProject } from '../../src/domain/catalog-snapshot.ts'
 import { shownParams } from '../../src/domain/knowledge-base.ts'
 import { DEFAULT_PROJECT } from '../../src/domain/project.ts'

@@ -6,7 +6,8 @@ import type { SourceModule } from './source-module.ts'
 export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
   'setting-values.ts': [],
-  'settings.ts': ['setting-values.ts', 'errors.ts'],
+  'agent-settings.ts': ['setting-values.ts', 'errors.ts'],
+  'settings.ts': ['agent-settings.ts', 'setting-values.ts', 'errors.ts'],
   runtime: ['errors.ts'],
   network: ['runtime', 'errors.ts'],
   domain: ['errors.ts'],
@@ -69,6 +70,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   ],
   sql: ['subquery', 'search', 'pushdown', 'dialect', 'guard', 'ast', 'lexer'],
   retrieval: ['keywords', 'rows', 'ivf', 'vectors', 'kernel'],
+  agents: ['questions', 'actors', 'loop', 'tools', 'evidence', 'data'],
   reading: ['processes', 'documents', 'html', 'tables'],
   cli: ['commands', 'ingest', 'sql'],
   store: [
@@ -226,8 +228,8 @@ function foldersReached(
 
 /** `src/query/select/run.ts` → `select`, `src/query/run.ts` → nothing, undefined outside of the room. */
 function folderIn(room: string, path: string): string | undefined {
-  const [, first, ...rest] = path.split('/')
-  if (first !== room) return undefined
+  const [top, first, ...rest] = path.split('/')
+  if (top !== 'src' || first !== room) return undefined
   return rest.length > 1 ? (rest[0] ?? '') : ''
 }
 

@@ -1,4 +1,4 @@
-import type { Citation, CompletionEvent } from '../../domain/completion-event.ts'
+import type { Citation, CompletionEvent } from '../../domain/agents/completion-event.ts'
 import {
   type CommandContext,
   DEFAULT_PROJECT_NAME,
@@ -78,12 +78,6 @@ or look for passages: eider search ${target}${name} …`
 
 const TEXT_COLUMNS_MAX = 100
 
-/** Where the document has such places. */
-interface PlacedCitation extends Citation {
-  readonly heading?: string | null
-  readonly page?: number | null
-}
-
 class ShownAnswer {
   readonly #context: CommandContext
   readonly #lines: FlowingText
@@ -151,7 +145,7 @@ class ShownAnswer {
     }
   }
 
-  async #citations(citations: readonly PlacedCitation[]): Promise<void> {
+  async #citations(citations: readonly Citation[]): Promise<void> {
     const { output, options } = this.#context
     if (citations.length === 0 || options.flag('citations') === false) return
     const columns = Math.min(TEXT_COLUMNS_MAX, output.columns ?? TEXT_COLUMNS_MAX)

@@ -2,8 +2,9 @@
  * What the use cases need of models: embedding, chat, agents and reranking. `models/` and `agents/` implement it. Every method
  * that takes a signal stops within a second of its abort and throws its reason.
  */
-import type { Agent } from '../agent.ts'
-import type { Citation } from '../completion-event.ts'
+import type { Agent } from '../agents/agent.ts'
+import type { FinishReason, TokenUsage } from '../agents/agent-run.ts'
+import type { Citation } from '../agents/completion-event.ts'
 import type { ModelRef } from '../model-ref.ts'
 
 /** Counts the tokens of texts. */
@@ -65,18 +66,26 @@ export type EmbedderProbe =
   | { readonly kind: 'ready'; readonly dimensions: number }
   | { readonly kind: 'unreachable'; readonly warning: string }
 
-/** A call of one tool. Every tool takes at most one text. */
+/** A call of one tool. */
 export interface ToolCall {
   readonly id: string
   readonly name: string
+  /** The text of a tool that takes one; of a tool with a `schema` the arguments' object as JSON. */
   readonly input: string
+  /** What is wrong with the arguments as the model wrote them: it is told, and the tool is not run. */
+  readonly malformed?: string
 }
+
+/** A JSON schema (draft 2020-12), as providers take it. */
+export type JsonSchema = { readonly [key: string]: unknown }
 
 export interface ToolSpec {
   readonly name: string
   readonly description: string
-  /** Name and description of the one text argument; null for a tool without. */
+  /** Name and description of the one text argument; null for a tool without, or with a `schema`. */
   readonly input: { readonly name: string; readonly description: string } | null
+  /** The arguments of a tool that takes several: an object. */
+  readonly schema?: JsonSchema
 }
 
 export type ChatMessage =
@@ -92,12 +101,32 @@ export type ChatMessage =
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[]
   readonly tools: readonly ToolSpec[]
+  /** The form that an answer without tool calls is to have, where the provider can see to it. */
+  readonly responseFormat?: ResponseFormat
 }
 
-/** What a chat model says, as it says it: text in pieces, then whole tool calls. No tool call: the text is the answer. */
+/** `response_format` of the type `json_schema`. */
+export interface ResponseFormat {
+  readonly name: string
+  readonly schema: JsonSchema
+}
+
+/**
+ * What a chat model says, as it says it: text in pieces, then whole tool calls. No tool call: the text is the answer.
+ * `reasoning` is thought, not answer. `end` comes last and once, or not at all from a model that tells nothing.
+ */
 export type ChatDelta =
   | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'reasoning'; readonly text: string }
   | { readonly kind: 'tool_call'; readonly call: ToolCall }
+  | {
+      readonly kind: 'end'
+      readonly finish: FinishReason
+      /** null: the server did not say. */
+      readonly usage: TokenUsage | null
+      /** What the answer lost or was done without, in plain words: cut at a limit, filtered, no tools on that server. */
+      readonly warnings: readonly string[]
+    }
 
 export interface ChatModel {
   /** @throws AppError `provider_failed`, `provider_refused`, `timeout` */

@@ -2,7 +2,7 @@
  * What the use cases need of the store. Every method that takes a signal stops within a second of its abort and throws its
  * reason.
  */
-import type { Agent, AgentChanges, AgentDraft } from '../agent.ts'
+import type { Agent, AgentChanges, AgentDraft } from '../agents/agent.ts'
 import type { Backup } from '../backup.ts'
 import type { CatalogSnapshot } from '../catalog-snapshot.ts'
 import type { ChunkChange, DocumentChange, EmbeddedDocument, StoredChunkText } from '../chunk.ts'

@@ -1,7 +1,7 @@
 import { t } from 'elysia'
 import { alterAgent, createAgent, dropAgent } from '../../catalog/define-agent.ts'
 import { type Fields, isObject } from '../../catalog/fields.ts'
-import type { Agent } from '../../domain/agent.ts'
+import type { Agent } from '../../domain/agents/agent.ts'
 import { agentsOf, findAgent, requireAgent, requireProject } from '../../domain/catalog-snapshot.ts'
 import { AppError } from '../../errors.ts'
 import { bodySchema, readJson } from '../body.ts'

@@ -5,7 +5,7 @@ import { agentParamFields } from '../../catalog/define-agent.ts'
 import { shownParameters } from '../../catalog/define-database.ts'
 import { definedFields } from '../../catalog/fields.ts'
 import { maskedModelFields } from '../../catalog/model-fields.ts'
-import type { Agent } from '../../domain/agent.ts'
+import type { Agent } from '../../domain/agents/agent.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import {
   type Activity,

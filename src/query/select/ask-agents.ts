@@ -1,4 +1,4 @@
-import type { Agent } from '../../domain/agent.ts'
+import type { Agent } from '../../domain/agents/agent.ts'
 import type { AgentAnswer, AgentAnswers } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 import { mapConcurrent } from '../../runtime/map-concurrent.ts'

@@ -1,4 +1,4 @@
-import type { AllowedData } from '../../domain/agent.ts'
+import type { AllowedData } from '../../domain/agents/agent.ts'
 import {
   agentsOf,
   type CatalogSnapshot,

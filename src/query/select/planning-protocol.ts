@@ -1,5 +1,5 @@
 /** What the main thread and the planning thread say to each other. */
-import type { AllowedData } from '../../domain/agent.ts'
+import type { AllowedData } from '../../domain/agents/agent.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
 import type { NameScope } from '../../sql/relation.ts'

@@ -1,4 +1,4 @@
-import type { AllowedData } from '../../domain/agent.ts'
+import type { AllowedData } from '../../domain/agents/agent.ts'
 import { requireDatabase } from '../../domain/catalog-snapshot.ts'
 import { keywordWarningOf } from '../../domain/knowledge-base.ts'
 import type { BoundSql } from '../../domain/ports/engine-ports.ts'

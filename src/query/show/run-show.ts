@@ -1,5 +1,5 @@
 import { maskedModelFields } from '../../catalog/model-fields.ts'
-import type { Agent } from '../../domain/agent.ts'
+import type { Agent } from '../../domain/agents/agent.ts'
 import { literal, quote } from '../../domain/identifier.ts'
 import { type KnowledgeBase, sentMetadataColumns } from '../../domain/knowledge-base.ts'
 import type { QueryResult } from '../../domain/query-result.ts'

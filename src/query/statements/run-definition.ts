@@ -2,7 +2,7 @@
 import { alterAgent, createAgent, dropAgent } from '../../catalog/define-agent.ts'
 import { alterDatabase, createDatabase, dropDatabase } from '../../catalog/define-database.ts'
 import { createProject, dropProject } from '../../catalog/define-project.ts'
-import type { Agent } from '../../domain/agent.ts'
+import type { Agent } from '../../domain/agents/agent.ts'
 import {
   findAgent,
   findDataSource,

@@ -1,5 +1,5 @@
 /** An agent in a FROM: the rows of its answers to the questions in `question = …`. */
-import type { Agent } from '../../domain/agent.ts'
+import type { Agent } from '../../domain/agents/agent.ts'
 import { quote } from '../../domain/identifier.ts'
 import { AppError } from '../../errors.ts'
 import {

@@ -1,6 +1,6 @@
 /** The catalog's rows ⇄ what the domain talks about: all of them at the start, and one by one. */
 import { asc } from 'drizzle-orm'
-import type { Agent } from '../../domain/agent.ts'
+import type { Agent } from '../../domain/agents/agent.ts'
 import type { DataSource } from '../../domain/flow/data-source.ts'
 import { DEFAULT_FUSION, fusionNamed, type SearchDefaults } from '../../domain/hybrid-search.ts'
 import {

@@ -9,7 +9,7 @@ import {
   timestamp,
   unique,
 } from 'drizzle-orm/pg-core'
-import type { AgentData, AgentParams } from '../../domain/agent.ts'
+import type { AgentData, AgentParams } from '../../domain/agents/agent.ts'
 import type { DataSourceEngine } from '../../domain/flow/data-source.ts'
 import type { JobError, JobKind, JobState } from '../../domain/flow/job.ts'
 import type { LastMark, ScheduleRun } from '../../domain/flow/schedule.ts'

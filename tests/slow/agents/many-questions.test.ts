@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { AgentPool } from '../../../src/agents/agent-pool.ts'
+import { AgentPool } from '../../../src/agents/questions/agent-pool.ts'
+import { NO_TRACES } from '../../../src/domain/ports/trace-ports.ts'
 import { rowsOf } from '../../../src/domain/query-result.ts'
 import {
   agentNamed,
@@ -34,6 +35,7 @@ test('hundreds of questions, half of them to broken agents, each get one end', a
       sources: fakeSources({}),
       embed: async (texts) => texts.map(() => Float32Array.of(1)),
       chatProviders: ['builtin'],
+      traces: NO_TRACES,
       newTraceId: () => crypto.randomUUID(),
     },
   )

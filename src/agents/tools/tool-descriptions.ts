@@ -1,9 +1,9 @@
-import { nameKey } from '../domain/identifier.ts'
-import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import { fullName } from './agent-data.ts'
-import { AGENT_LIMITS, firstBytes } from './agent-limits.ts'
-import { type DataReader, sqlName, sqlTableName } from './data-reader.ts'
-import { observationOf } from './observation.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { AGENT_LIMITS, firstBytes } from '../agent-limits.ts'
+import { fullName } from '../data/agent-data.ts'
+import { type DataReader, sqlName, sqlTableName } from '../data/data-reader.ts'
+import { observationOf } from '../data/observation.ts'
 
 const SAMPLE_ROWS = 3
 

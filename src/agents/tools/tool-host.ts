@@ -1,17 +1,17 @@
-import type { Citation } from '../domain/completion-event.ts'
-import type { ToolCall } from '../domain/ports/model-ports.ts'
-import { AppError, type ErrorCode } from '../errors.ts'
-import { type AvailableData, fullName, namedKnowledgeBases } from './agent-data.ts'
-import { AGENT_LIMITS, byteSize, firstBytes } from './agent-limits.ts'
+import type { Citation } from '../../domain/agents/completion-event.ts'
+import type { ToolCall } from '../../domain/ports/model-ports.ts'
+import { AppError, type ErrorCode } from '../../errors.ts'
+import { AGENT_LIMITS, byteSize, firstBytes } from '../agent-limits.ts'
+import { type AvailableData, fullName, namedKnowledgeBases } from '../data/agent-data.ts'
+import { type DataReader, dataReader, type Select } from '../data/data-reader.ts'
+import { observationOf } from '../data/observation.ts'
 import {
   citationsOf,
   citedPassages,
   mergedPassage,
   passagesOf,
   type ShownPassage,
-} from './citations.ts'
-import { type DataReader, dataReader, type Select } from './data-reader.ts'
-import { observationOf } from './observation.ts'
+} from '../evidence/citations.ts'
 import { describeKnowledgeBases, describeTables } from './tool-descriptions.ts'
 import { isToolName, type ToolName } from './tools.ts'
 

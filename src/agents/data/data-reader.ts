@@ -1,9 +1,9 @@
-import type { AllowedData } from '../domain/agent.ts'
-import { literal, nameKey, quote } from '../domain/identifier.ts'
-import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import { FILES_DATABASE } from '../domain/project.ts'
-import type { RowStream } from '../domain/query-result.ts'
-import { AGENT_LIMITS } from './agent-limits.ts'
+import type { AllowedData } from '../../domain/agents/agent.ts'
+import { literal, nameKey, quote } from '../../domain/identifier.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { FILES_DATABASE } from '../../domain/project.ts'
+import type { RowStream } from '../../domain/query-result.ts'
+import { AGENT_LIMITS } from '../agent-limits.ts'
 import { type FirstRows, firstRows } from './observation.ts'
 
 export interface SelectScope {

@@ -1,5 +1,5 @@
-import type { KnowledgeBase } from './knowledge-base.ts'
-import type { ModelRef } from './model-ref.ts'
+import type { KnowledgeBase } from '../knowledge-base.ts'
+import type { ModelRef } from '../model-ref.ts'
 
 /** What an agent may read: `<project>.<knowledge base>`, `<data source>.<table>`, globs allowed. */
 export interface AgentData {

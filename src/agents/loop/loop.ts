@@ -1,9 +1,9 @@
-import type { ConversationTurn } from '../domain/agent.ts'
-import type { Action } from '../domain/completion-event.ts'
-import type { ChatDelta, ChatMessage, ChatModel, ToolCall } from '../domain/ports/model-ports.ts'
-import { AppError } from '../errors.ts'
-import { AGENT_LIMITS, byteSize } from './agent-limits.ts'
-import type { AgentEvent, Assignment } from './worker-messages.ts'
+import type { ConversationTurn } from '../../domain/agents/agent.ts'
+import type { Action } from '../../domain/agents/completion-event.ts'
+import type { ChatDelta, ChatMessage, ChatModel, ToolCall } from '../../domain/ports/model-ports.ts'
+import { AppError } from '../../errors.ts'
+import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
+import type { AgentEvent, Assignment } from './assignment.ts'
 
 export interface LoopDeps {
   readonly model: ChatModel
@@ -16,6 +16,8 @@ interface Progress {
   readonly assignment: Assignment
   readonly deps: LoopDeps
   readonly messages: ChatMessage[]
+  /** On the clock of `performance.now()`. */
+  readonly beganMs: number
   readonly calls: ToolCall[]
 }
 
@@ -30,7 +32,10 @@ export async function* answer(
 ): AsyncGenerator<AgentEvent, void> {
   yield { type: 'start' }
   const messages = [...openingMessages(assignment)]
-  const output = yield* conversation({ assignment, deps, messages, calls: [] }, signal)
+  const output = yield* conversation(
+    { assignment, deps, messages, calls: [], beganMs: performance.now() },
+    signal,
+  )
   yield { type: 'output', output }
   yield { type: 'end' }
 }
@@ -76,15 +81,21 @@ function stepLimit(maxSteps: number): AppError {
 }
 
 async function* nextTurn(
-  { assignment, deps, messages }: Progress,
+  progress: Progress,
   isLast: boolean,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, Turn> {
+  const { assignment, deps, messages } = progress
   const request = { messages: withinLimits(messages), tools: isLast ? [] : assignment.tools }
-  const reading = readTurn(deps.model.respond(request, signal), signal)
+  const startMs = performance.now() - progress.beganMs
+  const clock = () => performance.now() - progress.beganMs
+  const reading = readTurn(deps.model.respond(request, signal), clock, signal)
   for (;;) {
     const { done, value } = await reading.next()
-    if (done) return value
+    if (done) {
+      yield turnEvent(value, startMs, clock() - startMs)
+      return value
+    }
     if (assignment.deltas) yield { type: 'delta', content: value }
   }
 }
@@ -93,6 +104,27 @@ async function* nextTurn(
 interface Turn {
   readonly text: string
   readonly calls: readonly ToolCall[]
+  readonly reasoning: string
+  /** Since the question began; null: nothing came. */
+  readonly firstPieceMs: number | null
+  readonly end: Extract<ChatDelta, { kind: 'end' }> | null
+}
+
+function turnEvent(turn: Turn, startMs: number, tookMs: number): AgentEvent {
+  const { calls, end, reasoning, firstPieceMs } = turn
+  return {
+    type: 'turn',
+    warnings: end?.warnings ?? [],
+    turn: {
+      startMs,
+      tookMs,
+      firstPieceMs: firstPieceMs === null ? null : firstPieceMs - startMs,
+      finish: end?.finish ?? (calls.length > 0 ? 'tool_calls' : 'stop'),
+      usage: end?.usage ?? null,
+      reasoning: reasoning.slice(0, AGENT_LIMITS.reasoningCharsMax).toWellFormed(),
+      callCount: calls.length,
+    },
+  }
 }
 
 /**
@@ -101,18 +133,25 @@ interface Turn {
  */
 async function* readTurn(
   deltas: AsyncIterable<ChatDelta>,
+  clock: () => number,
   signal: AbortSignal,
 ): AsyncGenerator<string, Turn> {
   const { turnCharsMax, turnCallsMax } = AGENT_LIMITS
   const texts: string[] = []
+  const thoughts: string[] = []
   const calls: ToolCall[] = []
   let chars = 0
+  let firstPieceMs: number | null = null
+  let end: Turn['end'] = null
   for await (const delta of deltas) {
     signal.throwIfAborted()
-    chars += delta.kind === 'text' ? delta.text.length : delta.call.input.length
+    firstPieceMs ??= clock()
+    chars += deltaChars(delta)
     if (chars > turnCharsMax) throw tooMuch(`${turnCharsMax} characters`)
     if (delta.kind === 'tool_call') calls.push(delta.call)
     if (calls.length > turnCallsMax) throw tooMuch(`${turnCallsMax} tool calls`)
+    if (delta.kind === 'reasoning') thoughts.push(delta.text)
+    if (delta.kind === 'end') end = delta
     if (delta.kind === 'text' && delta.text !== '') {
       texts.push(delta.text)
       yield delta.text
@@ -120,7 +159,12 @@ async function* readTurn(
   }
   // The OpenAI library ends an aborted stream without a word.
   signal.throwIfAborted()
-  return { text: texts.join(''), calls }
+  return { text: texts.join(''), calls, reasoning: thoughts.join(''), firstPieceMs, end }
+}
+
+function deltaChars(delta: ChatDelta): number {
+  if (delta.kind === 'tool_call') return delta.call.input.length
+  return delta.kind === 'end' ? 0 : delta.text.length
 }
 
 function tooMuch(limit: string): AppError {

@@ -1,28 +1,30 @@
-import type { Agent, ConversationTurn } from '../domain/agent.ts'
-import type { CompletionEvent } from '../domain/completion-event.ts'
+import type { Agent, ConversationTurn } from '../../domain/agents/agent.ts'
+import type { RunEnd, RunStart } from '../../domain/agents/agent-run.ts'
+import type { CompletionEvent } from '../../domain/agents/completion-event.ts'
 import {
   BUILTIN_CHAT_MODEL,
   BUILTIN_PROVIDER,
   type ChatDefaults,
   type ModelRef,
   unknownProvider,
-} from '../domain/model-ref.ts'
-import type { Embedder } from '../domain/ports/model-ports.ts'
-import type { Catalog } from '../domain/ports/store-ports.ts'
-import { AppError, toAppError } from '../errors.ts'
-import { onAbort, startDeadline } from '../runtime/cancellation.ts'
-import { Semaphore } from '../runtime/semaphore.ts'
-import { AgentActor } from './agent-actor.ts'
-import { agentData } from './agent-data.ts'
-import { AGENT_LIMITS, byteSize } from './agent-limits.ts'
-import { SpareWorkers } from './agent-worker.ts'
+} from '../../domain/model-ref.ts'
+import type { Embedder } from '../../domain/ports/model-ports.ts'
+import type { Catalog } from '../../domain/ports/store-ports.ts'
+import type { RunTrace, RunTraces } from '../../domain/ports/trace-ports.ts'
+import { AppError, toAppError } from '../../errors.ts'
+import { onAbort, startDeadline } from '../../runtime/cancellation.ts'
+import { Semaphore } from '../../runtime/semaphore.ts'
+import { type ActorTools, AgentActor } from '../actors/agent-actor.ts'
+import { SpareWorkers } from '../actors/agent-worker.ts'
+import type { AgentTask } from '../actors/worker-messages.ts'
+import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
+import { agentData } from '../data/agent-data.ts'
+import type { Select } from '../data/data-reader.ts'
+import { type ListingSources, tablesElsewhere } from '../data/tables-elsewhere.ts'
+import { ToolHost } from '../tools/tool-host.ts'
+import { toolSpecs } from '../tools/tools.ts'
 import { type Answer, outputEvent, progressEvent, startEvent } from './completion-stream.ts'
-import type { Select } from './data-reader.ts'
 import { systemPrompt } from './prompt.ts'
-import { type ListingSources, tablesElsewhere } from './tables-elsewhere.ts'
-import { ToolHost } from './tool-host.ts'
-import { toolSpecs } from './tools.ts'
-import type { AgentTask } from './worker-messages.ts'
 
 /** A question to an agent, as a client puts it. */
 export interface AgentQuestion {
@@ -43,6 +45,8 @@ export interface AgentDeps {
   readonly embed: Embedder['embed']
   /** Providers of chat models that there are. */
   readonly chatProviders: readonly string[]
+  /** Where each question is written down. */
+  readonly traces: RunTraces
   /** A UUID. */
   newTraceId(): string
 }
@@ -139,7 +143,7 @@ export class AgentPool {
       onAbort(deadline.signal, leave)
       try {
         deadline.signal.throwIfAborted()
-        return yield* this.#conversation(question, { model, endMs }, deadline.signal)
+        return yield* this.#traced(question, { model, endMs }, deadline.signal)
       } finally {
         leave()
       }
@@ -164,14 +168,38 @@ export class AgentPool {
     throw unknownProvider('model', model.provider, chatProviders)
   }
 
+  /** Whatever becomes of a question, its trace is told so. */
+  async *#traced(
+    question: AgentQuestion,
+    { model, endMs }: { readonly model: ModelRef; readonly endMs: number },
+    signal: AbortSignal,
+  ): AsyncGenerator<CompletionEvent, Answer> {
+    const { newTraceId, traces } = this.#deps
+    const traceId = newTraceId()
+    const beganMs = performance.now()
+    const trace = traces.begin(runStart(traceId, question, model))
+    try {
+      const run = { model, endMs, traceId, trace, beganMs }
+      const answer = yield* this.#conversation(question, run, signal)
+      trace.end(answeredRun(answer))
+      return answer
+    } catch (error) {
+      trace.end(failedRun(toAppError(error)))
+      throw error
+    } finally {
+      // For a client that reads no further; what has ended stays as it ended.
+      trace.end(failedRun(new AppError('cancelled', 'The question was cancelled')))
+    }
+  }
+
   async *#conversation(
     { agent, question, history, deltas }: AgentQuestion,
-    { model, endMs }: { readonly model: ModelRef; readonly endMs: number },
+    run: Run,
     signal: AbortSignal,
   ): AsyncGenerator<CompletionEvent, Answer> {
     const { observationBytesMax, chatDefaults, agentStepsMax } = this.#options
     const { catalog, select, sources } = this.#deps
-    const traceId = this.#deps.newTraceId()
+    const { model, endMs, traceId } = run
     yield startEvent(question, traceId)
     const snapshot = catalog.snapshot()
     const elsewhere = await tablesElsewhere(agent, snapshot, sources, signal)
@@ -188,29 +216,35 @@ export class AgentPool {
       maxSteps: agent.params.maxSteps ?? agentStepsMax,
       deltas,
     }
-    const content = yield* this.#progress(task, { host, traceId }, signal)
+    const { content, warnings } = yield* this.#progress(task, { host, run }, signal)
     const citations = await host.citations(content, signal)
-    const answer = { content, traceId, citations, warnings: data.warnings }
+    const answer = { content, traceId, citations, warnings: [...data.warnings, ...warnings] }
     yield outputEvent(answer)
     return agent.params.returnContext === true ? { ...answer, context: host.context } : answer
   }
 
-  /** The events between the start and the answer. @returns the text of the answer */
+  /** The events between the start and the answer. */
   async *#progress(
     task: AgentTask,
-    { host, traceId }: { readonly host: ToolHost; readonly traceId: string },
+    { host, run }: { readonly host: ToolHost; readonly run: Run },
     signal: AbortSignal,
-  ): AsyncGenerator<CompletionEvent, string> {
+  ): AsyncGenerator<CompletionEvent, Output> {
     signal.throwIfAborted()
     const worker = this.#spares.lease(task.model.provider)
-    const tools = { runTool: host.run.bind(host), embed: this.#deps.embed }
+    const tools = { runTool: tracedTools(host, run), embed: this.#deps.embed }
+    const warnings = new Set<string>()
     const actor = new AgentActor({ worker, task, tools })
     const stopListening = onAbort(signal, () => actor.stop(toAppError(signal.reason)))
     try {
       for await (const event of actor.events()) {
-        if (event.type === 'output') return event.output
-        // The client has its start already, and an end without an output is not an answer.
-        if (event.type !== 'start' && event.type !== 'end') yield progressEvent(event, traceId)
+        if (event.type === 'output') return { content: event.output, warnings: [...warnings] }
+        if (event.type === 'turn') {
+          run.trace.turn(event.turn)
+          for (const warning of event.warnings) warnings.add(warning)
+        } else if (event.type !== 'start' && event.type !== 'end') {
+          // The client has its start already, and an end without an output is not an answer.
+          yield progressEvent(event, run.traceId)
+        }
       }
       const message = 'The agent stopped unexpectedly: its thread ended without an answer'
       throw new AppError('agent_crashed', message)
@@ -224,6 +258,68 @@ export class AgentPool {
   close(): void {
     this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
     this.#spares.close()
+  }
+}
+
+/** One question under way. */
+interface Run {
+  readonly model: ModelRef
+  /** On the clock of `performance.now()`, as `beganMs`. */
+  readonly endMs: number
+  readonly beganMs: number
+  readonly traceId: string
+  readonly trace: RunTrace
+}
+
+interface Output {
+  readonly content: string
+  readonly warnings: readonly string[]
+}
+
+function tracedTools(host: ToolHost, { trace, beganMs }: Run): ActorTools['runTool'] {
+  return async (call, signal) => {
+    const startedMs = performance.now()
+    const observation = await host.run(call, signal)
+    trace.step({
+      startMs: startedMs - beganMs,
+      tookMs: performance.now() - startedMs,
+      tool: call.name,
+      input: call.input,
+      observation,
+    })
+    return observation
+  }
+}
+
+function runStart(
+  traceId: string,
+  { agent, question }: AgentQuestion,
+  { provider, modelName }: ModelRef,
+): RunStart {
+  return {
+    traceId,
+    agentId: agent.id,
+    agentName: agent.name,
+    projectName: agent.projectName,
+    question,
+    conversationId: null,
+    model: { provider, modelName },
+  }
+}
+
+function answeredRun({ content, citations, warnings }: Answer): RunEnd {
+  const failure = { errorCode: null, errorMessage: null }
+  return { outcome: 'answered', answer: content, citations, warnings, ...failure }
+}
+
+function failedRun({ code, message }: AppError): RunEnd {
+  return {
+    outcome: code === 'cancelled' ? 'cancelled' : 'failed',
+    answer: null,
+    citations: [],
+    warnings: [],
+    errorCode: code,
+    errorMessage: message,
   }
 }
 

@@ -1,6 +1,6 @@
-import type { Agent } from '../domain/agent.ts'
-import { type AvailableData, fullName } from './agent-data.ts'
-import { AGENT_LIMITS } from './agent-limits.ts'
+import type { Agent } from '../../domain/agents/agent.ts'
+import { AGENT_LIMITS } from '../agent-limits.ts'
+import { type AvailableData, fullName } from '../data/agent-data.ts'
 
 /** What the model is told before the conversation. */
 export function systemPrompt(agent: Agent, data: AvailableData): string {

@@ -1,11 +1,11 @@
 /** What an agent's `data` names of data sources. They are asked when the question starts. */
-import type { Agent } from '../domain/agent.ts'
-import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
-import type { DataSource, SourceTable } from '../domain/flow/data-source.ts'
-import type { DataSources } from '../domain/ports/source-ports.ts'
-import { AppError, toAppError } from '../errors.ts'
-import { abortable, withDeadline } from '../runtime/cancellation.ts'
-import { AGENT_LIMITS } from './agent-limits.ts'
+import type { Agent } from '../../domain/agents/agent.ts'
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import type { DataSource, SourceTable } from '../../domain/flow/data-source.ts'
+import type { DataSources } from '../../domain/ports/source-ports.ts'
+import { AppError, toAppError } from '../../errors.ts'
+import { abortable, withDeadline } from '../../runtime/cancellation.ts'
+import { AGENT_LIMITS } from '../agent-limits.ts'
 import { matchesGlob } from './glob.ts'
 
 /** The tables that stand behind some patterns. */

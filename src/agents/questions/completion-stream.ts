@@ -9,9 +9,10 @@ import {
   type OutputEvent,
   type StartEvent,
   type StepsEvent,
-} from '../domain/completion-event.ts'
-import { type AppError, toAppError } from '../errors.ts'
-import { type AgentEvent, failureOf } from './worker-messages.ts'
+} from '../../domain/agents/completion-event.ts'
+import { type AppError, toAppError } from '../../errors.ts'
+import { failureOf } from '../actors/worker-messages.ts'
+import type { AgentEvent } from '../loop/assignment.ts'
 
 export interface CompletionStreamOptions {
   /** `delta` events are passed on only to a client that asked for them. */

@@ -1,9 +1,9 @@
-import type { Embedder, ToolCall } from '../domain/ports/model-ports.ts'
-import { AppError, toAppError } from '../errors.ts'
-import { AGENT_LIMITS } from './agent-limits.ts'
+import type { Embedder, ToolCall } from '../../domain/ports/model-ports.ts'
+import { AppError, toAppError } from '../../errors.ts'
+import { AGENT_LIMITS } from '../agent-limits.ts'
+import type { AgentEvent } from '../loop/assignment.ts'
 import type { AgentWorker } from './agent-worker.ts'
 import {
-  type AgentEvent,
   type AgentTask,
   errorOf,
   type FromWorker,

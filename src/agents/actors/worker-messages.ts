@@ -1,21 +1,8 @@
-import type { ConversationTurn } from '../domain/agent.ts'
-import type { Action, Step } from '../domain/completion-event.ts'
-import type { ChatDefaults, ModelRef } from '../domain/model-ref.ts'
-import type { ToolSpec } from '../domain/ports/model-ports.ts'
-import { AppError, ERRORS, type ErrorCode, toAppError } from '../errors.ts'
-
-/** What the model is told and how far it may go. */
-export interface Assignment {
-  readonly question: string
-  /** Earlier turns, the oldest first. */
-  readonly history: readonly ConversationTurn[]
-  readonly systemPrompt: string
-  readonly tools: readonly ToolSpec[]
-  /** Tool calls before the answer. */
-  readonly maxSteps: number
-  /** Whether text is wanted while it is written. */
-  readonly deltas: boolean
-}
+import type { FinishReason, ModelTurn, TokenUsage } from '../../domain/agents/agent-run.ts'
+import type { Action, Step } from '../../domain/agents/completion-event.ts'
+import type { ChatDefaults, ModelRef } from '../../domain/model-ref.ts'
+import { AppError, ERRORS, type ErrorCode, toAppError } from '../../errors.ts'
+import type { AgentEvent, Assignment } from '../loop/assignment.ts'
 
 /** All that a worker needs to know for one question. It can be cloned between threads. */
 export interface AgentTask extends Assignment {
@@ -24,16 +11,6 @@ export interface AgentTask extends Assignment {
   /** What is left for the answer. */
   readonly timeoutMs: number
 }
-
-/** What happened while a worker answers: `start`, an `action` and its `step` for each tool call, `output`, `end`. */
-export type AgentEvent =
-  | { readonly type: 'start' }
-  | { readonly type: 'action'; readonly action: Action }
-  | { readonly type: 'step'; readonly step: Step }
-  /** A piece of the model's text, where deltas are wanted. */
-  | { readonly type: 'delta'; readonly content: string }
-  | { readonly type: 'output'; readonly output: string }
-  | { readonly type: 'end' }
 
 /** An `AppError` on its way between threads. */
 export interface Failure {
@@ -147,6 +124,10 @@ const EVENT_PARSERS: {
     return step && { type: 'step', step }
   },
   delta: ({ content }) => (typeof content === 'string' ? { type: 'delta', content } : undefined),
+  turn({ turn, warnings }) {
+    const parsed = parseTurn(turn)
+    return parsed && isTextList(warnings) ? { type: 'turn', turn: parsed, warnings } : undefined
+  },
   output: ({ output }) => (typeof output === 'string' ? { type: 'output', output } : undefined),
   end: () => ({ type: 'end' }),
 }
@@ -163,6 +144,36 @@ function parseStep(value: unknown): Step | undefined {
   if (!isRecord(value) || typeof value.observation !== 'string') return undefined
   const action = parseAction(value.action)
   return action && { action, observation: value.observation }
+}
+
+const FINISHES: Readonly<Record<FinishReason, true>> = {
+  stop: true,
+  tool_calls: true,
+  length: true,
+  filter: true,
+  refusal: true,
+}
+
+function parseTurn(value: unknown): ModelTurn | undefined {
+  if (!isRecord(value)) return undefined
+  const { startMs, firstPieceMs, tookMs, finish, usage, reasoning, callCount } = value
+  const counted = usage === null ? null : parseUsage(usage)
+  if (!isAmount(startMs) || !isAmount(tookMs) || !isAmount(callCount)) return undefined
+  if (firstPieceMs !== null && !isAmount(firstPieceMs)) return undefined
+  if (!isKeyOf(FINISHES, finish) || typeof reasoning !== 'string') return undefined
+  if (counted === undefined) return undefined
+  return { startMs, firstPieceMs, tookMs, finish, usage: counted, reasoning, callCount }
+}
+
+function parseUsage(value: unknown): TokenUsage | undefined {
+  if (!isRecord(value)) return undefined
+  const { inputTokens, outputTokens, cachedTokens } = value
+  if (!isAmount(inputTokens) || !isAmount(outputTokens) || !isAmount(cachedTokens)) return undefined
+  return { inputTokens, outputTokens, cachedTokens }
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0
 }
 
 function parseFailure(value: unknown): Failure | undefined {
@@ -193,10 +204,14 @@ export function messageChars(message: FromWorker): number {
     case 'tool_call':
       return message.name.length + message.input.length
     case 'embed':
-      return message.texts.reduce((sum, text) => sum + text.length, 0)
+      return textsChars(message.texts)
     case 'failed':
       return message.failure.message.length
   }
+}
+
+function textsChars(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + text.length, 0)
 }
 
 function eventChars(event: AgentEvent): number {
@@ -210,6 +225,8 @@ function eventChars(event: AgentEvent): number {
       return actionChars(event.step.action) + event.step.observation.length
     case 'delta':
       return event.content.length
+    case 'turn':
+      return event.turn.reasoning.length + textsChars(event.warnings)
     case 'output':
       return event.output.length
   }

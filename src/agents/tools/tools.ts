@@ -1,5 +1,5 @@
-import type { ToolSpec } from '../domain/ports/model-ports.ts'
-import type { AvailableData } from './agent-data.ts'
+import type { ToolSpec } from '../../domain/ports/model-ports.ts'
+import type { AvailableData } from '../data/agent-data.ts'
 
 export const TOOL_NAMES = [
   'kb_list_tool',

@@ -1,5 +1,5 @@
-import { AppError } from '../errors.ts'
-import { WorkerHost } from '../runtime/worker-host.ts'
+import { AppError } from '../../errors.ts'
+import { WorkerHost } from '../../runtime/worker-host.ts'
 import type { ToWorker } from './worker-messages.ts'
 
 export interface WorkerListener {

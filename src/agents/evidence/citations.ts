@@ -1,11 +1,11 @@
-import type { Citation } from '../domain/completion-event.ts'
-import { nameKey } from '../domain/identifier.ts'
-import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { ResultValue } from '../domain/query-result.ts'
-import { AppError } from '../errors.ts'
-import { AGENT_LIMITS } from './agent-limits.ts'
-import { type DataReader, selectChunks } from './data-reader.ts'
-import type { FirstRows } from './observation.ts'
+import type { Citation } from '../../domain/agents/completion-event.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { ResultValue } from '../../domain/query-result.ts'
+import { AppError } from '../../errors.ts'
+import { AGENT_LIMITS } from '../agent-limits.ts'
+import { type DataReader, selectChunks } from '../data/data-reader.ts'
+import type { FirstRows } from '../data/observation.ts'
 
 /** A chunk as the model was shown it. */
 export interface ShownPassage {
@@ -177,6 +177,10 @@ function citationOf(passage: ShownPassage): Citation | null {
     document_id: documentId,
     chunk_id: chunkId,
     text,
+    start: null,
+    end: null,
+    page: null,
+    heading: null,
     relevance,
   }
 }

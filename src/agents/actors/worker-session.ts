@@ -1,7 +1,7 @@
-import type { ChatModel, Embedder, ToolCall } from '../domain/ports/model-ports.ts'
-import { AppError } from '../errors.ts'
-import { AGENT_LIMITS } from './agent-limits.ts'
-import { answer } from './loop.ts'
+import type { ChatModel, Embedder, ToolCall } from '../../domain/ports/model-ports.ts'
+import { AppError } from '../../errors.ts'
+import { AGENT_LIMITS } from '../agent-limits.ts'
+import { answer } from '../loop/loop.ts'
 import {
   type AgentTask,
   errorOf,

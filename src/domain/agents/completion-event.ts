@@ -1,5 +1,5 @@
 /** The wire format of `/completions/stream` (docs/contract.md 3): each event is one `data: {json}` chunk. */
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../../errors.ts'
 
 export interface Action {
   readonly tool: string
@@ -17,12 +17,18 @@ export interface Message {
   readonly content: string
 }
 
-/** Where a statement of the answer comes from. */
+/** Where a statement of the answer comes from: a passage of a document. */
 export interface Citation {
   readonly knowledge_base: string
   readonly document_id: string
   readonly chunk_id: string
+  /** The quote itself. It stands in the chunk, word for word. */
   readonly text: string
+  /** Offsets of the quote in the document's column, in UTF-16 code units; null where they are not known. */
+  readonly start: number | null
+  readonly end: number | null
+  readonly page: number | null
+  readonly heading: string | null
   readonly relevance: number | null
 }
 

@@ -1,6 +1,6 @@
-import { csvRow } from '../domain/csv.ts'
-import type { ResultValue, RowStream } from '../domain/query-result.ts'
-import { AGENT_LIMITS, byteSize, firstBytes, firstChars } from './agent-limits.ts'
+import { csvRow } from '../../domain/csv.ts'
+import type { ResultValue, RowStream } from '../../domain/query-result.ts'
+import { AGENT_LIMITS, byteSize, firstBytes, firstChars } from '../agent-limits.ts'
 
 export interface ObservationLimits {
   readonly rowsMax: number

@@ -1,0 +1,67 @@
+/** Settings of agents and of the chat models that answer for them. */
+import { integer, oneOf, optionalText, optionalUrl, setting } from './setting-values.ts'
+
+const DAY_SECONDS = 86_400
+
+export const AGENT_SETTINGS = {
+  agentsMax: setting('EIDER_AGENTS_MAX', {
+    default: '32',
+    help: 'Maximum number of questions that are answered at the same time',
+    parse: integer(1, 1000),
+  }),
+  agentQuestionsMax: setting('EIDER_AGENT_QUESTIONS_MAX', {
+    default: '8',
+    help: 'Maximum number of questions to one agent that are answered at the same time',
+    parse: integer(1, 1000),
+  }),
+  agentQueueMax: setting('EIDER_AGENT_QUEUE_MAX', {
+    default: '100',
+    help: 'Maximum number of questions that wait; further ones are answered with 503',
+    parse: integer(0, 100_000),
+  }),
+  agentTimeoutSeconds: setting('EIDER_AGENT_TIMEOUT_SECONDS', {
+    default: '300',
+    help: "Time limit of one answer in seconds, unless the agent's params set another",
+    parse: integer(1, DAY_SECONDS),
+  }),
+  agentStepsMax: setting('EIDER_AGENT_STEPS_MAX', {
+    default: '10',
+    help: "Maximum number of tool calls for one answer, unless the agent's params set another",
+    parse: integer(1, 100),
+  }),
+  observationBytesMax: setting('EIDER_OBSERVATION_BYTES_MAX', {
+    default: '32768',
+    help: 'Maximum size in bytes of a tool result that the model sees',
+    parse: integer(256, 16 * 1024 * 1024),
+  }),
+  chatProvider: setting('EIDER_CHAT_PROVIDER', {
+    default: 'builtin',
+    help: 'Default provider of agents: builtin, openai or anthropic',
+    parse: oneOf('builtin', 'openai', 'anthropic'),
+  }),
+  chatModel: setting('EIDER_CHAT_MODEL', {
+    default: '',
+    help: 'Default model of agents; required unless the provider is builtin',
+    parse: optionalText,
+  }),
+  openaiApiKey: setting('OPENAI_API_KEY', {
+    default: '',
+    help: 'API key of the openai provider, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  openaiBaseUrl: setting('OPENAI_BASE_URL', {
+    default: '',
+    help: 'Base URL of the openai provider or of a compatible server',
+    parse: optionalUrl,
+  }),
+  anthropicApiKey: setting('ANTHROPIC_API_KEY', {
+    default: '',
+    help: 'API key of the anthropic provider, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  anthropicBaseUrl: setting('ANTHROPIC_BASE_URL', {
+    default: '',
+    help: 'Base URL of the anthropic provider',
+    parse: optionalUrl,
+  }),
+}

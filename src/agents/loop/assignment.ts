@@ -1,0 +1,29 @@
+import type { ConversationTurn } from '../../domain/agents/agent.ts'
+import type { ModelTurn } from '../../domain/agents/agent-run.ts'
+import type { Action, Step } from '../../domain/agents/completion-event.ts'
+import type { ToolSpec } from '../../domain/ports/model-ports.ts'
+
+/** What the model is told and how far it may go. */
+export interface Assignment {
+  readonly question: string
+  /** Earlier turns, the oldest first. */
+  readonly history: readonly ConversationTurn[]
+  readonly systemPrompt: string
+  readonly tools: readonly ToolSpec[]
+  /** Tool calls before the answer. */
+  readonly maxSteps: number
+  /** Whether text is wanted while it is written. */
+  readonly deltas: boolean
+}
+
+/** What happened while a worker answers: `start`, an `action` and its `step` for each tool call, `output`, `end`. */
+export type AgentEvent =
+  | { readonly type: 'start' }
+  | { readonly type: 'action'; readonly action: Action }
+  | { readonly type: 'step'; readonly step: Step }
+  /** A piece of the model's text, where deltas are wanted. */
+  | { readonly type: 'delta'; readonly content: string }
+  /** A turn of the model is over: its times and tokens, for the trace. */
+  | { readonly type: 'turn'; readonly turn: ModelTurn; readonly warnings: readonly string[] }
+  | { readonly type: 'output'; readonly output: string }
+  | { readonly type: 'end' }
