@@ -28,7 +28,7 @@ export async function chatModelOf(
   const limits = { ...CHAT_LIMITS, totalMs }
   switch (ref.provider) {
     case 'builtin': {
-      const { extractiveChat } = await import('./builtin/extractive-chat.ts')
+      const { extractiveChat } = await import('./builtin/chat/extractive-chat.ts')
       return extractiveChat(embed)
     }
     case 'openai': {
@@ -60,7 +60,7 @@ export async function chatModelOf(
 
 /** Loads a provider's SDK ahead of the first question to it; an unknown provider has nothing to load. */
 export async function loadProvider(provider: string): Promise<void> {
-  if (provider === 'builtin') await import('./builtin/extractive-chat.ts')
+  if (provider === 'builtin') await import('./builtin/chat/extractive-chat.ts')
   else if (provider === 'openai') await import('./openai/openai-chat.ts')
   else if (provider === 'anthropic') await import('./anthropic/anthropic-chat.ts')
 }

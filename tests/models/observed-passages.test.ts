@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
 import { parseCsv } from '../../src/domain/csv.ts'
-import { namesIn, passagesIn } from '../../src/models/builtin/observed-passages.ts'
+import { namesIn, passagesIn } from '../../src/models/builtin/chat/observed-passages.ts'
+
+const NOWHERE = { documentId: '', heading: '' }
 
 const HEAD =
   "Output columns: 'chunk_id', 'chunk_content', 'relevance'\n" +
@@ -44,7 +46,9 @@ test('finds chunks by the names of their columns, in any order', () => {
   const observation = `${HEAD}${header}0.5,"Hi, ""you""\nthere",1:content:1of1:0to9\r\n`
   expect(passagesIn(observation)).toEqual({
     kind: 'passages',
-    passages: [{ chunkId: '1:content:1of1:0to9', text: 'Hi, "you"\nthere', relevance: 0.5 }],
+    passages: [
+      { ...NOWHERE, chunkId: '1:content:1of1:0to9', text: 'Hi, "you"\nthere', relevance: 0.5 },
+    ],
   })
 })
 
@@ -54,7 +58,7 @@ test('notes that rows or cells were cut are no text', () => {
   const observation = `The first 1 rows, cut at 30 rows; there are more.\n${HEAD}${rows}`
   expect(passagesIn(observation)).toEqual({
     kind: 'passages',
-    passages: [{ chunkId: 'a', text: 'long', relevance: 0 }],
+    passages: [{ ...NOWHERE, chunkId: 'a', text: 'long', relevance: 0 }],
   })
 })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { sentencesOf } from '../../src/models/builtin/sentences.ts'
+import { sentencesOf } from '../../src/models/builtin/chat/sentences.ts'
 
 const textsOf = (text: string) => sentencesOf(text).map((sentence) => sentence.text)
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
 import { BuiltinEmbedder } from '../../../src/models/builtin/builtin-embedder.ts'
-import { writtenAnswer } from '../../../src/models/builtin/extractive-answer.ts'
-import { type Ranking, rankedSentences } from '../../../src/models/builtin/sentence-ranking.ts'
+import { writtenAnswer } from '../../../src/models/builtin/chat/extractive-answer.ts'
+import { rankedUnits } from '../../../src/models/builtin/chat/unit-ranking.ts'
 
 /**
  * Real text that every checkout has: the READMEs of some dependencies, cut into chunks as an insert
@@ -32,6 +32,8 @@ interface Chunk {
   readonly vector: Float32Array
 }
 
+const NOWHERE = { documentId: '', heading: '' }
+
 const embedder = new BuiltinEmbedder()
 const embed = embedder.embed.bind(embedder)
 const never = new AbortController().signal
@@ -56,20 +58,19 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => embedder.close())
 
-async function answerTo(question: string): Promise<{ answer: string; ranking: Ranking }> {
+async function answerTo(question: string): Promise<string> {
   const [vector] = await embedder.embed([question], never)
   const near = chunks.map((chunk) => {
     const cosine = chunk.vector.reduce(
       (sum, value, index) => sum + value * (vector?.[index] ?? 0),
       0,
     )
-    return { chunkId: chunk.id, text: chunk.text, relevance: 1 / (2 - cosine) }
+    return { ...NOWHERE, chunkId: chunk.id, text: chunk.text, relevance: 1 / (2 - cosine) }
   })
   const passages = near.sort((a, b) => b.relevance - a.relevance).slice(0, 8)
-  const ranking = await rankedSentences(question, passages, embed, never)
+  const ranking = await rankedUnits(question, passages, embed, never)
   const names = ['mindsdb.readmes']
-  const answer = writtenAnswer({ question, ranking, names, searched: names, failures: [] })
-  return { answer, ranking }
+  return writtenAnswer({ ranking, names, searched: names, failures: [] })
 }
 
 test.each([
@@ -88,7 +89,7 @@ test.each([
   ['how to initialize the PDFium library', 'PDFiumExt_Init'],
   ['multibar progress', 'MultiBar'],
 ])('answers "%s" with a sentence that holds "%s"', async (question, expected) => {
-  const { answer } = await answerTo(question)
+  const answer = await answerTo(question)
   expect(answer).toContain(expected)
   expect(answer).toMatch(/" \[[^\]]+:\d+\]/)
 })
@@ -110,23 +111,18 @@ test.each([
   'What does our warranty cover for water damage?',
   'Who is the head of the finance department?',
 ])('finds nothing relevant to "%s"', async (question) => {
-  const { answer } = await answerTo(question)
+  const answer = await answerTo(question)
   expect(answer).toBe('I found nothing relevant to this question in mindsdb.readmes.')
 })
 
 test('a question takes little time once its passages are there', async () => {
   const passages = chunks.slice(0, 8).map(({ id, text }) => {
-    return { chunkId: id, text, relevance: 0.5 }
+    return { ...NOWHERE, chunkId: id, text, relevance: 0.5 }
   })
   const times: number[] = []
   for (let round = 0; round < 9; round += 1) {
     const started = performance.now()
-    await rankedSentences(
-      `How do I set option number ${round} of the client?`,
-      passages,
-      embed,
-      never,
-    )
+    await rankedUnits(`How do I set option number ${round} of the client?`, passages, embed, never)
     times.push(performance.now() - started)
   }
   // 60 to 90 ms on two cores; the limit allows for a machine that is busy.

@@ -1,12 +1,5 @@
-import { parseCsv } from '../../domain/csv.ts'
-
-/** A chunk as a search showed it. */
-export interface Passage {
-  readonly chunkId: string
-  readonly text: string
-  /** 0 where the search told none. */
-  readonly relevance: number
-}
+import { parseCsv } from '../../../domain/csv.ts'
+import type { Passage } from './answer-unit.ts'
 
 /** What a tool's result holds. */
 export type Observed =
@@ -23,12 +16,21 @@ export function passagesIn(observation: string): Observed {
   const columnOf = (name: string) => header.findIndex((column) => column.toLowerCase() === name)
   const [idColumn, textColumn] = [columnOf('chunk_id'), columnOf('chunk_content')]
   const relevanceColumn = columnOf('relevance')
+  const [documentColumn, headingColumn] = [columnOf('id'), columnOf('heading')]
   const passages = rows.flatMap((row): Passage[] => {
     const [chunkId, text] = [row[idColumn], row[textColumn]]
     // A note that rows were cut is a line without these columns.
     if (chunkId === undefined || text === undefined || chunkId === '') return []
     const relevance = Number(row[relevanceColumn] ?? 0)
-    return [{ chunkId, text: uncut(text), relevance: Number.isFinite(relevance) ? relevance : 0 }]
+    return [
+      {
+        chunkId,
+        text: uncut(text),
+        relevance: Number.isFinite(relevance) ? relevance : 0,
+        documentId: row[documentColumn] ?? '',
+        heading: row[headingColumn] ?? '',
+      },
+    ]
   })
   return { kind: 'passages', passages }
 }

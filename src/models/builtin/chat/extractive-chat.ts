@@ -1,4 +1,4 @@
-import { literal, quote } from '../../domain/identifier.ts'
+import { literal, quote } from '../../../domain/identifier.ts'
 import type {
   ChatDelta,
   ChatMessage,
@@ -6,10 +6,10 @@ import type {
   ChatRequest,
   Embedder,
   ToolCall,
-} from '../../domain/ports/model-ports.ts'
+} from '../../../domain/ports/model-ports.ts'
 import { writtenAnswer } from './extractive-answer.ts'
 import { namesIn, passagesIn } from './observed-passages.ts'
-import { keywords, rankedSentences } from './sentence-ranking.ts'
+import { keywords, rankedUnits } from './unit-ranking.ts'
 
 /** Knowledge bases that one question searches. */
 const SEARCHED_MAX = 5
@@ -52,10 +52,10 @@ async function* respond(
       if (outcome.kind !== 'failure') return []
       return [{ name: names[index] ?? '', message: outcome.message }]
     })
-    const ranking = await rankedSentences(question, passages, embed, signal)
+    const ranking = await rankedUnits(question, passages, embed, signal)
     signal.throwIfAborted()
     const searched = names.slice(0, searches.length)
-    yield { kind: 'text', text: writtenAnswer({ question, ranking, names, searched, failures }) }
+    yield { kind: 'text', text: writtenAnswer({ ranking, names, searched, failures }) }
   }
 }
 

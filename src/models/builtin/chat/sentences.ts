@@ -1,3 +1,29 @@
+import type { AnswerUnit, Passage } from './answer-unit.ts'
+
+/** The units of a passage in their order. */
+export function unitsOf(passage: Passage): readonly AnswerUnit[] {
+  let from = 0
+  return sentencesOf(passage.text).map(({ text, heading, isFragment }) => {
+    const { start, end } = placeOf(text, passage.text, from)
+    from = end
+    return { passage, text, start, end, setting: heading, isFragment }
+  })
+}
+
+/** Where a text's words stand in another one that may break its lines elsewhere. */
+function placeOf(text: string, whole: string, from: number): { start: number; end: number } {
+  const words = text.split(/\s+/)
+  let start = -1
+  let end = from
+  for (const word of words) {
+    const at = whole.indexOf(word, end)
+    if (at === -1) break
+    if (start === -1) start = at
+    end = at + word.length
+  }
+  return { start: start === -1 ? from : start, end }
+}
+
 /** One statement of a text, fit to be quoted. */
 export interface Sentence {
   /** As it stands in the text, but for white space. */

@@ -1,9 +1,7 @@
-import { isMostlyLatin } from '../../analysis/words.ts'
-import type { Candidate, Ranking } from './sentence-ranking.ts'
+import type { RankedUnit, Ranking } from './answer-unit.ts'
 
 /** What was searched for an answer, and what was found. */
 export interface Findings {
-  readonly question: string
   readonly ranking: Ranking
   /** All knowledge bases that there are. */
   readonly names: readonly string[]
@@ -17,21 +15,6 @@ const QUOTE_CHARS_MAX = 600
 /** A sentence this far behind the best one says something else. */
 const SCORE_SHARE_MIN = 0.5
 
-/**
- * When a question counts as answered. Chosen on questions over the READMEs of this project's
- * dependencies (`tests/slow/models/extractive-answers.test.ts`): answerable ones reach a cosine of
- * 0.53 to 0.81 there, others 0.11 to 0.28, and 0.43 where a licence speaks of warranties.
- */
-const COSINE_MIN = 0.45
-/** Words that meet by chance have little to do with each other in meaning. */
-const COVERAGE_MIN = 0.6
-const COVERED_COSINE_MIN = 0.2
-/**
- * The built-in model is English: elsewhere its cosines are high between any two texts of one
- * script.
- */
-const FOREIGN_COVERAGE_MIN = 0.3
-
 /** One plain sentence, then quotations, each with the id of its chunk; or that there is nothing. */
 export function writtenAnswer(findings: Findings): string {
   const { ranking, searched, failures } = findings
@@ -39,7 +22,7 @@ export function writtenAnswer(findings: Findings): string {
   const answered = searched.filter((name) => failures.every((failure) => failure.name !== name))
   if (answered.length === 0)
     return failed.length > 0 ? failed.join('\n') : nothingToSearch(findings)
-  const quoted = isRelevant(findings) ? quotationsOf(ranking.candidates) : []
+  const quoted = ranking.isRelevant ? quotationsOf(ranking.units) : []
   const where = `${answered.join(', ')}${unsearched(findings)}`
   const opening =
     quoted.length === 0
@@ -58,25 +41,16 @@ function unsearched({ names, searched }: Findings): string {
   return rest > 0 ? ` (${rest} more knowledge bases were not searched)` : ''
 }
 
-function isRelevant({ question, ranking }: Findings): boolean {
-  const { bestCosine, bestCoverage } = ranking
-  if (!isMostlyLatin(question)) return bestCoverage >= FOREIGN_COVERAGE_MIN
-  const isCovered = bestCoverage >= COVERAGE_MIN && bestCosine >= COVERED_COSINE_MIN
-  return isCovered || bestCosine >= COSINE_MIN
-}
-
-function quotationsOf(candidates: readonly Candidate[]): readonly string[] {
-  const best = candidates[0]?.score ?? 0
-  const chosen: Candidate[] = []
-  for (const candidate of candidates) {
-    if (chosen.length >= QUOTES_MAX || candidate.score < best * SCORE_SHARE_MIN) break
+function quotationsOf(units: readonly RankedUnit[]): readonly string[] {
+  const best = units[0]?.score ?? 0
+  const chosen: RankedUnit[] = []
+  for (const unit of units) {
+    if (chosen.length >= QUOTES_MAX || unit.score < best * SCORE_SHARE_MIN) break
     // Where chunks were cut within a sentence, both parts are there beside the whole.
-    const isKnown = chosen.some(({ text }) => {
-      return text.includes(candidate.text) || candidate.text.includes(text)
-    })
-    if (!isKnown) chosen.push(candidate)
+    const isKnown = chosen.some(({ text }) => text.includes(unit.text) || unit.text.includes(text))
+    if (!isKnown) chosen.push(unit)
   }
-  return chosen.map(({ text, chunkId }) => `"${shortened(text)}" [${chunkId}]`)
+  return chosen.map(({ text, passage }) => `"${shortened(text)}" [${passage.chunkId}]`)
 }
 
 function shortened(text: string): string {

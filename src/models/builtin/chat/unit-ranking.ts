@@ -1,32 +1,15 @@
-import { withoutAccents } from '../../analysis/spellings.ts'
-import { stopWordsOf } from '../../analysis/term-rules.ts'
-import { words } from '../../analysis/words.ts'
-import type { Embedder } from '../../domain/ports/model-ports.ts'
-import type { Passage } from './observed-passages.ts'
-import { sentencesOf } from './sentences.ts'
-
-/** A sentence that may answer the question. */
-export interface Candidate {
-  readonly text: string
-  readonly chunkId: string
-  /** Higher is better; comparable within one question only. */
-  readonly score: number
-}
-
-export interface Ranking {
-  /** The best first; the same words only once. */
-  readonly candidates: readonly Candidate[]
-  /** Highest cosine similarity of a candidate to the question; -1 without candidates. */
-  readonly bestCosine: number
-  /** Largest share of the question's keywords that one chunk holds, 0 to 1. */
-  readonly bestCoverage: number
-}
+import { withoutAccents } from '../../../analysis/spellings.ts'
+import { stopWordsOf } from '../../../analysis/term-rules.ts'
+import { isMostlyLatin, words } from '../../../analysis/words.ts'
+import type { Embedder } from '../../../domain/ports/model-ports.ts'
+import type { AnswerUnit, Passage, Ranking } from './answer-unit.ts'
+import { unitsOf } from './sentences.ts'
 
 /** Sentences whose vectors are made, and how much of each: some 500 tokens, 60 ms on two cores. */
 const EMBEDDED_MAX = 12
 const EMBEDDED_CHARS_MAX = 160
-/** Sentences that are looked at, of passages that may be long. */
-const SENTENCES_MAX = 2000
+/** Units that are looked at, of passages that may be long. */
+const UNITS_MAX = 2000
 
 /**
  * Weights of a sentence's cosine, BM25 and its passage's relevance, each scaled to 0..1 over the
@@ -37,31 +20,41 @@ const WEIGHTS = { cosine: 0.4, keyword: 0.4, passage: 0.2 } as const
 /** A title, a lone word or half a sentence explains less than a whole one that fits as well. */
 const FRAGMENT_FACTOR = 0.7
 
+/**
+ * When a question counts as answered. Chosen on questions over the READMEs of this project's
+ * dependencies (`tests/slow/models/extractive-answers.test.ts`): answerable ones reach a cosine of
+ * 0.53 to 0.81 there, others 0.11 to 0.28, and 0.43 where a licence speaks of warranties.
+ */
+const COSINE_MIN = 0.45
+/** Words that meet by chance have little to do with each other in meaning. */
+const COVERAGE_MIN = 0.6
+const COVERED_COSINE_MIN = 0.2
+/**
+ * The built-in model is English: elsewhere its cosines are high between any two texts of one
+ * script.
+ */
+const FOREIGN_COVERAGE_MIN = 0.3
+
 interface Scored {
-  readonly text: string
-  readonly chunkId: string
-  /** With its heading: what the sentence is about. */
-  readonly inContext: string
-  readonly isFragment: boolean
+  readonly unit: AnswerUnit
   readonly keyword: number
   readonly passage: number
 }
 
-/** Ranks the sentences of passages by how well they answer a question. */
-export async function rankedSentences(
+/** Ranks the units of passages by how well they answer a question. */
+export async function rankedUnits(
   question: string,
   passages: readonly Passage[],
   embed: Embedder['embed'],
   signal: AbortSignal,
 ): Promise<Ranking> {
-  const bestCoverage = coverageOf(question, passages)
-  const scored = selectSentences(question, passages)
-  if (scored.length === 0) return { candidates: [], bestCosine: -1, bestCoverage }
+  const scored = selectUnits(question, passages)
+  if (scored.length === 0) return { units: [], isRelevant: false }
   // Alone, so that its vector is the search's own one, which the embedder still remembers.
   const [questionVectors, vectors] = await Promise.all([
     embed([question], signal),
     embed(
-      scored.map((sentence) => sentence.inContext.slice(0, EMBEDDED_CHARS_MAX)),
+      scored.map(({ unit }) => inContext(unit).slice(0, EMBEDDED_CHARS_MAX)),
       signal,
     ),
   ])
@@ -71,14 +64,25 @@ export async function rankedSentences(
     keyword: minMaxScale(scored.map((sentence) => sentence.keyword)),
     passage: minMaxScale(scored.map((sentence) => sentence.passage)),
   }
-  const candidates = scored.map(({ text, chunkId, isFragment }, index): Candidate => {
+  const units = scored.map(({ unit }, index) => {
     const weighted = (part: keyof typeof WEIGHTS) => WEIGHTS[part] * (parts[part][index] ?? 0)
     const whole = weighted('cosine') + weighted('keyword') + weighted('passage')
-    const score = isFragment ? whole * FRAGMENT_FACTOR : whole
-    return { text, chunkId, score }
+    return { ...unit, score: unit.isFragment ? whole * FRAGMENT_FACTOR : whole }
   })
-  candidates.sort((a, b) => b.score - a.score)
-  return { candidates, bestCosine: Math.max(...cosines), bestCoverage }
+  units.sort((a, b) => b.score - a.score)
+  const isRelevant = isAnswered(question, Math.max(...cosines), coverageOf(question, passages))
+  return { units, isRelevant }
+}
+
+/** With its setting: what the unit is about. */
+function inContext({ text, setting }: AnswerUnit): string {
+  return setting === '' ? text : `${setting}: ${text}`
+}
+
+function isAnswered(question: string, bestCosine: number, bestCoverage: number): boolean {
+  if (!isMostlyLatin(question)) return bestCoverage >= FOREIGN_COVERAGE_MIN
+  const isCovered = bestCoverage >= COVERAGE_MIN && bestCosine >= COVERED_COSINE_MIN
+  return isCovered || bestCosine >= COSINE_MIN
 }
 
 function coverageOf(question: string, passages: readonly Passage[]): number {
@@ -92,30 +96,26 @@ function coverageOf(question: string, passages: readonly Passage[]): number {
   return Math.max(0, ...shares)
 }
 
-/** The sentences with the best BM25 and passage, without repetitions (chunks overlap). */
-function selectSentences(question: string, passages: readonly Passage[]): readonly Scored[] {
+/** The units with the best BM25 and passage, without repetitions (chunks overlap). */
+function selectUnits(question: string, passages: readonly Passage[]): readonly Scored[] {
   const unique = new Map<string, Omit<Scored, 'keyword'>>()
   const relevances = minMaxScale(passages.map((passage) => passage.relevance))
   for (const [index, passage] of passages.entries()) {
-    for (const { text, heading, isFragment } of sentencesOf(passage.text)) {
-      const key = text.replace(/\s+/g, ' ').toLowerCase()
-      if (unique.has(key) || unique.size >= SENTENCES_MAX) continue
-      const inContext = heading === '' ? text : `${heading}: ${text}`
-      const passageScore = relevances[index] ?? 0
-      const { chunkId } = passage
-      unique.set(key, { text, chunkId, inContext, isFragment, passage: passageScore })
+    for (const unit of unitsOf(passage)) {
+      const key = unit.text.replace(/\s+/g, ' ').toLowerCase()
+      if (unique.has(key) || unique.size >= UNITS_MAX) continue
+      unique.set(key, { unit, passage: relevances[index] ?? 0 })
     }
   }
-  const sentences = [...unique.values()]
+  const units = [...unique.values()]
   const keyword = bm25(
     keywords(question),
-    sentences.map((sentence) => keywords(sentence.inContext)),
+    units.map(({ unit }) => keywords(inContext(unit))),
   )
   const scaledKeyword = minMaxScale(keyword)
-  const worth = (index: number) =>
-    (scaledKeyword[index] ?? 0) + (sentences[index]?.passage ?? 0) / 2
-  return sentences
-    .map((sentence, index) => ({ ...sentence, keyword: keyword[index] ?? 0, worth: worth(index) }))
+  const worth = (index: number) => (scaledKeyword[index] ?? 0) + (units[index]?.passage ?? 0) / 2
+  return units
+    .map((scored, index) => ({ ...scored, keyword: keyword[index] ?? 0, worth: worth(index) }))
     .sort((a, b) => b.worth - a.worth)
     .slice(0, EMBEDDED_MAX)
 }
