@@ -12,6 +12,8 @@ export const AGENT_LIMITS = {
   reasoningCharsMax: 20_000,
   /** Tool calls in one turn of the model. */
   turnCallsMax: 64,
+  /** Of these, how many run side by side. */
+  toolCallsAtOnceMax: 4,
   /** A statement of a model. */
   sqlCharsMax: 65_536,
   /** Rows of a tool result that the model is shown. */

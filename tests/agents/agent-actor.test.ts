@@ -22,7 +22,7 @@ const DELTA = { kind: 'event', event: { type: 'delta', content: 'x' } }
 const TOOL_CALL = { kind: 'tool_call', id: 1, name: 'kb_list_tool', input: '' }
 
 /** An actor whose thread is played by the test. */
-function actorWith(tools: Partial<ActorOptions['tools']> = {}) {
+function actorWith(tools: Partial<ActorOptions['tools']> = {}, task: Partial<AgentTask> = {}) {
   const posted: ToWorker[] = []
   const seen = { isTerminated: false }
   let listener: WorkerListener | undefined
@@ -38,7 +38,7 @@ function actorWith(tools: Partial<ActorOptions['tools']> = {}) {
   const never = () => new Promise<never>(() => {})
   const actor = new AgentActor({
     worker,
-    task: TASK,
+    task: { ...TASK, ...task },
     tools: { runTool: never, embed: never, ...tools },
   })
   return { actor, posted, seen, send: (message: unknown) => listener?.message(message) }
@@ -68,12 +68,15 @@ describe('AgentActor', () => {
     expect(posted.filter(({ kind }) => kind === 'taken')).toHaveLength(2)
   })
 
-  test('ends a thread that calls two tools at once', async () => {
-    const started = actorWith()
-    started.send(TOOL_CALL)
-    started.send(TOOL_CALL)
+  test('runs several tool calls of a thread side by side, and ends one that wants too many', async () => {
+    const started = actorWith({}, { maxSteps: 10 })
+    for (let id = 1; id <= AGENT_LIMITS.toolCallsAtOnceMax; id += 1) {
+      started.send({ ...TOOL_CALL, id })
+    }
+    expect(started.seen.isTerminated).toBe(false)
+    started.send({ ...TOOL_CALL, id: 99 })
     expect(started.seen.isTerminated).toBe(true)
-    await failureOf(started).toThrow('two tool calls at once')
+    await failureOf(started).toThrow('too many tool calls at once')
   })
 
   test('ends a thread that calls more tools than it has steps', async () => {

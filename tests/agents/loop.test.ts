@@ -108,6 +108,40 @@ describe('answer', () => {
     ])
   })
 
+  test('several calls in one turn run side by side, at most four at once', async () => {
+    const inputs = ['a', 'b', 'c', 'd', 'e', 'f']
+    const { model } = scriptedModel(
+      inputs.map((input) => call('kb_query_tool', input)),
+      ['Done'],
+    )
+    const running = new Map<string, () => void>()
+    let mostAtOnce = 0
+    const events = played({}, model, async ({ input }) => {
+      const done = Promise.withResolvers<void>()
+      running.set(input, done.resolve)
+      mostAtOnce = Math.max(mostAtOnce, running.size)
+      // Of the first four none can be done before all of them run, and the last is done first.
+      if (running.size === 4) for (const end of [...running.values()].toReversed()) end()
+      if (input < 'e') await done.promise
+      running.delete(input)
+      return `rows of ${input}`
+    })
+    const expected = inputs.flatMap((input) => ['actions kb_query_tool', `steps rows of ${input}`])
+    expect(transcript(await events)).toEqual(['start', ...expected, 'output Done', 'end'])
+    expect(mostAtOnce).toBe(4)
+  })
+
+  test('a call that fails ends the question, whatever runs beside it', async () => {
+    const { model } = scriptedModel([call('kb_query_tool', 'a'), call('kb_query_tool', 'b')])
+    const failure = await failureOf(
+      played({}, model, async ({ input }) => {
+        if (input === 'b') throw new AppError('shutting_down', 'closing')
+        return 'rows'
+      }),
+    )
+    expect(failure).toMatchObject({ code: 'shutting_down' })
+  })
+
   test('text comes as deltas only when asked for', async () => {
     const turn = ['It ', 'is ', 'so'] as const
     const without = await played({}, scriptedModel(turn).model)

@@ -89,6 +89,7 @@ export class AgentActor {
   /** @returns which limit the worker has exceeded, or null */
   #count(message: FromWorker): string | null {
     const { eventsMax, messagesCharsMax, embedsPendingMax, embedTextsMax } = AGENT_LIMITS
+    const { toolCallsAtOnceMax } = AGENT_LIMITS
     this.#chars += messageChars(message)
     if (this.#chars > messagesCharsMax) return `more than ${messagesCharsMax} characters`
     switch (message.kind) {
@@ -100,7 +101,7 @@ export class AgentActor {
       case 'tool_call': {
         this.#toolCalls += 1
         const { maxSteps } = this.#options.task
-        if (this.#pending.tool_call > 0) return 'two tool calls at once'
+        if (this.#pending.tool_call >= toolCallsAtOnceMax) return 'too many tool calls at once'
         return this.#toolCalls > maxSteps ? `more than ${maxSteps} tool calls` : null
       }
       case 'embed':

@@ -172,8 +172,8 @@ function tooMuch(limit: string): AppError {
 }
 
 /**
- * Runs the calls of one turn, one after the other. The model sees a result for each, as its
- * protocol demands.
+ * Runs the calls of one turn side by side. Their events come in the order of the calls, each action
+ * with its step. The model sees a result for each, as its protocol demands.
  */
 async function* act(
   progress: Progress,
@@ -182,25 +182,43 @@ async function* act(
 ): AsyncGenerator<AgentEvent, void> {
   const { assignment, calls, messages } = progress
   messages.push({ role: 'assistant', content: turn.text, toolCalls: turn.calls })
-  for (const [index, call] of turn.calls.entries()) {
-    if (calls.length >= assignment.maxSteps) {
-      const content = `Not run: at most ${assignment.maxSteps} tool calls are allowed`
-      messages.push({ role: 'tool', callId: call.id, content })
-      continue
-    }
-    const action = actionOf(call, index === 0 ? turn.text : '')
-    yield { type: 'action', action }
+  const room = Math.max(0, assignment.maxSteps - calls.length)
+  const run = sideBySide()
+  const started = turn.calls.slice(0, room).map((call, index) => {
     calls.push(call)
-    const observation = await observationOfCall(call, progress, signal)
+    const before = calls.slice()
+    const observation = run(() => observationOfCall(call, before, progress, signal))
+    return { call, observation, action: actionOf(call, index === 0 ? turn.text : '') }
+  })
+  for (const { call, observation, action } of started) {
+    yield { type: 'action', action }
+    const text = await observation
     signal.throwIfAborted()
-    messages.push({ role: 'tool', callId: call.id, content: observation })
-    yield { type: 'step', step: { action, observation } }
+    messages.push({ role: 'tool', callId: call.id, content: text })
+    yield { type: 'step', step: { action, observation: text } }
+  }
+  for (const call of turn.calls.slice(room)) {
+    const content = `Not run: at most ${assignment.maxSteps} tool calls are allowed`
+    messages.push({ role: 'tool', callId: call.id, content })
+  }
+}
+
+/** Runs what it is given in its order, at most `toolCallsAtOnceMax` at a time. */
+function sideBySide(): (work: () => Promise<string>) => Promise<string> {
+  const running: Promise<unknown>[] = []
+  return (work) => {
+    const before = running.at(-AGENT_LIMITS.toolCallsAtOnceMax)
+    const done = before === undefined ? work() : before.then(work)
+    // A failure is heard by whoever waits for this call, if anybody still does.
+    running.push(done.catch(() => undefined))
+    return done
   }
 }
 
 async function observationOfCall(
   call: ToolCall,
-  { assignment, deps, calls }: Progress,
+  calls: readonly ToolCall[],
+  { assignment, deps }: Progress,
   signal: AbortSignal,
 ): Promise<string> {
   const names = assignment.tools.map((tool) => tool.name)
