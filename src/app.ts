@@ -158,8 +158,8 @@ export function createApp(options: AppOptions): App {
     files: store.files,
     storage: store.upkeep,
     agents: {
-      ask: (agent, question, signal) =>
-        agents.complete({ agent, question, history: [], deltas: false }, signal),
+      ask: (agent, question, signal, purpose = 'question') =>
+        agents.complete({ agent, question, history: [], deltas: false, purpose }, signal),
     },
     chatModels: chatModelsOf(settings, embedders),
     chunker: reader,

@@ -4,7 +4,12 @@ import type { Activity } from '../domain/flow/activity.ts'
 import type { KnowledgeBaseFiles, StoredDocuments } from '../domain/ports/document-ports.ts'
 import type { RunLimits, SqlEngine } from '../domain/ports/engine-ports.ts'
 import type { Jobs } from '../domain/ports/job-ports.ts'
-import type { AgentAnswers, ChatModels, RerankerRegistry } from '../domain/ports/model-ports.ts'
+import type {
+  AgentAnswer,
+  AgentAnswers,
+  ChatModels,
+  RerankerRegistry,
+} from '../domain/ports/model-ports.ts'
 import type { Schedules } from '../domain/ports/schedule-ports.ts'
 import type {
   ChunkCounts,
@@ -103,9 +108,18 @@ export function runLimits({ queryMs: timeoutMs, spentMs = 0, readingMs }: QueryD
 export function withoutModelCalls(deps: QueryDeps): QueryDeps {
   return {
     ...deps,
-    agents: { ask: async () => ({ content: '', traceId: '', citations: [] }) },
+    agents: { ask: async () => NO_ANSWER },
     rerankers: NO_RERANKERS,
   }
+}
+
+const NO_ANSWER: AgentAnswer = {
+  content: '',
+  traceId: '',
+  citations: [],
+  warnings: [],
+  usage: null,
+  seconds: 0,
 }
 
 export const NO_RERANKERS: RerankerRegistry = {

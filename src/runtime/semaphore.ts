@@ -17,7 +17,16 @@ type Key = string | number
 
 interface Waiting {
   readonly key: Key
+  readonly isPatient: boolean
   enter(): void
+}
+
+export interface EnterOptions {
+  /**
+   * It has time: it enters only where nobody else waits who could, takes no place of the queue, and at most half of all
+   * places and of those of its key, so that whoever comes next need not wait for it.
+   */
+  readonly isPatient?: boolean
 }
 
 /**
@@ -28,7 +37,9 @@ export class Semaphore {
   readonly #options: SemaphoreOptions
   readonly #taken = new Map<Key, number>()
   readonly #waiting = new Set<Waiting>()
-  #takenCount = 0
+  /** Of those who have time: their places are among `#taken`. */
+  readonly #takenPatiently = new Map<Key, number>()
+  readonly #waitingPatiently = new Set<Waiting>()
 
   constructor(options: SemaphoreOptions) {
     this.#options = options
@@ -36,7 +47,7 @@ export class Semaphore {
 
   /** Places that are taken. */
   get taken(): number {
-    return this.#takenCount
+    return sumOf(this.#taken)
   }
 
   get waiting(): number {
@@ -44,17 +55,22 @@ export class Semaphore {
   }
 
   /** @throws AppError `too_busy` when the queue is full; the signal's reason when it aborts while waiting */
-  async enter(signal: AbortSignal, key: Key = ''): Promise<Release> {
+  async enter(
+    signal: AbortSignal,
+    key: Key = '',
+    { isPatient = false }: EnterOptions = {},
+  ): Promise<Release> {
     signal.throwIfAborted()
-    if (this.#isFree(key)) return this.#take(key)
+    if (this.#isFree({ key, isPatient })) return this.#take({ key, isPatient })
     const { waitingMax, tooBusyMessage } = this.#options
-    if (this.#waiting.size >= waitingMax) throw new AppError('too_busy', tooBusyMessage)
+    const queue = isPatient ? this.#waitingPatiently : this.#waiting
+    if (!isPatient && queue.size >= waitingMax) throw new AppError('too_busy', tooBusyMessage)
     const turn = Promise.withResolvers<Release>()
-    const waiting: Waiting = { key, enter: () => turn.resolve(this.#take(key)) }
-    this.#waiting.add(waiting)
+    const waiting: Waiting = { key, isPatient, enter: () => turn.resolve(this.#take(waiting)) }
+    queue.add(waiting)
     const stopListening = onAbort(signal, () => {
       // Whoever has entered already holds a place, which only its release gives back.
-      if (this.#waiting.delete(waiting)) turn.reject(signal.reason)
+      if (queue.delete(waiting)) turn.reject(signal.reason)
     })
     try {
       return await turn.promise
@@ -63,36 +79,59 @@ export class Semaphore {
     }
   }
 
-  #isFree(key: Key): boolean {
+  #isFree({ key, isPatient }: Pick<Waiting, 'key' | 'isPatient'>): boolean {
     const { placesMax, placesPerKeyMax = placesMax } = this.#options
-    return this.#takenCount < placesMax && (this.#taken.get(key) ?? 0) < placesPerKeyMax
+    const isOpen = sumOf(this.#taken) < placesMax && countOf(this.#taken, key) < placesPerKeyMax
+    if (!isOpen || !isPatient) return isOpen
+    const taken = this.#takenPatiently
+    return sumOf(taken) < half(placesMax) && countOf(taken, key) < half(placesPerKeyMax)
   }
 
-  #take(key: Key): Release {
-    this.#count(key, 1)
+  #take({ key, isPatient }: Pick<Waiting, 'key' | 'isPatient'>): Release {
+    const count = (change: 1 | -1) => {
+      add(this.#taken, key, change)
+      if (isPatient) add(this.#takenPatiently, key, change)
+    }
+    count(1)
     let isHeld = true
     return () => {
       if (!isHeld) return
       isHeld = false
-      this.#count(key, -1)
+      count(-1)
       this.#letNextIn()
     }
   }
 
-  #count(key: Key, change: 1 | -1): void {
-    this.#takenCount += change
-    const taken = (this.#taken.get(key) ?? 0) + change
-    if (taken === 0) this.#taken.delete(key)
-    else this.#taken.set(key, taken)
-  }
-
   /** One place became free, so at most one enters. */
   #letNextIn(): void {
-    for (const waiting of this.#waiting) {
-      if (!this.#isFree(waiting.key)) continue
-      this.#waiting.delete(waiting)
-      waiting.enter()
-      return
+    for (const queue of [this.#waiting, this.#waitingPatiently]) {
+      for (const waiting of queue) {
+        if (!this.#isFree(waiting)) continue
+        queue.delete(waiting)
+        waiting.enter()
+        return
+      }
     }
   }
+}
+
+function half(places: number): number {
+  return Math.ceil(places / 2)
+}
+
+function countOf(counts: ReadonlyMap<Key, number>, key: Key): number {
+  return counts.get(key) ?? 0
+}
+
+/** Few keys have places at the same time. */
+function sumOf(counts: ReadonlyMap<Key, number>): number {
+  let sum = 0
+  for (const count of counts.values()) sum += count
+  return sum
+}
+
+function add(counts: Map<Key, number>, key: Key, change: 1 | -1): void {
+  const count = countOf(counts, key) + change
+  if (count === 0) counts.delete(key)
+  else counts.set(key, count)
 }

@@ -348,6 +348,8 @@ describe('complete', () => {
         },
       ],
       warnings: [],
+      usage: null,
+      seconds: expect.any(Number),
     })
   })
 

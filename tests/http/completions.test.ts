@@ -3,7 +3,7 @@ import type { AgentQuestion } from '../../src/agents/questions/agent-pool.ts'
 import type { CompletionEvent } from '../../src/domain/agents/completion-event.ts'
 import { AppError } from '../../src/errors.ts'
 import type { ServerDeps } from '../../src/http/route-context.ts'
-import { answerEvents, requestOf, send, TRACE_ID, testServer } from './server-fixture.ts'
+import { answerEvents, answerOf, requestOf, send, TRACE_ID, testServer } from './server-fixture.ts'
 
 const AGENT = '/api/projects/mindsdb/agents/a'
 const ASK = `POST ${AGENT}/completions`
@@ -78,7 +78,7 @@ describe('POST completions', () => {
       const { server } = await withAgent({
         complete: async (one) => {
           asked.push(one)
-          return { content: '', traceId: '', citations: [], warnings: [] }
+          return answerOf('')
         },
       })
       await send(server, ASK, { json: { messages } })

@@ -1,5 +1,6 @@
 /** A server over fakes: a catalog in memory, statements and agents that answer what a test says. */
 
+import type { Answer } from '../../src/agents/questions/completion-stream.ts'
 import type { Agent } from '../../src/domain/agents/agent.ts'
 import type { CompletionEvent } from '../../src/domain/agents/completion-event.ts'
 import type { CatalogSnapshot } from '../../src/domain/catalog-snapshot.ts'
@@ -285,7 +286,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     agents: {
       ask: ({ question }) => answerEvents(question),
       complete: async ({ question }) => {
-        return { content: `About ${question}`, traceId: TRACE_ID, citations: [], warnings: [] }
+        return { ...answerOf(`About ${question}`), traceId: TRACE_ID }
       },
     },
     revokedTokens: {
@@ -376,4 +377,8 @@ function jsonOf(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+export function answerOf(content: string): Answer {
+  return { content, traceId: '', citations: [], warnings: [], usage: null, seconds: 0 }
 }

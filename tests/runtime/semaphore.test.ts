@@ -50,3 +50,27 @@ test('a key that has its places is passed by, and comes when one is free', async
   await waiting
   expect(entered).toEqual(['busy', 'other', 'busy'])
 })
+
+test('who has time waits behind everybody, outside of the queue, and takes half of the places', async () => {
+  const tooBusyMessage = 'Too many'
+  const places = new Semaphore({ placesMax: 3, placesPerKeyMax: 2, waitingMax: 1, tooBusyMessage })
+  const entered: string[] = []
+  const enter = async (name: string, key: string, isPatient: boolean) => {
+    const release = await places.enter(signal, key, { isPatient })
+    entered.push(name)
+    return release
+  }
+  const first = await enter('first', 'a', true)
+  const others = [enter('second', 'a', true), enter('third', 'b', true), enter('fourth', 'b', true)]
+  await others[1]
+  expect([entered, places.taken, places.waiting]).toEqual([['first', 'third'], 2, 0])
+  // One place is left, and it is for those who cannot wait.
+  const user = await enter('user', 'a', false)
+  const next = enter('next', 'a', false)
+  expect((await failureOf(places.enter(signal))).code).toBe('too_busy')
+  first()
+  await next
+  user()
+  await others[0]
+  expect(entered).toEqual(['first', 'third', 'user', 'next', 'second'])
+})

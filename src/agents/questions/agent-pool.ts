@@ -1,5 +1,11 @@
 import type { Agent, ConversationTurn } from '../../domain/agents/agent.ts'
-import type { RunEnd, RunStart } from '../../domain/agents/agent-run.ts'
+import {
+  addedUsage,
+  type RunEnd,
+  type RunPurpose,
+  type RunStart,
+  type TokenUsage,
+} from '../../domain/agents/agent-run.ts'
 import type { CompletionEvent } from '../../domain/agents/completion-event.ts'
 import {
   BUILTIN_CHAT_MODEL,
@@ -13,7 +19,7 @@ import type { Catalog } from '../../domain/ports/store-ports.ts'
 import type { RunTrace, RunTraces } from '../../domain/ports/trace-ports.ts'
 import { AppError, toAppError } from '../../errors.ts'
 import { onAbort, startDeadline } from '../../runtime/cancellation.ts'
-import { Semaphore } from '../../runtime/semaphore.ts'
+import { type Release, Semaphore } from '../../runtime/semaphore.ts'
 import { type ActorTools, AgentActor } from '../actors/agent-actor.ts'
 import { SpareWorkers } from '../actors/agent-worker.ts'
 import type { AgentTask } from '../actors/worker-messages.ts'
@@ -34,6 +40,8 @@ export interface AgentQuestion {
   readonly history: readonly ConversationTurn[]
   /** Whether text is wanted while it is written. */
   readonly deltas: boolean
+  /** Unset: a user's question. */
+  readonly purpose?: RunPurpose
 }
 
 export interface AgentDeps {
@@ -125,6 +133,9 @@ export class AgentPool {
     const model = this.#modelFor(question)
     const { agent } = question
     const seconds = agent.params.timeoutSeconds ?? this.#options.agentTimeoutSeconds
+    // Its time begins with its place: it waits as long as users have questions.
+    const patientPlace =
+      question.purpose === 'evaluation' ? await this.#patientPlace(agent, signal) : null
     const endMs = performance.now() + seconds * 1000
     const deadline = startDeadline({
       timeoutMs: seconds * 1000,
@@ -138,7 +149,7 @@ export class AgentPool {
       cancelledMessage: 'The question was cancelled',
     })
     try {
-      const leave = await this.#places.enter(deadline.signal, agent.id)
+      const leave = patientPlace ?? (await this.#places.enter(deadline.signal, agent.id))
       // A client that stops reading and never returns must not keep the place.
       onAbort(deadline.signal, leave)
       try {
@@ -150,6 +161,11 @@ export class AgentPool {
     } finally {
       deadline.end()
     }
+  }
+
+  async #patientPlace(agent: Agent, signal: AbortSignal): Promise<Release> {
+    const closing = AbortSignal.any([signal, this.#closing.signal])
+    return this.#places.enter(closing, agent.id, { isPatient: true })
   }
 
   /**
@@ -216,9 +232,16 @@ export class AgentPool {
       maxSteps: agent.params.maxSteps ?? agentStepsMax,
       deltas,
     }
-    const { content, warnings } = yield* this.#progress(task, { host, run }, signal)
+    const { content, warnings, usage } = yield* this.#progress(task, { host, run }, signal)
     const citations = await host.citations(content, signal)
-    const answer = { content, traceId, citations, warnings: [...data.warnings, ...warnings] }
+    const answer = {
+      content,
+      traceId,
+      citations,
+      warnings: [...data.warnings, ...warnings],
+      usage,
+      seconds: (performance.now() - run.beganMs) / 1000,
+    }
     yield outputEvent(answer)
     return agent.params.returnContext === true ? { ...answer, context: host.context } : answer
   }
@@ -233,13 +256,16 @@ export class AgentPool {
     const worker = this.#spares.lease(task.model.provider)
     const tools = { runTool: tracedTools(host, run), embed: this.#deps.embed }
     const warnings = new Set<string>()
+    let usage: TokenUsage | null = null
     const actor = new AgentActor({ worker, task, tools })
     const stopListening = onAbort(signal, () => actor.stop(toAppError(signal.reason)))
     try {
       for await (const event of actor.events()) {
-        if (event.type === 'output') return { content: event.output, warnings: [...warnings] }
+        if (event.type === 'output')
+          return { content: event.output, warnings: [...warnings], usage }
         if (event.type === 'turn') {
           run.trace.turn(event.turn)
+          usage = addedUsage(usage, event.turn.usage)
           for (const warning of event.warnings) warnings.add(warning)
         } else if (event.type !== 'start' && event.type !== 'end') {
           // The client has its start already, and an end without an output is not an answer.
@@ -274,6 +300,7 @@ interface Run {
 interface Output {
   readonly content: string
   readonly warnings: readonly string[]
+  readonly usage: TokenUsage | null
 }
 
 function tracedTools(host: ToolHost, { trace, beganMs }: Run): ActorTools['runTool'] {
@@ -293,7 +320,7 @@ function tracedTools(host: ToolHost, { trace, beganMs }: Run): ActorTools['runTo
 
 function runStart(
   traceId: string,
-  { agent, question }: AgentQuestion,
+  { agent, question, purpose = 'question' }: AgentQuestion,
   { provider, modelName }: ModelRef,
 ): RunStart {
   return {
@@ -302,6 +329,7 @@ function runStart(
     agentName: agent.name,
     projectName: agent.projectName,
     question,
+    purpose,
     conversationId: null,
     model: { provider, modelName },
   }

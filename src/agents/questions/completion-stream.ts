@@ -1,3 +1,4 @@
+import type { TokenUsage } from '../../domain/agents/agent-run.ts'
 import {
   type ActionsEvent,
   type Citation,
@@ -78,11 +79,20 @@ export interface Answer {
   readonly traceId: string
   readonly citations: readonly Citation[]
   readonly warnings: readonly string[]
+  /** Of all turns of the model; null: the provider said nothing of them. */
+  readonly usage: TokenUsage | null
+  /** From the place it got to the answer. */
+  readonly seconds: number
   /** The texts that the model was shown, for an agent with `return_context`. */
   readonly context?: readonly string[]
 }
 
-export function outputEvent({ content, traceId, citations, warnings }: Answer): OutputEvent {
+export function outputEvent({
+  content,
+  traceId,
+  citations,
+  warnings,
+}: Pick<Answer, 'content' | 'traceId' | 'citations' | 'warnings'>): OutputEvent {
   return { output: content, messages: [{ content }], trace_id: traceId, citations, warnings }
 }
 

@@ -14,6 +14,16 @@ export interface TokenUsage {
 
 export const NO_USAGE: TokenUsage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0 }
 
+/** Of two turns; one of which nothing is known counts nothing. */
+export function addedUsage(first: TokenUsage | null, second: TokenUsage | null): TokenUsage | null {
+  if (first === null || second === null) return first ?? second
+  return {
+    inputTokens: first.inputTokens + second.inputTokens,
+    outputTokens: first.outputTokens + second.outputTokens,
+    cachedTokens: first.cachedTokens + second.cachedTokens,
+  }
+}
+
 /** Why a turn ended. `length`: at the limit of tokens. `filter`: content was withheld. `refusal`: the model would not. */
 export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'filter' | 'refusal'
 
@@ -41,6 +51,9 @@ export interface ToolStep {
   readonly observation: string
 }
 
+/** `evaluation`: of a set of questions that measures the agent (`EVALUATE AGENT`). */
+export type RunPurpose = 'question' | 'evaluation'
+
 export type RunOutcome = 'answered' | 'failed' | 'cancelled'
 
 /** What is known when a question begins. */
@@ -51,6 +64,7 @@ export interface RunStart {
   readonly agentName: string
   readonly projectName: string
   readonly question: string
+  readonly purpose: RunPurpose
   readonly conversationId: string | null
   readonly model: { readonly provider: string; readonly modelName: string }
 }

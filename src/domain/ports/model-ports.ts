@@ -3,7 +3,7 @@
  * that takes a signal stops within a second of its abort and throws its reason.
  */
 import type { Agent } from '../agents/agent.ts'
-import type { FinishReason, TokenUsage } from '../agents/agent-run.ts'
+import type { FinishReason, RunPurpose, TokenUsage } from '../agents/agent-run.ts'
 import type { Citation } from '../agents/completion-event.ts'
 import type { ModelRef } from '../model-ref.ts'
 
@@ -146,11 +146,25 @@ export interface AgentAnswer {
   readonly content: string
   readonly traceId: string
   readonly citations: readonly Citation[]
+  readonly warnings: readonly string[]
+  /** Of all turns; null: the provider said nothing of them. */
+  readonly usage: TokenUsage | null
+  /** From the place it got to its answer; the wait for the place is not in it. */
+  readonly seconds: number
 }
 
 export interface AgentAnswers {
-  /** @throws AppError as the question failed: `timeout`, `too_busy`, `provider_failed`, `agent_crashed`, … */
-  ask(agent: Agent, question: string, signal: AbortSignal): Promise<AgentAnswer>
+  /**
+   * @param purpose unset: a user's question. One of an evaluation waits for a place that nobody else wants, however long that
+   * takes, and leaves half of them to users
+   * @throws AppError as the question failed: `timeout`, `too_busy`, `provider_failed`, `agent_crashed`, …
+   */
+  ask(
+    agent: Agent,
+    question: string,
+    signal: AbortSignal,
+    purpose?: RunPurpose,
+  ): Promise<AgentAnswer>
 }
 
 /** A query text and passages → how well each passage answers it. One model, ready to be called. */
