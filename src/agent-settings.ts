@@ -1,4 +1,5 @@
 /** Settings of agents and of the chat models that answer for them. */
+import { COMPATIBLE_PROVIDERS } from './domain/model-ref.ts'
 import { integer, oneOf, optionalText, optionalUrl, setting } from './setting-values.ts'
 
 const DAY_SECONDS = 86_400
@@ -36,8 +37,8 @@ export const AGENT_SETTINGS = {
   }),
   chatProvider: setting('EIDER_CHAT_PROVIDER', {
     default: 'builtin',
-    help: 'Default provider of agents: builtin, openai or anthropic',
-    parse: oneOf('builtin', 'openai', 'anthropic'),
+    help: 'Default provider of agents: builtin, openai, anthropic, or a short name as ollama',
+    parse: oneOf('builtin', 'openai', 'anthropic', ...COMPATIBLE_PROVIDERS),
   }),
   chatModel: setting('EIDER_CHAT_MODEL', {
     default: '',
@@ -63,5 +64,35 @@ export const AGENT_SETTINGS = {
     default: '',
     help: 'Base URL of the anthropic provider',
     parse: optionalUrl,
+  }),
+  geminiApiKey: setting('GEMINI_API_KEY', {
+    default: '',
+    help: 'API key of the provider gemini, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  mistralApiKey: setting('MISTRAL_API_KEY', {
+    default: '',
+    help: 'API key of the provider mistral, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  groqApiKey: setting('GROQ_API_KEY', {
+    default: '',
+    help: 'API key of the provider groq, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  deepseekApiKey: setting('DEEPSEEK_API_KEY', {
+    default: '',
+    help: 'API key of the provider deepseek, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  openrouterApiKey: setting('OPENROUTER_API_KEY', {
+    default: '',
+    help: 'API key of the provider openrouter, unless a model has its own api_key',
+    parse: optionalText,
+  }),
+  togetherApiKey: setting('TOGETHER_API_KEY', {
+    default: '',
+    help: 'API key of the provider together, unless a model has its own api_key',
+    parse: optionalText,
   }),
 }

@@ -4,7 +4,12 @@ import { agentPool } from './composition/agent-parts.ts'
 import { insertDepsOf } from './composition/insert-parts.ts'
 import { jobRunnerOf, shownActivity } from './composition/job-parts.ts'
 import { LATER } from './composition/later.ts'
-import { chatDefaultsOf, chatModelsOf, networkRulesOf } from './composition/model-parts.ts'
+import {
+  chatDefaultsOf,
+  chatModelsOf,
+  networkRulesOf,
+  serviceKeysOf,
+} from './composition/model-parts.ts'
 import { schedulerOf } from './composition/schedule-parts.ts'
 import { dataSourcesOf, sourceFilesOf } from './composition/source-clients.ts'
 import { databaseUses, liveTables } from './composition/source-parts.ts'
@@ -89,7 +94,8 @@ export function createApp(options: AppOptions): App {
   const nowMs = () => performance.now()
   const builtin = new BuiltinEmbedder()
   const guard: Guard = { policy: addressPolicy(networkRulesOf(settings)), network: internet }
-  const endpoints = { openaiApiKey, openaiBaseUrl, guard }
+  const serviceKeys = serviceKeysOf(settings)
+  const endpoints = { openaiApiKey, openaiBaseUrl, serviceKeys, guard }
   const embedders = options.embedders ?? embedderRegistry({ builtin, ...endpoints })
   const { vectorCaches, rowCaches, ports } = openRetrieval(store, {
     bytesMax: memoryBytesOf(settings.vectorMemory),

@@ -112,21 +112,41 @@ function modelFieldsOf(read: FieldReader): Fields | undefined {
 }
 
 function modelOf(fields: Fields, stored: ModelRef | null, deps: CatalogDeps): ModelRef | null {
-  if (Object.keys(fields).length === 0) return null
-  const provider = typeof fields.model_name === 'string' ? guessedProvider(fields.model_name) : ''
-  const ref = modelRefOf(fields, { provider: provider || BUILTIN_PROVIDER, code: CODE }, stored)
+  if (Object.values(fields).every((value) => value === null || value === undefined)) return null
+  const ref = modelRefOf(fields, { provider: guessedProvider(fields), code: CODE }, stored)
   if (!deps.chatProviders.includes(ref.provider)) {
     throw unknownProvider('model', ref.provider, deps.chatProviders)
   }
+  if (ref.provider === BUILTIN_PROVIDER) return builtinModel(ref, fields)
   if (ref.modelName !== '') return ref
-  if (ref.provider === BUILTIN_PROVIDER) return { ...ref, modelName: BUILTIN_CHAT_MODEL }
   throw new AppError(CODE, `"model_name" is required for provider ${ref.provider}`)
 }
 
-/** Existing clients may send a model's name alone; the two vendors' own names tell theirs. */
-function guessedProvider(modelName: string): string {
-  if (/^claude/i.test(modelName)) return 'anthropic'
-  return /^(gpt-|o\d|chatgpt)/i.test(modelName) ? 'openai' : ''
+/** Nobody who has named another model is answered by the built-in one. */
+function builtinModel(ref: ModelRef, fields: Fields): ModelRef {
+  const { modelName } = ref
+  if (modelName === '' || modelName === BUILTIN_CHAT_MODEL) {
+    if (ref.baseUrl === undefined) return { ...ref, modelName: BUILTIN_CHAT_MODEL }
+    throw new AppError(CODE, 'The builtin provider has no "base_url": name another "provider"')
+  }
+  const how = fields.provider
+    ? `the builtin provider has ${BUILTIN_CHAT_MODEL} only`
+    : 'say its "provider" (openai, anthropic, ollama, …), or its "base_url"'
+  throw new AppError(CODE, `Unknown model ${modelName.slice(0, 100)}: ${how}`)
+}
+
+/** Existing clients may send a model's name alone: vendors' own names tell theirs. */
+const VENDORS: readonly (readonly [RegExp, string])[] = [
+  [/^claude/i, 'anthropic'],
+  [/^(gpt-|o\d|chatgpt)/i, 'openai'],
+  [/^gemini-/i, 'gemini'],
+]
+
+/** Of fields without one. Whatever has an address is a server with OpenAI's API. */
+function guessedProvider({ model_name: modelName, base_url: baseUrl }: Fields): string {
+  const vendor = VENDORS.find(([names]) => typeof modelName === 'string' && names.test(modelName))
+  if (baseUrl) return 'openai'
+  return vendor?.[1] ?? BUILTIN_PROVIDER
 }
 
 function dataOf(fields: Fields): AgentData | null {

@@ -18,8 +18,9 @@ export function modelRefOf(
   stored: ModelRef | null = null,
 ): ModelRef {
   const read = new FieldReader(fields, defaults.code)
-  const provider = (read.text('provider') ?? defaults.provider).trim().toLowerCase()
-  const baseUrl = read.text('base_url')
+  // Clients send the empty text for "not set".
+  const provider = (read.text('provider')?.trim() || defaults.provider).toLowerCase()
+  const { baseUrl, version } = withoutVersion(read.text('base_url'))
   const unmasked = (name: string, value: unknown, secret: unknown) => {
     if (value !== MASK || secret === undefined) return value
     if (stored !== null && isSameAddress(stored, { provider, baseUrl })) return secret
@@ -32,6 +33,7 @@ export function modelRefOf(
     if (OWN_FIELDS.has(name) || value === null || value === undefined) continue
     options[name] = unmasked(name, value, stored?.options[name])
   }
+  if (version !== null) options.api_version ??= version
   return {
     provider,
     modelName: read.text('model_name') ?? '',
@@ -41,6 +43,18 @@ export function modelRefOf(
       : {}),
     options,
   }
+}
+
+/** Azure shows its addresses with the version of the API behind them, which is an option of its own. */
+function withoutVersion(sent: string | undefined): {
+  readonly baseUrl: string | undefined
+  readonly version: string | null
+} {
+  const url = URL.parse(sent ?? '')
+  const version = url?.searchParams.get('api-version') ?? null
+  if (url === null || version === null) return { baseUrl: sent, version: null }
+  url.searchParams.delete('api-version')
+  return { baseUrl: url.href, version }
 }
 
 /** The same provider at the same origin, which knows the stored secret already. */

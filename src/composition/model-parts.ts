@@ -33,7 +33,22 @@ export function builtinEmbed(embedders: EmbedderRegistry): Embedder['embed'] {
 export function chatDefaultsOf(settings: Settings): ChatDefaults {
   const { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl } = settings
   const network = networkRulesOf(settings)
-  return { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl, network }
+  const { chatProvider: operatorProvider } = settings
+  const serviceKeys = serviceKeysOf(settings)
+  const own = { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl }
+  return { ...own, serviceKeys, operatorProvider, network }
+}
+
+/** By the short names of the providers. */
+export function serviceKeysOf(settings: Settings) {
+  return {
+    gemini: settings.geminiApiKey,
+    mistral: settings.mistralApiKey,
+    groq: settings.groqApiKey,
+    deepseek: settings.deepseekApiKey,
+    openrouter: settings.openrouterApiKey,
+    together: settings.togetherApiKey,
+  }
 }
 
 /** Who alone can reach this server, without a login, may reach from it what the machine reaches. */

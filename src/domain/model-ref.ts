@@ -28,6 +28,10 @@ export interface ChatDefaults {
   readonly openaiBaseUrl?: string | undefined
   readonly anthropicApiKey?: string | undefined
   readonly anthropicBaseUrl?: string | undefined
+  /** Keys of services by their short names. Each goes to that service's own address only. */
+  readonly serviceKeys?: Readonly<Record<string, string | undefined>> | undefined
+  /** The provider that the operator has chosen: its usual address may be connected to, wherever it is. */
+  readonly operatorProvider?: string | undefined
 }
 
 /** Whether both give the same vectors, as far as one can tell without asking: only their keys may differ. */
@@ -37,23 +41,60 @@ export function isSameSource(one: ModelRef, other: ModelRef): boolean {
   return isDeepStrictEqual(source, otherSource)
 }
 
-/** Servers and services with OpenAI's API, by the names under which others know them, and where they listen. */
-const COMPATIBLE: Readonly<Record<string, string>> = {
-  ollama: 'http://127.0.0.1:11434/v1',
-  lmstudio: 'http://127.0.0.1:1234/v1',
-  lm_studio: 'http://127.0.0.1:1234/v1',
-  vllm: 'http://127.0.0.1:8000/v1',
-  llamacpp: 'http://127.0.0.1:8080/v1',
-  localai: 'http://127.0.0.1:8080/v1',
-  litellm: 'http://127.0.0.1:4000/v1',
-  groq: 'https://api.groq.com/openai/v1',
-  mistral: 'https://api.mistral.ai/v1',
-  deepseek: 'https://api.deepseek.com/v1',
-  together: 'https://api.together.xyz/v1',
-  openrouter: 'https://openrouter.ai/api/v1',
-  gemini: 'https://generativelanguage.googleapis.com/v1beta/openai',
-  google: 'https://generativelanguage.googleapis.com/v1beta/openai',
-  azure_openai: 'https://<resource>.openai.azure.com/openai/v1',
+export type ModelApi = 'builtin' | 'openai' | 'anthropic'
+
+/** A server or a service with OpenAI's API that has a name of its own. */
+export interface CompatibleServer {
+  /** Where it listens unless a model says otherwise; null: everybody has another one. */
+  readonly address: string | null
+  /** A service that wants a key. Its own address may be connected to by everybody. */
+  readonly isPublic: boolean
+}
+
+function onThisMachine(port: number): CompatibleServer {
+  return { address: `http://127.0.0.1:${port}/v1`, isPublic: false }
+}
+
+function service(address: string | null): CompatibleServer {
+  return { address, isPublic: true }
+}
+
+const GEMINI = service('https://generativelanguage.googleapis.com/v1beta/openai')
+
+/** Short names of the provider `openai` at an address. */
+const COMPATIBLE: Readonly<Record<string, CompatibleServer>> = {
+  ollama: onThisMachine(11434),
+  lmstudio: onThisMachine(1234),
+  lm_studio: onThisMachine(1234),
+  vllm: onThisMachine(8000),
+  llamacpp: onThisMachine(8080),
+  'llama.cpp': onThisMachine(8080),
+  localai: onThisMachine(8080),
+  litellm: onThisMachine(4000),
+  gemini: GEMINI,
+  google: GEMINI,
+  mistral: service('https://api.mistral.ai/v1'),
+  groq: service('https://api.groq.com/openai/v1'),
+  deepseek: service('https://api.deepseek.com/v1'),
+  openrouter: service('https://openrouter.ai/api/v1'),
+  together: service('https://api.together.xyz/v1'),
+  azure_openai: service(null),
+  azure: service(null),
+}
+
+export const COMPATIBLE_PROVIDERS: readonly string[] = Object.keys(COMPATIBLE)
+
+/** undefined: not a short name. */
+export function compatibleServer(provider: string): CompatibleServer | undefined {
+  return Object.hasOwn(COMPATIBLE, provider) ? COMPATIBLE[provider] : undefined
+}
+
+/** Which API a provider speaks; undefined: nobody knows the provider. */
+export function apiOf(provider: string): ModelApi | undefined {
+  if (provider === BUILTIN_PROVIDER || provider === 'openai' || provider === 'anthropic') {
+    return provider
+  }
+  return compatibleServer(provider) === undefined ? undefined : 'openai'
 }
 
 /** @param kind which model was to be found */
@@ -62,12 +103,9 @@ export function unknownProvider(
   provider: string,
   known: readonly string[],
 ): AppError {
-  const key = provider.toLowerCase()
-  const address = Object.hasOwn(COMPATIBLE, key) ? COMPATIBLE[key] : undefined
-  const hint =
-    address === undefined || !known.includes('openai')
-      ? ''
-      : `. ${provider} speaks OpenAI's API: use the provider openai with "base_url": "${address}"`
+  const hint = known.includes('openai')
+    ? '. A server with OpenAI\'s API under another name is the provider openai with its address as "base_url"'
+    : ''
   const message = `Wrong ${kind} provider: ${provider}. Available providers: ${known.join(', ')}${hint}`
   return new AppError('unknown_provider', message)
 }

@@ -1,11 +1,11 @@
-import { type ChatDefaults, type ModelRef, unknownProvider } from '../domain/model-ref.ts'
+import { apiOf, type ChatDefaults, type ModelRef, unknownProvider } from '../domain/model-ref.ts'
 import type { ChatModel, Embedder } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
 import { addressPolicy } from '../network/address-policy.ts'
 import { internet } from '../network/pinned-fetch.ts'
 import { CHAT_PROVIDERS } from './chat-providers.ts'
 import { CHAT_LIMITS } from './chat-stream.ts'
-import { ANTHROPIC_PUBLIC_URL, chosenEndpoint, OPENAI_PUBLIC_URL } from './endpoint.ts'
+import { modelEndpoint } from './endpoint.ts'
 
 export interface ChatModelOptions {
   /** The built-in embedder, for the built-in model. */
@@ -26,43 +26,28 @@ export async function chatModelOf(
   const guard = defaults.network && { policy: addressPolicy(defaults.network), network: internet }
   const totalMs = Math.min(CHAT_LIMITS.totalMs, withinMs)
   const limits = { ...CHAT_LIMITS, totalMs }
-  switch (ref.provider) {
-    case 'builtin': {
-      const { extractiveChat } = await import('./builtin/chat/extractive-chat.ts')
-      return extractiveChat(embed)
-    }
-    case 'openai': {
-      const endpoint = chosenEndpoint({
-        own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
-        defaults: { baseUrl: defaults.openaiBaseUrl, apiKey: defaults.openaiApiKey },
-        publicUrl: OPENAI_PUBLIC_URL,
-        guard,
-        code: 'invalid_agent',
-      })
-      const { openaiChat } = await import('./openai/openai-chat.ts')
-      return openaiChat({ endpoint, modelName: modelNameOf(ref), limits })
-    }
-    case 'anthropic': {
-      const endpoint = chosenEndpoint({
-        own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
-        defaults: { baseUrl: defaults.anthropicBaseUrl, apiKey: defaults.anthropicApiKey },
-        publicUrl: ANTHROPIC_PUBLIC_URL,
-        guard,
-        code: 'invalid_agent',
-      })
-      const { anthropicChat } = await import('./anthropic/anthropic-chat.ts')
-      return anthropicChat({ endpoint, modelName: modelNameOf(ref), limits })
-    }
-    default:
-      throw unknownProvider('model', ref.provider, CHAT_PROVIDERS)
+  const api = apiOf(ref.provider)
+  if (api === undefined) throw unknownProvider('model', ref.provider, CHAT_PROVIDERS)
+  if (api === 'builtin') {
+    const { extractiveChat } = await import('./builtin/chat/extractive-chat.ts')
+    return extractiveChat(embed)
   }
+  const endpoint = modelEndpoint(ref, { chat: defaults, guard, code: 'invalid_agent' })
+  const config = { endpoint, modelName: modelNameOf(ref), limits }
+  if (api === 'openai') {
+    const { openaiChat } = await import('./openai/openai-chat.ts')
+    return openaiChat(config)
+  }
+  const { anthropicChat } = await import('./anthropic/anthropic-chat.ts')
+  return anthropicChat(config)
 }
 
 /** Loads a provider's SDK ahead of the first question to it; an unknown provider has nothing to load. */
 export async function loadProvider(provider: string): Promise<void> {
-  if (provider === 'builtin') await import('./builtin/chat/extractive-chat.ts')
-  else if (provider === 'openai') await import('./openai/openai-chat.ts')
-  else if (provider === 'anthropic') await import('./anthropic/anthropic-chat.ts')
+  const api = apiOf(provider)
+  if (api === 'builtin') await import('./builtin/chat/extractive-chat.ts')
+  else if (api === 'openai') await import('./openai/openai-chat.ts')
+  else if (api === 'anthropic') await import('./anthropic/anthropic-chat.ts')
 }
 
 function modelNameOf(ref: ModelRef): string {

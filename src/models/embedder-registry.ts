@@ -1,6 +1,8 @@
 import {
   BUILTIN_EMBEDDING_MODEL,
   BUILTIN_PROVIDER,
+  type ChatDefaults,
+  COMPATIBLE_PROVIDERS,
   type ModelRef,
   unknownProvider,
 } from '../domain/model-ref.ts'
@@ -8,7 +10,7 @@ import type { Embedder, EmbedderProbe, EmbedderRegistry } from '../domain/ports/
 import { AppError } from '../errors.ts'
 import type { Guard } from '../network/pinned-fetch.ts'
 import { MINI_LM_DIMENSIONS } from './builtin/embedding-protocol.ts'
-import { chosenEndpoint, type Endpoint, OPENAI_PUBLIC_URL } from './endpoint.ts'
+import { type Endpoint, modelEndpoint } from './endpoint.ts'
 import {
   EMBED_LIMITS,
   EmbeddingClients,
@@ -21,6 +23,7 @@ export interface EmbedderRegistryDeps {
   readonly builtin: Embedder
   readonly openaiApiKey?: string | undefined
   readonly openaiBaseUrl?: string | undefined
+  readonly serviceKeys?: ChatDefaults['serviceKeys']
   /** Which addresses a model may name; unset: any. */
   readonly guard?: Guard | undefined
 }
@@ -32,9 +35,10 @@ interface EmbeddingProvider {
 
 /** The kinds of embedding model that there are, by the name of their provider. */
 export function embedderRegistry(deps: EmbedderRegistryDeps): EmbedderRegistry {
+  const openai = openaiProvider(deps)
   const providers = new Map<string, EmbeddingProvider>([
     [BUILTIN_PROVIDER, builtinProvider(deps.builtin)],
-    ['openai', openaiProvider(deps)],
+    ...['openai', ...COMPATIBLE_PROVIDERS].map((name) => [name, openai] as const),
   ])
   const providerOf = (ref: ModelRef): EmbeddingProvider => {
     const provider = providers.get(ref.provider)
@@ -70,10 +74,8 @@ function builtinProvider(builtin: Embedder): EmbeddingProvider {
 function openaiProvider(deps: EmbedderRegistryDeps): EmbeddingProvider {
   const clients = new EmbeddingClients()
   const endpointOf = (ref: ModelRef): Endpoint => {
-    return chosenEndpoint({
-      own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
-      defaults: { baseUrl: deps.openaiBaseUrl, apiKey: deps.openaiApiKey },
-      publicUrl: OPENAI_PUBLIC_URL,
+    return modelEndpoint(ref, {
+      chat: deps,
       guard: deps.guard,
       code: 'invalid_knowledge_base',
     })

@@ -1,4 +1,4 @@
-import type { ChatDefaults, ModelRef } from '../domain/model-ref.ts'
+import { type ChatDefaults, compatibleServer, type ModelRef } from '../domain/model-ref.ts'
 import { AppError } from '../errors.ts'
 import { isTrustedHost } from '../network/address-policy.ts'
 import { checkedAddress, type Guard } from '../network/pinned-fetch.ts'
@@ -9,6 +9,8 @@ export interface Endpoint {
   readonly url: string
   /** The query of the configured address, sent with each request. */
   readonly query: Readonly<Record<string, string>>
+  /** Sent with each request beside the usual ones. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly apiKey: string | null
   /** Texts that no message may hold. */
   readonly secrets: readonly string[]
@@ -31,6 +33,71 @@ export interface EndpointChoice {
 interface EndpointAddress {
   readonly baseUrl?: string | undefined
   readonly apiKey?: string | undefined
+}
+
+/** What the settings and the operator say of the addresses and keys of models. */
+export interface EndpointDefaults {
+  readonly chat: ChatDefaults
+  /** Which addresses a model may name; unset: any. */
+  readonly guard?: Guard | undefined
+  readonly code: EndpointChoice['code']
+}
+
+/**
+ * Where the model of a provider with a protocol of its own is reached, by whatever name it is called.
+ * @throws AppError with the given code, as `chosenEndpoint`
+ */
+export function modelEndpoint(ref: ModelRef, { chat, guard, code }: EndpointDefaults): Endpoint {
+  const own = { baseUrl: nonBlank(ref.baseUrl), apiKey: ref.apiKey }
+  if (ref.provider === 'anthropic') {
+    const defaults = { baseUrl: chat.anthropicBaseUrl, apiKey: chat.anthropicApiKey }
+    return chosenEndpoint({ own, defaults, publicUrl: ANTHROPIC_PUBLIC_URL, guard, code })
+  }
+  const server = compatibleServer(ref.provider)
+  if (server === undefined) {
+    const defaults = { baseUrl: chat.openaiBaseUrl, apiKey: chat.openaiApiKey }
+    return withAzure(
+      chosenEndpoint({ own, defaults, publicUrl: OPENAI_PUBLIC_URL, guard, code }),
+      ref,
+    )
+  }
+  if (server.address === null && own.baseUrl === undefined) {
+    const what = `"base_url" is required for provider ${ref.provider}`
+    throw new AppError(code, `${what}: the address of your resource`)
+  }
+  if (server.isPublic) {
+    const defaults = { apiKey: chat.serviceKeys?.[keyNameOf(ref.provider)] }
+    return withAzure(chosenEndpoint({ own, defaults, publicUrl: server.address, guard, code }), ref)
+  }
+  // A name stands for an address that its user might not be allowed to name.
+  const isOperators = own.baseUrl === undefined && chat.operatorProvider === ref.provider
+  const address = { baseUrl: own.baseUrl ?? server.address ?? undefined, apiKey: own.apiKey }
+  const allowed = isOperators ? undefined : guard
+  return chosenEndpoint({ own: address, defaults: {}, publicUrl: null, guard: allowed, code })
+}
+
+/** Names that mean one service have one key. */
+function keyNameOf(provider: string): string {
+  return provider === 'google' ? 'gemini' : provider
+}
+
+/** The classic form of Azure's addresses, one deployment each, which wants a version. */
+const AZURE_DEPLOYMENT = /\/openai\/deployments\//
+const AZURE_VERSION = '2024-10-21'
+const AZURE_HOST = /\.(openai|services\.ai|cognitiveservices)\.azure\.com$/
+
+/** Azure wants the key as `api-key`; a resource's address alone has OpenAI's API below `/openai/v1`. */
+function withAzure(endpoint: Endpoint, { provider, options }: ModelRef): Endpoint {
+  const version = typeof options.api_version === 'string' ? options.api_version : undefined
+  const { hostname, pathname } = new URL(endpoint.url)
+  const isClassic = AZURE_DEPLOYMENT.test(pathname)
+  const isAzure = /^azure/.test(provider) || AZURE_HOST.test(hostname) || isClassic
+  const wanted = version ?? (isClassic ? AZURE_VERSION : undefined)
+  const query = wanted === undefined ? endpoint.query : { 'api-version': wanted, ...endpoint.query }
+  if (!isAzure) return { ...endpoint, query }
+  const path = /^\/(openai\/?)?$/.test(pathname) ? '/openai/v1' : pathname
+  const headers = endpoint.apiKey === null ? {} : { 'api-key': endpoint.apiKey }
+  return { ...endpoint, url: `${new URL(endpoint.url).origin}${path}`, query, headers }
 }
 
 /**
@@ -81,9 +148,13 @@ export async function checkModelAddress(
   defaults: ChatDefaults,
   guard: Guard,
 ): Promise<void> {
-  const url = URL.parse(nonBlank(baseUrl)?.trim() ?? '')
+  const server = compatibleServer(provider)
+  const usual = server?.isPublic === true ? null : server?.address
+  const url = URL.parse(nonBlank(baseUrl)?.trim() ?? usual ?? '')
   const own = provider === 'anthropic' ? defaults.anthropicBaseUrl : defaults.openaiBaseUrl
-  if (url === null || url.origin === URL.parse(own ?? '')?.origin) return
+  const isOperators = server !== undefined && provider === defaults.operatorProvider
+  if (url === null || (nonBlank(baseUrl) === undefined && isOperators)) return
+  if (url.origin === URL.parse(own ?? '')?.origin) return
   const needed = guardFor(url, guard)
   if (needed === null) return
   try {
@@ -115,15 +186,26 @@ function decode(text: string): string {
   }
 }
 
+/** Where the services have OpenAI's API, for whoever writes their host alone. */
+const API_PATHS: Readonly<Record<string, string>> = {
+  'api.groq.com': '/openai/v1',
+  'openrouter.ai': '/api/v1',
+  'generativelanguage.googleapis.com': '/v1beta/openai',
+}
+
 /**
  * A compatible server's address up to and with `/v1`, from what users write: with or without it,
  * with a slash at the end, or with the path of one call. A path of the server's own (`/openai/v1`,
  * `/api/paas/v4`) stays.
  */
 export function openaiBaseUrl(url: string): string {
-  const { origin, pathname } = new URL(url)
+  const { origin, pathname, hostname } = new URL(url)
   const path = pathname.replace(/\/(chat\/completions|embeddings)?\/*$/, '').replace(/\/+$/, '')
-  return `${origin}${path === '' ? '/v1' : path}`
+  const usual = API_PATHS[hostname]
+  if (usual?.startsWith(path)) return `${origin}${usual}`
+  // Ollama's own API stands beside OpenAI's.
+  if (/^(\/api(\/(chat|generate|tags))?)?$/.test(path)) return `${origin}/v1`
+  return `${origin}${path}`
 }
 
 /** An Anthropic address without the `/v1` that the client adds itself. */

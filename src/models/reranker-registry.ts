@@ -1,9 +1,14 @@
-import { type ModelRef, unknownProvider } from '../domain/model-ref.ts'
+import {
+  type ChatDefaults,
+  COMPATIBLE_PROVIDERS,
+  type ModelRef,
+  unknownProvider,
+} from '../domain/model-ref.ts'
 import type { Reranker, RerankerRegistry } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
 import type { Guard } from '../network/pinned-fetch.ts'
 import { LruMap } from '../runtime/lru-map.ts'
-import { chosenEndpoint, OPENAI_PUBLIC_URL } from './endpoint.ts'
+import { chosenEndpoint, modelEndpoint } from './endpoint.ts'
 import { CircuitBreaker } from './rerankers/circuit-breaker.ts'
 import { EndpointReranker } from './rerankers/endpoint-reranker.ts'
 import { listwiseReranker } from './rerankers/listwise-reranker.ts'
@@ -14,6 +19,7 @@ import { RERANK_SERVERS, type RerankProvider } from './rerankers/rerank-servers.
 export interface RerankerRegistryDeps {
   readonly openaiApiKey?: string | undefined
   readonly openaiBaseUrl?: string | undefined
+  readonly serviceKeys?: ChatDefaults['serviceKeys']
   /** Which addresses a model may name; unset: any. */
   readonly guard?: Guard | undefined
   /** Milliseconds, for differences: what failed is left alone for a while. */
@@ -31,7 +37,10 @@ const RERANKERS_MAX = 64
  */
 export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
   const kinds = new Map<string, (ref: ModelRef) => Reranker>([
-    ['openai', (ref) => chatReranker(ref, deps)],
+    ...['openai', ...COMPATIBLE_PROVIDERS].map((name) => {
+      return [name, (ref: ModelRef) => chatReranker(ref, deps)] as const
+    }),
+    // `vllm` has an API that reranks.
     ...serverProviders().map((provider) => {
       return [provider, (ref: ModelRef) => endpointReranker(ref, provider, deps.guard)] as const
     }),
@@ -59,13 +68,8 @@ function serverProviders(): readonly RerankProvider[] {
 }
 
 function chatReranker(ref: ModelRef, deps: RerankerRegistryDeps): Reranker {
-  const endpoint = chosenEndpoint({
-    own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
-    defaults: { baseUrl: deps.openaiBaseUrl, apiKey: deps.openaiApiKey },
-    publicUrl: OPENAI_PUBLIC_URL,
-    guard: deps.guard,
-    code: 'invalid_knowledge_base',
-  })
+  const terms = { chat: deps, guard: deps.guard, code: 'invalid_knowledge_base' as const }
+  const endpoint = modelEndpoint(ref, terms)
   const options = rerankOptionsOf(ref)
   const config = { endpoint, modelName: requiredModelName(ref), options }
   return options.mode === 'listwise' ? listwiseReranker(config) : new PointwiseReranker(config)

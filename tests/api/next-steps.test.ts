@@ -31,8 +31,8 @@ test.each([
   ["SELECT * FROM read_parquet('a')", 'read it as files.<name>'],
   ["SELECT * FROM 'a.csv'", 'upload it with PUT /api/files/<name>'],
   [
-    'CREATE AGENT a USING model = {"provider": "ollama", "model_name": "m"}',
-    `ollama speaks OpenAI's API: use the provider openai with "base_url": "http://127.0.0.1:11434/v1"`,
+    'CREATE AGENT a USING model = {"provider": "acme", "model_name": "m"}',
+    'under another name is the provider openai with its address as "base_url"',
   ],
   ['CREATE KNOWLEDGE_BASE k USING storage = mindsdb.t', '"storage" names mindsdb, a project'],
   [

@@ -6,7 +6,7 @@ import type { SourceModule } from './source-module.ts'
 export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
   'setting-values.ts': [],
-  'agent-settings.ts': ['setting-values.ts', 'errors.ts'],
+  'agent-settings.ts': ['setting-values.ts', 'domain', 'errors.ts'],
   'settings.ts': ['agent-settings.ts', 'setting-values.ts', 'errors.ts'],
   runtime: ['errors.ts'],
   network: ['runtime', 'errors.ts'],

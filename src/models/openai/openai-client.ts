@@ -24,6 +24,7 @@ export function openaiClient(endpoint: Endpoint, limits: OpenaiClientLimits): Op
     project: null,
     webhookSecret: null,
     defaultQuery: endpoint.query,
+    defaultHeaders: endpoint.headers ?? {},
     maxRetries: 0,
     timeout: limits.timeoutMs,
     fetch: providerFetch(endpoint.guard, limits.answerBytesMax),

@@ -100,9 +100,12 @@ const LLM_FIELDS = { provider: 'openai', code: 'invalid_request' } as const
 function defaultRef(kb: KnowledgeBase, deps: QueryDeps): ModelRef | null {
   const { rerankingModel } = kb
   const isChat = rerankingModel !== null && deps.chatProviders.includes(rerankingModel.provider)
-  if (isChat && rerankingModel.provider !== BUILTIN_PROVIDER) return rerankingModel
+  if (isChat && !NO_WRITERS.has(rerankingModel.provider)) return rerankingModel
   return deps.chatModels.defaultModel
 }
+
+/** As reranking models: vLLM is asked for scores there, not for text. */
+const NO_WRITERS: ReadonlySet<string> = new Set([BUILTIN_PROVIDER, 'vllm'])
 
 function noModel(purpose: string): AppError {
   const how = [

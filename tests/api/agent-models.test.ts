@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { chatServer } from '../agents/chat-server.ts'
+import { createTestApp, type TestApp } from '../support/test-app.ts'
+
+const AGENTS = '/api/projects/mindsdb/agents'
+
+let t: TestApp
+beforeAll(async () => {
+  t = await createTestApp()
+})
+afterAll(() => t.close())
+
+let count = 0
+const create = (model: unknown) => {
+  count += 1
+  return t.send('POST', AGENTS, { agent: { name: `a${count}`, model } })
+}
+const ask = (question: string) => {
+  const messages = [{ role: 'user', content: question }]
+  return t.send('POST', `${AGENTS}/a${count}/completions`, { messages })
+}
+
+describe('the model of an agent', () => {
+  test('with an address and no provider is one with the API of OpenAI', async () => {
+    const server = chatServer({ kind: 'text', pieces: ['From the server.'] })
+    const created = await create({ model_name: 'llama3.1', base_url: server.url })
+    expect(created.body).toMatchObject({ model: { provider: 'openai', base_url: server.url } })
+    expect((await ask('What is new?')).text).toContain('From the server.')
+    expect(server.requests[0]).toMatchObject({ model: 'llama3.1' })
+    server.close()
+  })
+
+  test.each(['ollama', 'lmstudio', 'vllm', 'llamacpp', 'localai', 'litellm', 'groq', 'mistral'])(
+    '%s is a short name, kept as it was given, and takes another address',
+    async (provider) => {
+      const server = chatServer({ kind: 'text', pieces: ['From the server.'] })
+      const model = { provider, model_name: 'm', base_url: server.url, api_key: 'k' }
+      expect((await create(model)).body).toMatchObject({ model: { provider } })
+      const read = await t.send('GET', `${AGENTS}/a${count}`)
+      expect(read.body).toMatchObject({ model: { provider, base_url: server.url } })
+      expect((await ask('What is new?')).text).toContain('From the server.')
+      server.close()
+    },
+  )
+
+  test.each([
+    [{ model_name: 'llama3.1' }, 'Unknown model llama3.1: say its "provider"'],
+    [{ provider: 'builtin', model_name: 'gpt-4o' }, 'the builtin provider has extractive only'],
+    [{ provider: 'builtin', base_url: 'http://127.0.0.1:1/v1' }, 'has no "base_url"'],
+    [{ provider: 'ollama' }, '"model_name" is required for provider ollama'],
+    [{ base_url: 'http://127.0.0.1:1/v1' }, '"model_name" is required for provider openai'],
+  ])('%j is refused and never becomes the built-in one', async (model, said) => {
+    const { status, text } = await create(model)
+    expect([status, text]).toEqual([400, expect.stringContaining(said.replaceAll('"', '\\"'))])
+  })
+
+  test.each([
+    [{ model_name: 'claude-opus-4-5' }, 'anthropic'],
+    [{ model_name: 'gpt-5' }, 'openai'],
+    [{ model_name: 'gemini-3-flash' }, 'gemini'],
+    [{ model_name: 'extractive' }, 'builtin'],
+    [{ provider: '', model_name: '' }, 'builtin'],
+  ])('%j belongs to %s', async (model, provider) => {
+    expect(await create(model)).toMatchObject({ status: 201, body: { model: { provider } } })
+  })
+
+  test('of Azure is called in the forms of its addresses', async () => {
+    const seen: { path: string; key: string | null }[] = []
+    const server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch(request) {
+        const { pathname, search } = new URL(request.url)
+        seen.push({ path: pathname + search, key: request.headers.get('api-key') })
+        const message = { role: 'assistant', content: 'Hello from Azure' }
+        return Response.json({ choices: [{ index: 0, message, finish_reason: 'stop' }] })
+      },
+    })
+    const origin = `http://127.0.0.1:${server.port}`
+    const forms = [
+      [origin, '/openai/v1/chat/completions'],
+      [`${origin}/openai/v1/`, '/openai/v1/chat/completions'],
+      [
+        `${origin}/openai/deployments/d1`,
+        '/openai/deployments/d1/chat/completions?api-version=2024-10-21',
+      ],
+      [
+        `${origin}/openai/deployments/d1/chat/completions?api-version=2025-01-01-preview`,
+        '/openai/deployments/d1/chat/completions?api-version=2025-01-01-preview',
+      ],
+    ]
+    for (const [base_url, path] of forms) {
+      const model = { provider: 'azure_openai', model_name: 'd1', base_url, api_key: 'az-key-1' }
+      expect(await create(model)).toMatchObject({ status: 201 })
+      expect((await ask('What is new?')).text).toContain('Hello from Azure')
+      expect(seen.at(-1)).toEqual({ path: path ?? '', key: 'az-key-1' })
+    }
+    await server.stop(true)
+  })
+})
