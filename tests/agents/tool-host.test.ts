@@ -10,6 +10,8 @@ const ORDERS = kbNamed('shop.my orders')
 const DATA = { knowledgeBases: [DOCS, ORDERS], tables: ['files.prices'], warnings: [] }
 
 const COLUMNS = ['id', 'chunk_id', 'chunk_content', 'relevance'] as const
+/** Of the statement that looks chunks up. */
+const STORED = ['source', 'id', 'chunk_id', 'chunk_content', 'metadata'] as const
 const CHUNK_ID = '7:content:1of1:0to9'
 
 function hostWith(select: Select, data = DATA, observationBytesMax = 32_768) {
@@ -155,20 +157,27 @@ describe('citations', () => {
     const select: Select = async (sql) => {
       asked.push(sql)
       if (sql.startsWith('SELECT chunk_id')) return rowsOf(['chunk_id'], [[CHUNK_ID]])
-      return rowsOf(['id', 'chunk_id', 'chunk_content'], [['7', CHUNK_ID, '30 days.']])
+      return rowsOf(STORED, [[0, '7', CHUNK_ID, '30 days.', {}]])
     }
     const host = hostWith(select)
     await run(host, 'kb_query_tool', 'SELECT chunk_id FROM docs')
     expect(await cited(host, `[${CHUNK_ID}]`)).toEqual([{ ...citation, relevance: null }])
     expect(asked[1]).toBe(
-      `SELECT id, chunk_id, chunk_content FROM "mindsdb"."docs" WHERE chunk_id IN ('${CHUNK_ID}')`,
+      'SELECT 0 AS source, id, chunk_id, chunk_content, metadata FROM "mindsdb"."docs" ' +
+        `WHERE chunk_id IN ('${CHUNK_ID}')`,
     )
   })
 
   test('tell two knowledge bases apart by the text', async () => {
     const select: Select = async (sql) => {
-      const text = sql.includes('WHERE chunk_id IN') && sql.includes('docs') ? 'Other.' : '30 days.'
-      return rowsOf(['id', 'chunk_id', 'chunk_content'], [['7', CHUNK_ID, text]])
+      if (!sql.includes('WHERE chunk_id IN')) {
+        return rowsOf(['id', 'chunk_id', 'chunk_content'], [['7', CHUNK_ID, '30 days.']])
+      }
+      const texts = ['Other.', '30 days.']
+      return rowsOf(
+        STORED,
+        texts.map((text, index) => [index, '7', CHUNK_ID, text, {}]),
+      )
     }
     const host = hostWith(select)
     await run(host, 'kb_query_tool', 'SELECT * FROM docs UNION ALL SELECT * FROM shop."my orders"')

@@ -19,20 +19,25 @@ export interface SelectScope {
  */
 export type Select = (sql: string, scope: SelectScope, signal: AbortSignal) => Promise<RowStream>
 
+export interface TypedRows extends FirstRows {
+  /** DuckDB's names, one for each column. */
+  readonly types: readonly string[]
+}
+
 /** Reads what one agent may read. */
 export interface DataReader {
   readonly scope: SelectScope
-  /** The first rows of a statement's result, and whether there are more. */
-  read(sql: string, signal: AbortSignal): Promise<FirstRows & { readonly types: readonly string[] }>
+  /** The first rows of a statement's result, by default as many as a model is shown, and whether there are more. */
+  read(sql: string, signal: AbortSignal, rowsMax?: number): Promise<TypedRows>
 }
 
 export function dataReader(scope: SelectScope, select: Select): DataReader {
   return {
     scope,
-    async read(sql, signal) {
+    async read(sql, signal, rowsMax = AGENT_LIMITS.observationRowsMax) {
       const stream = await select(sql, scope, signal)
       const types = stream.columns.map((column) => column.type)
-      const rows = await firstRows(stream, AGENT_LIMITS.observationRowsMax, signal)
+      const rows = await firstRows(stream, rowsMax, signal)
       return { ...rows, types }
     },
   }
@@ -51,8 +56,14 @@ export function sqlTableName(table: string): string {
   return [first, ...parts].map(quote).join('.')
 }
 
-/** The stored chunks with these ids. */
-export function selectChunks(kb: KnowledgeBase, chunkIds: readonly string[]): string {
-  const ids = chunkIds.map((chunkId) => literal(chunkId)).join(', ')
-  return `SELECT id, chunk_id, chunk_content FROM ${sqlName(kb)} WHERE chunk_id IN (${ids})`
+/** The stored chunks with these ids, each with the number of its knowledge base in the list. */
+export function selectChunks(
+  wanted: readonly { readonly kb: KnowledgeBase; readonly chunkIds: readonly string[] }[],
+): string {
+  const selects = wanted.map(({ kb, chunkIds }, index) => {
+    const ids = chunkIds.map((chunkId) => literal(chunkId)).join(', ')
+    const columns = `${index} AS source, id, chunk_id, chunk_content, metadata`
+    return `SELECT ${columns} FROM ${sqlName(kb)} WHERE chunk_id IN (${ids})`
+  })
+  return selects.join(' UNION ALL ')
 }

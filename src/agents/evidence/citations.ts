@@ -1,186 +1,190 @@
 import type { Citation } from '../../domain/agents/completion-event.ts'
-import { nameKey } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
-import type { ResultValue } from '../../domain/query-result.ts'
 import { AppError } from '../../errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
+import { fullName } from '../data/agent-data.ts'
 import { type DataReader, selectChunks } from '../data/data-reader.ts'
-import type { FirstRows } from '../data/observation.ts'
-
-/** A chunk as the model was shown it. */
-export interface ShownPassage {
-  readonly chunkId: string
-  /** null: the statement did not select it. */
-  readonly documentId: string | null
-  readonly text: string | null
-  readonly relevance: number | null
-  /** Where it may come from: those that its statement names. */
-  readonly origins: readonly KnowledgeBase[]
-}
-
-/** The chunks in some rows: those with a column `chunk_id`. */
-export function passagesOf(
-  { columns, rows }: Pick<FirstRows, 'columns' | 'rows'>,
-  origins: readonly KnowledgeBase[],
-): readonly ShownPassage[] {
-  const indexOf = (name: string) => columns.findIndex((column) => nameKey(column) === name)
-  const columnIndexes = {
-    chunkId: indexOf('chunk_id'),
-    documentId: indexOf('id'),
-    text: indexOf('chunk_content'),
-    relevance: indexOf('relevance'),
-  }
-  return rows.flatMap((row) => {
-    const chunkId = row[columnIndexes.chunkId]
-    if (typeof chunkId !== 'string') return []
-    const relevance = row[columnIndexes.relevance]
-    const passage = {
-      chunkId,
-      documentId: textOrNull(row[columnIndexes.documentId]),
-      text: textOrNull(row[columnIndexes.text]),
-      relevance: typeof relevance === 'number' ? relevance : null,
-      origins,
-    }
-    return [passage]
-  })
-}
-
-function textOrNull(value: ResultValue | undefined): string | null {
-  return typeof value === 'string' ? value : null
-}
+import { type ChunkPlace, headingAt } from './chunk-place.ts'
+import { findQuote } from './find-quote.ts'
+import { type Mention, mentionsIn } from './mentions.ts'
+import { passagesOf, type ShownPassage } from './shown-passages.ts'
+import { type Span, type TextWords, wordsOf } from './text-words.ts'
 
 /**
- * What is known of a chunk from two results of the same origins; the later wins where both know
- * something.
- */
-export function mergedPassage(known: ShownPassage | undefined, next: ShownPassage): ShownPassage {
-  if (known === undefined) return next
-  return {
-    chunkId: next.chunkId,
-    documentId: next.documentId ?? known.documentId,
-    text: next.text ?? known.text,
-    relevance: next.relevance ?? known.relevance,
-    origins: next.origins,
-  }
-}
-
-/**
- * The passages whose chunk ids stand in the answer in square brackets, in the order of their first
- * mention.
- */
-export function citedPassages(
-  answer: string,
-  seen: Iterable<ShownPassage>,
-): readonly ShownPassage[] {
-  const cited = [...seen].map((passage) => ({
-    passage,
-    index: mentionIndex(passage.chunkId, answer),
-  }))
-  return cited
-    .filter(({ index }) => index !== -1)
-    .sort((first, second) => first.index - second.index)
-    .slice(0, AGENT_LIMITS.citationsMax)
-    .map(({ passage }) => passage)
-}
-
-/** Occurrences of one chunk id that are looked at: an answer that cites it does so in one of the first. */
-const OCCURRENCES_MAX = 100
-/** White space between an id and its bracket or comma. */
-const NEARBY_CHARS = 4
-
-/** Where an id stands in brackets: `[id]`, or one of several: `[id, other]`. -1: nowhere. */
-function mentionIndex(chunkId: string, answer: string): number {
-  if (chunkId === '') return -1
-  let start = answer.indexOf(chunkId)
-  for (let count = 0; start !== -1 && count < OCCURRENCES_MAX; count += 1) {
-    const before = answer.slice(Math.max(0, start - NEARBY_CHARS), start).trimEnd()
-    const end = start + chunkId.length
-    const after = answer.slice(end, end + NEARBY_CHARS).trimStart()
-    if (/[[,;]$/.test(before) && /^[\],;]/.test(after)) return start
-    start = answer.indexOf(chunkId, start + 1)
-  }
-  return -1
-}
-
-/**
- * The citations of an answer. What the model's statements did not select (which of two knowledge
- * bases, the text) is looked up; a chunk that cannot be found again is not cited.
+ * The citations of an answer, in the order in which it names their chunks. Chunks that the model was not shown are left
+ * out, and so are quotes that do not stand in their chunk. What the model's statements did not select is looked up once.
  */
 export async function citationsOf(
-  cited: readonly ShownPassage[],
+  answer: string,
+  seen: Iterable<ShownPassage>,
   reader: DataReader,
   signal: AbortSignal,
 ): Promise<readonly Citation[]> {
-  const incomplete = cited.filter((passage) => citationOf(passage) === null)
-  const lookedUp = await lookUp(incomplete, reader, signal)
+  const passages = Map.groupBy(seen, ({ chunkId }) => chunkId)
+  const mentions = mentionsIn(answer, new Set(passages.keys())).slice(0, MENTIONS_MAX)
+  const cited = [...new Set(mentions.map(({ chunkId }) => chunkId))].slice(
+    0,
+    AGENT_LIMITS.citationsMax,
+  )
+  const chunks = await citedChunks(
+    cited.flatMap((chunkId) => passages.get(chunkId) ?? []),
+    reader,
+    signal,
+  )
   const citations = new Map<string, Citation>()
-  for (const passage of cited) {
-    const citation = citationOf(passage) ?? lookedUp.get(passage)
-    if (citation === undefined) continue
-    const key = JSON.stringify([citation.knowledge_base, citation.chunk_id])
-    if (!citations.has(key)) citations.set(key, citation)
+  for (const mention of mentions) {
+    for (const chunk of chunks.filter(({ chunkId }) => chunkId === mention.chunkId)) {
+      const cite = citationOf(mention, chunk)
+      if (cite !== null && !citations.has(cite.key)) citations.set(cite.key, cite.citation)
+    }
   }
-  return [...citations.values()]
+  return [...citations.values()].slice(0, AGENT_LIMITS.citationsMax)
+}
+
+/** Looked at in one answer. */
+const MENTIONS_MAX = 200
+
+/** A chunk that is known whole. */
+interface CitedChunk {
+  readonly chunkId: string
+  readonly documentId: string
+  readonly knowledgeBase: KnowledgeBase
+  readonly text: TextWords
+  readonly relevance: number | null
+  readonly place: ChunkPlace
+}
+
+async function citedChunks(
+  passages: readonly ShownPassage[],
+  reader: DataReader,
+  signal: AbortSignal,
+): Promise<readonly CitedChunk[]> {
+  const incomplete = passages.filter((passage) => wholeChunk(passage) === null)
+  const stored = await lookUp(incomplete, reader, signal)
+  const chunks = new Map<string, CitedChunk>()
+  for (const passage of passages) {
+    const match = wholeChunk(passage) ?? stored.get(passage)
+    if (match === undefined) continue
+    const key = JSON.stringify([match.knowledgeBase.id, match.chunkId])
+    if (!chunks.has(key)) chunks.set(key, match)
+  }
+  return [...chunks.values()]
+}
+
+/** null where the passage alone does not tell its origin, its document, its text or its place. */
+function wholeChunk(passage: ShownPassage): CitedChunk | null {
+  const { documentId, text, chunkId, relevance, origins, place, isPlain } = passage
+  const [knowledgeBase] = origins
+  if (knowledgeBase === undefined || origins.length > 1 || !isPlain) return null
+  if (documentId === null || text === null || place === null) return null
+  if (!chunkId.startsWith(`${documentId}:`)) return null
+  return { chunkId, documentId, knowledgeBase, text: wordsOf(text), relevance, place }
 }
 
 async function lookUp(
   incomplete: readonly ShownPassage[],
   reader: DataReader,
   signal: AbortSignal,
-): Promise<ReadonlyMap<ShownPassage, Citation>> {
-  const citations = new Map<ShownPassage, Citation>()
-  for (const kb of new Set(incomplete.flatMap((passage) => passage.origins))) {
-    const missing = incomplete.filter(
-      (passage) => !citations.has(passage) && passage.origins.includes(kb),
-    )
-    const stored = await storedPassages(kb, missing, reader, signal)
-    for (const passage of missing) {
-      const match = stored.find((candidate) => isSameChunk(candidate, passage))
-      const citation = match && citationOf({ ...match, relevance: passage.relevance })
-      if (citation) citations.set(passage, citation)
-    }
+): Promise<ReadonlyMap<ShownPassage, CitedChunk>> {
+  const kbs = [...new Set(incomplete.flatMap(({ origins }) => origins))]
+  const wanted = kbs.map((kb) => {
+    const own = incomplete.filter(({ origins }) => origins.includes(kb))
+    return { kb, chunkIds: [...new Set(own.map(({ chunkId }) => chunkId))] }
+  })
+  const stored = await storedChunks(wanted, reader, signal)
+  const found = new Map<ShownPassage, CitedChunk>()
+  for (const passage of incomplete) {
+    const own = stored.filter((candidate) => {
+      return candidate.chunkId === passage.chunkId && passage.origins.includes(candidate.origin)
+    })
+    // The same id may stand in two knowledge bases: then the text tells them apart.
+    const match = own.find(({ text }) => text === passage.text) ?? own[0]
+    const isSame = match !== undefined && (own.length === 1 || isTextOf(passage, match.text))
+    if (!isSame) continue
+    const { chunkId, documentId, text, origin, place } = match
+    const chunk = { chunkId, documentId, text: wordsOf(text), place }
+    found.set(passage, { ...chunk, knowledgeBase: origin, relevance: passage.relevance })
   }
-  return citations
+  return found
 }
 
-/** The same id may stand in two knowledge bases: then the text tells them apart. */
-function isSameChunk(stored: ShownPassage, seen: ShownPassage): boolean {
-  return stored.chunkId === seen.chunkId && (seen.text === null || seen.text === stored.text)
+function isTextOf({ text }: ShownPassage, stored: string): boolean {
+  return text === null || text === stored
 }
 
-async function storedPassages(
-  kb: KnowledgeBase,
-  wanted: readonly ShownPassage[],
+interface StoredChunk {
+  readonly chunkId: string
+  readonly documentId: string
+  readonly text: string
+  readonly place: ChunkPlace
+  readonly origin: KnowledgeBase
+}
+
+interface WantedChunks {
+  readonly kb: KnowledgeBase
+  readonly chunkIds: readonly string[]
+}
+
+/** In one statement; where that fails, each knowledge base by itself: one of them may be gone by now. */
+async function storedChunks(
+  wanted: readonly WantedChunks[],
   reader: DataReader,
   signal: AbortSignal,
-): Promise<readonly ShownPassage[]> {
+): Promise<readonly StoredChunk[]> {
   if (wanted.length === 0) return []
-  const chunkIds = wanted.map((passage) => passage.chunkId)
+  const count = wanted.reduce((sum, { chunkIds }) => sum + chunkIds.length, 0)
   try {
-    return passagesOf(await reader.read(selectChunks(kb, chunkIds), signal), [kb])
+    const { columns, rows } = await reader.read(selectChunks(wanted), signal, count)
+    return wanted.flatMap(({ kb }, index) => {
+      const own = rows.filter(([number]) => number === index)
+      return passagesOf({ columns, rows: own }, [kb], true).flatMap((passage) => {
+        const { chunkId, documentId, text, place } = passage
+        if (documentId === null || text === null || place === null) return []
+        return [{ chunkId, documentId, text, place, origin: kb }]
+      })
+    })
   } catch (error) {
     signal.throwIfAborted()
-    // The knowledge base may be gone by now: its chunks are not cited, and the answer stands.
-    if (error instanceof AppError) return []
-    throw error
+    // What cannot be looked up is not cited, and the answer stands.
+    if (!(error instanceof AppError)) throw error
+    if (wanted.length === 1) return []
+    const each = await Promise.all(wanted.map((one) => storedChunks([one], reader, signal)))
+    return each.flat()
   }
 }
 
-/** null where the passage alone does not tell its origin, its document or its text. */
-function citationOf(passage: ShownPassage): Citation | null {
-  const { documentId, text, chunkId, relevance, origins } = passage
-  const [origin] = origins
-  if (origin === undefined || origins.length > 1) return null
-  if (documentId === null || text === null) return null
-  return {
-    knowledge_base: `${origin.projectName}.${origin.name}`,
+/** A chunk that is named again for the same sentences, or without quoting it, is cited once. */
+function citationOf(
+  { statement }: Mention,
+  chunk: CitedChunk,
+): { readonly key: string; readonly citation: Citation } | null {
+  const found = findQuote(statement, chunk.text)
+  if (found.kind === 'none') return null
+  const { span } = found
+  const { text } = chunk.text
+  const offset = documentOffset(chunk)
+  const { place, documentId, chunkId, relevance, knowledgeBase } = chunk
+  const citation = {
+    knowledge_base: fullName(knowledgeBase),
     document_id: documentId,
     chunk_id: chunkId,
-    text,
-    start: null,
-    end: null,
-    page: null,
-    heading: null,
+    text: text.slice(span.start, span.end),
+    start: offset === null ? null : offset + span.start,
+    end: offset === null ? null : offset + span.end,
+    page: place.page,
+    heading: headingAt(span.start, text, place.heading),
     relevance,
   }
+  return { citation, key: keyOf(knowledgeBase, chunkId, found.kind === 'quoted' ? span : null) }
+}
+
+function keyOf(kb: KnowledgeBase, chunkId: string, span: Span | null): string {
+  return JSON.stringify([kb.id, chunkId, span?.start ?? null])
+}
+
+/** Where the chunk begins in its column; null where it is no longer what was cut out of it. */
+function documentOffset({ chunkId, text }: CitedChunk): number | null {
+  const [, start, end] = /:(\d+)to(\d+)$/.exec(chunkId) ?? []
+  if (start === undefined || Number(end) - Number(start) !== text.text.length) return null
+  return Number(start)
 }

@@ -5,13 +5,13 @@ import { AGENT_LIMITS, byteSize, firstBytes } from '../agent-limits.ts'
 import { type AvailableData, fullName, namedKnowledgeBases } from '../data/agent-data.ts'
 import { type DataReader, dataReader, type Select } from '../data/data-reader.ts'
 import { observationOf } from '../data/observation.ts'
+import { citationsOf } from '../evidence/citations.ts'
 import {
-  citationsOf,
-  citedPassages,
   mergedPassage,
   passagesOf,
   type ShownPassage,
-} from '../evidence/citations.ts'
+  showsPlainChunks,
+} from '../evidence/shown-passages.ts'
 import { describeKnowledgeBases, describeTables } from './tool-descriptions.ts'
 import { isToolName, type ToolName } from './tools.ts'
 
@@ -88,7 +88,9 @@ export class ToolHost {
     const { data, project } = this.#options
     const origins = namedKnowledgeBases(sql, data.knowledgeBases, project)
     const shown = { columns: result.columns, rows: result.rows.slice(0, shownCount) }
-    for (const passage of passagesOf(shown, origins)) this.#remember(passage)
+    for (const passage of passagesOf(shown, origins, showsPlainChunks(sql))) {
+      this.#remember(passage)
+    }
     return text
   }
 
@@ -102,7 +104,7 @@ export class ToolHost {
 
   /** The chunks that the answer names and the model was shown. */
   citations(answer: string, signal: AbortSignal): Promise<readonly Citation[]> {
-    return citationsOf(citedPassages(answer, this.#seen.values()), this.#reader, signal)
+    return citationsOf(answer, this.#seen.values(), this.#reader, signal)
   }
 
   /** The texts of all chunks that the model was shown. */

@@ -1,0 +1,81 @@
+/** Where in its document a chunk stands, beyond its offsets. */
+import { nameKey } from '../../domain/identifier.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { ResultValue } from '../../domain/query-result.ts'
+
+export interface ChunkPlace {
+  readonly page: number | null
+  /** The headings above the chunk, joined by ` > `. */
+  readonly heading: string | null
+}
+
+const NOWHERE: ChunkPlace = { page: null, heading: null }
+
+/** null: not known from this row. */
+export function placeOf(
+  metadata: ResultValue | undefined,
+  origins: readonly KnowledgeBase[],
+): ChunkPlace | null {
+  if (isObject(metadata)) {
+    const { page, heading } = metadata
+    const number = typeof page === 'string' && /^\d{1,9}$/.test(page) ? Number(page) : page
+    return {
+      page: typeof number === 'number' && Number.isInteger(number) ? number : null,
+      heading: typeof heading === 'string' && heading.trim() !== '' ? heading : null,
+    }
+  }
+  const hasPlaces = origins.some(({ storedMetadata }) => {
+    return storedMetadata.some(({ name }) => ['page', 'heading'].includes(nameKey(name)))
+  })
+  return hasPlaces ? null : NOWHERE
+}
+
+function isObject(
+  value: ResultValue | undefined,
+): value is { readonly [key: string]: ResultValue } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const HEADING_LINE = /^(#{1,6})[ \t]+(.*?)[ \t#]*$/
+const FENCE = /^[ \t]*(?:```|~~~)/
+const JOINT = ' > '
+
+interface Level {
+  readonly depth: number
+  readonly text: string
+}
+
+/**
+ * The headings above a place of a chunk: those above the chunk, and those of Markdown within it that come before the place.
+ * @param path of the chunk: of the first heading in it, where it begins with one
+ */
+export function headingAt(at: number, text: string, path: string | null): string | null {
+  if (path === null) return null
+  const [first, ...others] = headingsBefore(at, text)
+  if (first === undefined) return path
+  const above = path.split(JOINT)
+  // The path of a chunk that begins with a heading ends with that.
+  const isNamed = above.at(-1) === first.text
+  const levels: Level[] = above.map((part, index) => {
+    const depth = isNamed ? first.depth - (above.length - 1 - index) : index - above.length
+    return { depth, text: part }
+  })
+  for (const heading of isNamed ? others : [first, ...others]) {
+    while ((levels.at(-1)?.depth ?? -Infinity) >= heading.depth) levels.pop()
+    levels.push(heading)
+  }
+  return levels.map((level) => level.text).join(JOINT)
+}
+
+function headingsBefore(at: number, text: string): readonly Level[] {
+  const levels: Level[] = []
+  let isCode = false
+  let start = 0
+  for (const line of text.slice(0, at + 1).split('\n')) {
+    if (FENCE.test(line)) isCode = !isCode
+    const [, marks = '', heading = ''] = isCode ? [] : (HEADING_LINE.exec(line) ?? [])
+    if (heading !== '' && start <= at) levels.push({ depth: marks.length, text: heading })
+    start += line.length + 1
+  }
+  return levels
+}

@@ -1,0 +1,191 @@
+/** Which words of a chunk an answer quotes, or leans on. */
+import { runOf, type Span, spanOf, type TextWords, type Word, wordsOf } from './text-words.ts'
+
+/** Of a sentence that the answer does not quote itself. */
+const CHOSEN_CHARS_MAX = 400
+/** Of one that it does. */
+const QUOTED_CHARS_MAX = 2_000
+/** Fewer words within quotation marks are a name or a term, not a quote. */
+const QUOTE_WORDS_MIN = 4
+/** So many words of an answer that stand in a chunk one after the other are no chance. */
+const VERBATIM_WORDS_MIN = 6
+
+/** `quoted`: the words of the answer. `chosen`: what of the chunk fits the statement best. `none`: it says words that do not stand there. */
+export type FoundQuote =
+  | { readonly kind: 'quoted' | 'chosen'; readonly span: Span }
+  | { readonly kind: 'none' }
+
+/** @param statement what the answer says before it names the chunk */
+export function findQuote(statement: string, chunk: TextWords): FoundQuote {
+  const claims = claimsIn(statement)
+  const bolds = boldsIn(statement)
+  const found = claims.flatMap((claim) => standing(claim, bolds, chunk) ?? [])
+  if (found.length > 0) return { kind: 'quoted', span: longest(found) }
+  if (claims.some(({ isCertain }) => isCertain)) return { kind: 'none' }
+  const verbatim = [...bolds, ...piecesOf(lastParagraph(statement))]
+    .map(wordsIn)
+    .filter((words) => words.length >= VERBATIM_WORDS_MIN)
+    .flatMap((words) => spanIn(words, chunk) ?? [])
+  if (verbatim.length > 0) return { kind: 'quoted', span: longest(verbatim) }
+  return { kind: 'chosen', span: bestSentences(lastParagraph(statement), chunk) }
+}
+
+interface Claim {
+  readonly text: string
+  /** It stands in marks that say so: then it has to be found. */
+  readonly isCertain: boolean
+}
+
+const QUOTATION =
+  /“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|»([^«»]+)«|「([^「」]+)」|『([^『』]+)』|"([^"\n]+)"/gu
+const BLOCK_QUOTE = /(?:^[ \t]*>.*(?:\n|$))+/gm
+
+/** What the answer says to be the words of another. */
+function claimsIn(statement: string): readonly Claim[] {
+  const blocks = [...statement.matchAll(BLOCK_QUOTE)].map(([block]) => {
+    return { text: block.replaceAll(/^[ \t]*>+[ \t]?/gm, ''), isCertain: true }
+  })
+  const rest = statement.replaceAll(BLOCK_QUOTE, ' ')
+  const quotations = [...rest.matchAll(QUOTATION)].map(([, ...groups]) => {
+    return { text: groups.find((group) => group !== undefined) ?? '', isCertain: true }
+  })
+  return [...blocks, ...quotations].filter(({ text }) => wordsIn(text).length >= QUOTE_WORDS_MIN)
+}
+
+function boldsIn(statement: string): readonly string[] {
+  return [...statement.matchAll(/\*\*([^*]+)\*\*|__([^_]+)__/g)].map(([, first, second]) => {
+    return first ?? second ?? ''
+  })
+}
+
+/** Where a claim stands: whole, or what of its lines and sentences does, around what is bold in it. */
+function standing({ text }: Claim, bolds: readonly string[], chunk: TextWords): Span | null {
+  const whole = spanIn(wordsIn(text), chunk)
+  if (whole !== null) return whole
+  const runs: { first: number; last: number; holdsBold: boolean }[] = []
+  for (const piece of piecesOf(text)) {
+    const words = wordsIn(piece)
+    const run = words.length < 2 ? null : runOf(words, chunk)
+    if (run === null) continue
+    const holdsBold = bolds.some((bold) => piece.includes(bold) || bold.includes(piece))
+    const before = runs.at(-1)
+    if (before !== undefined && run.first === before.last + 1) {
+      before.last = run.last
+      before.holdsBold ||= holdsBold
+    } else {
+      runs.push({ ...run, holdsBold })
+    }
+  }
+  const marked = runs.filter(({ holdsBold }) => holdsBold)
+  const chosen = (marked.length > 0 ? marked : runs).filter(({ first, last, holdsBold }) => {
+    return holdsBold || last - first + 1 >= QUOTE_WORDS_MIN
+  })
+  return chosen.length === 0 ? null : longest(chosen.map((run) => cut(spanOf(run, chunk), chunk)))
+}
+
+/** What was left out of a quote is written as dots. */
+const PIECE_END = /\n+|\s*(?:\[?…\]?|\[?\.\.\.\]?)\s*|(?<=[.!?])\s+|(?<=[。！？])/u
+
+function piecesOf(text: string): readonly string[] {
+  return text
+    .split(PIECE_END)
+    .map((piece) => piece.trim())
+    .filter((piece) => piece !== '')
+}
+
+function wordsIn(text: string): readonly Word[] {
+  return wordsOf(text).words
+}
+
+function spanIn(words: readonly Word[], chunk: TextWords): Span | null {
+  const run = runOf(words, chunk)
+  return run === null ? null : cut(spanOf(run, chunk), chunk)
+}
+
+function cut(span: Span, { text, words }: TextWords): Span {
+  if (span.end - span.start <= QUOTED_CHARS_MAX) return span
+  const last = words.findLast(({ end }) => end <= span.start + QUOTED_CHARS_MAX)
+  return { start: span.start, end: last?.end ?? Math.min(text.length, span.start + 1) }
+}
+
+function longest(spans: readonly Span[]): Span {
+  return spans.reduce((best, span) => (span.end - span.start > best.end - best.start ? span : best))
+}
+
+/** What is said right before the chunk is named. */
+function lastParagraph(statement: string): string {
+  const paragraphs = statement.split(/\n\s*\n/).filter((part) => wordsIn(part).length > 2)
+  return paragraphs.at(-1) ?? statement
+}
+
+/** The sentences of a chunk that share the most with a statement, or its beginning where none does. */
+function bestSentences(statement: string, chunk: TextWords): Span {
+  const sentences = sentencesOf(chunk)
+  const wanted = new Set(wordsIn(statement).map(({ value }) => value))
+  const known = sentences.map((span) => knownWords(span, chunk, wanted))
+  const counts = new Map<string, number>()
+  for (const word of known.flatMap((words) => [...words])) {
+    counts.set(word, (counts.get(word) ?? 0) + 1)
+  }
+  // A word that stands in every sentence says little.
+  const scores = known.map((words) => {
+    return [...words].reduce((sum, word) => sum + 1 / (counts.get(word) ?? 1), 0)
+  })
+  const best = scores.indexOf(Math.max(...scores))
+  if ((scores[best] ?? 0) === 0) return beginning(sentences, chunk)
+  return widened(best, sentences, scores)
+}
+
+function knownWords(
+  { start, end }: Span,
+  { words }: TextWords,
+  wanted: ReadonlySet<string>,
+): ReadonlySet<string> {
+  const own = words.filter((word) => word.start >= start && word.end <= end)
+  return new Set(own.map(({ value }) => value).filter((value) => wanted.has(value)))
+}
+
+/** With the sentences beside it that say nearly as much. */
+function widened(best: number, sentences: readonly Span[], scores: readonly number[]): Span {
+  const enough = (scores[best] ?? 0) * 0.75
+  let { start, end } = sentences[best] ?? { start: 0, end: 0 }
+  for (const index of [best + 1, best - 1]) {
+    const next = sentences[index]
+    if (next === undefined || (scores[index] ?? 0) < enough) continue
+    const both = { start: Math.min(start, next.start), end: Math.max(end, next.end) }
+    if (both.end - both.start <= CHOSEN_CHARS_MAX) ({ start, end } = both)
+  }
+  return { start, end }
+}
+
+function beginning(sentences: readonly Span[], { text }: TextWords): Span {
+  const start = sentences[0]?.start ?? 0
+  const last = sentences.findLast(({ end }) => end - start <= CHOSEN_CHARS_MAX)
+  return { start, end: last?.end ?? Math.min(text.length, CHOSEN_CHARS_MAX) }
+}
+
+const SENTENCES = new Intl.Segmenter(undefined, { granularity: 'sentence' })
+/** Of a chunk, as far as sentences are looked for. */
+const SENTENCE_TEXT_CHARS_MAX = 8_000
+
+/** Sentences and lines, without the white space around them; a longer one than can be shown is cut between words. */
+function sentencesOf({ text, words }: TextWords): readonly Span[] {
+  const spans: Span[] = []
+  const read = text.slice(0, SENTENCE_TEXT_CHARS_MAX)
+  for (const { segment, index } of SENTENCES.segment(read)) {
+    let at = index
+    for (const line of segment.split('\n')) {
+      const shown = line.trim()
+      const start = at + line.length - line.trimStart().length
+      at += line.length + 1
+      if (shown !== '') spans.push(shortened({ start, end: start + shown.length }, words))
+    }
+  }
+  return spans
+}
+
+function shortened({ start, end }: Span, words: readonly Word[]): Span {
+  if (end - start <= CHOSEN_CHARS_MAX) return { start, end }
+  const last = words.findLast((word) => word.start >= start && word.end <= start + CHOSEN_CHARS_MAX)
+  return { start, end: last?.end ?? start + CHOSEN_CHARS_MAX }
+}

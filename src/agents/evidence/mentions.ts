@@ -1,0 +1,79 @@
+/** Where an answer names chunks, and what it says before it does. */
+
+/** One chunk that an answer names. */
+export interface Mention {
+  readonly chunkId: string
+  /** What is said since the mention before. */
+  readonly statement: string
+}
+
+/** The end of every chunk id: `…:1of3:0to950`. */
+const ID_END = /\d+of\d+:\d+to\d+/g
+
+const STATEMENT_CHARS_MAX = 3_000
+/** White space, brackets and a label before an id. */
+const BEFORE_CHARS = 40
+
+/** Brackets of every kind, quotation marks, and what stands between several ids. */
+const OPENED = /[[(（【〔［{<‹«"'`“„,;|/^]$/u
+/** `chunk_id: …`, `source=…`, in brackets or not. */
+const LABELLED =
+  /(?:chunk[ _-]?ids?|chunks?|ids?|sources?|quellen?|refs?|references?|citations?|see)["'`]?\s*[:=：]$/iu
+const AND = /(?:\]|\)|】|to\d+)\s*(?:and|und|et|y|&)$/iu
+const CLOSED = /^\s{0,3}[\])）】〕］}>›»"'`”“,;|/\\†]/u
+const ENDED = /^(?:\s|$|[.,;])/u
+
+/** @param seen chunks that the model was shown: anything else is no mention */
+export function mentionsIn(answer: string, seen: ReadonlySet<string>): readonly Mention[] {
+  const byEnd = Map.groupBy(seen, (chunkId) => /\d+of\d+:\d+to\d+$/.exec(chunkId)?.[0] ?? '')
+  const places: { chunkId: string; start: number; end: number }[] = []
+  for (const { 0: ending, index } of answer.matchAll(ID_END)) {
+    const end = index + ending.length
+    // The longest one: a shorter id may be the end of it.
+    const chunkId = (byEnd.get(ending) ?? [])
+      .filter((id) => answer.endsWith(id, end) && isNamedAt(answer, end - id.length, end))
+      .reduce((longest, id) => (id.length > longest.length ? id : longest), '')
+    if (chunkId !== '') places.push({ chunkId, start: end - chunkId.length, end })
+  }
+  return places.map((place, index) => {
+    return { chunkId: place.chunkId, statement: statementBefore(index, places, answer) }
+  })
+}
+
+function isNamedAt(answer: string, start: number, end: number): boolean {
+  const before = answer.slice(Math.max(0, start - BEFORE_CHARS), start).trimEnd()
+  const after = answer.slice(end, end + 4)
+  if (LABELLED.test(before)) return CLOSED.test(after) || ENDED.test(after)
+  if (AND.test(before)) return CLOSED.test(after) || ENDED.test(after)
+  return OPENED.test(before) && CLOSED.test(after)
+}
+
+/** Several mentions in a row belong to the same statement; one that begins a sentence has it behind. */
+function statementBefore(
+  index: number,
+  places: readonly { readonly start: number; readonly end: number }[],
+  answer: string,
+): string {
+  const place = places[index] ?? { start: 0, end: 0 }
+  let from = places[index - 1]?.end ?? 0
+  for (let earlier = index - 1; earlier >= 0; earlier -= 1) {
+    const next = places[earlier + 1]?.start ?? 0
+    if (hasWords(answer.slice(from, next), 1)) break
+    from = places[earlier - 1]?.end ?? 0
+  }
+  const before = answer.slice(Math.max(from, place.start - STATEMENT_CHARS_MAX), place.start)
+  if (hasWords(before, 3)) return before
+  const until = places[index + 1]?.start ?? answer.length
+  const after = answer.slice(place.end, Math.min(until, place.end + STATEMENT_CHARS_MAX))
+  return `${before} ${after.split(/\n\s*\n/)[0] ?? ''}`
+}
+
+function hasWords(text: string, count: number): boolean {
+  const words = text.match(
+    /\p{L}[\p{L}\p{M}]+|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Thai}]/gu,
+  )
+  const spoken = (words ?? []).filter(
+    (word) => !/^(?:chunk|id|ids|and|und|source|sources)$/i.test(word),
+  )
+  return spoken.length >= count
+}

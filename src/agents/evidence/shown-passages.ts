@@ -1,0 +1,85 @@
+import { nameKey } from '../../domain/identifier.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { ResultValue } from '../../domain/query-result.ts'
+import type { FirstRows } from '../data/observation.ts'
+import { type ChunkPlace, placeOf } from './chunk-place.ts'
+
+/** A chunk as the model was shown it. */
+export interface ShownPassage {
+  readonly chunkId: string
+  /** null: the statement did not select it. */
+  readonly documentId: string | null
+  readonly text: string | null
+  readonly relevance: number | null
+  /** What is known of the chunk; null: the statement did not select it. */
+  readonly place: ChunkPlace | null
+  /** Where it may come from: those that its statement names. */
+  readonly origins: readonly KnowledgeBase[]
+  /** Whether the statement shows columns of a knowledge base as they are, so that nothing has to be looked up. */
+  readonly isPlain: boolean
+}
+
+/** The chunks in some rows: those with a column `chunk_id`. */
+export function passagesOf(
+  { columns, rows }: Pick<FirstRows, 'columns' | 'rows'>,
+  origins: readonly KnowledgeBase[],
+  isPlain: boolean,
+): readonly ShownPassage[] {
+  const indexOf = (name: string) => columns.findIndex((column) => nameKey(column) === name)
+  const columnIndexes = {
+    chunkId: indexOf('chunk_id'),
+    documentId: indexOf('id'),
+    text: indexOf('chunk_content'),
+    relevance: indexOf('relevance'),
+    metadata: indexOf('metadata'),
+  }
+  return rows.flatMap((row) => {
+    const chunkId = row[columnIndexes.chunkId]
+    if (typeof chunkId !== 'string') return []
+    const relevance = row[columnIndexes.relevance]
+    const passage = {
+      chunkId,
+      documentId: textOrNull(row[columnIndexes.documentId]),
+      text: textOrNull(row[columnIndexes.text]),
+      relevance: typeof relevance === 'number' ? relevance : null,
+      place: placeOf(row[columnIndexes.metadata], origins),
+      origins,
+      isPlain,
+    }
+    return [passage]
+  })
+}
+
+function textOrNull(value: ResultValue | undefined): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+/**
+ * Whether each `chunk_id` and `chunk_content` in a statement is a plain item of a list of columns: then its rows show
+ * chunks as they are stored, and nothing that was made of them or made up.
+ */
+export function showsPlainChunks(sql: string): boolean {
+  const names = [...sql.matchAll(/["`]?\b(?:chunk_id|chunk_content)\b["`]?/gi)]
+  return names.every(({ 0: name, index }) => {
+    const before = sql.slice(Math.max(0, index - 200), index)
+    const after = sql.slice(index + name.length, index + name.length + 50)
+    return /(?:select|,|\.)\s*$/i.test(before) && /^\s*(?:,|from\b)/i.test(after)
+  })
+}
+
+/**
+ * What is known of a chunk from two results of the same origins; the later wins where both know
+ * something.
+ */
+export function mergedPassage(known: ShownPassage | undefined, next: ShownPassage): ShownPassage {
+  if (known === undefined) return next
+  return {
+    chunkId: next.chunkId,
+    documentId: next.documentId ?? known.documentId,
+    text: next.text ?? known.text,
+    relevance: next.relevance ?? known.relevance,
+    place: next.place ?? known.place,
+    origins: next.origins,
+    isPlain: known.isPlain && next.isPlain,
+  }
+}

@@ -1,0 +1,67 @@
+/** A question to an agent whose model plays its turns. */
+import { expect } from 'bun:test'
+import type { Citation } from '../../src/domain/agents/completion-event.ts'
+import type { TestApp } from '../support/test-app.ts'
+import { chatServer, type Said } from './chat-server.ts'
+
+export interface ScriptedQuestion {
+  readonly data: {
+    readonly knowledge_bases?: readonly string[]
+    readonly tables?: readonly string[]
+  }
+  readonly turns: readonly Said[]
+  readonly params?: object
+  readonly question?: string
+}
+
+export interface ScriptedAnswer {
+  /** What each tool answered, as the model saw it. */
+  readonly seen: readonly string[]
+  readonly message: Readonly<Record<string, unknown>> & {
+    readonly content: string
+    readonly citations: readonly Citation[]
+  }
+  /** What the model was told before the question. */
+  readonly system: string
+  /** The tools as the model was told them, by their names. */
+  readonly tools: ReadonlyMap<string, { readonly description: string; readonly parameters: object }>
+}
+
+const AGENTS = '/api/projects/mindsdb/agents'
+
+export async function askScripted(
+  app: TestApp,
+  { data, turns, params = {}, question = 'Well?' }: ScriptedQuestion,
+): Promise<ScriptedAnswer> {
+  const server = chatServer(...turns)
+  const name = `agent_${crypto.randomUUID().slice(0, 8)}`
+  try {
+    const model = { provider: 'openai', model_name: 'm', api_key: 'k', base_url: server.url }
+    const whole = { knowledge_bases: [], tables: [], ...data }
+    const created = await app.send('POST', AGENTS, { agent: { name, model, data: whole, params } })
+    expect(created).toMatchObject({ status: 201 })
+    const messages = [{ role: 'user', content: question }]
+    const answer = await app.send('POST', `${AGENTS}/${name}/completions`, { messages })
+    expect(answer).toMatchObject({ status: 200 })
+    const last = server.requests.at(-1) as {
+      messages: { role: string; content: string }[]
+      tools?: { function: { name: string; description: string; parameters: object } }[]
+    }
+    return {
+      seen: last.messages.filter(({ role }) => role === 'tool').map(({ content }) => content),
+      message: (answer.body as { message: ScriptedAnswer['message'] }).message,
+      system: last.messages[0]?.content ?? '',
+      tools: new Map((last.tools ?? []).map(({ function: tool }) => [tool.name, tool])),
+    }
+  } finally {
+    server.close()
+  }
+}
+
+export function calls(name: string, input: object): Said {
+  return { kind: 'call', name, input }
+}
+
+export function says(...pieces: readonly string[]): Said {
+  return { kind: 'text', pieces }
+}
