@@ -25,7 +25,11 @@ export interface TableQuestion {
 type Row = readonly [question: string, document: string, expected: RegExp]
 
 const WHAT: readonly Row[] = [
-  ['What is fflate?', 'fflate', /fastest, smallest, and most versatile|\(de\)compression in an 8kB/],
+  [
+    'What is fflate?',
+    'fflate',
+    /fastest, smallest, and most versatile|\(de\)compression in an 8kB/,
+  ],
   ['What is croner used for?', 'croner', /Trigger functions/],
   ['What is PDFium?', '@embedpdf/pdfium', /open-source PDF rendering engine/],
   ['What does pg-pool do?', 'pg-pool', /connection pool for node-postgres/],
@@ -33,10 +37,22 @@ const WHAT: readonly Row[] = [
   ['What does adm-zip do?', 'adm-zip', /zip data compression|decompress zip files/],
   ['What is sonic-boom?', 'sonic-boom', /utf8-only stream implementation/],
   ['What is Drizzle?', 'drizzle-orm', /modern TypeScript ORM/],
-  ['What does the protect option of croner do?', 'croner', /over-run protection|block new triggers/],
+  [
+    'What does the protect option of croner do?',
+    'croner',
+    /over-run protection|block new triggers/,
+  ],
   ['What is gracefulExit in cli-progress?', 'cli-progress', /SIGINT.{0,40}SIGTERM/],
-  ['What does awaitWriteFinish do?', 'chokidar', /size does not change|poll file size|write operation to finish/],
-  ['What does getMatchingLineNumber return?', 'robots-parser', /line number of the matching directive/],
+  [
+    'What does awaitWriteFinish do?',
+    'chokidar',
+    /size does not change|poll file size|write operation to finish/,
+  ],
+  [
+    'What does getMatchingLineNumber return?',
+    'robots-parser',
+    /line number of the matching directive/,
+  ],
   ['What is DEBUG_DEPTH for?', 'debug', /Object inspection depth/],
   ['What does the httpOnly attribute of a cookie do?', 'cookie', /document\.cookie/],
   ['What does ipaddr.process do?', 'ipaddr.js', /converts IPv4-mapped IPv6/],
@@ -44,17 +60,29 @@ const WHAT: readonly Row[] = [
 
 const HOW: readonly Row[] = [
   ['How do I install chokidar?', 'chokidar', /npm install chokidar/],
-  ['How do I stop watching files with chokidar?', 'chokidar', /watcher\.close\(\)|\.close\(\)|unwatch/],
+  [
+    'How do I stop watching files with chokidar?',
+    'chokidar',
+    /watcher\.close\(\)|\.close\(\)|unwatch/,
+  ],
   ['How can I end the connection pool?', 'pg-pool', /pool\.end\(\)/],
   ['How do I pause a cron job?', 'croner', /job\.pause\(\)|paused/],
-  ['How do I exclude URLs from the proxy of global-agent?', 'global-agent', /GLOBAL_AGENT_NO_PROXY/],
+  [
+    'How do I exclude URLs from the proxy of global-agent?',
+    'global-agent',
+    /GLOBAL_AGENT_NO_PROXY/,
+  ],
   ['How do I set the DEBUG variable in PowerShell?', 'debug', /\$env:DEBUG/],
   ['How do I detect the file type of a stream?', 'file-type', /fileTypeFromStream/],
   ['How do I add a file to a zip archive with adm-zip?', 'adm-zip', /addFile|addLocalFile/],
   ['How do I convert 2 days to milliseconds?', 'ms', /ms\('2 days'\)|172800000/],
   ['How do I use Readability in Node.js?', '@mozilla/readability', /jsdom|JSDOM/],
   ['How do I change the log level colour off in debug output?', 'debug', /DEBUG_COLORS/],
-  ['How do I skip installing the CUDA binaries?', 'onnxruntime-node', /onnxruntime-node-install=skip/],
+  [
+    'How do I skip installing the CUDA binaries?',
+    'onnxruntime-node',
+    /onnxruntime-node-install=skip/,
+  ],
   ['How do I read a password from a file other than ~/.pgpass?', 'pgpass', /PGPASSFILE/],
   ['How do I decode a buffer in windows-1251 encoding?', 'iconv-lite', /iconv\.decode\(/],
   ['How do I show several progress bars at once?', 'cli-progress', /MultiBar|multibar/],
@@ -64,12 +92,20 @@ const HOW: readonly Row[] = [
 ]
 
 const DEFAULT: readonly Row[] = [
-  ['What is the default fps of a progress bar?', 'cli-progress', /maximum update rate \(default: 10\)/],
+  [
+    'What is the default fps of a progress bar?',
+    'cli-progress',
+    /maximum update rate \(default: 10\)/,
+  ],
   ['What is the default value of barsize?', 'cli-progress', /default: 40/],
   ['What is the default of charThreshold?', '@mozilla/readability', /default 500/],
   ['What is the default socket connection timeout of global-agent?', 'global-agent', /60000/],
   ['What is the default of maxRuns in croner?', 'croner', /Infinite/],
-  ['Is usePolling on by default?', 'chokidar', /usePolling \(default: false\)|default.{0,40}avoids polling/],
+  [
+    'Is usePolling on by default?',
+    'chokidar',
+    /usePolling \(default: false\)|default.{0,40}avoids polling/,
+  ],
   ['What is the default interval of file system polling?', 'chokidar', /default: 100/],
   ['What is the default compression level of fflate?', 'fflate', /default level is 6/],
   ['What is the default value of maximumDepth?', 'safe-stable-stringify', /Default: Infinity/],
@@ -97,19 +133,35 @@ const NAME: readonly Row[] = [
   ['Who wrote atomic-sleep?', 'atomic-sleep', /David Mark Clements/],
   ['Who added Typescript definitions to robots-parser?', 'robots-parser', /danhab99/],
   ['Who developed PDFium originally?', '@embedpdf/pdfium', /Foxit/],
-  ['Which company sponsors safe-stable-stringify?', 'safe-stable-stringify', /MaibornWolff|nearForm/],
+  [
+    'Which company sponsors safe-stable-stringify?',
+    'safe-stable-stringify',
+    /MaibornWolff|nearForm/,
+  ],
   ['Which stemming languages does snowball-stemmers have?', 'snowball-stemmers', /armenian/],
   ['Who holds the copyright of robots-parser?', 'robots-parser', /Sam Clarke/],
 ]
 
 const WHY: readonly Row[] = [
-  ['Why should I not replace one character after another when escaping?', 'html-escaper', /XSS|instead of the expected|anti-pattern|possibly happen/],
+  [
+    'Why should I not replace one character after another when escaping?',
+    'html-escaper',
+    /XSS|instead of the expected|anti-pattern|possibly happen/,
+  ],
   ['Why does isProbablyReaderable exist?', '@mozilla/readability', /bogging down/],
-  ['Why should a pool be long-lived?', 'pg-pool', /unbounded|one pool when your app starts|correct place/],
+  [
+    'Why should a pool be long-lived?',
+    'pg-pool',
+    /unbounded|one pool when your app starts|correct place/,
+  ],
   ['Why do transports run in a worker thread in pino?', 'pino', /single-threaded/],
   ['Why is the emoji regex exported by a function?', 'emoji-regex', /global flag/],
   ['Why does linkedom not implement all of JSDOM?', 'linkedom', /bloated|100% standard/],
-  ['Why are prerelease versions excluded from range matching?', 'semver', /breaking changes|not yet fit/],
+  [
+    'Why are prerelease versions excluded from range matching?',
+    'semver',
+    /breaking changes|not yet fit/,
+  ],
   ['Why is boolbase a separate module?', 'boolbase', /modularize/],
   ['Why does chokidar run out of file handles?', 'chokidar', /Exhausted file handles/],
 ]

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { parseCsv } from '../../src/domain/csv.ts'
 import { namesIn, passagesIn } from '../../src/models/builtin/chat/observed-passages.ts'
 
-const NOWHERE = { documentId: '', heading: '' }
+const NOWHERE = { documentId: '', heading: '', page: null, place: null }
 
 const HEAD =
   "Output columns: 'chunk_id', 'chunk_content', 'relevance'\n" +

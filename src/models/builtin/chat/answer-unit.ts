@@ -1,4 +1,5 @@
 /** What the built-in agent's two halves hand each other: one cuts passages into units, the other ranks them. */
+import type { Span } from './sentence-spans.ts'
 
 /** A chunk as a search showed it. */
 export interface Passage {
@@ -10,12 +11,35 @@ export interface Passage {
   readonly documentId: string
   /** The headings of the document that the chunk stands under, outermost first; empty: none are known. */
   readonly heading: string
+  /** Of a document with pages. */
+  readonly page: number | null
+  /** Where it stands in its document; null where that is not known, or the text was cut. */
+  readonly place: ChunkPlace | null
+}
+
+export interface ChunkPlace extends Span {
+  readonly column: string
+  /** From 1, of `total` chunks of that column. */
+  readonly number: number
+  readonly total: number
+}
+
+/** Chunks of one document that follow each other, as one text: what a cut parted is read together. */
+export interface Stretch {
+  readonly text: string
+  /** In the order in which they stand in the document. */
+  readonly pieces: readonly StretchPiece[]
+}
+
+/** Where a chunk stands in the stretch. */
+export interface StretchPiece extends Span {
+  readonly passage: Passage
 }
 
 /** The least piece of a passage that can be quoted: a sentence, an item of a list, a row of a table, a piece of code. */
 export interface AnswerUnit {
   readonly passage: Passage
-  /** As it is read: white space within is one space, but in code. */
+  /** As it stands in the passage. */
   readonly text: string
   /** Where it stands in the passage's text. */
   readonly start: number
@@ -24,6 +48,22 @@ export interface AnswerUnit {
   readonly setting: string
   /** Fewer than three words, or the rest of a sentence that begins before the passage. */
   readonly isFragment: boolean
+  /** Where it stands in what was read together, for who quotes it. */
+  readonly site: UnitSite
+}
+
+export interface UnitSite {
+  readonly stretch: Stretch
+  /** The unit in the stretch. */
+  readonly span: Span
+  readonly kind: 'sentence' | 'item' | 'list' | 'row' | 'code'
+  /** What is quoted before it: the sentence that leads to it, the header of its table, the name of its option. */
+  readonly lead: Span | null
+  /** How far a quote may reach: the paragraph or item that the unit is of. */
+  readonly from: number
+  readonly until: number
+  /** The innermost heading that it stands under; empty: none is known. */
+  readonly heading: string
 }
 
 /** A unit that may answer the question. */

@@ -55,7 +55,7 @@ async function* respond(
     const ranking = await rankedUnits(question, passages, embed, signal)
     signal.throwIfAborted()
     const searched = names.slice(0, searches.length)
-    yield { kind: 'text', text: writtenAnswer({ ranking, names, searched, failures }) }
+    yield { kind: 'text', text: writtenAnswer({ question, ranking, names, searched, failures }) }
   }
 }
 
@@ -116,9 +116,12 @@ function asQuery(text: string): string {
   return plain.slice(0, QUESTION_CHARS_MAX).toWellFormed()
 }
 
+const CHUNK_COLUMNS =
+  "id, chunk_id, chunk_content, metadata->>'heading' AS heading, metadata->>'page' AS page"
+
 function searchCalls(question: string, names: readonly string[]): readonly ToolCall[] {
   return names.slice(0, SEARCHED_MAX).map((name, index) => {
-    const columns = 'id, chunk_id, chunk_content, relevance, distance'
+    const columns = `${CHUNK_COLUMNS}, relevance, distance`
     const search = `WHERE content = ${literal(question)} LIMIT ${CHUNKS_PER_SEARCH}`
     const input = `SELECT ${columns} FROM ${quotedName(name)} ${search}`
     return { id: `search-${index + 1}`, name: QUERY_TOOL, input }

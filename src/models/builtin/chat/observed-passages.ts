@@ -1,5 +1,5 @@
 import { parseCsv } from '../../../domain/csv.ts'
-import type { Passage } from './answer-unit.ts'
+import type { ChunkPlace, Passage } from './answer-unit.ts'
 
 /** What a tool's result holds. */
 export type Observed =
@@ -17,22 +17,37 @@ export function passagesIn(observation: string): Observed {
   const [idColumn, textColumn] = [columnOf('chunk_id'), columnOf('chunk_content')]
   const relevanceColumn = columnOf('relevance')
   const [documentColumn, headingColumn] = [columnOf('id'), columnOf('heading')]
+  const pageColumn = columnOf('page')
   const passages = rows.flatMap((row): Passage[] => {
     const [chunkId, text] = [row[idColumn], row[textColumn]]
     // A note that rows were cut is a line without these columns.
     if (chunkId === undefined || text === undefined || chunkId === '') return []
     const relevance = Number(row[relevanceColumn] ?? 0)
+    const documentId = row[documentColumn] ?? ''
+    const page = Number(row[pageColumn] ?? '')
     return [
       {
         chunkId,
         text: uncut(text),
         relevance: Number.isFinite(relevance) ? relevance : 0,
-        documentId: row[documentColumn] ?? '',
+        documentId,
         heading: row[headingColumn] ?? '',
+        page: Number.isSafeInteger(page) && page > 0 ? page : null,
+        place: placeOf(chunkId, documentId, text),
       },
     ]
   })
   return { kind: 'passages', passages }
+}
+
+/** `…:<column>:<n>of<total>:<start>to<end>`; null where the text is not of that length: it was cut, or is not a chunk's. */
+function placeOf(chunkId: string, documentId: string, text: string): ChunkPlace | null {
+  const match = /^(.*):(\d+)of(\d+):(\d+)to(\d+)$/s.exec(chunkId)
+  if (match === null || !chunkId.startsWith(`${documentId}:`)) return null
+  const [, path = '', ...numbers] = match
+  const [number = 0, total = 0, start = 0, end = 0] = numbers.map(Number)
+  if (end - start !== text.length) return null
+  return { column: path.slice(documentId.length + 1), number, total, start, end }
 }
 
 /**

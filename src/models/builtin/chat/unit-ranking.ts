@@ -3,7 +3,7 @@ import { stopWordsOf } from '../../../analysis/term-rules.ts'
 import { isMostlyLatin, words } from '../../../analysis/words.ts'
 import type { Embedder } from '../../../domain/ports/model-ports.ts'
 import type { AnswerUnit, Passage, Ranking } from './answer-unit.ts'
-import { unitsOf } from './sentences.ts'
+import { unitsOf } from './units.ts'
 
 /** Sentences whose vectors are made, and how much of each: some 500 tokens, 60 ms on two cores. */
 const EMBEDDED_MAX = 12
@@ -100,12 +100,11 @@ function coverageOf(question: string, passages: readonly Passage[]): number {
 function selectUnits(question: string, passages: readonly Passage[]): readonly Scored[] {
   const unique = new Map<string, Omit<Scored, 'keyword'>>()
   const relevances = minMaxScale(passages.map((passage) => passage.relevance))
-  for (const [index, passage] of passages.entries()) {
-    for (const unit of unitsOf(passage)) {
-      const key = unit.text.replace(/\s+/g, ' ').toLowerCase()
-      if (unique.has(key) || unique.size >= UNITS_MAX) continue
-      unique.set(key, { unit, passage: relevances[index] ?? 0 })
-    }
+  const relevanceOf = new Map(passages.map((passage, index) => [passage, relevances[index] ?? 0]))
+  for (const unit of unitsOf(passages)) {
+    const key = unit.text.replace(/\s+/g, ' ').toLowerCase()
+    if (unique.has(key) || unique.size >= UNITS_MAX) continue
+    unique.set(key, { unit, passage: relevanceOf.get(unit.passage) ?? 0 })
   }
   const units = [...unique.values()]
   const keyword = bm25(

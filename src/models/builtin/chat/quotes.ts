@@ -1,0 +1,182 @@
+import type { RankedUnit, StretchPiece } from './answer-unit.ts'
+import { type Span, sentenceSpans, trimmedSpan } from './sentence-spans.ts'
+import { pieceOf } from './stretches.ts'
+import { keywords } from './unit-ranking.ts'
+import { QUOTE_CHARS_MAX } from './units.ts'
+
+/** A part of one chunk as it is shown. */
+interface Quote {
+  readonly unit: RankedUnit
+  readonly piece: StretchPiece
+  /** All that is quoted, in the stretch. */
+  readonly span: Span
+  /** Stands before it, apart: the header of a table, the name of an option. */
+  readonly lead: Span | null
+}
+
+const QUOTES_MAX = 3
+const SENTENCES_MAX = 3
+/** A unit this far behind the best one says something else. */
+const SCORE_SHARE_MIN = 0.5
+/** Begins a sentence that says nothing without the one before. */
+const POINTS_BACK =
+  /^(it|its|this|that|these|those|they|their|he|she|his|her|such|also|however|then|there|here|otherwise|instead|therefore|so|but|and|both|er|sie|es|dies\w*|diese\w*|das)\b/i
+
+/** The best units as Markdown quotes, each followed by its source; nothing is quoted twice. */
+export function quotesOf(question: string, units: readonly RankedUnit[]): readonly string[] {
+  const best = units[0]?.score ?? 0
+  const asked = new Set(keywords(question))
+  const chosen: Quote[] = []
+  for (const unit of units) {
+    if (chosen.length >= QUOTES_MAX || unit.score < best * SCORE_SHARE_MIN) break
+    const quote = quoteOf(unit)
+    if (repeats(quote, asked) || chosen.some((one) => overlap(one, quote))) continue
+    chosen.push(quote)
+  }
+  return chosen.map((quote) => `${shown(quote, asked)}\n${sourceOf(quote)}`)
+}
+
+/** The unit in the setting in which it is read, within one chunk and the length of a quote. */
+function quoteOf(unit: RankedUnit): Quote {
+  const { stretch, span, kind, lead } = unit.site
+  const { text } = stretch
+  const isBeside =
+    lead !== null && lead.end <= span.start && isOnlyMarks(text.slice(lead.end, span.start))
+  const led =
+    isBeside && span.end - lead.start <= QUOTE_CHARS_MAX
+      ? { start: lead.start, end: span.end }
+      : span
+  const whole = kind === 'sentence' || kind === 'item' ? withNeighbours(unit, led) : led
+  const piece = pieceOf(stretch, whole)
+  const clipped = { start: Math.max(whole.start, piece.start), end: Math.min(whole.end, piece.end) }
+  const isApart = lead !== null && !isBeside && lead.start >= piece.start && lead.end <= piece.end
+  return { unit, piece, span: trimmedSpan(text, clipped), lead: isApart ? lead : null }
+}
+
+/** List marks, an opening fence, line breaks. */
+function isOnlyMarks(between: string): boolean {
+  return (
+    /^[\s>]*(([-*+•]|\d{1,3}[.)])\s+)?(`{3,}|~{3,})?[\w-]*\s*$/.test(between) && between.length < 40
+  )
+}
+
+/** With the sentence before where the unit points back to it, and those after it while there is room. */
+function withNeighbours({ site }: RankedUnit, span: Span): Span {
+  const { text } = site.stretch
+  let { start, end } = span
+  if (POINTS_BACK.test(text.slice(start, start + 40))) {
+    const before = sentenceSpans(text, { start: site.from, end: start }).at(-1)
+    if (before !== undefined && end - before.start <= QUOTE_CHARS_MAX) start = before.start
+  }
+  let count = sentenceSpans(text, { start, end }).length
+  for (const next of sentenceSpans(text, { start: end, end: Math.max(end, site.until) })) {
+    const isLead = /:[*_"'”’)]*$/.test(text.slice(next.start, next.end))
+    if (count >= SENTENCES_MAX || next.end - start > QUOTE_CHARS_MAX || isLead) break
+    end = next.end
+    count += 1
+  }
+  return { start, end }
+}
+
+/** Whether a quote says nothing beside the question's own words. */
+function repeats({ unit, span }: Quote, asked: ReadonlySet<string>): boolean {
+  const { stretch } = unit.site
+  const own = keywords(stretch.text.slice(span.start, span.end))
+  return own.length > 0 && own.every((word) => asked.has(word))
+}
+
+function overlap(a: Quote, b: Quote): boolean {
+  const [first, second] = [textOf(a), textOf(b)].map((text) => text.replace(/\s+/g, ' '))
+  if (first === undefined || second === undefined) return false
+  if (first.includes(second) || second.includes(first)) return true
+  const isOneText = a.unit.site.stretch === b.unit.site.stretch
+  return isOneText && a.span.start < b.span.end && b.span.start < a.span.end
+}
+
+function textOf({ unit, span }: Quote): string {
+  return unit.site.stretch.text.slice(span.start, span.end)
+}
+
+/** As a Markdown quote, with the sentence that answers marked. */
+function shown(quote: Quote, asked: ReadonlySet<string>): string {
+  const { unit, lead, span } = quote
+  const { text } = unit.site.stretch
+  const before = lead === null ? [] : [text.slice(lead.start, lead.end).trim()]
+  switch (unit.site.kind) {
+    case 'row': {
+      const columns = before.flatMap((header) => [header, rulerFor(header)])
+      return quoted([...columns, shortened(textOf(quote))].join('\n'))
+    }
+    case 'code':
+      return quoted([...before, fenced(quote)].join('\n'))
+    case 'list':
+      return quoted([...before, textOf(quote)].join('\n'))
+    default: {
+      const marked = markedSpan(quote, asked)
+      const [start, end] = [Math.max(marked.start, span.start), Math.min(marked.end, span.end)]
+      const parts = [
+        text.slice(span.start, start),
+        bold(text.slice(start, end)),
+        text.slice(end, span.end),
+      ]
+      return quoted([...before, shortened(parts.join(''))].join('\n'))
+    }
+  }
+}
+
+/** Of the unit's sentences the one that shares most with the question; the later of equals adds more. */
+function markedSpan({ unit }: Quote, asked: ReadonlySet<string>): Span {
+  const { span, stretch } = unit.site
+  const sentences = sentenceSpans(stretch.text, span)
+  const worth = ({ start, end }: Span) => {
+    return new Set(keywords(stretch.text.slice(start, end)).filter((word) => asked.has(word))).size
+  }
+  const [best = span] = sentences.toSorted((a, b) => worth(b) - worth(a))
+  return best
+}
+
+/** Marks within would end it. */
+function bold(text: string): string {
+  const plain = text.replace(/\*\*|__/g, '')
+  return /[\p{L}\p{N}]/u.test(plain) ? `**${plain}**` : text
+}
+
+/** A quote of code that does not hold its own fences. */
+function fenced(quote: Quote): string {
+  const text = textOf(quote)
+  const body = /(?:`{3,}|~{3,})/.test(text) ? `${text}\n\`\`\`` : `\`\`\`\n${text}\n\`\`\``
+  return body.replace(/^(\s*)(?:`{3,}|~{3,})/gm, '$1```')
+}
+
+function rulerFor(header: string): string {
+  const columns = header.replace(/^\s*\||\|\s*$/g, '').split('|').length
+  return `|${'---|'.repeat(columns)}`
+}
+
+function quoted(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => `> ${line.replace(/^\s*>\s?/, '').trimEnd()}`.trimEnd())
+    .join('\n')
+}
+
+/** Where it was cut is seen; a cut through a surrogate pair leaves its first half: that goes too. */
+function shortened(text: string): string {
+  if (text.length <= QUOTE_CHARS_MAX + 8) return text
+  const cut = text.slice(0, QUOTE_CHARS_MAX).replace(/[\uD800-\uDBFF]$|\s+\S{0,30}$/, '')
+  return `${cut}${cut.split('**').length % 2 === 0 ? '**' : ''} …`
+}
+
+const TITLE_CHARS_MAX = 80
+
+/** Document, page and heading, and the id by which it is cited. */
+function sourceOf({ unit, piece }: Quote): string {
+  const { documentId, page, chunkId } = piece.passage
+  const heading = unit.site.heading.slice(0, TITLE_CHARS_MAX)
+  const parts = [
+    documentId,
+    page === null ? '' : `page ${page}`,
+    heading === '' ? '' : `“${heading}”`,
+  ]
+  return `— ${[parts.filter((part) => part !== '').join(', '), `[${chunkId}]`].join(' ').trim()}`
+}

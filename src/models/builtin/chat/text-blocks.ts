@@ -1,0 +1,305 @@
+import { type Span, trimmedSpan } from './sentence-spans.ts'
+
+/**
+ * Lines of plain text, Markdown or a manual page that belong together. A `term` is a name with its description below it,
+ * deeper: an option of a manual page.
+ */
+export type TextBlock = Span &
+  (
+    | { readonly kind: 'heading'; readonly level: number; readonly title: string }
+    | { readonly kind: 'prose' }
+    | { readonly kind: 'item'; readonly indent: number }
+    | { readonly kind: 'row'; readonly header: Span | null }
+    | { readonly kind: 'code' }
+    | { readonly kind: 'term'; readonly description: Span }
+  )
+
+interface Line extends Span {
+  readonly text: string
+  readonly indent: number
+}
+
+const FENCE = /^\s*(`{3,}|~{3,})/
+const HEADING = /^\s{0,3}(#{1,6})\s*(?=[^#\s])(.*)$/
+const HTML_HEADING = /^\s*<(h[1-6]|summary)\b[^<>]*>(.*?)(<\/(h[1-6]|summary)>)?\s*$/i
+const UNDERLINE = /^\s{0,3}(={3,}|-{3,})\s*$/
+const ITEM = /^(\s*)([-*+•‣◦]|\d{1,3}[.)])\s+(\[[ x]\]\s+)?(?=\S)/
+const ROW = /^\s*\|.*\S/
+const RULER = /^[\s|:+=_*-]*$/
+const TABLE_RULER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$/
+/** Of links that stand elsewhere: nothing to be read. */
+const LINK_TARGET = /^\s{0,3}\[[^\]]{1,200}\]:\s*\S/
+const MARKUP =
+  /<[^<>]{0,500}>|!?\[[^[\]]{0,300}\](\([^()\s]{0,500}\)|\[[^[\]]{0,200}\])|https?:\S+/g
+/** A line shorter than this was ended on purpose, not by a margin. */
+const WRAPPED_CHARS_MIN = 50
+const TERM_CHARS_MAX = 100
+const CODE_INDENT = 4
+
+/** The blocks of a text in their order. What cannot be read (pictures, targets of links, rulers) is in none. */
+export function blocksOf(text: string): readonly TextBlock[] {
+  return new BlockReader(text).read()
+}
+
+class BlockReader {
+  readonly #text: string
+  readonly #lines: readonly Line[]
+  readonly #blocks: TextBlock[] = []
+  #at = 0
+
+  constructor(text: string) {
+    this.#text = text
+    this.#lines = linesOf(text)
+  }
+
+  read(): readonly TextBlock[] {
+    if (startsInCode(this.#lines.map((line) => line.text))) this.#code()
+    while (this.#at < this.#lines.length) this.#next()
+    return this.#blocks
+  }
+
+  #line(at = this.#at): Line {
+    return (
+      this.#lines[at] ?? { text: '', indent: 0, start: this.#text.length, end: this.#text.length }
+    )
+  }
+
+  #next(): void {
+    const { text } = this.#line()
+    if (text.trim() === '' || LINK_TARGET.test(text)) {
+      this.#at += 1
+    } else if (text.trimStart().startsWith('<!--')) {
+      this.#comment()
+    } else if (FENCE.test(text)) {
+      this.#at += 1
+      this.#code()
+    } else if (!this.#heading() && !this.#table() && !this.#item() && !this.#term()) {
+      if (!this.#indentedCode()) this.#prose()
+    }
+  }
+
+  #comment(): void {
+    let end = this.#at
+    while (end < this.#lines.length && !this.#line(end).text.includes('-->')) end += 1
+    this.#at = end + 1
+  }
+
+  /** Up to the line that closes the fence. */
+  #code(): void {
+    const from = this.#at
+    while (this.#at < this.#lines.length && !FENCE.test(this.#line().text)) this.#at += 1
+    if (this.#at > from) {
+      this.#add({ kind: 'code', start: this.#line(from).start, end: this.#line(this.#at - 1).end })
+    }
+    this.#at += 1
+  }
+
+  #heading(): boolean {
+    const line = this.#line()
+    const [, marks, title] = HEADING.exec(line.text) ?? []
+    if (marks !== undefined && title !== undefined) {
+      return this.#title(marks.length, title.replace(/\s#+\s*$/, ''), 1)
+    }
+    const html = HTML_HEADING.exec(line.text)
+    if (html !== null) return this.#title(Number(html[1]?.[1]) || 6, html[2] ?? '', 1)
+    const underline = UNDERLINE.exec(this.#line(this.#at + 1).text)?.[1]
+    const isUnderlined = underline !== undefined && !ITEM.test(line.text) && !ROW.test(line.text)
+    if (isUnderlined) return this.#title(underline.startsWith('=') ? 1 : 2, line.text, 2)
+    return this.#isManualHeading(line) && this.#title(2, line.text, 1)
+  }
+
+  /** `OPTIONS` alone at the margin, with indented lines below it. */
+  #isManualHeading({ text, indent }: Line): boolean {
+    if (indent > 0 || text.length > 80 || !/^[A-Z][A-Z0-9 ,/&-]+$/.test(text.trim())) return false
+    const below = this.#lines
+      .slice(this.#at + 1, this.#at + 3)
+      .find((line) => line.text.trim() !== '')
+    return below !== undefined && below.indent >= 2
+  }
+
+  #title(level: number, text: string, lines: number): boolean {
+    const title = plainTitle(text)
+    if (title !== '') {
+      const { start, end } = this.#line()
+      this.#add({ kind: 'heading', level, title, start, end })
+    }
+    this.#at += lines
+    return true
+  }
+
+  #table(): boolean {
+    const hasRuler = TABLE_RULER.test(this.#line(this.#at + 1).text)
+    if (!ROW.test(this.#line().text) && !hasRuler) return false
+    const header = hasRuler ? spanOf(this.#line()) : null
+    if (hasRuler) this.#at += 2
+    while (this.#at < this.#lines.length) {
+      const line = this.#line()
+      if (line.text.trim() === '' || !line.text.includes('|') || FENCE.test(line.text)) break
+      if (!RULER.test(line.text)) this.#add({ kind: 'row', header, ...this.#trimmed(line) })
+      this.#at += 1
+    }
+    return true
+  }
+
+  /** With the lines that continue it, also after a blank one where they are indented. */
+  #item(): boolean {
+    const match = ITEM.exec(this.#line().text)
+    if (match === null) return false
+    const { start, indent } = this.#line()
+    let end = this.#line().end
+    this.#at += 1
+    while (this.#at < this.#lines.length) {
+      const line = this.#line()
+      if (line.text.trim() === '' || ITEM.test(line.text) || FENCE.test(line.text)) break
+      if (HEADING.test(line.text) || ROW.test(line.text)) break
+      end = line.end
+      this.#at += 1
+    }
+    const from = start + match[0].length
+    this.#add({ kind: 'item', indent, ...this.#trimmed({ start: from, end }) })
+    return true
+  }
+
+  /** A short line, and deeper ones below it. */
+  #term(): boolean {
+    const line = this.#line()
+    const term = line.text.trim()
+    const below = this.#line(this.#at + 1)
+    const isDeeper = below.text.trim() !== '' && below.indent >= line.indent + 2
+    if (!isDeeper || term.length > TERM_CHARS_MAX || /[.;:{([]$/.test(term)) return false
+    if (line.indent === 0 && !/^[-`:*]|^\S+$/.test(term) && !/^\s*:/.test(below.text)) return false
+    this.#at += 1
+    let end = below.end
+    while (this.#at < this.#lines.length) {
+      const next = this.#line()
+      if (next.text.trim() === '') {
+        const after = this.#line(this.#at + 1)
+        // A blank line and then the same depth: a further paragraph of the description.
+        if (after.text.trim() === '' || after.indent < below.indent || ITEM.test(after.text)) break
+      } else if (next.indent < below.indent) {
+        break
+      } else {
+        end = next.end
+      }
+      this.#at += 1
+    }
+    const description = this.#trimmed({ start: below.start, end })
+    this.#add({ kind: 'term', description, start: line.start + line.indent, end: description.end })
+    return true
+  }
+
+  #indentedCode(): boolean {
+    const from = this.#at
+    let to = from
+    while (this.#line(to).indent >= CODE_INDENT && this.#line(to).text.trim() !== '') to += 1
+    if (to === from) return false
+    const span = { start: this.#line(from).start, end: this.#line(to - 1).end }
+    if (!isCode(this.#text.slice(span.start, span.end))) return false
+    this.#at = to
+    this.#add({ kind: 'code', ...span })
+    return true
+  }
+
+  /** Lines that a margin wrapped belong together. */
+  #prose(): void {
+    const { start } = this.#line()
+    let last = this.#line()
+    this.#at += 1
+    while (this.#at < this.#lines.length) {
+      const line = this.#line()
+      if (line.text.trim() === '' || !this.#continues(last, line)) break
+      last = line
+      this.#at += 1
+    }
+    const span = withoutQuoteMark(this.#text, this.#trimmed({ start, end: last.end }))
+    if (isReadable(this.#text.slice(span.start, span.end))) this.#add({ kind: 'prose', ...span })
+  }
+
+  #continues(last: Line, line: Line): boolean {
+    if (ITEM.test(line.text) || ROW.test(line.text) || HEADING.test(line.text)) return false
+    if (FENCE.test(line.text) || LINK_TARGET.test(line.text)) return false
+    if (UNDERLINE.test(line.text) || RULER.test(line.text)) return false
+    if (UNDERLINE.test(this.#line(this.#at + 1).text)) return false
+    const isEnded = /[.!?:。！？]["'”’»)\]*_]*$/.test(last.text.trim())
+    const isWrapped = last.text.trim().length >= WRAPPED_CHARS_MIN
+    return (isWrapped && (!isEnded || last.text.length >= 60)) || /^[\s>]*\p{Ll}/u.test(line.text)
+  }
+
+  #trimmed(span: Span): Span {
+    return trimmedSpan(this.#text, span)
+  }
+
+  #add(block: TextBlock): void {
+    if (block.end > block.start) this.#blocks.push(block)
+  }
+}
+
+function linesOf(text: string): readonly Line[] {
+  const lines: Line[] = []
+  for (let start = 0; start <= text.length; ) {
+    const at = text.indexOf('\n', start)
+    const end = at === -1 ? text.length : at
+    const line = text.slice(start, end).replace(/\r$/, '')
+    const indent = line.length - line.trimStart().length
+    const width = line.startsWith('\t') ? CODE_INDENT * indent : indent
+    lines.push({ text: line, indent: width, start, end: start + line.length })
+    start = end + 1
+  }
+  return lines
+}
+
+function spanOf({ start, end }: Span): Span {
+  return { start, end }
+}
+
+/** Without marks, links and pictures. */
+export function plainTitle(text: string): string {
+  return text
+    .slice(0, 300)
+    .replace(/!\[[^\]]*\]\([^)]*\)/g, '')
+    .replace(/\[([^\]]*)\](\([^)]*\)|\[[^\]]*\])/g, '$1')
+    .replace(/<[^<>]*>/g, '')
+    .replace(/[*`]|^_|_$/g, '')
+    .replace(/\s+/g, ' ')
+    .trim()
+}
+
+/** Whether there are words beside markup. */
+function isReadable(text: string): boolean {
+  return /[\p{L}\p{N}]/u.test(text.replace(MARKUP, ' '))
+}
+
+/** `> ` of a Markdown quote, and tags that begin or end a paragraph. */
+function withoutQuoteMark(text: string, { start, end }: Span): Span {
+  const part = text.slice(start, end)
+  const before =
+    /^(?:\s*>\s?(?:\[![A-Z]+\]\s*>?\s?)?|\s*<[^<>]{0,300}>)*\s*/.exec(part)?.[0].length ?? 0
+  const after = /(?:\s*<\/?[a-z][^<>]{0,100}>)*\s*$/i.exec(part.slice(before))?.[0].length ?? 0
+  return { start: start + before, end: end - after }
+}
+
+/**
+ * Whether a text was cut out of a document in the middle of fenced code: then its first fence is a
+ * closing one. Only opening ones name a language; where that does not tell, the side with more of
+ * code's characters is the code.
+ */
+function startsInCode(lines: readonly string[]): boolean {
+  const fences = lines.flatMap((line, index) => (FENCE.test(line) ? [index] : []))
+  const names = (index: number | undefined) => /[a-z]/i.test(lines[index ?? -1] ?? '')
+  const [first, second] = fences
+  if (first === undefined || names(first)) return false
+  if (second !== undefined && names(second)) return true
+  if (fences.length % 2 === 0) return false
+  return codeShare(lines.slice(0, first)) > codeShare(lines.slice(first + 1, second))
+}
+
+function codeShare(lines: readonly string[]): number {
+  const text = lines.join('')
+  return (text.match(/[{}();=<>]/g)?.length ?? 0) / (text.length + 1)
+}
+
+function isCode(text: string): boolean {
+  const lines = text.split('\n')
+  const isProse = lines.some((line) => /\p{L}{2,} \p{L}{2,} \p{L}{2,} \p{L}{2,}/u.test(line))
+  return !isProse || codeShare(lines) > 0.06
+}

@@ -1,0 +1,245 @@
+import type { AnswerUnit, Passage, Stretch, UnitSite } from './answer-unit.ts'
+import { type Span, sentenceSpans, trimmedSpan } from './sentence-spans.ts'
+import { pieceOf, stretchesOf } from './stretches.ts'
+import { blocksOf, plainTitle, type TextBlock } from './text-blocks.ts'
+
+/** Of one quote. */
+export const QUOTE_CHARS_MAX = 400
+/** Headings of a unit that its setting tells. */
+const HEADINGS_TOLD = 2
+const LEAD_CHARS_MAX = 200
+
+/** The units of passages, each document's in their order. */
+export function unitsOf(passages: readonly Passage[]): readonly AnswerUnit[] {
+  return stretchesOf(passages).flatMap((stretch) => new UnitCutter(stretch).cut())
+}
+
+type Kind = UnitSite['kind']
+
+/** Walks the blocks of a stretch and remembers what they stand under. */
+class UnitCutter {
+  readonly #stretch: Stretch
+  readonly #text: string
+  readonly #units: AnswerUnit[] = []
+  #headings: { readonly level: number; readonly title: string }[] = []
+  /** The last sentence before a list, a table or a piece of code. */
+  #lead: Span | null = null
+  /** Items of the list at hand. */
+  #items: Span[] = []
+
+  constructor(stretch: Stretch) {
+    this.#stretch = stretch
+    this.#text = stretch.text
+  }
+
+  cut(): readonly AnswerUnit[] {
+    for (const block of blocksOf(this.#text)) {
+      if (block.kind !== 'item') this.#endList()
+      this.#block(block)
+    }
+    this.#endList()
+    return this.#units
+  }
+
+  #block(block: TextBlock): void {
+    switch (block.kind) {
+      case 'heading':
+        this.#enter(block.level, block.title)
+        return
+      case 'prose':
+        this.#prose(block)
+        return
+      case 'item':
+        this.#items.push({ start: block.start, end: block.end })
+        this.#item(block)
+        return
+      case 'row':
+        this.#add('row', block, block, block.header)
+        return
+      case 'code':
+        this.#code(block)
+        return
+      case 'term':
+        this.#term(block, block.description)
+    }
+  }
+
+  #enter(level: number, title: string): void {
+    this.#headings = this.#headings.filter((heading) => heading.level < level)
+    this.#headings.push({ level, title })
+    this.#lead = null
+  }
+
+  #prose(block: Span): void {
+    const sentences = sentenceSpans(this.#text, block)
+    const [only] = sentences
+    if (only !== undefined && sentences.length === 1 && this.#isQuestion(only)) {
+      // What follows answers it: it is a heading in all but its marks.
+      this.#enter(7, plainTitle(this.#textOf(only)))
+      return
+    }
+    const last = sentences.at(-1) ?? null
+    const leads = last !== null && /:[*_"'”’)]*$/.test(this.#textOf(last))
+    for (const [index, sentence] of sentences.entries()) {
+      if (leads && sentence === last) continue
+      const next = sentences[index + 1]
+      if (this.#isQuestion(sentence)) {
+        if (next === undefined) continue
+        this.#add('sentence', { start: sentence.start, end: next.end }, block)
+      } else {
+        this.#add('sentence', sentence, block)
+      }
+    }
+    this.#lead = last
+    if (!leads && last !== null && last.end - last.start > LEAD_CHARS_MAX) this.#lead = null
+  }
+
+  #isQuestion(span: Span): boolean {
+    return /[?？][*_"'”’)]*$/.test(this.#textOf(span))
+  }
+
+  #item(block: Span): void {
+    this.#described(block, this.#leadOfList())
+  }
+
+  /** Only a sentence that says so leads to a list: another one stands before it by chance. */
+  #leadOfList(): Span | null {
+    const lead = this.#lead
+    return lead !== null && /:[*_"'”’)]*$/.test(this.#textOf(lead)) ? lead : null
+  }
+
+  /** An item or an option: whole where it is short, else its sentences, each with its name. */
+  #described(block: Span, lead: Span | null): void {
+    if (block.end - block.start <= QUOTE_CHARS_MAX) {
+      this.#add('item', block, block, lead)
+      return
+    }
+    const [first, ...rest] = sentenceSpans(this.#text, block)
+    if (first === undefined) return
+    this.#add('item', first, block, lead)
+    for (const sentence of rest) {
+      this.#add('sentence', sentence, block, this.#nameOf(first))
+    }
+  }
+
+  /** `` `name` (default: `1`) `` of an item that explains it afterwards. */
+  #nameOf(first: Span): Span {
+    const text = this.#textOf(first)
+    const end = /^.{1,100}?(?=\s[-–—]\s|:\s|\n)/s.exec(text)?.[0].length ?? text.length
+    return { start: first.start, end: first.start + Math.min(end, LEAD_CHARS_MAX) }
+  }
+
+  #term(block: Span, description: Span): void {
+    if (block.end - block.start <= QUOTE_CHARS_MAX) {
+      this.#add('item', block, block)
+      return
+    }
+    const name = trimmedSpan(this.#text, { start: block.start, end: description.start })
+    for (const [index, sentence] of sentenceSpans(this.#text, description).entries()) {
+      const start = index === 0 ? name.start : sentence.start
+      this.#add('item', { start, end: sentence.end }, block, index === 0 ? null : name)
+    }
+  }
+
+  /** Whole where it is short, else its paragraphs. */
+  #code(block: Span): void {
+    const lead = this.#lead
+    for (const piece of this.#piecesOfCode(block)) {
+      this.#add('code', piece, piece, lead)
+    }
+  }
+
+  #piecesOfCode(block: Span): readonly Span[] {
+    if (block.end - block.start <= QUOTE_CHARS_MAX) return [block]
+    const pieces: Span[] = []
+    let start = block.start
+    const paragraphs = /\n[ \t]*\n/g
+    const part = this.#text.slice(block.start, block.end)
+    for (const gap of [...part.matchAll(paragraphs), null]) {
+      const end = gap === null ? block.end : block.start + gap.index
+      pieces.push(...this.#fitting({ start, end }))
+      start = gap === null ? end : end + gap[0].length
+    }
+    return pieces
+  }
+
+  /** Lines up to the length of a quote. */
+  #fitting(span: Span): readonly Span[] {
+    const pieces: Span[] = []
+    let { start } = span
+    while (span.end - start > QUOTE_CHARS_MAX) {
+      const at = this.#text.lastIndexOf('\n', start + QUOTE_CHARS_MAX)
+      const end = at > start ? at : start + QUOTE_CHARS_MAX
+      pieces.push({ start, end })
+      start = end
+    }
+    return [...pieces, { start, end: span.end }]
+  }
+
+  /** A short list is one unit beside its items: the answer to a question for all of them. */
+  #endList(): void {
+    const items = this.#items
+    this.#items = []
+    const [first] = items
+    const last = items.at(-1)
+    const lead = this.#leadOfList()
+    if (first === undefined || last === undefined || items.length < 2) return
+    const span = { start: this.#lineStart(first.start), end: last.end }
+    if (span.end - span.start <= QUOTE_CHARS_MAX) this.#add('list', span, span, lead)
+    this.#lead = null
+  }
+
+  #lineStart(at: number): number {
+    return trimmedSpan(this.#text, { start: this.#text.lastIndexOf('\n', at) + 1, end: at }).start
+  }
+
+  #textOf({ start, end }: Span): string {
+    return this.#text.slice(start, end)
+  }
+
+  #add(kind: Kind, whole: Span, block: Span, lead: Span | null = null): void {
+    const trimmed = trimmedSpan(this.#text, whole)
+    const piece = pieceOf(this.#stretch, trimmed)
+    const span = {
+      start: Math.max(trimmed.start, piece.start),
+      end: Math.min(trimmed.end, piece.end),
+    }
+    const text = this.#textOf(span)
+    if (!/[\p{L}\p{N}]/u.test(text)) return
+    const titles = this.#headings.map((heading) => heading.title)
+    const told = titles.length > 0 ? titles.slice(-HEADINGS_TOLD) : [piece.passage.heading]
+    const leadText = lead === null ? '' : plainTitle(this.#textOf(lead).slice(0, LEAD_CHARS_MAX))
+    this.#units.push({
+      passage: piece.passage,
+      text,
+      start: span.start - piece.start,
+      end: span.end - piece.start,
+      setting: [...told, leadText].filter((part) => part !== '').join(': '),
+      isFragment: this.#isFragment(kind, span, text),
+      site: {
+        stretch: this.#stretch,
+        span,
+        kind,
+        lead,
+        from: block.start,
+        until: block.end,
+        heading: titles.at(-1) ?? piece.passage.heading,
+      },
+    })
+  }
+
+  #isFragment(kind: Kind, span: Span, text: string): boolean {
+    if (kind === 'code') return false
+    const isRest = span.start === 0 && this.#headings.length === 0 && /^\p{Ll}/u.test(text)
+    return isRest || !hasThreeWords(text)
+  }
+}
+
+const MARKUP = /<[^<>]{0,500}>|!?\[[^[\]]{0,300}\]\([^()\s]{0,500}\)|https?:\S+/g
+
+/** Words of running text; of scripts without spaces two characters are as good as one. */
+function hasThreeWords(text: string): boolean {
+  const words = text.replace(MARKUP, ' ').match(/[\p{L}\p{N}][\p{L}\p{N}'’-]*/gu) ?? []
+  const ideographs = text.match(/\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}/gu) ?? []
+  return words.length >= 3 || ideographs.length >= 6
+}
