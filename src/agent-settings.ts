@@ -6,12 +6,12 @@ const DAY_SECONDS = 86_400
 
 export const AGENT_SETTINGS = {
   agentsMax: setting('EIDER_AGENTS_MAX', {
-    default: '32',
+    default: '64',
     help: 'Maximum number of questions that are answered at the same time',
     parse: integer(1, 1000),
   }),
   agentQuestionsMax: setting('EIDER_AGENT_QUESTIONS_MAX', {
-    default: '8',
+    default: '56',
     help: 'Maximum number of questions to one agent that are answered at the same time',
     parse: integer(1, 1000),
   }),

@@ -40,6 +40,28 @@ export const AGENT_LIMITS = {
   /** Texts that a worker may want embedded, at once and in all. */
   embedsPendingMax: 8,
   embedTextsMax: 20_000,
+  /** Up to so many questions of one agent each have a thread of their own; more share these. */
+  threadsPerAgent: 4,
+  /** Questions that share a thread; beyond it there are more threads. */
+  threadQuestionsMax: 16,
+  /** Questions that one thread answers in its life. */
+  threadRunsMax: 2_000,
+  /** How long a thread is kept for its agent's next question, and how many such threads. */
+  threadIdleMs: 30_000,
+  threadsIdleMax: 16,
+  /** How long what runs in a thread for a question may go on after the question is over. */
+  leaveMs: 250,
+  /** A thread that does not even answer so long after a question was left is ended, with the others in it. */
+  stuckMs: 2_000,
+  /** How often a busy thread is asked whether it is alive, and how often in vain: 5 s, and 40 s at its start. */
+  pingMs: 250,
+  pingTicksMax: 20,
+  startTicksMax: 160,
+  /** Memory of a thread that is then ended, and of one that gets no further question. */
+  threadBytesMax: 512 * 1024 * 1024,
+  threadBytesKept: 96 * 1024 * 1024,
+  /** A thread that answers no ping for so long is held to account for what the process's memory grows by. */
+  memoryTicksMin: 3,
 } as const
 
 /** Length in UTF-8. */

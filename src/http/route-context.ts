@@ -1,5 +1,5 @@
 import type { Elysia } from 'elysia'
-import type { AgentQuestion } from '../agents/questions/agent-pool.ts'
+import type { AgentQuestion } from '../agents/questions/agent-question.ts'
 import type { Answer } from '../agents/questions/completion-stream.ts'
 import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
 import type { CompletionEvent } from '../domain/agents/completion-event.ts'

@@ -1,10 +1,12 @@
 /**
- * The agents' thread: the loop of one question, joined to the thread's messages and to the chat
+ * The agents' thread: the loops of its questions, joined to the thread's messages and to the chat
  * models.
  */
+
+import { heapSize } from 'bun:jsc'
 import { parentPort } from 'node:worker_threads'
-import type { ToWorker } from '../agents/actors/worker-messages.ts'
-import { WorkerSession } from '../agents/actors/worker-session.ts'
+import type { ToThread } from '../agents/actors/thread-messages.ts'
+import { ThreadSessions } from '../agents/actors/worker-session.ts'
 
 const port = parentPort
 if (port === null) throw new Error('This file is the entry of a worker thread')
@@ -13,7 +15,7 @@ if (port === null) throw new Error('This file is the entry of a worker thread')
 // when it is known.
 const registry = import('../models/chat-registry.ts')
 
-const session = new WorkerSession({
+const sessions = new ThreadSessions({
   post: (message) => port.postMessage(message),
   async chatModel(task, embed) {
     const { chatModelOf } = await registry
@@ -23,8 +25,9 @@ const session = new WorkerSession({
     const { loadProvider } = await registry
     await loadProvider(provider)
   },
+  heapBytes: heapSize,
 })
 
-port.on('message', (message: ToWorker) => {
-  void session.receive(message)
+port.on('message', (message: ToThread) => {
+  void sessions.receive(message)
 })

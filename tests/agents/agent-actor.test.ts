@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { type ActorOptions, AgentActor } from '../../src/agents/actors/agent-actor.ts'
-import type { WorkerListener } from '../../src/agents/actors/agent-worker.ts'
+import type { SeatListener } from '../../src/agents/actors/agent-thread.ts'
 import type { AgentTask, ToWorker } from '../../src/agents/actors/worker-messages.ts'
 import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
 import { AppError } from '../../src/errors.ts'
@@ -25,13 +25,14 @@ const TOOL_CALL = { kind: 'tool_call', id: 1, name: 'kb_list_tool', input: '' }
 function actorWith(tools: Partial<ActorOptions['tools']> = {}, task: Partial<AgentTask> = {}) {
   const posted: ToWorker[] = []
   const seen = { isTerminated: false }
-  let listener: WorkerListener | undefined
+  let listener: SeatListener | undefined
   const worker: ActorOptions['worker'] = {
     listen: (given) => {
       listener = given
     },
     post: (message) => posted.push(message),
-    terminate: () => {
+    leave: () => {},
+    endThread: () => {
       seen.isTerminated = true
     },
   }

@@ -1,4 +1,5 @@
-import type { AgentPool, AgentQuestion } from '../../src/agents/questions/agent-pool.ts'
+import type { AgentPool } from '../../src/agents/questions/agent-pool.ts'
+import type { AgentQuestion } from '../../src/agents/questions/agent-question.ts'
 import {
   type CompletionStreamOptions,
   completionStream,

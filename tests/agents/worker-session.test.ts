@@ -21,39 +21,28 @@ const TASK: AgentTask = {
 /** A session that the test plays the main thread for. */
 function sessionWith(chatModel: () => Promise<ChatModel>) {
   const posted: FromWorker[] = []
-  const prepared: string[] = []
   const session = new WorkerSession({
     post: (message) => posted.push(message),
     chatModel,
-    prepare: async (provider) => {
-      prepared.push(provider)
-    },
   })
-  return { session, posted, prepared }
+  return { session, posted }
 }
 
 describe('WorkerSession', () => {
-  test('prepares for a provider before the question comes, and says nothing', async () => {
-    const { model } = scriptedModel(['Done'])
-    const { session, posted, prepared } = sessionWith(async () => model)
-    await session.receive({ kind: 'prepare', provider: 'openai' })
-    expect([prepared, posted]).toEqual([['openai'], []])
-  })
-
   test('asks the main thread for its tools and sends its events', async () => {
     const { model } = scriptedModel([call('kb_list_tool')], ['Done'])
     const { session, posted } = sessionWith(async () => model)
-    const asked = session.receive({ kind: 'ask', task: { ...TASK, deltas: false } })
-    await Bun.sleep(0)
+    const asked = session.answer({ ...TASK, deltas: false })
+    await new Promise(setImmediate)
     const request = { kind: 'tool_call', id: 1, name: 'kb_list_tool', input: '' } as const
-    expect(posted.at(-1)).toEqual(request)
-    await session.receive({ kind: 'tool_result', id: 1, observation: '["docs"]' })
+    expect(posted).toContainEqual(request)
+    session.receive({ kind: 'tool_result', id: 1, observation: '["docs"]' })
     await asked
     expect(posted.map((message) => message.kind)).toEqual([
       'event',
       'event',
-      'event',
       'tool_call',
+      'event',
       'event',
       'event',
       'event',
@@ -70,11 +59,11 @@ describe('WorkerSession', () => {
       },
     }
     const { session, posted } = sessionWith(async () => model)
-    const asked = session.receive({ kind: 'ask', task: TASK })
-    await Bun.sleep(0)
+    const asked = session.answer(TASK)
+    await new Promise(setImmediate)
     expect(posted).toHaveLength(AGENT_LIMITS.eventsWaitingMax)
     expect(said).toBeLessThan(AGENT_LIMITS.eventsWaitingMax + 2)
-    for (let taken = 0; taken < 1004; taken += 1) await session.receive({ kind: 'taken' })
+    for (let taken = 0; taken < 1004; taken += 1) session.receive({ kind: 'taken' })
     await asked
     expect(posted).toHaveLength(1004)
   })
@@ -83,7 +72,7 @@ describe('WorkerSession', () => {
     const { session, posted } = sessionWith(async () => {
       throw new AppError('provider_refused', 'it answered 401', { cause: { status: 401 } })
     })
-    await session.receive({ kind: 'ask', task: TASK })
+    await session.answer(TASK)
     expect(posted).toEqual([
       {
         kind: 'failed',
@@ -96,7 +85,7 @@ describe('WorkerSession', () => {
     const { session, posted } = sessionWith(async () => {
       throw new TypeError('a secret')
     })
-    await session.receive({ kind: 'ask', task: TASK })
+    await session.answer(TASK)
     const failure = { code: 'internal', message: 'Internal error' } as const
     expect(posted).toEqual([{ kind: 'failed', failure }])
   })
@@ -112,12 +101,11 @@ describe('WorkerSession', () => {
           yield { kind: 'text', text: `${vectors.length} vectors` }
         },
       }),
-      prepare: async () => {},
     })
-    const asked = session.receive({ kind: 'ask', task: TASK })
-    await Bun.sleep(0)
+    const asked = session.answer(TASK)
+    await new Promise(setImmediate)
     expect(posted.at(-1)).toEqual({ kind: 'embed', id: 1, texts: ['a'] })
-    await session.receive({ kind: 'request_failed', id: 1, failure })
+    session.receive({ kind: 'request_failed', id: 1, failure })
     await asked
     expect(posted.at(-1)).toEqual({ kind: 'failed', failure })
   })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { AgentQuestion } from '../../src/agents/questions/agent-pool.ts'
+import type { AgentQuestion } from '../../src/agents/questions/agent-question.ts'
 import type { CompletionEvent } from '../../src/domain/agents/completion-event.ts'
 import { AppError } from '../../src/errors.ts'
 import type { ServerDeps } from '../../src/http/route-context.ts'

@@ -2,7 +2,7 @@ import type { Embedder, ToolCall } from '../../domain/ports/model-ports.ts'
 import { AppError, toAppError } from '../../errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { AgentEvent } from '../loop/assignment.ts'
-import type { AgentWorker } from './agent-worker.ts'
+import type { AgentSeat } from './agent-thread.ts'
 import {
   type AgentTask,
   errorOf,
@@ -20,7 +20,7 @@ export interface ActorTools extends Pick<Embedder, 'embed'> {
 }
 
 export interface ActorOptions {
-  readonly worker: Pick<AgentWorker, 'listen' | 'post' | 'terminate'>
+  readonly worker: Omit<AgentSeat, 'wasShared'>
   readonly task: AgentTask
   readonly tools: ActorTools
 }
@@ -28,7 +28,7 @@ export interface ActorOptions {
 type RequestKind = WorkerRequest['kind']
 
 /**
- * One question and the thread that answers it. The thread is trusted with nothing: what it sends is
+ * One question and its place in the thread that answers it. The thread is trusted with nothing: what it sends is
  * checked and counted, and anything out of order ends it.
  */
 export class AgentActor {
@@ -67,11 +67,11 @@ export class AgentActor {
     }
   }
 
-  /** Ends the thread and what runs for it, at once. */
+  /** Ends the question and what runs for it, at once. */
   stop(reason: AppError): void {
     if (this.#hasStopped) return
     this.#hasStopped = true
-    this.#options.worker.terminate()
+    this.#options.worker.leave()
     this.#abort.abort(reason)
     this.#inbox.fail(reason)
   }
@@ -113,7 +113,9 @@ export class AgentActor {
 
   #misbehaved(what: string): void {
     const message = `The agent stopped unexpectedly: its thread sent ${what}`
-    this.stop(new AppError('agent_crashed', message))
+    const error = new AppError('agent_crashed', message)
+    this.#options.worker.endThread(error)
+    this.stop(error)
   }
 
   async #serve(request: WorkerRequest): Promise<void> {

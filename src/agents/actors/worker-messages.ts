@@ -22,8 +22,6 @@ export interface Failure {
 
 /** Main thread → worker. */
 export type ToWorker =
-  /** For a spare thread: what the next question will probably need. */
-  | { readonly kind: 'prepare'; readonly provider: string }
   | { readonly kind: 'ask'; readonly task: AgentTask }
   | { readonly kind: 'tool_result'; readonly id: number; readonly observation: string }
   | {

@@ -2,6 +2,7 @@ import type { ChatModel, Embedder, ToolCall } from '../../domain/ports/model-por
 import { AppError } from '../../errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import { answer } from '../loop/loop.ts'
+import type { FromThread, ToThread } from './thread-messages.ts'
 import {
   type AgentTask,
   errorOf,
@@ -14,8 +15,6 @@ import {
 export interface WorkerSessionDeps {
   post(message: FromWorker): void
   chatModel(task: AgentTask, embed: Embedder['embed']): Promise<ChatModel>
-  /** Loads what a provider's models need, ahead of a question. */
-  prepare(provider: string): Promise<void>
 }
 
 type Reply = Extract<ToWorker, { readonly id: number }>
@@ -23,6 +22,7 @@ type Reply = Extract<ToWorker, { readonly id: number }>
 /** The worker's side of one question: the loop, joined to the main thread by messages. */
 export class WorkerSession {
   readonly #deps: WorkerSessionDeps
+  readonly #abort = new AbortController()
   readonly #replies = new Map<number, PromiseWithResolvers<Reply>>()
   #nextId = 1
   /** Events that the main thread still has room for. */
@@ -33,9 +33,8 @@ export class WorkerSession {
     this.#deps = deps
   }
 
-  async receive(message: ToWorker): Promise<void> {
-    if (message.kind === 'ask') return this.#answer(message.task)
-    if (message.kind === 'prepare') return this.#deps.prepare(message.provider)
+  /** What the main thread says to the question under way. */
+  receive(message: Exclude<ToWorker, { readonly kind: 'ask' }>): void {
     if (message.kind === 'taken') {
       this.#room += 1
       this.#hasRoom?.resolve()
@@ -45,23 +44,38 @@ export class WorkerSession {
     this.#replies.delete(message.id)
   }
 
-  async #answer(task: AgentTask): Promise<void> {
-    // The main thread cancels by ending this thread.
-    const { signal } = new AbortController()
+  /** Nobody waits any more: nothing is sent from now on, and whatever waits fails. */
+  stop(): void {
+    const reason = new AppError('cancelled', 'The question was cancelled')
+    this.#abort.abort(reason)
+    this.#hasRoom?.resolve()
+    for (const reply of this.#replies.values()) reply.reject(reason)
+    this.#replies.clear()
+  }
+
+  /** Resolves when nothing runs for the question any more. */
+  async answer(task: AgentTask): Promise<void> {
+    const { signal } = this.#abort
     try {
       const model = await this.#deps.chatModel(task, (texts) => this.#embed(texts))
       const runTool = (call: ToolCall) => this.#runTool(call)
       for await (const event of answer(task, { model, runTool }, signal)) {
         await this.#untilRoom()
-        this.#deps.post({ kind: 'event', event })
+        this.#post({ kind: 'event', event })
       }
     } catch (error) {
-      this.#deps.post({ kind: 'failed', failure: failureOf(error) })
+      if (!signal.aborted) this.#post({ kind: 'failed', failure: failureOf(error) })
     }
+  }
+
+  #post(message: FromWorker): void {
+    this.#abort.signal.throwIfAborted()
+    this.#deps.post(message)
   }
 
   async #untilRoom(): Promise<void> {
     while (this.#room <= 0) {
+      this.#abort.signal.throwIfAborted()
       this.#hasRoom = Promise.withResolvers()
       await this.#hasRoom.promise
     }
@@ -86,10 +100,10 @@ export class WorkerSession {
     return id
   }
 
-  #request(request: WorkerRequest): Promise<Reply> {
+  async #request(request: WorkerRequest): Promise<Reply> {
+    this.#post(request)
     const reply = Promise.withResolvers<Reply>()
     this.#replies.set(request.id, reply)
-    this.#deps.post(request)
     return reply.promise
   }
 }
@@ -97,4 +111,51 @@ export class WorkerSession {
 function unexpected(reply: Reply): AppError {
   if (reply.kind === 'request_failed') return errorOf(reply.failure)
   return new AppError('internal', 'Internal error', { cause: `unexpected reply ${reply.kind}` })
+}
+
+export interface ThreadSessionsDeps extends Pick<WorkerSessionDeps, 'chatModel'> {
+  post(message: FromThread): void
+  /** Loads what a provider's models need, ahead of a question. */
+  prepare(provider: string): Promise<void>
+  heapBytes(): number
+}
+
+/** The thread's side of its questions: each has a session of its own, and nothing outlives it. */
+export class ThreadSessions {
+  readonly #deps: ThreadSessionsDeps
+  readonly #sessions = new Map<number, WorkerSession>()
+
+  constructor(deps: ThreadSessionsDeps) {
+    this.#deps = deps
+  }
+
+  async receive(message: ToThread): Promise<void> {
+    switch (message.kind) {
+      case 'prepare':
+        // What fails here fails again, and is told, when the question comes.
+        await this.#deps.prepare(message.provider).catch(() => undefined)
+        break
+      case 'ping':
+        this.#deps.post({ kind: 'pong', heapBytes: this.#deps.heapBytes() })
+        break
+      case 'drop':
+        this.#sessions.get(message.run)?.stop()
+        break
+      case 'run':
+        if (message.message.kind === 'ask') await this.#answer(message.run, message.message.task)
+        else this.#sessions.get(message.run)?.receive(message.message)
+    }
+  }
+
+  async #answer(run: number, task: AgentTask): Promise<void> {
+    const { chatModel, post } = this.#deps
+    const session = new WorkerSession({
+      post: (message) => post({ kind: 'run', run, message }),
+      chatModel,
+    })
+    this.#sessions.set(run, session)
+    await session.answer(task)
+    this.#sessions.delete(run)
+    post({ kind: 'done', run })
+  }
 }

@@ -1,11 +1,5 @@
-import type { Agent, ConversationTurn } from '../../domain/agents/agent.ts'
-import {
-  addedUsage,
-  type RunEnd,
-  type RunPurpose,
-  type RunStart,
-  type TokenUsage,
-} from '../../domain/agents/agent-run.ts'
+import type { Agent } from '../../domain/agents/agent.ts'
+import { addedUsage, type TokenUsage } from '../../domain/agents/agent-run.ts'
 import type { CompletionEvent } from '../../domain/agents/completion-event.ts'
 import {
   BUILTIN_CHAT_MODEL,
@@ -16,12 +10,13 @@ import {
 } from '../../domain/model-ref.ts'
 import type { Embedder } from '../../domain/ports/model-ports.ts'
 import type { Catalog } from '../../domain/ports/store-ports.ts'
-import type { RunTrace, RunTraces } from '../../domain/ports/trace-ports.ts'
+import type { RunTraces } from '../../domain/ports/trace-ports.ts'
 import { AppError, toAppError } from '../../errors.ts'
 import { onAbort, startDeadline } from '../../runtime/cancellation.ts'
 import { type Release, Semaphore } from '../../runtime/semaphore.ts'
-import { type ActorTools, AgentActor } from '../actors/agent-actor.ts'
-import { SpareWorkers } from '../actors/agent-worker.ts'
+import { AgentActor } from '../actors/agent-actor.ts'
+import type { AgentSeat } from '../actors/agent-thread.ts'
+import { AgentThreads } from '../actors/agent-threads.ts'
 import type { AgentTask } from '../actors/worker-messages.ts'
 import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import { agentData } from '../data/agent-data.ts'
@@ -29,20 +24,16 @@ import type { Select } from '../data/data-reader.ts'
 import { type ListingSources, tablesElsewhere } from '../data/tables-elsewhere.ts'
 import { ToolHost } from '../tools/tool-host.ts'
 import { toolSpecs } from '../tools/tools.ts'
+import {
+  type AgentQuestion,
+  answeredRun,
+  failedRun,
+  type Run,
+  runStart,
+  tracedTools,
+} from './agent-question.ts'
 import { type Answer, outputEvent, progressEvent, startEvent } from './completion-stream.ts'
 import { systemPrompt } from './prompt.ts'
-
-/** A question to an agent, as a client puts it. */
-export interface AgentQuestion {
-  readonly agent: Agent
-  readonly question: string
-  /** Earlier turns, the oldest first. */
-  readonly history: readonly ConversationTurn[]
-  /** Whether text is wanted while it is written. */
-  readonly deltas: boolean
-  /** Unset: a user's question. */
-  readonly purpose?: RunPurpose
-}
 
 export interface AgentDeps {
   readonly catalog: Pick<Catalog, 'snapshot'>
@@ -82,24 +73,24 @@ export interface AgentPoolOptions {
   readonly workerUrl: string
 }
 
-/** Answers questions to agents, each in a thread of its own. */
+/** Answers questions to agents, in threads that belong to one agent each. */
 export class AgentPool {
   readonly #options: AgentPoolOptions
   readonly #deps: AgentDeps
   readonly #places: Semaphore
-  readonly #spares: SpareWorkers
+  readonly #threads: AgentThreads
   readonly #closing = new AbortController()
 
   constructor(options: AgentPoolOptions, deps: AgentDeps) {
     this.#options = options
     this.#deps = deps
     this.#places = placesOf(options)
-    this.#spares = new SpareWorkers(options.workerUrl, options.sparesMax)
+    this.#threads = new AgentThreads(options.workerUrl, options.sparesMax)
   }
 
   /** Starts the threads that wait for questions. Before, each question starts its own. */
   start(): void {
-    this.#spares.refill()
+    this.#threads.refill()
   }
 
   /** Questions that are being answered and that wait for a place. */
@@ -232,7 +223,11 @@ export class AgentPool {
       maxSteps: agent.params.maxSteps ?? agentStepsMax,
       deltas,
     }
-    const { content, warnings, usage } = yield* this.#progress(task, { host, run }, signal)
+    const { content, warnings, usage } = yield* this.#progress(
+      task,
+      { host, run, agentId: agent.id },
+      signal,
+    )
     const citations = await host.citations(content, signal)
     const answer = {
       content,
@@ -246,14 +241,35 @@ export class AgentPool {
     return agent.params.returnContext === true ? { ...answer, context: host.context } : answer
   }
 
-  /** The events between the start and the answer. */
+  /**
+   * The events between the start and the answer. When a thread stops that answered several questions, the others are
+   * asked again, each in a thread of its own: only the one that was the cause fails there too. It must not have shown
+   * anything yet.
+   */
   async *#progress(
     task: AgentTask,
-    { host, run }: { readonly host: ToolHost; readonly run: Run },
+    asked: Asked,
     signal: AbortSignal,
   ): AsyncGenerator<CompletionEvent, Output> {
     signal.throwIfAborted()
-    const worker = this.#spares.lease(task.model.provider)
+    const owner = { agentId: asked.agentId, provider: task.model.provider }
+    const shared = this.#threads.seat({ ...owner, isAlone: false })
+    const shown = { any: false }
+    try {
+      return yield* this.#seated(shared, task, { ...asked, shown }, signal)
+    } catch (error) {
+      if (signal.aborted || shown.any || !shared.wasShared) throw error
+    }
+    const alone = this.#threads.seat({ ...owner, isAlone: true })
+    return yield* this.#seated(alone, task, { ...asked, shown }, signal)
+  }
+
+  async *#seated(
+    worker: AgentSeat,
+    task: AgentTask,
+    { host, run, shown }: Asked & { readonly shown: { any: boolean } },
+    signal: AbortSignal,
+  ): AsyncGenerator<CompletionEvent, Output> {
     const tools = { runTool: tracedTools(host, run), embed: this.#deps.embed }
     const warnings = new Set<string>()
     let usage: TokenUsage | null = null
@@ -269,6 +285,7 @@ export class AgentPool {
           for (const warning of event.warnings) warnings.add(warning)
         } else if (event.type !== 'start' && event.type !== 'end') {
           // The client has its start already, and an end without an output is not an answer.
+          shown.any = true
           yield progressEvent(event, run.traceId)
         }
       }
@@ -276,79 +293,28 @@ export class AgentPool {
       throw new AppError('agent_crashed', message)
     } finally {
       stopListening()
-      this.#spares.refill()
+      this.#threads.refill()
     }
   }
 
   /** Ends every question with `shutting_down` and refuses new ones. */
   close(): void {
     this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
-    this.#spares.close()
+    this.#threads.close()
   }
 }
 
-/** One question under way. */
-interface Run {
-  readonly model: ModelRef
-  /** On the clock of `performance.now()`, as `beganMs`. */
-  readonly endMs: number
-  readonly beganMs: number
-  readonly traceId: string
-  readonly trace: RunTrace
+/** What a question needs on the main thread while its thread answers it. */
+interface Asked {
+  readonly host: ToolHost
+  readonly run: Run
+  readonly agentId: number
 }
 
 interface Output {
   readonly content: string
   readonly warnings: readonly string[]
   readonly usage: TokenUsage | null
-}
-
-function tracedTools(host: ToolHost, { trace, beganMs }: Run): ActorTools['runTool'] {
-  return async (call, signal) => {
-    const startedMs = performance.now()
-    const observation = await host.run(call, signal)
-    trace.step({
-      startMs: startedMs - beganMs,
-      tookMs: performance.now() - startedMs,
-      tool: call.name,
-      input: call.input,
-      observation,
-    })
-    return observation
-  }
-}
-
-function runStart(
-  traceId: string,
-  { agent, question, purpose = 'question' }: AgentQuestion,
-  { provider, modelName }: ModelRef,
-): RunStart {
-  return {
-    traceId,
-    agentId: agent.id,
-    agentName: agent.name,
-    projectName: agent.projectName,
-    question,
-    purpose,
-    conversationId: null,
-    model: { provider, modelName },
-  }
-}
-
-function answeredRun({ content, citations, warnings }: Answer): RunEnd {
-  const failure = { errorCode: null, errorMessage: null }
-  return { outcome: 'answered', answer: content, citations, warnings, ...failure }
-}
-
-function failedRun({ code, message }: AppError): RunEnd {
-  return {
-    outcome: code === 'cancelled' ? 'cancelled' : 'failed',
-    answer: null,
-    citations: [],
-    warnings: [],
-    errorCode: code,
-    errorMessage: message,
-  }
 }
 
 const BUILTIN_MODEL: ModelRef = {

@@ -1,4 +1,4 @@
-import type { AgentQuestion } from '../../agents/questions/agent-pool.ts'
+import type { AgentQuestion } from '../../agents/questions/agent-question.ts'
 import { completionStream } from '../../agents/questions/completion-stream.ts'
 import type { CompletionEvent } from '../../domain/agents/completion-event.ts'
 import { readJson } from '../body.ts'

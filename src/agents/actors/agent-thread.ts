@@ -1,0 +1,276 @@
+import { AppError } from '../../errors.ts'
+import { WorkerHost } from '../../runtime/worker-host.ts'
+import { AGENT_LIMITS } from '../agent-limits.ts'
+import { parseFromThread, type ToThread } from './thread-messages.ts'
+import type { ToWorker } from './worker-messages.ts'
+
+export interface SeatListener {
+  message(data: unknown): void
+  /** The thread is gone; nothing comes after this. */
+  stopped(error: AppError): void
+}
+
+/** One question's place in a thread. */
+export interface AgentSeat {
+  /** Whether the thread, when it stopped, answered other questions too: any of them may have been the cause. */
+  readonly wasShared: boolean
+  listen(listener: SeatListener): void
+  post(message: ToWorker): void
+  /** The question is over for us: its listener hears nothing more, and what still runs for it in the thread is aborted. */
+  leave(): void
+  /** Ends the thread at once, for what it did under this question. Other questions in it are told. */
+  endThread(error: AppError): void
+}
+
+export interface AgentThreadOptions {
+  readonly url: string
+  /** A question is over, or the thread itself. */
+  readonly onFree: () => void
+}
+
+/**
+ * One worker thread. It answers questions of one agent, and several at once where it must: they mostly wait for their
+ * model. What it did for a question that was left must be over soon, or it gets no further question and is ended.
+ */
+export class AgentThread {
+  readonly #options: AgentThreadOptions
+  readonly #host: WorkerHost
+  readonly #seats = new Map<number, Seat>()
+  #agentId: number | null = null
+  #runs = 0
+  #isAlone = false
+  #isRetired = false
+  /** null: it has answered the last ping. */
+  #ping: { ticks: number; readonly rss: number } | null = null
+  /** When it answered its last ping. */
+  #answeredMs = 0
+  #failure: AppError | null = null
+  #idleSinceMs = performance.now()
+
+  constructor(options: AgentThreadOptions) {
+    this.#options = options
+    this.#host = new WorkerHost({
+      url: options.url,
+      onMessage: (data) => this.#receive(data),
+      onEnd: (cause, exitCode) => this.#end(crashed(cause, exitCode)),
+    })
+  }
+
+  /** Whose questions it answers; null: nobody's yet. */
+  get agentId(): number | null {
+    return this.#agentId
+  }
+
+  get hasStopped(): boolean {
+    return this.#host.hasEnded
+  }
+
+  get running(): number {
+    return this.#seats.size
+  }
+
+  /** When its last question was over, on the clock of `performance.now()`. */
+  get idleSinceMs(): number {
+    return this.#idleSinceMs
+  }
+
+  /** Whether one more question may be asked here. */
+  get isOpen(): boolean {
+    const isSlow = this.#ping !== null && this.#ping.ticks > 1
+    return !this.hasStopped && !this.#isRetired && !this.#isAlone && !isSlow
+  }
+
+  /** Loads what models of this provider need. */
+  prepare(provider: string): void {
+    this.#post({ kind: 'prepare', provider })
+  }
+
+  /** @param isAlone no other question gets in beside it */
+  seat(agentId: number, isAlone: boolean): AgentSeat {
+    this.#agentId = agentId
+    this.#isAlone = isAlone
+    this.#runs += 1
+    const run = this.#runs
+    const seat = new Seat({
+      post: (message) => this.#post({ kind: 'run', run, message }),
+      leave: () => this.#leave(run),
+      endThread: (error) => this.#end(error),
+    })
+    this.#seats.set(run, seat)
+    this.#host.setBusy(true)
+    if (this.#failure !== null) seat.stop(this.#failure, false)
+    return seat
+  }
+
+  /** Called now and then while it is busy: ends a thread that answers no ping, and one whose memory grows and grows. */
+  watch(rss: number): void {
+    const { pingTicksMax, startTicksMax, memoryTicksMin, threadBytesMax } = AGENT_LIMITS
+    const ping = this.#ping
+    if (ping === null) {
+      this.#ping = { ticks: 1, rss }
+      this.#post({ kind: 'ping' })
+      return
+    }
+    ping.ticks += 1
+    if (ping.ticks > (this.#answeredMs > 0 ? pingTicksMax : startTicksMax)) {
+      this.#end(stopped('did not respond any more'))
+    } else if (ping.ticks > memoryTicksMin && rss - ping.rss > threadBytesMax) {
+      this.#end(stopped(`took more than ${threadBytesMax} bytes of memory`))
+    }
+  }
+
+  /** At once, whatever it is doing. Nobody is told. */
+  terminate(): void {
+    for (const seat of this.#seats.values()) seat.leave()
+    this.#seats.clear()
+    void this.#host.terminate()
+  }
+
+  #post(message: ToThread): void {
+    this.#host.post(message)
+  }
+
+  #receive(data: unknown): void {
+    const message = parseFromThread(data)
+    if (message === undefined) this.#end(stopped('sent a message without meaning'))
+    else if (message.kind === 'pong') this.#answered(message.heapBytes)
+    else if (message.kind === 'done') this.#done(message.run)
+    // What comes late for a question that is over is nobody's.
+    else this.#seats.get(message.run)?.receive(message.message)
+  }
+
+  #answered(heapBytes: number): void {
+    const { threadBytesMax, threadBytesKept } = AGENT_LIMITS
+    this.#ping = null
+    this.#answeredMs = performance.now()
+    if (heapBytes > threadBytesKept) this.#isRetired = true
+    if (heapBytes > threadBytesMax) {
+      this.#end(stopped(`took more than ${threadBytesMax} bytes of memory`))
+    }
+  }
+
+  #leave(run: number): void {
+    if (!this.#seats.has(run) || this.hasStopped) return
+    const { leaveMs, stuckMs } = AGENT_LIMITS
+    const leftMs = performance.now()
+    this.#post({ kind: 'drop', run })
+    this.#post({ kind: 'ping' })
+    const whileItRuns = (ms: number, then: () => void) => {
+      setTimeout(() => {
+        if (this.#seats.has(run) && !this.hasStopped) then()
+      }, ms).unref()
+    }
+    whileItRuns(leaveMs, () => {
+      this.#isRetired = true
+      this.#endIfUnused()
+    })
+    whileItRuns(stuckMs, () => {
+      if (this.#answeredMs < leftMs) this.#end(stopped('did not respond any more'))
+    })
+  }
+
+  #done(run: number): void {
+    const seat = this.#seats.get(run)
+    if (seat === undefined) return
+    this.#seats.delete(run)
+    if (seat.isListening) seat.stop(stopped('ended without an answer'), false)
+    if (this.#seats.size === 0) {
+      this.#isAlone = false
+      this.#ping = null
+      this.#idleSinceMs = performance.now()
+      this.#host.setBusy(false)
+    }
+    if (this.#runs >= AGENT_LIMITS.threadRunsMax) this.#isRetired = true
+    this.#endIfUnused()
+    this.#options.onFree()
+  }
+
+  /** Of a retired thread, when nobody waits for an answer of it. */
+  #endIfUnused(): void {
+    const isUsed = [...this.#seats.values()].some((seat) => seat.isListening)
+    if (!this.#isRetired || isUsed || this.hasStopped) return
+    this.terminate()
+    this.#options.onFree()
+  }
+
+  #end(error: AppError): void {
+    if (this.#failure !== null) return
+    this.#failure = error
+    void this.#host.terminate()
+    const seats = [...this.#seats.values()]
+    this.#seats.clear()
+    for (const seat of seats) seat.stop(error, seats.length > 1)
+    this.#options.onFree()
+  }
+}
+
+interface SeatDeps {
+  post(message: ToWorker): void
+  leave(): void
+  endThread(error: AppError): void
+}
+
+class Seat implements AgentSeat {
+  readonly #deps: SeatDeps
+  #listener: SeatListener | null = null
+  #failure: AppError | null = null
+  #hasLeft = false
+  #wasShared = false
+
+  constructor(deps: SeatDeps) {
+    this.#deps = deps
+  }
+
+  get wasShared(): boolean {
+    return this.#wasShared
+  }
+
+  get isListening(): boolean {
+    return !this.#hasLeft
+  }
+
+  listen(listener: SeatListener): void {
+    this.#listener = listener
+    if (this.#failure !== null) listener.stopped(this.#failure)
+  }
+
+  post(message: ToWorker): void {
+    if (!this.#hasLeft) this.#deps.post(message)
+  }
+
+  leave(): void {
+    if (this.#hasLeft) return
+    this.#hasLeft = true
+    this.#listener = null
+    this.#deps.leave()
+  }
+
+  endThread(error: AppError): void {
+    this.#hasLeft = true
+    this.#listener = null
+    this.#deps.endThread(error)
+  }
+
+  receive(data: unknown): void {
+    this.#listener?.message(data)
+  }
+
+  stop(error: AppError, wasShared: boolean): void {
+    if (this.#hasLeft) return
+    this.#hasLeft = true
+    this.#failure = error
+    this.#wasShared = wasShared
+    this.#listener?.stopped(error)
+  }
+}
+
+function stopped(what: string): AppError {
+  return new AppError('agent_crashed', `The agent stopped unexpectedly: its thread ${what}`)
+}
+
+/** The thread's own words may hold anything: they are for the log. */
+function crashed(cause: unknown, exitCode: number | undefined): AppError {
+  if (exitCode !== undefined) return stopped(`ended with exit code ${exitCode}`)
+  const message = 'The agent stopped unexpectedly: its thread failed'
+  return new AppError('agent_crashed', message, { cause })
+}

@@ -1,0 +1,115 @@
+import { AppError } from '../../errors.ts'
+import { AGENT_LIMITS } from '../agent-limits.ts'
+import { type AgentSeat, AgentThread } from './agent-thread.ts'
+
+export interface SeatRequest {
+  readonly agentId: number
+  /** Of its model. */
+  readonly provider: string
+  /** In a thread of its own. */
+  readonly isAlone: boolean
+}
+
+/**
+ * All threads of agents. A thread belongs to one agent from its first question to its end, so that nothing of one agent
+ * is ever beside another's; it stays up for the agent's next questions until it was idle for a while. Questions of one
+ * agent have threads of their own as long as these are few; more questions share them.
+ */
+export class AgentThreads {
+  readonly #url: string
+  readonly #sparesMax: number
+  readonly #bound = new Set<AgentThread>()
+  #spares: readonly AgentThread[] = []
+  #isClosed = false
+  #provider: string | null = null
+  #timer: ReturnType<typeof setInterval> | null = null
+
+  constructor(url: string, sparesMax: number) {
+    this.#url = url
+    this.#sparesMax = sparesMax
+  }
+
+  /** A place for one question. @throws AppError `shutting_down` */
+  seat({ agentId, provider, isAlone }: SeatRequest): AgentSeat {
+    if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
+    this.#provider = provider
+    const own = [...this.#bound].filter((thread) => thread.agentId === agentId && thread.isOpen)
+    const thread = (isAlone ? idleOf(own) : quietest(own)) ?? this.#fresh()
+    this.#bound.add(thread)
+    this.#watch()
+    return thread.seat(agentId, isAlone)
+  }
+
+  /** Better after a question than during it: the start of a thread would take the processor from its answer. */
+  refill(): void {
+    if (this.#isClosed) return
+    const alive = this.#spares.filter((spare) => !spare.hasStopped)
+    const fresh = Array.from({ length: this.#sparesMax - alive.length }, () => this.#started())
+    // Loading an SDK takes longer than starting the thread, and the next question is probably of the same kind.
+    const provider = this.#provider
+    if (provider !== null) for (const thread of fresh) thread.prepare(provider)
+    this.#spares = [...alive, ...fresh]
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const thread of [...this.#spares, ...this.#bound]) thread.terminate()
+    this.#spares = []
+    this.#tidy()
+  }
+
+  /** A spare that has died meanwhile is passed over. */
+  #fresh(): AgentThread {
+    const [spare, ...rest] = this.#spares.filter((one) => !one.hasStopped)
+    this.#spares = rest
+    return spare ?? this.#started()
+  }
+
+  #started(): AgentThread {
+    return new AgentThread({ url: this.#url, onFree: () => this.#tidy() })
+  }
+
+  #watch(): void {
+    this.#timer ??= setInterval(() => this.#tick(), AGENT_LIMITS.pingMs)
+    this.#timer.unref()
+  }
+
+  #tick(): void {
+    const rss = process.memoryUsage.rss()
+    for (const thread of this.#bound) if (thread.running > 0) thread.watch(rss)
+    this.#tidy()
+  }
+
+  /** Lets go of threads that have ended, and ends those that were idle for long or are too many. */
+  #tidy(): void {
+    const now = performance.now()
+    for (const thread of this.#bound) if (thread.hasStopped) this.#bound.delete(thread)
+    const idle = [...this.#bound]
+      .filter((thread) => thread.running === 0)
+      .sort((a, b) => b.idleSinceMs - a.idleSinceMs)
+    for (const [rank, thread] of idle.entries()) {
+      const isOld = now - thread.idleSinceMs > AGENT_LIMITS.threadIdleMs
+      if (!isOld && rank < AGENT_LIMITS.threadsIdleMax) continue
+      thread.terminate()
+      this.#bound.delete(thread)
+    }
+    if (this.#bound.size > 0 || this.#timer === null) return
+    clearInterval(this.#timer)
+    this.#timer = null
+  }
+}
+
+/** The thread that was used last: others may then end. */
+function idleOf(own: readonly AgentThread[]): AgentThread | undefined {
+  const idle = own.filter((thread) => thread.running === 0)
+  return idle.toSorted((a, b) => b.idleSinceMs - a.idleSinceMs)[0]
+}
+
+/** Where one more question waits for the fewest others; undefined: a further thread is better. */
+function quietest(own: readonly AgentThread[]): AgentThread | undefined {
+  const { threadsPerAgent, threadQuestionsMax } = AGENT_LIMITS
+  const free = idleOf(own)
+  if (free !== undefined || own.length < threadsPerAgent) return free
+  const [first] = own.toSorted((a, b) => a.running - b.running)
+  return first !== undefined && first.running < threadQuestionsMax ? first : undefined
+}
