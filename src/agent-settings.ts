@@ -30,6 +30,11 @@ export const AGENT_SETTINGS = {
     help: "Maximum number of tool calls for one answer, unless the agent's params set another",
     parse: integer(1, 100),
   }),
+  agentContextTokens: setting('EIDER_AGENT_CONTEXT_TOKENS', {
+    default: '0',
+    help: "Tokens that models read at once, unless a model's context_tokens says so; 0: what is known of the model, else 32000",
+    parse: integer(0, 10_000_000),
+  }),
   observationBytesMax: setting('EIDER_OBSERVATION_BYTES_MAX', {
     default: '32768',
     help: 'Maximum size in bytes of a tool result that the model sees',

@@ -4,8 +4,6 @@ export const AGENT_LIMITS = {
   questionBytesMax: 65_536,
   /** Earlier turns of the conversation that the model is shown: the newest that fit. */
   historyBytesMax: 65_536,
-  /** All tool results that the model is shown at once; older ones are left out first. */
-  observationsBytesMax: 262_144,
   /** Text and tool inputs of one turn of the model. */
   turnCharsMax: 200_000,
   /** Of what a model writes as thought, what is kept for the trace. */

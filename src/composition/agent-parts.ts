@@ -21,6 +21,7 @@ export function agentPool(
       agentQueueMax: settings.agentQueueMax,
       agentTimeoutSeconds: settings.agentTimeoutSeconds,
       agentStepsMax: settings.agentStepsMax,
+      agentContextTokens: settings.agentContextTokens,
       observationBytesMax: settings.observationBytesMax,
       defaultModel: defaultChatModel(settings),
       chatDefaults: chatDefaultsOf(settings),

@@ -118,3 +118,8 @@ export async function collected<T>(events: AsyncIterable<T>): Promise<readonly T
   for await (const event of events) all.push(event)
   return all
 }
+
+/** What a tool returned, out of what the model was shown of it. */
+export function unfenced(shown: string): string {
+  return /^<<<data (\w+)\n([\s\S]*)\n\1 data>>>$/m.exec(shown)?.[2] ?? shown
+}

@@ -1,6 +1,7 @@
 /** A model that lists tables, asks what two of them are like, and reads what it must not. */
 import { expect } from 'bun:test'
 import type { TestApp } from '../support/test-app.ts'
+import { unfenced } from './agent-fixture.ts'
 import { chatServer } from './chat-server.ts'
 
 const QUERY = 'SELECT name, sum(total) AS total FROM shop.orders GROUP BY name ORDER BY name'
@@ -31,7 +32,9 @@ export async function askForTables(
     const messages = [{ role: 'user', content: 'What was sold?' }]
     const answer = await app.send('POST', `${agents}/clerk/completions`, { messages })
     const last = server.requests.at(-1) as { messages: { role: string; content: string }[] }
-    const seen = last.messages.filter(({ role }) => role === 'tool').map(({ content }) => content)
+    const seen = last.messages
+      .filter(({ role }) => role === 'tool')
+      .map(({ content }) => unfenced(content))
     return { seen, answer: answer.text }
   } finally {
     server.close()

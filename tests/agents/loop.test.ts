@@ -19,6 +19,7 @@ const ASK: Assignment = {
   systemPrompt: 'You read data.',
   tools: toolSpecs({ knowledgeBases: [], tables: [], warnings: [] }),
   maxSteps: 10,
+  timeoutMs: 60_000,
   deltas: false,
 }
 
@@ -169,23 +170,118 @@ describe('answer', () => {
     expect(ran).toEqual([])
   })
 
-  test('the third identical call in a row is not run and says so', async () => {
-    const same = call('kb_query_tool', 'SELECT 1')
-    const { model } = scriptedModel([same], [same], [same], ['Enough'])
+  test('an identical call is not run again, and says where its result stands', async () => {
+    const { model, requests } = scriptedModel(
+      [call('kb_query_tool', "SELECT  1 FROM a WHERE b = 'x  y';")],
+      [call('kb_list_tool'), call('kb_query_tool', "SELECT 1\nFROM a WHERE b = 'x  y'")],
+      [call('kb_query_tool', "SELECT 1 FROM a WHERE b = 'x y'")],
+      ['Enough'],
+    )
     const ran: string[] = []
     const events = await played({}, model, async ({ input }) => {
       ran.push(input)
       return 'rows'
     })
-    expect(ran).toEqual(['SELECT 1', 'SELECT 1'])
-    expect(transcript(events)[6]).toStartWith('steps This is the third identical call in a row')
+    expect(ran).toEqual([
+      "SELECT  1 FROM a WHERE b = 'x  y';",
+      '',
+      "SELECT 1 FROM a WHERE b = 'x y'",
+    ])
+    const said =
+      'This call is identical to call 1, so it was not run again: its result stands above.'
+    expect(transcript(events)[6]).toStartWith(`steps ${said}`)
+    expect(requests[2]?.messages.at(-1)?.content).toContain(said)
   })
 
-  test('another call in between makes a repeated call welcome', async () => {
+  test('arguments as JSON are the same in any order', async () => {
+    const schema = { type: 'object', required: ['a'] }
+    const tools = [{ name: 'chart', description: '', input: null, schema }]
+    const { model } = scriptedModel(
+      [
+        call('chart', '{"a": 1, "b": {"c": 2, "d": 3}}'),
+        call('chart', '{"b":{"d":3,"c":2},"a":1}'),
+      ],
+      ['Enough'],
+    )
+    expect(transcript(await played({ tools }, model))[4]).toContain('identical to call 1')
+  })
+
+  test('an identical call may be made again where the first one failed', async () => {
     const same = call('kb_query_tool', 'SELECT 1')
-    const { model } = scriptedModel([same], [same], [call('kb_list_tool')], [same], ['Enough'])
-    const steps = transcript(await played({}, model)).filter((line) => line.startsWith('steps'))
-    expect(steps[3]).toBe('steps kb_query_tool(SELECT 1)')
+    const { model } = scriptedModel([same], [same], ['Enough'])
+    const answers = ['Error: the server is busy', 'rows']
+    const events = await played({}, model, async () => answers.shift() ?? '')
+    expect(transcript(events)[4]).toBe('steps rows')
+  })
+
+  test('arguments that are malformed or missing are returned with what is expected', async () => {
+    const { model } = scriptedModel(
+      [{ ...call('kb_query_tool', '{"sql_query": "SEL'), malformed: 'no end of a string' }],
+      [call('kb_query_tool', ' ')],
+      ['Sorry'],
+    )
+    const ran: string[] = []
+    const events = await played({}, model, async ({ name }) => {
+      ran.push(name)
+      return ''
+    })
+    const [, , malformed, , missing] = transcript(events)
+    expect(malformed).toStartWith(
+      'steps Not run: the arguments of kb_query_tool are malformed (no end of a string). ' +
+        'Expected: {"sql_query":"…"}, where sql_query is: One SELECT',
+    )
+    expect(missing).toStartWith('steps Not run: kb_query_tool needs "sql_query". Expected:')
+    expect(ran).toEqual([])
+  })
+
+  test('a tool with a schema is told of what is missing and of what is no object', async () => {
+    const schema = { type: 'object', required: ['sql'], properties: { sql: { type: 'string' } } }
+    const tools = [{ name: 'chart', description: '', input: null, schema }]
+    const { model } = scriptedModel([call('chart', '{}'), call('chart', '[1]')], ['Sorry'])
+    const [, , missing, , none] = transcript(await played({ tools }, model))
+    expect(missing).toStartWith('steps Not run: chart needs "sql". Expected: a JSON object of')
+    expect(none).toStartWith('steps Not run: the arguments of chart are not a JSON object.')
+  })
+
+  test('a model that only errs or repeats itself is asked for its answer', async () => {
+    const wrong = call('rm')
+    const { model, requests } = scriptedModel([wrong], [wrong], [wrong], [wrong], ['I give up'])
+    const events = await collected(answer(ASK, { model, runTool: echo }, NO_SIGNAL))
+    expect(requests).toHaveLength(5)
+    expect(requests[4]?.tools).toEqual([])
+    expect(requests[4]?.messages.at(-1)?.content).toContain('wrong or repeated')
+    const warnings = events.flatMap((event) => (event.type === 'turn' ? event.warnings : []))
+    expect(warnings).toEqual([expect.stringContaining('only repeated calls')])
+  })
+
+  test('a call written as text is not run, and is asked for in the right form', async () => {
+    const written = '<tool_call>\n{"name": "kb_query_tool", "arguments": {}}\n</tool_call>'
+    const { model, requests } = scriptedModel([written], ['In 30 days'])
+    const ran: string[] = []
+    const events = await played({}, model, async ({ name }) => {
+      ran.push(name)
+      return ''
+    })
+    expect(transcript(events)).toEqual(['start', 'output In 30 days', 'end'])
+    expect(ran).toEqual([])
+    expect(requests[1]?.messages.slice(-2)).toMatchObject([
+      { role: 'assistant', content: written },
+      { role: 'system', content: expect.stringContaining('written as text') },
+    ])
+  })
+
+  test('near the deadline the model is told to answer, without tools, and it is said', async () => {
+    const { model, requests } = scriptedModel([call('kb_list_tool')], ['In time'])
+    const events = await collected(
+      answer({ ...ASK, timeoutMs: 60 }, { model, runTool: () => new Promise(() => {}) }, NO_SIGNAL),
+    )
+    const steps = events.flatMap((event) => (event.type === 'step' ? [event.step.observation] : []))
+    expect(steps).toEqual([expect.stringContaining('no result in time')])
+    expect(requests[1]?.tools).toEqual([])
+    expect(requests[1]?.messages.at(-1)?.content).toContain('The time is nearly over')
+    const warnings = events.flatMap((event) => (event.type === 'turn' ? event.warnings : []))
+    expect(warnings).toEqual([expect.stringContaining('time limit was near')])
+    expect(events.at(-2)).toEqual({ type: 'output', output: 'In time' })
   })
 
   test('after the last step the model is told to answer, without tools', async () => {
@@ -268,21 +364,12 @@ describe('answer', () => {
     ] as const
     const { model, requests } = scriptedModel(['ok'])
     await played({ history }, model)
+    const forgotten = '(The oldest turns of this conversation are left out to save room.)'
     expect(requests[0]?.messages).toEqual([
-      { role: 'system', content: ASK.systemPrompt },
+      { role: 'system', content: `${ASK.systemPrompt}\n\n${forgotten}` },
       { role: 'assistant', content: long, toolCalls: [] },
       { role: 'user', content: 'second' },
       { role: 'user', content: ASK.question },
     ])
-  })
-
-  test('old observations make room for new ones', async () => {
-    const size = AGENT_LIMITS.observationsBytesMax / 2 + 1
-    const turns = ['a', 'b'].map((input) => [call('kb_query_tool', input)])
-    const { model, requests } = scriptedModel(...turns, ['ok'])
-    await played({}, model, async ({ input }) => input.repeat(size))
-    const told = requests[2]?.messages.filter((message) => message.role === 'tool')
-    expect(told?.[0]?.content).toContain('left out')
-    expect(told?.[1]?.content).toBe('b'.repeat(size))
   })
 })

@@ -8,8 +8,6 @@ import type { AgentEvent, Assignment } from '../loop/assignment.ts'
 export interface AgentTask extends Assignment {
   readonly model: ModelRef
   readonly chatDefaults: ChatDefaults
-  /** What is left for the answer. */
-  readonly timeoutMs: number
 }
 
 /** An `AppError` on its way between threads. */

@@ -1,7 +1,7 @@
 import type { ConversationTurn } from '../../domain/agents/agent.ts'
 import type { ModelTurn } from '../../domain/agents/agent-run.ts'
 import type { Action, Step } from '../../domain/agents/completion-event.ts'
-import type { ToolSpec } from '../../domain/ports/model-ports.ts'
+import type { ResponseFormat, ToolSpec } from '../../domain/ports/model-ports.ts'
 
 /** What the model is told and how far it may go. */
 export interface Assignment {
@@ -12,8 +12,16 @@ export interface Assignment {
   readonly tools: readonly ToolSpec[]
   /** Tool calls before the answer. */
   readonly maxSteps: number
+  /** What is left for the answer. */
+  readonly timeoutMs: number
   /** Whether text is wanted while it is written. */
   readonly deltas: boolean
+  /** Tokens that the model can read and write in one turn. Missing: nothing is shortened. */
+  readonly contextTokens?: number
+  /** The mark around data, as the system prompt explains it. Missing: the model is shown data as it is. */
+  readonly fence?: string
+  /** The form that the answer must have. */
+  readonly answerForm?: ResponseFormat
 }
 
 /** What happened while a worker answers: `start`, an `action` and its `step` for each tool call, `output`, `end`. */

@@ -1,9 +1,25 @@
 import type { ConversationTurn } from '../../domain/agents/agent.ts'
 import type { Action } from '../../domain/agents/completion-event.ts'
-import type { ChatDelta, ChatMessage, ChatModel, ToolCall } from '../../domain/ports/model-ports.ts'
-import { AppError } from '../../errors.ts'
+import type {
+  ChatMessage,
+  ChatModel,
+  ChatRequest,
+  ToolCall,
+} from '../../domain/ports/model-ports.ts'
 import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import type { AgentEvent, Assignment } from './assignment.ts'
+import {
+  ContextWindow,
+  type Entry,
+  type FittingRequest,
+  FORGOTTEN,
+  isTooLong,
+  type ToolResult,
+  withFirstWords,
+} from './context-window.ts'
+import { readTurn, type Turn, turnEvent } from './model-turn.ts'
+import { ToolCalls } from './tool-calls.ts'
+import { type Ending, endingOf, msForTools, objectionTo, stepLimit } from './turn-rules.ts'
 
 export interface LoopDeps {
   readonly model: ChatModel
@@ -14,16 +30,21 @@ export interface LoopDeps {
 /** A conversation under way. */
 interface Progress {
   readonly assignment: Assignment
-  readonly deps: LoopDeps
-  readonly messages: ChatMessage[]
+  readonly model: ChatModel
+  readonly entries: Entry[]
+  /** Where the question stands among the entries. */
+  readonly questionIndex: number
+  readonly window: ContextWindow
+  readonly calls: ToolCalls
+  /** Numbers of results that the model did not see whole in its last turn. */
+  shortened: ReadonlySet<number>
   /** On the clock of `performance.now()`. */
   readonly beganMs: number
-  readonly calls: ToolCall[]
 }
 
 /**
  * Think, act, observe: start, then an action and a step for each tool call, then output, then end.
- * @throws AppError `step_limit`, and whatever the model throws
+ * @throws AppError `step_limit`, `timeout`, and whatever the model throws
  */
 export async function* answer(
   assignment: Assignment,
@@ -31,13 +52,29 @@ export async function* answer(
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, void> {
   yield { type: 'start' }
-  const messages = [...openingMessages(assignment)]
-  const output = yield* conversation(
-    { assignment, deps, messages, calls: [], beganMs: performance.now() },
-    signal,
-  )
+  const output = yield* conversation(progressOf(assignment, deps, signal), signal)
   yield { type: 'output', output }
   yield { type: 'end' }
+}
+
+function progressOf(assignment: Assignment, deps: LoopDeps, signal: AbortSignal): Progress {
+  const { tools, contextTokens, fence } = assignment
+  const entries = openingEntries(assignment)
+  const beganMs = performance.now()
+  return {
+    assignment,
+    model: deps.model,
+    entries,
+    questionIndex: entries.length - 1,
+    window: new ContextWindow(contextTokens, fence),
+    calls: new ToolCalls({
+      tools,
+      runTool: (call) => deps.runTool(call, signal),
+      msLeft: () => beganMs + msForTools(assignment) - performance.now(),
+    }),
+    shortened: new Set(),
+    beganMs,
+  }
 }
 
 /** @returns the answer */
@@ -45,130 +82,86 @@ async function* conversation(
   progress: Progress,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, string> {
-  const { assignment, calls, messages } = progress
-  let hasBeenSilent = false
-  // Each turn makes a call or ends the conversation, but for one that says nothing.
-  for (let turns = 0; turns < assignment.maxSteps + 2; turns += 1) {
-    const isLast = calls.length >= assignment.maxSteps
-    if (isLast) messages.push({ role: 'system', content: LAST_TURN })
-    const turn = yield* nextTurn(progress, isLast, signal)
-    if (turn.calls.length > 0) {
-      if (isLast) throw stepLimit(assignment.maxSteps)
-      yield* act(progress, turn, signal)
-    } else if (turn.text.trim() !== '') {
-      return turn.text
-    } else if (hasBeenSilent) {
-      return NO_ANSWER
-    } else {
-      hasBeenSilent = true
-      messages.push({ role: 'system', content: ASK_AGAIN })
+  const { assignment, entries } = progress
+  const objections = new Set<string>()
+  let ending: Ending | null = null
+  // Each turn makes a call, meets an objection that is raised once, or ends the conversation.
+  for (let turns = 0; turns < assignment.maxSteps + TURNS_WITHOUT_CALL_MAX; turns += 1) {
+    if (ending === null) {
+      ending = endingOf(assignment, progress.calls, performance.now() - progress.beganMs)
+      if (ending !== null) entries.push({ role: 'system', content: ending.told })
     }
+    const turn = yield* nextTurn(progress, ending, signal)
+    if (turn.calls.length > 0) {
+      if (ending !== null) throw ending.failure()
+      yield* act(progress, turn, signal)
+      continue
+    }
+    const objection = objectionTo(turn.text, assignment.tools)
+    if (objection === null) return turn.text
+    if (objections.has(objection)) return turn.text.trim() === '' ? NO_ANSWER : turn.text
+    objections.add(objection)
+    if (turn.text.trim() !== '') {
+      entries.push({ role: 'assistant', content: turn.text, toolCalls: [] })
+    }
+    entries.push({ role: 'system', content: objection })
   }
-  throw stepLimit(assignment.maxSteps)
+  throw stepLimit(progress.calls.count)
 }
 
-const LAST_TURN =
-  'No tool call is left. Answer now, from what the tools have returned so far, ' +
-  'and say what is missing.'
-const ASK_AGAIN = 'Your last message was empty. Answer the question, or say why you cannot.'
+/** The last one, and one more for each objection. */
+const TURNS_WITHOUT_CALL_MAX = 4
+
 const NO_ANSWER = 'The model gave no answer to this question.'
 
-function stepLimit(maxSteps: number): AppError {
-  return new AppError(
-    'step_limit',
-    `No answer after ${maxSteps} steps (max_steps of the agent, or EIDER_AGENT_STEPS_MAX)`,
-  )
-}
-
+/** One turn of the model. What it finds too long is made shorter, once. */
 async function* nextTurn(
   progress: Progress,
-  isLast: boolean,
+  ending: Ending | null,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, Turn> {
-  const { assignment, deps, messages } = progress
-  const request = { messages: withinLimits(messages), tools: isLast ? [] : assignment.tools }
-  const startMs = performance.now() - progress.beganMs
-  const clock = () => performance.now() - progress.beganMs
-  const reading = readTurn(deps.model.respond(request, signal), clock, signal)
+  const { assignment, entries, questionIndex, window } = progress
+  const tools = ending === null ? assignment.tools : []
+  const fitting = window.fit(entries, questionIndex, tools)
+  try {
+    return yield* oneTurn(progress, { fitting, tools, ending }, signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!isTooLong(error)) throw error
+    window.refused(fitting, error)
+    const shorter = window.fit(entries, questionIndex, tools)
+    if (shorter.tokens >= fitting.tokens) throw error
+    return yield* oneTurn(progress, { fitting: shorter, tools, ending }, signal)
+  }
+}
+
+interface TurnRequest extends Pick<ChatRequest, 'tools'> {
+  readonly fitting: FittingRequest
+  readonly ending: Ending | null
+}
+
+async function* oneTurn(
+  progress: Progress,
+  { fitting, tools, ending }: TurnRequest,
+  signal: AbortSignal,
+): AsyncGenerator<AgentEvent, Turn> {
+  const { assignment, beganMs, model, window } = progress
+  progress.shortened = fitting.shortened
+  const clock = () => performance.now() - beganMs
+  const startMs = clock()
+  const request = { messages: fitting.messages, tools }
+  const reading = readTurn(model.respond(request, signal), clock, signal)
   for (;;) {
     const { done, value } = await reading.next()
     if (done) {
-      yield turnEvent(value, startMs, clock() - startMs)
+      const usage = value.end?.usage ?? null
+      if (usage !== null) window.counted(fitting, usage.inputTokens)
+      const times = { startMs, tookMs: clock() - startMs }
+      yield turnEvent(value, times, value.calls.length === 0 ? (ending?.warnings ?? []) : [])
       return value
     }
     if (assignment.deltas) yield { type: 'delta', content: value }
   }
-}
-
-/** What a model said in one go: calls, or without them the answer. */
-interface Turn {
-  readonly text: string
-  readonly calls: readonly ToolCall[]
-  readonly reasoning: string
-  /** Since the question began; null: nothing came. */
-  readonly firstPieceMs: number | null
-  readonly end: Extract<ChatDelta, { kind: 'end' }> | null
-}
-
-function turnEvent(turn: Turn, startMs: number, tookMs: number): AgentEvent {
-  const { calls, end, reasoning, firstPieceMs } = turn
-  return {
-    type: 'turn',
-    warnings: end?.warnings ?? [],
-    turn: {
-      startMs,
-      tookMs,
-      firstPieceMs: firstPieceMs === null ? null : firstPieceMs - startMs,
-      finish: end?.finish ?? (calls.length > 0 ? 'tool_calls' : 'stop'),
-      usage: end?.usage ?? null,
-      reasoning: reasoning.slice(0, AGENT_LIMITS.reasoningCharsMax).toWellFormed(),
-      callCount: calls.length,
-    },
-  }
-}
-
-/**
- * Reads one turn to its end and passes its text on while it comes. @throws AppError
- * `provider_failed` for an endless one
- */
-async function* readTurn(
-  deltas: AsyncIterable<ChatDelta>,
-  clock: () => number,
-  signal: AbortSignal,
-): AsyncGenerator<string, Turn> {
-  const { turnCharsMax, turnCallsMax } = AGENT_LIMITS
-  const texts: string[] = []
-  const thoughts: string[] = []
-  const calls: ToolCall[] = []
-  let chars = 0
-  let firstPieceMs: number | null = null
-  let end: Turn['end'] = null
-  for await (const delta of deltas) {
-    signal.throwIfAborted()
-    firstPieceMs ??= clock()
-    chars += deltaChars(delta)
-    if (chars > turnCharsMax) throw tooMuch(`${turnCharsMax} characters`)
-    if (delta.kind === 'tool_call') calls.push(delta.call)
-    if (calls.length > turnCallsMax) throw tooMuch(`${turnCallsMax} tool calls`)
-    if (delta.kind === 'reasoning') thoughts.push(delta.text)
-    if (delta.kind === 'end') end = delta
-    if (delta.kind === 'text' && delta.text !== '') {
-      texts.push(delta.text)
-      yield delta.text
-    }
-  }
-  // The OpenAI library ends an aborted stream without a word.
-  signal.throwIfAborted()
-  return { text: texts.join(''), calls, reasoning: thoughts.join(''), firstPieceMs, end }
-}
-
-function deltaChars(delta: ChatDelta): number {
-  if (delta.kind === 'tool_call') return delta.call.input.length
-  return delta.kind === 'end' ? 0 : delta.text.length
-}
-
-function tooMuch(limit: string): AppError {
-  return new AppError('provider_failed', `The model wrote more than ${limit} in one turn`)
 }
 
 /**
@@ -180,66 +173,31 @@ async function* act(
   turn: Turn,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, void> {
-  const { assignment, calls, messages } = progress
-  messages.push({ role: 'assistant', content: turn.text, toolCalls: turn.calls })
-  const room = Math.max(0, assignment.maxSteps - calls.length)
-  const run = sideBySide()
-  const started = turn.calls.slice(0, room).map((call, index) => {
-    calls.push(call)
-    const before = calls.slice()
-    const observation = run(() => observationOfCall(call, before, progress, signal))
-    return { call, observation, action: actionOf(call, index === 0 ? turn.text : '') }
-  })
-  for (const { call, observation, action } of started) {
-    yield { type: 'action', action }
-    const text = await observation
+  const { assignment, calls, entries, shortened } = progress
+  entries.push({ role: 'assistant', content: turn.text, toolCalls: turn.calls })
+  const room = Math.max(0, assignment.maxSteps - calls.count)
+  const allowed = turn.calls.slice(0, room)
+  const actions = allowed.map((call, index) => actionOf(call, index === 0 ? turn.text : ''))
+  const [first] = actions
+  // The client hears of the first call before it runs.
+  if (first !== undefined) yield { type: 'action', action: first }
+  const started = allowed.map((call) => calls.start(call, shortened))
+  for (const [index, action] of actions.entries()) {
+    if (index > 0) yield { type: 'action', action }
+    const result = await started[index]
     signal.throwIfAborted()
-    messages.push({ role: 'tool', callId: call.id, content: text })
-    yield { type: 'step', step: { action, observation: text } }
+    if (result === undefined) continue
+    entries.push(result)
+    yield { type: 'step', step: { action, observation: observationOf(result) } }
   }
   for (const call of turn.calls.slice(room)) {
     const content = `Not run: at most ${assignment.maxSteps} tool calls are allowed`
-    messages.push({ role: 'tool', callId: call.id, content })
+    entries.push({ role: 'tool', callId: call.id, content })
   }
 }
 
-/** Runs what it is given in its order, at most `toolCallsAtOnceMax` at a time. */
-function sideBySide(): (work: () => Promise<string>) => Promise<string> {
-  const running: Promise<unknown>[] = []
-  return (work) => {
-    const before = running.at(-AGENT_LIMITS.toolCallsAtOnceMax)
-    const done = before === undefined ? work() : before.then(work)
-    // A failure is heard by whoever waits for this call, if anybody still does.
-    running.push(done.catch(() => undefined))
-    return done
-  }
-}
-
-async function observationOfCall(
-  call: ToolCall,
-  calls: readonly ToolCall[],
-  { assignment, deps }: Progress,
-  signal: AbortSignal,
-): Promise<string> {
-  const names = assignment.tools.map((tool) => tool.name)
-  if (!names.includes(call.name)) {
-    return `${call.name} is not a valid tool, try one of [${names.join(', ')}]`
-  }
-  if (isRepeated(calls)) return REPEATED
-  return deps.runTool(call, signal)
-}
-
-const REPEATED =
-  'This is the third identical call in a row, so it was not run: its result stands above. ' +
-  'Try another input or another tool, or answer.'
-
-/** Whether the last three calls are the same. */
-function isRepeated(calls: readonly ToolCall[]): boolean {
-  const [first, ...others] = calls.slice(-3)
-  if (first === undefined || others.length < 2) return false
-  return others.every(({ name, input }) => {
-    return name === first.name && input.trim() === first.input.trim()
-  })
+function observationOf({ note, data }: ToolResult): string {
+  return note !== '' && data !== '' ? `${note}\n${data}` : note + data
 }
 
 /** The call as it is told to the client, with the text that the model wrote before it. */
@@ -254,46 +212,28 @@ function actionOf(call: ToolCall, thought: string): Action {
 }
 
 /** The instruction, the newest turns that fit into `historyBytesMax`, and the question. */
-function openingMessages(assignment: Assignment): readonly ChatMessage[] {
+function openingEntries(assignment: Assignment): Entry[] {
   const { systemPrompt, question } = assignment
-  const history = newestThatFit(assignment.history, AGENT_LIMITS.historyBytesMax)
-  return [
+  const spoken = assignment.history.filter((turn) => turn.content.trim() !== '')
+  const history = newestThatFit(spoken, AGENT_LIMITS.historyBytesMax)
+  const opening: readonly ChatMessage[] = [
     { role: 'system', content: systemPrompt },
     ...history.map(({ role, content }): ChatMessage => {
       return role === 'user' ? { role, content } : { role, content, toolCalls: [] }
     }),
     { role: 'user', content: question },
   ]
+  return [...(history.length < spoken.length ? withFirstWords(opening, FORGOTTEN) : opening)]
 }
 
 function newestThatFit(
-  history: readonly ConversationTurn[],
+  spoken: readonly ConversationTurn[],
   bytesMax: number,
 ): readonly ConversationTurn[] {
-  const spoken = history.filter((turn) => turn.content.trim() !== '')
   let bytes = 0
   const tooOld = spoken.findLastIndex((turn) => {
     bytes += byteSize(turn.content)
     return bytes > bytesMax
   })
   return spoken.slice(tooOld + 1)
-}
-
-const LEFT_OUT = '(left out to save room; call the tool again if you need it)'
-
-/**
- * The same messages with the oldest observations left out beyond `observationsBytesMax`. The newest
- * always stays.
- */
-function withinLimits(messages: readonly ChatMessage[]): readonly ChatMessage[] {
-  const newest = messages.findLastIndex((message) => message.role === 'tool')
-  let bytes = 0
-  const tooOld = messages.findLastIndex((message, index) => {
-    bytes += message.role === 'tool' ? byteSize(message.content) : 0
-    return bytes > AGENT_LIMITS.observationsBytesMax && index < newest
-  })
-  return messages.map((message, index) => {
-    const isKept = message.role !== 'tool' || index > tooOld || index === newest
-    return isKept ? message : { ...message, content: LEFT_OUT }
-  })
 }

@@ -23,7 +23,6 @@ import { agentData } from '../data/agent-data.ts'
 import type { Select } from '../data/data-reader.ts'
 import { type ListingSources, tablesElsewhere } from '../data/tables-elsewhere.ts'
 import { ToolHost } from '../tools/tool-host.ts'
-import { toolSpecs } from '../tools/tools.ts'
 import {
   type AgentQuestion,
   answeredRun,
@@ -32,8 +31,8 @@ import {
   runStart,
   tracedTools,
 } from './agent-question.ts'
+import { agentTask } from './agent-task.ts'
 import { type Answer, outputEvent, progressEvent, startEvent } from './completion-stream.ts'
-import { systemPrompt } from './prompt.ts'
 
 export interface AgentDeps {
   readonly catalog: Pick<Catalog, 'snapshot'>
@@ -63,6 +62,8 @@ export interface AgentPoolOptions {
    */
   readonly agentTimeoutSeconds: number
   readonly agentStepsMax: number
+  /** Tokens that models read at once; 0 or missing: what is known of the model. */
+  readonly agentContextTokens?: number
   readonly observationBytesMax: number
   /** For agents without a model; null: the built-in one. */
   readonly defaultModel: ModelRef | null
@@ -200,11 +201,12 @@ export class AgentPool {
   }
 
   async *#conversation(
-    { agent, question, history, deltas }: AgentQuestion,
+    asked: AgentQuestion,
     run: Run,
     signal: AbortSignal,
   ): AsyncGenerator<CompletionEvent, Answer> {
-    const { observationBytesMax, chatDefaults, agentStepsMax } = this.#options
+    const { agent, question } = asked
+    const { observationBytesMax } = this.#options
     const { catalog, select, sources } = this.#deps
     const { model, endMs, traceId } = run
     yield startEvent(question, traceId)
@@ -212,17 +214,8 @@ export class AgentPool {
     const elsewhere = await tablesElsewhere(agent, snapshot, sources, signal)
     const data = agentData(agent, snapshot, elsewhere)
     const host = new ToolHost({ data, project: agent.projectName, select, observationBytesMax })
-    const task: AgentTask = {
-      question,
-      history,
-      systemPrompt: systemPrompt(agent, data),
-      tools: toolSpecs(data),
-      model,
-      chatDefaults,
-      timeoutMs: Math.max(1, endMs - performance.now()),
-      maxSteps: agent.params.maxSteps ?? agentStepsMax,
-      deltas,
-    }
+    const timeoutMs = Math.max(1, endMs - performance.now())
+    const task = agentTask(asked, data, { ...this.#options, model, timeoutMs })
     const { content, warnings, usage } = yield* this.#progress(
       task,
       { host, run, agentId: agent.id },

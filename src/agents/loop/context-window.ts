@@ -1,0 +1,253 @@
+import type { ChatMessage, ToolSpec } from '../../domain/ports/model-ports.ts'
+import { toAppError } from '../../errors.ts'
+import { firstChars } from '../agent-limits.ts'
+import { fenced } from './data-fence.ts'
+import { charsWithin, estimatedTokens } from './token-estimate.ts'
+
+/** The result of a tool call in a conversation, as long as it is whole. */
+export interface ToolResult {
+  readonly role: 'result'
+  readonly callId: string
+  /** Counted from 1: by it the model is told which result is meant. */
+  readonly number: number
+  /** Our own words to the model. */
+  readonly note: string
+  /** What the tool gave back: data. */
+  readonly data: string
+}
+
+export type Entry = ChatMessage | ToolResult
+
+/** What is sent to the model, and what it cost to make it fit. */
+export interface FittingRequest {
+  readonly messages: readonly ChatMessage[]
+  /** Numbers of the results that are not shown whole. */
+  readonly shortened: ReadonlySet<number>
+  readonly tokens: number
+}
+
+/** Of the context, what is kept for what the model writes. */
+const ANSWER_TOKENS_MAX = 4096
+/** What stands around a message in the model's template, and around data. */
+const MESSAGE_TOKENS = 8
+const FENCE_TOKENS = 60
+/** The sentence on what is missing. */
+const NOTE_TOKENS = 60
+/** What is left of a result whose rows were seen in an earlier turn. */
+const HEAD_TOKENS = 300
+const HEAD_TOKENS_MIN = 100
+/** What the model itself wrote before a call, where room is short. */
+const OWN_TEXT_TOKENS = 500
+/** How far a provider's own count may move the estimate. */
+const FACTOR_MIN = 0.5
+const FACTOR_MAX = 4
+
+/**
+ * Makes a conversation fit into what its model can read. Old results are shortened first, then left
+ * out, then the oldest turns of the history, at last the newest results. The instruction and the
+ * question stay whole. Whatever is missing is said in its place.
+ */
+export class ContextWindow {
+  readonly #fence: string | undefined
+  readonly #entryTokens = new WeakMap<Entry, number>()
+  #contextTokens: number
+  #toolTokens = 0
+  /** Tokens of the provider for one of ours. */
+  #factor = 1
+
+  constructor(contextTokens: number | undefined, fence: string | undefined) {
+    this.#contextTokens = contextTokens ?? Number.POSITIVE_INFINITY
+    this.#fence = fence
+  }
+
+  /** @param historyEnd where the history ends, behind the instruction; the question stands there */
+  fit(entries: readonly Entry[], historyEnd: number, tools: readonly ToolSpec[]): FittingRequest {
+    this.#toolTokens = estimatedTokens(JSON.stringify(tools))
+    const draft = new Draft(entries, this.#fence, (entry) => this.#tokensOf(entry))
+    const room = this.#room
+    const isFit = () => draft.tokens <= room
+    const newestTurn = entries.findLastIndex((entry) => entry.role === 'assistant')
+    const older = entries.slice(historyEnd + 1, Math.max(historyEnd + 1, newestTurn))
+    for (const entry of older) if (!isFit()) draft.shorten(entry, HEAD_TOKENS)
+    for (const entry of older) if (!isFit()) draft.leaveOut(entry)
+    for (const entry of entries.slice(1, historyEnd)) if (!isFit()) draft.forget(entry)
+    const newest = entries.slice(newestTurn).filter((entry) => entry.role === 'result')
+    if (!isFit() && newest.length > 0) {
+      const others = draft.tokens - sum(newest.map((entry) => draft.tokensOf(entry)))
+      const share =
+        Math.floor((room - others) / newest.length) - MESSAGE_TOKENS - FENCE_TOKENS - NOTE_TOKENS
+      for (const entry of newest) draft.shorten(entry, Math.max(HEAD_TOKENS_MIN, share))
+    }
+    return { messages: draft.messages(), shortened: draft.shortened, tokens: draft.tokens }
+  }
+
+  /** Our tokens that may be sent. */
+  get #room(): number {
+    const answer = Math.min(ANSWER_TOKENS_MAX, this.#contextTokens / 4)
+    return (this.#contextTokens - answer) / this.#factor - this.#toolTokens
+  }
+
+  /** The provider has counted what was sent: from now on the estimate follows it. */
+  counted(request: FittingRequest, inputTokens: number): void {
+    const factor = inputTokens / (request.tokens + this.#toolTokens)
+    if (inputTokens > 0) this.#factor = Math.min(FACTOR_MAX, Math.max(FACTOR_MIN, factor))
+  }
+
+  /** After a refusal for its length: from now on the context is smaller than what was sent. */
+  refused(request: FittingRequest, error: unknown): void {
+    const sent = (request.tokens + this.#toolTokens) * this.#factor
+    const smaller = Math.min(this.#contextTokens, sent) * 0.6
+    const told = toldContextTokens(toAppError(error).message)
+    this.#contextTokens = told === null ? smaller : Math.min(smaller, told)
+  }
+
+  #tokensOf(entry: Entry): number {
+    const known = this.#entryTokens.get(entry)
+    if (known !== undefined) return known
+    const tokens = tokensIn(entry)
+    this.#entryTokens.set(entry, tokens)
+    return tokens
+  }
+}
+
+/** A conversation while it is made to fit. */
+class Draft {
+  readonly #entries: readonly Entry[]
+  readonly #fence: string | undefined
+  readonly #wholeTokens: (entry: Entry) => number
+  readonly #changed = new Map<Entry, { readonly entry: Entry | null; readonly tokens: number }>()
+  readonly shortened = new Set<number>()
+  tokens: number
+
+  constructor(
+    entries: readonly Entry[],
+    fence: string | undefined,
+    wholeTokens: (entry: Entry) => number,
+  ) {
+    this.#entries = entries
+    this.#fence = fence
+    this.#wholeTokens = wholeTokens
+    this.tokens = sum(entries.map(wholeTokens))
+  }
+
+  tokensOf(entry: Entry): number {
+    return this.#changed.get(entry)?.tokens ?? this.#wholeTokens(entry)
+  }
+
+  shorten(entry: Entry, tokensMax: number): void {
+    if (entry.role === 'result') this.#replace(entry, shortResult(entry, tokensMax))
+    else if (entry.role === 'assistant') this.#replace(entry, shortText(entry))
+  }
+
+  leaveOut(entry: Entry): void {
+    if (entry.role !== 'result' || entry.data === '') return
+    this.#replace(entry, { ...entry, data: '', note: `${entry.note}${LEFT_OUT}` })
+  }
+
+  /** For a turn of the history. */
+  forget(entry: Entry): void {
+    this.#replace(entry, null)
+  }
+
+  #replace(entry: Entry, by: Entry | null): void {
+    const tokens = by === null ? 0 : tokensIn(by)
+    const before = this.tokensOf(entry)
+    if (tokens >= before) return
+    this.tokens += tokens - before
+    this.#changed.set(entry, { entry: by, tokens })
+    if (entry.role === 'result') this.shortened.add(entry.number)
+  }
+
+  messages(): readonly ChatMessage[] {
+    const kept = this.#entries.flatMap((entry) => {
+      const shown = this.#changed.get(entry)
+      const current = shown === undefined ? entry : shown.entry
+      return current === null ? [] : [shownMessage(current, this.#fence)]
+    })
+    const isHistoryCut = [...this.#changed.values()].some(({ entry }) => entry === null)
+    return isHistoryCut ? withFirstWords(kept, FORGOTTEN) : kept
+  }
+}
+
+const LEFT_OUT = '(The result is left out to save room; call the tool again if you need it.)'
+export const FORGOTTEN = '(The oldest turns of this conversation are left out to save room.)'
+
+/** The same conversation with a sentence at the end of its instruction. */
+export function withFirstWords(
+  messages: readonly ChatMessage[],
+  sentence: string,
+): readonly ChatMessage[] {
+  const [first, ...rest] = messages
+  if (first?.role !== 'system') return messages
+  return [{ ...first, content: `${first.content}\n\n${sentence}` }, ...rest]
+}
+
+function shownMessage(entry: Entry, fence: string | undefined): ChatMessage {
+  if (entry.role !== 'result') return entry
+  const { callId, note, data, number } = entry
+  if (fence === undefined) return { role: 'tool', callId, content: `${note}${data}` }
+  const parts = [
+    `Result of call ${number}:`,
+    ...(data === '' ? [] : [fenced(data, fence)]),
+    ...(note === '' ? [] : [note]),
+  ]
+  return { role: 'tool', callId, content: parts.join('\n') }
+}
+
+/** Whole lines from the beginning, where one fits: the names of the columns and the first rows. */
+function shortResult(result: ToolResult, tokensMax: number): ToolResult {
+  const { data, note } = result
+  const end = charsWithin(data, tokensMax)
+  if (end >= data.length) return result
+  const lineEnd = data.lastIndexOf('\n', end)
+  const head = lineEnd > 0 ? data.slice(0, lineEnd) : firstChars(data, end)
+  const left = data.length - head.length
+  const said = `(Shortened to save room: ${left} of ${data.length} characters are missing. Call the tool again, asking for less, if you need them.)`
+  return { ...result, data: head, note: note === '' ? said : `${note}\n${said}` }
+}
+
+function shortText(message: Extract<ChatMessage, { role: 'assistant' }>): ChatMessage {
+  const end = charsWithin(message.content, OWN_TEXT_TOKENS)
+  if (end >= message.content.length) return message
+  return { ...message, content: `${firstChars(message.content, end)} (shortened to save room)` }
+}
+
+function tokensIn(entry: Entry): number {
+  const around = entry.role === 'result' ? MESSAGE_TOKENS + FENCE_TOKENS : MESSAGE_TOKENS
+  return around + estimatedTokens(textOf(entry))
+}
+
+function textOf(entry: Entry): string {
+  if (entry.role === 'result') return `${entry.note}${entry.data}`
+  if (entry.role !== 'assistant') return entry.content
+  return entry.content + entry.toolCalls.map(({ name, input }) => `${name} ${input} `).join('')
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}
+
+const TOO_LONG =
+  /context[ _-]?(?:length|window|size|limit)|maximum context|prompt is too long|input (?:is|was) too long|too many (?:input )?tokens|reduce the length of the (?:messages|prompt|input)|exceeds? the (?:model'?s )?(?:maximum|available|context)|n_ctx/i
+
+/** Whether a provider refused a request because there was too much in it. Each says so in its own words. */
+export function isTooLong(error: unknown): boolean {
+  const { code, message } = toAppError(error)
+  const isRefusal = code === 'provider_refused' || code === 'provider_failed'
+  return isRefusal && TOO_LONG.test(message) && !/rate.?limit|per min|quota/i.test(message)
+}
+
+/** "maximum context length is 8192 tokens", "210000 tokens > 200000 maximum", "context size (4096 tokens)". */
+const TOLD_SIZES: readonly RegExp[] = [
+  /context (?:length|size|window)(?: is| of|:)?[ (]*(\d{3,8})/i,
+  /> *(\d{3,8}) maximum/i,
+  /n_ctx[^\d]{1,8}(\d{3,8})/i,
+]
+
+function toldContextTokens(message: string): number | null {
+  const sizes = TOLD_SIZES.flatMap((pattern) => {
+    const size = Number(pattern.exec(message)?.[1] ?? 0)
+    return size > 0 ? [size] : []
+  })
+  return sizes[0] ?? null
+}

@@ -1,0 +1,78 @@
+import type { ChatDelta, ToolCall } from '../../domain/ports/model-ports.ts'
+import { AppError } from '../../errors.ts'
+import { AGENT_LIMITS } from '../agent-limits.ts'
+import type { AgentEvent } from './assignment.ts'
+
+/** What a model said in one go: calls, or without them the answer. */
+export interface Turn {
+  readonly text: string
+  readonly calls: readonly ToolCall[]
+  readonly reasoning: string
+  /** Since the question began; null: nothing came. */
+  readonly firstPieceMs: number | null
+  readonly end: Extract<ChatDelta, { kind: 'end' }> | null
+}
+
+export function turnEvent(
+  turn: Turn,
+  times: { readonly startMs: number; readonly tookMs: number },
+  warnings: readonly string[],
+): AgentEvent {
+  const { calls, end, reasoning, firstPieceMs } = turn
+  return {
+    type: 'turn',
+    warnings: [...(end?.warnings ?? []), ...warnings],
+    turn: {
+      ...times,
+      firstPieceMs: firstPieceMs === null ? null : firstPieceMs - times.startMs,
+      finish: end?.finish ?? (calls.length > 0 ? 'tool_calls' : 'stop'),
+      usage: end?.usage ?? null,
+      reasoning: reasoning.slice(0, AGENT_LIMITS.reasoningCharsMax).toWellFormed(),
+      callCount: calls.length,
+    },
+  }
+}
+
+/**
+ * Reads one turn to its end and passes its text on while it comes. @throws AppError
+ * `provider_failed` for an endless one
+ */
+export async function* readTurn(
+  deltas: AsyncIterable<ChatDelta>,
+  clock: () => number,
+  signal: AbortSignal,
+): AsyncGenerator<string, Turn> {
+  const { turnCharsMax, turnCallsMax } = AGENT_LIMITS
+  const texts: string[] = []
+  const thoughts: string[] = []
+  const calls: ToolCall[] = []
+  let chars = 0
+  let firstPieceMs: number | null = null
+  let end: Turn['end'] = null
+  for await (const delta of deltas) {
+    signal.throwIfAborted()
+    firstPieceMs ??= clock()
+    chars += deltaChars(delta)
+    if (chars > turnCharsMax) throw tooMuch(`${turnCharsMax} characters`)
+    if (delta.kind === 'tool_call') calls.push(delta.call)
+    if (calls.length > turnCallsMax) throw tooMuch(`${turnCallsMax} tool calls`)
+    if (delta.kind === 'reasoning') thoughts.push(delta.text)
+    if (delta.kind === 'end') end = delta
+    if (delta.kind === 'text' && delta.text !== '') {
+      texts.push(delta.text)
+      yield delta.text
+    }
+  }
+  // The OpenAI library ends an aborted stream without a word.
+  signal.throwIfAborted()
+  return { text: texts.join(''), calls, reasoning: thoughts.join(''), firstPieceMs, end }
+}
+
+function deltaChars(delta: ChatDelta): number {
+  if (delta.kind === 'tool_call') return delta.call.name.length + delta.call.input.length
+  return delta.kind === 'end' ? 0 : delta.text.length
+}
+
+function tooMuch(limit: string): AppError {
+  return new AppError('provider_failed', `The model wrote more than ${limit} in one turn`)
+}

@@ -1,0 +1,178 @@
+import type { ToolCall, ToolSpec } from '../../domain/ports/model-ports.ts'
+import { AGENT_LIMITS } from '../agent-limits.ts'
+import type { ToolResult } from './context-window.ts'
+
+/** Wrong and repeated calls in a row after which a model is asked for its answer. */
+const FRUITLESS_MAX = 4
+const NAME_CHARS_MAX = 80
+
+/** What a call led to: our own words to the model, and what the tool gave back. */
+type Outcome = Pick<ToolResult, 'note' | 'data'>
+
+interface MadeCall {
+  readonly number: number
+  readonly outcome: Promise<Outcome>
+}
+
+export interface ToolCallsDeps {
+  readonly tools: readonly ToolSpec[]
+  runTool(call: ToolCall): Promise<string>
+  /** How long calls may still take. */
+  msLeft(): number
+}
+
+/**
+ * The tool calls of one question. A call that cannot be run is answered with what is expected; one
+ * that was made before is not made again.
+ */
+export class ToolCalls {
+  readonly #deps: ToolCallsDeps
+  readonly #made = new Map<string, MadeCall>()
+  readonly #running: Promise<unknown>[] = []
+  #count = 0
+  #fruitless = 0
+
+  constructor(deps: ToolCallsDeps) {
+    this.#deps = deps
+  }
+
+  /** Calls so far, those that were not run included. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Whether the model does nothing but repeat itself and err. */
+  get isGoingNowhere(): boolean {
+    return this.#fruitless >= FRUITLESS_MAX
+  }
+
+  /**
+   * Starts a call: at most `toolCallsAtOnceMax` run side by side.
+   * @param shortened numbers of the results that the model has not seen whole in its last turn
+   */
+  start(call: ToolCall, shortened: ReadonlySet<number>): Promise<ToolResult> {
+    this.#count += 1
+    const number = this.#count
+    const outcome = this.#inTime(this.#outcomeOf(call, number, shortened))
+    // A failure is heard by whoever waits for this call, if anybody still does.
+    outcome.catch(() => undefined)
+    return outcome.then((found) => ({ role: 'result', callId: call.id, number, ...found }))
+  }
+
+  #outcomeOf(call: ToolCall, number: number, shortened: ReadonlySet<number>): Promise<Outcome> {
+    const fault = faultOf(call, this.#deps.tools)
+    if (fault !== null) {
+      this.#fruitless += 1
+      return Promise.resolve({ note: fault, data: '' })
+    }
+    const key = keyOf(call)
+    const before = this.#made.get(key)
+    if (before !== undefined) {
+      this.#fruitless += 1
+      return repeated(before, shortened.has(before.number))
+    }
+    this.#fruitless = 0
+    const outcome = this.#sideBySide(async () => {
+      const data = await this.#deps.runTool(call)
+      // What failed may succeed the next time.
+      if (data.startsWith('Error')) this.#made.delete(key)
+      return { note: '', data }
+    })
+    this.#made.set(key, { number, outcome })
+    return outcome
+  }
+
+  /** A slow tool must not take the time for the answer. */
+  async #inTime(outcome: Promise<Outcome>): Promise<Outcome> {
+    const over = Promise.withResolvers<Outcome>()
+    const ms = Math.max(0, this.#deps.msLeft())
+    const timer = setTimeout(() => over.resolve({ note: OUT_OF_TIME, data: '' }), ms)
+    try {
+      return await Promise.race([outcome, over.promise])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #sideBySide<T>(work: () => Promise<T>): Promise<T> {
+    const before = this.#running.at(-AGENT_LIMITS.toolCallsAtOnceMax)
+    const done = before === undefined ? work() : before.then(work)
+    this.#running.push(done.catch(() => undefined))
+    return done
+  }
+}
+
+const OUT_OF_TIME = 'The tool gave no result in time. Answer without it, and say what is missing.'
+
+async function repeated({ number, outcome }: MadeCall, isShortened: boolean): Promise<Outcome> {
+  const { data } = await outcome
+  const same = `This call is identical to call ${number}, so it was not run again`
+  if (isShortened) return { note: `${same}; this is its result once more.`, data }
+  const advice = 'Use that result, try another input or another tool, or answer.'
+  return { note: `${same}: its result stands above. ${advice}`, data: '' }
+}
+
+/** Why a call cannot be run, and what is expected; null: it can. */
+function faultOf(call: ToolCall, tools: readonly ToolSpec[]): string | null {
+  const spec = tools.find((tool) => tool.name === call.name)
+  if (spec === undefined) {
+    const names = tools.map((tool) => tool.name).join(', ')
+    return `${call.name.slice(0, NAME_CHARS_MAX)} is not a valid tool, try one of [${names}]`
+  }
+  if (call.malformed !== undefined) {
+    const fault = call.malformed.slice(0, 500)
+    return `Not run: the arguments of ${call.name} are malformed (${fault}). Expected: ${expectedOf(spec)}`
+  }
+  const missing = missingOf(call, spec)
+  return missing === null ? null : `Not run: ${missing}. Expected: ${expectedOf(spec)}`
+}
+
+function missingOf({ name, input }: ToolCall, { input: text, schema }: ToolSpec): string | null {
+  if (schema === undefined) {
+    return text !== null && input.trim() === '' ? `${name} needs "${text.name}"` : null
+  }
+  const values = input.trim() === '' ? {} : parsedJson(input)
+  if (!isRecord(values)) return `the arguments of ${name} are not a JSON object`
+  const required = Array.isArray(schema.required) ? schema.required : []
+  const missing = required.find((key) => typeof key === 'string' && !Object.hasOwn(values, key))
+  return missing === undefined ? null : `${name} needs "${missing}"`
+}
+
+function expectedOf({ input, schema }: ToolSpec): string {
+  if (schema !== undefined) return `a JSON object of this schema: ${JSON.stringify(schema)}`
+  if (input === null) return 'no arguments, {}'
+  return `${JSON.stringify({ [input.name]: '…' })}, where ${input.name} is: ${input.description}`
+}
+
+/** The same for calls that ask for the same. */
+function keyOf({ name, input }: ToolCall): string {
+  const value = parsedJson(input)
+  return `${name} ${isRecord(value) ? canonicalJson(value) : plainSpaces(input)}`
+}
+
+/** Spaces outside of quotes mean nothing in a statement, nor does a semicolon at its end. */
+function plainSpaces(text: string): string {
+  const plain = text.replaceAll(/'[^']*'|"[^"]*"|\s+/g, (part) => (part.trim() === '' ? ' ' : part))
+  return plain.trim().replace(/[\s;]{1,20}$/, '')
+}
+
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, part: unknown) => {
+    if (!isRecord(part)) return part
+    return Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  })
+}
+
+/** The value of a JSON text; undefined for a text that is none. */
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a value is an object and no list. */
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

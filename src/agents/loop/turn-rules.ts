@@ -1,0 +1,84 @@
+import type { ToolSpec } from '../../domain/ports/model-ports.ts'
+import { AppError } from '../../errors.ts'
+import type { Assignment } from './assignment.ts'
+import type { ToolCalls } from './tool-calls.ts'
+
+/** Why a turn is the last one: no tool may be called in it. */
+export interface Ending {
+  /** What the model is told. */
+  readonly told: string
+  readonly warnings: readonly string[]
+  /** Why there is no answer, for a model that calls a tool all the same. */
+  failure(): AppError
+}
+
+const ANSWER_NOW = 'Answer now, from what the tools have returned so far, and say what is missing.'
+
+/** @param elapsedMs since the question began */
+export function endingOf(
+  assignment: Assignment,
+  calls: Pick<ToolCalls, 'count' | 'isGoingNowhere'>,
+  elapsedMs: number,
+): Ending | null {
+  const { maxSteps } = assignment
+  if (calls.count >= maxSteps) {
+    const failure = () => stepLimit(maxSteps)
+    return { told: `No tool call is left. ${ANSWER_NOW}`, warnings: [], failure }
+  }
+  if (calls.isGoingNowhere) {
+    const told = `Your last calls were wrong or repeated, so no further one is run. ${ANSWER_NOW}`
+    return { told, warnings: [WENT_NOWHERE], failure: () => stepLimit(calls.count) }
+  }
+  if (elapsedMs < msForTools(assignment)) return null
+  return {
+    told: `The time is nearly over, so no further tool is run. ${ANSWER_NOW}`,
+    warnings: [
+      'The answer was written early, since its time limit was near: it may lack something',
+    ],
+    failure: () => new AppError('timeout', 'No answer before the time limit of the agent was near'),
+  }
+}
+
+const WENT_NOWHERE =
+  'The answer was written early, since the model only repeated calls or made wrong ones'
+
+/**
+ * How long tools may be called: a fifth of the time is kept for the last turn, and 20 seconds where
+ * that leaves at least half.
+ */
+export function msForTools({ timeoutMs }: Pick<Assignment, 'timeoutMs'>): number {
+  return timeoutMs - Math.max(timeoutMs / 5, Math.min(20_000, timeoutMs / 2))
+}
+
+export function stepLimit(steps: number): AppError {
+  return new AppError(
+    'step_limit',
+    `No answer after ${steps} steps (max_steps of the agent, or EIDER_AGENT_STEPS_MAX)`,
+  )
+}
+
+const ASK_AGAIN = 'Your last message was empty. Answer the question, or say why you cannot.'
+const CALL_PROPERLY =
+  'Your last message holds a tool call written as text, which is not run. ' +
+  'Call the tool by the interface for tools, or answer the question.'
+
+/** What a model is told of a text that is no answer; null: it is one. */
+export function objectionTo(text: string, tools: readonly ToolSpec[]): string | null {
+  if (text.trim() === '') return ASK_AGAIN
+  return isWrittenCall(text, tools) ? CALL_PROPERLY : null
+}
+
+/** Forms in which models write calls as text, of tools that there are. `NAME` stands for the names. */
+const FORMS: readonly string[] = [
+  // {"name": "tool", "arguments": …}, alone, in a fence or within <tool_call>.
+  '^\\s*(?:```\\w*\\s*|<tool_call>\\s*|\\[TOOL_CALLS\\]\\s*)?\\[?\\s*\\{\\s*"(?:name|tool|tool_name|function|action)"\\s*:\\s*"(?:NAME)"',
+  '<(?:invoke|function|tool)[^>]{0,20}[= ]"?(?:NAME)"?',
+  '^\\s*Action\\s*:\\s*`?(?:NAME)`?\\s*$',
+]
+
+/** Whether a text that should be an answer holds a tool call instead. It is never run. */
+function isWrittenCall(text: string, tools: readonly ToolSpec[]): boolean {
+  if (tools.length === 0) return false
+  const names = tools.map(({ name }) => name.replaceAll(/\W/g, '\\$&')).join('|')
+  return FORMS.some((form) => new RegExp(form.replace('NAME', names), 'im').test(text))
+}

@@ -1,0 +1,58 @@
+import { BUILTIN_PROVIDER, type ChatDefaults, type ModelRef } from '../../domain/model-ref.ts'
+import type { AgentTask } from '../actors/worker-messages.ts'
+import type { AvailableData } from '../data/agent-data.ts'
+import { newFence } from '../loop/data-fence.ts'
+import { toolSpecs } from '../tools/tools.ts'
+import type { AgentQuestion } from './agent-question.ts'
+import { systemPrompt } from './prompt.ts'
+
+export interface TaskTerms {
+  readonly model: ModelRef
+  readonly chatDefaults: ChatDefaults
+  readonly timeoutMs: number
+  readonly agentStepsMax: number
+  readonly agentContextTokens?: number
+}
+
+/** All that the thread is told for one question. */
+export function agentTask(
+  { agent, question, history, deltas }: AgentQuestion,
+  data: AvailableData,
+  { model, chatDefaults, timeoutMs, agentStepsMax, agentContextTokens = 0 }: TaskTerms,
+): AgentTask {
+  const task = {
+    question,
+    history,
+    tools: toolSpecs(data),
+    model,
+    chatDefaults,
+    timeoutMs,
+    maxSteps: agent.params.maxSteps ?? agentStepsMax,
+    deltas,
+  }
+  // It takes rows as they are, however many, and obeys no text.
+  if (model.provider === BUILTIN_PROVIDER) return { ...task, systemPrompt: '' }
+  const fence = newFence()
+  const contextTokens = contextTokensOf(model, agentContextTokens)
+  return { ...task, systemPrompt: systemPrompt(agent, data, fence), fence, contextTokens }
+}
+
+/** Where nobody says how much a model reads: what servers of open models are often started with. */
+const CONTEXT_TOKENS = 32_000
+
+/** What the makers state, by the names of their models. More than 200 000 is never of use to an agent. */
+const KNOWN_MODELS: readonly (readonly [RegExp, number])[] = [
+  [/(?:^|\/)gpt-3\.5/i, 16_000],
+  [/(?:^|\/)(?:gpt-|chatgpt|o[1-9](?:-|$))/i, 128_000],
+  [/(?:^|\/)(?:claude|gemini)/i, 200_000],
+]
+
+const CONTEXT_TOKENS_MIN = 1000
+
+/** The model's own `context_tokens`, else the setting, else what is known of the model. */
+function contextTokensOf({ modelName, options }: ModelRef, setting: number): number {
+  const own = options.context_tokens
+  if (typeof own === 'number' && own >= CONTEXT_TOKENS_MIN) return own
+  if (setting >= CONTEXT_TOKENS_MIN) return setting
+  return KNOWN_MODELS.find(([pattern]) => pattern.test(modelName))?.[1] ?? CONTEXT_TOKENS
+}
