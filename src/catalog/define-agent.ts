@@ -14,7 +14,7 @@ import { modelRefOf } from './model-fields.ts'
 
 const CODE = 'invalid_agent'
 
-const FIELDS = new Set([
+export const AGENT_FIELDS: ReadonlySet<string> = new Set([
   'name',
   'model',
   'model_name',
@@ -84,7 +84,7 @@ export async function dropAgent(agent: Agent, deps: CatalogDeps): Promise<void> 
 
 function checkedFields(sent: Fields): FieldReader {
   const read = new FieldReader(withNestedParams(sent, CODE), CODE)
-  read.allowOnly(FIELDS, (name) => {
+  read.allowOnly(AGENT_FIELDS, (name) => {
     return `Problem with agent parameters: Parameter '${name}' is not allowed`
   })
   return read

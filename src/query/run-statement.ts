@@ -1,4 +1,6 @@
 import type { QueryResult } from '../domain/query-result.ts'
+import type { EvaluateAgentStatement, EvaluateStatement } from '../sql/dialect/parse-evaluate.ts'
+import type { Statement } from '../sql/dialect/parse-statement.ts'
 import { runEvaluateStatement } from './evaluate/run-evaluate.ts'
 import type { QueryDeps } from './query-deps.ts'
 import { runQueryControl } from './rows/background-insert.ts'
@@ -24,6 +26,7 @@ export async function runStatement(
   signal: AbortSignal,
 ): Promise<QueryResult> {
   const { statement } = request
+  if (isEvaluation(statement)) return runEvaluateStatement({ ...request, statement }, deps, signal)
   switch (statement.kind) {
     case 'create_knowledge_base':
     case 'alter_knowledge_base':
@@ -68,8 +71,6 @@ export async function runStatement(
     case 'show_create':
     case 'describe':
       return runShowStatement({ ...request, statement }, deps, signal)
-    case 'evaluate_knowledge_base':
-      return runEvaluateStatement({ ...request, statement }, deps, signal)
     case 'explain':
       return runExplainStatement({ ...request, statement }, deps, signal)
     case 'use':
@@ -77,4 +78,10 @@ export async function runStatement(
     case 'transaction':
       return runSessionStatement({ ...request, statement }, deps, signal)
   }
+}
+
+type Evaluation = EvaluateAgentStatement | EvaluateStatement
+
+function isEvaluation(statement: Statement): statement is Evaluation {
+  return statement.kind === 'evaluate_agent' || statement.kind === 'evaluate_knowledge_base'
 }

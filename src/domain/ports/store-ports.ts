@@ -193,6 +193,8 @@ export interface NewTable {
   readonly select: BoundSql
   /** A table of that name gives way, in the same transaction. */
   readonly orReplace?: boolean
+  /** To `appendRows`: rows with one of these values in this column give way, in the same transaction. */
+  readonly replaced?: { readonly column: string; readonly values: readonly string[] }
 }
 
 /** A file on the disk of the data folder. */

@@ -147,7 +147,11 @@ function seedOf(sent: unknown): string | null {
   throw new AppError(CODE, 'Option "seed" must be a number or a text')
 }
 
-function oneOf<T extends string>(read: FieldReader, name: string, known: readonly T[]): T | null {
+export function oneOf<T extends string>(
+  read: FieldReader,
+  name: string,
+  known: readonly T[],
+): T | null {
   const sent = read.text(name)
   if (sent === undefined) return null
   const found = known.find((value) => value === sent.trim().toLowerCase())

@@ -19,12 +19,21 @@ const REPLY_CHARS_MAX = 100_000
 export class EvaluationModel {
   readonly #model: ChatModel
   readonly #name: string
+  readonly #badRepliesMax: number
   #badReplies = 0
 
-  /** @param name for messages, without secrets */
-  constructor(model: ChatModel, name: string) {
+  /**
+   * @param name for messages, without secrets
+   * @param badRepliesMax that are passed over
+   */
+  constructor(model: ChatModel, name: string, badRepliesMax = BAD_REPLIES_MAX) {
     this.#model = model
     this.#name = name
+    this.#badRepliesMax = badRepliesMax
+  }
+
+  get name(): string {
+    return this.#name
   }
 
   /**
@@ -65,9 +74,12 @@ export class EvaluationModel {
 
   #countBadReply(): void {
     this.#badReplies += 1
-    if (this.#badReplies <= BAD_REPLIES_MAX) return
+    if (this.#badReplies <= this.#badRepliesMax) return
     const message = `${this.#name} gave ${this.#badReplies} replies that are not what was asked for`
-    throw new AppError('provider_failed', `${message}; at most ${BAD_REPLIES_MAX} are passed over`)
+    throw new AppError(
+      'provider_failed',
+      `${message}; at most ${this.#badRepliesMax} are passed over`,
+    )
   }
 }
 
@@ -85,13 +97,27 @@ export async function evaluationModel(
 ): Promise<EvaluationModel> {
   const ref = llm === null ? defaultRef(kb, deps) : modelRefOf(llm, LLM_FIELDS, kb.rerankingModel)
   if (ref === null || ref.provider === BUILTIN_PROVIDER) throw noModel(purpose)
+  return openModel(ref, 'llm', deps)
+}
+
+/**
+ * @param option by which the caller named it
+ * @param badRepliesMax that are passed over; unset: a few
+ * @throws AppError `invalid_request`, `unknown_provider`
+ */
+export async function openModel(
+  ref: ModelRef,
+  option: string,
+  deps: QueryDeps,
+  badRepliesMax?: number,
+): Promise<EvaluationModel> {
   try {
     const name = `The ${ref.provider} model ${ref.modelName}`
-    return new EvaluationModel(await deps.chatModels.chatModel(ref), name)
+    return new EvaluationModel(await deps.chatModels.chatModel(ref), name, badRepliesMax)
   } catch (error) {
-    // The registry speaks of an agent's model; here the caller has sent `llm`.
+    // The registry speaks of an agent's model; here the caller has sent an option.
     if (!(error instanceof AppError) || error.code !== 'invalid_agent') throw error
-    throw new AppError('invalid_request', `llm: ${error.message}`, { cause: error })
+    throw new AppError('invalid_request', `${option}: ${error.message}`, { cause: error })
   }
 }
 

@@ -4,10 +4,11 @@ import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { QueryResult } from '../../domain/query-result.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
 import { AppError } from '../../errors.ts'
-import type { EvaluateStatement } from '../../sql/dialect/parse-evaluate.ts'
+import type { EvaluateAgentStatement, EvaluateStatement } from '../../sql/dialect/parse-evaluate.ts'
 import { type QueryDeps, runLimits } from '../query-deps.ts'
 import type { KnowledgeBaseRequest, StatementRequest } from '../statement-request.ts'
 import { requireKnowledgeBaseNamed } from '../statements/run-knowledge-base.ts'
+import { evaluateAgent } from './agents/evaluate-agent.ts'
 import {
   type EvaluateOptions,
   type EvaluationVersion,
@@ -39,13 +40,24 @@ import {
   type TestSet,
 } from './test-set.ts'
 
+/** @throws AppError as `evaluateKnowledgeBase`, `evaluateAgent` */
+export function runEvaluateStatement(
+  { statement, ...request }: StatementRequest<EvaluateAgentStatement | EvaluateStatement>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<QueryResult> {
+  return statement.kind === 'evaluate_agent'
+    ? evaluateAgent({ ...request, statement }, deps, signal)
+    : evaluateKnowledgeBase({ ...request, statement }, deps, signal)
+}
+
 /**
  * Measures how well a knowledge base finds what a test set says is right. Where that is asked for, a model writes the
  * questions first, and the measured rows are stored at the end. Each search and each write has the time limit of a
  * statement; the whole is bounded by the number of questions alone.
  * @throws AppError for options that cannot be, before anything is done; as a search, a write or the model fails
  */
-export async function runEvaluateStatement(
+async function evaluateKnowledgeBase(
   request: StatementRequest<EvaluateStatement>,
   deps: QueryDeps,
   signal: AbortSignal,

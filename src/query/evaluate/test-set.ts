@@ -18,7 +18,7 @@ export interface TestSet {
 }
 
 /** What a column holds, and its possible names; the first that exists is taken. */
-const COLUMN_NAMES = {
+export const COLUMN_NAMES = {
   question: ['question', 'query'],
   document: ['doc_id', 'document_id', 'document'],
   grade: ['grade', 'score', 'relevance'],

@@ -3,7 +3,11 @@ import { AppError } from '../../errors.ts'
 import { type Token, withoutClosingSemicolons } from '../lexer/tokens.ts'
 import { type AgentStatement, agentStatement } from './parse-agent.ts'
 import { type DatabaseStatement, databaseStatement } from './parse-database.ts'
-import { type EvaluateStatement, evaluateStatement } from './parse-evaluate.ts'
+import {
+  type EvaluateAgentStatement,
+  type EvaluateStatement,
+  evaluateStatement,
+} from './parse-evaluate.ts'
 import { type ExplainStatement, explainStatement } from './parse-explain.ts'
 import { type IndexStatement, indexStatement } from './parse-index.ts'
 import { type JobStatement, jobStatement } from './parse-job.ts'
@@ -19,6 +23,7 @@ import { StatementReader } from './statement-reader.ts'
 export type Statement =
   | AgentStatement
   | DatabaseStatement
+  | EvaluateAgentStatement
   | EvaluateStatement
   | ExplainStatement
   | IndexStatement
@@ -92,7 +97,7 @@ const WRITING_WORDS = new Set(
 )
 
 const KNOWN =
-  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, EVALUATE KNOWLEDGE_BASE, REFRESH KNOWLEDGE_BASE, VACUUM, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, DATABASE, PROJECT, JOB, VIEW, TABLE and INDEX ON KNOWLEDGE_BASE'
+  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, EVALUATE KNOWLEDGE_BASE, EVALUATE AGENT, REFRESH KNOWLEDGE_BASE, VACUUM, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, DATABASE, PROJECT, JOB, VIEW, TABLE and INDEX ON KNOWLEDGE_BASE'
 
 /** What DuckDB would read as something else, or only refuse with its own words. */
 function refuseOthers(read: StatementReader): void {

@@ -247,10 +247,13 @@ export class StatementReader {
     return token.value
   }
 
-  /** `key = value, key = value`; the commas may be missing, as an existing client leaves them out. */
-  options(): Readonly<Record<string, unknown>> {
+  /**
+   * `key = value, key = value`; the commas may be missing, as an existing client leaves them out.
+   * @param queries the keys whose value may be a SELECT in parentheses: its text with them
+   */
+  options(queries: readonly string[] = []): Readonly<Record<string, unknown>> {
     const options = new Map<string, unknown>()
-    do this.#takeOption(options)
+    do this.#takeOption(options, queries)
     while (this.takeSymbol(',') || this.#at < this.#tokens.length)
     return Object.fromEntries(options)
   }
@@ -265,7 +268,7 @@ export class StatementReader {
     return Object.fromEntries(options)
   }
 
-  #takeOption(options: Map<string, unknown>): void {
+  #takeOption(options: Map<string, unknown>, queries: readonly string[] = []): void {
     const at = this.#at
     const key = this.name('the name of an option').toLowerCase()
     if (options.has(key)) {
@@ -273,7 +276,8 @@ export class StatementReader {
       throw this.expected('each option once', `"${key.slice(0, 40)}" again`)
     }
     this.expectSymbol('=')
-    options.set(key, this.#value(0))
+    const isQuery = queries.includes(key) && this.isAt('(')
+    options.set(key, isQuery ? `(${this.enclosedText()}\n)` : this.#value(0))
   }
 
   expected(what: string, found?: string): AppError {

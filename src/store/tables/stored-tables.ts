@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { eq } from 'drizzle-orm'
 import { projectSchema, projectTable } from '../../domain/chunk-tables.ts'
-import { nameKey, quote } from '../../domain/identifier.ts'
+import { literal, nameKey, quote } from '../../domain/identifier.ts'
 import type { BoundSql, RunLimits } from '../../domain/ports/engine-ports.ts'
 import type { NewTable, TableStore } from '../../domain/ports/store-ports.ts'
 import type { ProjectTable } from '../../domain/project.ts'
@@ -80,8 +80,9 @@ export class StoredTables implements TableStore {
           return this.#made(target, staged, signal)
         }
         checkColumns(old, staged)
+        const removed = await removeReplaced(connection, old, target)
         await staged.appendTo(tableName(old), signal)
-        const rowCount = old.rowCount + staged.rowCount
+        const rowCount = old.rowCount - removed + staged.rowCount
         const queries = queriesOver(connection)
         await queries.update(tables).set({ rowCount }).where(eq(tables.id, old.id))
         return { ...old, rowCount }
@@ -150,6 +151,19 @@ export async function withStagedRows<T>(
   } finally {
     deadline.end()
   }
+}
+
+/** @returns how many rows */
+async function removeReplaced(
+  connection: DuckDBConnection,
+  table: ProjectTable,
+  { replaced }: NewTable,
+): Promise<number> {
+  if (replaced === undefined || replaced.values.length === 0) return 0
+  const values = replaced.values.map(literal).join(', ')
+  const condition = `CAST(${quote(replaced.column)} AS VARCHAR) IN (${values})`
+  const removed = await connection.run(`DELETE FROM ${tableName(table)} WHERE ${condition}`)
+  return removed.rowsChanged
 }
 
 /** @throws AppError `table_not_found` when it was dropped meanwhile */
