@@ -1,6 +1,14 @@
 /** Settings of agents and of the chat models that answer for them. */
 import { COMPATIBLE_PROVIDERS } from './domain/model-ref.ts'
-import { integer, oneOf, optionalText, optionalUrl, setting } from './setting-values.ts'
+import {
+  integer,
+  modelPrices,
+  oneOf,
+  optionalText,
+  optionalUrl,
+  setting,
+  truth,
+} from './setting-values.ts'
 
 const DAY_SECONDS = 86_400
 
@@ -99,5 +107,25 @@ export const AGENT_SETTINGS = {
     default: '',
     help: 'API key of the provider together, unless a model has its own api_key',
     parse: optionalText,
+  }),
+  traces: setting('EIDER_TRACES', {
+    default: '1',
+    help: '0: runs of agents are not stored',
+    parse: truth,
+  }),
+  tracesKeepDays: setting('EIDER_TRACES_KEEP_DAYS', {
+    default: '30',
+    help: 'For how many days traces of agents are kept',
+    parse: integer(1, 36_500),
+  }),
+  tracesBytesMax: setting('EIDER_TRACES_BYTES_MAX', {
+    default: String(256 * 1024 * 1024),
+    help: 'Maximum size in bytes of the texts of all traces; then the oldest go',
+    parse: integer(1024 * 1024, 1024 * 1024 * 1024 * 1024),
+  }),
+  modelPrices: setting('EIDER_MODEL_PRICES', {
+    default: '',
+    help: 'What a million tokens cost, for the cost of each run: JSON such as {"gpt-4.1*": {"input": 2, "output": 8, "cached": 0.5}}, or the path of a file with it',
+    parse: modelPrices,
   }),
 }

@@ -14,6 +14,7 @@ import { schedulerOf } from './composition/schedule-parts.ts'
 import { dataSourcesOf, sourceFilesOf } from './composition/source-clients.ts'
 import { databaseUses, liveTables } from './composition/source-parts.ts'
 import { sourceKeeperOf } from './composition/sync-parts.ts'
+import { runTracesOf } from './composition/trace-parts.ts'
 import { useCases } from './composition/use-cases.ts'
 import type { EmbedderRegistry, RerankerRegistry } from './domain/ports/model-ports.ts'
 import { NOTHING_NOTED, type RunningWork } from './domain/ports/running-ports.ts'
@@ -149,7 +150,9 @@ export function createApp(options: AppOptions): App {
     sources,
     databaseUses: databaseUses(snapshot, store),
     schedules,
-    live: liveTables({ snapshot, sources }, store.schedules, syncSources),
+    live: liveTables({ snapshot, sources }, store.schedules, {
+      ...{ keeping: syncSources, traces: store.traces },
+    }),
     embedders,
     rerankers: options.rerankers ?? rerankerRegistry({ ...endpoints, nowMs }),
     chatProviders: CHAT_PROVIDERS,
@@ -180,7 +183,7 @@ export function createApp(options: AppOptions): App {
     statementBytesMax: settings.statementBytesMax,
     nowMs,
   }
-  const agents = agentPool(settings, queryDeps, running)
+  const agents = agentPool(settings, queryDeps, running, runTracesOf({ settings, store, log }))
   const insertDeps = insertDepsOf(options, queryDeps, reader)
   const schedule = new BackupSchedule(store.backups, {
     pattern: settings.backupSchedule,
@@ -192,6 +195,7 @@ export function createApp(options: AppOptions): App {
     }),
     sources: syncSources,
     backups: store.backups,
+    traces: store.traces,
     schedules,
     fileBytes: store.contents,
     serverState: () => ({

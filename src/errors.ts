@@ -52,6 +52,7 @@ export const ERRORS = {
   backup_running: { status: 409, number: 2501, title: 'Backup already running' },
   backup_failed: { status: 500, number: 2502, title: 'Backup failed' },
   data_damaged: { status: 500, number: 2503, title: 'Data damaged' },
+  trace_not_found: { status: 404, number: 2511, title: 'Trace not found' },
   database_not_found: { status: 404, number: 2601, title: 'Database not found' },
   database_exists: { status: 409, number: 2602, title: 'Name conflict' },
   database_in_use: { status: 409, number: 2603, title: 'Database is in use' },

@@ -84,6 +84,8 @@ export async function serve(
   return 1
 }
 
+const DAY_MS = 86_400_000
+
 function storeOptionsOf(settings: Settings, version: string): StoreOptions {
   return {
     directory: settings.dataDirectory,
@@ -91,6 +93,7 @@ function storeOptionsOf(settings: Settings, version: string): StoreOptions {
     stuckMs: settings.stuckMs,
     diskReserve: settings.diskReserve,
     schedules: { schedulesMax: settings.schedulesMax, runsMax: settings.scheduleRunsKeep },
+    traces: { keepMs: settings.tracesKeepDays * DAY_MS, bytesMax: settings.tracesBytesMax },
     extensionDirectory: settings.extensionDirectory,
     isExtensionInstallAllowed: settings.extensionInstall,
     threads: settings.threads,

@@ -1,4 +1,5 @@
 /** From the text of a setting to its value. Each throws a `BadValue` that says what was expected. */
+import { readFileSync } from 'node:fs'
 import { Cron } from 'croner'
 
 export class BadValue extends Error {}
@@ -70,6 +71,51 @@ export function byteSize(text: string): string {
 export function plainText(text: string): string {
   if (text !== '') return text
   throw new BadValue('must not be empty')
+}
+
+/** What a million tokens of the models cost that the pattern fits. */
+export interface PriceLine {
+  readonly pattern: string
+  readonly input: number
+  readonly output: number
+  readonly cached: number
+}
+
+/** A JSON object by patterns of models, or the path of a file with one. */
+export function modelPrices(text: string): readonly PriceLine[] {
+  if (text === '') return []
+  const table = parsedTable(text.trimStart().startsWith('{') ? text : fileText(text))
+  return Object.entries(table).map(([pattern, price]) => {
+    const { input, output, cached = input, ...others } = isRecord(price) ? price : {}
+    const isPrice = (value: unknown) => typeof value === 'number' && value >= 0
+    if (isPrice(input) && isPrice(output) && isPrice(cached) && Object.keys(others).length === 0) {
+      return { pattern, input: Number(input), output: Number(output), cached: Number(cached) }
+    }
+    const what = 'expected for each model "input", "output" and, if it differs, "cached" as numbers'
+    throw new BadValue(`${what}: ${JSON.stringify(pattern).slice(0, 100)} is something else`)
+  })
+}
+
+function parsedTable(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const table: unknown = JSON.parse(text)
+    if (isRecord(table)) return table
+  } catch {
+    // Said below.
+  }
+  throw new BadValue('expected JSON such as {"gpt-*": {"input": 2, "output": 8}}, or a file of it')
+}
+
+function fileText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    throw new BadValue('expected JSON, or the path of a file that can be read')
+  }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** One setting: an environment variable. */

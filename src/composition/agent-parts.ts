@@ -1,6 +1,6 @@
 import { AgentPool } from '../agents/questions/agent-pool.ts'
 import type { RunningWork } from '../domain/ports/running-ports.ts'
-import { NO_TRACES } from '../domain/ports/trace-ports.ts'
+import type { RunTraces } from '../domain/ports/trace-ports.ts'
 import type { QueryDeps } from '../query/query-deps.ts'
 import type { Settings } from '../settings.ts'
 import { LATER } from './later.ts'
@@ -13,6 +13,7 @@ export function agentPool(
   settings: Settings,
   queryDeps: QueryDeps,
   running: RunningWork,
+  traces: RunTraces,
 ): AgentPool {
   return new AgentPool(
     {
@@ -46,8 +47,9 @@ export function agentPool(
       sources: queryDeps.sources,
       embed: builtinEmbed(queryDeps.embedders),
       chatProviders: queryDeps.chatProviders,
-      traces: NO_TRACES,
-      newTraceId: () => crypto.randomUUID(),
+      traces,
+      // They grow with time: the database finds one without looking at all the others.
+      newTraceId: () => Bun.randomUUIDv7(),
     },
   )
 }

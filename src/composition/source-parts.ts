@@ -2,6 +2,7 @@ import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { ScheduleStore } from '../domain/ports/schedule-ports.ts'
 import type { SourceKeeping, SyncStore } from '../domain/ports/sync-ports.ts'
+import type { TraceStore } from '../domain/ports/trace-ports.ts'
 import type { LiveTables } from '../query/information-schema/schema-table.ts'
 import {
   allSourceRows,
@@ -15,12 +16,16 @@ import { scheduleRows } from './schedule-parts.ts'
 export function liveTables(
   listed: ListedSources,
   schedules: Pick<ScheduleStore, 'list' | 'runs'>,
-  keeping: SourceKeeping,
+  { keeping, traces }: { readonly keeping: SourceKeeping; readonly traces: TraceStore },
 ): LiveTables {
   return {
     async rows(table, signal) {
       if (table === 'tables' || table === 'columns') return allSourceRows(table, listed, signal)
       if (table === 'sources') return keptSourceRows(listed.snapshot(), keeping)
+      if (table.startsWith('trace')) {
+        await traces.settled()
+        return { rows: [] }
+      }
       const rows = await scheduleRows(table, schedules)
       if (rows !== undefined) return rows
       throw new Error(`nothing fetches the rows of ${table}`)

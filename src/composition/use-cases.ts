@@ -31,7 +31,7 @@ export function useCases(
     readonly jobs: JobRunner
     readonly importFiles: ImportFiles
   },
-): Omit<UseCases, 'backups' | 'fileBytes' | 'sources' | 'schedules'> {
+): Omit<UseCases, 'backups' | 'fileBytes' | 'sources' | 'schedules' | 'traces'> {
   const sessions = new Sessions()
   const insertWaitMs = settings.insertWaitSeconds * 1000
   const inTurns = (): InsertFilesDeps & UploadDeps => {

@@ -11,6 +11,7 @@ const TAGS = {
   'Knowledge bases': 'Documents that can be searched by meaning and by keywords',
   Documents: 'What is stored in a knowledge base, document by document',
   Agents: 'Models with instructions and with the data that they may read',
+  Traces: 'What questions to agents left behind: steps, times, tokens, cost, feedback',
   Jobs: 'Work that goes on without a request: its progress, and how to stop it and go on with it',
   Files: 'Uploaded files; SQL reads them as files.<name>',
   Sources: 'What knowledge bases are kept in step with: folders, sites, files, queries',

@@ -13,6 +13,7 @@ import type { Schedules } from '../domain/ports/schedule-ports.ts'
 import type { VectorIndexStates } from '../domain/ports/search-ports.ts'
 import type { BackupStore, FileBytes } from '../domain/ports/store-ports.ts'
 import type { SourceKeeping } from '../domain/ports/sync-ports.ts'
+import type { TraceStore } from '../domain/ports/trace-ports.ts'
 import type { View } from '../domain/project.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import type { ServerState } from '../domain/server-state.ts'
@@ -82,6 +83,7 @@ export interface UseCases {
   readonly jobs: Jobs
   readonly activity: () => Activity
   readonly sources: SourceKeeping
+  readonly traces: TraceStore
   readonly insertFiles: (
     request: InsertFilesRequest,
     signal: AbortSignal,

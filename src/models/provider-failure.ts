@@ -1,3 +1,4 @@
+import { HIDDEN, withoutMarkedCredentials } from '../domain/credentials.ts'
 import { AppError } from '../errors.ts'
 import type { Endpoint } from './endpoint.ts'
 import { member } from './provider-answer.ts'
@@ -69,8 +70,6 @@ const DETAIL_CHARS_MAX = 300
 /** What is behind them is not looked at. */
 const TEXT_CHARS_MAX = 2_000
 
-const HIDDEN = '******'
-
 /**
  * What a server said, on one line, shortened, without any longer part of a secret, in whatever case it comes back, and
  * without what looks like a credential of somebody else. A text with a secret too short to be cut out is not shown.
@@ -122,29 +121,12 @@ function withoutRuns(text: string, secret: string): string {
   return shown
 }
 
-/** Each with what stays of it. */
-const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
-  // The user and the password of an address.
-  [/(:\/\/)[^\s/@"']+@/g, `$1${HIDDEN}@`],
-  [/([?&](?:key|token|sig|signature|code)=)[^\s&"'#]+/gi, `$1${HIDDEN}`],
-  [/\b((?:proxy-)?authorization["']?\s*[:=]\s*["']?)(?:\w+ +)?[^\s"',;}]+/gi, `$1${HIDDEN}`],
-  [
-    /\b([\w-]*(?:api[-_]?key|access[-_]?key|token|secret|password)["']?\s*[:=]\s*["']?)[^\s"',;}&]{8,}/gi,
-    `$1${HIDDEN}`,
-  ],
-  [/\b(bearer|basic) +(?=[\w.~+/=-]*[\d=])[\w.~+/=-]{8,}/gi, `$1 ${HIDDEN}`],
-  // Keys as their makers mark them, and JSON web tokens.
-  [/\b((?:sk|pk|rk|hf|gsk|gh[a-z]|xox[a-z]|glpat)[-_])[\w-]{8,}/g, `$1${HIDDEN}`],
-  [/\b(AIza|AKIA|ASIA)[\w-]{12,}/g, `$1${HIDDEN}`],
-  [/\beyJ[\w-]{8,}(?:\.[\w-]+){0,2}/g, HIDDEN],
-]
-
 /** Hexadecimal and base64; a UUID, a model's name and a path have shorter parts. */
 const LONG_TOKEN = /[A-Za-z0-9+_]{32,}={0,2}/g
 const LONG_BASE64 = /[A-Za-z0-9+/]{40,}={0,2}/g
 
 function withoutCredentials(text: string): string {
-  const marked = CREDENTIALS.reduce((shown, [pattern, kept]) => shown.replace(pattern, kept), text)
+  const marked = withoutMarkedCredentials(text)
   const mixed = (token: string) => (/\d/.test(token) && /[a-z]/i.test(token) ? HIDDEN : token)
   const random = (token: string) =>
     [/\d/, /[a-z]/, /[A-Z]/].every((kind) => kind.test(token)) ? HIDDEN : token

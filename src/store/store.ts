@@ -33,6 +33,7 @@ import { StoredSources } from './sync/stored-sources.ts'
 import { FileContents } from './tables/file-contents.ts'
 import { StoredFiles } from './tables/stored-files.ts'
 import { StoredTables } from './tables/stored-tables.ts'
+import { StoredTraces, type TraceLimits } from './traces/stored-traces.ts'
 import { StoredImportFiles } from './transfer/import-files.ts'
 import { StoredKnowledgeBaseFiles } from './transfer/knowledge-base-files.ts'
 import { DiskSpace } from './upkeep/disk-space.ts'
@@ -70,6 +71,7 @@ export interface StoreOptions {
   readonly onWarning?: (message: string) => void
   readonly backups?: Partial<BackupOptions>
   readonly schedules?: Partial<ScheduleLimits>
+  readonly traces?: Partial<TraceLimits>
   /** `onStuck` is told of a statement that DuckDB still runs so long after its client was answered. */
   readonly stuckMs?: number
   readonly onStuck?: (stuck: StuckStatement) => void
@@ -89,6 +91,7 @@ export interface Store {
   readonly jobs: StoredJobs
   readonly schedules: StoredSchedules
   readonly documents: ListedDocuments
+  readonly traces: StoredTraces
   readonly transfers: StoredKnowledgeBaseFiles
   readonly importFiles: StoredImportFiles
   readonly reembeddingStore: StoredReembedding
@@ -193,6 +196,7 @@ async function storeOver(
   const chunks = new StoredChunks(parts, languages, jobs)
   const importFiles = await importFilesOf(jobs, folder)
   const own = { database, folder, now, bytes: contents, snapshot: () => state.snapshot() }
+  const traces = await StoredTraces.open(parts, options.traces)
   const backups = await StoredBackups.open(own, backupOptionsOf(options))
   return {
     catalog,
@@ -202,12 +206,12 @@ async function storeOver(
     jobs,
     ...documentStores({ database, engine, chunks }),
     importFiles,
+    traces,
     schedules: await StoredSchedules.open(parts, options.schedules),
     reembeddingStore: new StoredReembedding(parts),
     files: new StoredFiles({ ...parts, engine, contents }),
     tables: new StoredTables({ ...parts, engine }),
     engine,
-    vectors: new StoredVectors(database),
     hnsw,
     derived: new StoredDerivedFiles(folder, place.checkSpace),
     extensions,
@@ -220,7 +224,7 @@ async function storeOver(
     keywordLanguages: languages,
     setListener: (listener) => state.setListener(listener),
     close: () => {
-      const parts = [chunks, languages, backups, extensions, upkeep, hnsw, engine, database]
+      const parts = [traces, chunks, languages, backups, extensions, upkeep, hnsw, engine, database]
       return closeInTurn([...parts, contents, jobs, importFiles])
     },
   }
@@ -313,9 +317,10 @@ function documentStores(parts: {
   readonly database: Database
   readonly engine: StoredEngine
   readonly chunks: StoredChunks
-}): Pick<Store, 'documents' | 'transfers'> {
+}): Pick<Store, 'documents' | 'transfers' | 'vectors'> {
   return {
     documents: new ListedDocuments(parts.database),
+    vectors: new StoredVectors(parts.database),
     transfers: new StoredKnowledgeBaseFiles(parts),
   }
 }

@@ -47,6 +47,7 @@ import {
   rowOf,
 } from './documents/reembedding-tables.ts'
 import { dropSourcesOf } from './sync/stored-items.ts'
+import { deleteTracesOf } from './traces/trace-rows.ts'
 
 const NO_COLUMNS: readonly MetadataColumn[] = []
 
@@ -97,6 +98,7 @@ export class StoredCatalog implements Catalog {
         await queries.delete(agents).where(eq(agents.projectId, project.id))
         await queries.delete(views).where(eq(views.projectId, project.id))
         await queries.delete(tables).where(eq(tables.projectId, project.id))
+        await deleteTracesOf(connection, project.id)
         await queries.delete(projects).where(eq(projects.id, project.id))
       },
       () => {

@@ -9,6 +9,7 @@ import type { KnowledgeBase } from '../../src/domain/knowledge-base.ts'
 import type { EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
 import { NOTHING_NOTED } from '../../src/domain/ports/running-ports.ts'
 import type { Catalog } from '../../src/domain/ports/store-ports.ts'
+import type { TraceStore } from '../../src/domain/ports/trace-ports.ts'
 import type { Project } from '../../src/domain/project.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
 import { PLAIN_FILE, type UploadedFile } from '../../src/domain/uploaded-file.ts'
@@ -167,6 +168,16 @@ export async function* answerEvents(question: string): AsyncGenerator<Completion
   yield { type: 'end' }
 }
 
+const NO_STORED_TRACES: TraceStore = {
+  keep: () => {},
+  list: async () => ({ items: [], next: null }),
+  get: () => Promise.reject(new Error('no traces')),
+  remove: () => Promise.reject(new Error('no traces')),
+  rate: () => Promise.reject(new Error('no traces')),
+  removeAll: async () => 0,
+  settled: async () => {},
+}
+
 const NO_JOBS = new JobRunner({
   store: {
     list: () => [],
@@ -254,6 +265,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       sources: fakeSources({}),
       databaseUses: async () => [],
     },
+    traces: NO_STORED_TRACES,
     schedules: {
       store: { list: () => [], runs: async () => [] },
       create: async () => Promise.reject(new Error('not expected')),

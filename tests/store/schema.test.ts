@@ -10,6 +10,7 @@ const TYPES: Readonly<Record<string, string>> = {
   integer: 'INTEGER',
   bigint: 'BIGINT',
   boolean: 'BOOLEAN',
+  'double precision': 'DOUBLE',
   'timestamp(6)': 'TIMESTAMP',
   JSON: 'JSON',
 }

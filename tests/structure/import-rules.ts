@@ -22,6 +22,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   agents: ['domain', 'runtime', 'errors.ts'],
   catalog: ['domain', 'runtime', 'errors.ts'],
   jobs: ['domain', 'runtime', 'errors.ts'],
+  telemetry: ['domain', 'runtime', 'errors.ts'],
   store: ['domain', 'analysis', 'runtime', 'values', 'errors.ts'],
   models: ['domain', 'analysis', 'runtime', 'network', 'errors.ts'],
   query: [
@@ -78,6 +79,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
     'hnsw',
     'transfer',
     'tables',
+    'traces',
     'sync',
     'listing',
     'documents',
@@ -106,6 +108,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
     'store/tables',
     'store/upkeep',
     'store/sync',
+    'store/traces',
     'store/hnsw',
     'store/backup',
     'reading/tables',

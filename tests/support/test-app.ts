@@ -47,6 +47,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     ...(options.migrations && { migrations: options.migrations }),
     diskReserve: settings.diskReserve,
     schedules: { schedulesMax: settings.schedulesMax, runsMax: settings.scheduleRunsKeep },
+    traces: { keepMs: settings.tracesKeepDays * 86_400_000, bytesMax: settings.tracesBytesMax },
     ...(freeBytesOf === undefined ? {} : { freeBytesOf }),
     ...(memoryLimit === undefined ? {} : { memoryLimit }),
   })

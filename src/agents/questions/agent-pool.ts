@@ -266,6 +266,8 @@ export class AgentPool {
     const tools = { runTool: tracedTools(host, run), embed: this.#deps.embed }
     const warnings = new Set<string>()
     let usage: TokenUsage | null = null
+    // The thread counts from when it began.
+    let threadMs = 0
     const actor = new AgentActor({ worker, task, tools })
     const stopListening = onAbort(signal, () => actor.stop(toAppError(signal.reason)))
     try {
@@ -273,11 +275,13 @@ export class AgentPool {
         if (event.type === 'output')
           return { content: event.output, warnings: [...warnings], usage }
         if (event.type === 'turn') {
-          run.trace.turn(event.turn)
+          run.trace.turn({ ...event.turn, startMs: threadMs + event.turn.startMs })
           usage = addedUsage(usage, event.turn.usage)
           for (const warning of event.warnings) warnings.add(warning)
-        } else if (event.type !== 'start' && event.type !== 'end') {
-          // The client has its start already, and an end without an output is not an answer.
+        } else if (event.type === 'start') {
+          threadMs = performance.now() - run.beganMs
+        } else if (event.type !== 'end') {
+          // An end without an output is not an answer.
           shown.any = true
           yield progressEvent(event, run.traceId)
         }

@@ -18,6 +18,8 @@ export interface AgentQuestion {
   readonly deltas: boolean
   /** Unset: a user's question. */
   readonly purpose?: RunPurpose
+  /** The `traceparent` of the request. */
+  readonly traceParent?: string | undefined
 }
 
 /** One question under way. */
@@ -47,18 +49,20 @@ export function tracedTools(host: ToolHost, { trace, beganMs }: Run): ActorTools
 
 export function runStart(
   traceId: string,
-  { agent, question, purpose = 'question' }: AgentQuestion,
-  { provider, modelName }: ModelRef,
+  { agent, question, traceParent, purpose = 'question' }: AgentQuestion,
+  model: ModelRef,
 ): RunStart {
   return {
     traceId,
     agentId: agent.id,
     agentName: agent.name,
+    projectId: agent.projectId,
     projectName: agent.projectName,
     question,
     purpose,
     conversationId: null,
-    model: { provider, modelName },
+    model,
+    traceParent: traceParent ?? null,
   }
 }
 

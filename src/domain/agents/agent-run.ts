@@ -1,5 +1,6 @@
 /** What one question to an agent leaves behind: the record that `GET /api/traces/{trace_id}` gives back. */
 import type { ErrorCode } from '../../errors.ts'
+import type { ModelRef } from '../model-ref.ts'
 import type { Citation } from './completion-event.ts'
 
 /** Tokens as the provider counted them. */
@@ -52,9 +53,13 @@ export interface ToolStep {
 }
 
 /** `evaluation`: of a set of questions that measures the agent (`EVALUATE AGENT`). */
-export type RunPurpose = 'question' | 'evaluation'
+export const RUN_PURPOSES = ['question', 'evaluation'] as const
 
-export type RunOutcome = 'answered' | 'failed' | 'cancelled'
+export type RunPurpose = (typeof RUN_PURPOSES)[number]
+
+export const RUN_OUTCOMES = ['answered', 'failed', 'cancelled'] as const
+
+export type RunOutcome = (typeof RUN_OUTCOMES)[number]
 
 /** What is known when a question begins. */
 export interface RunStart {
@@ -62,11 +67,15 @@ export interface RunStart {
   readonly traceId: string
   readonly agentId: number
   readonly agentName: string
+  readonly projectId: number
   readonly projectName: string
   readonly question: string
   readonly purpose: RunPurpose
   readonly conversationId: string | null
-  readonly model: { readonly provider: string; readonly modelName: string }
+  /** With its key, which is kept nowhere: whoever writes the run down takes it out of every text. */
+  readonly model: ModelRef
+  /** The `traceparent` of the request (W3C Trace Context); null: there was none. */
+  readonly traceParent: string | null
 }
 
 /** How it ended. */
@@ -77,4 +86,19 @@ export interface RunEnd {
   readonly warnings: readonly string[]
   readonly errorCode: ErrorCode | null
   readonly errorMessage: string | null
+}
+
+/** One question from its start to its end, without secrets, its texts bounded: what is stored and exported. */
+export interface FinishedRun extends Omit<RunStart, 'model'>, RunEnd {
+  readonly provider: string
+  readonly modelName: string
+  /** Milliseconds since 1970. */
+  readonly startedAtMs: number
+  readonly endedAtMs: number
+  readonly turns: readonly ModelTurn[]
+  readonly steps: readonly ToolStep[]
+  /** Of all turns; null: none of them was counted. */
+  readonly usage: TokenUsage | null
+  /** By the price table; null: the model has no price there, or a turn was not counted. */
+  readonly cost: number | null
 }

@@ -110,6 +110,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   document_not_found: 'general',
   import_mismatch: 'general',
   relation_exists: 'general',
+  trace_not_found: 'general',
   backup_running: 'general',
   backup_failed: 'general',
   data_damaged: 'general',

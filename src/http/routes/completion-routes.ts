@@ -66,6 +66,7 @@ async function questionOf(
     ...conversation,
     agent: namedAgent(context, path),
     deltas: stream_options?.deltas ?? false,
+    traceParent: request.headers.get('traceparent') ?? undefined,
   }
 }
 

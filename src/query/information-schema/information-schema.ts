@@ -6,10 +6,16 @@ import { OBJECT_TABLES } from './object-tables.ts'
 import { RELATION_TABLES } from './relation-tables.ts'
 import type { SchemaTable } from './schema-table.ts'
 import { SERVER_TABLES } from './server-tables.ts'
+import { TRACE_TABLES } from './trace-tables.ts'
 
 export const INFORMATION_SCHEMA = 'information_schema'
 
-const TABLES: readonly SchemaTable[] = [...OBJECT_TABLES, ...RELATION_TABLES, ...SERVER_TABLES]
+const TABLES: readonly SchemaTable[] = [
+  ...OBJECT_TABLES,
+  ...TRACE_TABLES,
+  ...RELATION_TABLES,
+  ...SERVER_TABLES,
+]
 
 export const INFORMATION_SCHEMA_TABLES = TABLES.map(({ name }) => name.toLowerCase())
 

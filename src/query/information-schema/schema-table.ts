@@ -13,8 +13,12 @@ export interface SchemaTable {
 
 export interface SchemaColumn {
   readonly name: string
-  readonly type: 'VARCHAR' | 'BIGINT'
+  readonly type: ColumnType
 }
+
+const COLUMN_TYPES = ['VARCHAR', 'BIGINT', 'DOUBLE', 'TIMESTAMP'] as const
+
+type ColumnType = (typeof COLUMN_TYPES)[number]
 
 /** What the rows follow from. */
 export interface SchemaSource {
@@ -51,7 +55,7 @@ export function schemaColumns(text: string): readonly SchemaColumn[] {
     .split(/\s+/)
     .map((column) => {
       const [name = '', type] = column.split(':')
-      return { name, type: type === 'BIGINT' ? type : 'VARCHAR' }
+      return { name, type: COLUMN_TYPES.find((known) => known === type) ?? 'VARCHAR' }
     })
 }
 
@@ -79,6 +83,11 @@ export function liveTableOf(parameter: string): string | undefined {
 export function liveTable(name: string, columns: string): SchemaTable {
   const table = schemaTable(name, columns, () => [])
   return { ...table, sql: () => liveRowsSql(table.columns, name) }
+}
+
+/** For a table whose rows are stored: its statement waits for `LiveTables`, which write what they have of it and give no rows. */
+export function settledCondition(table: string): string {
+  return `$${LIVE}${table.toLowerCase()}::VARCHAR IS NOT NULL`
 }
 
 export function liveRowsSql(columns: readonly SchemaColumn[], table: string): string {

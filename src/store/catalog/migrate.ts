@@ -12,6 +12,7 @@ import dataSourcesSql from '../../../drizzle/0007_data_sources.sql' with { type:
 import jobsSql from '../../../drizzle/0008_jobs.sql' with { type: 'text' }
 import syncSourcesSql from '../../../drizzle/0009_sync_sources.sql' with { type: 'text' }
 import schedulesSql from '../../../drizzle/0010_schedules.sql' with { type: 'text' }
+import tracesSql from '../../../drizzle/0011_traces.sql' with { type: 'text' }
 import { StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -33,6 +34,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 8, name: '0008_jobs', sql: jobsSql },
   { number: 9, name: '0009_sync_sources', sql: syncSourcesSql },
   { number: 10, name: '0010_schedules', sql: schedulesSql },
+  { number: 11, name: '0011_traces', sql: tracesSql },
 ]
 
 /**

@@ -3,6 +3,7 @@ import {
   bigint,
   boolean,
   customType,
+  doublePrecision,
   integer,
   pgSchema,
   text,
@@ -10,6 +11,8 @@ import {
   unique,
 } from 'drizzle-orm/pg-core'
 import type { AgentData, AgentParams } from '../../domain/agents/agent.ts'
+import type { FinishReason, RunOutcome, RunPurpose } from '../../domain/agents/agent-run.ts'
+import type { Citation } from '../../domain/agents/completion-event.ts'
 import type { DataSourceEngine } from '../../domain/flow/data-source.ts'
 import type { JobError, JobKind, JobState } from '../../domain/flow/job.ts'
 import type { LastMark, ScheduleRun } from '../../domain/flow/schedule.ts'
@@ -268,4 +271,62 @@ export const scheduleRuns = eider.table('schedule_runs', {
   endedAt: moment('ended_at'),
   state: text('state').$type<ScheduleRun['state']>().notNull(),
   error: text('error'),
+})
+
+/** Runs of agents. `byteCount` is that of all texts, those of the steps too. */
+export const traces = eider.table('traces', {
+  number: count('number'),
+  traceId: text('trace_id').notNull(),
+  projectId: integer('project_id').notNull(),
+  projectName: text('project_name').notNull(),
+  agentId: integer('agent_id').notNull(),
+  agentName: text('agent_name').notNull(),
+  conversationId: text('conversation_id'),
+  provider: text('provider').notNull(),
+  modelName: text('model_name').notNull(),
+  purpose: text('purpose').$type<RunPurpose>().notNull(),
+  question: text('question').notNull(),
+  answer: text('answer'),
+  outcome: text('outcome').$type<RunOutcome>().notNull(),
+  errorCode: text('error_code'),
+  errorMessage: text('error_message'),
+  startedAt: moment('started_at'),
+  endedAt: moment('ended_at'),
+  tookMs: doublePrecision('took_ms').notNull(),
+  turnCount: integer('turn_count').notNull(),
+  stepCount: integer('step_count').notNull(),
+  inputTokens: bigint('input_tokens', { mode: 'number' }),
+  outputTokens: bigint('output_tokens', { mode: 'number' }),
+  cachedTokens: bigint('cached_tokens', { mode: 'number' }),
+  cost: doublePrecision('cost'),
+  citations: json<readonly Citation[]>('citations').notNull(),
+  warnings: json<readonly string[]>('warnings').notNull(),
+  byteCount: count('byte_count'),
+})
+
+/** Turns of the model and tool calls of each. */
+export const traceSteps = eider.table('trace_steps', {
+  traceNumber: count('trace_number'),
+  traceId: text('trace_id').notNull(),
+  number: integer('number').notNull(),
+  kind: text('kind').$type<'turn' | 'tool'>().notNull(),
+  tool: text('tool'),
+  input: text('input'),
+  observation: text('observation'),
+  reasoning: text('reasoning'),
+  startMs: doublePrecision('start_ms').notNull(),
+  tookMs: doublePrecision('took_ms').notNull(),
+  firstPieceMs: doublePrecision('first_piece_ms'),
+  finish: text('finish').$type<FinishReason>(),
+  callCount: integer('call_count'),
+  inputTokens: bigint('input_tokens', { mode: 'number' }),
+  outputTokens: bigint('output_tokens', { mode: 'number' }),
+  cachedTokens: bigint('cached_tokens', { mode: 'number' }),
+})
+
+export const traceFeedback = eider.table('trace_feedback', {
+  traceId: text('trace_id').notNull(),
+  rating: doublePrecision('rating').notNull(),
+  comment: text('comment'),
+  createdAt: moment('created_at'),
 })

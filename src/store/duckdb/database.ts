@@ -183,11 +183,30 @@ export class Database {
     return this.#inTurn(() => this.#written(work), committed)
   }
 
-  #inTurn<T>(write: () => Promise<T>, committed: (result: T) => void): Promise<T> {
+  /**
+   * The same for work that touches records only (`readsRecords`): plans of statements over anything else stay good, and so
+   * do their open transactions.
+   */
+  writeRecords<T>(
+    work: (connection: DuckDBConnection) => Promise<T>,
+    { isFreeing = false }: { readonly isFreeing?: boolean } = {},
+  ): Promise<T> {
+    const write = () => {
+      if (!isFreeing) this.#checkSpace()
+      return this.#alive(() => this.#leaseWriter((writer) => transaction(writer, work)))
+    }
+    return this.#inTurn(write, () => {}, { isOfRecords: true })
+  }
+
+  #inTurn<T>(
+    write: () => Promise<T>,
+    committed: (result: T) => void,
+    { isOfRecords = false }: { readonly isOfRecords?: boolean } = {},
+  ): Promise<T> {
     const turn = this.#lastWrite.then(async () => {
       try {
         const result = await write()
-        this.#writeCount += 1
+        if (!isOfRecords) this.#writeCount += 1
         this.#mark?.record()
         committed(result)
         this.#onWrite()
@@ -224,10 +243,17 @@ export class Database {
       this.#isCommitting = true
       return result
     }
-    try {
+    return this.#alive(async () => {
       if (own === undefined)
         return await this.#leaseWriter((writer) => transaction(writer, committed))
       return await transaction(own, committed).catch((error) => Promise.reject(this.#noted(error)))
+    })
+  }
+
+  /** Work of a write: where it found no room on the disk, somebody looks whether DuckDB still answers. */
+  async #alive<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
     } catch (error) {
       if (error instanceof AppError && error.code === 'storage_full') await this.#checkAlive(error)
       throw error

@@ -258,7 +258,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
       if (session?.isGivenUp !== true) this.#end(deadline)
     }
     try {
-      const read = await this.#connections.take()
+      const read = await this.#connections.take(wanted.sql)
       session = new ReadSession({
         connection: read.connection,
         giveBack: wanted.giveBack ?? read.giveBack,

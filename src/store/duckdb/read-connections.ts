@@ -4,6 +4,14 @@ import type { Database } from './database.ts'
 
 const COMMIT = 'COMMIT'
 
+/** Tables that are written all the time beside what people ask for: traces of agents. */
+const RECORDS = /\beider\.trace/
+
+/** A statement over records is prepared each time, in a transaction of its own: a write to them makes nothing else stale. */
+export function readsRecords(sql: string): boolean {
+  return RECORDS.test(sql)
+}
+
 /** How long one transaction serves statement after statement. `now()` gives the time of its start. */
 const REUSE_MS = 20
 
@@ -39,8 +47,9 @@ export class ReadConnections {
     this.#statements = statements
   }
 
-  async take(): Promise<ReadConnection> {
-    const open = this.#idle.pop()
+  /** @param sql the statement that it is for */
+  async take(sql: string): Promise<ReadConnection> {
+    const open = readsRecords(sql) ? undefined : this.#idle.pop()
     const { writeCount } = this.#database
     if (open !== undefined && open.writeCount === writeCount && ageMs(open) < REUSE_MS) {
       return this.#lend(open, true)
@@ -119,7 +128,7 @@ export class PreparedStatements {
 
   /** The statement without bound values, for one run at a time on this connection, in a transaction that is open. */
   async prepare(connection: DuckDBConnection, sql: string): Promise<DuckDBPreparedStatement> {
-    const dataVersion = this.#dataVersion()
+    const dataVersion = readsRecords(sql) ? null : this.#dataVersion()
     return this.#prepare(connection, sql, dataVersion, (plan) => {
       return dataVersion !== null && plan.dataVersion === dataVersion
     })

@@ -1,0 +1,68 @@
+/** The tables of information_schema over what questions to agents left behind. DuckDB reads the stored rows themselves. */
+import { type SchemaTable, schemaColumns, settledCondition } from './schema-table.ts'
+
+export const TRACE_TABLES: readonly SchemaTable[] = [
+  storedTable('TRACES', 'eider.traces', {
+    TRACE_ID: 'trace_id',
+    PROJECT: 'project_name',
+    AGENT: 'agent_name',
+    CONVERSATION_ID: 'conversation_id',
+    PROVIDER: 'provider',
+    MODEL: 'model_name',
+    PURPOSE: 'purpose',
+    QUESTION: 'question',
+    ANSWER: 'answer',
+    OUTCOME: 'outcome',
+    ERROR_CODE: 'error_code',
+    ERROR: 'error_message',
+    'STARTED_AT:TIMESTAMP': 'started_at',
+    'ENDED_AT:TIMESTAMP': 'ended_at',
+    'TOOK_MS:DOUBLE': 'took_ms',
+    'TURNS:BIGINT': 'turn_count',
+    'STEPS:BIGINT': 'step_count',
+    'INPUT_TOKENS:BIGINT': 'input_tokens',
+    'OUTPUT_TOKENS:BIGINT': 'output_tokens',
+    'CACHED_TOKENS:BIGINT': 'cached_tokens',
+    'COST:DOUBLE': 'cost',
+    CITATIONS: 'citations',
+    WARNINGS: 'warnings',
+  }),
+  storedTable('TRACE_STEPS', 'eider.trace_steps', {
+    TRACE_ID: 'trace_id',
+    'STEP:BIGINT': 'number',
+    KIND: 'kind',
+    TOOL: 'tool',
+    INPUT: 'input',
+    OBSERVATION: 'observation',
+    REASONING: 'reasoning',
+    'START_MS:DOUBLE': 'start_ms',
+    'TOOK_MS:DOUBLE': 'took_ms',
+    'FIRST_PIECE_MS:DOUBLE': 'first_piece_ms',
+    FINISH: 'finish',
+    'TOOL_CALLS:BIGINT': 'call_count',
+    'INPUT_TOKENS:BIGINT': 'input_tokens',
+    'OUTPUT_TOKENS:BIGINT': 'output_tokens',
+    'CACHED_TOKENS:BIGINT': 'cached_tokens',
+  }),
+  storedTable('TRACE_FEEDBACK', 'eider.trace_feedback', {
+    TRACE_ID: 'trace_id',
+    'RATING:DOUBLE': 'rating',
+    COMMENT: 'comment',
+    'CREATED_AT:TIMESTAMP': 'created_at',
+  }),
+]
+
+/** @param stored by the columns that are shown, their column in the table */
+function storedTable(
+  name: string,
+  table: string,
+  stored: Readonly<Record<string, string>>,
+): SchemaTable {
+  const columns = schemaColumns(Object.keys(stored).join(' '))
+  const shown = Object.values(stored).map((column, index) => {
+    const { name: alias = '', type = 'VARCHAR' } = columns[index] ?? {}
+    return `${column}::${type} AS ${alias}`
+  })
+  const sql = `SELECT ${shown.join(', ')} FROM ${table} WHERE ${settledCondition(name)}`
+  return { name, columns, projectColumn: null, sql: () => sql }
+}

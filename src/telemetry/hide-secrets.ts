@@ -1,0 +1,61 @@
+import { HIDDEN, withoutMarkedCredentials } from '../domain/credentials.ts'
+import type { ModelRef } from '../domain/model-ref.ts'
+
+export type HideSecrets = (text: string) => string
+
+/** A shorter secret cannot be told from other words. */
+const SECRET_CHARS_MIN = 6
+
+/** Takes these secrets out of texts, in whatever case and also as they stand in an address, and whatever is marked as one. */
+export function hideSecrets(secrets: readonly string[]): HideSecrets {
+  const known = knownPattern(secrets)
+  return (text) => withoutMarkedCredentials(known === null ? text : text.replace(known, HIDDEN))
+}
+
+function knownPattern(secrets: readonly string[]): RegExp | null {
+  const forms = new Set<string>()
+  for (const secret of secrets) {
+    if (secret.length < SECRET_CHARS_MIN) continue
+    // As it is, within JSON, and within an address.
+    forms
+      .add(secret)
+      .add(JSON.stringify(secret).slice(1, -1))
+      .add(encodeURIComponent(secret.toWellFormed()))
+  }
+  if (forms.size === 0) return null
+  // The longest first: one secret may be the beginning of another.
+  const patterns = [...forms].sort((one, other) => other.length - one.length).map(escaped)
+  return new RegExp(patterns.join('|'), 'gi')
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
+}
+
+/** The key of a model, and the login in its address. */
+export function secretsOfModel({ apiKey, baseUrl, options }: ModelRef): readonly string[] {
+  const secrets = [apiKey ?? '', ...Object.entries(options).flatMap(secretOption)]
+  if (baseUrl === undefined || !URL.canParse(baseUrl)) return secrets
+  const { username, password, searchParams } = new URL(baseUrl)
+  const sent = [...searchParams.values()]
+  return [...secrets, username, password, decoded(password), ...sent.filter(isLong)]
+}
+
+/** A shorter parameter of an address is a version or the like. */
+const LONG_CHARS = 16
+
+function isLong(text: string): boolean {
+  return text.length >= LONG_CHARS
+}
+
+function secretOption([name, value]: [string, unknown]): readonly string[] {
+  return typeof value === 'string' && /key|token|secret|password|auth/i.test(name) ? [value] : []
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

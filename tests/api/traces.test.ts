@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createTestApp, type TestApp } from '../support/test-app.ts'
+import { ask, createAgent, type PlayedModel, playedModel } from './traces-fixture.ts'
+
+const KEY = 'sk-test-5e1f0a9c7b3d'
+const SQL = "SELECT chunk_content FROM docs WHERE content = 'days' LIMIT 1"
+
+let app: TestApp
+let model: PlayedModel
+
+beforeEach(async () => {
+  model = playedModel(
+    { tool: 'kb_query_tool', input: { sql_query: SQL } },
+    { text: 'In 30 days.', reasoning: 'I read it.' },
+  )
+  app = await createTestApp()
+  await run('CREATE KNOWLEDGE_BASE docs')
+  await run("INSERT INTO docs (id, content) VALUES ('7', 'You may return it in 30 days')")
+  await createAgent(app, 'helper', {
+    provider: 'openai',
+    model_name: 'gpt-4.1',
+    api_key: KEY,
+    base_url: model.url,
+  })
+})
+
+afterEach(async () => {
+  await app.close()
+  model.close()
+})
+
+async function run(query: string): Promise<void> {
+  const { body } = await app.send('POST', '/api/sql/query', { query })
+  expect(body).toMatchObject({ type: 'ok' })
+}
+
+async function traceOf(id: string): Promise<Record<string, unknown>> {
+  const { status, body } = await app.send('GET', `/api/traces/${id}`)
+  expect(status).toBe(200)
+  return body as Record<string, unknown>
+}
+
+async function listed(query = ''): Promise<Record<string, unknown>[]> {
+  const { body } = await app.send('GET', `/api/traces${query}`)
+  return (body as { items: Record<string, unknown>[] }).items
+}
+
+describe('a question leaves a trace', () => {
+  test('that can be read at once, whole', async () => {
+    const id = await ask(app, 'helper', 'In how many days?')
+    expect(await traceOf(id)).toMatchObject({
+      trace_id: id,
+      project: 'mindsdb',
+      agent: 'helper',
+      provider: 'openai',
+      model: 'gpt-4.1',
+      question: 'In how many days?',
+      answer: 'In 30 days.',
+      outcome: 'answered',
+      error_code: null,
+      turn_count: 2,
+      step_count: 1,
+      turns: [
+        { finish: 'tool_calls', tool_calls: 1 },
+        { finish: 'stop', tool_calls: 0 },
+      ],
+      steps: [
+        {
+          tool: 'kb_query_tool',
+          input: SQL,
+          observation: expect.stringContaining('You may return it in 30 days'),
+        },
+      ],
+    })
+  })
+
+  test('that is in the list, and in SQL', async () => {
+    const first = await ask(app, 'helper', 'In how many days?')
+    const second = await ask(app, 'helper', 'And in June?')
+    expect((await listed()).map((one) => one.trace_id)).toEqual([second, first])
+    expect(await listed('?limit=1')).toHaveLength(1)
+    const rows = await app.rows(
+      `SELECT agent, started_at::DATE = current_date, count(*), sum(turns)
+        FROM information_schema.traces GROUP BY ALL`,
+    )
+    expect(rows).toEqual([['helper', true, 2, 4]])
+    const steps = await app.rows(
+      `SELECT s.step, s.kind, s.tool, t.question FROM information_schema.trace_steps AS s
+        JOIN information_schema.traces AS t USING (trace_id)
+        WHERE s.trace_id = '${second}' ORDER BY s.step`,
+    )
+    expect(steps).toEqual([
+      [1, 'turn', null, 'And in June?'],
+      [2, 'tool', 'kb_query_tool', 'And in June?'],
+      [3, 'turn', null, 'And in June?'],
+    ])
+  })
+
+  test('that can be rated: what is said last holds', async () => {
+    const id = await ask(app, 'helper', 'In how many days?')
+    const path = `/api/traces/${id}/feedback`
+    expect(await app.send('POST', path, { rating: -1 })).toMatchObject({ status: 200 })
+    const { body } = await app.send('POST', path, { rating: 1, comment: 'Right after all' })
+    expect(body).toMatchObject({ rating: 1, comment: 'Right after all' })
+    expect(await traceOf(id)).toMatchObject({ feedback: { rating: 1 } })
+    expect((await listed())[0]).toMatchObject({ feedback: { comment: 'Right after all' } })
+    const sql = 'SELECT trace_id, rating, comment FROM information_schema.trace_feedback'
+    expect(await app.rows(sql)).toEqual([[id, 1, 'Right after all']])
+    for (const wrong of [
+      { rating: 2 },
+      { rating: 'good' },
+      { comment: 'x' },
+      { rating: 1, by: 1 },
+    ]) {
+      expect(await app.send('POST', path, wrong)).toMatchObject({ status: 400 })
+    }
+    expect(await app.send('POST', '/api/traces/none/feedback', { rating: 1 })).toMatchObject({
+      status: 404,
+      body: { code: 'trace_not_found' },
+    })
+  })
+})
+
+describe('no secret is in a trace', () => {
+  const leaks = async (id: string, secrets: readonly string[]) => {
+    const { text } = await app.send('GET', `/api/traces/${id}`)
+    const list = (await app.send('GET', '/api/traces')).text
+    const rows = JSON.stringify([
+      await app.rows('SELECT * FROM information_schema.traces'),
+      await app.rows('SELECT * FROM information_schema.trace_steps'),
+    ])
+    return secrets.filter((secret) => `${text}${list}${rows}`.includes(secret))
+  }
+
+  test('the key of the model, in the question, a tool call or what it read', async () => {
+    model.close()
+    const input = { sql_query: `SELECT '${KEY}' AS k, 'Authorization: Bearer abcdef123456' AS h` }
+    model = playedModel({ tool: 'kb_query_tool', input }, { text: `The key is ${KEY}.` })
+    await createAgent(app, 'teller', {
+      provider: 'openai',
+      model_name: 'm',
+      api_key: KEY,
+      base_url: model.url,
+    })
+    const question = `Is ${KEY} right? See https://me:hunter2secret@host/x?token=tok-12345678`
+    const id = await ask(app, 'teller', question)
+    const trace = await traceOf(id)
+    expect(trace).toMatchObject({ outcome: 'answered', answer: 'The key is ******.' })
+    expect(trace.question).toStartWith('Is ****** right? See https://******@host/x?token=******')
+    const secrets = [KEY, 'hunter2secret', 'tok-12345678', 'abcdef123456']
+    expect(await leaks(id, secrets)).toEqual([])
+  })
+
+  test('what a provider echoes of a key and of addresses', async () => {
+    model.close()
+    const echoed = `Incorrect API key provided: ${KEY} at http://user:pass-word-1@host`
+    model = playedModel({ status: 401, message: echoed })
+    await createAgent(app, 'refused', {
+      provider: 'openai',
+      model_name: 'm',
+      api_key: KEY,
+      base_url: model.url,
+    })
+    const id = await ask(app, 'refused', 'In how many days?')
+    expect(await traceOf(id)).toMatchObject({
+      outcome: 'failed',
+      error_code: 'provider_refused',
+      error: expect.stringContaining('401'),
+      answer: null,
+    })
+    expect(await leaks(id, [KEY, 'pass-word-1'])).toEqual([])
+  })
+})
