@@ -50,13 +50,13 @@ export async function beirCollection(
   return { documents, questions }
 }
 
-interface Line {
+export interface Line {
   /** `corpus.jsonl:17`: for messages. */
   readonly place: string
   readonly text: string
 }
 
-async function* linesOf(path: string): AsyncGenerator<Line> {
+export async function* linesOf(path: string): AsyncGenerator<Line> {
   const file = Bun.file(path)
   if (!(await file.exists())) throw new Error(`There is no file ${path}`)
   const decoder = new TextDecoder()

@@ -1,0 +1,193 @@
+/** Questions over knowledge bases of XQuAD: with an answer there, and of two kinds without. */
+import { join } from 'node:path'
+import { type BeirDocument, beirCollection, linesOf } from './beir-collection.ts'
+
+/** `answered`: the passage is there. `removed`: all but the passage is there. `elsewhere`: of another collection. */
+export type CaseKind = 'answered' | 'removed' | 'elsewhere'
+
+/** One knowledge base and the questions that its agent is asked. */
+export interface AnswerCase {
+  readonly name: string
+  readonly kind: CaseKind
+  readonly knowledgeBase: string
+  readonly questions: readonly AskedQuestion[]
+}
+
+export interface AskedQuestion {
+  readonly text: string
+  /** null: the knowledge base has none. */
+  readonly gold: Gold | null
+}
+
+/** Where the answer stands. */
+export interface Gold {
+  readonly documentId: string
+  /** Code units of the document's content. */
+  readonly start: number
+  readonly end: number
+  readonly text: string
+  /** Of `documentId`. */
+  readonly content: string
+}
+
+export interface FilledBase {
+  readonly name: string
+  readonly documents: readonly BeirDocument[]
+}
+
+export interface AnswerCases {
+  readonly knowledgeBases: readonly FilledBase[]
+  readonly cases: readonly AnswerCase[]
+}
+
+interface Collection {
+  readonly name: string
+  readonly documents: readonly BeirDocument[]
+  /** Without a place where the collection tells none. */
+  readonly questions: readonly AskedQuestion[]
+}
+
+/** The knowledge base of all collections together. */
+const TOGETHER = 'together'
+
+/**
+ * Each collection alone and all together: the questions with their passage, those of every second passage where these are
+ * left out, and those of the other collections.
+ * @param folder holds the collections @param limit questions of each kind, spread over all
+ */
+export async function answerCases(
+  folder: string,
+  names: readonly string[],
+  limit: number,
+): Promise<AnswerCases> {
+  const collections = await Promise.all(names.map((name) => collectionOf(folder, name)))
+  const answered = collections.filter(hasAnswers)
+  const all = answered.length < 2 ? collections : [...collections, together(answered)]
+  const knowledgeBases = all.flatMap((collection) => {
+    const { name, documents } = collection
+    const whole = { name: baseName(name), documents }
+    const kept = documents.filter((one) => !isLeftOut(one.id))
+    return hasAnswers(collection) ? [whole, { name: halfName(name), documents: kept }] : [whole]
+  })
+  const cases = all.flatMap((collection) => casesOf(collection, collections, limit))
+  return { knowledgeBases, cases }
+}
+
+function hasAnswers({ questions }: Collection): boolean {
+  return questions.some(({ gold }) => gold !== null)
+}
+
+function casesOf(
+  { name, questions }: Collection,
+  collections: readonly Collection[],
+  limit: number,
+): readonly AnswerCase[] {
+  const answered = questions.filter(({ gold }) => gold !== null)
+  const removed = answered
+    .filter(({ gold }) => isLeftOut(gold?.documentId ?? ''))
+    .map(({ text }) => ({ text, gold: null }))
+  const others = collections
+    .filter((other) => name !== TOGETHER && other.name !== name)
+    .map((other) => ({
+      name: `${name} < ${other.name}`,
+      kind: 'elsewhere' as const,
+      knowledgeBase: baseName(name),
+      questions: spread(
+        other.questions.map(({ text }) => ({ text, gold: null })),
+        Math.min(limit, ELSEWHERE_MAX),
+      ),
+    }))
+  const whole = baseName(name)
+  const here: readonly AnswerCase[] = [
+    { name, kind: 'answered', knowledgeBase: whole, questions: spread(answered, limit) },
+    { name, kind: 'removed', knowledgeBase: halfName(name), questions: spread(removed, limit) },
+  ]
+  return [...here.filter((one) => one.questions.length > 0), ...others]
+}
+
+/** Questions of one collection that another one's agent is asked: there are many pairs. */
+const ELSEWHERE_MAX = 150
+
+function spread<T>(items: readonly T[], limit: number): readonly T[] {
+  if (items.length <= limit) return items
+  return Array.from(
+    { length: limit },
+    (_, at) => items[Math.floor((at * items.length) / limit)],
+  ).flatMap((item) => (item === undefined ? [] : [item]))
+}
+
+function baseName(name: string): string {
+  return name.replaceAll('-', '_')
+}
+
+function halfName(name: string): string {
+  return `${baseName(name)}_half`
+}
+
+/** Every second document: the first of `p0`, `p1`, …; of translations the same ones. */
+function isLeftOut(id: string): boolean {
+  return Number(/\d+$/.exec(id)?.[0] ?? 0) % 2 === 1
+}
+
+function together(collections: readonly Collection[]): Collection {
+  return {
+    name: TOGETHER,
+    documents: collections.flatMap(({ name, documents }) => {
+      return documents.map((one) => ({ ...one, id: `${name}:${one.id}` }))
+    }),
+    questions: interleaved(
+      collections.map(({ name, questions }) => {
+        return questions.map(({ text, gold }) => {
+          const named = `${name}:${gold?.documentId}`
+          return { text, gold: gold === null ? null : { ...gold, documentId: named } }
+        })
+      }),
+    ),
+  }
+}
+
+/** So that the first of them are of all collections. */
+function interleaved<T>(lists: readonly (readonly T[])[]): readonly T[] {
+  const longest = Math.max(...lists.map((list) => list.length))
+  return Array.from({ length: longest }, (_, at) =>
+    lists.flatMap((list) => list.slice(at, at + 1)),
+  ).flat()
+}
+
+async function collectionOf(folder: string, name: string): Promise<Collection> {
+  const { documents, questions } = await beirCollection(join(folder, name))
+  const contents = new Map(documents.map(({ id, content }) => [id, content]))
+  const golds = await goldsOf(join(folder, name, 'answers.jsonl'), contents)
+  return {
+    name,
+    documents,
+    questions: questions.map(({ id, text }) => ({ text, gold: golds.get(id) ?? null })),
+  }
+}
+
+interface AnswerLine {
+  readonly _id: string
+  readonly passage: string
+  readonly answers: readonly { readonly text: string; readonly start: number }[]
+}
+
+/** Where each question's answer stands; none of a collection that has no such file. */
+async function goldsOf(
+  path: string,
+  contents: ReadonlyMap<string, string>,
+): Promise<ReadonlyMap<string, Gold>> {
+  const golds = new Map<string, Gold>()
+  if (!(await Bun.file(path).exists())) return golds
+  for await (const line of linesOf(path)) {
+    const { _id, passage, answers }: AnswerLine = JSON.parse(line.text)
+    const content = contents.get(passage)
+    const [answer] = answers
+    if (content === undefined || answer === undefined) throw new Error(`${line.place}: no passage`)
+    // The offsets count code points.
+    const start = [...content].slice(0, answer.start).join('').length
+    const end = start + answer.text.length
+    if (content.slice(start, end) !== answer.text) throw new Error(`${line.place}: not the answer`)
+    golds.set(_id, { documentId: passage, start, end, text: answer.text, content })
+  }
+  return golds
+}

@@ -1,0 +1,101 @@
+/** Rates answers of agents by what they quote. */
+import type { Citation } from '../../src/domain/agents/completion-event.ts'
+import type { AskedQuestion, Gold } from './answer-cases.ts'
+
+/** What an agent said, as far as it is rated. */
+export interface RatedAnswer {
+  /** In the order of the answer; none: it says that there is nothing. */
+  readonly quotes: readonly Quote[]
+}
+
+export interface Quote {
+  readonly documentId: string
+  readonly text: string
+  /** Where it stands in the document; null where that is not told. */
+  readonly place: { readonly start: number; readonly end: number } | null
+}
+
+export interface Rates {
+  readonly count: number
+  /** Shares of the questions. */
+  readonly goldFirst: number
+  readonly goldInThree: number
+  readonly nothingFound: number
+  /** Characters of a quote at the median, and of the longest. */
+  readonly quoteChars: number
+  readonly quoteCharsMax: number
+}
+
+export function ratesOf(answers: readonly (RatedAnswer & Pick<AskedQuestion, 'gold'>)[]): Rates {
+  const share = (count: number) => (answers.length === 0 ? 0 : count / answers.length)
+  const counted = (holds: (answer: (typeof answers)[number]) => boolean) => {
+    return share(answers.filter(holds).length)
+  }
+  const lengths = answers
+    .flatMap(({ quotes }) => quotes.map(({ text }) => text.length))
+    .toSorted((a, b) => a - b)
+  return {
+    count: answers.length,
+    goldFirst: counted(({ gold, quotes }) => isQuoted(gold, quotes.slice(0, 1))),
+    goldInThree: counted(({ gold, quotes }) => isQuoted(gold, quotes.slice(0, 3))),
+    nothingFound: counted(({ quotes }) => quotes.length === 0),
+    quoteChars: lengths[Math.floor(lengths.length / 2)] ?? 0,
+    quoteCharsMax: lengths.at(-1) ?? 0,
+  }
+}
+
+/** Whether one of the quotes holds the answer where it stands. */
+export function isQuoted(gold: Gold | null, quotes: readonly Quote[]): boolean {
+  if (gold === null) return false
+  return quotes.some(({ documentId, text, place }) => {
+    if (documentId !== gold.documentId) return false
+    return place === null ? holds(text, gold) : place.start <= gold.start && gold.end <= place.end
+  })
+}
+
+/** By letters and digits alone: an answer may show a quote with other white space and marks. */
+function holds(quote: string, { content, start, end }: Gold): boolean {
+  const whole = bare(content)
+  const [from, to] = [bare(content.slice(0, start)).length, bare(content.slice(0, end)).length]
+  const lines = quote
+    .split('\n')
+    .map(bare)
+    .filter((line) => line.length >= BARE_CHARS_MIN)
+  return lines.some((line) => {
+    const at = whole.indexOf(line)
+    return at !== -1 && at <= from && to <= at + line.length
+  })
+}
+
+/** Less is no quote. */
+const BARE_CHARS_MIN = 3
+
+function bare(text: string): string {
+  return text.normalize('NFC').replace(/[^\p{L}\p{N}]/gu, '')
+}
+
+/** The quotes of an answer as it is written: lines that begin with `>`, up to their chunk in square brackets. */
+export function quotesIn(
+  content: string,
+  documentOf: (chunkId: string) => string | undefined,
+): readonly Quote[] {
+  const parts = content.split(/\[([^\s[\]]+:\d+of\d+:\d+to\d+)\]/)
+  return parts.flatMap((part, index) => {
+    const chunkId = parts[index + 1]
+    if (index % 2 === 1 || chunkId === undefined) return []
+    const documentId = documentOf(chunkId)
+    const text = part
+      .split('\n')
+      .flatMap((line) => (line.startsWith('>') ? [line.replace(/^>\s?/, '')] : []))
+      .join('\n')
+    return documentId === undefined ? [] : [{ documentId, text, place: null }]
+  })
+}
+
+/** The quotes of an answer over HTTP. */
+export function quotesOf(citations: readonly Citation[]): readonly Quote[] {
+  return citations.map(({ document_id, text, start, end }) => {
+    const place = start === null || end === null ? null : { start, end }
+    return { documentId: document_id, text, place }
+  })
+}
