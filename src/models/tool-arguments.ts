@@ -1,13 +1,24 @@
 import type { ChatMessage, ChatRequest, ToolSpec } from '../domain/ports/model-ports.ts'
 
-/** The JSON schema of a tool's arguments: one text, or none. */
+/** The JSON schema of a tool's arguments: one text, none, or as the tool says. */
 export type ToolSchema = {
   readonly type: 'object'
-  readonly properties: Record<string, { readonly type: 'string'; readonly description: string }>
+  readonly properties: Record<string, unknown>
   readonly required: string[]
 }
 
-export function toolSchema({ input }: ToolSpec): ToolSchema {
+export function toolSchema({ input, schema }: ToolSpec): ToolSchema {
+  if (schema !== undefined) {
+    const { properties = {}, required = [] } = schema
+    const isList = Array.isArray(required)
+    // Of an object's schema, these two are an object and a list of names.
+    return {
+      ...schema,
+      type: 'object',
+      properties: { ...(properties as object) },
+      required: isList ? required.map(String) : [],
+    }
+  }
   if (input === null) return { type: 'object', properties: {}, required: [] }
   const property = { type: 'string' as const, description: input.description }
   return { type: 'object', properties: { [input.name]: property }, required: [input.name] }
@@ -18,6 +29,7 @@ export function toolSchema({ input }: ToolSpec): ToolSchema {
  * handed on as it is: whoever runs the tool tells the model what it wants.
  */
 export function toolInput(argumentsJson: string, spec: ToolSpec | undefined): string {
+  if (spec?.schema !== undefined) return argumentsJson
   const values = parsedObject(argumentsJson)
   if (values === null) return argumentsJson
   const name = spec?.input?.name
@@ -33,8 +45,9 @@ export function toolInput(argumentsJson: string, spec: ToolSpec | undefined): st
 export function toolArguments(
   call: { readonly name: string; readonly input: string },
   tools: readonly ToolSpec[],
-): Record<string, string> {
+): Record<string, unknown> {
   const spec = tools.find((tool) => tool.name === call.name)
+  if (spec?.schema !== undefined) return parsedObject(call.input) ?? { input: call.input }
   if (spec?.input === null || call.input === '') return {}
   return { [spec?.input.name ?? 'input']: call.input }
 }
@@ -65,7 +78,7 @@ export function toolCallCount({ messages }: ChatRequest): number {
   return messages.reduce((sum, message) => sum + count(message), 0)
 }
 
-function parsedObject(text: string): Readonly<Record<string, unknown>> | null {
+function parsedObject(text: string): Record<string, unknown> | null {
   if (text.trim() === '') return {}
   try {
     const value: unknown = JSON.parse(text)

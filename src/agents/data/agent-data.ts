@@ -103,7 +103,12 @@ export function namedKnowledgeBases(
   const home = nameKey(project)
   return knowledgeBases.filter((kb) => {
     if (standsIn(text, nameKey(fullName(kb)))) return true
-    return nameKey(kb.projectName) === home && standsIn(text, nameKey(kb.name))
+    if (!standsIn(text, nameKey(kb.name))) return false
+    // A name alone is first that of the agent's own project.
+    const isTaken = knowledgeBases.some((other) => {
+      return nameKey(other.projectName) === home && nameKey(other.name) === nameKey(kb.name)
+    })
+    return nameKey(kb.projectName) === home || !isTaken
   })
 }
 

@@ -1,5 +1,6 @@
 /** The wire format of `/completions/stream` (docs/contract.md 3): each event is one `data: {json}` chunk. */
 import type { ErrorCode } from '../../errors.ts'
+import type { ResultValue } from '../query-result.ts'
 
 export interface Action {
   readonly tool: string
@@ -32,6 +33,31 @@ export interface Citation {
   readonly relevance: number | null
 }
 
+/** A statement over tables whose rows the answer is made of. */
+export interface Evidence {
+  readonly sql: string
+  readonly column_names: readonly string[]
+  /** The rows as far as the model was shown them. */
+  readonly data: readonly (readonly ResultValue[])[]
+  /** Whether the statement gives more rows than these. */
+  readonly is_cut: boolean
+}
+
+/** A chart that comes with the answer. */
+export interface Chart {
+  /** Vega-Lite 5 with the rows within it: nothing is loaded, and it holds no expressions. */
+  readonly spec: Readonly<Record<string, unknown>>
+  readonly sql: string
+  readonly column_names: readonly string[]
+  readonly data: readonly (readonly ResultValue[])[]
+}
+
+/** What an answer leans on besides its citations. Lists that are empty are left out. */
+export interface AnswerFindings {
+  readonly evidence?: readonly Evidence[]
+  readonly charts?: readonly Chart[]
+}
+
 export interface StartEvent {
   readonly type: 'start'
   readonly prompt: string
@@ -50,7 +76,7 @@ export interface StepsEvent {
   readonly trace_id: string
 }
 
-export interface OutputEvent {
+export interface OutputEvent extends AnswerFindings {
   readonly output: string
   readonly messages: readonly Message[]
   readonly trace_id: string

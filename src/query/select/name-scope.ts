@@ -1,4 +1,5 @@
 import type { AllowedData } from '../../domain/agents/agent.ts'
+import { nameMeant, notAvailable } from '../../domain/agents/named-data.ts'
 import {
   agentsOf,
   type CatalogSnapshot,
@@ -48,14 +49,19 @@ export function nameScope(
 ): NameScope {
   return {
     isHybridByDefault: allowed !== undefined,
-    resolve(parts) {
+    resolve(written) {
+      const parts = allowed === undefined ? written : partsMeant(written, database, allowed)
       const whole = parts.length === 1 ? [database, ...parts] : parts
       if (allowed !== undefined) checkAllowedSource(snapshot, whole, allowed)
       const found = sourceRelation(snapshot, whole, tables)
       if (found !== undefined) return found
       const [qualifier, name] = qualifiedName(parts, database)
       const relation = find(snapshot, qualifier, name, tables)
-      if (relation === undefined) throw missing(snapshot, qualifier, name)
+      if (relation === undefined) {
+        // An agent is not told the names that it may not read.
+        if (allowed !== undefined) throw notAllowed(written.join('.'), allowed)
+        throw missing(snapshot, qualifier, name)
+      }
       if (allowed !== undefined) {
         const fullName = `${qualifier}.${canonicalName(snapshot, qualifier, name)}`
         if (!isAllowed(relation, fullName, allowed)) throw notAllowed(fullName, allowed)
@@ -249,8 +255,21 @@ function didYouMean(name: string | undefined): string {
 }
 
 function notAllowed(name: string, allowed: AllowedData): AppError {
-  const kbs = allowed.knowledgeBases.map((kb) => `${kb.projectName}.${kb.name}`)
-  const names = [...kbs, ...allowed.tables]
-  const available = names.length === 0 ? 'none' : names.join(', ')
-  return new AppError('sql_forbidden', `${name} is not available here. Available: ${available}`)
+  return new AppError('sql_forbidden', notAvailable(name, namesOf(allowed)))
+}
+
+function namesOf({ knowledgeBases, tables }: AllowedData): readonly string[] {
+  return [...knowledgeBases.map((kb) => `${kb.projectName}.${kb.name}`), ...tables]
+}
+
+/** A model writes names in many ways; one that means nothing of what is allowed stays as it is, and is refused. */
+function partsMeant(
+  parts: readonly string[],
+  database: string,
+  allowed: AllowedData,
+): readonly string[] {
+  const meant = nameMeant(parts.join('.'), database, namesOf(allowed))
+  if (meant === undefined) return parts
+  const [qualifier = '', ...rest] = meant.split('.')
+  return isFiles(qualifier) ? [qualifier, rest.join('.')] : [qualifier, ...rest]
 }

@@ -1,7 +1,9 @@
 import type { AllowedData } from '../../domain/agents/agent.ts'
-import { requireDatabase } from '../../domain/catalog-snapshot.ts'
+import { type CatalogSnapshot, requireDatabase } from '../../domain/catalog-snapshot.ts'
+import { nameKey } from '../../domain/identifier.ts'
 import { keywordWarningOf } from '../../domain/knowledge-base.ts'
 import type { BoundSql } from '../../domain/ports/engine-ports.ts'
+import { FILES_DATABASE } from '../../domain/project.ts'
 import type { RowStream } from '../../domain/query-result.ts'
 import { AppError, ERRORS } from '../../errors.ts'
 import { hasPivot, pivotColumns, withPivotValues } from '../../sql/dialect/pivot-values.ts'
@@ -157,8 +159,24 @@ async function withAttempts<T>(
       }
       if (!isUnknownName) throw error
       const isStale = deps.catalog.snapshot().version !== snapshot.version
-      if (!isStale || attempt >= ATTEMPTS_MAX) throw withColumnHint(error, request.sql, snapshot)
+      if (!isStale || attempt >= ATTEMPTS_MAX) {
+        throw withColumnHint(error, request.sql, visibleTo(request.allowed, snapshot))
+      }
     }
+  }
+}
+
+/** Names of columns are told only of what the caller may read. */
+function visibleTo(allowed: AllowedData | undefined, snapshot: CatalogSnapshot): CatalogSnapshot {
+  if (allowed === undefined) return snapshot
+  const tables = new Set(allowed.tables.map(nameKey))
+  const isVisible = (name: string) => tables.has(nameKey(name))
+  return {
+    ...snapshot,
+    knowledgeBases: allowed.knowledgeBases,
+    files: snapshot.files.filter(({ name }) => isVisible(`${FILES_DATABASE}.${name}`)),
+    views: snapshot.views.filter(({ projectName, name }) => isVisible(`${projectName}.${name}`)),
+    tables: snapshot.tables.filter(({ projectName, name }) => isVisible(`${projectName}.${name}`)),
   }
 }
 

@@ -1,0 +1,61 @@
+/** Statements over tables whose rows an answer is made of. */
+import type { Evidence } from '../../domain/agents/completion-event.ts'
+import type { ResultValue } from '../../domain/query-result.ts'
+import { byteSize } from '../agent-limits.ts'
+
+/** Of one answer, the last ones first. */
+const STATEMENTS_MAX = 5
+/** Rows of one of them as JSON. */
+const BYTES_MAX = 65_536
+
+/** What a statement showed the model that was not a list of chunks. */
+export type ShownRows = Omit<Evidence, 'is_cut'> & { readonly isCut: boolean }
+
+/** The statements of which a value stands in the answer; where none does, the last one. */
+export function evidenceOf(answer: string, shown: readonly ShownRows[]): readonly Evidence[] {
+  const withRows = shown.filter(({ data }) => data.length > 0)
+  const said = saidIn(answer)
+  const used = withRows.filter(({ data }) =>
+    data.some((row) => row.some((cell) => isSaid(cell, said))),
+  )
+  const chosen = used.length > 0 ? used.slice(-STATEMENTS_MAX) : withRows.slice(-1)
+  const bySql = new Map(chosen.map((one) => [one.sql, one]))
+  return [...bySql.values()].map(bounded)
+}
+
+function bounded({ sql, column_names, data, isCut }: ShownRows): Evidence {
+  let left = BYTES_MAX
+  const kept = data.filter((row) => {
+    left -= left < 0 ? 0 : byteSize(JSON.stringify(row))
+    return left >= 0
+  })
+  return { sql, column_names, data: kept, is_cut: isCut || kept.length < data.length }
+}
+
+interface Said {
+  readonly text: string
+  readonly numbers: ReadonlySet<number>
+}
+
+function saidIn(answer: string): Said {
+  const numbers = (answer.match(/\d[\d.,'’\u00a0\u202f]*/g) ?? []).flatMap((written) => {
+    const plain = written.replaceAll(/['’\u00a0\u202f]/g, '').replace(/[.,]+$/, '')
+    // 1,234.5 and 1.234,5 and 0,5.
+    return [plain.replaceAll(',', ''), plain.replaceAll('.', '').replace(',', '.')].map(Number)
+  })
+  return { text: answer.toLowerCase(), numbers: new Set(numbers.filter(Number.isFinite)) }
+}
+
+const TEXT_CHARS_MIN = 3
+
+function isSaid(cell: ResultValue, { text, numbers }: Said): boolean {
+  const number = typeof cell === 'string' && /^-?\d+(?:\.\d+)?$/.test(cell) ? Number(cell) : cell
+  if (typeof number === 'number') {
+    const size = Math.abs(number)
+    return [size, ...[0, 1, 2, 3].map((digits) => Number(size.toFixed(digits)))].some((one) =>
+      numbers.has(one),
+    )
+  }
+  if (typeof cell !== 'string' || cell.length < TEXT_CHARS_MIN) return false
+  return text.includes(cell.toLowerCase())
+}

@@ -1,0 +1,128 @@
+/** The arguments of a tool that takes several, as a model wrote them. */
+import type { JsonSchema } from '../../domain/ports/model-ports.ts'
+import { AppError } from '../../errors.ts'
+
+/** One argument of a tool. */
+export interface ArgumentSpec {
+  readonly type: 'string' | 'integer' | 'boolean'
+  readonly description: string
+  readonly isRequired?: boolean
+  readonly values?: readonly string[]
+  readonly min?: number
+  readonly max?: number
+}
+
+export type ArgumentSpecs = Readonly<Record<string, ArgumentSpec>>
+
+type ValueOf<Spec extends ArgumentSpec> = Spec['type'] extends 'string'
+  ? string
+  : Spec['type'] extends 'integer'
+    ? number
+    : boolean
+
+/** A missing argument is null; one that is required never is. */
+export type ArgumentValues<Specs extends ArgumentSpecs> = {
+  readonly [Name in keyof Specs]: Specs[Name]['isRequired'] extends true
+    ? ValueOf<Specs[Name]>
+    : ValueOf<Specs[Name]> | null
+}
+
+export function argumentSchema(specs: ArgumentSpecs): JsonSchema {
+  const properties = Object.fromEntries(
+    Object.entries(specs).map(([name, { type, description, values, min, max }]) => {
+      const bounds = {
+        ...(values === undefined ? {} : { enum: values }),
+        ...(min === undefined ? {} : { minimum: min }),
+        ...(max === undefined ? {} : { maximum: max }),
+      }
+      return [name, { type, description, ...bounds }]
+    }),
+  )
+  const required = Object.entries(specs).flatMap(([name, { isRequired }]) => {
+    return isRequired === true ? [name] : []
+  })
+  return { type: 'object', properties, required, additionalProperties: false }
+}
+
+/**
+ * Takes what is meant where that is plain: a number as text, an empty text for nothing.
+ * @throws AppError `invalid_request` that tells the model what is wrong
+ */
+export function readArguments<Specs extends ArgumentSpecs>(
+  input: string,
+  specs: Specs,
+): ArgumentValues<Specs> {
+  const sent = parsedObject(input, specs)
+  const unknown = Object.keys(sent).find((name) => !Object.hasOwn(specs, name))
+  if (unknown !== undefined) {
+    throw wrong(`there is no argument "${unknown.slice(0, 80)}"; ${argumentsOf(specs)}`)
+  }
+  const values = Object.entries(specs).map(([name, spec]) => [
+    name,
+    checkedValue(name, spec, sent[name]),
+  ])
+  // Each value has been checked against its spec.
+  return Object.fromEntries(values) as ArgumentValues<Specs>
+}
+
+function argumentsOf(specs: ArgumentSpecs): string {
+  const names = Object.entries(specs).map(([name, spec]) => {
+    return spec.isRequired === true ? name : `${name} (optional)`
+  })
+  return `the arguments are ${names.join(', ')}`
+}
+
+function parsedObject(input: string, specs: ArgumentSpecs): Readonly<Record<string, unknown>> {
+  let value: unknown
+  try {
+    value = input.trim() === '' ? {} : JSON.parse(input)
+  } catch {
+    throw wrong(`the arguments must be one JSON object; ${argumentsOf(specs)}`)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw wrong(`the arguments must be one JSON object; ${argumentsOf(specs)}`)
+  }
+  return { ...value }
+}
+
+function checkedValue(name: string, spec: ArgumentSpec, sent: unknown): unknown {
+  const value = typeof sent === 'string' && sent.trim() === '' ? null : (sent ?? null)
+  if (value === null) {
+    if (spec.isRequired === true) throw wrong(`"${name}" is missing: ${spec.description}`)
+    return null
+  }
+  if (spec.type === 'boolean') return booleanOf(name, value)
+  if (spec.type === 'integer') return integerOf(name, spec, value)
+  if (typeof value !== 'string') throw wrong(`"${name}" must be a text`)
+  if (value.length > TEXT_CHARS_MAX) {
+    throw wrong(`"${name}" has at most ${TEXT_CHARS_MAX} characters`)
+  }
+  if (spec.values === undefined) return value
+  const chosen = spec.values.find((one) => one === value.trim().toLowerCase())
+  if (chosen === undefined) throw wrong(`"${name}" must be one of ${spec.values.join(', ')}`)
+  return chosen
+}
+
+/** As long as a statement may be. */
+const TEXT_CHARS_MAX = 65_536
+
+function booleanOf(name: string, value: unknown): boolean {
+  if (value === true || value === 'true') return true
+  if (value === false || value === 'false') return false
+  throw wrong(`"${name}" must be true or false`)
+}
+
+function integerOf(name: string, { min, max }: ArgumentSpec, value: unknown): number {
+  const number = typeof value === 'string' ? Number(value) : value
+  const isInteger = typeof number === 'number' && Number.isSafeInteger(number)
+  if (!isInteger || number < (min ?? -Infinity) || number > (max ?? Infinity)) {
+    throw wrong(
+      `"${name}" must be a whole number from ${min ?? 0} to ${max ?? 'as many as there are'}`,
+    )
+  }
+  return number
+}
+
+function wrong(why: string): AppError {
+  return new AppError('invalid_request', `The arguments are wrong: ${why}`)
+}

@@ -1,0 +1,193 @@
+import { nameMeant, notAvailable } from '../../domain/agents/named-data.ts'
+import { literal } from '../../domain/identifier.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import type { ResultValue } from '../../domain/query-result.ts'
+import { AppError } from '../../errors.ts'
+import { byteSize, firstBytes } from '../agent-limits.ts'
+import { fullName } from '../data/agent-data.ts'
+import { type DataReader, sqlName } from '../data/data-reader.ts'
+import { passagesOf, type ShownPassage } from '../evidence/shown-passages.ts'
+import { type ArgumentSpecs, readArguments } from './named-arguments.ts'
+
+/** Characters of a document's text on one page. */
+const PAGE_CHARS = 8_000
+const NEIGHBOURS = 2
+const NEIGHBOURS_MAX = 10
+/** Chunks in one answer. */
+const CHUNKS_MAX = 100
+
+export const READ_DOCUMENT = {
+  knowledge_base: {
+    type: 'string',
+    isRequired: true,
+    description: 'A knowledge base (project.kb)',
+  },
+  document_id: { type: 'string', description: 'The id of a document, to read it page by page' },
+  chunk_id: { type: 'string', description: 'A chunk_id, to read what stands around that chunk' },
+  page: {
+    type: 'integer',
+    min: 1,
+    max: 1_000_000,
+    description: `With document_id: which page of ${PAGE_CHARS} characters, from 1`,
+  },
+  neighbours: {
+    type: 'integer',
+    min: 1,
+    max: NEIGHBOURS_MAX,
+    description: `With chunk_id: how many chunks before and after it; ${NEIGHBOURS} if not given`,
+  },
+  column: { type: 'string', description: 'Which content column, for documents that have several' },
+} as const satisfies ArgumentSpecs
+
+export interface ReadDocument {
+  readonly text: string
+  /** The chunks in it. */
+  readonly passages: readonly ShownPassage[]
+}
+
+/** A document's text from its chunks, with the id of each chunk before what it adds. */
+export async function readDocument(
+  input: string,
+  reader: DataReader,
+  signal: AbortSignal,
+  bytesMax: number,
+): Promise<ReadDocument> {
+  const { knowledge_base, ...wanted } = readArguments(input, READ_DOCUMENT)
+  const { knowledgeBases } = reader.scope.allowed
+  const names = knowledgeBases.map(fullName)
+  const name = nameMeant(knowledge_base, reader.scope.project, names)
+  const kb = knowledgeBases.find((one) => fullName(one) === name)
+  if (kb === undefined) throw new AppError('sql_forbidden', notAvailable(knowledge_base, names))
+  const span = spanOf(kb, wanted)
+  const document = `${sqlName(kb)} WHERE id = ${literal(span.documentId)}`
+  const ofColumn =
+    span.column === null ? '' : ` AND metadata->>'content_column' = ${literal(span.column)}`
+  const size = `SELECT metadata->>'content_column' AS name, count(*) AS chunks, max(CAST(metadata->>'end_char' AS BIGINT)) AS chars FROM ${document}${ofColumn} GROUP BY 1 ORDER BY min(chunk_id)`
+  const columns = (await reader.read(size, signal)).rows
+  const [column] = columns
+  if (column === undefined) throw noDocument(kb, span)
+  const [columnName, chunkCount, chars] = column.map(String)
+  const within = `${document} AND metadata->>'content_column' = ${literal(columnName ?? '')} AND ${span.condition}`
+  const select = `SELECT id, chunk_id, chunk_content, metadata FROM ${within} ORDER BY CAST(metadata->>'chunk_index' AS BIGINT) LIMIT ${CHUNKS_MAX}`
+  const found = await reader.read(select, signal, CHUNKS_MAX)
+  const passages = passagesOf(found, [kb], true)
+  const others = columns.slice(1).map(([other]) => String(other))
+  const pages = Math.max(1, Math.ceil(Number(chars) / PAGE_CHARS))
+  const head = [
+    `Document ${span.documentId} of ${fullName(kb)}, column ${columnName}: ${chars} characters in ${chunkCount} chunks`,
+    ...(span.page === null
+      ? []
+      : [
+          `Page ${span.page} of ${pages}${span.page < pages ? `; the next one: page ${span.page + 1}` : ''}`,
+        ]),
+    ...(others.length === 0 ? [] : [`Other columns: ${others.join(', ')}`]),
+    ...(passages.length === 0 ? [`There is nothing on this page: the document has ${pages}`] : []),
+  ]
+  return stitched(
+    `${head.join('\n')}\n`,
+    { passages, starts: startsOf(found.rows) },
+    span,
+    bytesMax,
+  )
+}
+
+interface WantedSpan {
+  readonly documentId: string
+  /** null: the first there is. */
+  readonly column: string | null
+  /** In SQL: the chunks that are meant. */
+  readonly condition: string
+  /** null: around a chunk. */
+  readonly page: number | null
+  readonly fromChar: number
+  readonly untilChar: number
+}
+
+interface Wanted {
+  readonly document_id: string | null
+  readonly chunk_id: string | null
+  readonly page: number | null
+  readonly neighbours: number | null
+  readonly column: string | null
+}
+
+const CHUNK_ID = /^(.*):([^:]*):(\d+)of(\d+):(\d+)to(\d+)$/s
+
+function spanOf(kb: KnowledgeBase, wanted: Wanted): WantedSpan {
+  const { document_id: documentId, chunk_id: chunkId, column } = wanted
+  if (chunkId !== null) {
+    const [, id, ofColumn, number] =
+      CHUNK_ID.exec(chunkId.trim().replace(/^\[(.*)\]$/s, '$1')) ?? []
+    if (id === undefined || ofColumn === undefined) {
+      const message = `"${chunkId.slice(0, 200)}" is no chunk_id: take it as a search in ${fullName(kb)} returned it`
+      throw new AppError('invalid_request', message)
+    }
+    const index = Number(number) - 1
+    const reach = wanted.neighbours ?? NEIGHBOURS
+    const condition = `CAST(metadata->>'chunk_index' AS BIGINT) BETWEEN ${index - reach} AND ${index + reach}`
+    return {
+      documentId: id,
+      column: ofColumn,
+      condition,
+      page: null,
+      fromChar: 0,
+      untilChar: Infinity,
+    }
+  }
+  if (documentId === null) {
+    throw new AppError(
+      'invalid_request',
+      'Give document_id to read a document, or chunk_id to read what stands around a chunk',
+    )
+  }
+  const page = wanted.page ?? 1
+  const fromChar = (page - 1) * PAGE_CHARS
+  const untilChar = page * PAGE_CHARS
+  const condition = `CAST(metadata->>'start_char' AS BIGINT) < ${untilChar} AND CAST(metadata->>'end_char' AS BIGINT) > ${fromChar}`
+  return { documentId, column, condition, page, fromChar, untilChar }
+}
+
+function noDocument(kb: KnowledgeBase, { documentId }: WantedSpan): AppError {
+  const message = `${fullName(kb)} has no document "${documentId.slice(0, 200)}" with such a column. Its ids stand in the column id: SELECT DISTINCT id FROM ${sqlName(kb)} LIMIT 20`
+  return new AppError('document_not_found', message)
+}
+
+/** Where the text of each chunk begins in its column. */
+function startsOf(rows: readonly (readonly ResultValue[])[]): readonly number[] {
+  return rows.map(([, chunkId]) => Number(CHUNK_ID.exec(String(chunkId))?.[5] ?? 0))
+}
+
+const CUT = '\n(cut here: there was no more room. Read on by the chunk_id of the last one.)'
+
+/** Chunks overlap: each adds what the ones before it do not have. */
+function stitched(
+  head: string,
+  {
+    passages,
+    starts,
+  }: { readonly passages: readonly ShownPassage[]; readonly starts: readonly number[] },
+  { fromChar, untilChar }: WantedSpan,
+  bytesMax: number,
+): ReadDocument {
+  const shown: ShownPassage[] = []
+  let text = head
+  let end = fromChar
+  for (const [index, passage] of passages.entries()) {
+    const start = starts[index] ?? 0
+    const content = passage.text ?? ''
+    const until = Math.min(content.length, untilChar - start)
+    const own = content.slice(Math.max(0, end - start), until).toWellFormed()
+    if (own.trim() === '') continue
+    const { page, heading } = passage.place ?? { page: null, heading: null }
+    const place = [page === null ? '' : `page ${page}`, heading ?? ''].filter((part) => part !== '')
+    const next = `\n[${passage.chunkId}]${place.length === 0 ? '' : ` (${place.join(', ')})`}\n${own}\n`
+    shown.push(passage)
+    if (byteSize(text) + byteSize(next) > bytesMax - byteSize(CUT)) {
+      text = `${firstBytes(`${text}${next}`, bytesMax - byteSize(CUT))}${CUT}`
+      break
+    }
+    text += next
+    end = Math.max(end, start + content.length)
+  }
+  return { text, passages: shown }
+}
