@@ -24,6 +24,10 @@ export const AGENT_LIMITS = {
   passagesMax: 1_000,
   /** Citations of one answer: few enough to be looked up in one result. */
   citationsMax: 30,
+  /** Charts that come with one answer. */
+  chartsMax: 10,
+  /** Statements over tables whose rows are remembered for one answer, the newest. */
+  statementsKeptMax: 20,
   /** Tables of one data source that an agent may read, and how long the source is asked for them. */
   sourceTablesMax: 1_000,
   listingMs: 3_000,

@@ -164,13 +164,15 @@ export function backupRecord(backup: Backup) {
 }
 
 export function answerRecord(answer: Answer) {
-  const { content, traceId, citations, warnings, context } = answer
+  const { content, traceId, citations, evidence, charts, warnings, context } = answer
   return {
     message: {
       content,
       role: 'assistant',
       trace_id: traceId,
       citations,
+      ...(evidence === undefined ? {} : { evidence }),
+      ...(charts === undefined ? {} : { charts }),
       ...(context === undefined ? {} : { context }),
     },
     warnings,

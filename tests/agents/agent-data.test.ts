@@ -117,6 +117,8 @@ test('tools for tables are offered to agents with tables only', () => {
     'sql_db_list_tables',
     'sql_db_schema',
     'sql_db_query',
+    'metadata_values_tool',
+    'chart_tool',
   ])
 })
 

@@ -1,6 +1,6 @@
 /** A question to an agent whose model plays its turns. */
 import { expect } from 'bun:test'
-import type { Citation } from '../../src/domain/agents/completion-event.ts'
+import type { AnswerFindings, Citation } from '../../src/domain/agents/completion-event.ts'
 import type { TestApp } from '../support/test-app.ts'
 import { chatServer, type Said } from './chat-server.ts'
 
@@ -17,7 +17,7 @@ export interface ScriptedQuestion {
 export interface ScriptedAnswer {
   /** What each tool answered, as the model saw it. */
   readonly seen: readonly string[]
-  readonly message: Readonly<Record<string, unknown>> & {
+  readonly message: AnswerFindings & {
     readonly content: string
     readonly citations: readonly Citation[]
   }

@@ -226,6 +226,7 @@ export class AgentPool {
       content,
       traceId,
       citations,
+      ...host.findings(content),
       warnings: [...data.warnings, ...warnings],
       usage,
       seconds: (performance.now() - run.beganMs) / 1000,

@@ -1,6 +1,7 @@
 import type { TokenUsage } from '../../domain/agents/agent-run.ts'
 import {
   type ActionsEvent,
+  type AnswerFindings,
   type Citation,
   type CompletionEvent,
   type DeltaEvent,
@@ -74,7 +75,7 @@ export function progressEvent(
 }
 
 /** The answer to one question. */
-export interface Answer {
+export interface Answer extends AnswerFindings {
   readonly content: string
   readonly traceId: string
   readonly citations: readonly Citation[]
@@ -87,14 +88,23 @@ export interface Answer {
   readonly context?: readonly string[]
 }
 
-export function outputEvent({
-  content,
-  traceId,
-  citations,
-  warnings,
-}: Pick<Answer, 'content' | 'traceId' | 'citations' | 'warnings'>): OutputEvent {
-  return { output: content, messages: [{ content }], trace_id: traceId, citations, warnings }
+export function outputEvent(answer: ToldAnswer): OutputEvent {
+  const { content, traceId, citations, warnings, evidence, charts } = answer
+  return {
+    output: content,
+    messages: [{ content }],
+    trace_id: traceId,
+    citations,
+    ...(evidence === undefined ? {} : { evidence }),
+    ...(charts === undefined ? {} : { charts }),
+    warnings,
+  }
 }
+
+type ToldAnswer = Pick<
+  Answer,
+  'content' | 'traceId' | 'citations' | 'evidence' | 'charts' | 'warnings'
+>
 
 export function failureEvent(failure: AppError, traceId: string): ErrorEvent {
   const { message } = failure

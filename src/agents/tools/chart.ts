@@ -4,6 +4,7 @@ import { AppError } from '../../errors.ts'
 import type { DataReader, TypedRows } from '../data/data-reader.ts'
 import { observationOf } from '../data/observation.ts'
 import { type ArgumentSpecs, type ArgumentValues, readArguments } from './named-arguments.ts'
+import { statementIn } from './written-statement.ts'
 
 const ROWS_MAX = 1_000
 /** Of all its rows as JSON. */
@@ -46,6 +47,8 @@ export const CHART = {
   title: { type: 'string', description: 'What the chart shows, in the language of the question' },
 } as const satisfies ArgumentSpecs
 
+type ChartKind = (typeof KINDS)[number]
+
 type Wanted = ArgumentValues<typeof CHART>
 
 export interface DrawnChart {
@@ -54,16 +57,14 @@ export interface DrawnChart {
   readonly text: string
 }
 
-/** @param sqlOf takes the statement out of what the model wrote */
 export async function drawChart(
   input: string,
-  sqlOf: (written: string) => string,
   reader: DataReader,
   signal: AbortSignal,
   bytesMax: number,
 ): Promise<DrawnChart> {
   const wanted = readArguments(input, CHART)
-  const sql = sqlOf(wanted.sql)
+  const sql = statementIn(wanted.sql)
   const rows = await reader.read(sql, signal, ROWS_MAX)
   if (rows.hasMore) {
     throw wrong(`the statement gives more than ${ROWS_MAX} rows: aggregate or set a LIMIT`)
@@ -116,7 +117,7 @@ interface Fields {
 }
 
 function encodingOf(
-  kind: Wanted['kind'],
+  kind: ChartKind,
   { x, y, series }: Fields,
   names: readonly string[],
   { rows }: TypedRows,

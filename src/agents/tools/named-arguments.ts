@@ -15,7 +15,9 @@ export interface ArgumentSpec {
 export type ArgumentSpecs = Readonly<Record<string, ArgumentSpec>>
 
 type ValueOf<Spec extends ArgumentSpec> = Spec['type'] extends 'string'
-  ? string
+  ? Spec extends { readonly values: readonly (infer Value)[] }
+    ? Value
+    : string
   : Spec['type'] extends 'integer'
     ? number
     : boolean

@@ -1,10 +1,10 @@
-import type { Citation } from '../../domain/agents/completion-event.ts'
+import type { AnswerFindings, Chart, Citation } from '../../domain/agents/completion-event.ts'
 import type { ToolCall } from '../../domain/ports/model-ports.ts'
 import { AppError, type ErrorCode } from '../../errors.ts'
 import { AGENT_LIMITS, byteSize, firstBytes } from '../agent-limits.ts'
 import { type AvailableData, fullName, namedKnowledgeBases } from '../data/agent-data.ts'
-import { type DataReader, dataReader, type Select } from '../data/data-reader.ts'
-import { observationOf } from '../data/observation.ts'
+import { type DataReader, dataReader, type Select, type TypedRows } from '../data/data-reader.ts'
+import { type FirstRows, observationOf } from '../data/observation.ts'
 import { citationsOf } from '../evidence/citations.ts'
 import {
   mergedPassage,
@@ -12,8 +12,13 @@ import {
   type ShownPassage,
   showsPlainChunks,
 } from '../evidence/shown-passages.ts'
+import { evidenceOf, type ShownRows } from '../evidence/table-evidence.ts'
+import { drawChart } from './chart.ts'
+import { readDocument } from './document-pages.ts'
+import { metadataValues } from './metadata-values.ts'
 import { describeKnowledgeBases, describeTables } from './tool-descriptions.ts'
 import { isToolName, type ToolName } from './tools.ts'
+import { statementIn, withHint } from './written-statement.ts'
 
 export interface ToolHostOptions {
   readonly data: AvailableData
@@ -35,6 +40,8 @@ export class ToolHost {
   readonly #options: ToolHostOptions
   readonly #reader: DataReader
   readonly #seen = new Map<string, ShownPassage>()
+  readonly #rows: ShownRows[] = []
+  readonly #charts: Chart[] = []
 
   constructor(options: ToolHostOptions) {
     this.#options = options
@@ -75,12 +82,31 @@ export class ToolHost {
         return describeTables(input, this.#reader, signal, bytesMax)
       case 'kb_query_tool':
       case 'sql_db_query':
-        return this.#query(sqlIn(input), signal)
+        return this.#query(statementIn(input), signal)
+      case 'metadata_values_tool':
+        return metadataValues(input, this.#reader, signal, bytesMax)
+      case 'read_document_tool': {
+        const { text, passages } = await readDocument(input, this.#reader, signal, bytesMax)
+        for (const passage of passages) this.#remember(passage)
+        return text
+      }
+      case 'chart_tool':
+        return this.#chart(input, signal)
     }
   }
 
+  async #chart(input: string, signal: AbortSignal): Promise<string> {
+    const { observationBytesMax: bytesMax } = this.#options
+    const { chart, text } = await drawChart(input, this.#reader, signal, bytesMax)
+    if (this.#charts.length >= AGENT_LIMITS.chartsMax) {
+      return `The answer has ${AGENT_LIMITS.chartsMax} charts already: this one is not shown`
+    }
+    this.#charts.push(chart)
+    return text
+  }
+
   async #query(sql: string, signal: AbortSignal): Promise<string> {
-    const result = await this.#reader.read(sql, signal)
+    const result = await this.#read(sql, signal)
     const { text, shownCount } = observationOf(result, {
       rowsMax: AGENT_LIMITS.observationRowsMax,
       bytesMax: this.#options.observationBytesMax,
@@ -88,10 +114,26 @@ export class ToolHost {
     const { data, project } = this.#options
     const origins = namedKnowledgeBases(sql, data.knowledgeBases, project)
     const shown = { columns: result.columns, rows: result.rows.slice(0, shownCount) }
-    for (const passage of passagesOf(shown, origins, showsPlainChunks(sql))) {
-      this.#remember(passage)
+    const passages = passagesOf(shown, origins, showsPlainChunks(sql))
+    for (const passage of passages) this.#remember(passage)
+    if (passages.length === 0) this.#noteRows(sql, shown, result.hasMore)
+    return `${noteOn(sql)}${text}`
+  }
+
+  async #read(sql: string, signal: AbortSignal): Promise<TypedRows> {
+    try {
+      return await this.#reader.read(sql, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof AppError)) throw error
+      const message = await withHint(error.message, sql, this.#reader, signal)
+      throw new AppError(error.code, message, { cause: error })
     }
-    return text
+  }
+
+  #noteRows(sql: string, { columns, rows }: Omit<FirstRows, 'hasMore'>, isCut: boolean): void {
+    this.#rows.push({ sql, column_names: columns, data: rows, isCut })
+    if (this.#rows.length > AGENT_LIMITS.statementsKeptMax) this.#rows.shift()
   }
 
   #remember(passage: ShownPassage): void {
@@ -105,6 +147,16 @@ export class ToolHost {
   /** The chunks that the answer names and the model was shown. */
   citations(answer: string, signal: AbortSignal): Promise<readonly Citation[]> {
     return citationsOf(answer, this.#seen.values(), this.#reader, signal)
+  }
+
+  /** The statements over tables on which the answer leans, and the charts that come with it. */
+  findings(answer: string): AnswerFindings {
+    const evidence = evidenceOf(answer, this.#rows)
+    const charts = [...this.#charts]
+    return {
+      ...(evidence.length === 0 ? {} : { evidence }),
+      ...(charts.length === 0 ? {} : { charts }),
+    }
   }
 
   /** The texts of all chunks that the model was shown. */
@@ -125,17 +177,19 @@ const FAILURES: Readonly<Record<ToolName, (message: string) => string>> = {
   sql_db_list_tables: failure,
   sql_db_schema: failure,
   sql_db_query: failure,
+  metadata_values_tool: failure,
+  read_document_tool: failure,
+  chart_tool: failure,
 }
 
-/** A model may fence its statement as Markdown. */
-function sqlIn(input: string): string {
-  if (input.length > AGENT_LIMITS.sqlCharsMax) {
-    const limit = `${AGENT_LIMITS.sqlCharsMax} characters`
-    throw new AppError('sql_forbidden', `A statement has at most ${limit}`)
-  }
-  const fenced = /^```\w*\n(.*)```$/s.exec(input.trim())
-  return (fenced?.[1] ?? input).trim()
+/** `content LIKE` does not filter, which who knows SQL does not expect. */
+function noteOn(sql: string): string {
+  const isMisread = /(?<![\w."`])["`]?content["`]?\s+(?:not\s+)?i?like\s/i.test(sql)
+  return isMisread ? LIKE_NOTE : ''
 }
+
+const LIKE_NOTE =
+  "Note: content LIKE ranks by meaning and filters nothing away; chunk_content LIKE '%word%' is literal.\n"
 
 /** Names as JSON, as many as there is room for. */
 function namesText(names: readonly string[], none: string, bytesMax: number): string {

@@ -1,0 +1,162 @@
+/** Statements as models write them, and what they are told when one fails. */
+import { nameMeant } from '../../domain/agents/named-data.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import { KNOWLEDGE_BASE_COLUMNS } from '../../domain/knowledge-base.ts'
+import { AppError } from '../../errors.ts'
+import { AGENT_LIMITS } from '../agent-limits.ts'
+import { fullName, namedKnowledgeBases } from '../data/agent-data.ts'
+import { type DataReader, sqlTableName } from '../data/data-reader.ts'
+
+const FENCED = /```[ \t]*\w*[ \t]*\n(.*?)(?:\n?[ \t]*```|$)/s
+/** Labels and markers that prompts of others ask for. */
+const LABELS =
+  /^\s*(?:\$START\$|(?:sql(?:[ _]?query)?|query|statement)\s*[:=]\s*(?=\S))\s*|\s*\$STOP\$\s*$/gi
+const OPENING =
+  /^\s*(?:\(|--|\/\*|(?:select|with|from|values|table|describe|desc|summarize|show|pivot|unpivot|explain)\b)/i
+const STATEMENT_LINE = /^[ \t]*(?:select|with)\b[^\n]*/im
+
+/**
+ * The statement in what a model wrote: out of a fence of Markdown, a JSON object, or the words around it.
+ * @throws AppError `sql_forbidden` where it is too long
+ */
+export function statementIn(input: string): string {
+  if (input.length > AGENT_LIMITS.sqlCharsMax) {
+    const limit = `${AGENT_LIMITS.sqlCharsMax} characters`
+    throw new AppError('sql_forbidden', `A statement has at most ${limit}`)
+  }
+  const text = (textOfJson(input) ?? input).replaceAll(LABELS, '')
+  const plain = text.trim()
+  if (OPENING.test(plain)) return plain
+  const fenced = FENCED.exec(plain)?.[1]?.trim()
+  if (fenced !== undefined && fenced !== '') return fenced
+  const line = STATEMENT_LINE.exec(plain)
+  return line === null ? plain : plain.slice(line.index).trim()
+}
+
+/** `{"sql_query": "SELECT …"}`, and a statement as a JSON text. */
+function textOfJson(input: string): string | null {
+  const text = input.trim()
+  if (!/^\{.*\}$/s.test(text)) return null
+  try {
+    const values: unknown[] = Object.values(JSON.parse(text))
+    const [only] = values
+    return values.length === 1 && typeof only === 'string' ? only : null
+  } catch {
+    return null
+  }
+}
+
+/** What other databases call a function, and how it is written here. */
+const FUNCTIONS_HERE: Readonly<Record<string, string>> = {
+  date_format: "strftime(column, '%Y-%m')",
+  to_char: "strftime(column, '%Y-%m')",
+  str_to_date: "strptime(text, '%Y-%m-%d')",
+  to_date: 'CAST(text AS DATE)',
+  curdate: 'current_date',
+  getdate: 'now()',
+  sysdate: 'now()',
+  unix_timestamp: 'epoch(column)',
+  from_unixtime: 'to_timestamp(number)',
+  dateadd: 'column + INTERVAL 1 DAY',
+  date_add: 'column + INTERVAL 1 DAY',
+  substring_index: "split_part(text, ',', 1)",
+  find_in_set: "list_contains(string_split(text, ','), value)",
+  charindex: 'instr(text, part)',
+  locate: 'instr(text, part)',
+  nvl: 'coalesce(column, value)',
+  isnull: 'column IS NULL, or coalesce(column, value)',
+  iif: 'CASE WHEN … THEN … ELSE … END',
+  json_value: "metadata->>'key'",
+  json_unquote: "metadata->>'key'",
+  rlike: "regexp_matches(text, 'pattern')",
+  regexp_like: "regexp_matches(text, 'pattern')",
+  match: "content = 'text' in WHERE, which searches a knowledge base",
+  contains_text: "chunk_content LIKE '%text%'",
+  datediff: "date_diff('day', start, end)",
+}
+
+const FUNCTION_NAMED = /function "?(\w+)"? |name (\w+) does not exist/i
+
+/** The message with the next step, where it is plain. Columns are looked up of what the statement names. */
+export async function withHint(
+  message: string,
+  sql: string,
+  reader: DataReader,
+  signal: AbortSignal,
+): Promise<string> {
+  const unknownColumn = /^Column "[^"]*" does not exist/.test(message)
+  const hint = unknownColumn ? await columnsNamed(sql, reader, signal) : plainHint(message, sql)
+  return hint === null ? message : `${message}\nHint: ${hint}`
+}
+
+function plainHint(message: string, sql: string): string | null {
+  const [, first, second] = FUNCTION_NAMED.exec(message) ?? []
+  const called = nameKey(first ?? second ?? '')
+  const here = Object.hasOwn(FUNCTIONS_HERE, called) ? FUNCTIONS_HERE[called] : undefined
+  if (here !== undefined) return `write ${here}`
+  if (
+    /^\s*(?:insert|update|delete|create|drop|alter|copy|attach|set|pragma|call|install|load)\b/i.test(
+      sql,
+    )
+  ) {
+    return 'you can only read: write one SELECT'
+  }
+  if (/information_schema|^\s*show\b/i.test(sql)) {
+    return 'the tools kb_list_tool and sql_db_list_tables list what you may read, kb_info_tool and sql_db_schema describe it'
+  }
+  if (/\bselect\s+top\s+\d/i.test(sql)) return 'write LIMIT at the end instead of TOP'
+  if (/\bmatch\s*\(/i.test(sql)) return `write ${FUNCTIONS_HERE.match}`
+  if (/Only one statement/.test(message)) return 'make one call for each statement'
+  return null
+}
+
+const COLUMNS_SHOWN_MAX = 60
+const TABLES_LOOKED_UP_MAX = 3
+
+async function columnsNamed(
+  sql: string,
+  reader: DataReader,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { allowed, project } = reader.scope
+  const lines = namedKnowledgeBases(sql, allowed.knowledgeBases, project).map((kb) => {
+    const own = kb.storedMetadata.map(({ name }) => name)
+    return `${fullName(kb)} has the columns ${shortList([...KNOWLEDGE_BASE_COLUMNS, ...own])}`
+  })
+  const tables = namesIn(sql, project, allowed.tables).slice(0, TABLES_LOOKED_UP_MAX)
+  for (const table of tables) {
+    const columns = await columnsOf(table, reader, signal)
+    if (columns !== null) lines.push(`${table} has the columns ${shortList(columns)}`)
+  }
+  return lines.length === 0 ? null : lines.join('\n')
+}
+
+async function columnsOf(
+  table: string,
+  reader: DataReader,
+  signal: AbortSignal,
+): Promise<readonly string[] | null> {
+  try {
+    return (await reader.read(`SELECT * FROM ${sqlTableName(table)} LIMIT 0`, signal)).columns
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof AppError) return null
+    throw error
+  }
+}
+
+function shortList(columns: readonly string[]): string {
+  const shown = columns.slice(0, COLUMNS_SHOWN_MAX).map((name) => name.slice(0, 100).toWellFormed())
+  const rest = columns.length - shown.length
+  return rest === 0 ? shown.join(', ') : `${shown.join(', ')} and ${rest} more`
+}
+
+const AFTER_FROM =
+  /\b(?:from|join)\s+((?:["`][^"`]*["`]|[^\s"`,;()]+)(?:\s*\.\s*(?:["`][^"`]*["`]|[^\s"`,;().]+))*)/gi
+
+function namesIn(sql: string, project: string, tables: readonly string[]): readonly string[] {
+  const found = [...sql.matchAll(AFTER_FROM)].flatMap(([, name = '']) => {
+    return nameMeant(name, project, tables) ?? []
+  })
+  return [...new Set(found)]
+}
