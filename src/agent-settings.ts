@@ -25,7 +25,7 @@ export const AGENT_SETTINGS = {
   }),
   agentQueueMax: setting('EIDER_AGENT_QUEUE_MAX', {
     default: '100',
-    help: 'Maximum number of questions that wait; further ones are answered with 503',
+    help: 'Maximum number of questions that wait; further ones are answered with 429 and a Retry-After',
     parse: integer(0, 100_000),
   }),
   agentTimeoutSeconds: setting('EIDER_AGENT_TIMEOUT_SECONDS', {

@@ -42,6 +42,8 @@ export const ERRORS = {
   agent_not_found: { status: 404, number: 2201, title: 'Agent not found' },
   agent_exists: { status: 409, number: 2202, title: 'Agent already exists' },
   agent_creation_not_allowed: { status: 400, number: 2203, title: 'Creation is not allowed' },
+  too_many_questions: { status: 429, number: 2204, title: 'Too many questions' },
+  run_not_found: { status: 404, number: 2205, title: 'Run not found' },
   file_not_found: { status: 404, number: 2301, title: 'File not found' },
   file_exists: { status: 400, number: 2302, title: 'File already exists' },
   file_unreadable: { status: 400, number: 2303, title: 'File could not be read' },
@@ -116,11 +118,12 @@ export class AppError extends Error {
   readonly code: ErrorCode
   readonly title: string
   readonly excerpt: string | undefined
+  readonly retryAfterSeconds: number | undefined
 
   /**
    * @param options `cause`: for the log, never for the caller; `title` replaces the code's usual title where clients know
    * another wording; `excerpt`: the line of the caller's text with a caret under the place, shown below the message where
-   * there is room
+   * there is room; `retryAfterSeconds` replaces the code's usual time
    */
   constructor(
     code: ErrorCode,
@@ -129,6 +132,7 @@ export class AppError extends Error {
       readonly cause?: unknown
       readonly title?: string
       readonly excerpt?: string | undefined
+      readonly retryAfterSeconds?: number
     } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -136,6 +140,8 @@ export class AppError extends Error {
     this.code = code
     this.title = options.title ?? ERRORS[code].title
     this.excerpt = options.excerpt
+    const { retryAfterSeconds }: ErrorKind = ERRORS[code]
+    this.retryAfterSeconds = options.retryAfterSeconds ?? retryAfterSeconds
   }
 }
 

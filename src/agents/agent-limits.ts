@@ -2,6 +2,8 @@
 export const AGENT_LIMITS = {
   /** The question itself; a longer one is refused. */
   questionBytesMax: 65_536,
+  /** Of a question, what the list of running ones shows. */
+  questionCharsShown: 200,
   /** Earlier turns of the conversation that the model is shown: the newest that fit. */
   historyBytesMax: 65_536,
   /** Text and tool inputs of one turn of the model. */

@@ -1,12 +1,13 @@
 import { timestampOfMillis } from '../domain/timestamp.ts'
-import { AppError, ERRORS, type ErrorKind, toAppError } from '../errors.ts'
+import { AppError, ERRORS, toAppError } from '../errors.ts'
 
 /**
  * A failure as `application/problem+json` (RFC 9457): `type`, `title`, `status`, `detail`, and
  * beyond the RFC `code` and `timestamp`. Nothing of the cause is in it.
  */
 export function errorResponse(error: AppError, nowMs: number): Response {
-  const { status, retryAfterSeconds }: ErrorKind = ERRORS[error.code]
+  const { status } = ERRORS[error.code]
+  const { retryAfterSeconds } = error
   const body = {
     type: `/docs#${error.code}`,
     title: error.title,

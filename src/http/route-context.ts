@@ -1,6 +1,7 @@
 import type { Elysia } from 'elysia'
 import type { AgentQuestion } from '../agents/questions/agent-question.ts'
 import type { Answer } from '../agents/questions/completion-stream.ts'
+import type { RunningQuestion } from '../agents/questions/running-questions.ts'
 import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
 import type { CompletionEvent } from '../domain/agents/completion-event.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
@@ -100,5 +101,9 @@ export interface UseCases {
     /** The first event is `start`, the last one the output; a failure is thrown. */
     readonly ask: (question: AgentQuestion, signal: AbortSignal) => AsyncIterable<CompletionEvent>
     readonly complete: (question: AgentQuestion, signal: AbortSignal) => Promise<Answer>
+    /** Questions that are being answered or wait, the oldest first. */
+    readonly runs: () => readonly RunningQuestion[]
+    /** @throws AppError `run_not_found` */
+    readonly cancelRun: (traceId: string) => void
   }
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts'
+import type { AppError } from '../errors.ts'
 import { onAbort } from './cancellation.ts'
 
 /** Frees the place; only the first call counts. */
@@ -9,8 +9,8 @@ export interface SemaphoreOptions {
   /** Of one key. Unset: as many as there are. */
   readonly placesPerKeyMax?: number
   readonly waitingMax: number
-  /** What one more hears when all places of the queue are taken. */
-  readonly tooBusyMessage: string
+  /** What one more hears when all places of the queue are taken: usually `too_busy`. */
+  readonly tooBusy: (waiting: number) => AppError
 }
 
 type Key = string | number
@@ -54,7 +54,7 @@ export class Semaphore {
     return this.#waiting.size
   }
 
-  /** @throws AppError `too_busy` when the queue is full; the signal's reason when it aborts while waiting */
+  /** @throws AppError `tooBusy` when the queue is full; the signal's reason when it aborts while waiting */
   async enter(
     signal: AbortSignal,
     key: Key = '',
@@ -62,9 +62,9 @@ export class Semaphore {
   ): Promise<Release> {
     signal.throwIfAborted()
     if (this.#isFree({ key, isPatient })) return this.#take({ key, isPatient })
-    const { waitingMax, tooBusyMessage } = this.#options
+    const { waitingMax, tooBusy } = this.#options
     const queue = isPatient ? this.#waitingPatiently : this.#waiting
-    if (!isPatient && queue.size >= waitingMax) throw new AppError('too_busy', tooBusyMessage)
+    if (!isPatient && queue.size >= waitingMax) throw tooBusy(queue.size)
     const turn = Promise.withResolvers<Release>()
     const waiting: Waiting = { key, isPatient, enter: () => turn.resolve(this.#take(waiting)) }
     queue.add(waiting)

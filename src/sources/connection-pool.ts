@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts'
 import { Semaphore } from '../runtime/semaphore.ts'
 
 export interface PooledConnection {
@@ -37,7 +38,7 @@ export class ConnectionPool<Connection extends PooledConnection> {
     this.#places = new Semaphore({
       placesMax: connectionsMax,
       waitingMax: WAITING_MAX,
-      tooBusyMessage: `Too many statements wait for data source ${name}`,
+      tooBusy: () => new AppError('too_busy', `Too many statements wait for data source ${name}`),
     })
   }
 

@@ -277,12 +277,12 @@ describe('before the first event', () => {
     await expect(first(poolWith(), huge)).rejects.toThrow('at most 65536 bytes')
   })
 
-  test('a full queue is too_busy, and a free place lets the next one in', async () => {
+  test('a full queue refuses, and a free place lets the next one in', async () => {
     const pool = poolWith({ agentsMax: 1, agentQueueMax: 1 })
     const running = await started(pool, 'hang')
     const waiting = collected(ask(pool, 'output'))
     expect(pool.load).toEqual({ running: 1, waiting: 1 })
-    await expect(first(pool)).rejects.toMatchObject({ code: 'too_busy' })
+    await expect(first(pool)).rejects.toMatchObject({ code: 'too_many_questions' })
     await running.return()
     expect(transcript(await waiting)).toEqual(['start', 'output The answer', 'end'])
     expect(pool.load).toEqual({ running: 0, waiting: 0 })

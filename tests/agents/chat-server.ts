@@ -14,12 +14,15 @@ export interface ChatServer {
   readonly requests: readonly Readonly<Record<string, unknown>>[]
   /** Settles when the first client has gone away. */
   readonly hasLeft: Promise<void>
+  /** Settles when the first answer that never goes on has begun. */
+  readonly hasStalled: Promise<void>
   close(): void
 }
 
 export function chatServer(...turns: readonly Said[]): ChatServer {
   const requests: Readonly<Record<string, unknown>>[] = []
   const left = Promise.withResolvers<void>()
+  const stalled = Promise.withResolvers<void>()
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
@@ -32,6 +35,7 @@ export function chatServer(...turns: readonly Said[]): ChatServer {
       if (said.kind === 'status') {
         return Response.json({ error: { message: 'refused' } }, { status: said.status })
       }
+      if (said.kind === 'stall') stalled.resolve()
       return new Response(streamOf(said, left.resolve), {
         headers: { 'content-type': 'text/event-stream' },
       })
@@ -41,6 +45,7 @@ export function chatServer(...turns: readonly Said[]): ChatServer {
     url: `http://127.0.0.1:${server.port}/v1`,
     requests,
     hasLeft: left.promise,
+    hasStalled: stalled.promise,
     close: () => void server.stop(true),
   }
 }

@@ -300,6 +300,8 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       complete: async ({ question }) => {
         return { ...answerOf(`About ${question}`), traceId: TRACE_ID }
       },
+      runs: () => [],
+      cancelRun: () => {},
     },
     revokedTokens: {
       revoke: async (id, expiresMs) => {

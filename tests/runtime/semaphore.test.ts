@@ -1,11 +1,13 @@
 import { expect, test } from 'bun:test'
+import { AppError } from '../../src/errors.ts'
 import { Semaphore } from '../../src/runtime/semaphore.ts'
 import { failureOf } from '../support/store-fixture.ts'
 
 const { signal } = new AbortController()
+const tooBusy = () => new AppError('too_busy', 'Too many')
 
 test('lets in as many as there are places, then in the order of arrival', async () => {
-  const queue = new Semaphore({ placesMax: 1, waitingMax: 2, tooBusyMessage: 'Too many' })
+  const queue = new Semaphore({ placesMax: 1, waitingMax: 2, tooBusy })
   const entered: string[] = []
   const leave = await queue.enter(signal)
   const second = queue.enter(signal).then((leaveSecond) => {
@@ -22,7 +24,7 @@ test('lets in as many as there are places, then in the order of arrival', async 
 })
 
 test('who gives up while waiting does not take a place', async () => {
-  const queue = new Semaphore({ placesMax: 1, waitingMax: 2, tooBusyMessage: 'Too many' })
+  const queue = new Semaphore({ placesMax: 1, waitingMax: 2, tooBusy })
   const leave = await queue.enter(signal)
   const controller = new AbortController()
   const impatient = queue.enter(controller.signal)
@@ -34,8 +36,7 @@ test('who gives up while waiting does not take a place', async () => {
 })
 
 test('a key that has its places is passed by, and comes when one is free', async () => {
-  const tooBusyMessage = 'Too many'
-  const places = new Semaphore({ placesMax: 2, placesPerKeyMax: 1, waitingMax: 5, tooBusyMessage })
+  const places = new Semaphore({ placesMax: 2, placesPerKeyMax: 1, waitingMax: 5, tooBusy })
   const entered: string[] = []
   const enter = async (key: string) => {
     const release = await places.enter(signal, key)
@@ -52,8 +53,7 @@ test('a key that has its places is passed by, and comes when one is free', async
 })
 
 test('who has time waits behind everybody, outside of the queue, and takes half of the places', async () => {
-  const tooBusyMessage = 'Too many'
-  const places = new Semaphore({ placesMax: 3, placesPerKeyMax: 2, waitingMax: 1, tooBusyMessage })
+  const places = new Semaphore({ placesMax: 3, placesPerKeyMax: 2, waitingMax: 1, tooBusy })
   const entered: string[] = []
   const enter = async (name: string, key: string, isPatient: boolean) => {
     const release = await places.enter(signal, key, { isPatient })

@@ -1,4 +1,3 @@
-import type { Agent } from '../../domain/agents/agent.ts'
 import { addedUsage, type TokenUsage } from '../../domain/agents/agent-run.ts'
 import type { CompletionEvent } from '../../domain/agents/completion-event.ts'
 import {
@@ -33,6 +32,7 @@ import {
 } from './agent-question.ts'
 import { agentTask } from './agent-task.ts'
 import { type Answer, outputEvent, progressEvent, startEvent } from './completion-stream.ts'
+import { type RunningEntry, type RunningQuestion, RunningQuestions } from './running-questions.ts'
 
 export interface AgentDeps {
   readonly catalog: Pick<Catalog, 'snapshot'>
@@ -80,12 +80,13 @@ export class AgentPool {
   readonly #deps: AgentDeps
   readonly #places: Semaphore
   readonly #threads: AgentThreads
+  readonly #running = new RunningQuestions()
   readonly #closing = new AbortController()
 
   constructor(options: AgentPoolOptions, deps: AgentDeps) {
     this.#options = options
     this.#deps = deps
-    this.#places = placesOf(options)
+    this.#places = this.#placesOf(options)
     this.#threads = new AgentThreads(options.workerUrl, options.sparesMax)
   }
 
@@ -97,6 +98,16 @@ export class AgentPool {
   /** Questions that are being answered and that wait for a place. */
   get load(): { readonly running: number; readonly waiting: number } {
     return { running: this.#places.taken, waiting: this.#places.waiting }
+  }
+
+  /** Questions that are being answered or wait, the oldest first. */
+  runs(): readonly RunningQuestion[] {
+    return this.#running.list()
+  }
+
+  /** Ends a question for whoever asked it with `cancelled`. @throws AppError `run_not_found` */
+  cancelRun(traceId: string): void {
+    this.#running.cancel(traceId)
   }
 
   /**
@@ -115,23 +126,37 @@ export class AgentPool {
   /**
    * The events of one question from `start` to its output; returns the answer. Stops within a second of the signal's
    * abort.
-   * @throws AppError before the first event: `invalid_request`, `unknown_provider`, `too_busy`, `shutting_down`,
-   * `timeout` while waiting for a place; after it: as the question failed
+   * @throws AppError before the first event: `invalid_request`, `unknown_provider`, `too_many_questions`,
+   * `shutting_down`,   * `timeout` while waiting for a place; after it: as the question failed
    */
   async *ask(
     question: AgentQuestion,
     signal: AbortSignal,
   ): AsyncGenerator<CompletionEvent, Answer> {
     const model = this.#modelFor(question)
+    const traceId = this.#deps.newTraceId()
+    const entry = this.#running.begin(runStart(traceId, question, model))
+    try {
+      const signals = [signal, this.#closing.signal, entry.signal]
+      // Its time begins with its place: it waits as long as users have questions.
+      const patientPlace =
+        question.purpose === 'evaluation' ? await this.#patientPlace(question, signals) : null
+      return yield* this.#withinTime(question, { model, traceId, entry, signals, patientPlace })
+    } finally {
+      entry.end()
+    }
+  }
+
+  async *#withinTime(
+    question: AgentQuestion,
+    { signals, patientPlace, ...asked }: Admission,
+  ): AsyncGenerator<CompletionEvent, Answer> {
     const { agent } = question
     const seconds = agent.params.timeoutSeconds ?? this.#options.agentTimeoutSeconds
-    // Its time begins with its place: it waits as long as users have questions.
-    const patientPlace =
-      question.purpose === 'evaluation' ? await this.#patientPlace(agent, signal) : null
     const endMs = performance.now() + seconds * 1000
     const deadline = startDeadline({
       timeoutMs: seconds * 1000,
-      signals: [signal, this.#closing.signal],
+      signals,
       timeoutError: () => {
         return new AppError(
           'timeout',
@@ -142,11 +167,15 @@ export class AgentPool {
     })
     try {
       const leave = patientPlace ?? (await this.#places.enter(deadline.signal, agent.id))
+      asked.entry.admitted()
       // A client that stops reading and never returns must not keep the place.
-      onAbort(deadline.signal, leave)
+      onAbort(deadline.signal, () => {
+        asked.entry.end()
+        leave()
+      })
       try {
         deadline.signal.throwIfAborted()
-        return yield* this.#traced(question, { model, endMs }, deadline.signal)
+        return yield* this.#traced(question, { ...asked, endMs }, deadline.signal)
       } finally {
         leave()
       }
@@ -155,9 +184,8 @@ export class AgentPool {
     }
   }
 
-  async #patientPlace(agent: Agent, signal: AbortSignal): Promise<Release> {
-    const closing = AbortSignal.any([signal, this.#closing.signal])
-    return this.#places.enter(closing, agent.id, { isPatient: true })
+  async #patientPlace({ agent }: AgentQuestion, signals: readonly AbortSignal[]): Promise<Release> {
+    return this.#places.enter(AbortSignal.any([...signals]), agent.id, { isPatient: true })
   }
 
   /**
@@ -179,15 +207,13 @@ export class AgentPool {
   /** Whatever becomes of a question, its trace is told so. */
   async *#traced(
     question: AgentQuestion,
-    { model, endMs }: { readonly model: ModelRef; readonly endMs: number },
+    asked: Omit<Run, 'trace' | 'beganMs'>,
     signal: AbortSignal,
   ): AsyncGenerator<CompletionEvent, Answer> {
-    const { newTraceId, traces } = this.#deps
-    const traceId = newTraceId()
     const beganMs = performance.now()
-    const trace = traces.begin(runStart(traceId, question, model))
+    const trace = this.#deps.traces.begin(runStart(asked.traceId, question, asked.model))
     try {
-      const run = { model, endMs, traceId, trace, beganMs }
+      const run = { ...asked, trace, beganMs }
       const answer = yield* this.#conversation(question, run, signal)
       trace.end(answeredRun(answer))
       return answer
@@ -284,6 +310,7 @@ export class AgentPool {
         } else if (event.type !== 'end') {
           // An end without an output is not an answer.
           shown.any = true
+          if (event.type === 'step') run.entry.step()
           yield progressEvent(event, run.traceId)
         }
       }
@@ -295,11 +322,38 @@ export class AgentPool {
     }
   }
 
+  #placesOf({ agentsMax, agentQuestionsMax, agentQueueMax }: AgentPoolOptions): Semaphore {
+    const limits =
+      `at most ${agentsMax} questions are answered at once (EIDER_AGENTS_MAX), ${agentQuestionsMax} of one agent ` +
+      `(EIDER_AGENT_QUESTIONS_MAX), and ${agentQueueMax} wait (EIDER_AGENT_QUEUE_MAX)`
+    return new Semaphore({
+      placesMax: agentsMax,
+      placesPerKeyMax: agentQuestionsMax,
+      waitingMax: agentQueueMax,
+      tooBusy: (waiting) => {
+        const retryAfterSeconds = this.#running.secondsUntilFree(waiting, agentQuestionsMax)
+        const message = `Too many questions: ${limits}. Try again in ${retryAfterSeconds} s`
+        return new AppError('too_many_questions', message, { retryAfterSeconds })
+      },
+    })
+  }
+
   /** Ends every question with `shutting_down` and refuses new ones. */
   close(): void {
     this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
     this.#threads.close()
   }
+}
+
+/** A question that wants a place. */
+interface Admission {
+  readonly model: ModelRef
+  readonly traceId: string
+  readonly entry: RunningEntry
+  /** Each of them ends it. */
+  readonly signals: readonly AbortSignal[]
+  /** null: it has none yet. */
+  readonly patientPlace: Release | null
 }
 
 /** What a question needs on the main thread while its thread answers it. */
@@ -319,17 +373,4 @@ const BUILTIN_MODEL: ModelRef = {
   provider: BUILTIN_PROVIDER,
   modelName: BUILTIN_CHAT_MODEL,
   options: {},
-}
-
-function placesOf(options: AgentPoolOptions): Semaphore {
-  const { agentsMax, agentQuestionsMax, agentQueueMax } = options
-  const limits =
-    `at most ${agentsMax} questions are answered at once (EIDER_AGENTS_MAX), ${agentQuestionsMax} of one agent ` +
-    `(EIDER_AGENT_QUESTIONS_MAX), and ${agentQueueMax} wait (EIDER_AGENT_QUEUE_MAX)`
-  return new Semaphore({
-    placesMax: agentsMax,
-    placesPerKeyMax: agentQuestionsMax,
-    waitingMax: agentQueueMax,
-    tooBusyMessage: `Too many questions: ${limits}. Try again later`,
-  })
 }

@@ -7,6 +7,7 @@ import type { AppError } from '../../errors.ts'
 import type { ActorTools } from '../actors/agent-actor.ts'
 import type { ToolHost } from '../tools/tool-host.ts'
 import type { Answer } from './completion-stream.ts'
+import type { RunningEntry } from './running-questions.ts'
 
 /** A question to an agent, as a client puts it. */
 export interface AgentQuestion {
@@ -30,6 +31,8 @@ export interface Run {
   readonly beganMs: number
   readonly traceId: string
   readonly trace: RunTrace
+  /** In the list of running questions. */
+  readonly entry: Pick<RunningEntry, 'admitted' | 'step' | 'end'>
 }
 
 export function tracedTools(host: ToolHost, { trace, beganMs }: Run): ActorTools['runTool'] {

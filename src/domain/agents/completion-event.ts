@@ -124,6 +124,8 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   storage_in_use: 'general',
   index_not_found: 'general',
   agent_not_found: 'general',
+  too_many_questions: 'rate_limit',
+  run_not_found: 'general',
   agent_exists: 'general',
   agent_creation_not_allowed: 'general',
   file_not_found: 'general',

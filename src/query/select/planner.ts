@@ -44,7 +44,10 @@ export class Planner {
   readonly #turns = new Semaphore({
     placesMax: 1,
     waitingMax: WAITING_MAX,
-    tooBusyMessage: `More than ${WAITING_MAX} large SQL statements wait to be planned; try again later`,
+    tooBusy: (waiting) => {
+      const message = `More than ${waiting} large SQL statements wait to be planned; try again later`
+      return new AppError('too_busy', message)
+    },
   })
   #host: WorkerHost | null = null
   #snapshot: CatalogSnapshot | null = null

@@ -1,0 +1,51 @@
+/** Questions to agents that are under way. What is over is a trace. */
+import type { RunningQuestion } from '../../../agents/questions/running-questions.ts'
+import { route } from '../../openapi.ts'
+import type { AddRoutes } from '../../route-context.ts'
+
+const ALL = '/api/agents/runs'
+
+const tag = 'Agents'
+
+export const addRunRoutes: AddRoutes = (app, { deps: { agents } }) => {
+  app.get(
+    ALL,
+    () => Response.json(agents.runs().map(runRecord)),
+    route({
+      summary: 'List the questions that are being answered or wait',
+      description:
+        'Each with its trace_id, agent and project, the beginning of the question, its state (waiting, running), ' +
+        'the steps so far, the seconds since it was asked, and the model',
+      tag,
+      answers: { 200: 'The questions, the oldest first' },
+    }),
+  )
+  app.delete(
+    `${ALL}/:trace_id`,
+    ({ params }) => {
+      agents.cancelRun(params.trace_id)
+      return new Response(null, { status: 204 })
+    },
+    route({
+      summary: 'Cancel a question: its stream ends with an error',
+      description:
+        'The call of the model and the running SQL are ended. Whoever asked gets the error "cancelled"',
+      tag,
+      answers: { 204: 'Cancelled', 404: 'No such question is running or waiting' },
+    }),
+  )
+}
+
+function runRecord({ traceId, agentName, projectName, model, ...run }: RunningQuestion) {
+  const { question, state, steps, seconds } = run
+  return {
+    trace_id: traceId,
+    agent: agentName,
+    project: projectName,
+    question,
+    state,
+    steps,
+    seconds: Math.round(seconds * 1000) / 1000,
+    model: { provider: model.provider, model_name: model.modelName },
+  }
+}
