@@ -35,6 +35,13 @@ export const AGENT_LIMITS = {
   listingMs: 3_000,
   /** Names that one call of a tool which describes may ask for. */
   describedNamesMax: 5,
+  /** The JSON schema of an answer: its size, and how many schemas it is with its references unfolded. */
+  schemaBytesMax: 32_768,
+  schemaDepthMax: 24,
+  schemaUnfoldedMax: 5_000,
+  schemaPatternsMax: 20,
+  patternCharsMax: 200,
+  patternRepeatsMax: 1_000,
   /** Events that wait for a slow client; the worker pauses at this number. */
   eventsWaitingMax: 64,
   /** Events of one answer. */

@@ -18,6 +18,12 @@ export const COMPLETION = bodySchema(
       description:
         'Turns as {"question", "answer"} or {"role", "content"}; the last question is asked',
     }),
+    response_format: t.Optional(
+      t.Unknown({
+        description:
+          'The form of the answer: {"type": "json_schema", "json_schema": {"name", "schema"}} or {"type": "json_object"}',
+      }),
+    ),
     stream_options: t.Optional(t.Union([t.Object({ deltas: t.Optional(t.Boolean()) }), t.Null()])),
   }),
 )

@@ -91,7 +91,7 @@ describe('systemPrompt', () => {
   test('holds the instruction, the names and the warnings', () => {
     const data = { knowledgeBases: ['mindsdb.docs', 'mindsdb.gone'], tables: ['files.prices'] }
     const agent = agentNamed('helper', { promptTemplate: 'You help the shop.', data })
-    const prompt = systemPrompt(agent, agentData(agent, SNAPSHOT), 'f00d')
+    const prompt = systemPrompt(agent, agentData(agent, SNAPSHOT), { fence: 'f00d' })
     expect(prompt).toContain('You help the shop.')
     expect(prompt).toContain('- mindsdb.docs\n')
     expect(prompt).toContain('- files.prices\n')
@@ -101,7 +101,9 @@ describe('systemPrompt', () => {
   test('does not grow with the catalog without bound', () => {
     const knowledgeBases = Array.from({ length: 5000 }, (_, index) => kbNamed(`mindsdb.kb${index}`))
     const agent = agentNamed('helper', { data: { knowledgeBases: ['*'], tables: [] } })
-    const prompt = systemPrompt(agent, agentData(agent, snapshotOf({ knowledgeBases })), 'f00d')
+    const prompt = systemPrompt(agent, agentData(agent, snapshotOf({ knowledgeBases })), {
+      fence: 'f00d',
+    })
     expect(prompt).toContain('and 4900 more')
     expect(prompt.length).toBeLessThan(10_000)
   })

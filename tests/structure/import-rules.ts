@@ -133,6 +133,8 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   pg: ['sources/postgres'],
   'pg-cursor': ['sources/postgres'],
   mysql2: ['sources/mysql'],
+  ajv: ['agents/loop'],
+  re2js: ['agents/loop'],
   'robots-parser': ['ingest'],
   'ipaddr.js': ['network'],
   'snowball-stemmers': ['analysis'],

@@ -6,7 +6,9 @@ import type {
   ChatRequest,
   ToolCall,
 } from '../../domain/ports/model-ports.ts'
+import { AppError } from '../../errors.ts'
 import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
+import { type AnswerCheck, answerCheck } from './answer-form.ts'
 import type { AgentEvent, Assignment } from './assignment.ts'
 import {
   ContextWindow,
@@ -52,7 +54,12 @@ export async function* answer(
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, void> {
   yield { type: 'start' }
-  const output = yield* conversation(progressOf(assignment, deps, signal), signal)
+  const { answerForm } = assignment
+  // A schema that is none is told before the model is paid for anything.
+  const check = answerForm === undefined ? null : await answerCheck(answerForm)
+  const progress = progressOf(assignment, deps, signal)
+  const text = yield* conversation(progress, signal)
+  const output = check === null ? text : yield* inForm(text, check, progress, signal)
   yield { type: 'output', output }
   yield { type: 'end' }
 }
@@ -114,6 +121,37 @@ const TURNS_WITHOUT_CALL_MAX = 4
 
 const NO_ANSWER = 'The model gave no answer to this question.'
 
+/** The answer as it must be. A model that missed its form is asked once more, without tools. */
+async function* inForm(
+  text: string,
+  check: AnswerCheck,
+  progress: Progress,
+  signal: AbortSignal,
+): AsyncGenerator<AgentEvent, string> {
+  const first = check(text)
+  if (first.kind === 'right') return first.text
+  progress.entries.push(
+    { role: 'assistant', content: text, toolCalls: [] },
+    { role: 'system', content: `${WRONG_FORM}: ${first.problem}. ${ONLY_JSON}` },
+  )
+  const repair = { told: '', warnings: [], failure: () => formFailure(first.problem) }
+  const turn = yield* nextTurn(progress, repair, signal)
+  if (turn.calls.length > 0) throw repair.failure()
+  const second = check(turn.text)
+  if (second.kind === 'right') return second.text
+  throw formFailure(second.problem)
+}
+
+const WRONG_FORM = 'Your answer does not have the form that is asked for'
+const ONLY_JSON = 'Write the same answer again, as JSON of that schema and nothing else.'
+
+function formFailure(problem: string): AppError {
+  return new AppError(
+    'answer_malformed',
+    `The model's answer does not have the form that response_format asks for: ${problem}`,
+  )
+}
+
 /** One turn of the model. What it finds too long is made shorter, once. */
 async function* nextTurn(
   progress: Progress,
@@ -149,7 +187,13 @@ async function* oneTurn(
   progress.shortened = fitting.shortened
   const clock = () => performance.now() - beganMs
   const startMs = clock()
-  const request = { messages: fitting.messages, tools }
+  // Where tools may be called, servers that force the form on a model keep it from calling any.
+  const isForced = tools.length === 0 && assignment.answerForm !== undefined
+  const request = {
+    messages: fitting.messages,
+    tools,
+    ...(isForced ? { responseFormat: assignment.answerForm } : {}),
+  }
   const reading = readTurn(model.respond(request, signal), clock, signal)
   for (;;) {
     const { done, value } = await reading.next()

@@ -31,6 +31,7 @@ export class ToolCalls {
   readonly #running: Promise<unknown>[] = []
   #count = 0
   #fruitless = 0
+  #isOutOfTime = false
 
   constructor(deps: ToolCallsDeps) {
     this.#deps = deps
@@ -44,6 +45,11 @@ export class ToolCalls {
   /** Whether the model does nothing but repeat itself and err. */
   get isGoingNowhere(): boolean {
     return this.#fruitless >= FRUITLESS_MAX
+  }
+
+  /** Whether a call had no result when the time for calls was over. */
+  get isOutOfTime(): boolean {
+    return this.#isOutOfTime
   }
 
   /**
@@ -86,7 +92,10 @@ export class ToolCalls {
   async #inTime(outcome: Promise<Outcome>): Promise<Outcome> {
     const over = Promise.withResolvers<Outcome>()
     const ms = Math.max(0, this.#deps.msLeft())
-    const timer = setTimeout(() => over.resolve({ note: OUT_OF_TIME, data: '' }), ms)
+    const timer = setTimeout(() => {
+      this.#isOutOfTime = true
+      over.resolve({ note: OUT_OF_TIME, data: '' })
+    }, ms)
     try {
       return await Promise.race([outcome, over.promise])
     } finally {

@@ -17,7 +17,7 @@ const ANSWER_NOW = 'Answer now, from what the tools have returned so far, and sa
 /** @param elapsedMs since the question began */
 export function endingOf(
   assignment: Assignment,
-  calls: Pick<ToolCalls, 'count' | 'isGoingNowhere'>,
+  calls: Pick<ToolCalls, 'count' | 'isGoingNowhere' | 'isOutOfTime'>,
   elapsedMs: number,
 ): Ending | null {
   const { maxSteps } = assignment
@@ -29,7 +29,7 @@ export function endingOf(
     const told = `Your last calls were wrong or repeated, so no further one is run. ${ANSWER_NOW}`
     return { told, warnings: [WENT_NOWHERE], failure: () => stepLimit(calls.count) }
   }
-  if (elapsedMs < msForTools(assignment)) return null
+  if (!calls.isOutOfTime && elapsedMs < msForTools(assignment)) return null
   return {
     told: `The time is nearly over, so no further tool is run. ${ANSWER_NOW}`,
     warnings: [

@@ -192,7 +192,7 @@ export class AgentPool {
    * The model that answers. Whatever can be known to be wrong is found before the first event.
    * @throws AppError `invalid_request` for an empty question and one that is too long, `unknown_provider`
    */
-  #modelFor({ agent, question }: AgentQuestion): ModelRef {
+  #modelFor({ agent, question, answerForm }: AgentQuestion): ModelRef {
     const { questionBytesMax } = AGENT_LIMITS
     if (question.trim() === '') throw new AppError('invalid_request', 'The question is empty')
     if (byteSize(question) > questionBytesMax) {
@@ -200,6 +200,13 @@ export class AgentPool {
     }
     const model = agent.model ?? this.#options.defaultModel ?? BUILTIN_MODEL
     const { chatProviders } = this.#deps
+    if (answerForm !== undefined && model.provider === BUILTIN_PROVIDER) {
+      const needed = 'response_format needs an agent with a chat model'
+      throw new AppError(
+        'invalid_request',
+        `The built-in model quotes and writes no JSON: ${needed}`,
+      )
+    }
     if (chatProviders.includes(model.provider)) return model
     throw unknownProvider('model', model.provider, chatProviders)
   }

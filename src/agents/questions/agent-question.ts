@@ -2,6 +2,7 @@
 import type { Agent, ConversationTurn } from '../../domain/agents/agent.ts'
 import type { RunEnd, RunPurpose, RunStart } from '../../domain/agents/agent-run.ts'
 import type { ModelRef } from '../../domain/model-ref.ts'
+import type { ResponseFormat } from '../../domain/ports/model-ports.ts'
 import type { RunTrace } from '../../domain/ports/trace-ports.ts'
 import type { AppError } from '../../errors.ts'
 import type { ActorTools } from '../actors/agent-actor.ts'
@@ -17,6 +18,8 @@ export interface AgentQuestion {
   readonly history: readonly ConversationTurn[]
   /** Whether text is wanted while it is written. */
   readonly deltas: boolean
+  /** The form that the answer must have. */
+  readonly answerForm?: ResponseFormat
   /** Unset: a user's question. */
   readonly purpose?: RunPurpose
   /** The `traceparent` of the request. */

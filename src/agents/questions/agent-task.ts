@@ -16,7 +16,7 @@ export interface TaskTerms {
 
 /** All that the thread is told for one question. */
 export function agentTask(
-  { agent, question, history, deltas }: AgentQuestion,
+  { agent, question, history, deltas, answerForm }: AgentQuestion,
   data: AvailableData,
   { model, chatDefaults, timeoutMs, agentStepsMax, agentContextTokens = 0 }: TaskTerms,
 ): AgentTask {
@@ -34,7 +34,9 @@ export function agentTask(
   if (model.provider === BUILTIN_PROVIDER) return { ...task, systemPrompt: '' }
   const fence = newFence()
   const contextTokens = contextTokensOf(model, agentContextTokens)
-  return { ...task, systemPrompt: systemPrompt(agent, data, fence), fence, contextTokens }
+  const prompt = systemPrompt(agent, data, { fence, answerForm })
+  const form = answerForm === undefined ? {} : { answerForm }
+  return { ...task, systemPrompt: prompt, fence, contextTokens, ...form }
 }
 
 /** Where nobody says how much a model reads: what servers of open models are often started with. */

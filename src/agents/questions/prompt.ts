@@ -1,14 +1,24 @@
 import type { Agent } from '../../domain/agents/agent.ts'
+import type { ResponseFormat } from '../../domain/ports/model-ports.ts'
 import { AGENT_LIMITS, firstChars } from '../agent-limits.ts'
 import { type AvailableData, fullName } from '../data/agent-data.ts'
 import { fenceLines, harmless } from '../loop/data-fence.ts'
 
+export interface PromptTerms {
+  /** The mark around what tools return. */
+  readonly fence: string
+  readonly answerForm?: ResponseFormat | undefined
+}
+
 /**
  * What the model is told before the conversation. What differs from question to question comes last,
  * so that providers can keep the rest.
- * @param fence the mark around what tools return
  */
-export function systemPrompt(agent: Agent, data: AvailableData, fence: string): string {
+export function systemPrompt(
+  agent: Agent,
+  data: AvailableData,
+  { fence, answerForm }: PromptTerms,
+): string {
   const parts = [
     OPENING_PART,
     WORK_PART,
@@ -17,6 +27,7 @@ export function systemPrompt(agent: Agent, data: AvailableData, fence: string): 
     SQL_PART,
     ANSWER_PART,
     ...(agent.params.mode === 'sql' ? [ROWS_PART] : []),
+    ...(answerForm === undefined ? [] : [formPart(answerForm)]),
     safetyPart(fence),
   ]
   return parts.join('\n\n')
@@ -87,6 +98,11 @@ const ANSWER_PART = `How to answer:
 
 const ROWS_PART =
   'Give the answer as the rows of your final query, as a Markdown table without commentary.'
+
+function formPart({ schema }: ResponseFormat): string {
+  return `The form of the answer: only JSON, without a word around it, of this schema:
+${JSON.stringify(schema)}`
+}
 
 function safetyPart(fence: string): string {
   const { opening, closing } = fenceLines(fence)

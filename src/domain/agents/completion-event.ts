@@ -128,6 +128,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   run_not_found: 'general',
   agent_exists: 'general',
   agent_creation_not_allowed: 'general',
+  answer_malformed: 'general',
   file_not_found: 'general',
   file_exists: 'general',
   file_ambiguous: 'general',

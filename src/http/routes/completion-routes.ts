@@ -1,5 +1,6 @@
 import type { AgentQuestion } from '../../agents/questions/agent-question.ts'
 import { completionStream } from '../../agents/questions/completion-stream.ts'
+import { responseFormatOf } from '../../agents/questions/response-format.ts'
 import type { CompletionEvent } from '../../domain/agents/completion-event.ts'
 import { readJson } from '../body.ts'
 import { COMPLETION, conversationOf } from '../conversation.ts'
@@ -60,13 +61,15 @@ async function questionOf(
 ): Promise<AgentQuestion> {
   // 404 before the body is read, and again after it: the agent may change meanwhile.
   namedAgent(context, path)
-  const { messages, stream_options } = await readJson(context, request, COMPLETION)
-  const conversation = conversationOf(messages)
+  const body = await readJson(context, request, COMPLETION)
+  const conversation = conversationOf(body.messages)
+  const answerForm = responseFormatOf(body.response_format)
   return {
     ...conversation,
     agent: namedAgent(context, path),
-    deltas: stream_options?.deltas ?? false,
+    deltas: body.stream_options?.deltas ?? false,
     traceParent: request.headers.get('traceparent') ?? undefined,
+    ...(answerForm === undefined ? {} : { answerForm }),
   }
 }
 

@@ -1,0 +1,75 @@
+import type { ResponseFormat } from '../../domain/ports/model-ports.ts'
+import { AppError } from '../../errors.ts'
+
+/** An answer in its form, or what is wrong with it. */
+export type CheckedAnswer =
+  | { readonly kind: 'right'; readonly text: string }
+  | { readonly kind: 'wrong'; readonly problem: string }
+
+export type AnswerCheck = (text: string) => CheckedAnswer
+
+const PROBLEMS_MAX = 10
+const PROBLEM_CHARS_MAX = 1000
+
+/**
+ * The check of an answer by its JSON schema. Patterns run in an engine that needs linear time: the schema is a client's, and the
+ * text is a model's.
+ * @throws AppError `invalid_request` for a schema that is none
+ */
+export async function answerCheck({ schema }: ResponseFormat): Promise<AnswerCheck> {
+  const [{ Ajv2020 }, { RE2JS }] = await Promise.all([import('ajv/dist/2020.js'), import('re2js')])
+  const linearPattern = (pattern: string) => {
+    const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern))
+    const test = (text: string) => compiled.matcher(text).find()
+    // By it ajv tells one pattern from another.
+    return { test, toString: () => JSON.stringify(pattern) }
+  }
+  // Its source stands only in code that is written out, which this one is not.
+  linearPattern.code = ''
+  const ajv = new Ajv2020({
+    strict: false,
+    allErrors: true,
+    logger: false,
+    // `format` only describes, as the standard says.
+    validateFormats: false,
+    addUsedSchema: false,
+    code: { regExp: linearPattern },
+  })
+  // Drafts differ in what is not used here.
+  const { $schema: _, ...plain } = schema
+  const validate = compiled(() => ajv.compile(plain))
+  return (text) => {
+    const json = withoutFence(text)
+    const value = parsed(json)
+    if (value === undefined) return { kind: 'wrong', problem: 'it is not JSON' }
+    if (validate(value.value)) return { kind: 'right', text: json }
+    const problems = validate.errors?.slice(0, PROBLEMS_MAX).map(({ instancePath, message }) => {
+      return `${instancePath === '' ? 'the value' : instancePath} ${message}`
+    })
+    const problem = problems?.join('; ').slice(0, PROBLEM_CHARS_MAX).toWellFormed()
+    return { kind: 'wrong', problem: problem ?? 'it does not match the schema' }
+  }
+}
+
+function compiled<T>(compile: () => T): T {
+  try {
+    return compile()
+  } catch (error) {
+    const words = error instanceof Error ? error.message.slice(0, 300).toWellFormed() : ''
+    throw new AppError('invalid_request', `The schema of response_format is not valid: ${words}`)
+  }
+}
+
+/** Models like to write JSON as Markdown. */
+function withoutFence(text: string): string {
+  const trimmed = text.trim()
+  return /^```\w*\s*\n([\s\S]*?)\n?\s*```$/.exec(trimmed)?.[1]?.trim() ?? trimmed
+}
+
+function parsed(json: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(json) }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,174 @@
+import type { JsonSchema, ResponseFormat } from '../../domain/ports/model-ports.ts'
+import { AppError } from '../../errors.ts'
+import { AGENT_LIMITS } from '../agent-limits.ts'
+
+const NAME = 'response_format'
+
+/**
+ * `response_format` of a request as OpenAI's API has it: `json_schema`, `json_object`, or `text`, which asks for nothing. The
+ * schema is bounded, so that checking an answer cannot take long: what it says once unfolded, its patterns, no recursion, nothing
+ * from elsewhere.
+ * @throws AppError `invalid_request`
+ */
+export function responseFormatOf(value: unknown): ResponseFormat | undefined {
+  if (value === undefined || value === null) return undefined
+  if (!isObject(value)) throw refused(`${NAME} must be an object`)
+  switch (value.type) {
+    case 'text':
+      return undefined
+    case 'json_object':
+      return { name: 'answer', schema: { type: 'object' } }
+    case 'json_schema':
+      return schemaFormat(value.json_schema)
+    default:
+      throw refused(`${NAME}.type must be "json_schema", "json_object" or "text"`)
+  }
+}
+
+function schemaFormat(value: unknown): ResponseFormat {
+  const path = `${NAME}.json_schema`
+  if (!isObject(value) || !isObject(value.schema)) {
+    throw refused(`${path} must be an object with "name" and "schema", which is an object`)
+  }
+  const { name = 'answer', schema } = value
+  if (typeof name !== 'string' || !/^[\w-]{1,64}$/.test(name)) {
+    throw refused(`${path}.name must be 1 to 64 letters, digits, _ or -`)
+  }
+  new SchemaCheck(schema).run()
+  return { name, schema }
+}
+
+/** Keywords whose value is a schema, a list of schemas, or an object of schemas by name. */
+const IN_ONE = new Set([
+  'items',
+  'additionalItems',
+  'additionalProperties',
+  'contains',
+  'contentSchema',
+  'else',
+  'if',
+  'not',
+  'propertyNames',
+  'then',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+])
+const IN_LIST = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems', 'items'])
+const IN_NAMED = new Set([
+  '$defs',
+  'definitions',
+  'dependencies',
+  'dependentSchemas',
+  'patternProperties',
+  'properties',
+])
+/** They change what a reference means. */
+const NOT_ALLOWED = new Set([
+  '$anchor',
+  '$dynamicAnchor',
+  '$dynamicRef',
+  '$id',
+  '$recursiveAnchor',
+  '$recursiveRef',
+  '$vocabulary',
+])
+
+/** Walks through a schema as a check of an answer does, references followed. */
+class SchemaCheck {
+  readonly #root: JsonSchema
+  /** How many schemas one unfolds to; null while it is being counted. */
+  readonly #counts = new Map<object, number | null>()
+  #patterns = 0
+
+  constructor(root: JsonSchema) {
+    this.#root = root
+  }
+
+  run(): void {
+    const { schemaBytesMax } = AGENT_LIMITS
+    if (Buffer.byteLength(JSON.stringify(this.#root)) > schemaBytesMax) {
+      throw refused(`The schema has more than ${schemaBytesMax} bytes`)
+    }
+    this.#count(this.#root, 0)
+  }
+
+  #count(schema: unknown, depth: number): number {
+    const { schemaDepthMax, schemaUnfoldedMax } = AGENT_LIMITS
+    if (!isObject(schema)) return 1
+    if (depth > schemaDepthMax) throw refused(`The schema is deeper than ${schemaDepthMax} levels`)
+    const known = this.#counts.get(schema)
+    if (known === null) throw refused('The schema is recursive, which is not supported')
+    if (known !== undefined) return known
+    this.#counts.set(schema, null)
+    let count = 1
+    for (const [keyword, value] of Object.entries(schema)) {
+      if (NOT_ALLOWED.has(keyword)) throw refused(`"${keyword}" is not supported in a schema`)
+      if (keyword === 'pattern') this.#pattern(value)
+      if (keyword === 'patternProperties' && isObject(value)) {
+        for (const pattern of Object.keys(value)) this.#pattern(pattern)
+      }
+      for (const part of this.#partsOf(keyword, value)) count += this.#count(part, depth + 1)
+      if (count > schemaUnfoldedMax) {
+        throw refused(`The schema unfolds to more than ${schemaUnfoldedMax} schemas`)
+      }
+    }
+    this.#counts.set(schema, count)
+    return count
+  }
+
+  #partsOf(keyword: string, value: unknown): readonly unknown[] {
+    if (keyword === '$ref') return [this.#target(value)]
+    if (IN_LIST.has(keyword) && Array.isArray(value)) return value
+    if (IN_ONE.has(keyword)) return [value]
+    return IN_NAMED.has(keyword) && isObject(value) ? Object.values(value) : []
+  }
+
+  #target(reference: unknown): unknown {
+    if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference)) {
+      const shown = String(reference).slice(0, 100)
+      throw refused(`"$ref" must name a place in the schema itself, as #/$defs/…; it is "${shown}"`)
+    }
+    let place: unknown = this.#root
+    for (const part of reference.split('/').slice(1)) {
+      const key = partName(part)
+      if (typeof place !== 'object' || place === null || !Object.hasOwn(place, key)) {
+        throw refused(`"$ref" names nothing: ${reference.slice(0, 100)}`)
+      }
+      place = Reflect.get(place, key)
+    }
+    return place
+  }
+
+  /** Run by an engine without backtracking; what is left is their size. */
+  #pattern(pattern: unknown): void {
+    const { schemaPatternsMax, patternCharsMax, patternRepeatsMax } = AGENT_LIMITS
+    this.#patterns += 1
+    if (this.#patterns > schemaPatternsMax) {
+      throw refused(`The schema has more than ${schemaPatternsMax} patterns`)
+    }
+    const text = String(pattern)
+    const repeats = [...text.matchAll(/\d+(?=[,}])/g)].reduce((sum, [n]) => sum + Number(n), 0)
+    if (text.length > patternCharsMax || repeats > patternRepeatsMax) {
+      throw refused(
+        `A pattern has at most ${patternCharsMax} characters and repeats ${patternRepeatsMax} times`,
+      )
+    }
+  }
+}
+
+/** A part of a JSON pointer, which stands in an address. */
+function partName(part: string): string {
+  try {
+    return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
+  } catch {
+    return part
+  }
+}
+
+function isObject(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function refused(message: string): AppError {
+  return new AppError('invalid_request', message)
+}
