@@ -279,27 +279,30 @@ function withoutQuoteMark(text: string, { start, end }: Span): Span {
 }
 
 /**
- * Whether a text was cut out of a document in the middle of fenced code: then its first fence is a
- * closing one. Only opening ones name a language; where that does not tell, the side with more of
- * code's characters is the code.
+ * Whether a text was cut out of a document in the middle of fenced code: then its first fence is a closing one. Only opening
+ * ones name a language, and they take turns; where none does, the side that is less like prose is the code.
  */
 function startsInCode(lines: readonly string[]): boolean {
   const fences = lines.flatMap((line, index) => (FENCE.test(line) ? [index] : []))
-  const names = (index: number | undefined) => /[a-z]/i.test(lines[index ?? -1] ?? '')
   const [first, second] = fences
-  if (first === undefined || names(first)) return false
-  if (second !== undefined && names(second)) return true
-  if (fences.length % 2 === 0) return false
-  return codeShare(lines.slice(0, first)) > codeShare(lines.slice(first + 1, second))
+  if (first === undefined) return false
+  const named = fences.findIndex((at) => /[a-z]/i.test(lines[at] ?? ''))
+  if (named !== -1) return named % 2 === 1
+  return proseShare(lines.slice(0, first)) < proseShare(lines.slice(first + 1, second))
 }
 
-function codeShare(lines: readonly string[]): number {
-  const text = lines.join('')
-  return (text.match(/[{}();=<>]/g)?.length ?? 0) / (text.length + 1)
+const PROSE =
+  /^\s*(?!\/\/|\*|#!|<).*\p{L}{2,}[,;]? [`*_]?\p{L}{2,}[`*_]?[,;]? [`*_]?\p{L}{2,}|^\s*([-*+]|#+|\d+[.)])\s/u
+
+/** Of the lines that are not empty; nothing is all prose. */
+function proseShare(lines: readonly string[]): number {
+  const written = lines.filter((line) => line.trim() !== '')
+  if (written.length === 0) return 1
+  return (
+    written.filter((line) => PROSE.test(line) && !/[;{}]\s*$/.test(line)).length / written.length
+  )
 }
 
 function isCode(text: string): boolean {
-  const lines = text.split('\n')
-  const isProse = lines.some((line) => /\p{L}{2,} \p{L}{2,} \p{L}{2,} \p{L}{2,}/u.test(line))
-  return !isProse || codeShare(lines) > 0.06
+  return proseShare(text.split('\n')) < 0.5
 }
