@@ -40,3 +40,17 @@ function unsearched({ names, searched }: Findings): string {
   const rest = names.length - searched.length
   return rest > 0 ? ` (${rest} more knowledge bases were not searched)` : ''
 }
+
+const TABLES_TOLD = 20
+
+/** An agent over tables alone asks for statements, which only a language model writes. */
+export function tablesAnswer(tables: readonly string[]): string {
+  const told = tables.slice(0, TABLES_TOLD).map((table) => `- ${table}`)
+  const rest = tables.length - told.length
+  return [
+    'I am the built-in model: I search knowledge bases and quote them, and this agent reads only tables. Questions over ' +
+      'tables need a chat model that writes SQL: name one as `model` of this agent, or for all agents with ' +
+      'EIDER_CHAT_PROVIDER and EIDER_CHAT_MODEL. With SQL you can read these tables now:',
+    [...told, ...(rest > 0 ? [`- and ${rest} more`] : [])].join('\n'),
+  ].join('\n\n')
+}

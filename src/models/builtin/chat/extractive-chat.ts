@@ -1,31 +1,36 @@
-import { literal, quote } from '../../../domain/identifier.ts'
+import { literal } from '../../../domain/identifier.ts'
 import type {
   ChatDelta,
-  ChatMessage,
   ChatModel,
   ChatRequest,
   Embedder,
   ToolCall,
 } from '../../../domain/ports/model-ports.ts'
-import type { Passage } from './answer-unit.ts'
-import { writtenAnswer } from './extractive-answer.ts'
-import { namesIn, type Observed, passagesIn } from './observed-passages.ts'
-import { keywords, rankedUnits } from './unit-ranking.ts'
+import { conversationOf, type ObservedCall } from './conversation.ts'
+import { tablesAnswer, writtenAnswer } from './extractive-answer.ts'
+import {
+  AROUND_ID,
+  CHUNK_COLUMNS,
+  callsAround,
+  QUERY_TOOL,
+  quotedName,
+  withNeighbours,
+} from './neighbours.ts'
+import { namesIn, passagesIn } from './observed-passages.ts'
+import { asksForRows, describedIn, rowAnswer } from './row-questions.ts'
+import { rowsAnswer } from './rows-answer.ts'
+import { rankedUnits } from './unit-ranking.ts'
 
 /** Knowledge bases that one question searches. */
 const SEARCHED_MAX = 5
 const CHUNKS_PER_SEARCH = 8
-const QUESTION_CHARS_MAX = 2000
 
 const LIST_TOOL = 'kb_list_tool'
-const QUERY_TOOL = 'kb_query_tool'
-/** How the ids of calls begin: those that search, and those for the chunks beside what was found. */
+const INFO_TOOL = 'kb_info_tool'
+const TABLES_TOOL = 'sql_db_list_tables'
+/** How the ids of calls begin that search, and of the one that answers a question for rows. */
 const SEARCH_ID = 'search-'
-const AROUND_ID = 'around-'
-/** The best passages of a question: what stands before and after them is read too. */
-const WIDENED_MAX = 4
-/** Of a passage's relevance, what the chunks beside it are given. */
-const NEIGHBOUR_SHARE = 0.8
+const ROWS_ID = 'rows'
 
 /**
  * The chat model that needs no key: it takes the same turns as a language model (list the knowledge
@@ -42,155 +47,68 @@ async function* respond(
   signal: AbortSignal,
 ): AsyncGenerator<ChatDelta> {
   signal.throwIfAborted()
-  const { question, calls } = conversationOf(request.messages)
-  const has = (name: string) => request.tools.some((tool) => tool.name === name)
-  const listing = calls.find((call) => call.name === LIST_TOOL)
-  const searches = calls.filter((call) => call.id.startsWith(SEARCH_ID))
-  const around = calls.filter((call) => call.id.startsWith(AROUND_ID))
-  const names = listing === undefined ? [] : namesIn(listing.observation)
-  if (listing === undefined && has(LIST_TOOL)) {
-    yield { kind: 'tool_call', call: { id: 'list', name: LIST_TOOL, input: '' } }
-  } else if (searches.length === 0 && names.length > 0 && has(QUERY_TOOL)) {
-    for (const call of searchCalls(question, names)) yield { kind: 'tool_call', call }
-  } else {
-    const outcomes = searches.map(({ observation }) => passagesIn(observation))
-    const passages = outcomes.flatMap((outcome) => {
-      return outcome.kind === 'passages' ? outcome.passages : []
-    })
-    const failures = outcomes.flatMap((outcome, index) => {
-      if (outcome.kind !== 'failure') return []
-      return [{ name: names[index] ?? '', message: outcome.message }]
-    })
-    const aroundCalls = has(QUERY_TOOL) && around.length === 0 ? callsAround(names, outcomes) : []
-    if (aroundCalls.length > 0) {
-      for (const call of aroundCalls) yield { kind: 'tool_call', call }
-      return
-    }
-    const ranking = await rankedUnits(question, withNeighbours(passages, around), embed, signal)
-    signal.throwIfAborted()
-    const searched = names.slice(0, searches.length)
-    yield { kind: 'text', text: writtenAnswer({ question, ranking, names, searched, failures }) }
+  const turn = turnOf(request)
+  const calls = nextCalls(turn)
+  if (calls.length > 0) {
+    for (const call of calls) yield { kind: 'tool_call', call }
+    return
   }
+  const text = answerFromRows(turn) ?? answerFromTables(turn) ?? (await quoted(turn, embed, signal))
+  signal.throwIfAborted()
+  yield { kind: 'text', text }
 }
 
-interface ObservedCall {
-  readonly id: string
-  readonly name: string
-  readonly observation: string
-}
-
-interface Conversation {
-  /** What is asked, with the question before it where it makes no sense alone. */
+/** What is asked, and what is known of it by now. */
+interface Turn {
   readonly question: string
-  /** The calls of this question that have a result. */
+  /** Knowledge bases. */
+  readonly names: readonly string[]
   readonly calls: readonly ObservedCall[]
+  readonly searches: readonly ObservedCall[]
+  /** The tools that may still be called. */
+  has(tool: string): boolean
 }
 
-function conversationOf(messages: readonly ChatMessage[]): Conversation {
-  const calls = messages.flatMap((message) => {
-    return message.role === 'assistant' ? message.toolCalls : []
-  })
-  // Earlier turns hold no calls: whatever comes before the first call is the question and its
-  // history.
-  const firstCall = messages.findIndex((message) => {
-    return message.role === 'assistant' && message.toolCalls.length > 0
-  })
-  const before = firstCall === -1 ? messages : messages.slice(0, firstCall)
-  const questions = before.flatMap((message) => (message.role === 'user' ? [message.content] : []))
-  const [question = '', earlier] = questions.toReversed()
-  const isAlone = earlier === undefined || !isFollowUp(question)
+function turnOf({ messages, tools }: ChatRequest): Turn {
+  const { question, calls } = conversationOf(messages)
+  const listing = calls.find((call) => call.name === LIST_TOOL)
   return {
-    question: asQuery(isAlone ? question : `${earlier} ${question}`),
-    calls: calls.flatMap((call) => observed(call, messages)),
+    question,
+    names: listing === undefined ? [] : namesIn(listing.observation),
+    calls,
+    searches: calls.filter((call) => call.id.startsWith(SEARCH_ID)),
+    has: (tool) => tools.some(({ name }) => name === tool),
   }
 }
 
-function observed(call: ToolCall, messages: readonly ChatMessage[]): readonly ObservedCall[] {
-  return messages.flatMap((message) => {
-    const isResult = message.role === 'tool' && message.callId === call.id
-    return isResult ? [{ id: call.id, name: call.name, observation: message.content }] : []
-  })
-}
-
-/** Words that stand for something said before. */
-const POINTING_WORDS =
-  /\b(he|her|him|his|it|its|one|ones|she|that|their|them|these|they|this|those)\b/i
-
-/** Whether a question can only be understood from what was said before: hardly any words of its own. */
-function isFollowUp(question: string): boolean {
-  const count = new Set(keywords(question)).size
-  return count === 0 || (count <= 2 && POINTING_WORDS.test(question))
-}
-
-/**
- * Control characters have no place in a statement, and a search takes no more than the beginning
- * anyway.
- */
-function asQuery(text: string): string {
-  const plain = text.replace(/[\p{Cc}\s]+/gu, ' ').trim()
-  return plain.slice(0, QUESTION_CHARS_MAX).toWellFormed()
-}
-
-/** Fetches the chunks before and after the best ones, which may hold the heading or the end of a sentence. */
-function callsAround(names: readonly string[], outcomes: readonly Observed[]): readonly ToolCall[] {
-  const found = outcomes.flatMap((outcome, index) => {
-    if (outcome.kind === 'failure') return []
-    return outcome.passages.map((passage) => ({ name: names[index] ?? '', passage }))
-  })
-  const known = new Set(found.map(({ passage }) => placeKey(passage)))
-  const conditions = new Map<string, string[]>()
-  const best = found.toSorted((a, b) => b.passage.relevance - a.passage.relevance)
-  for (const { name, passage } of best.slice(0, WIDENED_MAX)) {
-    const { place, documentId } = passage
-    if (place === null) continue
-    const numbers = [place.number - 1, place.number + 1].filter((number) => {
-      const isThere = number >= 1 && number <= place.total
-      return isThere && !known.has(placeKey({ documentId, place: { ...place, number } }))
-    })
-    if (numbers.length === 0) continue
-    const indexes = numbers.map((number) => literal(String(number - 1))).join(', ')
-    const condition = `(id = ${literal(documentId)} AND metadata->>'chunk_index' IN (${indexes}))`
-    conditions.set(name, [...(conditions.get(name) ?? []), condition])
+/** The knowledge bases' names; then the searches; then what stands beside what they found. */
+function nextCalls(turn: Turn): readonly ToolCall[] {
+  const { question, names, calls, searches, has } = turn
+  const isCalled = (tool: string) => calls.some((call) => call.name === tool)
+  if (!isCalled(LIST_TOOL))
+    return has(LIST_TOOL) ? [{ id: 'list', name: LIST_TOOL, input: '' }] : []
+  if (names.length === 0) {
+    const isOpen = has(TABLES_TOOL) && !isCalled(TABLES_TOOL)
+    return isOpen ? [{ id: 'tables', name: TABLES_TOOL, input: '' }] : []
   }
-  return [...conditions].map(([name, parts], index) => {
-    const limit = `LIMIT ${4 * WIDENED_MAX}`
-    const from = `FROM ${quotedName(name)} WHERE ${parts.join(' OR ')}`
-    const input = `SELECT ${CHUNK_COLUMNS} ${from} ${limit}`
-    return { id: `${AROUND_ID}${index + 1}`, name: QUERY_TOOL, input }
-  })
+  if (!has(QUERY_TOOL)) return []
+  if (searches.length === 0) {
+    const searched = names.slice(0, SEARCHED_MAX)
+    const needsColumns = asksForRows(question) && has(INFO_TOOL)
+    const info = { id: 'info', name: INFO_TOOL, input: searched.join(', ') }
+    return [...(needsColumns ? [info] : []), ...searchCalls(question, searched)]
+  }
+  if (calls.some(({ id }) => id === ROWS_ID || id.startsWith(AROUND_ID))) return []
+  const statement = wantedRows(turn)?.statement ?? null
+  if (statement !== null) return [{ id: ROWS_ID, name: QUERY_TOOL, input: statement }]
+  return callsAround(
+    names,
+    searches.map(({ observation }) => passagesIn(observation)),
+  )
 }
-
-function placeKey({ documentId, place }: Pick<Passage, 'documentId' | 'place'>): string {
-  return JSON.stringify([documentId, place?.column, place?.number])
-}
-
-/** A chunk beside one that was found is nearly as relevant. One that could not be read is done without. */
-function withNeighbours(
-  passages: readonly Passage[],
-  around: readonly ObservedCall[],
-): readonly Passage[] {
-  const relevance = new Map(passages.map((passage) => [placeKey(passage), passage.relevance]))
-  const neighbours = around.flatMap(({ observation }) => {
-    const outcome = passagesIn(observation)
-    return outcome.kind === 'passages' ? outcome.passages : []
-  })
-  const beside = neighbours.map((passage) => {
-    const { documentId, place } = passage
-    const near = [-1, 1].map((step) => {
-      if (place === null) return 0
-      const key = placeKey({ documentId, place: { ...place, number: place.number + step } })
-      return relevance.get(key) ?? 0
-    })
-    return { ...passage, relevance: NEIGHBOUR_SHARE * Math.max(...near) }
-  })
-  return [...passages, ...beside]
-}
-
-const CHUNK_COLUMNS =
-  "id, chunk_id, chunk_content, metadata->>'heading' AS heading, metadata->>'page' AS page"
 
 function searchCalls(question: string, names: readonly string[]): readonly ToolCall[] {
-  return names.slice(0, SEARCHED_MAX).map((name, index) => {
+  return names.map((name, index) => {
     const columns = `${CHUNK_COLUMNS}, relevance, distance`
     const search = `WHERE content = ${literal(question)} LIMIT ${CHUNKS_PER_SEARCH}`
     const input = `SELECT ${columns} FROM ${quotedName(name)} ${search}`
@@ -198,7 +116,40 @@ function searchCalls(question: string, names: readonly string[]): readonly ToolC
   })
 }
 
-/** `project.kb` → `"project"."kb"`: names hold no dot. */
-function quotedName(name: string): string {
-  return name.split('.').map(quote).join('.')
+function wantedRows({ question, calls }: Turn) {
+  const info = calls.find(({ name }) => name === INFO_TOOL)
+  return info === undefined ? null : rowAnswer(question, describedIn(info.observation))
+}
+
+function answerFromRows(turn: Turn): string | null {
+  const wanted = wantedRows(turn)
+  if (wanted === null) return null
+  const observation = turn.calls.find(({ id }) => id === ROWS_ID)?.observation ?? null
+  return rowsAnswer(wanted, observation)
+}
+
+/** Only where there is no knowledge base. */
+function answerFromTables({ names, calls }: Turn): string | null {
+  const listing = calls.find(({ name }) => name === TABLES_TOOL)
+  const tables = listing === undefined ? [] : namesIn(listing.observation)
+  return names.length > 0 || tables.length === 0 ? null : tablesAnswer(tables)
+}
+
+async function quoted(
+  { question, names, calls, searches }: Turn,
+  embed: Embedder['embed'],
+  signal: AbortSignal,
+): Promise<string> {
+  const outcomes = searches.map(({ observation }) => passagesIn(observation))
+  const passages = outcomes.flatMap((outcome) => {
+    return outcome.kind === 'passages' ? outcome.passages : []
+  })
+  const failures = outcomes.flatMap((outcome, index) => {
+    if (outcome.kind !== 'failure') return []
+    return [{ name: names[index] ?? '', message: outcome.message }]
+  })
+  const around = calls.filter(({ id }) => id.startsWith(AROUND_ID))
+  const ranking = await rankedUnits(question, withNeighbours(passages, around), embed, signal)
+  const searched = names.slice(0, searches.length)
+  return writtenAnswer({ question, ranking, names, searched, failures })
 }

@@ -10,9 +10,9 @@ const CSV_TITLE = /^Result in CSV format[^\n]*\n/m
 
 /** The rows of a knowledge base's query; a text without rows tells what failed. */
 export function passagesIn(observation: string): Observed {
-  const title = CSV_TITLE.exec(observation)
-  if (title === null) return { kind: 'failure', message: firstLine(observation) }
-  const [header = [], ...rows] = parseCsv(observation.slice(title.index + title[0].length))
+  const csv = csvIn(observation)
+  if (csv === null) return { kind: 'failure', message: firstLine(observation) }
+  const [header = [], ...rows] = parseCsv(csv)
   const columnOf = (name: string) => header.findIndex((column) => column.toLowerCase() === name)
   const [idColumn, textColumn] = [columnOf('chunk_id'), columnOf('chunk_content')]
   const relevanceColumn = columnOf('relevance')
@@ -48,6 +48,12 @@ function placeOf(chunkId: string, documentId: string, text: string): ChunkPlace 
   const [number = 0, total = 0, start = 0, end = 0] = numbers.map(Number)
   if (end - start !== text.length) return null
   return { column: path.slice(documentId.length + 1), number, total, start, end }
+}
+
+/** The rows of a query, the names of their columns first; null where it failed. */
+export function csvIn(observation: string): string | null {
+  const title = CSV_TITLE.exec(observation)
+  return title === null ? null : observation.slice(title.index + title[0].length)
 }
 
 /**

@@ -173,10 +173,7 @@ const TITLE_CHARS_MAX = 80
 function sourceOf({ unit, piece }: Quote): string {
   const { documentId, page, chunkId } = piece.passage
   const heading = unit.site.heading.slice(0, TITLE_CHARS_MAX)
-  const parts = [
-    documentId,
-    page === null ? '' : `page ${page}`,
-    heading === '' ? '' : `“${heading}”`,
-  ]
-  return `— ${[parts.filter((part) => part !== '').join(', '), `[${chunkId}]`].join(' ').trim()}`
+  const where = [documentId, page === null ? '' : `page ${page}`].filter((part) => part !== '')
+  const parts = [where.join(', '), heading].filter((part) => part !== '')
+  return ['—', parts.join(' › '), `[${chunkId}]`].filter((part) => part !== '').join(' ')
 }

@@ -288,7 +288,14 @@ function startsInCode(lines: readonly string[]): boolean {
   if (first === undefined) return false
   const named = fences.findIndex((at) => /[a-z]/i.test(lines[at] ?? ''))
   if (named !== -1) return named % 2 === 1
-  return proseShare(lines.slice(0, first)) < proseShare(lines.slice(first + 1, second))
+  const [before, after] = [lines.slice(0, first), lines.slice(first + 1, second)]
+  const [prose, proseAfter] = [proseShare(before), proseShare(after)]
+  return prose === proseAfter ? codeShare(before) > codeShare(after) : prose < proseAfter
+}
+
+function codeShare(lines: readonly string[]): number {
+  const text = lines.join('')
+  return (text.match(/[{}();=<>]/g)?.length ?? 0) / (text.length + 1)
 }
 
 const PROSE =

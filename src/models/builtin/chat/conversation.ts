@@ -1,0 +1,103 @@
+import type { ChatMessage, ToolCall } from '../../../domain/ports/model-ports.ts'
+import { keywords } from './unit-ranking.ts'
+
+export interface ObservedCall {
+  readonly id: string
+  readonly name: string
+  readonly observation: string
+}
+
+export interface Conversation {
+  /** What is asked, with what it refers to where it makes no sense alone. */
+  readonly question: string
+  /** The calls of this question that have a result. */
+  readonly calls: readonly ObservedCall[]
+}
+
+const QUESTION_CHARS_MAX = 2000
+
+export function conversationOf(messages: readonly ChatMessage[]): Conversation {
+  const calls = messages.flatMap((message) => {
+    return message.role === 'assistant' ? message.toolCalls : []
+  })
+  // Earlier turns hold no calls: whatever comes before the first call is the question and its
+  // history.
+  const firstCall = messages.findIndex((message) => {
+    return message.role === 'assistant' && message.toolCalls.length > 0
+  })
+  const before = firstCall === -1 ? messages : messages.slice(0, firstCall)
+  return {
+    question: asQuery(standaloneQuestion(before)),
+    calls: calls.flatMap((call) => observed(call, messages)),
+  }
+}
+
+function observed(call: ToolCall, messages: readonly ChatMessage[]): readonly ObservedCall[] {
+  return messages.flatMap((message) => {
+    const isResult = message.role === 'tool' && message.callId === call.id
+    return isResult ? [{ id: call.id, name: call.name, observation: message.content }] : []
+  })
+}
+
+/** Words that stand for something said before. */
+const POINTING_WORDS =
+  /\b(he|her|him|his|it|its|one|ones|she|that|their|them|these|they|this|those|there|er|sie|es|ihn|ihm|ihr|dies\w*|davon|dafür|dazu|damit)\b/i
+/** How a question goes on from the one before. */
+const GOES_ON =
+  /^(and|but|or|also|then|what about|how about|what if|and what|same for|und|oder|aber|was ist mit|wie ist es mit|y|e|et|¿y)\b|^(а|и|那|还有)/i
+const KEYWORDS_MAX = { pointing: 3, goingOn: 4 } as const
+/** Follow-ups of follow-ups: so many questions back. */
+const TURNS_BACK_MAX = 3
+
+/** The last question; one that goes on from the one before with the words that it leaves out. */
+function standaloneQuestion(messages: readonly ChatMessage[], turnsBack = 0): string {
+  const last = messages.findLastIndex((message) => message.role === 'user')
+  const question = messages[last]?.content ?? ''
+  const before = messages.slice(0, Math.max(0, last))
+  const hasHistory = before.some((message) => message.role === 'user')
+  if (!hasHistory || turnsBack >= TURNS_BACK_MAX || !isFollowUp(question)) return question
+  const answer = before.findLast((message) => message.role === 'assistant')?.content ?? ''
+  const named = sourceMeant(question, answer)
+  if (named !== null) return `${named} ${question}`
+  const earlier = standaloneQuestion(before, turnsBack + 1)
+  return `${withoutReplaced(earlier, question)} ${question}`
+}
+
+/** Whether a question can only be understood from what was said before: hardly any words of its own. */
+function isFollowUp(question: string): boolean {
+  const count = new Set(keywords(question)).size
+  if (count === 0) return true
+  if (GOES_ON.test(question.trim())) return count <= KEYWORDS_MAX.goingOn
+  return count <= KEYWORDS_MAX.pointing && POINTING_WORDS.test(question)
+}
+
+const ORDINALS: readonly RegExp[] = [
+  /\b(first|1st|erste\w*) (one|quote|result|document|option|source|zitat|dokument)\b/i,
+  /\b(second|2nd|zweite\w*) (one|quote|result|document|option|source|zitat|dokument)\b/i,
+  /\b(third|3rd|dritte\w*) (one|quote|result|document|option|source|zitat|dokument)\b/i,
+]
+/** The line below a quote: document, page and heading, then the chunk's id. */
+const SOURCE_LINE = /^— (.+) \[[^\s[\]]+\]$/gm
+
+/** What stands above the second quote of the answer before, for "the second one". */
+function sourceMeant(question: string, answer: string): string | null {
+  const number = ORDINALS.findIndex((ordinal) => ordinal.test(question))
+  if (number === -1) return null
+  return [...answer.matchAll(SOURCE_LINE)][number]?.[1]?.replace(/[,›]/g, ' ') ?? null
+}
+
+/** "And in 2024?" asks the same of another year: the year before is left out. */
+function withoutReplaced(earlier: string, question: string): string {
+  if (!/\d/.test(question)) return earlier
+  const lengths = new Set((question.match(/\d+/g) ?? []).map((digits) => digits.length))
+  return earlier.replace(/\d+/g, (digits) => (lengths.has(digits.length) ? '' : digits))
+}
+
+/**
+ * Control characters have no place in a statement, and a search takes no more than the beginning
+ * anyway.
+ */
+function asQuery(text: string): string {
+  const plain = text.replace(/[\p{Cc}\s]+/gu, ' ').trim()
+  return plain.slice(0, QUESTION_CHARS_MAX).toWellFormed()
+}

@@ -1,0 +1,80 @@
+import { literal, quote } from '../../../domain/identifier.ts'
+import type { ToolCall } from '../../../domain/ports/model-ports.ts'
+import type { Passage } from './answer-unit.ts'
+import type { ObservedCall } from './conversation.ts'
+import { type Observed, passagesIn } from './observed-passages.ts'
+
+export const QUERY_TOOL = 'kb_query_tool'
+/** How the ids of these calls begin. */
+export const AROUND_ID = 'around-'
+/** The best passages of a question: what stands before and after them is read too. */
+const WIDENED_MAX = 4
+/** Of a passage's relevance, what the chunks beside it are given. */
+const NEIGHBOUR_SHARE = 0.8
+
+/** What is selected of a chunk. */
+export const CHUNK_COLUMNS =
+  "id, chunk_id, chunk_content, metadata->>'heading' AS heading, metadata->>'page' AS page"
+
+/** Fetches the chunks before and after the best ones, which may hold the heading or the end of a sentence. */
+export function callsAround(
+  names: readonly string[],
+  outcomes: readonly Observed[],
+): readonly ToolCall[] {
+  const found = outcomes.flatMap((outcome, index) => {
+    if (outcome.kind === 'failure') return []
+    return outcome.passages.map((passage) => ({ name: names[index] ?? '', passage }))
+  })
+  const known = new Set(found.map(({ passage }) => placeKey(passage)))
+  const conditions = new Map<string, string[]>()
+  const best = found.toSorted((a, b) => b.passage.relevance - a.passage.relevance)
+  for (const { name, passage } of best.slice(0, WIDENED_MAX)) {
+    const { place, documentId } = passage
+    if (place === null) continue
+    const numbers = [place.number - 1, place.number + 1].filter((number) => {
+      const isThere = number >= 1 && number <= place.total
+      return isThere && !known.has(placeKey({ documentId, place: { ...place, number } }))
+    })
+    if (numbers.length === 0) continue
+    const indexes = numbers.map((number) => literal(String(number - 1))).join(', ')
+    const condition = `(id = ${literal(documentId)} AND metadata->>'chunk_index' IN (${indexes}))`
+    conditions.set(name, [...(conditions.get(name) ?? []), condition])
+  }
+  return [...conditions].map(([name, parts], index) => {
+    const limit = `LIMIT ${4 * WIDENED_MAX}`
+    const from = `FROM ${quotedName(name)} WHERE ${parts.join(' OR ')}`
+    const input = `SELECT ${CHUNK_COLUMNS} ${from} ${limit}`
+    return { id: `${AROUND_ID}${index + 1}`, name: QUERY_TOOL, input }
+  })
+}
+
+function placeKey({ documentId, place }: Pick<Passage, 'documentId' | 'place'>): string {
+  return JSON.stringify([documentId, place?.column, place?.number])
+}
+
+/** A chunk beside one that was found is nearly as relevant. One that could not be read is done without. */
+export function withNeighbours(
+  passages: readonly Passage[],
+  around: readonly ObservedCall[],
+): readonly Passage[] {
+  const relevance = new Map(passages.map((passage) => [placeKey(passage), passage.relevance]))
+  const neighbours = around.flatMap(({ observation }) => {
+    const outcome = passagesIn(observation)
+    return outcome.kind === 'passages' ? outcome.passages : []
+  })
+  const beside = neighbours.map((passage) => {
+    const { documentId, place } = passage
+    const near = [-1, 1].map((step) => {
+      if (place === null) return 0
+      const key = placeKey({ documentId, place: { ...place, number: place.number + step } })
+      return relevance.get(key) ?? 0
+    })
+    return { ...passage, relevance: NEIGHBOUR_SHARE * Math.max(...near) }
+  })
+  return [...passages, ...beside]
+}
+
+/** `project.kb` → `"project"."kb"`: names hold no dot. */
+export function quotedName(name: string): string {
+  return name.split('.').map(quote).join('.')
+}

@@ -1,0 +1,322 @@
+/**
+ * Questions that no passage answers: how many rows there are, or what a metadata column holds. Search cannot count; a
+ * statement can, and for a plain question it is known.
+ */
+import { withoutAccents } from '../../../analysis/spellings.ts'
+import { literal, quote } from '../../../domain/identifier.ts'
+
+/** A knowledge base as its description tells it. */
+export interface DescribedKnowledgeBase {
+  /** `project.kb` */
+  readonly name: string
+  readonly columns: readonly DescribedColumn[]
+}
+
+export interface DescribedColumn {
+  readonly name: string
+  readonly type: string
+}
+
+type Wanted = 'count' | 'list' | 'avg' | 'sum' | 'min' | 'max' | 'latest' | 'oldest'
+
+/** In English, German, Spanish, Russian and Chinese: what those ask who want rows, not text. */
+const SHAPES: readonly (readonly [Wanted, RegExp])[] = [
+  [
+    'count',
+    /\b(how many|number of|count( of| the| all)?|wie ?viele|anzahl( der)?|cuantos|cuantas|numero de|skolko)\b|сколько|多少|几个/,
+  ],
+  ['avg', /\b(averages?|mean|durchschnitt\w*|mittelwert|promedio|media de)\b|средн|平均/],
+  ['sum', /\b(sum|total|summe)\b|сумма|总和/],
+  [
+    'max',
+    /\b(largest|highest|biggest|greatest|maximum|max|longest|most|grosste\w*|hochste\w*|mayor|maximo|maxima)\b|наибольш|максимальн|最大/,
+  ],
+  [
+    'min',
+    /\b(smallest|lowest|minimum|min|shortest|least|kleinste\w*|niedrigste\w*|menor|minimo|minima)\b|наименьш|минимальн|最小/,
+  ],
+  ['latest', /\b(latest|newest|most recent|neueste\w*|mas reciente)\b|последн|最新/],
+  ['oldest', /\b(oldest|earliest|first added|alteste\w*|mas antiguo)\b|самый старый|最早/],
+  [
+    'list',
+    /^(list|show|name|give me)\b.*\b(all|every|the|documents?|with)\b|^(which|what|welche|que|cuales)\b.*\b(have|has|with|are|is under|haben|hat|mit|sind|tienen|tiene|con)\b|^liste\b|какие|哪些|列出/,
+  ],
+]
+
+/** Names of what a knowledge base holds. */
+const NOUNS =
+  /^(documents?|docs?|rows?|records?|entry|entries|chunks?|passages?|files?|texts?|items?|articles?|dokumente?n?|zeilen|eintrage?n?|dateie?n?|documentos?|filas?|registros?|archivos?|документ\p{L}*|файл\p{L}*|запис\p{L}*)$/u
+const HAN_NOUNS = /文档|文件|记录/g
+const HAN_EMPTY = /有|多少|几个|一共|总共|哪些|列出|所有|知识库|数据库|里面?|中|的|吗|个|份/g
+const CHUNK_NOUNS = /\b(chunks?|passages?)\b/
+
+/** Words that ask and bind, and say nothing of what is asked for. */
+const EMPTY_WORDS = new Set(
+  (
+    'a about all an and any are as at available be by can count counts different distinct do does each every exist ' +
+    'existing find for found from get give has have here how i in indexed is it its kind kinds know knowledge base bases ' +
+    'list many me mean more most my name named names no number of on our per searched show stored some sum tell than that ' +
+    'the their them there these they this to total under unique up us values value was we were what whats which who with ' +
+    'you your agent database collection licensed whose where having average mean median largest highest biggest greatest ' +
+    'maximum max longest smallest lowest minimum min shortest least latest newest recent oldest earliest grouped group ' +
+    'wie viele wieviele gibt es hier insgesamt alle aller liste zeige welche sind haben hat mit der die das den in von ' +
+    'anzahl je pro jede jeder jedes fur ein eine durchschnitt summe wissensdatenbank ist im vorhanden nach neueste ' +
+    'cuantos cuantas hay en el la los las de que cuales tienen tiene con por cada total son lista todos todas base datos ' +
+    'сколько всего есть в базе какие имеют для каждого каждой 有 多少 几个 一共 总共 哪些'
+  ).split(' '),
+)
+const GROUP = /\b(each|per|by|every|grouped|group|je|pro|jede\w*|nach|por|cada)\b|кажд|每/
+
+/** A statement that answers, or none where it is not plain. */
+export interface RowAnswer {
+  readonly statement: string | null
+  readonly source: DescribedKnowledgeBase
+}
+
+/** Whether a question may be one for rows: then the knowledge bases' columns are worth asking for. */
+export function asksForRows(question: string): boolean {
+  return wantedOf(folded(question)) !== null
+}
+
+/** null: the question is one for passages. */
+export function rowAnswer(
+  question: string,
+  sources: readonly DescribedKnowledgeBase[],
+): RowAnswer | null {
+  const text = folded(question)
+  const wanted = wantedOf(text)
+  if (wanted === null) return null
+  const answers = sources.flatMap((source) => answerFrom(question, { text, wanted, source }) ?? [])
+  return answers.find(({ statement }) => statement !== null) ?? answers[0] ?? null
+}
+
+function wantedOf(text: string): Wanted | null {
+  if (/^(how (do|can|to|should|does|did)|why|warum|wie (kann|mache)|como)\b/.test(text)) return null
+  return SHAPES.find(([, shape]) => shape.test(text))?.[0] ?? null
+}
+
+interface Asked {
+  readonly text: string
+  readonly wanted: Wanted
+  readonly source: DescribedKnowledgeBase
+}
+
+function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswer | null {
+  const words =
+    text
+      .replaceAll(HAN_NOUNS, ' documents ')
+      .replaceAll(HAN_EMPTY, ' ')
+      .match(/[\p{L}\p{N}_.+-]+/gu) ?? []
+  const used = new Set<string>()
+  const columns = source.columns.filter((column) => mentions(words, column.name, used))
+  const [column] = columns
+  const condition = column === undefined ? null : conditionOf(question, column, used)
+  const own = new Set(partsOf(source.name).map(singular))
+  const isNoun = (word: string) => NOUNS.test(word) || own.has(singular(word))
+  // What is counted has some name of the user's own: "how many packages".
+  const counted = /\b(?:how many|which|what|list|all|wie ?viele|welche|alle)\s+([\p{L}-]+)/u.exec(
+    text,
+  )?.[1]
+  const rest = words
+    .map((word) => word.replace(/[.]+$/, ''))
+    .filter(
+      (word) => !used.has(word) && !EMPTY_WORDS.has(word) && !isNoun(word) && word !== counted,
+    )
+  if (column === undefined) {
+    // Without a column only the number or the names of all documents are a matter of rows.
+    const isOfAll =
+      words.some(isNoun) && (counted === undefined || isNoun(counted) || EMPTY_WORDS.has(counted))
+    if (!isOfAll || rest.length > 0 || (wanted !== 'count' && wanted !== 'list')) return null
+    return {
+      statement: statementOf({ wanted, text, source, column: null, condition: null }),
+      source,
+    }
+  }
+  if (rest.length > 1) return null
+  const [name] = rest
+  if (name !== undefined) {
+    // One document's value: "the latest version of chokidar".
+    if (condition !== null || wanted === 'count' || wanted === 'list' || wanted === 'avg')
+      return null
+    const pattern = literal(`%${name.replaceAll(/[%_]/g, '')}%`)
+    const ofOne = `id ILIKE ${pattern}`
+    return { statement: valueStatement(source, column, ofOne), source }
+  }
+  const isSummable = NUMERIC.test(column.type) || (wanted !== 'avg' && wanted !== 'sum')
+  const isPlain = columns.length === 1 && isSummable
+  return {
+    statement: isPlain ? statementOf({ wanted, text, source, column, condition }) : null,
+    source,
+  }
+}
+
+function valueStatement(
+  source: DescribedKnowledgeBase,
+  column: DescribedColumn,
+  condition: string,
+): string {
+  return `SELECT DISTINCT id, ${quote(column.name)} ${fromOf(source)} WHERE ${condition} ORDER BY id LIMIT 5`
+}
+
+function fromOf(source: DescribedKnowledgeBase): string {
+  return `FROM ${source.name.split('.').map(quote).join('.')}`
+}
+
+/** A column by its name, in one or several words, in either spelling of English. */
+function mentions(words: readonly string[], column: string, used: Set<string>): boolean {
+  const parts = partsOf(column)
+  const bare = words.map((word) => word.replace(/[.]+$/, ''))
+  for (let at = 0; at < bare.length; at += 1) {
+    const whole = bare[at] ?? ''
+    if (singular(whole) === singular(parts.join('_')) && parts.length > 0) {
+      used.add(whole)
+      return true
+    }
+    const isHere = parts.every((part, index) => singular(bare[at + index] ?? '') === singular(part))
+    if (!isHere || parts.length === 0) continue
+    for (const [index] of parts.entries()) used.add(bare[at + index] ?? '')
+    return true
+  }
+  return false
+}
+
+function partsOf(name: string): readonly string[] {
+  return folded(name).match(/[\p{L}\p{N}]+/gu) ?? []
+}
+
+function singular(word: string): string {
+  return word.length > 3 ? word.replace(/(?<=[^s])s$/, '') : word
+}
+
+const NUMERIC = /INT|DOUBLE|FLOAT|DECIMAL|REAL/i
+const COMPARISONS: readonly (readonly [RegExp, string])[] = [
+  [/(?:more|greater|larger|bigger|longer) than|over|above|after|mehr als|uber/, '>'],
+  [/(?:less|fewer|smaller|shorter) than|under|below|before|weniger als|unter/, '<'],
+  [/at least|mindestens/, '>='],
+  [/at most|hochstens/, '<='],
+]
+
+/** `license = 'MIT'` where the value stands right beside the column's name or in quotation marks. */
+function conditionOf(question: string, column: DescribedColumn, used: Set<string>): string | null {
+  const words = [...question.matchAll(/"[^"]+"|'[^']+'|“[^”]+”|[\p{L}\p{N}_.+-]+/gu)].map(
+    ([word]) => word,
+  )
+  const at = words.findIndex((word) => used.has(folded(word).replace(/[.]+$/, '')))
+  const quoted = words.find((word) => /^["'“]/.test(word))
+  const isSkipped = (word: string) =>
+    /^(is|are|of|equals?|the|a|ist|von|than|over|under|above|below|more|less|at|least|most|after|before)$/i.test(
+      word,
+    )
+  const after = words.slice(at + 1).find((word) => !isSkipped(word))
+  const before = words[at - 1]
+  const isValue = (word: string | undefined): word is string => {
+    if (word === undefined || used.has(folded(word))) return false
+    return NUMERIC.test(column.type) ? /^\d/.test(word) : /^\p{Lu}|\d/u.test(word)
+  }
+  const value = quoted ?? [after, at > 1 ? before : undefined].find(isValue)
+  if (value === undefined) return null
+  const bare = value.replace(/^["'“]|["'”]$/g, '').replace(/[.]+$/, '')
+  for (const part of folded(bare).match(/[\p{L}\p{N}_.+-]+/gu) ?? []) used.add(part)
+  const text = folded(question)
+  const operator = NUMERIC.test(column.type)
+    ? (COMPARISONS.find(([words]) => new RegExp(`\\b(?:${words.source})\\b`).test(text))?.[1] ??
+      '=')
+    : '='
+  if (operator !== '=')
+    for (const word of [
+      'over',
+      'above',
+      'less',
+      'fewer',
+      'below',
+      'greater',
+      'larger',
+      'after',
+      'before',
+      'than',
+      'least',
+      'most',
+      'bigger',
+      'smaller',
+      'longer',
+      'shorter',
+      'mehr',
+      'weniger',
+      'als',
+      'uber',
+      'unter',
+      'mindestens',
+      'hochstens',
+    ])
+      used.add(word)
+  return `${quote(column.name)} ${operator} ${NUMERIC.test(column.type) ? bare : literal(bare)}`
+}
+
+interface Statement {
+  readonly wanted: Wanted
+  readonly text: string
+  readonly source: DescribedKnowledgeBase
+  readonly column: DescribedColumn | null
+  readonly condition: string | null
+}
+
+const ROWS_MAX = 100
+
+/** A chunk is a row: a value of a document counts once. */
+function statementOf({ wanted, text, source, column, condition }: Statement): string {
+  const from = fromOf(source)
+  const where = condition === null ? '' : ` WHERE ${condition}`
+  if (column === null || condition !== null) {
+    if (wanted === 'count') {
+      const counted = CHUNK_NOUNS.test(text)
+        ? 'count(*) AS chunks'
+        : 'count(DISTINCT id) AS documents'
+      return `SELECT ${counted} ${from}${where}`
+    }
+    return `SELECT DISTINCT id ${from}${where} ORDER BY id LIMIT ${ROWS_MAX}`
+  }
+  const name = quote(column.name)
+  switch (wanted) {
+    case 'count':
+    case 'list':
+      if (GROUP.test(text) || wanted === 'list') {
+        return `SELECT ${name}, count(DISTINCT id) AS documents ${from} GROUP BY ${name} ORDER BY documents DESC LIMIT ${ROWS_MAX}`
+      }
+      return `SELECT count(DISTINCT ${name}) AS ${quote(`different_${column.name}`)} ${from}`
+    case 'avg':
+    case 'sum':
+      return `SELECT ${wanted}(${name}) FROM (SELECT DISTINCT id, ${name} ${from})`
+    case 'max':
+    case 'latest':
+      return `SELECT DISTINCT id, ${name} ${from} ORDER BY ${name} DESC NULLS LAST, id LIMIT 5`
+    case 'min':
+    case 'oldest':
+      return `SELECT DISTINCT id, ${name} ${from} ORDER BY ${name} NULLS LAST, id LIMIT 5`
+  }
+}
+
+/** Lower case, without accents, in American spelling. */
+function folded(text: string): string {
+  return withoutAccents(text.toLowerCase())
+    .replaceAll('ß', 'ss')
+    .replaceAll('licence', 'license')
+    .replaceAll('colour', 'color')
+    .trim()
+}
+
+const COLUMN =
+  /("[^"]+"|[\p{L}_][\p{L}\p{N}_]*) ((?:VARCHAR|TEXT|U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|DOUBLE|FLOAT|REAL|DECIMAL|BOOLEAN|DATE|TIME|TIMESTAMP)\b[^,;\n]*)/giu
+
+/** Reads what the tool says that describes knowledge bases. */
+export function describedIn(observation: string): readonly DescribedKnowledgeBase[] {
+  const parts = observation.split(/^(?=Knowledge base )/m)
+  return parts.flatMap((part) => {
+    const name = /^Knowledge base (.+?):/.exec(part)?.[1]
+    if (name === undefined) return []
+    const list = /^Metadata columns:([\s\S]*?)(?=\n\S|$(?![\s\S]))/m.exec(part)?.[1] ?? ''
+    const columns = [...list.matchAll(COLUMN)].map(([, column = '', type = '']) => {
+      return { name: column.replaceAll('"', ''), type: type.trim() }
+    })
+    return [{ name, columns }]
+  })
+}
