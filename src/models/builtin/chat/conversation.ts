@@ -58,24 +58,30 @@ function standaloneQuestion(messages: readonly ChatMessage[], turnsBack = 0): st
   if (!hasHistory || turnsBack >= TURNS_BACK_MAX || !isFollowUp(question)) return question
   const answer = before.findLast((message) => message.role === 'assistant')?.content ?? ''
   const named = sourceMeant(question, answer)
-  if (named !== null) return `${named} ${question}`
+  if (named !== null) return `${named} ${question.replace(ASKS_ON, ' ')}`
   const earlier = standaloneQuestion(before, turnsBack + 1)
-  return `${withoutReplaced(earlier, question)} ${question}`
+  return `${withoutReplaced(earlier, question, answer)} ${question}`
 }
 
 /** Whether a question can only be understood from what was said before: hardly any words of its own. */
 function isFollowUp(question: string): boolean {
-  const count = new Set(keywords(question)).size
+  const count = new Set(keywords(question.replace(ASKS_ON, ' '))).size
   if (count === 0) return true
   if (GOES_ON.test(question.trim())) return count <= KEYWORDS_MAX.goingOn
   return count <= KEYWORDS_MAX.pointing && POINTING_WORDS.test(question)
 }
 
+const THINGS = '(?:one|quote|result|document|option|source|zitat|dokument|treffer)'
 const ORDINALS: readonly RegExp[] = [
-  /\b(first|1st|erste\w*) (one|quote|result|document|option|source|zitat|dokument)\b/i,
-  /\b(second|2nd|zweite\w*) (one|quote|result|document|option|source|zitat|dokument)\b/i,
-  /\b(third|3rd|dritte\w*) (one|quote|result|document|option|source|zitat|dokument)\b/i,
-]
+  ['first', '1st', 'erste\\w*'],
+  ['second', '2nd', 'zweite\\w*'],
+  ['third', '3rd', 'dritte\\w*'],
+].map((words) => new RegExp(`\\b(?:${words.join('|')}) ${THINGS}\\b`, 'i'))
+/** What points and asks for more, without saying for what. */
+const ASKS_ON = new RegExp(
+  `\\b(?:(?:and |und )?what about|tell me more|more|explain|erzähl\\w*|mehr|about|über|(?:the |das |den |der )?\\w+ ${THINGS})\\b`,
+  'gi',
+)
 /** The line below a quote: document, page and heading, then the chunk's id. */
 const SOURCE_LINE = /^— (.+) \[[^\s[\]]+\]$/gm
 
@@ -86,11 +92,20 @@ function sourceMeant(question: string, answer: string): string | null {
   return [...answer.matchAll(SOURCE_LINE)][number]?.[1]?.replace(/[,›]/g, ' ') ?? null
 }
 
-/** "And in 2024?" asks the same of another year: the year before is left out. */
-function withoutReplaced(earlier: string, question: string): string {
-  if (!/\d/.test(question)) return earlier
+/**
+ * "And in 2024?" asks the same of another year, "what about the mixer?" of another thing than the one that the answer
+ * before was about: what they take the place of is left out.
+ */
+function withoutReplaced(earlier: string, question: string, answer: string): string {
   const lengths = new Set((question.match(/\d+/g) ?? []).map((digits) => digits.length))
-  return earlier.replace(/\d+/g, (digits) => (lengths.has(digits.length) ? '' : digits))
+  const kept = earlier.replace(/\d+/g, (digits) => (lengths.has(digits.length) ? '' : digits))
+  const own = new Set(keywords(question))
+  if (lengths.size > 0 || own.size === 0 || POINTING_WORDS.test(question)) return kept
+  const [source] = answer.matchAll(SOURCE_LINE)
+  const [document = ''] = (source?.[1] ?? '').split(' › ')
+  const subject = new Set(keywords(document))
+  const isSubject = (word: string) => keywords(word).some((part) => subject.has(part))
+  return kept.replace(/[\p{L}\p{N}_.@/-]+/gu, (word) => (isSubject(word) ? '' : word))
 }
 
 /**

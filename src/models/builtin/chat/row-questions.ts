@@ -17,7 +17,7 @@ export interface DescribedColumn {
   readonly type: string
 }
 
-type Wanted = 'count' | 'list' | 'avg' | 'sum' | 'min' | 'max' | 'latest' | 'oldest'
+type Wanted = 'value' | 'count' | 'list' | 'avg' | 'sum' | 'min' | 'max' | 'latest' | 'oldest'
 
 /** In English, German, Spanish, Russian and Chinese: what those ask who want rows, not text. */
 const SHAPES: readonly (readonly [Wanted, RegExp])[] = [
@@ -37,6 +37,10 @@ const SHAPES: readonly (readonly [Wanted, RegExp])[] = [
   ],
   ['latest', /\b(latest|newest|most recent|neueste\w*|mas reciente)\b|последн|最新/],
   ['oldest', /\b(oldest|earliest|first added|alteste\w*|mas antiguo)\b|самый старый|最早/],
+  [
+    'value',
+    /^(what|which|was|welche\w*) (is|are|ist|sind) (the|die|der|das) [\p{L}_ ]+ (of|for|von)\b/u,
+  ],
   [
     'list',
     /^(list|show|name|give me)\b.*\b(all|every|the|documents?|with)\b|^(which|what|welche|que|cuales)\b.*\b(have|has|with|are|is under|haben|hat|mit|sind|tienen|tiene|con)\b|^liste\b|какие|哪些|列出/,
@@ -142,6 +146,7 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
     const ofOne = `id ILIKE ${pattern}`
     return { statement: valueStatement(source, column, ofOne), source }
   }
+  if (wanted === 'value') return null
   const isSummable = NUMERIC.test(column.type) || (wanted !== 'avg' && wanted !== 'sum')
   const isPlain = columns.length === 1 && isSummable
   return {
@@ -289,8 +294,7 @@ function statementOf({ wanted, text, source, column, condition }: Statement): st
     case 'max':
     case 'latest':
       return `SELECT DISTINCT id, ${name} ${from} ORDER BY ${name} DESC NULLS LAST, id LIMIT 5`
-    case 'min':
-    case 'oldest':
+    default:
       return `SELECT DISTINCT id, ${name} ${from} ORDER BY ${name} NULLS LAST, id LIMIT 5`
   }
 }

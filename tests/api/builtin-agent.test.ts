@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createTestApp, type TestApp } from '../support/test-app.ts'
+
+const PROJECT = '/api/projects/mindsdb'
+
+const GUIDE = `# Kettle
+
+## Cleaning
+
+Descale the kettle every month as follows:
+
+\`\`\`sh
+kettle --descale --minutes 20
+\`\`\`
+
+## Options
+
+| Option | Default | Meaning |
+|---|---|---|
+| temperature | 95 | Degrees that the water is heated to |
+| beeps | 3 | Beeps at the end |
+
+## Why does it hum?
+
+The plate grows faster than the wall around it. That is harmless.
+`
+
+let t: TestApp
+beforeAll(async () => {
+  t = await createTestApp()
+  const kbs = `${PROJECT}/knowledge_bases`
+  await t.send('POST', kbs, {
+    knowledge_base: { name: 'guides', metadata_columns: ['license', 'pages'] },
+  })
+  const rows = [
+    { id: 'kettle', content: GUIDE, license: 'MIT', pages: 12 },
+    {
+      id: 'toaster',
+      content: 'The toaster browns bread in two minutes.',
+      license: 'ISC',
+      pages: 4,
+    },
+    { id: 'mixer', content: 'The mixer stirs dough in ten minutes.', license: 'MIT', pages: 7 },
+  ]
+  await t.send('PUT', `${kbs}/guides`, { knowledge_base: { rows } })
+  await t.send('POST', `${PROJECT}/agents`, {
+    agent: { name: 'guide', data: { knowledge_bases: ['mindsdb.guides'] } },
+  })
+})
+afterAll(() => t.close())
+
+interface Answer {
+  readonly content: string
+  readonly citations: readonly Record<string, unknown>[]
+}
+type Said = readonly [question: string, answer: string]
+
+async function asked(question: string, history: readonly Said[] = []): Promise<Answer> {
+  const turns = [...history, [question, ''] as const]
+  const messages = turns.map(([one, answer]) => ({ question: one, answer }))
+  const { body } = await t.send('POST', `${PROJECT}/agents/guide/completions`, { messages })
+  return (body as { readonly message: Answer }).message
+}
+
+/** Without the line that names the chunk. */
+const quotesIn = (content: string) => content.split('\n').filter((line) => line.startsWith('>'))
+
+describe('a quote stands in the setting in which it is read', () => {
+  test('code with the sentence that leads to it', async () => {
+    const { content, citations } = await asked('How do I descale the kettle?')
+    expect(quotesIn(content).slice(0, 5)).toEqual([
+      '> Descale the kettle every month as follows:',
+      '>',
+      '> ```sh',
+      '> kettle --descale --minutes 20',
+      '> ```',
+    ])
+    expect(content).toMatch(/^— kettle › Cleaning \[kettle:content:\d+of\d+:\d+to\d+\]$/m)
+    expect(citations[0]).toMatchObject({ document_id: 'kettle' })
+  })
+
+  test('the row of a table with the names of its columns', async () => {
+    const { content, citations } = await asked('What is the default temperature of the kettle?')
+    expect(quotesIn(content).slice(0, 3)).toEqual([
+      '> | Option | Default | Meaning |',
+      '> |---|---|---|',
+      '> | temperature | 95 | Degrees that the water is heated to |',
+    ])
+    const { text, start, end } = citations[0] as { text: string; start: number; end: number }
+    expect(GUIDE.slice(start, end)).toBe(text)
+    expect(text).toContain('temperature | 95')
+  })
+
+  test('what follows a heading that asks, not the heading', async () => {
+    const { content } = await asked('Why does the kettle hum?')
+    expect(content).toContain(
+      '> **The plate grows faster than the wall around it.** That is harmless.',
+    )
+    expect(content).toContain('— kettle › Why does it hum? [')
+  })
+})
+
+describe('a question for rows', () => {
+  test.each([
+    ['How many documents are there?', '| 3 |'],
+    ['Wie viele Dokumente gibt es?', '| 3 |'],
+    ['¿Cuántos documentos hay?', '| 3 |'],
+    ['Сколько документов в базе?', '| 3 |'],
+    ['有多少文档？', '| 3 |'],
+    ['How many documents have the licence ISC?', '| 1 |'],
+    ['Which guides have the license MIT?', '| mixer |'],
+    ['Welche Dokumente haben die license MIT?', '| kettle |'],
+    ['What is the average of pages?', '| 7.66'],
+    ['Which document has the most pages?', '| kettle | 12 |'],
+    ['How many documents are there for each license?', '| MIT | 2 |'],
+    ['How many documents have more than 5 pages?', '| 2 |'],
+    ['Which licenses are there?', '| ISC | 1 |'],
+    ['What is the license of toaster?', '| toaster | ISC |'],
+  ])('%s is answered by a statement that runs', async (question, row) => {
+    const { content } = await asked(question)
+    expect(content).toContain('it needs SQL, or an agent with a chat model')
+    expect(content).toContain(row)
+    const statement = /```sql\n([\s\S]*?)\n```/.exec(content)?.[1] ?? ''
+    const { body } = await t.send('POST', '/api/sql/query', { query: statement })
+    expect(body).toMatchObject({ type: 'table' })
+    const [first] = (body as { readonly data: unknown[][] }).data
+    expect(content).toContain(`| ${first?.join(' | ')} |`)
+  })
+
+  test('is one for passages where it only looks like it', async () => {
+    const { content } = await asked('How many minutes does the toaster need to brown bread?')
+    expect(content).not.toContain('SQL')
+    expect(content).toContain('> **The toaster browns bread in two minutes.**')
+  })
+})
+
+describe('a question that goes on from the one before', () => {
+  test.each([
+    ['What about the mixer?', 'How long does the toaster need for bread?', 'ten minutes'],
+    ['And how many does it beep?', 'What is the default temperature of the kettle?', 'beeps | 3'],
+  ])('%s', async (question, before, expected) => {
+    const { content } = await asked(question, [[before, (await asked(before)).content]])
+    expect(content).toContain(expected)
+  })
+
+  test('may point to a quote of the answer before', async () => {
+    const answer =
+      '> a\n— toaster [a:content:1of1:0to3]\n\n> b\n— kettle › Cleaning [b:content:1of1:0to3]'
+    const { content } = await asked('Tell me more about the second one', [
+      ['Which need care?', answer],
+    ])
+    expect(content).toContain('kettle --descale')
+  })
+})
+
+test('an agent over tables alone says that it needs a chat model, and how to name one', async () => {
+  await t.send('POST', '/api/sql/query', {
+    query: 'CREATE TABLE mindsdb.sales (SELECT 1 AS amount)',
+  })
+  await t.send('POST', `${PROJECT}/agents`, {
+    agent: { name: 'clerk', data: { tables: ['mindsdb.sales'] } },
+  })
+  const messages = [{ question: 'What was sold?', answer: '' }]
+  const { text } = await t.send('POST', `${PROJECT}/agents/clerk/completions`, { messages })
+  expect(text).toContain('EIDER_CHAT_PROVIDER')
+  expect(text).toContain('- mindsdb.sales')
+})
