@@ -6,8 +6,8 @@ import type {
   Embedder,
   ToolCall,
 } from '../../../domain/ports/model-ports.ts'
-import { conversationOf, type ObservedCall } from './conversation.ts'
-import { tablesAnswer, writtenAnswer } from './extractive-answer.ts'
+import { conversationOf, type ObservedCall } from './asked-question.ts'
+import { rowsAnswer, tablesAnswer, writtenAnswer } from './extractive-answer.ts'
 import {
   AROUND_ID,
   CHUNK_COLUMNS,
@@ -18,7 +18,6 @@ import {
 } from './neighbours.ts'
 import { namesIn, passagesIn } from './observed-passages.ts'
 import { asksForRows, describedIn, rowAnswer } from './row-questions.ts'
-import { rowsAnswer } from './rows-answer.ts'
 import { rankedUnits } from './unit-ranking.ts'
 
 /** Knowledge bases that one question searches. */

@@ -1,7 +1,7 @@
 import { literal, quote } from '../../../domain/identifier.ts'
 import type { ToolCall } from '../../../domain/ports/model-ports.ts'
 import type { Passage } from './answer-unit.ts'
-import type { ObservedCall } from './conversation.ts'
+import type { ObservedCall } from './asked-question.ts'
 import { type Observed, passagesIn } from './observed-passages.ts'
 
 export const QUERY_TOOL = 'kb_query_tool'
