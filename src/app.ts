@@ -1,6 +1,6 @@
 /** Joins use cases to edges. The program and the tests call exactly this. */
 
-import { agentPool } from './composition/agent-parts.ts'
+import { agentAnswers, agentPool } from './composition/agent-parts.ts'
 import { insertDepsOf } from './composition/insert-parts.ts'
 import { jobRunnerOf, shownActivity } from './composition/job-parts.ts'
 import { LATER } from './composition/later.ts'
@@ -166,10 +166,7 @@ export function createApp(options: AppOptions): App {
     tables: store.tables,
     files: store.files,
     storage: store.upkeep,
-    agents: {
-      ask: (agent, question, signal, purpose = 'question') =>
-        agents.complete({ agent, question, history: [], deltas: false, purpose }, signal),
-    },
+    agents: agentAnswers(() => agents, settings),
     chatModels: chatModelsOf(settings, embedders),
     chunker: reader,
     plans: new PlanCache(),

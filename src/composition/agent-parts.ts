@@ -1,8 +1,11 @@
 import { AgentPool } from '../agents/questions/agent-pool.ts'
+import { BUILTIN_CHAT_MODEL, BUILTIN_PROVIDER } from '../domain/model-ref.ts'
+import type { AgentAnswers } from '../domain/ports/model-ports.ts'
 import type { RunningWork } from '../domain/ports/running-ports.ts'
 import type { RunTraces } from '../domain/ports/trace-ports.ts'
 import type { QueryDeps } from '../query/query-deps.ts'
 import type { Settings } from '../settings.ts'
+import { costOf } from '../telemetry/model-prices.ts'
 import { LATER } from './later.ts'
 import { builtinEmbed, chatDefaultsOf, defaultChatModel } from './model-parts.ts'
 
@@ -52,4 +55,19 @@ export function agentPool(
       newTraceId: () => Bun.randomUUIDv7(),
     },
   )
+}
+
+const BUILTIN_CHAT = { provider: BUILTIN_PROVIDER, modelName: BUILTIN_CHAT_MODEL }
+
+/** Agents as statements ask them. */
+export function agentAnswers(pool: () => AgentPool, settings: Settings): AgentAnswers {
+  return {
+    async ask(agent, question, signal, purpose = 'question') {
+      const asked = { agent, question, history: [], deltas: false, purpose }
+      const answer = await pool().complete(asked, signal)
+      const model = agent.model ?? defaultChatModel(settings) ?? BUILTIN_CHAT
+      const cost = costOf(model, [answer], settings.modelPrices)
+      return { ...answer, cost }
+    },
+  }
 }

@@ -119,6 +119,7 @@ const NO_ANSWER: AgentAnswer = {
   citations: [],
   warnings: [],
   usage: null,
+  cost: null,
   seconds: 0,
 }
 

@@ -16,7 +16,7 @@ const MILLION = 1_000_000
 /** null: nobody knows. The built-in model costs nothing. The first price that fits holds. */
 export function costOf(
   { provider, modelName }: Pick<ModelRef, 'provider' | 'modelName'>,
-  turns: readonly ModelTurn[],
+  turns: readonly Pick<ModelTurn, 'usage'>[],
   prices: readonly ModelPrice[],
 ): number | null {
   if (provider === BUILTIN_PROVIDER) return 0

@@ -50,7 +50,15 @@ const agents: AgentAnswers = {
     const keys = [...form.matchAll(/"([^"]+)"/g)].map(([, key = '']) => [key, `${key} of ${text}`])
     const content =
       form === '' ? `${agent.name} heard: ${text}` : JSON.stringify([Object.fromEntries(keys)])
-    return { content, traceId: 'trace', citations: [], warnings: [], usage: null, seconds: 0 }
+    return {
+      content,
+      traceId: 'trace',
+      citations: [],
+      warnings: [],
+      usage: null,
+      cost: null,
+      seconds: 0,
+    }
   },
 }
 

@@ -12,7 +12,7 @@ import type { Catalog } from '../../domain/ports/store-ports.ts'
 import type { RunTraces } from '../../domain/ports/trace-ports.ts'
 import { AppError, toAppError } from '../../errors.ts'
 import { onAbort, startDeadline } from '../../runtime/cancellation.ts'
-import { type Release, Semaphore } from '../../runtime/semaphore.ts'
+import { Semaphore } from '../../runtime/semaphore.ts'
 import { AgentActor } from '../actors/agent-actor.ts'
 import type { AgentSeat } from '../actors/agent-thread.ts'
 import { AgentThreads } from '../actors/agent-threads.ts'
@@ -73,6 +73,9 @@ export interface AgentPoolOptions {
   /** The entry of the agents' thread. */
   readonly workerUrl: string
 }
+
+/** How long a question that has time waits for its place: as long as a timer can. */
+const PATIENCE_MS = 2 ** 31 - 1
 
 /** Answers questions to agents, in threads that belong to one agent each. */
 export class AgentPool {
@@ -138,10 +141,7 @@ export class AgentPool {
     const entry = this.#running.begin(runStart(traceId, question, model))
     try {
       const signals = [signal, this.#closing.signal, entry.signal]
-      // Its time begins with its place: it waits as long as users have questions.
-      const patientPlace =
-        question.purpose === 'evaluation' ? await this.#patientPlace(question, signals) : null
-      return yield* this.#withinTime(question, { model, traceId, entry, signals, patientPlace })
+      return yield* this.#withinTime(question, { model, traceId, entry, signals })
     } finally {
       entry.end()
     }
@@ -149,13 +149,14 @@ export class AgentPool {
 
   async *#withinTime(
     question: AgentQuestion,
-    { signals, patientPlace, ...asked }: Admission,
+    { signals, ...asked }: Admission,
   ): AsyncGenerator<CompletionEvent, Answer> {
     const { agent } = question
     const seconds = agent.params.timeoutSeconds ?? this.#options.agentTimeoutSeconds
-    const endMs = performance.now() + seconds * 1000
+    const isPatient = question.purpose === 'evaluation'
+    let endMs = performance.now() + seconds * 1000
     const deadline = startDeadline({
-      timeoutMs: seconds * 1000,
+      timeoutMs: isPatient ? PATIENCE_MS : seconds * 1000,
       signals,
       timeoutError: () => {
         return new AppError(
@@ -166,8 +167,13 @@ export class AgentPool {
       cancelledMessage: 'The question was cancelled',
     })
     try {
-      const leave = patientPlace ?? (await this.#places.enter(deadline.signal, agent.id))
+      const leave = await this.#places.enter(deadline.signal, agent.id, { isPatient })
       asked.entry.admitted()
+      if (isPatient) {
+        // Its time begins with its place.
+        deadline.restart(seconds * 1000)
+        endMs = performance.now() + seconds * 1000
+      }
       // A client that stops reading and never returns must not keep the place.
       onAbort(deadline.signal, () => {
         asked.entry.end()
@@ -182,10 +188,6 @@ export class AgentPool {
     } finally {
       deadline.end()
     }
-  }
-
-  async #patientPlace({ agent }: AgentQuestion, signals: readonly AbortSignal[]): Promise<Release> {
-    return this.#places.enter(AbortSignal.any([...signals]), agent.id, { isPatient: true })
   }
 
   /**
@@ -299,7 +301,7 @@ export class AgentPool {
   ): AsyncGenerator<CompletionEvent, Output> {
     const tools = { runTool: tracedTools(host, run), embed: this.#deps.embed }
     const warnings = new Set<string>()
-    let usage: TokenUsage | null = null
+    let usage: TokenUsage | null | undefined
     // The thread counts from when it began.
     let threadMs = 0
     const actor = new AgentActor({ worker, task, tools })
@@ -307,10 +309,11 @@ export class AgentPool {
     try {
       for await (const event of actor.events()) {
         if (event.type === 'output')
-          return { content: event.output, warnings: [...warnings], usage }
+          return { content: event.output, warnings: [...warnings], usage: usage ?? null }
         if (event.type === 'turn') {
           run.trace.turn({ ...event.turn, startMs: threadMs + event.turn.startMs })
-          usage = addedUsage(usage, event.turn.usage)
+          const { usage: used } = event.turn
+          usage = usage === undefined ? used : addedUsage(usage, used)
           for (const warning of event.warnings) warnings.add(warning)
         } else if (event.type === 'start') {
           threadMs = performance.now() - run.beganMs
@@ -360,7 +363,6 @@ interface Admission {
   /** Each of them ends it. */
   readonly signals: readonly AbortSignal[]
   /** null: it has none yet. */
-  readonly patientPlace: Release | null
 }
 
 /** What a question needs on the main thread while its thread answers it. */

@@ -15,9 +15,9 @@ export interface TokenUsage {
 
 export const NO_USAGE: TokenUsage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0 }
 
-/** Of two turns; one of which nothing is known counts nothing. */
+/** Of two turns; null: of one of them nobody knows. */
 export function addedUsage(first: TokenUsage | null, second: TokenUsage | null): TokenUsage | null {
-  if (first === null || second === null) return first ?? second
+  if (first === null || second === null) return null
   return {
     inputTokens: first.inputTokens + second.inputTokens,
     outputTokens: first.outputTokens + second.outputTokens,

@@ -149,6 +149,8 @@ export interface AgentAnswer {
   readonly warnings: readonly string[]
   /** Of all turns; null: the provider said nothing of them. */
   readonly usage: TokenUsage | null
+  /** By the prices of the settings; null: they have none for the model, or its tokens are not known. */
+  readonly cost: number | null
   /** From the place it got to its answer; the wait for the place is not in it. */
   readonly seconds: number
 }

@@ -74,13 +74,14 @@ async function askedRow(
   const row = { ...emptyRow(place), created_at: timestampOfMillis(Date.now()) }
   try {
     const answer = await deps.agents.ask(agent, place.question.question, signal, 'evaluation')
-    const { content, citations, usage, seconds, traceId } = answer
+    const { content, citations, usage, cost, seconds, traceId } = answer
     return {
       ...row,
       answer: content,
       citations: JSON.stringify(citations.map(shownCitation)),
       input_tokens: usage?.inputTokens ?? null,
       output_tokens: usage?.outputTokens ?? null,
+      cost,
       seconds,
       trace_id: traceId,
     }

@@ -136,9 +136,8 @@ function goldenQuestion(
 }
 
 function plainText(value: ResultValue | undefined): string {
-  if (value === null || value === undefined) return ''
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
-  return text.toWellFormed().trim()
+  if (value === null || value === undefined || typeof value === 'object') return ''
+  return String(value).toWellFormed().trim()
 }
 
 /**
@@ -146,17 +145,19 @@ function plainText(value: ResultValue | undefined): string {
  * files have them. What is empty is left out.
  */
 function textsIn(value: ResultValue): readonly string[] {
-  const items = flatItems(typeof value === 'string' ? (jsonIn(value) ?? value) : value)
-  return items.map(plainText).filter((text) => text !== '')
+  const items = typeof value === 'string' ? (scalarsIn(jsonIn(value)) ?? [value]) : scalarsIn(value)
+  return (items ?? []).map(plainText).filter((text) => text !== '')
 }
 
-/** Two levels are enough for `[{"text": "a"}]` and `{"text": ["a", "b"]}`. */
-function flatItems(value: ResultValue): readonly ResultValue[] {
+/** Two levels are enough for `[{"text": "a"}]` and `{"text": ["a", "b"]}`; undefined: it is something else. */
+function scalarsIn(value: ResultValue | undefined): readonly ResultValue[] | undefined {
+  if (value === undefined) return undefined
   const items = Array.isArray(value) ? value : [value]
-  return items.flatMap((item) => {
+  const scalars = items.flatMap((item) => {
     const text = isObject(item) && 'text' in item ? item.text : item
     return Array.isArray(text) ? text : [text]
   })
+  return scalars.every((one) => one === null || typeof one !== 'object') ? scalars : undefined
 }
 
 function jsonIn(text: string): ResultValue | undefined {

@@ -28,6 +28,7 @@ const SUMMARY_COLUMNS = {
   seconds_p95: 'DOUBLE',
   input_tokens: 'BIGINT',
   output_tokens: 'BIGINT',
+  cost: 'DOUBLE',
   wins: 'BIGINT',
   losses: 'BIGINT',
   ties: 'BIGINT',
@@ -101,6 +102,7 @@ function summaryOf(rows: readonly AnswerRow[]): Omit<SummaryRow, keyof Compariso
     seconds_p95: quantile(seconds, 0.95),
     input_tokens: sum(numbers('input_tokens')),
     output_tokens: sum(numbers('output_tokens')),
+    cost: sum(numbers('cost')),
   }
 }
 
