@@ -1,11 +1,13 @@
 /** Settings of agents and of the chat models that answer for them. */
 import { COMPATIBLE_PROVIDERS } from './domain/model-ref.ts'
 import {
+  headerList,
   integer,
   modelPrices,
   oneOf,
   optionalText,
   optionalUrl,
+  plainText,
   setting,
   truth,
 } from './setting-values.ts'
@@ -122,6 +124,36 @@ export const AGENT_SETTINGS = {
     default: String(256 * 1024 * 1024),
     help: 'Maximum size in bytes of the texts of all traces; then the oldest go',
     parse: integer(1024 * 1024, 1024 * 1024 * 1024 * 1024),
+  }),
+  otlpEndpoint: setting('OTEL_EXPORTER_OTLP_ENDPOINT', {
+    default: '',
+    help: 'Address of an OpenTelemetry collector, OTLP over HTTP, to which each run is sent as spans; /v1/traces is added',
+    parse: optionalUrl,
+  }),
+  otlpTracesEndpoint: setting('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', {
+    default: '',
+    help: 'The same address for traces alone; nothing is added',
+    parse: optionalUrl,
+  }),
+  otlpProtocol: setting('OTEL_EXPORTER_OTLP_PROTOCOL', {
+    default: '',
+    help: 'How spans are sent: http/json, or http/protobuf, as where it is not set',
+    parse: (text) => oneOf('http/protobuf', 'http/json')(text || 'http/protobuf'),
+  }),
+  otlpHeaders: setting('OTEL_EXPORTER_OTLP_HEADERS', {
+    default: '',
+    help: 'Headers for the collector, as name=value,name=value, values encoded as in addresses',
+    parse: headerList,
+  }),
+  otelServiceName: setting('OTEL_SERVICE_NAME', {
+    default: 'eider',
+    help: 'Name of this server among the spans',
+    parse: plainText,
+  }),
+  otelContent: setting('OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT', {
+    default: 'false',
+    help: 'true: spans hold questions, answers and what tools read, too',
+    parse: (text) => /^(true|1|span_only|span_and_event)$/i.test(text),
   }),
   modelPrices: setting('EIDER_MODEL_PRICES', {
     default: '',

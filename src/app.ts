@@ -14,7 +14,7 @@ import { schedulerOf } from './composition/schedule-parts.ts'
 import { dataSourcesOf, sourceFilesOf } from './composition/source-clients.ts'
 import { databaseUses, liveTables } from './composition/source-parts.ts'
 import { sourceKeeperOf } from './composition/sync-parts.ts'
-import { runTracesOf } from './composition/trace-parts.ts'
+import { runTracingOf } from './composition/trace-parts.ts'
 import { useCases } from './composition/use-cases.ts'
 import type { EmbedderRegistry, RerankerRegistry } from './domain/ports/model-ports.ts'
 import { NOTHING_NOTED, type RunningWork } from './domain/ports/running-ports.ts'
@@ -180,7 +180,8 @@ export function createApp(options: AppOptions): App {
     statementBytesMax: settings.statementBytesMax,
     nowMs,
   }
-  const agents = agentPool(settings, queryDeps, running, runTracesOf({ settings, store, log }))
+  const tracing = runTracingOf({ settings, store, log, version: options.version })
+  const agents = agentPool(settings, queryDeps, running, tracing.traces)
   const insertDeps = insertDepsOf(options, queryDeps, reader)
   const schedule = new BackupSchedule(store.backups, {
     pattern: settings.backupSchedule,
@@ -257,6 +258,7 @@ export function createApp(options: AppOptions): App {
       await Promise.all([reader.close(), builtin.close(), planner.close()])
       await Promise.all([vectorCaches.close(), rowCaches.close()])
       await sources.close()
+      await tracing.close()
       await store.close()
     },
   }

@@ -73,6 +73,27 @@ export function plainText(text: string): string {
   throw new BadValue('must not be empty')
 }
 
+/** `name=value,name=value`, the values encoded as in an address. */
+export function headerList(text: string): Readonly<Record<string, string>> {
+  const pairs = list(text).map((pair) => {
+    const at = pair.indexOf('=')
+    const [name, value] = [pair.slice(0, at).trim(), decodedHeader(pair.slice(at + 1).trim())]
+    if (at > 0 && /^[\w!#$%&'*+.^`|~-]+$/.test(name) && value !== undefined) return [name, value]
+    throw new BadValue('expected name=value,name=value')
+  })
+  return Object.fromEntries(pairs)
+}
+
+/** undefined: no header may have it. */
+function decodedHeader(text: string): string | undefined {
+  try {
+    const value = decodeURIComponent(text)
+    return /^[\x20-\x7e]*$/.test(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** What a million tokens of the models cost that the pattern fits. */
 export interface PriceLine {
   readonly pattern: string

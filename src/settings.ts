@@ -248,7 +248,9 @@ function settingValue<T>(one: Setting<T>, environment: Environment): T {
     return one.parse(text)
   } catch (error) {
     if (!(error instanceof BadValue)) throw error
-    const found = /PASSWORD|KEY|URL/.test(one.name) ? '' : `, found "${text.slice(0, 80)}"`
+    const found = /PASSWORD|KEY|URL|HEADERS|ENDPOINT|PRICES/.test(one.name)
+      ? ''
+      : `, found "${text.slice(0, 80)}"`
     throw new AppError('invalid_request', `${one.name}: ${error.message}${found}`)
   }
 }

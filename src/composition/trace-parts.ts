@@ -1,3 +1,4 @@
+import type { FinishedRun } from '../domain/agents/agent-run.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import { SOURCE_PARAMETERS } from '../domain/flow/source-parameters.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
@@ -5,26 +6,80 @@ import { NO_TRACES, type RunSink, type RunTraces } from '../domain/ports/trace-p
 import type { LoggedError } from '../http/running-requests.ts'
 import type { Settings } from '../settings.ts'
 import type { Store } from '../store/store.ts'
-import { secretsOfModel } from '../telemetry/hide-secrets.ts'
+import { hideSecrets, secretsOfAddress, secretsOfModel } from '../telemetry/hide-secrets.ts'
+import type { OtlpSpans } from '../telemetry/otlp-spans.ts'
 import { RunRecorder } from '../telemetry/run-recorder.ts'
 
 interface TraceParts {
   readonly settings: Settings
+  readonly version: string
   readonly store: Pick<Store, 'traces' | 'catalog'>
   readonly log: { readonly failure: (error: LoggedError) => void }
 }
 
+export interface RunTracing {
+  readonly traces: RunTraces
+  /** After the last question. */
+  close(): Promise<void>
+}
+
 /** Where the runs of agents go. */
-export function runTracesOf({ settings, store, log }: TraceParts): RunTraces {
+export function runTracingOf(parts: TraceParts): RunTracing {
+  const { settings, store, log } = parts
   store.traces.onFailure((error) => log.failure({ requestId: 'traces', error }))
+  const collector = collectorOf(parts)
   const sinks: RunSink[] = settings.traces ? [store.traces] : []
-  if (sinks.length === 0) return NO_TRACES
-  return new RunRecorder({
+  if (collector !== null) sinks.push(collector)
+  if (sinks.length === 0) return { traces: NO_TRACES, close: async () => {} }
+  const traces = new RunRecorder({
     sinks,
     prices: settings.modelPrices,
     secrets: knownSecrets(settings, () => store.catalog.snapshot()),
     now: Date.now,
   })
+  return { traces, close: async () => collector?.close() }
+}
+
+/** OpenTelemetry takes a seventh of a second to load: only where it is wanted, and after the start. */
+const LOAD_MS = 200
+
+function collectorOf({ settings, version, log }: TraceParts) {
+  const url = tracesAddress(settings)
+  if (url === null) return null
+  const { otlpHeaders: headers, otlpProtocol: protocol } = settings
+  const { otelServiceName: serviceName, otelContent: hasContent } = settings
+  const onFailure = ({ message }: Error) => {
+    const hide = hideSecrets([...Object.values(headers), ...secretsOfAddress(url)])
+    const error = new Error(`The OpenTelemetry collector does not take spans: ${hide(message)}`)
+    log.failure({ requestId: 'telemetry', error })
+  }
+  let spans: Promise<OtlpSpans> | undefined
+  const loaded = () => {
+    spans ??= import('../telemetry/otlp-spans.ts').then((module) => {
+      const names = { serviceName, version }
+      return new module.OtlpSpans({ url, protocol, headers, hasContent, onFailure, ...names })
+    })
+    return spans
+  }
+  const loading = setTimeout(() => void loaded().catch(onFailure), LOAD_MS)
+  loading.unref()
+  return {
+    keep: (run: FinishedRun) => {
+      void loaded()
+        .then((sink) => sink.keep(run))
+        .catch(onFailure)
+    },
+    close: async () => {
+      clearTimeout(loading)
+      await (await spans?.catch(() => undefined))?.close()
+    },
+  }
+}
+
+function tracesAddress({ otlpEndpoint, otlpTracesEndpoint }: Settings): string | null {
+  if (otlpTracesEndpoint !== undefined) return otlpTracesEndpoint
+  if (otlpEndpoint === undefined) return null
+  return `${otlpEndpoint.replace(/\/+$/, '')}/v1/traces`
 }
 
 /** What the server knows of that nobody may read: the same list as long as nothing changes. */

@@ -34,11 +34,15 @@ function escaped(text: string): string {
 
 /** The key of a model, and the login in its address. */
 export function secretsOfModel({ apiKey, baseUrl, options }: ModelRef): readonly string[] {
-  const secrets = [apiKey ?? '', ...Object.entries(options).flatMap(secretOption)]
-  if (baseUrl === undefined || !URL.canParse(baseUrl)) return secrets
-  const { username, password, searchParams } = new URL(baseUrl)
+  const secrets = Object.entries(options).flatMap(secretOption)
+  return [apiKey ?? '', ...secrets, ...secretsOfAddress(baseUrl ?? '')]
+}
+
+export function secretsOfAddress(address: string): readonly string[] {
+  if (!URL.canParse(address)) return []
+  const { username, password, searchParams } = new URL(address)
   const sent = [...searchParams.values()]
-  return [...secrets, username, password, decoded(password), ...sent.filter(isLong)]
+  return [username, password, decoded(password), ...sent.filter(isLong)]
 }
 
 /** A shorter parameter of an address is a version or the like. */

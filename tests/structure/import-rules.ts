@@ -142,6 +142,11 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   croner: ['store/backup', 'setting-values.ts', 'runtime'],
   'cli-progress': ['cli/ingest'],
   chokidar: ['cli/ingest'],
+  '@opentelemetry/api': ['telemetry'],
+  '@opentelemetry/exporter-trace-otlp-http': ['telemetry'],
+  '@opentelemetry/exporter-trace-otlp-proto': ['telemetry'],
+  '@opentelemetry/resources': ['telemetry'],
+  '@opentelemetry/sdk-trace-base': ['telemetry'],
   pino: ['main.ts', 'serve.ts', 'app.ts'],
 }
 
