@@ -19,6 +19,7 @@ import { AgentThreads } from '../actors/agent-threads.ts'
 import type { AgentTask } from '../actors/worker-messages.ts'
 import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import { agentData } from '../data/agent-data.ts'
+import { DataProfiles } from '../data/data-profiles.ts'
 import type { Select } from '../data/data-reader.ts'
 import { type ListingSources, tablesElsewhere } from '../data/tables-elsewhere.ts'
 import { ToolHost } from '../tools/tool-host.ts'
@@ -30,7 +31,7 @@ import {
   runStart,
   tracedTools,
 } from './agent-question.ts'
-import { agentTask } from './agent-task.ts'
+import { agentTask, hasPrompt } from './agent-task.ts'
 import { type Answer, outputEvent, progressEvent, startEvent } from './completion-stream.ts'
 import { type RunningEntry, type RunningQuestion, RunningQuestions } from './running-questions.ts'
 
@@ -84,11 +85,13 @@ export class AgentPool {
   readonly #places: Semaphore
   readonly #threads: AgentThreads
   readonly #running = new RunningQuestions()
+  readonly #profiles: DataProfiles
   readonly #closing = new AbortController()
 
   constructor(options: AgentPoolOptions, deps: AgentDeps) {
     this.#options = options
     this.#deps = deps
+    this.#profiles = new DataProfiles(deps.select)
     this.#places = this.#placesOf(options)
     this.#threads = new AgentThreads(options.workerUrl, options.sparesMax)
   }
@@ -247,7 +250,10 @@ export class AgentPool {
     yield startEvent(question, traceId)
     const snapshot = catalog.snapshot()
     const elsewhere = await tablesElsewhere(agent, snapshot, sources, signal)
-    const data = agentData(agent, snapshot, elsewhere)
+    const named = agentData(agent, snapshot, elsewhere)
+    const data = hasPrompt(model)
+      ? await this.#profiles.described(named, snapshot, agent.projectName, signal)
+      : named
     const host = new ToolHost({ data, project: agent.projectName, select, observationBytesMax })
     const timeoutMs = Math.max(1, endMs - performance.now())
     const task = agentTask(asked, data, { ...this.#options, model, timeoutMs })

@@ -30,13 +30,17 @@ export function agentTask(
     maxSteps: agent.params.maxSteps ?? agentStepsMax,
     deltas,
   }
-  // It takes rows as they are, however many, and obeys no text.
-  if (model.provider === BUILTIN_PROVIDER) return { ...task, systemPrompt: '' }
+  if (!hasPrompt(model)) return { ...task, systemPrompt: '' }
   const fence = newFence()
   const contextTokens = contextTokensOf(model, agentContextTokens)
   const prompt = systemPrompt(agent, data, { fence, answerForm })
   const form = answerForm === undefined ? {} : { answerForm }
   return { ...task, systemPrompt: prompt, fence, contextTokens, ...form }
+}
+
+/** The built-in model takes rows as they are, however many, and obeys no text. */
+export function hasPrompt({ provider }: ModelRef): boolean {
+  return provider !== BUILTIN_PROVIDER
 }
 
 /** Where nobody says how much a model reads: what servers of open models are often started with. */

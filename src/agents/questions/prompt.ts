@@ -43,15 +43,12 @@ const WORK_PART = `How to work:
 - Answer as soon as the results suffice. Be concise.`
 
 function dataPart(data: AvailableData): string {
-  const kbs = data.knowledgeBases.map((kb) => {
-    const columns = kb.storedMetadata.map((column) => `${column.name} ${column.type}`)
-    return columns.length === 0
-      ? fullName(kb)
-      : `${fullName(kb)}, metadata columns: ${columns.join(', ')}`
-  })
+  const described = (name: string) => data.descriptions?.get(name) ?? name
+  const kbs = data.knowledgeBases.map((kb) => described(fullName(kb)))
+  const tables = data.tables.map(described)
   const lines = [
     ...named('Knowledge bases', kbs),
-    ...(data.tables.length === 0 ? [] : named('Tables', data.tables)),
+    ...(tables.length === 0 ? [] : named('Tables', tables)),
     ...data.warnings.map((warning) => `Warning: ${oneLine(warning)}`),
   ]
   return lines.join('\n')
