@@ -48,7 +48,9 @@ export async function askScripted(
       tools?: { function: { name: string; description: string; parameters: object } }[]
     }
     return {
-      seen: last.messages.filter(({ role }) => role === 'tool').map(({ content }) => content),
+      seen: last.messages
+        .filter(({ role }) => role === 'tool')
+        .map(({ content }) => unfenced(content)),
       message: (answer.body as { message: ScriptedAnswer['message'] }).message,
       system: last.messages[0]?.content ?? '',
       tools: new Map((last.tools ?? []).map(({ function: tool }) => [tool.name, tool])),
@@ -56,6 +58,11 @@ export async function askScripted(
   } finally {
     server.close()
   }
+}
+
+/** A result without the lines that mark it as data. */
+function unfenced(content: string): string {
+  return /<<<data (\w+)\n(.*)\n\1 data>>>$/s.exec(content)?.[2] ?? content
 }
 
 export function calls(name: string, input: object): Said {
