@@ -48,6 +48,14 @@ export function handleInserts(
   })
 }
 
+export function handleEvaluations(jobs: JobRunner, queryDeps: QueryDeps): void {
+  jobs.handle('evaluation', {
+    run: async (work, signal) => {
+      return (await LATER.evaluationJob()).runEvaluationJob(work, queryDeps, signal)
+    },
+  })
+}
+
 /** What goes on, as of the last change. */
 export function shownActivity(store: Store, inserts: InsertLog): ShownActivity {
   let jobVersion = -1

@@ -13,6 +13,7 @@ export const LATER = {
   syncRun: () => import('../ingest/sync/run-source.ts'),
   insertJob: () => import('../ingest/jobs/insert-job.ts'),
   statementJob: () => import('../query/rows/background-insert.ts'),
+  evaluationJob: () => import('../query/evaluate/agents/evaluation-job.ts'),
   preview: () => import('../ingest/preview.ts'),
   chunkWarnings: () => import('../ingest/chunk-warnings.ts'),
   sources: () => import('../sources/open-sources.ts'),

@@ -11,7 +11,7 @@ import { Sessions } from '../query/sessions.ts'
 import { UNKNOWN_VARIABLES } from '../query/variables.ts'
 import type { Settings } from '../settings.ts'
 import { documentUsesOf, transferUsesOf } from './document-parts.ts'
-import { handleInserts } from './job-parts.ts'
+import { handleEvaluations, handleInserts } from './job-parts.ts'
 import { LATER } from './later.ts'
 
 /** What each route calls, with what that needs. */
@@ -39,6 +39,7 @@ export function useCases(
     return { ...insertDeps, reader: own, chunker: own }
   }
   handleInserts(jobs, inTurns, () => ({ ...queryDeps, chunker: reader.forRequest() }))
+  handleEvaluations(jobs, queryDeps)
   const viewDeps = { ...queryDeps, variables: UNKNOWN_VARIABLES }
   const inSession = ({ session }: QueryRequest): QueryDeps => {
     const variables = sessions.variablesOf(session ?? null)

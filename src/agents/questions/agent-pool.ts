@@ -368,7 +368,6 @@ interface Admission {
   readonly entry: RunningEntry
   /** Each of them ends it. */
   readonly signals: readonly AbortSignal[]
-  /** null: it has none yet. */
 }
 
 /** What a question needs on the main thread while its thread answers it. */

@@ -8,7 +8,7 @@ import type { EvaluateAgentStatement, EvaluateStatement } from '../../sql/dialec
 import { type QueryDeps, runLimits } from '../query-deps.ts'
 import type { KnowledgeBaseRequest, StatementRequest } from '../statement-request.ts'
 import { requireKnowledgeBaseNamed } from '../statements/run-knowledge-base.ts'
-import { evaluateAgent } from './agents/evaluate-agent.ts'
+import { runEvaluateAgent } from './agents/evaluation-job.ts'
 import {
   type EvaluateOptions,
   type EvaluationVersion,
@@ -40,14 +40,14 @@ import {
   type TestSet,
 } from './test-set.ts'
 
-/** @throws AppError as `evaluateKnowledgeBase`, `evaluateAgent` */
+/** @throws AppError as `evaluateKnowledgeBase`, `runEvaluateAgent` */
 export function runEvaluateStatement(
   { statement, ...request }: StatementRequest<EvaluateAgentStatement | EvaluateStatement>,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QueryResult> {
   return statement.kind === 'evaluate_agent'
-    ? evaluateAgent({ ...request, statement }, deps, signal)
+    ? runEvaluateAgent({ ...request, statement }, deps, signal)
     : evaluateKnowledgeBase({ ...request, statement }, deps, signal)
 }
 

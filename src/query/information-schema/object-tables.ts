@@ -143,10 +143,10 @@ function databaseRows(snapshot: CatalogSnapshot): readonly SchemaRow[] {
   return [...projects, files, ...sources]
 }
 
-/** Inserts in the background. What they were asked is shown without its values. */
+/** Inserts and evaluations in the background. What they were asked is shown without its values. */
 function queryRows({ jobs }: Activity): readonly SchemaRow[] {
   return jobs
-    .filter(({ kind }) => kind === 'insert')
+    .filter(({ kind }) => kind === 'insert' || kind === 'evaluation')
     .map((job) => ({
       ID: job.id,
       STARTED_AT: job.startedAt ?? job.createdAt,

@@ -106,7 +106,8 @@ export async function runQueryControl(
   return done(db)
 }
 
-async function queryRow(
+/** Its row of information_schema.queries. */
+export async function queryRow(
   { id }: Job,
   db: string,
   deps: QueryDeps,
@@ -117,7 +118,11 @@ async function queryRow(
   return { kind: 'table', rows, context: { db } }
 }
 
-function variablesIn(source: string, { variables }: QueryDeps): StoredStatement['variables'] {
+/** Those of the session that a statement names. */
+export function variablesIn(
+  source: string,
+  { variables }: QueryDeps,
+): StoredStatement['variables'] {
   const found = parameterNamesOf(tokenize(source)).flatMap((parameter) => {
     const variable = variableOf(parameter)
     if (variable?.kind !== 'user') return []

@@ -27,6 +27,8 @@ export interface AgentEvaluationOptions {
   /** A row for each setting, instead of one for each answer. */
   readonly isSummary: boolean
   readonly notFoundPhrases: readonly string[]
+  /** A job does it; the statement waits for nothing. */
+  readonly isInBackground: boolean
 }
 
 const CODE = 'invalid_request'
@@ -42,6 +44,7 @@ const OPTIONS = [
   'save_to',
   'summary',
   'not_found_phrases',
+  'background',
 ] as const
 
 export const QUESTIONS_MAX = 10_000
@@ -83,6 +86,7 @@ export function agentEvaluationOptions(sent: Fields): AgentEvaluationOptions {
     saveTo: read.text('save_to')?.trim() ?? null,
     isSummary: read.truth('summary') ?? false,
     notFoundPhrases: phrasesOf(read),
+    isInBackground: read.truth('background') ?? false,
   }
 }
 

@@ -24,6 +24,13 @@ export interface AskingWork {
   readonly concurrency: number
   /** null: nothing is kept. */
   readonly saved: SavedAnswers | null
+  /** Told of each answer; unset: nobody wants to know. */
+  readonly progress?: EvaluationProgress | undefined
+}
+
+export interface EvaluationProgress {
+  /** @param total questions that there are, each counted once for each setting */
+  answered(row: AnswerRow, total: number): Promise<void>
 }
 
 /**
@@ -32,7 +39,7 @@ export interface AskingWork {
  * @throws AppError when a write fails, or the caller goes; what was answered until then is kept
  */
 export async function askQuestions(
-  { asked, judges, concurrency, saved }: AskingWork,
+  { asked, judges, concurrency, saved, progress }: AskingWork,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<readonly AnswerRow[]> {
@@ -43,13 +50,16 @@ export async function askQuestions(
       await slice.yieldIfSpent(lane)
       const { known, place } = question
       if (known !== null && isComplete(known, judges.key)) {
-        return { ...known, position: place.question.position }
+        const row = { ...known, position: place.question.position }
+        await progress?.answered(row, asked.length)
+        return row
       }
       const answered =
         known !== null && known.error === null ? known : await askedRow(question, deps, lane)
       const row =
         answered.error === null ? await judgedRow(question, answered, judges, lane) : answered
       await saved?.add(row)
+      await progress?.answered(row, asked.length)
       return row
     })
     await saved?.flush()

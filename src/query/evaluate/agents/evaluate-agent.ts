@@ -34,7 +34,7 @@ import {
   RowKeys,
   type SettingName,
 } from './answer-table.ts'
-import { type AskedQuestion, askQuestions } from './ask-questions.ts'
+import { type AskedQuestion, askQuestions, type EvaluationProgress } from './ask-questions.ts'
 import type { Judges } from './judge-answer.ts'
 import { type QuestionSet, readQuestionSet } from './question-set.ts'
 import { refuseOtherSettings, SavedAnswers } from './saved-answers.ts'
@@ -43,21 +43,47 @@ import { summaryTable } from './summary.ts'
 /** The table in an agent's project where runs are kept that name no other. */
 const DEFAULT_TABLE = 'agent_evaluations'
 
+/** What an evaluation is made of, before anything is read or asked. */
+export interface PreparedEvaluation {
+  readonly agent: Agent
+  readonly options: AgentEvaluationOptions
+  readonly settings: readonly [Setting, ...Setting[]]
+  /** null: answers are kept nowhere. */
+  readonly saved: SavedAnswers | null
+}
+
+/** @throws AppError `agent_not_found`; `invalid_request` and others for options that cannot be */
+export async function preparedEvaluation(
+  { statement, db }: Pick<AgentEvaluationRequest, 'statement' | 'db'>,
+  deps: QueryDeps,
+): Promise<PreparedEvaluation> {
+  const agent = requireAgent(statement.name, db, deps)
+  const options = agentEvaluationOptions(statement.options)
+  const settings = await settingsOf(agent, options, deps)
+  const target = targetOf(options, agent, db, deps)
+  return {
+    agent,
+    options,
+    settings,
+    saved: target === null ? null : new SavedAnswers(target, deps),
+  }
+}
+
+export type AgentEvaluationRequest = StatementRequest<EvaluateAgentStatement>
+
 /**
  * Asks an agent many questions and judges its answers by what is known of the right ones. A question that fails is a row
  * that says so. Each question has the time limit of the agent; the whole is bounded by their number alone.
  * @throws AppError for options that cannot be, before anything is asked; as reading the questions or a write fails
  */
 export async function evaluateAgent(
-  { statement, db, params }: StatementRequest<EvaluateAgentStatement>,
+  request: AgentEvaluationRequest,
   deps: QueryDeps,
   signal: AbortSignal,
+  progress?: EvaluationProgress,
 ): Promise<QueryResult> {
-  const agent = requireAgent(statement.name, db, deps)
-  const options = agentEvaluationOptions(statement.options)
-  const settings = await settingsOf(agent, options, deps)
-  const target = targetOf(options, agent, db, deps)
-  const saved = target === null ? null : new SavedAnswers(target, deps)
+  const { db, params } = request
+  const { agent, options, settings, saved } = await preparedEvaluation(request, deps)
   const { questions: source, limit } = options
   const set = await readQuestionSet({ source, limit, db, params }, deps, signal)
   const warnings: string[] = []
@@ -67,7 +93,7 @@ export async function evaluateAgent(
   const keys = new Map(settings.map(({ name, key }) => [name, key]))
   refuseOtherSettings(known.values(), keys, run)
   const asked = await askedQuestions({ run, agent, settings, set, known }, signal)
-  const work = { asked, judges, concurrency: options.concurrency, saved }
+  const work = { asked, judges, concurrency: options.concurrency, saved, progress }
   const rows = await askQuestions(work, deps, signal)
   warnings.push(...failureWarnings(rows, options))
   const table = resultOf(rows, settings.length, options)
