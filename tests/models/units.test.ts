@@ -85,6 +85,30 @@ OPTIONS
   ])
 })
 
+test('an option with two names, one with its text beside it, and paragraphs below an item', () => {
+  const text = `OPTIONS
+       -N pattern
+       --not=pattern
+           Leave these out.
+
+       -k     like --block=1K
+
+       •   --raw-output:
+
+           Strings are written without quotes. That helps.
+
+GNU tool 9.1                  May 2022                      TOOL(1)
+`
+  const plain = (one: string) => one.replace(/\s+/g, ' ')
+  expect(cut(text).map((unit) => [plain(unit.setting), plain(unit.text)])).toEqual([
+    ['OPTIONS', '-N pattern --not=pattern Leave these out.'],
+    ['OPTIONS', '-k like --block=1K'],
+    ['OPTIONS', '--raw-output:'],
+    ['OPTIONS: --raw-output:', 'Strings are written without quotes.'],
+    ['OPTIONS: --raw-output:', 'That helps.'],
+  ])
+})
+
 test('chunks that follow each other are read as one text', () => {
   const text = '# Speed\n\nIt is fast. It is very fast on two cores. And it is small.'
   const chunk = (number: number, start: number, end: number) =>

@@ -119,7 +119,7 @@ function shown(quote: Quote, asked: ReadonlySet<string>): string {
         bold(text.slice(start, end)),
         text.slice(end, span.end),
       ]
-      return quoted([...before, shortened(parts.join(''))].join('\n'))
+      return quoted([...before, shortened(parts.join(''))].map(evened).join('\n'))
     }
   }
 }
@@ -157,6 +157,14 @@ function quoted(text: string): string {
   return text
     .split('\n')
     .map((line) => `> ${line.replace(/^\s*>\s?/, '').trimEnd()}`.trimEnd())
+    .join('\n')
+}
+
+/** Running text without the indentation and the gaps of a page that was set to a margin. */
+function evened(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => line.trim().replace(/[ \t]{2,}/g, ' '))
     .join('\n')
 }
 

@@ -7,7 +7,7 @@ import { type Span, trimmedSpan } from './sentence-spans.ts'
 export type TextBlock = Span &
   (
     | { readonly kind: 'heading'; readonly level: number; readonly title: string }
-    | { readonly kind: 'prose' }
+    | { readonly kind: 'prose'; readonly indent: number }
     | { readonly kind: 'item'; readonly indent: number }
     | { readonly kind: 'row'; readonly header: Span | null }
     | { readonly kind: 'code' }
@@ -29,12 +29,18 @@ const RULER = /^[\s|:+=_*-]*$/
 const TABLE_RULER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$/
 /** Of links that stand elsewhere: nothing to be read. */
 const LINK_TARGET = /^\s{0,3}\[[^\]]{1,200}\]:\s*\S/
+/** The first and the last line of a manual page: `DU(1)      User Commands      DU(1)`. */
+const MANUAL_MARGIN = /^\S[^\n]{0,80}\s{3,}\S[^\n]{0,80}\s{3,}\S{1,40}\(\d\w{0,6}\)\s*$/
 const MARKUP =
   /<[^<>]{0,500}>|!?\[[^[\]]{0,300}\](\([^()\s]{0,500}\)|\[[^[\]]{0,200}\])|https?:\S+/g
 /** A line shorter than this was ended on purpose, not by a margin. */
 const WRAPPED_CHARS_MIN = 50
 const TERM_CHARS_MAX = 100
 const CODE_INDENT = 4
+/** Lines of an option's names. */
+const NAMES_MAX = 4
+/** `-k     like --block-size=1K` */
+const OPTION_WITH_TEXT = /^\s*-{1,2}[\w?]\S*(?:,? -{1,2}\S+)*(?:\s{2,}(?=\S)|\s(?=\S+\s\S+\s))/
 
 /** The blocks of a text in their order. What cannot be read (pictures, targets of links, rulers) is in none. */
 export function blocksOf(text: string): readonly TextBlock[] {
@@ -66,7 +72,7 @@ class BlockReader {
 
   #next(): void {
     const { text } = this.#line()
-    if (text.trim() === '' || LINK_TARGET.test(text)) {
+    if (text.trim() === '' || LINK_TARGET.test(text) || MANUAL_MARGIN.test(text)) {
       this.#at += 1
     } else if (text.trimStart().startsWith('<!--')) {
       this.#comment()
@@ -163,12 +169,24 @@ class BlockReader {
   /** A short line, and deeper ones below it. */
   #term(): boolean {
     const line = this.#line()
+    // An option may have several names, each on its line.
+    const isOption = (one: Line) => one.indent === line.indent && /^\s*-{1,2}\w/.test(one.text)
+    let names = 1
+    while (isOption(line) && names < NAMES_MAX && isOption(this.#line(this.#at + names))) names += 1
+    if (isOption(line) && OPTION_WITH_TEXT.test(line.text)) names = 1
     const term = line.text.trim()
-    const below = this.#line(this.#at + 1)
+    const below = this.#line(this.#at + names)
     const isDeeper = below.text.trim() !== '' && below.indent >= line.indent + 2
+    if (!isDeeper && OPTION_WITH_TEXT.test(line.text)) {
+      this.#at += 1
+      const names = OPTION_WITH_TEXT.exec(line.text)?.[0].length ?? 0
+      const description = { start: line.start + names, end: line.end }
+      this.#add({ kind: 'term', description, ...this.#trimmed(line) })
+      return true
+    }
     if (!isDeeper || term.length > TERM_CHARS_MAX || /[.;:{([]$/.test(term)) return false
     if (line.indent === 0 && !/^[-`:*]|^\S+$/.test(term) && !/^\s*:/.test(below.text)) return false
-    this.#at += 1
+    this.#at += names
     let end = below.end
     while (this.#at < this.#lines.length) {
       const next = this.#line()
@@ -202,7 +220,7 @@ class BlockReader {
 
   /** Lines that a margin wrapped belong together. */
   #prose(): void {
-    const { start } = this.#line()
+    const { start, indent } = this.#line()
     let last = this.#line()
     this.#at += 1
     while (this.#at < this.#lines.length) {
@@ -212,7 +230,8 @@ class BlockReader {
       this.#at += 1
     }
     const span = withoutQuoteMark(this.#text, this.#trimmed({ start, end: last.end }))
-    if (isReadable(this.#text.slice(span.start, span.end))) this.#add({ kind: 'prose', ...span })
+    if (isReadable(this.#text.slice(span.start, span.end)))
+      this.#add({ kind: 'prose', indent, ...span })
   }
 
   #continues(last: Line, line: Line): boolean {

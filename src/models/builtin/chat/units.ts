@@ -26,6 +26,8 @@ class UnitCutter {
   #lead: Span | null = null
   /** Items of the list at hand. */
   #items: Span[] = []
+  /** The last item or name: deeper paragraphs below it are its description. */
+  #name: { readonly span: Span; readonly indent: number } | null = null
 
   constructor(stretch: Stretch) {
     this.#stretch = stretch
@@ -47,9 +49,11 @@ class UnitCutter {
         this.#enter(block.level, block.title)
         return
       case 'prose':
+        if (this.#name !== null && block.indent <= this.#name.indent) this.#name = null
         this.#prose(block)
         return
       case 'item':
+        this.#name = { span: block, indent: block.indent }
         this.#items.push({ start: block.start, end: block.end })
         this.#item(block)
         return
@@ -68,6 +72,7 @@ class UnitCutter {
     this.#headings = this.#headings.filter((heading) => heading.level < level)
     this.#headings.push({ level, title })
     this.#lead = null
+    this.#name = null
   }
 
   #prose(block: Span): void {
@@ -87,7 +92,9 @@ class UnitCutter {
         if (next === undefined) continue
         this.#add('sentence', { start: sentence.start, end: next.end }, block)
       } else {
-        this.#add('sentence', sentence, block)
+        const isFar =
+          this.#name === null || this.#name.span.end - this.#name.span.start > LEAD_CHARS_MAX
+        this.#add('sentence', sentence, block, isFar ? null : (this.#name?.span ?? null))
       }
     }
     this.#lead = last
