@@ -50,6 +50,7 @@ export function agentPool(
       sources: queryDeps.sources,
       embed: builtinEmbed(queryDeps.embedders),
       chatProviders: queryDeps.chatProviders,
+      ...(queryDeps.chatModels.features && { features: queryDeps.chatModels.features }),
       traces,
       // They grow with time: the database finds one without looking at all the others.
       newTraceId: () => Bun.randomUUIDv7(),

@@ -7,6 +7,7 @@ import {
   type NetworkRules,
 } from '../domain/model-ref.ts'
 import type { ChatModels, Embedder, EmbedderRegistry } from '../domain/ports/model-ports.ts'
+import { FeatureMemories } from '../models/feature-memories.ts'
 import { isLoopback, type Settings } from '../settings.ts'
 
 /** null: agents and the server have the built-in one. */
@@ -16,11 +17,14 @@ export function defaultChatModel({ chatProvider, chatModel }: Settings): ModelRe
 }
 
 export function chatModelsOf(settings: Settings, embedders: EmbedderRegistry): ChatModels {
+  const memories = new FeatureMemories(() => performance.now())
   return {
     defaultModel: defaultChatModel(settings),
+    features: memories,
     async chatModel(ref) {
       const { chatModelOf } = await import('../models/chat-registry.ts')
-      return chatModelOf(ref, chatDefaultsOf(settings), { embed: builtinEmbed(embedders) })
+      const embed = builtinEmbed(embedders)
+      return chatModelOf(ref, chatDefaultsOf(settings), { embed, features: memories.of(ref) })
     },
   }
 }

@@ -1,8 +1,12 @@
+import type { FeatureMemory, ModelFeature } from '../domain/model-features.ts'
 import type { ChatDelta, ToolCall } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
 import { abortable, withDeadline } from '../runtime/cancellation.ts'
+import type { AnswerEnd } from './answer-end.ts'
 import type { Endpoint } from './endpoint.ts'
+import { FeatureRefused, refusedFeature } from './feature-refusal.ts'
 import { type CallLimits, callProvider } from './provider-call.ts'
+import { statusOf } from './provider-failure.ts'
 
 /** Limits of one answer of a chat model. The agent's own deadline usually comes first. */
 export interface ChatLimits extends CallLimits {
@@ -21,11 +25,12 @@ export const CHAT_LIMITS: ChatLimits = {
   delayMs: 500,
   timeoutMs: 180_000,
   totalMs: 300_000,
-  waitMsMax: 60_000,
+  // The deadline alone says how long a pause may be.
+  waitMsMax: 300_000,
   idleMs: 120_000,
   answerMs: 900_000,
   answerBytesMax: 32 * 1024 * 1024,
-  answerTokensMax: 4096,
+  answerTokensMax: 8192,
 }
 
 /** Which model is asked, where, and how long. */
@@ -33,50 +38,53 @@ export interface ChatConfig {
   readonly endpoint: Endpoint
   readonly modelName: string
   readonly limits: ChatLimits
+  /** What the model's definition says beside: `temperature`, `max_tokens`, … */
+  readonly options?: Readonly<Record<string, unknown>>
+  /** What is known of the server; unset: nothing yet. */
+  readonly features?: FeatureMemory
 }
+
+export type SpokenDelta = Extract<ChatDelta, { kind: 'text' | 'reasoning' }>
 
 /** An answer that is put together from the pieces of a provider's stream. */
 export interface PartialAnswer {
   /** Whether the server said that the answer ends here. */
   readonly isComplete: boolean
-  /** @returns the text that the piece adds; a piece may be a whole answer. */
-  add(piece: unknown): string
+  /** @returns what the piece adds; a piece may be a whole answer. */
+  add(piece: unknown): readonly SpokenDelta[]
+  /** What was held back while more could come. */
+  rest(): readonly SpokenDelta[]
   toolCalls(): readonly ToolCall[]
+  end(): AnswerEnd
 }
 
 export interface ProviderCall {
   /** What is called, fit for messages. */
   readonly url: string
   readonly limits: ChatLimits
-  /** One try. */
-  send(
-    signal: AbortSignal,
-  ): Promise<{ readonly data: AsyncIterable<unknown>; readonly response: Response }>
+  readonly answer: PartialAnswer
+  /** Of the features that the request makes use of, those that its server may refuse. */
+  readonly used: ReadonlySet<ModelFeature>
+  /** One try: the pieces of its answer. */
+  send(signal: AbortSignal): Promise<AsyncIterable<unknown>>
   failureOf(error: unknown): AppError
 }
 
-/** The turn that a provider's stream holds, or the one JSON answer of a server that does not stream. */
+/**
+ * The turn that a provider's stream holds, or the one JSON answer of a server that does not stream.
+ * @throws FeatureRefused before anything has come
+ */
 export async function* chatDeltas(
-  answer: PartialAnswer,
   call: ProviderCall,
   signal: AbortSignal,
 ): AsyncGenerator<ChatDelta> {
   // Whatever ends this generator ends the request: a stall, a break, the caller's abort.
   const stop = new AbortController()
-  const { url, limits, failureOf } = call
-  const timeoutError = (ms: number) => {
-    return new AppError('timeout', `${url} did not begin its answer within ${Math.round(ms)} ms`)
-  }
+  const { answer, failureOf } = call
   try {
     const either = AbortSignal.any([signal, stop.signal])
-    const terms = { limits, timeoutError, failureOf }
-    const { data, response } = await callProvider((one) => call.send(one), terms, either)
-    const isJson = /^application\/json/.test(response.headers.get('content-type') ?? '')
-    const pieces: AsyncIterable<unknown> = isJson ? wholeAnswer(response) : data
-    for await (const piece of withIdleTimeout(pieces, call, signal)) {
-      const text = answer.add(piece)
-      if (text !== '') yield { kind: 'text', text }
-    }
+    const pieces = await begunAnswer(call, either)
+    for await (const piece of withIdleTimeout(pieces, call, signal)) yield* answer.add(piece)
   } catch (error) {
     signal.throwIfAborted()
     throw error instanceof AppError ? error : failureOf(error)
@@ -86,12 +94,66 @@ export async function* chatDeltas(
   if (!answer.isComplete) {
     throw new AppError('provider_failed', `${call.url} broke off in the middle of its answer`)
   }
+  yield* answer.rest()
   for (const toolCall of answer.toolCalls()) yield { kind: 'tool_call', call: toolCall }
+  yield { kind: 'end', ...answer.end() }
 }
 
-async function* wholeAnswer(response: Response): AsyncGenerator<unknown> {
-  yield await response.json()
+/** The answer once its first piece has come: a failure that a server sends as the first event is one like any other. */
+async function begunAnswer(
+  { url, limits, used, send, failureOf }: ProviderCall,
+  signal: AbortSignal,
+): Promise<AsyncIterable<unknown>> {
+  const timeoutError = (ms: number) => {
+    return new AppError('timeout', `${url} did not begin its answer within ${Math.round(ms)} ms`)
+  }
+  const attempt = async (one: AbortSignal): Promise<AsyncIterable<unknown>> => {
+    try {
+      const iterator = (await send(one))[Symbol.asyncIterator]()
+      return resumed(await iterator.next(), iterator)
+    } catch (error) {
+      const failure = failureOf(error)
+      const feature = refusedFeature({ status: statusOf(failure), words: wordsOf(error) }, used)
+      throw feature === null ? error : new FeatureRefused(feature, failure)
+    }
+  }
+  return callProvider(attempt, { limits, timeoutError, failureOf }, signal)
 }
+
+/** All that a failed answer said, to be looked through and never shown. */
+function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return ''
+  const body = 'error' in error ? error.error : undefined
+  const said = body === undefined ? '' : JSON.stringify(body)
+  return `${error.message} ${said}`.slice(0, REFUSAL_CHARS_MAX)
+}
+
+const REFUSAL_CHARS_MAX = 4_000
+
+async function* resumed(
+  first: IteratorResult<unknown>,
+  iterator: AsyncIterator<unknown>,
+): AsyncGenerator<unknown> {
+  try {
+    // Bounded by the stream's own limits.
+    for (let next = first; next.done !== true; next = await iterator.next()) yield next.value
+  } finally {
+    iterator.return?.()?.catch(() => undefined)
+  }
+}
+
+/** What a provider's client gives for a request, whether it streams or not. */
+export async function* piecesOf(data: unknown, response: Response): AsyncGenerator<unknown> {
+  const isStream = typeof data === 'object' && data !== null && Symbol.asyncIterator in data
+  if (!isStream) yield data
+  else if (/^application\/json/.test(response.headers.get('content-type') ?? '')) {
+    // A server that does not stream, and says nothing of it.
+    yield await response.json()
+  } else yield* data as AsyncIterable<unknown>
+}
+
+/** How long a stream is read on after its answer's end, for the counts of tokens behind it. */
+const TAIL_MS = 2_000
 
 /**
  * Passes on what a stream yields; `timeout` when nothing comes for too long or the whole takes too long, the signal's
@@ -100,7 +162,7 @@ async function* wholeAnswer(response: Response): AsyncGenerator<unknown> {
  */
 async function* withIdleTimeout<T>(
   source: AsyncIterable<T>,
-  { url, limits: { idleMs, answerMs } }: ProviderCall,
+  { url, answer, limits: { idleMs, answerMs } }: ProviderCall,
   signal: AbortSignal,
 ): AsyncGenerator<T> {
   const endMs = performance.now() + answerMs
@@ -112,9 +174,16 @@ async function* withIdleTimeout<T>(
   const iterator = source[Symbol.asyncIterator]()
   try {
     for (;;) {
-      const timeoutMs = Math.max(1, Math.min(idleMs, endMs - performance.now()))
+      const idle = answer.isComplete ? Math.min(TAIL_MS, idleMs) : idleMs
+      const timeoutMs = Math.max(1, Math.min(idle, endMs - performance.now()))
       const deadline = { timeoutMs, signal, timeoutError }
-      const next = await withDeadline(deadline, (both) => abortable(iterator.next(), both))
+      const next = await withDeadline(deadline, (both) => abortable(iterator.next(), both)).catch(
+        (error: unknown) => {
+          signal.throwIfAborted()
+          if (!answer.isComplete) throw error
+          return { done: true, value: undefined } as const
+        },
+      )
       signal.throwIfAborted()
       if (next.done === true) return
       yield next.value

@@ -12,15 +12,33 @@ export function providerFetch(guard: Guard | null, bytesMax: number): typeof fet
   const bounded = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
     const response = await sent(String(input), { ...init, redirect: 'manual' }, guard)
     if (response.body === null) return response
-    const limit = byteLimit(response.ok ? bytesMax : FAILURE_BYTES_MAX)
-    return new Response(response.body.pipeThrough(limit), {
-      status: response.status,
-      statusText: response.statusText,
-      headers: response.headers,
-    })
+    const { ok, status, statusText, headers } = response
+    const limit = byteLimit(ok ? bytesMax : FAILURE_BYTES_MAX)
+    const body = response.body.pipeThrough(limit)
+    if (ok) return new Response(body, { status, statusText, headers })
+    // One that is too long, or breaks off, has its status still.
+    const said = await new Response(body).text().catch(() => '')
+    return new Response(withError(said), { status, statusText, headers })
   }
   // Bun's `fetch` has a method beside the call.
   return Object.assign(bounded, { preconnect: fetch.preconnect })
+}
+
+/**
+ * The clients read the member `error` of a failed answer only. Gemini wraps all in a list; Mistral and older vLLM have
+ * `{object: "error", message}`, FastAPI's `{detail}` is looked through and never shown.
+ */
+function withError(text: string): string {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    const body = Array.isArray(parsed) ? parsed[0] : parsed
+    if (typeof body !== 'object' || body === null) return text
+    if (member(body, 'error') !== undefined) return JSON.stringify(body)
+    if (member(body, 'object') === 'error') return JSON.stringify({ error: body })
+    return JSON.stringify({ error: { unshown: body } })
+  } catch {
+    return text
+  }
 }
 
 function sent(url: string, init: RequestInit, guard: Guard | null): Promise<Response> {

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts'
 import { abortable, withDeadline } from '../runtime/cancellation.ts'
+import { statusOf } from './provider-failure.ts'
 import {
   isTransientStatus,
   type RetryPolicy,
@@ -18,6 +19,8 @@ export interface CallLimits {
   readonly timeoutMs: number
   /** Of all tries and the pauses between them. */
   readonly totalMs: number
+  /** When all is over, on the clock of `performance.now()`, for a caller who makes several calls; unset: whenever. */
+  readonly endMs?: number
   /** A server that wants a longer pause before the next try has failed. */
   readonly waitMsMax: number
 }
@@ -41,7 +44,7 @@ export async function callProvider<T>(
   { limits, timeoutError, failureOf }: CallTerms,
   signal: AbortSignal,
 ): Promise<T> {
-  const endMs = performance.now() + limits.totalMs
+  const endMs = Math.min(performance.now() + limits.totalMs, limits.endMs ?? Infinity)
   const leftMs = () => endMs - performance.now()
   const attempt = async (): Promise<TryResult<T>> => {
     const stop = new AbortController()
@@ -65,14 +68,13 @@ export async function callProvider<T>(
 
 /** @param thrown by a provider's client, whose errors have the answer's status and headers */
 function failedTry(thrown: unknown, error: AppError): TryResult<never> {
-  const status = thrown instanceof Error && 'status' in thrown ? thrown.status : undefined
+  const status = statusOf(error)
   const headers = thrown instanceof Error && 'headers' in thrown ? thrown.headers : undefined
   const isDefinite = thrown instanceof AppError || refusalWithin(thrown) !== null
   return {
     kind: 'failed',
     error,
-    isTransient:
-      !isDefinite && (typeof status === 'number' ? isTransientStatus(status) : isBroken(thrown)),
+    isTransient: !isDefinite && (status === null ? isBroken(thrown) : isTransientStatus(status)),
     retryAfterMs: headers instanceof Headers ? retryAfterMs(headers, Date.now()) : null,
   }
 }

@@ -27,6 +27,35 @@ export function providerFailure(
   return new AppError(isRefusal ? 'provider_refused' : 'provider_failed', message, { cause })
 }
 
+/** The HTTP status that a failure has from its provider. */
+export function statusOf({ cause }: AppError): number | null {
+  const status = cause instanceof Error && 'status' in cause ? cause.status : null
+  return typeof status === 'number' ? status : null
+}
+
+/** What a stream says of a failure after its head, by what OpenAI, Anthropic and their likes call it. */
+const ERROR_STATUSES: Readonly<Record<string, number>> = {
+  overloaded_error: 529,
+  rate_limit_error: 429,
+  api_error: 500,
+  server_error: 500,
+  timeout_error: 504,
+  authentication_error: 401,
+  permission_error: 403,
+  not_found_error: 404,
+  invalid_request_error: 400,
+}
+
+/** The status of an error as it stands within a stream: `{code: 429}`, `{type: "overloaded_error"}`. */
+export function streamedStatus(error: unknown): number | null {
+  const code = Number(member(error, 'code'))
+  if (Number.isInteger(code) && code >= 400 && code < 600) return code
+  const type = member(error, 'type')
+  return typeof type === 'string' && Object.hasOwn(ERROR_STATUSES, type)
+    ? (ERROR_STATUSES[type] ?? null)
+    : null
+}
+
 function hintOf(status: number, { apiKey }: Endpoint): string {
   if (status < 400) return ' (redirects are not followed)'
   return apiKey === null ? ' (no api_key was sent)' : ''

@@ -1,51 +1,69 @@
-import type { ChatMessage, ChatRequest, ToolSpec } from '../domain/ports/model-ports.ts'
+import type {
+  ChatMessage,
+  ChatRequest,
+  JsonSchema,
+  ToolCall,
+  ToolSpec,
+} from '../domain/ports/model-ports.ts'
 
-/** The JSON schema of a tool's arguments: one text, none, or as the tool says. */
-export type ToolSchema = {
-  readonly type: 'object'
-  readonly properties: Record<string, unknown>
-  readonly required: string[]
-}
+/** The JSON schema of a tool's arguments. */
+export type ToolSchema = JsonSchema & { readonly type: 'object' }
 
 export function toolSchema({ input, schema }: ToolSpec): ToolSchema {
-  if (schema !== undefined) {
-    const { properties = {}, required = [] } = schema
-    const isList = Array.isArray(required)
-    // Of an object's schema, these two are an object and a list of names.
-    return {
-      ...schema,
-      type: 'object',
-      properties: { ...(properties as object) },
-      required: isList ? required.map(String) : [],
-    }
-  }
+  // llama.cpp wants to find `properties`.
+  if (schema !== undefined) return { properties: {}, ...schema, type: 'object' }
   if (input === null) return { type: 'object', properties: {}, required: [] }
   const property = { type: 'string' as const, description: input.description }
   return { type: 'object', properties: { [input.name]: property }, required: [input.name] }
 }
 
-/**
- * The one text of a tool's arguments as a model wrote them. What is not an object with a text is
- * handed on as it is: whoever runs the tool tells the model what it wants.
- */
-export function toolInput(argumentsJson: string, spec: ToolSpec | undefined): string {
-  if (spec?.schema !== undefined) return argumentsJson
+/** A call as a model wrote it. */
+export interface WrittenCall {
+  readonly id: string
+  readonly name: string
+  readonly argumentsJson: string
+  readonly kept?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** The call with its arguments as the tool takes them, or with what is wrong with them. */
+export function toolCallOf(
+  { id, name, argumentsJson, kept }: WrittenCall,
+  spec: ToolSpec | undefined,
+): ToolCall {
+  const call = { id, name, ...(kept === undefined ? {} : { kept }) }
   const values = parsedObject(argumentsJson)
-  if (values === null) return argumentsJson
+  if (values === null) {
+    // Some models write the one text itself instead of an object.
+    const isText = spec?.schema === undefined && !/^\s*[{["]/.test(argumentsJson)
+    const malformed = 'The arguments are not a JSON object'
+    return { ...call, input: argumentsJson, ...(isText ? {} : { malformed }) }
+  }
+  if (spec?.schema !== undefined) return { ...call, input: JSON.stringify(values) }
+  const text = textArgument(values, spec)
+  if (text !== null) return { ...call, input: text }
+  const expected = spec?.input ? `{"${spec.input.name}": "…"} with one text` : 'no arguments'
+  return { ...call, input: argumentsJson, malformed: `The arguments must be ${expected}` }
+}
+
+/** null: there is not one text. */
+function textArgument(
+  values: Readonly<Record<string, unknown>>,
+  spec: ToolSpec | undefined,
+): string | null {
   const name = spec?.input?.name
   const named = name === undefined ? undefined : values[name]
   if (typeof named === 'string') return named
   const texts = Object.values(values)
   const [only] = texts
-  if (texts.length === 0) return ''
-  return texts.length === 1 && typeof only === 'string' ? only : argumentsJson
+  if (texts.length === 0 || spec?.input === null) return typeof only === 'string' ? only : ''
+  return texts.length === 1 && typeof only === 'string' ? only : null
 }
 
 /** The arguments of an earlier call, as they go back to the model. */
 export function toolArguments(
-  call: { readonly name: string; readonly input: string },
+  call: Pick<ToolCall, 'name' | 'input' | 'malformed'>,
   tools: readonly ToolSpec[],
-): Record<string, unknown> {
+): Readonly<Record<string, unknown>> {
   const spec = tools.find((tool) => tool.name === call.name)
   if (spec?.schema !== undefined) return parsedObject(call.input) ?? { input: call.input }
   if (spec?.input === null || call.input === '') return {}
@@ -87,4 +105,25 @@ function parsedObject(text: string): Record<string, unknown> | null {
   } catch {
     return null
   }
+}
+
+/** Whether a schema keeps to what OpenAI's strict mode allows: closed objects, all of whose members are required. */
+export function isStrictSchema(schema: JsonSchema): boolean {
+  return isStrict(schema, 0)
+}
+
+const SCHEMA_DEPTH_MAX = 32
+
+function isStrict(node: unknown, depth: number): boolean {
+  if (depth > SCHEMA_DEPTH_MAX) return false
+  if (Array.isArray(node)) return node.every((item) => isStrict(item, depth + 1))
+  if (typeof node !== 'object' || node === null) return true
+  // Any object has members of unknown shape.
+  const { properties, required, additionalProperties } = node as Readonly<Record<string, unknown>>
+  if (typeof properties === 'object' && properties !== null) {
+    const names = Array.isArray(required) ? required : []
+    const areAll = Object.keys(properties).every((name) => names.includes(name))
+    if (additionalProperties !== false || !areAll) return false
+  }
+  return Object.values(node).every((value) => isStrict(value, depth + 1))
 }

@@ -7,6 +7,7 @@ import { heapSize } from 'bun:jsc'
 import { parentPort } from 'node:worker_threads'
 import type { ToThread } from '../agents/actors/thread-messages.ts'
 import { ThreadSessions } from '../agents/actors/worker-session.ts'
+import { newFeatureMemory } from '../domain/model-features.ts'
 
 const port = parentPort
 if (port === null) throw new Error('This file is the entry of a worker thread')
@@ -17,9 +18,10 @@ const registry = import('../models/chat-registry.ts')
 
 const sessions = new ThreadSessions({
   post: (message) => port.postMessage(message),
-  async chatModel(task, embed) {
+  async chatModel(task, { embed, featureRefused }) {
     const { chatModelOf } = await registry
-    return chatModelOf(task.model, task.chatDefaults, { embed, withinMs: task.timeoutMs })
+    const features = newFeatureMemory(task.refusedFeatures, featureRefused)
+    return chatModelOf(task.model, task.chatDefaults, { embed, features, withinMs: task.timeoutMs })
   },
   async prepare(provider) {
     const { loadProvider } = await registry

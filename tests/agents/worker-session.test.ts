@@ -89,7 +89,7 @@ describe('WorkerSession', () => {
     const posted: FromWorker[] = []
     const session = new WorkerSession({
       post: (message) => posted.push(message),
-      chatModel: async (_task, embed) => ({
+      chatModel: async (_task, { embed }) => ({
         async *respond(_request, signal) {
           const vectors = await embed(['a'], signal)
           yield { kind: 'text', text: `${vectors.length} vectors` }

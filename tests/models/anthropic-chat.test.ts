@@ -64,6 +64,7 @@ test('streams text, then whole tool calls', async () => {
     { kind: 'text', text: 'it up' },
     { kind: 'tool_call', call: { id: 'toolu_1', name: 'kb_query_tool', input: 'SELECT 1' } },
     { kind: 'tool_call', call: { id: 'toolu_2', name: 'kb_list_tool', input: '' } },
+    { kind: 'end', finish: 'tool_calls', usage: null, warnings: [] },
   ])
   const [request] = server.seen
   expect(request?.path).toBe('/v1/messages')
@@ -71,9 +72,9 @@ test('streams text, then whole tool calls', async () => {
   expect(request?.headers.get('authorization')).toBe(`Bearer ${KEY}`)
   expect(request?.body).toEqual({
     model: 'claude-small',
-    max_tokens: 4096,
+    max_tokens: 8192,
     stream: true,
-    system: 'Be brief',
+    system: [{ type: 'text', text: 'Be brief', cache_control: { type: 'ephemeral' } }],
     messages: [{ role: 'user', content: [{ type: 'text', text: 'What is new?' }] }],
     tools: [
       {

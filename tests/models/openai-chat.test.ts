@@ -46,12 +46,14 @@ test('streams text piece by piece and sends the question with its tools', async 
   expect(deltas).toEqual([
     { kind: 'text', text: 'Not ' },
     { kind: 'text', text: 'much' },
+    { kind: 'end', finish: 'stop', usage: null, warnings: [] },
   ])
   const [request] = server.seen
   expect(request?.path).toBe('/v1/chat/completions')
   expect(request?.body).toEqual({
     model: 'chat-small',
     stream: true,
+    stream_options: { include_usage: true },
     messages: [
       { role: 'system', content: 'Be brief' },
       { role: 'user', content: 'What is new?' },
@@ -105,6 +107,7 @@ test('puts two tool calls together from their pieces', async () => {
   expect(await heard(chatAt(server.url), QUESTION)).toEqual([
     { kind: 'tool_call', call: { id: 'a', name: 'kb_list_tool', input: '' } },
     { kind: 'tool_call', call: { id: 'b', name: 'kb_query_tool', input: 'SELECT 1' } },
+    { kind: 'end', finish: 'tool_calls', usage: null, warnings: [] },
   ])
 })
 
@@ -115,7 +118,7 @@ test.each([
       { function: { name: 'kb_query_tool', arguments: '{"sql_query":"A"}' } },
       { function: { name: 'kb_query_tool', arguments: '{"sql_query":"B"}' } },
     ],
-    ['call_1', 'call_2'],
+    ['call00001', 'call00002'],
   ],
   [
     'one index for two calls',

@@ -1,3 +1,4 @@
+import type { ModelFeature } from '../../domain/model-features.ts'
 import type { Embedder, ToolCall } from '../../domain/ports/model-ports.ts'
 import { AppError, toAppError } from '../../errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
@@ -17,6 +18,8 @@ import {
 export interface ActorTools extends Pick<Embedder, 'embed'> {
   /** @throws what ends the question */
   runTool(call: Pick<ToolCall, 'name' | 'input'>, signal: AbortSignal): Promise<string>
+  /** Told once of each thing that the model's server will not do. */
+  featureRefused?(feature: ModelFeature): void
 }
 
 export interface ActorOptions {
@@ -82,7 +85,9 @@ export class AgentActor {
     const wrong = message === undefined ? 'a message without meaning' : this.#count(message)
     if (message === undefined || wrong !== null) this.#misbehaved(String(wrong))
     else if (message.kind === 'failed') this.stop(errorOf(message.failure))
-    else if (message.kind !== 'event') void this.#serve(message)
+    else if (message.kind === 'feature_refused') {
+      this.#options.tools.featureRefused?.(message.feature)
+    } else if (message.kind !== 'event') void this.#serve(message)
     else if (!this.#inbox.push(message.event)) this.#misbehaved('more events than were asked for')
   }
 
@@ -94,6 +99,7 @@ export class AgentActor {
     if (this.#chars > messagesCharsMax) return `more than ${messagesCharsMax} characters`
     switch (message.kind) {
       case 'failed':
+      case 'feature_refused':
         return null
       case 'event':
         this.#events += 1

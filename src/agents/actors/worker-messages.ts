@@ -1,5 +1,6 @@
 import type { FinishReason, ModelTurn, TokenUsage } from '../../domain/agents/agent-run.ts'
 import type { Action, Step } from '../../domain/agents/completion-event.ts'
+import { isModelFeature, type ModelFeature } from '../../domain/model-features.ts'
 import type { ChatDefaults, ModelRef } from '../../domain/model-ref.ts'
 import { AppError, ERRORS, type ErrorCode, toAppError } from '../../errors.ts'
 import type { AgentEvent, Assignment } from '../loop/assignment.ts'
@@ -8,6 +9,8 @@ import type { AgentEvent, Assignment } from '../loop/assignment.ts'
 export interface AgentTask extends Assignment {
   readonly model: ModelRef
   readonly chatDefaults: ChatDefaults
+  /** What the server of the model is known to refuse. */
+  readonly refusedFeatures?: readonly ModelFeature[]
 }
 
 /** An `AppError` on its way between threads. */
@@ -45,6 +48,8 @@ export type WorkerRequest =
 export type FromWorker =
   | { readonly kind: 'event'; readonly event: AgentEvent }
   | WorkerRequest
+  /** The server of the model will not do something: every thread should know. */
+  | { readonly kind: 'feature_refused'; readonly feature: ModelFeature }
   | { readonly kind: 'failed'; readonly failure: Failure }
 
 /** Shows nothing of an error that was not expected. */
@@ -87,6 +92,9 @@ const MESSAGE_PARSERS: {
   failed(fields) {
     const failure = parseFailure(fields.failure)
     return failure && { kind: 'failed', failure }
+  },
+  feature_refused({ feature }) {
+    return isModelFeature(feature) ? { kind: 'feature_refused', feature } : undefined
   },
   tool_call({ id, name, input }) {
     if (typeof id !== 'number' || typeof name !== 'string') return undefined
@@ -201,6 +209,8 @@ export function messageChars(message: FromWorker): number {
       return message.name.length + message.input.length
     case 'embed':
       return textsChars(message.texts)
+    case 'feature_refused':
+      return message.feature.length
     case 'failed':
       return message.failure.message.length
   }

@@ -1,3 +1,4 @@
+import type { ModelFeature } from '../../domain/model-features.ts'
 import type { ChatModel, Embedder, ToolCall } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
@@ -14,7 +15,13 @@ import {
 
 export interface WorkerSessionDeps {
   post(message: FromWorker): void
-  chatModel(task: AgentTask, embed: Embedder['embed']): Promise<ChatModel>
+  chatModel(task: AgentTask, host: ModelHost): Promise<ChatModel>
+}
+
+/** What a model has of the main thread. */
+export interface ModelHost {
+  embed: Embedder['embed']
+  featureRefused(feature: ModelFeature): void
 }
 
 type Reply = Extract<ToWorker, { readonly id: number }>
@@ -57,7 +64,10 @@ export class WorkerSession {
   async answer(task: AgentTask): Promise<void> {
     const { signal } = this.#abort
     try {
-      const model = await this.#deps.chatModel(task, (texts) => this.#embed(texts))
+      const model = await this.#deps.chatModel(task, {
+        embed: (texts) => this.#embed(texts),
+        featureRefused: (feature) => this.#post({ kind: 'feature_refused', feature }),
+      })
       const runTool = (call: ToolCall) => this.#runTool(call)
       for await (const event of answer(task, { model, runTool }, signal)) {
         await this.#untilRoom()

@@ -1,5 +1,6 @@
 import { addedUsage, type TokenUsage } from '../../domain/agents/agent-run.ts'
 import type { CompletionEvent } from '../../domain/agents/completion-event.ts'
+import type { RefusedFeatures } from '../../domain/model-features.ts'
 import {
   BUILTIN_CHAT_MODEL,
   BUILTIN_PROVIDER,
@@ -13,7 +14,7 @@ import type { RunTraces } from '../../domain/ports/trace-ports.ts'
 import { AppError, toAppError } from '../../errors.ts'
 import { onAbort, startDeadline } from '../../runtime/cancellation.ts'
 import { Semaphore } from '../../runtime/semaphore.ts'
-import { AgentActor } from '../actors/agent-actor.ts'
+import { type ActorTools, AgentActor } from '../actors/agent-actor.ts'
 import type { AgentSeat } from '../actors/agent-thread.ts'
 import { AgentThreads } from '../actors/agent-threads.ts'
 import type { AgentTask } from '../actors/worker-messages.ts'
@@ -44,6 +45,8 @@ export interface AgentDeps {
   readonly embed: Embedder['embed']
   /** Providers of chat models that there are. */
   readonly chatProviders: readonly string[]
+  /** What is known of the servers of models; unset: each question finds out. */
+  readonly features?: RefusedFeatures
   /** Where each question is written down. */
   readonly traces: RunTraces
   /** A UUID. */
@@ -256,7 +259,8 @@ export class AgentPool {
       : named
     const host = new ToolHost({ data, project: agent.projectName, select, observationBytesMax })
     const timeoutMs = Math.max(1, endMs - performance.now())
-    const task = agentTask(asked, data, { ...this.#options, model, timeoutMs })
+    const refused = this.#deps.features?.of(model).refused
+    const task = agentTask(asked, data, { ...this.#options, model, timeoutMs, refused })
     const { content, warnings, usage } = yield* this.#progress(
       task,
       { host, run, agentId: agent.id },
@@ -305,7 +309,12 @@ export class AgentPool {
     { host, run, shown }: Asked & { readonly shown: { any: boolean } },
     signal: AbortSignal,
   ): AsyncGenerator<CompletionEvent, Output> {
-    const tools = { runTool: tracedTools(host, run), embed: this.#deps.embed }
+    const { embed, features } = this.#deps
+    const tools: ActorTools = {
+      runTool: tracedTools(host, run),
+      embed,
+      featureRefused: (feature) => features?.of(task.model).add(feature),
+    }
     const warnings = new Set<string>()
     let usage: TokenUsage | null | undefined
     // The thread counts from when it began.

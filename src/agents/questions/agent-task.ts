@@ -1,3 +1,4 @@
+import type { ModelFeature } from '../../domain/model-features.ts'
 import { BUILTIN_PROVIDER, type ChatDefaults, type ModelRef } from '../../domain/model-ref.ts'
 import type { AgentTask } from '../actors/worker-messages.ts'
 import type { AvailableData } from '../data/agent-data.ts'
@@ -10,6 +11,7 @@ export interface TaskTerms {
   readonly model: ModelRef
   readonly chatDefaults: ChatDefaults
   readonly timeoutMs: number
+  readonly refused?: ReadonlySet<ModelFeature> | undefined
   readonly agentStepsMax: number
   readonly agentContextTokens?: number
 }
@@ -18,14 +20,16 @@ export interface TaskTerms {
 export function agentTask(
   { agent, question, history, deltas, answerForm }: AgentQuestion,
   data: AvailableData,
-  { model, chatDefaults, timeoutMs, agentStepsMax, agentContextTokens = 0 }: TaskTerms,
+  terms: TaskTerms,
 ): AgentTask {
+  const { model, chatDefaults, timeoutMs, agentStepsMax, agentContextTokens = 0 } = terms
   const task = {
     question,
     history,
     tools: toolSpecs(data),
     model,
     chatDefaults,
+    refusedFeatures: [...(terms.refused ?? [])],
     timeoutMs,
     maxSteps: agent.params.maxSteps ?? agentStepsMax,
     deltas,

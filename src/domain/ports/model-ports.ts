@@ -5,6 +5,7 @@
 import type { Agent } from '../agents/agent.ts'
 import type { FinishReason, RunPurpose, TokenUsage } from '../agents/agent-run.ts'
 import type { Citation } from '../agents/completion-event.ts'
+import type { RefusedFeatures } from '../model-features.ts'
 import type { ModelRef } from '../model-ref.ts'
 
 /** Counts the tokens of texts. */
@@ -74,6 +75,8 @@ export interface ToolCall {
   readonly input: string
   /** What is wrong with the arguments as the model wrote them: it is told, and the tool is not run. */
   readonly malformed?: string
+  /** What the provider wants back with the call (signed thoughts). Nobody else reads it; it stays with the call. */
+  readonly kept?: Readonly<Record<string, unknown>>
 }
 
 /** A JSON schema (draft 2020-12), as providers take it. */
@@ -137,6 +140,8 @@ export interface ChatModel {
 export interface ChatModels {
   /** That of the settings; null: there is only the built-in one, which quotes and cannot write. */
   readonly defaultModel: ModelRef | null
+  /** What is known of the servers of models, of agents too. */
+  readonly features?: RefusedFeatures
   /** @throws AppError `unknown_provider`, `invalid_agent` for a missing setting */
   chatModel(ref: ModelRef): Promise<ChatModel>
 }

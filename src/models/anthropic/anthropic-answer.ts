@@ -1,9 +1,12 @@
+import type { FinishReason, TokenUsage } from '../../domain/agents/agent-run.ts'
 import type { ChatRequest, ToolCall } from '../../domain/ports/model-ports.ts'
-import type { PartialAnswer } from '../chat-stream.ts'
+import { type AnswerEnd, endOf } from '../answer-end.ts'
+import type { PartialAnswer, SpokenDelta } from '../chat-stream.ts'
 import { member } from '../provider-answer.ts'
-import { toolCallCount, toolInput } from '../tool-arguments.ts'
+import { toolCallCount, toolCallOf } from '../tool-arguments.ts'
 
-/** A server that sends more calls in one answer than this is not taken at its word. */
+/** A server that sends more blocks in one answer than this is not taken at its word. */
+const BLOCKS_MAX = 256
 const TOOL_CALLS_MAX = 64
 
 interface CallInTheMaking {
@@ -13,11 +16,20 @@ interface CallInTheMaking {
   argumentsJson: string
 }
 
+/** A thought, which must come back as it was, with its signature, while its tools run. */
+interface Thought {
+  readonly index: unknown
+  readonly block: Record<string, unknown>
+}
+
 /** Puts an answer together from the events of a stream, or from one whole message. */
 export class AnthropicAnswer implements PartialAnswer {
   readonly #request: ChatRequest
   readonly #calls: CallInTheMaking[] = []
+  readonly #thoughts: Thought[] = []
   #isComplete = false
+  #stopReason: unknown = null
+  #usage: TokenUsage | null = null
 
   constructor(request: ChatRequest) {
     this.#request = request
@@ -27,42 +39,80 @@ export class AnthropicAnswer implements PartialAnswer {
     return this.#isComplete
   }
 
-  add(event: unknown): string {
+  add(event: unknown): readonly SpokenDelta[] {
     const index = member(event, 'index')
     switch (member(event, 'type')) {
+      case 'message_start':
+        this.#count(member(member(event, 'message'), 'usage'))
+        return []
       case 'content_block_start':
         return this.#addBlock(member(event, 'content_block'), index)
       case 'content_block_delta':
         return this.#addDelta(member(event, 'delta'), index)
+      case 'message_delta':
+        this.#stopReason = member(member(event, 'delta'), 'stop_reason') ?? this.#stopReason
+        this.#count(member(event, 'usage'))
+        return []
       case 'message_stop':
         this.#isComplete = true
-        return ''
+        return []
       case 'message':
         return this.#addMessage(event)
       default:
-        return ''
+        return []
     }
+  }
+
+  rest(): readonly SpokenDelta[] {
+    return []
   }
 
   toolCalls(): readonly ToolCall[] {
     const earlierCount = toolCallCount(this.#request)
+    const thinking = this.#thoughts.map(({ block }) => block)
     return this.#calls.map((call, position) => {
       const spec = this.#request.tools.find((tool) => tool.name === call.name)
       const id = call.id === '' ? `call_${earlierCount + position + 1}` : call.id
-      return { id, name: call.name, input: toolInput(call.argumentsJson, spec) }
+      const kept = position === 0 && thinking.length > 0 ? { thinking } : undefined
+      return toolCallOf({ ...call, id, kept }, spec)
     })
   }
 
-  #addMessage(message: unknown): string {
-    this.#isComplete = true
-    const blocks = member(message, 'content')
-    if (!Array.isArray(blocks)) return ''
-    return blocks.map((block, index) => this.#addBlock(block, index)).join('')
+  end(): AnswerEnd {
+    const finish = FINISHES[String(this.#stopReason)] ?? 'stop'
+    const isCalling = this.#calls.length > 0 && finish === 'stop'
+    return endOf(isCalling ? 'tool_calls' : finish, this.#usage)
   }
 
-  #addBlock(block: unknown, index: unknown): string {
-    if (member(block, 'type') === 'text') return textOf(member(block, 'text'))
-    if (member(block, 'type') !== 'tool_use') return ''
+  #addMessage(message: unknown): readonly SpokenDelta[] {
+    this.#isComplete = true
+    this.#stopReason = member(message, 'stop_reason')
+    this.#count(member(message, 'usage'))
+    const blocks = member(message, 'content')
+    if (!Array.isArray(blocks)) return []
+    return blocks.flatMap((block, index) => this.#addBlock(block, index))
+  }
+
+  #addBlock(block: unknown, index: unknown): readonly SpokenDelta[] {
+    switch (member(block, 'type')) {
+      case 'text':
+        return said('text', member(block, 'text'))
+      case 'thinking':
+      case 'redacted_thinking':
+        // Their members are texts, as they came.
+        if (this.#thoughts.length < BLOCKS_MAX) {
+          this.#thoughts.push({ index, block: { ...(block as Record<string, unknown>) } })
+        }
+        return said('reasoning', member(block, 'thinking'))
+      case 'tool_use':
+        this.#addCall(block, index)
+        return []
+      default:
+        return []
+    }
+  }
+
+  #addCall(block: unknown, index: unknown): void {
     if (this.#calls.length >= TOOL_CALLS_MAX) {
       throw new Error(`more than ${TOOL_CALLS_MAX} tool calls in one answer`)
     }
@@ -75,14 +125,51 @@ export class AnthropicAnswer implements PartialAnswer {
       name: textOf(member(block, 'name')),
       argumentsJson: isWhole ? JSON.stringify(input) : '',
     })
-    return ''
   }
 
-  #addDelta(delta: unknown, index: unknown): string {
+  #addDelta(delta: unknown, index: unknown): readonly SpokenDelta[] {
     const call = this.#calls.findLast((started) => started.index === index)
     if (call !== undefined) call.argumentsJson += textOf(member(delta, 'partial_json'))
-    return textOf(member(delta, 'text'))
+    const thought = this.#thoughts.findLast((started) => started.index === index)
+    for (const name of ['thinking', 'signature'] as const) {
+      const piece = textOf(member(delta, name))
+      if (thought === undefined || piece === '') continue
+      thought.block[name] = `${textOf(thought.block[name])}${piece}`
+    }
+    return [...said('reasoning', member(delta, 'thinking')), ...said('text', member(delta, 'text'))]
   }
+
+  /** `input_tokens` are those that no cache held: all that was sent is the sum. The last count of the output is whole. */
+  #count(usage: unknown): void {
+    const before = this.#usage
+    const cachedTokens = countOf(member(usage, 'cache_read_input_tokens')) ?? before?.cachedTokens
+    const written = countOf(member(usage, 'cache_creation_input_tokens')) ?? 0
+    const fresh = countOf(member(usage, 'input_tokens'))
+    const outputTokens = countOf(member(usage, 'output_tokens')) ?? before?.outputTokens
+    if (fresh === null && before === null) return
+    const cached = cachedTokens ?? 0
+    // The counts at the end leave out what has been said at the beginning, or repeat it.
+    const inputTokens = Math.max(before?.inputTokens ?? 0, (fresh ?? 0) + written + cached)
+    this.#usage = { inputTokens, outputTokens: outputTokens ?? 0, cachedTokens: cached }
+  }
+}
+
+const FINISHES: Readonly<Record<string, FinishReason>> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  tool_use: 'tool_calls',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  refusal: 'refusal',
+}
+
+function said(kind: SpokenDelta['kind'], value: unknown): readonly SpokenDelta[] {
+  const text = textOf(value)
+  return text === '' ? [] : [{ kind, text }]
+}
+
+function countOf(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
 }
 
 function textOf(value: unknown): string {

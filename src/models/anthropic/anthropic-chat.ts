@@ -1,13 +1,16 @@
 import Anthropic, { APIConnectionError, APIError } from '@anthropic-ai/sdk'
+import type { MessageCreateParams } from '@anthropic-ai/sdk/resources/messages'
+import type { ModelFeature } from '../../domain/model-features.ts'
 import type { ChatModel } from '../../domain/ports/model-ports.ts'
 import type { AppError } from '../../errors.ts'
-import { type ChatConfig, chatDeltas, type ProviderCall } from '../chat-stream.ts'
+import { adaptiveChat } from '../adaptive-chat.ts'
+import { type ChatConfig, chatDeltas, type ProviderCall, piecesOf } from '../chat-stream.ts'
 import { ANTHROPIC_PUBLIC_URL, anthropicBaseUrl, type Endpoint } from '../endpoint.ts'
-import { providerFetch } from '../provider-answer.ts'
+import { member, providerFetch } from '../provider-answer.ts'
 import { refusalWithin } from '../provider-call.ts'
-import { errorText, plainDetail, providerFailure } from '../provider-failure.ts'
+import { errorText, plainDetail, providerFailure, streamedStatus } from '../provider-failure.ts'
 import { AnthropicAnswer } from './anthropic-answer.ts'
-import { anthropicBody } from './anthropic-body.ts'
+import { ANTHROPIC_SAMPLING, anthropicBody } from './anthropic-body.ts'
 
 const PATH = '/v1/messages'
 
@@ -29,18 +32,38 @@ export function anthropicChat(config: ChatConfig): ChatModel {
     fetch: providerFetch(endpoint.guard, limits.answerBytesMax),
     logLevel: 'off',
   })
-  return {
-    respond(request, signal) {
-      const body = anthropicBody(request, { model: modelName, tokensMax: limits.answerTokensMax })
-      const call: ProviderCall = {
-        url: urlOf(config),
-        limits,
-        send: (either) => client.messages.create(body, { signal: either }).withResponse(),
-        failureOf: (error) => failureOf(error, config),
-      }
-      return chatDeltas(new AnthropicAnswer(request), call, signal)
-    },
+  return adaptiveChat(config, (request, refused, signal) => {
+    const { options = {} } = config
+    const tokensMax = limits.answerTokensMax
+    const body = anthropicBody(request, { model: modelName, tokensMax, options, refused })
+    const call: ProviderCall = {
+      url: urlOf(config),
+      limits,
+      answer: new AnthropicAnswer(request),
+      used: usedFeatures(body),
+      async send(either) {
+        const asked = client.messages.create(body, { signal: either })
+        const { data, response } = await asked.withResponse()
+        return piecesOf(data, response)
+      },
+      failureOf: (error) => failureOf(error, config),
+    }
+    return chatDeltas(call, signal)
+  })
+}
+
+/** What a server might refuse of a body. Anthropic's own refuses nothing; those that are compatible know less. */
+function usedFeatures(body: MessageCreateParams): ReadonlySet<ModelFeature> {
+  const uses: Partial<Readonly<Record<ModelFeature, boolean>>> = {
+    streaming: body.stream === true,
+    tools: body.tools !== undefined,
+    response_format: body.output_config !== undefined,
+    caching: Array.isArray(body.system),
+    sampling: ANTHROPIC_SAMPLING.some((name) => name in body),
   }
+  // The entries are those of the table.
+  const used = Object.entries(uses).filter(([, isUsed]) => isUsed) as [ModelFeature, boolean][]
+  return new Set(used.map(([feature]) => feature))
 }
 
 /**
@@ -59,8 +82,14 @@ function urlOf({ endpoint }: ChatConfig): string {
 function failureOf(error: unknown, config: ChatConfig): AppError {
   const refusal = refusalWithin(error)
   if (refusal !== null) return refusal
-  const status = error instanceof APIError ? (error.status ?? null) : null
+  // An error within a stream has no status, but a type.
+  const isAnswer = error instanceof APIError
+  const status = isAnswer ? (error.status ?? streamedStatus(errorOf(error))) : null
   return providerFailure(urlOf(config), status, detailOf(error), config.endpoint)
+}
+
+function errorOf({ error }: APIError): unknown {
+  return member(error, 'error')
 }
 
 function detailOf(error: unknown): string {

@@ -1,7 +1,10 @@
+import type { FinishReason, TokenUsage } from '../../domain/agents/agent-run.ts'
 import type { ChatRequest, ToolCall } from '../../domain/ports/model-ports.ts'
-import type { PartialAnswer } from '../chat-stream.ts'
+import { type AnswerEnd, endOf } from '../answer-end.ts'
+import type { PartialAnswer, SpokenDelta } from '../chat-stream.ts'
 import { member } from '../provider-answer.ts'
-import { toolCallCount, toolInput } from '../tool-arguments.ts'
+import { ThoughtSplitter } from '../thought-splitter.ts'
+import { toolCallCount, toolCallOf } from '../tool-arguments.ts'
 
 /** A server that sends more calls in one answer than this is not taken at its word. */
 const TOOL_CALLS_MAX = 64
@@ -11,43 +14,89 @@ interface CallInTheMaking {
   id: string
   name: string
   argumentsJson: string
+  extraContent: unknown
 }
 
 /**
  * Puts an answer together from its chunks. They are read with distrust: compatible servers leave
- * out `index`, send a whole call at once or reuse an index for the next call, and end with an empty
- * list of choices.
+ * out `index` (Gemini), send a whole call at once (Ollama) or reuse an index for the next call, and
+ * end with an empty list of choices.
  */
 export class OpenaiAnswer implements PartialAnswer {
   readonly #request: ChatRequest
   readonly #calls: CallInTheMaking[] = []
-  #isComplete = false
+  readonly #splitter = new ThoughtSplitter()
+  #finish: string | null = null
+  #usage: TokenUsage | null = null
+  #hasRefused = false
+  /** Reasoning under the name that some servers want it back by. */
+  #reasoningContent = ''
 
   constructor(request: ChatRequest) {
     this.#request = request
   }
 
   get isComplete(): boolean {
-    return this.#isComplete
+    return this.#finish !== null
   }
 
   /** @param piece a chunk or a whole completion */
-  add(piece: unknown): string {
+  add(piece: unknown): readonly SpokenDelta[] {
+    // Groq sends its counts beside the standard's place too.
+    const usage = member(piece, 'usage') ?? member(member(piece, 'x_groq'), 'usage')
+    this.#usage = usageOf(usage) ?? this.#usage
     const choice = member(member(piece, 'choices'), '0')
     const message = member(choice, 'delta') ?? member(choice, 'message')
-    if (typeof member(choice, 'finish_reason') === 'string') this.#isComplete = true
+    const finish = member(choice, 'finish_reason')
+    if (typeof finish === 'string') this.#finish = finish
+    // OpenRouter ends a stream so when the server behind it fails.
+    if (finish === 'error') throw new Error('the server ended its answer with an error')
     const calls = member(message, 'tool_calls')
     if (Array.isArray(calls)) for (const call of calls) this.#addCall(call)
-    return textOf(member(message, 'content')) + textOf(member(message, 'refusal'))
+    return [...this.#reasoning(message), ...this.#text(message)]
+  }
+
+  rest(): readonly SpokenDelta[] {
+    return this.#splitter.end()
   }
 
   toolCalls(): readonly ToolCall[] {
     const earlierCount = toolCallCount(this.#request)
     return this.#calls.map((call, position) => {
       const spec = this.#request.tools.find((tool) => tool.name === call.name)
-      const id = call.id === '' ? `call_${earlierCount + position + 1}` : call.id
-      return { id, name: call.name, input: toolInput(call.argumentsJson, spec) }
+      const id = call.id === '' ? madeId(earlierCount + position + 1) : call.id
+      return toolCallOf({ ...call, id, kept: this.#keptWith(call, position) }, spec)
     })
+  }
+
+  end(): AnswerEnd {
+    const found = FINISHES[this.#finish ?? ''] ?? 'stop'
+    const calling = this.#calls.length > 0 && found === 'stop' ? 'tool_calls' : found
+    return endOf(this.#hasRefused ? 'refusal' : calling, this.#usage)
+  }
+
+  /** `reasoning_content`: DeepSeek, vLLM, llama.cpp, LM Studio; `reasoning`: Ollama, Groq, OpenRouter, newer vLLM. */
+  #reasoning(message: unknown): readonly SpokenDelta[] {
+    const content = textOf(member(message, 'reasoning_content'))
+    this.#reasoningContent += content
+    const parts = member(message, 'content')
+    const text = content || textOf(member(message, 'reasoning')) || thoughtsOf(parts)
+    return text === '' ? [] : [{ kind: 'reasoning', text }]
+  }
+
+  #text(message: unknown): readonly SpokenDelta[] {
+    const refusal = textOf(member(message, 'refusal'))
+    if (refusal !== '') this.#hasRefused = true
+    return this.#splitter.add(textOf(member(message, 'content')) + refusal)
+  }
+
+  #keptWith({ extraContent }: CallInTheMaking, position: number) {
+    const thought = position === 0 ? this.#reasoningContent : ''
+    if (extraContent === undefined && thought === '') return undefined
+    return {
+      ...(extraContent === undefined ? {} : { extra_content: extraContent }),
+      ...(thought === '' ? {} : { reasoning_content: thought }),
+    }
   }
 
   #addCall(piece: unknown): void {
@@ -57,6 +106,7 @@ export class OpenaiAnswer implements PartialAnswer {
     const call = this.#callFor(typeof index === 'number' ? index : null, { id, name })
     if (call.id === '') call.id = id
     if (call.name === '') call.name = name
+    call.extraContent ??= member(piece, 'extra_content')
     const values = member(member(piece, 'function'), 'arguments')
     // Some servers send the arguments as an object instead of as its JSON.
     const isObject = typeof values === 'object' && values !== null
@@ -74,10 +124,45 @@ export class OpenaiAnswer implements PartialAnswer {
     if (this.#calls.length >= TOOL_CALLS_MAX) {
       throw new Error(`more than ${TOOL_CALLS_MAX} tool calls in one answer`)
     }
-    const call = { index: index ?? this.#calls.length, id: '', name: '', argumentsJson: '' }
+    const made = { id: '', name: '', argumentsJson: '', extraContent: undefined }
+    const call = { index: index ?? this.#calls.length, ...made }
     this.#calls.push(call)
     return call
   }
+}
+
+/** Nine letters and digits: Mistral's models take no other. */
+function madeId(number: number): string {
+  return `call${String(number).padStart(5, '0')}`
+}
+
+const FINISHES: Readonly<Record<string, FinishReason>> = {
+  stop: 'stop',
+  tool_calls: 'tool_calls',
+  function_call: 'tool_calls',
+  length: 'length',
+  // Mistral, where the window is full.
+  model_length: 'length',
+  // DeepSeek, where the service was interrupted.
+  insufficient_system_resource: 'length',
+  content_filter: 'filter',
+}
+
+function usageOf(usage: unknown): TokenUsage | null {
+  const [input, output] = [
+    countOf(member(usage, 'prompt_tokens')),
+    countOf(member(usage, 'completion_tokens')),
+  ]
+  if (input === null || output === null) return null
+  const cached =
+    countOf(member(member(usage, 'prompt_tokens_details'), 'cached_tokens')) ??
+    countOf(member(usage, 'prompt_cache_hit_tokens')) ??
+    0
+  return { inputTokens: input, outputTokens: output, cachedTokens: Math.min(cached, input) }
+}
+
+function countOf(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
 }
 
 /** A text, or the texts of a list of parts. */
@@ -86,4 +171,10 @@ function textOf(content: unknown): string {
   if (!Array.isArray(content)) return ''
   const texts = content.map((part) => member(part, 'text'))
   return texts.filter((text) => typeof text === 'string').join('')
+}
+
+/** Mistral's reasoning models: parts `{type: "thinking", thinking: [{type: "text", text}]}`. */
+function thoughtsOf(content: unknown): string {
+  if (!Array.isArray(content)) return ''
+  return content.map((part) => textOf(member(part, 'thinking'))).join('')
 }

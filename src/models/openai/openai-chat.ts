@@ -1,48 +1,139 @@
 import type {
-  ChatCompletionCreateParamsStreaming,
+  ChatCompletionCreateParams,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions'
+import type { ModelFeature } from '../../domain/model-features.ts'
 import type { ChatMessage, ChatModel, ChatRequest } from '../../domain/ports/model-ports.ts'
-import { type ChatConfig, chatDeltas, type ProviderCall } from '../chat-stream.ts'
-import { openaiBaseUrl } from '../endpoint.ts'
-import { toolArguments, toolName, toolSchema, withSystemFirst } from '../tool-arguments.ts'
+import { adaptiveChat } from '../adaptive-chat.ts'
+import { type ChatConfig, chatDeltas, type ProviderCall, piecesOf } from '../chat-stream.ts'
+import { OPENAI_PUBLIC_URL, openaiBaseUrl } from '../endpoint.ts'
+import { plainMessages } from '../message-order.ts'
+import { isStrictSchema, toolArguments, toolName, toolSchema } from '../tool-arguments.ts'
 import { OpenaiAnswer } from './openai-answer.ts'
 import { openaiClient, openaiFailure } from './openai-client.ts'
 
 const PATH = '/chat/completions'
 
 /** Answers through any server with OpenAI's chat completions API. */
-export function openaiChat({ endpoint, modelName, limits }: ChatConfig): ChatModel {
+export function openaiChat(config: ChatConfig): ChatModel {
+  const { endpoint, limits } = config
   const client = openaiClient(endpoint, limits)
   const url = `${openaiBaseUrl(endpoint.url)}${PATH}`
-  return {
-    respond(request, signal) {
-      const body = bodyOf(request, modelName)
-      const call: ProviderCall = {
-        url,
-        limits,
-        send: (either) => client.chat.completions.create(body, { signal: either }).withResponse(),
-        failureOf: (error) => openaiFailure(error, endpoint, PATH),
-      }
-      return chatDeltas(new OpenaiAnswer(request), call, signal)
-    },
-  }
+  return adaptiveChat(config, (request, refused, signal) => {
+    const body = bodyOf(request, config, refused)
+    const call: ProviderCall = {
+      url,
+      limits,
+      answer: new OpenaiAnswer(request),
+      used: usedFeatures(body),
+      async send(either) {
+        const asked = client.chat.completions.create(body, { signal: either })
+        const { data, response } = await asked.withResponse()
+        return piecesOf(data, response)
+      },
+      failureOf: (error) => openaiFailure(error, endpoint, PATH),
+    }
+    return chatDeltas(call, signal)
+  })
 }
 
-function bodyOf(request: ChatRequest, model: string): ChatCompletionCreateParamsStreaming {
-  const messages = withSystemFirst(request.messages).map((message) => {
-    return messageParam(message, request)
+type Refused = ReadonlySet<ModelFeature>
+
+function bodyOf(
+  request: ChatRequest,
+  { modelName: model, options = {}, endpoint }: ChatConfig,
+  refused: Refused,
+): ChatCompletionCreateParams {
+  const messages = plainMessages(request.messages, refused).map((message) => {
+    return messageParam(message, request, refused)
   })
   const tools = request.tools.map((tool) => {
-    const parameters = toolSchema(tool)
+    const parameters = { ...toolSchema(tool) }
     const { name, description } = tool
     return { type: 'function' as const, function: { name, description, parameters } }
   })
-  // Some servers refuse an empty list.
-  return { model, messages, stream: true, ...(tools.length === 0 ? {} : { tools }) }
+  const isStreamed = !refused.has('streaming')
+  const isCounted = isStreamed && !refused.has('usage')
+  return {
+    model,
+    messages,
+    stream: isStreamed,
+    ...(isCounted ? { stream_options: { include_usage: true } } : {}),
+    // Some servers refuse an empty list.
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(refused.has('response_format') ? {} : formatParam(request)),
+    ...tokenLimit(options, { refused, isOpenai: endpoint.url.startsWith(OPENAI_PUBLIC_URL) }),
+    ...(refused.has('sampling') ? {} : samplingParams(options)),
+  }
 }
 
-function messageParam(message: ChatMessage, request: ChatRequest): ChatCompletionMessageParam {
+function formatParam({ responseFormat }: ChatRequest) {
+  if (responseFormat === undefined) return {}
+  const { name, schema } = responseFormat
+  const json_schema = { name, schema: { ...schema }, strict: isStrictSchema(schema) }
+  return { response_format: { type: 'json_schema' as const, json_schema } }
+}
+
+/** OpenAI's reasoning models refuse `max_tokens`; most other servers know nothing else. */
+function tokenLimit(
+  options: Readonly<Record<string, unknown>>,
+  { refused, isOpenai }: { readonly refused: Refused; readonly isOpenai: boolean },
+) {
+  const limit = options.max_completion_tokens ?? options.max_tokens
+  if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 1) return {}
+  const [first, second] = isOpenai ? NEW_FIRST : OLD_FIRST
+  if (!refused.has(first)) return { [first]: limit }
+  return refused.has(second) ? {} : { [second]: limit }
+}
+
+const OLD_FIRST = ['max_tokens', 'max_completion_tokens'] as const
+const NEW_FIRST = ['max_completion_tokens', 'max_tokens'] as const
+
+const SAMPLING = [
+  'temperature',
+  'top_p',
+  'seed',
+  'stop',
+  'presence_penalty',
+  'frequency_penalty',
+  'reasoning_effort',
+]
+
+function samplingParams(options: Readonly<Record<string, unknown>>) {
+  const given = SAMPLING.filter((name) => options[name] !== undefined)
+  return Object.fromEntries(given.map((name) => [name, options[name]]))
+}
+
+/** What a server might refuse of a body. */
+function usedFeatures(body: ChatCompletionCreateParams): ReadonlySet<ModelFeature> {
+  const has = (test: (message: ChatCompletionMessageParam) => boolean) => body.messages.some(test)
+  const uses: Readonly<Record<ModelFeature, boolean>> = {
+    streaming: body.stream === true,
+    usage: body.stream_options !== undefined,
+    tools: body.tools !== undefined,
+    response_format: body.response_format !== undefined,
+    max_tokens: body.max_tokens !== undefined,
+    max_completion_tokens: body.max_completion_tokens !== undefined,
+    sampling: SAMPLING.some((name) => name in body),
+    system_role: has(({ role }) => role === 'system'),
+    role_order: true,
+    parallel_calls: has((message) => {
+      return message.role === 'assistant' && (message.tool_calls?.length ?? 0) > 1
+    }),
+    call_ids: has(({ role }) => role === 'tool'),
+    reasoning_history: has((message) => 'reasoning_content' in message),
+    caching: false,
+  }
+  // The entries are those of the table.
+  const used = Object.entries(uses).filter(([, isUsed]) => isUsed) as [ModelFeature, boolean][]
+  return new Set(used.map(([feature]) => feature))
+}
+
+function messageParam(
+  message: ChatMessage,
+  request: ChatRequest,
+  refused: Refused,
+): ChatCompletionMessageParam {
   if (message.role === 'tool') {
     return { role: 'tool', tool_call_id: message.callId, content: message.content }
   }
@@ -51,8 +142,15 @@ function messageParam(message: ChatMessage, request: ChatRequest): ChatCompletio
   const toolCalls = message.toolCalls.map((call) => {
     const values = JSON.stringify(toolArguments(call, request.tools))
     const called = { name: toolName(call.name), arguments: values }
-    return { type: 'function' as const, id: call.id, function: called }
+    // Gemini 3 refuses a call of its own that comes back without its signature.
+    const extra = call.kept?.extra_content
+    const kept = extra === undefined ? {} : { extra_content: extra }
+    return { type: 'function' as const, id: call.id, function: called, ...kept }
   })
   const content = message.content === '' ? null : message.content
-  return { role: 'assistant', content, tool_calls: toolCalls }
+  // DeepSeek's thinking models refuse a call that comes back without its thought; others never sent one.
+  const thought = message.toolCalls[0]?.kept?.reasoning_content
+  const isKept = thought !== undefined && !refused.has('reasoning_history')
+  const kept = isKept ? { reasoning_content: thought } : {}
+  return { role: 'assistant', content, tool_calls: toolCalls, ...kept }
 }

@@ -3,7 +3,7 @@ import type { AppError } from '../../errors.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
 import { providerFetch } from '../provider-answer.ts'
 import { refusalWithin } from '../provider-call.ts'
-import { errorText, plainDetail, providerFailure } from '../provider-failure.ts'
+import { errorText, plainDetail, providerFailure, streamedStatus } from '../provider-failure.ts'
 
 export interface OpenaiClientLimits {
   /** Until an answer begins. */
@@ -41,7 +41,9 @@ export function openaiFailure(error: unknown, endpoint: Endpoint, path: string):
   const refusal = refusalWithin(error)
   if (refusal !== null) return refusal
   const url = `${openaiBaseUrl(endpoint.url)}${path}`
-  const status = error instanceof APIError ? (error.status ?? null) : null
+  // An error within a stream has no status, but a code.
+  const isAnswer = error instanceof APIError
+  const status = isAnswer ? (error.status ?? streamedStatus(error.error)) : null
   return providerFailure(url, status, detailOf(error), endpoint)
 }
 

@@ -1,0 +1,78 @@
+import { lossWarnings, type ModelFeature, newFeatureMemory } from '../domain/model-features.ts'
+import type { ChatDelta, ChatModel, ChatRequest } from '../domain/ports/model-ports.ts'
+import type { ChatConfig } from './chat-stream.ts'
+import { FeatureRefused } from './feature-refusal.ts'
+import { textToolTurn } from './text-tools.ts'
+
+/** One turn of a model without the features that its server refuses. @throws FeatureRefused for another one */
+export type PlainTurn = (
+  request: ChatRequest,
+  refused: ReadonlySet<ModelFeature>,
+  signal: AbortSignal,
+) => AsyncIterable<ChatDelta>
+
+/**
+ * A model that makes do with what its server can: what is refused is remembered, and the turn is taken again without. Where
+ * the server knows no tools, they are called through text.
+ */
+export function adaptiveChat(config: ChatConfig, plain: PlainTurn): ChatModel {
+  const features = config.features ?? newFeatureMemory()
+  return {
+    async *respond(request, signal) {
+      // Others may learn of the same server meanwhile; a turn keeps to what it has begun with.
+      const refused = new Set(features.refused)
+      // Bounded: each round knows one feature more.
+      for (;;) {
+        try {
+          yield* withLosses(turn(request, { plain, refused }, signal), request, {
+            ...config,
+            refused,
+          })
+          return
+        } catch (error) {
+          if (!(error instanceof FeatureRefused) || refused.has(error.feature)) throw error
+          refused.add(error.feature)
+          features.add(error.feature)
+        }
+      }
+    },
+  }
+}
+
+interface Means {
+  readonly plain: PlainTurn
+  readonly refused: ReadonlySet<ModelFeature>
+}
+
+function turn(
+  request: ChatRequest,
+  { plain, refused }: Means,
+  signal: AbortSignal,
+): AsyncIterable<ChatDelta> {
+  if (!refused.has('tools') || !hasTools(request)) return plain(request, refused, signal)
+  return textToolTurn(request, (text) => plain(text, refused, signal))
+}
+
+/** In its last turn too: its calls stand in the conversation. */
+function hasTools({ tools, messages }: ChatRequest): boolean {
+  return tools.length > 0 || messages.some(({ role }) => role === 'tool')
+}
+
+async function* withLosses(
+  deltas: AsyncIterable<ChatDelta>,
+  request: ChatRequest,
+  config: Pick<ChatConfig, 'modelName' | 'options'> & Pick<Means, 'refused'>,
+): AsyncGenerator<ChatDelta> {
+  const { modelName, options = {}, refused } = config
+  const matters: Partial<Readonly<Record<ModelFeature, boolean>>> = {
+    tools: hasTools(request),
+    streaming: true,
+    response_format: request.responseFormat !== undefined,
+    sampling: Object.keys(options).length > 0,
+  }
+  const losses = [...refused].filter((feature) => matters[feature] === true)
+  for await (const delta of deltas) {
+    if (delta.kind !== 'end') yield delta
+    else yield { ...delta, warnings: [...delta.warnings, ...lossWarnings(modelName, losses)] }
+  }
+}

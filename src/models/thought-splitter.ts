@@ -1,0 +1,77 @@
+/** How models mark their thoughts at the beginning of a text, where the server does not take them out. */
+const MARKS: readonly (readonly [string, string])[] = [
+  ['<think>', '</think>'],
+  ['<thinking>', '</thinking>'],
+  // Gemma and Gemini.
+  ['<thought>', '</thought>'],
+  // Magistral.
+  ['[THINK]', '[/THINK]'],
+]
+
+export interface Said {
+  readonly kind: 'text' | 'reasoning'
+  readonly text: string
+}
+
+/** Takes the thoughts at the beginning of a text out of it, wherever its pieces are cut. */
+export class ThoughtSplitter {
+  #state: 'beginning' | 'thought' | 'gap' | 'text' = 'beginning'
+  #held = ''
+  #endMark = ''
+
+  add(piece: string): readonly Said[] {
+    this.#held += piece
+    const said: Said[] = []
+    if (this.#state === 'beginning') this.#begin()
+    if (this.#state === 'thought') said.push(...this.#thought())
+    if (this.#state === 'gap') {
+      // What stands between thought and answer belongs to neither.
+      this.#held = this.#held.trimStart()
+      if (this.#held !== '') this.#state = 'text'
+    }
+    if (this.#state === 'text' && this.#held !== '') said.push(...this.end())
+    return said
+  }
+
+  /** What was held back, when nothing more comes. */
+  end(): readonly Said[] {
+    const text = this.#held
+    this.#held = ''
+    if (text === '') return []
+    return [{ kind: this.#state === 'thought' ? 'reasoning' : 'text', text }]
+  }
+
+  #begin(): void {
+    const start = this.#held.trimStart()
+    const mark = MARKS.find(([opening]) => start.startsWith(opening))
+    if (mark !== undefined) {
+      this.#state = 'thought'
+      this.#endMark = mark[1]
+      this.#held = start.slice(mark[0].length)
+    } else if (!MARKS.some(([opening]) => opening.startsWith(start))) {
+      this.#state = 'text'
+    }
+  }
+
+  #thought(): readonly Said[] {
+    const mark = this.#endMark
+    const endIndex = this.#held.indexOf(mark)
+    // The mark itself may be cut in two.
+    const length = endIndex === -1 ? this.#held.length - partialEnd(this.#held, mark) : endIndex
+    const text = this.#held.slice(0, length)
+    this.#held = this.#held.slice(length)
+    if (endIndex !== -1) {
+      this.#held = this.#held.slice(mark.length)
+      this.#state = 'gap'
+    }
+    return text === '' ? [] : [{ kind: 'reasoning', text }]
+  }
+}
+
+/** How many characters at the end of a text begin the mark. */
+function partialEnd(text: string, mark: string): number {
+  for (let length = Math.min(mark.length - 1, text.length); length > 0; length -= 1) {
+    if (mark.startsWith(text.slice(text.length - length))) return length
+  }
+  return 0
+}
