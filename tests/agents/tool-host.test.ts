@@ -104,7 +104,7 @@ describe('ToolHost', () => {
     const text = await run(hostWith(select), 'kb_info_tool', input)
     expect(text).toContain('Knowledge base mindsdb.docs')
     expect(text).toContain('Knowledge base shop.my orders')
-    expect(text).toContain('secret.kb is not available. Available: mindsdb.docs, shop.my orders')
+    expect(text).toContain('secret.kb is not available here. Available: ')
     expect(asked.map(({ sql }) => sql)).toContain('SELECT * FROM "shop"."my orders" LIMIT 3')
   })
 

@@ -1,4 +1,5 @@
-import { nameKey } from '../../domain/identifier.ts'
+import { nameMeant, notAvailable } from '../../domain/agents/named-data.ts'
+import { quote } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { AGENT_LIMITS, firstBytes } from '../agent-limits.ts'
 import { fullName } from '../data/agent-data.ts'
@@ -48,25 +49,23 @@ async function describeNamed(
   qualifier: string,
   bytesMax: number,
 ): Promise<string> {
-  const names = namesIn(input)
+  const known = available.map((entry) => entry.name)
+  // A name may hold a comma.
+  const isOne = nameMeant(input, qualifier, known) !== undefined
+  const names = isOne ? [input] : namesIn(input)
   if (names.length === 0) return 'Name what you want described, separated by commas'
   const described = names.slice(0, AGENT_LIMITS.describedNamesMax)
   const partBytesMax = Math.floor(bytesMax / described.length)
   const parts: string[] = []
   for (const name of described) {
-    const keys = [nameKey(name), nameKey(`${qualifier}.${name}`)]
-    const match = available.find((entry) => keys.includes(nameKey(entry.name)))
+    const meant = nameMeant(name, qualifier, known)
+    const match = available.find((entry) => entry.name === meant)
     const text =
-      match === undefined ? notAvailable(name, available) : await match.describe(partBytesMax)
+      match === undefined ? notAvailable(name, known) : await match.describe(partBytesMax)
     parts.push(firstBytes(text, partBytesMax - 2))
   }
   if (names.length > described.length) parts.push(`Only ${described.length} names at a time`)
   return firstBytes(parts.join('\n\n'), bytesMax)
-}
-
-function notAvailable(name: string, available: readonly Describable[]): string {
-  const names = available.slice(0, AGENT_LIMITS.promptNamesMax).map((entry) => entry.name)
-  return `${name.slice(0, 200)} is not available. Available: ${names.join(', ') || 'none'}`
 }
 
 /**
@@ -74,12 +73,9 @@ function notAvailable(name: string, available: readonly Describable[]): string {
  * prompts use.
  */
 function namesIn(input: string): readonly string[] {
-  return input
-    .slice(0, AGENT_LIMITS.sqlCharsMax)
-    .replaceAll(/\$START\$|\$STOP\$|["'`[\]]/g, '')
-    .split(/[,\n]/)
-    .map((name) => name.trim())
-    .filter((name) => name !== '')
+  const text = input.slice(0, AGENT_LIMITS.sqlCharsMax).replaceAll(/\$START\$|\$STOP\$/g, '')
+  const names = text.match(/(?:"[^"\n]*"|`[^`\n]*`|[^,\n])+/g) ?? []
+  return names.map((name) => name.replaceAll(/^[\s[]+|[\s\]]+$/g, '')).filter((name) => name !== '')
 }
 
 async function describeKnowledgeBase(
@@ -96,9 +92,25 @@ async function describeKnowledgeBase(
   const head = [
     `Knowledge base ${fullName(kb)}: ${sizes?.[0]} chunks of ${sizes?.[1]} documents`,
     `Metadata columns: ${metadata.join(', ') || 'none'}`,
+    ...formsFor(kb),
     'Some rows:',
   ].join('\n')
   return `${head}\n${observationOf(sample, { rowsMax: SAMPLE_ROWS, bytesMax }).text}`
+}
+
+/** Statements that work, with the names as they have to be written. */
+function formsFor(kb: KnowledgeBase): readonly string[] {
+  const from = sqlName(kb)
+  const [column] = kb.storedMetadata
+  const filter = column === undefined ? '' : ` AND ${quote(column.name)} IS NOT NULL`
+  const counted = column === undefined ? 'id' : quote(column.name)
+  return [
+    'Statements that work:',
+    `- the best chunks: SELECT id, chunk_id, chunk_content, relevance FROM ${from} WHERE content = 'text to find'${filter} LIMIT 5`,
+    `- chunks with a word: SELECT id, chunk_id, chunk_content FROM ${from} WHERE chunk_content ILIKE '%word%' LIMIT 5`,
+    `- counts: SELECT ${counted}, count(DISTINCT id) AS documents FROM ${from} GROUP BY 1 ORDER BY 2 DESC LIMIT 20`,
+    `- counts over a search: WITH best AS (SELECT * FROM ${from} WHERE content = 'text to find' LIMIT 50) SELECT id, count(*) AS chunks FROM best GROUP BY id`,
+  ]
 }
 
 async function describeTable(

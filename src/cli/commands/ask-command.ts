@@ -1,4 +1,8 @@
-import type { Citation, CompletionEvent } from '../../domain/agents/completion-event.ts'
+import type {
+  AnswerFindings,
+  Citation,
+  CompletionEvent,
+} from '../../domain/agents/completion-event.ts'
 import {
   type CommandContext,
   DEFAULT_PROJECT_NAME,
@@ -110,6 +114,24 @@ class ShownAnswer {
     await this.#output(event.output)
     for (const warning of event.warnings ?? []) output.say(`Warning: ${safeLine(warning)}`)
     await this.#citations(event.citations ?? [])
+    await this.#findings(event)
+  }
+
+  /** Statements over tables and charts: what can be said of them in a line. */
+  async #findings({ evidence = [], charts = [] }: AnswerFindings): Promise<void> {
+    const { output, options } = this.#context
+    if (options.flag('citations') === false) return
+    const columns = Math.min(TEXT_COLUMNS_MAX, output.columns ?? TEXT_COLUMNS_MAX)
+    const rows = evidence.map(({ sql, data, is_cut }) => {
+      return `${data.length}${is_cut ? '+' : ''} rows of: ${safeLine(sql)}`
+    })
+    const drawn = charts.map(({ spec, sql }) => {
+      const title = typeof spec.title === 'string' ? ` "${safeLine(spec.title)}"` : ''
+      return `a chart${title} (--json has it) of: ${safeLine(sql)}`
+    })
+    const lines = [...rows, ...drawn]
+    if (lines.length > 0) await output.line()
+    for (const line of lines) await output.line(output.dim(truncated(line, columns)))
   }
 
   async #text(content: string): Promise<void> {
