@@ -71,7 +71,7 @@ describe('a citation', () => {
       knowledge_base: 'mindsdb.manuals',
       document_id: 'pot',
       chunk_id: chunkId,
-      text: 'You may return a teapot within **30 days',
+      text: 'You may return a teapot within **30 days**.',
       start,
       page: null,
       heading: 'Manual > Returns',
@@ -145,7 +145,7 @@ describe('a quote is found', () => {
     [
       'as a row of a table with its header',
       '> | size | litres |\n> | **large** | **1.75** |',
-      'large | 1.75',
+      '| large | 1.75 |',
     ],
   ]
   for (const [how, answer, quote] of CASES) {
@@ -157,7 +157,7 @@ describe('a quote is found', () => {
     const answer = `${first} and "You may return a teapot within 30 days" [${chunkId}]. ${first}`
     expect(await quotesIn(answer)).toEqual([
       'A broken pot is replaced once.',
-      RETURNS.slice(0, RETURNS.indexOf('**.')),
+      RETURNS.slice(0, RETURNS.indexOf(' Bring')),
     ])
   })
 })

@@ -1,6 +1,7 @@
 import type { Citation } from '../../domain/agents/completion-event.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import { AppError } from '../../errors.ts'
+import { TimeSlice } from '../../runtime/scheduling.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import { fullName } from '../data/agent-data.ts'
 import { type DataReader, selectChunks } from '../data/data-reader.ts'
@@ -32,7 +33,9 @@ export async function citationsOf(
     signal,
   )
   const citations = new Map<string, Citation>()
+  const slice = new TimeSlice(SLICE_MS)
   for (const mention of mentions) {
+    await slice.yieldIfSpent(signal)
     for (const chunk of chunks.filter(({ chunkId }) => chunkId === mention.chunkId)) {
       const cite = citationOf(mention, chunk)
       if (cite !== null && !citations.has(cite.key)) citations.set(cite.key, cite.citation)
@@ -43,6 +46,7 @@ export async function citationsOf(
 
 /** Looked at in one answer. */
 const MENTIONS_MAX = 200
+const SLICE_MS = 5
 
 /** A chunk that is known whole. */
 interface CitedChunk {

@@ -72,21 +72,44 @@ function indexOfStart(starts: readonly number[], start: number): number {
 
 /** Signs that belong to the word before or after which they stand. */
 const BEFORE_WORD = /[$€£¥₹±+−#@-]$/u
-const AFTER_WORD = /^[%°‰€]?[)\]]?[.!?…。！？]*/u
+const AFTER_WORD = /^[%°‰€]/u
+const SENTENCE_END = /^[.!?…。！？]+/u
+/** What is opened in a quote is closed in it, and the other way round. */
+const PAIRS = [
+  ['**', '**'],
+  ['__', '__'],
+  ['`', '`'],
+  ['"', '"'],
+  ['“', '”'],
+  ['(', ')'],
+  ['[', ']'],
+] as const
 
 /** The part of the text from the first word of a run to its last, with the signs that belong to them. */
 export function spanOf(run: WordRun, { text, words }: TextWords): Span {
-  const first = words[run.first]?.start ?? 0
-  const last = words[run.last]?.end ?? 0
-  const start = BEFORE_WORD.test(text.slice(0, first)) ? first - 1 : first
-  const signs = AFTER_WORD.exec(text.slice(last, last + 8))?.[0] ?? ''
-  const isOpened = /[([]/.test(text.slice(start, last))
-  return { start, end: last + (isOpened ? signs : signs.replace(/[)\].].*$/s, closing)).length }
+  let start = words[run.first]?.start ?? 0
+  let end = words[run.last]?.end ?? 0
+  if (BEFORE_WORD.test(text.slice(0, start))) start -= 1
+  if (AFTER_WORD.test(text.slice(end, end + 1))) end += 1
+  for (const [open, close] of PAIRS) {
+    const inner = text.slice(start, end)
+    const opened = inner.split(open).length - 1
+    const closed = open === close ? opened % 2 : opened - (inner.split(close).length - 1)
+    if (closed > 0 && text.startsWith(close, end)) end += close.length
+    else if (closed !== 0 && text.slice(0, start).endsWith(open)) start -= open.length
+  }
+  end += SENTENCE_END.exec(text.slice(end, end + 8))?.[0].length ?? 0
+  return wholeRow({ start, end }, text)
 }
 
-/** A bracket that closes nothing in the quote is not part of it. */
-function closing(signs: string): string {
-  return /^[)\]]/.test(signs) ? '' : signs
+/** A row of a table with the signs at its ends. */
+function wholeRow({ start, end }: Span, text: string): Span {
+  const before = text.slice(text.lastIndexOf('\n', start - 1) + 1, start)
+  const after = text.slice(end).split('\n', 1)[0] ?? ''
+  const isRow = text.slice(start, end).includes('|')
+  const opening = isRow && /^\s*\|\W{0,9}$/.test(before) ? before.trimStart().length : 0
+  const closing = isRow && /^\W{0,9}\|\s*$/.test(after) ? after.trimEnd().length : 0
+  return { start: start - opening, end: end + closing }
 }
 
 /** Code units into a text. */
