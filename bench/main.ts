@@ -7,7 +7,9 @@ import { growthPlot } from './growth-plot.ts'
 import { type Measure, measureRows, printedTable } from './measure.ts'
 import type { BenchSize, Scenario } from './scenario.ts'
 import { afterKill } from './scenarios/after-kill.ts'
+import { agentMany } from './scenarios/agent-many.ts'
 import { agentOverhead } from './scenarios/agent-overhead.ts'
+import { agentSoak } from './scenarios/agent-soak.ts'
 import { analytics } from './scenarios/analytics.ts'
 import { besideJobs } from './scenarios/beside-jobs.ts'
 import { besideLong } from './scenarios/beside-long.ts'
@@ -51,6 +53,8 @@ const SCENARIOS: readonly Scenario[] = [
   largeText,
   builtin,
   agentOverhead,
+  agentMany,
+  agentSoak,
   responsiveness,
   misbehaviour,
   eventLoop,

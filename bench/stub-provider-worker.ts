@@ -51,7 +51,9 @@ function unitVector(text: string): Float32Array<ArrayBuffer> {
   return vector.map((value) => value / length)
 }
 
-function chat(request: ChatRequest): Response {
+async function chat(request: ChatRequest): Promise<Response> {
+  const latencyMs = Number(/^stub-chat-(\d+)$/.exec(request.model)?.[1] ?? 0)
+  if (latencyMs > 0) await Bun.sleep(latencyMs)
   const message = replyTo(request)
   const finish_reason = 'tool_calls' in message ? 'tool_calls' : 'stop'
   const base = { id: 'stub', created: 0, model: request.model }

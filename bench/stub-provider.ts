@@ -38,7 +38,8 @@ export function stubEmbeddingModel(stub: StubProvider): Record<string, unknown> 
   }
 }
 
-/** The model of an agent that asks the stub. */
-export function stubChatModel(stub: StubProvider): Record<string, unknown> {
-  return { provider: 'openai', model_name: 'stub-chat', api_key: 'stub', base_url: stub.baseUrl }
+/** The model of an agent that asks the stub. @param latencyMs until each of its answers begins */
+export function stubChatModel(stub: StubProvider, latencyMs = 0): Record<string, unknown> {
+  const model_name = `stub-chat-${latencyMs}`
+  return { provider: 'openai', model_name, api_key: 'stub', base_url: stub.baseUrl }
 }

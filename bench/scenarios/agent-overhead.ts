@@ -1,66 +1,23 @@
-import { createKnowledgeBase, fill } from '../filling.ts'
-import { loadMeasure, runLoad } from '../load.ts'
-import { sampleTexts } from '../sample-texts.ts'
-import { type Bench, PROJECT, type Scenario, withServer } from '../scenario.ts'
-import {
-  type StubProvider,
-  startStubProvider,
-  stubChatModel,
-  stubEmbeddingModel,
-} from '../stub-provider.ts'
-
-const AGENT = `${PROJECT}/agents/scripted`
-const QUESTION = "SELECT id, chunk_content FROM passages WHERE content = 'a search' LIMIT 5"
-const DOCUMENTS = 1000
+import { loadMeasure, percentile, runLoad } from '../load.ts'
+import type { Scenario } from '../scenario.ts'
+import { type ScriptedAgent, withScriptedAgent } from '../scripted-agent.ts'
 
 export const agentOverhead: Scenario = {
   name: 'agent-overhead',
   title: 'A question with one tool call to a model that answers at once',
-  run: async (size) => {
-    const texts = await sampleTexts()
-    const stub = await startStubProvider()
-    try {
-      return await withServer({}, async (bench) => {
-        const filling = {
-          knowledgeBase: 'passages',
-          embeddingModel: stubEmbeddingModel(stub),
-          documents: DOCUMENTS,
-          wordsPerDocument: 100,
-        }
-        await createKnowledgeBase(bench, filling)
-        await fill(bench, filling, texts)
-        await createAgent(bench, stub)
-        return await measure(bench, size === 'quick' ? 10 : 50)
-      })
-    } finally {
-      stub.stop()
-    }
-  },
+  run: (size) => withScriptedAgent(0, (agent) => measure(agent, size === 'quick' ? 10 : 200)),
 }
 
-function createAgent({ client }: Bench, stub: StubProvider): Promise<unknown> {
-  return client.request('POST', `${PROJECT}/agents`, {
-    agent: {
-      name: 'scripted',
-      model: stubChatModel(stub),
-      data: { knowledge_bases: ['mindsdb.passages'] },
-    },
-  })
-}
-
-async function measure({ client, server }: Bench, questions: number) {
-  const ask = async () => {
-    const kinds: string[] = []
-    for await (const event of client.ask(AGENT, QUESTION)) {
-      if (event.kind === 'error') throw new Error(`The agent failed: ${event.content}`)
-      kinds.push(event.kind)
-    }
-    const found = kinds.join(' ')
-    if (found !== 'start actions steps output end') throw new Error(`Unexpected stream: ${found}`)
-  }
-  await ask()
+async function measure({ ask, server }: ScriptedAgent, questions: number) {
+  for (let index = 0; index < 5; index += 1) await ask()
+  const firstMs: number[] = []
   const load = { clients: 1, requestsMax: questions, durationMs: 30_000, pid: server.pid }
-  const alone = await runLoad(load, ask)
+  const alone = await runLoad(load, async () => firstMs.push(await ask()))
   const crowd = await runLoad({ ...load, clients: 8, requestsMax: questions * 4 }, ask)
-  return [loadMeasure('one client', alone), loadMeasure('eight clients', crowd)]
+  firstMs.sort((a, b) => a - b)
+  return [
+    loadMeasure('one client', alone),
+    { what: 'one client, first event (p50)', value: percentile(firstMs, 0.5), unit: 'ms' },
+    loadMeasure('eight clients', crowd),
+  ]
 }
