@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os'
+
 /** Limits of one question that are not settings. `chars` are UTF-16 code units. */
 export const AGENT_LIMITS = {
   /** The question itself; a longer one is refused. */
@@ -52,7 +54,7 @@ export const AGENT_LIMITS = {
   embedsPendingMax: 8,
   embedTextsMax: 20_000,
   /** Up to so many questions of one agent each have a thread of their own; more share these. */
-  threadsPerAgent: 4,
+  threadsPerAgent: Math.min(8, Math.max(2, availableParallelism())),
   /** Questions that share a thread; beyond it there are more threads. */
   threadQuestionsMax: 16,
   /** Questions that one thread answers in its life. */

@@ -17,7 +17,7 @@ if (port === null) throw new Error('This file is the entry of a worker thread')
 const registry = import('../models/chat-registry.ts')
 
 const sessions = new ThreadSessions({
-  post: (message) => port.postMessage(message),
+  post: (messages) => port.postMessage(messages),
   async chatModel(task, { embed, featureRefused }) {
     const { chatModelOf } = await registry
     const features = newFeatureMemory(task.refusedFeatures, featureRefused)

@@ -59,14 +59,15 @@ describe('AgentActor', () => {
     await failureOf({ actor }).toMatchObject({ code: 'agent_crashed' })
   })
 
-  test('tells the thread of each event that was read', async () => {
+  test('tells the thread of the events that were read, before it has to wait', async () => {
     const { actor, posted, send } = actorWith()
     const events = actor.events()
-    send(DELTA)
-    send(DELTA)
-    await events.next()
-    await events.next()
-    expect(posted.filter(({ kind }) => kind === 'taken')).toHaveLength(2)
+    for (let sent = 0; sent < AGENT_LIMITS.eventsWaitingMax; sent += 1) {
+      send(DELTA)
+      await events.next()
+    }
+    const taken = posted.flatMap((message) => (message.kind === 'taken' ? [message.count] : []))
+    expect(taken).toEqual([16, 16, 16, 16])
   })
 
   test('runs several tool calls of a thread side by side, and ends one that wants too many', async () => {

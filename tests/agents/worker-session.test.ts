@@ -57,7 +57,7 @@ describe('WorkerSession', () => {
     await new Promise(setImmediate)
     expect(posted).toHaveLength(AGENT_LIMITS.eventsWaitingMax)
     expect(said).toBeLessThan(AGENT_LIMITS.eventsWaitingMax + 2)
-    for (let taken = 0; taken < 1004; taken += 1) session.receive({ kind: 'taken' })
+    for (let taken = 0; taken < 1004; taken += 1) session.receive({ kind: 'taken', count: 1 })
     await asked
     expect(posted).toHaveLength(1004)
   })

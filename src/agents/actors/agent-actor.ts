@@ -39,6 +39,8 @@ export class AgentActor {
   readonly #inbox = new EventInbox(AGENT_LIMITS.eventsWaitingMax)
   readonly #abort = new AbortController()
   readonly #pending: Record<RequestKind, number> = { tool_call: 0, embed: 0 }
+  /** Events that were read and of which the thread has not been told. */
+  #taken = 0
   #events = 0
   #chars = 0
   #toolCalls = 0
@@ -61,13 +63,21 @@ export class AgentActor {
       // Bounded: `#count` ends a worker after `eventsMax` events.
       for (;;) {
         const event = await this.#inbox.take()
-        this.#options.worker.post({ kind: 'taken' })
+        this.#tellTaken()
         yield event
         if (event.type === 'output' || event.type === 'end') return
       }
     } finally {
       this.stop(new AppError('cancelled', 'The question was cancelled'))
     }
+  }
+
+  /** Now and then: each message wakes the thread. */
+  #tellTaken(): void {
+    this.#taken += 1
+    if (this.#taken < AGENT_LIMITS.eventsWaitingMax / 4) return
+    this.#options.worker.post({ kind: 'taken', count: this.#taken })
+    this.#taken = 0
   }
 
   /** Ends the question and what runs for it, at once. */

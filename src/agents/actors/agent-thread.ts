@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts'
 import { WorkerHost } from '../../runtime/worker-host.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
-import { parseFromThread, type ToThread } from './thread-messages.ts'
+import { type FromThread, parseFromThread, type ToThread } from './thread-messages.ts'
 import type { ToWorker } from './worker-messages.ts'
 
 export interface SeatListener {
@@ -69,6 +69,13 @@ export class AgentThread {
     return this.#seats.size
   }
 
+  /** Questions whose answer is not there yet. */
+  get unanswered(): number {
+    let count = 0
+    for (const seat of this.#seats.values()) if (seat.isListening) count += 1
+    return count
+  }
+
   /** When its last question was over, on the clock of `performance.now()`. */
   get idleSinceMs(): number {
     return this.#idleSinceMs
@@ -131,7 +138,10 @@ export class AgentThread {
   }
 
   #receive(data: unknown): void {
-    const message = parseFromThread(data)
+    for (const message of Array.isArray(data) ? data : [data]) this.#hear(parseFromThread(message))
+  }
+
+  #hear(message: FromThread | undefined): void {
     if (message === undefined) this.#end(stopped('sent a message without meaning'))
     else if (message.kind === 'pong') this.#answered(message.heapBytes)
     else if (message.kind === 'done') this.#done(message.run)
@@ -187,8 +197,7 @@ export class AgentThread {
 
   /** Of a retired thread, when nobody waits for an answer of it. */
   #endIfUnused(): void {
-    const isUsed = [...this.#seats.values()].some((seat) => seat.isListening)
-    if (!this.#isRetired || isUsed || this.hasStopped) return
+    if (!this.#isRetired || this.unanswered > 0 || this.hasStopped) return
     this.terminate()
     this.#options.onFree()
   }

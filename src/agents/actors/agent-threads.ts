@@ -34,7 +34,8 @@ export class AgentThreads {
     if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
     this.#provider = provider
     const own = [...this.#bound].filter((thread) => thread.agentId === agentId && thread.isOpen)
-    const thread = (isAlone ? idleOf(own) : quietest(own)) ?? this.#fresh()
+    const thread =
+      (isAlone ? lastUsed(own.filter((one) => one.running === 0)) : quietest(own)) ?? this.#fresh()
     this.#bound.add(thread)
     this.#watch()
     return thread.seat(agentId, isAlone)
@@ -100,16 +101,16 @@ export class AgentThreads {
 }
 
 /** The thread that was used last: others may then end. */
-function idleOf(own: readonly AgentThread[]): AgentThread | undefined {
-  const idle = own.filter((thread) => thread.running === 0)
+function lastUsed(idle: readonly AgentThread[]): AgentThread | undefined {
   return idle.toSorted((a, b) => b.idleSinceMs - a.idleSinceMs)[0]
 }
 
 /** Where one more question waits for the fewest others; undefined: a further thread is better. */
 function quietest(own: readonly AgentThread[]): AgentThread | undefined {
   const { threadsPerAgent, threadQuestionsMax } = AGENT_LIMITS
-  const free = idleOf(own)
+  // What is answered is over in a moment.
+  const free = lastUsed(own.filter((thread) => thread.unanswered === 0))
   if (free !== undefined || own.length < threadsPerAgent) return free
-  const [first] = own.toSorted((a, b) => a.running - b.running)
+  const [first] = own.toSorted((a, b) => a.unanswered - b.unanswered)
   return first !== undefined && first.running < threadQuestionsMax ? first : undefined
 }

@@ -31,8 +31,8 @@ export type ToWorker =
       readonly vectors: readonly Float32Array[]
     }
   | { readonly kind: 'request_failed'; readonly id: number; readonly failure: Failure }
-  /** One more event has left the queue: the worker may send another. */
-  | { readonly kind: 'taken' }
+  /** So many events have left the queue: the worker may send as many more. */
+  | { readonly kind: 'taken'; readonly count: number }
 
 /** A request of a worker, answered with the same `id`. */
 export type WorkerRequest =

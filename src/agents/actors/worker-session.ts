@@ -43,7 +43,7 @@ export class WorkerSession {
   /** What the main thread says to the question under way. */
   receive(message: Exclude<ToWorker, { readonly kind: 'ask' }>): void {
     if (message.kind === 'taken') {
-      this.#room += 1
+      this.#room += message.count
       this.#hasRoom?.resolve()
       return
     }
@@ -124,7 +124,7 @@ function unexpected(reply: Reply): AppError {
 }
 
 export interface ThreadSessionsDeps extends Pick<WorkerSessionDeps, 'chatModel'> {
-  post(message: FromThread): void
+  post(messages: readonly FromThread[]): void
   /** Loads what a provider's models need, ahead of a question. */
   prepare(provider: string): Promise<void>
   heapBytes(): number
@@ -134,6 +134,7 @@ export interface ThreadSessionsDeps extends Pick<WorkerSessionDeps, 'chatModel'>
 export class ThreadSessions {
   readonly #deps: ThreadSessionsDeps
   readonly #sessions = new Map<number, WorkerSession>()
+  #outbox: FromThread[] = []
 
   constructor(deps: ThreadSessionsDeps) {
     this.#deps = deps
@@ -146,7 +147,7 @@ export class ThreadSessions {
         await this.#deps.prepare(message.provider).catch(() => undefined)
         break
       case 'ping':
-        this.#deps.post({ kind: 'pong', heapBytes: this.#deps.heapBytes() })
+        this.#post({ kind: 'pong', heapBytes: this.#deps.heapBytes() })
         break
       case 'drop':
         this.#sessions.get(message.run)?.stop()
@@ -158,14 +159,24 @@ export class ThreadSessions {
   }
 
   async #answer(run: number, task: AgentTask): Promise<void> {
-    const { chatModel, post } = this.#deps
     const session = new WorkerSession({
-      post: (message) => post({ kind: 'run', run, message }),
-      chatModel,
+      post: (message) => this.#post({ kind: 'run', run, message }),
+      chatModel: this.#deps.chatModel,
     })
     this.#sessions.set(run, session)
     await session.answer(task)
     this.#sessions.delete(run)
-    post({ kind: 'done', run })
+    this.#post({ kind: 'done', run })
+  }
+
+  /** With what else is sent in the same moment: each message wakes the main thread. */
+  #post(message: FromThread): void {
+    this.#outbox.push(message)
+    if (this.#outbox.length > 1) return
+    setImmediate(() => {
+      const messages = this.#outbox
+      this.#outbox = []
+      this.#deps.post(messages)
+    })
   }
 }
