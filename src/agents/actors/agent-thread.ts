@@ -54,6 +54,8 @@ export class AgentThread {
       onMessage: (data) => this.#receive(data),
       onEnd: (cause, exitCode) => this.#end(crashed(cause, exitCode)),
     })
+    // Answered before the first question: from then on it is known to be up.
+    this.#post({ kind: 'ping' })
   }
 
   /** Whose questions it answers; null: nobody's yet. */

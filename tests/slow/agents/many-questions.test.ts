@@ -12,7 +12,7 @@ import {
 } from '../../agents/agent-fixture.ts'
 import { fakeSources } from '../../support/fake-sources.ts'
 
-const QUESTIONS = 300
+const QUESTIONS = 150
 const ACTS = ['query output', 'throw', 'exit', 'reject', 'garbage', 'hang', 'spin', 'embed output']
 
 test('hundreds of questions, half of them to broken agents, each get one end', async () => {

@@ -1,0 +1,74 @@
+/** One question kills, hangs, floods or exhausts its thread while 20 others are answered, half of them of its own agent. */
+import { expect, test } from 'bun:test'
+import { AgentPool } from '../../../src/agents/questions/agent-pool.ts'
+import { NO_TRACES } from '../../../src/domain/ports/trace-ports.ts'
+import { rowsOf } from '../../../src/domain/query-result.ts'
+import {
+  agentNamed,
+  collected,
+  snapshotOf,
+  streamOf,
+  transcript,
+} from '../../agents/agent-fixture.ts'
+import { fakeSources } from '../../support/fake-sources.ts'
+
+function newPool(): AgentPool {
+  return new AgentPool(
+    {
+      agentsMax: 64,
+      agentQuestionsMax: 64,
+      agentQueueMax: 0,
+      agentTimeoutSeconds: 50,
+      agentStepsMax: 10,
+      observationBytesMax: 32_768,
+      defaultModel: null,
+      chatDefaults: {},
+      sparesMax: 2,
+      workerUrl: new URL('../../agents/fixtures/scripted-agent.ts', import.meta.url).href,
+    },
+    {
+      catalog: { snapshot: () => snapshotOf({}) },
+      select: async () => rowsOf(['a'], [['1']]),
+      sources: fakeSources({}),
+      embed: async (texts) => texts.map(() => Float32Array.of(1)),
+      chatProviders: ['builtin'],
+      traces: NO_TRACES,
+      newTraceId: () => crypto.randomUUID(),
+    },
+  )
+}
+
+async function lines(pool: AgentPool, agentId: number, question: string) {
+  const agent = agentNamed(`agent${agentId}`, { id: agentId })
+  const request = { agent, question, history: [], deltas: true }
+  return transcript(await collected(streamOf(pool, request, new AbortController().signal)))
+}
+
+const STOPPED = 'error general: The agent stopped unexpectedly: its thread'
+
+test.each([
+  ['throw', `${STOPPED} failed`],
+  ['exit', `${STOPPED} ended with exit code 3`],
+  ['spin', `${STOPPED} did not respond any more`],
+  ['flood', `${STOPPED} sent more `],
+  ['bulk', `${STOPPED} sent more than 64000000 characters`],
+  ['grow', `${STOPPED} took more than 536870912 bytes of memory`],
+  ['grow-and-spin', `${STOPPED} took more than 536870912 bytes of memory`],
+])('a question that does "%s" ends alone', async (act, error) => {
+  const pool = newPool()
+  try {
+    const own = Array.from({ length: 10 }, () => lines(pool, 1, 'pause output'))
+    const others = Array.from({ length: 10 }, (_, index) => {
+      return lines(pool, 2 + (index % 3), 'actions pause steps query output')
+    })
+    const broken = await lines(pool, 1, act)
+    expect(broken.at(-2)).toStartWith(error)
+    expect(broken.at(-1)).toBe('end')
+    for (const answered of await Promise.all([...own, ...others])) {
+      expect(answered.slice(-2)).toEqual(['output The answer', 'end'])
+    }
+    expect(pool.load).toEqual({ running: 0, waiting: 0 })
+  } finally {
+    pool.close()
+  }
+})
