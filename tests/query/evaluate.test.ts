@@ -324,7 +324,7 @@ describe('what cannot be evaluated', () => {
   })
 
   test('a statement without its words', async () => {
-    const { body } = await t.send('POST', '/api/sql/query', { query: 'EVALUATE AGENT a' })
+    const { body } = await t.send('POST', '/api/sql/query', { query: 'EVALUATE VIEW a' })
     expect(body).toMatchObject({ type: 'error', error_code: 4002 })
   })
 })

@@ -36,13 +36,9 @@ export function evaluationTable<Name extends string>(
   return { columns, rows: values }
 }
 
-const ROWS_PER_BATCH = 200
-
 export function rowStreamOf({ columns, rows }: EvaluationTable): RowStream {
   async function* batches() {
-    // Whoever writes them has its turn between two batches.
-    for (let at = 0; at < rows.length; at += ROWS_PER_BATCH)
-      yield rows.slice(at, at + ROWS_PER_BATCH)
+    if (rows.length > 0) yield rows
   }
   return { columns, batches: batches() }
 }

@@ -130,11 +130,13 @@ describe('a hostile set of questions', () => {
     const long = "questions = (SELECT repeat('é', 40000) AS question UNION ALL SELECT 'ok')"
     const { rows } = await t.evaluate(long)
     expect(rows.map(({ error }) => error === null)).toEqual([false, true])
-    const deep = `questions = (SELECT 'q' AS question, repeat('[', 100000) || repeat(']', 100000) AS answer)`
+    const deep = `questions = (SELECT 'q' AS question, repeat('[', 40000) || repeat(']', 40000) AS answer)`
     expect((await t.evaluate(deep)).rows[0]).toMatchObject({ error: null, correct: false })
     const huge =
       "questions = (SELECT 'q' || i AS question, repeat('x', 100000) AS answer FROM range(2000) AS r(i))"
     await expect(t.evaluate(huge)).rejects.toThrow('at most 64000000 characters')
+    const accepted = "questions = (SELECT 'q' AS question, range(101)::VARCHAR[] AS answers)"
+    await expect(t.evaluate(accepted)).rejects.toThrow('Question 1 has more than 100 answers')
   })
 
   test('may ask an agent itself', async () => {

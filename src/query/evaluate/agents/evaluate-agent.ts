@@ -4,17 +4,16 @@ import { modelRefOf } from '../../../catalog/model-fields.ts'
 import type { Agent } from '../../../domain/agents/agent.ts'
 import { findAgent, findProject } from '../../../domain/catalog-snapshot.ts'
 import { BUILTIN_PROVIDER, type ModelRef } from '../../../domain/model-ref.ts'
-import type { QueryResult } from '../../../domain/query-result.ts'
+import type { QueryResult, RowStream } from '../../../domain/query-result.ts'
 import { timestampOfMillis } from '../../../domain/timestamp.ts'
 import { AppError, notFound } from '../../../errors.ts'
-import { TimeSlice } from '../../../runtime/scheduling.ts'
+import { TimeSlice, yieldToEventLoop } from '../../../runtime/scheduling.ts'
 import type { EvaluateAgentStatement } from '../../../sql/dialect/parse-evaluate.ts'
 import type { QualifiedName } from '../../../sql/dialect/statement-reader.ts'
 import type { QueryDeps } from '../../query-deps.ts'
 import type { StatementRequest } from '../../statement-request.ts'
 import { type EvaluationModel, openModel } from '../evaluation-model.ts'
 import {
-  type EvaluationTable,
   evaluationTable,
   rowStreamOf,
   type TableTarget,
@@ -96,9 +95,11 @@ export async function evaluateAgent(
   const work = { asked, judges, concurrency: options.concurrency, saved, progress }
   const rows = await askQuestions(work, deps, signal)
   warnings.push(...failureWarnings(rows, options))
-  const table = resultOf(rows, settings.length, options)
+  const result = options.isSummary
+    ? rowStreamOf(await summaryTable(rowsOfSettings(rows, settings.length), signal))
+    : answerStream(rows)
   const noted = warnings.length === 0 ? {} : { warnings }
-  return { kind: 'table', rows: { ...rowStreamOf(table), ...noted }, context: { db } }
+  return { kind: 'table', rows: { ...result, ...noted }, context: { db } }
 }
 
 /** @throws AppError `agent_not_found` */
@@ -278,14 +279,24 @@ function failureWarnings(
   ]
 }
 
-function resultOf(
+function rowsOfSettings(
   rows: readonly AnswerRow[],
   settingCount: number,
-  { isSummary }: AgentEvaluationOptions,
-): EvaluationTable {
-  if (!isSummary) return evaluationTable(ANSWER_COLUMNS, rows)
-  const settings = Array.from({ length: settingCount }, (_, setting) => {
+): readonly (readonly AnswerRow[])[] {
+  return Array.from({ length: settingCount }, (_, setting) => {
     return rows.filter((_row, index) => index % settingCount === setting)
   })
-  return summaryTable(settings)
+}
+
+const ROWS_PER_BATCH = 200
+
+/** Thousands of rows would hold the main thread, if they were made at once. */
+function answerStream(rows: readonly AnswerRow[]): RowStream {
+  async function* batches() {
+    for (let at = 0; at < rows.length; at += ROWS_PER_BATCH) {
+      await yieldToEventLoop()
+      yield evaluationTable(ANSWER_COLUMNS, rows.slice(at, at + ROWS_PER_BATCH)).rows
+    }
+  }
+  return { columns: evaluationTable(ANSWER_COLUMNS, []).columns, batches: batches() }
 }

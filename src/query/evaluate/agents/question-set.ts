@@ -46,6 +46,10 @@ type Column = keyof typeof COLUMNS
 /** All texts of a question set; they stay in memory for as long as it is asked. */
 const CHARS_MAX = 64_000_000
 
+/** Right answers of one question: each is looked for in the text. */
+const ACCEPTED_MAX = 100
+const ACCEPTED_CHARS_MAX = 100_000
+
 export interface QuestionSetRequest {
   /** A SELECT, or the name of a table. */
   readonly source: string
@@ -75,7 +79,12 @@ export async function readQuestionSet(
       if (limit !== null && questions.length >= limit) break reading
       if (questions.length >= QUESTIONS_MAX) throw tooMany(`${QUESTIONS_MAX} questions`)
       const question = goldenQuestion(row, places, questions.length + 1)
-      chars += question.question.length + question.accepted.join('').length
+      const acceptedChars = question.accepted.join('').length
+      if (acceptedChars > ACCEPTED_CHARS_MAX || question.accepted.length > ACCEPTED_MAX) {
+        const most = `${ACCEPTED_MAX} answers of ${ACCEPTED_CHARS_MAX} characters together`
+        throw new AppError('invalid_request', `Question ${question.position} has more than ${most}`)
+      }
+      chars += question.question.length + acceptedChars
       if (chars > CHARS_MAX) throw tooMany(`${CHARS_MAX} characters`)
       questions.push(question)
     }

@@ -1,7 +1,8 @@
 import type { ResultValue } from '../../../domain/query-result.ts'
 import { pairedComparison, wilsonInterval } from '../../../evaluation/proportions.ts'
+import { TimeSlice } from '../../../runtime/scheduling.ts'
 import { type EvaluationTable, evaluationTable } from '../evaluation-table.ts'
-import type { AnswerColumn, AnswerRow } from './answer-table.ts'
+import type { AnswerRow } from './answer-table.ts'
 
 const SUMMARY_COLUMNS = {
   run: 'VARCHAR',
@@ -37,18 +38,31 @@ const SUMMARY_COLUMNS = {
 
 type SummaryRow = Record<keyof typeof SUMMARY_COLUMNS, ResultValue>
 
-/** A row for each setting; the second one has the comparison of both. */
-export function summaryTable(settings: readonly (readonly AnswerRow[])[]): EvaluationTable {
-  const [first = []] = settings
-  const rows = settings.map((rows, index) => {
-    return { ...summaryOf(rows), ...(index === 0 ? NOT_COMPARED : comparisonOf(first, rows)) }
-  })
-  return evaluationTable(SUMMARY_COLUMNS, rows)
-}
-
 type Comparison = Pick<SummaryRow, 'wins' | 'losses' | 'ties' | 'p_value'>
 
 const NOT_COMPARED: Comparison = { wins: null, losses: null, ties: null, p_value: null }
+
+/** A row for each setting; the second one has the comparison of both. Gives way, as there may be thousands of answers. */
+export async function summaryTable(
+  settings: readonly (readonly AnswerRow[])[],
+  signal: AbortSignal,
+): Promise<EvaluationTable> {
+  const slice = new TimeSlice(10)
+  const [first = []] = settings
+  const summaries: SummaryRow[] = []
+  for (const [index, rows] of settings.entries()) {
+    const tally = new Tally()
+    for (const row of rows) {
+      tally.add(row)
+      await slice.yieldIfSpent(signal)
+    }
+    summaries.push({
+      ...tally.summary(),
+      ...(index === 0 ? NOT_COMPARED : comparisonOf(first, rows)),
+    })
+  }
+  return evaluationTable(SUMMARY_COLUMNS, summaries)
+}
 
 /** Only what both have answered and somebody has judged tells them apart. */
 function comparisonOf(first: readonly AnswerRow[], second: readonly AnswerRow[]): Comparison {
@@ -62,57 +76,102 @@ function comparisonOf(first: readonly AnswerRow[], second: readonly AnswerRow[])
   return { ...counts, p_value: pairs.length === 0 ? null : pValue }
 }
 
-function summaryOf(rows: readonly AnswerRow[]): Omit<SummaryRow, keyof Comparison> {
-  const answered = rows.filter(({ error }) => error === null)
-  const numbers = (column: AnswerColumn) => {
-    return answered.map((row) => row[column]).filter((value) => typeof value === 'number')
+/** A sum over those answers that have the value. */
+class Sum {
+  #sum = 0
+  #count = 0
+
+  add(value: unknown): void {
+    if (typeof value !== 'number' && typeof value !== 'boolean') return
+    this.#sum += Number(value)
+    this.#count += 1
   }
-  const share = (column: AnswerColumn, among = answered) => {
-    const values = among.map((row) => row[column]).filter((value) => typeof value === 'boolean')
-    return mean(values.map(Number))
+
+  get count(): number {
+    return this.#count
   }
-  const judged = answered.filter(({ correct }) => correct !== null)
-  const correct = judged.filter((row) => row.correct === true).length
-  const interval = wilsonInterval(correct, judged.length)
-  const seconds = numbers('seconds').toSorted((a, b) => a - b)
-  const isAnswerable = (row: AnswerRow) => row.expected !== null || row.document_id !== null
-  const cited = answered.filter((row) => row.cited !== null)
-  return {
-    run: rows[0]?.run ?? null,
-    agent: rows[0]?.agent ?? null,
-    setting: rows[0]?.setting ?? null,
-    questions: rows.length,
-    answered: answered.length,
-    failed: rows.length - answered.length,
-    judged: judged.length,
-    judge_failures: answered.filter((row) => row.judge_error !== null).length,
-    correct,
-    accuracy: judged.length === 0 ? null : correct / judged.length,
-    accuracy_low: interval?.low ?? null,
-    accuracy_high: interval?.high ?? null,
-    exact: share('exact'),
-    contains: share('contains'),
-    cited: share('cited'),
-    cited_first: mean(cited.map((row) => Number(row.cited_rank === 1))),
-    not_found: share('not_found'),
-    wrongly_not_found: share('said_not_found', answered.filter(isAnswerable)),
-    score: mean(numbers('score')),
-    seconds_mean: mean(seconds),
-    seconds_p50: quantile(seconds, 0.5),
-    seconds_p95: quantile(seconds, 0.95),
-    input_tokens: sum(numbers('input_tokens')),
-    output_tokens: sum(numbers('output_tokens')),
-    cost: sum(numbers('cost')),
+
+  /** null: nothing is known. */
+  get total(): number | null {
+    return this.#count === 0 ? null : this.#sum
+  }
+
+  get mean(): number | null {
+    return this.#count === 0 ? null : this.#sum / this.#count
   }
 }
 
-function mean(values: readonly number[]): number | null {
-  return values.length === 0 ? null : values.reduce((all, value) => all + value, 0) / values.length
-}
+const SUMMED = [
+  'correct',
+  'exact',
+  'contains',
+  'cited',
+  'not_found',
+  'score',
+  'seconds',
+  'input_tokens',
+  'output_tokens',
+  'cost',
+] as const
 
-/** null: nothing is known. */
-function sum(values: readonly number[]): number | null {
-  return values.length === 0 ? null : values.reduce((all, value) => all + value, 0)
+/** Counts the answers of one setting. */
+class Tally {
+  #first: AnswerRow | null = null
+  #questions = 0
+  #answered = 0
+  #judgeFailures = 0
+  readonly #citedFirst = new Sum()
+  readonly #wronglyNotFound = new Sum()
+  readonly #seconds: number[] = []
+  readonly #sums = new Map(SUMMED.map((column) => [column, new Sum()]))
+
+  add(row: AnswerRow): void {
+    this.#first ??= row
+    this.#questions += 1
+    if (row.error !== null) return
+    this.#answered += 1
+    if (row.judge_error !== null) this.#judgeFailures += 1
+    if (row.cited !== null) this.#citedFirst.add(row.cited_rank === 1)
+    const isAnswerable = row.expected !== null || row.document_id !== null
+    if (isAnswerable) this.#wronglyNotFound.add(row.said_not_found)
+    if (typeof row.seconds === 'number') this.#seconds.push(row.seconds)
+    for (const [column, sum] of this.#sums) sum.add(row[column])
+  }
+
+  summary(): Omit<SummaryRow, keyof Comparison> {
+    const of = (column: (typeof SUMMED)[number]) => this.#sums.get(column) ?? new Sum()
+    const judged = of('correct').count
+    const correct = of('correct').total ?? 0
+    const interval = wilsonInterval(correct, judged)
+    const seconds = this.#seconds.toSorted((one, other) => one - other)
+    return {
+      run: this.#first?.run ?? null,
+      agent: this.#first?.agent ?? null,
+      setting: this.#first?.setting ?? null,
+      questions: this.#questions,
+      answered: this.#answered,
+      failed: this.#questions - this.#answered,
+      judged,
+      judge_failures: this.#judgeFailures,
+      correct,
+      accuracy: of('correct').mean,
+      accuracy_low: interval?.low ?? null,
+      accuracy_high: interval?.high ?? null,
+      exact: of('exact').mean,
+      contains: of('contains').mean,
+      cited: of('cited').mean,
+      cited_first: this.#citedFirst.mean,
+      not_found: of('not_found').mean,
+      wrongly_not_found: this.#wronglyNotFound.mean,
+      score: of('score').mean,
+      seconds_mean: of('seconds').mean,
+      seconds_p50: quantile(seconds, 0.5),
+      seconds_p95: quantile(seconds, 0.95),
+      input_tokens: of('input_tokens').total,
+      output_tokens: of('output_tokens').total,
+      cost: of('cost').total,
+    }
+  }
 }
 
 /** The nearest rank. @param values sorted */
