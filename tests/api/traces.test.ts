@@ -171,3 +171,84 @@ describe('no secret is in a trace', () => {
     expect(await leaks(id, [KEY, 'pass-word-1'])).toEqual([])
   })
 })
+
+describe('the list', () => {
+  const HOSTILE = "'; DROP TABLE eider.traces; -- %_\\ \u0000 \uD800 🌶 <script>"
+
+  test('is filtered, and refuses what it does not know', async () => {
+    const first = await ask(app, 'helper', 'In how many days?')
+    const hostile = await ask(app, 'helper', HOSTILE)
+    const found = async (query: string) => (await listed(query)).map((one) => one.trace_id)
+    expect(await found('?agent=HELPER&project=mindsdb&outcome=answered')).toEqual([hostile, first])
+    expect(await found('?agent=other')).toEqual([])
+    expect(await found('?outcome=failed')).toEqual([])
+    expect(await found('?purpose=evaluation')).toEqual([])
+    expect(await found('?conversation_id=x')).toEqual([])
+    expect(await found('?q=MANY%20days')).toEqual([first])
+    expect(await found(`?q=${encodeURIComponent("'; DROP TABLE")}`)).toEqual([hostile])
+    expect(await found('?q=%25_')).toEqual([hostile])
+    expect(await found('?from=2020-01-01&to=2199-01-01T00:00:00Z')).toEqual([hostile, first])
+    expect(await found('?to=2020-01-01')).toEqual([])
+    for (const wrong of [
+      'limit=0',
+      'limit=1001',
+      'limit=x',
+      'cursor=x',
+      'outcome=good',
+      'from=yesterday',
+      'to=2026-13-01',
+      'page=1',
+      'limit=1&limit=2',
+      `q=${'x'.repeat(1001)}`,
+    ]) {
+      expect([wrong, (await app.send('GET', `/api/traces?${wrong}`)).status]).toEqual([wrong, 400])
+    }
+  })
+
+  test('is emptied one by one, by agent, or as a whole, and never by mistake', async () => {
+    await createAgent(app, 'other', { provider: 'builtin', model_name: 'extractive' })
+    const id = await ask(app, 'helper', 'In how many days?')
+    await ask(app, 'helper', 'And in June?')
+    await ask(app, 'other', 'In how many days?')
+    expect(await app.send('DELETE', `/api/traces/${id}`)).toMatchObject({ status: 204 })
+    for (const method of ['GET', 'DELETE']) {
+      expect(await app.send(method, `/api/traces/${id}`)).toMatchObject({
+        status: 404,
+        body: { code: 'trace_not_found' },
+      })
+    }
+    expect(await app.send('DELETE', '/api/traces')).toMatchObject({ status: 400 })
+    expect(await app.send('DELETE', '/api/traces?all=true&agent=x')).toMatchObject({ status: 400 })
+    expect((await app.send('DELETE', '/api/traces?agent=helper')).body).toEqual({ deleted: 1 })
+    expect(await listed()).toMatchObject([{ agent: 'other', cost: 0 }])
+    expect((await app.send('DELETE', '/api/traces?all=true')).body).toEqual({ deleted: 1 })
+    expect(await app.rows('SELECT count(*) FROM information_schema.trace_steps')).toEqual([[0]])
+  })
+
+  test('keeps the traces of a dropped agent', async () => {
+    await ask(app, 'helper', 'In how many days?')
+    await app.send('DELETE', '/api/projects/mindsdb/agents/helper')
+    expect(await listed()).toMatchObject([{ agent: 'helper' }])
+  })
+
+  test('needs the token where there is a login', async () => {
+    const environment = { EIDER_USERNAME: 'a', EIDER_PASSWORD: 'secret-word' }
+    const guarded = await createTestApp({ environment })
+    for (const path of ['/api/traces', '/api/traces/x']) {
+      expect(await guarded.send('GET', path)).toMatchObject({ status: 401 })
+    }
+    await guarded.close()
+  })
+})
+
+test('an agent cannot read traces', async () => {
+  model.close()
+  const input = { sql_query: 'SELECT question FROM information_schema.traces' }
+  model = playedModel({ tool: 'kb_query_tool', input }, { text: 'No.' })
+  const named = { provider: 'openai', model_name: 'm', api_key: KEY, base_url: model.url }
+  await createAgent(app, 'curious', named)
+  const { steps } = await traceOf(await ask(app, 'curious', 'What did others ask?'))
+  const [step] = steps as readonly { readonly observation: string }[]
+  expect(step?.observation).toContain('information_schema')
+  expect(step?.observation).not.toContain('What did others ask?')
+})

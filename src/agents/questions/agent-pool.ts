@@ -1,4 +1,3 @@
-import { addedUsage, type TokenUsage } from '../../domain/agents/agent-run.ts'
 import type { CompletionEvent } from '../../domain/agents/completion-event.ts'
 import type { RefusedFeatures } from '../../domain/model-features.ts'
 import {
@@ -28,9 +27,10 @@ import {
   type AgentQuestion,
   answeredRun,
   failedRun,
+  type Output,
   type Run,
+  RunNotes,
   runStart,
-  tracedTools,
 } from './agent-question.ts'
 import { agentTask, hasPrompt } from './agent-task.ts'
 import { type Answer, outputEvent, progressEvent, startEvent } from './completion-stream.ts'
@@ -309,33 +309,24 @@ export class AgentPool {
     { host, run, shown }: Asked & { readonly shown: { any: boolean } },
     signal: AbortSignal,
   ): AsyncGenerator<CompletionEvent, Output> {
+    const notes = new RunNotes(host, run)
     const { embed, features } = this.#deps
     const tools: ActorTools = {
-      runTool: tracedTools(host, run),
+      runTool: notes.runTool,
       embed,
       featureRefused: (feature) => features?.of(task.model).add(feature),
     }
-    const warnings = new Set<string>()
-    let usage: TokenUsage | null | undefined
-    // The thread counts from when it began.
-    let threadMs = 0
     const actor = new AgentActor({ worker, task, tools })
     const stopListening = onAbort(signal, () => actor.stop(toAppError(signal.reason)))
     try {
       for await (const event of actor.events()) {
-        if (event.type === 'output')
-          return { content: event.output, warnings: [...warnings], usage: usage ?? null }
-        if (event.type === 'turn') {
-          run.trace.turn({ ...event.turn, startMs: threadMs + event.turn.startMs })
-          const { usage: used } = event.turn
-          usage = usage === undefined ? used : addedUsage(usage, used)
-          for (const warning of event.warnings) warnings.add(warning)
-        } else if (event.type === 'start') {
-          threadMs = performance.now() - run.beganMs
-        } else if (event.type !== 'end') {
+        if (event.type === 'output') return notes.output(event.output)
+        if (event.type === 'start') notes.began()
+        else if (event.type === 'turn') notes.turn(event)
+        else if (event.type !== 'end') {
           // An end without an output is not an answer.
           shown.any = true
-          if (event.type === 'step') run.entry.step()
+          if (event.type === 'step') notes.step(event.step)
           yield progressEvent(event, run.traceId)
         }
       }
@@ -384,12 +375,6 @@ interface Asked {
   readonly host: ToolHost
   readonly run: Run
   readonly agentId: number
-}
-
-interface Output {
-  readonly content: string
-  readonly warnings: readonly string[]
-  readonly usage: TokenUsage | null
 }
 
 const BUILTIN_MODEL: ModelRef = {

@@ -1,11 +1,19 @@
 /** A question and what it leaves in its trace. */
 import type { Agent, ConversationTurn } from '../../domain/agents/agent.ts'
-import type { RunEnd, RunPurpose, RunStart } from '../../domain/agents/agent-run.ts'
+import {
+  addedUsage,
+  type RunEnd,
+  type RunPurpose,
+  type RunStart,
+  type TokenUsage,
+} from '../../domain/agents/agent-run.ts'
+import type { Step } from '../../domain/agents/completion-event.ts'
 import type { ModelRef } from '../../domain/model-ref.ts'
 import type { ResponseFormat } from '../../domain/ports/model-ports.ts'
 import type { RunTrace } from '../../domain/ports/trace-ports.ts'
 import type { AppError } from '../../errors.ts'
 import type { ActorTools } from '../actors/agent-actor.ts'
+import type { AgentEvent } from '../loop/assignment.ts'
 import type { ToolHost } from '../tools/tool-host.ts'
 import type { Answer } from './completion-stream.ts'
 import type { RunningEntry } from './running-questions.ts'
@@ -38,10 +46,34 @@ export interface Run {
   readonly entry: Pick<RunningEntry, 'admitted' | 'step' | 'end'>
 }
 
-export function tracedTools(host: ToolHost, { trace, beganMs }: Run): ActorTools['runTool'] {
-  return async (call, signal) => {
+export interface Output {
+  readonly content: string
+  readonly warnings: readonly string[]
+  readonly usage: TokenUsage | null
+}
+
+/** What is noted of a run while the agent's thread answers it, in its trace and for its output. */
+export class RunNotes {
+  readonly #host: ToolHost
+  readonly #run: Run
+  /** How often each call was run and not shown yet. */
+  readonly #ran = new Map<string, number>()
+  readonly #warnings = new Set<string>()
+  #usage: TokenUsage | null | undefined
+  /** The thread counts from when it began. */
+  #threadMs = 0
+
+  constructor(host: ToolHost, run: Run) {
+    this.#host = host
+    this.#run = run
+  }
+
+  readonly runTool: ActorTools['runTool'] = async (call, signal) => {
+    const { trace, beganMs } = this.#run
     const startedMs = performance.now()
-    const observation = await host.run(call, signal)
+    const observation = await this.#host.run(call, signal)
+    const key = keyOf(call.name, call.input)
+    this.#ran.set(key, (this.#ran.get(key) ?? 0) + 1)
     trace.step({
       startMs: startedMs - beganMs,
       tookMs: performance.now() - startedMs,
@@ -51,6 +83,35 @@ export function tracedTools(host: ToolHost, { trace, beganMs }: Run): ActorTools
     })
     return observation
   }
+
+  began(): void {
+    this.#threadMs = performance.now() - this.#run.beganMs
+  }
+
+  turn({ turn, warnings }: Extract<AgentEvent, { type: 'turn' }>): void {
+    this.#run.trace.turn({ ...turn, startMs: this.#threadMs + turn.startMs })
+    const { usage } = turn
+    this.#usage = this.#usage === undefined ? usage : addedUsage(this.#usage, usage)
+    for (const warning of warnings) this.#warnings.add(warning)
+  }
+
+  /** A call that was refused, or made before, never came to this thread. */
+  step({ action: { tool, tool_input: input }, observation }: Step): void {
+    const { trace, beganMs, entry } = this.#run
+    entry.step()
+    const key = keyOf(tool, input)
+    const ran = this.#ran.get(key) ?? 0
+    if (ran > 0) this.#ran.set(key, ran - 1)
+    else trace.step({ startMs: performance.now() - beganMs, tookMs: 0, tool, input, observation })
+  }
+
+  output(content: string): Output {
+    return { content, warnings: [...this.#warnings], usage: this.#usage ?? null }
+  }
+}
+
+function keyOf(tool: string, input: string): string {
+  return `${tool}\n${input}`
 }
 
 export function runStart(

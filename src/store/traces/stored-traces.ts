@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm'
 import type { FinishedRun } from '../../domain/agents/agent-run.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import type {
@@ -30,11 +30,11 @@ const WRITE_MS = 1_000
 const RUNS_PER_WRITE = 200
 /** After a write that failed, as on a full disk. */
 const RETRY_MS = 10_000
-/** Runs in memory that could not be written; then the oldest are lost. */
-const WAITING_MAX = 1_000
+/** Of the texts of runs in memory that could not be written yet; then the oldest are lost. */
+const WAITING_BYTES_MAX = 64 * 1024 ** 2
 
 /** Between two looks for what is too old. */
-const SWEEP_MS = 60_000
+const SWEEP_MS = 600_000
 /** What stays of the allowed bytes where there were more: so it is not done with each write. */
 const KEPT_SHARE = 0.9
 
@@ -50,26 +50,32 @@ export class StoredTraces implements TraceStore {
   #timer: ReturnType<typeof setTimeout> | null = null
   #writing: Promise<void> | null = null
   #nextNumber = 1
+  #waitingBytes = 0
   #byteCount = 0
-  #sweptMs = Number.NEGATIVE_INFINITY
+  /** Before, no write is tried: the one before failed. */
+  #retryAtMs = 0
+  readonly #sweeper: ReturnType<typeof setInterval>
   #isClosed = false
   #onFailure: (error: unknown) => void = () => {}
 
   private constructor(parts: StoreParts, limits: TraceLimits) {
     this.#parts = parts
     this.#limits = limits
+    this.#sweeper = setInterval(() => {
+      void this.#sweep().catch((error) => this.#onFailure(error))
+    }, SWEEP_MS)
+    this.#sweeper.unref()
   }
 
   static async open(parts: StoreParts, limits: Partial<TraceLimits> = {}): Promise<StoredTraces> {
     const stored = new StoredTraces(parts, { ...LIMITS, ...limits })
     await parts.database.lease(async (connection) => {
       const reader = await connection.runAndReadAll(
-        'SELECT max(number), sum(byte_count) FROM eider.traces',
+        'SELECT coalesce(max(number), 0) FROM eider.traces',
       )
-      const [newest, bytes] = reader.getRows()[0] ?? []
-      stored.#nextNumber = Number(newest ?? 0) + 1
-      stored.#byteCount = Number(bytes ?? 0)
+      stored.#nextNumber = Number(reader.getRows()[0]?.[0]) + 1
     })
+    await stored.#sweep()
     return stored
   }
 
@@ -80,7 +86,13 @@ export class StoredTraces implements TraceStore {
 
   keep(run: FinishedRun): void {
     if (this.#isClosed) return
-    this.#waiting.set(run.traceId, rowsOfRun(run, this.#nextNumber))
+    const rows = rowsOfRun(run, this.#nextNumber)
+    this.#waiting.set(run.traceId, rows)
+    this.#waitingBytes += rows.trace.byteCount
+    for (const [oldest] of this.#waiting) {
+      if (this.#waitingBytes <= WAITING_BYTES_MAX) break
+      this.#forget(oldest)
+    }
     this.#nextNumber += 1
     if (this.#waiting.size >= RUNS_PER_WRITE) this.#start(0)
     else this.#start(WRITE_MS)
@@ -88,7 +100,7 @@ export class StoredTraces implements TraceStore {
 
   /** Resolves when every run that is over was written, or could not be. */
   settled(): Promise<void> {
-    if (this.#waiting.size === 0) return Promise.resolve()
+    if (this.#waiting.size === 0 || performance.now() < this.#retryAtMs) return Promise.resolve()
     this.#writing ??= this.#write().finally(() => {
       this.#writing = null
     })
@@ -102,14 +114,25 @@ export class StoredTraces implements TraceStore {
     await this.settled()
     const conditions = conditionsOf(filter)
     if (before !== null) conditions.push(lt(traces.number, before))
-    const rows = await this.#parts.database.lease((connection) => {
-      return queriesOver(connection)
-        .select(SUMMARY)
+    const rows = await this.#parts.database.lease(async (connection) => {
+      const queries = queriesOver(connection)
+      // The numbers alone first: whole rows of all that fit would be read to be left out.
+      const found = await queries
+        .select({ number: traces.number })
         .from(traces)
-        .leftJoin(traceFeedback, eq(traceFeedback.traceId, traces.traceId))
         .where(and(...conditions))
         .orderBy(desc(traces.number))
         .limit(limit + 1)
+      const numbers = found.map(({ number }) => number)
+      const [newest, oldest] = [numbers[0], numbers.at(-1)]
+      if (newest === undefined || oldest === undefined) return []
+      const { number } = traces
+      return queries
+        .select(SUMMARY)
+        .from(traces)
+        .leftJoin(traceFeedback, eq(traceFeedback.traceId, traces.traceId))
+        .where(and(gte(number, oldest), lte(number, newest), inArray(number, numbers)))
+        .orderBy(desc(number))
     })
     const shown = rows.slice(0, limit)
     const items = shown.map(({ rating, comment, ratedAt, ...row }) => {
@@ -165,7 +188,9 @@ export class StoredTraces implements TraceStore {
 
   /** Writes what is left. */
   async close(): Promise<void> {
+    clearInterval(this.#sweeper)
     if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#retryAtMs = 0
     await this.#writing
     await this.settled()
     this.#isClosed = true
@@ -201,16 +226,21 @@ export class StoredTraces implements TraceStore {
       })
     } catch (error) {
       this.#onFailure(error)
-      for (const id of [...this.#waiting.keys()].slice(0, -WAITING_MAX)) this.#waiting.delete(id)
+      this.#retryAtMs = performance.now() + RETRY_MS
       this.#again(RETRY_MS)
       return
     }
     for (const { trace } of runs) {
-      this.#waiting.delete(trace.traceId)
+      this.#forget(trace.traceId)
       this.#byteCount += trace.byteCount
     }
-    await this.#sweep().catch((error) => this.#onFailure(error))
+    await this.#makeRoom().catch((error) => this.#onFailure(error))
     if (this.#waiting.size > 0) this.#again(WRITE_MS)
+  }
+
+  #forget(traceId: string): void {
+    this.#waitingBytes -= this.#waiting.get(traceId)?.trace.byteCount ?? 0
+    this.#waiting.delete(traceId)
   }
 
   /** Once the write that runs is over. */
@@ -218,52 +248,54 @@ export class StoredTraces implements TraceStore {
     setTimeout(() => this.#start(inMs), 0).unref()
   }
 
-  /** Removes what is too old, and the oldest where there is too much. */
+  /** Removes what is too old. */
   async #sweep(): Promise<void> {
-    const { now } = this.#parts
-    const limits = this.#limits
-    if (now() - this.#sweptMs >= SWEEP_MS) {
-      this.#sweptMs = now()
-      const oldest = timestampOfMillis(now() - limits.keepMs)
-      await this.#remove(lt(traces.startedAt, oldest))
-    }
-    if (this.#byteCount <= limits.bytesMax) return
-    const excess = this.#byteCount - limits.bytesMax * KEPT_SHARE
+    const { database, now } = this.#parts
+    await this.#remove(lt(traces.startedAt, timestampOfMillis(now() - this.#limits.keepMs)))
+    // Those of projects that were dropped are not counted any more.
+    const [count] = await database.lease((connection) => {
+      return queriesOver(connection).select({ bytes: STORED_BYTES }).from(traces)
+    })
+    this.#byteCount = count?.bytes ?? 0
+  }
+
+  /** Removes the oldest where there is too much. */
+  async #makeRoom(): Promise<void> {
+    const { bytesMax } = this.#limits
+    if (this.#byteCount <= bytesMax) return
+    const excess = Math.ceil(this.#byteCount - bytesMax * KEPT_SHARE)
     await this.#remove(sql`${traces.number} <= (
       SELECT min(number) FROM (
         SELECT number, sum(byte_count) OVER (ORDER BY number) AS bytes FROM eider.traces)
-      WHERE bytes >= ${Math.ceil(excess)})`)
+      WHERE bytes >= ${excess})`)
   }
 
   /** @returns how many there were */
   async #remove(condition: SQL): Promise<number> {
-    const { database } = this.#parts
-    const removed = await database.writeRecords(
+    const removed = await this.#parts.database.writeRecords(
       async (connection) => {
         const queries = queriesOver(connection)
-        const { traceId, number, byteCount } = traces
-        const found = await queries
-          .select({ traceId, number, byteCount })
+        const { number, traceId } = traces
+        const [found] = await queries
+          .select({ count: sql<number>`count(*)`, bytes: STORED_BYTES })
           .from(traces)
           .where(condition)
-        for (let at = 0; at < found.length; at += IDS_PER_STATEMENT) {
-          const some = found.slice(at, at + IDS_PER_STATEMENT)
-          const numbers = some.map((one) => one.number)
-          const ids = some.map((one) => one.traceId)
-          await queries.delete(traceSteps).where(inArray(traceSteps.traceNumber, numbers))
-          await queries.delete(traceFeedback).where(inArray(traceFeedback.traceId, ids))
-          await queries.delete(traces).where(inArray(traces.number, numbers))
-        }
+        if (found === undefined || found.count === 0) return { count: 0, bytes: 0 }
+        const numbers = queries.select({ number }).from(traces).where(condition)
+        const ids = queries.select({ traceId }).from(traces).where(condition)
+        await queries.delete(traceSteps).where(inArray(traceSteps.traceNumber, numbers))
+        await queries.delete(traceFeedback).where(inArray(traceFeedback.traceId, ids))
+        await queries.delete(traces).where(condition)
         return found
       },
       { isFreeing: true },
     )
-    for (const { byteCount } of removed) this.#byteCount -= byteCount
-    return removed.length
+    this.#byteCount -= removed.bytes
+    return removed.count
   }
 }
 
-const IDS_PER_STATEMENT = 500
+const STORED_BYTES = sql<number>`coalesce(sum(byte_count), 0)::BIGINT`
 
 const NO_FEEDBACK = { rating: null, comment: null, ratedAt: null }
 
