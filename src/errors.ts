@@ -90,6 +90,7 @@ export const ERRORS = {
   unknown_provider: { status: 400, number: 3201, title: 'Unknown provider' },
   provider_refused: { status: 400, number: 3202, title: 'Model refused' },
   provider_failed: { status: 502, number: 3203, title: 'Model provider failed' },
+  content_refused: { status: 400, number: 3205, title: 'Content refused' },
   dimension_mismatch: { status: 400, number: 3204, title: 'Dimension mismatch' },
   sql_syntax: { status: 400, number: 4001, title: 'Syntax error' },
   sql_not_supported: { status: 400, number: 4002, title: 'Statement not supported' },

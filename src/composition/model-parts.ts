@@ -7,6 +7,8 @@ import {
   type NetworkRules,
 } from '../domain/model-ref.ts'
 import type { ChatModels, Embedder, EmbedderRegistry } from '../domain/ports/model-ports.ts'
+import { toAppError } from '../errors.ts'
+import { modelEndpoint } from '../models/endpoint.ts'
 import { FeatureMemories } from '../models/feature-memories.ts'
 import { isLoopback, type Settings } from '../settings.ts'
 
@@ -21,10 +23,21 @@ export function chatModelsOf(settings: Settings, embedders: EmbedderRegistry): C
   return {
     defaultModel: defaultChatModel(settings),
     features: memories,
-    async chatModel(ref) {
+    problemOf(ref) {
+      if (ref.provider === BUILTIN_PROVIDER) return null
+      try {
+        modelEndpoint(ref, { chat: chatDefaultsOf(settings), code: 'invalid_agent' })
+        return null
+      } catch (error) {
+        return toAppError(error).message
+      }
+    },
+    async chatModel(ref, withinMs) {
       const { chatModelOf } = await import('../models/chat-registry.ts')
       const embed = builtinEmbed(embedders)
-      return chatModelOf(ref, chatDefaultsOf(settings), { embed, features: memories.of(ref) })
+      const features = memories.of(ref)
+      const within = withinMs === undefined ? {} : { withinMs }
+      return chatModelOf(ref, chatDefaultsOf(settings), { embed, features, ...within })
     },
   }
 }

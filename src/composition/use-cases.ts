@@ -1,3 +1,4 @@
+import { agentWarnings, probeAgent } from '../agents/questions/agent-check.ts'
 import type { AgentPool } from '../agents/questions/agent-pool.ts'
 import type { ImportFiles } from '../domain/ports/document-ports.ts'
 import type { UseCases } from '../http/route-context.ts'
@@ -88,5 +89,9 @@ export function useCases(
     },
     dropFile: (file) => queryDeps.files.dropFile(file),
     agents,
+    probeAgent: (agent, signal) => probeAgent(agent, queryDeps.chatModels, signal),
+    agentWarnings: (agent) => {
+      return agentWarnings(agent, queryDeps.catalog.snapshot(), queryDeps.chatModels)
+    },
   }
 }

@@ -1,8 +1,10 @@
 import type { Elysia } from 'elysia'
+import type { AgentProbe } from '../agents/questions/agent-check.ts'
 import type { AgentQuestion } from '../agents/questions/agent-question.ts'
 import type { Answer } from '../agents/questions/completion-stream.ts'
 import type { RunningQuestion } from '../agents/questions/running-questions.ts'
 import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
+import type { Agent } from '../domain/agents/agent.ts'
 import type { CompletionEvent } from '../domain/agents/completion-event.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { Activity } from '../domain/flow/activity.ts'
@@ -85,6 +87,8 @@ export interface UseCases {
   readonly activity: () => Activity
   readonly sources: SourceKeeping
   readonly traces: TraceStore
+  readonly probeAgent: (agent: Agent, signal: AbortSignal) => Promise<AgentProbe>
+  readonly agentWarnings: (agent: Agent) => readonly string[]
   readonly insertFiles: (
     request: InsertFilesRequest,
     signal: AbortSignal,

@@ -15,9 +15,13 @@ export type PlainTurn = (
  * A model that makes do with what its server can: what is refused is remembered, and the turn is taken again without. Where
  * the server knows no tools, they are called through text.
  */
-export function adaptiveChat(config: ChatConfig, plain: PlainTurn): ChatModel {
+export function adaptiveChat(
+  config: ChatConfig & { readonly url: string },
+  plain: PlainTurn,
+): ChatModel {
   const features = config.features ?? newFeatureMemory()
   return {
+    url: config.url,
     async *respond(request, signal) {
       // Others may learn of the same server meanwhile; a turn keeps to what it has begun with.
       const refused = new Set(features.refused)

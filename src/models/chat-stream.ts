@@ -87,7 +87,7 @@ export async function* chatDeltas(
     for await (const piece of withIdleTimeout(pieces, call, signal)) yield* answer.add(piece)
   } catch (error) {
     signal.throwIfAborted()
-    throw error instanceof AppError ? error : failureOf(error)
+    throw contentRefusal(error instanceof AppError ? error : failureOf(error))
   } finally {
     stop.abort()
   }
@@ -97,6 +97,15 @@ export async function* chatDeltas(
   yield* answer.rest()
   for (const toolCall of answer.toolCalls()) yield { kind: 'tool_call', call: toolCall }
   yield { kind: 'end', ...answer.end() }
+}
+
+/** What Azure, OpenAI, Gemini and Anthropic say of content that they will not take. */
+const CONTENT_WORDS =
+  /content[_ ](filter|policy|management)|responsible ?ai|safety (system|setting|filter)|prohibited[_ ]content|usage polic/i
+
+function contentRefusal(failure: AppError): AppError {
+  if (failure.code !== 'provider_refused' || !CONTENT_WORDS.test(failure.message)) return failure
+  return new AppError('content_refused', failure.message, { cause: failure.cause })
 }
 
 /** The answer once its first piece has come: a failure that a server sends as the first event is one like any other. */

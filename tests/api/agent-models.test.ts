@@ -98,3 +98,95 @@ describe('the model of an agent', () => {
     await server.stop(true)
   })
 })
+
+describe('a probe of an agent', () => {
+  const probe = () => t.send('POST', `${AGENTS}/a${count}/probe`)
+
+  test('says what was called, what it can, and what it cost', async () => {
+    const server = chatServer({ kind: 'text', pieces: ['OK'] })
+    await create({ provider: 'ollama', model_name: 'm', base_url: server.url })
+    const url = `${server.url}/chat/completions`
+    const found = { ok: true, url, status: 200, streaming: true, tools: true, error_type: null }
+    expect(await probe()).toMatchObject({ status: 200, body: found })
+    server.close()
+  })
+
+  test.each([
+    [401, 'authentication'],
+    [403, 'authentication'],
+    [404, 'not_found'],
+    [402, 'rate_limit'],
+    [418, 'general'],
+  ])('%i is %s, with a next step and without the key', async (status, error_type) => {
+    const server = chatServer({ kind: 'status', status })
+    const key = 'sk-proj-Zx81kQpTTvv09LmNq77'
+    await create({ provider: 'vllm', model_name: 'm', base_url: server.url, api_key: key })
+    const { body, text } = await probe()
+    const found = { ok: false, status, error_type, next_step: expect.any(String) }
+    expect(body).toMatchObject({ ...found, cause: expect.stringContaining(`answered ${status}`) })
+    expect(text).not.toContain(key)
+    server.close()
+  })
+
+  test('of a server that is not there, of a missing key, and of the built-in model', async () => {
+    await create({ model_name: 'm', base_url: 'http://127.0.0.1:9/v1' })
+    expect(await probe()).toMatchObject({
+      body: { ok: false, status: null, error_type: 'connection' },
+    })
+    await create({ provider: 'groq', model_name: 'm' })
+    expect(await probe()).toMatchObject({ body: { ok: false, error_type: 'authentication' } })
+    await create({ provider: 'builtin' })
+    expect(await probe()).toMatchObject({ body: { ok: true, url: null } })
+    expect(await t.send('POST', `${AGENTS}/nobody/probe`)).toMatchObject({ status: 404 })
+  })
+})
+
+test('the record of a new agent warns of what is missing, and nothing is called', async () => {
+  const data = { knowledge_bases: ['mindsdb.nothing'], tables: [] }
+  const model = { provider: 'mistral', model_name: 'm' }
+  const created = await t.send('POST', AGENTS, { agent: { name: 'lacking', model, data } })
+  expect(created.body).toMatchObject({
+    warnings: [
+      'An api_key is required for https://api.mistral.ai',
+      'No knowledge base found: mindsdb.nothing',
+    ],
+  })
+  const cleared = await t.send('PUT', `${AGENTS}/lacking`, { agent: { data: {}, model: {} } })
+  expect(cleared.body).toMatchObject({
+    warnings: ['Agent lacking has no data: it may read nothing'],
+  })
+})
+
+test('a filter of content is a failure of that type', async () => {
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch() {
+      const message = "The response was filtered due to Azure OpenAI's content management policy"
+      return Response.json({ error: { message, code: 'content_filter' } }, { status: 400 })
+    },
+  })
+  await create({ model_name: 'm', base_url: `http://127.0.0.1:${server.port}` })
+  const messages = [{ role: 'user', content: 'What is new?' }]
+  const path = `${AGENTS}/a${count}/completions/stream`
+  expect((await t.send('POST', path, { messages })).text).toContain('"error_type":"content"')
+  await server.stop(true)
+})
+
+test('a server that asks to come back after the deadline fails the question at once', async () => {
+  const asked: number[] = []
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch() {
+      asked.push(1)
+      const body = { error: { message: 'come back tomorrow' } }
+      return Response.json(body, { status: 429, headers: { 'retry-after': '86400' } })
+    },
+  })
+  await create({ model_name: 'm', base_url: `http://127.0.0.1:${server.port}` })
+  const { text } = await ask('What is new?')
+  expect(text).toContain('it asks to wait 86400 s before another try')
+  expect(asked).toHaveLength(1)
+  await server.stop(true)
+})

@@ -295,6 +295,8 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     fileBytes: new FileContents({ directory: null, checkSpace: () => {} }),
     dropFile: async () => {},
     dropSessions: () => {},
+    probeAgent: () => Promise.reject(new Error('not expected')),
+    agentWarnings: () => [],
     agents: {
       ask: ({ question }) => answerEvents(question),
       complete: async ({ question }) => {

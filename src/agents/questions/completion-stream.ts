@@ -114,12 +114,16 @@ export function failureEvent(failure: AppError, traceId: string): ErrorEvent {
 const STATUS_TYPES: Readonly<Record<number, FailureType>> = {
   401: 'authentication',
   403: 'authentication',
+  // Credit that is used up.
+  402: 'rate_limit',
   404: 'not_found',
+  408: 'timeout',
   429: 'rate_limit',
+  504: 'timeout',
 }
 
 /** Where the status of the model's provider is known, it says more than the code. */
-function failureType(failure: AppError): FailureType {
+export function failureType(failure: AppError): FailureType {
   const { code, providerStatus: status } = failureOf(failure)
   const isRefusal = code === 'provider_refused'
   if (status !== undefined && (isRefusal || code === 'provider_failed')) {

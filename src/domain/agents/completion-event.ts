@@ -97,6 +97,7 @@ export type FailureType =
   | 'authentication'
   | 'not_found'
   | 'rate_limit'
+  | 'content'
   | 'general'
 
 /** What a client is told about a failure after `start`. A provider's own status says more where it is known. */
@@ -171,6 +172,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   unknown_provider: 'general',
   provider_refused: 'authentication',
   provider_failed: 'connection',
+  content_refused: 'content',
   dimension_mismatch: 'general',
   sql_syntax: 'general',
   sql_not_supported: 'general',

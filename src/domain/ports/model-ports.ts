@@ -132,6 +132,8 @@ export type ChatDelta =
     }
 
 export interface ChatModel {
+  /** What is called, fit for messages; missing: nothing is. */
+  readonly url?: string
   /** @throws AppError `provider_failed`, `provider_refused`, `timeout` */
   respond(request: ChatRequest, signal: AbortSignal): AsyncIterable<ChatDelta>
 }
@@ -143,7 +145,9 @@ export interface ChatModels {
   /** What is known of the servers of models, of agents too. */
   readonly features?: RefusedFeatures
   /** @throws AppError `unknown_provider`, `invalid_agent` for a missing setting */
-  chatModel(ref: ModelRef): Promise<ChatModel>
+  chatModel(ref: ModelRef, withinMs?: number): Promise<ChatModel>
+  /** Why the model could not be called, as far as its definition shows: no key, no address; null: nothing is missing. */
+  problemOf?(ref: ModelRef): string | null
 }
 
 /** What an agent said to one question. */

@@ -62,7 +62,8 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
       requireProject(context.snapshot(), params.project_name)
       const { agent: sent } = await readJson(context, request, CREATE)
       const agent = await createAgent(params.project_name, sent, deps.catalog)
-      return Response.json(agentRecord(agent, sentApiKey(sent)), { status: 201 })
+      const record = agentRecord(agent, sentApiKey(sent))
+      return Response.json({ ...record, warnings: deps.agentWarnings(agent) }, { status: 201 })
     },
     route({
       summary: 'Create an agent',
@@ -82,13 +83,26 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
       agentToAlter(context, params)
       const { agent: sent } = await readJson(context, request, UPDATE)
       const agent = await alterAgent(agentToAlter(context, params), sent, deps.catalog)
-      return Response.json(agentRecord(agent, sentApiKey(sent)))
+      const record = agentRecord(agent, sentApiKey(sent))
+      return Response.json({ ...record, warnings: deps.agentWarnings(agent) })
     },
     route({
       summary: 'Update an agent: fields that are not sent stay',
       tag,
       body: UPDATE,
       answers: { 200: 'The agent', 400: 'No such agent: PUT never creates' },
+    }),
+  )
+  app.post(
+    `${ONE}/probe`,
+    async ({ request, params }) => {
+      return Response.json(await deps.probeAgent(namedAgent(context, params), request.signal))
+    },
+    route({
+      summary:
+        "Try an agent's model: one tiny call, whose URL, status, cause and next step are told",
+      tag,
+      answers: { 200: 'What the call has shown, also where it failed', ...missing },
     }),
   )
   app.delete(

@@ -32,7 +32,7 @@ export function anthropicChat(config: ChatConfig): ChatModel {
     fetch: providerFetch(endpoint.guard, limits.answerBytesMax),
     logLevel: 'off',
   })
-  return adaptiveChat(config, (request, refused, signal) => {
+  return adaptiveChat({ ...config, url: urlOf(config) }, (request, refused, signal) => {
     const { options = {} } = config
     const tokensMax = limits.answerTokensMax
     const body = anthropicBody(request, { model: modelName, tokensMax, options, refused })

@@ -19,7 +19,7 @@ export function openaiChat(config: ChatConfig): ChatModel {
   const { endpoint, limits } = config
   const client = openaiClient(endpoint, limits)
   const url = `${openaiBaseUrl(endpoint.url)}${PATH}`
-  return adaptiveChat(config, (request, refused, signal) => {
+  return adaptiveChat({ ...config, url }, (request, refused, signal) => {
     const body = bodyOf(request, config, refused)
     const call: ProviderCall = {
       url,

@@ -1,0 +1,133 @@
+import type { Agent } from '../../domain/agents/agent.ts'
+import type { TokenUsage } from '../../domain/agents/agent-run.ts'
+import type { FailureType } from '../../domain/agents/completion-event.ts'
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import { BUILTIN_PROVIDER, type ModelRef } from '../../domain/model-ref.ts'
+import type { ChatDelta, ChatModel, ChatModels } from '../../domain/ports/model-ports.ts'
+import { toAppError } from '../../errors.ts'
+import { failureOf } from '../actors/worker-messages.ts'
+import { agentData } from '../data/agent-data.ts'
+import { failureType } from './completion-stream.ts'
+
+/** What one tiny call to an agent's model has shown, under the names of the wire. */
+export interface AgentProbe {
+  readonly ok: boolean
+  /** What was called; null: nothing was. */
+  readonly url: string | null
+  /** Of the HTTP answer; null: there was none. */
+  readonly status: number | null
+  readonly error_type: FailureType | null
+  readonly cause: string | null
+  readonly model: { readonly provider: string; readonly model_name: string }
+  /** Whether the server does so; null: it has not been found out. */
+  readonly streaming: boolean | null
+  readonly tools: boolean | null
+  readonly usage: TokenUsage | null
+  readonly took_ms: number
+  readonly warnings: readonly string[]
+  readonly next_step: string | null
+}
+
+/** One call, further tries included. */
+const PROBE_MS = 20_000
+
+/** Never fails: whatever goes wrong is what was asked for. */
+export async function probeAgent(
+  agent: Agent,
+  models: ChatModels,
+  signal: AbortSignal,
+): Promise<AgentProbe> {
+  const beganMs = performance.now()
+  const ref = agent.model ?? models.defaultModel
+  const tookMs = () => Math.round(performance.now() - beganMs)
+  const plain = { url: null, status: null, error_type: null, cause: null, usage: null }
+  const shown = { provider: ref?.provider ?? BUILTIN_PROVIDER, model_name: ref?.modelName ?? '' }
+  if (ref === null || ref.provider === BUILTIN_PROVIDER) {
+    const rest = { streaming: true, tools: true, warnings: [], next_step: null, took_ms: tookMs() }
+    return { ok: true, ...plain, model: shown, ...rest }
+  }
+  let url: string | null = null
+  const timeout = AbortSignal.timeout(PROBE_MS)
+  try {
+    const model = await models.chatModel(ref, PROBE_MS)
+    url = model.url ?? null
+    const end = await heard(model, AbortSignal.any([signal, timeout]))
+    return {
+      ...{ ok: true, ...plain, url, status: 200, model: shown, ...abilities(ref, models) },
+      ...{ usage: end?.usage ?? null, took_ms: tookMs() },
+      ...{ warnings: end?.warnings ?? [], next_step: null },
+    }
+  } catch (error) {
+    const found = timeout.aborted ? lateFailure(url) : failureFound(error)
+    return {
+      ...{ ok: false, ...plain, url, model: shown, streaming: null, tools: null, ...found },
+      ...{ took_ms: tookMs(), warnings: [], next_step: NEXT_STEPS[found.error_type] },
+    }
+  }
+}
+
+/** Offered so that a server which knows no tools says so. */
+const TOOL = { name: 'not_needed', description: 'Does nothing. Never call it.', input: null }
+
+async function heard(
+  model: ChatModel,
+  signal: AbortSignal,
+): Promise<Extract<ChatDelta, { kind: 'end' }> | null> {
+  const messages = [
+    { role: 'system' as const, content: 'Answer with the word OK and nothing else.' },
+    { role: 'user' as const, content: 'Say OK.' },
+  ]
+  for await (const delta of model.respond({ messages, tools: [TOOL] }, signal)) {
+    if (delta.kind === 'end') return delta
+  }
+  return null
+}
+
+function abilities(ref: ModelRef, { features }: ChatModels) {
+  const refused = features?.of(ref).refused
+  if (refused === undefined) return { streaming: null, tools: null }
+  return { streaming: !refused.has('streaming'), tools: !refused.has('tools') }
+}
+
+function failureFound(error: unknown) {
+  const failure = toAppError(error)
+  const { providerStatus } = failureOf(failure)
+  const isKeyMissing = failure.code === 'invalid_agent' && failure.message.includes('api_key')
+  const error_type = isKeyMissing ? 'authentication' : failureType(failure)
+  return { status: providerStatus ?? null, error_type, cause: failure.message }
+}
+
+function lateFailure(url: string | null) {
+  const cause = `${url ?? 'The model'} did not answer within ${PROBE_MS / 1000} s`
+  return { status: null, error_type: 'timeout' as const, cause }
+}
+
+const NEXT_STEPS: Readonly<Record<FailureType, string>> = {
+  authentication: 'Check "api_key" of the model: a key of this service, with a right to this model',
+  rate_limit: 'Wait, or raise the limits or the credit of your account with this service',
+  timeout:
+    'See whether the server is loading the model, and try again; raise "timeout" of the agent',
+  connection: 'See whether the server runs and "base_url" is right, as seen from this machine',
+  not_found: 'Check "model_name" and "base_url": something answers there, but not this model',
+  content: 'See which content the service withholds, and change the instruction of the agent',
+  general: 'Read "cause", and check the fields of the model',
+}
+
+/** What an agent lacks as it is defined. Nothing is called: tables elsewhere are looked up when a question comes. */
+export function agentWarnings(
+  agent: Agent,
+  snapshot: CatalogSnapshot,
+  models: ChatModels,
+): readonly string[] {
+  const ref = agent.model ?? models.defaultModel
+  const problem = ref === null ? null : (models.problemOf?.(ref) ?? null)
+  const databases = new Set(snapshot.dataSources.map(({ name }) => nameKey(name)))
+  const data = agentData(agent, snapshot).warnings.filter((warning) => {
+    const table = /^No table found: ([^.]+)\./.exec(warning)?.[1]
+    return table === undefined || !databases.has(nameKey(table))
+  })
+  const names = agent.data === null ? [''] : [...agent.data.knowledgeBases, ...agent.data.tables]
+  const empty = names.length === 0 ? [`Agent ${agent.name} has no data: it may read nothing`] : []
+  return [...(problem === null ? [] : [problem]), ...data, ...empty]
+}
