@@ -1,7 +1,7 @@
 /** Citations through HTTP: a model that reads chunks and writes about them, over real knowledge bases. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
-import { askScripted, calls, says } from './ask-scripted.ts'
+import { askScripted, calls, type ScriptedAnswer, says } from './ask-scripted.ts'
 
 const MANUAL = [
   '# Manual',
@@ -244,4 +244,19 @@ test('two knowledge bases with the same ids are told apart', async () => {
     'SELECT chunk_id, chunk_content FROM facts UNION ALL SELECT chunk_id, chunk_content FROM copies'
   const [citation] = await cited(`[${id}] says two years.`, sql)
   expect(citation?.knowledge_base).toBe('mindsdb.facts')
+})
+
+test('the built-in agent cites what it quotes, with its place in the document', async () => {
+  const agents = '/api/projects/mindsdb/agents'
+  const agent = { name: 'quoter', data: { knowledge_bases: ['mindsdb.manuals'] } }
+  expect(await app.send('POST', agents, { agent })).toMatchObject({ status: 201 })
+  const messages = [{ role: 'user', content: 'What is a broken pot replaced with?' }]
+  const { body } = await app.send('POST', `${agents}/quoter/completions`, { messages })
+  const { content, citations } = (body as { message: ScriptedAnswer['message'] }).message
+  expect(content).toContain('A broken pot is replaced once.')
+  expect(citations.length).toBeGreaterThan(0)
+  for (const { text, start, end } of citations) {
+    expect(MANUAL.slice(start ?? -1, end ?? -1)).toBe(text)
+  }
+  expect(citations.map(({ text }) => text).join()).toContain('A broken pot is replaced once.')
 })

@@ -113,15 +113,8 @@ describe('a question to an agent', () => {
   test('is answered by the built-in model without a key', async () => {
     const model = { provider: 'builtin', modelName: 'extractive', options: {} }
     const events = await collected(streamOf(poolWith(), asked(agentNamed('helper', { model }))))
-    expect(transcript(events).map((line) => line.split(' ')[0])).toEqual([
-      'start',
-      'actions',
-      'steps',
-      'actions',
-      'steps',
-      'output',
-      'end',
-    ])
-    expect(events[5]).toMatchObject({ citations: [{ chunk_id: CHUNK_ID }] })
+    const kinds = transcript(events).map((line) => line.split(' ')[0] ?? '')
+    expect(kinds.join(' ')).toMatch(/^start(?: actions steps)+ output end$/)
+    expect(events.at(-2)).toMatchObject({ citations: [{ chunk_id: CHUNK_ID }] })
   })
 })

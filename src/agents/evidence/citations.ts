@@ -22,7 +22,7 @@ export async function citationsOf(
   signal: AbortSignal,
 ): Promise<readonly Citation[]> {
   const passages = Map.groupBy(seen, ({ chunkId }) => chunkId)
-  const mentions = mentionsIn(answer, new Set(passages.keys())).slice(0, MENTIONS_MAX)
+  const mentions = mentionsIn(answer, new Set(passages.keys()))
   const cited = [...new Set(mentions.map(({ chunkId }) => chunkId))].slice(
     0,
     AGENT_LIMITS.citationsMax,
@@ -44,8 +44,6 @@ export async function citationsOf(
   return [...citations.values()].slice(0, AGENT_LIMITS.citationsMax)
 }
 
-/** Looked at in one answer. */
-const MENTIONS_MAX = 200
 const SLICE_MS = 5
 
 /** A chunk that is known whole. */

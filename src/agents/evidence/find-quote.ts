@@ -10,6 +10,10 @@ const QUOTE_WORDS_MIN = 4
 /** So many words of an answer that stand in a chunk one after the other are no chance. */
 const VERBATIM_WORDS_MIN = 6
 
+/** Of one statement, those nearest to the chunk's name, and parts of one of them. */
+const CLAIMS_MAX = 10
+const PIECES_MAX = 40
+
 /** `quoted`: the words of the answer. `chosen`: what of the chunk fits the statement best. `none`: it says words that do not stand there. */
 export type FoundQuote =
   | { readonly kind: 'quoted' | 'chosen'; readonly span: Span }
@@ -49,7 +53,9 @@ function claimsIn(statement: string): readonly Claim[] {
   const quotations = [...rest.matchAll(QUOTATION)].map(([, ...groups]) => {
     return { text: groups.find((group) => group !== undefined) ?? '', isCertain: true }
   })
-  return [...blocks, ...quotations].filter(({ text }) => wordsIn(text).length >= QUOTE_WORDS_MIN)
+  return [...blocks, ...quotations]
+    .filter(({ text }) => wordsIn(text).length >= QUOTE_WORDS_MIN)
+    .slice(-CLAIMS_MAX)
 }
 
 function boldsIn(statement: string): readonly string[] {
@@ -91,6 +97,7 @@ function piecesOf(text: string): readonly string[] {
     .split(PIECE_END)
     .map((piece) => piece.trim())
     .filter((piece) => piece !== '')
+    .slice(0, PIECES_MAX)
 }
 
 function wordsIn(text: string): readonly Word[] {

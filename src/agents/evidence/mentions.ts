@@ -10,6 +10,10 @@ export interface Mention {
 /** The end of every chunk id: `…:1of3:0to950`. */
 const ID_END = /\d+of\d+:\d+to\d+/g
 
+/** Looked at in one answer. */
+const ENDINGS_MAX = 2_000
+const MENTIONS_MAX = 200
+
 const STATEMENT_CHARS_MAX = 3_000
 /** White space, brackets and a label before an id. */
 const BEFORE_CHARS = 40
@@ -25,13 +29,21 @@ const ENDED = /^(?:\s|$|[.,;])/u
 
 /** @param seen chunks that the model was shown: anything else is no mention */
 export function mentionsIn(answer: string, seen: ReadonlySet<string>): readonly Mention[] {
-  const byEnd = Map.groupBy(seen, (chunkId) => /\d+of\d+:\d+to\d+$/.exec(chunkId)?.[0] ?? '')
+  const lengthsByEnd = new Map<string, Set<number>>()
+  for (const chunkId of seen) {
+    const ending = /\d+of\d+:\d+to\d+$/.exec(chunkId)?.[0] ?? ''
+    lengthsByEnd.set(ending, (lengthsByEnd.get(ending) ?? new Set()).add(chunkId.length))
+  }
   const places: { chunkId: string; start: number; end: number }[] = []
+  let looked = 0
   for (const { 0: ending, index } of answer.matchAll(ID_END)) {
+    looked += 1
+    if (looked > ENDINGS_MAX || places.length >= MENTIONS_MAX) break
     const end = index + ending.length
     // The longest one: a shorter id may be the end of it.
-    const chunkId = (byEnd.get(ending) ?? [])
-      .filter((id) => answer.endsWith(id, end) && isNamedAt(answer, end - id.length, end))
+    const chunkId = [...(lengthsByEnd.get(ending) ?? [])]
+      .map((length) => answer.slice(Math.max(0, end - length), end))
+      .filter((id) => seen.has(id) && isNamedAt(answer, end - id.length, end))
       .reduce((longest, id) => (id.length > longest.length ? id : longest), '')
     if (chunkId !== '') places.push({ chunkId, start: end - chunkId.length, end })
   }

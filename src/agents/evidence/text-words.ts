@@ -29,7 +29,7 @@ const WORD =
 const LINK_TARGET = /\]\([^()\s]*\)/g
 
 /** Longer texts are compared by their beginning. */
-const TEXT_CHARS_MAX = 60_000
+const TEXT_CHARS_MAX = 20_000
 
 export function wordsOf(text: string): TextWords {
   const visible = text
