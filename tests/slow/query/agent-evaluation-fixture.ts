@@ -30,6 +30,7 @@ export interface AgentEvaluation {
   /** `EVALUATE AGENT helper USING …`. @throws Error with the statement's message */
   evaluate(options: string, params?: Readonly<Record<string, unknown>>): Promise<EvaluatedAnswer>
   close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 export const KEY = 'sk-a-secret-of-the-test'
@@ -71,6 +72,10 @@ export async function openAgentEvaluation(options: TestAppOptions = {}): Promise
   const model = JSON.stringify(fields)
   const app = await createTestApp(options)
   await app.send('POST', '/api/sql/query', { query: `CREATE AGENT helper USING model = ${model}` })
+  const close = async () => {
+    await app.close()
+    await server.stop(true)
+  }
   return {
     app,
     model,
@@ -80,10 +85,8 @@ export async function openAgentEvaluation(options: TestAppOptions = {}): Promise
       replyTo = reply
     },
     evaluate: (sent, params) => evaluated(app, `EVALUATE AGENT helper USING ${sent}`, params),
-    async close() {
-      await app.close()
-      await server.stop(true)
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

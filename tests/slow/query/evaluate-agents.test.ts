@@ -157,6 +157,17 @@ describe('a hostile set of questions', () => {
   })
 })
 
+test('what a run costs is told in tokens and money', async () => {
+  const prices = '{"m": {"input": 1, "output": 2}}'
+  await using priced = await openAgentEvaluation({ environment: { EIDER_MODEL_PRICES: prices } })
+  priced.replies(() => 'yes')
+  const set = "questions = (SELECT 'q' AS question FROM range(2))"
+  const { rows } = await priced.evaluate(set)
+  expect(rows[0]).toMatchObject({ input_tokens: 7, output_tokens: 3, cost: 13e-6 })
+  const [summary] = (await priced.evaluate(`${set}, summary = true`)).rows
+  expect(summary).toMatchObject({ input_tokens: 14, output_tokens: 6, cost: 26e-6 })
+})
+
 test('traces of an evaluation are marked', async () => {
   const { rows } = await t.evaluate("questions = (SELECT 'q' AS question)")
   const { body } = await t.app.send('GET', `/api/traces/${rows[0]?.trace_id}`)
