@@ -20,6 +20,9 @@ export const AGENT_LIMITS = {
   sqlCharsMax: 65_536,
   /** Rows of a tool result that the model is shown. */
   observationRowsMax: 30,
+  /** Rows of the last statement that come with an answer of the mode `sql`, and their size as JSON. */
+  finalRowsMax: 1_000,
+  finalBytesMax: 1_048_576,
   /** Longer cells are cut, and say so. */
   cellCharsMax: 4_000,
   /** Names of knowledge bases and tables in the system prompt; the tools list them all. */

@@ -164,7 +164,7 @@ export function backupRecord(backup: Backup) {
 }
 
 export function answerRecord(answer: Answer) {
-  const { content, traceId, citations, evidence, charts, warnings, context } = answer
+  const { content, traceId, citations, evidence, charts, result, warnings, context } = answer
   return {
     message: {
       content,
@@ -173,6 +173,7 @@ export function answerRecord(answer: Answer) {
       citations,
       ...(evidence === undefined ? {} : { evidence }),
       ...(charts === undefined ? {} : { charts }),
+      ...(result === undefined ? {} : { result }),
       ...(context === undefined ? {} : { context }),
     },
     warnings,

@@ -1,7 +1,8 @@
 /** Statements over tables whose rows an answer is made of. */
 import type { Evidence } from '../../domain/agents/completion-event.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
-import { byteSize } from '../agent-limits.ts'
+import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
+import type { FirstRows } from '../data/observation.ts'
 
 /** Of one answer, the last ones first. */
 const STATEMENTS_MAX = 5
@@ -58,4 +59,27 @@ function isSaid(cell: ResultValue, { text, numbers }: Said): boolean {
   }
   if (typeof cell !== 'string' || cell.length < TEXT_CHARS_MIN) return false
   return text.includes(cell.toLowerCase())
+}
+
+/** The rows of the last statement that a model ran, for agents whose answer they are. */
+export class FinalRows {
+  #order = 0
+  #result: Evidence | null = null
+
+  get result(): Evidence | null {
+    return this.#result
+  }
+
+  /** @param order of the statements, which run side by side: the last one that was asked for counts */
+  offer(order: number, sql: string, { columns, rows, hasMore }: FirstRows): void {
+    if (order < this.#order) return
+    let left: number = AGENT_LIMITS.finalBytesMax
+    const tooMany = rows.findIndex((row) => {
+      left -= byteSize(JSON.stringify(row))
+      return left < 0
+    })
+    const data = tooMany === -1 ? rows : rows.slice(0, tooMany)
+    this.#order = order
+    this.#result = { sql, column_names: columns, data, is_cut: hasMore || tooMany !== -1 }
+  }
 }

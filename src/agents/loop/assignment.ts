@@ -20,6 +20,8 @@ export interface Assignment {
   readonly contextTokens?: number
   /** The mark around data, as the system prompt explains it. Missing: the model is shown data as it is. */
   readonly fence?: string
+  /** The rows of the last call belong to the answer, so a call before the last one may be made again. */
+  readonly endsWithRows?: boolean
   /** The form that the answer must have. */
   readonly answerForm?: ResponseFormat
 }

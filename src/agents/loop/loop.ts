@@ -76,6 +76,7 @@ function progressOf(assignment: Assignment, deps: LoopDeps, signal: AbortSignal)
     window: new ContextWindow(contextTokens, fence),
     calls: new ToolCalls({
       tools,
+      mayRepeatEarlier: assignment.endsWithRows === true,
       runTool: (call) => deps.runTool(call, signal),
       msLeft: () => beganMs + msForTools(assignment) - performance.now(),
     }),

@@ -16,6 +16,8 @@ interface MadeCall {
 
 export interface ToolCallsDeps {
   readonly tools: readonly ToolSpec[]
+  /** Whether a call before the last one may be made again. */
+  readonly mayRepeatEarlier?: boolean
   runTool(call: ToolCall): Promise<string>
   /** How long calls may still take. */
   msLeft(): number
@@ -30,6 +32,7 @@ export class ToolCalls {
   readonly #made = new Map<string, MadeCall>()
   readonly #running: Promise<unknown>[] = []
   #count = 0
+  #lastRun = 0
   #fruitless = 0
   #isOutOfTime = false
 
@@ -73,7 +76,8 @@ export class ToolCalls {
     }
     const key = keyOf(call)
     const before = this.#made.get(key)
-    if (before !== undefined) {
+    const isLast = before?.number === this.#lastRun
+    if (before !== undefined && (isLast || this.#deps.mayRepeatEarlier !== true)) {
       this.#fruitless += 1
       return repeated(before, shortened.has(before.number))
     }
@@ -85,6 +89,7 @@ export class ToolCalls {
       return { note: '', data }
     })
     this.#made.set(key, { number, outcome })
+    this.#lastRun = number
     return outcome
   }
 

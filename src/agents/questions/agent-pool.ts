@@ -28,6 +28,7 @@ import {
   answeredRun,
   failedRun,
   type Output,
+  modeWarnings,
   type Run,
   RunNotes,
   runStart,
@@ -257,7 +258,9 @@ export class AgentPool {
     const data = hasPrompt(model)
       ? await this.#profiles.described(named, snapshot, agent.projectName, signal)
       : named
-    const host = new ToolHost({ data, project: agent.projectName, select, observationBytesMax })
+    const keepsFinalRows = agent.params.mode === 'sql' && hasPrompt(model)
+    const scope = { data, project: agent.projectName, select }
+    const host = new ToolHost({ ...scope, observationBytesMax, keepsFinalRows })
     const timeoutMs = Math.max(1, endMs - performance.now())
     const refused = this.#deps.features?.of(model).refused
     const task = agentTask(asked, data, { ...this.#options, model, timeoutMs, refused })
@@ -267,12 +270,13 @@ export class AgentPool {
       signal,
     )
     const citations = await host.citations(content, signal)
+    const findings = host.findings(content)
     const answer = {
       content,
       traceId,
       citations,
-      ...host.findings(content),
-      warnings: [...data.warnings, ...warnings],
+      ...findings,
+      warnings: [...data.warnings, ...warnings, ...modeWarnings(asked, findings)],
       usage,
       seconds: (performance.now() - run.beganMs) / 1000,
     }

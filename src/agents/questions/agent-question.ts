@@ -7,7 +7,7 @@ import {
   type RunStart,
   type TokenUsage,
 } from '../../domain/agents/agent-run.ts'
-import type { Step } from '../../domain/agents/completion-event.ts'
+import type { AnswerFindings, Step } from '../../domain/agents/completion-event.ts'
 import type { ModelRef } from '../../domain/model-ref.ts'
 import type { ResponseFormat } from '../../domain/ports/model-ports.ts'
 import type { RunTrace } from '../../domain/ports/trace-ports.ts'
@@ -147,4 +147,20 @@ export function failedRun({ code, message }: AppError): RunEnd {
     errorCode: code,
     errorMessage: message,
   }
+}
+
+/** What an agent of the mode `sql` gave less than its rows. */
+export function modeWarnings(
+  { agent }: AgentQuestion,
+  { result }: AnswerFindings,
+): readonly string[] {
+  if (agent.params.mode !== 'sql') return []
+  if (result === undefined) {
+    return [
+      'The built-in model quotes and writes no SQL: the mode sql needs an agent with a chat model',
+    ]
+  }
+  if (result === null) return ['The model ran no statement, so there are no rows']
+  if (!result.is_cut) return []
+  return [`The rows are cut at ${result.data.length}: the statement gives more`]
 }

@@ -33,6 +33,7 @@ export function agentTask(
     timeoutMs,
     maxSteps: agent.params.maxSteps ?? agentStepsMax,
     deltas,
+    ...(agent.params.mode === 'sql' ? { endsWithRows: true } : {}),
   }
   if (!hasPrompt(model)) return { ...task, systemPrompt: '' }
   const fence = newFence()

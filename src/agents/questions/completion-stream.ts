@@ -89,7 +89,7 @@ export interface Answer extends AnswerFindings {
 }
 
 export function outputEvent(answer: ToldAnswer): OutputEvent {
-  const { content, traceId, citations, warnings, evidence, charts } = answer
+  const { content, traceId, citations, warnings, evidence, charts, result } = answer
   return {
     output: content,
     messages: [{ content }],
@@ -97,13 +97,14 @@ export function outputEvent(answer: ToldAnswer): OutputEvent {
     citations,
     ...(evidence === undefined ? {} : { evidence }),
     ...(charts === undefined ? {} : { charts }),
+    ...(result === undefined ? {} : { result }),
     warnings,
   }
 }
 
 type ToldAnswer = Pick<
   Answer,
-  'content' | 'traceId' | 'citations' | 'evidence' | 'charts' | 'warnings'
+  'content' | 'traceId' | 'citations' | 'warnings' | keyof AnswerFindings
 >
 
 export function failureEvent(failure: AppError, traceId: string): ErrorEvent {

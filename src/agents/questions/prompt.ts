@@ -93,8 +93,9 @@ const ANSWER_PART = `How to answer:
   returned: [12:content:1of3:0to950].
 - Answer in the language of the question.`
 
-const ROWS_PART =
-  'Give the answer as the rows of your final query, as a Markdown table without commentary.'
+const ROWS_PART = `The rows of the last query that you run, and its statement, are returned with your answer. So
+run the query whose rows answer the question last, with a LIMIT that fits, and give its first rows as a
+Markdown table without commentary.`
 
 function formPart({ schema }: ResponseFormat): string {
   return `The form of the answer: only JSON, without a word around it, of this schema:

@@ -12,7 +12,7 @@ import {
   type ShownPassage,
   showsPlainChunks,
 } from '../evidence/shown-passages.ts'
-import { evidenceOf, type ShownRows } from '../evidence/table-evidence.ts'
+import { evidenceOf, FinalRows, type ShownRows } from '../evidence/table-evidence.ts'
 import { drawChart } from './chart.ts'
 import { readDocument } from './document-pages.ts'
 import { metadataValues } from './metadata-values.ts'
@@ -26,6 +26,8 @@ export interface ToolHostOptions {
   readonly project: string
   readonly select: Select
   readonly observationBytesMax: number
+  /** Whether the rows of the last statement are part of the answer. */
+  readonly keepsFinalRows?: boolean
 }
 
 /** These end the question; any other expected failure is told to the model, which may try something else. */
@@ -42,6 +44,8 @@ export class ToolHost {
   readonly #seen = new Map<string, ShownPassage>()
   readonly #rows: ShownRows[] = []
   readonly #charts: Chart[] = []
+  readonly #final = new FinalRows()
+  #queries = 0
 
   constructor(options: ToolHostOptions) {
     this.#options = options
@@ -106,23 +110,34 @@ export class ToolHost {
   }
 
   async #query(sql: string, signal: AbortSignal): Promise<string> {
+    this.#queries += 1
+    const order = this.#queries
     const result = await this.#read(sql, signal)
-    const { text, shownCount } = observationOf(result, {
-      rowsMax: AGENT_LIMITS.observationRowsMax,
-      bytesMax: this.#options.observationBytesMax,
-    })
+    if (this.#options.keepsFinalRows) this.#final.offer(order, sql, result)
+    const { observationRowsMax: rowsMax } = AGENT_LIMITS
+    const seen = { ...result, rows: result.rows.slice(0, rowsMax) }
+    const hasMore = result.hasMore || seen.rows.length < result.rows.length
+    const { text, shownCount } = observationOf(
+      { ...seen, hasMore },
+      {
+        rowsMax,
+        bytesMax: this.#options.observationBytesMax,
+      },
+    )
     const { data, project } = this.#options
     const origins = namedKnowledgeBases(sql, data.knowledgeBases, project)
     const shown = { columns: result.columns, rows: result.rows.slice(0, shownCount) }
     const passages = passagesOf(shown, origins, showsPlainChunks(sql))
     for (const passage of passages) this.#remember(passage)
-    if (passages.length === 0) this.#noteRows(sql, shown, result.hasMore)
+    if (passages.length === 0) this.#noteRows(sql, shown, hasMore)
     return `${noteOn(sql)}${text}`
   }
 
   async #read(sql: string, signal: AbortSignal): Promise<TypedRows> {
     try {
-      return await this.#reader.read(sql, signal)
+      const { keepsFinalRows } = this.#options
+      const rowsMax = keepsFinalRows ? AGENT_LIMITS.finalRowsMax : AGENT_LIMITS.observationRowsMax
+      return await this.#reader.read(sql, signal, rowsMax)
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof AppError)) throw error
@@ -156,6 +171,7 @@ export class ToolHost {
     return {
       ...(evidence.length === 0 ? {} : { evidence }),
       ...(charts.length === 0 ? {} : { charts }),
+      ...(this.#options.keepsFinalRows ? { result: this.#final.result } : {}),
     }
   }
 

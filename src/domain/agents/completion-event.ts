@@ -56,6 +56,8 @@ export interface Chart {
 export interface AnswerFindings {
   readonly evidence?: readonly Evidence[]
   readonly charts?: readonly Chart[]
+  /** The last statement that the model ran and its rows, for an agent of the mode `sql`; null: it ran none. */
+  readonly result?: Evidence | null
 }
 
 export interface StartEvent {
