@@ -206,12 +206,13 @@ describe('answer', () => {
     expect(transcript(await played({ tools }, model))[4]).toContain('identical to call 1')
   })
 
-  test('an identical call may be made again where the first one failed', async () => {
+  test('an identical call may be made once more where the first one failed', async () => {
     const same = call('kb_query_tool', 'SELECT 1')
-    const { model } = scriptedModel([same], [same], ['Enough'])
-    const answers = ['Error: the server is busy', 'rows']
+    const { model } = scriptedModel([same], [same], [same], ['Enough'])
+    const answers = ['Error: the server is busy', 'Error: it still is', 'rows']
     const events = await played({}, model, async () => answers.shift() ?? '')
-    expect(transcript(events)[4]).toBe('steps rows')
+    expect(transcript(events)[4]).toBe('steps Error: it still is')
+    expect(transcript(events)[6]).toContain('identical to call 2')
   })
 
   test('arguments that are malformed or missing are returned with what is expected', async () => {

@@ -235,6 +235,7 @@ async function* act(
     entries.push(result)
     yield { type: 'step', step: { action, observation: observationOf(result) } }
   }
+  calls.turnIsOver()
   for (const call of turn.calls.slice(room)) {
     const content = `Not run: at most ${assignment.maxSteps} tool calls are allowed`
     entries.push({ role: 'tool', callId: call.id, content })

@@ -2,8 +2,8 @@ import type { ToolCall, ToolSpec } from '../../domain/ports/model-ports.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { ToolResult } from './context-window.ts'
 
-/** Wrong and repeated calls in a row after which a model is asked for its answer. */
-const FRUITLESS_MAX = 4
+/** Turns in a row of nothing but wrong and repeated calls after which a model is asked for its answer. */
+const FRUITLESS_TURNS_MAX = 4
 const NAME_CHARS_MAX = 80
 
 /** What a call led to: our own words to the model, and what the tool gave back. */
@@ -30,10 +30,12 @@ export interface ToolCallsDeps {
 export class ToolCalls {
   readonly #deps: ToolCallsDeps
   readonly #made = new Map<string, MadeCall>()
+  readonly #tried = new Set<string>()
   readonly #running: Promise<unknown>[] = []
   #count = 0
   #lastRun = 0
-  #fruitless = 0
+  #isFruitful = false
+  #fruitlessTurns = 0
   #isOutOfTime = false
 
   constructor(deps: ToolCallsDeps) {
@@ -47,12 +49,18 @@ export class ToolCalls {
 
   /** Whether the model does nothing but repeat itself and err. */
   get isGoingNowhere(): boolean {
-    return this.#fruitless >= FRUITLESS_MAX
+    return this.#fruitlessTurns >= FRUITLESS_TURNS_MAX
   }
 
   /** Whether a call had no result when the time for calls was over. */
   get isOutOfTime(): boolean {
     return this.#isOutOfTime
+  }
+
+  /** All calls of a turn have their results. */
+  turnIsOver(): void {
+    this.#fruitlessTurns = this.#isFruitful ? 0 : this.#fruitlessTurns + 1
+    this.#isFruitful = false
   }
 
   /**
@@ -71,21 +79,20 @@ export class ToolCalls {
   #outcomeOf(call: ToolCall, number: number, shortened: ReadonlySet<number>): Promise<Outcome> {
     const fault = faultOf(call, this.#deps.tools)
     if (fault !== null) {
-      this.#fruitless += 1
       return Promise.resolve({ note: fault, data: '' })
     }
     const key = keyOf(call)
     const before = this.#made.get(key)
     const isLast = before?.number === this.#lastRun
     if (before !== undefined && (isLast || this.#deps.mayRepeatEarlier !== true)) {
-      this.#fruitless += 1
       return repeated(before, shortened.has(before.number))
     }
-    this.#fruitless = 0
+    this.#isFruitful = true
     const outcome = this.#sideBySide(async () => {
       const data = await this.#deps.runTool(call)
-      // What failed may succeed the next time.
-      if (data.startsWith('Error')) this.#made.delete(key)
+      // What failed may succeed the next time, but not for ever.
+      if (data.startsWith('Error') && !this.#tried.has(key)) this.#made.delete(key)
+      this.#tried.add(key)
       return { note: '', data }
     })
     this.#made.set(key, { number, outcome })
