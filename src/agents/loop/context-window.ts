@@ -2,7 +2,7 @@ import type { ChatMessage, ToolSpec } from '../../domain/ports/model-ports.ts'
 import { toAppError } from '../../errors.ts'
 import { firstChars } from '../agent-limits.ts'
 import { fenced } from './data-fence.ts'
-import { charsWithin, estimatedTokens } from './token-estimate.ts'
+import { charsWithin, estimatedTokens, mostTokens } from './token-estimate.ts'
 
 /** The result of a tool call in a conversation, as long as it is whole. */
 export interface ToolResult {
@@ -23,7 +23,8 @@ export interface FittingRequest {
   readonly messages: readonly ChatMessage[]
   /** Numbers of the results that are not shown whole. */
   readonly shortened: ReadonlySet<number>
-  readonly tokens: number
+  /** As estimated. */
+  tokens(): number
 }
 
 /** Of the context, what is kept for what the model writes. */
@@ -51,6 +52,7 @@ export class ContextWindow {
   readonly #fence: string | undefined
   readonly #entryTokens = new WeakMap<Entry, number>()
   #contextTokens: number
+  #tools: { readonly specs: readonly ToolSpec[]; readonly tokens: number } | null = null
   #toolTokens = 0
   /** Tokens of the provider for one of ours. */
   #factor = 1
@@ -62,7 +64,15 @@ export class ContextWindow {
 
   /** @param historyEnd where the history ends, behind the instruction; the question stands there */
   fit(entries: readonly Entry[], historyEnd: number, tools: readonly ToolSpec[]): FittingRequest {
-    this.#toolTokens = estimatedTokens(JSON.stringify(tools))
+    const toolTokens = this.#tokensOfTools(tools)
+    this.#toolTokens = toolTokens
+    const chars = sum(entries.map(charsIn))
+    if (mostTokens(chars) <= this.#room) {
+      // Most conversations: nobody need count.
+      const tokens = () => sum(entries.map((entry) => this.#tokensOf(entry)))
+      const messages = entries.map((entry) => shownMessage(entry, this.#fence))
+      return { messages, shortened: NOTHING, tokens }
+    }
     const draft = new Draft(entries, this.#fence, (entry) => this.#tokensOf(entry))
     const room = this.#room
     const isFit = () => draft.tokens <= room
@@ -78,7 +88,8 @@ export class ContextWindow {
         Math.floor((room - others) / newest.length) - MESSAGE_TOKENS - FENCE_TOKENS - NOTE_TOKENS
       for (const entry of newest) draft.shorten(entry, Math.max(HEAD_TOKENS_MIN, share))
     }
-    return { messages: draft.messages(), shortened: draft.shortened, tokens: draft.tokens }
+    const { shortened, tokens } = draft
+    return { messages: draft.messages(), shortened, tokens: () => tokens }
   }
 
   /** Our tokens that may be sent. */
@@ -89,16 +100,23 @@ export class ContextWindow {
 
   /** The provider has counted what was sent: from now on the estimate follows it. */
   counted(request: FittingRequest, inputTokens: number): void {
-    const factor = inputTokens / (request.tokens + this.#toolTokens)
+    const factor = inputTokens / (request.tokens() + this.#toolTokens)
     if (inputTokens > 0) this.#factor = Math.min(FACTOR_MAX, Math.max(FACTOR_MIN, factor))
   }
 
   /** After a refusal for its length: from now on the context is smaller than what was sent. */
   refused(request: FittingRequest, error: unknown): void {
-    const sent = (request.tokens + this.#toolTokens) * this.#factor
+    const sent = (request.tokens() + this.#toolTokens) * this.#factor
     const smaller = Math.min(this.#contextTokens, sent) * 0.6
     const told = toldContextTokens(toAppError(error).message)
     this.#contextTokens = told === null ? smaller : Math.min(smaller, told)
+  }
+
+  #tokensOfTools(tools: readonly ToolSpec[]): number {
+    if (this.#tools?.specs !== tools) {
+      this.#tools = { specs: tools, tokens: estimatedTokens(JSON.stringify(tools)) }
+    }
+    return this.#tools.tokens
   }
 
   #tokensOf(entry: Entry): number {
@@ -109,6 +127,8 @@ export class ContextWindow {
     return tokens
   }
 }
+
+const NOTHING: ReadonlySet<number> = new Set()
 
 /** A conversation while it is made to fit. */
 class Draft {
@@ -215,6 +235,12 @@ function shortText(message: Extract<ChatMessage, { role: 'assistant' }>): ChatMe
 function tokensIn(entry: Entry): number {
   const around = entry.role === 'result' ? MESSAGE_TOKENS + FENCE_TOKENS : MESSAGE_TOKENS
   return around + estimatedTokens(textOf(entry))
+}
+
+/** What stands around it included. */
+function charsIn(entry: Entry): number {
+  const around = entry.role === 'result' ? MESSAGE_TOKENS + FENCE_TOKENS : MESSAGE_TOKENS
+  return around + textOf(entry).length
 }
 
 function textOf(entry: Entry): string {

@@ -169,7 +169,7 @@ async function* nextTurn(
     if (!isTooLong(error)) throw error
     window.refused(fitting, error)
     const shorter = window.fit(entries, questionIndex, tools)
-    if (shorter.tokens >= fitting.tokens) throw error
+    if (shorter.tokens() >= fitting.tokens()) throw error
     return yield* oneTurn(progress, { fitting: shorter, tools, ending }, signal)
   }
 }

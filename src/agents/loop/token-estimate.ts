@@ -30,6 +30,11 @@ export function estimatedTokens(text: string): number {
   return Math.ceil(hundredths / 100)
 }
 
+/** Tokens that so many code units are at most, whatever they are. */
+export function mostTokens(chars: number): number {
+  return Math.ceil((chars * 250) / 100)
+}
+
 /** How many code units of a text make at most so many tokens. */
 export function charsWithin(text: string, tokensMax: number): number {
   let left = tokensMax * 100

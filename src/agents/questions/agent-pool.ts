@@ -17,7 +17,6 @@ import { type ActorTools, AgentActor } from '../actors/agent-actor.ts'
 import type { AgentSeat } from '../actors/agent-thread.ts'
 import { AgentThreads } from '../actors/agent-threads.ts'
 import type { AgentTask } from '../actors/worker-messages.ts'
-import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import { agentData } from '../data/agent-data.ts'
 import { DataProfiles } from '../data/data-profiles.ts'
 import type { Select } from '../data/data-reader.ts'
@@ -27,10 +26,11 @@ import {
   type AgentQuestion,
   answeredRun,
   failedRun,
-  type Output,
   modeWarnings,
+  type Output,
   type Run,
   RunNotes,
+  refuseUnanswerable,
   runStart,
 } from './agent-question.ts'
 import { agentTask, hasPrompt } from './agent-task.ts'
@@ -201,21 +201,10 @@ export class AgentPool {
    * The model that answers. Whatever can be known to be wrong is found before the first event.
    * @throws AppError `invalid_request` for an empty question and one that is too long, `unknown_provider`
    */
-  #modelFor({ agent, question, answerForm }: AgentQuestion): ModelRef {
-    const { questionBytesMax } = AGENT_LIMITS
-    if (question.trim() === '') throw new AppError('invalid_request', 'The question is empty')
-    if (byteSize(question) > questionBytesMax) {
-      throw new AppError('invalid_request', `A question has at most ${questionBytesMax} bytes`)
-    }
-    const model = agent.model ?? this.#options.defaultModel ?? BUILTIN_MODEL
+  #modelFor(asked: AgentQuestion): ModelRef {
+    const model = asked.agent.model ?? this.#options.defaultModel ?? BUILTIN_MODEL
     const { chatProviders } = this.#deps
-    if (answerForm !== undefined && model.provider === BUILTIN_PROVIDER) {
-      const needed = 'response_format needs an agent with a chat model'
-      throw new AppError(
-        'invalid_request',
-        `The built-in model quotes and writes no JSON: ${needed}`,
-      )
-    }
+    refuseUnanswerable(asked, model)
     if (chatProviders.includes(model.provider)) return model
     throw unknownProvider('model', model.provider, chatProviders)
   }

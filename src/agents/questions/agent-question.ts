@@ -8,11 +8,12 @@ import {
   type TokenUsage,
 } from '../../domain/agents/agent-run.ts'
 import type { AnswerFindings, Step } from '../../domain/agents/completion-event.ts'
-import type { ModelRef } from '../../domain/model-ref.ts'
+import { BUILTIN_PROVIDER, type ModelRef } from '../../domain/model-ref.ts'
 import type { ResponseFormat } from '../../domain/ports/model-ports.ts'
 import type { RunTrace } from '../../domain/ports/trace-ports.ts'
-import type { AppError } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
 import type { ActorTools } from '../actors/agent-actor.ts'
+import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import type { AgentEvent } from '../loop/assignment.ts'
 import type { ToolHost } from '../tools/tool-host.ts'
 import type { Answer } from './completion-stream.ts'
@@ -163,4 +164,19 @@ export function modeWarnings(
   if (result === null) return ['The model ran no statement, so there are no rows']
   if (!result.is_cut) return []
   return [`The rows are cut at ${result.data.length}: the statement gives more`]
+}
+
+/** @throws AppError `invalid_request` for what no model can answer, or not this one */
+export function refuseUnanswerable(
+  { question, answerForm }: AgentQuestion,
+  { provider }: ModelRef,
+): void {
+  const { questionBytesMax } = AGENT_LIMITS
+  if (question.trim() === '') throw new AppError('invalid_request', 'The question is empty')
+  if (byteSize(question) > questionBytesMax) {
+    throw new AppError('invalid_request', `A question has at most ${questionBytesMax} bytes`)
+  }
+  if (answerForm === undefined || provider !== BUILTIN_PROVIDER) return
+  const needed = 'response_format needs an agent with a chat model'
+  throw new AppError('invalid_request', `The built-in model quotes and writes no JSON: ${needed}`)
 }
