@@ -1,5 +1,5 @@
 import type { ChatMessage, ToolCall } from '../../../domain/ports/model-ports.ts'
-import { keywords } from './unit-ranking.ts'
+import { keywords } from './keywords.ts'
 
 export interface ObservedCall {
   readonly id: string

@@ -1,7 +1,7 @@
-import type { RankedUnit, StretchPiece } from './answer-unit.ts'
+import type { RankedUnit, StretchPiece, UnitSite } from './answer-unit.ts'
+import { keywords } from './keywords.ts'
 import { type Span, sentenceSpans, trimmedSpan } from './sentence-spans.ts'
 import { pieceOf } from './stretches.ts'
-import { keywords } from './unit-ranking.ts'
 import { QUOTE_CHARS_MAX } from './units.ts'
 
 /** A part of one chunk as it is shown. */
@@ -29,7 +29,7 @@ export function quotesOf(question: string, units: readonly RankedUnit[]): readon
   const chosen: Quote[] = []
   for (const unit of units) {
     if (chosen.length >= QUOTES_MAX || unit.score < best * SCORE_SHARE_MIN) break
-    const quote = quoteOf(unit)
+    const quote = quoteOf(unit, units)
     if (repeats(quote, asked) || chosen.some((one) => overlap(one, quote))) continue
     chosen.push(quote)
   }
@@ -37,7 +37,7 @@ export function quotesOf(question: string, units: readonly RankedUnit[]): readon
 }
 
 /** The unit in the setting in which it is read, within one chunk and the length of a quote. */
-function quoteOf(unit: RankedUnit): Quote {
+function quoteOf(unit: RankedUnit, units: readonly RankedUnit[]): Quote {
   const { stretch, span, kind, lead } = unit.site
   const { text } = stretch
   const isBeside =
@@ -46,7 +46,7 @@ function quoteOf(unit: RankedUnit): Quote {
     isBeside && span.end - lead.start <= QUOTE_CHARS_MAX
       ? { start: lead.start, end: span.end }
       : span
-  const whole = kind === 'sentence' || kind === 'item' ? withNeighbours(unit, led) : led
+  const whole = kind === 'sentence' || kind === 'item' ? withNeighbours(unit, led, units) : led
   const piece = pieceOf(stretch, whole)
   const clipped = { start: Math.max(whole.start, piece.start), end: Math.min(whole.end, piece.end) }
   const isApart = lead !== null && !isBeside && lead.start >= piece.start && lead.end <= piece.end
@@ -60,22 +60,42 @@ function isOnlyMarks(between: string): boolean {
   )
 }
 
-/** With the sentence before where the unit points back to it, and those after it while there is room. */
-function withNeighbours({ site }: RankedUnit, span: Span): Span {
+/**
+ * With the sentence before where the unit points back to it, then with those beside it while there is room, the better one
+ * first: an answer often stands next to the sentence that repeats the question.
+ */
+function withNeighbours({ site }: RankedUnit, span: Span, units: readonly RankedUnit[]): Span {
   const { text } = site.stretch
-  let { start, end } = span
-  if (POINTS_BACK.test(text.slice(start, start + 40))) {
-    const before = sentenceSpans(text, { start: site.from, end: start }).at(-1)
-    if (before !== undefined && end - before.start <= QUOTE_CHARS_MAX) start = before.start
-  }
-  let count = sentenceSpans(text, { start, end }).length
-  for (const next of sentenceSpans(text, { start: end, end: Math.max(end, site.until) })) {
-    const isLead = /:[*_"'”’)]*$/.test(text.slice(next.start, next.end))
-    if (count >= SENTENCES_MAX || next.end - start > QUOTE_CHARS_MAX || isLead) break
-    end = next.end
+  const worthOf = (one: Span) => worthOfSpan(one, site, units)
+  let whole = span
+  let pointsBack = POINTS_BACK.test(text.slice(span.start, span.start + 40))
+  let count = sentenceSpans(text, span).length
+  while (count < SENTENCES_MAX) {
+    const { start, end } = whole
+    const before = sentenceSpans(text, { start: Math.min(site.from, start), end: start }).at(-1)
+    const after = sentenceSpans(text, { start: end, end: Math.max(end, site.until) })[0]
+    const fits = [before, after]
+      .filter((one) => one !== undefined)
+      .filter((one) => {
+        const isLead = one === after && /:[*_"'”’)]*$/.test(text.slice(one.start, one.end))
+        return !isLead && Math.max(end, one.end) - Math.min(start, one.start) <= QUOTE_CHARS_MAX
+      })
+    const [best] = fits.toSorted((a, b) => worthOf(b) - worthOf(a) || b.start - a.start)
+    const next = pointsBack && before !== undefined && fits.includes(before) ? before : best
+    if (next === undefined) break
+    whole = { start: Math.min(start, next.start), end: Math.max(end, next.end) }
+    pointsBack = false
     count += 1
   }
-  return { start, end }
+  return whole
+}
+
+/** The score of the best unit in a part of a stretch. */
+function worthOfSpan({ start, end }: Span, { stretch }: UnitSite, units: readonly RankedUnit[]) {
+  return units.reduce((best, { site, score }) => {
+    const isThere = site.stretch === stretch && site.span.start < end && start < site.span.end
+    return isThere ? Math.max(best, score) : best
+  }, Number.NEGATIVE_INFINITY)
 }
 
 /** Whether a quote says nothing beside the question's own words. */
