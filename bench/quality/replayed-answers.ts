@@ -18,9 +18,10 @@ export async function replayed(
     const rated: RatedCase[] = []
     for (const { name, kind, questions, knowledgeBase } of cases) {
       const answers = []
+      const chunks = chunksOf(cases.filter((one) => one.knowledgeBase === knowledgeBase))
+      const documents = new Map(chunks.map(({ id, chunk_id }) => [chunk_id, id]))
       for (const { text, gold, found } of questions.slice(0, limit)) {
-        const content = await answerTo(text, { chat, knowledgeBase, found })
-        const documents = new Map(found.map(({ id, chunk_id }) => [chunk_id, id]))
+        const content = await answerTo(text, { chat, knowledgeBase, found, chunks })
         answers.push({ gold, quotes: quotesIn(content, (chunkId) => documents.get(chunkId)) })
       }
       rated.push({ name, kind, rates: ratesOf(answers) })
@@ -29,6 +30,11 @@ export async function replayed(
   } finally {
     await embedder.close()
   }
+}
+
+function chunksOf(cases: readonly RecordedCase[]): readonly FoundChunk[] {
+  const all = cases.flatMap(({ questions }) => questions.flatMap(({ found }) => found))
+  return [...new Map(all.map((chunk) => [chunk.chunk_id, chunk])).values()]
 }
 
 /** The same sentences are embedded for many questions. */
@@ -46,6 +52,8 @@ interface Recorded {
   readonly chat: ReturnType<typeof extractiveChat>
   readonly knowledgeBase: string
   readonly found: readonly FoundChunk[]
+  /** Of the knowledge base, as far as they were found by any question. */
+  readonly chunks: readonly FoundChunk[]
 }
 
 const TURNS_MAX = 6
@@ -79,16 +87,25 @@ async function answerTo(question: string, recorded: Recorded): Promise<string> {
   throw new Error('There is no answer after some turns')
 }
 
-/** What the tool shows for `SELECT a, b … LIMIT n`. */
-function rowsOf(sql: string, { found }: Recorded): string {
-  const columns = (/SELECT (.*?) FROM/s.exec(sql)?.[1] ?? '').split(',').map((name) => name.trim())
+/** What the tool shows for a search, or for the chunks beside some. */
+function rowsOf(sql: string, { found, chunks }: Recorded): string {
+  const isSearch = / WHERE content = /.test(sql)
   const limit = Number(/LIMIT (\d+)/.exec(sql)?.[1] ?? found.length)
-  const rows = found.slice(0, limit).map((chunk) => {
-    const cells = new Map<string, unknown>(Object.entries(chunk))
-    return columns.map((name) => {
-      const cell = cells.get(name)
-      return typeof cell === 'string' || typeof cell === 'number' ? cell : null
-    })
+  const rows = (isSearch ? found : chunks.filter((chunk) => isBeside(chunk, sql))).slice(0, limit)
+  const cells = rows.map(({ id, chunk_id, chunk_content, relevance, distance }) => {
+    return [id, chunk_id, chunk_content, ...(isSearch ? [relevance, distance] : [])]
   })
-  return observationOf({ columns, rows, hasMore: false }, { rowsMax: 30, bytesMax: 65_536 }).text
+  const measured = isSearch ? ['relevance', 'distance'] : []
+  const columns = ['id', 'chunk_id', 'chunk_content', ...measured]
+  const limits = { rowsMax: 30, bytesMax: 65_536 }
+  return observationOf({ columns, rows: cells, hasMore: false }, limits).text
+}
+
+const BESIDE = /\(id = '([^']*)' AND metadata->>'chunk_index' IN \(([^)]*)\)\)/g
+
+function isBeside({ id, chunk_id }: FoundChunk, sql: string): boolean {
+  const number = Number(/:(\d+)of\d+:\d+to\d+$/.exec(chunk_id)?.[1])
+  return [...sql.matchAll(BESIDE)].some(([, document, indexes = '']) => {
+    return document === id && indexes.includes(`'${number - 1}'`)
+  })
 }

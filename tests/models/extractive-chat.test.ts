@@ -86,7 +86,7 @@ test('lists, searches and answers with the sentence that fits, quoted and cited'
   expect(answer.split('\n').slice(0, 4)).toEqual([
     'This is what I found in mindsdb.docs:',
     '',
-    '> **Refunds are paid within fourteen days of a return.**',
+    '> Our shop opened in 1990. **Refunds are paid within fourteen days of a return.**',
     '— 1 [r:content:1of1:0to80]',
   ])
 })

@@ -29,7 +29,7 @@ export function quotesOf(question: string, units: readonly RankedUnit[]): readon
   const chosen: Quote[] = []
   for (const unit of units) {
     if (chosen.length >= QUOTES_MAX || unit.score < best * SCORE_SHARE_MIN) break
-    const quote = quoteOf(unit, units)
+    const quote = quoteOf(unit, units, chosen)
     if (repeats(quote, asked) || chosen.some((one) => overlap(one, quote))) continue
     chosen.push(quote)
   }
@@ -37,7 +37,8 @@ export function quotesOf(question: string, units: readonly RankedUnit[]): readon
 }
 
 /** The unit in the setting in which it is read, within one chunk and the length of a quote. */
-function quoteOf(unit: RankedUnit, units: readonly RankedUnit[]): Quote {
+function quoteOf(unit: RankedUnit, units: readonly RankedUnit[], chosen: readonly Quote[]): Quote {
+  const known = chosen.map((quote) => oneLine(textOf(quote)))
   const { stretch, span, kind, lead } = unit.site
   const { text } = stretch
   const isBeside =
@@ -46,7 +47,8 @@ function quoteOf(unit: RankedUnit, units: readonly RankedUnit[]): Quote {
     isBeside && span.end - lead.start <= QUOTE_CHARS_MAX
       ? { start: lead.start, end: span.end }
       : span
-  const whole = kind === 'sentence' || kind === 'item' ? withNeighbours(unit, led, units) : led
+  const whole =
+    kind === 'sentence' || kind === 'item' ? withNeighbours(unit, led, { units, known }) : led
   const piece = pieceOf(stretch, whole)
   const clipped = { start: Math.max(whole.start, piece.start), end: Math.min(whole.end, piece.end) }
   const isApart = lead !== null && !isBeside && lead.start >= piece.start && lead.end <= piece.end
@@ -64,7 +66,7 @@ function isOnlyMarks(between: string): boolean {
  * With the sentence before where the unit points back to it, then with those beside it while there is room, the better one
  * first: an answer often stands next to the sentence that repeats the question.
  */
-function withNeighbours({ site }: RankedUnit, span: Span, units: readonly RankedUnit[]): Span {
+function withNeighbours({ site }: RankedUnit, span: Span, { units, known }: Beside): Span {
   const { text } = site.stretch
   const worthOf = (one: Span) => worthOfSpan(one, site, units)
   let whole = span
@@ -78,7 +80,14 @@ function withNeighbours({ site }: RankedUnit, span: Span, units: readonly Ranked
       .filter((one) => one !== undefined)
       .filter((one) => {
         const isLead = one === after && /:[*_"'”’)]*$/.test(text.slice(one.start, one.end))
-        return !isLead && Math.max(end, one.end) - Math.min(start, one.start) <= QUOTE_CHARS_MAX
+        const isKnown = known.some((quote) =>
+          quote.includes(oneLine(text.slice(one.start, one.end))),
+        )
+        return (
+          !isLead &&
+          !isKnown &&
+          Math.max(end, one.end) - Math.min(start, one.start) <= QUOTE_CHARS_MAX
+        )
       })
     const [best] = fits.toSorted((a, b) => worthOf(b) - worthOf(a) || b.start - a.start)
     const next = pointsBack && before !== undefined && fits.includes(before) ? before : best
@@ -88,6 +97,16 @@ function withNeighbours({ site }: RankedUnit, span: Span, units: readonly Ranked
     count += 1
   }
   return whole
+}
+
+interface Beside {
+  readonly units: readonly RankedUnit[]
+  /** What is quoted already. */
+  readonly known: readonly string[]
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ')
 }
 
 /** The score of the best unit in a part of a stretch. */
@@ -106,7 +125,7 @@ function repeats({ unit, span }: Quote, asked: ReadonlySet<string>): boolean {
 }
 
 function overlap(a: Quote, b: Quote): boolean {
-  const [first, second] = [textOf(a), textOf(b)].map((text) => text.replace(/\s+/g, ' '))
+  const [first, second] = [textOf(a), textOf(b)].map(oneLine)
   if (first === undefined || second === undefined) return false
   if (first.includes(second) || second.includes(first)) return true
   const isOneText = a.unit.site.stretch === b.unit.site.stretch

@@ -4,8 +4,8 @@ import { type QuestionKind, QuestionTerms } from './question-terms.ts'
 import { unitsOf } from './units.ts'
 
 /** Units whose vectors are made, and how much of each: making one takes 10 to 15 ms of a core. */
-const EMBEDDED_MAX = 8
-const EMBEDDED_CHARS_MAX = 300
+const EMBEDDED_MAX = 10
+const EMBEDDED_CHARS_MAX = 240
 /** Units that are looked at, of passages that may be long. */
 const UNITS_MAX = 2000
 
@@ -14,13 +14,15 @@ const UNITS_MAX = 2000
  * holds, and that it holds with the units beside it, and its cosine. Fitted and checked as decision 48 says; a third
  * more or less of one of them changes next to nothing.
  */
-const WEIGHTS = { relevance: 18, own: 4.4, nearby: 4, cosine: 1.4 } as const
+const WEIGHTS = { relevance: 12, own: 4.4, nearby: 4, cosine: 5 } as const
 /** A title, a lone word or half a sentence explains less than a whole one that fits as well. */
 const FRAGMENT_COST = 3
+/** A unit that has no word of the question beside it either says the same in other words, or something else. */
+const WORDLESS_COSINE_MIN = 0.4
 
 /**
  * When there is an answer: the best of its parts, weighed, reach the sum for the kind of the question. Decision 48 tells on
- * which questions, and how many with and without an answer are taken for the other.
+ * which questions, and how many with and without an answer are taken for the other. Cosines are made in English only.
  */
 const EVIDENCE = { relevance: 8.3, cosine: 1.8, share: 5.5, nearby: 1.2 } as const
 const EVIDENCE_MIN: Readonly<Record<QuestionKind, number>> = {
@@ -49,8 +51,10 @@ export async function rankedUnits(
   if (scored.length === 0) return { units: [], isRelevant: false }
   const embedded = terms.kind === 'english' ? scored.slice(0, EMBEDDED_MAX) : []
   const cosines = await cosinesTo(question, embedded, embed, signal)
-  const units = scored.map(({ unit, score }, index) => {
-    return { ...unit, score: score + WEIGHTS.cosine * (cosines[index] ?? 0) }
+  const units = scored.flatMap(({ unit, score, nearby }, index) => {
+    const cosine = cosines[index] ?? 0
+    const hasWords = nearby > 0 || cosine >= WORDLESS_COSINE_MIN
+    return hasWords ? [{ ...unit, score: score + WEIGHTS.cosine * cosine }] : []
   })
   units.sort((a, b) => b.score - a.score)
   const evidence =
@@ -65,15 +69,17 @@ export async function rankedUnits(
 function scoredUnits(passages: readonly Passage[], terms: QuestionTerms): readonly Scored[] {
   const units = unitsOf(passages).slice(0, UNITS_MAX)
   const held = units.map((unit) => terms.termsOf(inContext(unit)))
+  const own = units.map((unit) => terms.termsOf(unit.text))
   const unique = new Map<string, Scored>()
   for (const [index, unit] of units.entries()) {
     const beside = [index - 1, index + 1].map((at) => {
-      return units[at]?.site.stretch === unit.site.stretch ? held[at] : undefined
+      return units[at]?.site.stretch === unit.site.stretch ? own[at] : undefined
     })
     const nearby = terms.weightHeld(held[index], ...beside)
     const score =
       WEIGHTS.relevance * unit.passage.relevance +
-      WEIGHTS.own * terms.weightHeld(held[index]) +
+      // Its setting counts half: all units below a heading share it.
+      (WEIGHTS.own / 2) * (terms.weightHeld(own[index]) + terms.weightHeld(held[index])) +
       WEIGHTS.nearby * nearby -
       (unit.isFragment ? FRAGMENT_COST : 0)
     const key = unit.text.replace(/\s+/g, ' ').toLowerCase()
