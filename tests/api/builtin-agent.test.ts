@@ -153,6 +153,18 @@ describe('a question that goes on from the one before', () => {
   })
 })
 
+test.each([
+  ['What is the default of the boilCount option of the kettle?', 'boilCount'],
+  ['What does --quiet of the kettle do?', '--quiet'],
+  ['Does the kettle beep by GPU?', 'GPU'],
+])('%s: a name that no passage holds is not answered by something else', async (question, name) => {
+  const { content, citations } = await asked(question)
+  expect(content).toStartWith(
+    `I found nothing relevant to this question in mindsdb.guides: nothing there speaks of ${name}. `,
+  )
+  expect(citations).toEqual([])
+})
+
 test('an agent over tables alone says that it needs a chat model, and how to name one', async () => {
   await t.send('POST', '/api/sql/query', {
     query: 'CREATE TABLE mindsdb.sales (SELECT 1 AS amount)',

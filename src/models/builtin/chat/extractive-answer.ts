@@ -1,5 +1,5 @@
 import { parseCsv } from '../../../domain/csv.ts'
-import type { Ranking } from './answer-unit.ts'
+import type { Passage, Ranking } from './answer-unit.ts'
 import { csvIn } from './observed-passages.ts'
 import { quotesOf } from './quotes.ts'
 import type { RowAnswer } from './row-questions.ts'
@@ -7,6 +7,8 @@ import type { RowAnswer } from './row-questions.ts'
 /** What was searched for an answer, and what was found. */
 export interface Findings {
   readonly question: string
+  /** All that was read. */
+  readonly passages: readonly Passage[]
   readonly ranking: Ranking
   /** All knowledge bases that there are. */
   readonly names: readonly string[]
@@ -22,17 +24,38 @@ export function writtenAnswer(findings: Findings): string {
   const answered = searched.filter((name) => failures.every((failure) => failure.name !== name))
   if (answered.length === 0)
     return failed.length > 0 ? failed.join('\n') : nothingToSearch(findings)
-  const quotes = ranking.isRelevant ? quotesOf(question, ranking.units) : []
+  const missing = missingNames(question, findings.passages)
+  const isAnswered = ranking.isRelevant && missing.length === 0
+  const quotes = isAnswered ? quotesOf(question, ranking.units) : []
   const where = `${answered.join(', ')}${unsearched(findings)}`
   const opening =
     quotes.length === 0
-      ? `I found nothing relevant to this question in ${where}. ${NEXT_STEP}`
+      ? `I found nothing relevant to this question in ${where}${notThere(missing)}. ${NEXT_STEP}`
       : `This is what I found in ${where}:`
   return [opening, ...quotes, ...failed].join('\n\n')
 }
 
 const NEXT_STEP =
   'Ask with the words that the documents use, or add documents that hold the answer.'
+
+function notThere(names: readonly string[]): string {
+  return names.length === 0 ? '' : `: nothing there speaks of ${names.join(', ')}`
+}
+
+/** Options, names in camel case or with an underscore, file names, abbreviations: nobody calls these by another word. */
+const NAMES =
+  /`([^`]{2,60})`|(?<![\p{L}\p{N}-])(--[\p{L}\p{N}][\p{L}\p{N}-]+|[\p{L}\p{N}]*\p{Ll}\p{Lu}[\p{L}\p{N}]*|[\p{L}\p{N}]+(?:_[\p{L}\p{N}]+)+|\p{L}{2,}\.(?:js|ts|py|rs|net|io|md|json|toml|ya?ml)|\p{Lu}{3,})(?:'?s)?(?![\p{L}\p{N}])/gu
+
+/** The names in a question of which nothing that was found speaks: then it answers something else. */
+function missingNames(question: string, passages: readonly Passage[]): readonly string[] {
+  const text = bare(passages.map((one) => `${one.documentId} ${one.heading} ${one.text}`).join(' '))
+  const names = [...question.matchAll(NAMES)].map(([, quoted, plain]) => quoted ?? plain ?? '')
+  return [...new Set(names)].filter((name) => bare(name) !== '' && !text.includes(bare(name)))
+}
+
+function bare(text: string): string {
+  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
+}
 
 function nothingToSearch({ names }: Findings): string {
   if (names.length === 0) return 'There is no knowledge base that I may search for an answer.'

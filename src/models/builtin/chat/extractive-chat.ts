@@ -140,7 +140,7 @@ async function quoted(
   signal: AbortSignal,
 ): Promise<string> {
   const outcomes = searches.map(({ observation }) => passagesIn(observation))
-  const passages = outcomes.flatMap((outcome) => {
+  const found = outcomes.flatMap((outcome) => {
     return outcome.kind === 'passages' ? outcome.passages : []
   })
   const failures = outcomes.flatMap((outcome, index) => {
@@ -148,7 +148,8 @@ async function quoted(
     return [{ name: names[index] ?? '', message: outcome.message }]
   })
   const around = calls.filter(({ id }) => id.startsWith(AROUND_ID))
-  const ranking = await rankedUnits(question, withNeighbours(passages, around), embed, signal)
+  const passages = withNeighbours(found, around)
+  const ranking = await rankedUnits(question, passages, embed, signal)
   const searched = names.slice(0, searches.length)
-  return writtenAnswer({ question, ranking, names, searched, failures })
+  return writtenAnswer({ question, passages, ranking, names, searched, failures })
 }

@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { type AskedAnswer, isRight, saysNothing } from '../../../bench/quality/asked-answer.ts'
+import { ANSWERABLE, UNANSWERABLE } from '../../../bench/quality/readme-questions.ts'
+import { readmeFiles } from '../../../scripts/readme-files.ts'
+import { createTestApp, type TestApp } from '../../support/test-app.ts'
+
+/** A part of what `bench/quality/readme-answers.ts` measures whole. */
+const PACKAGES = [
+  'chokidar',
+  'cli-progress',
+  'cookie',
+  'croner',
+  'fflate',
+  'global-agent',
+  'onnxruntime-node',
+  'pgpass',
+  'sonic-boom',
+]
+
+const PROJECT = '/api/projects/mindsdb'
+const README_LIMITS = { filesMax: 1000, charsMax: 12_000 }
+
+let t: TestApp
+beforeAll(async () => {
+  t = await createTestApp({ embedders: 'real' })
+  const kbs = `${PROJECT}/knowledge_bases`
+  await t.send('POST', kbs, { knowledge_base: { name: 'readmes' } })
+  const readmes = await readmeFiles(join(import.meta.dir, '../../../node_modules'), README_LIMITS)
+  const rows = readmes
+    .filter(({ packageName }) => PACKAGES.includes(packageName))
+    .map(({ packageName, text }) => ({ id: packageName, content: text }))
+  expect(rows).toHaveLength(PACKAGES.length)
+  await t.send('PUT', `${kbs}/readmes`, { knowledge_base: { rows } })
+  await t.send('POST', `${PROJECT}/agents`, {
+    agent: { name: 'guide', data: { knowledge_bases: ['mindsdb.readmes'] } },
+  })
+}, 120_000)
+afterAll(() => t.close())
+
+async function asked(question: string): Promise<AskedAnswer> {
+  const messages = [{ question, answer: '' }]
+  const { body } = await t.send('POST', `${PROJECT}/agents/guide/completions`, { messages })
+  return (body as { readonly message: AskedAnswer }).message
+}
+
+test('most questions over READMEs are answered by what is quoted of the right document', async () => {
+  const questions = ANSWERABLE.filter(({ document }) => PACKAGES.includes(document))
+  const wrong: string[] = []
+  for (const { question, document, expected } of questions) {
+    if (!isRight(await asked(question), document, expected)) wrong.push(question)
+  }
+  expect(questions.length).toBeGreaterThan(30)
+  expect(wrong.length, wrong.join('\n')).toBeLessThanOrEqual(10)
+}, 60_000)
+
+test('most questions without an answer there are told so', async () => {
+  const answered: string[] = []
+  for (const { question } of UNANSWERABLE) {
+    if (!saysNothing(await asked(question))) answered.push(question)
+  }
+  expect(answered.length, answered.join('\n')).toBeLessThanOrEqual(8)
+}, 60_000)
