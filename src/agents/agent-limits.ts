@@ -59,7 +59,7 @@ export const AGENT_LIMITS = {
   /** Up to so many questions of one agent each have a thread of their own; more share these. */
   threadsPerAgent: Math.min(8, Math.max(2, availableParallelism())),
   /** Questions that share a thread; beyond it there are more threads. */
-  threadQuestionsMax: 16,
+  threadQuestionsMax: 32,
   /** Questions that one thread answers in its life. */
   threadRunsMax: 2_000,
   /** How long a thread is kept for its agent's next question, and how many such threads. */
