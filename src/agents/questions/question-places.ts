@@ -1,0 +1,124 @@
+import type { RunStart } from '../../domain/agents/agent-run.ts'
+import { AppError } from '../../errors.ts'
+import { onAbort, startDeadline } from '../../runtime/cancellation.ts'
+import { Semaphore } from '../../runtime/semaphore.ts'
+import { type RunningEntry, type RunningQuestion, RunningQuestions } from './running-questions.ts'
+
+export interface PlaceLimits {
+  /** Questions that are answered at once. */
+  readonly agentsMax: number
+  /** Of these, questions to one agent. */
+  readonly agentQuestionsMax: number
+  /** Questions that may wait for a place. */
+  readonly agentQueueMax: number
+}
+
+/** A question that wants a place. */
+export interface Admission {
+  readonly start: RunStart
+  /** That its answer may take. */
+  readonly seconds: number
+  readonly signal: AbortSignal
+}
+
+/** A question that has its place. */
+export interface Admitted {
+  readonly entry: RunningEntry
+  /** On the clock of `performance.now()`. */
+  readonly endMs: number
+  /** Aborts when whoever asked leaves, somebody cancels the run, its time is over or the server stops. */
+  readonly signal: AbortSignal
+}
+
+/** How long a question that has time waits for its place: as long as a timer can. */
+const PATIENCE_MS = 2 ** 31 - 1
+
+/** Who is answered at once, who waits, and what ends a question: each has one place and one deadline. */
+export class QuestionPlaces {
+  readonly #places: Semaphore
+  readonly #running = new RunningQuestions()
+  readonly #closing = new AbortController()
+
+  constructor({ agentsMax, agentQuestionsMax, agentQueueMax }: PlaceLimits) {
+    const limits =
+      `at most ${agentsMax} questions are answered at once (EIDER_AGENTS_MAX), ${agentQuestionsMax} of one agent ` +
+      `(EIDER_AGENT_QUESTIONS_MAX), and ${agentQueueMax} wait (EIDER_AGENT_QUEUE_MAX)`
+    this.#places = new Semaphore({
+      placesMax: agentsMax,
+      placesPerKeyMax: agentQuestionsMax,
+      waitingMax: agentQueueMax,
+      tooBusy: (waiting) => {
+        const retryAfterSeconds = this.#running.secondsUntilFree(waiting, agentQuestionsMax)
+        const message = `Too many questions: ${limits}. Try again in ${retryAfterSeconds} s`
+        return new AppError('too_many_questions', message, { retryAfterSeconds })
+      },
+    })
+  }
+
+  /** Questions that are being answered and that wait for a place. */
+  get load(): { readonly running: number; readonly waiting: number } {
+    return { running: this.#places.taken, waiting: this.#places.waiting }
+  }
+
+  /** Questions that are being answered or wait, the oldest first. */
+  runs(): readonly RunningQuestion[] {
+    return this.#running.list()
+  }
+
+  /** Ends a question for whoever asked it with `cancelled`. @throws AppError `run_not_found` */
+  cancelRun(traceId: string): void {
+    this.#running.cancel(traceId)
+  }
+
+  /**
+   * Waits for a place, and has `answer` answer in it; the place is free again when that ends.
+   * @throws AppError `too_many_questions`, `timeout`, `cancelled`, `shutting_down`
+   */
+  async *within<Event, Result>(
+    { start, seconds, signal }: Admission,
+    answer: (admitted: Admitted) => AsyncGenerator<Event, Result>,
+  ): AsyncGenerator<Event, Result> {
+    const entry = this.#running.begin(start)
+    const isPatient = start.purpose === 'evaluation'
+    let endMs = performance.now() + seconds * 1000
+    const deadline = startDeadline({
+      timeoutMs: isPatient ? PATIENCE_MS : seconds * 1000,
+      signals: [signal, this.#closing.signal, entry.signal],
+      timeoutError: () => {
+        return new AppError(
+          'timeout',
+          `The agent gave no answer within ${seconds} seconds (timeout of the agent, or EIDER_AGENT_TIMEOUT_SECONDS)`,
+        )
+      },
+      cancelledMessage: 'The question was cancelled',
+    })
+    try {
+      const leave = await this.#places.enter(deadline.signal, start.agentId, { isPatient })
+      entry.admitted()
+      if (isPatient) {
+        // Its time begins with its place.
+        deadline.restart(seconds * 1000)
+        endMs = performance.now() + seconds * 1000
+      }
+      // A client that stops reading and never returns must not keep the place.
+      onAbort(deadline.signal, () => {
+        entry.end()
+        leave()
+      })
+      try {
+        deadline.signal.throwIfAborted()
+        return yield* answer({ entry, endMs, signal: deadline.signal })
+      } finally {
+        leave()
+      }
+    } finally {
+      deadline.end()
+      entry.end()
+    }
+  }
+
+  /** Ends every question with `shutting_down` and refuses new ones. */
+  close(): void {
+    this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
+  }
+}

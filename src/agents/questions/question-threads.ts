@@ -1,0 +1,112 @@
+import type { CompletionEvent } from '../../domain/agents/completion-event.ts'
+import type { RefusedFeatures } from '../../domain/model-features.ts'
+import type { Embedder } from '../../domain/ports/model-ports.ts'
+import { AppError, toAppError } from '../../errors.ts'
+import { onAbort } from '../../runtime/cancellation.ts'
+import { type ActorTools, AgentActor } from '../actors/agent-actor.ts'
+import type { AgentSeat } from '../actors/agent-thread.ts'
+import { AgentThreads } from '../actors/agent-threads.ts'
+import type { AgentTask } from '../actors/worker-messages.ts'
+import type { ToolHost } from '../tools/tool-host.ts'
+import { type Output, type Run, RunNotes } from './agent-question.ts'
+import { progressEvent } from './completion-stream.ts'
+
+export interface ThreadOptions {
+  /** Threads that are started before they are needed. */
+  readonly sparesMax: number
+  /** The entry of the agents' thread. */
+  readonly workerUrl: string
+}
+
+/** What threads ask of the main thread beside their tools. */
+export interface ThreadServices {
+  /** The built-in embedder, for a model that ranks sentences. */
+  readonly embed: Embedder['embed']
+  /** What is known of the servers of models; unset: each question finds out. */
+  readonly features?: RefusedFeatures
+}
+
+/** What a question needs on the main thread while its thread answers it. */
+interface Asked {
+  readonly host: ToolHost
+  readonly run: Run
+  readonly agentId: number
+}
+
+/** Runs questions in threads that belong to one agent each, and notes in their traces what happens there. */
+export class QuestionThreads {
+  readonly #threads: AgentThreads
+  readonly #services: ThreadServices
+
+  constructor({ workerUrl, sparesMax }: ThreadOptions, services: ThreadServices) {
+    this.#threads = new AgentThreads(workerUrl, sparesMax)
+    this.#services = services
+  }
+
+  /** Starts the threads that wait for questions. Before, each question starts its own. */
+  start(): void {
+    this.#threads.refill()
+  }
+
+  /**
+   * The events between the start and the answer. When a thread stops that answered several questions, the others are
+   * asked again, each in a thread of its own: only the one that was the cause fails there too. It must not have shown
+   * anything yet.
+   */
+  async *answer(
+    task: AgentTask,
+    asked: Asked,
+    signal: AbortSignal,
+  ): AsyncGenerator<CompletionEvent, Output> {
+    signal.throwIfAborted()
+    const owner = { agentId: asked.agentId, provider: task.model.provider }
+    const shared = this.#threads.seat({ ...owner, isAlone: false })
+    const shown = { any: false }
+    try {
+      return yield* this.#seated(shared, task, { ...asked, shown }, signal)
+    } catch (error) {
+      if (signal.aborted || shown.any || !shared.wasShared) throw error
+    }
+    const alone = this.#threads.seat({ ...owner, isAlone: true })
+    return yield* this.#seated(alone, task, { ...asked, shown }, signal)
+  }
+
+  async *#seated(
+    worker: AgentSeat,
+    task: AgentTask,
+    { host, run, shown }: Asked & { readonly shown: { any: boolean } },
+    signal: AbortSignal,
+  ): AsyncGenerator<CompletionEvent, Output> {
+    const notes = new RunNotes(host, run)
+    const { embed, features } = this.#services
+    const tools: ActorTools = {
+      runTool: notes.runTool,
+      embed,
+      featureRefused: (feature) => features?.of(task.model).add(feature),
+    }
+    const actor = new AgentActor({ worker, task, tools })
+    const stopListening = onAbort(signal, () => actor.stop(toAppError(signal.reason)))
+    try {
+      for await (const event of actor.events()) {
+        if (event.type === 'output') return notes.output(event.output)
+        if (event.type === 'start') notes.began()
+        else if (event.type === 'turn') notes.turn(event)
+        else if (event.type !== 'end') {
+          // An end without an output is not an answer.
+          shown.any = true
+          if (event.type === 'step') notes.step(event.step)
+          yield progressEvent(event, run.traceId)
+        }
+      }
+      const message = 'The agent stopped unexpectedly: its thread ended without an answer'
+      throw new AppError('agent_crashed', message)
+    } finally {
+      stopListening()
+      this.#threads.refill()
+    }
+  }
+
+  close(): void {
+    this.#threads.close()
+  }
+}
