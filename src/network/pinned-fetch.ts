@@ -21,8 +21,9 @@ export interface Guard {
 
 /**
  * Fetches from a checked address only: the host is resolved, every address of it is checked, and the connection goes to
- * exactly the address that was checked, so that a name which changes its meaning in between gains nothing. A redirect is an
- * answer like any other. A proxy of the environment is not used, because the check would be its affair then.
+ * exactly the address that was checked, so that a name which changes its meaning in between gains nothing. A connection that
+ * is kept belongs to its address, and with TLS to the name whose certificate was checked. A redirect is an answer like any
+ * other. A proxy of the environment is not used, because the check would be its affair then.
  * @throws AppError `address_refused`
  */
 export async function pinnedFetch(
@@ -41,8 +42,6 @@ export async function pinnedFetch(
     headers,
     redirect: 'manual',
     signal,
-    // A connection that is kept would serve another host on the same address, whose certificate nobody checked.
-    keepalive: false,
     ...(url.protocol === 'https:' ? { tls: { serverName: url.hostname } } : {}),
     // Bun 1.4: `false` is the one value that ignores HTTP_PROXY; its type does not know it.
     ...NO_PROXY,
