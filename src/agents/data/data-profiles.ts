@@ -5,7 +5,7 @@ import { FILES_DATABASE } from '../../domain/project.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
 import { tablesOfFile } from '../../domain/uploaded-file.ts'
 import { AppError } from '../../errors.ts'
-import { startDeadline } from '../../runtime/cancellation.ts'
+import { abortable, type Deadline, startDeadline } from '../../runtime/cancellation.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
 import { AGENT_LIMITS, firstBytes } from '../agent-limits.ts'
 import { type AvailableData, fullName } from './agent-data.ts'
@@ -37,23 +37,38 @@ interface Profile {
   readonly version: string
   readonly madeMs: number
   readonly text: string
+  /** The columns that it tells of. */
+  readonly columns: string
+  /** null: not read. */
+  readonly rowCount: number | null
 }
 
 const PROFILES_MAX = 2_000
-/** Sources that change all the time are described as they were so long ago. */
-const FRESH_MS = 5_000
+/** Small sources that change all the time are described as they were so long ago: some rows more may matter there. */
+const SMALL_FRESH_MS = 5_000
+const SMALL_ROWS = 100
+/** Of larger ones the old description is told on, and made anew behind the question when it is so old. */
+const FRESH_MS = 30_000
+/** One that nobody has asked for meanwhile is waited for. */
+const USABLE_MS = 600_000
 /** For all sources of a question together; what is not ready then is told by name and columns. */
 const READING_MS = 1_000
+/** Behind the questions. */
+const RENEWING_MS = 10_000
 const SAMPLE_ROWS = 100
 const COLUMNS_MAX = 20
 const VALUES_MAX = 4
 const RANGES_ROWS_MAX = 100_000
 
-/** Descriptions are made once for each version of a source and kept: a question waits for them the first time only. */
+/**
+ * Descriptions are made once for each version of a source and kept. A question waits for the first one, and for one with
+ * other columns; a source that is written all the time is described as it was a while ago.
+ */
 export class DataProfiles {
   readonly #select: Select
   readonly #nowMs: () => number
   readonly #reading = new Map<string, Promise<void>>()
+  readonly #closing = new AbortController()
   readonly #profiles = new LruMap<string, Profile>({ sizeMax: PROFILES_MAX })
 
   constructor(select: Select, nowMs: () => number = () => performance.now()) {
@@ -71,8 +86,11 @@ export class DataProfiles {
     const sources = sourcesOf(data, snapshot).slice(0, AGENT_LIMITS.promptNamesMax)
     const { knowledgeBases, tables } = data
     const reader = dataReader({ project, allowed: { knowledgeBases, tables } }, this.#select)
-    const missing = sources.filter((source) => !this.#isFresh(source))
-    if (missing.length > 0) await this.#read(missing, reader, signal)
+    const ages = Map.groupBy(sources, (source) => this.#ageOf(source))
+    const missing = ages.get('missing') ?? []
+    if (missing.length > 0) await this.#read(missing, reader, { timeoutMs: READING_MS, signal })
+    const old = (ages.get('old') ?? []).filter((source) => !this.#reading.has(readingKey(source)))
+    if (old.length > 0) this.#renew(old, reader)
     const descriptions = new Map<string, string>()
     for (const source of sources) {
       const profile = this.#profiles.get(source.key)
@@ -81,22 +99,44 @@ export class DataProfiles {
     return { ...data, descriptions: withinBytes(descriptions) }
   }
 
-  #isFresh({ key, version }: Source): boolean {
-    const profile = this.#profiles.get(key)
-    if (profile === undefined) return false
-    return profile.version === version || this.#nowMs() - profile.madeMs < FRESH_MS
+  /** `old`: told still, and to be made anew. */
+  #ageOf(source: Source): 'fresh' | 'old' | 'missing' {
+    const profile = this.#profiles.get(source.key)
+    if (profile === undefined) return 'missing'
+    if (profile.version === source.version) return 'fresh'
+    const { rowCount, columns } = profile
+    // Nobody is told that there is nothing, or of columns that are gone.
+    if (rowCount === 0 || columns !== columnsOf(source)) return 'missing'
+    const ageMs = this.#nowMs() - profile.madeMs
+    if (rowCount === null || rowCount < SMALL_ROWS) {
+      return ageMs < SMALL_FRESH_MS ? 'fresh' : 'missing'
+    }
+    if (ageMs < FRESH_MS) return 'fresh'
+    return ageMs < USABLE_MS ? 'old' : 'missing'
+  }
+
+  #renew(sources: readonly Source[], reader: DataReader): void {
+    const terms = { timeoutMs: RENEWING_MS, signal: this.#closing.signal }
+    // What fails has its line without values until it is read again.
+    this.#read(sources, reader, terms).catch(() => undefined)
   }
 
   /** One after the other; what another question is reading already is waited for. */
-  async #read(sources: readonly Source[], reader: DataReader, signal: AbortSignal): Promise<void> {
+  async #read(
+    sources: readonly Source[],
+    reader: DataReader,
+    { timeoutMs, signal }: ReadingTerms,
+  ): Promise<void> {
     const late = () => new AppError('timeout', 'Descriptions of data took too long')
-    const deadline = startDeadline({ timeoutMs: READING_MS, signals: [signal], timeoutError: late })
+    const deadline = startDeadline({ timeoutMs, signals: [signal], timeoutError: late })
     try {
       for (const source of sources) {
-        const { key } = source
-        const reading = this.#reading.get(key) ?? this.#readOne(source, reader, deadline.signal)
-        this.#reading.set(key, reading)
-        await reading.finally(() => this.#reading.delete(key))
+        const reading =
+          this.#reading.get(readingKey(source)) ?? this.#begun(source, reader, deadline)
+        await abortable(reading, deadline.signal).catch((error: unknown) => {
+          // The other's reading may take longer; what is not known then is told by name.
+          if (!deadline.signal.aborted) throw error
+        })
         signal.throwIfAborted()
       }
     } finally {
@@ -104,19 +144,51 @@ export class DataProfiles {
     }
   }
 
+  #begun(source: Source, reader: DataReader, { signal }: Pick<Deadline, 'signal'>): Promise<void> {
+    const key = readingKey(source)
+    const reading = this.#readOne(source, reader, signal).finally(() => this.#reading.delete(key))
+    this.#reading.set(key, reading)
+    return reading
+  }
+
   async #readOne(source: Source, reader: DataReader, signal: AbortSignal): Promise<void> {
     try {
-      this.#keep(source, await readProfile(source, reader, signal))
+      const { text, rowCount } = await readProfile(source, reader, signal)
+      this.#keep(source, text, rowCount)
     } catch (error) {
       if (!(error instanceof AppError || signal.aborted)) throw error
+      const known = this.#profiles.get(source.key)
+      const isUsable = known !== undefined && known.columns === columnsOf(source)
+      const text = isUsable ? known.text : lineOf(source, new Map())
       // Not asked for again at once: what fails or takes long now does so for the next question as well.
-      this.#keep({ ...source, version: '' }, lineOf(source, new Map()))
+      this.#keep({ ...source, version: '' }, text, isUsable ? known.rowCount : null)
     }
   }
 
-  #keep({ key, version }: Source, text: string): void {
-    this.#profiles.set(key, { version, madeMs: this.#nowMs(), text })
+  #keep(source: Source, text: string, rowCount: number | null): void {
+    const { key, version } = source
+    const columns = columnsOf(source)
+    this.#profiles.set(key, { version, madeMs: this.#nowMs(), text, columns, rowCount })
   }
+
+  /** Ends what is read behind the questions. */
+  close(): void {
+    this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
+  }
+}
+
+interface ReadingTerms {
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/** What is being read of a source is not what a question needs that knows other columns. */
+function readingKey(source: Source): string {
+  return `${source.key} ${columnsOf(source)}`
+}
+
+function columnsOf({ columns }: Source): string {
+  return JSON.stringify(columns.map(({ name, type }) => [name, type]))
 }
 
 function sourcesOf(data: AvailableData, snapshot: CatalogSnapshot): readonly Source[] {
@@ -171,13 +243,15 @@ async function readProfile(
   source: Source,
   reader: DataReader,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<Pick<Profile, 'text' | 'rowCount'>> {
   const { from, unit } = source
-  if (!source.isRead) return lineOf(source, new Map())
+  if (!source.isRead) return { text: lineOf(source, new Map()), rowCount: null }
   const [[count] = []] = (await reader.read(`SELECT count(*) FROM ${from}`, signal)).rows
   const rowCount = Number(count)
   const names = source.columns.slice(0, COLUMNS_MAX).map(({ name }) => quote(name))
-  if (names.length === 0 || rowCount === 0) return lineOf({ ...source, rowCount }, new Map())
+  if (names.length === 0 || rowCount === 0) {
+    return { text: lineOf({ ...source, rowCount }, new Map()), rowCount }
+  }
   const sample = await reader.read(
     `SELECT ${names.join(', ')} FROM ${from} LIMIT ${SAMPLE_ROWS}`,
     signal,
@@ -201,7 +275,7 @@ async function readProfile(
         values.set(name, lowest === highest ? lowest : `${lowest} to ${highest}`)
     }
   }
-  return lineOf({ ...source, columns, rowCount, unit }, values)
+  return { text: lineOf({ ...source, columns, rowCount, unit }, values), rowCount }
 }
 
 const RANGED =

@@ -205,6 +205,7 @@ export class AgentPool {
   /** Ends every question with `shutting_down` and refuses new ones. */
   close(): void {
     this.#places.close()
+    this.#profiles.close()
     this.#threads.close()
   }
 }
