@@ -1,50 +1,15 @@
 /** The examples of README.md and of the pages of docs/, run with the built-in model against the product in memory. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { builtinEmbedders } from '../../support/builtin-embedders.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
+import { blocksOf, commandsOf, curlCallOf, pageText } from './page-examples.ts'
 
-const ROOT = join(import.meta.dir, '../../..')
-
-function blocksOf(markdown: string, language: string): readonly string[] {
-  const blocks = markdown.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))
-  return [...blocks].map(([, block = '']) => block.trim())
-}
-
-interface CurlCall {
-  readonly method: string
-  readonly path: string
-  readonly body: unknown
-}
-
-/** `curl -X POST localhost:47334/api/… -H '…' -d '…'` as a shell would read it. */
-function curlCallOf(command: string): CurlCall {
-  const words = [...command.matchAll(/'([^']*)'|"((?:[^"\\]|\\.)*)"|([^\s\\]+)/g)].map((word) => {
-    return word[1] ?? word[2]?.replaceAll(/\\(.)/g, '$1') ?? word[3] ?? ''
-  })
-  const after = (flag: string) =>
-    words.includes(flag) ? words[words.indexOf(flag) + 1] : undefined
-  const address = words.find((word) => word.startsWith('localhost:47334')) ?? ''
-  const data = after('-d')
-  return {
-    method: after('-X') ?? 'GET',
-    path: address.replace('localhost:47334', ''),
-    body: data === undefined ? undefined : JSON.parse(data),
-  }
-}
-
-const readme = await Bun.file(join(ROOT, 'README.md')).text()
-const sqlPage = await Bun.file(join(ROOT, 'docs/sql.md')).text()
-const searchPage = await Bun.file(join(ROOT, 'docs/search.md')).text()
-const documentsPage = await Bun.file(join(ROOT, 'docs/documents.md')).text()
-const httpPage = await Bun.file(join(ROOT, 'docs/http.md')).text()
-const errorsPage = await Bun.file(join(ROOT, 'docs/errors.md')).text()
-
-function commandsOf(markdown: string): readonly string[] {
-  return blocksOf(markdown, 'sh')
-    .flatMap((block) => block.split(/\n\n/))
-    .filter((command) => command.startsWith('curl'))
-}
+const readme = await pageText('README.md')
+const sqlPage = await pageText('docs/sql.md')
+const searchPage = await pageText('docs/search.md')
+const documentsPage = await pageText('docs/documents.md')
+const httpPage = await pageText('docs/http.md')
+const errorsPage = await pageText('docs/errors.md')
 
 const commands = commandsOf(readme)
 const embedders = builtinEmbedders()

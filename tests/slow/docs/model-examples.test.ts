@@ -1,43 +1,108 @@
-/** The examples of docs/agents.md about models, against a scripted server in the place of Ollama. */
+/** The set-ups of docs/agents/models.md, each against a scripted server in the place of the real one. */
 import { expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { COMPATIBLE_PROVIDERS, compatibleServer } from '../../../src/domain/model-ref.ts'
-import { chatServer } from '../../agents/chat-server.ts'
 import { createTestApp } from '../../support/test-app.ts'
+import { blocksOf, curlCallOf, pageText } from './page-examples.ts'
 
-const page = await Bun.file(join(import.meta.dir, '../../../docs/agents.md')).text()
-const [, models = ''] = page.split('\n## Models\n')
-const [section = ''] = models.split('\n## ')
-const block = (language: string) => {
-  return new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(section)?.[1] ?? ''
+const page = await pageText('docs/agents/models.md')
+const setups = blocksOf(page, 'sql')
+
+interface Seen {
+  readonly path: string
+  readonly key: string | null
+  readonly model: string
 }
 
-test('docs/agents.md: an agent of a model server is made, tried and asked', async () => {
-  const server = chatServer(
-    { kind: 'text', pieces: ['OK'] },
-    { kind: 'text', pieces: ['Nothing is new.'] },
-  )
-  const t = await createTestApp()
-  const query = block('sql').replace('http://127.0.0.1:11434', server.url.replace('/v1', ''))
-  const { body } = await t.send('POST', '/api/sql/query', { query })
-  expect((body as { error_message?: string }).error_message).toBeUndefined()
-  const path = /localhost:47334(\S+)/.exec(block('sh'))?.[1] ?? ''
-  const probe = await t.send('POST', path)
-  expect(probe.body).toMatchObject({ ok: true, status: 200, tools: true, streaming: true })
-  const named = [...section.matchAll(/`(\w+)`(?=[,:]| and | \()/g)].map(([, name]) => name)
-  for (const name of named.filter((one) => /^(ok|url|status|cause)$/.test(one ?? ''))) {
-    expect(probe.body).toHaveProperty(name ?? '')
+/** Speaks both protocols, and says "Nothing is new." */
+function modelServer() {
+  const seen: Seen[] = []
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      const { headers } = request
+      const key = headers.get('authorization') ?? headers.get('x-api-key') ?? headers.get('api-key')
+      const path = new URL(request.url).pathname
+      // The body of a request of either protocol names its model.
+      const { model } = (await request.json()) as { model: string }
+      seen.push({ path, key, model })
+      const events = path.endsWith('/messages') ? anthropicEvents(model) : openaiEvents(model)
+      return new Response(events, { headers: { 'content-type': 'text/event-stream' } })
+    },
+  })
+  return { seen, url: `http://127.0.0.1:${server.port}`, close: () => void server.stop(true) }
+}
+
+function openaiEvents(model: string): string {
+  const chunk = (delta: object, finish_reason: string | null) => {
+    const choices = [{ index: 0, delta, finish_reason }]
+    const body = { id: 'c', object: 'chat.completion.chunk', created: 1, model, choices }
+    return `data: ${JSON.stringify(body)}\n\n`
   }
-  const messages = [{ role: 'user', content: 'What is new?' }]
-  const answer = await t.send('POST', path.replace('probe', 'completions'), { messages })
-  expect(answer.text).toContain('Nothing is new.')
-  expect(server.requests[0]).toMatchObject({ model: 'qwen3:8b' })
+  const said = chunk({ role: 'assistant', content: 'Nothing is new.' }, null)
+  return `${said}${chunk({}, 'stop')}data: [DONE]\n\n`
+}
+
+function anthropicEvents(model: string): string {
+  const usage = { input_tokens: 1, output_tokens: 1 }
+  const message = { id: 'm', type: 'message', role: 'assistant', content: [], model, usage }
+  const events = [
+    { type: 'message_start', message },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    {
+      type: 'content_block_delta',
+      index: 0,
+      delta: { type: 'text_delta', text: 'Nothing is new.' },
+    },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage },
+    { type: 'message_stop' },
+  ]
+  return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
+}
+
+test('docs/agents/models.md: each set-up is made without a call, probed and asked', async () => {
+  const server = modelServer()
+  const environment = Object.fromEntries(
+    [...page.matchAll(/\b([A-Z]+_API_KEY)\b/g)].map(([, name = '']) => [name, 'a-key-of-the-test']),
+  )
+  const app = await createTestApp({ environment })
+  await app.send('POST', '/api/projects/mindsdb/knowledge_bases', {
+    knowledge_base: { name: 'teas' },
+  })
+  const probe = curlCallOf(blocksOf(page, 'sh')[0] ?? '')
+  const agent = probe.path.replace('/probe', '')
+  expect(setups.length).toBeGreaterThanOrEqual(12)
+  for (const statement of setups) {
+    const made = await app.send('POST', '/api/sql/query', { query: statement })
+    expect((made.body as { error_message?: string }).error_message).toBeUndefined()
+    expect(server.seen).toEqual([])
+    const { model } = (await app.send('GET', agent)).body as { model: Record<string, string> }
+    const path = model.base_url === undefined ? '/v1' : new URL(model.base_url).pathname
+    const here = { ...model, base_url: `${server.url}${path}`, api_key: 'a-key-of-the-test' }
+    await app.send('PUT', agent, { agent: { model: here } })
+    const { body } = await app.send(probe.method, probe.path)
+    expect(body).toMatchObject({ ok: true, status: 200, streaming: true, tools: true })
+    for (const name of ['url', 'error_type', 'cause', 'next_step', 'usage', 'took_ms']) {
+      expect(body).toHaveProperty(name)
+    }
+    const messages = [{ role: 'user', content: 'What is new?' }]
+    const answer = await app.send('POST', `${agent}/completions`, { messages })
+    expect(answer.text).toContain('Nothing is new.')
+    const isAnthropic = model.provider === 'anthropic'
+    for (const call of server.seen.splice(0)) {
+      expect(call.path).toEndWith(isAnthropic ? '/v1/messages' : '/v1/chat/completions')
+      expect(call.key).toEndWith('a-key-of-the-test')
+      expect(call.model).toBe(model.model_name ?? '')
+    }
+    await app.send('DELETE', agent)
+  }
   server.close()
-  await t.close()
+  await app.close()
 })
 
-test('docs/agents.md: the table names the usual addresses', () => {
-  const rows = section.split('\n').filter((line) => line.startsWith('| `'))
+test('docs/agents/models.md: the table names the usual addresses', () => {
+  const rows = page.split('\n').filter((line) => line.startsWith('| `'))
   for (const provider of COMPATIBLE_PROVIDERS) {
     const row = rows.find((line) => line.includes(`\`${provider}\``))
     const server = compatibleServer(provider)
