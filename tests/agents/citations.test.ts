@@ -33,6 +33,7 @@ beforeAll(async () => {
     { name: 'manuals', preprocessing: markdown },
     { name: 'facts' },
     { name: 'copies' },
+    { name: 'plain' },
   ]
   for (const base of bases) await app.send('POST', KBS, { knowledge_base: base })
   const insert = (kb: string, rows: readonly object[]) => {
@@ -40,6 +41,7 @@ beforeAll(async () => {
   }
   await insert('manuals', [{ id: 'pot', content: MANUAL }])
   await insert('facts', [{ id: 'w/1 (a)', content: PAGED, page: 12, heading: 'Warranty' }])
+  await insert('plain', [{ id: 'pot', content: MANUAL }])
   await insert('copies', [{ id: 'w/1 (a)', content: 'Another text under the same id.' }])
   const [row] = await app.rows('SELECT chunk_id FROM manuals')
   chunkId = String(row?.[0])
@@ -94,6 +96,13 @@ describe('a citation', () => {
 
   test('of a deeper section names all headings above it', async () => {
     const [citation] = await cited(`"A broken pot is replaced once." [${chunkId}]`)
+    expect(citation?.heading).toBe('Manual > Returns > Broken pots')
+  })
+
+  test('has the headings in its chunk where the text was not cut at headings', async () => {
+    const sql = "SELECT chunk_id, chunk_content FROM plain WHERE content = 'pot'"
+    const id = `pot:content:1of1:0to${MANUAL.length}`
+    const [citation] = await cited(`"A broken pot is replaced once." [${id}]`, sql)
     expect(citation?.heading).toBe('Manual > Returns > Broken pots')
   })
 })

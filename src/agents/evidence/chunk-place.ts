@@ -46,14 +46,14 @@ interface Level {
 }
 
 /**
- * The headings above a place of a chunk: those above the chunk, and those of Markdown within it that come before the place.
+ * The headings above a place of a chunk: those above the chunk, and those of Markdown within it that come before the place. null where
+ * there are none.
  * @param path of the chunk: of the first heading in it, where it begins with one
  */
 export function headingAt(at: number, text: string, path: string | null): string | null {
-  if (path === null) return null
   const [first, ...others] = headingsBefore(at, text)
   if (first === undefined) return path
-  const above = path.split(JOINT)
+  const above = path === null ? [] : path.split(JOINT)
   // The path of a chunk that begins with a heading ends with that.
   const isNamed = above.at(-1) === first.text
   const levels: Level[] = above.map((part, index) => {
