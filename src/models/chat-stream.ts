@@ -2,6 +2,7 @@ import type { FeatureMemory, ModelFeature } from '../domain/model-features.ts'
 import type { ChatDelta, ToolCall } from '../domain/ports/model-ports.ts'
 import { AppError } from '../errors.ts'
 import { abortable, withDeadline } from '../runtime/cancellation.ts'
+import { TimeSlice } from '../runtime/scheduling.ts'
 import type { AnswerEnd } from './answer-end.ts'
 import type { Endpoint } from './endpoint.ts'
 import { FeatureRefused, refusedFeature } from './feature-refusal.ts'
@@ -161,6 +162,8 @@ export async function* piecesOf(data: unknown, response: Response): AsyncGenerat
   } else yield* data as AsyncIterable<unknown>
 }
 
+const SLICE_MS = 5
+
 /** How long a stream is read on after its answer's end, for the counts of tokens behind it. */
 const TAIL_MS = 2_000
 
@@ -181,8 +184,11 @@ async function* withIdleTimeout<T>(
     return new AppError('timeout', `${url} ${found} in the middle of its answer`)
   }
   const iterator = source[Symbol.asyncIterator]()
+  const slice = new TimeSlice(SLICE_MS)
   try {
     for (;;) {
+      // A stream that comes faster than it is read would leave no turn to whatever else runs in this thread.
+      await slice.yieldIfSpent(signal)
       const idle = answer.isComplete ? Math.min(TAIL_MS, idleMs) : idleMs
       const timeoutMs = Math.max(1, Math.min(idle, endMs - performance.now()))
       const deadline = { timeoutMs, signal, timeoutError }

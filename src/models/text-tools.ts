@@ -6,6 +6,7 @@ import type {
   ToolCall,
   ToolSpec,
 } from '../domain/ports/model-ports.ts'
+import { AppError } from '../errors.ts'
 import { toolArguments, toolCallCount, toolCallOf, toolSchema } from './tool-arguments.ts'
 
 type Ask = (request: ChatRequest) => AsyncIterable<ChatDelta>
@@ -53,27 +54,68 @@ interface HeldTurn {
 async function* heldTurn(deltas: AsyncIterable<ChatDelta>): AsyncGenerator<ChatDelta, HeldTurn> {
   let text = ''
   let passed = 0
+  const reach = new PassableText()
   let end: HeldTurn['end'] = null
   for await (const delta of deltas) {
     if (delta.kind === 'end') end = delta
     else if (delta.kind !== 'text') yield delta
     else {
       text += delta.text
-      const until = passableEnd(text)
+      const until = reach.add(delta.text)
       if (until > passed) yield { kind: 'text', text: text.slice(passed, until) }
       passed = Math.max(passed, until)
+      if (text.length - passed > HELD_CHARS_MAX) {
+        const message = `The model wrote more than ${HELD_CHARS_MAX} characters in one block`
+        throw new AppError('provider_failed', message)
+      }
     }
   }
   return { text, held: text.slice(passed), end }
 }
 
-/** Up to where a text is no call for certain: before its first fence, before a brace that begins it. */
-function passableEnd(text: string): number {
-  if (/^\s*(\{|$)/.test(text)) return 0
-  const fence = text.indexOf('```')
-  if (fence !== -1) return text.slice(0, fence).trimEnd().length
-  return text.replace(/[\s`]*$/, '').length
+/**
+ * Up to where a text that is still coming is no call for certain: before its first fence, before a brace that begins it. Each
+ * character is looked at once: a text may come in a hundred thousand pieces.
+ */
+class PassableText {
+  #length = 0
+  #end = 0
+  /** Behind the last character that is no white space, and that before the backticks at the end. */
+  #solidEnd = 0
+  #solidBefore = 0
+  #ticks = 0
+  #isOver = false
+
+  /** @returns how much of all that has come may be passed on */
+  add(piece: string): number {
+    for (let index = 0; index < piece.length && !this.#isOver; index += 1) {
+      this.#take(piece.charAt(index))
+    }
+    return this.#end
+  }
+
+  #take(char: string): void {
+    this.#length += 1
+    if (/\s/.test(char)) {
+      this.#ticks = 0
+      return
+    }
+    const isTick = char === '`'
+    if (this.#solidEnd === 0 && char === '{') this.#isOver = true
+    else if (isTick && this.#ticks === 2) {
+      this.#isOver = true
+      this.#end = this.#solidBefore
+    } else {
+      if (isTick && this.#ticks === 0) this.#solidBefore = this.#solidEnd
+      this.#ticks = isTick ? this.#ticks + 1 : 0
+      this.#solidEnd = this.#length
+      if (!isTick) this.#end = this.#length
+    }
+  }
 }
+
+/** What is held back and longer is no call. */
+const HELD_CHARS_MAX = 200_000
 
 function* outcome(found: Found, { held, end }: HeldTurn): Generator<ChatDelta> {
   if (found.kind === 'call') yield { kind: 'tool_call', call: found.call }
@@ -91,7 +133,7 @@ type Found =
   | { readonly kind: 'none' }
   | { readonly kind: 'broken'; readonly why: string }
 
-const FENCED = /```[ \t]*(\w*)[ \t]*\r?\n([\s\S]*?)```/g
+const FENCED = /```[ \t]{0,40}(\w{0,40})[ \t]{0,40}\r?\n([\s\S]*?)```/g
 
 /** What looks like a call, whatever else it is. */
 const LOOKS_LIKE_CALL = /^\s*\{\s*"tool"\s*:/
@@ -102,7 +144,7 @@ function callWithin(text: string, request: ChatRequest): Found {
   const bare = LOOKS_LIKE_CALL.test(text) ? text : null
   const [block, ...others] = blocks
   if (block === undefined && bare === null) {
-    const isOpen = /```[ \t]*\w*[ \t]*\r?\n\s*\{\s*"tool"\s*:/.test(text)
+    const isOpen = /```[ \t]{0,40}\w{0,40}[ \t]{0,40}\r?\n\s*\{\s*"tool"\s*:/.test(text)
     return isOpen ? broken('The block of the tool call is not closed.') : { kind: 'none' }
   }
   const json = block?.[2] ?? bare ?? ''

@@ -8,6 +8,9 @@ const MARKS: readonly (readonly [string, string])[] = [
   ['[THINK]', '[/THINK]'],
 ]
 
+/** White space before a thought; more of it is text. */
+const LEAD_CHARS_MAX = 1_000
+
 export interface Said {
   readonly kind: 'text' | 'reasoning'
   readonly text: string
@@ -48,7 +51,10 @@ export class ThoughtSplitter {
       this.#state = 'thought'
       this.#endMark = mark[1]
       this.#held = start.slice(mark[0].length)
-    } else if (!MARKS.some(([opening]) => opening.startsWith(start))) {
+    } else if (
+      this.#held.length > LEAD_CHARS_MAX ||
+      !MARKS.some(([opening]) => opening.startsWith(start))
+    ) {
       this.#state = 'text'
     }
   }

@@ -8,7 +8,7 @@ export interface Mention {
 }
 
 /** The end of every chunk id: `…:1of3:0to950`. */
-const ID_END = /\d+of\d+:\d+to\d+/g
+const ID_END = /(?<!\d)\d+of\d+:\d+to\d+/g
 
 /** Looked at in one answer. */
 const ENDINGS_MAX = 2_000

@@ -39,7 +39,7 @@ interface Said {
 }
 
 function saidIn(answer: string): Said {
-  const numbers = (answer.match(/\d[\d.,'’\u00a0\u202f]*/g) ?? []).flatMap((written) => {
+  const numbers = (answer.match(/\d[\d.,'’\u00a0\u202f]{0,60}/g) ?? []).flatMap((written) => {
     const plain = written.replaceAll(/['’\u00a0\u202f]/g, '').replace(/[.,]+$/, '')
     // 1,234.5 and 1.234,5 and 0,5.
     return [plain.replaceAll(',', ''), plain.replaceAll('.', '').replace(',', '.')].map(Number)

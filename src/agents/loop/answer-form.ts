@@ -63,7 +63,9 @@ function compiled<T>(compile: () => T): T {
 /** Models like to write JSON as Markdown. */
 function withoutFence(text: string): string {
   const trimmed = text.trim()
-  return /^```\w*\s*\n([\s\S]*?)\n?\s*```$/.exec(trimmed)?.[1]?.trim() ?? trimmed
+  const opening = /^```\w{0,40}[ \t]{0,40}\r?\n/.exec(trimmed)?.[0]
+  if (opening === undefined || !trimmed.endsWith('```')) return trimmed
+  return trimmed.slice(opening.length, -3).trim()
 }
 
 function parsed(json: string): { readonly value: unknown } | undefined {

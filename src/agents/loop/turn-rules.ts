@@ -68,12 +68,15 @@ export function objectionTo(text: string, tools: readonly ToolSpec[]): string | 
   return isWrittenCall(text, tools) ? CALL_PROPERLY : null
 }
 
-/** Forms in which models write calls as text, of tools that there are. `NAME` stands for the names. */
+/**
+ * Forms in which models write calls as text, of tools that there are. `NAME` stands for the names. White space has a limit:
+ * what a server sends must not take time that grows faster than it.
+ */
 const FORMS: readonly string[] = [
   // {"name": "tool", "arguments": …}, alone, in a fence or within <tool_call>.
-  '^\\s*(?:```\\w*\\s*|<tool_call>\\s*|\\[TOOL_CALLS\\]\\s*)?\\[?\\s*\\{\\s*"(?:name|tool|tool_name|function|action)"\\s*:\\s*"(?:NAME)"',
+  '^(?:```\\w{0,40}\\s{0,40}|<tool_call>\\s{0,40}|\\[TOOL_CALLS\\]\\s{0,40})?\\[?\\s{0,40}\\{\\s{0,40}"(?:name|tool|tool_name|function|action)"\\s{0,40}:\\s{0,40}"(?:NAME)"',
   '<(?:invoke|function|tool)[^>]{0,20}[= ]"?(?:NAME)"?',
-  '^\\s*Action\\s*:\\s*`?(?:NAME)`?\\s*$',
+  '^Action[ \\t]{0,8}:[ \\t]{0,8}`?(?:NAME)`?$',
 ]
 
 /** Whether a text that should be an answer holds a tool call instead. It is never run. */

@@ -7,12 +7,11 @@ import { AGENT_LIMITS } from '../agent-limits.ts'
 import { fullName, namedKnowledgeBases } from '../data/agent-data.ts'
 import { type DataReader, sqlTableName } from '../data/data-reader.ts'
 
-const FENCED = /```[ \t]*\w*[ \t]*\n(.*?)(?:\n?[ \t]*```|$)/s
 /** Labels and markers that prompts of others ask for. */
-const LABELS =
-  /^\s*(?:\$START\$|(?:sql(?:[ _]?query)?|query|statement)\s*[:=]\s*(?=\S))\s*|\s*\$STOP\$\s*$/gi
+const LABEL = /^(?:\$START\$|(?:sql(?:[ _]?query)?|query|statement)[ \t]{0,8}[:=](?=\s{0,8}\S))/i
+const STOP_MARK = /\$STOP\$$/i
 const OPENING =
-  /^\s*(?:\(|--|\/\*|(?:select|with|from|values|table|describe|desc|summarize|show|pivot|unpivot|explain)\b)/i
+  /^(?:\(|--|\/\*|(?:select|with|from|values|table|describe|desc|summarize|show|pivot|unpivot|explain)\b)/i
 const STATEMENT_LINE = /^[ \t]*(?:select|with)\b[^\n]*/im
 
 /**
@@ -24,13 +23,32 @@ export function statementIn(input: string): string {
     const limit = `${AGENT_LIMITS.sqlCharsMax} characters`
     throw new AppError('sql_forbidden', `A statement has at most ${limit}`)
   }
-  const text = (textOfJson(input) ?? input).replaceAll(LABELS, '')
-  const plain = text.trim()
+  const text = (textOfJson(input) ?? input).trim()
+  const plain = text.replace(LABEL, '').replace(STOP_MARK, '').trim()
   if (OPENING.test(plain)) return plain
-  const fenced = FENCED.exec(plain)?.[1]?.trim()
-  if (fenced !== undefined && fenced !== '') return fenced
+  const fenced = fencedIn(plain)
+  if (fenced !== '') return fenced
   const line = STATEMENT_LINE.exec(plain)
   return line === null ? plain : plain.slice(line.index).trim()
+}
+
+const FENCE = '```'
+const LANGUAGE_CHARS_MAX = 40
+
+/**
+ * What stands in the first fence of Markdown, which may lack its end; empty where there is none. By hand: the text is a
+ * model's, and this thread is everybody's, so the time must not grow faster than the text.
+ */
+function fencedIn(text: string): string {
+  for (let at = text.indexOf(FENCE); at !== -1; at = text.indexOf(FENCE, at + FENCE.length)) {
+    const lineEnd = text.indexOf('\n', at)
+    if (lineEnd === -1) return ''
+    const language = text.slice(at + FENCE.length, lineEnd)
+    if (language.length > LANGUAGE_CHARS_MAX || !/^\w*$/.test(language.trim())) continue
+    const end = text.indexOf(FENCE, lineEnd)
+    return text.slice(lineEnd, end === -1 ? undefined : end).trim()
+  }
+  return ''
 }
 
 /** `{"sql_query": "SELECT …"}`, and a statement as a JSON text. */

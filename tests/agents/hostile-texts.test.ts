@@ -1,0 +1,76 @@
+/** Texts of a hostile model, as long as one may be. Where time grows with the square of a length, these take minutes. */
+import { describe, expect, test } from 'bun:test'
+import { mentionsIn } from '../../src/agents/evidence/mentions.ts'
+import { evidenceOf } from '../../src/agents/evidence/table-evidence.ts'
+import { answerCheck } from '../../src/agents/loop/answer-form.ts'
+import { objectionTo } from '../../src/agents/loop/turn-rules.ts'
+import { statementIn } from '../../src/agents/tools/written-statement.ts'
+import type { ChatDelta } from '../../src/domain/ports/model-ports.ts'
+import { textToolTurn } from '../../src/models/text-tools.ts'
+import { ThoughtSplitter } from '../../src/models/thought-splitter.ts'
+
+const SOON_MS = 5_000
+const TOOL = { name: 'sql_db_query', description: 'Rows', input: { name: 'q', description: 'SQL' } }
+
+describe('a statement in', () => {
+  test.each([
+    ['spaces', `x${' '.repeat(60_000)}x`],
+    ['lines', `x${'\n'.repeat(60_000)}x`],
+    ['an open fence', `a \`\`\`${' '.repeat(60_000)}b`],
+    ['a fence of spaces', `a \`\`\`\n${' '.repeat(60_000)}b`],
+    ['many fences', '```a b'.repeat(10_000)],
+  ])(
+    '%s is looked for at once',
+    (_, text) => {
+      expect(statementIn(text).length).toBeLessThanOrEqual(text.length)
+    },
+    SOON_MS,
+  )
+})
+
+describe('an answer of', () => {
+  test.each([
+    ['lines', `x${'\n'.repeat(199_000)}x`],
+    ['spaces', `x${' '.repeat(199_000)}x`],
+    ['a fence and spaces', `\`\`\`${' '.repeat(190_000)}x`],
+    ['a fence and lines', `\`\`\`json${'\n'.repeat(190_000)}x`],
+    ['digits', '1'.repeat(199_000)],
+    ['dots', `1${'.'.repeat(199_000)}1`],
+  ])(
+    '%s is read at once',
+    async (_, text) => {
+      expect(objectionTo(text, [TOOL])).toBeNull()
+      expect(mentionsIn(text, new Set(['1:content:1of1:0to1']))).toEqual([])
+      const rows = { sql: 'SELECT 1', column_names: ['a'], data: [['no such']], isCut: false }
+      expect(evidenceOf(text, [rows])).toHaveLength(1)
+      const check = await answerCheck({ name: 'a', schema: { type: 'object' } })
+      expect(check(text).kind).toBe('wrong')
+      const turn = textToolTurn({ messages: [], tools: [TOOL] }, () => piecesOf([text]))
+      expect(await textOf(turn)).toBe(text)
+    },
+    SOON_MS,
+  )
+
+  test(
+    'a hundred thousand pieces of white space is read at once',
+    async () => {
+      const pieces = Array.from({ length: 150_000 }, () => ' ')
+      const splitter = new ThoughtSplitter()
+      const said = [...pieces.flatMap((piece) => splitter.add(piece)), ...splitter.end()]
+      expect(said.map(({ text }) => text).join('')).toBe(pieces.join(''))
+      const turn = textToolTurn({ messages: [], tools: [TOOL] }, () => piecesOf(['x', ...pieces]))
+      expect(await textOf(turn)).toBe(`x${pieces.join('')}`)
+    },
+    SOON_MS,
+  )
+})
+
+async function* piecesOf(texts: readonly string[]): AsyncGenerator<ChatDelta> {
+  for (const text of texts) yield { kind: 'text', text }
+}
+
+async function textOf(deltas: AsyncIterable<ChatDelta>): Promise<string> {
+  const texts: string[] = []
+  for await (const delta of deltas) if (delta.kind === 'text') texts.push(delta.text)
+  return texts.join('')
+}
