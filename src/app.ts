@@ -4,6 +4,7 @@ import { agentAnswers, agentPool } from './composition/agent-parts.ts'
 import { insertDepsOf } from './composition/insert-parts.ts'
 import { jobRunnerOf, shownActivity } from './composition/job-parts.ts'
 import { LATER } from './composition/later.ts'
+import { foreignToolsOf } from './composition/mcp-parts.ts'
 import {
   chatDefaultsOf,
   chatModelsOf,
@@ -32,7 +33,7 @@ import { embedderRegistry } from './models/embedder-registry.ts'
 import { checkModelAddress } from './models/endpoint.ts'
 import { rerankerRegistry } from './models/reranker-registry.ts'
 import { addressPolicy } from './network/address-policy.ts'
-import { type Guard, internet } from './network/pinned-fetch.ts'
+import { checkNamedAddress, type Guard, internet } from './network/pinned-fetch.ts'
 import type { QueryDeps } from './query/query-deps.ts'
 import { KnownPhrases } from './query/select/known-phrases.ts'
 import { PlanCache } from './query/select/plan-cache.ts'
@@ -157,6 +158,7 @@ export function createApp(options: AppOptions): App {
     rerankers: options.rerankers ?? rerankerRegistry({ ...endpoints, nowMs }),
     chatProviders: CHAT_PROVIDERS,
     checkAddress: (ref) => checkModelAddress(ref, chatDefaultsOf(settings), guard),
+    checkServerAddress: (url) => checkNamedAddress(url, guard),
     reembeddings: reembedding,
     engine: store.engine,
     ...ports,
@@ -181,7 +183,10 @@ export function createApp(options: AppOptions): App {
     nowMs,
   }
   const tracing = runTracingOf({ settings, store, log, version: options.version })
-  const agents = agentPool(settings, queryDeps, running, tracing.traces)
+  const agents = agentPool(settings, queryDeps, running, {
+    traces: tracing.traces,
+    foreignTools: foreignToolsOf(guard, nowMs),
+  })
   const insertDeps = insertDepsOf(options, queryDeps, reader)
   const schedule = new BackupSchedule(store.backups, {
     pattern: settings.backupSchedule,

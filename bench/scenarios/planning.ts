@@ -38,6 +38,7 @@ export const planning: Scenario = {
           rerankers: NO_RERANKERS,
           chatProviders: ['builtin'],
           checkAddress: async () => {},
+          checkServerAddress: async () => {},
           reembeddings: { wake: () => {}, progressOf: () => null },
         }
         const fields = { name: 'kb', metadata_columns: ['price', 'kind'] }

@@ -17,6 +17,8 @@ export interface CatalogDeps {
    * @throws AppError `address_refused`
    */
   readonly checkAddress: (ref: ModelRef) => Promise<void>
+  /** The same for the address of a server whose tools an agent may call. @throws AppError `address_refused` */
+  readonly checkServerAddress: (url: URL) => Promise<void>
   readonly reembeddings: Reembeddings
 }
 

@@ -10,6 +10,7 @@ import {
 import { AppError } from '../errors.ts'
 import type { CatalogDeps } from './catalog-deps.ts'
 import { definedFields, FieldReader, type Fields, withNestedParams } from './fields.ts'
+import { mcpServersOf, shownMcpServer } from './mcp-fields.ts'
 import { modelRefOf } from './model-fields.ts'
 
 const CODE = 'invalid_agent'
@@ -48,7 +49,7 @@ export async function createAgent(
     throw new AppError('agent_exists', detail)
   }
   const changes = changesOf(read, null, deps)
-  if (changes.model != null) await deps.checkAddress(changes.model)
+  await checkAddresses(changes, deps)
   return deps.catalog.createAgent({
     name,
     projectId: project.id,
@@ -65,7 +66,7 @@ export async function alterAgent(agent: Agent, sent: Fields, deps: CatalogDeps):
   const name = read.text('name')
   if (name !== undefined) checkedName('agent', name)
   const changes = changesOf(read, agent, deps)
-  if (changes.model != null) await deps.checkAddress(changes.model)
+  await checkAddresses(changes, deps)
   return deps.catalog.alterAgent(agent, { ...changes, ...definedFields({ name }) })
 }
 
@@ -97,7 +98,7 @@ function changesOf(read: FieldReader, stored: Agent | null, deps: CatalogDeps): 
   const params = paramsOf(read)
   return definedFields({
     model: model && modelOf(model, stored?.model ?? null, deps),
-    data: data && dataOf(data),
+    data: data && dataOf(data, stored?.data ?? null),
     promptTemplate: promptTemplate === '' ? null : promptTemplate,
     params: params && { ...stored?.params, ...params },
   })
@@ -149,12 +150,13 @@ function guessedProvider({ model_name: modelName, base_url: baseUrl }: Fields): 
   return vendor?.[1] ?? BUILTIN_PROVIDER
 }
 
-function dataOf(fields: Fields): AgentData | null {
+function dataOf(fields: Fields, stored: AgentData | null): AgentData | null {
   if (Object.keys(fields).length === 0) return null
   const read = new FieldReader(fields, CODE)
-  read.allowOnly(new Set(['knowledge_bases', 'tables']), (name) => {
-    return `Unknown field "${name}" in "data"; expected "knowledge_bases" and "tables"`
+  read.allowOnly(new Set(['knowledge_bases', 'tables', 'mcp']), (name) => {
+    return `Unknown field "${name}" in "data"; expected "knowledge_bases", "tables" and "mcp"`
   })
+  const mcp = mcpServersOf(read.list('mcp') ?? [], stored?.mcp ?? [], CODE)
   const names = (field: string, parts: PatternParts) => {
     return (read.textList(field) ?? []).map((name) => checkedPattern(name, parts))
   }
@@ -165,7 +167,24 @@ function dataOf(fields: Fields): AgentData | null {
       max: 3,
       shown: '<database>.<table> or <database>.<schema>.<table>',
     }),
+    ...(mcp.length === 0 ? {} : { mcp }),
   }
+}
+
+/** An agent's data as the contract shows it: the way back, without secrets. */
+export function agentDataFields({ knowledgeBases, tables, mcp = [] }: AgentData): Fields {
+  const servers = mcp.length === 0 ? {} : { mcp: mcp.map(shownMcpServer) }
+  return { knowledge_bases: knowledgeBases, tables, ...servers }
+}
+
+/** @throws AppError `address_refused` */
+export async function checkAddresses(
+  { model, data }: Pick<AgentChanges, 'model' | 'data'>,
+  deps: CatalogDeps,
+): Promise<void> {
+  if (model != null) await deps.checkAddress(model)
+  const servers = data?.mcp ?? []
+  await Promise.all(servers.map(({ url }) => deps.checkServerAddress(new URL(url))))
 }
 
 const PATTERN_CHARS_MAX = 300

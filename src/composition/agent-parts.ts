@@ -1,5 +1,6 @@
 import { AgentPool } from '../agents/questions/agent-pool.ts'
 import { BUILTIN_CHAT_MODEL, BUILTIN_PROVIDER } from '../domain/model-ref.ts'
+import type { ForeignTools } from '../domain/ports/foreign-tool-ports.ts'
 import type { AgentAnswers } from '../domain/ports/model-ports.ts'
 import type { RunningWork } from '../domain/ports/running-ports.ts'
 import type { RunTraces } from '../domain/ports/trace-ports.ts'
@@ -16,7 +17,7 @@ export function agentPool(
   settings: Settings,
   queryDeps: QueryDeps,
   running: RunningWork,
-  traces: RunTraces,
+  { traces, foreignTools }: { readonly traces: RunTraces; readonly foreignTools: ForeignTools },
 ): AgentPool {
   return new AgentPool(
     {
@@ -51,6 +52,7 @@ export function agentPool(
       embed: builtinEmbed(queryDeps.embedders),
       chatProviders: queryDeps.chatProviders,
       ...(queryDeps.chatModels.features && { features: queryDeps.chatModels.features }),
+      foreignTools,
       traces,
       // They grow with time: the database finds one without looking at all the others.
       newTraceId: () => Bun.randomUUIDv7(),

@@ -1,4 +1,5 @@
 import type { FinishedRun } from '../domain/agents/agent-run.ts'
+import { secretsOfMcpServer } from '../domain/agents/mcp-server.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import { SOURCE_PARAMETERS } from '../domain/flow/source-parameters.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
@@ -115,5 +116,7 @@ function secretsOf({ agents, knowledgeBases, dataSources }: CatalogSnapshot): re
       .filter(({ isSecret }) => isSecret)
       .map(({ name }) => String(parameters[name] ?? ''))
   })
-  return [...models.flatMap((model) => (model === null ? [] : secretsOfModel(model))), ...ofSources]
+  const ofServers = agents.flatMap(({ data }) => (data?.mcp ?? []).flatMap(secretsOfMcpServer))
+  const ofModels = models.flatMap((model) => (model === null ? [] : secretsOfModel(model)))
+  return [...ofModels, ...ofSources, ...ofServers]
 }

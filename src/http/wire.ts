@@ -2,7 +2,7 @@
 
 import type { Answer } from '../agents/questions/completion-stream.ts'
 import { shownReembedding } from '../catalog/change-embedding-model.ts'
-import { agentParamFields } from '../catalog/define-agent.ts'
+import { agentDataFields, agentParamFields } from '../catalog/define-agent.ts'
 import { maskedModelFields } from '../catalog/model-fields.ts'
 import type { Agent } from '../domain/agents/agent.ts'
 import type { Backup } from '../domain/backup.ts'
@@ -98,7 +98,7 @@ export function agentRecord(agent: Agent, sentApiKey?: string) {
     project_id: agent.projectId,
     created_at: agent.createdAt,
     updated_at: agent.updatedAt,
-    data: data === null ? {} : { knowledge_bases: data.knowledgeBases, tables: data.tables },
+    data: data === null ? {} : agentDataFields(data),
     model:
       model === null
         ? {}

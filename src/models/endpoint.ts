@@ -1,7 +1,7 @@
 import { type ChatDefaults, compatibleServer, type ModelRef } from '../domain/model-ref.ts'
 import { AppError } from '../errors.ts'
 import { isTrustedHost } from '../network/address-policy.ts'
-import { checkedAddress, type Guard } from '../network/pinned-fetch.ts'
+import { checkNamedAddress, type Guard } from '../network/pinned-fetch.ts'
 
 /** Where a model is reached and with which key. */
 export interface Endpoint {
@@ -136,9 +136,6 @@ function guardFor(url: URL, guard: Guard | undefined): Guard | null {
   return guard === undefined || isTrustedHost(url.hostname, guard.policy) ? null : guard
 }
 
-/** A resolver that takes longer says nothing when a model is named; the connection asks again. */
-const RESOLVE_MS = 3_000
-
 /**
  * Checks the address that a model names, if it names one, before it is stored.
  * @throws AppError `address_refused`
@@ -155,13 +152,7 @@ export async function checkModelAddress(
   const isOperators = server !== undefined && provider === defaults.operatorProvider
   if (url === null || (nonBlank(baseUrl) === undefined && isOperators)) return
   if (url.origin === URL.parse(own ?? '')?.origin) return
-  const needed = guardFor(url, guard)
-  if (needed === null) return
-  try {
-    await checkedAddress(url, needed, AbortSignal.timeout(RESOLVE_MS))
-  } catch (error) {
-    if (error instanceof AppError) throw error
-  }
+  await checkNamedAddress(url, guard)
 }
 
 /** A shorter value of the query (`api-version=1`) is not a secret. */

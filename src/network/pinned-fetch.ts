@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises'
+import { AppError } from '../errors.ts'
 import { abortable } from '../runtime/cancellation.ts'
-import { type AddressPolicy, requireAllowed } from './address-policy.ts'
+import { type AddressPolicy, isTrustedHost, requireAllowed } from './address-policy.ts'
 
 /** What reaches the network, passed in so that a test decides what a name means. */
 export interface Network {
@@ -64,6 +65,22 @@ export async function checkedAddress(
   const [address] = addresses
   if (address === undefined) throw new Error(`${url.hostname} has no address`)
   return address
+}
+
+/** A resolver that takes longer says nothing when an address is named; the connection asks again. */
+const RESOLVE_MS = 3_000
+
+/**
+ * Checks an address that somebody names, before it is stored. One that nobody resolves passes.
+ * @throws AppError `address_refused`
+ */
+export async function checkNamedAddress(url: URL, guard: Guard): Promise<void> {
+  if (isTrustedHost(url.hostname, guard.policy)) return
+  try {
+    await checkedAddress(url, guard, AbortSignal.timeout(RESOLVE_MS))
+  } catch (error) {
+    if (error instanceof AppError) throw error
+  }
 }
 
 /** A resolver knows no signal: it is left behind when time is up. */

@@ -28,6 +28,7 @@ import {
   knowledgeBaseOf,
   NOTHING_KEPT,
   projectOf,
+  sealedData,
   sealedJson,
   sealedJsonOrNull,
   sealedParamsOf,
@@ -264,9 +265,10 @@ export class StoredCatalog implements Catalog {
         const project = currentProject(state.snapshot(), draft.projectId)
         checkAgentName(state.snapshot(), draft)
         const queries = queriesOver(connection)
-        const { model, ...plain } = draft
+        const { model, data, ...plain } = draft
         const row = {
           ...plain,
+          data: sealedData(data, secrets),
           id: await nextId(queries, 'agent'),
           nameKey: nameKey(draft.name),
           sealedModel: sealedJsonOrNull(model, secrets),
@@ -283,7 +285,7 @@ export class StoredCatalog implements Catalog {
     const { database, state, secrets } = this.#parts
     return database.write(
       async (connection) => {
-        const { name, model, ...plain } = changes
+        const { name, model, data, ...plain } = changes
         if (name !== undefined) checkAgentName(state.snapshot(), { ...agent, name }, agent.id)
         const queries = queriesOver(connection)
         await queries
@@ -291,6 +293,7 @@ export class StoredCatalog implements Catalog {
           .set({
             ...plain,
             ...(name !== undefined && { name, nameKey: nameKey(name) }),
+            ...(data !== undefined && { data: sealedData(data, secrets) }),
             ...(model !== undefined && { sealedModel: sealedJsonOrNull(model, secrets) }),
             updatedAt: this.#now(),
           })

@@ -8,6 +8,7 @@ export interface ScriptedQuestion {
   readonly data: {
     readonly knowledge_bases?: readonly string[]
     readonly tables?: readonly string[]
+    readonly mcp?: readonly object[]
   }
   readonly turns: readonly Said[]
   readonly params?: object
@@ -21,6 +22,7 @@ export interface ScriptedAnswer {
     readonly content: string
     readonly citations: readonly Citation[]
   }
+  readonly warnings: readonly string[]
   /** What the model was told before the question. */
   readonly system: string
   /** The tools as the model was told them, by their names. */
@@ -43,6 +45,7 @@ export async function askScripted(
     const messages = [{ role: 'user', content: question }]
     const answer = await app.send('POST', `${AGENTS}/${name}/completions`, { messages })
     expect(answer).toMatchObject({ status: 200 })
+    const body = answer.body as Pick<ScriptedAnswer, 'message'> & Partial<ScriptedAnswer>
     const last = server.requests.at(-1) as {
       messages: { role: string; content: string }[]
       tools?: { function: { name: string; description: string; parameters: object } }[]
@@ -51,7 +54,8 @@ export async function askScripted(
       seen: last.messages
         .filter(({ role }) => role === 'tool')
         .map(({ content }) => unfenced(content)),
-      message: (answer.body as { message: ScriptedAnswer['message'] }).message,
+      message: body.message,
+      warnings: body.warnings ?? [],
       system: last.messages[0]?.content ?? '',
       tools: new Map((last.tools ?? []).map(({ function: tool }) => [tool.name, tool])),
     }

@@ -255,7 +255,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       embedders: EMBEDDERS,
       rerankers: { providers: [], reranker: () => ({ rerank: async () => [] }) },
       chatProviders: ['builtin', 'openai'],
-      checkAddress: async () => {},
+      ...{ checkAddress: async () => {}, checkServerAddress: async () => {} },
       reembeddings: NO_REEMBEDDINGS,
       dataSources: {
         createDataSource: async () => Promise.reject(new Error('not expected')),

@@ -93,6 +93,7 @@ export async function openSqlFixture(): Promise<SqlFixture> {
     rerankers: NO_RERANKERS,
     chatProviders: ['builtin'],
     checkAddress: async () => {},
+    checkServerAddress: async () => {},
     reembeddings: NO_REEMBEDDINGS,
     dataSources: store.dataSourceCatalog,
     sources: fakeSources({}),

@@ -25,6 +25,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   telemetry: ['domain', 'runtime', 'errors.ts'],
   store: ['domain', 'analysis', 'runtime', 'values', 'errors.ts'],
   models: ['domain', 'analysis', 'runtime', 'network', 'errors.ts'],
+  mcp: ['domain', 'runtime', 'network', 'errors.ts'],
   query: [
     'domain',
     'analysis',
@@ -71,7 +72,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   ],
   sql: ['subquery', 'search', 'pushdown', 'dialect', 'guard', 'ast', 'lexer'],
   retrieval: ['keywords', 'rows', 'ivf', 'vectors', 'kernel'],
-  agents: ['questions', 'actors', 'loop', 'tools', 'evidence', 'data'],
+  agents: ['questions', 'foreign', 'actors', 'loop', 'tools', 'evidence', 'data'],
   reading: ['processes', 'documents', 'html', 'tables'],
   cli: ['commands', 'ingest', 'sql'],
   store: [
@@ -97,6 +98,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
 export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   openai: ['models'],
   '@anthropic-ai/sdk': ['models'],
+  '@modelcontextprotocol/sdk': ['mcp'],
   'onnxruntime-node': ['models'],
   '@duckdb/node-api': [
     'store/duckdb',

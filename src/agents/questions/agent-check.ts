@@ -8,6 +8,7 @@ import type { ChatDelta, ChatModel, ChatModels } from '../../domain/ports/model-
 import { toAppError } from '../../errors.ts'
 import { failureOf } from '../actors/worker-messages.ts'
 import { agentData } from '../data/agent-data.ts'
+import { BUILTIN_CALLS_NONE, noneAllowed } from '../foreign/foreign-tools.ts'
 import { failureType } from './completion-stream.ts'
 
 /** What one tiny call to an agent's model has shown, under the names of the wire. */
@@ -127,7 +128,16 @@ export function agentWarnings(
     const table = /^No table found: ([^.]+)\./.exec(warning)?.[1]
     return table === undefined || !databases.has(nameKey(table))
   })
-  const names = agent.data === null ? [''] : [...agent.data.knowledgeBases, ...agent.data.tables]
+  const names =
+    agent.data === null
+      ? ['']
+      : [...agent.data.knowledgeBases, ...agent.data.tables, ...(agent.data.mcp ?? [])]
+  const servers = agent.data?.mcp ?? []
+  const isBuiltin = ref === null || ref.provider === BUILTIN_PROVIDER
+  const foreign =
+    isBuiltin && servers.length > 0
+      ? [BUILTIN_CALLS_NONE]
+      : servers.flatMap(({ name, tools }) => (tools.length === 0 ? [noneAllowed(name)] : []))
   const empty = names.length === 0 ? [`Agent ${agent.name} has no data: it may read nothing`] : []
-  return [...(problem === null ? [] : [problem]), ...data, ...empty]
+  return [...(problem === null ? [] : [problem]), ...data, ...foreign, ...empty]
 }

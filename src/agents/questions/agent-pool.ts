@@ -7,6 +7,7 @@ import {
   type ModelRef,
   unknownProvider,
 } from '../../domain/model-ref.ts'
+import type { ForeignTools } from '../../domain/ports/foreign-tool-ports.ts'
 import type { Catalog } from '../../domain/ports/store-ports.ts'
 import type { RunTraces } from '../../domain/ports/trace-ports.ts'
 import { AppError, toAppError } from '../../errors.ts'
@@ -14,6 +15,7 @@ import { agentData } from '../data/agent-data.ts'
 import { DataProfiles } from '../data/data-profiles.ts'
 import type { Select } from '../data/data-reader.ts'
 import { type ListingSources, tablesElsewhere } from '../data/tables-elsewhere.ts'
+import { foreignToolsOf, NO_FOREIGN_TOOLS } from '../foreign/foreign-tools.ts'
 import { ToolHost } from '../tools/tool-host.ts'
 import {
   type AgentQuestion,
@@ -37,6 +39,8 @@ export interface AgentDeps extends ThreadServices {
   readonly sources: ListingSources
   /** Providers of chat models that there are. */
   readonly chatProviders: readonly string[]
+  /** Tools of servers that agents name; unset: there are none. */
+  readonly foreignTools?: ForeignTools
   /** Where each question is written down. */
   readonly traces: RunTraces
   /** A UUID. */
@@ -171,21 +175,27 @@ export class AgentPool {
     const { model, endMs, traceId } = run
     yield startEvent(question, traceId)
     const snapshot = catalog.snapshot()
-    const elsewhere = await tablesElsewhere(agent, snapshot, sources, signal)
-    const named = agentData(agent, snapshot, elsewhere)
+    const terms = { session: traceId, bytesMax: observationBytesMax, isAble: hasPrompt(model) }
+    const [elsewhere, foreign] = await Promise.all([
+      tablesElsewhere(agent, snapshot, sources, signal),
+      foreignToolsOf(agent, this.#deps.foreignTools ?? NO_FOREIGN_TOOLS, terms, signal),
+    ])
+    const own = agentData(agent, snapshot, elsewhere)
+    const named = { ...own, warnings: [...own.warnings, ...foreign.warnings] }
     const data = hasPrompt(model)
       ? await this.#profiles.described(named, snapshot, agent.projectName, signal)
       : named
     const keepsFinalRows = agent.params.mode === 'sql' && hasPrompt(model)
     const scope = { data, project: agent.projectName, select }
-    const host = new ToolHost({ ...scope, observationBytesMax, keepsFinalRows })
+    const host = new ToolHost({ ...scope, observationBytesMax, keepsFinalRows, foreign })
     const timeoutMs = Math.max(1, endMs - performance.now())
     const refused = this.#deps.features?.of(model).refused
-    const task = agentTask(asked, data, { ...this.#options, model, timeoutMs, refused })
-    const { content, warnings, usage } = yield* this.#threads.answer(
-      task,
-      { host, run, agentId: agent.id },
-      signal,
+    const told = { ...this.#options, model, timeoutMs, refused, foreignTools: foreign.specs }
+    const task = agentTask(asked, data, told)
+    const owner = { host, run, agentId: agent.id }
+    const { content, warnings, usage } = yield* endingWith(
+      this.#threads.answer(task, owner, signal),
+      () => foreign.end(),
     )
     const citations = await host.citations(content, signal)
     const findings = host.findings(content)
@@ -194,7 +204,10 @@ export class AgentPool {
       traceId,
       citations,
       ...findings,
-      warnings: [...data.warnings, ...warnings, ...modeWarnings(asked, findings)],
+      warnings: [
+        ...new Set([...data.warnings, ...foreign.warnings]),
+        ...[...warnings, ...modeWarnings(asked, findings)],
+      ],
       usage,
       seconds: (performance.now() - run.beganMs) / 1000,
     }
@@ -207,6 +220,14 @@ export class AgentPool {
     this.#places.close()
     this.#profiles.close()
     this.#threads.close()
+  }
+}
+
+async function* endingWith<T, R>(events: AsyncGenerator<T, R>, end: () => void) {
+  try {
+    return yield* events
+  } finally {
+    end()
   }
 }
 

@@ -1,5 +1,6 @@
 import type { ModelFeature } from '../../domain/model-features.ts'
 import { BUILTIN_PROVIDER, type ChatDefaults, type ModelRef } from '../../domain/model-ref.ts'
+import type { ToolSpec } from '../../domain/ports/model-ports.ts'
 import type { AgentTask } from '../actors/worker-messages.ts'
 import type { AvailableData } from '../data/agent-data.ts'
 import { newFence } from '../loop/data-fence.ts'
@@ -14,6 +15,8 @@ export interface TaskTerms {
   readonly refused?: ReadonlySet<ModelFeature> | undefined
   readonly agentStepsMax: number
   readonly agentContextTokens?: number
+  /** Tools of others. */
+  readonly foreignTools: readonly ToolSpec[]
 }
 
 /** All that the thread is told for one question. */
@@ -26,7 +29,7 @@ export function agentTask(
   const task = {
     question,
     history,
-    tools: toolSpecs(data),
+    tools: [...toolSpecs(data), ...terms.foreignTools],
     model,
     chatDefaults,
     refusedFeatures: [...(terms.refused ?? [])],
@@ -38,7 +41,11 @@ export function agentTask(
   if (!hasPrompt(model)) return { ...task, systemPrompt: '' }
   const fence = newFence()
   const contextTokens = contextTokensOf(model, agentContextTokens)
-  const prompt = systemPrompt(agent, data, { fence, answerForm })
+  const prompt = systemPrompt(agent, data, {
+    fence,
+    answerForm,
+    hasForeignTools: terms.foreignTools.length > 0,
+  })
   const form = answerForm === undefined ? {} : { answerForm }
   return { ...task, systemPrompt: prompt, fence, contextTokens, ...form }
 }

@@ -28,6 +28,14 @@ export interface ToolHostOptions {
   readonly observationBytesMax: number
   /** Whether the rows of the last statement are part of the answer. */
   readonly keepsFinalRows?: boolean
+  /** Tools of others. What they say is no evidence: nothing of it is cited. */
+  readonly foreign?: ForeignRunner | null
+}
+
+/** Never throws but the signal's reason. */
+export interface ForeignRunner {
+  has(name: string): boolean
+  run(call: Pick<ToolCall, 'name' | 'input'>, signal: AbortSignal): Promise<string>
 }
 
 /** These end the question; any other expected failure is told to the model, which may try something else. */
@@ -62,6 +70,8 @@ export class ToolHost {
     { name, input }: Pick<ToolCall, 'name' | 'input'>,
     signal: AbortSignal,
   ): Promise<string> {
+    const { foreign } = this.#options
+    if (foreign?.has(name)) return foreign.run({ name, input }, signal)
     if (!isToolName(name)) throw new AppError('internal', `There is no tool "${name.slice(0, 80)}"`)
     try {
       return await this.#run(name, input, signal)

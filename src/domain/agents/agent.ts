@@ -1,10 +1,13 @@
 import type { KnowledgeBase } from '../knowledge-base.ts'
 import type { ModelRef } from '../model-ref.ts'
+import type { McpServer } from './mcp-server.ts'
 
 /** What an agent may read: `<project>.<knowledge base>`, `<data source>.<table>`, globs allowed. */
 export interface AgentData {
   readonly knowledgeBases: readonly string[]
   readonly tables: readonly string[]
+  /** Whose tools it may call. Missing: nobody's. */
+  readonly mcp?: readonly McpServer[]
 }
 
 /** What an agent's `data` stands for at one moment: its statements may read nothing else. */

@@ -1,7 +1,7 @@
 /** The tables of information_schema over what the catalog defines. Secrets are masked. */
 
 import { shownReembedding } from '../../catalog/change-embedding-model.ts'
-import { agentParamFields } from '../../catalog/define-agent.ts'
+import { agentDataFields, agentParamFields } from '../../catalog/define-agent.ts'
 import { shownParameters } from '../../catalog/define-database.ts'
 import { definedFields } from '../../catalog/fields.ts'
 import { maskedModelFields } from '../../catalog/model-fields.ts'
@@ -210,7 +210,7 @@ export function agentOptions({
   params,
 }: Agent): Readonly<Record<string, unknown>> {
   return definedFields({
-    data: data === null ? undefined : { knowledge_bases: data.knowledgeBases, tables: data.tables },
+    data: data === null ? undefined : agentDataFields(data),
     prompt_template: promptTemplate ?? undefined,
     ...agentParamFields(params),
   })

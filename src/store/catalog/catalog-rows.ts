@@ -1,6 +1,6 @@
 /** The catalog's rows ⇄ what the domain talks about: all of them at the start, and one by one. */
 import { asc } from 'drizzle-orm'
-import type { Agent } from '../../domain/agents/agent.ts'
+import type { Agent, AgentData } from '../../domain/agents/agent.ts'
 import type { DataSource } from '../../domain/flow/data-source.ts'
 import { DEFAULT_FUSION, fusionNamed, type SearchDefaults } from '../../domain/hybrid-search.ts'
 import {
@@ -23,6 +23,7 @@ import {
   keyCheck,
   knowledgeBases,
   projects,
+  type SealedAgentData,
   tables,
   views,
 } from './schema.ts'
@@ -235,9 +236,22 @@ function languageOf(name: unknown): Language | null {
 }
 
 export function agentOf(row: AgentRow, context: RowContext): Agent {
-  const { nameKey: _, sealedModel, ...agent } = row
+  const { nameKey: _, sealedModel, data, ...agent } = row
   const model = unsealedOrNull<ModelRef>(sealedModel, context.secrets)
-  return { ...agent, projectName: context.projectName, model }
+  return { ...agent, projectName: context.projectName, model, data: dataOf(data, context) }
+}
+
+export function sealedData(data: AgentData | null, secrets: Secrets): SealedAgentData | null {
+  if (data === null) return null
+  const { mcp, ...plain } = data
+  return mcp === undefined ? plain : { ...plain, sealedMcp: sealedJson(mcp, secrets) }
+}
+
+function dataOf(stored: SealedAgentData | null, { secrets }: RowContext): AgentData | null {
+  if (stored === null) return null
+  const { sealedMcp, ...plain } = stored
+  if (sealedMcp === undefined) return plain
+  return { ...plain, mcp: unsealed<NonNullable<AgentData['mcp']>>(sealedMcp, secrets) }
 }
 
 export function fileOf(row: FileRow): UploadedFile {

@@ -90,6 +90,11 @@ export const knowledgeBases = eider.table('knowledge_bases', {
   vectorsNumber: integer('vectors_number').notNull().default(0),
 })
 
+/** All that is known of the servers of others is encrypted, as a model is. */
+export interface SealedAgentData extends Omit<AgentData, 'mcp'> {
+  readonly sealedMcp?: string
+}
+
 export const agents = eider.table(
   'agents',
   {
@@ -98,7 +103,7 @@ export const agents = eider.table(
     name: text('name').notNull(),
     nameKey: text('name_key').notNull(),
     sealedModel: text('sealed_model'),
-    data: json<AgentData>('data'),
+    data: json<SealedAgentData>('data'),
     promptTemplate: text('prompt_template'),
     params: json<AgentParams>('params').notNull(),
     createdAt: moment('created_at'),

@@ -1,4 +1,4 @@
-import { overriddenAgent } from '../../../catalog/define-agent.ts'
+import { agentDataFields, checkAddresses, overriddenAgent } from '../../../catalog/define-agent.ts'
 import type { Fields } from '../../../catalog/fields.ts'
 import { modelRefOf } from '../../../catalog/model-fields.ts'
 import type { Agent } from '../../../domain/agents/agent.ts'
@@ -144,9 +144,16 @@ async function setting(
   deps: QueryDeps,
 ): Promise<Setting> {
   const changed = overriddenAgent(agent, changes, deps)
-  if (changed.model !== null && changed.model !== agent.model)
-    await deps.checkAddress(changed.model)
-  const { data, promptTemplate, params } = changed
+  await checkAddresses(
+    {
+      ...(changed.model === agent.model ? {} : { model: changed.model }),
+      ...(changed.data === agent.data ? {} : { data: changed.data }),
+    },
+    deps,
+  )
+  const { promptTemplate, params } = changed
+  // Other keys of servers are the same servers.
+  const data = changed.data && agentDataFields(changed.data)
   const model = withoutKey(changed.model ?? deps.chatModels.defaultModel)
   return { name, agent: changed, key: digest([model, data, promptTemplate, params]) }
 }
