@@ -158,6 +158,27 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
     ],
     load: () => import('./commands/jobs-command.ts'),
   },
+  traces: {
+    summary: 'what questions to agents did: list them, show one as a tree',
+    usage: ['traces [list]', 'traces show [<trace_id>]'],
+    words: [0, 2],
+    options: {
+      agent: { value: '<agent>', help: 'only questions to this agent' },
+      project: { value: '<project>', short: 'p', help: 'only of this project' },
+      outcome: { value: '<outcome>', help: 'only answered, failed or cancelled ones' },
+      q: { value: '<text>', help: 'only questions with this text in them' },
+      from: { value: '<time>', help: 'started then or later: 2026-05-01, or with a time (UTC)' },
+      to: { value: '<time>', help: 'started before' },
+      limit: { value: '<number>', help: 'how many (50)' },
+      full: { help: 'of show: whole texts' },
+    },
+    notes: 'show without an id is the newest question that fits the options.',
+    examples: [
+      ['eider traces --agent helper --outcome failed', 'what went wrong'],
+      ['eider traces show', 'the last question, turn by turn, with times and tokens'],
+    ],
+    load: () => import('./commands/traces-command.ts'),
+  },
   sources: {
     summary: 'what a knowledge base is kept in step with by the server',
     usage: ['sources <kb> [list]', 'sources <kb> add | run | runs | remove <name>'],
@@ -282,7 +303,7 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
 
 export const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
   ['Fill', ['ingest', 'sources', 'import', 'export']],
-  ['Ask', ['search', 'ask', 'sql']],
+  ['Ask', ['search', 'ask', 'traces', 'sql']],
   ['Server', ['serve', 'status', 'jobs', 'databases', 'backup', 'backups']],
   ['Data folders, without a server', ['restore', 'salvage', 'accept-loss']],
 ]

@@ -24,10 +24,22 @@ export interface AgentProbe {
   /** Whether the server does so; null: it has not been found out. */
   readonly streaming: boolean | null
   readonly tools: boolean | null
-  readonly usage: TokenUsage | null
+  readonly usage: WireUsage | null
   readonly took_ms: number
   readonly warnings: readonly string[]
   readonly next_step: string | null
+}
+
+interface WireUsage {
+  readonly input_tokens: number
+  readonly output_tokens: number
+  readonly cached_tokens: number
+}
+
+function wireUsage(usage: TokenUsage | null): WireUsage | null {
+  if (usage === null) return null
+  const { inputTokens, outputTokens, cachedTokens } = usage
+  return { input_tokens: inputTokens, output_tokens: outputTokens, cached_tokens: cachedTokens }
 }
 
 /** One call, further tries included. */
@@ -56,7 +68,7 @@ export async function probeAgent(
     const end = await heard(model, AbortSignal.any([signal, timeout]))
     return {
       ...{ ok: true, ...plain, url, status: 200, model: shown, ...abilities(ref, models) },
-      ...{ usage: end?.usage ?? null, took_ms: tookMs() },
+      ...{ usage: wireUsage(end?.usage ?? null), took_ms: tookMs() },
       ...{ warnings: end?.warnings ?? [], next_step: null },
     }
   } catch (error) {

@@ -100,7 +100,7 @@ class ShownAnswer {
   }
 
   async add(event: CompletionEvent): Promise<void> {
-    const { output } = this.#context
+    const { output, options } = this.#context
     if (output.isJson) await output.json(event)
     if ('type' in event && event.type === 'end') this.#isOver = true
     if ('type' in event && event.type === 'error') {
@@ -115,6 +115,7 @@ class ShownAnswer {
     for (const warning of event.warnings ?? []) output.say(`Warning: ${safeLine(warning)}`)
     await this.#citations(event.citations ?? [])
     await this.#findings(event)
+    if (options.flag('steps') === true) output.say(`eider traces show ${event.trace_id}`)
   }
 
   /** Statements over tables and charts: what can be said of them in a line. */

@@ -34,9 +34,10 @@ function modelServer() {
 }
 
 function openaiEvents(model: string): string {
+  const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
   const chunk = (delta: object, finish_reason: string | null) => {
     const choices = [{ index: 0, delta, finish_reason }]
-    const body = { id: 'c', object: 'chat.completion.chunk', created: 1, model, choices }
+    const body = { id: 'c', object: 'chat.completion.chunk', created: 1, model, choices, usage }
     return `data: ${JSON.stringify(body)}\n\n`
   }
   const said = chunk({ role: 'assistant', content: 'Nothing is new.' }, null)
@@ -83,7 +84,9 @@ test('docs/agents/models.md: each set-up is made without a call, probed and aske
     await app.send('PUT', agent, { agent: { model: here } })
     const { body } = await app.send(probe.method, probe.path)
     expect(body).toMatchObject({ ok: true, status: 200, streaming: true, tools: true })
-    for (const name of ['url', 'error_type', 'cause', 'next_step', 'usage', 'took_ms']) {
+    const counted = { input_tokens: 1, output_tokens: 1, cached_tokens: 0 }
+    expect(body).toMatchObject({ usage: counted })
+    for (const name of ['url', 'error_type', 'cause', 'next_step', 'took_ms']) {
       expect(body).toHaveProperty(name)
     }
     const messages = [{ role: 'user', content: 'What is new?' }]

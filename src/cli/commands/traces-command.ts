@@ -1,0 +1,236 @@
+import type { CommandContext, RunCommand } from '../command.ts'
+import { CommandError, usageError } from '../command-error.ts'
+import { nearest } from '../command-line.ts'
+import type { Output } from '../output.ts'
+import { safeLine, safeText, truncated } from '../terminal-text.ts'
+import { showTable } from './shown-table.ts'
+
+const ACTIONS = ['list', 'show'] as const
+/** Lines of an observation, unless everything is to be seen. */
+const LINES_SHOWN = 4
+const COLUMNS_UNKNOWN = 120
+
+interface Usage {
+  readonly input_tokens: number
+  readonly output_tokens: number
+}
+
+/** What the server's list shows of a run, as far as it is printed. */
+interface TraceItem {
+  readonly trace_id: string
+  readonly project: string
+  readonly agent: string
+  readonly provider: string
+  readonly model: string
+  readonly question: string
+  readonly outcome: string
+  readonly error_code: string | null
+  readonly started_at: string
+  readonly took_ms: number
+  readonly step_count: number
+  readonly usage: Usage | null
+  readonly cost: number | null
+  readonly feedback: { readonly rating: number; readonly comment: string | null } | null
+}
+
+interface Timed {
+  readonly start_ms: number
+  readonly took_ms: number
+}
+
+interface Turn extends Timed {
+  readonly finish: string | null
+  readonly tool_calls: number
+  readonly usage: Usage | null
+}
+
+interface Step extends Timed {
+  readonly tool: string
+  readonly input: string
+  readonly observation: string
+}
+
+interface Trace extends TraceItem {
+  readonly answer: string | null
+  readonly error: string | null
+  readonly warnings: readonly string[]
+  readonly citations: readonly {
+    readonly knowledge_base: string
+    readonly document_id: string
+  }[]
+  readonly turns: readonly Turn[]
+  readonly steps: readonly Step[]
+}
+
+export const run: RunCommand = async (context) => {
+  const [word = 'list', id] = context.words
+  const action = ACTIONS.find((one) => one === word)
+  if (action === undefined) {
+    const near = nearest(word, ACTIONS)
+    const hint = near === undefined ? `there are ${ACTIONS.join(' and ')}` : `did you mean ${near}?`
+    throw usageError(`traces: there is no "${word}"; ${hint}`)
+  }
+  if (action === 'show') return show(id, context)
+  if (id !== undefined) throw usageError('traces list takes no name: --agent says whose')
+  return list(context)
+}
+
+const FILTERS = ['agent', 'project', 'outcome', 'from', 'to', 'q', 'limit']
+
+async function found({ client, options, signal }: CommandContext, more: object = {}) {
+  const given = FILTERS.flatMap((name) => {
+    const value = options.text(name)
+    return value === undefined ? [] : [[name, value]]
+  })
+  const filters: Record<string, string> = { ...Object.fromEntries(given), ...more }
+  const [, project, agent] = /^([^.]+)\.(.+)$/.exec(filters.agent ?? '') ?? []
+  if (project !== undefined && agent !== undefined) Object.assign(filters, { project, agent })
+  const query = new URLSearchParams(filters).toString()
+  // The server's own answer, whose form its routes define.
+  return (await client.send('GET', `/api/traces?${query}`, { signal })) as {
+    readonly items: readonly TraceItem[]
+    readonly next: string | null
+  }
+}
+
+async function list(context: CommandContext): Promise<undefined> {
+  const { output } = context
+  const page = await found(context)
+  if (output.isJson) {
+    await output.json(page)
+    return
+  }
+  if (page.items.length === 0) {
+    output.say('There are no such traces')
+    return
+  }
+  const rows = page.items.map((item) => {
+    const { trace_id: id, outcome, error_code: code, question, step_count: steps } = item
+    const { input_tokens: read, output_tokens: written } = item.usage ?? {}
+    const started = item.started_at.slice(0, 19)
+    const end = code === null ? outcome : code
+    const agent = `${item.project}.${item.agent}`
+    const seconds = Number((item.took_ms / 1000).toFixed(2))
+    return [id, started, agent, end, seconds, steps, read, written, item.cost, question]
+  })
+  const names = ['trace', 'started (UTC)', 'agent', 'outcome', 'seconds', 'calls']
+  await showTable([...names, 'read', 'written', 'cost', 'question'], rows, output)
+  if (page.next !== null) output.say('There are more: --limit, --from, --to')
+}
+
+async function show(id: string | undefined, context: CommandContext): Promise<undefined> {
+  const { client, output, options, signal } = context
+  const newest = id === undefined ? (await found(context, { limit: '1' })).items[0] : undefined
+  const wanted = id ?? newest?.trace_id
+  if (wanted === undefined) throw new CommandError('trace_not_found', 'There are no such traces')
+  // As above.
+  const trace = (await client.send('GET', `/api/traces/${encodeURIComponent(wanted)}`, {
+    signal,
+  })) as Trace
+  if (output.isJson) {
+    await output.json(trace)
+    return
+  }
+  await new TraceTree(output, options.flag('full') === true).show(trace)
+}
+
+class TraceTree {
+  readonly #output: Output
+  readonly #isFull: boolean
+  readonly #columns: number
+
+  constructor(output: Output, isFull: boolean) {
+    this.#output = output
+    this.#isFull = isFull
+    this.#columns = isFull ? Number.POSITIVE_INFINITY : (output.columns ?? COLUMNS_UNKNOWN)
+  }
+
+  async show(trace: Trace): Promise<void> {
+    const output = this.#output
+    const model = [trace.provider, trace.model].filter(Boolean).join('/')
+    await this.#line(output.bold(safeLine(trace.question)))
+    await this.#line(
+      [
+        `${trace.project}.${trace.agent}`,
+        model,
+        `${trace.started_at.slice(0, 19)} UTC`,
+        milliseconds(trace.took_ms),
+        tokens(trace.usage),
+        trace.cost === null ? '' : `cost ${trace.cost}`,
+      ]
+        .filter(Boolean)
+        .map(safeLine)
+        .join(' · '),
+    )
+    for (const event of inOrder(trace)) await this.#event(event)
+    await this.#end(trace)
+  }
+
+  async #event(event: Turn | Step): Promise<void> {
+    const times = `${milliseconds(event.took_ms)} at ${milliseconds(event.start_ms)}`
+    if (!('tool' in event)) {
+      const what = event.tool_calls > 0 ? `${event.tool_calls} called` : (event.finish ?? 'no end')
+      const parts = ['model', safeLine(what), times, tokens(event.usage)]
+      await this.#line(`├─ ${parts.filter(Boolean).join(' · ')}`)
+      return
+    }
+    await this.#line(`│  ├─ ${this.#output.cyan(safeLine(event.tool))} · ${times}`)
+    const input = event.input.trim()
+    if (input !== '') await this.#texts(input, '│  │  → ')
+    await this.#texts(event.observation, '│  │  ')
+  }
+
+  async #end(trace: Trace): Promise<void> {
+    const error = trace.error === null ? '' : `: ${safeLine(trace.error)}`
+    const code = trace.error_code === null ? '' : ` (${trace.error_code})`
+    await this.#line(`└─ ${safeLine(trace.outcome)}${code}${error}`)
+    for (const line of safeText(trace.answer ?? '').split('\n'))
+      await this.#output.line(`   ${line}`)
+    const cited = trace.citations.map(({ knowledge_base: kb, document_id: id }) => `${kb} ${id}`)
+    if (cited.length > 0)
+      await this.#line(`   cites ${[...new Set(cited)].map(safeLine).join(', ')}`)
+    for (const warning of trace.warnings) await this.#line(`   warning: ${safeLine(warning)}`)
+    const { feedback } = trace
+    if (feedback === null) return
+    const comment = feedback.comment === null ? '' : `: ${safeLine(feedback.comment)}`
+    await this.#line(`   rated ${feedback.rating}${comment}`)
+  }
+
+  async #texts(text: string, lead: string): Promise<void> {
+    const lines = safeText(text).trim().split(/\r?\n/)
+    const shown = this.#isFull ? lines : lines.slice(0, LINES_SHOWN)
+    for (const line of shown) await this.#dim(`${lead}${line}`)
+    if (lines.length > shown.length) {
+      await this.#dim(`${lead}… ${lines.length - shown.length} more lines: --full`)
+    }
+  }
+
+  async #dim(text: string): Promise<void> {
+    await this.#output.line(this.#output.dim(this.#cut(text)))
+  }
+
+  async #line(text: string): Promise<void> {
+    await this.#output.line(text)
+  }
+
+  #cut(text: string): string {
+    return this.#isFull ? text : truncated(text, this.#columns)
+  }
+}
+
+/** Each turn of the model, and after it the calls that it made. */
+function inOrder({ turns, steps }: Trace): readonly (Turn | Step)[] {
+  const left = [...steps]
+  const events = turns.flatMap((turn) => [turn, ...left.splice(0, turn.tool_calls)])
+  // A run that was stopped may have calls of a turn that did not end.
+  return [...events, ...left]
+}
+
+function milliseconds(time: number): string {
+  return time < 1000 ? `${Math.round(time)} ms` : `${(time / 1000).toFixed(2)} s`
+}
+
+function tokens(usage: Usage | null): string {
+  if (usage === null) return ''
+  return `${usage.input_tokens} tokens read, ${usage.output_tokens} written`
+}
