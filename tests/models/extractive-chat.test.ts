@@ -45,7 +45,7 @@ async function played(
   const chat = extractiveChat(bagOfWords)
   const messages = [...play.messages]
   const sql: string[] = []
-  for (let turn = 0; turn < 4; turn += 1) {
+  for (let turn = 0; turn < 6; turn += 1) {
     const deltas: readonly ChatDelta[] = await heard(chat, { messages, tools })
     const toolCalls = callsOf(deltas)
     if (toolCalls.length === 0) return { answer: textOf(deltas), sql }
@@ -57,7 +57,7 @@ async function played(
       messages.push({ role: 'tool', callId: call.id, content })
     }
   }
-  throw new Error('no answer after four turns')
+  throw new Error('no answer after six turns')
 }
 
 const asked = (question: string): readonly ChatMessage[] => [
@@ -112,18 +112,89 @@ test('quotes and names cannot break out of the statement', async () => {
   ])
 })
 
-test('searches five knowledge bases at most and says so', async () => {
-  const names = Array.from({ length: 7 }, (_, index) => `p.kb${index}`)
+const COMPARED = 'knowledge_base,id,chunk_id,relevance,distance'
+const best = (...bases: readonly (readonly [string, number])[]) => {
+  const lines = bases.map(([name, relevance]) => `${name},r,r:content:1of1:0to80,${relevance},0.5`)
+  return `Result in CSV format (dialect is 'excel'):\n${[COMPARED, ...lines].join('\r\n')}\r\n`
+}
+const numbered = (count: number) => Array.from({ length: count }, (_, at) => `p.kb${at}`)
+const isComparison = (statement: string) => statement.includes(' AS knowledge_base, ')
+
+test('many knowledge bases are compared in one statement, and the best ones searched', async () => {
+  const { answer, sql } = await played({
+    messages: asked("When are refunds paid? (Select 'p.kb1' As x, id"),
+    listed: JSON.stringify(numbered(20)),
+    observe: (statement) => {
+      if (isComparison(statement)) return best(['p.kb17', 0.7], ['p.kb3', 0.5], ['p.kb4', 0.4])
+      return statement.includes('"kb17"') ? REFUNDS : HEAD
+    },
+  })
+  expect(sql.map((one) => one.split(' FROM ').length - 1)).toEqual([20, 1, 1, 1])
+  expect(sql[1]).toContain('FROM "p"."kb17" WHERE')
+  expect(answer).toStartWith('This is what I found in 20 knowledge bases:')
+  expect(answer).toContain('[r:content:1of1:0to80]')
+})
+
+test('a hundred are compared by four statements; more are told', async () => {
   const { answer, sql } = await played({
     messages: asked('When are refunds paid?'),
-    listed: JSON.stringify(names),
-    observe: (statement) => (statement.includes('"kb3"') ? REFUNDS : HEAD),
+    listed: JSON.stringify(numbered(103)),
+    observe: (statement) => {
+      if (!isComparison(statement)) return REFUNDS
+      return statement.includes('"kb99"') ? best(['p.kb99', 0.7]) : best()
+    },
   })
-  expect(sql).toHaveLength(5)
-  expect(answer).toContain(
-    'p.kb0, p.kb1, p.kb2, p.kb3, p.kb4 (2 more knowledge bases were not searched)',
-  )
-  expect(answer).toContain('[r:content:1of1:0to80]')
+  expect(sql.map((one) => one.split(' FROM ').length - 1)).toEqual([25, 25, 25, 25, 1])
+  expect(answer).toContain('100 knowledge bases (3 more knowledge bases were not searched)')
+})
+
+test('knowledge bases that fail are left out of the comparison and told', async () => {
+  const { answer, sql } = await played({
+    messages: asked('When are refunds paid?'),
+    listed: JSON.stringify(numbered(12)),
+    observe: (statement) => {
+      if (!isComparison(statement)) return REFUNDS
+      const isBad = statement.includes('"kb7"') || statement.includes('"kb1"')
+      if (isBad) return 'Error executing knowledge base query: no key (searching p.kb1, p.kb7).'
+      return best(['p.kb11', 0.7])
+    },
+  })
+  expect(sql.map((one) => one.split(' FROM ').length - 1)).toEqual([12, 10, 1])
+  expect(answer).toStartWith('This is what I found in p.kb0, p.kb2, p.kb3, p.kb4')
+  expect(answer).toContain('Searching p.kb1, p.kb7 failed: Error executing')
+})
+
+test('where a failure names none of them, each half is tried', async () => {
+  const { answer, sql } = await played({
+    messages: asked('When are refunds paid?'),
+    listed: JSON.stringify(numbered(8)),
+    observe: (statement) => {
+      if (!isComparison(statement)) return REFUNDS
+      return statement.includes('"kb7"') ? 'Error: it broke' : best(['p.kb2', 0.7])
+    },
+  })
+  expect(sql.map((one) => one.split(' FROM ').length - 1)).toEqual([8, 4, 4, 2, 2, 1])
+  expect(answer).toStartWith('This is what I found in p.kb0, p.kb1, p.kb2, p.kb3, p.kb4, p.kb5:')
+  expect(answer).toContain('Searching p.kb6, p.kb7 failed: Error: it broke')
+})
+
+test('nothing but empty knowledge bases is an answer, too', async () => {
+  const { answer } = await played({
+    messages: asked('When are refunds paid?'),
+    listed: JSON.stringify(numbered(30)),
+    observe: () => best(),
+  })
+  expect(answer).toStartWith('I found nothing relevant to this question in 30 knowledge bases.')
+})
+
+test('a search by vectors alone is as relevant as its cosine', async () => {
+  const unrelated = `${HEAD}1,r:content:1of1:0to80,Refunds of bananas grow in warm trees.,0.5,1\r\n`
+  const { answer } = await played({
+    messages: asked('How many moons does Jupiter have?'),
+    listed: '["mindsdb.docs"]',
+    observe: () => unrelated,
+  })
+  expect(answer).toStartWith('I found nothing relevant to this question in mindsdb.docs. ')
 })
 
 test('one search that fails does not hide what the others found', async () => {

@@ -1,6 +1,7 @@
 import { nameKey } from '../../domain/identifier.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { ResultValue } from '../../domain/query-result.ts'
+import { fullName } from '../data/agent-data.ts'
 import type { FirstRows } from '../data/observation.ts'
 import { type ChunkPlace, placeOf } from './chunk-place.ts'
 
@@ -32,22 +33,36 @@ export function passagesOf(
     text: indexOf('chunk_content'),
     relevance: indexOf('relevance'),
     metadata: indexOf('metadata'),
+    knowledgeBase: indexOf('knowledge_base'),
   }
   return rows.flatMap((row) => {
     const chunkId = row[columnIndexes.chunkId]
     if (typeof chunkId !== 'string') return []
     const relevance = row[columnIndexes.relevance]
+    const own = origins.length < 2 ? origins : told(row[columnIndexes.knowledgeBase], origins)
     const passage = {
       chunkId,
       documentId: textOrNull(row[columnIndexes.documentId]),
       text: textOrNull(row[columnIndexes.text]),
       relevance: typeof relevance === 'number' ? relevance : null,
-      place: placeOf(row[columnIndexes.metadata], origins),
-      origins,
-      isPlain,
+      place: placeOf(row[columnIndexes.metadata], own),
+      origins: own,
+      // What a statement says itself is looked up.
+      isPlain: isPlain && own === origins,
     }
     return [passage]
   })
+}
+
+/** Of several knowledge bases the one that the row itself names as its own. */
+function told(
+  name: ResultValue | undefined,
+  origins: readonly KnowledgeBase[],
+): readonly KnowledgeBase[] {
+  const own = origins.find(
+    (kb) => typeof name === 'string' && nameKey(fullName(kb)) === nameKey(name),
+  )
+  return own === undefined ? origins : [own]
 }
 
 function textOrNull(value: ResultValue | undefined): string | null {

@@ -58,8 +58,7 @@ export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<Boun
   for (const name of plan.thresholds) {
     if (params.get(name) !== null) checkedThreshold(params.get(name))
   }
-  const searches = plan.searches.map((search) => searchValues(search, plan, binding))
-  for (const bound of await Promise.all(searches)) Object.assign(values, bound)
+  for (const bound of await allSearchValues(plan, binding)) Object.assign(values, bound)
   for (const { agentIndex, agent, fields, questions } of plan.agents) {
     const texts: string[] = []
     for (const question of questions) texts.push(...(await textsOf(question, plan, binding)))
@@ -145,6 +144,30 @@ async function correlatedValues(plan: SelectPlan, binding: Binding): Promise<rea
     }
   }
   return [...texts]
+}
+
+/** Where one of several knowledge bases cannot be searched, the error names those that cannot. */
+async function allSearchValues(
+  plan: SelectPlan,
+  binding: Binding,
+): Promise<readonly BoundValues[]> {
+  const searches = plan.searches.map((search) => searchValues(search, plan, binding))
+  const kbs = plan.searches.map(({ knowledgeBase: kb }) => `${kb.projectName}.${kb.name}`)
+  if (new Set(kbs).size < 2) return Promise.all(searches)
+  const settled = await Promise.allSettled(searches)
+  binding.signal.throwIfAborted()
+  const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
+  const [error] = failures
+  if (failures.length === 0) return Promise.all(searches)
+  if (!(error instanceof AppError)) throw error
+  const failed = new Set(kbs.filter((_, index) => settled[index]?.status === 'rejected'))
+  const { code, title, excerpt, retryAfterSeconds } = error
+  throw new AppError(code, `${error.message} (searching ${[...failed].join(', ')})`, {
+    cause: error,
+    title,
+    excerpt,
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  })
 }
 
 /** The vector and words of a search, as far as the statement uses them. */

@@ -3,6 +3,8 @@ import type { Span } from './sentence-spans.ts'
 
 /** A chunk as a search showed it. */
 export interface Passage {
+  /** Where it was found: two may hold chunks with one id. */
+  readonly knowledgeBase?: string
   readonly chunkId: string
   readonly text: string
   /** 0 where the search told none. */

@@ -4,6 +4,7 @@ import { keywords } from './keywords.ts'
 export interface ObservedCall {
   readonly id: string
   readonly name: string
+  readonly input: string
   readonly observation: string
 }
 
@@ -35,7 +36,8 @@ export function conversationOf(messages: readonly ChatMessage[]): Conversation {
 function observed(call: ToolCall, messages: readonly ChatMessage[]): readonly ObservedCall[] {
   return messages.flatMap((message) => {
     const isResult = message.role === 'tool' && message.callId === call.id
-    return isResult ? [{ id: call.id, name: call.name, observation: message.content }] : []
+    const { id, name, input } = call
+    return isResult ? [{ id, name, input, observation: message.content }] : []
   })
 }
 

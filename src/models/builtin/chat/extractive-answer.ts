@@ -20,20 +20,30 @@ export interface Findings {
 /** One plain sentence, then quotes, each with its source and the id of its chunk; or that there is nothing. */
 export function writtenAnswer(findings: Findings): string {
   const { question, ranking, searched, failures } = findings
-  const failed = failures.map(({ name, message }) => `Searching ${name} failed: ${message}`)
+  const failed = [...Map.groupBy(failures, ({ message }) => message)].map(([message, those]) => {
+    return `Searching ${listed(those.map(({ name }) => name))} failed: ${message}`
+  })
   const answered = searched.filter((name) => failures.every((failure) => failure.name !== name))
   if (answered.length === 0)
     return failed.length > 0 ? failed.join('\n') : nothingToSearch(findings)
   const missing = missingNames(question, findings.passages)
   const isAnswered = ranking.isRelevant && missing.length === 0
   const quotes = isAnswered ? quotesOf(question, ranking.units) : []
-  const where = `${answered.join(', ')}${unsearched(findings)}`
+  const where = `${listed(answered)}${unsearched(findings)}`
   const opening =
     quotes.length === 0
       ? `I found nothing relevant to this question in ${where}${notThere(missing)}. ${NEXT_STEP}`
       : `This is what I found in ${where}:`
   return [opening, ...quotes, ...failed].join('\n\n')
 }
+
+/** Names, as many as are read. */
+function listed(names: readonly string[]): string {
+  if (names.length <= NAMES_TOLD) return names.join(', ')
+  return `${names.length} knowledge bases`
+}
+
+const NAMES_TOLD = 10
 
 const NEXT_STEP =
   'Ask with the words that the documents use, or add documents that hold the answer.'
@@ -59,11 +69,12 @@ function bare(text: string): string {
 
 function nothingToSearch({ names }: Findings): string {
   if (names.length === 0) return 'There is no knowledge base that I may search for an answer.'
-  return `I could not search ${names.join(', ')}: no tool call was left.`
+  return `I could not search ${listed(names)}: no tool call was left.`
 }
 
-function unsearched({ names, searched }: Findings): string {
-  const rest = names.length - searched.length
+function unsearched({ names, searched, failures }: Findings): string {
+  const failedToo = failures.filter(({ name }) => !searched.includes(name))
+  const rest = names.length - searched.length - failedToo.length
   return rest > 0 ? ` (${rest} more knowledge bases were not searched)` : ''
 }
 

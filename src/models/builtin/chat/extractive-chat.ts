@@ -6,12 +6,15 @@ import type {
   Embedder,
   ToolCall,
 } from '../../../domain/ports/model-ports.ts'
+import type { Passage } from './answer-unit.ts'
 import { conversationOf, type ObservedCall } from './asked-question.ts'
 import { rowsAnswer, tablesAnswer, writtenAnswer } from './extractive-answer.ts'
+import { type BaseFailure, type Choice, choiceOf, SEARCH_ID } from './many-bases.ts'
 import {
   AROUND_ID,
   CHUNK_COLUMNS,
   callsAround,
+  ofBase,
   QUERY_TOOL,
   quotedName,
   withNeighbours,
@@ -20,15 +23,12 @@ import { namesIn, passagesIn } from './observed-passages.ts'
 import { asksForRows, describedIn, rowAnswer } from './row-questions.ts'
 import { rankedUnits } from './unit-ranking.ts'
 
-/** Knowledge bases that one question searches. */
-const SEARCHED_MAX = 5
 const CHUNKS_PER_SEARCH = 8
 
 const LIST_TOOL = 'kb_list_tool'
 const INFO_TOOL = 'kb_info_tool'
 const TABLES_TOOL = 'sql_db_list_tables'
-/** How the ids of calls begin that search, and of the one that answers a question for rows. */
-const SEARCH_ID = 'search-'
+/** The id of the call that answers a question for rows. */
 const ROWS_ID = 'rows'
 
 /**
@@ -63,6 +63,8 @@ interface Turn {
   /** Knowledge bases. */
   readonly names: readonly string[]
   readonly calls: readonly ObservedCall[]
+  /** Which of them are searched. */
+  readonly choice: Choice
   readonly searches: readonly ObservedCall[]
   /** The tools that may still be called. */
   has(tool: string): boolean
@@ -71,10 +73,12 @@ interface Turn {
 function turnOf({ messages, tools }: ChatRequest): Turn {
   const { question, calls } = conversationOf(messages)
   const listing = calls.find((call) => call.name === LIST_TOOL)
+  const names = listing === undefined ? [] : namesIn(listing.observation)
   return {
     question,
-    names: listing === undefined ? [] : namesIn(listing.observation),
+    names,
     calls,
+    choice: choiceOf(question, names, calls),
     searches: calls.filter((call) => call.id.startsWith(SEARCH_ID)),
     has: (tool) => tools.some(({ name }) => name === tool),
   }
@@ -82,7 +86,7 @@ function turnOf({ messages, tools }: ChatRequest): Turn {
 
 /** The knowledge bases' names; then the searches; then what stands beside what they found. */
 function nextCalls(turn: Turn): readonly ToolCall[] {
-  const { question, names, calls, searches, has } = turn
+  const { question, names, calls, choice, searches, has } = turn
   const isCalled = (tool: string) => calls.some((call) => call.name === tool)
   if (!isCalled(LIST_TOOL))
     return has(LIST_TOOL) ? [{ id: 'list', name: LIST_TOOL, input: '' }] : []
@@ -91,19 +95,32 @@ function nextCalls(turn: Turn): readonly ToolCall[] {
     return isOpen ? [{ id: 'tables', name: TABLES_TOOL, input: '' }] : []
   }
   if (!has(QUERY_TOOL)) return []
+  if (choice.calls.length > 0) return choice.calls
+  if (choice.chosen.length === 0) return []
   if (searches.length === 0) {
-    const searched = names.slice(0, SEARCHED_MAX)
     const needsColumns = asksForRows(question) && has(INFO_TOOL)
-    const info = { id: 'info', name: INFO_TOOL, input: searched.join(', ') }
-    return [...(needsColumns ? [info] : []), ...searchCalls(question, searched)]
+    const info = { id: 'info', name: INFO_TOOL, input: choice.chosen.join(', ') }
+    return [...(needsColumns ? [info] : []), ...searchCalls(question, choice.chosen)]
   }
   if (calls.some(({ id }) => id === ROWS_ID || id.startsWith(AROUND_ID))) return []
   const statement = wantedRows(turn)?.statement ?? null
   if (statement !== null) return [{ id: ROWS_ID, name: QUERY_TOOL, input: statement }]
-  return callsAround(
-    names,
-    searches.map(({ observation }) => passagesIn(observation)),
-  )
+  return callsAround(foundBy(turn).flatMap(({ passages }) => passages))
+}
+
+/** What each search told, in their order. */
+function foundBy({ choice, searches }: Turn): readonly Found[] {
+  return searches.map(({ observation }, index) => {
+    const name = choice.chosen[index] ?? ''
+    const outcome = passagesIn(observation)
+    if (outcome.kind === 'failure') return { passages: [], failure: { name, ...outcome } }
+    return { passages: ofBase(name, outcome.passages), failure: null }
+  })
+}
+
+interface Found {
+  readonly passages: readonly Passage[]
+  readonly failure: BaseFailure | null
 }
 
 function searchCalls(question: string, names: readonly string[]): readonly ToolCall[] {
@@ -134,22 +151,17 @@ function answerFromTables({ names, calls }: Turn): string | null {
   return names.length > 0 || tables.length === 0 ? null : tablesAnswer(tables)
 }
 
-async function quoted(
-  { question, names, calls, searches }: Turn,
-  embed: Embedder['embed'],
-  signal: AbortSignal,
-): Promise<string> {
-  const outcomes = searches.map(({ observation }) => passagesIn(observation))
-  const found = outcomes.flatMap((outcome) => {
-    return outcome.kind === 'passages' ? outcome.passages : []
-  })
-  const failures = outcomes.flatMap((outcome, index) => {
-    if (outcome.kind !== 'failure') return []
-    return [{ name: names[index] ?? '', message: outcome.message }]
-  })
+async function quoted(turn: Turn, embed: Embedder['embed'], signal: AbortSignal): Promise<string> {
+  const { question, names, calls, choice, searches } = turn
+  const found = foundBy(turn)
   const around = calls.filter(({ id }) => id.startsWith(AROUND_ID))
-  const passages = withNeighbours(found, around)
+  const passages = withNeighbours(
+    found.flatMap((one) => one.passages),
+    around,
+  )
   const ranking = await rankedUnits(question, passages, embed, signal)
-  const searched = names.slice(0, searches.length)
+  const isWhole = names.length === choice.chosen.length
+  const searched = isWhole ? names.slice(0, searches.length) : choice.compared
+  const failures = [...found.flatMap(({ failure }) => failure ?? []), ...choice.failures]
   return writtenAnswer({ question, passages, ranking, names, searched, failures })
 }

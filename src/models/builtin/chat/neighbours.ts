@@ -1,8 +1,8 @@
 import { literal, quote } from '../../../domain/identifier.ts'
 import type { ToolCall } from '../../../domain/ports/model-ports.ts'
-import type { Passage } from './answer-unit.ts'
+import type { ChunkPlace, Passage } from './answer-unit.ts'
 import type { ObservedCall } from './asked-question.ts'
-import { type Observed, passagesIn } from './observed-passages.ts'
+import { passagesIn } from './observed-passages.ts'
 
 export const QUERY_TOOL = 'kb_query_tool'
 /** How the ids of these calls begin. */
@@ -17,23 +17,16 @@ export const CHUNK_COLUMNS =
   "id, chunk_id, chunk_content, metadata->>'heading' AS heading, metadata->>'page' AS page"
 
 /** Fetches the chunks before and after the best ones, which may hold the heading or the end of a sentence. */
-export function callsAround(
-  names: readonly string[],
-  outcomes: readonly Observed[],
-): readonly ToolCall[] {
-  const found = outcomes.flatMap((outcome, index) => {
-    if (outcome.kind === 'failure') return []
-    return outcome.passages.map((passage) => ({ name: names[index] ?? '', passage }))
-  })
-  const known = new Set(found.map(({ passage }) => placeKey(passage)))
+export function callsAround(found: readonly Passage[]): readonly ToolCall[] {
+  const known = new Set(found.map((passage) => placeKey(passage)))
   const conditions = new Map<string, string[]>()
-  const best = found.toSorted((a, b) => b.passage.relevance - a.passage.relevance)
-  for (const { name, passage } of best.slice(0, WIDENED_MAX)) {
-    const { place, documentId } = passage
+  const best = found.toSorted((a, b) => b.relevance - a.relevance)
+  for (const passage of best.slice(0, WIDENED_MAX)) {
+    const { place, documentId, knowledgeBase: name = '' } = passage
     if (place === null) continue
     const numbers = [place.number - 1, place.number + 1].filter((number) => {
       const isThere = number >= 1 && number <= place.total
-      return isThere && !known.has(placeKey({ documentId, place: { ...place, number } }))
+      return isThere && !known.has(placeKey(passage, { ...place, number }))
     })
     if (numbers.length === 0) continue
     const indexes = numbers.map((number) => literal(String(number - 1))).join(', ')
@@ -42,14 +35,16 @@ export function callsAround(
   }
   return [...conditions].map(([name, parts], index) => {
     const limit = `LIMIT ${4 * WIDENED_MAX}`
-    const from = `FROM ${quotedName(name)} WHERE ${parts.join(' OR ')}`
-    const input = `SELECT ${CHUNK_COLUMNS} ${from} ${limit}`
+    const input = `${selectFrom(name)} WHERE ${parts.join(' OR ')} ${limit}`
     return { id: `${AROUND_ID}${index + 1}`, name: QUERY_TOOL, input }
   })
 }
 
-function placeKey({ documentId, place }: Pick<Passage, 'documentId' | 'place'>): string {
-  return JSON.stringify([documentId, place?.column, place?.number])
+function placeKey(
+  { knowledgeBase, documentId, place }: Passage,
+  at: ChunkPlace | null = place,
+): string {
+  return JSON.stringify([knowledgeBase, documentId, at?.column, at?.number])
 }
 
 /** A chunk beside one that was found is nearly as relevant. One that could not be read is done without. */
@@ -58,20 +53,35 @@ export function withNeighbours(
   around: readonly ObservedCall[],
 ): readonly Passage[] {
   const relevance = new Map(passages.map((passage) => [placeKey(passage), passage.relevance]))
-  const neighbours = around.flatMap(({ observation }) => {
+  const names = [...new Set(passages.map(({ knowledgeBase }) => knowledgeBase ?? ''))]
+  const neighbours = around.flatMap(({ input, observation }) => {
     const outcome = passagesIn(observation)
-    return outcome.kind === 'passages' ? outcome.passages : []
+    const name = names.find((one) => input.startsWith(selectFrom(one)))
+    return outcome.kind === 'passages' ? ofBase(name, outcome.passages) : []
   })
   const beside = neighbours.map((passage) => {
-    const { documentId, place } = passage
+    const { place } = passage
     const near = [-1, 1].map((step) => {
       if (place === null) return 0
-      const key = placeKey({ documentId, place: { ...place, number: place.number + step } })
+      const key = placeKey(passage, { ...place, number: place.number + step })
       return relevance.get(key) ?? 0
     })
     return { ...passage, relevance: NEIGHBOUR_SHARE * Math.max(...near) }
   })
   return [...passages, ...beside]
+}
+
+function selectFrom(name: string): string {
+  return `SELECT ${CHUNK_COLUMNS} FROM ${quotedName(name)}`
+}
+
+/** The same, known to be of one knowledge base. */
+export function ofBase(
+  knowledgeBase: string | undefined,
+  passages: readonly Passage[],
+): readonly Passage[] {
+  if (knowledgeBase === undefined) return passages
+  return passages.map((passage) => ({ ...passage, knowledgeBase }))
 }
 
 /** `project.kb` → `"project"."kb"`: names hold no dot. */

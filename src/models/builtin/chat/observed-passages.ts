@@ -11,25 +11,23 @@ const CSV_TITLE = /^Result in CSV format[^\n]*\n/m
 /** The rows of a knowledge base's query; a text without rows tells what failed. */
 export function passagesIn(observation: string): Observed {
   const csv = csvIn(observation)
-  if (csv === null) return { kind: 'failure', message: firstLine(observation) }
+  if (csv === null) return { kind: 'failure', message: failureIn(observation) }
   const [header = [], ...rows] = parseCsv(csv)
   const columnOf = (name: string) => header.findIndex((column) => column.toLowerCase() === name)
   const [idColumn, textColumn] = [columnOf('chunk_id'), columnOf('chunk_content')]
-  const relevanceColumn = columnOf('relevance')
   const [documentColumn, headingColumn] = [columnOf('id'), columnOf('heading')]
   const pageColumn = columnOf('page')
   const passages = rows.flatMap((row): Passage[] => {
     const [chunkId, text] = [row[idColumn], row[textColumn]]
     // A note that rows were cut is a line without these columns.
     if (chunkId === undefined || text === undefined || chunkId === '') return []
-    const relevance = Number(row[relevanceColumn] ?? 0)
     const documentId = row[documentColumn] ?? ''
     const page = Number(row[pageColumn] ?? '')
     return [
       {
         chunkId,
         text: uncut(text),
-        relevance: Number.isFinite(relevance) ? relevance : 0,
+        relevance: relevanceIn(header, row),
         documentId,
         heading: row[headingColumn] ?? '',
         page: Number.isSafeInteger(page) && page > 0 ? page : null,
@@ -39,6 +37,21 @@ export function passagesIn(observation: string): Observed {
   })
   return { kind: 'passages', passages }
 }
+
+/**
+ * Comparable between knowledge bases: where only vectors were searched, the relevance 1 / (1 + distance) is 0.5 for texts that
+ * have nothing in common. There it is the cosine, as in the other kind of search.
+ */
+export function relevanceIn(header: readonly string[], row: readonly string[]): number {
+  const cell = (name: string) => row[header.findIndex((column) => column.toLowerCase() === name)]
+  const relevance = Number(cell('relevance') ?? 0)
+  if (!Number.isFinite(relevance)) return 0
+  const distance = Number(cell('distance') || Number.NaN)
+  const isOfVectors = Math.abs(relevance - 1 / (1 + distance)) < SAME_RELEVANCE
+  return isOfVectors ? Math.max(0, 1 - distance) : relevance
+}
+
+const SAME_RELEVANCE = 1e-9
 
 /** `…:<column>:<n>of<total>:<start>to<end>`; null where the text is not of that length: it was cut, or is not a chunk's. */
 function placeOf(chunkId: string, documentId: string, text: string): ChunkPlace | null {
@@ -79,7 +92,8 @@ function uncut(text: string): string {
 
 const FAILURE_CHARS_MAX = 300
 
-function firstLine(text: string): string {
-  const [line = ''] = text.trim().split('\n')
+/** What a text without rows tells. */
+export function failureIn(observation: string): string {
+  const [line = ''] = observation.trim().split('\n')
   return line.slice(0, FAILURE_CHARS_MAX).toWellFormed().trim()
 }

@@ -8,7 +8,8 @@ const GAP_CHARS_MAX = 8
 export function stretchesOf(passages: readonly Passage[]): readonly Stretch[] {
   const documents = new Map<string, Passage[]>()
   for (const passage of passages) {
-    const key = JSON.stringify([passage.documentId, passage.place?.column ?? passage.chunkId])
+    const { knowledgeBase, documentId, place, chunkId } = passage
+    const key = JSON.stringify([knowledgeBase, documentId, place?.column ?? chunkId])
     const known = documents.get(key)
     if (known === undefined) documents.set(key, [passage])
     else if (known.every((one) => one.chunkId !== passage.chunkId)) known.push(passage)
