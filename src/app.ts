@@ -169,6 +169,7 @@ export function createApp(options: AppOptions): App {
     files: store.files,
     storage: store.upkeep,
     agents: agentAnswers(() => agents, settings),
+    agentHasModel: (model) => agents.expect(model),
     chatModels: chatModelsOf(settings, embedders),
     chunker: reader,
     plans: new PlanCache(),

@@ -20,6 +20,8 @@ export interface CatalogDeps {
   /** The same for the address of a server whose tools an agent may call. @throws AppError `address_refused` */
   readonly checkServerAddress: (url: URL) => Promise<void>
   readonly reembeddings: Reembeddings
+  /** Told of the model that an agent was given; null: the server's default. */
+  readonly agentHasModel?: (ref: ModelRef | null) => void
 }
 
 /** What databases need as well. */

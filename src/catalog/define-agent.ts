@@ -50,7 +50,7 @@ export async function createAgent(
   }
   const changes = changesOf(read, null, deps)
   await checkAddresses(changes, deps)
-  return deps.catalog.createAgent({
+  const agent = await deps.catalog.createAgent({
     name,
     projectId: project.id,
     model: changes.model ?? null,
@@ -58,6 +58,8 @@ export async function createAgent(
     promptTemplate: changes.promptTemplate ?? null,
     params: changes.params ?? {},
   })
+  deps.agentHasModel?.(agent.model)
+  return agent
 }
 
 /** Changes only the fields that were sent; `""` and `{}` clear theirs. @throws AppError `agent_exists`, `invalid_agent` */

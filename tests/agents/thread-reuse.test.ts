@@ -115,6 +115,15 @@ describe('a thread', () => {
   })
 })
 
+describe('a spare thread', () => {
+  test('has loaded what the agent that was made last will need', async () => {
+    const pool = poolWith({ sparesMax: 1 })
+    pool.start()
+    pool.expect({ provider: 'anthropic', modelName: 'm', options: {} })
+    expect(await lines(pool, 'prepared')).toContain('output anthropic')
+  })
+})
+
 describe('questions that share a thread with one that breaks it', () => {
   const fill = (pool: AgentPool, question: string) => {
     return Array.from({ length: AGENT_LIMITS.threadsPerAgent * 3 }, () => lines(pool, question))

@@ -208,6 +208,26 @@ test('lists beyond the limits are let go, the oldest first, or not made', async 
   expect(await lists.postingsOf(request(termLists.flat()), signal)).toBeNull()
 })
 
+test('the same search many times at once reads its lists once', async () => {
+  await put(numbered('a', 600))
+  let reads = 0
+  const lists = new PostingLists({
+    columns(...asked) {
+      reads += 1
+      return store.engine.columns(...asked)
+    },
+  })
+  const { revision } = now()
+  const { keys: terms } = queryTerms('green tea', 'english')
+  const request = { ids: kb, terms, revision, limits: LIMITS, isCurrent: () => true }
+  const found = await Promise.all(
+    Array.from({ length: 20 }, () => lists.postingsOf(request, signal)),
+  )
+  for (const postings of found) expect(postings).toEqual(found[0] ?? null)
+  expect(found[0]?.lists).toHaveLength(2)
+  expect(reads).toBe(1)
+})
+
 test('a search that is left, or out of time, leaves no half list', async () => {
   await put(numbered('a', 50))
   const left = new AbortController()

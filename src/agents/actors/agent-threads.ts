@@ -41,6 +41,13 @@ export class AgentThreads {
     return thread.seat(agentId, isAlone)
   }
 
+  /** The next questions are probably to models of this provider: the spares load what these need. */
+  expect(provider: string): void {
+    if (provider === this.#provider) return
+    this.#provider = provider
+    for (const spare of this.#spares) spare.prepare(provider)
+  }
+
   /** Better after a question than during it: the start of a thread would take the processor from its answer. */
   refill(): void {
     if (this.#isClosed) return

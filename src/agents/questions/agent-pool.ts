@@ -81,6 +81,14 @@ export class AgentPool {
   /** Starts the threads that wait for questions. Before, each question starts its own. */
   start(): void {
     this.#threads.start()
+    const { agents } = this.#deps.catalog.snapshot()
+    const last = agents.toSorted((a, b) => a.id - b.id).at(-1)
+    if (last !== undefined) this.expect(last.model)
+  }
+
+  /** An agent was given this model: it is probably asked soon. */
+  expect(model: ModelRef | null): void {
+    this.#threads.expect((model ?? this.#options.defaultModel ?? BUILTIN_MODEL).provider)
   }
 
   /** Questions that are being answered and that wait for a place. */

@@ -48,6 +48,11 @@ export class QuestionThreads {
     this.#threads.refill()
   }
 
+  /** The next questions are probably to models of this provider. */
+  expect(provider: string): void {
+    this.#threads.expect(provider)
+  }
+
   /**
    * The events between the start and the answer. When a thread stops that answered several questions, the others are
    * asked again, each in a thread of its own: only the one that was the cause fails there too. It must not have shown

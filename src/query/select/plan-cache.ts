@@ -2,7 +2,9 @@ import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import type { SourceColumn } from '../../domain/flow/data-source.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { RowStream } from '../../domain/query-result.ts'
+import { abortable } from '../../runtime/cancellation.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
+import { SingleFlight } from '../../runtime/single-flight.ts'
 import type { TreeNode } from '../../sql/ast/select-ast.ts'
 import type { DirectAnswer, SourceRead } from '../../sql/pushdown/source-read.ts'
 import type {
@@ -113,6 +115,26 @@ type Versions = Pick<CatalogSnapshot, 'version' | 'definitionsVersion' | 'activi
 /** Plans of recent statements. One is good until a definition changes; one that reads the catalog, until anything does. */
 export class PlanCache {
   readonly #plans = new LruMap<string, KnownPlan>({ sizeMax: PLANS_MAX })
+  readonly #planning = new SingleFlight()
+
+  /**
+   * Of statements that come many times at once, one is planned and the others wait for it: what `find` gives them then
+   * is that plan. @throws what `plan` throws, and the signal's reason
+   */
+  async planned<T>(
+    statement: string,
+    versions: Versions,
+    { find, plan }: { find(): Promise<T | undefined>; plan(): Promise<T> },
+    signal: AbortSignal,
+  ): Promise<T> {
+    const known = await find()
+    if (known !== undefined) return known
+    const key = keyOf(statement, versions)
+    const running = this.#planning.of(key)
+    if (running === undefined) return this.#planning.run(key, plan)
+    await abortable(running, signal)
+    return (await find()) ?? plan()
+  }
 
   /** @param statement what a plan is made of, besides the catalog */
   get(statement: string, versions: Versions): SelectPlan | undefined {

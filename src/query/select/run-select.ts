@@ -311,18 +311,23 @@ async function cachedPlan(
   const { texts } = parameterized
   const scope = planScope(request)
   const statement = scope + parameterized.sql
-  const known = deps.plans.get(statement, snapshot)
-  if (known !== undefined && (await isStillDescribed(known, snapshot, deps.sources, signal))) {
-    return { plan: known, texts }
+  const find = async () => {
+    const known = deps.plans.get(statement, snapshot)
+    if (known === undefined) return undefined
+    const isGood = await isStillDescribed(known, snapshot, deps.sources, signal)
+    return isGood ? { plan: known, texts } : undefined
   }
-  const sharing = { sql: parameterized.sql, scope, versions: snapshot }
-  const planned = await deps.sharedPlans.plan(sharing, (text) => {
-    return planIfAllSearched({ sql: text, texts }, planText)
-  })
-  // Planned as it was written, its errors name the right places and every other `content` is an ordinary column.
-  if (planned === undefined) return planAsWritten()
-  if (planned.isNew) deps.plans.set(statement, snapshot, planned.plan)
-  return { plan: planned.plan, texts }
+  const plan = async () => {
+    const sharing = { sql: parameterized.sql, scope, versions: snapshot }
+    const planned = await deps.sharedPlans.plan(sharing, (text) => {
+      return planIfAllSearched({ sql: text, texts }, planText)
+    })
+    // Planned as it was written, its errors name the right places and every other `content` is an ordinary column.
+    if (planned === undefined) return planAsWritten()
+    if (planned.isNew) deps.plans.set(statement, snapshot, planned.plan)
+    return { plan: planned.plan, texts }
+  }
+  return deps.plans.planned(statement, snapshot, { find, plan }, signal)
 }
 
 /** What a plan is made of, besides the catalog and the text: it is none for callers who may read something else. */

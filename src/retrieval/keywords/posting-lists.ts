@@ -1,8 +1,10 @@
 import type { TableIds } from '../../domain/chunk-tables.ts'
 import type { RunLimits } from '../../domain/ports/engine-ports.ts'
 import type { ColumnReader } from '../../domain/ports/retrieval-ports.ts'
+import { abortable } from '../../runtime/cancellation.ts'
 import { LruMap } from '../../runtime/lru-map.ts'
 import { TimeSlice } from '../../runtime/scheduling.ts'
+import { SingleFlight } from '../../runtime/single-flight.ts'
 import {
   type CorpusState,
   type PartialList,
@@ -70,6 +72,7 @@ export class PostingLists {
   readonly #tombstones = new Tombstones()
   /** Searches for too many postings: reading them once more would take longer than the search itself. */
   readonly #refused = new LruMap<string, true>({ sizeMax: REFUSED_MAX })
+  readonly #reading = new SingleFlight()
 
   constructor(reader: ColumnReader, limits: PostingListLimits = LIMITS) {
     this.#reader = reader
@@ -97,6 +100,9 @@ export class PostingLists {
    * @throws AppError as `SqlEngine.run` does
    */
   async postingsOf(search: TermsSearch, signal: AbortSignal): Promise<TermPostings | null> {
+    // The same search many times at once reads its lists once.
+    const running = this.#reading.of(nameOfSearch(search))
+    if (running !== undefined) await abortable(running, signal)
     const { ids, revision, terms } = search
     if (this.#refused.get(nameOfSearch(search)) !== undefined) return null
     const lists = new Map<bigint, PostingList | null>()
@@ -108,7 +114,9 @@ export class PostingLists {
     }
     let state = this.#corpora.get(ids.id)
     if (partial.size > 0 || state?.revision !== revision) {
-      const loaded = await this.#loaded(search, partial, signal)
+      const loaded = await this.#reading.run(nameOfSearch(search), () => {
+        return this.#loaded(search, partial, signal)
+      })
       if (loaded === null) {
         this.#refused.set(nameOfSearch(search), true)
         return null

@@ -1,0 +1,21 @@
+import { expect, test } from 'bun:test'
+import { SingleFlight } from '../../src/runtime/single-flight.ts'
+
+test('work is seen by its name until it is over, however it ends', async () => {
+  const flights = new SingleFlight()
+  const gate = Promise.withResolvers<number>()
+  const first = flights.run('a', () => gate.promise)
+  const waiting = flights.of('a')
+  expect(waiting).toBeDefined()
+  expect(flights.of('b')).toBeUndefined()
+  gate.resolve(7)
+  expect(await first).toBe(7)
+  await waiting
+  expect(flights.of('a')).toBeUndefined()
+
+  const failing = flights.run('a', () => Promise.reject(new Error('no')))
+  // Who waits is not told of the failure: it may do better itself.
+  await flights.of('a')
+  await expect(failing).rejects.toThrow('no')
+  expect(flights.of('a')).toBeUndefined()
+})
