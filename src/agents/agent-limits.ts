@@ -62,6 +62,8 @@ export const AGENT_LIMITS = {
   threadQuestionsMax: 32,
   /** Questions that one thread answers in its life. */
   threadRunsMax: 2_000,
+  /** What so many questions leave behind is collected at once: DuckDB's results count little in the engine's own reckoning. */
+  questionsPerCollection: 1_000,
   /** How long a thread is kept for its agent's next question, and how many such threads. */
   threadIdleMs: 30_000,
   threadsIdleMax: 16,

@@ -54,6 +54,7 @@ export function agentPool(
       ...(queryDeps.chatModels.features && { features: queryDeps.chatModels.features }),
       foreignTools,
       traces,
+      collect: () => Bun.gc(true),
       // They grow with time: the database finds one without looking at all the others.
       newTraceId: () => Bun.randomUUIDv7(),
     },

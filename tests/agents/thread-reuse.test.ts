@@ -20,7 +20,7 @@ afterEach(() => {
   for (const pool of open.splice(0)) pool.close()
 })
 
-function poolWith(options: Partial<AgentPoolOptions> = {}): AgentPool {
+function poolWith(options: Partial<AgentPoolOptions> = {}, collect = () => {}): AgentPool {
   const pool = new AgentPool(
     {
       agentsMax: 64,
@@ -42,6 +42,7 @@ function poolWith(options: Partial<AgentPoolOptions> = {}): AgentPool {
       embed: async (texts) => texts.map(() => Float32Array.of(1)),
       chatProviders: ['builtin'],
       traces: NO_TRACES,
+      collect,
       newTraceId: () => crypto.randomUUID(),
     },
   )
@@ -113,6 +114,19 @@ describe('a thread', () => {
     expect(await lines(pool, 'late-output output')).toContain('output The answer')
     expect(await who(pool, 1, 'pause')).toBe(first)
   })
+})
+
+test('what many questions leave behind is collected, once for a thousand', async () => {
+  let collections = 0
+  const pool = poolWith({}, () => {
+    collections += 1
+  })
+  for (let asked = 0; asked < AGENT_LIMITS.questionsPerCollection - 50; asked += 50) {
+    await Promise.all(Array.from({ length: 50 }, () => lines(pool, 'output')))
+  }
+  expect(collections).toBe(0)
+  await Promise.all(Array.from({ length: 50 }, () => lines(pool, 'output')))
+  expect(collections).toBe(1)
 })
 
 describe('a spare thread', () => {
