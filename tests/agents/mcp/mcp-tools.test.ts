@@ -246,3 +246,23 @@ test('a key goes to the server and is seen by nobody else, not even where the se
     server.close()
   }
 })
+
+test('a redirect within the server is followed, as frameworks send one for a missing slash', async () => {
+  const inner = handMadeServer((_, message) => textResult(message, 'ok'), [ECHO])
+  const server = servedBy((request) => {
+    const { pathname } = new URL(request.url)
+    if (pathname === '/mcp')
+      return new Response(null, { status: 307, headers: { location: '/mcp/' } })
+    return fetch(inner.url, {
+      method: request.method,
+      headers: request.headers,
+      body: request.body,
+    })
+  })
+  try {
+    expect((await echoed(server.url)).seen).toBe('ok')
+  } finally {
+    server.close()
+    inner.close()
+  }
+})
