@@ -125,6 +125,16 @@ export const AGENT_SETTINGS = {
     help: 'Maximum size in bytes of the texts of all traces; then the oldest go',
     parse: integer(1024 * 1024, 1024 * 1024 * 1024 * 1024),
   }),
+  conversationsKeepDays: setting('EIDER_CONVERSATIONS_KEEP_DAYS', {
+    default: '90',
+    help: 'For how many days after its last question a conversation with an agent is kept',
+    parse: integer(1, 36_500),
+  }),
+  conversationTurnsMax: setting('EIDER_CONVERSATION_TURNS_MAX', {
+    default: '500',
+    help: 'Maximum number of questions in one conversation; further ones are answered with 409',
+    parse: integer(1, 100_000),
+  }),
   otlpEndpoint: setting('OTEL_EXPORTER_OTLP_ENDPOINT', {
     default: '',
     help: 'Address of an OpenTelemetry collector, OTLP over HTTP, to which each run is sent as spans; /v1/traces is added',

@@ -1,6 +1,6 @@
 /** Joins use cases to edges. The program and the tests call exactly this. */
 
-import { agentAnswers, agentPool } from './composition/agent-parts.ts'
+import { agentAnswers, agentPool, askedAgents } from './composition/agent-parts.ts'
 import { insertDepsOf } from './composition/insert-parts.ts'
 import { jobRunnerOf, shownActivity } from './composition/job-parts.ts'
 import { LATER } from './composition/later.ts'
@@ -195,8 +195,9 @@ export function createApp(options: AppOptions): App {
   })
   const server = createServer({
     ...useCases(queryDeps, insertDeps, {
-      ...{ settings, agents, reader, jobs, importFiles: store.importFiles },
+      ...{ settings, reader, jobs, importFiles: store.importFiles },
     }),
+    ...askedAgents(agents, store, settings, log),
     sources: syncSources,
     backups: store.backups,
     traces: store.traces,

@@ -94,6 +94,7 @@ function storeOptionsOf(settings: Settings, version: string): StoreOptions {
     diskReserve: settings.diskReserve,
     schedules: { schedulesMax: settings.schedulesMax, runsMax: settings.scheduleRunsKeep },
     traces: { keepMs: settings.tracesKeepDays * DAY_MS, bytesMax: settings.tracesBytesMax },
+    conversations: { keepMs: settings.conversationsKeepDays * DAY_MS },
     extensionDirectory: settings.extensionDirectory,
     isExtensionInstallAllowed: settings.extensionInstall,
     threads: settings.threads,

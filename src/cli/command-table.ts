@@ -106,9 +106,14 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
       project: PROJECT,
       steps: { help: 'show what the agent looks up' },
       citations: { help: 'list where the answer is from (--no-citations: do not)' },
+      conversation: {
+        value: '<id>',
+        help: 'go on with a conversation; new: begin one that the server keeps',
+      },
     },
     examples: [
       ['eider ask helper "How do I restore a backup?"', 'the answer, with its sources'],
+      ['eider ask helper --conversation new "Who is it for?"', 'and tells the id to go on with'],
       ['eider ask helper --steps "What did we sell in May?"', 'and how it was found'],
     ],
     load: () => import('./commands/ask-command.ts'),

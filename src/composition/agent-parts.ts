@@ -1,11 +1,15 @@
 import { AgentPool } from '../agents/questions/agent-pool.ts'
+import { Conversations } from '../agents/questions/conversations.ts'
 import { BUILTIN_CHAT_MODEL, BUILTIN_PROVIDER } from '../domain/model-ref.ts'
 import type { ForeignTools } from '../domain/ports/foreign-tool-ports.ts'
 import type { AgentAnswers } from '../domain/ports/model-ports.ts'
 import type { RunningWork } from '../domain/ports/running-ports.ts'
 import type { RunTraces } from '../domain/ports/trace-ports.ts'
+import type { UseCases } from '../http/route-context.ts'
+import type { LoggedError } from '../http/running-requests.ts'
 import type { QueryDeps } from '../query/query-deps.ts'
 import type { Settings } from '../settings.ts'
+import type { Store } from '../store/store.ts'
 import { costOf } from '../telemetry/model-prices.ts'
 import { LATER } from './later.ts'
 import { builtinEmbed, chatDefaultsOf, defaultChatModel } from './model-parts.ts'
@@ -59,6 +63,34 @@ export function agentPool(
       newTraceId: () => Bun.randomUUIDv7(),
     },
   )
+}
+
+/** Agents as clients ask them, over conversations that are kept. */
+export function askedAgents(
+  pool: AgentPool,
+  { conversations: store }: Pick<Store, 'conversations'>,
+  { conversationTurnsMax: turnsMax }: Settings,
+  log: { readonly failure: (error: LoggedError) => void },
+): Pick<UseCases, 'agents' | 'conversations'> {
+  const kept = new Conversations({
+    ...{ pool, store, turnsMax },
+    newId: () => Bun.randomUUIDv7(),
+    now: Date.now,
+    onFailure: (error) => log.failure({ requestId: 'conversations', error }),
+  })
+  return {
+    agents: {
+      ask: (question, signal) => kept.ask(question, signal),
+      complete: (question, signal) => kept.complete(question, signal),
+      runs: () => pool.runs(),
+      cancelRun: (traceId) => pool.cancelRun(traceId),
+    },
+    conversations: {
+      list: (agent, page) => store.list(agent, page),
+      get: (agent, id, page) => store.get(agent, id, page),
+      remove: (agent, id) => kept.remove(agent, id),
+    },
+  }
 }
 
 const BUILTIN_CHAT = { provider: BUILTIN_PROVIDER, modelName: BUILTIN_CHAT_MODEL }

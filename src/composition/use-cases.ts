@@ -1,5 +1,4 @@
 import { agentWarnings, probeAgent } from '../agents/questions/agent-check.ts'
-import type { AgentPool } from '../agents/questions/agent-pool.ts'
 import type { ImportFiles } from '../domain/ports/document-ports.ts'
 import type { UseCases } from '../http/route-context.ts'
 import type { InsertFilesDeps } from '../ingest/insert-files.ts'
@@ -21,18 +20,19 @@ export function useCases(
   insertDeps: InsertFilesDeps & UploadDeps,
   {
     settings,
-    agents,
     reader,
     jobs,
     importFiles,
   }: {
     readonly settings: Settings
-    readonly agents: AgentPool
     readonly reader: DocumentReader
     readonly jobs: JobRunner
     readonly importFiles: ImportFiles
   },
-): Omit<UseCases, 'backups' | 'fileBytes' | 'sources' | 'schedules' | 'traces'> {
+): Omit<
+  UseCases,
+  'backups' | 'fileBytes' | 'sources' | 'schedules' | 'traces' | 'agents' | 'conversations'
+> {
   const sessions = new Sessions()
   const insertWaitMs = settings.insertWaitSeconds * 1000
   const inTurns = (): InsertFilesDeps & UploadDeps => {
@@ -88,7 +88,6 @@ export function useCases(
       return (await LATER.uploads()).uploadFiles(request, inTurns(), signal)
     },
     dropFile: (file) => queryDeps.files.dropFile(file),
-    agents,
     probeAgent: (agent, signal) => probeAgent(agent, queryDeps.chatModels, signal),
     agentWarnings: (agent) => {
       return agentWarnings(agent, queryDeps.catalog.snapshot(), queryDeps.chatModels)

@@ -24,6 +24,12 @@ export const COMPLETION = bodySchema(
           'The form of the answer: {"type": "json_schema", "json_schema": {"name", "schema"}} or {"type": "json_object"}',
       }),
     ),
+    conversation_id: t.Optional(
+      t.Union([t.String(), t.Null()], {
+        description:
+          '"new": the conversation is kept, and the answer brings its id; an id: the question belongs to that conversation',
+      }),
+    ),
     stream_options: t.Optional(t.Union([t.Object({ deltas: t.Optional(t.Boolean()) }), t.Null()])),
   }),
 )

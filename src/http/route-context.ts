@@ -1,7 +1,7 @@
 import type { Elysia } from 'elysia'
 import type { AgentProbe } from '../agents/questions/agent-check.ts'
-import type { AgentQuestion } from '../agents/questions/agent-question.ts'
 import type { Answer } from '../agents/questions/completion-stream.ts'
+import type { AskedQuestion } from '../agents/questions/conversations.ts'
 import type { RunningQuestion } from '../agents/questions/running-questions.ts'
 import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
 import type { Agent } from '../domain/agents/agent.ts'
@@ -10,6 +10,7 @@ import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { Activity } from '../domain/flow/activity.ts'
 import type { Job } from '../domain/flow/job.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
+import type { ConversationStore } from '../domain/ports/conversation-ports.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
 import type { Jobs } from '../domain/ports/job-ports.ts'
 import type { Schedules } from '../domain/ports/schedule-ports.ts'
@@ -100,11 +101,12 @@ export interface UseCases {
   readonly fileBytes: FileBytes
   readonly backups: BackupStore
   readonly schedules: Schedules
+  readonly conversations: Pick<ConversationStore, 'list' | 'get' | 'remove'>
   readonly dropFile: (file: UploadedFile) => Promise<void>
   readonly agents: {
     /** The first event is `start`, the last one the output; a failure is thrown. */
-    readonly ask: (question: AgentQuestion, signal: AbortSignal) => AsyncIterable<CompletionEvent>
-    readonly complete: (question: AgentQuestion, signal: AbortSignal) => Promise<Answer>
+    readonly ask: (question: AskedQuestion, signal: AbortSignal) => AsyncIterable<CompletionEvent>
+    readonly complete: (question: AskedQuestion, signal: AbortSignal) => Promise<Answer>
     /** Questions that are being answered or wait, the oldest first. */
     readonly runs: () => readonly RunningQuestion[]
     /** @throws AppError `run_not_found` */

@@ -6,6 +6,7 @@ import { errorResponse, requestError } from './error-response.ts'
 import { isPublic, OPENAPI_PATH, openApiDocument } from './openapi.ts'
 import type { RouteContext, ServerDeps } from './route-context.ts'
 import { addAgentRoutes } from './routes/agent-routes.ts'
+import { addConversationRoutes } from './routes/agents/conversation-routes.ts'
 import { addRunRoutes } from './routes/agents/run-routes.ts'
 import { addTraceRoutes } from './routes/agents/trace-routes.ts'
 import { addCompletionRoutes } from './routes/completion-routes.ts'
@@ -109,6 +110,7 @@ function createApp(context: RouteContext): Elysia {
   addViewRoutes(app, context)
   addAgentRoutes(app, context)
   addCompletionRoutes(app, context)
+  addConversationRoutes(app, context)
   addRunRoutes(app, context)
   addTraceRoutes(app, context)
   addFileRoutes(app, context)

@@ -164,12 +164,14 @@ export function backupRecord(backup: Backup) {
 }
 
 export function answerRecord(answer: Answer) {
-  const { content, traceId, citations, evidence, charts, result, warnings, context } = answer
+  const { content, traceId, conversationId, citations, warnings } = answer
+  const { evidence, charts, result, context } = answer
   return {
     message: {
       content,
       role: 'assistant',
       trace_id: traceId,
+      ...(conversationId === undefined ? {} : { conversation_id: conversationId }),
       citations,
       ...(evidence === undefined ? {} : { evidence }),
       ...(charts === undefined ? {} : { charts }),

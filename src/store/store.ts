@@ -33,6 +33,7 @@ import { StoredSources } from './sync/stored-sources.ts'
 import { FileContents } from './tables/file-contents.ts'
 import { StoredFiles } from './tables/stored-files.ts'
 import { StoredTables } from './tables/stored-tables.ts'
+import { type ConversationLimits, StoredConversations } from './traces/stored-conversations.ts'
 import { StoredTraces, type TraceLimits } from './traces/stored-traces.ts'
 import { StoredImportFiles } from './transfer/import-files.ts'
 import { StoredKnowledgeBaseFiles } from './transfer/knowledge-base-files.ts'
@@ -72,6 +73,7 @@ export interface StoreOptions {
   readonly backups?: Partial<BackupOptions>
   readonly schedules?: Partial<ScheduleLimits>
   readonly traces?: Partial<TraceLimits>
+  readonly conversations?: Partial<ConversationLimits>
   /** `onStuck` is told of a statement that DuckDB still runs so long after its client was answered. */
   readonly stuckMs?: number
   readonly onStuck?: (stuck: StuckStatement) => void
@@ -92,6 +94,7 @@ export interface Store {
   readonly schedules: StoredSchedules
   readonly documents: ListedDocuments
   readonly traces: StoredTraces
+  readonly conversations: StoredConversations
   readonly transfers: StoredKnowledgeBaseFiles
   readonly importFiles: StoredImportFiles
   readonly reembeddingStore: StoredReembedding
@@ -196,7 +199,7 @@ async function storeOver(
   const chunks = new StoredChunks(parts, languages, jobs)
   const importFiles = await importFilesOf(jobs, folder)
   const own = { database, folder, now, bytes: contents, snapshot: () => state.snapshot() }
-  const traces = await StoredTraces.open(parts, options.traces)
+  const runs = await runStores(parts, options)
   const backups = await StoredBackups.open(own, backupOptionsOf(options))
   return {
     catalog,
@@ -206,7 +209,7 @@ async function storeOver(
     jobs,
     ...documentStores({ database, engine, chunks }),
     importFiles,
-    traces,
+    ...runs,
     schedules: await StoredSchedules.open(parts, options.schedules),
     reembeddingStore: new StoredReembedding(parts),
     files: new StoredFiles({ ...parts, engine, contents }),
@@ -224,10 +227,19 @@ async function storeOver(
     keywordLanguages: languages,
     setListener: (listener) => state.setListener(listener),
     close: () => {
-      const parts = [traces, chunks, languages, backups, extensions, upkeep, hnsw, engine, database]
-      return closeInTurn([...parts, contents, jobs, importFiles])
+      const others = [chunks, languages, backups, extensions, upkeep, hnsw, engine, database]
+      return closeInTurn([...Object.values(runs), ...others, contents, jobs, importFiles])
     },
   }
+}
+
+/** What questions to agents leave behind. */
+async function runStores(
+  parts: StoreParts,
+  options: StoreOptions,
+): Promise<Pick<Store, 'traces' | 'conversations'>> {
+  const traces = await StoredTraces.open(parts, options.traces)
+  return { traces, conversations: await StoredConversations.open(parts, options.conversations) }
 }
 
 /** Brought to the newest version. */

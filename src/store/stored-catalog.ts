@@ -48,6 +48,7 @@ import {
   rowOf,
 } from './documents/reembedding-tables.ts'
 import { dropSourcesOf } from './sync/stored-items.ts'
+import { deleteConversationsOf } from './traces/stored-conversations.ts'
 import { deleteTracesOf } from './traces/trace-rows.ts'
 
 const NO_COLUMNS: readonly MetadataColumn[] = []
@@ -100,6 +101,7 @@ export class StoredCatalog implements Catalog {
         await queries.delete(views).where(eq(views.projectId, project.id))
         await queries.delete(tables).where(eq(tables.projectId, project.id))
         await deleteTracesOf(connection, project.id)
+        await deleteConversationsOf(connection, { projectId: project.id })
         await queries.delete(projects).where(eq(projects.id, project.id))
       },
       () => {
@@ -309,7 +311,10 @@ export class StoredCatalog implements Catalog {
   dropAgent(agent: Agent): Promise<void> {
     const { database, state } = this.#parts
     return database.writeFreeing(
-      (connection) => deleteRow(connection, 'agent', agent),
+      async (connection) => {
+        await deleteRow(connection, 'agent', agent)
+        await deleteConversationsOf(connection, { agentId: agent.id })
+      },
       () => state.change({ agents: without(state.snapshot().agents, agent.id) }),
     )
   }

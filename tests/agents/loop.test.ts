@@ -27,11 +27,11 @@ const echo: LoopDeps['runTool'] = async ({ name, input }) => `${name}(${input})`
 
 async function played(ask: Partial<Assignment>, model: ChatModel, runTool = echo) {
   const events = await collected(answer({ ...ASK, ...ask }, { model, runTool }, NO_SIGNAL))
-  return events.filter((event) => event.type !== 'turn').map(wireEvent)
+  return events.filter((event) => event.type !== 'turn' && event.type !== 'summary').map(wireEvent)
 }
 
 /** As the main thread passes it on. */
-function wireEvent(event: Exclude<AgentEvent, { type: 'turn' }>): CompletionEvent {
+function wireEvent(event: Exclude<AgentEvent, { type: 'turn' | 'summary' }>): CompletionEvent {
   const traceId = 'trace-1'
   if (event.type === 'start') return startEvent(ASK.question, traceId)
   if (event.type === 'end') return { type: 'end' }

@@ -266,15 +266,13 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       databaseUses: async () => [],
     },
     traces: NO_STORED_TRACES,
+    conversations: { list: noDocument, get: noDocument, remove: noDocument },
     schedules: {
       store: { list: () => [], runs: async () => [] },
       create: async () => Promise.reject(new Error('not expected')),
       drop: async () => Promise.reject(new Error('not expected')),
     },
-    views: {
-      create: async () => Promise.reject(new Error('not expected')),
-      alter: async () => Promise.reject(new Error('not expected')),
-    },
+    views: { create: noDocument, alter: noDocument },
     exportRows: async () => Promise.reject(new Error('not expected')),
     search: async () => ({ results: [], warnings: [], explanation: null }),
     documents: NO_DOCUMENTS,

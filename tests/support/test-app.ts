@@ -48,6 +48,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     diskReserve: settings.diskReserve,
     schedules: { schedulesMax: settings.schedulesMax, runsMax: settings.scheduleRunsKeep },
     traces: { keepMs: settings.tracesKeepDays * 86_400_000, bytesMax: settings.tracesBytesMax },
+    conversations: { keepMs: settings.conversationsKeepDays * 86_400_000 },
     ...(freeBytesOf === undefined ? {} : { freeBytesOf }),
     ...(memoryLimit === undefined ? {} : { memoryLimit }),
   })

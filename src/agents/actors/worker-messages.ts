@@ -132,6 +132,10 @@ const EVENT_PARSERS: {
     const parsed = parseTurn(turn)
     return parsed && isTextList(warnings) ? { type: 'turn', turn: parsed, warnings } : undefined
   },
+  summary({ text, turnCount }) {
+    if (typeof text !== 'string' || !isAmount(turnCount)) return undefined
+    return { type: 'summary', text, turnCount }
+  },
   output: ({ output }) => (typeof output === 'string' ? { type: 'output', output } : undefined),
   end: () => ({ type: 'end' }),
 }
@@ -233,6 +237,8 @@ function eventChars(event: AgentEvent): number {
       return event.content.length
     case 'turn':
       return event.turn.reasoning.length + textsChars(event.warnings)
+    case 'summary':
+      return event.text.length
     case 'output':
       return event.output.length
   }

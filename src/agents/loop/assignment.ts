@@ -8,6 +8,8 @@ export interface Assignment {
   readonly question: string
   /** Earlier turns, the oldest first. */
   readonly history: readonly ConversationTurn[]
+  /** Of a conversation that is kept: what was said before `history`; null: nothing. Missing: it is not kept. */
+  readonly kept?: { readonly summary: string | null }
   readonly systemPrompt: string
   readonly tools: readonly ToolSpec[]
   /** Tool calls before the answer. */
@@ -35,5 +37,7 @@ export type AgentEvent =
   | { readonly type: 'delta'; readonly content: string }
   /** A turn of the model is over: its times and tokens, for the trace. */
   | { readonly type: 'turn'; readonly turn: ModelTurn; readonly warnings: readonly string[] }
+  /** The oldest so many turns of the history in short, for the next question of a conversation that is kept. */
+  | { readonly type: 'summary'; readonly text: string; readonly turnCount: number }
   | { readonly type: 'output'; readonly output: string }
   | { readonly type: 'end' }

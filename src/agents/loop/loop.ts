@@ -1,4 +1,3 @@
-import type { ConversationTurn } from '../../domain/agents/agent.ts'
 import type { Action } from '../../domain/agents/completion-event.ts'
 import type {
   ChatMessage,
@@ -7,7 +6,6 @@ import type {
   ToolCall,
 } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
-import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import { type AnswerCheck, answerCheck } from './answer-form.ts'
 import type { AgentEvent, Assignment } from './assignment.ts'
 import {
@@ -20,6 +18,7 @@ import {
   withFirstWords,
 } from './context-window.ts'
 import { readTurn, type Turn, turnEvent } from './model-turn.ts'
+import { historyMessages, type ShownHistory, shownHistory } from './old-turns.ts'
 import { ToolCalls } from './tool-calls.ts'
 import { type Ending, endingOf, msForTools, objectionTo, stepLimit } from './turn-rules.ts'
 
@@ -57,17 +56,23 @@ export async function* answer(
   const { answerForm } = assignment
   // A schema that is none is told before the model is paid for anything.
   const check = answerForm === undefined ? null : await answerCheck(answerForm)
-  const progress = progressOf(assignment, deps, signal)
+  const beganMs = performance.now()
+  const history = yield* shownHistory(assignment, deps.model, signal)
+  const progress = progressOf(assignment, { ...deps, history, beganMs }, signal)
   const text = yield* conversation(progress, signal)
   const output = check === null ? text : yield* inForm(text, check, progress, signal)
   yield { type: 'output', output }
   yield { type: 'end' }
 }
 
-function progressOf(assignment: Assignment, deps: LoopDeps, signal: AbortSignal): Progress {
+interface Beginning extends LoopDeps, Pick<Progress, 'beganMs'> {
+  readonly history: ShownHistory
+}
+
+function progressOf(assignment: Assignment, deps: Beginning, signal: AbortSignal): Progress {
   const { tools, contextTokens, fence } = assignment
-  const entries = openingEntries(assignment)
-  const beganMs = performance.now()
+  const { beganMs } = deps
+  const entries = openingEntries(assignment, deps.history)
   return {
     assignment,
     model: deps.model,
@@ -257,29 +262,14 @@ function actionOf(call: ToolCall, thought: string): Action {
   return { tool: call.name, tool_input: call.input, log: lines.join('\n') }
 }
 
-/** The instruction, the newest turns that fit into `historyBytesMax`, and the question. */
-function openingEntries(assignment: Assignment): Entry[] {
-  const { systemPrompt, question } = assignment
-  const spoken = assignment.history.filter((turn) => turn.content.trim() !== '')
-  const history = newestThatFit(spoken, AGENT_LIMITS.historyBytesMax)
+/** The instruction, what was said before, and the question. */
+function openingEntries(
+  { systemPrompt, question, fence }: Assignment,
+  history: ShownHistory,
+): Entry[] {
   const opening: readonly ChatMessage[] = [
     { role: 'system', content: systemPrompt },
-    ...history.map(({ role, content }): ChatMessage => {
-      return role === 'user' ? { role, content } : { role, content, toolCalls: [] }
-    }),
-    { role: 'user', content: question },
+    ...historyMessages(history, question, fence),
   ]
-  return [...(history.length < spoken.length ? withFirstWords(opening, FORGOTTEN) : opening)]
-}
-
-function newestThatFit(
-  spoken: readonly ConversationTurn[],
-  bytesMax: number,
-): readonly ConversationTurn[] {
-  let bytes = 0
-  const tooOld = spoken.findLastIndex((turn) => {
-    bytes += byteSize(turn.content)
-    return bytes > bytesMax
-  })
-  return spoken.slice(tooOld + 1)
+  return [...(history.isCut ? withFirstWords(opening, FORGOTTEN) : opening)]
 }

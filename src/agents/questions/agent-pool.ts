@@ -181,7 +181,7 @@ export class AgentPool {
     const { observationBytesMax } = this.#options
     const { catalog, select, sources } = this.#deps
     const { model, endMs, traceId } = run
-    yield startEvent(question, traceId)
+    yield startEvent(question, traceId, asked.conversation?.id)
     const snapshot = catalog.snapshot()
     const terms = { session: traceId, bytesMax: observationBytesMax, isAble: hasPrompt(model) }
     const [elsewhere, foreign] = await Promise.all([
@@ -200,7 +200,7 @@ export class AgentPool {
     const refused = this.#deps.features?.of(model).refused
     const told = { ...this.#options, model, timeoutMs, refused, foreignTools: foreign.specs }
     const task = agentTask(asked, data, told)
-    const owner = { host, run, agentId: agent.id }
+    const owner = { host, run, agentId: agent.id, conversation: asked.conversation }
     const { content, warnings, usage } = yield* endingWith(
       this.#threads.answer(task, owner, signal),
       () => foreign.end(),
@@ -210,6 +210,7 @@ export class AgentPool {
     const answer = {
       content,
       traceId,
+      conversationId: asked.conversation?.id,
       citations,
       ...findings,
       warnings: [

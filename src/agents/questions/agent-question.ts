@@ -19,12 +19,23 @@ import type { ToolHost } from '../tools/tool-host.ts'
 import type { Answer } from './completion-stream.ts'
 import type { RunningEntry } from './running-questions.ts'
 
+/** A conversation that is kept, for one question of it. */
+export interface OpenConversation {
+  readonly id: string
+  /** What was said before the question's history; null: nothing. */
+  readonly summary: string | null
+  /** The oldest so many turns of the history have a summary now. */
+  summarised(summary: { readonly text: string; readonly turnCount: number }): void
+}
+
 /** A question to an agent, as a client puts it. */
 export interface AgentQuestion {
   readonly agent: Agent
   readonly question: string
   /** Earlier turns, the oldest first. */
   readonly history: readonly ConversationTurn[]
+  /** Missing: nothing of it is kept. */
+  readonly conversation?: OpenConversation
   /** Whether text is wanted while it is written. */
   readonly deltas: boolean
   /** The form that the answer must have. */
@@ -117,7 +128,7 @@ function keyOf(tool: string, input: string): string {
 
 export function runStart(
   traceId: string,
-  { agent, question, traceParent, purpose = 'question' }: AgentQuestion,
+  { agent, question, conversation, traceParent, purpose = 'question' }: AgentQuestion,
   model: ModelRef,
 ): RunStart {
   return {
@@ -128,7 +139,7 @@ export function runStart(
     projectName: agent.projectName,
     question,
     purpose,
-    conversationId: null,
+    conversationId: conversation?.id ?? null,
     model,
     traceParent: traceParent ?? null,
   }

@@ -21,7 +21,7 @@ export interface TaskTerms {
 
 /** All that the thread is told for one question. */
 export function agentTask(
-  { agent, question, history, deltas, answerForm }: AgentQuestion,
+  { agent, question, history, conversation, deltas, answerForm }: AgentQuestion,
   data: AvailableData,
   terms: TaskTerms,
 ): AgentTask {
@@ -29,6 +29,7 @@ export function agentTask(
   const task = {
     question,
     history,
+    ...(conversation === undefined ? {} : { kept: { summary: conversation.summary } }),
     tools: [...toolSpecs(data), ...terms.foreignTools],
     model,
     chatDefaults,

@@ -49,8 +49,9 @@ export async function* completionStream(
   yield { type: 'end' }
 }
 
-export function startEvent(question: string, traceId: string): StartEvent {
-  return { type: 'start', prompt: question, trace_id: traceId }
+export function startEvent(question: string, traceId: string, conversationId?: string): StartEvent {
+  const start = { type: 'start', prompt: question, trace_id: traceId } as const
+  return conversationId === undefined ? start : { ...start, conversation_id: conversationId }
 }
 
 type Progress = Extract<AgentEvent, { readonly type: 'action' | 'step' | 'delta' }>
@@ -78,6 +79,8 @@ export function progressEvent(
 export interface Answer extends AnswerFindings {
   readonly content: string
   readonly traceId: string
+  /** Of a conversation that is kept. */
+  readonly conversationId?: string | undefined
   readonly citations: readonly Citation[]
   readonly warnings: readonly string[]
   /** Of all turns of the model; null: the provider said nothing of them. */
@@ -89,11 +92,13 @@ export interface Answer extends AnswerFindings {
 }
 
 export function outputEvent(answer: ToldAnswer): OutputEvent {
-  const { content, traceId, citations, warnings, evidence, charts, result } = answer
+  const { content, traceId, conversationId, citations, warnings } = answer
+  const { evidence, charts, result } = answer
   return {
     output: content,
     messages: [{ content }],
     trace_id: traceId,
+    ...(conversationId === undefined ? {} : { conversation_id: conversationId }),
     citations,
     ...(evidence === undefined ? {} : { evidence }),
     ...(charts === undefined ? {} : { charts }),
@@ -104,7 +109,7 @@ export function outputEvent(answer: ToldAnswer): OutputEvent {
 
 type ToldAnswer = Pick<
   Answer,
-  'content' | 'traceId' | 'citations' | 'warnings' | keyof AnswerFindings
+  'content' | 'traceId' | 'conversationId' | 'citations' | 'warnings' | keyof AnswerFindings
 >
 
 export function failureEvent(failure: AppError, traceId: string): ErrorEvent {

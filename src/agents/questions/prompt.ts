@@ -43,6 +43,9 @@ const WORK_PART = `How to work:
 - Plan: what must be known, and which tool can tell it? Do not guess names: the tools list them.
 - Act: make calls that do not depend on each other in one turn; they run side by side.
 - Observe: say what a result lacks by asking better. An identical call gives nothing new.
+- A question may go on from what was said before. Search for what it means, spelled out: after "How
+  many came in 2023?", "and in 2024?" is about how many came in 2024. Earlier answers are no source:
+  look up again what you state.
 - Answer as soon as the results suffice. Be concise.`
 
 function dataPart(data: AvailableData): string {

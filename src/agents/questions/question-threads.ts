@@ -9,7 +9,7 @@ import { AgentThreads } from '../actors/agent-threads.ts'
 import type { AgentTask } from '../actors/worker-messages.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { ToolHost } from '../tools/tool-host.ts'
-import { type Output, type Run, RunNotes } from './agent-question.ts'
+import { type OpenConversation, type Output, type Run, RunNotes } from './agent-question.ts'
 import { progressEvent } from './completion-stream.ts'
 
 export interface ThreadOptions {
@@ -34,6 +34,8 @@ interface Asked {
   readonly host: ToolHost
   readonly run: Run
   readonly agentId: number
+  /** Told of a summary of its oldest turns. */
+  readonly conversation?: OpenConversation | undefined
 }
 
 /** Runs questions in threads that belong to one agent each, and notes in their traces what happens there. */
@@ -84,7 +86,7 @@ export class QuestionThreads {
   async *#seated(
     worker: AgentSeat,
     task: AgentTask,
-    { host, run, shown }: Asked & { readonly shown: { any: boolean } },
+    { host, run, conversation, shown }: Asked & { readonly shown: { any: boolean } },
     signal: AbortSignal,
   ): AsyncGenerator<CompletionEvent, Output> {
     const notes = new RunNotes(host, run)
@@ -101,6 +103,7 @@ export class QuestionThreads {
         if (event.type === 'output') return notes.output(event.output)
         if (event.type === 'start') notes.began()
         else if (event.type === 'turn') notes.turn(event)
+        else if (event.type === 'summary') conversation?.summarised(event)
         else if (event.type !== 'end') {
           // An end without an output is not an answer.
           shown.any = true

@@ -24,13 +24,17 @@ export const run: RunCommand = async (context) => {
   const isPiped = rest.length === 0 || (rest.length === 1 && rest[0] === '-')
   const question = isPiped ? await readStandardInput('a question') : rest.join(' ')
   const path = `${pathOf('agents', named)}/completions`
-  const messages = [{ role: 'user', content: question }]
+  const conversation = options.text('conversation')
+  const asked = {
+    messages: [{ role: 'user', content: question }],
+    ...(conversation === undefined ? {} : { conversation_id: conversation }),
+  }
   if (output.isJson && options.flag('steps') !== true) {
-    const answer = client.send('POST', path, { json: { messages }, signal })
+    const answer = client.send('POST', path, { json: asked, signal })
     await output.json(await answer.catch((error) => explained(error, named, context)))
     return undefined
   }
-  const body = { messages, stream_options: { deltas: true } }
+  const body = { ...asked, stream_options: { deltas: true } }
   const response = await client
     .open('POST', `${path}/stream`, { json: body, signal })
     .catch((error) => explained(error, named, context))
@@ -116,6 +120,8 @@ class ShownAnswer {
     await this.#citations(event.citations ?? [])
     await this.#findings(event)
     if (options.flag('steps') === true) output.say(`eider traces show ${event.trace_id}`)
+    const { conversation_id: id } = event
+    if (id !== undefined) output.say(`Go on with --conversation ${safeLine(id)}`)
   }
 
   /** Statements over tables and charts: what can be said of them in a line. */

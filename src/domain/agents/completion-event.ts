@@ -64,6 +64,8 @@ export interface StartEvent {
   readonly type: 'start'
   readonly prompt: string
   readonly trace_id: string
+  /** Where the conversation is kept. */
+  readonly conversation_id?: string
 }
 
 export interface ActionsEvent {
@@ -82,6 +84,7 @@ export interface OutputEvent extends AnswerFindings {
   readonly output: string
   readonly messages: readonly Message[]
   readonly trace_id: string
+  readonly conversation_id?: string
   readonly citations: readonly Citation[]
   readonly warnings: readonly string[]
 }
@@ -129,6 +132,9 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   agent_not_found: 'general',
   too_many_questions: 'rate_limit',
   run_not_found: 'general',
+  conversation_not_found: 'general',
+  conversation_busy: 'general',
+  conversation_full: 'general',
   agent_exists: 'general',
   agent_creation_not_allowed: 'general',
   answer_malformed: 'general',

@@ -1,5 +1,5 @@
-import type { AgentQuestion } from '../../agents/questions/agent-question.ts'
 import { completionStream } from '../../agents/questions/completion-stream.ts'
+import type { AskedQuestion } from '../../agents/questions/conversations.ts'
 import { responseFormatOf } from '../../agents/questions/response-format.ts'
 import type { CompletionEvent } from '../../domain/agents/completion-event.ts'
 import { readJson } from '../body.ts'
@@ -28,7 +28,12 @@ export const addCompletionRoutes: AddRoutes = (app, context) => {
       summary: 'Ask an agent',
       tag,
       body: COMPLETION,
-      answers: { 200: 'The answer', 404: 'No such project or agent', 504: 'Out of time' },
+      answers: {
+        200: 'The answer',
+        404: 'No such project, agent or conversation',
+        409: 'The conversation has a question under way, or is full',
+        504: 'Out of time',
+      },
     }),
   )
   app.post(
@@ -48,7 +53,11 @@ export const addCompletionRoutes: AddRoutes = (app, context) => {
       summary: 'Ask an agent and watch its steps',
       tag,
       body: COMPLETION,
-      answers: { 200: 'Chunks of data: {json}', 404: 'No such project or agent' },
+      answers: {
+        200: 'Chunks of data: {json}',
+        404: 'No such project, agent or conversation',
+        409: 'The conversation has a question under way, or is full',
+      },
       produces: 'text/event-stream',
     }),
   )
@@ -58,7 +67,7 @@ async function questionOf(
   context: RouteContext,
   request: Request,
   path: AgentPath,
-): Promise<AgentQuestion> {
+): Promise<AskedQuestion> {
   // 404 before the body is read, and again after it: the agent may change meanwhile.
   namedAgent(context, path)
   const body = await readJson(context, request, COMPLETION)
@@ -70,6 +79,7 @@ async function questionOf(
     deltas: body.stream_options?.deltas ?? false,
     traceParent: request.headers.get('traceparent') ?? undefined,
     ...(answerForm === undefined ? {} : { answerForm }),
+    ...(typeof body.conversation_id === 'string' ? { conversationId: body.conversation_id } : {}),
   }
 }
 

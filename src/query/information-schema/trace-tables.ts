@@ -1,6 +1,12 @@
 /** The tables of information_schema over what questions to agents left behind. DuckDB reads the stored rows themselves. */
 import { type SchemaTable, schemaColumns, settledCondition } from './schema-table.ts'
 
+/** With the names that projects and agents have now. */
+const KEPT_TURNS = `(SELECT turns.*, projects.name AS project_name, agents.name AS agent_name
+  FROM eider.conversation_turns AS turns
+  JOIN eider.agents AS agents ON agents.id = turns.agent_id
+  JOIN eider.projects AS projects ON projects.id = turns.project_id)`
+
 export const TRACE_TABLES: readonly SchemaTable[] = [
   storedTable('TRACES', 'eider.traces', {
     TRACE_ID: 'trace_id',
@@ -50,19 +56,41 @@ export const TRACE_TABLES: readonly SchemaTable[] = [
     COMMENT: 'comment',
     'CREATED_AT:TIMESTAMP': 'created_at',
   }),
+  storedTable(
+    'CONVERSATION_TURNS',
+    KEPT_TURNS,
+    {
+      CONVERSATION_ID: 'conversation_id',
+      PROJECT: 'project_name',
+      AGENT: 'agent_name',
+      TRACE_ID: 'trace_id',
+      QUESTION: 'question',
+      ANSWER: 'answer',
+      OUTCOME: 'outcome',
+      ERROR_CODE: 'error_code',
+      'STARTED_AT:TIMESTAMP': 'started_at',
+      'ENDED_AT:TIMESTAMP': 'ended_at',
+      CITATIONS: 'citations',
+    },
+    'true',
+  ),
 ]
 
-/** @param stored by the columns that are shown, their column in the table */
+/**
+ * @param stored by the columns that are shown, their column in the table
+ * @param condition by default one that waits for what is not written yet
+ */
 function storedTable(
   name: string,
   table: string,
   stored: Readonly<Record<string, string>>,
+  condition = settledCondition(name),
 ): SchemaTable {
   const columns = schemaColumns(Object.keys(stored).join(' '))
   const shown = Object.values(stored).map((column, index) => {
     const { name: alias = '', type = 'VARCHAR' } = columns[index] ?? {}
     return `${column}::${type} AS ${alias}`
   })
-  const sql = `SELECT ${shown.join(', ')} FROM ${table} WHERE ${settledCondition(name)}`
+  const sql = `SELECT ${shown.join(', ')} FROM ${table} WHERE ${condition}`
   return { name, columns, projectColumn: null, sql: () => sql }
 }

@@ -13,6 +13,7 @@ import jobsSql from '../../../drizzle/0008_jobs.sql' with { type: 'text' }
 import syncSourcesSql from '../../../drizzle/0009_sync_sources.sql' with { type: 'text' }
 import schedulesSql from '../../../drizzle/0010_schedules.sql' with { type: 'text' }
 import tracesSql from '../../../drizzle/0011_traces.sql' with { type: 'text' }
+import conversationsSql from '../../../drizzle/0012_conversations.sql' with { type: 'text' }
 import { StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -35,6 +36,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 9, name: '0009_sync_sources', sql: syncSourcesSql },
   { number: 10, name: '0010_schedules', sql: schedulesSql },
   { number: 11, name: '0011_traces', sql: tracesSql },
+  { number: 12, name: '0012_conversations', sql: conversationsSql },
 ]
 
 /**

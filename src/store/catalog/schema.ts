@@ -335,3 +335,28 @@ export const traceFeedback = eider.table('trace_feedback', {
   comment: text('comment'),
   createdAt: moment('created_at'),
 })
+
+/** Questions and answers of conversations that are kept. */
+export const conversationTurns = eider.table('conversation_turns', {
+  number: count('number'),
+  conversationId: text('conversation_id').notNull(),
+  projectId: integer('project_id').notNull(),
+  agentId: integer('agent_id').notNull(),
+  traceId: text('trace_id').notNull(),
+  question: text('question').notNull(),
+  answer: text('answer'),
+  outcome: text('outcome').$type<RunOutcome>().notNull(),
+  errorCode: text('error_code'),
+  citations: json<readonly Citation[]>('citations').notNull(),
+  startedAt: moment('started_at'),
+  endedAt: moment('ended_at'),
+})
+
+/** Of the oldest turns of a conversation, up to `lastTurn`. */
+export const conversationSummaries = eider.table('conversation_summaries', {
+  conversationId: text('conversation_id').notNull(),
+  projectId: integer('project_id').notNull(),
+  agentId: integer('agent_id').notNull(),
+  lastTurn: count('last_turn'),
+  summary: text('summary').notNull(),
+})

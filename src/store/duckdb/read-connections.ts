@@ -4,8 +4,8 @@ import type { Database } from './database.ts'
 
 const COMMIT = 'COMMIT'
 
-/** Tables that are written all the time beside what people ask for: traces of agents. */
-const RECORDS = /\beider\.trace/
+/** Tables that are written all the time beside what people ask for: traces and conversations of agents. */
+const RECORDS = /\beider\.(?:trace|conversation)/
 
 /** A statement over records is prepared each time, in a transaction of its own: a write to them makes nothing else stale. */
 export function readsRecords(sql: string): boolean {

@@ -40,18 +40,21 @@ test('docs/agents.md: its examples do what it says, in their order', async () =>
       answers.push(JSON.stringify((await sent(app, here)).data))
       continue
     }
-    const { method, path, body } = curlCallOf(text)
+    const conversation = /"conversation_id":"([^"]+)"/.exec(answers.at(-1) ?? '')?.[1] ?? ''
+    const { method, path, body } = curlCallOf(text.replace('CONVERSATION_ID', conversation))
     const { status, text: answer } = await app.send(method, path, body)
     // Nothing runs that could be cancelled.
     expect(status).toBe(path.endsWith('/TRACE_ID') ? 404 : 200)
     answers.push(answer)
   }
-  const [, quoted, , probed, , streamed, asked, followed, , json, runs] = answers
+  const [, quoted, , probed, , streamed, asked, followed, begun, goneOn, , json, runs] = answers
   expect(quoted).toContain('without caffeine')
   expect(JSON.parse(probed ?? '')).toMatchObject({ ok: true, streaming: true, tools: true })
   expect(streamed).toContain('"type":"delta"')
   expect(asked).toContain('India')
   expect(followed).toContain('South Africa')
+  expect(begun).toContain('conversation_id')
+  expect(goneOn).toContain('South Africa')
   expect(JSON.parse(JSON.parse(json ?? '').message.content)).toEqual({ name: 'Rooibos', price: 5 })
   expect(JSON.parse(runs ?? '')).toEqual([])
   const messages = [{ role: 'user', content: 'Which tea has no caffeine?' }]

@@ -1,0 +1,213 @@
+import type { ConversationTurn } from '../../domain/agents/agent.ts'
+import type { Citation, CompletionEvent } from '../../domain/agents/completion-event.ts'
+import type {
+  ConversationStore,
+  KeptHistory,
+  NewTurn,
+  Owner,
+} from '../../domain/ports/conversation-ports.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import { AppError, toAppError } from '../../errors.ts'
+import type { AgentPool } from './agent-pool.ts'
+import { type AgentQuestion, failedRun, type OpenConversation } from './agent-question.ts'
+import type { Answer } from './completion-stream.ts'
+
+/** The word with which a client begins a conversation that is kept. */
+export const NEW_CONVERSATION = 'new'
+
+/** A question that may belong to a conversation that is kept. */
+export interface AskedQuestion extends Omit<AgentQuestion, 'conversation'> {
+  /** Of a conversation with this agent, or `new`. Missing: nothing is kept. */
+  readonly conversationId?: string
+}
+
+interface ConversationDeps {
+  readonly pool: Pick<AgentPool, 'ask'>
+  readonly store: ConversationStore
+  /** Questions in one conversation. */
+  readonly turnsMax: number
+  /** A UUID. */
+  newId(): string
+  /** Milliseconds since 1970. */
+  now(): number
+  /** Told of what nobody else hears of: a failed question that could not be kept. */
+  onFailure(error: unknown): void
+}
+
+/** Questions to agents, those of conversations that are kept among them: one question at a time in each. */
+export class Conversations {
+  readonly #deps: ConversationDeps
+  /** Those in which a question is asked. */
+  readonly #busy = new Set<string>()
+
+  constructor(deps: ConversationDeps) {
+    this.#deps = deps
+  }
+
+  /** As `AgentPool.complete`. @throws AppError as `ask` */
+  async complete(asked: AskedQuestion, signal: AbortSignal): Promise<Answer> {
+    const events = this.ask(asked, signal)
+    // Bounded: the deadline ends every question.
+    for (;;) {
+      const { done, value } = await events.next()
+      if (done) return value
+    }
+  }
+
+  /**
+   * As `AgentPool.ask`. A turn of a conversation is on disk before its output is given.
+   * @throws AppError before the first event: `conversation_not_found`, `conversation_busy`, `conversation_full`,
+   * `invalid_request` for a history beside the kept one
+   */
+  async *ask(asked: AskedQuestion, signal: AbortSignal): AsyncGenerator<CompletionEvent, Answer> {
+    const { conversationId: sent, ...question } = asked
+    if (sent === undefined) return yield* this.#deps.pool.ask(question, signal)
+    if (question.history.length > 0) throw historyTwice()
+    const { agent } = question
+    const isNew = sent === NEW_CONVERSATION
+    const id = isNew ? this.#deps.newId() : sent
+    this.#refuseBusy(agent, id)
+    const key = keyOf(agent, id)
+    this.#busy.add(key)
+    try {
+      const known = isNew ? NO_HISTORY : await this.#deps.store.history(agent, id)
+      this.#refuseFull(known)
+      signal.throwIfAborted()
+      return yield* this.#kept(question, new TurnUnderWay(id, known), signal)
+    } finally {
+      this.#busy.delete(key)
+    }
+  }
+
+  /** @throws AppError `conversation_not_found`, `conversation_busy` while it has a question under way */
+  async remove(owner: Owner, conversationId: string): Promise<void> {
+    this.#refuseBusy(owner, conversationId)
+    await this.#deps.store.remove(owner, conversationId)
+  }
+
+  async *#kept(
+    question: AgentQuestion,
+    turn: TurnUnderWay,
+    signal: AbortSignal,
+  ): AsyncGenerator<CompletionEvent, Answer> {
+    const { history, conversation } = turn
+    const events = this.#deps.pool.ask({ ...question, history, conversation }, signal)
+    const startedAt = this.#now()
+    const keep = (end: TurnEnd) => this.#keep(question, turn, { ...end, startedAt })
+    let failure = new AppError('cancelled', 'The question was cancelled')
+    try {
+      // Bounded: the deadline ends every question.
+      for (;;) {
+        const { done, value } = await events.next()
+        if (done) return value
+        if ('type' in value && value.type === 'start') turn.traceId = value.trace_id
+        if ('output' in value) {
+          const { output: answer, citations } = value
+          await keep({ answer, citations, outcome: 'answered', errorCode: null }).catch((error) => {
+            // Its trace is told, too.
+            return events.throw(error)
+          })
+        }
+        yield value
+      }
+    } catch (error) {
+      failure = toAppError(error)
+      throw error
+    } finally {
+      await events.return(NOBODY_READS).catch(() => {})
+      if (turn.traceId !== null && !turn.isKept) {
+        const { outcome, errorCode } = failedRun(failure)
+        const end = { answer: null, citations: [], outcome, errorCode }
+        await keep(end).catch((error) => this.#deps.onFailure(error))
+      }
+    }
+  }
+
+  async #keep(
+    { agent: { id, projectId }, question }: AgentQuestion,
+    turn: TurnUnderWay,
+    end: TurnEnd & { readonly startedAt: string },
+  ): Promise<void> {
+    const { conversation, traceId, summary } = turn
+    await this.#deps.store.add({
+      ...end,
+      conversationId: conversation.id,
+      owner: { id, projectId },
+      traceId: traceId ?? '',
+      question,
+      summary,
+      endedAt: this.#now(),
+    })
+    turn.isKept = true
+  }
+
+  #now(): string {
+    return timestampOfMillis(this.#deps.now())
+  }
+
+  #refuseBusy(owner: Owner, conversationId: string): void {
+    if (!this.#busy.has(keyOf(owner, conversationId))) return
+    const next = 'Wait for its answer, or cancel it: GET /api/agents/runs names it'
+    const message = `A question of the conversation ${conversationId} is being answered. ${next}`
+    throw new AppError('conversation_busy', message)
+  }
+
+  #refuseFull({ turnCount }: KeptHistory): void {
+    const { turnsMax } = this.#deps
+    if (turnCount < turnsMax) return
+    const limit = `${turnsMax} questions (EIDER_CONVERSATION_TURNS_MAX)`
+    const next = `begin another with "conversation_id": "${NEW_CONVERSATION}"`
+    throw new AppError('conversation_full', `This conversation has ${limit}: ${next}`)
+  }
+}
+
+/** Another agent's conversation of this id is none. */
+function keyOf({ id }: Owner, conversationId: string): string {
+  return `${id} ${conversationId}`
+}
+
+type TurnEnd = Pick<NewTurn, 'answer' | 'citations' | 'outcome' | 'errorCode'>
+
+const NO_HISTORY: KeptHistory = { turnCount: 0, summary: null, turns: [] }
+
+/** What a generator that is left early is told to return; nobody sees it. */
+const NOBODY_READS: Answer = {
+  content: '',
+  traceId: '',
+  citations: [] as readonly Citation[],
+  warnings: [],
+  usage: null,
+  seconds: 0,
+}
+
+/** One question of a conversation, until it is kept. */
+class TurnUnderWay {
+  readonly conversation: OpenConversation
+  /** Two for each earlier question. */
+  readonly history: readonly ConversationTurn[]
+  summary: NewTurn['summary'] = null
+  /** null: it was not begun. */
+  traceId: string | null = null
+  isKept = false
+
+  constructor(id: string, known: KeptHistory) {
+    this.history = known.turns.flatMap(({ question, answer }) => [
+      { role: 'user', content: question },
+      { role: 'assistant', content: answer },
+    ])
+    this.conversation = {
+      id,
+      summary: known.summary?.text ?? null,
+      summarised: ({ text, turnCount }) => {
+        const last = known.turns[turnCount / 2 - 1]
+        if (last !== undefined) this.summary = { text, lastTurn: last.number }
+      },
+    }
+  }
+}
+
+function historyTwice(): AppError {
+  const message =
+    '"messages" holds earlier turns, which a conversation with a "conversation_id" keeps by itself: send the question alone, or no "conversation_id"'
+  return new AppError('invalid_request', message)
+}

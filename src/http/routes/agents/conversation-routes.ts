@@ -1,0 +1,123 @@
+/** Conversations with agents that are kept. A question of one is asked by `/completions` with its `conversation_id`. */
+import type {
+  ConversationSummary,
+  KeptTurn,
+  Page,
+} from '../../../domain/ports/conversation-ports.ts'
+import { AppError } from '../../../errors.ts'
+import { route } from '../../openapi.ts'
+import type { AddRoutes } from '../../route-context.ts'
+import { namedAgent } from '../agent-routes.ts'
+
+const ALL = '/api/projects/:project_name/agents/:agent_name/conversations'
+const ONE = `${ALL}/:conversation_id` as const
+
+const LIMIT_UNSET = 50
+const LIMIT_MAX = 1000
+
+const tag = 'Agents'
+const missing = { 404: 'No such project, agent or conversation' }
+const PAGING = 'Query parameters: `limit` (50, at most 1000); `cursor`: `next` of the page before'
+
+export const addConversationRoutes: AddRoutes = (app, context) => {
+  const { conversations } = context.deps
+  app.get(
+    ALL,
+    async ({ request, params }) => {
+      const agent = namedAgent(context, params)
+      const { items, next } = await conversations.list(agent, pageOf(request))
+      return Response.json({ items: items.map(summaryRecord), next: cursor(next) })
+    },
+    route({
+      summary: 'List the conversations with an agent that are kept, the one asked last first',
+      description: PAGING,
+      tag,
+      answers: {
+        200: 'items, next (the cursor of the rest, or null)',
+        404: 'No such project or agent',
+      },
+    }),
+  )
+  app.get(
+    ONE,
+    async ({ request, params }) => {
+      const agent = namedAgent(context, params)
+      const found = await conversations.get(agent, params.conversation_id, pageOf(request))
+      const { summary, turns, next } = found
+      const record = { ...summaryRecord(found), summary, turns: turns.map(turnRecord) }
+      return Response.json({ ...record, next: cursor(next) })
+    },
+    route({
+      summary: 'Get a conversation: its newest turns, the oldest of them first',
+      description: PAGING,
+      tag,
+      answers: {
+        200: 'The conversation, next (the cursor of the turns before, or null)',
+        ...missing,
+      },
+    }),
+  )
+  app.delete(
+    ONE,
+    async ({ params }) => {
+      await conversations.remove(namedAgent(context, params), params.conversation_id)
+      return new Response(null, { status: 204 })
+    },
+    route({
+      summary: 'Delete a conversation',
+      description: 'Traces of its questions stay',
+      tag,
+      answers: { 204: 'Deleted', ...missing, 409: 'One of its questions is being answered' },
+    }),
+  )
+}
+
+/** @throws AppError `unknown_field`, `invalid_request` */
+function pageOf(request: Request): Page {
+  const sent = new Map<string, string>()
+  for (const [name, value] of new URL(request.url).searchParams) {
+    if (name !== 'limit' && name !== 'cursor') {
+      const message = `Unknown parameter "${name.slice(0, 100)}"; there are: limit, cursor`
+      throw new AppError('unknown_field', message)
+    }
+    if (sent.has(name)) throw new AppError('invalid_request', `Parameter "${name}" is sent twice`)
+    if (value !== '') sent.set(name, value)
+  }
+  const limit = sent.get('limit') ?? String(LIMIT_UNSET)
+  if (!/^\d{1,9}$/.test(limit) || Number(limit) < 1 || Number(limit) > LIMIT_MAX) {
+    const message = `Parameter "limit" must be a whole number from 1 to ${LIMIT_MAX}`
+    throw new AppError('invalid_request', message)
+  }
+  const before = sent.get('cursor')
+  if (before !== undefined && !/^\d{1,15}$/.test(before)) {
+    throw new AppError('invalid_request', 'Parameter "cursor" must be "next" of the page before')
+  }
+  return { limit: Number(limit), before: before === undefined ? null : Number(before) }
+}
+
+function cursor(next: number | null): string | null {
+  return next === null ? null : String(next)
+}
+
+function summaryRecord(found: ConversationSummary) {
+  return {
+    conversation_id: found.conversationId,
+    title: found.title,
+    turn_count: found.turnCount,
+    started_at: found.startedAt,
+    ended_at: found.endedAt,
+  }
+}
+
+function turnRecord(turn: KeptTurn) {
+  return {
+    question: turn.question,
+    answer: turn.answer,
+    outcome: turn.outcome,
+    error_code: turn.errorCode,
+    trace_id: turn.traceId,
+    citations: turn.citations,
+    started_at: turn.startedAt,
+    ended_at: turn.endedAt,
+  }
+}

@@ -1,0 +1,285 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { and, asc, desc, eq, gt, lt, type SQL, sql } from 'drizzle-orm'
+import type {
+  ConversationStore,
+  ConversationSummary,
+  KeptConversation,
+  KeptHistory,
+  NewTurn,
+  Owner,
+  Page,
+} from '../../domain/ports/conversation-ports.ts'
+import { timestampOfMillis } from '../../domain/timestamp.ts'
+import { AppError } from '../../errors.ts'
+import { queriesOver } from '../catalog/catalog-queries.ts'
+import type { StoreParts } from '../catalog/catalog-state.ts'
+import { conversationSummaries, conversationTurns } from '../catalog/schema.ts'
+import { insertRows } from './trace-rows.ts'
+
+export interface ConversationLimits {
+  /** Since their last turn. */
+  readonly keepMs: number
+}
+
+const DAY_MS = 86_400_000
+
+const LIMITS: ConversationLimits = { keepMs: 90 * DAY_MS }
+
+/** Between two looks for what is too old. */
+const SWEEP_MS = 600_000
+/** Of the turns that a further question builds on, in UTF-16 code units: more than any model is shown. */
+const HISTORY_CHARS_MAX = 400_000
+const TITLE_CHARS_MAX = 120
+
+interface Waiting {
+  readonly turn: NewTurn
+  readonly number: number
+  readonly written: PromiseWithResolvers<void>
+}
+
+/** Conversations in the database. */
+export class StoredConversations implements ConversationStore {
+  readonly #parts: StoreParts
+  readonly #limits: ConversationLimits
+  #waiting: Waiting[] = []
+  #writing: Promise<void> | null = null
+  #nextNumber = 1
+  readonly #sweeper: ReturnType<typeof setInterval>
+
+  private constructor(parts: StoreParts, limits: ConversationLimits) {
+    this.#parts = parts
+    this.#limits = limits
+    // What could not be removed now is removed by the next one.
+    this.#sweeper = setInterval(() => void this.#sweep().catch(() => {}), SWEEP_MS)
+    this.#sweeper.unref()
+  }
+
+  static async open(
+    parts: StoreParts,
+    limits: Partial<ConversationLimits> = {},
+  ): Promise<StoredConversations> {
+    const stored = new StoredConversations(parts, { ...LIMITS, ...limits })
+    await parts.database.lease(async (connection) => {
+      const reader = await connection.runAndReadAll(
+        'SELECT coalesce(max(number), 0) FROM eider.conversation_turns',
+      )
+      stored.#nextNumber = Number(reader.getRows()[0]?.[0]) + 1
+    })
+    await stored.#sweep()
+    return stored
+  }
+
+  add(turn: NewTurn): Promise<void> {
+    const written = Promise.withResolvers<void>()
+    this.#waiting.push({ turn, number: this.#nextNumber, written })
+    this.#nextNumber += 1
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = null
+    })
+    return written.promise
+  }
+
+  async history(owner: Owner, conversationId: string): Promise<KeptHistory> {
+    return this.#parts.database.lease(async (connection) => {
+      const queries = queriesOver(connection)
+      const own = ownTurns(owner, conversationId)
+      const [counted] = await queries
+        .select({ turnCount: sql<number>`count(*)` })
+        .from(conversationTurns)
+        .where(own)
+      const turnCount = counted?.turnCount ?? 0
+      if (turnCount === 0) throw conversationNotFound(conversationId)
+      const summary = await summaryOf(connection, owner, conversationId)
+      const { number, question, answer, outcome } = conversationTurns
+      const chars = sql<number>`sum(length(question) + length(answer)) OVER (ORDER BY number DESC)`
+      const rest = and(own, eq(outcome, 'answered'), gt(number, summary?.lastTurn ?? 0))
+      const told = queries
+        .select({ number, question, answer, chars: chars.as('chars') })
+        .from(conversationTurns)
+        .where(rest)
+        .as('told')
+      const rows = await queries
+        .select({ number: told.number, question: told.question, answer: told.answer })
+        .from(told)
+        .where(sql`chars <= ${HISTORY_CHARS_MAX}`)
+        .orderBy(asc(told.number))
+      const turns = rows.map((row) => ({ ...row, answer: row.answer ?? '' }))
+      return { turnCount, summary, turns }
+    })
+  }
+
+  async list(owner: Owner, { limit, before }: Page) {
+    const rows = await this.#parts.database.lease((connection) => {
+      return queriesOver(connection)
+        .select(SUMMARY)
+        .from(conversationTurns)
+        .where(ownedBy(owner))
+        .groupBy(conversationTurns.conversationId)
+        .having(before === null ? sql`true` : sql`max(number) < ${before}`)
+        .orderBy(sql`max(number) DESC`)
+        .limit(limit + 1)
+    })
+    const shown = rows.slice(0, limit)
+    const next = rows.length > limit ? (shown.at(-1)?.last ?? null) : null
+    return { items: shown.map(summaryRow), next }
+  }
+
+  async get(owner: Owner, conversationId: string, page: Page): Promise<KeptConversation> {
+    const { limit, before } = page
+    return this.#parts.database.lease(async (connection) => {
+      const queries = queriesOver(connection)
+      const own = ownTurns(owner, conversationId)
+      const [found] = await queries
+        .select(SUMMARY)
+        .from(conversationTurns)
+        .where(own)
+        .groupBy(conversationTurns.conversationId)
+      if (found === undefined) throw conversationNotFound(conversationId)
+      const { number } = conversationTurns
+      const rows = await queries
+        .select()
+        .from(conversationTurns)
+        .where(before === null ? own : and(own, lt(number, before)))
+        .orderBy(desc(number))
+        .limit(limit + 1)
+      const shown = rows.slice(0, limit).reverse()
+      const turns = shown.map(({ conversationId: _, projectId: __, agentId: ___, ...turn }) => turn)
+      const summary = await summaryOf(connection, owner, conversationId)
+      const next = rows.length > limit ? (shown[0]?.number ?? null) : null
+      return { ...summaryRow(found), summary: summary?.text ?? null, turns, next }
+    })
+  }
+
+  async remove(owner: Owner, conversationId: string): Promise<void> {
+    await this.#parts.database.writeRecords(
+      async (connection) => {
+        const queries = queriesOver(connection)
+        const own = ownTurns(owner, conversationId)
+        const { number } = conversationTurns
+        const [found] = await queries.select({ number }).from(conversationTurns).where(own).limit(1)
+        if (found === undefined) throw conversationNotFound(conversationId)
+        await queries.delete(conversationTurns).where(own)
+        const summary = eq(conversationSummaries.conversationId, conversationId)
+        await queries.delete(conversationSummaries).where(summary)
+      },
+      { isFreeing: true },
+    )
+  }
+
+  /** Writes what is left. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper)
+    await this.#writing
+  }
+
+  /** Those that come while a write runs go together into the next. Never throws. */
+  async #writeAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting
+      this.#waiting = []
+      try {
+        await this.#write(batch)
+        for (const { written } of batch) written.resolve()
+      } catch (error) {
+        for (const { written } of batch) written.reject(error)
+      }
+    }
+  }
+
+  async #write(batch: readonly Waiting[]): Promise<void> {
+    const { database, state } = this.#parts
+    await database.writeRecords(async (connection) => {
+      const live = new Set(state.snapshot().agents.map(({ id }) => id))
+      const kept = batch.filter(({ turn }) => live.has(turn.owner.id))
+      const rows = kept.map(({ turn: { owner, summary: _, ...turn }, number }) => {
+        return { ...turn, number, projectId: owner.projectId, agentId: owner.id }
+      })
+      await insertRows(connection, conversationTurns, rows)
+      const summaries = kept.flatMap(({ turn: { conversationId, owner, summary } }) => {
+        if (summary === null) return []
+        const { lastTurn, text } = summary
+        const { projectId, id: agentId } = owner
+        return [{ conversationId, projectId, agentId, lastTurn, summary: text }]
+      })
+      await insertRows(connection, conversationSummaries, summaries)
+    })
+  }
+
+  /** Removes what is too old. */
+  async #sweep(): Promise<void> {
+    const { database, now } = this.#parts
+    const oldest = timestampOfMillis(now() - this.#limits.keepMs)
+    const old = `SELECT conversation_id FROM eider.conversation_turns
+      GROUP BY conversation_id HAVING max(ended_at) < '${oldest}'`
+    const isAny = await database.lease(async (connection) => {
+      return (await connection.runAndReadAll(`${old} LIMIT 1`)).currentRowCount > 0
+    })
+    if (!isAny) return
+    const work = (connection: DuckDBConnection) => deleteConversations(connection, old)
+    await database.writeRecords(work, { isFreeing: true })
+  }
+}
+
+/** Within the write that drops an agent or a project. */
+export async function deleteConversationsOf(
+  connection: DuckDBConnection,
+  owner: { readonly agentId: number } | { readonly projectId: number },
+): Promise<void> {
+  const own = 'agentId' in owner ? `agent_id = ${owner.agentId}` : `project_id = ${owner.projectId}`
+  const ids = `SELECT DISTINCT conversation_id FROM eider.conversation_turns WHERE ${own}`
+  await deleteConversations(connection, ids)
+}
+
+/** The summaries first: the turns say which they are. */
+async function deleteConversations(connection: DuckDBConnection, ids: string): Promise<void> {
+  await connection.run(`DELETE FROM eider.conversation_summaries WHERE conversation_id IN (${ids})`)
+  await connection.run(`DELETE FROM eider.conversation_turns WHERE conversation_id IN (${ids})`)
+}
+
+const SUMMARY = {
+  conversationId: conversationTurns.conversationId,
+  title: sql<string>`left(arg_min(question, number), ${sql.raw(String(TITLE_CHARS_MAX + 1))})`,
+  turnCount: sql<number>`count(*)`,
+  startedAt: sql<string>`min(started_at)`,
+  endedAt: sql<string>`max(ended_at)`,
+  last: sql<number>`max(number)`,
+}
+
+type SummaryRow = ConversationSummary & { readonly last: number }
+
+function summaryRow({ last: _, ...row }: SummaryRow): ConversationSummary {
+  const title = row.title.replace(/\s+/g, ' ').trim()
+  const isCut = row.title.length > TITLE_CHARS_MAX
+  return { ...row, title: isCut ? `${title.slice(0, TITLE_CHARS_MAX).toWellFormed()}…` : title }
+}
+
+async function summaryOf(connection: DuckDBConnection, owner: Owner, conversationId: string) {
+  const { lastTurn, summary: text } = conversationSummaries
+  const [found] = await queriesOver(connection)
+    .select({ lastTurn, text })
+    .from(conversationSummaries)
+    .where(
+      and(
+        eq(conversationSummaries.agentId, owner.id),
+        eq(conversationSummaries.conversationId, conversationId),
+      ),
+    )
+    .orderBy(desc(lastTurn))
+    .limit(1)
+  return found ?? null
+}
+
+function ownedBy({ id }: Owner): SQL {
+  return eq(conversationTurns.agentId, id)
+}
+
+function ownTurns(owner: Owner, conversationId: string): SQL {
+  return sql`${ownedBy(owner)} AND ${eq(conversationTurns.conversationId, conversationId)}`
+}
+
+function conversationNotFound(conversationId: string): AppError {
+  const why =
+    'it never was, belongs to another agent, was deleted, or was kept long enough. Begin one with "conversation_id": "new"'
+  const message = `This agent has no conversation ${conversationId.slice(0, 100).toWellFormed()}: ${why}`
+  return new AppError('conversation_not_found', message)
+}
