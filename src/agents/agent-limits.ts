@@ -71,9 +71,9 @@ export const AGENT_LIMITS = {
   leaveMs: 250,
   /** A thread that does not even answer so long after a question was left is ended, with the others in it. */
   stuckMs: 2_000,
-  /** How often a busy thread is asked whether it is alive, and how often in vain: 5 s, and 40 s at its start. */
+  /** How often a busy thread is asked whether it is alive, and how often in vain: 3 s, and 40 s at its start. */
   pingMs: 250,
-  pingTicksMax: 20,
+  pingTicksMax: 12,
   startTicksMax: 160,
   /** Memory of a thread that is then ended, and of one that gets no further question. */
   threadBytesMax: 512 * 1024 * 1024,

@@ -6,6 +6,7 @@ import { TimeSlice } from '../runtime/scheduling.ts'
 import type { AnswerEnd } from './answer-end.ts'
 import type { Endpoint } from './endpoint.ts'
 import { FeatureRefused, refusedFeature } from './feature-refusal.ts'
+import { member } from './provider-answer.ts'
 import { type CallLimits, callProvider } from './provider-call.ts'
 import { statusOf } from './provider-failure.ts'
 
@@ -152,14 +153,28 @@ async function* resumed(
   }
 }
 
-/** What a provider's client gives for a request, whether it streams or not. */
-export async function* piecesOf(data: unknown, response: Response): AsyncGenerator<unknown> {
+/** What a provider's client gives for a request, whether it streams or not. @throws what `failed` makes of an answer that is none */
+export async function* piecesOf(
+  data: unknown,
+  response: Response,
+  failed: (answer: unknown) => unknown,
+): AsyncGenerator<unknown> {
+  const type = response.headers.get('content-type') ?? ''
   const isStream = typeof data === 'object' && data !== null && Symbol.asyncIterator in data
-  if (!isStream) yield data
-  else if (/^application\/json/.test(response.headers.get('content-type') ?? '')) {
-    // A server that does not stream, and says nothing of it.
-    yield await response.json()
-  } else yield* data as AsyncIterable<unknown>
+  if (/^text\/html/i.test(type))
+    throw new Error('a web page came, so this is no address of a model')
+  // A server that does not stream, and says nothing of it.
+  const isWhole = !isStream || /^application\/json/i.test(type)
+  if (!isWhole) {
+    yield* data as AsyncIterable<unknown>
+    return
+  }
+  const answer: unknown = isStream ? await response.json() : data
+  // Servers and what stands before them say of a failure that all is well.
+  if (member(answer, 'error') !== undefined && member(answer, 'error') !== null) {
+    throw failed(answer)
+  }
+  yield answer
 }
 
 const SLICE_MS = 5

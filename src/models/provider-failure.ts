@@ -81,12 +81,18 @@ function firstText(...values: readonly unknown[]): string {
   return typeof found === 'string' ? found : ''
 }
 
+/** What the runtime tells developers. */
+const RUNTIME_ADVICE =
+  / ?For more information, pass `verbose: true` in the second argument to fetch\(\)\.?/g
+
 /** What is known of a failure without an answer, or of one that does not fit. A parser's message would quote the answer. */
 export function plainDetail(error: unknown): string {
   if (error instanceof SyntaxError) return 'the answer is not JSON'
+  // Of code that took the answer for another one: its words mean nothing to whoever reads them.
+  if (error instanceof TypeError && !('code' in error)) return 'the answer has an unknown form'
   if (!(error instanceof Error)) return ''
   const cause = error.cause instanceof Error ? ` (${error.cause.message})` : ''
-  return `${error.message}${cause}`
+  return `${error.message}${cause}`.replaceAll(RUNTIME_ADVICE, '')
 }
 
 /** A shorter secret cannot be told from other words: it is never replaced. */

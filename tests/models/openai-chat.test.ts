@@ -196,6 +196,35 @@ test('takes the whole answer of a server that does not stream', async () => {
   expect(callsOf(deltas)).toEqual([{ id: 'z', name: 'kb_list_tool', input: '' }])
 })
 
+test.each([
+  [
+    'an error',
+    { error: { message: `no key ${KEY}`, code: 401 } },
+    'provider_refused',
+    'no key ******',
+  ],
+  ['an error in one word', { error: `busy ${KEY}` }, 'provider_failed', 'busy ******'],
+])('%s that comes with the status 200 is told as it is', async (_, body, code, words) => {
+  await using server = scriptedServer(() => Response.json(body))
+  const error = await thrownBy(heard(chatAt(server.url), QUESTION))
+  expect(error).toMatchObject({ code, message: expect.stringContaining(words) })
+  expect(String(error)).not.toContain(KEY)
+})
+
+test('a web page is no answer, and is said to be one', async () => {
+  const headers = { 'content-type': 'text/html; charset=utf-8' }
+  await using server = scriptedServer(() => new Response(`<html>${KEY}</html>`, { headers }))
+  const error = await thrownBy(heard(chatAt(server.url), QUESTION))
+  expect(error).toMatchObject({ code: 'provider_failed' })
+  expect(String(error)).toEndWith('failed: a web page came, so this is no address of a model')
+})
+
+test('an answer of an unknown form is told without the words of the code that read it', async () => {
+  await using server = scriptedServer(streaming({ choices: [null] }))
+  const error = await thrownBy(heard(chatAt(server.url), QUESTION))
+  expect(String(error)).not.toContain('evaluating')
+})
+
 test('empty choices between and after the pieces do no harm', async () => {
   const usage = { choices: [], usage: { total_tokens: 3 } }
   await using server = scriptedServer(

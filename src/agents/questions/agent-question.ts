@@ -101,7 +101,10 @@ export class RunNotes {
   }
 
   turn({ turn, warnings }: Extract<AgentEvent, { type: 'turn' }>): void {
-    this.#run.trace.turn({ ...turn, startMs: this.#threadMs + turn.startMs })
+    const { trace, beganMs } = this.#run
+    // Under load the thread's start is heard of late; a turn that is told of is over.
+    const latestMs = Math.max(0, performance.now() - beganMs - turn.tookMs)
+    trace.turn({ ...turn, startMs: Math.min(this.#threadMs + turn.startMs, latestMs) })
     const { usage } = turn
     this.#usage = this.#usage === undefined ? usage : addedUsage(this.#usage, usage)
     for (const warning of warnings) this.#warnings.add(warning)

@@ -44,7 +44,10 @@ export function anthropicChat(config: ChatConfig): ChatModel {
       async send(either) {
         const asked = client.messages.create(body, { signal: either })
         const { data, response } = await asked.withResponse()
-        return piecesOf(data, response)
+        return piecesOf(data, response, (answer) => {
+          // Its member `error` was found.
+          return new APIError(undefined, answer as object, undefined, response.headers)
+        })
       },
       failureOf: (error) => failureOf(error, config),
     }

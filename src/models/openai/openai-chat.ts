@@ -1,3 +1,4 @@
+import { APIError } from 'openai'
 import type {
   ChatCompletionCreateParams,
   ChatCompletionMessageParam,
@@ -8,6 +9,7 @@ import { adaptiveChat } from '../adaptive-chat.ts'
 import { type ChatConfig, chatDeltas, type ProviderCall, piecesOf } from '../chat-stream.ts'
 import { OPENAI_PUBLIC_URL, openaiBaseUrl } from '../endpoint.ts'
 import { plainMessages } from '../message-order.ts'
+import { member } from '../provider-answer.ts'
 import { isStrictSchema, toolArguments, toolName, toolSchema } from '../tool-arguments.ts'
 import { OpenaiAnswer } from './openai-answer.ts'
 import { openaiClient, openaiFailure } from './openai-client.ts'
@@ -29,12 +31,20 @@ export function openaiChat(config: ChatConfig): ChatModel {
       async send(either) {
         const asked = client.chat.completions.create(body, { signal: either })
         const { data, response } = await asked.withResponse()
-        return piecesOf(data, response)
+        return piecesOf(data, response, (answer) => {
+          return new APIError(undefined, errorOf(answer), undefined, response.headers)
+        })
       },
       failureOf: (error) => openaiFailure(error, endpoint, PATH),
     }
     return chatDeltas(call, signal)
   })
+}
+
+/** As the client hands on the error of a stream. */
+function errorOf(answer: unknown): object {
+  const error = member(answer, 'error')
+  return typeof error === 'object' && error !== null ? error : { message: error }
 }
 
 type Refused = ReadonlySet<ModelFeature>
