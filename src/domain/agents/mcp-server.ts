@@ -26,13 +26,22 @@ export function shownUrl({ url }: Pick<McpServer, 'url'>): string {
   return `${shown.origin}${path.join('/')}${query.length === 0 ? '' : `?${query.join('&')}`}`
 }
 
-/** Whatever of the server nobody may read. */
+/**
+ * What is taken out of texts, so that nobody reads it: not every header is a key, and a word such as `issues` in one would
+ * be missing everywhere.
+ */
 export function secretsOfMcpServer({ url, headers }: McpServer): readonly string[] {
   const { searchParams, pathname } = new URL(url)
-  const ofHeaders = Object.values(headers).flatMap((value) => [
-    value,
-    ...value.split(/\s+/).slice(1),
-  ])
-  const ofPath = pathname.split('/').filter((part) => KEY_PART.test(part))
-  return [...ofHeaders, ...searchParams.values(), ...ofPath].filter((text) => text.length >= 6)
+  const named = [...Object.entries(headers), ...searchParams]
+  const values = named.flatMap(([name, value]) => {
+    const parts = [value, ...value.split(/\s+/).slice(1)]
+    return parts.filter((part) => (SECRET_NAME.test(name) ? part.length >= 6 : isKeyLike(part)))
+  })
+  return [...values, ...pathname.split('/').filter((part) => KEY_PART.test(part))]
+}
+
+const SECRET_NAME = /auth|key|token|secret|password|credential|cookie|signature/i
+
+function isKeyLike(text: string): boolean {
+  return text.length >= 12 && /\d/.test(text)
 }

@@ -227,13 +227,17 @@ test('a server that is down, and one that refuses the login, are warnings with t
 test('a key goes to the server and is seen by nobody else, not even where the server tells it', async () => {
   const server = handMadeServer(
     (request, message) =>
-      textResult(message, `you sent ${request.headers.get('authorization')} to ${request.url}`),
+      textResult(
+        message,
+        `you sent ${request.headers.get('authorization')} to ${request.url} of the kind issues`,
+      ),
     [ECHO],
   )
   try {
     const headers = { Authorization: 'Bearer s3cr3t-value-1' }
-    const { seen } = await echoed(`${server.url}?api_key=s3cr3t-value-2`, { headers })
+    const { seen } = await echoed(`${server.url}?set=issues&api_key=s3cr3t-value-2`, { headers })
     expect(seen).toContain('you sent ')
+    expect(seen).toEndWith('of the kind issues')
     expect(seen).not.toContain('s3cr3t-value')
     const [request] = server.requests
     expect(request?.headers.get('authorization')).toBe('Bearer s3cr3t-value-1')
