@@ -269,6 +269,7 @@ describe('agents', () => {
       model: { ...model, token: '******' },
       prompt_template: 'Answer about tea',
       params: {},
+      warnings: [],
     })
   })
 
