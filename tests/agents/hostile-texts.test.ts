@@ -65,6 +65,16 @@ describe('an answer of', () => {
   )
 })
 
+test(
+  'a long answer that is wrong in millions of ways is told one of them',
+  async () => {
+    const items = { allOf: Array.from({ length: 300 }, () => ({ type: 'string' })) }
+    const check = await answerCheck({ name: 'a', schema: { type: 'array', items } })
+    expect(check(`[${'1,'.repeat(95_000)}1]`)).toMatchObject({ problem: '/0 must be string' })
+  },
+  SOON_MS,
+)
+
 async function* piecesOf(texts: readonly string[]): AsyncGenerator<ChatDelta> {
   for (const text of texts) yield { kind: 'text', text }
 }

@@ -9,6 +9,8 @@ export type CheckedAnswer =
 export type AnswerCheck = (text: string) => CheckedAnswer
 
 const PROBLEMS_MAX = 10
+/** An answer up to this length is told all that is wrong with it. */
+const LISTED_CHARS_MAX = 10_000
 const PROBLEM_CHARS_MAX = 1000
 
 /**
@@ -26,24 +28,28 @@ export async function answerCheck({ schema }: ResponseFormat): Promise<AnswerChe
   }
   // Its source stands only in code that is written out, which this one is not.
   linearPattern.code = ''
-  const ajv = new Ajv2020({
+  const options = {
     strict: false,
-    allErrors: true,
-    logger: false,
+    logger: false as const,
     // `format` only describes, as the standard says.
     validateFormats: false,
     addUsedSchema: false,
     code: { regExp: linearPattern },
-  })
+  }
   // Drafts differ in what is not used here.
   const { $schema: _, ...plain } = schema
-  const validate = compiled(() => ajv.compile(plain))
+  const validate = compiled(() => new Ajv2020(options).compile(plain))
+  const listProblems = new Ajv2020({ ...options, allErrors: true }).compile(plain)
   return (text) => {
     const json = withoutFence(text)
     const value = parsed(json)
     if (value === undefined) return { kind: 'wrong', problem: 'it is not JSON' }
     if (validate(value.value)) return { kind: 'right', text: json }
-    const problems = validate.errors?.slice(0, PROBLEMS_MAX).map(({ instancePath, message }) => {
+    // In a long answer there may be millions of them: then the first one is told.
+    if (json.length <= LISTED_CHARS_MAX) listProblems(value.value)
+    const errors = listProblems.errors ?? validate.errors
+    listProblems.errors = null
+    const problems = errors?.slice(0, PROBLEMS_MAX).map(({ instancePath, message }) => {
       return `${instancePath === '' ? 'the value' : instancePath} ${message}`
     })
     const problem = problems?.join('; ').slice(0, PROBLEM_CHARS_MAX).toWellFormed()
