@@ -318,3 +318,54 @@ test('stops at an abort and throws its reason', async () => {
   setTimeout(() => stop.abort(reason), 10)
   expect(await thrownBy(answering)).toBe(reason)
 })
+
+test('what a thing is, is answered by the sentence that says so, not by what speaks of it most', async () => {
+  const { answer } = await played({
+    messages: asked('What is Rsyncer?'),
+    listed: '["mindsdb.docs"]',
+    observe: () => {
+      return rows(
+        [
+          'd:content:2of2:0to80',
+          'Rsyncer is distributed under the MIT license. Install Rsyncer from its page.',
+          0.8,
+        ],
+        [
+          'd:content:1of2:0to60',
+          'NAME\n\nRsyncer - a fast tool which copies files to far places',
+          0.7,
+        ],
+      )
+    },
+  })
+  const [first] = answer.split('[d:')
+  expect(first).toContain('a fast tool which copies files')
+})
+
+test('a short option is searched by how manuals write it, and explained by its own entry', async () => {
+  const prose =
+    'Of grepper: the grepper tool does lines. What it does is told by grepper -v itself.'
+  const entry = 'OPTIONS\n       -v, --invert\n              Select the lines that do not fit.'
+  const { answer, sql } = await played({
+    messages: asked('What does grepper -v do?'),
+    listed: '["mindsdb.docs"]',
+    observe: (statement) => {
+      if (!statement.includes('LIKE')) return rows(['d:content:1of9:0to80', prose, 0.8])
+      return rows(['d:content:7of9:0to70', entry, 0.6])
+    },
+  })
+  expect(sql.some((one) => one.includes("chunk_content LIKE '%  -v,%'"))).toBe(true)
+  expect(answer.split('[d:')[0]).toContain('Select the lines that do not fit.')
+})
+
+test('the name of an option that is quoted with it is not shown twice', async () => {
+  const about = 'Nobody waits for pages which do not end since someone moved them to and fro. '
+  const entry = `OPTIONS\n       --max-hops <number>\n              Sets a limit. Fifty redirects in a loop are the default. ${about.repeat(5)}`
+  const { answer } = await played({
+    messages: asked('How many redirects in a loop are the default?'),
+    listed: '["mindsdb.docs"]',
+    observe: () => rows(['d:content:1of9:0to80', entry, 0.8]),
+  })
+  expect(answer).toContain('**Fifty redirects in a loop are the default.**')
+  expect(answer.match(/--max-hops <number>/g)).toHaveLength(1)
+})

@@ -145,28 +145,33 @@ test.each([
   expect(answer).toStartWith('I found nothing relevant to this question in mindsdb.readmes.')
 })
 
-test('a question takes little time once its passages are there', async () => {
+test('a question takes little of a core once its passages are there', async () => {
   const passages = chunks.slice(0, 8).map((chunk) => {
     return { ...placed(chunk), relevance: 0.5 }
   })
   const times: number[] = []
   for (let round = 0; round < 9; round += 1) {
-    const started = performance.now()
+    const started = process.cpuUsage()
     await rankedUnits(`How do I set option number ${round} of the client?`, passages, embed, never)
-    times.push(performance.now() - started)
+    times.push(cpuMsSince(started))
   }
-  // 60 to 90 ms on two cores; the limit allows for a machine that is busy.
+  // 60 to 150 ms of a core; other work on the machine changes that less than the time.
   expect(times.sort((a, b) => a - b)[4]).toBeLessThan(400)
 })
+
+function cpuMsSince(started: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(started)
+  return (user + system) / 1000
+}
 
 test('chunks of 100 words are embedded at a rate that fills a knowledge base in time', async () => {
   const words = chunks.flatMap(({ text }) => text.match(/[a-z]{3,9}/g) ?? [])
   const texts = Array.from({ length: 64 }, (_, index) => {
     return words.slice(index * 90, index * 90 + 100).join(' ')
   })
-  const started = performance.now()
+  const started = process.cpuUsage()
   await embedder.embed(texts, never)
-  const perSecond = 64_000 / (performance.now() - started)
-  // 55 and more on two idle cores; the limit allows for a machine that is busy.
+  const perSecond = 64_000 / cpuMsSince(started)
+  // 28 and more for each second of a core that is idle otherwise.
   expect(perSecond).toBeGreaterThan(12)
 })

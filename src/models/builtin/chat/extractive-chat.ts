@@ -22,6 +22,7 @@ import {
 import { namesIn, passagesIn } from './observed-passages.ts'
 import { asksForRows, describedIn, rowAnswer } from './row-questions.ts'
 import { rankedUnits } from './unit-ranking.ts'
+import { optionsIn } from './wanted-form.ts'
 
 const CHUNKS_PER_SEARCH = 8
 
@@ -30,6 +31,8 @@ const INFO_TOOL = 'kb_info_tool'
 const TABLES_TOOL = 'sql_db_list_tables'
 /** The id of the call that answers a question for rows. */
 const ROWS_ID = 'rows'
+/** Searches for what holds an option of the question. */
+const OPTION_ID = 'option-'
 
 /**
  * The chat model that needs no key: it takes the same turns as a language model (list the knowledge
@@ -123,13 +126,28 @@ interface Found {
   readonly failure: BaseFailure | null
 }
 
+/** A short option is no word for a search: what holds it is searched apart. */
 function searchCalls(question: string, names: readonly string[]): readonly ToolCall[] {
-  return names.map((name, index) => {
-    const columns = `${CHUNK_COLUMNS}, relevance, distance`
-    const search = `WHERE content = ${literal(question)} LIMIT ${CHUNKS_PER_SEARCH}`
-    const input = `SELECT ${columns} FROM ${quotedName(name)} ${search}`
-    return { id: `${SEARCH_ID}${index + 1}`, name: QUERY_TOOL, input }
+  const [option] = optionsIn(question)
+  return names.flatMap((name, index) => {
+    const search = { id: `${SEARCH_ID}${index + 1}`, name: QUERY_TOOL }
+    const call = { ...search, input: searchOf(question, name) }
+    if (option === undefined) return [call]
+    const id = `${OPTION_ID}${index + 1}`
+    return [call, { id, name: QUERY_TOOL, input: searchOf(question, name, option) }]
   })
+}
+
+/** As manuals name an option that they explain: at the start of a line, indented or in backticks. */
+const OPTION_FORMS = ['#,%', '# %', '%  #,%', '%  # %', '%\n#,%', '%\n# %', '%`#%']
+
+/** @param option that the chunks hold in one of the forms above */
+function searchOf(question: string, name: string, option?: string): string {
+  const forms = OPTION_FORMS.map((form) => {
+    return `chunk_content LIKE ${literal(form.replace('#', option ?? ''))}`
+  })
+  const held = option === undefined ? '' : ` AND (${forms.join(' OR ')})`
+  return `SELECT ${CHUNK_COLUMNS}, relevance, distance FROM ${quotedName(name)} WHERE content = ${literal(question)}${held} LIMIT ${CHUNKS_PER_SEARCH}`
 }
 
 function wantedRows({ question, calls }: Turn) {
@@ -151,12 +169,28 @@ function answerFromTables({ names, calls }: Turn): string | null {
   return names.length > 0 || tables.length === 0 ? null : tablesAnswer(tables)
 }
 
+/** With what holds the question's option; a search for it that failed is done without. */
+function withOption(found: readonly Passage[], { calls, choice }: Turn): readonly Passage[] {
+  const known = new Set(found.map(({ chunkId }) => chunkId))
+  const held = calls
+    .filter(({ id }) => id.startsWith(OPTION_ID))
+    .flatMap(({ id, observation }) => {
+      const outcome = passagesIn(observation)
+      const name = choice.chosen[Number(id.slice(OPTION_ID.length)) - 1] ?? ''
+      return outcome.kind === 'passages' ? ofBase(name, outcome.passages) : []
+    })
+  return [...found, ...held.filter(({ chunkId }) => !known.has(chunkId))]
+}
+
 async function quoted(turn: Turn, embed: Embedder['embed'], signal: AbortSignal): Promise<string> {
   const { question, names, calls, choice, searches } = turn
   const found = foundBy(turn)
   const around = calls.filter(({ id }) => id.startsWith(AROUND_ID))
   const passages = withNeighbours(
-    found.flatMap((one) => one.passages),
+    withOption(
+      found.flatMap((one) => one.passages),
+      turn,
+    ),
     around,
   )
   const ranking = await rankedUnits(question, passages, embed, signal)

@@ -15,6 +15,8 @@ export class QuestionTerms {
   /** Term → its weight. */
   readonly #weights = new Map<string, number>()
   #weightSum = 0
+  /** Passages and units are looked at more than once. */
+  readonly #known = new Map<string, ReadonlySet<string>>()
 
   /** @param texts what was found for the question */
   constructor(question: string, texts: readonly string[]) {
@@ -34,10 +36,13 @@ export class QuestionTerms {
   }
 
   termsOf(text: string): ReadonlySet<string> {
+    const known = this.#known.get(text)
+    if (known !== undefined) return known
     const terms = new Set<string>()
     for (const piece of this.#analyzer.terms(withParts(text))) {
       for (const term of piece) terms.add(term.text)
     }
+    this.#known.set(text, terms)
     return terms
   }
 

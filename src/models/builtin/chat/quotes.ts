@@ -51,7 +51,9 @@ function quoteOf(unit: RankedUnit, units: readonly RankedUnit[], chosen: readonl
     kind === 'sentence' || kind === 'item' ? withNeighbours(unit, led, { units, known }) : led
   const piece = pieceOf(stretch, whole)
   const clipped = { start: Math.max(whole.start, piece.start), end: Math.min(whole.end, piece.end) }
-  const isApart = lead !== null && !isBeside && lead.start >= piece.start && lead.end <= piece.end
+  const isHeld = lead !== null && lead.start < clipped.end && clipped.start < lead.end
+  const isApart =
+    lead !== null && !isBeside && !isHeld && lead.start >= piece.start && lead.end <= piece.end
   return { unit, piece, span: trimmedSpan(text, clipped), lead: isApart ? lead : null }
 }
 

@@ -2,6 +2,7 @@ import type { Embedder } from '../../../domain/ports/model-ports.ts'
 import type { AnswerUnit, Passage, Ranking } from './answer-unit.ts'
 import { type QuestionKind, QuestionTerms } from './question-terms.ts'
 import { unitsOf } from './units.ts'
+import { WantedForm } from './wanted-form.ts'
 
 /** Units whose vectors are made, and how much of each: making one takes 10 to 15 ms of a core. */
 const EMBEDDED_MAX = 10
@@ -47,7 +48,7 @@ export async function rankedUnits(
 ): Promise<Ranking> {
   const texts = passages.map(({ heading, text }) => `${heading}\n${text}`)
   const terms = new QuestionTerms(question, texts)
-  const scored = scoredUnits(passages, terms)
+  const scored = scoredUnits(passages, terms, new WantedForm(question))
   if (scored.length === 0) return { units: [], isRelevant: false }
   const embedded = terms.kind === 'english' ? scored.slice(0, EMBEDDED_MAX) : []
   const cosines = await cosinesTo(question, embedded, embed, signal)
@@ -66,7 +67,11 @@ export async function rankedUnits(
 }
 
 /** By what the words and the search say, the best first; the same words only once, since chunks overlap. */
-function scoredUnits(passages: readonly Passage[], terms: QuestionTerms): readonly Scored[] {
+function scoredUnits(
+  passages: readonly Passage[],
+  terms: QuestionTerms,
+  form: WantedForm,
+): readonly Scored[] {
   const units = unitsOf(passages).slice(0, UNITS_MAX)
   const held = units.map((unit) => terms.termsOf(inContext(unit)))
   const own = units.map((unit) => terms.termsOf(unit.text))
@@ -80,7 +85,8 @@ function scoredUnits(passages: readonly Passage[], terms: QuestionTerms): readon
       WEIGHTS.relevance * unit.passage.relevance +
       // Its setting counts half: all units below a heading share it.
       (WEIGHTS.own / 2) * (terms.weightHeld(own[index]) + terms.weightHeld(held[index])) +
-      WEIGHTS.nearby * nearby -
+      WEIGHTS.nearby * nearby +
+      form.worthOf(unit) -
       (unit.isFragment ? FRAGMENT_COST : 0)
     const key = unit.text.replace(/\s+/g, ' ').toLowerCase()
     if ((unique.get(key)?.score ?? Number.NEGATIVE_INFINITY) < score) {
