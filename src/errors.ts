@@ -99,6 +99,13 @@ export const ERRORS = {
   provider_refused: { status: 400, number: 3202, title: 'Model refused' },
   provider_failed: { status: 502, number: 3203, title: 'Model provider failed' },
   content_refused: { status: 400, number: 3205, title: 'Content refused' },
+  provider_busy: {
+    status: 503,
+    number: 3206,
+    title: 'Model provider busy',
+    retryAfterSeconds: 10,
+  },
+  context_exceeded: { status: 400, number: 3207, title: 'Too much for the model' },
   dimension_mismatch: { status: 400, number: 3204, title: 'Dimension mismatch' },
   sql_syntax: { status: 400, number: 4001, title: 'Syntax error' },
   sql_not_supported: { status: 400, number: 4002, title: 'Statement not supported' },

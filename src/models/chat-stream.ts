@@ -89,7 +89,7 @@ export async function* chatDeltas(
     for await (const piece of withIdleTimeout(pieces, call, signal)) yield* answer.add(piece)
   } catch (error) {
     signal.throwIfAborted()
-    throw contentRefusal(error instanceof AppError ? error : failureOf(error))
+    throw typedFailure(error instanceof AppError ? error : failureOf(error))
   } finally {
     stop.abort()
   }
@@ -105,7 +105,13 @@ export async function* chatDeltas(
 const CONTENT_WORDS =
   /content[_ ](filter|policy|management)|responsible ?ai|safety (system|setting|filter)|prohibited[_ ]content|usage polic/i
 
-function contentRefusal(failure: AppError): AppError {
+/** The failures that a client can do something about have codes of their own. */
+function typedFailure(failure: AppError): AppError {
+  const { code, message, cause, retryAfterSeconds } = failure
+  if (code === 'provider_failed' && statusOf(failure) === 429) {
+    const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+    return new AppError('provider_busy', message, { cause, ...wait })
+  }
   if (failure.code !== 'provider_refused' || !CONTENT_WORDS.test(failure.message)) return failure
   return new AppError('content_refused', failure.message, { cause: failure.cause })
 }
@@ -118,11 +124,16 @@ async function begunAnswer(
   const timeoutError = (ms: number) => {
     return new AppError('timeout', `${url} did not begin its answer within ${Math.round(ms)} ms`)
   }
+  let isRedrawn = false
   const attempt = async (one: AbortSignal): Promise<AsyncIterable<unknown>> => {
     try {
       const iterator = (await send(one))[Symbol.asyncIterator]()
       return resumed(await iterator.next(), iterator)
     } catch (error) {
+      if (!isRedrawn && BAD_DRAW.test(wordsOf(error))) {
+        isRedrawn = true
+        return attempt(one)
+      }
       const failure = failureOf(error)
       const feature = refusedFeature({ status: statusOf(failure), words: wordsOf(error) }, used)
       throw feature === null ? error : new FeatureRefused(feature, failure)
@@ -130,6 +141,9 @@ async function begunAnswer(
   }
   return callProvider(attempt, { limits, timeoutError, failureOf }, signal)
 }
+
+/** Groq's server cannot read the call that its model has written: the next one may be better. */
+const BAD_DRAW = /tool_use_failed|failed_generation/
 
 /** All that a failed answer said, to be looked through and never shown. */
 function wordsOf(error: unknown): string {

@@ -7,6 +7,7 @@ import {
   retry,
   retryAfterMs,
   type TryResult,
+  withWait,
 } from './retry.ts'
 
 /** How often and how long a provider is asked for one answer. */
@@ -71,11 +72,12 @@ function failedTry(thrown: unknown, error: AppError): TryResult<never> {
   const status = statusOf(error)
   const headers = thrown instanceof Error && 'headers' in thrown ? thrown.headers : undefined
   const isDefinite = thrown instanceof AppError || refusalWithin(thrown) !== null
+  const waitMs = headers instanceof Headers ? retryAfterMs(headers, Date.now()) : null
   return {
     kind: 'failed',
-    error,
+    error: waitMs === null ? error : withWait(error, waitMs),
     isTransient: !isDefinite && (status === null ? isBroken(thrown) : isTransientStatus(status)),
-    retryAfterMs: headers instanceof Headers ? retryAfterMs(headers, Date.now()) : null,
+    retryAfterMs: waitMs,
   }
 }
 

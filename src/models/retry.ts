@@ -56,7 +56,14 @@ function tooLong({ error, retryAfterMs }: FailedTry, waitMsMax: number): AppErro
   if (retryAfterMs === null) return error
   const [asked, most] = [retryAfterMs, Math.max(0, waitMsMax)].map((ms) => Math.ceil(ms / 1000))
   const why = `it asks to wait ${asked} s before another try, and there is time for ${most} s`
-  return new AppError(error.code, `${error.message} (${why})`, { cause: error.cause })
+  const told = new AppError(error.code, `${error.message} (${why})`, { cause: error.cause })
+  return withWait(told, retryAfterMs)
+}
+
+/** Whoever asked hears when the server wants to be asked again. */
+export function withWait({ code, message, cause }: AppError, waitMs: number): AppError {
+  const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000))
+  return new AppError(code, message, { cause, retryAfterSeconds })
 }
 
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])

@@ -167,7 +167,7 @@ describe('what a model is shown', () => {
     }
     const long = refusing('prompt is too long: 210000 tokens > 200000 maximum')
     const history = [{ role: 'user', content: 'words '.repeat(5000) }] as const
-    await expect(asked(long.model, { history })).rejects.toMatchObject({ code: 'provider_refused' })
+    await expect(asked(long.model, { history })).rejects.toMatchObject({ code: 'context_exceeded' })
     expect(long.requests).toHaveLength(2)
     const bad = refusing('http://h/v1 answered 400: unknown field')
     await expect(asked(bad.model, { history })).rejects.toMatchObject({ code: 'provider_refused' })

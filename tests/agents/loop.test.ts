@@ -84,6 +84,15 @@ describe('answer', () => {
     ])
   })
 
+  test('a thought that only ends is no part of the answer', async () => {
+    const { model } = scriptedModel(['They ask for', ' days.\n</thi', 'nk>\n\n30 days.'])
+    expect((await played({}, model)).at(-2)).toMatchObject({ output: '30 days.' })
+    const about = scriptedModel(['Models write <think>\n</think>\nbefore.'])
+    expect((await played({}, about.model)).at(-2)).toMatchObject({
+      output: 'Models write <think>\n</think>\nbefore.',
+    })
+  })
+
   test('several calls in one turn become pairs, in their order', async () => {
     const { model, requests } = scriptedModel(
       ['Both.', call('kb_list_tool'), call('kb_query_tool', 'SELECT 2')],

@@ -12,8 +12,10 @@ test('an agent whose model asks for a pause beyond its deadline fails at once', 
     agent: { name: 'a', model, params: { timeout: 15 } },
   })
   const messages = [{ question: 'q', answer: '' }]
-  const { status, body } = await t.send('POST', `${PROJECT}/agents/a/completions`, { messages })
-  expect(status).toBe(502)
+  const answer = await t.send('POST', `${PROJECT}/agents/a/completions`, { messages })
+  const { status, body, headers } = answer
+  expect([status, headers.get('retry-after')]).toEqual([503, '20'])
+  expect(body).toMatchObject({ code: 'provider_busy' })
   expect(Object(body).detail).toContain('answered 429: busy (it asks to wait 20 s')
   expect(server.seen).toHaveLength(1)
   await t.close()

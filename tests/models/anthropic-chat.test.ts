@@ -232,7 +232,7 @@ test('an abort in the middle throws its reason and closes the connection', async
 test.each([
   [401, 'provider_refused', 1],
   [404, 'provider_refused', 1],
-  [429, 'provider_failed', 3],
+  [429, 'provider_busy', 3],
   [529, 'provider_failed', 3],
 ])('%i is %s after %i tries', async (status, code, tries) => {
   await using server = scriptedServer(() => {
@@ -243,4 +243,15 @@ test.each([
   expect(String(error)).toContain(`${server.url}/v1/messages answered ${status}: wrong key`)
   expect(Bun.inspect(error)).not.toContain(KEY)
   expect(server.seen).toHaveLength(tries)
+})
+
+test('overloaded as the first event of a stream is tried again like the status', async () => {
+  const overloaded = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }
+  await using server = scriptedServer(() => eventStream([overloaded], { named: true }))
+  const limits = { ...QUICK_LIMITS, delayMs: 1 }
+  const model = anthropicChat({ endpoint: endpointAt(server.url, KEY), modelName: 'm', limits })
+  const error = await thrownBy(heard(model, QUESTION))
+  expect(error).toMatchObject({ code: 'provider_failed' })
+  expect(String(error)).toContain('answered 529: Overloaded')
+  expect(server.seen).toHaveLength(3)
 })

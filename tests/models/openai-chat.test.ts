@@ -311,7 +311,7 @@ test.each([
   [401, 'provider_refused', 1],
   [403, 'provider_refused', 1],
   [404, 'provider_refused', 1],
-  [429, 'provider_failed', 3],
+  [429, 'provider_busy', 3],
   [500, 'provider_failed', 3],
 ])('%i is %s after %i tries', async (status, code, tries) => {
   await using server = scriptedServer(() => {
@@ -322,4 +322,32 @@ test.each([
   expect(String(error)).toContain(`${server.url}/v1/chat/completions answered ${status}: wrong key`)
   expect(Bun.inspect(error)).not.toContain(KEY)
   expect(server.seen).toHaveLength(tries)
+})
+
+test('a call that the server itself could not read is asked for once more', async () => {
+  const unreadable = () => {
+    const error = { message: 'Failed to call a function', code: 'tool_use_failed' }
+    return Response.json({ error: { ...error, failed_generation: '<function=x' } }, { status: 400 })
+  }
+  await using server = scriptedServer(unreadable, streaming(piece({ content: 'Done' }, 'stop')))
+  expect(textOf(await heard(chatAt(server.url), QUESTION))).toBe('Done')
+  await using stubborn = scriptedServer(unreadable)
+  const error = await thrownBy(heard(chatAt(stubborn.url), QUESTION))
+  expect(error).toMatchObject({ code: 'provider_refused' })
+  expect(stubborn.seen).toHaveLength(2)
+})
+
+test('the form of an answer is sent, and left out where the server refuses it', async () => {
+  const responseFormat = { name: 'answer', schema: { type: 'object' } }
+  const refusal = () => failure(400, "'response_format' of type 'json_schema' is not supported")
+  await using server = scriptedServer(refusal, streaming(piece({ content: '{}' }, 'stop')))
+  const deltas = await heard(chatAt(server.url), { ...QUESTION, responseFormat })
+  expect(textOf(deltas)).toBe('{}')
+  expect(server.seen[0]?.body.response_format).toMatchObject({
+    type: 'json_schema',
+    json_schema: { name: 'answer', schema: { type: 'object' } },
+  })
+  expect(server.seen[1]?.body).not.toHaveProperty('response_format')
+  const warning = expect.stringContaining('without response_format')
+  expect(deltas.at(-1)).toMatchObject({ kind: 'end', warnings: [warning] })
 })

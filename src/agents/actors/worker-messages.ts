@@ -19,6 +19,8 @@ export interface Failure {
   readonly message: string
   /** The HTTP status of the model's provider, where it sent one. */
   readonly providerStatus?: number
+  /** When it wants to be asked again. */
+  readonly retryAfterSeconds?: number
 }
 
 /** Main thread → worker. */
@@ -54,15 +56,22 @@ export type FromWorker =
 
 /** Shows nothing of an error that was not expected. */
 export function failureOf(error: unknown): Failure {
-  const { code, message, cause } = toAppError(error)
+  const { code, message, cause, retryAfterSeconds } = toAppError(error)
   const status = providerStatusOf(cause)
-  return { code, message, ...(status === undefined ? {} : { providerStatus: status }) }
+  return {
+    ...{ code, message },
+    ...(status === undefined ? {} : { providerStatus: status }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  }
 }
 
 /** The error again, with the provider's status where `failureOf` looks for it. */
-export function errorOf({ code, message, providerStatus: status }: Failure): AppError {
-  if (status === undefined) return new AppError(code, message)
-  return new AppError(code, message, { cause: Object.assign(new Error(message), { status }) })
+export function errorOf(failure: Failure): AppError {
+  const { code, message, providerStatus: status, retryAfterSeconds } = failure
+  const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+  if (status === undefined) return new AppError(code, message, wait)
+  const cause = Object.assign(new Error(message), { status })
+  return new AppError(code, message, { cause, ...wait })
 }
 
 function providerStatusOf(cause: unknown): number | undefined {
@@ -189,7 +198,13 @@ function parseFailure(value: unknown): Failure | undefined {
   const { code, message } = value
   if (!isKeyOf(ERRORS, code) || typeof message !== 'string') return undefined
   const status = providerStatusOf({ status: value.providerStatus })
-  return { code, message, ...(status === undefined ? {} : { providerStatus: status }) }
+  const { retryAfterSeconds } = value
+  const isWait = typeof retryAfterSeconds === 'number' && retryAfterSeconds > 0
+  return {
+    ...{ code, message },
+    ...(status === undefined ? {} : { providerStatus: status }),
+    ...(isWait ? { retryAfterSeconds } : {}),
+  }
 }
 
 function isTextList(value: unknown): value is readonly string[] {

@@ -1,5 +1,5 @@
 import type { ChatMessage, ToolSpec } from '../../domain/ports/model-ports.ts'
-import { toAppError } from '../../errors.ts'
+import { AppError, toAppError } from '../../errors.ts'
 import { firstChars } from '../agent-limits.ts'
 import { fenced } from './data-fence.ts'
 import { charsWithin, estimatedTokens, mostTokens } from './token-estimate.ts'
@@ -261,6 +261,19 @@ export function isTooLong(error: unknown): boolean {
   const { code, message } = toAppError(error)
   const isRefusal = code === 'provider_refused' || code === 'provider_failed'
   return isRefusal && TOO_LONG.test(message) && !/rate.?limit|per min|quota/i.test(message)
+}
+
+/** The failure when nothing more can be left out. */
+export function contextExceeded(error: unknown): AppError {
+  const { message, cause } = toAppError(error)
+  const how = 'ask for less, shorten the instruction, or take a model that reads more'
+  return new AppError(
+    'context_exceeded',
+    `${message}. The model reads less than this needs: ${how}`,
+    {
+      cause,
+    },
+  )
 }
 
 /** "maximum context length is 8192 tokens", "210000 tokens > 200000 maximum", "context size (4096 tokens)". */

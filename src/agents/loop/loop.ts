@@ -10,6 +10,7 @@ import { type AnswerCheck, answerCheck } from './answer-form.ts'
 import type { AgentEvent, Assignment } from './assignment.ts'
 import {
   ContextWindow,
+  contextExceeded,
   type Entry,
   type FittingRequest,
   FORGOTTEN,
@@ -174,8 +175,12 @@ async function* nextTurn(
     if (!isTooLong(error)) throw error
     window.refused(fitting, error)
     const shorter = window.fit(entries, questionIndex, tools)
-    if (shorter.tokens() >= fitting.tokens()) throw error
-    return yield* oneTurn(progress, { fitting: shorter, tools, ending }, signal)
+    if (shorter.tokens() >= fitting.tokens()) throw contextExceeded(error)
+    try {
+      return yield* oneTurn(progress, { fitting: shorter, tools, ending }, signal)
+    } catch (second) {
+      throw isTooLong(second) ? contextExceeded(second) : second
+    }
   }
 }
 

@@ -65,7 +65,24 @@ export async function* readTurn(
   }
   // The OpenAI library ends an aborted stream without a word.
   signal.throwIfAborted()
-  return { text: texts.join(''), calls, reasoning: thoughts.join(''), firstPieceMs, end }
+  const said = texts.join('')
+  const textIndex = thoughtEnd(said)
+  thoughts.push(said.slice(0, textIndex).replace(`${THOUGHT_END}\n`, ''))
+  const text = textIndex === 0 ? said : said.slice(textIndex).trimStart()
+  return { text, calls, reasoning: thoughts.join(''), firstPieceMs, end }
+}
+
+const THOUGHT_END = '</think>'
+
+/**
+ * Where the answer begins after a thought that only ends: templates of some models open it themselves. That it was one is
+ * known when its pieces have been passed on.
+ */
+function thoughtEnd(said: string): number {
+  const index = said.indexOf(`${THOUGHT_END}\n`)
+  const before = said.slice(0, Math.max(0, index))
+  const isThought = index === 0 || (before.endsWith('\n') && !before.includes('<think>'))
+  return isThought ? index + THOUGHT_END.length + 1 : 0
 }
 
 function deltaChars(delta: ChatDelta): number {

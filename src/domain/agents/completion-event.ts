@@ -131,6 +131,8 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   index_not_found: 'general',
   agent_not_found: 'general',
   too_many_questions: 'rate_limit',
+  provider_busy: 'rate_limit',
+  context_exceeded: 'general',
   run_not_found: 'general',
   conversation_not_found: 'general',
   conversation_busy: 'general',
