@@ -60,6 +60,16 @@ export const AGENT_SETTINGS = {
     help: 'Default model of agents; required unless the provider is builtin',
     parse: optionalText,
   }),
+  chatBaseUrl: setting('EIDER_CHAT_BASE_URL', {
+    default: '',
+    help: 'Base URL of that provider for models without one of their own: EIDER_CHAT_PROVIDER=ollama on another machine',
+    parse: optionalUrl,
+  }),
+  chatApiKey: setting('EIDER_CHAT_API_KEY', {
+    default: '',
+    help: 'API key for that address, unless a model has its own api_key',
+    parse: optionalText,
+  }),
   openaiApiKey: setting('OPENAI_API_KEY', {
     default: '',
     help: 'API key of the openai provider, unless a model has its own api_key',

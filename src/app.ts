@@ -168,7 +168,11 @@ export function createApp(options: AppOptions): App {
     tables: store.tables,
     files: store.files,
     storage: store.upkeep,
-    agents: agentAnswers(() => agents, settings),
+    agents: agentAnswers(
+      () => agents,
+      settings,
+      () => queryDeps,
+    ),
     agentHasModel: (model) => agents.expect(model),
     chatModels: chatModelsOf(settings, embedders),
     chunker: reader,

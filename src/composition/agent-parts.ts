@@ -1,3 +1,4 @@
+import { agentWarnings } from '../agents/questions/agent-check.ts'
 import { AgentPool } from '../agents/questions/agent-pool.ts'
 import { Conversations } from '../agents/questions/conversations.ts'
 import { BUILTIN_CHAT_MODEL, BUILTIN_PROVIDER } from '../domain/model-ref.ts'
@@ -96,8 +97,16 @@ export function askedAgents(
 const BUILTIN_CHAT = { provider: BUILTIN_PROVIDER, modelName: BUILTIN_CHAT_MODEL }
 
 /** Agents as statements ask them. */
-export function agentAnswers(pool: () => AgentPool, settings: Settings): AgentAnswers {
+export function agentAnswers(
+  pool: () => AgentPool,
+  settings: Settings,
+  queryDeps: () => QueryDeps,
+): AgentAnswers {
   return {
+    warningsOf(agent) {
+      const { catalog, chatModels } = queryDeps()
+      return agentWarnings(agent, catalog.snapshot(), chatModels)
+    },
     async ask(agent, question, signal, purpose = 'question') {
       const asked = { agent, question, history: [], deltas: false, purpose }
       const answer = await pool().complete(asked, signal)

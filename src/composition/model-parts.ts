@@ -51,9 +51,11 @@ export function chatDefaultsOf(settings: Settings): ChatDefaults {
   const { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl } = settings
   const network = networkRulesOf(settings)
   const { chatProvider: operatorProvider } = settings
+  const { chatBaseUrl: operatorBaseUrl, chatApiKey: operatorApiKey } = settings
+  const operators = { operatorProvider, operatorBaseUrl, operatorApiKey }
   const serviceKeys = serviceKeysOf(settings)
   const own = { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl }
-  return { ...own, serviceKeys, operatorProvider, network }
+  return { ...own, ...operators, serviceKeys, network }
 }
 
 /** By the short names of the providers. */

@@ -1,4 +1,4 @@
-import { agentWarnings, probeAgent } from '../agents/questions/agent-check.ts'
+import { probeAgent } from '../agents/questions/agent-check.ts'
 import type { ImportFiles } from '../domain/ports/document-ports.ts'
 import type { UseCases } from '../http/route-context.ts'
 import type { InsertFilesDeps } from '../ingest/insert-files.ts'
@@ -89,8 +89,6 @@ export function useCases(
     },
     dropFile: (file) => queryDeps.files.dropFile(file),
     probeAgent: (agent, signal) => probeAgent(agent, queryDeps.chatModels, signal),
-    agentWarnings: (agent) => {
-      return agentWarnings(agent, queryDeps.catalog.snapshot(), queryDeps.chatModels)
-    },
+    agentWarnings: (agent) => queryDeps.agents.warningsOf(agent),
   }
 }

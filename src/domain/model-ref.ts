@@ -32,6 +32,9 @@ export interface ChatDefaults {
   readonly serviceKeys?: Readonly<Record<string, string | undefined>> | undefined
   /** The provider that the operator has chosen: its usual address may be connected to, wherever it is. */
   readonly operatorProvider?: string | undefined
+  /** Where the operator's provider is reached instead, and the key that goes there alone. */
+  readonly operatorBaseUrl?: string | undefined
+  readonly operatorApiKey?: string | undefined
 }
 
 /** Whether both give the same vectors, as far as one can tell without asking: only their keys may differ. */

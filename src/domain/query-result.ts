@@ -37,7 +37,13 @@ export interface QueryContext {
 
 export type QueryResult =
   | { readonly kind: 'table'; readonly rows: RowStream; readonly context: QueryContext }
-  | { readonly kind: 'ok'; readonly affectedRows: number | null; readonly context: QueryContext }
+  | {
+      readonly kind: 'ok'
+      readonly affectedRows: number | null
+      readonly context: QueryContext
+      /** What was done and will not do as it is. */
+      readonly warnings?: readonly string[]
+    }
 
 /** Rows that are at hand already. */
 export function rowsOf(

@@ -49,31 +49,56 @@ export interface EndpointDefaults {
  */
 export function modelEndpoint(ref: ModelRef, { chat, guard, code }: EndpointDefaults): Endpoint {
   const own = { baseUrl: nonBlank(ref.baseUrl), apiKey: ref.apiKey }
+  const operators = operatorsAddress(ref.provider, chat)
   if (ref.provider === 'anthropic') {
-    const defaults = { baseUrl: chat.anthropicBaseUrl, apiKey: chat.anthropicApiKey }
+    const known = { baseUrl: chat.anthropicBaseUrl, apiKey: chat.anthropicApiKey }
+    const defaults = withOperators(known, operators)
     return chosenEndpoint({ own, defaults, publicUrl: ANTHROPIC_PUBLIC_URL, guard, code })
   }
   const server = compatibleServer(ref.provider)
   if (server === undefined) {
-    const defaults = { baseUrl: chat.openaiBaseUrl, apiKey: chat.openaiApiKey }
+    const known = { baseUrl: chat.openaiBaseUrl, apiKey: chat.openaiApiKey }
+    const defaults = withOperators(known, operators)
     return withAzure(
       chosenEndpoint({ own, defaults, publicUrl: OPENAI_PUBLIC_URL, guard, code }),
       ref,
     )
   }
-  if (server.address === null && own.baseUrl === undefined) {
+  if ((server.address ?? operators.baseUrl) == null && own.baseUrl === undefined) {
     const what = `"base_url" is required for provider ${ref.provider}`
     throw new AppError(code, `${what}: the address of your resource`)
   }
   if (server.isPublic) {
-    const defaults = { apiKey: chat.serviceKeys?.[keyNameOf(ref.provider)] }
+    const known = { apiKey: chat.serviceKeys?.[keyNameOf(ref.provider)] }
+    const defaults = withOperators(known, operators)
     return withAzure(chosenEndpoint({ own, defaults, publicUrl: server.address, guard, code }), ref)
   }
   // A name stands for an address that its user might not be allowed to name.
   const isOperators = own.baseUrl === undefined && chat.operatorProvider === ref.provider
-  const address = { baseUrl: own.baseUrl ?? server.address ?? undefined, apiKey: own.apiKey }
+  const usual = operators.baseUrl ?? server.address ?? undefined
+  const address = {
+    baseUrl: own.baseUrl ?? usual,
+    apiKey: own.apiKey,
+  }
   const allowed = isOperators ? undefined : guard
-  return chosenEndpoint({ own: address, defaults: {}, publicUrl: null, guard: allowed, code })
+  const isOperatorsProvider = chat.operatorProvider === ref.provider
+  const defaults = isOperatorsProvider ? { ...operators, baseUrl: usual } : {}
+  return chosenEndpoint({ own: address, defaults, publicUrl: null, guard: allowed, code })
+}
+
+/** Where the operator has the provider reached; nothing for other providers. */
+function operatorsAddress(provider: string, chat: ChatDefaults): EndpointAddress {
+  if (chat.operatorProvider !== provider) return {}
+  const [baseUrl, apiKey] = [nonBlank(chat.operatorBaseUrl), nonBlank(chat.operatorApiKey)]
+  return {
+    ...(baseUrl === undefined ? {} : { baseUrl }),
+    ...(apiKey === undefined ? {} : { apiKey }),
+  }
+}
+
+/** The key of a service is not sent to the address that the operator has named instead. */
+function withOperators(known: EndpointAddress, operators: EndpointAddress): EndpointAddress {
+  return operators.baseUrl === undefined ? { ...known, ...operators } : operators
 }
 
 /** Names that mean one service have one key. */
@@ -149,9 +174,10 @@ export async function checkModelAddress(
   const usual = server?.isPublic === true ? null : server?.address
   const url = URL.parse(nonBlank(baseUrl)?.trim() ?? usual ?? '')
   const own = provider === 'anthropic' ? defaults.anthropicBaseUrl : defaults.openaiBaseUrl
+  const operators = operatorsAddress(provider, defaults).baseUrl
   const isOperators = server !== undefined && provider === defaults.operatorProvider
   if (url === null || (nonBlank(baseUrl) === undefined && isOperators)) return
-  if (url.origin === URL.parse(own ?? '')?.origin) return
+  if ([own, operators].some((one) => url.origin === URL.parse(one ?? '')?.origin)) return
   await checkNamedAddress(url, guard)
 }
 

@@ -108,7 +108,7 @@ export function runLimits({ queryMs: timeoutMs, spentMs = 0, readingMs }: QueryD
 export function withoutModelCalls(deps: QueryDeps): QueryDeps {
   return {
     ...deps,
-    agents: { ask: async () => NO_ANSWER },
+    agents: { ...deps.agents, ask: async () => NO_ANSWER },
     rerankers: NO_RERANKERS,
   }
 }

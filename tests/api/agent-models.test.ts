@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chatServer } from '../agents/chat-server.ts'
+import { scriptedServer } from '../models/fixtures/scripted-server.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
 const AGENTS = '/api/projects/mindsdb/agents'
@@ -190,3 +191,50 @@ test('a server that asks to come back after the deadline fails the question at o
   expect(asked).toHaveLength(1)
   await server.stop(true)
 })
+
+test('CREATE and ALTER AGENT in SQL warn of the same', async () => {
+  const sql = (query: string) => t.send('POST', '/api/sql/query', { query })
+  const created = await sql(
+    `CREATE AGENT warned USING model = {"provider": "openai", "model_name": "m"}, data = {"knowledge_bases": ["mindsdb.nosuch"]}`,
+  )
+  const isUnknown = expect.stringContaining('nosuch')
+  const isKeyless = expect.stringContaining('api_key is required')
+  expect(created.body).toMatchObject({ type: 'ok', warnings: [isKeyless, isUnknown] })
+  const altered = await sql(
+    `ALTER AGENT warned USING model = {"provider": "openai", "model_name": "m", "api_key": "k"}`,
+  )
+  expect(altered.body).toMatchObject({ type: 'ok', warnings: [isUnknown] })
+  await sql('CREATE TABLE there AS SELECT 1 AS x')
+  const rest = await sql(`CREATE AGENT unwarned USING data = {"tables": ["mindsdb.there"]}`)
+  expect(Object(rest.body)).not.toHaveProperty('warnings')
+})
+
+test.each(['ollama', 'openai', 'groq'])(
+  'the default provider %s is reached at the address of the settings, with its key alone',
+  async (provider) => {
+    await using server = scriptedServer(() => {
+      const message = { role: 'assistant', content: 'From there.' }
+      return Response.json({ choices: [{ index: 0, message, finish_reason: 'stop' }] })
+    })
+    const app = await createTestApp({
+      environment: {
+        EIDER_CHAT_PROVIDER: provider,
+        EIDER_CHAT_MODEL: 'llama3',
+        EIDER_CHAT_BASE_URL: server.url,
+        EIDER_CHAT_API_KEY: provider === 'openai' ? '' : 'key-of-the-other',
+        OPENAI_API_KEY: 'key-of-openai',
+        GROQ_API_KEY: 'key-of-groq',
+        // Others may ask: of private addresses only what the operator names may be reached.
+        EIDER_HOST: '0.0.0.0',
+        EIDER_ALLOW_OPEN: '1',
+      },
+    })
+    await app.send('POST', AGENTS, { agent: { name: 'a' } })
+    const messages = [{ role: 'user', content: 'What is new?' }]
+    const answer = await app.send('POST', `${AGENTS}/a/completions`, { messages })
+    expect(answer.text).toContain('From there.')
+    const key = provider === 'openai' ? 'none' : 'key-of-the-other'
+    expect(server.seen[0]?.headers.get('authorization')).toBe(`Bearer ${key}`)
+    await app.close()
+  },
+)

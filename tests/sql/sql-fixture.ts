@@ -45,6 +45,7 @@ const embedders: EmbedderRegistry = {
 
 /** Says what it was asked; a question for fields is answered in JSON. */
 const agents: AgentAnswers = {
+  warningsOf: () => [],
   async ask(agent, question) {
     const [text = '', form = ''] = question.split('\n\n')
     const keys = [...form.matchAll(/"([^"]+)"/g)].map(([, key = '']) => [key, `${key} of ${text}`])

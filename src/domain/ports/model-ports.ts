@@ -165,6 +165,8 @@ export interface AgentAnswer {
 }
 
 export interface AgentAnswers {
+  /** What an agent lacks as it is defined; nothing is called. */
+  warningsOf(agent: Agent): readonly string[]
   /**
    * @param purpose unset: a user's question. One of an evaluation waits for a place that nobody else wants, however long that
    * takes, and leaves half of them to users

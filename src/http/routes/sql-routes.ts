@@ -124,11 +124,12 @@ interface AnswerInit {
  */
 async function sqlAnswer(result: QueryResult, init: AnswerInit): Promise<Response> {
   if (result.kind === 'ok') {
-    const { affectedRows, context } = result
+    const { affectedRows, context, warnings = [] } = result
     return Response.json({
       type: 'ok',
       affected_rows: affectedRows,
       context: contextRecord(context),
+      ...(warnings.length === 0 ? {} : { warnings }),
     })
   }
   const { format, scope } = init

@@ -81,12 +81,13 @@ export async function runAgentStatement(
     case 'create_agent': {
       const { name, project } = statement.name
       if (agent !== undefined && statement.ifNotExists) return done(db)
-      await createAgent(project ?? db, { ...statement.options, name }, deps)
-      return done(db)
+      const made = await createAgent(project ?? db, { ...statement.options, name }, deps)
+      return { ...done(db), ...withWarnings(made, deps) }
     }
-    case 'alter_agent':
-      await alterAgent(existing(agent, statement.name), statement.options, deps)
-      return done(db)
+    case 'alter_agent': {
+      const changed = await alterAgent(existing(agent, statement.name), statement.options, deps)
+      return { ...done(db), ...withWarnings(changed, deps) }
+    }
     case 'drop_agent':
       if (agent !== undefined || !statement.ifExists) {
         await dropAgent(existing(agent, statement.name), deps)
@@ -97,6 +98,12 @@ export async function runAgentStatement(
       return { kind: 'table', rows: rowsOf(columns, rows), context: { db } }
     }
   }
+}
+
+/** What the agent lacks as it is defined. */
+function withWarnings(agent: Agent, { agents }: QueryDeps) {
+  const warnings = agents.warningsOf(agent)
+  return warnings.length === 0 ? {} : { warnings }
 }
 
 function findAgentNamed(name: QualifiedName, db: string, deps: QueryDeps): Agent | undefined {
