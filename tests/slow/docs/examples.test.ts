@@ -33,6 +33,11 @@ describe('README.md', () => {
     expect(answers[2]).toContain('Rooibos')
     expect(answers[4]).toContain('"output":')
     expect(answers[4]).toContain('without caffeine')
+    for (const query of blocksOf(readme, 'sql')) {
+      expect((await t.send('POST', '/api/sql/query', { query })).body).not.toHaveProperty(
+        'error_message',
+      )
+    }
   })
 })
 
