@@ -136,7 +136,7 @@ describe('a question for rows', () => {
 
 describe('a question that goes on from the one before', () => {
   test.each([
-    ['What about the mixer?', 'How long does the toaster need for bread?', 'ten minutes'],
+    ['What about the mixer?', 'How many minutes does the toaster need?', 'ten minutes'],
     ['And how many does it beep?', 'What is the default temperature of the kettle?', 'beeps | 3'],
   ])('%s', async (question, before, expected) => {
     const { content } = await asked(question, [[before, (await asked(before)).content]])
