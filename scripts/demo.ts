@@ -63,7 +63,8 @@ try {
 async function demo(): Promise<void> {
   const startedAt = performance.now()
   await rm(DATA_DIRECTORY, { recursive: true, force: true })
-  const readmes = ownFirst(await readmeFiles(join(ROOT, 'node_modules'), README_LIMITS))
+  const limits = { ...README_LIMITS, first: Object.keys(packageJson.dependencies) }
+  const readmes = await readmeFiles(join(ROOT, 'node_modules'), limits)
   if (readmes.length === 0) throw new Error('No READMEs in node_modules: run npm install first')
   const server = await startServer({ dataDirectory: DATA_DIRECTORY })
   const stopAtOnce = () => void server.stop().finally(() => process.exit(130))
@@ -81,12 +82,6 @@ async function demo(): Promise<void> {
   if (isDataOnly) return
   console.log(`\nAll of it took ${seconds(performance.now() - startedAt)}.`)
   console.log('Go on with this data:  npm start -- --demo')
-}
-
-/** Eider's own dependencies come first: the questions below are about them. */
-function ownFirst(readmes: readonly ReadmeFile[]): readonly ReadmeFile[] {
-  const isOwn = (readme: ReadmeFile) => readme.packageName in packageJson.dependencies
-  return [...readmes.filter(isOwn), ...readmes.filter((readme) => !isOwn(readme))]
 }
 
 async function insertReadmes(client: EiderClient, readmes: readonly ReadmeFile[]): Promise<void> {

@@ -15,16 +15,22 @@ export interface ReadmeLimits {
   readonly filesMax: number
   /** Longer files are cut here. */
   readonly charsMax: number
+  /** Packages that come before all others, whatever else is installed. */
+  readonly first?: readonly string[]
 }
 
-/** In the order of their names; a text that two packages share comes once. */
+/** Those of `first`, then all in the order of their names; a text that two packages share comes once. */
 export async function readmeFiles(
   modulesFolder: string,
   limits: ReadmeLimits,
 ): Promise<readonly ReadmeFile[]> {
   const found: ReadmeFile[] = []
   const seen = new Set<string>()
-  for (const folder of await packageFolders(modulesFolder)) {
+  const folders = [
+    ...(limits.first ?? []).map((name) => join(modulesFolder, name)),
+    ...(await packageFolders(modulesFolder)),
+  ]
+  for (const folder of folders) {
     if (found.length === limits.filesMax) break
     const readme = await readmeOf(folder, limits.charsMax)
     if (readme === undefined || seen.has(readme.text)) continue

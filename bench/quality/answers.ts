@@ -32,7 +32,7 @@ async function main(): Promise<number> {
     allowPositionals: true,
   })
   const { record, replay } = values
-  const folder = positionals[0] ?? process.env.EIDER_BENCH_COLLECTIONS
+  const folder = positionals[0] ?? process.env.BENCH_COLLECTIONS
   const limit = Number(values.limit)
   if (replay !== undefined) {
     const cases: readonly RecordedCase[] = await Bun.file(replay).json()

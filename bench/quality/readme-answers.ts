@@ -13,7 +13,12 @@ import { PROJECT, startMeasured, withFolder } from '../scenario.ts'
 import { type AskedAnswer, askAgent, isRight, quotedText, saysNothing } from './asked-answer.ts'
 import { ANSWERABLE, FOR_SQL, UNANSWERABLE } from './readme-questions.ts'
 
-const README_LIMITS = { filesMax: 150, charsMax: 12_000 }
+/** The documents that hold the answers, and others beside them. */
+const README_LIMITS = {
+  filesMax: 150,
+  charsMax: 12_000,
+  first: [...new Set(ANSWERABLE.map(({ document }) => document))],
+}
 const ROWS_PER_INSERT = 20
 
 type Shown = 'none' | 'wrong' | 'all'

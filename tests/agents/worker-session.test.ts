@@ -85,7 +85,7 @@ describe('WorkerSession', () => {
   })
 
   test('an embedding that fails on the main thread reaches the model', async () => {
-    const failure = { code: 'too_busy', message: 'Too many' } as const
+    const failure = { code: 'too_busy', message: 'Too many', retryAfterSeconds: 1 } as const
     const posted: FromWorker[] = []
     const session = new WorkerSession({
       post: (message) => posted.push(message),

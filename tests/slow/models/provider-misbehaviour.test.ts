@@ -158,7 +158,7 @@ async function failuresAt(url: string): Promise<Readonly<Record<string, AppError
   return Object.fromEntries(await Promise.all(entries))
 }
 
-const CODES: readonly string[] = ['provider_failed', 'provider_refused', 'timeout']
+const CODES: readonly string[] = ['provider_failed', 'provider_busy', 'provider_refused', 'timeout']
 
 function expectWellMade(failures: Readonly<Record<string, AppError>>, origin: string): void {
   for (const [name, error] of Object.entries(failures)) {

@@ -7,7 +7,7 @@ import { quotesOf, type Rates, ratesOf } from '../../../bench/quality/answer-rat
 import type { Citation } from '../../../src/domain/agents/completion-event.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
 
-const FOLDER = process.env.EIDER_BENCH_COLLECTIONS ?? ''
+const FOLDER = process.env.BENCH_COLLECTIONS ?? ''
 const QUESTIONS = 60
 const PROJECT = '/api/projects/mindsdb'
 
@@ -15,7 +15,7 @@ describe.each([
   ['xquad-en', { first: 0.78, inThree: 0.88, lost: 0.09, removed: 0.65 }],
   ['xquad-de', { first: 0.68, inThree: 0.83, lost: 0.09, removed: 0.65 }],
 ] as const)('%s', (name, floors) => {
-  // Skipped where EIDER_BENCH_COLLECTIONS names no folder with the collection.
+  // Skipped where BENCH_COLLECTIONS names no folder with the collection.
   const hasCollection = existsSync(join(FOLDER, name, 'answers.jsonl'))
   const rates = new Map<CaseKind, Rates>()
   let t: TestApp

@@ -72,6 +72,8 @@ export interface UnitSite {
 export interface RankedUnit extends AnswerUnit {
   /** Higher is better; comparable within one question only. */
   readonly score: number
+  /** Whether it or what stands beside it holds a word of the question. */
+  readonly hasWords: boolean
 }
 
 /** The units of a question's passages by how well they answer it. */

@@ -29,6 +29,8 @@ export function quotesOf(question: string, units: readonly RankedUnit[]): readon
   const chosen: Quote[] = []
   for (const unit of units) {
     if (chosen.length >= QUOTES_MAX || unit.score < best * SCORE_SHARE_MIN) break
+    // The same in other words may be the answer; beside a better one it is something else.
+    if (chosen.length > 0 && !unit.hasWords) continue
     const quote = quoteOf(unit, units, chosen)
     if (repeats(quote, asked) || chosen.some((one) => overlap(one, quote))) continue
     chosen.push(quote)

@@ -54,8 +54,9 @@ export async function rankedUnits(
   const cosines = await cosinesTo(question, embedded, embed, signal)
   const units = scored.flatMap(({ unit, score, nearby }, index) => {
     const cosine = cosines[index] ?? 0
-    const hasWords = nearby > 0 || cosine >= WORDLESS_COSINE_MIN
-    return hasWords ? [{ ...unit, score: score + WEIGHTS.cosine * cosine }] : []
+    const hasWords = nearby > 0
+    const isNear = hasWords || cosine >= WORDLESS_COSINE_MIN
+    return isNear ? [{ ...unit, score: score + WEIGHTS.cosine * cosine, hasWords }] : []
   })
   units.sort((a, b) => b.score - a.score)
   const evidence =
