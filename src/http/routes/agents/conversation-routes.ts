@@ -7,7 +7,7 @@ import type {
 import { AppError } from '../../../errors.ts'
 import { route } from '../../openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
-import { namedAgent } from '../agent-routes.ts'
+import { namedAgent } from './agent-routes.ts'
 
 const ALL = '/api/projects/:project_name/agents/:agent_name/conversations'
 const ONE = `${ALL}/:conversation_id` as const

@@ -1,13 +1,18 @@
 import { t } from 'elysia'
-import { alterAgent, createAgent, dropAgent } from '../../catalog/define-agent.ts'
-import { type Fields, isObject } from '../../catalog/fields.ts'
-import type { Agent } from '../../domain/agents/agent.ts'
-import { agentsOf, findAgent, requireAgent, requireProject } from '../../domain/catalog-snapshot.ts'
-import { AppError } from '../../errors.ts'
-import { bodySchema, readJson } from '../body.ts'
-import { route } from '../openapi.ts'
-import type { AddRoutes, RouteContext } from '../route-context.ts'
-import { agentRecord } from '../wire.ts'
+import { alterAgent, createAgent, dropAgent } from '../../../catalog/define-agent.ts'
+import { type Fields, isObject } from '../../../catalog/fields.ts'
+import type { Agent } from '../../../domain/agents/agent.ts'
+import {
+  agentsOf,
+  findAgent,
+  requireAgent,
+  requireProject,
+} from '../../../domain/catalog-snapshot.ts'
+import { AppError } from '../../../errors.ts'
+import { bodySchema, readJson } from '../../body.ts'
+import { route } from '../../openapi.ts'
+import type { AddRoutes, RouteContext } from '../../route-context.ts'
+import { agentRecord } from '../../wire.ts'
 
 const LIST = '/api/projects/:project_name/agents'
 const ONE = `${LIST}/:agent_name` as const
