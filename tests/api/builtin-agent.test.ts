@@ -165,6 +165,18 @@ test.each([
   expect(citations).toEqual([])
 })
 
+test('an empty knowledge base is told as empty, not as one without the answer', async () => {
+  await t.send('POST', `${PROJECT}/knowledge_bases`, { knowledge_base: { name: 'empty' } })
+  await t.send('POST', `${PROJECT}/agents`, {
+    agent: { name: 'early', data: { knowledge_bases: ['mindsdb.empty'] } },
+  })
+  const messages = [{ question: 'Why does the kettle hum?', answer: '' }]
+  const { text } = await t.send('POST', `${PROJECT}/agents/early/completions`, { messages })
+  expect(text).toContain(
+    'I found nothing relevant to this question in mindsdb.empty. Nothing is stored there yet',
+  )
+})
+
 test('an agent over tables alone says that it needs a chat model, and how to name one', async () => {
   await t.send('POST', '/api/sql/query', {
     query: 'CREATE TABLE mindsdb.sales (SELECT 1 AS amount)',

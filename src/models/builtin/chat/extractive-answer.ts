@@ -32,7 +32,7 @@ export function writtenAnswer(findings: Findings): string {
   const where = `${listed(answered)}${unsearched(findings)}`
   const opening =
     quotes.length === 0
-      ? `I found nothing relevant to this question in ${where}${notThere(missing)}. ${NEXT_STEP}`
+      ? `I found nothing relevant to this question in ${where}${notThere(missing)}. ${nextStep(findings)}`
       : `This is what I found in ${where}:`
   return [opening, ...quotes, ...failed].join('\n\n')
 }
@@ -45,8 +45,13 @@ function listed(names: readonly string[]): string {
 
 const NAMES_TOLD = 10
 
-const NEXT_STEP =
-  'Ask with the words that the documents use, or add documents that hold the answer.'
+/** A search leaves no chunk out for its relevance: only what is empty gives none. */
+function nextStep({ passages, failures }: Findings): string {
+  if (passages.length === 0 && failures.length === 0) {
+    return 'Nothing is stored there yet: insert documents, or wait until an insert that runs has stored some.'
+  }
+  return 'Ask with the words that the documents use, or add documents that hold the answer.'
+}
 
 function notThere(names: readonly string[]): string {
   return names.length === 0 ? '' : `: nothing there speaks of ${names.join(', ')}`
