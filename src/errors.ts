@@ -27,6 +27,7 @@ export const ERRORS = {
     title: 'Too many logins',
     retryAfterSeconds: 5,
   },
+  forbidden: { status: 403, number: 1106, title: 'Forbidden' },
   not_found: { status: 404, number: 1201, title: 'Not found' },
   method_not_allowed: { status: 405, number: 1202, title: 'Method Not Allowed' },
   body_too_large: { status: 413, number: 1203, title: 'Content Too Large' },

@@ -49,11 +49,11 @@ export function useCases(
   return {
     catalog: queryDeps,
     indexes: queryDeps.indexes,
-    query: async (request, signal) => {
+    query: async (request, _principal, signal) => {
       const { runQuery } = await LATER.query()
       return runQuery(request, inSession(request), signal)
     },
-    exportRows: async (request, signal) => {
+    exportRows: async (request, _principal, signal) => {
       const { exportRows } = await LATER.query()
       return exportRows(request, inSession(request), signal)
     },

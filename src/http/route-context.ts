@@ -4,6 +4,7 @@ import type { Answer } from '../agents/questions/completion-stream.ts'
 import type { AskedQuestion } from '../agents/questions/conversations.ts'
 import type { RunningQuestion } from '../agents/questions/running-questions.ts'
 import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
+import type { Principal } from '../domain/access/principal.ts'
 import type { Agent } from '../domain/agents/agent.ts'
 import type { CompletionEvent } from '../domain/agents/completion-event.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
@@ -31,7 +32,7 @@ import type { QueryRequest } from '../query/run-query.ts'
 import type { SearchAnswer, SearchOrder } from '../query/search/run-search.ts'
 import type { TransferUses } from '../query/transfer/move-knowledge-base.ts'
 import type { NewView } from '../query/views.ts'
-import type { Authentication, AuthenticationDeps, LoginSettings } from './authentication.ts'
+import type { Authentication, AuthenticationDeps, LoginSettings } from './access/authentication.ts'
 import type { RequestDeps, RequestScope } from './running-requests.ts'
 
 /** What every route can use. */
@@ -64,9 +65,17 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
 export interface UseCases {
   readonly catalog: DatabaseDeps
   readonly indexes: Pick<VectorIndexStates, 'possible'>
-  readonly query: (request: QueryRequest, signal: AbortSignal) => Promise<QueryResult>
+  readonly query: (
+    request: QueryRequest,
+    principal: Principal,
+    signal: AbortSignal,
+  ) => Promise<QueryResult>
   /** The rows of one SELECT as a Parquet file. */
-  readonly exportRows: (request: QueryRequest, signal: AbortSignal) => Promise<ExportedRows>
+  readonly exportRows: (
+    request: QueryRequest,
+    principal: Principal,
+    signal: AbortSignal,
+  ) => Promise<ExportedRows>
   /** Ends the sessions of a login that was logged out. */
   readonly dropSessions: (login: string) => void
   readonly search: (

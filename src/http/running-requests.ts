@@ -1,7 +1,8 @@
+import { ANYONE, type Principal } from '../domain/access/principal.ts'
 import type { RunningEntry, RunningWork } from '../domain/ports/running-ports.ts'
 import { AppError, toAppError } from '../errors.ts'
 import { onAbort, setCaller } from '../runtime/cancellation.ts'
-import { errorResponse } from './error-response.ts'
+import { errorResponse } from './answers/error-response.ts'
 
 export interface LogEntry {
   readonly method: string
@@ -148,6 +149,8 @@ export class RequestScope {
   readonly path: string
   /** The client's network address, or that of the proxy in front; `unknown` where there is no connection. */
   readonly address: string
+  /** Who makes it; known before its route runs. A route that is open to everyone may see ANYONE. */
+  principal: Principal = ANYONE
   /** Where its statement is noted. */
   readonly running: RunningEntry
   readonly #abort = new AbortController()

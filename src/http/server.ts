@@ -1,33 +1,34 @@
 import { Elysia } from 'elysia'
+import { requireNamespace, requireScope } from '../domain/access/principal.ts'
 import { AppError, ERRORS } from '../errors.ts'
 import { setCaller } from '../runtime/cancellation.ts'
-import { Authentication, refuseCrossSite, refuseForeignHost } from './authentication.ts'
-import { errorResponse, requestError } from './error-response.ts'
-import { isPublic, OPENAPI_PATH, openApiDocument } from './openapi.ts'
+import { Authentication, refuseCrossSite, refuseForeignHost } from './access/authentication.ts'
+import { errorResponse, requestError } from './answers/error-response.ts'
+import { needOf, OPENAPI_PATH, openApiDocument, type RouteNeed } from './openapi/openapi.ts'
 import type { RouteContext, ServerDeps } from './route-context.ts'
 import { addAgentRoutes } from './routes/agents/agent-routes.ts'
 import { addCompletionRoutes } from './routes/agents/completion-routes.ts'
 import { addConversationRoutes } from './routes/agents/conversation-routes.ts'
 import { addRunRoutes } from './routes/agents/run-routes.ts'
 import { addTraceRoutes } from './routes/agents/trace-routes.ts'
-import { addDataSourceRoutes } from './routes/data-source-routes.ts'
-import { addDatabaseRoutes } from './routes/database-routes.ts'
-import { addDocumentRoutes } from './routes/document-routes.ts'
-import { addFileRoutes } from './routes/file-routes.ts'
-import { addInsertFilesRoutes } from './routes/insert-files-routes.ts'
-import { addJobRoutes } from './routes/job-routes.ts'
-import { addKnowledgeBaseRoutes } from './routes/knowledge-base-routes.ts'
-import { addLoginRoutes } from './routes/login-routes.ts'
-import { addPageRoutes } from './routes/page-routes.ts'
-import { addPreviewRoutes } from './routes/preview-routes.ts'
+import { addDocumentRoutes } from './routes/knowledge-bases/document-routes.ts'
+import { addInsertFilesRoutes } from './routes/knowledge-bases/insert-files-routes.ts'
+import { addKnowledgeBaseRoutes } from './routes/knowledge-bases/knowledge-base-routes.ts'
+import { addPreviewRoutes } from './routes/knowledge-bases/preview-routes.ts'
+import { addSearchRoutes } from './routes/knowledge-bases/search-routes.ts'
+import { addSourceRoutes } from './routes/knowledge-bases/source-routes.ts'
+import { addTransferRoutes } from './routes/knowledge-bases/transfer-routes.ts'
 import { addProjectRoutes } from './routes/project-routes.ts'
-import { addScheduleRoutes } from './routes/schedule-routes.ts'
-import { addSearchRoutes } from './routes/search-routes.ts'
-import { addSourceRoutes } from './routes/source-routes.ts'
-import { addSqlRoutes } from './routes/sql-routes.ts'
-import { addStatusRoutes } from './routes/status-routes.ts'
-import { addTransferRoutes } from './routes/transfer-routes.ts'
-import { addViewRoutes } from './routes/view-routes.ts'
+import { addLoginRoutes } from './routes/server/login-routes.ts'
+import { addPageRoutes } from './routes/server/page-routes.ts'
+import { addStatusRoutes } from './routes/server/status-routes.ts'
+import { addDataSourceRoutes } from './routes/sql/data-source-routes.ts'
+import { addDatabaseRoutes } from './routes/sql/database-routes.ts'
+import { addFileRoutes } from './routes/sql/file-routes.ts'
+import { addSqlRoutes } from './routes/sql/sql-routes.ts'
+import { addViewRoutes } from './routes/sql/view-routes.ts'
+import { addJobRoutes } from './routes/work/job-routes.ts'
+import { addScheduleRoutes } from './routes/work/schedule-routes.ts'
 import { type Connection, type RequestScope, RunningRequests } from './running-requests.ts'
 
 /** Longest silence on a connection, outside of a request that is being worked on. */
@@ -81,22 +82,19 @@ function createApp(context: RouteContext): Elysia {
   const isOwnMachine = isLoopback && !context.authentication.isOn
   if (isOwnMachine) app.onRequest(({ request }) => refuseForeignHost(request))
   app.onBeforeHandle(({ request }) => refuseCrossSite(request, isOwnMachine))
-  const publicRoutes = new Set<string>()
-  if (context.authentication.isOn) {
-    app.onBeforeHandle(async ({ request, route }) => {
-      const method = request.method === 'HEAD' ? 'GET' : request.method
-      if (publicRoutes.has(`${method} ${route}`)) return
-      // Each login has its own share of the places for statements; without one, each address has.
-      setCaller(context.scopeOf(request).signal, await context.authentication.require(request))
-    })
-  }
+  const needs = new Map<string, RouteNeed>()
+  app.onBeforeHandle(async ({ request, route, params }) => {
+    const method = request.method === 'HEAD' ? 'GET' : request.method
+    const need = needs.get(`${method} ${route}`) ?? 'admin'
+    if (need !== 'nothing') await admit(context, request, { need, project: projectOf(params) })
+  })
   const { version } = context.deps.settings
   let document: ReturnType<typeof openApiDocument> | undefined
   const documentOnce = () => {
     document ??= openApiDocument(app, version)
     return document
   }
-  app.get(OPENAPI_PATH, documentOnce, { detail: { hide: true } })
+  app.get(OPENAPI_PATH, documentOnce, { detail: { hide: true, security: [{ bearer: [] }] } })
   addStatusRoutes(app, context)
   addLoginRoutes(app, context)
   addProjectRoutes(app, context)
@@ -121,9 +119,36 @@ function createApp(context: RouteContext): Elysia {
   addSqlRoutes(app, context)
   addPageRoutes(app, context)
   for (const { method, path, hooks } of app.routes) {
-    if (isPublic(hooks)) publicRoutes.add(`${method} ${path}`)
+    needs.set(`${method} ${path}`, needOf(hooks))
   }
   return app
+}
+
+/**
+ * Notes who makes a request, and refuses what they may not do.
+ * @throws AppError `unauthorized`, `forbidden`
+ */
+async function admit(
+  context: RouteContext,
+  request: Request,
+  {
+    need,
+    project,
+  }: { readonly need: Exclude<RouteNeed, 'nothing'>; readonly project: string | undefined },
+): Promise<void> {
+  const scope = context.scopeOf(request)
+  const { principal, login } = await context.authentication.identify(request)
+  scope.principal = principal
+  // Each login has its own share of the places for statements; without one, each address has.
+  if (login !== undefined) setCaller(scope.signal, login)
+  if (need !== 'login') requireScope(principal, need)
+  if (project !== undefined) requireNamespace(principal, project)
+}
+
+/** The project that a path names. */
+function projectOf(params: unknown): string | undefined {
+  if (typeof params !== 'object' || params === null || !('project_name' in params)) return undefined
+  return typeof params.project_name === 'string' ? params.project_name : undefined
 }
 
 function failureResponse(

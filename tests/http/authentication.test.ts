@@ -99,9 +99,9 @@ describe('with a login', () => {
   test('a login has its own share of the server, wherever its requests come from', async () => {
     const callers: (string | undefined)[] = []
     const { deps } = testServer()
-    const query: ServerDeps['query'] = (request, signal) => {
+    const query: ServerDeps['query'] = (request, principal, signal) => {
       callers.push(callerOf(signal))
-      return deps.query(request, signal)
+      return deps.query(request, principal, signal)
     }
     const locked = lockedServer({ query })
     const json = { query: 'SELECT 1' }

@@ -60,7 +60,7 @@ test('a client that hangs up while a statement runs cancels it', async () => {
   const started = Promise.withResolvers<AbortSignal>()
   const listener = listening(
     testServer({
-      query: (_request, signal) => {
+      query: (_request, _principal, signal) => {
         started.resolve(signal)
         return new Promise((_resolve, reject) => {
           signal.addEventListener('abort', () => reject(signal.reason), { once: true })

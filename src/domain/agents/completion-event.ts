@@ -118,6 +118,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   invalid_credentials: 'general',
   too_many_logins: 'general',
   forbidden_origin: 'general',
+  forbidden: 'general',
   not_found: 'general',
   method_not_allowed: 'general',
   body_too_large: 'general',

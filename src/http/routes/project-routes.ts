@@ -1,10 +1,10 @@
 import { t } from 'elysia'
 import { createProject, dropProject } from '../../catalog/define-project.ts'
 import { requireProject } from '../../domain/catalog-snapshot.ts'
-import { bodySchema, readJson } from '../body.ts'
-import { route } from '../openapi.ts'
+import { projectRecord } from '../answers/wire.ts'
+import { bodySchema, readJson } from '../bodies/body.ts'
+import { route } from '../openapi/openapi.ts'
 import type { AddRoutes } from '../route-context.ts'
-import { projectRecord } from '../wire.ts'
 
 const PROJECT = t.Object({ name: t.String() }, { additionalProperties: false })
 const CREATE = bodySchema(t.Object({ project: PROJECT }, { additionalProperties: false }))
@@ -22,7 +22,12 @@ export const addProjectRoutes: AddRoutes = (app, context) => {
   app.get(
     '/api/projects',
     () => Response.json(context.snapshot().projects.map(projectRecord)),
-    route({ summary: 'List the projects', tag, answers: { 200: 'The projects' } }),
+    route({
+      needs: 'read',
+      summary: 'List the projects',
+      tag,
+      answers: { 200: 'The projects' },
+    }),
   )
   app.post(
     '/api/projects',
@@ -34,6 +39,7 @@ export const addProjectRoutes: AddRoutes = (app, context) => {
       })
     },
     route({
+      needs: 'write',
       summary: 'Create a project',
       tag,
       body: CREATE,
@@ -46,6 +52,7 @@ export const addProjectRoutes: AddRoutes = (app, context) => {
       return Response.json(projectRecord(requireProject(context.snapshot(), params.project_name)))
     },
     route({
+      needs: 'read',
       summary: 'Get a project',
       tag,
       answers: { 200: 'The project', 404: 'No such project' },
@@ -59,6 +66,7 @@ export const addProjectRoutes: AddRoutes = (app, context) => {
       return new Response(null, { status: 204 })
     },
     route({
+      needs: 'write',
       summary: 'Delete a project and everything in it',
       tag,
       answers: { 204: 'Deleted', 404: 'No such project' },

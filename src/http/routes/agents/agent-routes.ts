@@ -9,10 +9,10 @@ import {
   requireProject,
 } from '../../../domain/catalog-snapshot.ts'
 import { AppError } from '../../../errors.ts'
-import { bodySchema, readJson } from '../../body.ts'
-import { route } from '../../openapi.ts'
+import { agentRecord } from '../../answers/wire.ts'
+import { bodySchema, readJson } from '../../bodies/body.ts'
+import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
-import { agentRecord } from '../../wire.ts'
 
 const LIST = '/api/projects/:project_name/agents'
 const ONE = `${LIST}/:agent_name` as const
@@ -56,6 +56,7 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
       return Response.json(agents.map((agent) => agentRecord(agent)))
     },
     route({
+      needs: 'read',
       summary: 'List the agents of a project',
       tag,
       answers: { 200: 'The agents', 404: 'No such project' },
@@ -71,6 +72,7 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
       return Response.json({ ...record, warnings: deps.agentWarnings(agent) }, { status: 201 })
     },
     route({
+      needs: 'write',
       summary: 'Create an agent',
       tag,
       body: CREATE,
@@ -80,7 +82,12 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
   app.get(
     ONE,
     ({ params }) => Response.json(agentRecord(namedAgent(context, params))),
-    route({ summary: 'Get an agent', tag, answers: { 200: 'The agent', ...missing } }),
+    route({
+      needs: 'read',
+      summary: 'Get an agent',
+      tag,
+      answers: { 200: 'The agent', ...missing },
+    }),
   )
   app.put(
     ONE,
@@ -92,6 +99,7 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
       return Response.json({ ...record, warnings: deps.agentWarnings(agent) })
     },
     route({
+      needs: 'write',
       summary: 'Update an agent: fields that are not sent stay',
       tag,
       body: UPDATE,
@@ -104,6 +112,7 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
       return Response.json(await deps.probeAgent(namedAgent(context, params), request.signal))
     },
     route({
+      needs: 'write',
       summary:
         "Try an agent's model: one tiny call, whose URL, status, cause and next step are told",
       tag,
@@ -116,7 +125,12 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
       await dropAgent(namedAgent(context, params), deps.catalog)
       return new Response(null, { status: 204 })
     },
-    route({ summary: 'Delete an agent', tag, answers: { 204: 'Deleted', ...missing } }),
+    route({
+      needs: 'write',
+      summary: 'Delete an agent',
+      tag,
+      answers: { 204: 'Deleted', ...missing },
+    }),
   )
 }
 

@@ -2,13 +2,13 @@ import { completionStream } from '../../../agents/questions/completion-stream.ts
 import type { AskedQuestion } from '../../../agents/questions/conversations.ts'
 import { responseFormatOf } from '../../../agents/questions/response-format.ts'
 import type { CompletionEvent } from '../../../domain/agents/completion-event.ts'
-import { readJson } from '../../body.ts'
-import { COMPLETION, conversationOf } from '../../conversation.ts'
-import { route } from '../../openapi.ts'
+import { streamedResponse } from '../../answers/streamed-response.ts'
+import { answerRecord } from '../../answers/wire.ts'
+import { readJson } from '../../bodies/body.ts'
+import { COMPLETION, conversationOf } from '../../bodies/conversation.ts'
+import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 import type { RequestScope } from '../../running-requests.ts'
-import { streamedResponse } from '../../streamed-response.ts'
-import { answerRecord } from '../../wire.ts'
 import { type AgentPath, namedAgent } from './agent-routes.ts'
 
 const PATH = '/api/projects/:project_name/agents/:agent_name/completions'
@@ -25,6 +25,7 @@ export const addCompletionRoutes: AddRoutes = (app, context) => {
       return Response.json(answerRecord(answer))
     },
     route({
+      needs: 'ask',
       summary: 'Ask an agent',
       tag,
       body: COMPLETION,
@@ -50,6 +51,7 @@ export const addCompletionRoutes: AddRoutes = (app, context) => {
       return eventStream(events, scope)
     },
     route({
+      needs: 'ask',
       summary: 'Ask an agent and watch its steps',
       tag,
       body: COMPLETION,

@@ -5,7 +5,7 @@ import type {
   Page,
 } from '../../../domain/ports/conversation-ports.ts'
 import { AppError } from '../../../errors.ts'
-import { route } from '../../openapi.ts'
+import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
 import { namedAgent } from './agent-routes.ts'
 
@@ -29,6 +29,7 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
       return Response.json({ items: items.map(summaryRecord), next: cursor(next) })
     },
     route({
+      needs: 'ask',
       summary: 'List the conversations with an agent that are kept, the one asked last first',
       description: PAGING,
       tag,
@@ -48,6 +49,7 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
       return Response.json({ ...record, next: cursor(next) })
     },
     route({
+      needs: 'ask',
       summary: 'Get a conversation: its newest turns, the oldest of them first',
       description: PAGING,
       tag,
@@ -64,6 +66,7 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
       return new Response(null, { status: 204 })
     },
     route({
+      needs: 'ask',
       summary: 'Delete a conversation',
       description: 'Traces of its questions stay',
       tag,

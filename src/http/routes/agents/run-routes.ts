@@ -1,6 +1,6 @@
 /** Questions to agents that are under way. What is over is a trace. */
 import type { RunningQuestion } from '../../../agents/questions/running-questions.ts'
-import { route } from '../../openapi.ts'
+import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
 
 const ALL = '/api/agents/runs'
@@ -12,6 +12,7 @@ export const addRunRoutes: AddRoutes = (app, { deps: { agents } }) => {
     ALL,
     () => Response.json(agents.runs().map(runRecord)),
     route({
+      needs: 'ask',
       summary: 'List the questions that are being answered or wait',
       description:
         'Each with its trace_id, agent and project, the beginning of the question, its state (waiting, running), ' +
@@ -27,6 +28,7 @@ export const addRunRoutes: AddRoutes = (app, { deps: { agents } }) => {
       return new Response(null, { status: 204 })
     },
     route({
+      needs: 'ask',
       summary: 'Cancel a question: its stream ends with an error',
       description:
         'The call of the model and the running SQL are ended. Whoever asked gets the error "cancelled"',

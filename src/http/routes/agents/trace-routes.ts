@@ -4,8 +4,8 @@ import { RUN_OUTCOMES, RUN_PURPOSES } from '../../../domain/agents/agent-run.ts'
 import type { StoredTrace, TraceFilter, TraceSummary } from '../../../domain/ports/trace-ports.ts'
 import { timestampOfMillis } from '../../../domain/timestamp.ts'
 import { AppError } from '../../../errors.ts'
-import { bodySchema, readJson } from '../../body.ts'
-import { route } from '../../openapi.ts'
+import { bodySchema, readJson } from '../../bodies/body.ts'
+import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
 
 const ALL = '/api/traces'
@@ -42,6 +42,7 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
       })
     },
     route({
+      needs: 'read',
       summary: 'List the runs of agents, the newest first',
       description: `Query parameters: ${FILTERS}; \`limit\` (50, at most 1000); \`cursor\`: \`next\` of the page before`,
       tag,
@@ -60,6 +61,7 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
       return Response.json({ deleted: await traces.removeAll(filter) })
     },
     route({
+      needs: 'admin',
       summary: 'Delete the traces that filters name',
       description: `Query parameters: ${FILTERS}; or \`all=true\``,
       tag,
@@ -70,6 +72,7 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
     ONE,
     async ({ params }) => Response.json(traceRecord(await traces.get(params.trace_id))),
     route({
+      needs: 'read',
       summary: 'Get a run of an agent with its turns and steps',
       tag,
       answers: { 200: 'The trace', ...missing },
@@ -81,7 +84,12 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
       await traces.remove(params.trace_id)
       return new Response(null, { status: 204 })
     },
-    route({ summary: 'Delete a trace', tag, answers: { 204: 'Deleted', ...missing } }),
+    route({
+      needs: 'admin',
+      summary: 'Delete a trace',
+      tag,
+      answers: { 204: 'Deleted', ...missing },
+    }),
   )
   app.post(
     `${ONE}/feedback`,
@@ -98,6 +106,7 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
       return Response.json(feedbackRecord(feedback))
     },
     route({
+      needs: 'read',
       summary: 'Say what an answer was worth',
       description: 'It takes the place of what was said of this run before',
       tag,

@@ -1,0 +1,60 @@
+/** Who makes a request, and what it may do. */
+
+import { AppError } from '../../errors.ts'
+
+/**
+ * What may be done. None of them includes another, but `admin` includes all:
+ * - `read`: definitions, searches, SELECT, documents, files
+ * - `write`: changes of what projects and files hold: documents, rows, knowledge bases, tables, views, agents
+ * - `ask`: questions to agents, whatever these may read
+ * - `admin`: everything else too: keys, users, the audit log, data sources, work that runs by itself, backups
+ */
+export const SCOPES = ['read', 'write', 'ask', 'admin'] as const
+export type Scope = (typeof SCOPES)[number]
+
+/** Whoever makes a request. */
+export interface Principal {
+  /** `open`: there is no login, and nobody said who it is. */
+  readonly kind: 'open' | 'user' | 'key'
+  /** Of a user or a key, unique among its kind. Of `open`: empty. */
+  readonly id: string
+  /** As people know it, for messages and the audit log. */
+  readonly name: string
+  readonly scopes: ReadonlySet<Scope>
+  /** The namespaces of SQL that it may name: projects, `files`, data sources; in lower case. null: all. */
+  readonly namespaces: ReadonlySet<string> | null
+}
+
+/** Everyone, where there is no login. */
+export const ANYONE: Principal = {
+  kind: 'open',
+  id: '',
+  name: 'anyone',
+  scopes: new Set(SCOPES),
+  namespaces: null,
+}
+
+export function mayDo({ scopes }: Principal, scope: Scope): boolean {
+  return scopes.has(scope) || scopes.has('admin')
+}
+
+/** @throws AppError `forbidden` */
+export function requireScope(principal: Principal, scope: Scope): void {
+  if (mayDo(principal, scope)) return
+  const missing = `${principal.name} lacks the scope "${scope}" that this needs`
+  throw new AppError(
+    'forbidden',
+    `${missing}; an admin can make a key that has it (POST /api/keys)`,
+  )
+}
+
+/** Whether it may name a project, `files` or a data source. */
+export function mayName({ namespaces }: Principal, namespace: string): boolean {
+  return namespaces === null || namespaces.has(namespace.toLowerCase())
+}
+
+/** The same answer whether the namespace exists or not. @throws AppError `forbidden` */
+export function requireNamespace(principal: Principal, namespace: string): void {
+  if (mayName(principal, namespace)) return
+  throw new AppError('forbidden', `${principal.name} may not use "${namespace.slice(0, 100)}"`)
+}

@@ -1,0 +1,234 @@
+import { type Static, t } from 'elysia'
+import { requireKnowledgeBase } from '../../../domain/catalog-snapshot.ts'
+import { type Row, shownValue } from '../../../domain/document.ts'
+import { nameKey } from '../../../domain/identifier.ts'
+import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
+import type { StoredChunk, StoredDocument } from '../../../domain/ports/document-ports.ts'
+import type { ListPage } from '../../../query/documents/list-documents.ts'
+import type { DocumentTexts } from '../../../query/documents/one-document.ts'
+import { bodySchema, readJson } from '../../bodies/body.ts'
+import {
+  LIST_PARAMETERS,
+  listOrderOf,
+  SELECTION_PARAMETERS,
+  selectionOf,
+} from '../../bodies/list-order.ts'
+import { route } from '../../openapi/openapi.ts'
+import type { AddRoutes, RouteContext } from '../../route-context.ts'
+
+const KB = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name' as const
+const ALL = `${KB}/documents` as const
+const ONE = `${ALL}/:document_id` as const
+
+const PUT = bodySchema(
+  t.Object(
+    {
+      content: t.Union([t.String(), t.Record(t.String(), t.Union([t.String(), t.Null()]))]),
+      metadata: t.Optional(t.Union([t.Object({}), t.Null()])),
+    },
+    { additionalProperties: false },
+  ),
+)
+const PATCH_SCHEMA = t.Object({ metadata: t.Object({}) }, { additionalProperties: false })
+const PATCH = bodySchema(PATCH_SCHEMA)
+
+const tag = 'Documents'
+const missing = { 404: 'No such project, knowledge base or document' }
+
+export const addDocumentRoutes: AddRoutes = (app, context) => {
+  addListRoutes(app, context)
+  addOneDocumentRoutes(app, context)
+}
+
+const addListRoutes: AddRoutes = (app, context) => {
+  const { documents } = context.deps
+  app.get(
+    ALL,
+    async ({ request, params }) => {
+      const order = listOrderOf(request, [])
+      const { signal } = context.scopeOf(request)
+      const page = await documents.list(knowledgeBaseAt(context, params), order, signal)
+      return Response.json(pageRecord(page, documentRecord))
+    },
+    route({
+      needs: 'read',
+      summary: 'List the documents of a knowledge base',
+      description: LIST_PARAMETERS,
+      tag,
+      answers: { 200: 'Some of the documents, in the order in which they were stored', ...missing },
+    }),
+  )
+  app.delete(
+    ALL,
+    async ({ request, params }) => {
+      const selection = selectionOf(request)
+      const { signal } = context.scopeOf(request)
+      const kb = knowledgeBaseAt(context, params)
+      const { documents: deleted, chunks } = await documents.removeAll(kb, selection, signal)
+      return Response.json({ deleted, chunks })
+    },
+    route({
+      needs: 'write',
+      summary: 'Delete the documents that filters name',
+      description: SELECTION_PARAMETERS,
+      tag,
+      answers: {
+        200: 'How many documents and chunks were deleted',
+        400: 'Neither filters nor all=true',
+        ...missing,
+      },
+    }),
+  )
+  app.get(
+    `${KB}/chunks`,
+    async ({ request, params }) => {
+      const order = listOrderOf(request, ['document_id', 'vectors'])
+      const { signal } = context.scopeOf(request)
+      const kb = knowledgeBaseAt(context, params)
+      const page = await documents.chunks(kb, order, signal)
+      const keys = order.hasVectors ? page.items.map(({ key }) => key) : []
+      const vectors = await documents.vectors(kb, keys)
+      return Response.json(pageRecord(page, (chunk) => chunkRecord(chunk, vectors.get(chunk.key))))
+    },
+    route({
+      needs: 'read',
+      summary: 'List the chunks of a knowledge base',
+      description: `${LIST_PARAMETERS}\n- \`document_id\`: those of one document\n- \`vectors=true\`: with \`vector\`, its numbers as base64 of little-endian 32-bit floats`,
+      tag,
+      answers: { 200: 'Some of the chunks, in the order in which they were stored', ...missing },
+    }),
+  )
+}
+
+const addOneDocumentRoutes: AddRoutes = (app, context) => {
+  const { documents } = context.deps
+  app.get(
+    ONE,
+    async ({ request, params }) => {
+      const { signal } = context.scopeOf(request)
+      const kb = knowledgeBaseAt(context, params)
+      return Response.json(textsRecord(await documents.read(kb, params.document_id, signal)))
+    },
+    route({
+      needs: 'read',
+      summary: 'Get a document: its text, metadata and chunks',
+      tag,
+      answers: { 200: 'The document', ...missing },
+    }),
+  )
+  app.put(
+    ONE,
+    async ({ request, params }) => {
+      knowledgeBaseAt(context, params)
+      const { content, metadata } = await readJson(context, request, PUT)
+      const { signal } = context.scopeOf(request)
+      // JSON gives an object no other values than those of a row.
+      const sent = { id: params.document_id, content, metadata: (metadata ?? {}) as Row }
+      const stored = await documents.put(knowledgeBaseAt(context, params), sent, signal)
+      return Response.json(documentRecord(stored.document), { status: stored.isNew ? 201 : 200 })
+    },
+    route({
+      needs: 'write',
+      summary: 'Store a document in the place of the one with its id',
+      tag,
+      body: PUT,
+      answers: { 201: 'Stored', 200: 'Stored in the place of another', ...missing },
+    }),
+  )
+  app.patch(
+    ONE,
+    async ({ request, params }) => {
+      knowledgeBaseAt(context, params)
+      const { metadata }: Static<typeof PATCH_SCHEMA> = await readJson(context, request, PATCH)
+      // JSON, as above.
+      const change = { id: params.document_id, metadata: metadata as Row }
+      return Response.json(
+        documentRecord(await documents.patch(knowledgeBaseAt(context, params), change)),
+      )
+    },
+    route({
+      needs: 'write',
+      summary: 'Change metadata of a document; nothing is embedded again',
+      tag,
+      body: PATCH,
+      answers: { 200: 'The document as it is now', ...missing },
+    }),
+  )
+  app.delete(
+    ONE,
+    async ({ params }) => {
+      await documents.remove(knowledgeBaseAt(context, params), params.document_id)
+      return new Response(null, { status: 204 })
+    },
+    route({
+      needs: 'write',
+      summary: 'Delete a document',
+      tag,
+      answers: { 204: 'Deleted', ...missing },
+    }),
+  )
+}
+
+function knowledgeBaseAt(
+  context: RouteContext,
+  path: { readonly project_name: string; readonly knowledge_base_name: string },
+): KnowledgeBase {
+  return requireKnowledgeBase(context.snapshot(), path.project_name, path.knowledge_base_name)
+}
+
+function pageRecord<T, R>({ items, total, next }: ListPage<T>, record: (item: T) => R) {
+  return { items: items.map(record), total, next: next === null ? null : String(next) }
+}
+
+function documentRecord({ id, metadata, chunkCount, columns }: StoredDocument) {
+  return {
+    id,
+    title: titleIn(metadata),
+    metadata,
+    chunk_count: chunkCount,
+    characters: columns.reduce((sum, { endChar }) => sum + endChar, 0),
+    content_columns: columns.map(({ name }) => name),
+  }
+}
+
+/** What its metadata calls it; null: nothing. */
+function titleIn(metadata: Row): string | null {
+  const [, title = null] =
+    Object.entries(metadata).find(([name]) => nameKey(name) === 'title') ?? []
+  const shown = shownValue(title)
+  return typeof shown === 'string' && shown !== '' ? shown : null
+}
+
+function textsRecord({ id, metadata, texts, chunks }: DocumentTexts) {
+  const columns = texts.map(({ column, text }) => ({ name: column, endChar: text.length }))
+  const stored = { id, metadata, columns, firstKey: 0n, chunkCount: chunks.length }
+  return {
+    ...documentRecord(stored),
+    content: Object.fromEntries(texts.map(({ column, text }) => [column, text])),
+    exact: texts.every(({ isExact }) => isExact),
+    chunks: chunks.map(({ chunkId, column, startChar, endChar, facts }) => ({
+      chunk_id: chunkId,
+      content_column: column,
+      start_char: startChar,
+      end_char: endChar,
+      metadata: facts,
+    })),
+  }
+}
+
+function chunkRecord(
+  { documentId, chunkId, content, metadata }: StoredChunk,
+  vector?: Float32Array,
+) {
+  return {
+    id: documentId,
+    chunk_id: chunkId,
+    chunk_content: content,
+    metadata,
+    ...(vector === undefined ? {} : { vector: base64Of(vector) }),
+  }
+}
+
+function base64Of({ buffer, byteOffset, byteLength }: Float32Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('base64')
+}

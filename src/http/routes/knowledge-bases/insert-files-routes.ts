@@ -1,0 +1,58 @@
+import { requireKnowledgeBase } from '../../../domain/catalog-snapshot.ts'
+import { AppError } from '../../../errors.ts'
+import type { InsertFilesOutcome, SentDocumentFile } from '../../../ingest/insert-files.ts'
+import { type ReceivedFile, receivedFiles } from '../../bodies/received-files.ts'
+import { route } from '../../openapi/openapi.ts'
+import type { AddRoutes } from '../../route-context.ts'
+
+const DESCRIPTION = `Each part \`file\` is read and stored as a document; the file itself is not kept.
+
+- The id of a document is the name that its file is sent under, with its folders
+- Of a mailbox each message is a document, of a table each row
+- The metadata \`file_path\` and \`file_hash\` (SHA-256 of the bytes) say where a document is from
+- Fields of the form, for all of its files: \`format\`, \`encoding\`, \`delimiter\`, \`header\`, \`all_text\`, \`sheet\``
+
+export const addInsertFilesRoutes: AddRoutes = (app, context) => {
+  const { fileBytes, insertFiles } = context.deps
+  app.post(
+    '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/files',
+    async ({ request, params: { project_name, knowledge_base_name } }) => {
+      const named = () =>
+        requireKnowledgeBase(context.snapshot(), project_name, knowledge_base_name)
+      // 404 before the body is read, and again after it: the knowledge base may change meanwhile.
+      named()
+      const outcome = await fileBytes.withFolder(async (folder) => {
+        const { files, fields } = await receivedFiles(context, request, folder)
+        const { signal } = context.scopeOf(request)
+        return insertFiles({ kb: named(), files: files.map(sentFile), fields }, signal)
+      })
+      return Response.json(outcomeRecord(outcome))
+    },
+    route({
+      needs: 'write',
+      summary: 'Insert the files of a form, each as a document of its own name',
+      takes: ['multipart/form-data'],
+      description: DESCRIPTION,
+      tag: 'Knowledge bases',
+      answers: {
+        200: 'What was stored, and what could not be read',
+        404: 'No such project or knowledge base',
+        413: 'More than EIDER_FILE_BYTES_MAX',
+      },
+    }),
+  )
+}
+
+function sentFile({ path, sizeBytes, sentName, contentType }: ReceivedFile): SentDocumentFile {
+  if (sentName !== null) return { path, sizeBytes, name: sentName, contentType }
+  throw new AppError('missing_parameter', 'Must provide parts "file" with a file name in a form')
+}
+
+function outcomeRecord({ files, failed }: InsertFilesOutcome) {
+  return {
+    files: files.map(({ skippedRows, hash, ...file }) => {
+      return { ...file, file_hash: hash, skipped_rows: skippedRows }
+    }),
+    failed,
+  }
+}

@@ -1,0 +1,291 @@
+import { type Static, t } from 'elysia'
+import {
+  alterKnowledgeBase,
+  createKnowledgeBase,
+  dropKnowledgeBase,
+} from '../../../catalog/define-knowledge-base.ts'
+import { declareSources } from '../../../catalog/define-source.ts'
+import { FieldReader, type Fields } from '../../../catalog/fields.ts'
+import {
+  knowledgeBasesOf,
+  requireKnowledgeBase,
+  requireProject,
+} from '../../../domain/catalog-snapshot.ts'
+import type { Row } from '../../../domain/document.ts'
+import { lastInsertInto } from '../../../domain/flow/activity.ts'
+import type { Job } from '../../../domain/flow/job.ts'
+import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
+import { AppError } from '../../../errors.ts'
+import type { CrawlRequest, InsertRequest } from '../../../ingest/insert-request.ts'
+import { jobRecord, knowledgeBaseRecord } from '../../answers/wire.ts'
+import { bodySchema, readJson } from '../../bodies/body.ts'
+import { route } from '../../openapi/openapi.ts'
+import type { AddRoutes, RouteContext } from '../../route-context.ts'
+
+const LIST = '/api/projects/:project_name/knowledge_bases'
+const ONE = `${LIST}/:knowledge_base_name` as const
+
+const tag = 'Knowledge bases'
+const missing = { 404: 'No such project or knowledge base' }
+
+export const addKnowledgeBaseRoutes: AddRoutes = (app, context) => {
+  addListRoutes(app, context)
+  addOneRoutes(app, context)
+}
+
+const addListRoutes: AddRoutes = (app, context) => {
+  app.get(
+    LIST,
+    async ({ params }) => {
+      const snapshot = context.snapshot()
+      const project = requireProject(snapshot, params.project_name)
+      const records = []
+      for (const kb of knowledgeBasesOf(snapshot, project))
+        records.push(await recordOf(context, kb))
+      return Response.json(records)
+    },
+    route({
+      needs: 'read',
+      summary: 'List the knowledge bases of a project',
+      tag,
+      answers: { 200: 'The knowledge bases', 404: 'No such project' },
+    }),
+  )
+  app.post(
+    LIST,
+    async ({ request, params }) => {
+      requireProject(context.snapshot(), params.project_name)
+      const sent = await readJson(context, request, CREATE_KNOWLEDGE_BASE)
+      const { catalog } = context.deps
+      const kb = await createKnowledgeBase(params.project_name, sent.knowledge_base, catalog)
+      return Response.json(await recordOf(context, kb), { status: 201 })
+    },
+    route({
+      needs: 'write',
+      summary: 'Create a knowledge base',
+      tag,
+      body: CREATE_KNOWLEDGE_BASE,
+      answers: {
+        201: 'The knowledge base',
+        404: 'No such project',
+        409: 'The name is already in use',
+      },
+    }),
+  )
+}
+
+const addOneRoutes: AddRoutes = (app, context) => {
+  app.get(
+    ONE,
+    async ({ params }) => Response.json(await recordOf(context, knowledgeBaseAt(context, params))),
+    route({
+      needs: 'read',
+      summary: 'Get a knowledge base',
+      tag,
+      answers: { 200: 'The knowledge base', ...missing },
+    }),
+  )
+  app.put(
+    ONE,
+    async ({ request, params }) => {
+      // 404 before the body is read, and again after it: the knowledge base may change meanwhile.
+      knowledgeBaseAt(context, params)
+      const body = await readJson(context, request, UPDATE_KNOWLEDGE_BASE)
+      const sent = withInsertParams(body.knowledge_base)
+      const { signal } = context.scopeOf(request)
+      const job = await update(context, knowledgeBaseAt(context, params), sent, signal)
+      return job === null ? Response.json('') : Response.json(jobRecord(job), { status: 202 })
+    },
+    route({
+      needs: 'write',
+      summary: 'Insert documents into a knowledge base, or update its definition',
+      tag,
+      body: UPDATE_KNOWLEDGE_BASE,
+      answers: {
+        200: 'Stored; an empty JSON string',
+        202: 'With "background": true, or where it takes longer than EIDER_INSERT_WAIT_SECONDS: the job that stores it',
+        ...missing,
+      },
+    }),
+  )
+  app.delete(
+    ONE,
+    async ({ params }) => {
+      await dropKnowledgeBase(knowledgeBaseAt(context, params), context.deps.catalog)
+      return new Response(null, { status: 204 })
+    },
+    route({
+      needs: 'write',
+      summary: 'Delete a knowledge base and its documents',
+      tag,
+      answers: { 204: 'Deleted', ...missing },
+    }),
+  )
+}
+
+function knowledgeBaseAt(
+  context: RouteContext,
+  path: { readonly project_name: string; readonly knowledge_base_name: string },
+): KnowledgeBase {
+  return requireKnowledgeBase(context.snapshot(), path.project_name, path.knowledge_base_name)
+}
+
+async function recordOf({ deps }: RouteContext, kb: KnowledgeBase) {
+  const warnings = await deps.chunkWarnings(kb)
+  const progress = deps.catalog.reembeddings.progressOf(kb)
+  return knowledgeBaseRecord(kb, progress, warnings, lastInsertInto(kb, deps.activity()))
+}
+
+/**
+ * The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set.
+ * @returns the job that inserts; null: everything is stored
+ */
+async function update(
+  { deps }: RouteContext,
+  kb: KnowledgeBase,
+  sent: SentUpdate,
+  signal: AbortSignal,
+): Promise<Job | null> {
+  const definition = definitionFields(sent)
+  const isAltered = Object.keys(definition).length > 0
+  const target = isAltered ? await alterKnowledgeBase(kb, definition, deps.catalog) : kb
+  if (isSet(sent.sources)) await declareSources(target, sent.sources, deps.sources)
+  const insert = insertRequest(target, sent)
+  if (insert === null) return null
+  if (sent.background === true) return deps.insertInBackground(insert)
+  return deps.insert(insert, signal)
+}
+
+const optional = {
+  text: () => t.Optional(t.Union([t.String(), t.Null()])),
+  integer: (minimum: number, maximum: number) => {
+    return t.Optional(t.Union([t.Number({ multipleOf: 1, minimum, maximum }), t.Null()]))
+  },
+  object: () => t.Optional(t.Union([t.Object({}), t.Null()])),
+  strings: () => t.Optional(t.Union([t.Array(t.String()), t.Null()])),
+}
+
+const DEFINITION = {
+  embedding_model: optional.object(),
+  /** `false` turns reranking off. */
+  reranking_model: t.Optional(t.Union([t.Object({}), t.Literal(false), t.Null()])),
+  content_columns: optional.strings(),
+  /** Names, or names with types: `{"name": "day", "type": "DATE"}`. */
+  metadata_columns: t.Optional(
+    t.Union([t.Array(t.Union([t.String(), t.Object({ name: t.String() })])), t.Null()]),
+  ),
+  id_column: optional.text(),
+  preprocessing: optional.object(),
+  /** Of the content, for the keyword search. */
+  language: optional.text(),
+  /** What its searches do unless they say otherwise. */
+  hybrid_search: t.Optional(t.Union([t.Boolean(), t.Null()])),
+  hybrid_search_alpha: t.Optional(t.Union([t.Number({ minimum: 0, maximum: 1 }), t.Null()])),
+  hybrid_search_fusion: optional.text(),
+  hybrid_search_feedback: t.Optional(t.Union([t.Boolean(), t.Null()])),
+  params: optional.object(),
+}
+
+/** Further fields are left to the catalog, which knows the wording for those it refuses. */
+const CREATE_KNOWLEDGE_BASE = bodySchema(
+  t.Object(
+    {
+      knowledge_base: t.Object({
+        name: t.String(),
+        /** An object, or `database.table` as text. */
+        storage: t.Optional(t.Union([t.Object({}), t.String(), t.Null()])),
+        ...DEFINITION,
+      }),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+const CRAWL_PAGES_MAX = 1_000_000
+/** In links from a start address. */
+const CRAWL_DEPTH_MAX = 1000
+
+const INSERT = {
+  /** Answered at once, with the job that stores it. */
+  background: t.Optional(t.Union([t.Boolean(), t.Null()])),
+  /** What becomes of a document that cannot be stored. */
+  error: t.Optional(t.Union([t.Literal('raise'), t.Literal('skip'), t.Null()])),
+  rows: t.Optional(t.Union([t.Array(t.Object({})), t.Null()])),
+  query: optional.text(),
+  files: optional.strings(),
+  urls: optional.strings(),
+  /** What it is kept in step with: those that are named are made or changed, others stay. */
+  sources: t.Optional(t.Union([t.Array(t.Object({})), t.Null()])),
+  limit: optional.integer(1, CRAWL_PAGES_MAX),
+  crawl_depth: optional.integer(0, CRAWL_DEPTH_MAX),
+  filters: t.Optional(
+    t.Union([
+      t.Array(t.String()),
+      t.Object({ allowed_domains: t.Array(t.String()) }, { additionalProperties: false }),
+      t.Null(),
+    ]),
+  ),
+}
+
+const UPDATE_SCHEMA = t.Object(
+  { knowledge_base: t.Object({ ...INSERT, ...DEFINITION }) },
+  { additionalProperties: false },
+)
+const UPDATE_KNOWLEDGE_BASE = bodySchema(UPDATE_SCHEMA)
+
+type SentUpdate = Static<typeof UPDATE_SCHEMA>['knowledge_base']
+
+/** An existing client has no other place for how to insert than "params". */
+function withInsertParams(sent: SentUpdate): SentUpdate {
+  const { rows, query, files, urls, params } = sent
+  if (!isSet(params) || ![rows, query, files, urls].some(isSet)) return sent
+  const { error, background, ...others }: Fields = { ...params }
+  const read = new FieldReader({ error, background }, 'invalid_request')
+  const choice = read.text('error')
+  if (choice !== undefined && choice !== 'raise' && choice !== 'skip') {
+    throw new AppError('invalid_request', `Parameter "error" must be 'raise' or 'skip'`)
+  }
+  return {
+    ...sent,
+    error: sent.error ?? choice ?? null,
+    background: sent.background ?? read.truth('background') ?? null,
+    params: Object.keys(others).length === 0 ? null : others,
+  }
+}
+
+/** What changes the definition. Unknown fields are part of it: altering refuses them by name. */
+function definitionFields(sent: SentUpdate): Fields {
+  const fields = Object.entries(sent).filter(([name, value]) => {
+    return !Object.hasOwn(INSERT, name) && isSet(value)
+  })
+  return Object.fromEntries(fields)
+}
+
+/** null: no source is named. */
+function insertRequest(kb: KnowledgeBase, sent: SentUpdate): InsertRequest | null {
+  const { rows, query, files, urls } = sent
+  const sources = {
+    // JSON objects hold nothing but what a RowValue is; the schema saw that each is an object.
+    ...(rows ? { rows: rows as readonly Row[] } : {}),
+    ...(files ? { files } : {}),
+    ...(urls ? { urls } : {}),
+    ...(isSet(query) ? { query } : {}),
+  }
+  if (Object.keys(sources).length === 0) return null
+  const { error } = sent
+  const how = isSet(error) ? { onBadDocument: error } : {}
+  return { kb, ...sources, ...how, crawl: crawlRequest(sent) }
+}
+
+function crawlRequest({ limit, crawl_depth: depth, filters }: SentUpdate): CrawlRequest {
+  return {
+    ...(isSet(limit) ? { pagesMax: limit } : {}),
+    ...(isSet(depth) ? { depth } : {}),
+    allowedDomains: filters && 'allowed_domains' in filters ? filters.allowed_domains : [],
+    patterns: filters && !('allowed_domains' in filters) ? filters : [],
+  }
+}
+
+function isSet<T>(value: T | null | undefined): value is T {
+  return value !== null && value !== undefined
+}

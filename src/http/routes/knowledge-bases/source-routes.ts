@@ -1,0 +1,188 @@
+/** What a knowledge base is kept in step with. */
+import { t } from 'elysia'
+import {
+  alterSource,
+  createSource,
+  requireSource,
+  runFields,
+  sourceRecord,
+} from '../../../catalog/define-source.ts'
+import { requireKnowledgeBase } from '../../../domain/catalog-snapshot.ts'
+import type { SyncSource } from '../../../domain/flow/sync-source.ts'
+import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
+import { AppError } from '../../../errors.ts'
+import { jobRecord } from '../../answers/wire.ts'
+import { bodySchema, readJson } from '../../bodies/body.ts'
+import { route } from '../../openapi/openapi.ts'
+import type { AddRoutes, RouteContext } from '../../route-context.ts'
+
+const ALL = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/sources'
+const ONE = `${ALL}/:source_id` as const
+
+const RUNS_DEFAULT = 20
+const RUNS_MAX = 100
+
+const tag = 'Sources'
+const missing = { 404: 'No such project, knowledge base or source' }
+
+/** Which fields there are depends on the kind: the catalog knows their wording. */
+const BODY = bodySchema(t.Object({ source: t.Object({}) }, { additionalProperties: false }))
+const RUN_BODY = bodySchema(
+  t.Object({ full: t.Optional(t.Boolean()) }, { additionalProperties: false }),
+)
+
+interface KnowledgeBasePath {
+  readonly project_name: string
+  readonly knowledge_base_name: string
+}
+
+export const addSourceRoutes: AddRoutes = (app, context) => {
+  const { sources } = context.deps
+  app.get(
+    ALL,
+    ({ params }) => {
+      const kb = knowledgeBaseAt(context, params)
+      return Response.json(sources.list(kb).map((source) => sourceRecord(kb, source, sources)))
+    },
+    route({
+      needs: 'read',
+      summary: 'List the sources of a knowledge base',
+      tag,
+      answers: { 200: 'The sources, each with its last run', ...missing },
+    }),
+  )
+  app.post(
+    ALL,
+    async ({ request, params }) => {
+      knowledgeBaseAt(context, params)
+      const { source: sent } = await readJson(context, request, BODY)
+      const kb = knowledgeBaseAt(context, params)
+      const source = await createSource(kb, sent, sources)
+      return Response.json(sourceRecord(kb, source, sources), { status: 201 })
+    },
+    route({
+      needs: 'admin',
+      summary: 'Add a source to a knowledge base',
+      tag,
+      body: BODY,
+      answers: {
+        201: 'The source; it runs when somebody asks, by its schedule, or when it is watched',
+        400: 'A field is wrong, or the folder may not be read',
+        409: 'The name is already in use',
+        ...missing,
+      },
+    }),
+  )
+  addOneRoutes(app, context)
+  addRunRoutes(app, context)
+}
+
+const addOneRoutes: AddRoutes = (app, context) => {
+  const { sources } = context.deps
+  app.get(
+    ONE,
+    ({ params }) => {
+      const { kb, source } = sourceAt(context, params)
+      return Response.json(sourceRecord(kb, source, sources))
+    },
+    route({
+      needs: 'read',
+      summary: 'Get a source',
+      tag,
+      answers: { 200: 'The source', ...missing },
+    }),
+  )
+  app.patch(
+    ONE,
+    async ({ request, params }) => {
+      sourceAt(context, params)
+      const { source: sent } = await readJson(context, request, BODY)
+      const { kb, source } = sourceAt(context, params)
+      return Response.json(sourceRecord(kb, await alterSource(source, sent, sources), sources))
+    },
+    route({
+      needs: 'admin',
+      summary: 'Change a source',
+      tag,
+      body: BODY,
+      answers: {
+        200: 'The source',
+        400: 'A field is wrong',
+        409: 'The name is in use',
+        ...missing,
+      },
+    }),
+  )
+  app.delete(
+    ONE,
+    async ({ params }) => {
+      await sources.drop(sourceAt(context, params).source)
+      return new Response(null, { status: 204 })
+    },
+    route({
+      needs: 'admin',
+      summary: 'Remove a source; its documents stay',
+      tag,
+      answers: { 204: 'Removed', ...missing },
+    }),
+  )
+}
+
+const addRunRoutes: AddRoutes = (app, context) => {
+  const { sources } = context.deps
+  app.post(
+    `${ONE}/run`,
+    async ({ request, params }) => {
+      sourceAt(context, params)
+      // Some clients announce JSON and send nothing.
+      const { headers } = request
+      const hasBody = headers.get('content-type') !== null && headers.get('content-length') !== '0'
+      const { full } = hasBody ? await readJson(context, request, RUN_BODY) : {}
+      const { source } = sourceAt(context, params)
+      const job = await sources.run(source, { isFull: full === true })
+      return Response.json(jobRecord(job), { status: 202 })
+    },
+    route({
+      needs: 'admin',
+      summary: 'Bring the knowledge base into step with a source',
+      tag,
+      body: RUN_BODY,
+      answers: { 202: 'The job that does it, or that does it already', ...missing },
+    }),
+  )
+  app.get(
+    `${ONE}/runs`,
+    async ({ request, params }) => {
+      const { source } = sourceAt(context, params)
+      const limit = limitOf(new URL(request.url).searchParams)
+      return Response.json((await sources.runs(source, limit)).map(runFields))
+    },
+    route({
+      needs: 'read',
+      summary: 'List the runs of a source, the newest first',
+      tag,
+      description: 'Query parameter: `limit` (20, at most 100)',
+      answers: { 200: 'The runs, each with its counts', ...missing },
+    }),
+  )
+}
+
+function limitOf(query: URLSearchParams): number {
+  const text = query.get('limit')
+  if (text === null) return RUNS_DEFAULT
+  const limit = Number(text)
+  if (/^\d+$/.test(text) && limit >= 1 && limit <= RUNS_MAX) return limit
+  throw new AppError('invalid_request', `"limit" must be an integer from 1 to ${RUNS_MAX}`)
+}
+
+function knowledgeBaseAt(context: RouteContext, path: KnowledgeBasePath): KnowledgeBase {
+  return requireKnowledgeBase(context.snapshot(), path.project_name, path.knowledge_base_name)
+}
+
+function sourceAt(
+  context: RouteContext,
+  path: KnowledgeBasePath & { readonly source_id: string },
+): { readonly kb: KnowledgeBase; readonly source: SyncSource } {
+  const kb = knowledgeBaseAt(context, path)
+  return { kb, source: requireSource(kb, path.source_id, context.deps.sources) }
+}

@@ -1,0 +1,90 @@
+import { requireKnowledgeBase, requireProject } from '../../../domain/catalog-snapshot.ts'
+import { AppError } from '../../../errors.ts'
+import { streamedResponse } from '../../answers/streamed-response.ts'
+import { jobRecord } from '../../answers/wire.ts'
+import { receivedFiles } from '../../bodies/received-files.ts'
+import { route } from '../../openapi/openapi.ts'
+import type { AddRoutes } from '../../route-context.ts'
+
+const KB = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name' as const
+const PARQUET = 'application/vnd.apache.parquet'
+
+const tag = 'Documents'
+
+export const addTransferRoutes: AddRoutes = (app, context) => {
+  const { transfers, fileBytes } = context.deps
+  app.get(
+    `${KB}/export`,
+    async ({ request, params }) => {
+      const { project_name, knowledge_base_name } = params
+      const kb = requireKnowledgeBase(context.snapshot(), project_name, knowledge_base_name)
+      const scope = context.scopeOf(request)
+      const { pieces } = await transfers.export(kb, scope.signal)
+      const name = encodeURIComponent(`${kb.name}.parquet`)
+      const headers = {
+        'content-type': PARQUET,
+        'content-disposition': `attachment; filename*=UTF-8''${name}`,
+      }
+      return streamedResponse(pieces, { headers, scope })
+    },
+    route({
+      needs: 'read',
+      summary: 'Export a knowledge base with its vectors',
+      tag,
+      produces: PARQUET,
+      answers: {
+        200: 'A Parquet file: a row for each chunk, the definition without secrets beside them',
+        404: 'No such project or knowledge base',
+      },
+    }),
+  )
+  app.post(
+    `${KB}/import`,
+    async ({ request, params }) => {
+      const { project_name: projectName, knowledge_base_name: name } = params
+      requireProject(context.snapshot(), projectName)
+      const isBackground = backgroundOf(request)
+      return fileBytes.withFolder(async (folder) => {
+        const { files } = await receivedFiles(context, request, folder)
+        const [file, ...others] = files
+        if (file === undefined || others.length > 0) {
+          throw new AppError('missing_parameter', 'Send one file: as the body, or as a part "file"')
+        }
+        const order = { projectName, name, path: file.path }
+        if (isBackground) {
+          return Response.json(jobRecord(await transfers.importInBackground(order)), {
+            status: 202,
+          })
+        }
+        const { signal } = context.scopeOf(request)
+        const { isCreated, documents, chunks } = await transfers.import(order, signal)
+        const record = { knowledge_base: name, created: isCreated, documents, chunks }
+        return Response.json(record, { status: isCreated ? 201 : 200 })
+      })
+    },
+    route({
+      needs: 'write',
+      summary: 'Import an exported knowledge base; nothing is embedded',
+      takes: [PARQUET, 'application/octet-stream', 'multipart/form-data'],
+      description:
+        'The file is the body, or the part `file` of a form. The knowledge base is made where there is none of that name. Documents of the file take the place of those with their ids, all of them or none. With `background=true` in the query a job stores them.',
+      tag,
+      answers: {
+        200: 'How many documents and chunks were stored',
+        202: 'With background=true, the job that stores them',
+        201: 'The same; the knowledge base was made',
+        400: 'The file is not an export, or is damaged',
+        404: 'No such project',
+        409: 'The file holds vectors of another model',
+        413: 'More than EIDER_FILE_BYTES_MAX',
+      },
+    }),
+  )
+}
+
+function backgroundOf(request: Request): boolean {
+  const sent = new URL(request.url).searchParams.get('background')
+  if (sent === null || sent === 'false') return false
+  if (sent === 'true') return true
+  throw new AppError('invalid_request', 'Parameter "background" must be true or false')
+}

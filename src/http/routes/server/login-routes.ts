@@ -1,0 +1,63 @@
+import { t } from 'elysia'
+import { AppError } from '../../../errors.ts'
+import type { Credentials } from '../../access/authentication.ts'
+import { bodySchema, readJson } from '../../bodies/body.ts'
+import { route } from '../../openapi/openapi.ts'
+import type { AddRoutes } from '../../route-context.ts'
+
+/** Types are checked in `credentialsOf`: existing clients know that wording, and they send more fields than these. */
+const LOGIN = bodySchema(
+  t.Object({
+    username: t.Optional(t.Unknown({ description: 'A string that is not empty' })),
+    password: t.Optional(t.Unknown({ description: 'A string that is not empty' })),
+  }),
+  { bytesMax: 16_384 },
+)
+
+export const addLoginRoutes: AddRoutes = (app, context) => {
+  const { authentication } = context
+  app.post(
+    '/api/login',
+    async ({ request }) => {
+      const credentials = credentialsOf(await readJson(context, request, LOGIN))
+      const { address, signal } = context.scopeOf(request)
+      const token = await authentication.login(credentials, address, signal)
+      const headers = { 'set-cookie': authentication.cookie(token), 'cache-control': 'no-store' }
+      return Response.json({ token }, { headers })
+    },
+    route({
+      needs: 'nothing',
+      summary: 'Log in: get a token for a username and password',
+      tag: 'Server',
+      body: LOGIN,
+      answers: {
+        200: 'The token; also set as the cookie "session"',
+        400: 'A field is missing or not a string',
+        401: 'Wrong username or password',
+        429: 'Too many wrong ones under this name from this address',
+      },
+    }),
+  )
+  app.post(
+    '/api/logout',
+    async ({ request }) => {
+      const session = await authentication.sessionOf(request)
+      await authentication.logout(request)
+      if (session !== null) context.deps.dropSessions(session.login)
+      return Response.json('', { headers: { 'set-cookie': authentication.clearedCookie() } })
+    },
+    route({
+      needs: 'login',
+      summary: 'Log out: revoke the token of the request',
+      tag: 'Server',
+      answers: { 200: 'An empty JSON string' },
+    }),
+  )
+}
+
+function credentialsOf({ username, password }: Record<string, unknown>): Credentials {
+  const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+  if (isText(username) && isText(password)) return { username, password }
+  const message = 'Username and password must be strings that are not empty'
+  throw new AppError('invalid_credentials', message)
+}

@@ -1,0 +1,108 @@
+import type { ServerState } from '../../../domain/server-state.ts'
+import { AppError, type ErrorCode } from '../../../errors.ts'
+import { backupRecord } from '../../answers/wire.ts'
+import { route } from '../../openapi/openapi.ts'
+import type { AddRoutes, RouteContext } from '../../route-context.ts'
+
+/** The release whose API is served. Existing clients check it. */
+const API_VERSION = '25.9.1.2'
+
+export const addStatusRoutes: AddRoutes = (app, context) => {
+  const { authentication } = context
+  app.get(
+    '/api/status',
+    async ({ request }) => {
+      const isConfirmed = await authentication.isConfirmed(request)
+      return Response.json({
+        mindsdb_version: API_VERSION,
+        eider_version: context.deps.settings.version,
+        environment: 'local',
+        auth: {
+          confirmed: isConfirmed,
+          http_auth_enabled: authentication.isOn,
+          provider: authentication.isOn ? 'local' : 'disabled',
+        },
+        indexes: context.deps.indexes.possible(),
+        // How busy the server is, and with what, is nobody else's business.
+        ...(isConfirmed ? stateRecord(context.deps.serverState()) : {}),
+      })
+    },
+    route({
+      needs: 'nothing',
+      summary: 'Get version, login state and available index types',
+      tag: 'Server',
+      answers: { 200: 'The status' },
+    }),
+  )
+  const alive = route({
+    needs: 'nothing',
+    summary: 'Liveness check',
+    tag: 'Server',
+    answers: { 200: '{"status":"ok"}' },
+  })
+  app.get('/api/util/ping', () => Response.json({ status: 'ok' }), alive)
+  app.get('/healthz', () => Response.json({ status: 'ok', ...warningsOf(context) }), alive)
+  app.get(
+    '/api/util/readiness',
+    () => {
+      const { warnings } = warningsOf(context)
+      if (context.isReady()) return Response.json(warnings === undefined ? '' : { warnings })
+      throw new AppError('shutting_down', 'The server is shutting down')
+    },
+    route({
+      needs: 'login',
+      summary: 'Readiness check',
+      tag: 'Server',
+      answers: { 200: 'Ready for requests', 503: 'Shutting down' },
+    }),
+  )
+  addBackupRoutes(app, context)
+  app.get(
+    '/api/config',
+    () => Response.json({ auth: { http_auth_enabled: authentication.isOn } }),
+    route({
+      needs: 'login',
+      summary: 'Get the public settings',
+      tag: 'Server',
+      answers: { 200: 'The settings' },
+    }),
+  )
+}
+
+/** A full disk is no reason to be replaced: whatever reads goes on. */
+function warningsOf({ deps }: RouteContext): { readonly warnings?: readonly ErrorCode[] } {
+  return deps.serverState().disk.full ? { warnings: ['storage_full'] } : {}
+}
+
+function stateRecord(state: ServerState) {
+  const { last } = state.backups
+  return {
+    ...state,
+    backups: { ...state.backups, last: last === null ? null : backupRecord(last) },
+  }
+}
+
+const addBackupRoutes: AddRoutes = (app, { deps }) => {
+  const tag = 'Backups'
+  app.post(
+    '/api/backup',
+    // Not given the request's signal: a backup goes on when the client leaves.
+    async () => Response.json(backupRecord(await deps.backups.create()), { status: 201 }),
+    route({
+      needs: 'admin',
+      summary: 'Make a backup of everything, while others read and write',
+      tag,
+      answers: { 201: 'The backup', 409: 'A backup is being made already', 507: 'No space' },
+    }),
+  )
+  app.get(
+    '/api/backups',
+    async () => Response.json((await deps.backups.list()).map(backupRecord)),
+    route({
+      needs: 'admin',
+      summary: 'List the backups, the newest first',
+      tag,
+      answers: { 200: 'The backups' },
+    }),
+  )
+}

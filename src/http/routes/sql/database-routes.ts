@@ -1,0 +1,172 @@
+/** The databases and their objects, as existing clients browse them. */
+import { checkDatabase } from '../../../catalog/define-database.ts'
+import {
+  agentsOf,
+  type CatalogSnapshot,
+  findDataSource,
+  findProject,
+  knowledgeBasesOf,
+  requireProject,
+  tablesOf,
+  viewsOf,
+} from '../../../domain/catalog-snapshot.ts'
+import type { DataSource, SourceTable } from '../../../domain/flow/data-source.ts'
+import { nameKey } from '../../../domain/identifier.ts'
+import { DEFAULT_PROJECT, FILES_DATABASE, type Project } from '../../../domain/project.ts'
+import { tablesOfFile } from '../../../domain/uploaded-file.ts'
+import { notFound } from '../../../errors.ts'
+import { route } from '../../openapi/openapi.ts'
+import type { AddRoutes, RouteContext } from '../../route-context.ts'
+import { checkRecord, databaseRecord, isTrue, rowsOf } from './data-source-routes.ts'
+
+const tag = 'Databases'
+
+function projectDatabase(project: Project) {
+  const deletable = project.name !== DEFAULT_PROJECT
+  const { id, name } = project
+  return { name, type: 'project', id, engine: null, visible: true, deletable }
+}
+
+function systemDatabase(name: string, type: 'data' | 'system') {
+  return {
+    name,
+    type,
+    id: null,
+    engine: type === 'data' ? name : null,
+    visible: true,
+    deletable: false,
+  }
+}
+
+function databases(context: RouteContext) {
+  const { projects, dataSources } = context.snapshot()
+  return [
+    systemDatabase('information_schema', 'system'),
+    ...projects.map(projectDatabase),
+    systemDatabase(FILES_DATABASE, 'data'),
+    ...dataSources.map(databaseRecord),
+  ]
+}
+
+function treeNode(name: string, type: string, deletable = true) {
+  return { name, schema: null, class: 'table', type, engine: null, deletable }
+}
+
+/** Existing clients fail on an empty list of nodes. */
+const ALWAYS_THERE = treeNode('models', 'table', false)
+
+function projectTree(snapshot: CatalogSnapshot, name: string) {
+  if (name.toLowerCase() === FILES_DATABASE && findProject(snapshot, name) === undefined) {
+    return snapshot.files.flatMap(tablesOfFile).map(({ name: table }) => treeNode(table, 'table'))
+  }
+  const project = requireProject(snapshot, name)
+  return [
+    ALWAYS_THERE,
+    ...knowledgeBasesOf(snapshot, project).map((kb) => treeNode(kb.name, 'knowledge_base')),
+    ...viewsOf(snapshot, project).map((view) => treeNode(view.name, 'view')),
+    ...tablesOf(snapshot, project).map((table) => treeNode(table.name, 'table')),
+    ...agentsOf(snapshot, project).map((agent) => treeNode(agent.name, 'agent')),
+  ]
+}
+
+/** The tables of a data source; those of other schemas below these, where all schemas are wanted. */
+function sourceTree(
+  { engine }: DataSource,
+  tables: readonly SourceTable[],
+  hasAllSchemas: boolean,
+) {
+  const nodeOf = ({ name, kind, schema }: SourceTable) => {
+    // Existing clients look for the children of each node, where one has some.
+    const children = hasAllSchemas ? { children: [] } : {}
+    return { ...treeNode(name, kind, false), schema, engine, ...children }
+  }
+  const own = tables.filter(({ schema }) => schema === null).map(nodeOf)
+  if (!hasAllSchemas) return own
+  const schemas = Map.groupBy(
+    tables.filter(({ schema }) => schema !== null),
+    ({ schema }) => schema,
+  )
+  const others = [...schemas].map(([schema, inside]) => ({
+    ...treeNode(schema ?? '', 'schema', false),
+    class: 'schema',
+    engine,
+    children: inside.map(nodeOf),
+  }))
+  return [...own, ...others]
+}
+
+export const addDatabaseRoutes: AddRoutes = (app, context) => {
+  app.get(
+    '/api/databases',
+    () => Response.json(databases(context)),
+    route({
+      needs: 'read',
+      summary: 'List the databases',
+      tag,
+      answers: { 200: 'Projects, data sources and built-in databases' },
+    }),
+  )
+  app.get(
+    '/api/databases/:database_name',
+    async ({ params, request, query }) => {
+      const wanted = nameKey(params.database_name)
+      const found = databases(context).find(({ name }) => nameKey(name) === wanted)
+      if (found === undefined) throw notFound('database', params.database_name)
+      const source = findDataSource(context.snapshot(), params.database_name)
+      if (source === undefined || !isTrue(query.check_connection)) return Response.json(found)
+      const { signal } = context.scopeOf(request)
+      const check = await checkDatabase(source, context.deps.catalog, signal)
+      return Response.json({ ...found, connection_status: checkRecord(check) })
+    },
+    route({
+      needs: 'read',
+      summary: 'Get a database',
+      tag,
+      answers: { 200: 'The database', 404: 'No such database' },
+    }),
+  )
+  app.get(
+    '/api/sql/list_databases',
+    async ({ request }) => {
+      const sql = 'SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.tables'
+      const tables = Map.groupBy(await rowsOf(context, request, sql), ([schema]) => schema)
+      const data = databases(context).map(({ name }) => {
+        return { name, tables: (tables.get(name) ?? []).map(([, table]) => table) }
+      })
+      return Response.json({ data })
+    },
+    route({
+      needs: 'read',
+      summary: 'List the databases with their tables',
+      tag,
+      answers: { 200: 'The databases; one that does not answer has no tables' },
+    }),
+  )
+  app.get(
+    '/api/tree',
+    () => Response.json(databases(context).map((database) => ({ ...database, class: 'db' }))),
+    route({
+      needs: 'read',
+      summary: 'List the databases, as roots of a tree',
+      tag,
+      answers: { 200: 'The roots' },
+    }),
+  )
+  app.get(
+    '/api/tree/:database_name',
+    async ({ params, request, query }) => {
+      const snapshot = context.snapshot()
+      const source = findDataSource(snapshot, params.database_name)
+      if (source === undefined) return Response.json(projectTree(snapshot, params.database_name))
+      const { signal } = context.scopeOf(request)
+      const tables = await context.deps.catalog.sources.tables(source, signal)
+      return Response.json(sourceTree(source, tables, isTrue(query.all_schemas)))
+    },
+    route({
+      needs: 'read',
+      summary: 'List the objects of a database',
+      tag,
+      answers: { 200: 'The objects', 404: 'No such database' },
+    }),
+  )
+}

@@ -1,0 +1,200 @@
+import { requireFile } from '../../../domain/catalog-snapshot.ts'
+import type { UploadedFile } from '../../../domain/uploaded-file.ts'
+import { AppError } from '../../../errors.ts'
+import type { UploadOutcome } from '../../../ingest/upload-files.ts'
+import { fileRecord } from '../../answers/wire.ts'
+import { receivedFiles } from '../../bodies/received-files.ts'
+import { route } from '../../openapi/openapi.ts'
+import type { AddRoutes, RouteContext } from '../../route-context.ts'
+
+const ALL = '/api/files'
+const ONE = '/api/files/:file_name'
+
+const tag = 'Files'
+const OPTIONS = `Query parameters, or fields of the form:
+
+- \`replace=1\`: a file of that name gives way, once the new one is read
+- \`format\`, \`encoding\`, \`delimiter\`, \`header\` (true or false), \`all_text\`, \`sheet\`: where you know better than the file
+- \`original_file_name\`: your own name for it
+- \`source_type=url\` and \`source\`: the address to fetch it from, instead of bytes`
+
+const missing = { 404: 'No such file', 409: 'Several files have that name without its ending' }
+
+export const addFileRoutes: AddRoutes = (app, context) => {
+  const { deps } = context
+  app.get(
+    ALL,
+    () => Response.json(context.snapshot().files.map(fileRecord)),
+    route({
+      needs: 'read',
+      summary: 'List the files',
+      tag,
+      answers: { 200: 'The files' },
+    }),
+  )
+  app.get(
+    ONE,
+    ({ params }) => Response.json(fileRecord(requireFile(context.snapshot(), params.file_name))),
+    route({
+      needs: 'read',
+      summary: 'Get the description of a file',
+      tag,
+      answers: { 200: 'What was recognised in the file, and what was not read of it', ...missing },
+    }),
+  )
+  app.put(
+    ONE,
+    async ({ request, params: { file_name: name } }) => {
+      return Response.json(outcomeRecord(await uploaded(context, request, name)))
+    },
+    route({
+      needs: 'write',
+      summary: 'Upload a file: as the part "file" of a form, as the body itself, or by its address',
+      takes: ['multipart/form-data', 'application/octet-stream', 'application/json'],
+      description: OPTIONS,
+      tag,
+      answers: {
+        200: 'What was stored; of a ZIP file a list, with what of it could not be read',
+        400: 'The file cannot be read, or the name is already in use',
+        413: 'More than EIDER_FILE_BYTES_MAX',
+      },
+    }),
+  )
+  app.post(
+    ALL,
+    async ({ request }) => {
+      const outcome = await uploaded(context, request, null)
+      return Response.json(listRecord(outcome), { status: 201 })
+    },
+    route({
+      needs: 'write',
+      summary: 'Upload the files of a form, each under its own name',
+      takes: ['multipart/form-data'],
+      description: OPTIONS,
+      tag,
+      answers: {
+        201: 'What was stored, and what could not be read',
+        400: 'None of them could be stored',
+        413: 'More than EIDER_FILE_BYTES_MAX',
+      },
+    }),
+  )
+  app.delete(
+    ONE,
+    async ({ params }) => {
+      await deps.dropFile(requireFile(context.snapshot(), params.file_name))
+      return new Response(null, { status: 204 })
+    },
+    route({
+      needs: 'write',
+      summary: 'Delete a file',
+      tag,
+      answers: { 204: 'Deleted', ...missing },
+    }),
+  )
+  app.get(
+    `${ONE}/content`,
+    ({ request, params }) => {
+      return content(context, request, requireFile(context.snapshot(), params.file_name))
+    },
+    route({
+      needs: 'read',
+      summary: 'Get a file as it was sent',
+      tag,
+      produces: 'application/octet-stream',
+      answers: {
+        200: 'Its bytes',
+        206: 'The bytes that Range names',
+        416: 'The file has no such bytes',
+        ...missing,
+      },
+    }),
+  )
+}
+
+/** @param name null: each file has the one that it was sent under */
+function uploaded(
+  context: RouteContext,
+  request: Request,
+  name: string | null,
+): Promise<UploadOutcome> {
+  const { fileBytes, uploadFiles, settings } = context.deps
+  return fileBytes.withFolder(async (folder) => {
+    const received = await receivedFiles(context, request, folder)
+    const { signal } = context.scopeOf(request)
+    return uploadFiles({ ...received, name, folder, bytesMax: settings.fileBytesMax }, signal)
+  })
+}
+
+/** One file as itself. */
+function outcomeRecord(outcome: UploadOutcome) {
+  const [file, ...others] = outcome.files
+  const isOne = file !== undefined && others.length === 0 && !outcome.isList
+  return isOne ? fileRecord(file) : listRecord(outcome)
+}
+
+function listRecord({ files, failed, skipped }: UploadOutcome) {
+  return { files: files.map(fileRecord), failed, skipped }
+}
+
+/**
+ * The bytes as they were sent, for saving: nothing of what others uploaded runs in a browser under this address.
+ * Bun's file is sent without being held in memory.
+ */
+async function content(
+  context: RouteContext,
+  request: Request,
+  file: UploadedFile,
+): Promise<Response> {
+  const { path, sizeBytes } = await context.deps.fileBytes.contentOf(file)
+  const headers = {
+    'content-type': 'application/octet-stream',
+    'content-disposition': disposition(file),
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; sandbox",
+    'accept-ranges': 'bytes',
+    'cache-control': 'private, no-cache',
+    etag: `"${file.contentKey}"`,
+  }
+  const range = rangeOf(request, sizeBytes, headers.etag)
+  if (range === null) return new Response(Bun.file(path), { headers })
+  if (range === 'none') {
+    const message = `The file has ${sizeBytes} bytes, and none of those that Range names`
+    throw new AppError('range_not_satisfiable', message)
+  }
+  const { start, end } = range
+  return new Response(Bun.file(path).slice(start, end), {
+    status: 206,
+    headers: { ...headers, 'content-range': `bytes ${start}-${end - 1}/${sizeBytes}` },
+  })
+}
+
+interface Range {
+  readonly start: number
+  /** The first byte that is not part of it. */
+  readonly end: number
+}
+
+/** One range; several, and whatever is not one, are answered with the whole file (RFC 9110, 14.2). */
+function rangeOf({ headers }: Request, sizeBytes: number, etag: string): Range | 'none' | null {
+  const condition = headers.get('if-range')
+  if (condition !== null && condition !== etag) return null
+  const found = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(headers.get('range')?.trim() ?? '')
+  const [, first = '', last = ''] = found ?? []
+  if (found === null || (first === '' && last === '')) return null
+  const start = first === '' ? Math.max(0, sizeBytes - Number(last)) : Number(first)
+  const end = first === '' || last === '' ? sizeBytes : Math.min(sizeBytes, Number(last) + 1)
+  if (first !== '' && last !== '' && Number(last) < Number(first)) return null
+  return start < end ? { start, end } : 'none'
+}
+
+/** `attachment; filename="R_sum_.pdf"; filename*=UTF-8''R%C3%A9sum%C3%A9.pdf` (RFC 6266). */
+function disposition({ name, originalName }: UploadedFile): string {
+  const [saved = name] = [originalName, name].filter((one) => one !== '')
+  const [last = name] = saved.split(/[/\\]/).slice(-1)
+  const plain = last.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_')
+  const encoded = encodeURIComponent(last.toWellFormed()).replaceAll(/['()*!]/g, (char) => {
+    return `%${char.charCodeAt(0).toString(16).toUpperCase()}`
+  })
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`
+}
