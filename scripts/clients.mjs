@@ -15,7 +15,7 @@ run('npm', ['ci', '--no-audit', '--no-fund'])
 if (!existsSync(python)) run('python3', ['-m', 'venv', '.venv'])
 run(python, [
   ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'],
-  ...['--only-binary', ':all:', '--requirement', 'requirements.txt'],
+  ...['--prefer-binary', '--requirement', 'requirements.txt'],
 ])
 
 function run(command, args) {
