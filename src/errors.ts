@@ -41,6 +41,7 @@ export const ERRORS = {
   storage_in_use: { status: 409, number: 2103, title: 'Storage already in use' },
   index_not_found: { status: 404, number: 2104, title: 'Index not found' },
   agent_not_found: { status: 404, number: 2201, title: 'Agent not found' },
+  model_not_found: { status: 404, number: 1321, title: 'Model not found' },
   agent_exists: { status: 409, number: 2202, title: 'Agent already exists' },
   answer_malformed: { status: 502, number: 2207, title: 'Malformed answer' },
   agent_creation_not_allowed: { status: 400, number: 2203, title: 'Creation is not allowed' },
@@ -137,6 +138,8 @@ export class AppError extends Error {
   readonly title: string
   readonly excerpt: string | undefined
   readonly retryAfterSeconds: number | undefined
+  /** The field of the request that is wrong, where it is one. */
+  readonly param: string | undefined
 
   /**
    * @param options `cause`: for the log, never for the caller; `title` replaces the code's usual title where clients know
@@ -151,6 +154,7 @@ export class AppError extends Error {
       readonly title?: string
       readonly excerpt?: string | undefined
       readonly retryAfterSeconds?: number
+      readonly param?: string
     } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -158,6 +162,7 @@ export class AppError extends Error {
     this.code = code
     this.title = options.title ?? ERRORS[code].title
     this.excerpt = options.excerpt
+    this.param = options.param
     const { retryAfterSeconds }: ErrorKind = ERRORS[code]
     this.retryAfterSeconds = options.retryAfterSeconds ?? retryAfterSeconds
   }

@@ -2,7 +2,7 @@ import { ANYONE, type Principal } from '../domain/access/principal.ts'
 import type { RunningEntry, RunningWork } from '../domain/ports/running-ports.ts'
 import { AppError, toAppError } from '../errors.ts'
 import { onAbort, setCaller } from '../runtime/cancellation.ts'
-import { errorResponse } from './answers/error-response.ts'
+import { failureResponseAt } from './openai/openai-error.ts'
 
 export interface LogEntry {
   readonly method: string
@@ -89,7 +89,7 @@ export class RunningRequests {
       return await route()
     } catch (error) {
       if (!(error instanceof AppError)) logError({ requestId: scope.id, error })
-      return errorResponse(toAppError(error), now())
+      return failureResponseAt(scope.path, toAppError(error), now())
     }
   }
 

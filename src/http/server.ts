@@ -3,7 +3,8 @@ import { requireNamespace, requireScope } from '../domain/access/principal.ts'
 import { AppError, ERRORS } from '../errors.ts'
 import { setCaller } from '../runtime/cancellation.ts'
 import { Authentication, refuseCrossSite, refuseForeignHost } from './access/authentication.ts'
-import { errorResponse, requestError } from './answers/error-response.ts'
+import { requestError } from './answers/error-response.ts'
+import { failureResponseAt, isOpenAiPath } from './openai/openai-error.ts'
 import { needOf, OPENAPI_PATH, openApiDocument, type RouteNeed } from './openapi/openapi.ts'
 import type { RouteContext, ServerDeps } from './route-context.ts'
 import { addAgentRoutes } from './routes/agents/agent-routes.ts'
@@ -18,6 +19,7 @@ import { addPreviewRoutes } from './routes/knowledge-bases/preview-routes.ts'
 import { addSearchRoutes } from './routes/knowledge-bases/search-routes.ts'
 import { addSourceRoutes } from './routes/knowledge-bases/source-routes.ts'
 import { addTransferRoutes } from './routes/knowledge-bases/transfer-routes.ts'
+import { addModelRoutes } from './routes/openai/model-routes.ts'
 import { addProjectRoutes } from './routes/project-routes.ts'
 import { addLoginRoutes } from './routes/server/login-routes.ts'
 import { addPageRoutes } from './routes/server/page-routes.ts'
@@ -117,6 +119,7 @@ function createApp(context: RouteContext): Elysia {
   addSourceRoutes(app, context)
   addScheduleRoutes(app, context)
   addSqlRoutes(app, context)
+  addModelRoutes(app, context)
   addPageRoutes(app, context)
   for (const { method, path, hooks } of app.routes) {
     needs.set(`${method} ${path}`, needOf(hooks))
@@ -165,20 +168,23 @@ function failureResponse(
   if (ERRORS[failure.code].status >= 500) {
     deps.logError({ requestId: scope.id, error: failure.cause ?? failure })
   }
-  return errorResponse(failure, deps.now())
+  return failureResponseAt(scope.path, failure, deps.now())
 }
 
 /** The answer on a path that there is not, or not with this method. */
 function unmatchedResponse(app: Elysia, scope: RequestScope, nowMs: number): Response {
   const methods = methodsOf(app.routes, scope.path)
   if (methods.length === 0) {
-    const detail = 'The endpoint you are trying to access does not exist on the server.'
-    return errorResponse(new AppError('not_found', detail), nowMs)
+    const detail = isOpenAiPath(scope.path)
+      ? `Unknown request URL: ${scope.method} ${scope.path.slice(0, 200)}; docs/openai.md lists those there are`
+      : 'The endpoint you are trying to access does not exist on the server.'
+    return failureResponseAt(scope.path, new AppError('not_found', detail), nowMs)
   }
   const allow = [...methods, 'OPTIONS'].join(', ')
   if (scope.method === 'OPTIONS') return new Response(null, { status: 204, headers: { allow } })
   const detail = `${scope.method} is not allowed here. Allowed: ${allow}`
-  const response = errorResponse(new AppError('method_not_allowed', detail), nowMs)
+  const failure = new AppError('method_not_allowed', detail)
+  const response = failureResponseAt(scope.path, failure, nowMs)
   response.headers.set('allow', allow)
   return response
 }

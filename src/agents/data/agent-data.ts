@@ -25,19 +25,19 @@ export function agentData(
   elsewhere: TablesElsewhere = NOTHING_ELSEWHERE,
 ): AvailableData {
   const { knowledgeBases: kbPatterns, tables: tablePatterns } = agent.data ?? NO_DATA
+  const isMatch = agent.data?.isExact === true ? isSameName : matchesGlob
   const kbs = matchesOf(kbPatterns, (pattern) => {
     const [project, name] = qualifiedName(pattern, agent.projectName)
     return snapshot.knowledgeBases.filter((kb) => {
-      return matchesGlob(project, kb.projectName) && matchesGlob(name, kb.name)
+      return isMatch(project, kb.projectName) && isMatch(name, kb.name)
     })
   })
   const tables = matchesOf(tablePatterns, (pattern) => {
     const [source, name] = qualifiedName(pattern, '')
     const own = tablesOf(snapshot).flatMap((table) => {
       const names = [table.name, ...table.otherNames]
-      const isMatch =
-        matchesGlob(source, table.source) && names.some((one) => matchesGlob(name, one))
-      return isMatch ? [`${table.source}.${table.name}`] : []
+      const isNamed = isMatch(source, table.source) && names.some((one) => isMatch(name, one))
+      return isNamed ? [`${table.source}.${table.name}`] : []
     })
     return [...own, ...(elsewhere.byPattern.get(pattern) ?? [])]
   })
@@ -62,6 +62,10 @@ function tablesOf({ files, tables, views }: CatalogSnapshot) {
       return { source: projectName, name, otherNames: [] }
     }),
   ]
+}
+
+function isSameName(name: string, other: string): boolean {
+  return nameKey(name) === nameKey(other)
 }
 
 const NO_DATA = { knowledgeBases: [], tables: [] }

@@ -6,6 +6,8 @@ import type { McpServer } from './mcp-server.ts'
 export interface AgentData {
   readonly knowledgeBases: readonly string[]
   readonly tables: readonly string[]
+  /** The names are whole: a `*` in one is its own. */
+  readonly isExact?: true
   /** Whose tools it may call. Missing: nobody's. */
   readonly mcp?: readonly McpServer[]
 }

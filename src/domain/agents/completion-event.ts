@@ -131,6 +131,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   storage_in_use: 'general',
   index_not_found: 'general',
   agent_not_found: 'general',
+  model_not_found: 'general',
   too_many_questions: 'rate_limit',
   provider_busy: 'rate_limit',
   context_exceeded: 'general',

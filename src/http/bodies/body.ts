@@ -139,22 +139,24 @@ function shapeError(error: WrongValue, method: string): AppError {
   if (wrong.message === UNEXPECTED) {
     const expected = Object.keys(wrong.schema.properties).map((name) => `"${name}"`)
     const message = `Unknown field "${fieldName(keys)}"; expected ${expected.join(', ')}`
-    return new AppError('unknown_field', message)
+    return new AppError('unknown_field', message, { param: fieldName(keys) })
   }
   if (keys.length === 1 && (wrong.value === undefined || wrong.value === null)) {
-    return new AppError('missing_parameter', `Must provide "${field}" parameter in ${method} body`)
+    const message = `Must provide "${field}" parameter in ${method} body`
+    return new AppError('missing_parameter', message, { param: field })
   }
   if (wrong.value === undefined) {
     if (field === 'agent' && keys.length === 2) {
       return new AppError('missing_field', `Missing "${keys[1]}" field for agent`)
     }
     const parent = fieldName(keys.slice(0, -1))
-    return new AppError('missing_parameter', `Must provide "${keys.at(-1)}" field in "${parent}"`)
+    const message = `Must provide "${keys.at(-1)}" field in "${parent}"`
+    return new AppError('missing_parameter', message, { param: fieldName(keys) })
   }
   const expected = expectationOf(wrong.schema)
   const found = hugeInteger(wrong) ?? longList(wrong) ?? kindOf(wrong.value)
   const message = `Field "${fieldName(keys)}" must be ${expected}, not ${found}`
-  return new AppError('invalid_request', message)
+  return new AppError('invalid_request', message, { param: fieldName(keys) })
 }
 
 /**

@@ -18,6 +18,7 @@ const TAGS = {
   Sources: 'What knowledge bases are kept in step with: folders, sites, files, queries',
   SQL: "One statement per request, in DuckDB's dialect",
   Databases: 'The namespaces of SQL: projects, files, information_schema',
+  OpenAI: "OpenAI's API: agents and knowledge bases as models. Errors have that API's own form",
   Views: 'Named SELECT statements',
   Backups: 'Copies of everything that is stored, made while the server runs',
   Server: 'Login, health checks and version',

@@ -1,0 +1,97 @@
+/** What clients of OpenAI's API call a model: an agent, or a knowledge base that the default agent answers from. */
+import { mayDo, mayName, type Principal } from '../../domain/access/principal.ts'
+import type { Agent } from '../../domain/agents/agent.ts'
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import { nameKey } from '../../domain/identifier.ts'
+import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
+import { DEFAULT_PROJECT } from '../../domain/project.ts'
+import { AppError } from '../../errors.ts'
+
+export interface NamedModel {
+  /** `project.name`. */
+  readonly id: string
+  readonly kind: 'agent' | 'knowledge_base'
+  readonly agent: Agent
+}
+
+/** All that the principal may ask, the agents first. */
+export function modelsFor(snapshot: CatalogSnapshot, principal: Principal): readonly NamedModel[] {
+  const agents = snapshot.agents.map((agent): NamedModel => {
+    return { id: idOf(agent), kind: 'agent', agent }
+  })
+  const taken = new Set(agents.map(({ id }) => nameKey(id)))
+  const kbs = readableKnowledgeBases(snapshot, principal).filter(
+    (kb) => !taken.has(nameKey(idOf(kb))),
+  )
+  const visible = mayDo(principal, 'ask')
+    ? agents.filter(({ agent }) => mayName(principal, agent.projectName))
+    : []
+  return [...visible, ...(mayDo(principal, 'ask') ? kbs.map(modelOver) : [])]
+}
+
+/**
+ * The model of a name: `project.name`, or `name` alone for the default project. An agent comes before a knowledge base.
+ * @throws AppError `model_not_found`, the same for what the principal may not see
+ */
+export function requireModel(
+  snapshot: CatalogSnapshot,
+  principal: Principal,
+  name: string,
+): NamedModel {
+  const model = named(modelsFor(snapshot, principal), name, ({ id }) => id)
+  if (model !== undefined) return model
+  const message = `The model "${name.slice(0, 200)}" does not exist, or you may not ask it`
+  const next = 'a model is project.agent or project.knowledge_base: GET /v1/models lists them'
+  throw new AppError('model_not_found', `${message}; ${next}`, { param: 'model' })
+}
+
+/**
+ * The knowledge base of an id, `project.name` or `name`, that the principal may read; undefined for all others.
+ */
+export function findReadable(
+  snapshot: CatalogSnapshot,
+  principal: Principal,
+  id: string,
+): KnowledgeBase | undefined {
+  return named(readableKnowledgeBases(snapshot, principal), id, idOf)
+}
+
+export function readableKnowledgeBases(
+  snapshot: CatalogSnapshot,
+  principal: Principal,
+): readonly KnowledgeBase[] {
+  if (!mayDo(principal, 'read')) return []
+  return snapshot.knowledgeBases.filter((kb) => mayName(principal, kb.projectName))
+}
+
+/** The default agent over some knowledge bases of the first one's project. */
+export function agentOver([first, ...others]: readonly [KnowledgeBase, ...KnowledgeBase[]]): Agent {
+  return {
+    // No agent of the catalog has it, so that no other's thread answers.
+    id: -first.id,
+    name: first.name,
+    projectId: first.projectId,
+    projectName: first.projectName,
+    model: null,
+    data: { knowledgeBases: [first, ...others].map(idOf), tables: [], isExact: true },
+    promptTemplate: null,
+    params: {},
+    createdAt: first.createdAt,
+    updatedAt: first.updatedAt,
+  }
+}
+
+export function idOf(thing: { readonly projectName: string; readonly name: string }): string {
+  return `${thing.projectName}.${thing.name}`
+}
+
+function modelOver(kb: KnowledgeBase): NamedModel {
+  return { id: idOf(kb), kind: 'knowledge_base', agent: agentOver([kb]) }
+}
+
+function named<T>(things: readonly T[], name: string, id: (thing: T) => string): T | undefined {
+  const key = nameKey(name)
+  const inDefault = `${nameKey(DEFAULT_PROJECT)}.${key}`
+  const find = (wanted: string) => things.find((thing) => nameKey(id(thing)) === wanted)
+  return find(key) ?? find(inDefault)
+}
