@@ -2,6 +2,7 @@
  * The list of settings. Each is an environment variable; `--help` prints the list. The server does not start with an
  * unknown name or a value that does not parse.
  */
+import { ACCESS_SETTINGS } from './access-settings.ts'
 import { AGENT_SETTINGS } from './agent-settings.ts'
 import { AppError } from './errors.ts'
 import {
@@ -172,6 +173,7 @@ export const SETTINGS = {
     help: 'Threads of the SQL engine; 0: one per core',
     parse: integer(0, 1024),
   }),
+  ...ACCESS_SETTINGS,
   ...AGENT_SETTINGS,
   insertWaitSeconds: setting('EIDER_INSERT_WAIT_SECONDS', {
     default: '50',

@@ -32,7 +32,7 @@ import type { QueryRequest } from '../query/run-query.ts'
 import type { SearchAnswer, SearchOrder } from '../query/search/run-search.ts'
 import type { TransferUses } from '../query/transfer/move-knowledge-base.ts'
 import type { NewView } from '../query/views.ts'
-import type { Authentication, AuthenticationDeps, LoginSettings } from './access/authentication.ts'
+import type { Authentication, AuthenticationDeps } from './access/authentication.ts'
 import type { RequestDeps, RequestScope } from './running-requests.ts'
 
 /** What every route can use. */
@@ -51,7 +51,7 @@ export type AddRoutes = (app: Elysia, context: RouteContext) => void
 
 /** What the server is made of. `app.ts` passes the real parts; tests pass fakes. */
 export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
-  readonly settings: LoginSettings & {
+  readonly settings: AuthenticationDeps['settings'] & {
     readonly version: string
     readonly bodyBytesMax: number
     readonly fileBytesMax: number

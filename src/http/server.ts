@@ -7,6 +7,7 @@ import { requestError } from './answers/error-response.ts'
 import { failureResponseAt, isOpenAiPath } from './openai/openai-error.ts'
 import { needOf, OPENAPI_PATH, openApiDocument, type RouteNeed } from './openapi/openapi.ts'
 import type { RouteContext, ServerDeps } from './route-context.ts'
+import { addKeyRoutes } from './routes/access/key-routes.ts'
 import { addAgentRoutes } from './routes/agents/agent-routes.ts'
 import { addCompletionRoutes } from './routes/agents/completion-routes.ts'
 import { addConversationRoutes } from './routes/agents/conversation-routes.ts'
@@ -99,6 +100,7 @@ function createApp(context: RouteContext): Elysia {
   app.get(OPENAPI_PATH, documentOnce, { detail: { hide: true, security: [{ bearer: [] }] } })
   addStatusRoutes(app, context)
   addLoginRoutes(app, context)
+  addKeyRoutes(app, context)
   addProjectRoutes(app, context)
   addKnowledgeBaseRoutes(app, context)
   addInsertFilesRoutes(app, context)

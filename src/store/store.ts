@@ -4,6 +4,7 @@ import { findProject } from '../domain/catalog-snapshot.ts'
 import type { CommitListener } from '../domain/ports/retrieval-ports.ts'
 import { DEFAULT_PROJECT } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
+import { StoredKeys } from './access/stored-keys.ts'
 import { type BackupOptions, StoredBackups } from './backup/backups.ts'
 import { loadCatalog, openCheckedSecrets } from './catalog/catalog-rows.ts'
 import type { StoreParts } from './catalog/catalog-state.ts'
@@ -107,6 +108,7 @@ export interface Store {
   readonly derived: StoredDerivedFiles
   readonly extensions: Extensions
   readonly revokedTokens: StoredRevokedTokens
+  readonly keys: StoredKeys
   readonly secrets: Secrets
   /** The bytes of uploaded files. */
   readonly contents: FileContents
@@ -199,7 +201,7 @@ async function storeOver(
   const chunks = new StoredChunks(parts, languages, jobs)
   const importFiles = await importFilesOf(jobs, folder)
   const own = { database, folder, now, bytes: contents, snapshot: () => state.snapshot() }
-  const runs = await runStores(parts, options)
+  const records = await recordStores(parts, options)
   const backups = await StoredBackups.open(own, backupOptionsOf(options))
   return {
     catalog,
@@ -209,7 +211,7 @@ async function storeOver(
     jobs,
     ...documentStores({ database, engine, chunks }),
     importFiles,
-    ...runs,
+    ...records,
     schedules: await StoredSchedules.open(parts, options.schedules),
     reembeddingStore: new StoredReembedding(parts),
     files: new StoredFiles({ ...parts, engine, contents }),
@@ -228,18 +230,19 @@ async function storeOver(
     setListener: (listener) => state.setListener(listener),
     close: () => {
       const others = [chunks, languages, backups, extensions, upkeep, hnsw, engine, database]
-      return closeInTurn([...Object.values(runs), ...others, contents, jobs, importFiles])
+      return closeInTurn([...Object.values(records), ...others, contents, jobs, importFiles])
     },
   }
 }
 
-/** What questions to agents leave behind. */
-async function runStores(
+/** What questions to agents leave behind, and who may come in. */
+async function recordStores(
   parts: StoreParts,
   options: StoreOptions,
-): Promise<Pick<Store, 'traces' | 'conversations'>> {
+): Promise<Pick<Store, 'traces' | 'conversations' | 'keys'>> {
   const traces = await StoredTraces.open(parts, options.traces)
-  return { traces, conversations: await StoredConversations.open(parts, options.conversations) }
+  const conversations = await StoredConversations.open(parts, options.conversations)
+  return { traces, conversations, keys: await StoredKeys.open(parts.database, parts.now) }
 }
 
 /** Brought to the newest version. */

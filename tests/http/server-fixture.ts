@@ -21,6 +21,7 @@ import type { InsertRequest } from '../../src/ingest/insert-request.ts'
 import type { UploadRequest } from '../../src/ingest/upload-files.ts'
 import { JobRunner } from '../../src/jobs/job-runner.ts'
 import { FileContents } from '../../src/store/tables/file-contents.ts'
+import { NO_KEYS } from '../support/access-keys.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 import { NO_SOURCES } from '../support/no-sources.ts'
@@ -225,7 +226,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
   const deps: ServerDeps = {
     settings: {
       version: '0.1.0',
-      tokenTtlSeconds: 3600,
+      ...{ tokenTtlSeconds: 3600, keyRequestsPerMinute: 0 },
       bodyBytesMax: 100_000,
       fileBytesMax: 100_000,
       isLoopback: true,
@@ -303,6 +304,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       runs: () => [],
       cancelRun: () => {},
     },
+    keys: NO_KEYS,
     revokedTokens: {
       revoke: async (id, expiresMs) => {
         revoked.set(id, expiresMs)

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { is } from 'drizzle-orm'
 import { getTableConfig, PgTable } from 'drizzle-orm/pg-core'
+import * as access from '../../src/store/access/access-schema.ts'
 import * as schema from '../../src/store/catalog/schema.ts'
 import { openMemoryStore, rowsOf } from '../support/store-fixture.ts'
 
@@ -29,7 +30,7 @@ test('the catalog as drizzle sees it is the one that the migrations make', async
       WHERE schema_name = 'eider' AND constraint_type = 'UNIQUE' ORDER BY ALL`,
   )
   await store.close()
-  const tables = Object.values(schema)
+  const tables = Object.values({ ...schema, ...access })
     .filter((value) => is(value, PgTable))
     .map((table) => getTableConfig(table))
     .sort((a, b) => (a.name < b.name ? -1 : 1))

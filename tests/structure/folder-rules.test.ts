@@ -7,6 +7,8 @@ const modules = await projectModules(join(import.meta.dir, '../..'))
 
 /** Files that are small, have one importer, and still are files of their own for a reason. */
 const SHALLOW_FOR_A_REASON: Readonly<Record<string, string>> = {
+  'src/access-settings.ts':
+    'the settings of access and of the doors, as agent-settings.ts has those of agents',
   'src/analysis/foreign-words.ts':
     'words of languages belong into analysis; its importer is in query',
 }

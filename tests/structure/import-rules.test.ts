@@ -54,6 +54,7 @@ const GROUND_FLOOR: readonly string[] = [
   'analysis',
   'errors.ts',
   'setting-values.ts',
+  'access-settings.ts',
   'agent-settings.ts',
 ]
 

@@ -6,8 +6,9 @@ import type { SourceModule } from './source-module.ts'
 export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
   'setting-values.ts': [],
+  'access-settings.ts': ['setting-values.ts'],
   'agent-settings.ts': ['setting-values.ts', 'domain', 'errors.ts'],
-  'settings.ts': ['agent-settings.ts', 'setting-values.ts', 'errors.ts'],
+  'settings.ts': ['access-settings.ts', 'agent-settings.ts', 'setting-values.ts', 'errors.ts'],
   runtime: ['errors.ts'],
   network: ['runtime', 'errors.ts'],
   domain: ['errors.ts'],
@@ -77,6 +78,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   cli: ['commands', 'ingest', 'sql'],
   store: [
     'backup',
+    'access',
     'hnsw',
     'transfer',
     'tables',

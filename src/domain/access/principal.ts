@@ -12,10 +12,20 @@ import { AppError } from '../../errors.ts'
 export const SCOPES = ['read', 'write', 'ask', 'admin'] as const
 export type Scope = (typeof SCOPES)[number]
 
+/** What a user may do, by one word. */
+export const ROLE_SCOPES = {
+  admin: SCOPES,
+  editor: ['read', 'write', 'ask'],
+  viewer: ['read', 'ask'],
+} as const satisfies Readonly<Record<string, readonly Scope[]>>
+export type Role = keyof typeof ROLE_SCOPES
+
+/** `open`: there is no login, and nobody said who it is. */
+export type PrincipalKind = 'open' | 'user' | 'key'
+
 /** Whoever makes a request. */
 export interface Principal {
-  /** `open`: there is no login, and nobody said who it is. */
-  readonly kind: 'open' | 'user' | 'key'
+  readonly kind: PrincipalKind
   /** Of a user or a key, unique among its kind. Of `open`: empty. */
   readonly id: string
   /** As people know it, for messages and the audit log. */

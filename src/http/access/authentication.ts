@@ -2,6 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { ANYONE, type Principal } from '../../domain/access/principal.ts'
 import { AppError } from '../../errors.ts'
 import type { SessionName } from '../../query/sessions.ts'
+import { KeyAccess, type KeyAccessDeps, keyTextOf } from './key-access.ts'
 import { LoginThrottle, type LoginThrottleDeps } from './login-throttle.ts'
 
 const COOKIE = 'session'
@@ -20,8 +21,8 @@ export interface LoginSettings {
   readonly tokenTtlSeconds: number
 }
 
-export interface AuthenticationDeps extends LoginThrottleDeps {
-  readonly settings: LoginSettings
+export interface AuthenticationDeps extends LoginThrottleDeps, KeyAccessDeps {
+  readonly settings: LoginSettings & KeyAccessDeps['settings']
   /** Tokens that were logged out before they expired. They outlive the process. */
   readonly revokedTokens: {
     /** @param expiresMs when the token expires by itself; after that it need not be remembered */
@@ -49,13 +50,14 @@ interface Session {
 const AUTHORIZATION_REQUIRED =
   'Authorization is required to complete the request: send a token of POST /api/login, or a key of POST /api/keys, as "Authorization: Bearer …"'
 
-/** Logins and their tokens. Without a username and password in the settings, everyone may come in. */
+/** Logins and their tokens, and keys. Without a username and password in the settings, everyone may come in. */
 export class Authentication {
   readonly isOn: boolean
   readonly #deps: AuthenticationDeps
   readonly #expected: Credentials
   readonly #tokens: TokenSigner
   readonly #throttle: LoginThrottle
+  readonly #keys: KeyAccess
   /** The token's id of each request that came with a good one. */
   readonly #logins = new WeakMap<Request, string>()
 
@@ -66,6 +68,7 @@ export class Authentication {
     this.#expected = { username: username ?? '', password: password ?? '' }
     this.#tokens = tokenSigner(signingKeyOf(deps.signingKey, this.#expected))
     this.#throttle = new LoginThrottle(deps)
+    this.#keys = new KeyAccess(deps)
   }
 
   /**
@@ -95,6 +98,8 @@ export class Authentication {
   }
 
   async isConfirmed(request: Request): Promise<boolean> {
+    const text = keyTextOf(request)
+    if (text !== undefined) return this.#keys.loginOf(text) !== undefined
     if (!this.isOn || this.#logins.has(request)) return true
     for (const token of tokensOf(request)) {
       const session = await this.#sessionOf(token)
@@ -116,6 +121,9 @@ export class Authentication {
       const expected = 'expected 1 to 128 letters, digits, ".", "_", ":" or "-"'
       throw new AppError('invalid_request', `The header X-Session is not a name: ${expected}`)
     }
+    const text = keyTextOf(request)
+    const ofKey = text === undefined ? undefined : this.#keys.loginOf(text)
+    if (ofKey !== undefined) return { login: ofKey, name: named ?? '' }
     if (this.isOn) {
       const login = (await this.isConfirmed(request)) ? this.#logins.get(request) : undefined
       return login === undefined ? null : { login, name: named ?? '' }
@@ -127,9 +135,11 @@ export class Authentication {
 
   /**
    * Who makes the request, and the id of the login that it belongs to.
-   * @throws AppError `unauthorized`
+   * @throws AppError `unauthorized`, `rate_limited`
    */
   async identify(request: Request): Promise<Identity> {
+    const text = keyTextOf(request)
+    if (text !== undefined) return this.identifyByKey(text)
     if (!this.isOn) return { principal: ANYONE, login: undefined }
     if (!(await this.isConfirmed(request))) {
       throw new AppError('unauthorized', AUTHORIZATION_REQUIRED)
@@ -137,6 +147,14 @@ export class Authentication {
     const name = this.#expected.username
     const principal: Principal = { ...ANYONE, kind: 'user', id: name, name }
     return { principal, login: this.#logins.get(request) }
+  }
+
+  /**
+   * The same for the text of a key, wherever it stood. It counts as one request.
+   * @throws AppError `unauthorized`, `rate_limited`
+   */
+  identifyByKey(text: string): Identity {
+    return this.#keys.identify(text)
   }
 
   /**

@@ -21,6 +21,7 @@ const TAGS = {
   OpenAI: "OpenAI's API: agents and knowledge bases as models. Errors have that API's own form",
   Views: 'Named SELECT statements',
   Backups: 'Copies of everything that is stored, made while the server runs',
+  Access: 'Keys and users: who may come in, and what they may do',
   Server: 'Login, health checks and version',
 } as const
 

@@ -27,6 +27,8 @@ type Counted =
   | 'table'
   | 'data_source'
   | 'job'
+  | 'key'
+  | 'user'
   | 'schedule'
   | 'schedule_run'
   | 'source'

@@ -14,6 +14,7 @@ import syncSourcesSql from '../../../drizzle/0009_sync_sources.sql' with { type:
 import schedulesSql from '../../../drizzle/0010_schedules.sql' with { type: 'text' }
 import tracesSql from '../../../drizzle/0011_traces.sql' with { type: 'text' }
 import conversationsSql from '../../../drizzle/0012_conversations.sql' with { type: 'text' }
+import accessSql from '../../../drizzle/0013_access.sql' with { type: 'text' }
 import { StartError } from '../../errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -37,6 +38,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 10, name: '0010_schedules', sql: schedulesSql },
   { number: 11, name: '0011_traces', sql: tracesSql },
   { number: 12, name: '0012_conversations', sql: conversationsSql },
+  { number: 13, name: '0013_access', sql: accessSql },
 ]
 
 /**

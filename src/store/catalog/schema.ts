@@ -2,10 +2,8 @@
 import {
   bigint,
   boolean,
-  customType,
   doublePrecision,
   integer,
-  pgSchema,
   text,
   timestamp,
   unique,
@@ -27,24 +25,7 @@ import type { VectorIndexDefinition } from '../../domain/index-definition.ts'
 import type { MetadataColumn } from '../../domain/knowledge-base.ts'
 import type { RelationColumn } from '../../domain/project.ts'
 import type { FileFormat, FileSheet, Recognized } from '../../domain/uploaded-file.ts'
-
-const eider = pgSchema('eider')
-
-/**
- * JSON text in the database, a value outside. Only this program writes it, so it is trusted.
- */
-const json = <T>(name: string) =>
-  customType<{ data: T; driverData: string }>({
-    dataType: () => 'JSON',
-    toDriver: (value) => JSON.stringify(value),
-    // The catalog's JSON is only ever written by `toDriver`, so that it has the column's type.
-    fromDriver: (value) => JSON.parse(value) as T,
-  })(name)
-
-/** Microseconds, UTC, as `YYYY-MM-DD HH:MM:SS.ffffff`. */
-const moment = (name: string) => timestamp(name, { precision: 6, mode: 'string' }).notNull()
-
-const count = (name: string) => bigint(name, { mode: 'number' }).notNull()
+import { count, eider, json, moment } from './schema-columns.ts'
 
 export const counters = eider.table('counters', {
   name: text('name').primaryKey(),

@@ -5,7 +5,7 @@ import type { Database } from './database.ts'
 const COMMIT = 'COMMIT'
 
 /** Tables that are written all the time beside what people ask for: traces and conversations of agents. */
-const RECORDS = /\beider\.(?:trace|conversation)/
+const RECORDS = /\beider\.(?:trace|conversation|audit)/
 
 /** A statement over records is prepared each time, in a transaction of its own: a write to them makes nothing else stale. */
 export function readsRecords(sql: string): boolean {

@@ -1,0 +1,40 @@
+import type { Scope } from '../../src/domain/access/principal.ts'
+import type { AccessKeys } from '../../src/domain/ports/access-ports.ts'
+import type { TestApp } from './test-app.ts'
+
+export interface MadeKey {
+  readonly id: number
+  /** The text of the key. */
+  readonly key: string
+  /** What a request with it sends. */
+  readonly headers: { readonly authorization: string }
+}
+
+let made = 0
+
+/**
+ * A key made over HTTP, for requests that come with it.
+ * @param fields of POST /api/keys; the name is made up
+ * @param headers of whoever makes it: on a server with a login, an admin
+ */
+export async function makeKey(
+  { send }: Pick<TestApp, 'send'>,
+  scopes: readonly Scope[],
+  fields: Readonly<Record<string, unknown>> = {},
+  headers: HeadersInit = {},
+): Promise<MadeKey> {
+  made += 1
+  const body = { name: `key ${made}`, scopes, ...fields }
+  const answer = await send('POST', '/api/keys', body, headers)
+  if (answer.status !== 201) throw new Error(`no key: ${answer.text}`)
+  const { id, key } = answer.body as { readonly id: number; readonly key: string }
+  return { id, key, headers: { authorization: `Bearer ${key}` } }
+}
+
+export const NO_KEYS: AccessKeys = {
+  list: () => [],
+  create: () => Promise.reject(new Error('no keys')),
+  remove: () => Promise.reject(new Error('no keys')),
+  find: () => undefined,
+  noteUse: () => {},
+}
