@@ -1,10 +1,19 @@
 /** Joins use cases to edges. The program and the tests call exactly this. */
 
 import { agentAnswers, agentPool, askedAgents } from './composition/agent-parts.ts'
+import { healthOf } from './composition/health-parts.ts'
 import { insertDepsOf } from './composition/insert-parts.ts'
 import { jobRunnerOf, shownActivity } from './composition/job-parts.ts'
 import { LATER } from './composition/later.ts'
 import { foreignToolsOf } from './composition/mcp-parts.ts'
+import {
+  countedEmbeddings,
+  countedRuns,
+  countedSearches,
+  countedStatements,
+  countingLog,
+  metricsOf,
+} from './composition/metric-parts.ts'
 import {
   chatDefaultsOf,
   chatModelsOf,
@@ -47,6 +56,7 @@ import { environmentOfReaders, isLoopback, type Settings } from './settings.ts'
 import { BackupSchedule } from './store/backup/backup-schedule.ts'
 import { memoryBytesOf } from './store/duckdb/memory-size.ts'
 import type { Store } from './store/store.ts'
+import { Measurements } from './telemetry/measurements.ts'
 
 export interface AppLog {
   request(entry: LogEntry): void
@@ -91,14 +101,19 @@ const LATER_MS = 100
 const SILENT: AppLog = { request: () => {}, failure: () => {} }
 
 export function createApp(options: AppOptions): App {
-  const { settings, store, log = SILENT, running = NOTHING_NOTED } = options
+  const { settings, store, running = NOTHING_NOTED } = options
+  const measurements = new Measurements()
+  const log = countingLog(options.log ?? SILENT, measurements)
   const { openaiApiKey, openaiBaseUrl } = settings
   const nowMs = () => performance.now()
   const builtin = new BuiltinEmbedder()
   const guard: Guard = { policy: addressPolicy(networkRulesOf(settings)), network: internet }
   const serviceKeys = serviceKeysOf(settings)
   const endpoints = { openaiApiKey, openaiBaseUrl, serviceKeys, guard }
-  const embedders = options.embedders ?? embedderRegistry({ builtin, ...endpoints })
+  const embedders = countedEmbeddings(
+    options.embedders ?? embedderRegistry({ builtin, ...endpoints }),
+    measurements,
+  )
   const { vectorCaches, rowCaches, ports } = openRetrieval(store, {
     bytesMax: memoryBytesOf(settings.vectorMemory),
     wholeVectorsMax: WHOLE_VECTORS_MAX,
@@ -162,6 +177,7 @@ export function createApp(options: AppOptions): App {
     reembeddings: reembedding,
     engine: store.engine,
     ...ports,
+    nearest: countedSearches(vectorCaches, measurements),
     chunks: store.chunks,
     documents: store.documents,
     transfers: store.transfers,
@@ -187,7 +203,10 @@ export function createApp(options: AppOptions): App {
     statementBytesMax: settings.statementBytesMax,
     nowMs,
   }
-  const tracing = runTracingOf({ settings, store, log, version: options.version })
+  const tracing = runTracingOf({
+    ...{ settings, store, log, version: options.version },
+    counter: countedRuns(measurements),
+  })
   const agents = agentPool(settings, queryDeps, running, {
     traces: tracing.traces,
     foreignTools: foreignToolsOf(guard, nowMs),
@@ -197,23 +216,36 @@ export function createApp(options: AppOptions): App {
     pattern: settings.backupSchedule,
     onFailure: (error) => log.failure({ requestId: 'backup', error }),
   })
+  const serverState = () => ({
+    statements: store.engine.statementCounts(),
+    restarts: running.restarts(),
+    disk: { ...store.upkeep.diskState(), files: store.contents.sizeBytes },
+    memory: store.engine.memoryState(),
+    backups: schedule.state(),
+  })
+  const metrics = metricsOf({
+    ...{ measurements, store, serverState, version: options.version },
+    caches: { vectors: vectorCaches, rows: rowCaches },
+    questions: () => agents.runs(),
+  })
+  const uses = useCases(queryDeps, insertDeps, {
+    ...{ settings, reader, jobs, importFiles: store.importFiles },
+  })
   const server = createServer({
-    ...useCases(queryDeps, insertDeps, {
-      ...{ settings, reader, jobs, importFiles: store.importFiles },
-    }),
+    ...countedStatements(uses, measurements),
     ...askedAgents(agents, store, settings, log),
     sources: syncSources,
     backups: store.backups,
     traces: store.traces,
     schedules,
     fileBytes: store.contents,
-    serverState: () => ({
-      statements: store.engine.statementCounts(),
-      restarts: running.restarts(),
-      disk: { ...store.upkeep.diskState(), files: store.contents.sizeBytes },
-      memory: store.engine.memoryState(),
-      backups: schedule.state(),
+    serverState,
+    health: healthOf({
+      askDatabase: () => store.engine.memoryUsed(),
+      isDiskFull: () => store.upkeep.diskState().full,
+      nowMs,
     }),
+    metrics,
     running,
     settings: {
       version: options.version,
@@ -224,6 +256,7 @@ export function createApp(options: AppOptions): App {
       bodyBytesMax: settings.bodyBytesMax,
       fileBytesMax: settings.fileBytesMax,
       isLoopback: isLoopback(settings.host),
+      metricsOpen: settings.metricsOpen,
     },
     revokedTokens: store.revokedTokens,
     keys: store.keys,
@@ -262,6 +295,7 @@ export function createApp(options: AppOptions): App {
     },
     async close() {
       clearTimeout(loading)
+      metrics.close()
       schedule.close()
       schedules.close()
       agents.close()

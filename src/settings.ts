@@ -220,6 +220,11 @@ export const SETTINGS = {
     help: 'Time in milliseconds that running requests get to finish after SIGTERM',
     parse: integer(0, 3_600_000),
   }),
+  metricsOpen: setting('EIDER_METRICS_OPEN', {
+    default: '0',
+    help: '1: with a login, /metrics is open to whoever reaches the server; without this it needs the scope admin',
+    parse: truth,
+  }),
   logLevel: setting('EIDER_LOG_LEVEL', {
     default: 'info',
     help: 'Log level: debug, info, warn, error or silent',

@@ -3,7 +3,7 @@ import { secretsOfMcpServer } from '../domain/agents/mcp-server.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import { SOURCE_PARAMETERS } from '../domain/flow/source-parameters.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
-import { NO_TRACES, type RunSink, type RunTraces } from '../domain/ports/trace-ports.ts'
+import type { RunSink, RunTraces } from '../domain/ports/trace-ports.ts'
 import type { LoggedError } from '../http/running-requests.ts'
 import type { Settings } from '../settings.ts'
 import type { Store } from '../store/store.ts'
@@ -16,6 +16,8 @@ interface TraceParts {
   readonly version: string
   readonly store: Pick<Store, 'traces' | 'catalog'>
   readonly log: { readonly failure: (error: LoggedError) => void }
+  /** Counts runs, whether or not they are kept. */
+  readonly counter: RunSink
 }
 
 export interface RunTracing {
@@ -26,12 +28,11 @@ export interface RunTracing {
 
 /** Where the runs of agents go. */
 export function runTracingOf(parts: TraceParts): RunTracing {
-  const { settings, store, log } = parts
+  const { settings, store, log, counter } = parts
   store.traces.onFailure((error) => log.failure({ requestId: 'traces', error }))
   const collector = collectorOf(parts)
-  const sinks: RunSink[] = settings.traces ? [store.traces] : []
+  const sinks: RunSink[] = settings.traces ? [counter, store.traces] : [counter]
   if (collector !== null) sinks.push(collector)
-  if (sinks.length === 0) return { traces: NO_TRACES, close: async () => {} }
   const traces = new RunRecorder({
     sinks,
     prices: settings.modelPrices,

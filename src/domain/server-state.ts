@@ -9,6 +9,12 @@ export interface ServerState {
   readonly backups: BackupState
 }
 
+/** What a health check looks at. */
+export interface HealthChecks {
+  readonly database: 'ok' | 'not answering'
+  readonly disk: 'ok' | 'full'
+}
+
 /** How often this server was started again. */
 export interface RestartState {
   /** Since its supervisor was started. */

@@ -21,7 +21,7 @@ import type { SourceKeeping } from '../domain/ports/sync-ports.ts'
 import type { TraceStore } from '../domain/ports/trace-ports.ts'
 import type { View } from '../domain/project.ts'
 import type { QueryResult } from '../domain/query-result.ts'
-import type { ServerState } from '../domain/server-state.ts'
+import type { HealthChecks, ServerState } from '../domain/server-state.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
 import type { InsertFilesOutcome, InsertFilesRequest } from '../ingest/insert-files.ts'
 import type { InsertRequest } from '../ingest/insert-request.ts'
@@ -57,8 +57,17 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
     readonly fileBytesMax: number
     /** True where the server listens on this machine only. */
     readonly isLoopback: boolean
+    /** Metrics are for everyone who reaches the server, though there is a login. */
+    readonly metricsOpen: boolean
   }
   readonly serverState: () => ServerState
+  readonly health: () => Promise<HealthChecks>
+  /** What is counted, as Prometheus reads it. */
+  readonly metrics: {
+    readonly page: (
+      accept: string | null,
+    ) => Promise<{ readonly contentType: string; readonly text: string }>
+  }
 }
 
 /** What the routes call. */

@@ -8,10 +8,14 @@ export interface LogEntry {
   readonly method: string
   /** Without the query string, which may hold secrets. */
   readonly path: string
+  /** The pattern of the path, `/api/projects/:project_name`; `unknown` where no route has it. */
+  readonly route: string
   readonly status: number
   /** From the request's arrival to the last byte of its answer. */
   readonly ms: number
   readonly requestId: string
+  /** Who made it; null: nobody was logged in, or nobody needed to be. */
+  readonly principal: string | null
 }
 
 export interface LoggedError {
@@ -101,8 +105,11 @@ export class RunningRequests {
 
   #ended(scope: RequestScope, startMs: number): void {
     this.#running.delete(scope)
-    const { id: requestId, method, path, status } = scope
-    this.#deps.log({ method, path, status, ms: this.#deps.now() - startMs, requestId })
+    const { id: requestId, method, path, route, status, principal } = scope
+    this.#deps.log({
+      ...{ method, path, route, status, ms: this.#deps.now() - startMs, requestId },
+      principal: principal.kind === 'open' ? null : `${principal.kind} ${principal.name}`,
+    })
     if (this.#running.size === 0) this.#onIdle()
   }
 
@@ -147,6 +154,8 @@ export class RequestScope {
   readonly id: string
   readonly method: string
   readonly path: string
+  /** The pattern of its path; known before its route runs. */
+  route = 'unknown'
   /** The client's network address, or that of the proxy in front; `unknown` where there is no connection. */
   readonly address: string
   /** Who makes it; known before its route runs. A route that is open to everyone may see ANYONE. */

@@ -22,6 +22,7 @@ import { addSourceRoutes } from './routes/knowledge-bases/source-routes.ts'
 import { addTransferRoutes } from './routes/knowledge-bases/transfer-routes.ts'
 import { addModelRoutes } from './routes/openai/model-routes.ts'
 import { addProjectRoutes } from './routes/project-routes.ts'
+import { addHealthRoutes } from './routes/server/health-routes.ts'
 import { addLoginRoutes } from './routes/server/login-routes.ts'
 import { addPageRoutes } from './routes/server/page-routes.ts'
 import { addStatusRoutes } from './routes/server/status-routes.ts'
@@ -89,6 +90,7 @@ function createApp(context: RouteContext): Elysia {
   app.onBeforeHandle(async ({ request, route, params }) => {
     const method = request.method === 'HEAD' ? 'GET' : request.method
     const need = needs.get(`${method} ${route}`) ?? 'admin'
+    context.scopeOf(request).route = route
     if (need !== 'nothing') await admit(context, request, { need, project: projectOf(params) })
   })
   const { version } = context.deps.settings
@@ -99,6 +101,7 @@ function createApp(context: RouteContext): Elysia {
   }
   app.get(OPENAPI_PATH, documentOnce, { detail: { hide: true, security: [{ bearer: [] }] } })
   addStatusRoutes(app, context)
+  addHealthRoutes(app, context)
   addLoginRoutes(app, context)
   addKeyRoutes(app, context)
   addProjectRoutes(app, context)

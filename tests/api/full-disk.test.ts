@@ -14,7 +14,10 @@ test('on a full disk nothing more is stored, and searching, deleting and VACUUM 
   const rows = [1, 2, 3].map((id) => ({ id, content: `tea number ${id}` }))
   const insert = () => app.send('PUT', `${BASES}/teas`, { knowledge_base: { rows } })
   expect((await insert()).status).toBe(200)
-  expect((await app.send('GET', '/healthz')).body).toEqual({ status: 'ok' })
+  expect((await app.send('GET', '/healthz')).body).toEqual({
+    status: 'ok',
+    checks: { database: 'ok', disk: 'ok' },
+  })
   await app.close()
 
   free = 100e6
@@ -34,10 +37,11 @@ test('on a full disk nothing more is stored, and searching, deleting and VACUUM 
     })
   }
   expect(await app.rows('SELECT count(*) FROM teas')).toEqual([[3]])
-  expect((await app.send('GET', '/healthz')).body).toEqual({
-    status: 'ok',
-    warnings: ['storage_full'],
-  })
+  const health = await app.send('GET', '/healthz')
+  expect(health.status).toBe(503)
+  expect(health.body).toMatchObject({ code: 'unhealthy', detail: expect.stringContaining('full') })
+  // What restarts the server goes by these two: a restart makes no room.
+  expect((await app.send('GET', '/api/util/ping')).status).toBe(200)
   const readiness = await app.send('GET', '/api/util/readiness')
   expect([readiness.status, readiness.body]).toEqual([200, { warnings: ['storage_full'] }])
   const status = (await app.send('GET', '/api/status')).body as { readonly disk: unknown }

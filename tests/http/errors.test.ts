@@ -354,8 +354,14 @@ test('each request leaves one line in the log, without query string and body', a
   await send(server, 'POST /api/sql/query?token=secret', { json: { query: "SELECT 'secret'" } })
   await send(server, 'GET /nope?key=secret', { headers: { 'x-request-id': 'abc-1' } })
   expect(logged).toEqual([
-    { method: 'POST', path: '/api/sql/query', status: 200, ms: 0, requestId: 'id-1' },
-    { method: 'GET', path: '/nope', status: 404, ms: 0, requestId: 'abc-1' },
+    {
+      ...{ method: 'POST', path: '/api/sql/query', route: '/api/sql/query' },
+      ...{ status: 200, ms: 0, requestId: 'id-1', principal: null },
+    },
+    {
+      ...{ method: 'GET', path: '/nope', route: 'unknown' },
+      ...{ status: 404, ms: 0, requestId: 'abc-1', principal: null },
+    },
   ])
 })
 

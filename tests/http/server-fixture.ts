@@ -227,10 +227,10 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     settings: {
       version: '0.1.0',
       ...{ tokenTtlSeconds: 3600, keyRequestsPerMinute: 0 },
-      bodyBytesMax: 100_000,
-      fileBytesMax: 100_000,
-      isLoopback: true,
+      ...{ bodyBytesMax: 100_000, fileBytesMax: 100_000, isLoopback: true, metricsOpen: false },
     },
+    health: async () => ({ database: 'ok', disk: 'ok' }),
+    metrics: { page: async () => ({ contentType: 'text/plain', text: '' }) },
     insertInBackground: () => Promise.reject(new Error('no jobs')),
     jobs: NO_JOBS,
     activity: () => NO_ACTIVITY,

@@ -151,6 +151,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   '@opentelemetry/exporter-trace-otlp-proto': ['telemetry'],
   '@opentelemetry/resources': ['telemetry'],
   '@opentelemetry/sdk-trace-base': ['telemetry'],
+  'prom-client': ['telemetry'],
   pino: ['main.ts', 'serve.ts', 'app.ts'],
 }
 

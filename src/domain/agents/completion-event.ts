@@ -212,6 +212,7 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   storage_full: 'general',
   step_limit: 'timeout',
   agent_crashed: 'general',
+  unhealthy: 'general',
   internal: 'general',
 }
 

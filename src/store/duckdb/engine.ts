@@ -175,6 +175,11 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     return this.#watchdog.state()
   }
 
+  /** What DuckDB holds in memory, in bytes. It waits for no place among the statements. */
+  memoryUsed(): Promise<number> {
+    return bufferBytes(this.#database)
+  }
+
   /** Ends what runs, with `shutting_down`, and waits a little for DuckDB to let go of it. */
   async close(): Promise<void> {
     this.#isClosing = true

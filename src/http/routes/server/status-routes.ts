@@ -1,8 +1,7 @@
 import type { ServerState } from '../../../domain/server-state.ts'
-import { AppError, type ErrorCode } from '../../../errors.ts'
 import { backupRecord } from '../../answers/wire.ts'
 import { route } from '../../openapi/openapi.ts'
-import type { AddRoutes, RouteContext } from '../../route-context.ts'
+import type { AddRoutes } from '../../route-context.ts'
 
 /** The release whose API is served. Existing clients check it. */
 const API_VERSION = '25.9.1.2'
@@ -34,28 +33,6 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
       answers: { 200: 'The status' },
     }),
   )
-  const alive = route({
-    needs: 'nothing',
-    summary: 'Liveness check',
-    tag: 'Server',
-    answers: { 200: '{"status":"ok"}' },
-  })
-  app.get('/api/util/ping', () => Response.json({ status: 'ok' }), alive)
-  app.get('/healthz', () => Response.json({ status: 'ok', ...warningsOf(context) }), alive)
-  app.get(
-    '/api/util/readiness',
-    () => {
-      const { warnings } = warningsOf(context)
-      if (context.isReady()) return Response.json(warnings === undefined ? '' : { warnings })
-      throw new AppError('shutting_down', 'The server is shutting down')
-    },
-    route({
-      needs: 'login',
-      summary: 'Readiness check',
-      tag: 'Server',
-      answers: { 200: 'Ready for requests', 503: 'Shutting down' },
-    }),
-  )
   addBackupRoutes(app, context)
   app.get(
     '/api/config',
@@ -67,11 +44,6 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
       answers: { 200: 'The settings' },
     }),
   )
-}
-
-/** A full disk is no reason to be replaced: whatever reads goes on. */
-function warningsOf({ deps }: RouteContext): { readonly warnings?: readonly ErrorCode[] } {
-  return deps.serverState().disk.full ? { warnings: ['storage_full'] } : {}
 }
 
 function stateRecord(state: ServerState) {
