@@ -123,7 +123,10 @@ export interface UseCases {
   readonly dropFile: (file: UploadedFile) => Promise<void>
   readonly agents: {
     /** The first event is `start`, the last one the output; a failure is thrown. */
-    readonly ask: (question: AskedQuestion, signal: AbortSignal) => AsyncIterable<CompletionEvent>
+    readonly ask: (
+      question: AskedQuestion,
+      signal: AbortSignal,
+    ) => AsyncIterable<CompletionEvent, Answer>
     readonly complete: (question: AskedQuestion, signal: AbortSignal) => Promise<Answer>
     /** Questions that are being answered or wait, the oldest first. */
     readonly runs: () => readonly RunningQuestion[]

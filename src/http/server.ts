@@ -20,6 +20,7 @@ import { addPreviewRoutes } from './routes/knowledge-bases/preview-routes.ts'
 import { addSearchRoutes } from './routes/knowledge-bases/search-routes.ts'
 import { addSourceRoutes } from './routes/knowledge-bases/source-routes.ts'
 import { addTransferRoutes } from './routes/knowledge-bases/transfer-routes.ts'
+import { addChatRoutes } from './routes/openai/chat-routes.ts'
 import { addModelRoutes } from './routes/openai/model-routes.ts'
 import { addProjectRoutes } from './routes/project-routes.ts'
 import { addHealthRoutes } from './routes/server/health-routes.ts'
@@ -125,6 +126,7 @@ function createApp(context: RouteContext): Elysia {
   addScheduleRoutes(app, context)
   addSqlRoutes(app, context)
   addModelRoutes(app, context)
+  addChatRoutes(app, context)
   addPageRoutes(app, context)
   for (const { method, path, hooks } of app.routes) {
     needs.set(`${method} ${path}`, needOf(hooks))

@@ -349,6 +349,7 @@ describe('complete', () => {
       ],
       warnings: [],
       usage: null,
+      finish: 'stop',
       seconds: expect.any(Number),
     })
   })

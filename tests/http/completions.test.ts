@@ -187,6 +187,7 @@ describe('POST completions/stream', () => {
         yield start
         yield { type: 'end' }
         yield start
+        return answerOf('')
       },
     })
     const { text } = await send(server, STREAM, { json: MESSAGES })
@@ -197,6 +198,7 @@ describe('POST completions/stream', () => {
     const { server } = await withAgent({
       async *ask() {
         yield start
+        return answerOf('')
       },
     })
     const { text } = await send(server, STREAM, { json: MESSAGES })
@@ -211,6 +213,7 @@ describe('POST completions/stream', () => {
         signal = given
         try {
           yield* answerEvents(question.question)
+          return answerOf('')
         } finally {
           isReturned = true
         }
@@ -231,6 +234,7 @@ describe('POST completions/stream', () => {
     const { server } = await withAgent({
       async *ask() {
         for (; given < 100; given++) yield start
+        return answerOf('')
       },
     })
     const response = await server.handle(requestOf(STREAM, { json: MESSAGES }))

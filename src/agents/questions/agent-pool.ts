@@ -201,7 +201,7 @@ export class AgentPool {
     const told = { ...this.#options, model, timeoutMs, refused, foreignTools: foreign.specs }
     const task = agentTask(asked, data, told)
     const owner = { host, run, agentId: agent.id, conversation: asked.conversation }
-    const { content, warnings, usage } = yield* endingWith(
+    const { content, warnings, usage, finish } = yield* endingWith(
       this.#threads.answer(task, owner, signal),
       () => foreign.end(),
     )
@@ -217,7 +217,7 @@ export class AgentPool {
         ...new Set([...data.warnings, ...foreign.warnings]),
         ...[...warnings, ...modeWarnings(asked, findings)],
       ],
-      usage,
+      ...{ usage, finish },
       seconds: (performance.now() - run.beganMs) / 1000,
     }
     yield outputEvent(answer)

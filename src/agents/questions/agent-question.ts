@@ -2,6 +2,7 @@
 import type { Agent, ConversationTurn } from '../../domain/agents/agent.ts'
 import {
   addedUsage,
+  type FinishReason,
   type RunEnd,
   type RunPurpose,
   type RunStart,
@@ -40,6 +41,8 @@ export interface AgentQuestion {
   readonly deltas: boolean
   /** The form that the answer must have. */
   readonly answerForm?: ResponseFormat
+  /** How the asker wants to be answered: added to the agent's instruction, below it. */
+  readonly wishes?: string
   /** Unset: a user's question. */
   readonly purpose?: RunPurpose
   /** The `traceparent` of the request. */
@@ -62,6 +65,8 @@ export interface Output {
   readonly content: string
   readonly warnings: readonly string[]
   readonly usage: TokenUsage | null
+  /** How the model's last turn ended. */
+  readonly finish: FinishReason
 }
 
 /** What is noted of a run while the agent's thread answers it, in its trace and for its output. */
@@ -72,6 +77,7 @@ export class RunNotes {
   readonly #ran = new Map<string, number>()
   readonly #warnings = new Set<string>()
   #usage: TokenUsage | null | undefined
+  #finish: FinishReason = 'stop'
   /** The thread counts from when it began. */
   #threadMs = 0
 
@@ -106,6 +112,7 @@ export class RunNotes {
     const latestMs = Math.max(0, performance.now() - beganMs - turn.tookMs)
     trace.turn({ ...turn, startMs: Math.min(this.#threadMs + turn.startMs, latestMs) })
     const { usage } = turn
+    this.#finish = turn.finish
     this.#usage = this.#usage === undefined ? usage : addedUsage(this.#usage, usage)
     for (const warning of warnings) this.#warnings.add(warning)
   }
@@ -121,7 +128,12 @@ export class RunNotes {
   }
 
   output(content: string): Output {
-    return { content, warnings: [...this.#warnings], usage: this.#usage ?? null }
+    return {
+      content,
+      warnings: [...this.#warnings],
+      usage: this.#usage ?? null,
+      finish: this.#finish,
+    }
   }
 }
 
@@ -182,13 +194,17 @@ export function modeWarnings(
 
 /** @throws AppError `invalid_request` for what no model can answer, or not this one */
 export function refuseUnanswerable(
-  { question, answerForm }: AgentQuestion,
+  { question, wishes = '', answerForm }: AgentQuestion,
   { provider }: ModelRef,
 ): void {
   const { questionBytesMax } = AGENT_LIMITS
   if (question.trim() === '') throw new AppError('invalid_request', 'The question is empty')
   if (byteSize(question) > questionBytesMax) {
     throw new AppError('invalid_request', `A question has at most ${questionBytesMax} bytes`)
+  }
+  if (byteSize(wishes) > questionBytesMax) {
+    const message = `What is said beside the question has at most ${questionBytesMax} bytes`
+    throw new AppError('invalid_request', `${message}: shorten the system message`)
   }
   if (answerForm === undefined || provider !== BUILTIN_PROVIDER) return
   const needed = 'response_format needs an agent with a chat model'

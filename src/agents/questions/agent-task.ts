@@ -21,7 +21,7 @@ export interface TaskTerms {
 
 /** All that the thread is told for one question. */
 export function agentTask(
-  { agent, question, history, conversation, deltas, answerForm }: AgentQuestion,
+  { agent, question, history, conversation, deltas, answerForm, wishes }: AgentQuestion,
   data: AvailableData,
   terms: TaskTerms,
 ): AgentTask {
@@ -44,7 +44,7 @@ export function agentTask(
   const contextTokens = contextTokensOf(model, agentContextTokens)
   const prompt = systemPrompt(agent, data, {
     fence,
-    answerForm,
+    ...{ answerForm, wishes },
     hasForeignTools: terms.foreignTools.length > 0,
   })
   const form = answerForm === undefined ? {} : { answerForm }

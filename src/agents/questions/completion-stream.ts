@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../../domain/agents/agent-run.ts'
+import type { FinishReason, TokenUsage } from '../../domain/agents/agent-run.ts'
 import {
   type ActionsEvent,
   type AnswerFindings,
@@ -85,6 +85,8 @@ export interface Answer extends AnswerFindings {
   readonly warnings: readonly string[]
   /** Of all turns of the model; null: the provider said nothing of them. */
   readonly usage: TokenUsage | null
+  /** How the model's last turn ended; missing: as usual. */
+  readonly finish?: FinishReason
   /** From the place it got to the answer. */
   readonly seconds: number
   /** The texts that the model was shown, for an agent with `return_context`. */

@@ -38,11 +38,25 @@ export function requireModel(
   principal: Principal,
   name: string,
 ): NamedModel {
-  const model = named(modelsFor(snapshot, principal), name, ({ id }) => id)
+  const model = mayDo(principal, 'ask') ? findModel(snapshot, principal, name) : undefined
   if (model !== undefined) return model
   const message = `The model "${name.slice(0, 200)}" does not exist, or you may not ask it`
   const next = 'a model is project.agent or project.knowledge_base: GET /v1/models lists them'
   throw new AppError('model_not_found', `${message}; ${next}`, { param: 'model' })
+}
+
+function findModel(
+  snapshot: CatalogSnapshot,
+  principal: Principal,
+  name: string,
+): NamedModel | undefined {
+  const agent = named(snapshot.agents, name)
+  if (agent === undefined) {
+    const kb = findReadable(snapshot, principal, name)
+    return kb === undefined ? undefined : modelOver(kb)
+  }
+  if (!mayName(principal, agent.projectName)) return undefined
+  return { id: idOf(agent), kind: 'agent', agent }
 }
 
 /**
@@ -53,7 +67,7 @@ export function findReadable(
   principal: Principal,
   id: string,
 ): KnowledgeBase | undefined {
-  return named(readableKnowledgeBases(snapshot, principal), id, idOf)
+  return named(readableKnowledgeBases(snapshot, principal), id)
 }
 
 export function readableKnowledgeBases(
@@ -81,7 +95,7 @@ export function agentOver([first, ...others]: readonly [KnowledgeBase, ...Knowle
   }
 }
 
-export function idOf(thing: { readonly projectName: string; readonly name: string }): string {
+export function idOf(thing: Named): string {
   return `${thing.projectName}.${thing.name}`
 }
 
@@ -89,9 +103,17 @@ function modelOver(kb: KnowledgeBase): NamedModel {
   return { id: idOf(kb), kind: 'knowledge_base', agent: agentOver([kb]) }
 }
 
-function named<T>(things: readonly T[], name: string, id: (thing: T) => string): T | undefined {
-  const key = nameKey(name)
-  const inDefault = `${nameKey(DEFAULT_PROJECT)}.${key}`
-  const find = (wanted: string) => things.find((thing) => nameKey(id(thing)) === wanted)
-  return find(key) ?? find(inDefault)
+/** Names hold no dot. */
+function named<T extends Named>(things: readonly T[], id: string): T | undefined {
+  const dot = id.indexOf('.')
+  const project = nameKey(dot === -1 ? DEFAULT_PROJECT : id.slice(0, dot))
+  const name = nameKey(id.slice(dot + 1))
+  return things.find((thing) => {
+    return nameKey(thing.name) === name && nameKey(thing.projectName) === project
+  })
+}
+
+interface Named {
+  readonly projectName: string
+  readonly name: string
 }
