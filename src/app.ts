@@ -5,7 +5,7 @@ import { healthOf } from './composition/health-parts.ts'
 import { insertDepsOf } from './composition/insert-parts.ts'
 import { jobRunnerOf, shownActivity } from './composition/job-parts.ts'
 import { LATER } from './composition/later.ts'
-import { foreignToolsOf } from './composition/mcp-parts.ts'
+import { foreignToolsOf, mcpDoorOf } from './composition/mcp-parts.ts'
 import {
   countedEmbeddings,
   countedRuns,
@@ -29,6 +29,7 @@ import { useCases } from './composition/use-cases.ts'
 import type { EmbedderRegistry, RerankerRegistry } from './domain/ports/model-ports.ts'
 import { NOTHING_NOTED, type RunningWork } from './domain/ports/running-ports.ts'
 import type { DataSources } from './domain/ports/source-ports.ts'
+import type { ServerDeps } from './http/route-context.ts'
 import type { LogEntry, LoggedError } from './http/running-requests.ts'
 import { createServer, type Listener } from './http/server.ts'
 import { InsertLog } from './ingest/insert-log.ts'
@@ -231,9 +232,17 @@ export function createApp(options: AppOptions): App {
   const uses = useCases(queryDeps, insertDeps, {
     ...{ settings, reader, jobs, importFiles: store.importFiles },
   })
-  const server = createServer({
+  const logError: ServerDeps['logError'] = (error) => log.failure(error)
+  const served = {
     ...countedStatements(uses, measurements),
     ...askedAgents(agents, store, settings, log),
+    logError,
+  }
+  const { version } = options
+  const mcp = mcpDoorOf(served, { documents: store.documents, running, version })
+  const server = createServer({
+    ...served,
+    mcp,
     sources: syncSources,
     backups: store.backups,
     traces: store.traces,
@@ -262,7 +271,6 @@ export function createApp(options: AppOptions): App {
     keys: store.keys,
     signingKey: store.secrets.signingKey(),
     log: (entry) => log.request(entry),
-    logError: (error) => log.failure(error),
     now: () => Date.now(),
     newId: () => crypto.randomUUID(),
     sleep,
@@ -273,6 +281,7 @@ export function createApp(options: AppOptions): App {
     listen: (address) => {
       const listener = server.listen(address)
       const stop = async (graceMs: number) => {
+        mcp.endIdleStreams()
         await Promise.all([listener.stop(graceMs), jobs.close(graceMs)])
       }
       return { ...listener, stop }
@@ -296,6 +305,7 @@ export function createApp(options: AppOptions): App {
     async close() {
       clearTimeout(loading)
       metrics.close()
+      await mcp.close()
       schedule.close()
       schedules.close()
       agents.close()

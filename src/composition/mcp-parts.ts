@@ -1,5 +1,10 @@
+import type { StoredDocuments } from '../domain/ports/document-ports.ts'
 import type { ForeignTools } from '../domain/ports/foreign-tool-ports.ts'
+import type { McpDoor } from '../domain/ports/mcp-ports.ts'
+import type { RunningWork } from '../domain/ports/running-ports.ts'
+import type { ServerDeps } from '../http/route-context.ts'
 import type { McpServers } from '../mcp/client/mcp-servers.ts'
+import type { McpUses } from '../mcp/server/mcp-uses.ts'
 import type { Guard } from '../network/pinned-fetch.ts'
 
 /** Tools of MCP servers. What speaks with them is loaded when an agent names one. */
@@ -15,5 +20,63 @@ export function foreignToolsOf(guard: Guard, nowMs: () => number): ForeignTools 
     list: async (server, signal) => (await loaded()).list(server, signal),
     call: async (call, signal) => (await loaded()).call(call, signal),
     end: (session) => void servers?.then((known) => known.end(session)),
+  }
+}
+
+type Served = Pick<
+  ServerDeps,
+  'catalog' | 'search' | 'documents' | 'query' | 'agents' | 'insert' | 'logError'
+>
+
+/** Clients of the Model Context Protocol. What answers them is loaded with the first request of one. */
+export function mcpDoorOf(
+  served: Served,
+  {
+    documents,
+    running,
+    version,
+  }: {
+    readonly documents: Pick<StoredDocuments, 'count' | 'chunkCount'>
+    readonly running: RunningWork
+    readonly version: string
+  },
+): McpDoor {
+  const uses: McpUses = {
+    version,
+    snapshot: () => served.catalog.catalog.snapshot(),
+    search: served.search,
+    readDocument: (kb, id, signal) => served.documents.read(kb, id, signal),
+    listDocuments: (kb, order, signal) => served.documents.list(kb, order, signal),
+    async sizeOf(kb) {
+      const [count, chunks] = await Promise.all([documents.count(kb), documents.chunkCount(kb)])
+      return { documents: count, chunks }
+    },
+    async query(order, principal, signal) {
+      running.refuseSuspect(order.sql)
+      const entry = running.begin('a tool of MCP')
+      entry.statement(order.sql)
+      try {
+        return await served.query(order, principal, signal)
+      } finally {
+        entry.end()
+      }
+    },
+    ask: (question, signal) => served.agents.ask(question, signal),
+    insert: (kb, rows, signal) => {
+      return served.insert({ kb, rows, crawl: { allowedDomains: [], patterns: [] } }, signal)
+    },
+    logError: (error) => served.logError({ requestId: 'mcp', error }),
+  }
+  let loaded: Promise<McpDoor> | undefined
+  const door = () => {
+    loaded ??= import('../mcp/server/mcp-requests.ts').then(
+      (module) => new module.McpRequests(uses, () => performance.now()),
+    )
+    return loaded
+  }
+  return {
+    handle: async (request, body, caller) => (await door()).handle(request, body, caller),
+    endIdleStreams: () => void loaded?.then((known) => known.endIdleStreams()),
+    close: async () => (await loaded)?.close(),
   }
 }

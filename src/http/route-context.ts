@@ -14,6 +14,7 @@ import type { KnowledgeBase } from '../domain/knowledge-base.ts'
 import type { ConversationStore } from '../domain/ports/conversation-ports.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
 import type { Jobs } from '../domain/ports/job-ports.ts'
+import type { McpDoor } from '../domain/ports/mcp-ports.ts'
 import type { Schedules } from '../domain/ports/schedule-ports.ts'
 import type { VectorIndexStates } from '../domain/ports/search-ports.ts'
 import type { BackupStore, FileBytes } from '../domain/ports/store-ports.ts'
@@ -68,6 +69,8 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
       accept: string | null,
     ) => Promise<{ readonly contentType: string; readonly text: string }>
   }
+  /** Clients of the Model Context Protocol. */
+  readonly mcp: Pick<McpDoor, 'handle'>
 }
 
 /** What the routes call. */

@@ -20,6 +20,7 @@ import { addPreviewRoutes } from './routes/knowledge-bases/preview-routes.ts'
 import { addSearchRoutes } from './routes/knowledge-bases/search-routes.ts'
 import { addSourceRoutes } from './routes/knowledge-bases/source-routes.ts'
 import { addTransferRoutes } from './routes/knowledge-bases/transfer-routes.ts'
+import { addMcpRoutes } from './routes/mcp/mcp-routes.ts'
 import { addChatRoutes } from './routes/openai/chat-routes.ts'
 import { addModelRoutes } from './routes/openai/model-routes.ts'
 import { addProjectRoutes } from './routes/project-routes.ts'
@@ -125,6 +126,7 @@ function createApp(context: RouteContext): Elysia {
   addSourceRoutes(app, context)
   addScheduleRoutes(app, context)
   addSqlRoutes(app, context)
+  addMcpRoutes(app, context)
   addModelRoutes(app, context)
   addChatRoutes(app, context)
   addPageRoutes(app, context)

@@ -232,8 +232,8 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     health: async () => ({ database: 'ok', disk: 'ok' }),
     metrics: { page: async () => ({ contentType: 'text/plain', text: '' }) },
     insertInBackground: () => Promise.reject(new Error('no jobs')),
-    jobs: NO_JOBS,
-    activity: () => NO_ACTIVITY,
+    ...{ jobs: NO_JOBS, activity: () => NO_ACTIVITY },
+    mcp: { handle: () => Promise.reject(new Error('no protocol')) },
     sources: NO_SOURCES,
     backups: { create: () => Promise.reject(new Error('no backups')), list: async () => [] },
     serverState: () => ({

@@ -252,7 +252,11 @@ const LOOPBACK_HOST = /^(([\w-]+\.)*localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$
  * @throws AppError `forbidden_origin`
  */
 export function refuseCrossSite(request: Request, isOwnMachine: boolean): void {
-  if (SAFE_METHODS.has(request.method)) return
+  if (!SAFE_METHODS.has(request.method)) refuseForeignOrigin(request, isOwnMachine)
+}
+
+/** The same for every method: a page of another site may not even read. @throws AppError `forbidden_origin` */
+export function refuseForeignOrigin(request: Request, isOwnMachine: boolean): void {
   const origin = request.headers.get('origin')
   if (origin === null) return
   const host = URL.canParse(origin) ? new URL(origin).host : ''

@@ -17,6 +17,7 @@ const TAGS = {
   Files: 'Uploaded files; SQL reads them as files.<name>',
   Sources: 'What knowledge bases are kept in step with: folders, sites, files, queries',
   SQL: "One statement per request, in DuckDB's dialect",
+  MCP: 'The Model Context Protocol, for programs with models of their own',
   Databases: 'The namespaces of SQL: projects, files, information_schema',
   OpenAI: "OpenAI's API: agents and knowledge bases as models. Errors have that API's own form",
   Views: 'Named SELECT statements',

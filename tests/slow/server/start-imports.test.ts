@@ -11,6 +11,7 @@ const LATER = [
   'node_modules/@elysiajs/openapi/',
   'node_modules/@elysiajs/jwt/',
   'node_modules/jose/',
+  'node_modules/@modelcontextprotocol/',
   'node_modules/openai/',
   'node_modules/@anthropic-ai/',
   'node_modules/onnxruntime-node/',
