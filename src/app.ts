@@ -84,6 +84,8 @@ export interface AppOptions {
 
 export interface App {
   handle(request: Request): Promise<Response>
+  /** The OpenAPI document of what it answers. */
+  document(): Promise<object>
   listen(address: { readonly hostname: string; readonly port: number }): Listener
   /** Loads vectors into memory, and resumes what the last process did not finish. */
   start(): void
@@ -278,6 +280,7 @@ export function createApp(options: AppOptions): App {
   let loading: ReturnType<typeof setTimeout> | undefined
   return {
     handle: server.handle,
+    document: server.document,
     listen: (address) => {
       const listener = server.listen(address)
       const stop = async (graceMs: number) => {

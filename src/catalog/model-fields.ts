@@ -84,7 +84,7 @@ function checkedUrl(text: string, code: ErrorCode): string {
 const SECRET_NAME = /key|secret|token|password|credential|authorization|connection|dsn/i
 
 /** A model reference as the contract shows it: the way back, with every secret masked, nested ones too. */
-export function maskedModelFields(ref: ModelRef): Fields {
+export function maskedModelFields(ref: ModelRef) {
   return {
     provider: ref.provider,
     model_name: ref.modelName,

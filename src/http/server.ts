@@ -5,7 +5,7 @@ import { setCaller } from '../runtime/cancellation.ts'
 import { Authentication, refuseCrossSite, refuseForeignHost } from './access/authentication.ts'
 import { requestError } from './answers/error-response.ts'
 import { failureResponseAt, isOpenAiPath } from './openai/openai-error.ts'
-import { needOf, OPENAPI_PATH, openApiDocument, type RouteNeed } from './openapi/openapi.ts'
+import { needOf, OPENAPI_PATH, type RouteNeed } from './openapi/openapi.ts'
 import type { RouteContext, ServerDeps } from './route-context.ts'
 import { addKeyRoutes } from './routes/access/key-routes.ts'
 import { addAgentRoutes } from './routes/agents/agent-routes.ts'
@@ -46,6 +46,8 @@ export interface Server {
    * @param address the client's, where there is no connection that knows it
    */
   handle(request: Request, address?: string): Promise<Response>
+  /** The OpenAPI document of its routes. */
+  document(): Promise<object>
   /** @throws Error of the system when the address cannot be taken */
   listen(address: { readonly hostname: string; readonly port: number }): Listener
 }
@@ -74,6 +76,7 @@ export function createServer(deps: ServerDeps): Server {
     return requests.answer(request, connection, () => app.handle(request))
   }
   return {
+    document: () => documentOf(app, deps.settings.version),
     handle: (request, address = 'unknown') => answer(request, { address, onArrived() {} }),
     listen: (address) => listen(address, answer, requests),
   }
@@ -96,9 +99,9 @@ function createApp(context: RouteContext): Elysia {
     if (need !== 'nothing') await admit(context, request, { need, project: projectOf(params) })
   })
   const { version } = context.deps.settings
-  let document: ReturnType<typeof openApiDocument> | undefined
+  let document: Promise<object> | undefined
   const documentOnce = () => {
-    document ??= openApiDocument(app, version)
+    document ??= documentOf(app, version)
     return document
   }
   app.get(OPENAPI_PATH, documentOnce, { detail: { hide: true, security: [{ bearer: [] }] } })
@@ -134,6 +137,12 @@ function createApp(context: RouteContext): Elysia {
     needs.set(`${method} ${path}`, needOf(hooks))
   }
   return app
+}
+
+/** What makes it is loaded when somebody asks for it first. */
+async function documentOf(app: Elysia, version: string): Promise<object> {
+  const { openApiDocument } = await import('./openapi/openapi-document.ts')
+  return openApiDocument(app, version)
 }
 
 /**

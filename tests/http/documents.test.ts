@@ -14,7 +14,7 @@ interface Operation {
   readonly tags?: readonly string[]
   readonly responses?: Readonly<Record<string, object>>
   readonly requestBody?: object
-  readonly parameters?: readonly { readonly name: string }[]
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[]
 }
 
 async function openApi(): Promise<OpenApi> {
@@ -88,10 +88,12 @@ test('every route has a summary, a tag, its statuses and the shape of an error',
       expect(operation.summary, where).toBeString()
       expect(operation.tags?.length, where).toBe(1)
       expect(Object.keys(operation.responses ?? {}).length, where).toBeGreaterThan(1)
-      expect(JSON.stringify(operation.responses?.default), where).toContain('schemas/Problem')
+      const failure = path.startsWith('/v1/') ? 'schemas/OpenAiFailure' : 'schemas/Problem'
+      expect(JSON.stringify(operation.responses?.default), where).toContain(failure)
       const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+      const inPath = operation.parameters?.filter((parameter) => parameter.in === 'path') ?? []
       expect(
-        operation.parameters?.map(({ name }) => name as string | undefined) ?? [],
+        inPath.map(({ name }) => name as string | undefined),
         where,
       ).toEqual(names)
     }

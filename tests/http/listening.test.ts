@@ -128,7 +128,7 @@ test('one connection serves many requests, and any Host that can reach it is ans
     socket.once('error', reject)
   })
   expect(answer.match(/HTTP\/1\.1 200 OK/g)?.length).toBe(2)
-  expect(answer.match(/\{"status":"ok"\}/g)?.length).toBe(2)
+  expect(answer.match(/\{"status":"ok"/g)?.length).toBe(2)
 })
 
 test('stopping lets a request finish', async () => {

@@ -23,6 +23,7 @@ import { JobRunner } from '../../src/jobs/job-runner.ts'
 import { FileContents } from '../../src/store/tables/file-contents.ts'
 import { NO_KEYS } from '../support/access-keys.ts'
 import { fakeSources } from '../support/fake-sources.ts'
+import { holdAnswer } from '../support/held-answers.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 import { NO_SOURCES } from '../support/no-sources.ts'
 
@@ -325,11 +326,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
 }
 
 /** What the use case is called with. */
-interface Uploaded {
-  readonly name: string
-  readonly originalName: string
-  readonly text: string
-}
+type Uploaded = Readonly<Record<'name' | 'originalName' | 'text', string>>
 
 async function uploaded(
   { name, fields }: UploadRequest,
@@ -372,7 +369,9 @@ export interface Received {
 export async function send(server: Server, line: string, sent: Sent = {}): Promise<Received> {
   const response = await server.handle(requestOf(line, sent))
   const text = await response.text()
-  return { status: response.status, headers: response.headers, text, json: jsonOf(text) }
+  const answer = { status: response.status, headers: response.headers, text }
+  await holdAnswer(server.document, { line, body: sent.json }, answer)
+  return { ...answer, json: jsonOf(text) }
 }
 
 export function requestOf(line: string, { json, body, headers = {}, signal }: Sent): Request {

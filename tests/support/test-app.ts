@@ -4,6 +4,7 @@ import type { DataSources } from '../../src/domain/ports/source-ports.ts'
 import { type Environment, settingsFrom } from '../../src/settings.ts'
 import type { Migration } from '../../src/store/catalog/migrate.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
+import { holdAnswer } from './held-answers.ts'
 
 /** The whole product in memory, without a port: what a request to it answers. */
 export interface TestApp {
@@ -71,7 +72,14 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     })
     const response = await app.handle(request)
     const text = await response.text()
-    return { status: response.status, body: parsed(text), text, headers: response.headers }
+    const { status } = response
+    const answer = { status, text, headers: response.headers }
+    await holdAnswer(
+      app.document,
+      { line: `${method} ${path}`, ...(isJson ? { body } : {}) },
+      answer,
+    )
+    return { ...answer, body: parsed(text) }
   }
   return {
     app,

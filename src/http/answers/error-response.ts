@@ -1,5 +1,35 @@
+import { t } from 'elysia'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError, ERRORS, toAppError } from '../../errors.ts'
+import { AppError, ERRORS, type ErrorCode, toAppError } from '../../errors.ts'
+import { oneOf, TIME, type Wire } from '../openapi/schema-words.ts'
+
+// The keys of the table are the codes.
+const CODES = Object.keys(ERRORS) as readonly ErrorCode[]
+
+export const PROBLEM = t.Object(
+  {
+    type: t.String({ description: 'Where the code is explained', format: 'uri-reference' }),
+    title: t.String(),
+    status: t.Integer({ minimum: 400, maximum: 599 }),
+    detail: t.String({ description: 'What is wrong, and what to do' }),
+    code: oneOf(CODES, { $id: 'ErrorCode' }),
+    timestamp: TIME,
+  },
+  {
+    $id: 'Problem',
+    description: 'What went wrong (RFC 9457)',
+    examples: [
+      {
+        type: '/docs#knowledge_base_not_found',
+        title: 'Knowledge Base not found',
+        status: 404,
+        detail: 'Knowledge Base with name tea does not exist',
+        code: 'knowledge_base_not_found',
+        timestamp: '2026-04-30 12:00:00.000000',
+      },
+    ],
+  },
+)
 
 /**
  * A failure as `application/problem+json` (RFC 9457): `type`, `title`, `status`, `detail`, and
@@ -8,7 +38,7 @@ import { AppError, ERRORS, toAppError } from '../../errors.ts'
 export function errorResponse(error: AppError, nowMs: number): Response {
   const { status } = ERRORS[error.code]
   const { retryAfterSeconds } = error
-  const body = {
+  const body: Wire<typeof PROBLEM> = {
     type: `/docs#${error.code}`,
     title: error.title,
     status,

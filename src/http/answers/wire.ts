@@ -16,8 +16,13 @@ import {
 import type { Project, View } from '../../domain/project.ts'
 import type { ReembeddingProgress } from '../../domain/reembedding.ts'
 import { tablesOfFile, type UploadedFile } from '../../domain/uploaded-file.ts'
+import type { Wire } from '../openapi/schema-words.ts'
+import type { AGENT, ANSWER } from './records/agent-schemas.ts'
+import type { BACKUP, JOB, PROJECT, VIEW } from './records/catalog-schemas.ts'
+import type { KNOWLEDGE_BASE } from './records/knowledge-base-schemas.ts'
+import type { FILE } from './records/server-schemas.ts'
 
-export function viewRecord(view: View) {
+export function viewRecord(view: View): Wire<typeof VIEW> {
   return {
     id: view.id,
     name: view.name,
@@ -29,7 +34,7 @@ export function viewRecord(view: View) {
   }
 }
 
-export function projectRecord(project: Project) {
+export function projectRecord(project: Project): Wire<typeof PROJECT> {
   return {
     id: project.id,
     name: project.name,
@@ -44,7 +49,7 @@ export function knowledgeBaseRecord(
   progress: ReembeddingProgress | null,
   found: readonly string[] = [],
   insert: InsertState | null = null,
-) {
+): Wire<typeof KNOWLEDGE_BASE> {
   const { sent } = kb.preprocessing
   const shown = shownParams(kb)
   const { warnings: known } = shown
@@ -89,7 +94,7 @@ function insertFields({ startedAt, finishedAt, processedRows, error }: InsertSta
  * What is not set is shown empty, never null: sent back, the empty value means "not set" again.
  * @param sentApiKey the key that this very request carried; only then it is shown (docs/contract.md 2.4)
  */
-export function agentRecord(agent: Agent, sentApiKey?: string) {
+export function agentRecord(agent: Agent, sentApiKey?: string): Wire<typeof AGENT> {
   const { data, model } = agent
   const isSent = sentApiKey !== undefined && model?.apiKey === sentApiKey
   return {
@@ -108,7 +113,7 @@ export function agentRecord(agent: Agent, sentApiKey?: string) {
   }
 }
 
-export function fileRecord(file: UploadedFile) {
+export function fileRecord(file: UploadedFile): Wire<typeof FILE> {
   return {
     id: file.id,
     name: file.name,
@@ -121,7 +126,7 @@ export function fileRecord(file: UploadedFile) {
     columns: file.columns,
     sheets: file.sheets.map(({ name, columns, rowCount }, index) => {
       const table = tablesOfFile(file)[index]?.name
-      return { name, table, row_count: rowCount, columns }
+      return { name, ...(table === undefined ? {} : { table }), row_count: rowCount, columns }
     }),
     recognized: file.recognized,
     warnings: file.warnings,
@@ -129,7 +134,7 @@ export function fileRecord(file: UploadedFile) {
   }
 }
 
-export function jobRecord(job: Job) {
+export function jobRecord(job: Job): Wire<typeof JOB> {
   const { progress } = job
   return {
     id: job.id,
@@ -153,7 +158,7 @@ export function jobRecord(job: Job) {
   }
 }
 
-export function backupRecord(backup: Backup) {
+export function backupRecord(backup: Backup): Wire<typeof BACKUP> {
   return {
     name: backup.name,
     size_bytes: backup.sizeBytes,
@@ -163,7 +168,7 @@ export function backupRecord(backup: Backup) {
   }
 }
 
-export function answerRecord(answer: Answer) {
+export function answerRecord(answer: Answer): Wire<typeof ANSWER> {
   const { content, traceId, conversationId, citations, warnings } = answer
   const { evidence, charts, result, context } = answer
   return {

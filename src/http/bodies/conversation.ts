@@ -1,7 +1,9 @@
 import { t } from 'elysia'
 import type { ConversationTurn } from '../../domain/agents/agent.ts'
 import { AppError } from '../../errors.ts'
+import { optionally } from '../openapi/schema-words.ts'
 import { bodySchema } from './body.ts'
+import { RESPONSE_FORMAT } from './definition-shapes.ts'
 
 const MESSAGE = t.Object({
   question: t.Optional(t.Union([t.String(), t.Null()])),
@@ -18,12 +20,7 @@ export const COMPLETION = bodySchema(
       description:
         'Turns as {"question", "answer"} or {"role", "content"}; the last question is asked',
     }),
-    response_format: t.Optional(
-      t.Unknown({
-        description:
-          'The form of the answer: {"type": "json_schema", "json_schema": {"name", "schema"}} or {"type": "json_object"}',
-      }),
-    ),
+    response_format: optionally(RESPONSE_FORMAT),
     conversation_id: t.Optional(
       t.Union([t.String(), t.Null()], {
         description:

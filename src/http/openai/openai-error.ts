@@ -1,6 +1,8 @@
 /** Failures as OpenAI's API tells them, for every path below `/v1`. */
+import { t } from 'elysia'
 import { type AppError, ERRORS, type ErrorCode } from '../../errors.ts'
 import { errorResponse } from '../answers/error-response.ts'
+import { orNull, type Wire } from '../openapi/schema-words.ts'
 
 export function isOpenAiPath(path: string): boolean {
   return path === '/v1' || path.startsWith('/v1/')
@@ -11,13 +13,19 @@ export function failureResponseAt(path: string, error: AppError, nowMs: number):
   return isOpenAiPath(path) ? openAiErrorResponse(error) : errorResponse(error, nowMs)
 }
 
-export interface OpenAiError {
-  readonly message: string
-  readonly type: string
-  /** The field of the body that is wrong. */
-  readonly param: string | null
-  readonly code: string
-}
+export const OPENAI_FAILURE = t.Object(
+  {
+    error: t.Object({
+      message: t.String(),
+      type: t.String(),
+      param: orNull(t.String(), { description: 'The field of the body that is wrong' }),
+      code: t.String(),
+    }),
+  },
+  { $id: 'OpenAiFailure', description: 'What went wrong, as that API tells it' },
+)
+
+export type OpenAiError = Wire<typeof OPENAI_FAILURE>['error']
 
 /** What those clients make of a code where they know it by another name. */
 const CODES: Partial<Readonly<Record<ErrorCode, string>>> = {

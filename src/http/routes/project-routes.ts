@@ -1,17 +1,18 @@
 import { t } from 'elysia'
 import { createProject, dropProject } from '../../catalog/define-project.ts'
 import { requireProject } from '../../domain/catalog-snapshot.ts'
+import { PROJECT } from '../answers/records/catalog-schemas.ts'
 import { projectRecord } from '../answers/wire.ts'
 import { bodySchema, readJson } from '../bodies/body.ts'
 import { route } from '../openapi/openapi.ts'
 import type { AddRoutes } from '../route-context.ts'
 
-const PROJECT = t.Object({ name: t.String() }, { additionalProperties: false })
-const CREATE = bodySchema(t.Object({ project: PROJECT }, { additionalProperties: false }))
+const NEW_PROJECT = t.Object({ name: t.String() }, { additionalProperties: false })
+const CREATE = bodySchema(t.Object({ project: NEW_PROJECT }, { additionalProperties: false }))
 /** The name without its wrapper is understood, too. */
 const CREATE_FLAT = bodySchema(
   t.Object(
-    { name: t.Optional(t.String()), project: t.Optional(PROJECT) },
+    { name: t.Optional(t.String()), project: t.Optional(NEW_PROJECT) },
     { additionalProperties: false },
   ),
 )
@@ -24,9 +25,10 @@ export const addProjectRoutes: AddRoutes = (app, context) => {
     () => Response.json(context.snapshot().projects.map(projectRecord)),
     route({
       needs: 'read',
+      id: 'listProjects',
       summary: 'List the projects',
       tag,
-      answers: { 200: 'The projects' },
+      answers: { 200: { description: 'The projects', schema: t.Array(PROJECT) } },
     }),
   )
   app.post(
@@ -40,10 +42,14 @@ export const addProjectRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'createProject',
       summary: 'Create a project',
       tag,
-      body: CREATE,
-      answers: { 201: 'The project', 409: 'The name is already in use' },
+      body: CREATE_FLAT,
+      answers: {
+        201: { description: 'The project', schema: PROJECT },
+        409: 'The name is already in use',
+      },
     }),
   )
   app.get(
@@ -53,9 +59,10 @@ export const addProjectRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'getProject',
       summary: 'Get a project',
       tag,
-      answers: { 200: 'The project', 404: 'No such project' },
+      answers: { 200: { description: 'The project', schema: PROJECT }, 404: 'No such project' },
     }),
   )
   app.delete(
@@ -67,6 +74,7 @@ export const addProjectRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'deleteProject',
       summary: 'Delete a project and everything in it',
       tag,
       answers: { 204: 'Deleted', 404: 'No such project' },

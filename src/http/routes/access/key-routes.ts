@@ -59,6 +59,7 @@ export const addKeyRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'listKeys',
       summary: 'List the keys, without their secrets',
       tag,
       answers: { 200: { description: 'The keys', schema: t.Array(t.Object(KEY_FIELDS)) } },
@@ -75,6 +76,7 @@ export const addKeyRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'createKey',
       summary: 'Create a key',
       description: 'Its text is in `key` of this answer and nowhere else: keep it now.',
       tag,
@@ -103,6 +105,7 @@ export const addKeyRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'deleteKey',
       summary: 'Revoke a key at once',
       tag,
       answers: { 204: 'Nobody comes in with it any more', 404: 'No such key' },

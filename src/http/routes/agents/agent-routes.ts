@@ -1,4 +1,4 @@
-import { t } from 'elysia'
+import { type TSchema, t } from 'elysia'
 import { alterAgent, createAgent, dropAgent } from '../../../catalog/define-agent.ts'
 import { type Fields, isObject } from '../../../catalog/fields.ts'
 import type { Agent } from '../../../domain/agents/agent.ts'
@@ -9,9 +9,12 @@ import {
   requireProject,
 } from '../../../domain/catalog-snapshot.ts'
 import { AppError } from '../../../errors.ts'
+import { AGENT, AGENT_PROBE, SAVED_AGENT } from '../../answers/records/agent-schemas.ts'
 import { agentRecord } from '../../answers/wire.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
+import { AGENT_DATA, AGENT_OPTIONS, MODEL } from '../../bodies/definition-shapes.ts'
 import { route } from '../../openapi/openapi.ts'
+import { anObject, optionally } from '../../openapi/schema-words.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 
 const LIST = '/api/projects/:project_name/agents'
@@ -21,17 +24,21 @@ const tag = 'Agents'
 const missing = { 404: 'No such project or agent' }
 
 const optionalText = t.Optional(t.Union([t.String(), t.Null()]))
-const optionalObject = t.Optional(t.Union([t.Object({}), t.Null()]))
+const optionalObject = (shape: TSchema) => t.Optional(t.Union([anObject(shape), t.Null()]))
 
 /** Further fields are left to the catalog, which knows the wording for those it refuses. */
 const DEFINITION = {
-  model: optionalObject,
-  data: optionalObject,
+  model: optionalObject(MODEL),
+  data: optionalObject(AGENT_DATA),
   prompt_template: optionalText,
-  params: optionalObject,
+  params: optionalObject(t.Object(AGENT_OPTIONS, { additionalProperties: true })),
   /** The older way to name a model. */
   model_name: optionalText,
   provider: optionalText,
+  /** The same as within `params`. */
+  ...Object.fromEntries(
+    Object.entries(AGENT_OPTIONS).map(([name, one]) => [name, optionally(one)]),
+  ),
 }
 const CREATE = bodySchema(
   t.Object(
@@ -57,9 +64,13 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'listAgents',
       summary: 'List the agents of a project',
       tag,
-      answers: { 200: 'The agents', 404: 'No such project' },
+      answers: {
+        200: { description: 'The agents', schema: t.Array(AGENT) },
+        404: 'No such project',
+      },
     }),
   )
   app.post(
@@ -73,10 +84,15 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'createAgent',
       summary: 'Create an agent',
       tag,
       body: CREATE,
-      answers: { 201: 'The agent', 404: 'No such project', 409: 'The name is already in use' },
+      answers: {
+        201: { description: 'The agent', schema: SAVED_AGENT },
+        404: 'No such project',
+        409: 'The name is already in use',
+      },
     }),
   )
   app.get(
@@ -84,9 +100,10 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
     ({ params }) => Response.json(agentRecord(namedAgent(context, params))),
     route({
       needs: 'read',
+      id: 'getAgent',
       summary: 'Get an agent',
       tag,
-      answers: { 200: 'The agent', ...missing },
+      answers: { 200: { description: 'The agent', schema: AGENT }, ...missing },
     }),
   )
   app.put(
@@ -100,10 +117,14 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'updateAgent',
       summary: 'Update an agent: fields that are not sent stay',
       tag,
       body: UPDATE,
-      answers: { 200: 'The agent', 400: 'No such agent: PUT never creates' },
+      answers: {
+        200: { description: 'The agent', schema: SAVED_AGENT },
+        400: 'No such agent: PUT never creates',
+      },
     }),
   )
   app.post(
@@ -113,10 +134,14 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'probeAgent',
       summary:
         "Try an agent's model: one tiny call, whose URL, status, cause and next step are told",
       tag,
-      answers: { 200: 'What the call has shown, also where it failed', ...missing },
+      answers: {
+        200: { description: 'What the call has shown, also where it failed', schema: AGENT_PROBE },
+        ...missing,
+      },
     }),
   )
   app.delete(
@@ -127,6 +152,7 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'deleteAgent',
       summary: 'Delete an agent',
       tag,
       answers: { 204: 'Deleted', ...missing },

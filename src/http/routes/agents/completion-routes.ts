@@ -2,6 +2,7 @@ import { completionStream } from '../../../agents/questions/completion-stream.ts
 import type { AskedQuestion } from '../../../agents/questions/conversations.ts'
 import { responseFormatOf } from '../../../agents/questions/response-format.ts'
 import type { CompletionEvent } from '../../../domain/agents/completion-event.ts'
+import { ANSWER, COMPLETION_EVENT } from '../../answers/records/agent-schemas.ts'
 import { streamedResponse } from '../../answers/streamed-response.ts'
 import { answerRecord } from '../../answers/wire.ts'
 import { readJson } from '../../bodies/body.ts'
@@ -26,11 +27,12 @@ export const addCompletionRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'ask',
+      id: 'askAgent',
       summary: 'Ask an agent',
       tag,
       body: COMPLETION,
       answers: {
-        200: 'The answer',
+        200: { description: 'The answer', schema: ANSWER },
         404: 'No such project, agent or conversation',
         409: 'The conversation has a question under way, or is full',
         504: 'Out of time',
@@ -52,11 +54,12 @@ export const addCompletionRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'ask',
+      id: 'streamAgent',
       summary: 'Ask an agent and watch its steps',
       tag,
       body: COMPLETION,
       answers: {
-        200: 'Chunks of data: {json}',
+        200: { description: 'Chunks of data: {json}', schema: COMPLETION_EVENT },
         404: 'No such project, agent or conversation',
         409: 'The conversation has a question under way, or is full',
       },

@@ -1,10 +1,12 @@
 /** Conversations with agents that are kept. A question of one is asked by `/completions` with its `conversation_id`. */
+
 import type {
   ConversationSummary,
   KeptTurn,
   Page,
 } from '../../../domain/ports/conversation-ports.ts'
 import { AppError } from '../../../errors.ts'
+import { CONVERSATION, CONVERSATION_LIST } from '../../answers/records/agent-schemas.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
 import { namedAgent } from './agent-routes.ts'
@@ -30,11 +32,15 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'ask',
+      id: 'listConversations',
       summary: 'List the conversations with an agent that are kept, the one asked last first',
       description: PAGING,
       tag,
       answers: {
-        200: 'items, next (the cursor of the rest, or null)',
+        200: {
+          description: 'items, next (the cursor of the rest, or null)',
+          schema: CONVERSATION_LIST,
+        },
         404: 'No such project or agent',
       },
     }),
@@ -50,11 +56,15 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'ask',
+      id: 'getConversation',
       summary: 'Get a conversation: its newest turns, the oldest of them first',
       description: PAGING,
       tag,
       answers: {
-        200: 'The conversation, next (the cursor of the turns before, or null)',
+        200: {
+          description: 'The conversation, next (the cursor of the turns before, or null)',
+          schema: CONVERSATION,
+        },
         ...missing,
       },
     }),
@@ -67,6 +77,7 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'ask',
+      id: 'deleteConversation',
       summary: 'Delete a conversation',
       description: 'Traces of its questions stay',
       tag,

@@ -1,5 +1,7 @@
 /** Questions to agents that are under way. What is over is a trace. */
+import { t } from 'elysia'
 import type { RunningQuestion } from '../../../agents/questions/running-questions.ts'
+import { RUNNING_QUESTION } from '../../answers/records/agent-schemas.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
 
@@ -13,12 +15,15 @@ export const addRunRoutes: AddRoutes = (app, { deps: { agents } }) => {
     () => Response.json(agents.runs().map(runRecord)),
     route({
       needs: 'ask',
+      id: 'listRunningQuestions',
       summary: 'List the questions that are being answered or wait',
       description:
         'Each with its trace_id, agent and project, the beginning of the question, its state (waiting, running), ' +
         'the steps so far, the seconds since it was asked, and the model',
       tag,
-      answers: { 200: 'The questions, the oldest first' },
+      answers: {
+        200: { description: 'The questions, the oldest first', schema: t.Array(RUNNING_QUESTION) },
+      },
     }),
   )
   app.delete(
@@ -29,6 +34,7 @@ export const addRunRoutes: AddRoutes = (app, { deps: { agents } }) => {
     },
     route({
       needs: 'ask',
+      id: 'cancelQuestion',
       summary: 'Cancel a question: its stream ends with an error',
       description:
         'The call of the model and the running SQL are ended. Whoever asked gets the error "cancelled"',

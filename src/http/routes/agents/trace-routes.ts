@@ -1,9 +1,16 @@
 /** What questions to agents left behind. */
+
 import { t } from 'elysia'
 import { RUN_OUTCOMES, RUN_PURPOSES } from '../../../domain/agents/agent-run.ts'
 import type { StoredTrace, TraceFilter, TraceSummary } from '../../../domain/ports/trace-ports.ts'
 import { timestampOfMillis } from '../../../domain/timestamp.ts'
 import { AppError } from '../../../errors.ts'
+import {
+  DELETED,
+  FEEDBACK as FEEDBACK_RECORD,
+  TRACE,
+  TRACE_LIST,
+} from '../../answers/records/agent-schemas.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
@@ -43,10 +50,13 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'listTraces',
       summary: 'List the runs of agents, the newest first',
       description: `Query parameters: ${FILTERS}; \`limit\` (50, at most 1000); \`cursor\`: \`next\` of the page before`,
       tag,
-      answers: { 200: 'items, next (the cursor of the rest, or null)' },
+      answers: {
+        200: { description: 'items, next (the cursor of the rest, or null)', schema: TRACE_LIST },
+      },
     }),
   )
   app.delete(
@@ -62,10 +72,14 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'deleteTraces',
       summary: 'Delete the traces that filters name',
       description: `Query parameters: ${FILTERS}; or \`all=true\``,
       tag,
-      answers: { 200: 'deleted: how many there were', 400: 'Neither filters nor all=true' },
+      answers: {
+        200: { description: 'deleted: how many there were', schema: DELETED },
+        400: 'Neither filters nor all=true',
+      },
     }),
   )
   app.get(
@@ -73,9 +87,10 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
     async ({ params }) => Response.json(traceRecord(await traces.get(params.trace_id))),
     route({
       needs: 'read',
+      id: 'getTrace',
       summary: 'Get a run of an agent with its turns and steps',
       tag,
-      answers: { 200: 'The trace', ...missing },
+      answers: { 200: { description: 'The trace', schema: TRACE }, ...missing },
     }),
   )
   app.delete(
@@ -86,6 +101,7 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'deleteTrace',
       summary: 'Delete a trace',
       tag,
       answers: { 204: 'Deleted', ...missing },
@@ -107,11 +123,12 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'rateTrace',
       summary: 'Say what an answer was worth',
       description: 'It takes the place of what was said of this run before',
       tag,
       body: FEEDBACK,
-      answers: { 200: 'The feedback', ...missing },
+      answers: { 200: { description: 'The feedback', schema: FEEDBACK_RECORD }, ...missing },
     }),
   )
 }

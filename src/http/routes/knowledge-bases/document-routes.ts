@@ -6,6 +6,13 @@ import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
 import type { StoredChunk, StoredDocument } from '../../../domain/ports/document-ports.ts'
 import type { ListPage } from '../../../query/documents/list-documents.ts'
 import type { DocumentTexts } from '../../../query/documents/one-document.ts'
+import {
+  CHUNK_LIST,
+  DELETED_DOCUMENTS,
+  DOCUMENT,
+  DOCUMENT_LIST,
+  DOCUMENT_TEXTS,
+} from '../../answers/records/knowledge-base-schemas.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
 import {
   LIST_PARAMETERS,
@@ -14,6 +21,7 @@ import {
   selectionOf,
 } from '../../bodies/list-order.ts'
 import { route } from '../../openapi/openapi.ts'
+import { anObject } from '../../openapi/schema-words.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 
 const KB = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name' as const
@@ -24,12 +32,12 @@ const PUT = bodySchema(
   t.Object(
     {
       content: t.Union([t.String(), t.Record(t.String(), t.Union([t.String(), t.Null()]))]),
-      metadata: t.Optional(t.Union([t.Object({}), t.Null()])),
+      metadata: t.Optional(t.Union([anObject(), t.Null()])),
     },
     { additionalProperties: false },
   ),
 )
-const PATCH_SCHEMA = t.Object({ metadata: t.Object({}) }, { additionalProperties: false })
+const PATCH_SCHEMA = t.Object({ metadata: anObject() }, { additionalProperties: false })
 const PATCH = bodySchema(PATCH_SCHEMA)
 
 const tag = 'Documents'
@@ -52,10 +60,17 @@ const addListRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'listDocuments',
       summary: 'List the documents of a knowledge base',
       description: LIST_PARAMETERS,
       tag,
-      answers: { 200: 'Some of the documents, in the order in which they were stored', ...missing },
+      answers: {
+        200: {
+          description: 'Some of the documents, in the order in which they were stored',
+          schema: DOCUMENT_LIST,
+        },
+        ...missing,
+      },
     }),
   )
   app.delete(
@@ -69,11 +84,15 @@ const addListRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'deleteDocuments',
       summary: 'Delete the documents that filters name',
       description: SELECTION_PARAMETERS,
       tag,
       answers: {
-        200: 'How many documents and chunks were deleted',
+        200: {
+          description: 'How many documents and chunks were deleted',
+          schema: DELETED_DOCUMENTS,
+        },
         400: 'Neither filters nor all=true',
         ...missing,
       },
@@ -92,10 +111,17 @@ const addListRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'listChunks',
       summary: 'List the chunks of a knowledge base',
       description: `${LIST_PARAMETERS}\n- \`document_id\`: those of one document\n- \`vectors=true\`: with \`vector\`, its numbers as base64 of little-endian 32-bit floats`,
       tag,
-      answers: { 200: 'Some of the chunks, in the order in which they were stored', ...missing },
+      answers: {
+        200: {
+          description: 'Some of the chunks, in the order in which they were stored',
+          schema: CHUNK_LIST,
+        },
+        ...missing,
+      },
     }),
   )
 }
@@ -111,9 +137,10 @@ const addOneDocumentRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'getDocument',
       summary: 'Get a document: its text, metadata and chunks',
       tag,
-      answers: { 200: 'The document', ...missing },
+      answers: { 200: { description: 'The document', schema: DOCUMENT_TEXTS }, ...missing },
     }),
   )
   app.put(
@@ -129,10 +156,15 @@ const addOneDocumentRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'putDocument',
       summary: 'Store a document in the place of the one with its id',
       tag,
       body: PUT,
-      answers: { 201: 'Stored', 200: 'Stored in the place of another', ...missing },
+      answers: {
+        201: { description: 'Stored', schema: DOCUMENT },
+        200: { description: 'Stored in the place of another', schema: DOCUMENT },
+        ...missing,
+      },
     }),
   )
   app.patch(
@@ -148,10 +180,11 @@ const addOneDocumentRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'updateDocument',
       summary: 'Change metadata of a document; nothing is embedded again',
       tag,
       body: PATCH,
-      answers: { 200: 'The document as it is now', ...missing },
+      answers: { 200: { description: 'The document as it is now', schema: DOCUMENT }, ...missing },
     }),
   )
   app.delete(
@@ -162,6 +195,7 @@ const addOneDocumentRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'deleteDocument',
       summary: 'Delete a document',
       tag,
       answers: { 204: 'Deleted', ...missing },

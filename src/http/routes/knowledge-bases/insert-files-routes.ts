@@ -1,6 +1,7 @@
 import { requireKnowledgeBase } from '../../../domain/catalog-snapshot.ts'
 import { AppError } from '../../../errors.ts'
 import type { InsertFilesOutcome, SentDocumentFile } from '../../../ingest/insert-files.ts'
+import { INSERT_FILES_RESULT } from '../../answers/records/knowledge-base-schemas.ts'
 import { type ReceivedFile, receivedFiles } from '../../bodies/received-files.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
@@ -30,12 +31,16 @@ export const addInsertFilesRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'insertFiles',
       summary: 'Insert the files of a form, each as a document of its own name',
       takes: ['multipart/form-data'],
       description: DESCRIPTION,
       tag: 'Knowledge bases',
       answers: {
-        200: 'What was stored, and what could not be read',
+        200: {
+          description: 'What was stored, and what could not be read',
+          schema: INSERT_FILES_RESULT,
+        },
         404: 'No such project or knowledge base',
         413: 'More than EIDER_FILE_BYTES_MAX',
       },

@@ -1,4 +1,4 @@
-import { type Static, t } from 'elysia'
+import { type Static, type TSchema, t } from 'elysia'
 import {
   alterKnowledgeBase,
   createKnowledgeBase,
@@ -17,9 +17,14 @@ import type { Job } from '../../../domain/flow/job.ts'
 import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
 import { AppError } from '../../../errors.ts'
 import type { CrawlRequest, InsertRequest } from '../../../ingest/insert-request.ts'
+import { JOB, SOURCE_DEFINITION } from '../../answers/records/catalog-schemas.ts'
+import { KNOWLEDGE_BASE } from '../../answers/records/knowledge-base-schemas.ts'
+import { NOTHING } from '../../answers/records/server-schemas.ts'
 import { jobRecord, knowledgeBaseRecord } from '../../answers/wire.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
+import { MODEL, PREPROCESSING, STORAGE } from '../../bodies/definition-shapes.ts'
 import { route } from '../../openapi/openapi.ts'
+import { anObject, documentedAs, optionally } from '../../openapi/schema-words.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 
 const LIST = '/api/projects/:project_name/knowledge_bases'
@@ -46,9 +51,13 @@ const addListRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'listKnowledgeBases',
       summary: 'List the knowledge bases of a project',
       tag,
-      answers: { 200: 'The knowledge bases', 404: 'No such project' },
+      answers: {
+        200: { description: 'The knowledge bases', schema: t.Array(KNOWLEDGE_BASE) },
+        404: 'No such project',
+      },
     }),
   )
   app.post(
@@ -62,11 +71,12 @@ const addListRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'createKnowledgeBase',
       summary: 'Create a knowledge base',
       tag,
       body: CREATE_KNOWLEDGE_BASE,
       answers: {
-        201: 'The knowledge base',
+        201: { description: 'The knowledge base', schema: KNOWLEDGE_BASE },
         404: 'No such project',
         409: 'The name is already in use',
       },
@@ -80,9 +90,10 @@ const addOneRoutes: AddRoutes = (app, context) => {
     async ({ params }) => Response.json(await recordOf(context, knowledgeBaseAt(context, params))),
     route({
       needs: 'read',
+      id: 'getKnowledgeBase',
       summary: 'Get a knowledge base',
       tag,
-      answers: { 200: 'The knowledge base', ...missing },
+      answers: { 200: { description: 'The knowledge base', schema: KNOWLEDGE_BASE }, ...missing },
     }),
   )
   app.put(
@@ -98,12 +109,17 @@ const addOneRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'updateKnowledgeBase',
       summary: 'Insert documents into a knowledge base, or update its definition',
       tag,
       body: UPDATE_KNOWLEDGE_BASE,
       answers: {
-        200: 'Stored; an empty JSON string',
-        202: 'With "background": true, or where it takes longer than EIDER_INSERT_WAIT_SECONDS: the job that stores it',
+        200: { description: 'Stored; an empty JSON string', schema: NOTHING },
+        202: {
+          description:
+            'With "background": true, or where it takes longer than EIDER_INSERT_WAIT_SECONDS: the job that stores it',
+          schema: JOB,
+        },
         ...missing,
       },
     }),
@@ -116,6 +132,7 @@ const addOneRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'deleteKnowledgeBase',
       summary: 'Delete a knowledge base and its documents',
       tag,
       answers: { 204: 'Deleted', ...missing },
@@ -161,21 +178,32 @@ const optional = {
   integer: (minimum: number, maximum: number) => {
     return t.Optional(t.Union([t.Number({ multipleOf: 1, minimum, maximum }), t.Null()]))
   },
-  object: () => t.Optional(t.Union([t.Object({}), t.Null()])),
+  object: (shape?: TSchema) => t.Optional(t.Union([anObject(shape), t.Null()])),
   strings: () => t.Optional(t.Union([t.Array(t.String()), t.Null()])),
 }
 
 const DEFINITION = {
-  embedding_model: optional.object(),
+  embedding_model: optional.object(MODEL),
   /** `false` turns reranking off. */
-  reranking_model: t.Optional(t.Union([t.Object({}), t.Literal(false), t.Null()])),
+  reranking_model: t.Optional(t.Union([anObject(MODEL), t.Literal(false), t.Null()])),
   content_columns: optional.strings(),
   /** Names, or names with types: `{"name": "day", "type": "DATE"}`. */
   metadata_columns: t.Optional(
-    t.Union([t.Array(t.Union([t.String(), t.Object({ name: t.String() })])), t.Null()]),
+    t.Union([
+      t.Array(
+        t.Union([
+          t.String(),
+          documentedAs(
+            t.Object({ name: t.String() }),
+            t.Object({ name: t.String(), type: t.Optional(t.String()) }),
+          ),
+        ]),
+      ),
+      t.Null(),
+    ]),
   ),
   id_column: optional.text(),
-  preprocessing: optional.object(),
+  preprocessing: optional.object(PREPROCESSING),
   /** Of the content, for the keyword search. */
   language: optional.text(),
   /** What its searches do unless they say otherwise. */
@@ -184,6 +212,14 @@ const DEFINITION = {
   hybrid_search_fusion: optional.text(),
   hybrid_search_feedback: t.Optional(t.Union([t.Boolean(), t.Null()])),
   params: optional.object(),
+  /** What existing clients send and read again; it changes nothing. */
+  version: optionally(t.Unknown()),
+  default_vector_storage: optionally(t.Unknown()),
+  created_embedding_model: optionally(t.Unknown()),
+  is_sparse: optionally(t.Unknown()),
+  vector_size: optionally(t.Unknown({ description: 'The length that the vectors must have' })),
+  kb_no_upsert: optionally(t.Unknown()),
+  kb_skip_existing: optionally(t.Unknown()),
 }
 
 /** Further fields are left to the catalog, which knows the wording for those it refuses. */
@@ -193,7 +229,7 @@ const CREATE_KNOWLEDGE_BASE = bodySchema(
       knowledge_base: t.Object({
         name: t.String(),
         /** An object, or `database.table` as text. */
-        storage: t.Optional(t.Union([t.Object({}), t.String(), t.Null()])),
+        storage: t.Optional(documentedAs(t.Union([t.Object({}), t.String(), t.Null()]), STORAGE)),
         ...DEFINITION,
       }),
     },
@@ -210,12 +246,12 @@ const INSERT = {
   background: t.Optional(t.Union([t.Boolean(), t.Null()])),
   /** What becomes of a document that cannot be stored. */
   error: t.Optional(t.Union([t.Literal('raise'), t.Literal('skip'), t.Null()])),
-  rows: t.Optional(t.Union([t.Array(t.Object({})), t.Null()])),
+  rows: t.Optional(t.Union([t.Array(anObject()), t.Null()])),
   query: optional.text(),
   files: optional.strings(),
   urls: optional.strings(),
   /** What it is kept in step with: those that are named are made or changed, others stay. */
-  sources: t.Optional(t.Union([t.Array(t.Object({})), t.Null()])),
+  sources: t.Optional(t.Union([t.Array(anObject(SOURCE_DEFINITION)), t.Null()])),
   limit: optional.integer(1, CRAWL_PAGES_MAX),
   crawl_depth: optional.integer(0, CRAWL_DEPTH_MAX),
   filters: t.Optional(

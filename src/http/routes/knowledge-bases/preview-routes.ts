@@ -1,11 +1,14 @@
-import { type Static, t } from 'elysia'
+import { type Static, type TSchema, t } from 'elysia'
 import { chunkingDefinition } from '../../../catalog/define-knowledge-base.ts'
 import { requireKnowledgeBase, requireProject } from '../../../domain/catalog-snapshot.ts'
 import type { Row } from '../../../domain/document.ts'
 import { AppError } from '../../../errors.ts'
 import type { Preview, PreviewedChunk, PreviewRequest } from '../../../ingest/preview.ts'
+import { PREVIEW as PREVIEW_RECORD } from '../../answers/records/knowledge-base-schemas.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
+import { MODEL, PREPROCESSING } from '../../bodies/definition-shapes.ts'
 import { route } from '../../openapi/openapi.ts'
+import { anObject } from '../../openapi/schema-words.ts'
 import type { AddRoutes } from '../../route-context.ts'
 
 const CHUNKS_SHOWN = 100
@@ -29,24 +32,28 @@ export const addPreviewRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'previewChunks',
       summary: 'Show the chunks that an insert would make, and store nothing',
       tag: 'Knowledge bases',
       body: PREVIEW,
-      answers: { 200: 'The chunks', 404: 'No such project, knowledge base or file' },
+      answers: {
+        200: { description: 'The chunks', schema: PREVIEW_RECORD },
+        404: 'No such project, knowledge base or file',
+      },
     }),
   )
 }
 
 const optional = {
   text: () => t.Optional(t.Union([t.String(), t.Null()])),
-  object: () => t.Optional(t.Union([t.Object({}), t.Null()])),
+  object: (shape: TSchema) => t.Optional(t.Union([anObject(shape), t.Null()])),
 }
 
 const SCHEMA = t.Object(
   {
     /** Exactly one of these three: a text, rows, or the name of an uploaded file. */
     text: optional.text(),
-    rows: t.Optional(t.Union([t.Array(t.Object({})), t.Null()])),
+    rows: t.Optional(t.Union([t.Array(anObject()), t.Null()])),
     file: optional.text(),
     /** Of the text: how it is laid out. */
     syntax: t.Optional(
@@ -55,8 +62,8 @@ const SCHEMA = t.Object(
     title: optional.text(),
     /** Whose settings apply where no others are sent. */
     knowledge_base: optional.text(),
-    preprocessing: optional.object(),
-    embedding_model: optional.object(),
+    preprocessing: optional.object(PREPROCESSING),
+    embedding_model: optional.object(MODEL),
     content_columns: t.Optional(t.Union([t.Array(t.String()), t.Null()])),
     id_column: optional.text(),
     language: optional.text(),

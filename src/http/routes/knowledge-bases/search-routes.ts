@@ -4,8 +4,11 @@ import { FUSIONS, SEARCH_MODES } from '../../../domain/hybrid-search.ts'
 import { AppError } from '../../../errors.ts'
 import type { FoundChunk } from '../../../query/search/chunk-search.ts'
 import type { SearchAnswer, SearchOrder, SearchResult } from '../../../query/search/run-search.ts'
+import { SEARCH_ANSWER } from '../../answers/records/knowledge-base-schemas.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
+import { CONDITIONS } from '../../bodies/definition-shapes.ts'
 import { route } from '../../openapi/openapi.ts'
+import { anObject, documentedAs, oneOf as oneOfThese, orNull } from '../../openapi/schema-words.ts'
 import type { AddRoutes } from '../../route-context.ts'
 
 export const addSearchRoutes: AddRoutes = (app, context) => {
@@ -21,10 +24,14 @@ export const addSearchRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'searchKnowledgeBase',
       summary: 'Search a knowledge base',
       tag: 'Knowledge bases',
       body: SEARCH,
-      answers: { 200: 'The chunks that fit best', 404: 'No such project or knowledge base' },
+      answers: {
+        200: { description: 'The chunks that fit best', schema: SEARCH_ANSWER },
+        404: 'No such project or knowledge base',
+      },
     }),
   )
 }
@@ -41,7 +48,6 @@ const COLUMNS_MAX = 1000
 const optional = {
   flag: () => t.Optional(t.Union([t.Boolean(), t.Null()])),
   number: () => t.Optional(t.Union([t.Number(), t.Null()])),
-  text: () => t.Optional(t.Union([t.String(), t.Null()])),
   integer: (minimum: number, maximum: number) => {
     return t.Optional(t.Union([t.Number({ multipleOf: 1, minimum, maximum }), t.Null()]))
   },
@@ -51,11 +57,13 @@ const SEARCH_SCHEMA = t.Object(
   {
     query: t.Union([t.String(), t.Array(t.Number(), { maxItems: VECTOR_MAX })]),
     k: optional.integer(1, K_MAX),
-    mode: optional.text(),
+    mode: t.Optional(
+      documentedAs(t.Union([t.String(), t.Null()]), orNull(oneOfThese(SEARCH_MODES))),
+    ),
     alpha: optional.number(),
-    fusion: optional.text(),
+    fusion: t.Optional(documentedAs(t.Union([t.String(), t.Null()]), orNull(oneOfThese(FUSIONS)))),
     feedback: optional.flag(),
-    filters: t.Optional(t.Union([t.Object({}), t.Null()])),
+    filters: t.Optional(t.Union([anObject(CONDITIONS), t.Null()])),
     min_relevance: optional.number(),
     rerank: optional.flag(),
     per_document: optional.flag(),

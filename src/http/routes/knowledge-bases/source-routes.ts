@@ -1,4 +1,5 @@
 /** What a knowledge base is kept in step with. */
+
 import { t } from 'elysia'
 import {
   alterSource,
@@ -11,9 +12,16 @@ import { requireKnowledgeBase } from '../../../domain/catalog-snapshot.ts'
 import type { SyncSource } from '../../../domain/flow/sync-source.ts'
 import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
 import { AppError } from '../../../errors.ts'
+import {
+  JOB,
+  SOURCE,
+  SOURCE_DEFINITION,
+  SOURCE_RUN,
+} from '../../answers/records/catalog-schemas.ts'
 import { jobRecord } from '../../answers/wire.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
 import { route } from '../../openapi/openapi.ts'
+import { anObject } from '../../openapi/schema-words.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 
 const ALL = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/sources'
@@ -26,7 +34,9 @@ const tag = 'Sources'
 const missing = { 404: 'No such project, knowledge base or source' }
 
 /** Which fields there are depends on the kind: the catalog knows their wording. */
-const BODY = bodySchema(t.Object({ source: t.Object({}) }, { additionalProperties: false }))
+const BODY = bodySchema(
+  t.Object({ source: anObject(SOURCE_DEFINITION) }, { additionalProperties: false }),
+)
 const RUN_BODY = bodySchema(
   t.Object({ full: t.Optional(t.Boolean()) }, { additionalProperties: false }),
 )
@@ -46,9 +56,13 @@ export const addSourceRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'listSources',
       summary: 'List the sources of a knowledge base',
       tag,
-      answers: { 200: 'The sources, each with its last run', ...missing },
+      answers: {
+        200: { description: 'The sources, each with its last run', schema: t.Array(SOURCE) },
+        ...missing,
+      },
     }),
   )
   app.post(
@@ -62,11 +76,16 @@ export const addSourceRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'createSource',
       summary: 'Add a source to a knowledge base',
       tag,
       body: BODY,
       answers: {
-        201: 'The source; it runs when somebody asks, by its schedule, or when it is watched',
+        201: {
+          description:
+            'The source; it runs when somebody asks, by its schedule, or when it is watched',
+          schema: SOURCE,
+        },
         400: 'A field is wrong, or the folder may not be read',
         409: 'The name is already in use',
         ...missing,
@@ -87,9 +106,10 @@ const addOneRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'getSource',
       summary: 'Get a source',
       tag,
-      answers: { 200: 'The source', ...missing },
+      answers: { 200: { description: 'The source', schema: SOURCE }, ...missing },
     }),
   )
   app.patch(
@@ -102,11 +122,12 @@ const addOneRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'updateSource',
       summary: 'Change a source',
       tag,
       body: BODY,
       answers: {
-        200: 'The source',
+        200: { description: 'The source', schema: SOURCE },
         400: 'A field is wrong',
         409: 'The name is in use',
         ...missing,
@@ -121,6 +142,7 @@ const addOneRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'deleteSource',
       summary: 'Remove a source; its documents stay',
       tag,
       answers: { 204: 'Removed', ...missing },
@@ -144,10 +166,15 @@ const addRunRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'runSource',
       summary: 'Bring the knowledge base into step with a source',
       tag,
       body: RUN_BODY,
-      answers: { 202: 'The job that does it, or that does it already', ...missing },
+      isBodyOptional: true,
+      answers: {
+        202: { description: 'The job that does it, or that does it already', schema: JOB },
+        ...missing,
+      },
     }),
   )
   app.get(
@@ -159,10 +186,14 @@ const addRunRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'listSourceRuns',
       summary: 'List the runs of a source, the newest first',
       tag,
       description: 'Query parameter: `limit` (20, at most 100)',
-      answers: { 200: 'The runs, each with its counts', ...missing },
+      answers: {
+        200: { description: 'The runs, each with its counts', schema: t.Array(SOURCE_RUN) },
+        ...missing,
+      },
     }),
   )
 }

@@ -1,5 +1,7 @@
 import { requireKnowledgeBase, requireProject } from '../../../domain/catalog-snapshot.ts'
 import { AppError } from '../../../errors.ts'
+import { JOB } from '../../answers/records/catalog-schemas.ts'
+import { IMPORT_RESULT } from '../../answers/records/knowledge-base-schemas.ts'
 import { streamedResponse } from '../../answers/streamed-response.ts'
 import { jobRecord } from '../../answers/wire.ts'
 import { receivedFiles } from '../../bodies/received-files.ts'
@@ -29,6 +31,7 @@ export const addTransferRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'exportKnowledgeBase',
       summary: 'Export a knowledge base with its vectors',
       tag,
       produces: PARQUET,
@@ -64,15 +67,16 @@ export const addTransferRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'importKnowledgeBase',
       summary: 'Import an exported knowledge base; nothing is embedded',
       takes: [PARQUET, 'application/octet-stream', 'multipart/form-data'],
       description:
         'The file is the body, or the part `file` of a form. The knowledge base is made where there is none of that name. Documents of the file take the place of those with their ids, all of them or none. With `background=true` in the query a job stores them.',
       tag,
       answers: {
-        200: 'How many documents and chunks were stored',
-        202: 'With background=true, the job that stores them',
-        201: 'The same; the knowledge base was made',
+        200: { description: 'How many documents and chunks were stored', schema: IMPORT_RESULT },
+        202: { description: 'With background=true, the job that stores them', schema: JOB },
+        201: { description: 'The same; the knowledge base was made', schema: IMPORT_RESULT },
         400: 'The file is not an export, or is damaged',
         404: 'No such project',
         409: 'The file holds vectors of another model',

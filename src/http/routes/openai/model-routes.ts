@@ -26,6 +26,7 @@ export const addModelRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'login',
+      id: 'listModels',
       summary: 'List what can be asked: agents and knowledge bases',
       tag,
       answers: { 200: { description: 'Those that the key may ask', schema: MODELS } },
@@ -39,6 +40,7 @@ export const addModelRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'login',
+      id: 'getModel',
       summary: 'Get an agent or knowledge base as a model',
       tag,
       answers: { 200: { description: 'The model', schema: MODEL }, 404: 'No such model' },

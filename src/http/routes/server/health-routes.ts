@@ -1,7 +1,9 @@
 /** Whether the server lives, is well, and what it counted: for whatever watches it. */
+import { t } from 'elysia'
 import type { HealthChecks } from '../../../domain/server-state.ts'
 import { AppError, type ErrorCode } from '../../../errors.ts'
 import { errorResponse } from '../../answers/error-response.ts'
+import { HEALTH, PING, READINESS } from '../../answers/records/server-schemas.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 
@@ -20,10 +22,11 @@ export const addHealthRoutes: AddRoutes = (app, context) => {
     () => Response.json({ status: 'ok' }),
     route({
       needs: 'nothing',
+      id: 'ping',
       summary: 'Liveness check: the process answers',
       description: 'Never fails while the process runs. What restarts the server asks this.',
       tag,
-      answers: { 200: '{"status":"ok"}' },
+      answers: { 200: { description: 'It answers', schema: PING } },
     }),
   )
   app.get(
@@ -38,11 +41,12 @@ export const addHealthRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'nothing',
+      id: 'getHealth',
       summary: 'Health check: the database answers, and there is room to store',
       description:
         'Fails while somebody has to do something: for alarms. A restart does not make room on a disk, so what restarts the server asks `/api/util/ping`.',
       tag,
-      answers: { 200: '{"status":"ok","checks":{…}}', 503: 'What is wrong' },
+      answers: { 200: { description: 'All is well', schema: HEALTH }, 503: 'What is wrong' },
     }),
   )
   app.get(
@@ -58,10 +62,14 @@ export const addHealthRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'login',
+      id: 'getReadiness',
       summary: 'Readiness check: requests are answered',
       description: 'A full disk is a warning here: whatever reads goes on.',
       tag,
-      answers: { 200: 'Ready for requests', 503: 'Shutting down, or the database does not answer' },
+      answers: {
+        200: { description: 'Ready for requests', schema: READINESS },
+        503: 'Shutting down, or the database does not answer',
+      },
     }),
   )
 }
@@ -76,11 +84,18 @@ const addMetricsRoute: AddRoutes = (app, { deps }) => {
     },
     route({
       needs: deps.settings.metricsOpen ? 'nothing' : 'admin',
+      id: 'getMetrics',
       summary: 'Metrics for Prometheus',
       description:
         'Counts, durations, sizes and queues, without names of what users made. OpenMetrics where `Accept` asks for it. With a login it needs `admin`, or EIDER_METRICS_OPEN=1.',
       tag,
-      answers: { 200: 'The metrics' },
+      answers: {
+        200: {
+          description: 'The metrics',
+          schema: t.String(),
+          also: { 'application/openmetrics-text': t.String() },
+        },
+      },
       produces: 'text/plain',
     }),
   )

@@ -1,16 +1,21 @@
 import { t } from 'elysia'
 import { AppError } from '../../../errors.ts'
 import type { Credentials } from '../../access/authentication.ts'
+import { NOTHING, TOKEN } from '../../answers/records/server-schemas.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
 import { route } from '../../openapi/openapi.ts'
+import { documentedAs } from '../../openapi/schema-words.ts'
 import type { AddRoutes } from '../../route-context.ts'
 
 /** Types are checked in `credentialsOf`: existing clients know that wording, and they send more fields than these. */
 const LOGIN = bodySchema(
-  t.Object({
-    username: t.Optional(t.Unknown({ description: 'A string that is not empty' })),
-    password: t.Optional(t.Unknown({ description: 'A string that is not empty' })),
-  }),
+  documentedAs(
+    t.Object({ username: t.Optional(t.Unknown()), password: t.Optional(t.Unknown()) }),
+    t.Object(
+      { username: t.String({ minLength: 1 }), password: t.String({ minLength: 1 }) },
+      { additionalProperties: true, examples: [{ username: 'ada', password: '…' }] },
+    ),
+  ),
   { bytesMax: 16_384 },
 )
 
@@ -27,11 +32,12 @@ export const addLoginRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'nothing',
+      id: 'login',
       summary: 'Log in: get a token for a username and password',
       tag: 'Server',
       body: LOGIN,
       answers: {
-        200: 'The token; also set as the cookie "session"',
+        200: { description: 'The token; also set as the cookie "session"', schema: TOKEN },
         400: 'A field is missing or not a string',
         401: 'Wrong username or password',
         429: 'Too many wrong ones under this name from this address',
@@ -48,9 +54,10 @@ export const addLoginRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'login',
+      id: 'logout',
       summary: 'Log out: revoke the token of the request',
       tag: 'Server',
-      answers: { 200: 'An empty JSON string' },
+      answers: { 200: { description: 'An empty JSON string', schema: NOTHING } },
     }),
   )
 }

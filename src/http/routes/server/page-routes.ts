@@ -21,6 +21,7 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
 <path d="M24 13l6 3-6 2z" fill="#f2b04c"/><circle cx="20" cy="14" r="1.5" fill="#0f5c6e"/></svg>`
 
 interface Page {
+  readonly id: string
   readonly summary: string
   readonly content: string
   readonly contentType: string
@@ -30,14 +31,22 @@ interface Page {
 export const addPageRoutes: AddRoutes = (app) => {
   // Bun's types call every imported .html a bundle; imported as text it is a string.
   const pages: Readonly<Record<string, Page>> = {
-    '/': { summary: 'The web page', content: String(page), contentType: HTML, needs: 'nothing' },
+    '/': {
+      id: 'getPage',
+      summary: 'The web page',
+      content: String(page),
+      contentType: HTML,
+      needs: 'nothing',
+    },
     '/docs': {
+      id: 'getDocs',
       summary: 'The error codes',
       content: errorsPage(),
       contentType: HTML,
       needs: 'login',
     },
     '/favicon.ico': {
+      id: 'getIcon',
       summary: 'The icon',
       content: ICON,
       contentType: 'image/svg+xml',
@@ -47,7 +56,8 @@ export const addPageRoutes: AddRoutes = (app) => {
   for (const [path, { content, contentType, ...about }] of Object.entries(pages)) {
     const headers = headersOf(content, contentType)
     const answers = { 200: 'The file' }
-    const options = route({ ...about, tag: 'Server', answers, produces: contentType })
+    const isHidden = path === '/favicon.ico'
+    const options = route({ ...about, tag: 'Server', answers, produces: contentType, isHidden })
     app.get(path, () => new Response(content, { headers }), options)
   }
 }

@@ -1,4 +1,9 @@
+import { t } from 'elysia'
 import type { ServerState } from '../../../domain/server-state.ts'
+
+import { BACKUP } from '../../answers/records/catalog-schemas.ts'
+import { CONFIG, STATUS } from '../../answers/records/server-schemas.ts'
+
 import { backupRecord } from '../../answers/wire.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
@@ -28,9 +33,10 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'nothing',
+      id: 'getStatus',
       summary: 'Get version, login state and available index types',
       tag: 'Server',
-      answers: { 200: 'The status' },
+      answers: { 200: { description: 'The status', schema: STATUS } },
     }),
   )
   addBackupRoutes(app, context)
@@ -39,9 +45,10 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
     () => Response.json({ auth: { http_auth_enabled: authentication.isOn } }),
     route({
       needs: 'login',
+      id: 'getConfig',
       summary: 'Get the public settings',
       tag: 'Server',
-      answers: { 200: 'The settings' },
+      answers: { 200: { description: 'The settings', schema: CONFIG } },
     }),
   )
 }
@@ -62,9 +69,14 @@ const addBackupRoutes: AddRoutes = (app, { deps }) => {
     async () => Response.json(backupRecord(await deps.backups.create()), { status: 201 }),
     route({
       needs: 'admin',
+      id: 'createBackup',
       summary: 'Make a backup of everything, while others read and write',
       tag,
-      answers: { 201: 'The backup', 409: 'A backup is being made already', 507: 'No space' },
+      answers: {
+        201: { description: 'The backup', schema: BACKUP },
+        409: 'A backup is being made already',
+        507: 'No space',
+      },
     }),
   )
   app.get(
@@ -72,9 +84,10 @@ const addBackupRoutes: AddRoutes = (app, { deps }) => {
     async () => Response.json((await deps.backups.list()).map(backupRecord)),
     route({
       needs: 'admin',
+      id: 'listBackups',
       summary: 'List the backups, the newest first',
       tag,
-      answers: { 200: 'The backups' },
+      answers: { 200: { description: 'The backups', schema: t.Array(BACKUP) } },
     }),
   )
 }

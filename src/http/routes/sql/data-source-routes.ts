@@ -1,4 +1,5 @@
 /** Databases elsewhere: made, changed, checked and looked into. */
+
 import { t } from 'elysia'
 import {
   alterDatabase,
@@ -22,14 +23,23 @@ import type { DataSource, DataSourceDraft } from '../../../domain/flow/data-sour
 import { nameKey, quote } from '../../../domain/identifier.ts'
 import type { ResultValue } from '../../../domain/query-result.ts'
 import { AppError, notFound } from '../../../errors.ts'
+import {
+  CONNECTION_FAILURE,
+  CONNECTION_STATUS,
+  DATABASE,
+  DATABASE_CHECK,
+  TABLE,
+  TABLE_NAME,
+} from '../../answers/records/catalog-schemas.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
 import { route } from '../../openapi/openapi.ts'
+import { anObject } from '../../openapi/schema-words.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 
 const ALL = '/api/databases'
 const ONE = `${ALL}/:database_name`
 
-const PARAMETERS = t.Optional(t.Union([t.Object({}), t.Null()]))
+const PARAMETERS = t.Optional(t.Union([anObject(), t.Null()]))
 const CHECKED = t.Optional(t.Union([t.Boolean(), t.Null()]))
 const CREATE = bodySchema(
   t.Object(
@@ -60,7 +70,7 @@ const CHANGE = bodySchema(
   ),
 )
 /** The parameters stand beside the engine. */
-const STATUS = bodySchema(t.Object({ engine: t.String() }))
+const STATUS = bodySchema(t.Object({ engine: t.String() }, { additionalProperties: true }))
 
 const tag = 'Databases'
 const missing = { 404: 'No such database' }
@@ -82,12 +92,17 @@ export const addDataSourceRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'createDatabase',
       summary: 'Make a database known',
       description:
         'Nothing connects, unless `check_connection` is true: where that fails, the answer is `{"status": "connection_error", "detail"}` and nothing is made.',
       tag,
       body: CREATE,
-      answers: { 201: 'The database', 409: 'The name is already in use' },
+      answers: {
+        200: { description: 'It does not answer; nothing was made', schema: CONNECTION_FAILURE },
+        201: { description: 'The database', schema: DATABASE },
+        409: 'The name is already in use',
+      },
     }),
   )
   app.post(
@@ -100,10 +115,11 @@ export const addDataSourceRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'checkNewDatabase',
       summary: 'Check the connection to a database that is not known',
       tag,
       body: STATUS,
-      answers: { 200: 'Whether it answers' },
+      answers: { 200: { description: 'Whether it answers', schema: CONNECTION_STATUS } },
     }),
   )
   const change = async (request: Request, name: string, mayCreate: boolean) => {
@@ -135,11 +151,15 @@ export const addDataSourceRoutes: AddRoutes = (app, context) => {
     ({ request, params }) => change(request, params.database_name, true),
     route({
       needs: 'admin',
+      id: 'putDatabase',
       summary: 'Change a database, or make it known',
       description: 'Parameters that are named change, null removes them, others stay.',
       tag,
       body: CHANGE,
-      answers: { 200: 'The changed database', 201: 'The new database' },
+      answers: {
+        200: { description: 'The changed database', schema: DATABASE },
+        201: { description: 'The new database', schema: DATABASE },
+      },
     }),
   )
   app.patch(
@@ -147,10 +167,11 @@ export const addDataSourceRoutes: AddRoutes = (app, context) => {
     ({ request, params }) => change(request, params.database_name, false),
     route({
       needs: 'admin',
+      id: 'updateDatabase',
       summary: 'Change a database',
       tag,
       body: CHANGE,
-      answers: { 200: 'The changed database', ...missing },
+      answers: { 200: { description: 'The changed database', schema: DATABASE }, ...missing },
     }),
   )
   app.delete(
@@ -164,6 +185,7 @@ export const addDataSourceRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'deleteDatabase',
       summary: 'Forget a database, or delete a project',
       description: 'What was stored of its rows stays.',
       tag,
@@ -179,9 +201,13 @@ export const addDataSourceRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'checkDatabase',
       summary: 'Check the connection to a database',
       tag,
-      answers: { 200: 'Whether it answers, and what is wrong', ...missing },
+      answers: {
+        200: { description: 'Whether it answers, and what is wrong', schema: DATABASE_CHECK },
+        ...missing,
+      },
     }),
   )
   app.get(
@@ -193,9 +219,14 @@ export const addDataSourceRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'listTables',
       summary: 'List the tables of a database',
       tag,
-      answers: { 200: 'The tables', ...missing, 502: 'It does not answer' },
+      answers: {
+        200: { description: 'The tables', schema: t.Array(TABLE_NAME) },
+        ...missing,
+        502: 'It does not answer',
+      },
     }),
   )
   app.get(
@@ -211,9 +242,14 @@ export const addDataSourceRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'getTable',
       summary: 'Get a table of a database with its columns',
       tag,
-      answers: { 200: 'The table', 404: 'No such database or table', 502: 'It does not answer' },
+      answers: {
+        200: { description: 'The table', schema: TABLE },
+        404: 'No such database or table',
+        502: 'It does not answer',
+      },
     }),
   )
 }

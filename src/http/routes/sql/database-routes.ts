@@ -1,4 +1,5 @@
 /** The databases and their objects, as existing clients browse them. */
+import { t } from 'elysia'
 import { checkDatabase } from '../../../catalog/define-database.ts'
 import {
   agentsOf,
@@ -15,6 +16,12 @@ import { nameKey } from '../../../domain/identifier.ts'
 import { DEFAULT_PROJECT, FILES_DATABASE, type Project } from '../../../domain/project.ts'
 import { tablesOfFile } from '../../../domain/uploaded-file.ts'
 import { notFound } from '../../../errors.ts'
+import {
+  DATABASE,
+  DATABASE_TABLES,
+  TREE_NODE,
+  TREE_ROOT,
+} from '../../answers/records/catalog-schemas.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 import { checkRecord, databaseRecord, isTrue, rowsOf } from './data-source-routes.ts'
@@ -101,9 +108,15 @@ export const addDatabaseRoutes: AddRoutes = (app, context) => {
     () => Response.json(databases(context)),
     route({
       needs: 'read',
+      id: 'listDatabases',
       summary: 'List the databases',
       tag,
-      answers: { 200: 'Projects, data sources and built-in databases' },
+      answers: {
+        200: {
+          description: 'Projects, data sources and built-in databases',
+          schema: t.Array(DATABASE),
+        },
+      },
     }),
   )
   app.get(
@@ -120,9 +133,10 @@ export const addDatabaseRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'getDatabase',
       summary: 'Get a database',
       tag,
-      answers: { 200: 'The database', 404: 'No such database' },
+      answers: { 200: { description: 'The database', schema: DATABASE }, 404: 'No such database' },
     }),
   )
   app.get(
@@ -137,9 +151,15 @@ export const addDatabaseRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'listDatabaseTables',
       summary: 'List the databases with their tables',
       tag,
-      answers: { 200: 'The databases; one that does not answer has no tables' },
+      answers: {
+        200: {
+          description: 'The databases; one that does not answer has no tables',
+          schema: DATABASE_TABLES,
+        },
+      },
     }),
   )
   app.get(
@@ -147,9 +167,10 @@ export const addDatabaseRoutes: AddRoutes = (app, context) => {
     () => Response.json(databases(context).map((database) => ({ ...database, class: 'db' }))),
     route({
       needs: 'read',
+      id: 'listTreeRoots',
       summary: 'List the databases, as roots of a tree',
       tag,
-      answers: { 200: 'The roots' },
+      answers: { 200: { description: 'The roots', schema: t.Array(TREE_ROOT) } },
     }),
   )
   app.get(
@@ -164,9 +185,13 @@ export const addDatabaseRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'listTreeNodes',
       summary: 'List the objects of a database',
       tag,
-      answers: { 200: 'The objects', 404: 'No such database' },
+      answers: {
+        200: { description: 'The objects', schema: t.Array(TREE_NODE) },
+        404: 'No such database',
+      },
     }),
   )
 }

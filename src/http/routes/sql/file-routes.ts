@@ -1,7 +1,9 @@
+import { t } from 'elysia'
 import { requireFile } from '../../../domain/catalog-snapshot.ts'
 import type { UploadedFile } from '../../../domain/uploaded-file.ts'
 import { AppError } from '../../../errors.ts'
 import type { UploadOutcome } from '../../../ingest/upload-files.ts'
+import { FILE, FILE_LIST } from '../../answers/records/server-schemas.ts'
 import { fileRecord } from '../../answers/wire.ts'
 import { receivedFiles } from '../../bodies/received-files.ts'
 import { route } from '../../openapi/openapi.ts'
@@ -27,9 +29,10 @@ export const addFileRoutes: AddRoutes = (app, context) => {
     () => Response.json(context.snapshot().files.map(fileRecord)),
     route({
       needs: 'read',
+      id: 'listFiles',
       summary: 'List the files',
       tag,
-      answers: { 200: 'The files' },
+      answers: { 200: { description: 'The files', schema: t.Array(FILE) } },
     }),
   )
   app.get(
@@ -37,9 +40,16 @@ export const addFileRoutes: AddRoutes = (app, context) => {
     ({ params }) => Response.json(fileRecord(requireFile(context.snapshot(), params.file_name))),
     route({
       needs: 'read',
+      id: 'getFile',
       summary: 'Get the description of a file',
       tag,
-      answers: { 200: 'What was recognised in the file, and what was not read of it', ...missing },
+      answers: {
+        200: {
+          description: 'What was recognised in the file, and what was not read of it',
+          schema: FILE,
+        },
+        ...missing,
+      },
     }),
   )
   app.put(
@@ -49,12 +59,16 @@ export const addFileRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'uploadFile',
       summary: 'Upload a file: as the part "file" of a form, as the body itself, or by its address',
       takes: ['multipart/form-data', 'application/octet-stream', 'application/json'],
       description: OPTIONS,
       tag,
       answers: {
-        200: 'What was stored; of a ZIP file a list, with what of it could not be read',
+        200: {
+          description: 'What was stored; of a ZIP file a list, with what of it could not be read',
+          schema: t.Union([FILE, FILE_LIST]),
+        },
         400: 'The file cannot be read, or the name is already in use',
         413: 'More than EIDER_FILE_BYTES_MAX',
       },
@@ -68,12 +82,13 @@ export const addFileRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'uploadFiles',
       summary: 'Upload the files of a form, each under its own name',
       takes: ['multipart/form-data'],
       description: OPTIONS,
       tag,
       answers: {
-        201: 'What was stored, and what could not be read',
+        201: { description: 'What was stored, and what could not be read', schema: FILE_LIST },
         400: 'None of them could be stored',
         413: 'More than EIDER_FILE_BYTES_MAX',
       },
@@ -87,6 +102,7 @@ export const addFileRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'deleteFile',
       summary: 'Delete a file',
       tag,
       answers: { 204: 'Deleted', ...missing },
@@ -99,6 +115,7 @@ export const addFileRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'downloadFile',
       summary: 'Get a file as it was sent',
       tag,
       produces: 'application/octet-stream',

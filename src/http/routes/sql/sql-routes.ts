@@ -3,6 +3,7 @@ import { DEFAULT_PROJECT } from '../../../domain/project.ts'
 import type { QueryResult } from '../../../domain/query-result.ts'
 import { AppError, ERRORS, toAppError } from '../../../errors.ts'
 import type { QueryRequest } from '../../../query/run-query.ts'
+import { SQL_ANSWER, SQL_PART } from '../../answers/records/server-schemas.ts'
 import {
   type AnswerEnd,
   contextRecord,
@@ -15,18 +16,36 @@ import {
 import { streamedResponse } from '../../answers/streamed-response.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
 import { route } from '../../openapi/openapi.ts'
+import { anObject, documentedAs, oneOf, optionally, orNull } from '../../openapi/schema-words.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 import type { RequestScope } from '../../running-requests.ts'
 
+const STATEMENT = t.String({
+  description: 'One SQL statement',
+  examples: ["SELECT id, relevance FROM teas WHERE content = 'without caffeine' LIMIT 1"],
+})
+const PARAMS = t.Record(t.String(), t.Unknown(), { description: 'The values of `:name` in it' })
+
+const OTHERS = {
+  context: t.Optional(
+    t.Union([
+      t.Object(
+        { db: t.Optional(t.Union([t.String(), t.Null()])) },
+        { additionalProperties: true, description: '`db`: where plain names are looked up' },
+      ),
+      t.Null(),
+    ]),
+  ),
+  params: t.Optional(t.Union([anObject(PARAMS), t.Null()])),
+  response_format: optionally(orNull(oneOf(['jsonlines', 'sse']))),
+}
+
+/** Existing clients know the words for a statement that is missing: the route has them. */
 const QUERY = bodySchema(
-  t.Object({
-    query: t.Optional(t.Unknown({ description: 'One SQL statement; required' })),
-    context: t.Optional(
-      t.Union([t.Object({ db: t.Optional(t.Union([t.String(), t.Null()])) }), t.Null()]),
-    ),
-    params: t.Optional(t.Union([t.Object({}), t.Null()])),
-    response_format: t.Optional(t.Unknown({ description: '"jsonlines", "sse" or null' })),
-  }),
+  documentedAs(
+    t.Object({ query: t.Optional(t.Unknown()), ...OTHERS }),
+    t.Object({ query: STATEMENT, ...OTHERS }),
+  ),
 )
 
 export const addSqlRoutes: AddRoutes = (app, context) => {
@@ -46,11 +65,25 @@ export const addSqlRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'login',
+      id: 'runSql',
       summary: 'Run one SQL statement',
       tag: 'SQL',
       body: QUERY,
       answers: {
-        200: 'The rows; or, as JSON, what failed, with type "error". As CSV, NDJSON or Parquet a failure is a problem',
+        200: {
+          description:
+            'The rows; or, as JSON, what failed, with type "error". As CSV, NDJSON or Parquet a failure is a problem',
+          schema: SQL_ANSWER,
+          also: {
+            'text/csv': t.String({ description: 'RFC 4180, the names first; a null is empty' }),
+            'application/x-ndjson': t.String({
+              description: 'An object for each row, on its line',
+            }),
+            'application/vnd.apache.parquet': t.String({ format: 'binary' }),
+            'application/jsonlines': SQL_PART,
+            'text/event-stream': SQL_PART,
+          },
+        },
       },
     }),
   )

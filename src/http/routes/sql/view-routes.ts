@@ -2,6 +2,7 @@ import { t } from 'elysia'
 import { requireProject, requireView, viewsOf } from '../../../domain/catalog-snapshot.ts'
 import { nameKey } from '../../../domain/identifier.ts'
 import { AppError } from '../../../errors.ts'
+import { VIEW } from '../../answers/records/catalog-schemas.ts'
 import { viewRecord } from '../../answers/wire.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
 import { route } from '../../openapi/openapi.ts'
@@ -42,9 +43,10 @@ export const addViewRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'listViews',
       summary: 'List the views of a project',
       tag,
-      answers: { 200: 'The views', 404: 'No such project' },
+      answers: { 200: { description: 'The views', schema: t.Array(VIEW) }, 404: 'No such project' },
     }),
   )
   app.post(
@@ -57,11 +59,12 @@ export const addViewRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'createView',
       summary: 'Create a view',
       tag,
       body: CREATE,
       answers: {
-        201: 'The view',
+        201: { description: 'The view', schema: VIEW },
         400: 'The query is not a valid SELECT',
         409: 'The name is already in use',
       },
@@ -80,9 +83,10 @@ const addOneViewRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'getView',
       summary: 'Get a view',
       tag,
-      answers: { 200: 'The view', ...missing },
+      answers: { 200: { description: 'The view', schema: VIEW }, ...missing },
     }),
   )
   app.put(
@@ -98,10 +102,15 @@ const addOneViewRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'replaceView',
       summary: 'Replace the query of a view',
       tag,
       body: ALTER,
-      answers: { 200: 'The view', 400: 'The query is not a valid SELECT', ...missing },
+      answers: {
+        200: { description: 'The view', schema: VIEW },
+        400: 'The query is not a valid SELECT',
+        ...missing,
+      },
     }),
   )
   app.delete(
@@ -113,6 +122,7 @@ const addOneViewRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'deleteView',
       summary: 'Delete a view',
       tag,
       answers: { 204: 'Deleted', ...missing },

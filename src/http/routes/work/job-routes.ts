@@ -2,6 +2,7 @@ import { requireProject } from '../../../domain/catalog-snapshot.ts'
 import { isOver, JOB_KINDS, JOB_STATES, type Job } from '../../../domain/flow/job.ts'
 import { nameKey } from '../../../domain/identifier.ts'
 import { AppError } from '../../../errors.ts'
+import { JOB, JOB_LIST } from '../../answers/records/catalog-schemas.ts'
 import { streamedResponse } from '../../answers/streamed-response.ts'
 import { jobRecord } from '../../answers/wire.ts'
 import { route } from '../../openapi/openapi.ts'
@@ -25,11 +26,16 @@ export const addJobRoutes: AddRoutes = (app, context) => {
     ({ request }) => Response.json(listOf(context, new URL(request.url).searchParams)),
     route({
       needs: 'read',
+      id: 'listJobs',
       summary: 'List the jobs',
       description: OPTIONS,
       tag,
       answers: {
-        200: 'items, total (of all that were found), next (the offset of the rest, or null)',
+        200: {
+          description:
+            'items, total (of all that were found), next (the offset of the rest, or null)',
+          schema: JOB_LIST,
+        },
       },
     }),
   )
@@ -38,9 +44,10 @@ export const addJobRoutes: AddRoutes = (app, context) => {
     ({ params }) => Response.json(jobRecord(jobs.get(idOf(params.job_id)))),
     route({
       needs: 'read',
+      id: 'getJob',
       summary: 'Get a job',
       tag,
-      answers: { 200: 'The job', ...missing },
+      answers: { 200: { description: 'The job', schema: JOB }, ...missing },
     }),
   )
   app.get(
@@ -54,11 +61,12 @@ export const addJobRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'watchJob',
       summary: 'Watch a job',
       description:
         'The job now and after its changes, some times a second at most, until it is over',
       tag,
-      answers: { 200: 'Chunks of data: {json}', ...missing },
+      answers: { 200: { description: 'Chunks of data: {json}', schema: JOB }, ...missing },
       produces: 'text/event-stream',
     }),
   )
@@ -80,9 +88,14 @@ const addChangeRoutes: AddRoutes = (app, context) => {
       async ({ params }) => Response.json(jobRecord(await jobs[change](idOf(params.job_id)))),
       route({
         needs: 'write',
+        id: `${change}Job`,
         summary: CHANGES[change],
         tag,
-        answers: { 200: 'The job', ...missing, 409: 'Not in this state' },
+        answers: {
+          200: { description: 'The job', schema: JOB },
+          ...missing,
+          409: 'Not in this state',
+        },
       }),
     )
   }
@@ -94,6 +107,7 @@ const addChangeRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'write',
+      id: 'deleteJob',
       summary: 'Forget a job that is over',
       tag,
       answers: { 204: 'Forgotten', ...missing, 409: 'It is not over' },

@@ -1,10 +1,12 @@
 /** Jobs that run by themselves. What a run does is seen under /api/jobs. */
+
 import { t } from 'elysia'
 import { requireProject } from '../../../domain/catalog-snapshot.ts'
 import { withoutSecrets } from '../../../domain/flow/hidden-secrets.ts'
 import type { ScheduleRun, StoredSchedule } from '../../../domain/flow/schedule.ts'
 import { nameKey } from '../../../domain/identifier.ts'
 import { notFound } from '../../../errors.ts'
+import { SCHEDULE, SCHEDULE_RUN } from '../../answers/records/catalog-schemas.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
@@ -46,9 +48,13 @@ export const addScheduleRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'listSchedules',
       summary: 'List the jobs of a project that run by themselves',
       tag,
-      answers: { 200: 'The jobs', 404: 'No such project' },
+      answers: {
+        200: { description: 'The jobs', schema: t.Array(SCHEDULE) },
+        404: 'No such project',
+      },
     }),
   )
   app.post(
@@ -68,10 +74,15 @@ export const addScheduleRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'createSchedule',
       summary: 'Create a job that runs by itself',
       tag,
       body: CREATE,
-      answers: { 201: 'The job', ...missing, 409: 'The name is already in use' },
+      answers: {
+        201: { description: 'The job', schema: SCHEDULE },
+        ...missing,
+        409: 'The name is already in use',
+      },
     }),
   )
   app.get(
@@ -79,9 +90,10 @@ export const addScheduleRoutes: AddRoutes = (app, context) => {
     ({ params }) => Response.json(scheduleRecord(scheduleOf(context, params))),
     route({
       needs: 'read',
+      id: 'getSchedule',
       summary: 'Get a job that runs by itself',
       tag,
-      answers: { 200: 'The job', ...missing },
+      answers: { 200: { description: 'The job', schema: SCHEDULE }, ...missing },
     }),
   )
   app.delete(
@@ -92,6 +104,7 @@ export const addScheduleRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'deleteSchedule',
       summary: 'Delete a job that runs by itself',
       description: 'A run that is at work is cancelled. What it stored stays.',
       tag,
@@ -106,9 +119,10 @@ export const addScheduleRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'read',
+      id: 'listScheduleRuns',
       summary: 'List the runs of a job, the newest first',
       tag,
-      answers: { 200: 'The runs', ...missing },
+      answers: { 200: { description: 'The runs', schema: t.Array(SCHEDULE_RUN) }, ...missing },
     }),
   )
 }
