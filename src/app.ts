@@ -270,7 +270,7 @@ export function createApp(options: AppOptions): App {
       metricsOpen: settings.metricsOpen,
     },
     revokedTokens: store.revokedTokens,
-    keys: store.keys,
+    ...{ keys: store.keys, users: store.users },
     signingKey: store.secrets.signingKey(),
     log: (entry) => log.request(entry),
     now: () => Date.now(),

@@ -8,6 +8,7 @@ import { failureResponseAt, isOpenAiPath } from './openai/openai-error.ts'
 import { needOf, OPENAPI_PATH, type RouteNeed } from './openapi/openapi.ts'
 import type { RouteContext, ServerDeps } from './route-context.ts'
 import { addKeyRoutes } from './routes/access/key-routes.ts'
+import { addUserRoutes } from './routes/access/user-routes.ts'
 import { addAgentRoutes } from './routes/agents/agent-routes.ts'
 import { addCompletionRoutes } from './routes/agents/completion-routes.ts'
 import { addConversationRoutes } from './routes/agents/conversation-routes.ts'
@@ -109,6 +110,7 @@ function createApp(context: RouteContext): Elysia {
   addHealthRoutes(app, context)
   addLoginRoutes(app, context)
   addKeyRoutes(app, context)
+  addUserRoutes(app, context)
   addProjectRoutes(app, context)
   addKnowledgeBaseRoutes(app, context)
   addInsertFilesRoutes(app, context)

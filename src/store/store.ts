@@ -5,6 +5,7 @@ import type { CommitListener } from '../domain/ports/retrieval-ports.ts'
 import { DEFAULT_PROJECT } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
 import { StoredKeys } from './access/stored-keys.ts'
+import { StoredUsers } from './access/stored-users.ts'
 import { type BackupOptions, StoredBackups } from './backup/backups.ts'
 import { loadCatalog, openCheckedSecrets } from './catalog/catalog-rows.ts'
 import type { StoreParts } from './catalog/catalog-state.ts'
@@ -109,6 +110,7 @@ export interface Store {
   readonly extensions: Extensions
   readonly revokedTokens: StoredRevokedTokens
   readonly keys: StoredKeys
+  readonly users: StoredUsers
   readonly secrets: Secrets
   /** The bytes of uploaded files. */
   readonly contents: FileContents
@@ -220,7 +222,7 @@ async function storeOver(
     hnsw,
     derived: new StoredDerivedFiles(folder, place.checkSpace),
     extensions,
-    revokedTokens: await StoredRevokedTokens.open(database, now),
+    ...(await loginStores(parts)),
     secrets,
     backups,
     upkeep,
@@ -233,6 +235,14 @@ async function storeOver(
       return closeInTurn([...Object.values(records), ...others, contents, jobs, importFiles])
     },
   }
+}
+
+async function loginStores({
+  database,
+  now,
+}: StoreParts): Promise<Pick<Store, 'revokedTokens' | 'users'>> {
+  const revokedTokens = await StoredRevokedTokens.open(database, now)
+  return { revokedTokens, users: await StoredUsers.open(database, now) }
 }
 
 /** What questions to agents leave behind, and who may come in. */

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { request } from 'node:http'
+import { ANYONE } from '../../src/domain/access/principal.ts'
+import type { KnownUser, Users } from '../../src/domain/ports/access-ports.ts'
 import type { ServerDeps } from '../../src/http/route-context.ts'
+import { NO_USERS } from '../support/access-keys.ts'
 import { requestOf, type TestServer, testServer } from './server-fixture.ts'
 
 const RIGHT = { username: 'ada', password: 'right' }
@@ -190,4 +193,63 @@ test('a client is known by its connection, whatever its headers say', async () =
   letGo()
   expect(new Set(await Promise.all(wrong))).toEqual(new Set([401]))
   await listener.stop(0)
+})
+
+describe('a login whose password takes time to compare', () => {
+  const EVE = { username: 'eve', password: 'right' }
+  const eve: KnownUser = {
+    id: 5,
+    mark: 'm',
+    principal: { ...ANYONE, kind: 'user', id: '5', name: 'eve' },
+  }
+
+  /** Comparing waits until the test lets it go. */
+  function comparingServer() {
+    const compared: { readonly client: string; go(): void }[] = []
+    const users: Users = {
+      ...NO_USERS,
+      named: (name) => (name === EVE.username ? eve : undefined),
+      known: () => eve,
+      isPassword: (_id, password, client) => {
+        return new Promise((resolve) => {
+          compared.push({ client, go: () => resolve(password === EVE.password) })
+        })
+      },
+    }
+    return { compared, fixture: lockedServer({ users }) }
+  }
+
+  test('counts while it is compared: guesses at once have an end, for their client only', async () => {
+    const { compared, fixture } = comparingServer()
+    const wrong = wrongly(fixture, 64, { username: 'eve' })
+    await until(() => compared.length === 64)
+    expect((await attempt(fixture, EVE)).status).toBe(429)
+    const owner = attempt(fixture, { ...EVE, address: ELSEWHERE })
+    await until(() => compared.length === 65)
+    expect(compared[64]?.client).not.toBe(compared[0]?.client)
+    compared[64]?.go()
+    expect((await owner).status).toBe(200)
+    // Others behind the same proxy are not held up.
+    expect((await attempt(fixture)).status).toBe(200)
+    for (const { go } of compared) go()
+    expect(new Set((await Promise.all(wrong)).map(({ status }) => status))).toEqual(new Set([401]))
+  })
+
+  test('waits as long under a right name as under a wrong one', async () => {
+    const { compared, fixture } = comparingServer()
+    const [right] = wrongly(fixture, 1, { username: 'eve' })
+    await until(() => compared.length === 1)
+    fixture.clock.nowMs += 100
+    compared[0]?.go()
+    await right
+    expect(fixture.delays).toEqual([150])
+  })
+
+  test('of a name that nobody has compares nothing', async () => {
+    const { compared, fixture } = comparingServer()
+    for (let index = 0; index < 100; index++) {
+      await attempt(fixture, { username: `nobody ${index}`, password: 'x' })
+    }
+    expect(compared.length).toBe(0)
+  })
 })

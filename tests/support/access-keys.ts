@@ -1,5 +1,5 @@
 import type { Scope } from '../../src/domain/access/principal.ts'
-import type { AccessKeys } from '../../src/domain/ports/access-ports.ts'
+import type { AccessKeys, Users } from '../../src/domain/ports/access-ports.ts'
 import type { TestApp } from './test-app.ts'
 
 export interface MadeKey {
@@ -37,4 +37,14 @@ export const NO_KEYS: AccessKeys = {
   remove: () => Promise.reject(new Error('no keys')),
   find: () => undefined,
   noteUse: () => {},
+}
+
+export const NO_USERS: Users = {
+  list: () => [],
+  create: () => Promise.reject(new Error('no users')),
+  change: () => Promise.reject(new Error('no users')),
+  remove: () => Promise.reject(new Error('no users')),
+  known: () => undefined,
+  named: () => undefined,
+  isPassword: async () => false,
 }

@@ -1,5 +1,5 @@
-/** Keys: who may come in without a password. */
-import type { Principal, Scope } from '../access/principal.ts'
+/** Who may come in: keys, and users with a password. */
+import type { Principal, Role, Scope } from '../access/principal.ts'
 
 /** A key as it may be shown: nothing here opens a door. */
 export interface AccessKey {
@@ -49,3 +49,48 @@ export interface AccessKeys {
 
 /** What every key begins with. */
 export const KEY_PREFIX = 'eider_'
+
+export interface User {
+  readonly id: number
+  readonly name: string
+  readonly role: Role
+  /** As they were named; null: all. */
+  readonly namespaces: readonly string[] | null
+  readonly createdBy: string
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+export type NewUser = Pick<User, 'name' | 'role' | 'namespaces' | 'createdBy'> & {
+  readonly password: string
+}
+
+/** What stays as it is where a field is missing. */
+export type UserChanges = Partial<Pick<NewUser, 'role' | 'namespaces' | 'password'>>
+
+export interface KnownUser {
+  readonly id: number
+  readonly principal: Principal
+  /** Another one after each change of the password: what was given out before is void. */
+  readonly mark: string
+}
+
+export interface Users {
+  /** The oldest first. */
+  list(): readonly User[]
+  /** @throws AppError `user_exists`, `too_many_logins` while too many passwords are hashed */
+  create(draft: NewUser, signal: AbortSignal): Promise<User>
+  /** @throws AppError `user_not_found`, `too_many_logins` */
+  change(id: number, changes: UserChanges, signal: AbortSignal): Promise<User>
+  /** @throws AppError `user_not_found` */
+  remove(id: number): Promise<void>
+  /** From memory. */
+  known(id: number): KnownUser | undefined
+  /** From memory. */
+  named(name: string): KnownUser | undefined
+  /**
+   * @param client whose turn it is: one client has one password hashed at a time
+   * @throws AppError `too_many_logins`
+   */
+  isPassword(id: number, password: string, client: string, signal: AbortSignal): Promise<boolean>
+}

@@ -1,9 +1,12 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { ANYONE, type Principal } from '../../domain/access/principal.ts'
+import type { KnownUser, Users } from '../../domain/ports/access-ports.ts'
 import { AppError } from '../../errors.ts'
+import { clientBlock } from '../../network/address-policy.ts'
 import type { SessionName } from '../../query/sessions.ts'
 import { KeyAccess, type KeyAccessDeps, keyTextOf } from './key-access.ts'
 import { LoginThrottle, type LoginThrottleDeps } from './login-throttle.ts'
+import { SessionTokens, type TokenSession } from './session-tokens.ts'
 
 const COOKIE = 'session'
 const SESSION_HEADER = 'x-session'
@@ -23,6 +26,7 @@ export interface LoginSettings {
 
 export interface AuthenticationDeps extends LoginThrottleDeps, KeyAccessDeps {
   readonly settings: LoginSettings & KeyAccessDeps['settings']
+  readonly users: Pick<Users, 'known' | 'named' | 'isPassword' | 'change'>
   /** Tokens that were logged out before they expired. They outlive the process. */
   readonly revokedTokens: {
     /** @param expiresMs when the token expires by itself; after that it need not be remembered */
@@ -41,11 +45,6 @@ export interface Identity {
   readonly login: string | undefined
 }
 
-interface Session {
-  readonly tokenId: string
-  readonly expiresMs: number
-}
-
 /** Its beginning is what existing clients know. */
 const AUTHORIZATION_REQUIRED =
   'Authorization is required to complete the request: send a token of POST /api/login, or a key of POST /api/keys, as "Authorization: Bearer …"'
@@ -55,20 +54,29 @@ export class Authentication {
   readonly isOn: boolean
   readonly #deps: AuthenticationDeps
   readonly #expected: Credentials
-  readonly #tokens: TokenSigner
+  readonly #tokens: SessionTokens
   readonly #throttle: LoginThrottle
   readonly #keys: KeyAccess
-  /** The token's id of each request that came with a good one. */
-  readonly #logins = new WeakMap<Request, string>()
+  /** Of each request that came with a good token. */
+  readonly #logins = new WeakMap<Request, Identity & { readonly login: string }>()
+  /** The user of the settings, and everyone where there is none. */
+  readonly #first: Principal
 
   constructor(deps: AuthenticationDeps) {
     const { username, password } = deps.settings
     this.isOn = username !== undefined && password !== undefined
     this.#deps = deps
     this.#expected = { username: username ?? '', password: password ?? '' }
-    this.#tokens = tokenSigner(signingKeyOf(deps.signingKey, this.#expected))
+    this.#tokens = new SessionTokens(deps.signingKey, this.#expected)
+    const name = this.#expected.username
+    this.#first = this.isOn ? { ...ANYONE, kind: 'user', id: FIRST_ID, name } : ANYONE
     this.#throttle = new LoginThrottle(deps)
     this.#keys = new KeyAccess(deps)
+  }
+
+  /** The name of the user of the settings; undefined: the login is off. */
+  get firstAdmin(): string | undefined {
+    return this.isOn ? this.#first.name : undefined
   }
 
   /**
@@ -77,15 +85,64 @@ export class Authentication {
    * @param address the client's network address
    * @throws AppError `wrong_credentials`, `too_many_logins`
    */
-  async login(sent: Credentials, address: string, signal: AbortSignal): Promise<string> {
-    const attempt = { address, username: sent.username }
-    const isRight = () => areEqual(sent, this.#expected)
-    if (this.isOn && !(await this.#throttle.attempt(attempt, isRight, signal))) {
-      throw new AppError('wrong_credentials', 'Invalid username or password')
+  async login(
+    sent: Credentials,
+    address: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly token: string; readonly principal: Principal }> {
+    const user = await this.#attempt(sent, address, signal)
+    if (user === undefined) throw new AppError('wrong_credentials', 'Invalid username or password')
+    const principal = user === 'first' ? this.#first : user.principal
+    return { token: await this.#tokenOf(user), principal }
+  }
+
+  /**
+   * A user changes the own password: every token of theirs is void, and this is a new one.
+   * @throws AppError `forbidden`, `user_of_settings`, `wrong_credentials`, `too_many_logins`
+   */
+  async changeOwnPassword(
+    principal: Principal,
+    sent: { readonly current: string; readonly password: string },
+    address: string,
+    signal: AbortSignal,
+  ): Promise<string> {
+    if (principal.kind !== 'user') throw new AppError('forbidden', 'Only a user has a password')
+    if (principal.id === FIRST_ID) {
+      const how = 'change EIDER_PASSWORD and start the server again'
+      throw new AppError(
+        'user_of_settings',
+        `${principal.name} is the user of the settings: ${how}`,
+      )
     }
+    const credentials = { username: principal.name, password: sent.current }
+    const user = await this.#attempt(credentials, address, signal)
+    if (user === undefined || user === 'first' || String(user.id) !== principal.id) {
+      throw new AppError('wrong_credentials', 'The current password is another one')
+    }
+    const { users } = this.#deps
+    await users.change(user.id, { password: sent.password }, signal)
+    return this.#tokenOf(users.known(user.id) ?? user)
+  }
+
+  /** Whose credentials these are. */
+  #attempt(sent: Credentials, address: string, signal: AbortSignal) {
+    if (!this.isOn) return Promise.resolve('first' as const)
+    const { users } = this.#deps
+    const check = async (): Promise<'first' | KnownUser | undefined> => {
+      if (areEqual(sent, this.#expected)) return 'first'
+      const user = users.named(sent.username)
+      if (user === undefined) return undefined
+      const client = `${clientBlock(address)} ${user.id}`
+      return (await users.isPassword(user.id, sent.password, client, signal)) ? user : undefined
+    }
+    return this.#throttle.attempt({ address, username: sent.username }, check, signal)
+  }
+
+  #tokenOf(user: 'first' | KnownUser): Promise<string> {
     const issued = Math.floor(this.#deps.now() / 1000)
     const expires = issued + this.#deps.settings.tokenTtlSeconds
-    return this.#tokens.sign({ jti: this.#deps.newId(), iat: issued, exp: expires })
+    const times = { tokenId: this.#deps.newId(), issued, expires }
+    return this.#tokens.sign(user === 'first' ? times : { ...times, user })
   }
 
   /** Revokes every token that the request carries. */
@@ -104,7 +161,8 @@ export class Authentication {
     for (const token of tokensOf(request)) {
       const session = await this.#sessionOf(token)
       if (session === undefined) continue
-      this.#logins.set(request, session.tokenId)
+      const { principal } = session
+      this.#logins.set(request, { principal, login: session.tokenId })
       return true
     }
     return false
@@ -125,8 +183,8 @@ export class Authentication {
     const ofKey = text === undefined ? undefined : this.#keys.loginOf(text)
     if (ofKey !== undefined) return { login: ofKey, name: named ?? '' }
     if (this.isOn) {
-      const login = (await this.isConfirmed(request)) ? this.#logins.get(request) : undefined
-      return login === undefined ? null : { login, name: named ?? '' }
+      const found = (await this.isConfirmed(request)) ? this.#logins.get(request) : undefined
+      return found === undefined ? null : { login: found.login, name: named ?? '' }
     }
     const [token] = tokensOf(request)
     if (named !== null) return { login: `named ${named}`, name: '' }
@@ -141,12 +199,9 @@ export class Authentication {
     const text = keyTextOf(request)
     if (text !== undefined) return this.identifyByKey(text)
     if (!this.isOn) return { principal: ANYONE, login: undefined }
-    if (!(await this.isConfirmed(request))) {
-      throw new AppError('unauthorized', AUTHORIZATION_REQUIRED)
-    }
-    const name = this.#expected.username
-    const principal: Principal = { ...ANYONE, kind: 'user', id: name, name }
-    return { principal, login: this.#logins.get(request) }
+    const found = (await this.isConfirmed(request)) ? this.#logins.get(request) : undefined
+    if (found === undefined) throw new AppError('unauthorized', AUTHORIZATION_REQUIRED)
+    return found
   }
 
   /**
@@ -169,55 +224,22 @@ export class Authentication {
     return `${COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax`
   }
 
-  async #sessionOf(token: string): Promise<Session | undefined> {
+  /** With what its user may do now. */
+  async #sessionOf(
+    token: string,
+  ): Promise<(TokenSession & { readonly principal: Principal }) | undefined> {
     const session = await this.#tokens.verify(token, this.#deps.now())
-    if (session === undefined) return undefined
-    return this.#deps.revokedTokens.isRevoked(session.tokenId) ? undefined : session
+    if (session === undefined || this.#deps.revokedTokens.isRevoked(session.tokenId))
+      return undefined
+    if (session.user === undefined) return { ...session, principal: this.#first }
+    const user = this.#deps.users.known(session.user.id)
+    if (user === undefined || user.mark !== session.user.mark) return undefined
+    return { ...session, principal: user.principal }
   }
 }
 
-interface TokenSigner {
-  /** @param claims times in seconds since 1970 */
-  sign(claims: {
-    readonly jti: string
-    readonly iat: number
-    readonly exp: number
-  }): Promise<string>
-  verify(token: string, nowMs: number): Promise<Session | undefined>
-}
-
-/** JSON Web Tokens (RFC 7519) signed by HMAC with SHA-256. */
-function tokenSigner(key: Uint8Array): TokenSigner {
-  // Loaded with the first token: many servers have no login.
-  const load = async () => {
-    const { jwt } = await import('@elysiajs/jwt')
-    return jwt({ name: 'tokens', alg: 'HS256', secret: key }).decorator.tokens
-  }
-  let loaded: ReturnType<typeof load> | undefined
-  const tokens = () => {
-    loaded ??= load()
-    return loaded
-  }
-  return {
-    // The plugin stamps its own `iat` unless told not to; the clock is ours.
-    async sign({ jti, iat, exp }) {
-      return (await tokens()).sign({ jti, exp, issued: iat, iat: false })
-    },
-    async verify(token, nowMs) {
-      const options = { algorithms: ['HS256'], currentDate: new Date(nowMs) }
-      const claims = await (await tokens()).verify(token, options)
-      if (claims === false || claims.jti === undefined || claims.exp === undefined) return undefined
-      return { tokenId: claims.jti, expiresMs: claims.exp * 1000 }
-    },
-  }
-}
-
-/** Depends on the credentials, so that a changed password ends every session. */
-function signingKeyOf(secret: Uint8Array, { username, password }: Credentials): Uint8Array {
-  return createHmac('sha256', secret)
-    .update(JSON.stringify([username, password]))
-    .digest()
-}
+/** No stored user has it. */
+const FIRST_ID = '0'
 
 /** Takes the same time whatever differs, and always compares both. */
 function areEqual(sent: Credentials, expected: Credentials): boolean {

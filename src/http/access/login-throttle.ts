@@ -44,11 +44,12 @@ interface WrongAttempts {
 interface ClientAttempts extends WrongAttempts {
   /** When each delay under way is over. It counts on when the client hangs up. */
   underWay: readonly number[]
+  /** Attempts that are being compared. */
+  comparing: number
 }
 
 /**
- * Slows down who guesses. The right password is answered at once, whoever guesses beside it: comparing is cheap, so nobody
- * waits for a turn. A wrong one waits for 250 ms, 500 ms, 1 s by its client and name, and longer where a name is guessed
+ * Slows down who guesses. The right password is answered as soon as it is compared, whoever guesses beside it. A wrong one waits for 250 ms, 500 ms, 1 s by its client and name, and longer where a name is guessed
  * at from everywhere. All of that depends on the name as it was sent, so that the right name waits like any other.
  */
 export class LoginThrottle {
@@ -62,31 +63,38 @@ export class LoginThrottle {
   }
 
   /**
-   * True for the right credentials.
+   * What `check` finds; undefined: the credentials are wrong.
+   * @param check it may take its time: what it takes is part of the delay, so that nobody learns from it which names there are
    * @throws AppError `too_many_logins`, the signal's reason
    */
-  async attempt(
+  async attempt<T>(
     { address, username }: LoginAttempt,
-    isRight: () => boolean,
+    check: () => Promise<T | undefined>,
     signal: AbortSignal,
-  ): Promise<boolean> {
-    const now = this.#deps.now()
+  ): Promise<T | undefined> {
+    const startMs = this.#deps.now()
     const nameKey = createHash('sha256').update(username).digest('base64')
     const clientKey = `${clientBlock(address)} ${nameKey}`
-    const client = recent(this.#clients.get(clientKey), now) ?? { ...NONE, underWay: [] }
-    client.underWay = client.underWay.filter((endMs) => endMs > now)
-    if (client.underWay.length >= UNDER_WAY_MAX) throw tooManyLogins()
-    if (isRight()) {
+    const client = recent(this.#clients.get(clientKey), startMs) ?? newClient(startMs)
+    this.#clients.set(clientKey, client)
+    client.underWay = client.underWay.filter((endMs) => endMs > startMs)
+    if (client.underWay.length + client.comparing >= UNDER_WAY_MAX) throw tooManyLogins()
+    client.comparing += 1
+    const found = await check().finally(() => {
+      client.comparing -= 1
+    })
+    if (found !== undefined) {
       client.count = 0
-      return true
+      return found
     }
+    const now = this.#deps.now()
     const name = recent(this.#names.get(nameKey), now) ?? { ...NONE }
-    const delayMs = delayMsOf(client, name)
-    this.#clients.set(clientKey, noted(client, now))
+    const delayMs = Math.max(0, delayMsOf(client, name) - (now - startMs))
+    noted(client, now)
     this.#names.set(nameKey, noted(name, now))
     client.underWay = [...client.underWay, now + delayMs]
     await this.#wait(delayMs, signal)
-    return false
+    return undefined
   }
 
   async #wait(delayMs: number, signal: AbortSignal): Promise<void> {
@@ -98,6 +106,10 @@ export class LoginThrottle {
       this.#waitingCount -= 1
     }
   }
+}
+
+function newClient(nowMs: number): ClientAttempts {
+  return { count: 0, lastMs: nowMs, underWay: [], comparing: 0 }
 }
 
 const NONE: Readonly<WrongAttempts> = { count: 0, lastMs: 0 }

@@ -26,7 +26,7 @@ export const addLoginRoutes: AddRoutes = (app, context) => {
     async ({ request }) => {
       const credentials = credentialsOf(await readJson(context, request, LOGIN))
       const { address, signal } = context.scopeOf(request)
-      const token = await authentication.login(credentials, address, signal)
+      const { token } = await authentication.login(credentials, address, signal)
       const headers = { 'set-cookie': authentication.cookie(token), 'cache-control': 'no-store' }
       return Response.json({ token }, { headers })
     },
