@@ -26,6 +26,9 @@ import { databaseUses, liveTables } from './composition/source-parts.ts'
 import { sourceKeeperOf } from './composition/sync-parts.ts'
 import { runTracingOf } from './composition/trace-parts.ts'
 import { useCases } from './composition/use-cases.ts'
+import type { Principal } from './domain/access/principal.ts'
+import { type Rights, rightsOf } from './domain/access/rights.ts'
+import { VisibleCatalogs } from './domain/access/visible-catalog.ts'
 import type { EmbedderRegistry, RerankerRegistry } from './domain/ports/model-ports.ts'
 import { NOTHING_NOTED, type RunningWork } from './domain/ports/running-ports.ts'
 import type { DataSources } from './domain/ports/source-ports.ts'
@@ -44,6 +47,7 @@ import { checkModelAddress } from './models/endpoint.ts'
 import { rerankerRegistry } from './models/reranker-registry.ts'
 import { addressPolicy } from './network/address-policy.ts'
 import { checkNamedAddress, type Guard, internet } from './network/pinned-fetch.ts'
+import { depsFor, limitedJobs } from './query/access/rights-deps.ts'
 import type { QueryDeps } from './query/query-deps.ts'
 import { KnownPhrases } from './query/select/known-phrases.ts'
 import { PlanCache } from './query/select/plan-cache.ts'
@@ -169,7 +173,7 @@ export function createApp(options: AppOptions): App {
     sources,
     databaseUses: databaseUses(snapshot, store),
     schedules,
-    live: liveTables({ snapshot, sources }, store.schedules, {
+    live: liveTables(sources, store.schedules, {
       ...{ keeping: syncSources, traces: store.traces },
     }),
     embedders,
@@ -206,15 +210,20 @@ export function createApp(options: AppOptions): App {
     statementBytesMax: settings.statementBytesMax,
     nowMs,
   }
+  const rightsParts = { visible: new VisibleCatalogs(), jobStore: store.jobs }
+  const depsOf = (author: Principal | null, rights: Rights | null) => {
+    return depsFor(queryDeps, author, rights, rightsParts)
+  }
+  const depsWithin = (rights: Rights | null) => depsOf(null, rights)
   const tracing = runTracingOf({
     ...{ settings, store, log, version: options.version },
     counter: countedRuns(measurements),
   })
-  const agents = agentPool(settings, queryDeps, running, {
+  const agents = agentPool(settings, depsWithin, running, {
     traces: tracing.traces,
     foreignTools: foreignToolsOf(guard, nowMs),
   })
-  const insertDeps = insertDepsOf(options, queryDeps, reader)
+  const insertDeps = insertDepsOf(options, depsWithin, reader)
   const schedule = new BackupSchedule(store.backups, {
     pattern: settings.backupSchedule,
     onFailure: (error) => log.failure({ requestId: 'backup', error }),
@@ -231,8 +240,9 @@ export function createApp(options: AppOptions): App {
     caches: { vectors: vectorCaches, rows: rowCaches },
     questions: () => agents.runs(),
   })
-  const uses = useCases(queryDeps, insertDeps, {
+  const uses = useCases(depsOf, insertDeps, {
     ...{ settings, reader, jobs, importFiles: store.importFiles },
+    jobsFor: (principal) => limitedJobs(jobs, rightsOf(principal), store.jobs),
   })
   const logError: ServerDeps['logError'] = (error) => log.failure(error)
   const served = {

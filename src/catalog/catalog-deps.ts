@@ -1,3 +1,4 @@
+import type { Principal } from '../domain/access/principal.ts'
 import type { DataSource } from '../domain/flow/data-source.ts'
 import type { ModelRef } from '../domain/model-ref.ts'
 import type { EmbedderRegistry, RerankerRegistry } from '../domain/ports/model-ports.ts'
@@ -20,6 +21,8 @@ export interface CatalogDeps {
   /** The same for the address of a server whose tools an agent may call. @throws AppError `address_refused` */
   readonly checkServerAddress: (url: URL) => Promise<void>
   readonly reembeddings: Reembeddings
+  /** Who defines things; unset: the server itself. */
+  readonly author?: Principal
   /** Told of the model that an agent was given; null: the server's default. */
   readonly agentHasModel?: (ref: ModelRef | null) => void
 }

@@ -1,3 +1,4 @@
+import { mayName, type Principal, requireScope } from '../domain/access/principal.ts'
 import type { Agent, AgentChanges, AgentData, AgentParams } from '../domain/agents/agent.ts'
 import { findAgent, requireProject } from '../domain/catalog-snapshot.ts'
 import { checkedName } from '../domain/identifier.ts'
@@ -48,7 +49,7 @@ export async function createAgent(
     const detail = `Agent with name ${name} already exists. Please choose a different one.`
     throw new AppError('agent_exists', detail)
   }
-  const changes = changesOf(read, null, deps)
+  const changes = authored(changesOf(read, null, deps), null, deps.author)
   await checkAddresses(changes, deps)
   const agent = await deps.catalog.createAgent({
     name,
@@ -67,7 +68,7 @@ export async function alterAgent(agent: Agent, sent: Fields, deps: CatalogDeps):
   const read = checkedFields(sent)
   const name = read.text('name')
   if (name !== undefined) checkedName('agent', name)
-  const changes = changesOf(read, agent, deps)
+  const changes = authored(changesOf(read, agent, deps), agent, deps.author)
   await checkAddresses(changes, deps)
   return deps.catalog.alterAgent(agent, { ...changes, ...definedFields({ name }) })
 }
@@ -78,7 +79,43 @@ export function overriddenAgent(agent: Agent, sent: Fields, deps: CatalogDeps): 
   if (read.text('name') !== undefined) {
     throw new AppError(CODE, 'The name of an agent cannot be changed for a question')
   }
+  if (deps.author !== undefined && Object.keys(sent).length > 0) {
+    requireScope(deps.author, 'write')
+    return { ...agent, ...authored(changesOf(read, agent, deps), agent, deps.author) }
+  }
   return { ...agent, ...changesOf(read, agent, deps) }
+}
+
+/**
+ * What an agent reads, its model is sent: whoever gives it a model, a prompt or data may read all of that themselves.
+ * @throws AppError `forbidden`
+ */
+function authored(
+  changes: AgentChanges,
+  stored: Agent | null,
+  author: Principal | undefined,
+): AgentChanges {
+  const data = changes.data === undefined ? (stored?.data ?? null) : changes.data
+  if (author === undefined || data === null) return changes
+  const { within: _, ...named } = data
+  if ((named.mcp ?? []).length > 0) requireScope(author, 'admin')
+  const patterns = [...named.knowledgeBases, ...named.tables]
+  if (patterns.length > 0) requireScope(author, 'read')
+  const { namespaces } = author
+  if (namespaces === null) return changes.data === undefined ? changes : { ...changes, data: named }
+  for (const pattern of named.knowledgeBases) {
+    if (pattern.includes('.')) requirePattern(author, pattern)
+  }
+  for (const pattern of named.tables) requirePattern(author, pattern)
+  return { ...changes, data: { ...named, within: [...namespaces].toSorted() } }
+}
+
+/** A pattern for names of namespaces would take in those that are made later. @throws AppError `forbidden` */
+function requirePattern(author: Principal, pattern: string): void {
+  const [namespace = ''] = pattern.split('.')
+  if (mayName(author, namespace) && !/[*?[\]{}]/.test(namespace)) return
+  const message = `${author.name} may not let an agent read "${pattern.slice(0, 100)}"`
+  throw new AppError('forbidden', `${message}: name data of your own projects`)
 }
 
 export async function dropAgent(agent: Agent, deps: CatalogDeps): Promise<void> {

@@ -1,6 +1,6 @@
 /** The contract's fields of a knowledge base, except for the embedding model. */
 
-import { type CatalogSnapshot, findDataSource } from '../domain/catalog-snapshot.ts'
+import { type CatalogSnapshot, seenDataSource } from '../domain/catalog-snapshot.ts'
 import { COLUMN_TYPE_NAMES, parseColumnType, typeText } from '../domain/column-types/column-type.ts'
 import { FUSIONS, fusionNamed } from '../domain/hybrid-search.ts'
 import { checkedName, nameKey } from '../domain/identifier.ts'
@@ -80,7 +80,7 @@ export function storageOf(
 function refuseOtherDatabase(database: string, snapshot: CatalogSnapshot): void {
   const { projects } = snapshot
   const key = nameKey(database)
-  const isSource = findDataSource(snapshot, database) !== undefined
+  const isSource = seenDataSource(snapshot, database) !== undefined
   const isProject = projects.some((project) => nameKey(project.name) === key)
   const isSystem = [FILES_DATABASE, 'information_schema', 'pg_catalog', 'temp', 'main'].includes(
     key,

@@ -1,6 +1,7 @@
 import { agentWarnings } from '../agents/questions/agent-check.ts'
 import { AgentPool } from '../agents/questions/agent-pool.ts'
 import { Conversations } from '../agents/questions/conversations.ts'
+import type { Rights } from '../domain/access/rights.ts'
 import { BUILTIN_CHAT_MODEL, BUILTIN_PROVIDER } from '../domain/model-ref.ts'
 import type { ForeignTools } from '../domain/ports/foreign-tool-ports.ts'
 import type { AgentAnswers } from '../domain/ports/model-ports.ts'
@@ -20,10 +21,11 @@ const SPARE_AGENTS = 2
 
 export function agentPool(
   settings: Settings,
-  queryDeps: QueryDeps,
+  queryDeps: (rights: Rights | null) => QueryDeps,
   running: RunningWork,
   { traces, foreignTools }: { readonly traces: RunTraces; readonly foreignTools: ForeignTools },
 ): AgentPool {
+  const all = queryDeps(null)
   return new AgentPool(
     {
       agentsMax: settings.agentsMax,
@@ -39,8 +41,8 @@ export function agentPool(
       workerUrl: new URL('../workers/agent-entry.ts', import.meta.url).href,
     },
     {
-      catalog: queryDeps.catalog,
-      select: async (sql, { project, allowed }, signal) => {
+      catalog: all.catalog,
+      select: async (sql, { project, allowed, within = null }, signal) => {
         running.refuseSuspect(sql)
         const entry = running.begin('an agent')
         entry.statement(sql)
@@ -48,15 +50,16 @@ export function agentPool(
           const { runSelect } = await LATER.select()
           const request = { sql, database: project, params: {}, allowed, isShown: true }
           // Its first rows are read by then.
-          return await runSelect(request, queryDeps, signal)
+          const rights = within && { read: true, ask: false, namespaces: within }
+          return await runSelect(request, queryDeps(rights), signal)
         } finally {
           entry.end()
         }
       },
-      sources: queryDeps.sources,
-      embed: builtinEmbed(queryDeps.embedders),
-      chatProviders: queryDeps.chatProviders,
-      ...(queryDeps.chatModels.features && { features: queryDeps.chatModels.features }),
+      sources: all.sources,
+      embed: builtinEmbed(all.embedders),
+      chatProviders: all.chatProviders,
+      ...(all.chatModels.features && { features: all.chatModels.features }),
       foreignTools,
       traces,
       collect: () => Bun.gc(true),

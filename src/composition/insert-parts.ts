@@ -1,3 +1,4 @@
+import type { Rights } from '../domain/access/rights.ts'
 import { guardedFetch } from '../ingest/crawl/guarded-fetch.ts'
 import { INGEST_LIMITS } from '../ingest/ingest-limits.ts'
 import type { InsertFilesDeps } from '../ingest/insert-files.ts'
@@ -21,11 +22,12 @@ const INSERT_READING_MS = 24 * 3_600_000
 
 export function insertDepsOf(
   options: InsertParts,
-  queryDeps: QueryDeps,
+  queryDepsOf: (rights: Rights | null) => QueryDeps,
   reader: DocumentReader,
 ): InsertFilesDeps & UploadDeps {
   const { settings, store } = options
   const downloads = downloadsOf(options)
+  const queryDeps = queryDepsOf(null)
   return {
     snapshot: () => store.catalog.snapshot(),
     chunks: store.chunks,
@@ -34,10 +36,10 @@ export function insertDepsOf(
     chatModels: queryDeps.chatModels,
     files: store.files,
     tables: store.files,
-    select: async (sql, database, signal) => {
+    select: async (sql, { projectName: database, rights }, signal) => {
       return (await LATER.select()).runSelect(
         { sql, database, params: {} },
-        { ...queryDeps, readingMs: INSERT_READING_MS },
+        { ...queryDepsOf(rights), readingMs: INSERT_READING_MS },
         signal,
       )
     },

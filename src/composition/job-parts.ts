@@ -1,3 +1,4 @@
+import type { Rights } from '../domain/access/rights.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import { type Activity, insertOfJob, NO_ACTIVITY } from '../domain/flow/activity.ts'
 import type { LoggedError } from '../http/running-requests.ts'
@@ -5,6 +6,7 @@ import type { InsertLog } from '../ingest/insert-log.ts'
 import type { InsertDeps } from '../ingest/insert-request.ts'
 import { JobRunner } from '../jobs/job-runner.ts'
 import type { JobLogEntry } from '../jobs/job-runs.ts'
+import { rightsOfWork } from '../query/access/rights-deps.ts'
 import type { QueryDeps, ShownActivity } from '../query/query-deps.ts'
 import type { Settings } from '../settings.ts'
 import type { Store } from '../store/store.ts'
@@ -36,22 +38,28 @@ export function jobRunnerOf({ settings, store, log }: JobParts): JobRunner {
 export function handleInserts(
   jobs: JobRunner,
   deps: () => InsertDeps,
-  queryDeps: () => QueryDeps,
+  queryDeps: (rights: Rights | null) => QueryDeps,
 ): void {
   jobs.handle('insert', {
     run: async (work, signal) => {
       const { isStoredStatement, runStatementJob } = await LATER.statementJob()
       const { request } = work
-      if (isStoredStatement(request)) return runStatementJob(work, request, queryDeps(), signal)
+      if (isStoredStatement(request)) {
+        return runStatementJob(work, request, queryDeps(rightsOfWork(request)), signal)
+      }
       return (await LATER.insertJob()).runInsertJob(work, deps(), signal)
     },
   })
 }
 
-export function handleEvaluations(jobs: JobRunner, queryDeps: QueryDeps): void {
+export function handleEvaluations(
+  jobs: JobRunner,
+  queryDeps: (rights: Rights | null) => QueryDeps,
+): void {
   jobs.handle('evaluation', {
     run: async (work, signal) => {
-      return (await LATER.evaluationJob()).runEvaluationJob(work, queryDeps, signal)
+      const deps = queryDeps(rightsOfWork(work.request))
+      return (await LATER.evaluationJob()).runEvaluationJob(work, deps, signal)
     },
   })
 }

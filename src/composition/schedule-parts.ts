@@ -1,3 +1,5 @@
+import { sees } from '../domain/access/rights.ts'
+import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import { withoutSecrets } from '../domain/flow/hidden-secrets.ts'
 import type { ScheduleStore } from '../domain/ports/schedule-ports.ts'
 import type { LoggedError } from '../http/running-requests.ts'
@@ -41,8 +43,9 @@ export function schedulerOf({ settings, store, jobs, log, queryDeps }: ScheduleP
 export async function scheduleRows(
   table: string,
   store: Pick<ScheduleStore, 'list' | 'runs'>,
+  { limits }: Pick<CatalogSnapshot, 'limits'>,
 ): Promise<LiveRows | undefined> {
-  const schedules = store.list()
+  const schedules = store.list().filter(({ projectName }) => sees(limits?.rights, projectName))
   if (table === 'jobs') {
     const rows = schedules.map((schedule) => ({
       NAME: schedule.name,

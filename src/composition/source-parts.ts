@@ -14,19 +14,21 @@ import { scheduleRows } from './schedule-parts.ts'
 
 /** The tables of information_schema whose rows are fetched when they are read. */
 export function liveTables(
-  listed: ListedSources,
+  sources: ListedSources['sources'],
   schedules: Pick<ScheduleStore, 'list' | 'runs'>,
   { keeping, traces }: { readonly keeping: SourceKeeping; readonly traces: TraceStore },
 ): LiveTables {
   return {
-    async rows(table, signal) {
-      if (table === 'tables' || table === 'columns') return allSourceRows(table, listed, signal)
-      if (table === 'sources') return keptSourceRows(listed.snapshot(), keeping)
+    async rows(table, snapshot, signal) {
+      if (table === 'tables' || table === 'columns') {
+        return allSourceRows(table, { snapshot, sources }, signal)
+      }
+      if (table === 'sources') return keptSourceRows(snapshot, keeping)
       if (table.startsWith('trace')) {
         await traces.settled()
         return { rows: [] }
       }
-      const rows = await scheduleRows(table, schedules)
+      const rows = await scheduleRows(table, schedules, snapshot)
       if (rows !== undefined) return rows
       throw new Error(`nothing fetches the rows of ${table}`)
     },

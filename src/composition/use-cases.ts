@@ -1,4 +1,6 @@
 import { probeAgent } from '../agents/questions/agent-check.ts'
+import type { Principal } from '../domain/access/principal.ts'
+import { type Rights, rightsOf } from '../domain/access/rights.ts'
 import type { ImportFiles } from '../domain/ports/document-ports.ts'
 import type { UseCases } from '../http/route-context.ts'
 import type { InsertFilesDeps } from '../ingest/insert-files.ts'
@@ -16,46 +18,56 @@ import { LATER } from './later.ts'
 
 /** What each route calls, with what that needs. */
 export function useCases(
-  queryDeps: QueryDeps,
+  depsFor: (author: Principal | null, rights: Rights | null) => QueryDeps,
   insertDeps: InsertFilesDeps & UploadDeps,
   {
     settings,
     reader,
     jobs,
     importFiles,
+    jobsFor,
   }: {
     readonly settings: Settings
     readonly reader: DocumentReader
     readonly jobs: JobRunner
     readonly importFiles: ImportFiles
+    readonly jobsFor: UseCases['jobsFor']
   },
 ): Omit<
   UseCases,
   'backups' | 'fileBytes' | 'sources' | 'schedules' | 'traces' | 'agents' | 'conversations'
 > {
   const sessions = new Sessions()
+  const queryDeps = depsFor(null, null)
   const insertWaitMs = settings.insertWaitSeconds * 1000
   const inTurns = (): InsertFilesDeps & UploadDeps => {
     const own = reader.forRequest()
     return { ...insertDeps, reader: own, chunker: own }
   }
-  handleInserts(jobs, inTurns, () => ({ ...queryDeps, chunker: reader.forRequest() }))
-  handleEvaluations(jobs, queryDeps)
-  const viewDeps = { ...queryDeps, variables: UNKNOWN_VARIABLES }
-  const inSession = ({ session }: QueryRequest): QueryDeps => {
+  handleInserts(jobs, inTurns, (rights) => {
+    return { ...depsFor(null, rights), chunker: reader.forRequest() }
+  })
+  handleEvaluations(jobs, (rights) => depsFor(null, rights))
+  const own = (principal: Principal) => depsFor(principal, rightsOf(principal))
+  const viewDeps = (principal: Principal) => {
+    return { ...own(principal), variables: UNKNOWN_VARIABLES }
+  }
+  const inSession = ({ session }: QueryRequest, principal: Principal): QueryDeps => {
     const variables = sessions.variablesOf(session ?? null)
-    return { ...queryDeps, variables, chunker: reader.forRequest(), insertWaitMs }
+    return { ...own(principal), variables, chunker: reader.forRequest(), insertWaitMs }
   }
   return {
     catalog: queryDeps,
+    catalogFor: own,
+    jobsFor,
     indexes: queryDeps.indexes,
-    query: async (request, _principal, signal) => {
+    query: async (request, principal, signal) => {
       const { runQuery } = await LATER.query()
-      return runQuery(request, inSession(request), signal)
+      return runQuery(request, inSession(request, principal), signal)
     },
-    exportRows: async (request, _principal, signal) => {
+    exportRows: async (request, principal, signal) => {
       const { exportRows } = await LATER.query()
-      return exportRows(request, inSession(request), signal)
+      return exportRows(request, inSession(request, principal), signal)
     },
     dropSessions: (login) => sessions.drop(login),
     search: async (kb, order, signal) => {
@@ -64,10 +76,13 @@ export function useCases(
     documents: documentUsesOf(queryDeps, reader),
     transfers: transferUsesOf(queryDeps, { reader, jobs, importFiles }),
     views: {
-      create: async (view, signal) => (await LATER.views()).createView(view, viewDeps, signal),
-      alter: async (view, sql, signal) => {
+      create: async (view, principal, signal) => {
+        return (await LATER.views()).createView(view, viewDeps(principal), signal)
+      },
+      alter: async (view, sql, principal, signal) => {
         const { alterView } = await LATER.views()
-        return alterView(view, { sql, database: view.projectName }, viewDeps, signal)
+        const definition = { sql, database: view.projectName }
+        return alterView(view, definition, viewDeps(principal), signal)
       },
     },
     insert: async (request, signal) => {

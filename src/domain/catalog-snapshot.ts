@@ -1,4 +1,5 @@
 import { AppError, notFound } from '../errors.ts'
+import { type Rights, requireSeen } from './access/rights.ts'
 import type { Agent } from './agents/agent.ts'
 import type { Activity } from './flow/activity.ts'
 import type { DataSource } from './flow/data-source.ts'
@@ -22,6 +23,14 @@ export interface CatalogSnapshot {
   /** What goes on, for tables that show it; unset: nobody asked. */
   readonly activity?: Activity
   readonly dataSources: readonly DataSource[]
+  /** Set where somebody looks who may not see or read everything: what they may not name is not here. */
+  readonly limits?: CatalogLimits
+}
+
+export interface CatalogLimits {
+  readonly rights: Rights
+  /** The same for the same rights. */
+  readonly key: string
 }
 
 interface Named {
@@ -33,7 +42,9 @@ function named<T extends Named>(things: readonly T[], name: string): T | undefin
   return things.find((thing) => nameKey(thing.name) === key)
 }
 
+/** @throws AppError `forbidden` for what the snapshot may not be asked for */
 export function findProject(snapshot: CatalogSnapshot, name: string): Project | undefined {
+  requireSeen(snapshot.limits?.rights, name)
   return named(snapshot.projects, name)
 }
 
@@ -88,7 +99,14 @@ export function findAgent(
   return named(agentsOf(snapshot, project), name)
 }
 
+/** @throws AppError `forbidden` for what the snapshot may not be asked for */
 export function findDataSource(snapshot: CatalogSnapshot, name: string): DataSource | undefined {
+  requireSeen(snapshot.limits?.rights, name)
+  return seenDataSource(snapshot, name)
+}
+
+/** The same of a name that may be none of a database. */
+export function seenDataSource(snapshot: CatalogSnapshot, name: string): DataSource | undefined {
   return named(snapshot.dataSources, name)
 }
 
@@ -97,6 +115,7 @@ export function findDataSource(snapshot: CatalogSnapshot, name: string): DataSou
  * @throws AppError `project_not_found`
  */
 export function requireDatabase(snapshot: CatalogSnapshot, name: string): string {
+  requireSeen(snapshot.limits?.rights, name)
   if (nameKey(name) === FILES_DATABASE) return FILES_DATABASE
   const found = findProject(snapshot, name) ?? findDataSource(snapshot, name)
   if (found !== undefined) return found.name

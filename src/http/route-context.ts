@@ -43,6 +43,8 @@ export interface RouteContext {
   readonly authentication: Authentication
   /** Everything that has a name, as of the last committed change. */
   readonly snapshot: () => CatalogSnapshot
+  /** The same as whoever makes the request sees it. */
+  readonly snapshotFor: (request: Request) => CatalogSnapshot
   readonly scopeOf: (request: Request) => RequestScope
   /** False as soon as the server is stopping. */
   readonly isReady: () => boolean
@@ -78,6 +80,8 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
 /** What the routes call. */
 export interface UseCases {
   readonly catalog: DatabaseDeps
+  /** The same as one person sees it, who defines things by it. */
+  readonly catalogFor: (principal: Principal) => DatabaseDeps
   readonly indexes: Pick<VectorIndexStates, 'possible'>
   readonly query: (
     request: QueryRequest,
@@ -100,14 +104,21 @@ export interface UseCases {
   readonly documents: DocumentUses
   readonly transfers: TransferUses
   readonly views: {
-    readonly create: (view: NewView, signal: AbortSignal) => Promise<View>
-    readonly alter: (view: View, sql: string, signal: AbortSignal) => Promise<View>
+    readonly create: (view: NewView, principal: Principal, signal: AbortSignal) => Promise<View>
+    readonly alter: (
+      view: View,
+      sql: string,
+      principal: Principal,
+      signal: AbortSignal,
+    ) => Promise<View>
   }
   /** null: everything is stored. Where that takes too long, it is a job. */
   readonly insert: (request: InsertRequest, signal: AbortSignal) => Promise<Job | null>
   /** The same as a job: it is stored when this resolves. */
   readonly insertInBackground: (request: InsertRequest) => Promise<Job>
   readonly jobs: Jobs
+  /** Those that one person may see, and may change. */
+  readonly jobsFor: (principal: Principal) => Jobs
   readonly activity: () => Activity
   readonly sources: SourceKeeping
   readonly traces: TraceStore

@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
-import { requireNamespace, requireScope } from '../domain/access/principal.ts'
+import { requireEverything, requireNamespace, requireScope } from '../domain/access/principal.ts'
+import { FILES_DATABASE } from '../domain/project.ts'
 import { AppError, ERRORS } from '../errors.ts'
 import { setCaller } from '../runtime/cancellation.ts'
 import { Authentication, refuseCrossSite, refuseForeignHost } from './access/authentication.ts'
@@ -69,6 +70,9 @@ export function createServer(deps: ServerDeps): Server {
     deps,
     authentication: new Authentication(deps),
     snapshot: () => catalog.snapshot(),
+    snapshotFor: (request) => {
+      return deps.catalogFor(requests.scopeOf(request).principal).catalog.snapshot()
+    },
     scopeOf: (request) => requests.scopeOf(request),
     isReady: () => !requests.isStopping,
   }
@@ -97,7 +101,8 @@ function createApp(context: RouteContext): Elysia {
     const method = request.method === 'HEAD' ? 'GET' : request.method
     const need = needs.get(`${method} ${route}`) ?? 'admin'
     context.scopeOf(request).route = route
-    if (need !== 'nothing') await admit(context, request, { need, project: projectOf(params) })
+    if (need !== 'nothing')
+      await admit(context, request, { need, path: route, namespaces: namespacesOf(route, params) })
   })
   const { version } = context.deps.settings
   let document: Promise<object> | undefined
@@ -156,8 +161,13 @@ async function admit(
   request: Request,
   {
     need,
-    project,
-  }: { readonly need: Exclude<RouteNeed, 'nothing'>; readonly project: string | undefined },
+    path,
+    namespaces,
+  }: {
+    readonly path: string
+    readonly need: Exclude<RouteNeed, 'nothing'>
+    readonly namespaces: readonly string[]
+  },
 ): Promise<void> {
   const scope = context.scopeOf(request)
   const { principal, login } = await context.authentication.identify(request)
@@ -165,13 +175,22 @@ async function admit(
   // Each login has its own share of the places for statements; without one, each address has.
   if (login !== undefined) setCaller(scope.signal, login)
   if (need !== 'login') requireScope(principal, need)
-  if (project !== undefined) requireNamespace(principal, project)
+  for (const namespace of namespaces) requireNamespace(principal, namespace)
+  // Keys and users see to it themselves that an admin of some projects stays within them.
+  if (need === 'admin' && !/^\/api\/(?:keys|users)(?:\/|$)/.test(path)) {
+    requireEverything(principal)
+  }
 }
 
-/** The project that a path names. */
-function projectOf(params: unknown): string | undefined {
-  if (typeof params !== 'object' || params === null || !('project_name' in params)) return undefined
-  return typeof params.project_name === 'string' ? params.project_name : undefined
+/** The project or database that a path names; uploaded files are in one of their own. */
+function namespacesOf(route: string, params: unknown): readonly string[] {
+  const named = typeof params === 'object' && params !== null ? Object.entries(params) : []
+  const names = named.flatMap(([name, value]) => {
+    return (name === 'project_name' || name === 'database_name') && typeof value === 'string'
+      ? [value]
+      : []
+  })
+  return route.startsWith('/api/files/') ? [...names, FILES_DATABASE] : names
 }
 
 function failureResponse(

@@ -1,3 +1,4 @@
+import type { Rights } from '../domain/access/rights.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { Row } from '../domain/document.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
@@ -37,6 +38,8 @@ export interface InsertRequest {
   readonly crawl: CrawlRequest
   /** One SELECT. */
   readonly query?: string
+  /** Of whoever inserts, for the query; unset or null: all. */
+  readonly rights?: Rights | null
   /** What becomes of a document that cannot be stored: it ends the insert, or is left out. Default: `raise` */
   readonly onBadDocument?: OnBadDocument
 }
@@ -49,7 +52,11 @@ export interface InsertDeps {
   readonly chatModels: ChatModels
   readonly files: Omit<FileStore, 'importSelect'>
   /** Runs one SELECT; anything else fails before it runs. */
-  select(sql: string, projectName: string, signal: AbortSignal): Promise<RowStream>
+  select(
+    sql: string,
+    place: { readonly projectName: string; readonly rights: Rights | null },
+    signal: AbortSignal,
+  ): Promise<RowStream>
   readonly pages: PageFetcher
   readonly reader: DocumentReading
   readonly chunker: Chunker

@@ -52,7 +52,7 @@ export function insertSourcesOf(
   signal: AbortSignal,
 ): { readonly sources: readonly InsertSource[]; readonly leftOutPages: LeftOutPages } {
   const leftOut = new LeftOutPages()
-  const { kb, rows, files, urls, crawl, query } = request
+  const { kb, rows, files, urls, crawl, query, rights } = request
   const sources: InsertSource[] = []
   if (rows !== undefined) sources.push({ source: 'rows', rows, isUnbounded: false })
   if (files !== undefined) {
@@ -64,7 +64,7 @@ export function insertSourcesOf(
     sources.push({ source: 'urls', rows: pages, isUnbounded: false })
   }
   if (query !== undefined) {
-    const selected = rowsOfQuery({ kb, query }, deps, signal)
+    const selected = rowsOfQuery({ kb, query, rights }, deps, signal)
     sources.push({ source: 'query', rows: selected, isUnbounded: true })
   }
   return { sources, leftOutPages: leftOut }

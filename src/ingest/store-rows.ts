@@ -301,6 +301,7 @@ const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'invalid_select',
   'statement_too_large',
   'statement_refused',
+  'forbidden',
   'crawl_failed',
   'address_refused',
   'unknown_provider',

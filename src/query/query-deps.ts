@@ -1,4 +1,5 @@
 import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
+import type { Rights } from '../domain/access/rights.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { Activity } from '../domain/flow/activity.ts'
 import type { KnowledgeBaseFiles, StoredDocuments } from '../domain/ports/document-ports.ts'
@@ -69,6 +70,8 @@ export interface QueryDeps extends DatabaseDeps {
   /** The tables of information_schema that do not follow from the catalog. */
   readonly live: LiveTables
   readonly schedules: Schedules
+  /** Of whoever runs the statement; unset: whatever there is may be read. Its catalog shows no more than these let it. */
+  readonly rights?: Rights
   /** Those of the request's session. */
   readonly variables: VariableScope
   readonly planner: Pick<Planner, 'plan'>

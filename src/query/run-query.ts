@@ -1,5 +1,9 @@
+import { mayDo, type Principal, requireScope } from '../domain/access/principal.ts'
+import { sees } from '../domain/access/rights.ts'
 import { requireDatabase } from '../domain/catalog-snapshot.ts'
+import { nameKey } from '../domain/identifier.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
+import { DEFAULT_PROJECT } from '../domain/project.ts'
 import type { QueryResult } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
 import { parseStatement, QUERY_WORDS, type Statement } from '../sql/dialect/parse-statement.ts'
@@ -9,6 +13,7 @@ import { listsOpened } from '../sql/lexer/list-parameters.ts'
 import type { StringEscapes } from '../sql/lexer/string-escapes.ts'
 import { tokenize, withoutClosingSemicolons } from '../sql/lexer/tokens.ts'
 import { variableOf } from '../sql/lexer/variable-names.ts'
+import { requireScopesOf } from './access/statement-scopes.ts'
 import { type QueryDeps, runLimits } from './query-deps.ts'
 import { runStatement } from './run-statement.ts'
 import { nativeNamed } from './select/name-scope.ts'
@@ -34,12 +39,14 @@ export interface QueryRequest {
  * @throws AppError for every failure of the statement
  */
 export async function runQuery(
-  request: QueryRequest,
+  sent: QueryRequest,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QueryResult> {
+  const request = inOwnDatabase(sent, deps)
   const { db, params } = request
   const { statement, select, cut } = parseRequest(request, deps)
+  requireScopes(statement, deps.author)
   if (statement !== undefined) return runStatement({ statement, db, params }, deps, signal)
   const shown = { ...select, database: db, params, isShown: true }
   const rows = await runSelect(cut === undefined ? shown : { ...shown, cut }, deps, signal)
@@ -48,14 +55,16 @@ export async function runQuery(
 
 /** Runs one SELECT and gives its rows as a Parquet file. @throws AppError as for running it */
 export async function exportRows(
-  request: QueryRequest,
+  sent: QueryRequest,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<ExportedRows> {
+  const request = inOwnDatabase(sent, deps)
   const { statement, select } = parseRequest(request, deps)
   if (statement !== undefined) {
     throw new AppError('sql_not_supported', 'Only the rows of a SELECT can be answered as Parquet')
   }
+  requireScopes(statement, deps.author)
   const { db: database, params } = request
   return withBoundSelect({ ...select, database, params }, deps, signal, (bound) => {
     return deps.engine.exportParquet(bound.statement, runLimits(deps), signal)
@@ -69,6 +78,21 @@ export function checkStatement(request: QueryRequest, deps: QueryDeps): void {
   if (first?.kind !== 'word' || QUERY_WORDS.has(first.text.toLowerCase())) return
   const message = `No statement begins with "${first.text.slice(0, 40)}"`
   throw new AppError('sql_syntax', message)
+}
+
+/** @throws AppError `forbidden`; what a SELECT reads is checked where its names are resolved */
+function requireScopes(statement: Statement | undefined, author: Principal | undefined): void {
+  if (author === undefined) return
+  if (statement !== undefined) requireScopesOf(statement, author)
+  const isSelect = statement === undefined || statement.kind === 'explain'
+  if (isSelect && !mayDo(author, 'ask')) requireScope(author, 'read')
+}
+
+/** Clients name the default project where nobody has said which: those who may not see it are in their own first one. */
+function inOwnDatabase(request: QueryRequest, { rights }: QueryDeps): QueryRequest {
+  const [first] = rights?.namespaces ?? []
+  const isDefault = nameKey(request.db) === DEFAULT_PROJECT && !sees(rights, request.db)
+  return isDefault && first !== undefined ? { ...request, db: first } : request
 }
 
 type ParsedRequest = (

@@ -232,10 +232,10 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     },
     health: async () => ({ database: 'ok', disk: 'ok' }),
     metrics: { page: async () => ({ contentType: 'text/plain', text: '' }) },
-    insertInBackground: () => Promise.reject(new Error('no jobs')),
-    ...{ jobs: NO_JOBS, activity: () => NO_ACTIVITY },
+    ...{ jobs: NO_JOBS, insertInBackground: () => Promise.reject(new Error('no jobs')) },
+    ...{ catalogFor: () => deps.catalog, jobsFor: () => deps.jobs },
+    ...{ activity: () => NO_ACTIVITY, sources: NO_SOURCES },
     mcp: { handle: () => Promise.reject(new Error('no protocol')) },
-    sources: NO_SOURCES,
     backups: { create: () => Promise.reject(new Error('no backups')), list: async () => [] },
     serverState: () => ({
       statements: { running: 0, waiting: 0, parked: 0, abandoned: [] },

@@ -200,7 +200,7 @@ describe('a query', () => {
   test('gives its rows; of columns with one name the first counts', async () => {
     const asked: unknown[] = []
     const { store, deps } = fixture({
-      select: async (sql, projectName) => {
+      select: async (sql, { projectName }) => {
         asked.push([sql, projectName])
         return rowsOf(
           ['id', 'content', 'id', 'n'],

@@ -61,6 +61,7 @@ const COMPOSITION_ROOTS: readonly string[] = [
 export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   query: [
     'schedules',
+    'access',
     'evaluate',
     'statements',
     'rows',

@@ -179,7 +179,9 @@ export class AgentPool {
   ): AsyncGenerator<CompletionEvent, Answer> {
     const { agent, question } = asked
     const { observationBytesMax } = this.#options
-    const { catalog, select, sources } = this.#deps
+    const { catalog, select: selectAnything, sources } = this.#deps
+    const within = agent.data?.within
+    const select: Select = (sql, scope, ended) => selectAnything(sql, { ...scope, within }, ended)
     const { model, endMs, traceId } = run
     yield startEvent(question, traceId, asked.conversation?.id)
     const snapshot = catalog.snapshot()

@@ -1,4 +1,5 @@
 import type { RunStart } from '../../domain/agents/agent-run.ts'
+import { runNotFound } from '../../domain/agents/agent-run.ts'
 import { AppError } from '../../errors.ts'
 import { AGENT_LIMITS, firstChars } from '../agent-limits.ts'
 
@@ -83,10 +84,7 @@ export class RunningQuestions {
   /** @throws AppError `run_not_found` */
   cancel(traceId: string): void {
     const entry = [...this.#entries].find(({ about }) => about.traceId === traceId)
-    if (entry === undefined) {
-      const message = `No question with the trace_id ${traceId.slice(0, 80)} is running or waiting`
-      throw new AppError('run_not_found', message)
-    }
+    if (entry === undefined) throw runNotFound(traceId)
     const message = 'The question was cancelled by a DELETE of its run'
     entry.controller.abort(new AppError('cancelled', message))
   }

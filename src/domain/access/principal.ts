@@ -58,6 +58,14 @@ export function requireScope(principal: Principal, scope: Scope): void {
   )
 }
 
+/** For what reaches beyond every project: an admin of some of them is none of all. @throws AppError `forbidden` */
+export function requireEverything(principal: Principal): void {
+  requireScope(principal, 'admin')
+  if (principal.namespaces === null) return
+  const message = `${principal.name} may use some projects only, and this reaches beyond them`
+  throw new AppError('forbidden', message)
+}
+
 /** Whether it may name a project, `files` or a data source. */
 export function mayName({ namespaces }: Principal, namespace: string): boolean {
   return namespaces === null || namespaces.has(namespace.toLowerCase())

@@ -1,5 +1,5 @@
 /** What one question to an agent leaves behind: the record that `GET /api/traces/{trace_id}` gives back. */
-import type { ErrorCode } from '../../errors.ts'
+import { AppError, type ErrorCode } from '../../errors.ts'
 import type { ModelRef } from '../model-ref.ts'
 import type { Citation } from './completion-event.ts'
 
@@ -101,4 +101,16 @@ export interface FinishedRun extends Omit<RunStart, 'model'>, RunEnd {
   readonly usage: TokenUsage | null
   /** By the price table; null: the model has no price there, or a turn was not counted. */
   readonly cost: number | null
+}
+
+/** Also where it is one that whoever asks may not see. */
+export function traceNotFound(traceId: string): AppError {
+  const why = 'it never was, its question is still being answered, or it was kept long enough'
+  return new AppError('trace_not_found', `There is no trace ${traceId.slice(0, 100)}: ${why}`)
+}
+
+/** Also where it is one that whoever asks may not see. */
+export function runNotFound(traceId: string): AppError {
+  const message = `No question with the trace_id ${traceId.slice(0, 80)} is running or waiting`
+  return new AppError('run_not_found', message)
 }

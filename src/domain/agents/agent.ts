@@ -10,6 +10,11 @@ export interface AgentData {
   readonly isExact?: true
   /** Whose tools it may call. Missing: nobody's. */
   readonly mcp?: readonly McpServer[]
+  /**
+   * The namespaces that whoever named this data may use themselves: views that it reads lead nowhere else. Missing: they
+   * may use all.
+   */
+  readonly within?: readonly string[]
 }
 
 /** What an agent's `data` stands for at one moment: its statements may read nothing else. */

@@ -28,6 +28,8 @@ export interface RunSink {
 /** Which traces are meant; what is missing does not matter. */
 export interface TraceFilter {
   readonly projectName?: string
+  /** In lower case; one of these. */
+  readonly projectNames?: readonly string[]
   readonly agentName?: string
   readonly conversationId?: string
   readonly purpose?: FinishedRun['purpose']

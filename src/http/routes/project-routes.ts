@@ -1,5 +1,6 @@
 import { t } from 'elysia'
 import { createProject, dropProject } from '../../catalog/define-project.ts'
+import { requireNamespace } from '../../domain/access/principal.ts'
 import { requireProject } from '../../domain/catalog-snapshot.ts'
 import { PROJECT } from '../answers/records/catalog-schemas.ts'
 import { projectRecord } from '../answers/wire.ts'
@@ -22,7 +23,7 @@ const tag = 'Projects'
 export const addProjectRoutes: AddRoutes = (app, context) => {
   app.get(
     '/api/projects',
-    () => Response.json(context.snapshot().projects.map(projectRecord)),
+    ({ request }) => Response.json(context.snapshotFor(request).projects.map(projectRecord)),
     route({
       needs: 'read',
       id: 'listProjects',
@@ -36,6 +37,7 @@ export const addProjectRoutes: AddRoutes = (app, context) => {
     async ({ request }) => {
       const sent = await readJson(context, request, CREATE_FLAT)
       const name = sent.name ?? CREATE.check(sent, request.method).project.name
+      requireNamespace(context.scopeOf(request).principal, name)
       return Response.json(projectRecord(await createProject(name, context.deps.catalog)), {
         status: 201,
       })

@@ -1,3 +1,4 @@
+import type { Rights } from '../../domain/access/rights.ts'
 import { type CellValue, type Row, shownValue } from '../../domain/document.ts'
 import type { KnowledgeBase } from '../../domain/knowledge-base.ts'
 import type { RowStream } from '../../domain/query-result.ts'
@@ -16,17 +17,26 @@ const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'data_damaged',
   'statement_too_large',
   'statement_refused',
+  'forbidden',
   'internal',
 ])
 
 /** The rows of one SELECT. @throws AppError `invalid_select` */
 export async function* rowsOfQuery(
-  { kb, query }: { readonly kb: KnowledgeBase; readonly query: string },
+  {
+    kb,
+    query,
+    rights = null,
+  }: {
+    readonly kb: KnowledgeBase
+    readonly query: string
+    readonly rights?: Rights | null | undefined
+  },
   deps: Pick<InsertDeps, 'select'>,
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
   try {
-    const stream = await deps.select(query, kb.projectName, signal)
+    const stream = await deps.select(query, { projectName: kb.projectName, rights }, signal)
     yield* readAhead(rowsOfStream(stream), INGEST_LIMITS.queryReadAheadChars)
   } catch (error) {
     if (!(error instanceof AppError) || error === signal.reason) throw error

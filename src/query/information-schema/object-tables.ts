@@ -5,6 +5,7 @@ import { agentDataFields, agentParamFields } from '../../catalog/define-agent.ts
 import { shownParameters } from '../../catalog/define-database.ts'
 import { definedFields } from '../../catalog/fields.ts'
 import { maskedModelFields } from '../../catalog/model-fields.ts'
+import { sees } from '../../domain/access/rights.ts'
 import type { Agent } from '../../domain/agents/agent.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import {
@@ -58,7 +59,7 @@ export const OBJECT_TABLES: readonly SchemaTable[] = [
     'QUERIES',
     `ID:BIGINT STARTED_AT FINISHED_AT PROCESSED_ROWS:BIGINT ERROR SQL DATABASE PARAMETERS CONTEXT
      UPDATED_AT`,
-    ({ snapshot }) => queryRows(snapshot.activity ?? NO_ACTIVITY),
+    ({ snapshot }) => queryRows(snapshot.activity ?? NO_ACTIVITY, snapshot),
   ),
   liveTable(
     'JOBS',
@@ -133,6 +134,7 @@ const HANDLERS: readonly SchemaRow[] = [
 
 function databaseRows(snapshot: CatalogSnapshot): readonly SchemaRow[] {
   const projects = snapshot.projects.map(({ name }) => ({ NAME: name, TYPE: 'project' }))
+  const hasFiles = sees(snapshot.limits?.rights, FILES_DATABASE)
   const files = { NAME: FILES_DATABASE, TYPE: 'data', ENGINE: 'files', CONNECTION_DATA: '{}' }
   const sources = snapshot.dataSources.map((source) => ({
     NAME: source.name,
@@ -140,13 +142,17 @@ function databaseRows(snapshot: CatalogSnapshot): readonly SchemaRow[] {
     ENGINE: source.engine,
     CONNECTION_DATA: JSON.stringify(shownParameters(source)),
   }))
-  return [...projects, files, ...sources]
+  return [...projects, ...(hasFiles ? [files] : []), ...sources]
 }
 
 /** Inserts and evaluations in the background. What they were asked is shown without its values. */
-function queryRows({ jobs }: Activity): readonly SchemaRow[] {
+function queryRows(
+  { jobs }: Activity,
+  { limits }: Pick<CatalogSnapshot, 'limits'>,
+): readonly SchemaRow[] {
   return jobs
     .filter(({ kind }) => kind === 'insert' || kind === 'evaluation')
+    .filter(({ projectName }) => sees(limits?.rights, projectName))
     .map((job) => ({
       ID: job.id,
       STARTED_AT: job.startedAt ?? job.createdAt,

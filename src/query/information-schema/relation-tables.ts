@@ -1,4 +1,5 @@
 /** The tables of information_schema over all that can stand in a FROM, with the columns that MySQL's have. */
+import { sees } from '../../domain/access/rights.ts'
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import { FILES_SCHEMA, fileTable } from '../../domain/chunk-tables.ts'
 import { literal, quote } from '../../domain/identifier.ts'
@@ -168,7 +169,8 @@ function columnRows(relation: CatalogRelation): readonly SchemaRow[] {
 
 function schemaRows({ snapshot }: SchemaSource): readonly SchemaRow[] {
   const named = [...snapshot.projects, ...snapshot.dataSources].map(({ name }) => name)
-  return [...named, FILES_DATABASE, 'information_schema'].map((name) => ({
+  const files = sees(snapshot.limits?.rights, FILES_DATABASE) ? [FILES_DATABASE] : []
+  return [...named, ...files, 'information_schema'].map((name) => ({
     CATALOG_NAME: TABLE_CATALOG,
     SCHEMA_NAME: name,
     DEFAULT_CHARACTER_SET_NAME: CHARACTER_SET,

@@ -67,8 +67,8 @@ export interface LiveRows {
 }
 
 export interface LiveTables {
-  /** @param table in lower case */
-  rows(table: string, signal: AbortSignal): Promise<LiveRows>
+  /** @param table in lower case; @param snapshot what whoever reads it may see */
+  rows(table: string, snapshot: CatalogSnapshot, signal: AbortSignal): Promise<LiveRows>
 }
 
 /** The bound JSON of a table's rows. */

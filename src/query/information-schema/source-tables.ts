@@ -25,7 +25,7 @@ const LISTED_MAX = 10_000
 
 /** What lists read of the sources. */
 export interface ListedSources {
-  readonly snapshot: () => CatalogSnapshot
+  readonly snapshot: CatalogSnapshot
   readonly sources: Pick<DataSources, 'tables' | 'describeTables' | 'columns'>
 }
 
@@ -47,7 +47,7 @@ export async function allSourceRows(
   })
   const bounds = { concurrencyMax: ASKED_AT_ONCE, signal }
   try {
-    const found = await mapConcurrent(snapshot().dataSources, bounds, async (source) => {
+    const found = await mapConcurrent(snapshot.dataSources, bounds, async (source) => {
       try {
         deadline.signal.throwIfAborted()
         return await settledBy(read(source, sources, deadline.signal), deadline.signal)

@@ -1,4 +1,6 @@
 /** The tables of information_schema over what questions to agents left behind. DuckDB reads the stored rows themselves. */
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import { literal } from '../../domain/identifier.ts'
 import { type SchemaTable, schemaColumns, settledCondition } from './schema-table.ts'
 
 /** With the names that projects and agents have now. */
@@ -92,5 +94,25 @@ function storedTable(
     return `${column}::${type} AS ${alias}`
   })
   const sql = `SELECT ${shown.join(', ')} FROM ${table} WHERE ${condition}`
-  return { name, columns, projectColumn: null, sql: () => sql }
+  const hasProject = Object.values(stored).includes('project_name')
+  return {
+    name,
+    columns,
+    projectColumn: null,
+    sql: ({ snapshot }) => sql + visibleCondition(snapshot, hasProject),
+  }
+}
+
+/** An answer and its steps show what its agent may read: they are for those who may ask it. */
+function visibleCondition(
+  { limits, projects }: Pick<CatalogSnapshot, 'limits' | 'projects'>,
+  hasProject: boolean,
+): string {
+  if (limits === undefined) return ''
+  const { read, ask, namespaces } = limits.rights
+  if (!read || !ask) return ' AND false'
+  if (namespaces === null) return ''
+  const names = ["''", ...projects.map(({ name }) => literal(name))].join(', ')
+  if (hasProject) return ` AND project_name IN (${names})`
+  return ` AND trace_id IN (SELECT trace_id FROM eider.traces WHERE project_name IN (${names}))`
 }

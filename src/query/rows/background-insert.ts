@@ -1,5 +1,6 @@
 /** `INSERT INTO … USING background = true`, or one that takes too long: a job, whose row of information_schema.queries is the answer. */
 import { FieldReader } from '../../catalog/fields.ts'
+import type { Rights } from '../../domain/access/rights.ts'
 import { requireKnowledgeBase } from '../../domain/catalog-snapshot.ts'
 import type { Job } from '../../domain/flow/job.ts'
 import type { BoundValue } from '../../domain/ports/engine-ports.ts'
@@ -29,6 +30,8 @@ interface StoredStatement {
   readonly statement: Insert
   readonly db: string
   readonly params: StatementRequest['params']
+  /** Of whoever began it: it never has more. */
+  readonly rights: Rights | null
   /** Those of the session that it names: the session may be over. */
   readonly variables: Readonly<Record<string, BoundValue>>
 }
@@ -83,6 +86,7 @@ function draftOf(
     statement,
     db,
     params,
+    rights: deps.rights ?? null,
     variables: variablesIn(statement.source, deps),
   }
   return {

@@ -83,7 +83,7 @@ async function liveValues({ parameters }: SelectPlan, { deps, signal }: RunConte
   })
   const fetched = await Promise.all(
     wanted.map(async ({ parameter, table }) => {
-      const { rows, warnings = [] } = await deps.live.rows(table, signal)
+      const { rows, warnings = [] } = await deps.live.rows(table, deps.catalog.snapshot(), signal)
       return { value: [parameter, rowsJson(rows)] as const, warnings }
     }),
   )

@@ -1,3 +1,4 @@
+import { requireRight } from '../../domain/access/rights.ts'
 import type { AllowedData } from '../../domain/agents/agent.ts'
 import { nameMeant, notAvailable } from '../../domain/agents/named-data.ts'
 import {
@@ -11,6 +12,7 @@ import {
   findTable,
   findView,
   knowledgeBasesOf,
+  seenDataSource,
   tablesOf,
   viewsOf,
 } from '../../domain/catalog-snapshot.ts'
@@ -54,9 +56,14 @@ export function nameScope(
       const whole = parts.length === 1 ? [database, ...parts] : parts
       if (allowed !== undefined) checkAllowedSource(snapshot, whole, allowed)
       const found = sourceRelation(snapshot, whole, tables)
-      if (found !== undefined) return found
+      const { rights } = snapshot.limits ?? {}
+      if (found !== undefined) {
+        requireRight(rights, 'read')
+        return found
+      }
       const [qualifier, name] = qualifiedName(parts, database)
       const relation = find(snapshot, qualifier, name, tables)
+      requireRight(rights, relation?.kind === 'agent' ? 'ask' : 'read')
       if (relation === undefined) {
         // An agent is not told the names that it may not read.
         if (allowed !== undefined) throw notAllowed(written.join('.'), allowed)
@@ -93,7 +100,7 @@ export function nativeNamed(sql: string, snapshot: CatalogSnapshot): string {
   if (snapshot.dataSources.length === 0) return sql
   return withNativeNames(
     sql,
-    (name) => findDataSource(snapshot, name)?.engine,
+    (name) => seenDataSource(snapshot, name)?.engine,
     (name) => TABLE_FUNCTIONS.has(name.toLowerCase()),
   )
 }

@@ -110,7 +110,7 @@ interface KnownPlan {
   readonly activityVersion: number
 }
 
-type Versions = Pick<CatalogSnapshot, 'version' | 'definitionsVersion' | 'activity'>
+type Versions = Pick<CatalogSnapshot, 'version' | 'definitionsVersion' | 'activity' | 'limits'>
 
 /** Plans of recent statements. One is good until a definition changes; one that reads the catalog, until anything does. */
 export class PlanCache {
@@ -154,6 +154,7 @@ export class PlanCache {
   }
 }
 
-function keyOf(statement: string, { definitionsVersion }: Versions): string {
-  return `${definitionsVersion}\0${statement}`
+/** Whoever sees another part of the catalog has plans of their own. */
+function keyOf(statement: string, { definitionsVersion, limits }: Versions): string {
+  return `${definitionsVersion}\0${limits?.key ?? ''}\0${statement}`
 }

@@ -27,7 +27,7 @@ export interface SharingRequest {
   readonly sql: string
   /** What else the plan is made of. */
   readonly scope: string
-  readonly versions: Pick<CatalogSnapshot, 'definitionsVersion'>
+  readonly versions: Pick<CatalogSnapshot, 'definitionsVersion' | 'limits'>
 }
 
 /**
@@ -61,7 +61,10 @@ export class SharedPlans {
   #find({ sql, scope, versions }: SharingRequest): FoundShape | null {
     if (sql.length > SHAPE_CHARS_MAX) return null
     const tokens = tokensOf(sql)
-    const keyOf = (shape: string) => `${versions.definitionsVersion}\0${scope}\0${shape}`
+    const { definitionsVersion, limits } = versions
+    const keyOf = (shape: string) => {
+      return `${definitionsVersion}\0${limits?.key ?? ''}\0${scope}\0${shape}`
+    }
     const whole = shapeOf(sql, tokens)
     if (whole === null) return null
     const key = keyOf(whole.sql)

@@ -1,6 +1,11 @@
 /** SHOW and DESCRIBE of what is in a data source: its tables are asked for, and its failure is that of the statement. */
-import { type CatalogSnapshot, findDataSource, findProject } from '../../domain/catalog-snapshot.ts'
+import {
+  type CatalogSnapshot,
+  findDataSource,
+  seenDataSource,
+} from '../../domain/catalog-snapshot.ts'
 import type { DataSource, SourceTableName } from '../../domain/flow/data-source.ts'
+import { nameKey } from '../../domain/identifier.ts'
 import type { DataSources } from '../../domain/ports/source-ports.ts'
 import type { ShowStatement } from '../../sql/dialect/parse-show.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
@@ -41,11 +46,11 @@ function tableIn(
   { project, schema, name }: QualifiedName,
   { snapshot, db }: StatementScope,
 ): ShownSource | null {
-  const source = findDataSource(snapshot, project ?? db)
+  const source = seenDataSource(snapshot, project ?? db)
   if (source !== undefined) return { source, table: { schema: schema ?? null, name } }
   // `schema.table` of the request's own database.
   const own = findDataSource(snapshot, db)
-  const isSchema = findProject(snapshot, project ?? '') === undefined
+  const isSchema = !snapshot.projects.some((one) => nameKey(one.name) === nameKey(project ?? ''))
   if (own === undefined || project === null || !isSchema) return null
   return { source: own, table: { schema: project, name } }
 }

@@ -6,6 +6,7 @@ import {
   fieldsOfExport,
   readExportDefinition,
 } from '../../catalog/export-definition.ts'
+import type { Rights } from '../../domain/access/rights.ts'
 import { findKnowledgeBase, requireProject } from '../../domain/catalog-snapshot.ts'
 import { type ExportDefinition, vectorsText } from '../../domain/flow/exported-knowledge-base.ts'
 import type { Job } from '../../domain/flow/job.ts'
@@ -87,12 +88,16 @@ export async function importKnowledgeBase(
   )
 }
 
+const NO_RIGHTS: Rights = { read: false, ask: false, namespaces: [] }
+
 /** An import, as its job keeps it. */
 interface StoredImport {
   readonly projectName: string
   readonly name: string
   /** Among the files that jobs import. */
   readonly file: string
+  /** It reads nothing that is stored here. */
+  readonly rights: Rights
 }
 
 /** @param files takes the file over */
@@ -100,7 +105,12 @@ export async function importJobOf(
   { projectName, name, path }: ImportRequest,
   files: ImportFiles,
 ): Promise<JobDraft & { readonly request: StoredImport }> {
-  const request: StoredImport = { projectName, name, file: await files.keep(path) }
+  const request: StoredImport = {
+    projectName,
+    name,
+    file: await files.keep(path),
+    rights: NO_RIGHTS,
+  }
   const title = `Import a file into ${name}`
   return { kind: 'import', projectName, knowledgeBase: name, title, request }
 }

@@ -1,5 +1,5 @@
 import { and, desc, eq, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm'
-import type { FinishedRun } from '../../domain/agents/agent-run.ts'
+import { type FinishedRun, traceNotFound } from '../../domain/agents/agent-run.ts'
 import { nameKey } from '../../domain/identifier.ts'
 import type {
   Feedback,
@@ -9,7 +9,6 @@ import type {
   TraceStore,
 } from '../../domain/ports/trace-ports.ts'
 import { timestampOfMillis } from '../../domain/timestamp.ts'
-import { AppError } from '../../errors.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { traceFeedback, traceSteps, traces } from '../catalog/schema.ts'
@@ -326,11 +325,14 @@ const SUMMARY = {
 }
 
 function conditionsOf(filter: TraceFilter): SQL[] {
-  const { projectName, agentName, conversationId, outcome, purpose, from, to, questionPart } =
-    filter
+  const { agentName, conversationId, outcome, purpose, from, to, questionPart } = filter
+  const { projectName, projectNames } = filter
   const conditions: SQL[] = []
   if (projectName !== undefined) {
     conditions.push(eq(sql`lower(${traces.projectName})`, nameKey(projectName)))
+  }
+  if (projectNames !== undefined) {
+    conditions.push(inArray(sql`lower(${traces.projectName})`, [...projectNames, '']))
   }
   if (agentName !== undefined) {
     conditions.push(eq(sql`lower(${traces.agentName})`, nameKey(agentName)))
@@ -358,9 +360,4 @@ function* pieces<T extends object>(rows: readonly T[]): Generator<readonly T[]> 
     bytes = 0
   }
   if (piece.length > 0) yield piece
-}
-
-function traceNotFound(traceId: string): AppError {
-  const why = 'it never was, its question is still being answered, or it was kept long enough'
-  return new AppError('trace_not_found', `There is no trace ${traceId.slice(0, 100)}: ${why}`)
 }

@@ -78,7 +78,8 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
     async ({ request, params }) => {
       requireProject(context.snapshot(), params.project_name)
       const { agent: sent } = await readJson(context, request, CREATE)
-      const agent = await createAgent(params.project_name, sent, deps.catalog)
+      const catalog = deps.catalogFor(context.scopeOf(request).principal)
+      const agent = await createAgent(params.project_name, sent, catalog)
       const record = agentRecord(agent, sentApiKey(sent))
       return Response.json({ ...record, warnings: deps.agentWarnings(agent) }, { status: 201 })
     },
@@ -111,7 +112,8 @@ export const addAgentRoutes: AddRoutes = (app, context) => {
     async ({ request, params }) => {
       agentToAlter(context, params)
       const { agent: sent } = await readJson(context, request, UPDATE)
-      const agent = await alterAgent(agentToAlter(context, params), sent, deps.catalog)
+      const catalog = deps.catalogFor(context.scopeOf(request).principal)
+      const agent = await alterAgent(agentToAlter(context, params), sent, catalog)
       const record = agentRecord(agent, sentApiKey(sent))
       return Response.json({ ...record, warnings: deps.agentWarnings(agent) })
     },

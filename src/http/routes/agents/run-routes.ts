@@ -1,6 +1,8 @@
 /** Questions to agents that are under way. What is over is a trace. */
 import { t } from 'elysia'
 import type { RunningQuestion } from '../../../agents/questions/running-questions.ts'
+import { mayName } from '../../../domain/access/principal.ts'
+import { runNotFound } from '../../../domain/agents/agent-run.ts'
 import { RUNNING_QUESTION } from '../../answers/records/agent-schemas.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
@@ -9,10 +11,14 @@ const ALL = '/api/agents/runs'
 
 const tag = 'Agents'
 
-export const addRunRoutes: AddRoutes = (app, { deps: { agents } }) => {
+export const addRunRoutes: AddRoutes = (app, { deps: { agents }, scopeOf }) => {
+  const runsOf = (request: Request) => {
+    const { principal } = scopeOf(request)
+    return agents.runs().filter(({ projectName }) => mayName(principal, projectName))
+  }
   app.get(
     ALL,
-    () => Response.json(agents.runs().map(runRecord)),
+    ({ request }) => Response.json(runsOf(request).map(runRecord)),
     route({
       needs: 'ask',
       id: 'listRunningQuestions',
@@ -28,7 +34,9 @@ export const addRunRoutes: AddRoutes = (app, { deps: { agents } }) => {
   )
   app.delete(
     `${ALL}/:trace_id`,
-    ({ params }) => {
+    ({ request, params }) => {
+      const isSeen = runsOf(request).some(({ traceId }) => traceId === params.trace_id)
+      if (!isSeen) throw runNotFound(params.trace_id)
       agents.cancelRun(params.trace_id)
       return new Response(null, { status: 204 })
     },

@@ -1,7 +1,9 @@
 /** What questions to agents left behind. */
 
 import { t } from 'elysia'
-import { RUN_OUTCOMES, RUN_PURPOSES } from '../../../domain/agents/agent-run.ts'
+import { requireScope } from '../../../domain/access/principal.ts'
+import { RUN_OUTCOMES, RUN_PURPOSES, traceNotFound } from '../../../domain/agents/agent-run.ts'
+import { nameKey } from '../../../domain/identifier.ts'
 import type { StoredTrace, TraceFilter, TraceSummary } from '../../../domain/ports/trace-ports.ts'
 import { timestampOfMillis } from '../../../domain/timestamp.ts'
 import { AppError } from '../../../errors.ts'
@@ -37,12 +39,25 @@ began, as \`2026-05-01\` or \`2026-05-01T12:00:00Z\`; \`q\`: a part of the quest
 
 export const addTraceRoutes: AddRoutes = (app, context) => {
   const { traces } = context.deps
+  /** An answer and its steps show what its agent may read: they are for those who may ask it. */
+  const projectsOf = (request: Request): Pick<TraceFilter, 'projectNames'> => {
+    const { principal } = context.scopeOf(request)
+    requireScope(principal, 'ask')
+    const { namespaces } = principal
+    return namespaces === null ? {} : { projectNames: [...namespaces].map(nameKey) }
+  }
+  const visibleTrace = async (request: Request, traceId: string): Promise<StoredTrace> => {
+    const { projectNames } = projectsOf(request)
+    const trace = await traces.get(traceId)
+    if (projectNames?.includes(nameKey(trace.projectName)) !== false) return trace
+    throw traceNotFound(traceId)
+  }
   app.get(
     ALL,
     async ({ request }) => {
       const sent = parametersOf(request, ['limit', 'cursor'])
       const page = { limit: limitOf(sent), before: cursorOf(sent) }
-      const { items, next } = await traces.list(filterOf(sent), page)
+      const { items, next } = await traces.list({ ...filterOf(sent), ...projectsOf(request) }, page)
       return Response.json({
         items: items.map(summaryRecord),
         next: next === null ? null : String(next),
@@ -84,7 +99,9 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
   )
   app.get(
     ONE,
-    async ({ params }) => Response.json(traceRecord(await traces.get(params.trace_id))),
+    async ({ request, params }) => {
+      return Response.json(traceRecord(await visibleTrace(request, params.trace_id)))
+    },
     route({
       needs: 'read',
       id: 'getTrace',
@@ -110,6 +127,7 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
   app.post(
     `${ONE}/feedback`,
     async ({ request, params }) => {
+      await visibleTrace(request, params.trace_id)
       const { rating, comment = null } = await readJson(context, request, FEEDBACK)
       if (!(rating >= -1 && rating <= 1)) {
         throw new AppError('invalid_request', 'rating must be a number from -1 to 1')
@@ -122,7 +140,7 @@ export const addTraceRoutes: AddRoutes = (app, context) => {
       return Response.json(feedbackRecord(feedback))
     },
     route({
-      needs: 'read',
+      needs: 'ask',
       id: 'rateTrace',
       summary: 'Say what an answer was worth',
       description: 'It takes the place of what was said of this run before',

@@ -7,6 +7,13 @@ import {
 import { declareSources } from '../../../catalog/define-source.ts'
 import { FieldReader, type Fields } from '../../../catalog/fields.ts'
 import {
+  type Principal,
+  requireEverything,
+  requireNamespace,
+  requireScope,
+} from '../../../domain/access/principal.ts'
+import { type Rights, rightsOf } from '../../../domain/access/rights.ts'
+import {
   knowledgeBasesOf,
   requireKnowledgeBase,
   requireProject,
@@ -15,6 +22,7 @@ import type { Row } from '../../../domain/document.ts'
 import { lastInsertInto } from '../../../domain/flow/activity.ts'
 import type { Job } from '../../../domain/flow/job.ts'
 import type { KnowledgeBase } from '../../../domain/knowledge-base.ts'
+import { FILES_DATABASE } from '../../../domain/project.ts'
 import { AppError } from '../../../errors.ts'
 import type { CrawlRequest, InsertRequest } from '../../../ingest/insert-request.ts'
 import { JOB, SOURCE_DEFINITION } from '../../answers/records/catalog-schemas.ts'
@@ -103,8 +111,15 @@ const addOneRoutes: AddRoutes = (app, context) => {
       knowledgeBaseAt(context, params)
       const body = await readJson(context, request, UPDATE_KNOWLEDGE_BASE)
       const sent = withInsertParams(body.knowledge_base)
-      const { signal } = context.scopeOf(request)
-      const job = await update(context, knowledgeBaseAt(context, params), sent, signal)
+      const { principal, signal } = context.scopeOf(request)
+      requireScopes(principal, sent)
+      const rights = rightsOf(principal)
+      const job = await update(
+        context,
+        knowledgeBaseAt(context, params),
+        { ...sent, rights },
+        signal,
+      )
       return job === null ? Response.json('') : Response.json(jobRecord(job), { status: 202 })
     },
     route({
@@ -153,6 +168,18 @@ async function recordOf({ deps }: RouteContext, kb: KnowledgeBase) {
   return knowledgeBaseRecord(kb, progress, warnings, lastInsertInto(kb, deps.activity()))
 }
 
+/** What it needs beside `write`. @throws AppError `forbidden` */
+function requireScopes(principal: Principal, sent: SentUpdate): void {
+  // They bring documents by themselves, from folders and addresses.
+  if (isSet(sent.sources)) requireEverything(principal)
+  if (isSet(sent.files)) {
+    requireScope(principal, 'read')
+    requireNamespace(principal, FILES_DATABASE)
+  }
+  // Another model is sent all that is stored.
+  if (Object.keys(definitionFields(sent)).length > 0) requireScope(principal, 'read')
+}
+
 /**
  * The definition changes first: rows that come with another chunk size are chunked by it. Fields that are null are not set.
  * @returns the job that inserts; null: everything is stored
@@ -160,14 +187,14 @@ async function recordOf({ deps }: RouteContext, kb: KnowledgeBase) {
 async function update(
   { deps }: RouteContext,
   kb: KnowledgeBase,
-  sent: SentUpdate,
+  { rights, ...sent }: SentUpdate & { readonly rights: Rights | null },
   signal: AbortSignal,
 ): Promise<Job | null> {
   const definition = definitionFields(sent)
   const isAltered = Object.keys(definition).length > 0
   const target = isAltered ? await alterKnowledgeBase(kb, definition, deps.catalog) : kb
   if (isSet(sent.sources)) await declareSources(target, sent.sources, deps.sources)
-  const insert = insertRequest(target, sent)
+  const insert = insertRequest(target, sent, rights)
   if (insert === null) return null
   if (sent.background === true) return deps.insertInBackground(insert)
   return deps.insert(insert, signal)
@@ -298,7 +325,11 @@ function definitionFields(sent: SentUpdate): Fields {
 }
 
 /** null: no source is named. */
-function insertRequest(kb: KnowledgeBase, sent: SentUpdate): InsertRequest | null {
+function insertRequest(
+  kb: KnowledgeBase,
+  sent: SentUpdate,
+  rights: Rights | null,
+): InsertRequest | null {
   const { rows, query, files, urls } = sent
   const sources = {
     // JSON objects hold nothing but what a RowValue is; the schema saw that each is an object.
@@ -310,7 +341,8 @@ function insertRequest(kb: KnowledgeBase, sent: SentUpdate): InsertRequest | nul
   if (Object.keys(sources).length === 0) return null
   const { error } = sent
   const how = isSet(error) ? { onBadDocument: error } : {}
-  return { kb, ...sources, ...how, crawl: crawlRequest(sent) }
+  const own = rights === null ? {} : { rights }
+  return { kb, ...sources, ...how, ...own, crawl: crawlRequest(sent) }
 }
 
 function crawlRequest({ limit, crawl_depth: depth, filters }: SentUpdate): CrawlRequest {

@@ -1,7 +1,9 @@
 import { type Static, type TSchema, t } from 'elysia'
 import { chunkingDefinition } from '../../../catalog/define-knowledge-base.ts'
+import { requireNamespace } from '../../../domain/access/principal.ts'
 import { requireKnowledgeBase, requireProject } from '../../../domain/catalog-snapshot.ts'
 import type { Row } from '../../../domain/document.ts'
+import { FILES_DATABASE } from '../../../domain/project.ts'
 import { AppError } from '../../../errors.ts'
 import type { Preview, PreviewedChunk, PreviewRequest } from '../../../ingest/preview.ts'
 import { PREVIEW as PREVIEW_RECORD } from '../../answers/records/knowledge-base-schemas.ts'
@@ -22,6 +24,7 @@ export const addPreviewRoutes: AddRoutes = (app, context) => {
       const sent = await readJson(context, request, PREVIEW)
       const { text, title, syntax, rows, file, limit, knowledge_base: name, ...definition } = sent
       const kb = name ? requireKnowledgeBase(context.snapshot(), projectName, name) : null
+      if (file) requireNamespace(context.scopeOf(request).principal, FILES_DATABASE)
       const order: PreviewRequest = {
         kb: chunkingDefinition(definition, kb),
         source: sourceOf(sent),

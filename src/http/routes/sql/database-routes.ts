@@ -1,6 +1,7 @@
 /** The databases and their objects, as existing clients browse them. */
 import { t } from 'elysia'
 import { checkDatabase } from '../../../catalog/define-database.ts'
+import { sees } from '../../../domain/access/rights.ts'
 import {
   agentsOf,
   type CatalogSnapshot,
@@ -45,12 +46,13 @@ function systemDatabase(name: string, type: 'data' | 'system') {
   }
 }
 
-function databases(context: RouteContext) {
-  const { projects, dataSources } = context.snapshot()
+function databases(context: RouteContext, request: Request) {
+  const { projects, dataSources, limits } = context.snapshotFor(request)
+  const hasFiles = sees(limits?.rights, FILES_DATABASE)
   return [
     systemDatabase('information_schema', 'system'),
     ...projects.map(projectDatabase),
-    systemDatabase(FILES_DATABASE, 'data'),
+    ...(hasFiles ? [systemDatabase(FILES_DATABASE, 'data')] : []),
     ...dataSources.map(databaseRecord),
   ]
 }
@@ -105,7 +107,7 @@ function sourceTree(
 export const addDatabaseRoutes: AddRoutes = (app, context) => {
   app.get(
     '/api/databases',
-    () => Response.json(databases(context)),
+    ({ request }) => Response.json(databases(context, request)),
     route({
       needs: 'read',
       id: 'listDatabases',
@@ -123,7 +125,7 @@ export const addDatabaseRoutes: AddRoutes = (app, context) => {
     '/api/databases/:database_name',
     async ({ params, request, query }) => {
       const wanted = nameKey(params.database_name)
-      const found = databases(context).find(({ name }) => nameKey(name) === wanted)
+      const found = databases(context, request).find(({ name }) => nameKey(name) === wanted)
       if (found === undefined) throw notFound('database', params.database_name)
       const source = findDataSource(context.snapshot(), params.database_name)
       if (source === undefined || !isTrue(query.check_connection)) return Response.json(found)
@@ -144,7 +146,7 @@ export const addDatabaseRoutes: AddRoutes = (app, context) => {
     async ({ request }) => {
       const sql = 'SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.tables'
       const tables = Map.groupBy(await rowsOf(context, request, sql), ([schema]) => schema)
-      const data = databases(context).map(({ name }) => {
+      const data = databases(context, request).map(({ name }) => {
         return { name, tables: (tables.get(name) ?? []).map(([, table]) => table) }
       })
       return Response.json({ data })
@@ -164,7 +166,10 @@ export const addDatabaseRoutes: AddRoutes = (app, context) => {
   )
   app.get(
     '/api/tree',
-    () => Response.json(databases(context).map((database) => ({ ...database, class: 'db' }))),
+    ({ request }) => {
+      const all = databases(context, request)
+      return Response.json(all.map((database) => ({ ...database, class: 'db' })))
+    },
     route({
       needs: 'read',
       id: 'listTreeRoots',

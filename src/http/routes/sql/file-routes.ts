@@ -1,5 +1,7 @@
 import { t } from 'elysia'
+import { requireNamespace } from '../../../domain/access/principal.ts'
 import { requireFile } from '../../../domain/catalog-snapshot.ts'
+import { FILES_DATABASE } from '../../../domain/project.ts'
 import type { UploadedFile } from '../../../domain/uploaded-file.ts'
 import { AppError } from '../../../errors.ts'
 import type { UploadOutcome } from '../../../ingest/upload-files.ts'
@@ -26,7 +28,7 @@ export const addFileRoutes: AddRoutes = (app, context) => {
   const { deps } = context
   app.get(
     ALL,
-    () => Response.json(context.snapshot().files.map(fileRecord)),
+    ({ request }) => Response.json(context.snapshotFor(request).files.map(fileRecord)),
     route({
       needs: 'read',
       id: 'listFiles',
@@ -77,6 +79,7 @@ export const addFileRoutes: AddRoutes = (app, context) => {
   app.post(
     ALL,
     async ({ request }) => {
+      requireNamespace(context.scopeOf(request).principal, FILES_DATABASE)
       const outcome = await uploaded(context, request, null)
       return Response.json(listRecord(outcome), { status: 201 })
     },

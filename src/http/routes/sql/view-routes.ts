@@ -53,9 +53,11 @@ export const addViewRoutes: AddRoutes = (app, context) => {
     ALL,
     async ({ request, params: { project_name: project } }) => {
       const { view } = await readJson(context, request, CREATE)
-      const { signal } = context.scopeOf(request)
+      const { principal, signal } = context.scopeOf(request)
       const draft = { project, name: view.name, sql: view.query, database: project }
-      return Response.json(viewRecord(await views.create(draft, signal)), { status: 201 })
+      return Response.json(viewRecord(await views.create(draft, principal, signal)), {
+        status: 201,
+      })
     },
     route({
       needs: 'write',
@@ -97,8 +99,8 @@ const addOneViewRoutes: AddRoutes = (app, context) => {
       if (sent.name !== undefined && nameKey(sent.name) !== nameKey(view.name)) {
         throw new AppError('invalid_request', 'A view cannot be renamed: "name" must be its own')
       }
-      const { signal } = context.scopeOf(request)
-      return Response.json(viewRecord(await views.alter(view, sent.query, signal)))
+      const { principal, signal } = context.scopeOf(request)
+      return Response.json(viewRecord(await views.alter(view, sent.query, principal, signal)))
     },
     route({
       needs: 'write',

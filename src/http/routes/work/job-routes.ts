@@ -20,10 +20,10 @@ const OPTIONS = `Query parameters: \`state\`, \`kind\`, \`project\`, \`knowledge
 at most 1000) and \`offset\` give a part. The newest come first.`
 
 export const addJobRoutes: AddRoutes = (app, context) => {
-  const { jobs } = context.deps
+  const jobsOf = (request: Request) => context.deps.jobsFor(context.scopeOf(request).principal)
   app.get(
     ALL,
-    ({ request }) => Response.json(listOf(context, new URL(request.url).searchParams)),
+    ({ request }) => Response.json(listOf(context, request)),
     route({
       needs: 'read',
       id: 'listJobs',
@@ -41,7 +41,9 @@ export const addJobRoutes: AddRoutes = (app, context) => {
   )
   app.get(
     ONE,
-    ({ params }) => Response.json(jobRecord(jobs.get(idOf(params.job_id)))),
+    ({ request, params }) => {
+      return Response.json(jobRecord(jobsOf(request).get(idOf(params.job_id))))
+    },
     route({
       needs: 'read',
       id: 'getJob',
@@ -55,7 +57,7 @@ export const addJobRoutes: AddRoutes = (app, context) => {
     ({ request, params }) => {
       const id = idOf(params.job_id)
       const scope = context.scopeOf(request)
-      const pieces = eventsOf(jobs.watch(id, scope.signal))
+      const pieces = eventsOf(jobsOf(request).watch(id, scope.signal))
       const keepAlive = { text: ': keep-alive\n\n' }
       return streamedResponse(pieces, { scope, headers: HEADERS, keepAlive })
     },
@@ -81,11 +83,13 @@ const CHANGES = {
 } as const
 
 const addChangeRoutes: AddRoutes = (app, context) => {
-  const { jobs } = context.deps
+  const jobsOf = (request: Request) => context.deps.jobsFor(context.scopeOf(request).principal)
   for (const change of ['cancel', 'retry', 'resume'] as const) {
     app.post(
       `${ONE}/${change}`,
-      async ({ params }) => Response.json(jobRecord(await jobs[change](idOf(params.job_id)))),
+      async ({ request, params }) => {
+        return Response.json(jobRecord(await jobsOf(request)[change](idOf(params.job_id))))
+      },
       route({
         needs: 'write',
         id: `${change}Job`,
@@ -101,8 +105,8 @@ const addChangeRoutes: AddRoutes = (app, context) => {
   }
   app.delete(
     ONE,
-    async ({ params }) => {
-      await jobs.remove(idOf(params.job_id))
+    async ({ request, params }) => {
+      await jobsOf(request).remove(idOf(params.job_id))
       return new Response(null, { status: 204 })
     },
     route({
@@ -117,7 +121,8 @@ const addChangeRoutes: AddRoutes = (app, context) => {
 
 const PARAMETERS = ['state', 'kind', 'project', 'knowledge_base', 'limit', 'offset']
 
-function listOf(context: RouteContext, query: URLSearchParams) {
+function listOf(context: RouteContext, request: Request) {
+  const query = new URL(request.url).searchParams
   const unknown = [...query.keys()].find((name) => !PARAMETERS.includes(name))
   if (unknown !== undefined) {
     const known = PARAMETERS.join(', ')
@@ -127,18 +132,21 @@ function listOf(context: RouteContext, query: URLSearchParams) {
   const state = oneOf(query, 'state', JOB_STATES)
   const kind = oneOf(query, 'kind', JOB_KINDS)
   const project = textOf(query, 'project')
-  if (project !== null) requireProject(context.snapshot(), project)
+  if (project !== null) requireProject(context.snapshotFor(request), project)
   const knowledgeBase = textOf(query, 'knowledge_base')
   const limit = numberOf(query, 'limit', LIMIT_DEFAULT, LIMIT_MAX)
   const offset = numberOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER)
-  const found = context.deps.jobs.list().filter((job) => {
-    return (
-      (state === null || job.state === state) &&
-      (kind === null || job.kind === kind) &&
-      (project === null || isSame(job.projectName, project)) &&
-      (knowledgeBase === null || isSame(job.knowledgeBase ?? '', knowledgeBase))
-    )
-  })
+  const found = context.deps
+    .jobsFor(context.scopeOf(request).principal)
+    .list()
+    .filter((job) => {
+      return (
+        (state === null || job.state === state) &&
+        (kind === null || job.kind === kind) &&
+        (project === null || isSame(job.projectName, project)) &&
+        (knowledgeBase === null || isSame(job.knowledgeBase ?? '', knowledgeBase))
+      )
+    })
   const end = offset + limit
   return {
     items: found.slice(offset, end).map(jobRecord),

@@ -1,5 +1,6 @@
 /** `EVALUATE AGENT … USING background = true`: a job that asks the questions, whose row of information_schema.queries is the answer. */
 
+import type { Rights } from '../../../domain/access/rights.ts'
 import { NO_PROGRESS } from '../../../domain/flow/job.ts'
 import type { BoundValue } from '../../../domain/ports/engine-ports.ts'
 import type { JobWork } from '../../../domain/ports/job-ports.ts'
@@ -17,6 +18,8 @@ import { type AgentEvaluationRequest, evaluateAgent, preparedEvaluation } from '
 interface StoredEvaluation extends AgentEvaluationRequest {
   /** An agent of the same name is not the one that was meant. */
   readonly agentId: number
+  /** Of whoever began it: it never has more. */
+  readonly rights: Rights | null
   /** Those of the session that it names: the session may be over. */
   readonly variables: Readonly<Record<string, BoundValue>>
 }
@@ -36,6 +39,7 @@ export async function runEvaluateAgent(
     ...request,
     statement: named,
     agentId: agent.id,
+    rights: deps.rights ?? null,
     variables: variablesIn(options.questions, deps),
   }
   const job = await deps.jobs.start({
@@ -55,7 +59,7 @@ export async function runEvaluationJob(
   signal: AbortSignal,
 ): Promise<void> {
   // It was made above.
-  const { agentId, variables: kept, ...request } = work.request as StoredEvaluation
+  const { agentId, variables: kept, rights: _, ...request } = work.request as StoredEvaluation
   const { agent } = await preparedEvaluation(request, deps)
   if (agent.id !== agentId) throw notFound('agent', agent.name)
   const variables = new Variables()

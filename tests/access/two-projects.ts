@@ -1,0 +1,59 @@
+/** A server with an open project and a vault, of which a limited key must never see anything. */
+import { createTestApp, type TestApp } from '../support/test-app.ts'
+
+/** Stands in every name and text of the vault, and nowhere else. */
+export const SECRET = 'zanzibar'
+
+export async function twoProjects(): Promise<TestApp> {
+  const app = await createTestApp()
+  const run = async (query: string) => {
+    const { body } = await app.send('POST', '/api/sql/query', { query })
+    const { type, error_message } = body as { type: string; error_message?: string }
+    if (type === 'error') throw new Error(`${query}: ${error_message}`)
+  }
+  for (const [project, word] of [
+    ['open', 'kettle'],
+    [SECRET, SECRET],
+  ] as const) {
+    const kbs = `/api/projects/${project}/knowledge_bases`
+    await app.send('POST', '/api/projects', { project: { name: project } })
+    await app.send('POST', kbs, {
+      knowledge_base: { name: `${word}_kb`, metadata_columns: ['color'] },
+    })
+    const rows = [{ id: `${word}-1`, content: `The ${word} is red and hums.`, color: word }]
+    await app.send('PUT', `${kbs}/${word}_kb`, { knowledge_base: { rows } })
+    await app.send('PUT', `${kbs}/${word}_kb`, { knowledge_base: { rows, background: true } })
+    await run(`CREATE TABLE ${project}.${word}_table AS SELECT '${word}' AS word, 7 AS n`)
+    await run(`CREATE VIEW ${project}.${word}_view AS SELECT * FROM ${project}.${word}_table`)
+    await run(
+      `CREATE AGENT ${project}.${word}_agent USING data = {"knowledge_bases": ["${project}.${word}_kb"], "tables": ["${project}.${word}_table"]}`,
+    )
+    await run(`CREATE JOB ${project}.${word}_job (SELECT 1) START '2999-01-01' EVERY 1 day`)
+    await app.send('POST', `/api/projects/${project}/agents/${word}_agent/completions`, {
+      messages: [{ role: 'user', content: `What does the ${word} do?` }],
+    })
+  }
+  // Made by an admin: it leads into the vault, and only those who may go there can follow.
+  await run(`CREATE VIEW open.leak AS SELECT * FROM ${SECRET}.${SECRET}_table`)
+  await run('CREATE VIEW open.schema_leak AS SELECT * FROM information_schema.tables')
+  const form = new FormData()
+  form.append('file', new Blob([`word\n${SECRET}\n`]), `${SECRET}.csv`)
+  await app.send('PUT', `/api/files/${SECRET}.csv`, form)
+  return app
+}
+
+/** The text of an answer to a statement, and whether it failed. */
+export async function asked(
+  app: TestApp,
+  query: string,
+  headers: HeadersInit,
+  context: Readonly<Record<string, unknown>> = {},
+): Promise<{ readonly text: string; readonly isRefused: boolean; readonly isForbidden: boolean }> {
+  const { text, body } = await app.send('POST', '/api/sql/query', { query, ...context }, headers)
+  const { type, error_code } = body as { type?: string; error_code?: number }
+  return {
+    text,
+    isRefused: type === 'error',
+    isForbidden: text.includes('forbidden') || error_code === 403,
+  }
+}
