@@ -25,6 +25,7 @@ import { addTransferRoutes } from './routes/knowledge-bases/transfer-routes.ts'
 import { addMcpRoutes } from './routes/mcp/mcp-routes.ts'
 import { addChatRoutes } from './routes/openai/chat-routes.ts'
 import { addModelRoutes } from './routes/openai/model-routes.ts'
+import { addResponseRoutes } from './routes/openai/response-routes.ts'
 import { addProjectRoutes } from './routes/project-routes.ts'
 import { addHealthRoutes } from './routes/server/health-routes.ts'
 import { addLoginRoutes } from './routes/server/login-routes.ts'
@@ -139,6 +140,7 @@ function createApp(context: RouteContext): Elysia {
   addMcpRoutes(app, context)
   addModelRoutes(app, context)
   addChatRoutes(app, context)
+  addResponseRoutes(app, context)
   addPageRoutes(app, context)
   for (const { method, path, hooks } of app.routes) {
     needs.set(`${method} ${path}`, needOf(hooks))

@@ -10,6 +10,8 @@ import type {
 export type Piece =
   | { readonly kind: 'start'; readonly traceId: string }
   | { readonly kind: 'text'; readonly text: string }
+  /** Calls of tools that begin. */
+  | { readonly kind: 'action'; readonly actions: readonly Action[] }
   | { readonly kind: 'thought'; readonly text: string }
   | { readonly kind: 'end'; readonly answer: Answer; readonly steps: readonly Step[] }
 
@@ -44,6 +46,7 @@ export async function* answerPieces(
       if ('actions' in event) {
         hasEarlier ||= turn !== ''
         turn = ''
+        yield { kind: 'action', actions: event.actions }
         if (withSteps) yield { kind: 'thought', text: event.actions.map(actionText).join('') }
       } else if ('steps' in event) {
         steps.push(...event.steps)

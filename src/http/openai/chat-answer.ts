@@ -86,6 +86,8 @@ function chunksOf(piece: Piece, traceId: string, terms: ChatTerms): readonly obj
       return [chunk({ role: 'assistant', content: asCall === undefined ? '' : null })]
     case 'text':
       return asCall === undefined ? [chunk({ content: piece.text })] : []
+    case 'action':
+      return []
     case 'thought':
       return [chunk({ reasoning_content: piece.text })]
     case 'end': {

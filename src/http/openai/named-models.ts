@@ -45,7 +45,8 @@ export function requireModel(
   throw new AppError('model_not_found', `${message}; ${next}`, { param: 'model' })
 }
 
-function findModel(
+/** As `requireModel`, without checking that it may be asked at all. */
+export function findModel(
   snapshot: CatalogSnapshot,
   principal: Principal,
   name: string,
