@@ -139,8 +139,10 @@ function requestBodyOf(declared: RouteOptions, named: Map<string, JsonSchema>) {
   if (body !== undefined) {
     content['application/json'] = { schema: shownSchema(body.schema, named) }
   }
+  const isJson = takes.length === 1
   for (const type of takes) {
-    content[type] ??= { schema: takenSchema(type, form, named) }
+    const schema = takenSchema(type, form, named)
+    content[type] ??= { schema: isJson ? schema : fileOr(type, schema) }
   }
   if (Object.keys(content).length === 0) return {}
   return { requestBody: { required: !isBodyOptional, content } }
@@ -153,9 +155,7 @@ function takenSchema(
   named: Map<string, JsonSchema>,
 ): JsonSchema {
   const fields = form === undefined ? { type: 'object' } : shownSchema(form, named)
-  if (type === 'application/json') {
-    return { anyOf: [fields, { description: 'Any other JSON is a file itself' }] }
-  }
+  if (type === 'application/json') return fields
   const file = { type: 'string', format: 'binary' }
   if (type !== 'multipart/form-data') return file
   // A form is described by its fields.
@@ -164,11 +164,22 @@ function takenSchema(
   return { type: 'object', properties: { file: files, ...properties } }
 }
 
+/** JSON is one of the files, too. */
+function fileOr(type: string, schema: JsonSchema): JsonSchema {
+  if (type !== 'application/json') return schema
+  return { anyOf: [schema, { description: 'Any other JSON is a file itself' }] }
+}
+
 /** How a route tells what went wrong. */
-function failureContent(path: string, named: Map<string, JsonSchema>) {
-  return isOpenAiPath(path)
-    ? { 'application/json': { schema: shownSchema(OPENAI_FAILURE, named) } }
-    : { 'application/problem+json': { schema: shownSchema(PROBLEM, named) } }
+function failureContent(
+  path: string,
+  { failsAs }: RouteOptions,
+  named: Map<string, JsonSchema>,
+): Readonly<Record<string, object>> {
+  const json = isOpenAiPath(path) ? OPENAI_FAILURE : failsAs
+  const own = json === undefined ? {} : { 'application/json': { schema: shownSchema(json, named) } }
+  if (isOpenAiPath(path)) return own
+  return { ...own, 'application/problem+json': { schema: shownSchema(PROBLEM, named) } }
 }
 
 /** What every route of a kind may answer, beside what it says itself. */
@@ -192,7 +203,7 @@ function responsesOf(path: string, declared: RouteOptions, named: Map<string, Js
     ...expectedFailures(path, declared),
     ...answers,
   }
-  const failure = failureContent(path, named)
+  const failure = failureContent(path, declared, named)
   const responses = Object.entries(all).map(([status, answer]) => {
     return [status, responseOf(Number(status), answer, { produces, named, failure })] as const
   })

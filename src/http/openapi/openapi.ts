@@ -60,6 +60,8 @@ export interface RouteOptions {
   readonly answers: Readonly<Record<number, string | DescribedAnswer>>
   /** Content type of the success, where it is not JSON. */
   readonly produces?: string
+  /** JSON that tells a failure, where another API has its own form. */
+  readonly failsAs?: TSchema
   readonly needs: RouteNeed
   /** Not one of the API's: the document leaves it out. */
   readonly isHidden?: boolean

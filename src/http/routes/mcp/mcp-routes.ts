@@ -1,9 +1,11 @@
+import { t } from 'elysia'
 import { ERRORS, toAppError } from '../../../errors.ts'
 import { refuseForeignOrigin } from '../../access/authentication.ts'
 import { streamedResponse } from '../../answers/streamed-response.ts'
 import { isJsonType, readBody } from '../../bodies/body.ts'
 import { parseJson } from '../../bodies/json-text.ts'
 import { route } from '../../openapi/openapi.ts'
+import { FIELDS } from '../../openapi/schema-words.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 
 /** Messages of the protocol are short; documents in them need not be. */
@@ -26,10 +28,13 @@ export const addMcpRoutes: AddRoutes = (app, context) => {
       summary: 'Send a message of the Model Context Protocol',
       description:
         'One message of JSON-RPC 2.0, or before version 2025-06-18 a list of them. `initialize` answers with the header `Mcp-Session-Id`; a request without that header is answered by itself.',
+      id: 'sendMcp',
       takes: ['application/json'],
+      form: t.Union([MESSAGE, t.Array(MESSAGE)]),
+      failsAs: MESSAGE,
       produces: 'text/event-stream',
       answers: {
-        200: 'The answer, as a stream of server-sent events',
+        200: { description: 'The answer, as a stream of server-sent events', schema: MESSAGE },
         202: 'A notification was taken',
         404: 'The session has ended, or is somebody else’s',
       },
@@ -44,9 +49,14 @@ export const addMcpRoutes: AddRoutes = (app, context) => {
     },
     route({
       ...{ needs, tag },
+      id: 'openMcp',
       summary: 'Open the stream of a session',
+      failsAs: MESSAGE,
       produces: 'text/event-stream',
-      answers: { 200: 'Server-sent events', 404: 'The session has ended, or is somebody else’s' },
+      answers: {
+        200: { description: 'Server-sent events', schema: MESSAGE },
+        404: 'The session has ended, or is somebody else’s',
+      },
     }),
   )
   app.delete(
@@ -54,11 +64,30 @@ export const addMcpRoutes: AddRoutes = (app, context) => {
     ({ request }) => answer(context, request, undefined),
     route({
       ...{ needs, tag },
+      id: 'endMcp',
       summary: 'End a session',
+      failsAs: MESSAGE,
       answers: { 200: 'It has ended', 404: 'It has ended before, or is somebody else’s' },
     }),
   )
 }
+
+const MESSAGE = t.Object(
+  {
+    jsonrpc: t.Literal('2.0'),
+    id: t.Optional(t.Union([t.String(), t.Number(), t.Null()])),
+    method: t.Optional(t.String()),
+    params: t.Optional(FIELDS),
+    result: t.Optional(FIELDS),
+    error: t.Optional(
+      t.Object({ code: t.Integer(), message: t.String(), data: t.Optional(t.Unknown()) }),
+    ),
+  },
+  {
+    $id: 'JsonRpcMessage',
+    description: 'JSON-RPC 2.0: a request, a notification, or what answers it',
+  },
+)
 
 async function messageOf(
   context: RouteContext,
