@@ -7,4 +7,14 @@ export const ACCESS_SETTINGS = {
     help: 'Requests that each key may make in a minute, unless it says otherwise; 0: without a limit',
     parse: integer(0, 1_000_000),
   }),
+  auditKeepDays: setting('EIDER_AUDIT_KEEP_DAYS', {
+    default: '365',
+    help: 'For how many days the audit log is kept',
+    parse: integer(1, 36_500),
+  }),
+  auditRowsMax: setting('EIDER_AUDIT_ROWS_MAX', {
+    default: '1000000',
+    help: 'Maximum number of entries of the audit log; then the oldest go',
+    parse: integer(1000, 1_000_000_000),
+  }),
 }

@@ -1,5 +1,6 @@
 /** Joins use cases to edges. The program and the tests call exactly this. */
 
+import { auditedQueries } from './composition/access-parts.ts'
 import { agentAnswers, agentPool, askedAgents } from './composition/agent-parts.ts'
 import { healthOf } from './composition/health-parts.ts'
 import { insertDepsOf } from './composition/insert-parts.ts'
@@ -174,7 +175,7 @@ export function createApp(options: AppOptions): App {
     databaseUses: databaseUses(snapshot, store),
     schedules,
     live: liveTables(sources, store.schedules, {
-      ...{ keeping: syncSources, traces: store.traces },
+      ...{ keeping: syncSources, traces: store.traces, audit: store.audit },
     }),
     embedders,
     rerankers: options.rerankers ?? rerankerRegistry({ ...endpoints, nowMs }),
@@ -240,10 +241,11 @@ export function createApp(options: AppOptions): App {
     caches: { vectors: vectorCaches, rows: rowCaches },
     questions: () => agents.runs(),
   })
-  const uses = useCases(depsOf, insertDeps, {
+  const plainUses = useCases(depsOf, insertDeps, {
     ...{ settings, reader, jobs, importFiles: store.importFiles },
     jobsFor: (principal) => limitedJobs(jobs, rightsOf(principal), store.jobs),
   })
+  const uses = { ...plainUses, query: auditedQueries(plainUses.query, store.audit) }
   const logError: ServerDeps['logError'] = (error) => log.failure(error)
   const served = {
     ...countedStatements(uses, measurements),
@@ -280,7 +282,7 @@ export function createApp(options: AppOptions): App {
       metricsOpen: settings.metricsOpen,
     },
     revokedTokens: store.revokedTokens,
-    ...{ keys: store.keys, users: store.users },
+    ...{ keys: store.keys, users: store.users, audit: store.audit },
     signingKey: store.secrets.signingKey(),
     log: (entry) => log.request(entry),
     now: () => Date.now(),

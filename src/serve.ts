@@ -93,6 +93,7 @@ function storeOptionsOf(settings: Settings, version: string): StoreOptions {
     stuckMs: settings.stuckMs,
     diskReserve: settings.diskReserve,
     schedules: { schedulesMax: settings.schedulesMax, runsMax: settings.scheduleRunsKeep },
+    audit: { keepMs: settings.auditKeepDays * DAY_MS, rowsMax: settings.auditRowsMax },
     traces: { keepMs: settings.tracesKeepDays * DAY_MS, bytesMax: settings.tracesBytesMax },
     conversations: { keepMs: settings.conversationsKeepDays * DAY_MS },
     extensionDirectory: settings.extensionDirectory,

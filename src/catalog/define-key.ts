@@ -122,7 +122,7 @@ const NAMESPACES_MAX = 1_000
 
 function expiryOf(sent: unknown, nowMs: number): string | null {
   if (sent === undefined || sent === null) return null
-  const millis = typeof sent === 'string' ? momentOf(sent) : Number.NaN
+  const millis = typeof sent === 'string' ? momentMillis(sent) : Number.NaN
   if (Number.isNaN(millis)) {
     const expected =
       'a moment as "2030-01-31", "2030-01-31 12:00:00" (UTC) or "2030-01-31T12:00:00+01:00"'
@@ -135,8 +135,8 @@ function expiryOf(sent: unknown, nowMs: number): string | null {
 const MOMENT =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)\s*(Z|[+-]\d{2}:\d{2})?)?$/i
 
-/** NaN for what is none. */
-function momentOf(text: string): number {
+/** Milliseconds since 1970 of a day or a time as people write it, UTC unless it says otherwise; NaN for what is none. */
+export function momentMillis(text: string): number {
   const [, day, time = '00:00:00', zone = 'Z'] = MOMENT.exec(text.trim()) ?? []
   return day === undefined ? Number.NaN : Date.parse(`${day}T${time}${zone.toUpperCase()}`)
 }

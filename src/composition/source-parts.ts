@@ -1,5 +1,6 @@
 import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
+import type { AuditLog } from '../domain/ports/access-ports.ts'
 import type { ScheduleStore } from '../domain/ports/schedule-ports.ts'
 import type { SourceKeeping, SyncStore } from '../domain/ports/sync-ports.ts'
 import type { TraceStore } from '../domain/ports/trace-ports.ts'
@@ -10,13 +11,22 @@ import {
   type ListedSources,
 } from '../query/information-schema/source-tables.ts'
 import { namesDatabase } from '../sql/lexer/named-database.ts'
+import { requireAuditReader } from './access-parts.ts'
 import { scheduleRows } from './schedule-parts.ts'
 
 /** The tables of information_schema whose rows are fetched when they are read. */
 export function liveTables(
   sources: ListedSources['sources'],
   schedules: Pick<ScheduleStore, 'list' | 'runs'>,
-  { keeping, traces }: { readonly keeping: SourceKeeping; readonly traces: TraceStore },
+  {
+    keeping,
+    traces,
+    audit,
+  }: {
+    readonly keeping: SourceKeeping
+    readonly traces: TraceStore
+    readonly audit: Pick<AuditLog, 'settled'>
+  },
 ): LiveTables {
   return {
     async rows(table, snapshot, signal) {
@@ -24,6 +34,11 @@ export function liveTables(
         return allSourceRows(table, { snapshot, sources }, signal)
       }
       if (table === 'sources') return keptSourceRows(snapshot, keeping)
+      if (table === 'audit_log') {
+        requireAuditReader(signal)
+        await audit.settled()
+        return { rows: [] }
+      }
       if (table.startsWith('trace')) {
         await traces.settled()
         return { rows: [] }

@@ -11,7 +11,7 @@ import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { Activity } from '../domain/flow/activity.ts'
 import type { Job } from '../domain/flow/job.ts'
 import type { KnowledgeBase } from '../domain/knowledge-base.ts'
-import type { Users } from '../domain/ports/access-ports.ts'
+import type { AuditLog, Users } from '../domain/ports/access-ports.ts'
 import type { ConversationStore } from '../domain/ports/conversation-ports.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
 import type { Jobs } from '../domain/ports/job-ports.ts'
@@ -75,6 +75,7 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
   /** Clients of the Model Context Protocol. */
   readonly mcp: Pick<McpDoor, 'handle'>
   readonly users: Users
+  readonly audit: AuditLog
 }
 
 /** What the routes call. */

@@ -1,7 +1,7 @@
 import { ANYONE, type Principal } from '../domain/access/principal.ts'
 import type { RunningEntry, RunningWork } from '../domain/ports/running-ports.ts'
 import { AppError, toAppError } from '../errors.ts'
-import { onAbort, setCaller } from '../runtime/cancellation.ts'
+import { onAbort, setCaller, setOrigin } from '../runtime/cancellation.ts'
 import { failureResponseAt } from './openai/openai-error.ts'
 
 export interface LogEntry {
@@ -162,6 +162,10 @@ export class RequestScope {
   principal: Principal = ANYONE
   /** Where its statement is noted. */
   readonly running: RunningEntry
+  /** What it changes, for the audit log; null: nothing. */
+  change: { readonly action: string; readonly targets: readonly string[] } | null = null
+  /** The code of the error that it was answered with. */
+  failure: string | null = null
   readonly #abort = new AbortController()
   readonly #onEnd: (scope: RequestScope) => void
   readonly #onArrived: () => void
@@ -184,6 +188,7 @@ export class RequestScope {
     const { signal } = request
     onAbort(signal, () => this.#abort.abort(signal.reason))
     setCaller(this.#abort.signal, this.address)
+    setOrigin(this.#abort.signal, this)
   }
 
   /** Aborted when the client goes away, the stream is cancelled or the server stops. */
@@ -193,6 +198,21 @@ export class RequestScope {
 
   get status(): number {
     return this.#status
+  }
+
+  /**
+   * Notes that the request changes something: the audit log gets an entry when it is answered. Routes that need `write` or
+   * `admin` do so by themselves.
+   * @param targets names, never what a body says
+   */
+  noteChange(action: string, targets: readonly string[] = []): void {
+    this.change = { action, targets }
+  }
+
+  /** One more name of what is changed. */
+  noteTarget(name: string): void {
+    const { change } = this
+    if (change !== null) this.change = { ...change, targets: [...change.targets, name] }
   }
 
   abort(reason: unknown): void {

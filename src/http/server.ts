@@ -1,13 +1,16 @@
 import { Elysia } from 'elysia'
 import { requireEverything, requireNamespace, requireScope } from '../domain/access/principal.ts'
+import type { AuditLog } from '../domain/ports/access-ports.ts'
 import { FILES_DATABASE } from '../domain/project.ts'
 import { AppError, ERRORS } from '../errors.ts'
 import { setCaller } from '../runtime/cancellation.ts'
 import { Authentication, refuseCrossSite, refuseForeignHost } from './access/authentication.ts'
+import { keyTextOf } from './access/key-access.ts'
 import { requestError } from './answers/error-response.ts'
 import { failureResponseAt, isOpenAiPath } from './openai/openai-error.ts'
-import { needOf, OPENAPI_PATH, type RouteNeed } from './openapi/openapi.ts'
-import type { RouteContext, ServerDeps } from './route-context.ts'
+import { declarationOf, needOf, OPENAPI_PATH, type RouteNeed } from './openapi/openapi.ts'
+import type { AddRoutes, RouteContext, ServerDeps } from './route-context.ts'
+import { addAuditRoutes } from './routes/access/audit-routes.ts'
 import { addKeyRoutes } from './routes/access/key-routes.ts'
 import { addUserRoutes } from './routes/access/user-routes.ts'
 import { addAgentRoutes } from './routes/agents/agent-routes.ts'
@@ -79,7 +82,11 @@ export function createServer(deps: ServerDeps): Server {
   }
   const app = createApp(context)
   const answer: AnswerRequest = (request, connection) => {
-    return requests.answer(request, connection, () => app.handle(request))
+    return requests.answer(request, connection, async () => {
+      const response = await app.handle(request)
+      noteChange(deps.audit, requests.scopeOf(request), response.status)
+      return response
+    })
   }
   return {
     document: () => documentOf(app, deps.settings.version),
@@ -88,7 +95,17 @@ export function createServer(deps: ServerDeps): Server {
   }
 }
 
+/** The entry of the audit log for a request that changes something, or was refused to. */
+function noteChange(audit: AuditLog, scope: RequestScope, status: number): void {
+  const { change, principal, address, id: requestId, failure } = scope
+  if (change === null) return
+  const outcome = status < 400 ? 'ok' : (failure ?? String(status))
+  audit.note({ ...change, principal, outcome, address, requestId })
+}
+
 type AnswerRequest = (request: Request, connection: Connection) => Promise<Response>
+
+const ACCESS_ROUTES: readonly AddRoutes[] = [addKeyRoutes, addUserRoutes, addAuditRoutes]
 
 function createApp(context: RouteContext): Elysia {
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
@@ -98,12 +115,14 @@ function createApp(context: RouteContext): Elysia {
   if (isOwnMachine) app.onRequest(({ request }) => refuseForeignHost(request))
   app.onBeforeHandle(({ request }) => refuseCrossSite(request, isOwnMachine))
   const needs = new Map<string, RouteNeed>()
+  const actions = new Map<string, string>()
   app.onBeforeHandle(async ({ request, route, params }) => {
     const method = request.method === 'HEAD' ? 'GET' : request.method
     const need = needs.get(`${method} ${route}`) ?? 'admin'
     context.scopeOf(request).route = route
-    if (need !== 'nothing')
-      await admit(context, request, { need, path: route, namespaces: namespacesOf(route, params) })
+    if (need === 'nothing') return
+    const action = actions.get(`${method} ${route}`) ?? `${method} ${route}`
+    await admit(context, request, { need, path: route, params, action })
   })
   const { version } = context.deps.settings
   let document: Promise<object> | undefined
@@ -115,8 +134,7 @@ function createApp(context: RouteContext): Elysia {
   addStatusRoutes(app, context)
   addHealthRoutes(app, context)
   addLoginRoutes(app, context)
-  addKeyRoutes(app, context)
-  addUserRoutes(app, context)
+  for (const add of ACCESS_ROUTES) add(app, context)
   addProjectRoutes(app, context)
   addKnowledgeBaseRoutes(app, context)
   addInsertFilesRoutes(app, context)
@@ -144,6 +162,7 @@ function createApp(context: RouteContext): Elysia {
   addPageRoutes(app, context)
   for (const { method, path, hooks } of app.routes) {
     needs.set(`${method} ${path}`, needOf(hooks))
+    actions.set(`${method} ${path}`, declarationOf(hooks)?.id ?? `${method} ${path}`)
   }
   return app
 }
@@ -161,27 +180,52 @@ async function documentOf(app: Elysia, version: string): Promise<object> {
 async function admit(
   context: RouteContext,
   request: Request,
-  {
-    need,
-    path,
-    namespaces,
-  }: {
-    readonly path: string
-    readonly need: Exclude<RouteNeed, 'nothing'>
-    readonly namespaces: readonly string[]
-  },
+  { need, path, params, action }: Admission,
 ): Promise<void> {
   const scope = context.scopeOf(request)
-  const { principal, login } = await context.authentication.identify(request)
+  const { principal, login } = await identified(context, request)
   scope.principal = principal
   // Each login has its own share of the places for statements; without one, each address has.
   if (login !== undefined) setCaller(scope.signal, login)
+  const isChange = (need === 'write' || need === 'admin') && !isReading(scope.method)
+  if (isChange) scope.noteChange(action, namesIn(params))
   if (need !== 'login') requireScope(principal, need)
-  for (const namespace of namespaces) requireNamespace(principal, namespace)
+  for (const namespace of namespacesOf(path, params)) requireNamespace(principal, namespace)
   // Keys and users see to it themselves that an admin of some projects stays within them.
   if (need === 'admin' && !/^\/api\/(?:keys|users)(?:\/|$)/.test(path)) {
     requireEverything(principal)
   }
+}
+
+/** A key that is refused may be a stolen one: it leaves an entry in the audit log, without its text. */
+async function identified(context: RouteContext, request: Request) {
+  try {
+    return await context.authentication.identify(request)
+  } catch (error) {
+    const isKey = error instanceof AppError && keyTextOf(request) !== undefined
+    if (isKey && error.code === 'unauthorized') context.scopeOf(request).noteChange('useKey')
+    throw error
+  }
+}
+
+interface Admission {
+  readonly need: Exclude<RouteNeed, 'nothing'>
+  /** As the route declares it. */
+  readonly path: string
+  /** Of the path. */
+  readonly params: unknown
+  /** What the audit log calls it. */
+  readonly action: string
+}
+
+function isReading(method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+/** The names in a path, decoded. */
+function namesIn(params: unknown): readonly string[] {
+  if (typeof params !== 'object' || params === null) return []
+  return Object.values(params).filter((value) => typeof value === 'string')
 }
 
 /** The project or database that a path names; uploaded files are in one of their own. */
@@ -206,6 +250,7 @@ function failureResponse(
   const isUnmatched = error instanceof Error && 'code' in error && error.code === 'NOT_FOUND'
   if (isUnmatched) return unmatchedResponse(app, scope, deps.now())
   const failure = requestError(error, scope.signal)
+  scope.failure = failure.code
   if (ERRORS[failure.code].status >= 500) {
     deps.logError({ requestId: scope.id, error: failure.cause ?? failure })
   }

@@ -24,6 +24,7 @@ import {
   withBoundSelect,
 } from './select/run-select.ts'
 import type { SessionName } from './sessions.ts'
+import { changeOf, type StatementChange } from './statement-request.ts'
 
 export interface QueryRequest {
   readonly sql: string
@@ -32,6 +33,8 @@ export interface QueryRequest {
   readonly params: Parameters
   /** Whose `@variables` it sees and sets; unset or null: its own. */
   readonly session?: SessionName | null
+  /** Told, before it runs, of what the statement changes. */
+  readonly onChange?: (change: StatementChange) => void
 }
 
 /**
@@ -46,6 +49,8 @@ export async function runQuery(
   const request = inOwnDatabase(sent, deps)
   const { db, params } = request
   const { statement, select, cut } = parseRequest(request, deps)
+  const change = statement === undefined ? undefined : changeOf(statement, db)
+  if (change !== undefined) request.onChange?.(change)
   requireScopes(statement, deps.author)
   if (statement !== undefined) return runStatement({ statement, db, params }, deps, signal)
   const shown = { ...select, database: db, params, isShown: true }

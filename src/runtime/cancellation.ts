@@ -37,11 +37,26 @@ export function callerOf(signal: AbortSignal): string | undefined {
   return CALLERS.get(signal)
 }
 
+const ORIGINS = new WeakMap<AbortSignal, object>()
+
+/** Notes what began the work that a signal ends: it goes along with the signal, as the caller does. */
+export function setOrigin(signal: AbortSignal, origin: object | undefined): void {
+  if (origin !== undefined) ORIGINS.set(signal, origin)
+}
+
+/** undefined: the work is the server's own. */
+export function originOf(signal: AbortSignal): object | undefined {
+  return ORIGINS.get(signal)
+}
+
 export function startDeadline(options: DeadlineOptions): Deadline {
   const { timeoutMs, signals, timeoutError } = options
   const controller = new AbortController()
   const owner = signals.find((signal) => callerOf(signal) !== undefined)
-  if (owner !== undefined) setCaller(controller.signal, callerOf(owner))
+  if (owner !== undefined) {
+    setCaller(controller.signal, callerOf(owner))
+    setOrigin(controller.signal, originOf(owner))
+  }
   const stopListening = signals.map((signal) => {
     return onAbort(signal, () => controller.abort(reasonOf(signal, options)))
   })

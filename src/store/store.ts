@@ -4,6 +4,7 @@ import { findProject } from '../domain/catalog-snapshot.ts'
 import type { CommitListener } from '../domain/ports/retrieval-ports.ts'
 import { DEFAULT_PROJECT } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
+import { type AuditLimits, StoredAudit } from './access/stored-audit.ts'
 import { StoredKeys } from './access/stored-keys.ts'
 import { StoredUsers } from './access/stored-users.ts'
 import { type BackupOptions, StoredBackups } from './backup/backups.ts'
@@ -76,6 +77,7 @@ export interface StoreOptions {
   readonly schedules?: Partial<ScheduleLimits>
   readonly traces?: Partial<TraceLimits>
   readonly conversations?: Partial<ConversationLimits>
+  readonly audit?: Partial<AuditLimits>
   /** `onStuck` is told of a statement that DuckDB still runs so long after its client was answered. */
   readonly stuckMs?: number
   readonly onStuck?: (stuck: StuckStatement) => void
@@ -111,6 +113,7 @@ export interface Store {
   readonly revokedTokens: StoredRevokedTokens
   readonly keys: StoredKeys
   readonly users: StoredUsers
+  readonly audit: StoredAudit
   readonly secrets: Secrets
   /** The bytes of uploaded files. */
   readonly contents: FileContents
@@ -245,14 +248,16 @@ async function loginStores({
   return { revokedTokens, users: await StoredUsers.open(database, now) }
 }
 
-/** What questions to agents leave behind, and who may come in. */
+/** What questions to agents leave behind, who may come in, and what they changed. */
 async function recordStores(
   parts: StoreParts,
   options: StoreOptions,
-): Promise<Pick<Store, 'traces' | 'conversations' | 'keys'>> {
+): Promise<Pick<Store, 'traces' | 'conversations' | 'keys' | 'audit'>> {
   const traces = await StoredTraces.open(parts, options.traces)
   const conversations = await StoredConversations.open(parts, options.conversations)
-  return { traces, conversations, keys: await StoredKeys.open(parts.database, parts.now) }
+  const { database, now } = parts
+  const audit = await StoredAudit.open(database, now, options.audit)
+  return { traces, conversations, keys: await StoredKeys.open(database, now), audit }
 }
 
 /** Brought to the newest version. */

@@ -21,7 +21,7 @@ import type { InsertRequest } from '../../src/ingest/insert-request.ts'
 import type { UploadRequest } from '../../src/ingest/upload-files.ts'
 import { JobRunner } from '../../src/jobs/job-runner.ts'
 import { FileContents } from '../../src/store/tables/file-contents.ts'
-import { NO_KEYS, NO_USERS } from '../support/access-keys.ts'
+import { NO_AUDIT, NO_KEYS, NO_USERS } from '../support/access-keys.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import { holdAnswer } from '../support/held-answers.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
@@ -305,7 +305,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
       runs: () => [],
       cancelRun: () => {},
     },
-    ...{ keys: NO_KEYS, users: NO_USERS },
+    ...{ keys: NO_KEYS, users: NO_USERS, audit: NO_AUDIT },
     revokedTokens: {
       revoke: async (id, expiresMs) => {
         revoked.set(id, expiresMs)

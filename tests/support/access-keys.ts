@@ -1,5 +1,5 @@
 import type { Scope } from '../../src/domain/access/principal.ts'
-import type { AccessKeys, Users } from '../../src/domain/ports/access-ports.ts'
+import type { AccessKeys, AuditLog, Users } from '../../src/domain/ports/access-ports.ts'
 import type { TestApp } from './test-app.ts'
 
 export interface MadeKey {
@@ -47,4 +47,10 @@ export const NO_USERS: Users = {
   known: () => undefined,
   named: () => undefined,
   isPassword: async () => false,
+}
+
+export const NO_AUDIT: AuditLog = {
+  note: () => {},
+  settled: async () => {},
+  list: async () => ({ items: [], next: null }),
 }

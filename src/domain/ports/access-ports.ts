@@ -1,5 +1,5 @@
-/** Who may come in: keys, and users with a password. */
-import type { Principal, Role, Scope } from '../access/principal.ts'
+/** Who may come in: keys, and users with a password. And what they changed. */
+import type { Principal, PrincipalKind, Role, Scope } from '../access/principal.ts'
 
 /** A key as it may be shown: nothing here opens a door. */
 export interface AccessKey {
@@ -93,4 +93,56 @@ export interface Users {
    * @throws AppError `too_many_logins`
    */
   isPassword(id: number, password: string, client: string, signal: AbortSignal): Promise<boolean>
+}
+
+/** Something that was changed, or that somebody tried to. It holds names, and never what a statement or a body says. */
+export interface AuditEntry {
+  readonly principal: Pick<Principal, 'kind' | 'id' | 'name'>
+  /** `POST /api/keys`, `DROP KNOWLEDGE_BASE`, `log in`. */
+  readonly action: string
+  /** The names of what it was done to. */
+  readonly targets: readonly string[]
+  /** `ok`, or the code of the error. */
+  readonly outcome: string
+  /** The client's network address. */
+  readonly address: string
+  readonly requestId: string
+}
+
+export interface AuditRecord extends Omit<AuditEntry, 'principal'> {
+  /** It grows with each entry. */
+  readonly number: number
+  readonly happenedAt: string
+  readonly principalKind: PrincipalKind
+  readonly principalId: string
+  readonly principalName: string
+  /** How often: failures alike within a minute are counted together. */
+  readonly occurrences: number
+}
+
+export interface AuditFilter {
+  /** The name of who did it. */
+  readonly principal?: string
+  readonly action?: string
+  readonly outcome?: string
+  readonly from?: string
+  readonly to?: string
+}
+
+export interface AuditPage {
+  readonly items: readonly AuditRecord[]
+  /** For the page after; null: there is none. */
+  readonly next: number | null
+}
+
+export interface AuditLog {
+  /** On disk within a second. Never throws. */
+  note(entry: AuditEntry): void
+  /** Resolves when everything noted is stored. */
+  settled(): Promise<void>
+  /** The newest first. */
+  list(
+    filter: AuditFilter,
+    page: { readonly limit: number; readonly before: number | null },
+  ): Promise<AuditPage>
 }

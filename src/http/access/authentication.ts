@@ -79,6 +79,12 @@ export class Authentication {
     return this.isOn ? this.#first.name : undefined
   }
 
+  /** The name of a user, as it is stored; undefined: nobody is called so. */
+  knownName(username: string): string | undefined {
+    const { firstAdmin } = this
+    return username === firstAdmin ? firstAdmin : this.#deps.users.named(username)?.principal.name
+  }
+
   /**
    * A token for the right credentials; wrong ones wait. With the login off, any credentials get a token, so that a client
    * which always logs in works.

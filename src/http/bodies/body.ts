@@ -16,7 +16,18 @@ export async function readJson<T>(
   requireJsonType(request)
   const bytes = await readBody(context, request, body.bytesMax)
   const value = await parseJson(bytes, context.scopeOf(request).signal)
-  return body.check(value, request.method)
+  const checked = body.check(value, request.method)
+  const name = nameIn(checked)
+  if (name !== undefined) context.scopeOf(request).noteTarget(name)
+  return checked
+}
+
+/** The name of what a body defines, also where the definition is wrapped: `{"agent": {"name": …}}`. */
+function nameIn(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  if ('name' in value) return typeof value.name === 'string' ? value.name : undefined
+  const [inner, ...others] = Object.values(value)
+  return others.length === 0 && !Array.isArray(inner) ? nameIn(inner) : undefined
 }
 
 /** The bytes of a request's body. @throws AppError `body_too_large`, `cancelled` */

@@ -1,4 +1,4 @@
-/** The tables of information_schema over what questions to agents left behind. DuckDB reads the stored rows themselves. */
+/** The tables of information_schema over what questions to agents, and changes, left behind. DuckDB reads the stored rows themselves. */
 import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
 import { literal } from '../../domain/identifier.ts'
 import { type SchemaTable, schemaColumns, settledCondition } from './schema-table.ts'
@@ -76,6 +76,19 @@ export const TRACE_TABLES: readonly SchemaTable[] = [
     },
     'true',
   ),
+  storedTable('AUDIT_LOG', 'eider.audit_log', {
+    'NUMBER:BIGINT': 'number',
+    'HAPPENED_AT:TIMESTAMP': 'happened_at',
+    PRINCIPAL_KIND: 'principal_kind',
+    PRINCIPAL_ID: 'principal_id',
+    PRINCIPAL: 'principal_name',
+    ACTION: 'action',
+    TARGETS: 'targets',
+    OUTCOME: 'outcome',
+    ADDRESS: 'address',
+    REQUEST_ID: 'request_id',
+    'OCCURRENCES:BIGINT': 'occurrences',
+  }),
 ]
 
 /**

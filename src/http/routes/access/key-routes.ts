@@ -99,6 +99,7 @@ export const addKeyRoutes: AddRoutes = (app, context) => {
         const message = `There is no key with id ${params.key_id.slice(0, 100)}; GET /api/keys lists them`
         throw new AppError('key_not_found', message)
       }
+      context.scopeOf(request).noteTarget(found.name)
       await keys.remove(found.id)
       context.deps.dropSessions(`key ${found.id}`)
       return new Response(null, { status: 204 })

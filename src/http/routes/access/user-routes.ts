@@ -70,6 +70,7 @@ export const addUserRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'listUsers',
       summary: 'List the users',
       tag,
       answers: { 200: { description: 'The users', schema: t.Array(USER) } },
@@ -85,6 +86,7 @@ export const addUserRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'createUser',
       summary: 'Create a user',
       tag,
       body: CREATE,
@@ -100,11 +102,13 @@ export const addUserRoutes: AddRoutes = (app, context) => {
       const fields = await readJson(context, request, CHANGE)
       const { principal, signal } = context.scopeOf(request)
       const found = userOf(params.user_id, principal, userDeps)
+      context.scopeOf(request).noteTarget(found.name)
       const changes = userChanges(found, fields, principal, userDeps)
       return Response.json(userRecord(await users.change(found.id, changes, signal)))
     },
     route({
       needs: 'admin',
+      id: 'changeUser',
       summary: 'Change the password, the role or the projects of a user',
       description: 'All of it holds at once. Another password ends the sessions of the user.',
       tag,
@@ -117,12 +121,14 @@ export const addUserRoutes: AddRoutes = (app, context) => {
     async ({ request, params }) => {
       const { principal } = context.scopeOf(request)
       const found = userOf(params.user_id, principal, userDeps)
+      context.scopeOf(request).noteTarget(found.name)
       refuseFirstAdmin(found)
       await users.remove(found.id)
       return new Response(null, { status: 204 })
     },
     route({
       needs: 'admin',
+      id: 'removeUser',
       summary: 'Remove a user and end their sessions',
       tag,
       answers: { 204: 'Removed', ...missing, ...ofSettings },
@@ -132,7 +138,9 @@ export const addUserRoutes: AddRoutes = (app, context) => {
     '/api/password',
     async ({ request }) => {
       const body = await readJson(context, request, OWN_PASSWORD)
-      const { principal, address, signal } = context.scopeOf(request)
+      const scope = context.scopeOf(request)
+      const { principal, address, signal } = scope
+      scope.noteChange('changeOwnPassword', [principal.name])
       const sent = { current: body.current_password, password: checkedPassword(body.password) }
       const token = await authentication.changeOwnPassword(principal, sent, address, signal)
       const headers = { 'set-cookie': authentication.cookie(token), 'cache-control': 'no-store' }
@@ -140,6 +148,7 @@ export const addUserRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'login',
+      id: 'changeOwnPassword',
       summary: 'Change the own password',
       description: 'It ends the sessions of the user; the answer has a token for a new one.',
       tag,

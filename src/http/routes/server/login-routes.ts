@@ -25,8 +25,13 @@ export const addLoginRoutes: AddRoutes = (app, context) => {
     '/api/login',
     async ({ request }) => {
       const credentials = credentialsOf(await readJson(context, request, LOGIN))
-      const { address, signal } = context.scopeOf(request)
-      const { token } = await authentication.login(credentials, address, signal)
+      const scope = context.scopeOf(request)
+      // What was typed may be a password: only names that there are get into the log.
+      const known = authentication.knownName(credentials.username)
+      if (authentication.isOn) scope.noteChange('login', known === undefined ? [] : [known])
+      const { address, signal } = scope
+      const { token, principal } = await authentication.login(credentials, address, signal)
+      scope.principal = principal
       const headers = { 'set-cookie': authentication.cookie(token), 'cache-control': 'no-store' }
       return Response.json({ token }, { headers })
     },

@@ -1,0 +1,52 @@
+/** Who may come in, and what the audit log is told. */
+import { mayDo, type Principal } from '../domain/access/principal.ts'
+import type { AuditLog } from '../domain/ports/access-ports.ts'
+import { AppError, toAppError } from '../errors.ts'
+import type { UseCases } from '../http/route-context.ts'
+import { RequestScope } from '../http/running-requests.ts'
+import type { StatementChange } from '../query/statement-request.ts'
+import { originOf } from '../runtime/cancellation.ts'
+
+/** Statements of clients, with an entry of the audit log for each change, whichever door they came by. */
+export function auditedQueries(query: UseCases['query'], audit: AuditLog): UseCases['query'] {
+  return async (request, principal, signal) => {
+    const seen: { change: StatementChange | null } = { change: null }
+    const onChange = (change: StatementChange) => {
+      seen.change = change
+    }
+    const note = (outcome: string) => {
+      if (seen.change === null) return
+      const origin = requestOf(signal)
+      const where = { address: origin?.address ?? 'unknown', requestId: origin?.id ?? '' }
+      audit.note({ ...seen.change, ...where, principal, outcome })
+    }
+    try {
+      const result = await query({ ...request, onChange }, principal, signal)
+      note('ok')
+      return result
+    } catch (error) {
+      note(toAppError(error).code)
+      throw error
+    }
+  }
+}
+
+/**
+ * Whoever reads the audit log sees what everybody did: it takes an admin of everything, also by way of a view.
+ * @throws AppError `forbidden`
+ */
+export function requireAuditReader(signal: AbortSignal): void {
+  const reader = requestOf(signal)?.principal
+  if (reader !== undefined && readsAudit(reader)) return
+  throw new AppError('forbidden', 'The audit log is for admins who are not limited to projects')
+}
+
+function readsAudit(principal: Principal): boolean {
+  return mayDo(principal, 'admin') && principal.namespaces === null
+}
+
+/** undefined: the server itself runs it. */
+function requestOf(signal: AbortSignal): RequestScope | undefined {
+  const origin = originOf(signal)
+  return origin instanceof RequestScope ? origin : undefined
+}

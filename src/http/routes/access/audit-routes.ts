@@ -1,0 +1,120 @@
+import { t } from 'elysia'
+import { momentMillis } from '../../../catalog/define-key.ts'
+import type { AuditRecord } from '../../../domain/ports/access-ports.ts'
+import { timestampOfMillis } from '../../../domain/timestamp.ts'
+import { AppError } from '../../../errors.ts'
+import {
+  type QueryParameter,
+  queryParameters,
+  wholeNumber,
+  wrongParameter,
+} from '../../bodies/query-parameters.ts'
+import { route } from '../../openapi/openapi.ts'
+import type { AddRoutes } from '../../route-context.ts'
+
+const TEXT_CHARS_MAX = 1_000
+
+const QUERY = queryParameters({
+  limit: wholeNumber({ min: 1, max: 1000, unset: 50, description: 'Entries of a page' }),
+  cursor: wholeNumber({
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    unset: 0,
+    description: '`next` of the page before',
+  }),
+  principal: text('The name of the user or key that did it'),
+  action: text('`createKey`, `DROP KNOWLEDGE_BASE`, `login`'),
+  outcome: text('`ok`, or the code of an error'),
+  from: moment('Not before'),
+  to: moment('Before'),
+})
+
+const LIST = t.Object({
+  items: t.Array(
+    t.Object({
+      number: t.Integer(),
+      happened_at: t.String(),
+      principal: t.Object({ kind: t.String(), id: t.String(), name: t.String() }),
+      action: t.String(),
+      targets: t.Array(t.String()),
+      outcome: t.String(),
+      address: t.String(),
+      request_id: t.String(),
+      occurrences: t.Integer(),
+    }),
+  ),
+  next: t.Union([t.String(), t.Null()]),
+})
+
+export const addAuditRoutes: AddRoutes = (app, context) => {
+  app.get(
+    '/api/audit',
+    async ({ request }) => {
+      if (context.scopeOf(request).principal.namespaces !== null) {
+        const message = 'The audit log is for admins who are not limited to projects'
+        throw new AppError('forbidden', message)
+      }
+      const { limit, cursor, ...filter } = QUERY.read(request)
+      const page = { limit, before: cursor === 0 ? null : cursor }
+      const { items, next } = await context.deps.audit.list(withoutUnset(filter), page)
+      return Response.json({
+        items: items.map(auditRecord),
+        next: next === null ? null : String(next),
+      })
+    },
+    route({
+      needs: 'admin',
+      id: 'listAuditLog',
+      summary: 'List what was changed by whom, the newest first',
+      description: 'Names only, never what a statement or a body said.',
+      tag: 'Access',
+      query: QUERY,
+      answers: {
+        200: { description: 'items, next (the cursor of the rest, or null)', schema: LIST },
+      },
+    }),
+  )
+}
+
+function withoutUnset<T extends Readonly<Record<string, string | undefined>>>(filter: T) {
+  const set = Object.entries(filter).filter(([, value]) => value !== undefined)
+  // The entries that stay have values.
+  return Object.fromEntries(set) as { readonly [K in keyof T]?: string }
+}
+
+function auditRecord(record: AuditRecord) {
+  const { principalKind: kind, principalId: id, principalName: name } = record
+  return {
+    number: record.number,
+    happened_at: record.happenedAt,
+    principal: { kind, id, name },
+    action: record.action,
+    targets: record.targets,
+    outcome: record.outcome,
+    address: record.address,
+    request_id: record.requestId,
+    occurrences: record.occurrences,
+  }
+}
+
+function text(description: string): QueryParameter<string | undefined> {
+  return {
+    schema: t.String({ description, maxLength: TEXT_CHARS_MAX }),
+    read(sent, name) {
+      if (sent === undefined || sent.length <= TEXT_CHARS_MAX) return sent?.toWellFormed()
+      throw wrongParameter(name, `has at most ${TEXT_CHARS_MAX} characters`)
+    },
+  }
+}
+
+function moment(description: string): QueryParameter<string | undefined> {
+  return {
+    schema: t.String({ description: `${description} this: a day or a time, UTC` }),
+    read(sent, name) {
+      if (sent === undefined) return undefined
+      const millis = momentMillis(sent)
+      if (!Number.isNaN(millis)) return timestampOfMillis(millis)
+      throw wrongParameter(name, 'must be a day or a time, as 2026-05-01 or 2026-05-01T12:00:00Z')
+    },
+  }
+}

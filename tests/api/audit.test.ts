@@ -1,0 +1,163 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { makeKey } from '../support/access-keys.ts'
+import { createTestApp, type TestApp } from '../support/test-app.ts'
+
+const environment = { EIDER_USERNAME: 'ada', EIDER_PASSWORD: 'secret' }
+const t = await createTestApp({ environment })
+const admin = await loggedIn(t)
+const folder = await mkdtemp(join(tmpdir(), 'eider-audit-'))
+
+afterAll(async () => {
+  await t.close()
+  await rm(folder, { recursive: true })
+})
+
+async function loggedIn(app: TestApp) {
+  const sent = { username: 'ada', password: 'secret' }
+  const { body } = await app.send('POST', '/api/login', sent)
+  return { authorization: `Bearer ${Object(body).token}` }
+}
+
+interface Entry {
+  readonly number: number
+  readonly principal: { readonly kind: string; readonly name: string }
+  readonly action: string
+  readonly targets: readonly string[]
+  readonly outcome: string
+  readonly request_id: string
+  readonly occurrences: number
+}
+
+async function entries(query = '', app = t, headers: HeadersInit = admin): Promise<Entry[]> {
+  const { body, text, status } = await app.send('GET', `/api/audit${query}`, undefined, headers)
+  if (status !== 200) throw new Error(text)
+  return Object(body).items
+}
+
+const sql = (query: string, headers: HeadersInit = admin) => {
+  return t.send('POST', '/api/sql/query', { query }, headers)
+}
+
+describe('the audit log', () => {
+  test('says who changed what by REST, with the names and the outcome', async () => {
+    const headers = { ...admin, 'x-request-id': 'rest-1' }
+    await t.send('POST', '/api/projects', { project: { name: 'audited' } }, headers)
+    await t.send('POST', '/api/projects', { project: { name: 'audited' } }, admin)
+    const [again, first] = await entries('?limit=2')
+    expect(first).toMatchObject({
+      principal: { kind: 'user', id: '0', name: 'ada' },
+      action: 'createProject',
+      targets: ['audited'],
+      outcome: 'ok',
+      request_id: 'rest-1',
+      occurrences: 1,
+    })
+    expect(again).toMatchObject({ action: 'createProject', outcome: 'project_exists' })
+  })
+
+  test('says the same of statements, without their texts', async () => {
+    const { headers } = await makeKey(t, ['admin'], { name: 'writer' }, admin)
+    await sql(
+      `CREATE DATABASE shop ENGINE = 'postgres', PARAMETERS = {"password": "hunter2"}`,
+      headers,
+    )
+    await sql('DROP KNOWLEDGE_BASE audited.nothing', headers)
+    await sql('SELECT 1', headers)
+    const [drop, create] = await entries('?limit=2&principal=writer')
+    expect(create).toMatchObject({ action: 'CREATE DATABASE', targets: ['shop'] })
+    expect(create?.outcome).not.toBe('ok')
+    expect(drop).toMatchObject({
+      principal: { kind: 'key', name: 'writer' },
+      action: 'DROP KNOWLEDGE_BASE',
+      targets: ['audited.nothing'],
+      outcome: 'knowledge_base_not_found',
+    })
+    expect(JSON.stringify(await entries())).not.toContain('hunter2')
+  })
+
+  test('says who was refused, and whose key no longer opens anything', async () => {
+    const { headers, id, key } = await makeKey(t, ['read'], { name: 'reader' }, admin)
+    await t.send('DELETE', '/api/projects/audited', undefined, headers)
+    const [refused] = await entries('?principal=reader')
+    expect(refused).toMatchObject({
+      action: 'deleteProject',
+      targets: ['audited'],
+      outcome: 'forbidden',
+    })
+    await t.send('DELETE', `/api/keys/${id}`, undefined, admin)
+    expect((await entries('?limit=1'))[0]).toMatchObject({
+      action: 'deleteKey',
+      targets: [String(id), 'reader'],
+    })
+    await t.send('GET', '/api/projects', undefined, headers)
+    expect((await entries('?limit=1'))[0]).toMatchObject({
+      action: 'useKey',
+      targets: [],
+      outcome: 'unauthorized',
+    })
+    expect(JSON.stringify(await entries())).not.toContain(key.slice(12))
+  })
+
+  test('counts a flood of wrong logins, and never holds what was typed', async () => {
+    const before = (await entries('?action=login&outcome=wrong_credentials')).length
+    const names = Array.from({ length: 4 }, (_, index) => ['ada', `typo-hunter2-${index}`]).flat()
+    const tries = names.map((username) => {
+      return t.send('POST', '/api/login', { username, password: 'wrong' })
+    })
+    await Promise.all(tries)
+    const found = await entries('?action=login&outcome=wrong_credentials')
+    expect(found.length - before).toBeLessThanOrEqual(2)
+    expect(found.reduce((sum, { occurrences }) => sum + occurrences, 0)).toBe(8)
+    expect(JSON.stringify(found)).not.toContain('hunter2')
+    expect((await entries('?action=login&outcome=ok')).length).toBe(1)
+  })
+
+  test('is a table of information_schema, for admins of everything', async () => {
+    const query = `SELECT principal, action, targets FROM information_schema.audit_log
+      WHERE action = 'createProject' AND outcome = 'ok' ORDER BY number LIMIT 1`
+    expect(Object((await sql(query)).body).data).toEqual([['ada', 'createProject', '["audited"]']])
+    await sql('CREATE VIEW mindsdb.log AS SELECT * FROM information_schema.audit_log')
+    const reader = await makeKey(t, ['read', 'write'], {}, admin)
+    const limited = await makeKey(t, ['admin'], { projects: ['mindsdb'] }, admin)
+    for (const { headers } of [reader, limited]) {
+      for (const statement of [query, 'SELECT * FROM mindsdb.log']) {
+        const { body } = await sql(statement, headers)
+        expect([Object(body).type, Object(body).error_message]).toEqual([
+          'error',
+          expect.stringMatching(/audit log is for admins|lacks the scope|may not use/),
+        ])
+      }
+      expect((await t.send('GET', '/api/audit', undefined, headers)).status).toBe(403)
+    }
+  })
+
+  test('has pages', async () => {
+    const all = await entries('?limit=1000')
+    const first = await t.send('GET', '/api/audit?limit=3', undefined, admin)
+    const { items, next } = Object(first.body)
+    const rest = await t.send('GET', `/api/audit?limit=1000&cursor=${next}`, undefined, admin)
+    const numbers = [...items, ...Object(rest.body).items].map((one: Entry) => one.number)
+    expect(numbers).toEqual(all.map(({ number }) => number))
+    for (const wrong of ['?limit=0', '?cursor=x', '?from=x', '?who=ada']) {
+      expect((await t.send('GET', `/api/audit${wrong}`, undefined, admin)).status).toBe(400)
+    }
+  })
+
+  test('is on disk when the server has stopped', async () => {
+    const directory = join(folder, 'data')
+    const before = await createTestApp({ directory })
+    await before.send('POST', '/api/projects', { project: { name: 'kept' } })
+    await before.close()
+    const after = await createTestApp({ directory })
+    const [entry] = await entries('', after, {})
+    await after.close()
+    expect(entry).toMatchObject({
+      principal: { kind: 'open', name: 'anyone' },
+      action: 'createProject',
+      targets: ['kept'],
+    })
+  })
+})
