@@ -6,33 +6,41 @@ import type { ResponseFormat } from '../../domain/ports/model-ports.ts'
 import { AppError } from '../../errors.ts'
 import { bodySchema } from '../bodies/body.ts'
 
-const PART = t.Object({ type: t.String(), text: t.Optional(t.Union([t.String(), t.Null()])) })
+/** Clients send many fields: those that are not named are checked by nobody and do nothing. */
+export const OPEN = { additionalProperties: true }
+
+const PART = t.Object({ type: t.String(), text: t.Optional(t.Union([t.String(), t.Null()])) }, OPEN)
 export type Part = (typeof PART)['static']
 
-const MESSAGE = t.Object({
-  role: t.String({ description: 'system, developer, user or assistant' }),
-  content: t.Optional(t.Union([t.String(), t.Array(PART), t.Null()])),
-})
+const MESSAGE = t.Object(
+  {
+    role: t.String({ description: 'system, developer, user or assistant' }),
+    content: t.Optional(t.Union([t.String(), t.Array(PART), t.Null()])),
+  },
+  OPEN,
+)
 
 const flag = t.Optional(t.Union([t.Boolean(), t.Null()]))
 
-/** Clients send many fields: those that are not here are checked by nobody and do nothing. */
 export const CHAT = bodySchema(
-  t.Object({
-    model: t.String({ description: 'project.agent or project.knowledge_base' }),
-    messages: t.Array(MESSAGE, { description: 'The last one of the user is asked' }),
-    stream: flag,
-    stream_options: t.Optional(t.Union([t.Object({ include_usage: flag }), t.Null()])),
-    n: t.Optional(t.Union([t.Integer(), t.Null()], { description: '1' })),
-    response_format: t.Optional(t.Unknown()),
-    tools: t.Optional(t.Unknown()),
-    tool_choice: t.Optional(t.Unknown()),
-    eider: t.Optional(
-      t.Union([t.Object({ steps: flag }), t.Null()], {
-        description: '{"steps": true}: tool steps come as reasoning_content',
-      }),
-    ),
-  }),
+  t.Object(
+    {
+      model: t.String({ description: 'project.agent or project.knowledge_base' }),
+      messages: t.Array(MESSAGE, { description: 'The last one of the user is asked' }),
+      stream: flag,
+      stream_options: t.Optional(t.Union([t.Object({ include_usage: flag }, OPEN), t.Null()])),
+      n: t.Optional(t.Union([t.Integer(), t.Null()], { description: '1' })),
+      response_format: t.Optional(t.Unknown()),
+      tools: t.Optional(t.Unknown()),
+      tool_choice: t.Optional(t.Unknown()),
+      eider: t.Optional(
+        t.Union([t.Object({ steps: flag }, OPEN), t.Null()], {
+          description: '{"steps": true}: tool steps come as reasoning_content',
+        }),
+      ),
+    },
+    OPEN,
+  ),
 )
 
 export type ChatBody = ReturnType<(typeof CHAT)['check']>

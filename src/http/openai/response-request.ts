@@ -6,6 +6,7 @@ import {
   type ChatAsked,
   ignoredFields,
   isObject,
+  OPEN,
   type Part,
   saidIn,
   wantsSteps,
@@ -14,32 +15,37 @@ import {
 
 const text = t.Optional(t.Union([t.String(), t.Null()]))
 const flag = t.Optional(t.Union([t.Boolean(), t.Null()]))
-const PART = t.Object({ type: t.String(), text })
-const ITEM = t.Object({
-  type: text,
-  id: text,
-  role: text,
-  content: t.Optional(t.Union([t.String(), t.Array(PART), t.Null()])),
-})
+const PART = t.Object({ type: t.String(), text }, OPEN)
+const ITEM = t.Object(
+  {
+    type: text,
+    id: text,
+    role: text,
+    content: t.Optional(t.Union([t.String(), t.Array(PART), t.Null()])),
+  },
+  OPEN,
+)
 
-/** Further fields are checked by nobody and do nothing. */
 export const RESPONSE = bodySchema(
-  t.Object({
-    model: t.String({ description: 'project.agent or project.knowledge_base' }),
-    input: t.Union([t.String(), t.Array(ITEM)], { description: 'A question, or a conversation' }),
-    instructions: text,
-    stream: flag,
-    store: flag,
-    background: flag,
-    previous_response_id: text,
-    conversation: t.Optional(t.Union([t.String(), t.Object({ id: t.String() }), t.Null()])),
-    include: t.Optional(t.Union([t.Array(t.String()), t.Null()])),
-    tools: t.Optional(t.Unknown()),
-    tool_choice: t.Optional(t.Unknown()),
-    text: t.Optional(t.Union([t.Object({ format: t.Optional(t.Unknown()) }), t.Null()])),
-    metadata: t.Optional(t.Unknown()),
-    eider: t.Optional(t.Union([t.Object({ steps: flag }), t.Null()])),
-  }),
+  t.Object(
+    {
+      model: t.String({ description: 'project.agent or project.knowledge_base' }),
+      input: t.Union([t.String(), t.Array(ITEM)], { description: 'A question, or a conversation' }),
+      instructions: text,
+      stream: flag,
+      store: flag,
+      background: flag,
+      previous_response_id: text,
+      conversation: t.Optional(t.Union([t.String(), t.Object({ id: t.String() }, OPEN), t.Null()])),
+      include: t.Optional(t.Union([t.Array(t.String()), t.Null()])),
+      tools: t.Optional(t.Unknown()),
+      tool_choice: t.Optional(t.Unknown()),
+      text: t.Optional(t.Union([t.Object({ format: t.Optional(t.Unknown()) }, OPEN), t.Null()])),
+      metadata: t.Optional(t.Unknown()),
+      eider: t.Optional(t.Union([t.Object({ steps: flag }, OPEN), t.Null()])),
+    },
+    OPEN,
+  ),
 )
 
 export type ResponseBody = ReturnType<(typeof RESPONSE)['check']>

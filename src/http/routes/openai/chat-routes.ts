@@ -5,11 +5,24 @@ import { streamedResponse } from '../../answers/streamed-response.ts'
 import { readJson } from '../../bodies/body.ts'
 import { answerPieces } from '../../openai/answer-pieces.ts'
 import { type ChatTerms, completionChunks, wholeCompletion } from '../../openai/chat-answer.ts'
-import { CHAT, chatAsked } from '../../openai/chat-request.ts'
+import { CHAT, chatAsked, OPEN } from '../../openai/chat-request.ts'
 import { requireModel } from '../../openai/named-models.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes, RouteContext } from '../../route-context.ts'
 import type { RequestScope } from '../../running-requests.ts'
+
+const CALL = t.Object({
+  id: t.String(),
+  type: t.Literal('function'),
+  function: t.Object({ name: t.String(), arguments: t.String() }),
+})
+
+const USAGE = t.Object({
+  prompt_tokens: t.Integer(),
+  completion_tokens: t.Integer(),
+  total_tokens: t.Integer(),
+  prompt_tokens_details: t.Object({ cached_tokens: t.Integer() }),
+})
 
 const ANSWER = t.Object({
   id: t.String({ description: 'chatcmpl-<trace id>' }),
@@ -23,18 +36,22 @@ const ANSWER = t.Object({
         role: t.Literal('assistant'),
         content: t.Union([t.String(), t.Null()]),
         refusal: t.Null(),
-        annotations: t.Array(t.Object({ type: t.Literal('url_citation') })),
-        reasoning_content: t.Optional(t.String()),
-        tool_calls: t.Optional(t.Array(t.Object({ id: t.String(), type: t.String() }))),
+        annotations: t.Array(
+          t.Object({ type: t.Literal('url_citation'), url_citation: t.Object({}, OPEN) }),
+        ),
+        reasoning_content: t.Optional(t.String({ description: 'Tool steps, where wanted' })),
+        tool_calls: t.Optional(t.Array(CALL)),
       }),
       logprobs: t.Null(),
-      finish_reason: t.String(),
+      finish_reason: t.String({ description: 'stop, length or content_filter' }),
     }),
   ),
-  usage: t.Union([t.Object({ total_tokens: t.Integer() }), t.Null()]),
+  usage: t.Union([USAGE, t.Null()], { description: 'null: nobody counted' }),
   system_fingerprint: t.Null(),
-  eider: t.Object({ trace_id: t.String(), warnings: t.Array(t.String()) }),
+  eider: t.Object({ trace_id: t.String(), warnings: t.Array(t.String()) }, OPEN),
 })
+
+const CHUNK = t.Object({}, { ...OPEN, description: 'A chat.completion.chunk, or an error' })
 
 export const addChatRoutes: AddRoutes = (app, context) => {
   const { agents } = context.deps
@@ -72,12 +89,21 @@ export const addChatRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'login',
+      id: 'createChatCompletion',
       summary: 'Ask an agent or a knowledge base',
       description:
         "OpenAI's chat completions, whole or (`stream`) as server-sent events. Needs the scope `ask`; a knowledge base as the model `read` too",
       tag: 'OpenAI',
       body: CHAT,
-      answers: { 200: { description: 'The answer', schema: ANSWER }, 404: 'No such model' },
+      answers: {
+        200: {
+          description: 'The answer',
+          schema: ANSWER,
+          also: { 'text/event-stream': CHUNK },
+          headers: { 'x-eider-ignored': 'Fields of the body that do nothing here' },
+        },
+        404: 'No such model',
+      },
     }),
   )
 }

@@ -8,7 +8,7 @@ import type { StoredTrace } from '../../../domain/ports/trace-ports.ts'
 import { AppError } from '../../../errors.ts'
 import { readJson } from '../../bodies/body.ts'
 import { answerPieces } from '../../openai/answer-pieces.ts'
-import { wrong } from '../../openai/chat-request.ts'
+import { OPEN, wrong } from '../../openai/chat-request.ts'
 import {
   agentOver,
   findModel,
@@ -31,13 +31,24 @@ import { eventResponse, failureLog, withIgnored } from './chat-routes.ts'
 const ALL = '/v1/responses'
 const ONE = `${ALL}/:response_id` as const
 
-const ANSWER = t.Object({
-  id: t.String({ description: 'resp_<trace id>' }),
+const ANSWER = t.Object(
+  {
+    id: t.String({ description: 'resp_<trace id>' }),
+    object: t.Literal('response'),
+    created_at: t.Integer(),
+    status: t.String({ description: 'completed, incomplete, failed or cancelled' }),
+    model: t.String(),
+    output: t.Array(t.Object({ id: t.String(), type: t.String() }, OPEN)),
+  },
+  OPEN,
+)
+
+const EVENT = t.Object({ type: t.String(), sequence_number: t.Integer() }, OPEN)
+
+const DELETED = t.Object({
+  id: t.String(),
   object: t.Literal('response'),
-  created_at: t.Integer(),
-  status: t.String(),
-  model: t.String(),
-  output: t.Array(t.Object({ id: t.String(), type: t.String() })),
+  deleted: t.Boolean(),
 })
 
 const tag = 'OpenAI'
@@ -82,13 +93,19 @@ export const addResponseRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'login',
+      id: 'createResponse',
       summary: 'Ask an agent, or knowledge bases by file_search',
       description:
         "OpenAI's responses, whole or (`stream`) as server-sent events. Needs the scope `ask`; knowledge bases `read` too",
       tag,
       body: RESPONSE,
       answers: {
-        200: { description: 'The response', schema: ANSWER },
+        200: {
+          description: 'The response',
+          schema: ANSWER,
+          also: { 'text/event-stream': EVENT },
+          headers: { 'x-eider-ignored': 'Fields of the body that do nothing here' },
+        },
         404: 'No such model, knowledge base or response before',
       },
     }),
@@ -102,6 +119,7 @@ export const addResponseRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'ask',
+      id: 'getResponse',
       summary: 'Get a response that is over',
       tag,
       answers: { 200: { description: 'The response', schema: ANSWER }, ...missing },
@@ -117,10 +135,11 @@ export const addResponseRoutes: AddRoutes = (app, context) => {
     },
     route({
       needs: 'admin',
+      id: 'deleteResponse',
       summary: 'Delete a response: the trace of its question',
       description: 'A conversation that it belongs to stays',
       tag,
-      answers: { 200: 'What was deleted', ...missing },
+      answers: { 200: { description: 'What was deleted', schema: DELETED }, ...missing },
     }),
   )
 }
