@@ -135,13 +135,14 @@ export function createApp(options: AppOptions): App {
     sleep,
     onFailure: (error) => log.failure({ requestId: 'reembedding', error }),
   })
+  const wordPieces = builtinTokenCounter()
   const reader = new DocumentReader({
     ...documentReaderOptions({
       folder: store.uploadsFolder,
       memoryBytes: memoryBytesOf(settings.readingMemory),
       environment: environmentOfReaders(),
     }),
-    wordPieces: builtinTokenCounter(),
+    wordPieces,
   })
   const planner = plannerOf({
     engine: store.engine,
@@ -244,6 +245,7 @@ export function createApp(options: AppOptions): App {
   const plainUses = useCases(depsOf, insertDeps, {
     ...{ settings, reader, jobs, importFiles: store.importFiles },
     jobsFor: (principal) => limitedJobs(jobs, rightsOf(principal), store.jobs),
+    ...{ wordPieces, jobStore: store.jobs },
   })
   const uses = { ...plainUses, query: auditedQueries(plainUses.query, store.audit) }
   const logError: ServerDeps['logError'] = (error) => log.failure(error)

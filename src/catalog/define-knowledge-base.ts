@@ -50,6 +50,8 @@ const ECHOED_PARAMS = [
   'vector_size',
   'kb_no_upsert',
   'kb_skip_existing',
+  // Name and metadata by which clients of OpenAI's API know it.
+  'vector_store',
 ] as const
 
 /** Only answers hold these. */

@@ -4,6 +4,7 @@ import { type Activity, insertOfJob, NO_ACTIVITY } from '../domain/flow/activity
 import type { LoggedError } from '../http/running-requests.ts'
 import type { InsertLog } from '../ingest/insert-log.ts'
 import type { InsertDeps } from '../ingest/insert-request.ts'
+import type { AttachDeps } from '../ingest/jobs/attach-job.ts'
 import { JobRunner } from '../jobs/job-runner.ts'
 import type { JobLogEntry } from '../jobs/job-runs.ts'
 import { rightsOfWork } from '../query/access/rights-deps.ts'
@@ -37,7 +38,7 @@ export function jobRunnerOf({ settings, store, log }: JobParts): JobRunner {
 /** @param deps those of one insert; @param queryDeps those of one statement */
 export function handleInserts(
   jobs: JobRunner,
-  deps: () => InsertDeps,
+  deps: () => InsertDeps & AttachDeps,
   queryDeps: (rights: Rights | null) => QueryDeps,
 ): void {
   jobs.handle('insert', {
@@ -47,6 +48,8 @@ export function handleInserts(
       if (isStoredStatement(request)) {
         return runStatementJob(work, request, queryDeps(rightsOfWork(request)), signal)
       }
+      const { isStoredAttach, runAttachJob } = await LATER.attachJob()
+      if (isStoredAttach(request)) return runAttachJob(work, request, deps(), signal)
       return (await LATER.insertJob()).runInsertJob(work, deps(), signal)
     },
   })

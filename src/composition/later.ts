@@ -11,6 +11,7 @@ export const LATER = {
   views: () => import('../query/views.ts'),
   insertFiles: () => import('../ingest/insert-files.ts'),
   syncRun: () => import('../ingest/sync/run-source.ts'),
+  attachJob: () => import('../ingest/jobs/attach-job.ts'),
   insertJob: () => import('../ingest/jobs/insert-job.ts'),
   statementJob: () => import('../query/rows/background-insert.ts'),
   evaluationJob: () => import('../query/evaluate/agents/evaluation-job.ts'),

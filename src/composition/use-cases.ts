@@ -2,6 +2,7 @@ import { probeAgent } from '../agents/questions/agent-check.ts'
 import type { Principal } from '../domain/access/principal.ts'
 import { type Rights, rightsOf } from '../domain/access/rights.ts'
 import type { ImportFiles } from '../domain/ports/document-ports.ts'
+import type { TokenCounter } from '../domain/ports/model-ports.ts'
 import type { UseCases } from '../http/route-context.ts'
 import type { InsertFilesDeps } from '../ingest/insert-files.ts'
 import type { DocumentReader } from '../ingest/readers/document-reader.ts'
@@ -12,6 +13,8 @@ import type { QueryRequest } from '../query/run-query.ts'
 import { Sessions } from '../query/sessions.ts'
 import { UNKNOWN_VARIABLES } from '../query/variables.ts'
 import type { Settings } from '../settings.ts'
+import type { Store } from '../store/store.ts'
+import { attachmentsOf } from './attachment-parts.ts'
 import { documentUsesOf, transferUsesOf } from './document-parts.ts'
 import { handleEvaluations, handleInserts } from './job-parts.ts'
 import { LATER } from './later.ts'
@@ -26,12 +29,16 @@ export function useCases(
     jobs,
     importFiles,
     jobsFor,
+    wordPieces,
+    jobStore,
   }: {
     readonly settings: Settings
     readonly reader: DocumentReader
     readonly jobs: JobRunner
     readonly importFiles: ImportFiles
     readonly jobsFor: UseCases['jobsFor']
+    readonly wordPieces: () => TokenCounter
+    readonly jobStore: Store['jobs']
   },
 ): Omit<
   UseCases,
@@ -44,7 +51,8 @@ export function useCases(
     const own = reader.forRequest()
     return { ...insertDeps, reader: own, chunker: own }
   }
-  handleInserts(jobs, inTurns, (rights) => {
+  const attachDeps = () => ({ ...inTurns(), removal: queryDeps.chunks })
+  handleInserts(jobs, attachDeps, (rights) => {
     return { ...depsFor(null, rights), chunker: reader.forRequest() }
   })
   handleEvaluations(jobs, (rights) => depsFor(null, rights))
@@ -74,6 +82,7 @@ export function useCases(
       return (await LATER.search()).runSearch(kb, order, queryDeps, signal)
     },
     documents: documentUsesOf(queryDeps, reader),
+    embeddings: { embedder: (ref) => queryDeps.embedders.embedder(ref), counter: wordPieces },
     transfers: transferUsesOf(queryDeps, { reader, jobs, importFiles }),
     views: {
       create: async (view, principal, signal) => {
@@ -92,6 +101,7 @@ export function useCases(
     insertInBackground: async (request) => {
       return jobs.start((await LATER.insertJob()).insertJobOf(request, insertDeps))
     },
+    attachments: attachmentsOf(jobs, jobStore),
     jobs,
     activity: () => queryDeps.activity.now(),
     insertFiles: async (request, signal) => {

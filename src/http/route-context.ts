@@ -16,6 +16,7 @@ import type { ConversationStore } from '../domain/ports/conversation-ports.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
 import type { Jobs } from '../domain/ports/job-ports.ts'
 import type { McpDoor } from '../domain/ports/mcp-ports.ts'
+import type { EmbedderRegistry, TokenCounter } from '../domain/ports/model-ports.ts'
 import type { Schedules } from '../domain/ports/schedule-ports.ts'
 import type { VectorIndexStates } from '../domain/ports/search-ports.ts'
 import type { BackupStore, FileBytes } from '../domain/ports/store-ports.ts'
@@ -27,6 +28,7 @@ import type { HealthChecks, ServerState } from '../domain/server-state.ts'
 import type { UploadedFile } from '../domain/uploaded-file.ts'
 import type { InsertFilesOutcome, InsertFilesRequest } from '../ingest/insert-files.ts'
 import type { InsertRequest } from '../ingest/insert-request.ts'
+import type { Attachment, AttachRequest } from '../ingest/jobs/attach-job.ts'
 import type { Preview, PreviewRequest } from '../ingest/preview.ts'
 import type { UploadOutcome, UploadRequest } from '../ingest/upload-files.ts'
 import type { DocumentUses } from '../query/documents/document-uses.ts'
@@ -78,6 +80,14 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
   readonly audit: AuditLog
 }
 
+/** Uploaded files that become documents of knowledge bases. */
+export interface Attachments {
+  /** As a job: it is stored when this resolves. @throws AppError `too_busy` */
+  readonly attach: (request: AttachRequest) => Promise<Attachment>
+  /** Those into this knowledge base whose jobs are known, the newest first. */
+  readonly of: (kb: KnowledgeBase) => Promise<readonly Attachment[]>
+}
+
 /** What the routes call. */
 export interface UseCases {
   readonly catalog: DatabaseDeps
@@ -103,6 +113,10 @@ export interface UseCases {
     signal: AbortSignal,
   ) => Promise<SearchAnswer>
   readonly documents: DocumentUses
+  readonly embeddings: Pick<EmbedderRegistry, 'embedder'> & {
+    /** Exact for the built-in model. */
+    readonly counter: () => TokenCounter
+  }
   readonly transfers: TransferUses
   readonly views: {
     readonly create: (view: NewView, principal: Principal, signal: AbortSignal) => Promise<View>
@@ -117,6 +131,7 @@ export interface UseCases {
   readonly insert: (request: InsertRequest, signal: AbortSignal) => Promise<Job | null>
   /** The same as a job: it is stored when this resolves. */
   readonly insertInBackground: (request: InsertRequest) => Promise<Job>
+  readonly attachments: Attachments
   readonly jobs: Jobs
   /** Those that one person may see, and may change. */
   readonly jobsFor: (principal: Principal) => Jobs

@@ -27,8 +27,14 @@ import { addSourceRoutes } from './routes/knowledge-bases/source-routes.ts'
 import { addTransferRoutes } from './routes/knowledge-bases/transfer-routes.ts'
 import { addMcpRoutes } from './routes/mcp/mcp-routes.ts'
 import { addChatRoutes } from './routes/openai/chat-routes.ts'
+import { addEmbeddingRoutes } from './routes/openai/embedding-routes.ts'
+import { addFileBatchRoutes } from './routes/openai/file-batch-routes.ts'
 import { addModelRoutes } from './routes/openai/model-routes.ts'
 import { addResponseRoutes } from './routes/openai/response-routes.ts'
+import { addOpenAiFileRoutes } from './routes/openai/openai-file-routes.ts'
+import { addVectorStoreFileRoutes } from './routes/openai/vector-store-file-routes.ts'
+import { addVectorStoreRoutes } from './routes/openai/vector-store-routes.ts'
+import { addVectorStoreSearchRoutes } from './routes/openai/vector-store-search-routes.ts'
 import { addProjectRoutes } from './routes/project-routes.ts'
 import { addHealthRoutes } from './routes/server/health-routes.ts'
 import { addLoginRoutes } from './routes/server/login-routes.ts'
@@ -159,6 +165,12 @@ function createApp(context: RouteContext): Elysia {
   addModelRoutes(app, context)
   addChatRoutes(app, context)
   addResponseRoutes(app, context)
+  addEmbeddingRoutes(app, context)
+  addVectorStoreRoutes(app, context)
+  addVectorStoreSearchRoutes(app, context)
+  addVectorStoreFileRoutes(app, context)
+  addFileBatchRoutes(app, context)
+  addOpenAiFileRoutes(app, context)
   addPageRoutes(app, context)
   for (const { method, path, hooks } of app.routes) {
     needs.set(`${method} ${path}`, needOf(hooks))

@@ -13,7 +13,7 @@ import type { TraceStore } from '../../src/domain/ports/trace-ports.ts'
 import type { Project } from '../../src/domain/project.ts'
 import { rowsOf } from '../../src/domain/query-result.ts'
 import { PLAIN_FILE, type UploadedFile } from '../../src/domain/uploaded-file.ts'
-import { AppError, notFound } from '../../src/errors.ts'
+import { AppError } from '../../src/errors.ts'
 import type { ServerDeps } from '../../src/http/route-context.ts'
 import type { LogEntry, LoggedError } from '../../src/http/running-requests.ts'
 import { createServer, type Server } from '../../src/http/server.ts'
@@ -26,6 +26,7 @@ import { fakeSources } from '../support/fake-sources.ts'
 import { holdAnswer } from '../support/held-answers.ts'
 import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
 import { NO_SOURCES } from '../support/no-sources.ts'
+import { NO_DOCUMENTS, noDocument } from './no-documents.ts'
 
 export const NOW_MS = Date.UTC(2026, 3, 30, 12, 0, 0)
 const STAMP = '2026-04-30 12:00:00.000000'
@@ -135,21 +136,6 @@ const EMBEDDERS: EmbedderRegistry = {
     }
     return { kind: 'ready', dimensions: 2 }
   },
-}
-
-function noDocument(): Promise<never> {
-  return Promise.reject(notFound('document', 'any'))
-}
-
-const NO_DOCUMENTS: ServerDeps['documents'] = {
-  list: async () => ({ items: [], total: 0, next: null }),
-  chunks: async () => ({ items: [], total: 0, next: null }),
-  vectors: async () => new Map(),
-  read: noDocument,
-  put: noDocument,
-  patch: noDocument,
-  remove: noDocument,
-  removeAll: async () => ({ documents: 0, chunks: 0 }),
 }
 
 export const TRACE_ID = '8a8f6f0e-52a1-4a6f-9f43-7b5f5f3b1c55'
@@ -277,7 +263,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
     views: { create: noDocument, alter: noDocument },
     exportRows: async () => Promise.reject(new Error('not expected')),
     search: async () => ({ results: [], warnings: [], explanation: null }),
-    documents: NO_DOCUMENTS,
+    ...NO_DOCUMENTS,
     transfers: { export: noDocument, import: noDocument, importInBackground: noDocument },
     query: async ({ db }) => ({ kind: 'table', rows: rowsOf(['a'], [[1]]), context: { db } }),
     insertFiles: async () => ({ files: [], failed: [] }),

@@ -124,6 +124,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   elysia: ['http'],
   '@elysiajs/jwt': ['http'],
   '@elysiajs/openapi': ['http'],
+  'js-tiktoken': ['http/openai'],
   turndown: ['reading'],
   '@mixmark-io/domino': ['reading'],
   linkedom: ['reading'],

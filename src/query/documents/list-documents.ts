@@ -22,6 +22,8 @@ export interface ListOrder extends Selection {
   /** After this key, and as many more are left out. */
   readonly afterKey: bigint
   readonly offset: number
+  /** The last ones first: those before `afterKey`, or from the last one on where that is 0. */
+  readonly isBackwards?: boolean
 }
 
 export interface ListPage<T> {
@@ -76,7 +78,8 @@ export async function listChunks(
   return { ...found, items: await deps.documents.chunks(kb, keys) }
 }
 
-function isWhole({ filters, searched, documentId, offset }: ListOrder): boolean {
+function isWhole({ filters, searched, documentId, offset, isBackwards }: ListOrder): boolean {
+  if (isBackwards === true) return false
   return offset === 0 && documentId === undefined && searched === undefined && isEmpty(filters)
 }
 
@@ -99,7 +102,10 @@ async function selectedRows(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<SelectedRows> {
-  const { limit, afterKey, offset } = order
+  const { limit, afterKey, offset, isBackwards = false } = order
+  const direction = isBackwards ? 'DESC' : 'ASC'
+  const isAfter =
+    isBackwards && afterKey === 0n ? 'TRUE' : `position ${isBackwards ? '<' : '>'} ${afterKey}`
   const condition = conditionOf(kb, order)
   const from = `FROM ${nameOf(kb)} WHERE ${condition.sql}`
   const found =
@@ -108,9 +114,9 @@ async function selectedRows(
       : `SELECT id, min(${CHUNK_KEY}) AS position ${from} GROUP BY id`
   const sql = `WITH found AS (${found}) SELECT counted.total, page.id, page.position
     FROM (SELECT count(*) AS total FROM found) AS counted LEFT JOIN (
-      SELECT id, position FROM found WHERE position > ${afterKey}
-      ORDER BY position LIMIT ${limit + 1} OFFSET ${offset}) AS page ON TRUE
-    ORDER BY page.position`
+      SELECT id, position FROM found WHERE ${isAfter}
+      ORDER BY position ${direction} LIMIT ${limit + 1} OFFSET ${offset}) AS page ON TRUE
+    ORDER BY page.position ${direction}`
   const rows: { readonly id: string; readonly key: bigint }[] = []
   let total = 0
   const request = { sql, database: kb.projectName, params: condition.params, readsChunkKeys: true }

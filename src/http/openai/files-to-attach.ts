@@ -1,0 +1,40 @@
+/** Uploaded files by the ids that OpenAI's API gives them. */
+import type { CatalogSnapshot } from '../../domain/catalog-snapshot.ts'
+import type { UploadedFile } from '../../domain/uploaded-file.ts'
+import { AppError } from '../../errors.ts'
+import { attachedId, type FileToAttach } from '../../ingest/jobs/attach-job.ts'
+
+/** Of one request, as in OpenAI's API. */
+export const SENT_FILES_MAX = 500
+
+/** null: no such file. */
+export function findFileOfId(snapshot: CatalogSnapshot, id: string): UploadedFile | null {
+  return snapshot.files.find((file) => attachedId(file.id) === id) ?? null
+}
+
+/** @throws AppError `file_not_found` */
+export function requireFileOfId(
+  snapshot: CatalogSnapshot,
+  id: string,
+  param: 'file_id' | 'file_ids' = 'file_id',
+): UploadedFile {
+  const file = findFileOfId(snapshot, id)
+  if (file !== null) return file
+  const message = `No file has the id "${id.slice(0, 200)}"; GET /v1/files lists them`
+  throw new AppError('file_not_found', message, { param })
+}
+
+type HowToAttach = Pick<FileToAttach, 'attributes' | 'preprocessing'>
+
+const AS_THEY_ARE: HowToAttach = { attributes: {}, preprocessing: null }
+
+/** Each once. @throws AppError `file_not_found` */
+export function filesToAttach(
+  snapshot: CatalogSnapshot,
+  ids: readonly string[],
+  how: HowToAttach = AS_THEY_ARE,
+): readonly FileToAttach[] {
+  return [...new Set(ids)].map((id) => {
+    return { id: requireFileOfId(snapshot, id, 'file_ids').id, ...how }
+  })
+}

@@ -1,0 +1,104 @@
+/** Lists of OpenAI's API: pages by the id that they begin behind. */
+import { type TSchema, t } from 'elysia'
+import { AppError } from '../../errors.ts'
+
+export interface PageOrder {
+  readonly limit: number
+  readonly isAscending: boolean
+  /** The page begins behind this id; null: at the first. */
+  readonly after: string | null
+  /** The page ends before this id; null: it does not matter. */
+  readonly before: string | null
+}
+
+export interface Page<T> {
+  readonly items: readonly T[]
+  readonly hasMore: boolean
+}
+
+const LIMIT_UNSET = 20
+const LIMIT_MAX = 100
+
+export const PAGE_PARAMETERS = `Query parameters:
+
+- \`limit\`: 1 to 100, 20 by default
+- \`order\`: \`desc\` (by default), the newest first, or \`asc\`
+- \`after\`, \`before\`: an id; the page begins behind it, or ends before it`
+
+/** @throws AppError `invalid_request` that names the parameter */
+export function pageOrderOf(
+  request: Request,
+  limits: { readonly unset: number; readonly max: number } = {
+    unset: LIMIT_UNSET,
+    max: LIMIT_MAX,
+  },
+): PageOrder {
+  const sent = new URL(request.url).searchParams
+  const order = sent.get('order') ?? 'desc'
+  if (order !== 'asc' && order !== 'desc') throw wrong('order', 'must be "asc" or "desc"')
+  const limitText = sent.get('limit') ?? String(limits.unset)
+  const limit = /^\d{1,9}$/.test(limitText) ? Number(limitText) : 0
+  if (limit < 1 || limit > limits.max) {
+    throw wrong('limit', `must be an integer from 1 to ${limits.max}`)
+  }
+  const after = sent.get('after') || null
+  const before = sent.get('before') || null
+  if (after !== null && before !== null) throw wrong('before', 'and "after" exclude each other')
+  return { limit, isAscending: order === 'asc', after, before }
+}
+
+function wrong(param: string, what: string): AppError {
+  return new AppError('invalid_request', `Parameter "${param}" ${what}`, { param })
+}
+
+/**
+ * A page of all, which come the oldest first.
+ * @throws AppError `invalid_request` for an `after` or `before` that is none of them
+ */
+export function pageOf<T>(
+  all: readonly T[],
+  idOf: (item: T) => string,
+  { limit, isAscending, after, before }: PageOrder,
+): Page<T> {
+  const ordered = isAscending ? all : all.toReversed()
+  const indexOf = (param: string, id: string) => {
+    const index = ordered.findIndex((item) => idOf(item) === id)
+    if (index >= 0) return index
+    throw wrong(param, `is "${id.slice(0, 100)}", which is not in the list`)
+  }
+  if (before !== null) {
+    const end = indexOf('before', before)
+    const start = Math.max(0, end - limit)
+    return { items: ordered.slice(start, end), hasMore: start > 0 }
+  }
+  const start = after === null ? 0 : indexOf('after', after) + 1
+  return { items: ordered.slice(start, start + limit), hasMore: ordered.length > start + limit }
+}
+
+export function pageRecord<T extends { readonly id: string }>({ items, hasMore }: Page<T>) {
+  return {
+    object: 'list' as const,
+    data: items,
+    first_id: items[0]?.id ?? null,
+    last_id: items.at(-1)?.id ?? null,
+    has_more: hasMore,
+  }
+}
+
+export function listSchema<S extends TSchema>(item: S) {
+  return t.Object({
+    object: t.Literal('list'),
+    data: t.Array(item),
+    first_id: t.Union([t.String(), t.Null()]),
+    last_id: t.Union([t.String(), t.Null()]),
+    has_more: t.Boolean(),
+  })
+}
+
+/** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC → seconds since 1970. */
+export function secondsOf(timestamp: string): number {
+  return Math.floor(Date.parse(`${timestamp.slice(0, 19).replace(' ', 'T')}Z`) / 1000)
+}
+
+/** How soon clients of OpenAI ask again for what is on its way. */
+export const POLL_AGAIN = { headers: { 'openai-poll-after-ms': '200' } }

@@ -1,0 +1,25 @@
+import { notFound } from '../../src/errors.ts'
+import type { ServerDeps } from '../../src/http/route-context.ts'
+
+/** Nothing is stored, attached or embedded. */
+export const NO_DOCUMENTS: Pick<ServerDeps, 'documents' | 'embeddings' | 'attachments'> = {
+  documents: {
+    list: async () => ({ items: [], total: 0, next: null }),
+    chunks: async () => ({ items: [], total: 0, next: null }),
+    vectors: async () => new Map(),
+    read: noDocument,
+    put: noDocument,
+    patch: noDocument,
+    remove: noDocument,
+    removeAll: async () => ({ documents: 0, chunks: 0 }),
+  },
+  embeddings: {
+    embedder: () => ({ embed: async () => [] }),
+    counter: () => ({ count: () => 0, fit: () => 0 }),
+  },
+  attachments: { attach: () => Promise.reject(new Error('no jobs')), of: async () => [] },
+}
+
+export function noDocument(): Promise<never> {
+  return Promise.reject(notFound('document', 'any'))
+}
