@@ -30,8 +30,8 @@ import { addChatRoutes } from './routes/openai/chat-routes.ts'
 import { addEmbeddingRoutes } from './routes/openai/embedding-routes.ts'
 import { addFileBatchRoutes } from './routes/openai/file-batch-routes.ts'
 import { addModelRoutes } from './routes/openai/model-routes.ts'
-import { addResponseRoutes } from './routes/openai/response-routes.ts'
 import { addOpenAiFileRoutes } from './routes/openai/openai-file-routes.ts'
+import { addResponseRoutes } from './routes/openai/response-routes.ts'
 import { addVectorStoreFileRoutes } from './routes/openai/vector-store-file-routes.ts'
 import { addVectorStoreRoutes } from './routes/openai/vector-store-routes.ts'
 import { addVectorStoreSearchRoutes } from './routes/openai/vector-store-search-routes.ts'
@@ -162,15 +162,7 @@ function createApp(context: RouteContext): Elysia {
   addScheduleRoutes(app, context)
   addSqlRoutes(app, context)
   addMcpRoutes(app, context)
-  addModelRoutes(app, context)
-  addChatRoutes(app, context)
-  addResponseRoutes(app, context)
-  addEmbeddingRoutes(app, context)
-  addVectorStoreRoutes(app, context)
-  addVectorStoreSearchRoutes(app, context)
-  addVectorStoreFileRoutes(app, context)
-  addFileBatchRoutes(app, context)
-  addOpenAiFileRoutes(app, context)
+  addOpenAiRoutes(app, context)
   addPageRoutes(app, context)
   for (const { method, path, hooks } of app.routes) {
     needs.set(`${method} ${path}`, needOf(hooks))
@@ -183,6 +175,19 @@ function createApp(context: RouteContext): Elysia {
 async function documentOf(app: Elysia, version: string): Promise<object> {
   const { openApiDocument } = await import('./openapi/openapi-document.ts')
   return openApiDocument(app, version)
+}
+
+/** All below `/v1`. */
+const addOpenAiRoutes: AddRoutes = (app, context) => {
+  addModelRoutes(app, context)
+  addChatRoutes(app, context)
+  addResponseRoutes(app, context)
+  addEmbeddingRoutes(app, context)
+  addVectorStoreRoutes(app, context)
+  addVectorStoreSearchRoutes(app, context)
+  addVectorStoreFileRoutes(app, context)
+  addFileBatchRoutes(app, context)
+  addOpenAiFileRoutes(app, context)
 }
 
 /**
