@@ -143,6 +143,16 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
     ],
     load: () => import('./commands/sql-command.ts'),
   },
+  mcp: {
+    summary:
+      'the Model Context Protocol over standard input and output, for programs that start it',
+    usage: ['mcp'],
+    words: [0, 0],
+    notes:
+      'Programs such as Claude Desktop start it: docs/mcp.md says how. It speaks with the server at EIDER_URL, as EIDER_API_KEY.',
+    examples: [['claude mcp add eider -- eider mcp', 'for Claude Code']],
+    load: () => import('./commands/mcp-command.ts'),
+  },
   jobs: {
     summary: 'what the server does in the background: list, watch, cancel, resume',
     usage: ['jobs [list]', 'jobs show | watch | cancel | retry | resume | forget <id>'],
@@ -308,7 +318,7 @@ A file that fails is named at the end and stops no other; the exit code is 1 the
 
 export const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
   ['Fill', ['ingest', 'sources', 'import', 'export']],
-  ['Ask', ['search', 'ask', 'traces', 'sql']],
+  ['Ask', ['search', 'ask', 'traces', 'sql', 'mcp']],
   ['Server', ['serve', 'status', 'jobs', 'databases', 'backup', 'backups']],
   ['Data folders, without a server', ['restore', 'salvage', 'accept-loss']],
 ]

@@ -87,7 +87,11 @@ export function httpClient(options: ClientOptions): HttpClient {
   let login: Promise<string | undefined> | undefined
   const open: HttpClient['open'] = async (method, path, init = {}) => {
     login ??= loggedIn()
-    const token = await login
+    const token = await login.catch((error: unknown) => {
+      // A server that could not be reached may be there the next time.
+      login = undefined
+      throw error
+    })
     const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
     const headers = { ...init.headers, ...authorization }
     return answered(await exchange(address, method, path, { ...init, headers }), address)
@@ -143,9 +147,11 @@ async function answered(response: Response, address: string): Promise<Response> 
     readonly title?: unknown
     readonly detail?: unknown
     readonly code?: unknown
+    readonly error?: { readonly message?: unknown } | null
   }
   const { status } = response
-  const words = String(problem.detail ?? problem.title ?? `The server answered ${status}`)
+  const said = problem.detail ?? problem.title ?? problem.error?.message
+  const words = String(said ?? `The server answered ${status}`)
   const code = typeof problem.code === 'string' ? problem.code : 'failed'
   const hint = status === 401 ? '. Set EIDER_API_KEY, or EIDER_USERNAME and EIDER_PASSWORD' : ''
   throw new CommandError(code, `${words}${hint}`, { status })

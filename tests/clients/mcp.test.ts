@@ -1,10 +1,13 @@
 /** The official clients of the Model Context Protocol, and the inspector's command line. */
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { join } from 'node:path'
 import type { Listener } from '../../src/http/server.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 import { clientResult, clientTest } from './client-programs.ts'
 
 const LOGIN = { EIDER_USERNAME: 'ada', EIDER_PASSWORD: 'correct horse' }
+const PROGRAM = join(import.meta.dir, '../../src/eider.ts')
+const EIDER_COMMAND = JSON.stringify([process.execPath, PROGRAM, 'mcp'])
 const TOOLS = ['search', 'fetch', 'query', 'list_data', 'ask_agent', 'add_documents']
 const TEA = 'Green tea is steeped at 80 degrees for two minutes.'
 
@@ -67,6 +70,24 @@ describe('an MCP client', () => {
     expect(seen.failed).toContain('sql_not_supported')
     expect(seen.progress).toContainEqual(expect.stringContaining('kb_query_tool'))
     expect(seen.documents).toContain('eider://documents/mindsdb/docs/mate')
+  })
+
+  clientTest('over the standard input and output of `eider mcp`', async () => {
+    const seen = await clientResult('mcp-stdio.mjs', { ...environment, EIDER_COMMAND })
+    expect(seen).toMatchObject({ tools: TOOLS, found: 'Tea', progress: 2 })
+  })
+
+  clientTest('the inspector lists over HTTP and calls over `eider mcp`', async () => {
+    const open = await createTestApp()
+    const opened = open.app.listen({ hostname: '127.0.0.1', port: 0 })
+    try {
+      const EIDER_OPEN_URL = opened.url.href.replace(/\/$/, '')
+      const sent = { ...environment, EIDER_COMMAND, EIDER_OPEN_URL }
+      expect(await clientResult('mcp-inspector.mjs', sent)).toEqual({ tools: TOOLS, found: 'Tea' })
+    } finally {
+      await opened.stop(0)
+      await open.close()
+    }
   })
 
   clientTest('in Python connects, lists and calls', async () => {
