@@ -55,7 +55,8 @@ function callerIn({ authInfo }: Extra): McpCaller {
   return caller as McpCaller
 }
 
-export function protocolServer({ uses, tools, validator }: ProtocolParts): Server {
+export function protocolServer(parts: ProtocolParts): Server {
+  const { uses, validator } = parts
   const server = new Server(
     { name: 'eider', title: 'Eider', version: uses.version },
     {
@@ -64,45 +65,106 @@ export function protocolServer({ uses, tools, validator }: ProtocolParts): Serve
       jsonSchemaValidator: validator,
     },
   )
-  const answer = <T>(extra: Extra, work: (reader: Reader) => Promise<T> | T): Promise<T> => {
-    return answered(uses, extra, work)
+  // One handler for every request: the SDK's own would tell a client that its parameters are wrong as an internal error.
+  server.fallbackRequestHandler = (request, extra) => {
+    const method = METHODS.get(request.method)
+    if (method === undefined) throw new McpError(ErrorCode.MethodNotFound, 'Method not found')
+    return answered(uses, extra, (reader) => method(request, { ...parts, reader, extra }))
   }
-  server.setRequestHandler(ListToolsRequestSchema, (_request, extra) => {
-    const { principal } = callerIn(extra)
-    return { tools: toolsFor(principal).map(({ needs: _needs, run: _run, ...shown }) => shown) }
-  })
-  server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) => {
-    return answer(extra, async ({ principal, signal }) => {
-      const { origin } = callerIn(extra)
-      const progress = progressOf(extra)
-      const call = { uses, principal, signal, origin, progress }
-      const result = await tools.run(params.name, params.arguments ?? {}, call)
-      if (result !== null) return result
-      const names = toolsFor(principal).map(({ name }) => name)
-      const known = names.length === 0 ? 'none for this key' : names.join(', ')
-      const message = `Unknown tool "${params.name.slice(0, 100)}"; there are ${known}`
-      throw new McpError(ErrorCode.InvalidParams, message)
-    })
-  })
-  server.setRequestHandler(ListResourcesRequestSchema, ({ params }, extra) => {
-    return answer(extra, (reader) => resourcePage(params?.cursor, reader))
-  })
-  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => {
-    return { resourceTemplates: RESOURCE_TEMPLATES }
-  })
-  server.setRequestHandler(ReadResourceRequestSchema, ({ params }, extra) => {
-    return answer(extra, (reader) => readResource(params.uri, reader))
-  })
-  server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: promptList() }))
-  server.setRequestHandler(GetPromptRequestSchema, ({ params }, extra) => {
-    return answer(extra, () => promptNamed(params.name, params.arguments ?? {}))
-  })
-  server.setRequestHandler(CompleteRequestSchema, ({ params }, extra) => {
-    const { name, value } = params.argument
-    const given = params.context?.arguments ?? {}
-    return answer(extra, (reader) => completionOf({ name, value, given }, reader))
-  })
   return server
+}
+
+interface Asked extends ProtocolParts {
+  readonly reader: Reader
+  readonly extra: Extra
+}
+
+type Method = (request: unknown, asked: Asked) => Promise<Answer> | Answer
+
+/** As the protocol defines it for each method. */
+type Answer = Record<string, unknown>
+
+interface Schema<T> {
+  safeParse(value: unknown): SafeParsed<T>
+}
+
+type SafeParsed<T> =
+  | { readonly success: true; readonly data: T }
+  | { readonly success: false; readonly error: { readonly issues: readonly Issue[] } }
+
+interface Issue {
+  readonly path: readonly PropertyKey[]
+  readonly message: string
+}
+
+/** @throws McpError that names the parameter */
+function method<T>(
+  schema: Schema<T>,
+  work: (request: T, asked: Asked) => Promise<Answer> | Answer,
+): Method {
+  return (request, asked) => {
+    const parsed = schema.safeParse(request)
+    if (parsed.success) return work(parsed.data, asked)
+    const [issue] = parsed.error.issues
+    const where = issue?.path.join('.') ?? ''
+    throw new McpError(ErrorCode.InvalidParams, `${where}: ${issue?.message ?? 'is wrong'}`)
+  }
+}
+
+const METHODS: ReadonlyMap<string, Method> = new Map([
+  [
+    'tools/list',
+    method(ListToolsRequestSchema, (_request, { reader: { principal } }) => {
+      return { tools: toolsFor(principal).map(({ needs: _needs, run: _run, ...shown }) => shown) }
+    }),
+  ],
+  ['tools/call', method(CallToolRequestSchema, ({ params }, asked) => callTool(params, asked))],
+  [
+    'resources/list',
+    method(ListResourcesRequestSchema, ({ params }, { reader }) => {
+      return resourcePage(params?.cursor, reader)
+    }),
+  ],
+  [
+    'resources/templates/list',
+    method(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: RESOURCE_TEMPLATES })),
+  ],
+  [
+    'resources/read',
+    method(ReadResourceRequestSchema, ({ params }, { reader }) => readResource(params.uri, reader)),
+  ],
+  ['prompts/list', method(ListPromptsRequestSchema, () => ({ prompts: promptList() }))],
+  [
+    'prompts/get',
+    method(GetPromptRequestSchema, ({ params }) => {
+      return promptNamed(params.name, params.arguments ?? {})
+    }),
+  ],
+  [
+    'completion/complete',
+    method(CompleteRequestSchema, ({ params }, { reader }) => {
+      const { name, value } = params.argument
+      return completionOf({ name, value, given: params.context?.arguments ?? {} }, reader)
+    }),
+  ],
+])
+
+async function callTool(
+  {
+    name,
+    arguments: sent = {},
+  }: { readonly name: string; readonly arguments?: Answer | undefined },
+  { uses, tools, reader, extra }: Asked,
+): Promise<Answer> {
+  const { principal, signal } = reader
+  const { origin } = callerIn(extra)
+  const call = { uses, principal, signal, origin, progress: progressOf(extra) }
+  const result = await tools.run(name, sent, call)
+  if (result !== null) return result
+  const names = toolsFor(principal).map((tool) => tool.name)
+  const known = names.length === 0 ? 'none for this key' : names.join(', ')
+  const message = `Unknown tool "${name.slice(0, 100)}"; there are ${known}`
+  throw new McpError(ErrorCode.InvalidParams, message)
 }
 
 const RESOURCE_NOT_FOUND = -32002
