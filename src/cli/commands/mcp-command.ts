@@ -183,7 +183,7 @@ class Bridge {
     }
     const text = await response.text()
     const answer = text === '' ? undefined : parsed(text)
-    if (answer !== undefined) yield answer as Message
+    if (isObject(answer)) yield answer
   }
 
   async #failed(message: Message | readonly unknown[], { code, message: words }: CommandError) {

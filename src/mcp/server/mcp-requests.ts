@@ -30,6 +30,7 @@ export class McpRequests implements McpDoor {
     const sessionId = request.headers.get('mcp-session-id')
     if (request.method !== 'POST') return this.#ofSession(request, sessionId, caller)
     const messages = messagesOf(body)
+    if (messages !== null) messages.forEach(withoutTask)
     if (messages === null) return refusal(400, PARSE_ERROR, 'The body is no JSON-RPC message')
     if (messages.length > BATCH_MAX) {
       return refusal(400, INVALID_REQUEST, `A body holds at most ${BATCH_MAX} messages`)
@@ -80,7 +81,8 @@ export class McpRequests implements McpDoor {
     }
     const options = { authInfo: authInfoOf(caller) }
     const response = await session.transport.handleRequest(request, options)
-    return untilEnd(response, caller, () => this.#sessions.used(session))
+    const isWaiting = request.method === 'GET'
+    return untilEnd(response, caller, () => this.#sessions.used(session), { isWaiting })
   }
 
   async #initialize(request: Request, body: unknown, caller: McpCaller): Promise<Response> {
@@ -132,6 +134,11 @@ export class McpRequests implements McpDoor {
   }
 }
 
+/** Who cannot run requests as tasks answers them as if they were none (the protocol); the SDK would refuse them as an internal error. */
+function withoutTask({ params }: Json): void {
+  if (isObject(params) && 'task' in params) Reflect.deleteProperty(params, 'task')
+}
+
 /** A request that the client cancels is never answered: its stream ends, so that nobody waits for it. */
 function cancelledOnes(messages: readonly Json[], { transport }: Session): void {
   for (const { method, params } of messages) {
@@ -143,8 +150,16 @@ function cancelledOnes(messages: readonly Json[], { transport }: Session): void 
   }
 }
 
+/** A comment of server-sent events. */
+const OPENING = new TextEncoder().encode(': open\n\n')
+
 /** The same answer; `ended` is called once, when its body has ended or nobody reads it any more. */
-function untilEnd(response: Response, { signal }: McpCaller, ended: () => void): Response {
+function untilEnd(
+  response: Response,
+  { signal }: McpCaller,
+  ended: () => void,
+  { isWaiting = false }: { readonly isWaiting?: boolean } = {},
+): Response {
   if (response.body === null || !isStream(response)) {
     ended()
     return response
@@ -160,6 +175,10 @@ function untilEnd(response: Response, { signal }: McpCaller, ended: () => void):
   }
   signal.addEventListener('abort', stop, { once: true })
   const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      // Headers go out with the first byte: whoever waits for events alone must not wait for them.
+      if (isWaiting) controller.enqueue(OPENING)
+    },
     async pull(controller) {
       const next = await reader.read()
       if (next.done) {
