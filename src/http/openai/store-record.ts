@@ -12,18 +12,25 @@ import { AppError } from '../../errors.ts'
 import type { RouteContext } from '../route-context.ts'
 import { type AttachedFile, attachedFiles } from './attached-files.ts'
 import type { Attributes } from './attributes.ts'
+import { OPEN } from './chat-request.ts'
 import { secondsOf } from './list-page.ts'
 import { idOf } from './named-models.ts'
 
 export const CHUNKING_SCHEMA = t.Union([
-  t.Object({ type: t.Literal('auto') }),
-  t.Object({
-    type: t.Literal('static'),
-    static: t.Object({
-      max_chunk_size_tokens: t.Number({ multipleOf: 1, minimum: 100, maximum: 4096 }),
-      chunk_overlap_tokens: t.Number({ multipleOf: 1, minimum: 0, maximum: 2048 }),
-    }),
-  }),
+  t.Object({ type: t.Literal('auto') }, OPEN),
+  t.Object(
+    {
+      type: t.Literal('static'),
+      static: t.Object(
+        {
+          max_chunk_size_tokens: t.Number({ multipleOf: 1, minimum: 100, maximum: 4096 }),
+          chunk_overlap_tokens: t.Number({ multipleOf: 1, minimum: 0, maximum: 2048 }),
+        },
+        OPEN,
+      ),
+    },
+    OPEN,
+  ),
 ])
 
 export const STORE_SCHEMA = t.Object({

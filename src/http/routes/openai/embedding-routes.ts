@@ -3,6 +3,7 @@ import { type Static, t } from 'elysia'
 import { AppError } from '../../../errors.ts'
 import { TimeSlice } from '../../../runtime/scheduling.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
+import { OPEN } from '../../openai/chat-request.ts'
 import { countedTokens, requireEmbeddingModel, TokenTexts } from '../../openai/embedding-model.ts'
 import { route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
@@ -12,30 +13,33 @@ const TEXTS_MAX = 2048
 const DIMENSIONS_MAX = 1_000_000
 const BODY_BYTES_MAX = 32 * 1024 * 1024
 
-const BODY_SCHEMA = t.Object({
-  model: t.String({
-    description:
-      '`all-MiniLM-L6-v2`, or `project.knowledge_base` for the model of a knowledge base',
-  }),
-  input: t.Union(
-    [
-      t.String(),
-      t.Array(t.Union([t.String(), t.Number(), t.Array(t.Number())]), { maxItems: TEXTS_MAX }),
-    ],
-    { description: 'A text, a list of texts, or tokens of the encoding cl100k_base' },
-  ),
-  encoding_format: t.Optional(
-    t.Union([t.Literal('float'), t.Literal('base64'), t.Null()], {
-      description: '`base64`: little-endian 32-bit floats',
+const BODY_SCHEMA = t.Object(
+  {
+    model: t.String({
+      description:
+        '`all-MiniLM-L6-v2`, or `project.knowledge_base` for the model of a knowledge base',
     }),
-  ),
-  dimensions: t.Optional(
-    t.Union([t.Number({ multipleOf: 1, minimum: 1, maximum: DIMENSIONS_MAX }), t.Null()], {
-      description: 'Those of the model; vectors are not shortened',
-    }),
-  ),
-  user: t.Optional(t.Union([t.String(), t.Null()])),
-})
+    input: t.Union(
+      [
+        t.String(),
+        t.Array(t.Union([t.String(), t.Number(), t.Array(t.Number())]), { maxItems: TEXTS_MAX }),
+      ],
+      { description: 'A text, a list of texts, or tokens of the encoding cl100k_base' },
+    ),
+    encoding_format: t.Optional(
+      t.Union([t.Literal('float'), t.Literal('base64'), t.Null()], {
+        description: '`base64`: little-endian 32-bit floats',
+      }),
+    ),
+    dimensions: t.Optional(
+      t.Union([t.Number({ multipleOf: 1, minimum: 1, maximum: DIMENSIONS_MAX }), t.Null()], {
+        description: 'Those of the model; vectors are not shortened',
+      }),
+    ),
+    user: t.Optional(t.Union([t.String(), t.Null()])),
+  },
+  OPEN,
+)
 const BODY = bodySchema(BODY_SCHEMA, { bytesMax: BODY_BYTES_MAX })
 
 const ANSWER = t.Object({

@@ -7,6 +7,7 @@ import type { Attachment } from '../../../ingest/jobs/attach-job.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
 import { type AttachedFile, FILE_STATUSES, filesOfAttachment } from '../../openai/attached-files.ts'
 import { ATTRIBUTES_SCHEMA } from '../../openai/attributes.ts'
+import { OPEN } from '../../openai/chat-request.ts'
 import { filesToAttach, SENT_FILES_MAX } from '../../openai/files-to-attach.ts'
 import {
   listSchema,
@@ -32,15 +33,18 @@ const HOW = {
   chunking_strategy: t.Optional(t.Union([CHUNKING_SCHEMA, t.Null()])),
 }
 const LIMITS = { minItems: 1, maxItems: SENT_FILES_MAX }
-const CREATE_SCHEMA = t.Object({
-  file_ids: t.Optional(t.Union([t.Array(t.String(), LIMITS), t.Null()])),
-  files: t.Optional(
-    t.Union([t.Array(t.Object({ file_id: t.String(), ...HOW }), LIMITS), t.Null()], {
-      description: 'Instead of file_ids: each with its own attributes',
-    }),
-  ),
-  ...HOW,
-})
+const CREATE_SCHEMA = t.Object(
+  {
+    file_ids: t.Optional(t.Union([t.Array(t.String(), LIMITS), t.Null()])),
+    files: t.Optional(
+      t.Union([t.Array(t.Object({ file_id: t.String(), ...HOW }, OPEN), LIMITS), t.Null()], {
+        description: 'Instead of file_ids: each with its own attributes',
+      }),
+    ),
+    ...HOW,
+  },
+  OPEN,
+)
 const CREATE = bodySchema(CREATE_SCHEMA)
 
 const COUNTS = t.Object({

@@ -9,6 +9,7 @@ import { AppError } from '../../../errors.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
 import { attachedFiles, FILE_STATUSES } from '../../openai/attached-files.ts'
 import { ATTRIBUTES_SCHEMA, checkedAttributes } from '../../openai/attributes.ts'
+import { OPEN } from '../../openai/chat-request.ts'
 import { filesToAttach } from '../../openai/files-to-attach.ts'
 import {
   listSchema,
@@ -32,13 +33,16 @@ const ALL = '/v1/vector_stores/:vector_store_id/files'
 const ONE = `${ALL}/:file_id` as const
 
 const ATTACH = bodySchema(
-  t.Object({
-    file_id: t.String(),
-    attributes: t.Optional(t.Union([ATTRIBUTES_SCHEMA, t.Null()])),
-    chunking_strategy: t.Optional(t.Union([CHUNKING_SCHEMA, t.Null()])),
-  }),
+  t.Object(
+    {
+      file_id: t.String(),
+      attributes: t.Optional(t.Union([ATTRIBUTES_SCHEMA, t.Null()])),
+      chunking_strategy: t.Optional(t.Union([CHUNKING_SCHEMA, t.Null()])),
+    },
+    OPEN,
+  ),
 )
-const UPDATE = bodySchema(t.Object({ attributes: t.Union([ATTRIBUTES_SCHEMA, t.Null()]) }))
+const UPDATE = bodySchema(t.Object({ attributes: t.Union([ATTRIBUTES_SCHEMA, t.Null()]) }, OPEN))
 
 const CONTENT = t.Object({
   object: t.Literal('vector_store.file_content.page'),

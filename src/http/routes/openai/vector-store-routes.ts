@@ -17,6 +17,7 @@ import { DEFAULT_PROJECT, FILES_DATABASE } from '../../../domain/project.ts'
 import { AppError } from '../../../errors.ts'
 import { bodySchema, readJson } from '../../bodies/body.ts'
 import { ATTRIBUTES_SCHEMA, checkedPairs } from '../../openai/attributes.ts'
+import { OPEN } from '../../openai/chat-request.ts'
 import { filesToAttach, SENT_FILES_MAX } from '../../openai/files-to-attach.ts'
 import {
   listSchema,
@@ -50,21 +51,27 @@ const optional = {
 }
 
 const CREATE = bodySchema(
-  t.Object({
-    name: optional.text(),
-    description: optional.text(),
-    file_ids: t.Optional(t.Union([t.Array(t.String(), { maxItems: SENT_FILES_MAX }), t.Null()])),
-    chunking_strategy: optional.chunking(),
-    metadata: optional.pairs(),
-    expires_after: optional.refused(),
-  }),
+  t.Object(
+    {
+      name: optional.text(),
+      description: optional.text(),
+      file_ids: t.Optional(t.Union([t.Array(t.String(), { maxItems: SENT_FILES_MAX }), t.Null()])),
+      chunking_strategy: optional.chunking(),
+      metadata: optional.pairs(),
+      expires_after: optional.refused(),
+    },
+    OPEN,
+  ),
 )
 const MODIFY = bodySchema(
-  t.Object({
-    name: optional.text(),
-    metadata: optional.pairs(),
-    expires_after: optional.refused(),
-  }),
+  t.Object(
+    {
+      name: optional.text(),
+      metadata: optional.pairs(),
+      expires_after: optional.refused(),
+    },
+    OPEN,
+  ),
 )
 
 const DELETED = t.Object({

@@ -7,6 +7,7 @@ import type { SearchOrder, SearchResult } from '../../../query/search/run-search
 import { bodySchema, readJson } from '../../bodies/body.ts'
 import { searchFilterOf } from '../../openai/attribute-filter.ts'
 import { attributesOf } from '../../openai/attributes.ts'
+import { OPEN } from '../../openai/chat-request.ts'
 import { findFileOfId } from '../../openai/files-to-attach.ts'
 import { requireStore } from '../../openai/store-record.ts'
 import { route } from '../../openapi/openapi.ts'
@@ -16,38 +17,47 @@ const RESULTS_UNSET = 10
 const RESULTS_MAX = 50
 const QUERIES_MAX = 20
 
-const BODY_SCHEMA = t.Object({
-  query: t.Union([t.String(), t.Array(t.String(), { minItems: 1, maxItems: QUERIES_MAX })]),
-  max_num_results: t.Optional(
-    t.Union([t.Number({ multipleOf: 1, minimum: 1, maximum: RESULTS_MAX }), t.Null()]),
-  ),
-  filters: t.Optional(t.Union([t.Object({}), t.Null()])),
-  ranking_options: t.Optional(
-    t.Union([
-      t.Object({
-        ranker: t.Optional(
-          t.Union([t.String(), t.Null()], {
-            description: '`none` leaves the reranking model of the knowledge base out',
-          }),
+const BODY_SCHEMA = t.Object(
+  {
+    query: t.Union([t.String(), t.Array(t.String(), { minItems: 1, maxItems: QUERIES_MAX })]),
+    max_num_results: t.Optional(
+      t.Union([t.Number({ multipleOf: 1, minimum: 1, maximum: RESULTS_MAX }), t.Null()]),
+    ),
+    filters: t.Optional(t.Union([t.Object({}, OPEN), t.Null()])),
+    ranking_options: t.Optional(
+      t.Union([
+        t.Object(
+          {
+            ranker: t.Optional(
+              t.Union([t.String(), t.Null()], {
+                description: '`none` leaves the reranking model of the knowledge base out',
+              }),
+            ),
+            score_threshold: t.Optional(t.Union([t.Number({ minimum: 0, maximum: 1 }), t.Null()])),
+            hybrid_search: t.Optional(
+              t.Union([
+                t.Object(
+                  {
+                    embedding_weight: t.Number({ minimum: 0, maximum: 1_000_000 }),
+                    text_weight: t.Number({ minimum: 0, maximum: 1_000_000 }),
+                  },
+                  OPEN,
+                ),
+                t.Null(),
+              ]),
+            ),
+          },
+          OPEN,
         ),
-        score_threshold: t.Optional(t.Union([t.Number({ minimum: 0, maximum: 1 }), t.Null()])),
-        hybrid_search: t.Optional(
-          t.Union([
-            t.Object({
-              embedding_weight: t.Number({ minimum: 0, maximum: 1_000_000 }),
-              text_weight: t.Number({ minimum: 0, maximum: 1_000_000 }),
-            }),
-            t.Null(),
-          ]),
-        ),
-      }),
-      t.Null(),
-    ]),
-  ),
-  rewrite_query: t.Optional(
-    t.Union([t.Boolean(), t.Null()], { description: 'Taken, and searches are not rewritten' }),
-  ),
-})
+        t.Null(),
+      ]),
+    ),
+    rewrite_query: t.Optional(
+      t.Union([t.Boolean(), t.Null()], { description: 'Taken, and searches are not rewritten' }),
+    ),
+  },
+  OPEN,
+)
 const BODY = bodySchema(BODY_SCHEMA)
 
 const RESULT = t.Object({
