@@ -278,6 +278,7 @@ export function createApp(options: AppOptions): App {
       password: settings.password,
       tokenTtlSeconds: settings.tokenTtlSeconds,
       keyRequestsPerMinute: settings.keyRequestsPerMinute,
+      urlKeys: settings.urlKeys,
       bodyBytesMax: settings.bodyBytesMax,
       fileBytesMax: settings.fileBytesMax,
       isLoopback: isLoopback(settings.host),

@@ -107,6 +107,7 @@ function timedEngine(engine: SqlEngine) {
     print: (tree) => timed(() => engine.print(tree)),
     run: (statement, limits, signal) => engine.run(statement, limits, signal),
     exportParquet: (select, limits, signal) => engine.exportParquet(select, limits, signal),
+    withEncoding: (rows) => engine.withEncoding(rows),
   }
   return {
     engine: wrapped,

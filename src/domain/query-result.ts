@@ -18,9 +18,17 @@ export interface RowStream {
   readonly ready?: readonly (readonly ResultValue[])[]
   /** The same rows with the types that JSON does not have, for those who store them: read instead of `batches`. */
   readonly typedBatches?: AsyncIterable<readonly (readonly CellValue[])[]>
+  /**
+   * All rows as one body, under these names of its columns: read instead of `batches`, to its end or returned from. It
+   * throws where a failure cuts the body short.
+   */
+  readonly encoded?: (encoding: RowEncoding, names: readonly string[]) => AsyncIterable<Uint8Array>
   /** What was not done as asked, for the caller. */
   readonly warnings?: readonly string[]
 }
+
+/** `arrow`: the IPC streaming format. */
+export type RowEncoding = 'arrow'
 
 export type ResultValue =
   | null

@@ -61,6 +61,8 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
     readonly version: string
     readonly bodyBytesMax: number
     readonly fileBytesMax: number
+    /** Whether a key that may read and nothing else may stand in the address of a statement. */
+    readonly urlKeys: boolean
     /** True where the server listens on this machine only. */
     readonly isLoopback: boolean
     /** Metrics are for everyone who reaches the server, though there is a login. */

@@ -6,6 +6,7 @@ import { AppError, ERRORS } from '../errors.ts'
 import { setCaller } from '../runtime/cancellation.ts'
 import { Authentication, refuseCrossSite, refuseForeignHost } from './access/authentication.ts'
 import { keyTextOf } from './access/key-access.ts'
+import { linkIdentity } from './access/link-access.ts'
 import { requestError } from './answers/error-response.ts'
 import { failureResponseAt, isOpenAiPath } from './openai/openai-error.ts'
 import { declarationOf, needOf, OPENAPI_PATH, type RouteNeed } from './openapi/openapi.ts'
@@ -217,7 +218,7 @@ async function admit(
 /** A key that is refused may be a stolen one: it leaves an entry in the audit log, without its text. */
 async function identified(context: RouteContext, request: Request) {
   try {
-    return await context.authentication.identify(request)
+    return linkIdentity(request, context) ?? (await context.authentication.identify(request))
   } catch (error) {
     const isKey = error instanceof AppError && keyTextOf(request) !== undefined
     if (isKey && error.code === 'unauthorized') context.scopeOf(request).noteChange('useKey')

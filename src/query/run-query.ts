@@ -4,7 +4,7 @@ import { requireDatabase } from '../domain/catalog-snapshot.ts'
 import { nameKey } from '../domain/identifier.ts'
 import type { ExportedRows } from '../domain/ports/engine-ports.ts'
 import { DEFAULT_PROJECT } from '../domain/project.ts'
-import type { QueryResult } from '../domain/query-result.ts'
+import type { QueryResult, RowEncoding } from '../domain/query-result.ts'
 import { AppError } from '../errors.ts'
 import { parseStatement, QUERY_WORDS, type Statement } from '../sql/dialect/parse-statement.ts'
 import { type SelectWithOptions, takeUsingOptions } from '../sql/dialect/source-select.ts'
@@ -35,6 +35,10 @@ export interface QueryRequest {
   readonly session?: SessionName | null
   /** Told, before it runs, of what the statement changes. */
   readonly onChange?: (change: StatementChange) => void
+  /** How all rows are wanted, where values in JSON would lose their types: the result then has `encoded`. */
+  readonly encoding?: RowEncoding
+  /** Came in an address that anybody may open: it may read, and neither change anything nor ask an agent. */
+  readonly isLink?: boolean
 }
 
 /**
@@ -47,15 +51,62 @@ export async function runQuery(
   signal: AbortSignal,
 ): Promise<QueryResult> {
   const request = inOwnDatabase(sent, deps)
-  const { db, params } = request
+  const { db, params, encoding } = request
   const { statement, select, cut } = parseRequest(request, deps)
   const change = statement === undefined ? undefined : changeOf(statement, db)
   if (change !== undefined) request.onChange?.(change)
   requireScopes(statement, deps.author)
-  if (statement !== undefined) return runStatement({ statement, db, params }, deps, signal)
-  const shown = { ...select, database: db, params, isShown: true }
-  const rows = await runSelect(cut === undefined ? shown : { ...shown, cut }, deps, signal)
-  return { kind: 'table', rows, context: { db } }
+  const own = request.isLink === true ? forLink(statement, deps) : deps
+  if (statement !== undefined) {
+    const result = await runStatement({ statement, db, params }, own, signal)
+    return withEncoding(result, encoding, deps)
+  }
+  const shown = {
+    ...select,
+    database: db,
+    params,
+    isShown: encoding === undefined,
+    isEncoded: encoding !== undefined,
+  }
+  const rows = await runSelect(cut === undefined ? shown : { ...shown, cut }, own, signal)
+  return withEncoding({ kind: 'table', rows, context: { db } }, encoding, deps)
+}
+
+/** Rows that do not come from the engine are few: their types follow from their values. */
+function withEncoding(
+  result: QueryResult,
+  encoding: RowEncoding | undefined,
+  { engine }: QueryDeps,
+): QueryResult {
+  if (encoding === undefined || result.kind !== 'table') return result
+  const { rows } = result
+  return { ...result, rows: rows.encoded === undefined ? engine.withEncoding(rows) : rows }
+}
+
+/** Statements of the dialect that only read, besides SELECT. */
+const READING: ReadonlySet<Statement['kind']> = new Set([
+  'show',
+  'show_create',
+  'show_indexes',
+  'describe',
+  'describe_agent',
+  'describe_database',
+  'describe_knowledge_base',
+  'explain',
+])
+
+/** @throws AppError `sql_not_a_query`, here or where an agent would be asked */
+function forLink(statement: Statement | undefined, deps: QueryDeps): QueryDeps {
+  const post = 'send it as POST /api/sql/query'
+  if (statement !== undefined && !READING.has(statement.kind)) {
+    const allowed = 'GET runs one SELECT, SHOW, DESCRIBE or EXPLAIN'
+    throw new AppError('sql_not_a_query', `${allowed}; ${post}`)
+  }
+  const ask = async (): Promise<never> => {
+    const message = 'A statement in a link asks no agent: every opening of it would cost'
+    throw new AppError('sql_not_a_query', `${message}; ${post}`)
+  }
+  return { ...deps, agents: { ...deps.agents, ask } }
 }
 
 /** Runs one SELECT and gives its rows as a Parquet file. @throws AppError as for running it */
@@ -66,12 +117,13 @@ export async function exportRows(
 ): Promise<ExportedRows> {
   const request = inOwnDatabase(sent, deps)
   const { statement, select } = parseRequest(request, deps)
+  const own = request.isLink === true ? forLink(statement, deps) : deps
   if (statement !== undefined) {
     throw new AppError('sql_not_supported', 'Only the rows of a SELECT can be answered as Parquet')
   }
   requireScopes(statement, deps.author)
   const { db: database, params } = request
-  return withBoundSelect({ ...select, database, params }, deps, signal, (bound) => {
+  return withBoundSelect({ ...select, database, params }, own, signal, (bound) => {
     return deps.engine.exportParquet(bound.statement, runLimits(deps), signal)
   })
 }

@@ -213,7 +213,7 @@ export function testServer(overrides: Partial<ServerDeps> = {}): TestServer {
   const deps: ServerDeps = {
     settings: {
       version: '0.1.0',
-      ...{ tokenTtlSeconds: 3600, keyRequestsPerMinute: 0 },
+      ...{ tokenTtlSeconds: 3600, keyRequestsPerMinute: 0, urlKeys: false },
       ...{ bodyBytesMax: 100_000, fileBytesMax: 100_000, isLoopback: true, metricsOpen: false },
     },
     health: async () => ({ database: 'ok', disk: 'ok' }),

@@ -19,6 +19,7 @@ async function statementsFor(sql: string, params = {}): Promise<readonly string[
       parse: (text) => engine.parse(text),
       print: (tree) => engine.print(tree),
       exportParquet: (...select) => engine.exportParquet(...select),
+      withEncoding: (rows) => engine.withEncoding(rows),
       run: (statement, ...others) => {
         ran.push(statement.sql)
         return engine.run(statement, ...others)

@@ -120,6 +120,8 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
     'sources/files',
     'values',
   ],
+  '@duckdb/node-bindings': ['store/duckdb/columnar'],
+  flatbuffers: ['store/duckdb/columnar'],
   'drizzle-orm': ['store'],
   elysia: ['http'],
   '@elysiajs/jwt': ['http'],

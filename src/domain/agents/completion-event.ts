@@ -202,6 +202,8 @@ export const FAILURE_TYPES: Readonly<Record<ErrorCode, FailureType>> = {
   sql_missing_parameter: 'general',
   sql_failed: 'general',
   sql_too_costly: 'general',
+  sql_not_a_query: 'general',
+  url_key_refused: 'general',
   statement_too_large: 'general',
   timeout: 'timeout',
   cancelled: 'general',

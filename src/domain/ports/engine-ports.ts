@@ -52,6 +52,8 @@ export interface SqlEngine {
    * @throws AppError `timeout`, `too_busy`, `out_of_memory`, `sql_failed`, `sql_unknown_name`
    */
   run(statement: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<RowStream>
+  /** Rows that did not come from `run`, with `encoded`, which reads all of them first: each column has the type of its values. */
+  withEncoding(rows: RowStream): RowStream
   /** Runs one SELECT like `run` and gives all its rows as a Parquet file, with DuckDB's own types. */
   exportParquet(select: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<ExportedRows>
 }

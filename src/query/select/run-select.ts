@@ -53,6 +53,8 @@ export interface SelectRequest {
   readonly allowed?: AllowedData
   /** Set by a caller that wants no more of the values than answers show: `typedBatches` may then be missing. */
   readonly isShown?: boolean
+  /** Set by a caller that reads `encoded`: the rows then come from the engine, with its types. */
+  readonly isEncoded?: boolean
   /** Set by a caller that wants to know of the statement and not its rows: tables elsewhere are empty then. */
   readonly isDescribed?: boolean
   /** Set for a SELECT of ours that names the keys of chunks. */
@@ -84,7 +86,8 @@ export async function runSelect(
     const { plan } = prepared
     planned(plan)
     const { times } = prepared.binding.timer
-    const direct = await directRows(plan, prepared.binding)
+    // As they come from elsewhere they have no types but those that JSON has.
+    const direct = request.isEncoded === true ? null : await directRows(plan, prepared.binding)
     if (direct !== null) return { ...direct, plan, isFromMemory: false, isReranked: false, times }
     const bound = await bind(prepared, request)
     return runBound(bound, request).catch(async (error: unknown) => {

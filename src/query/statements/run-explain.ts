@@ -137,8 +137,8 @@ function nameOf({ projectName, name }: KnowledgeBase): string {
 
 function withFirstRows(rows: RowStream, first: readonly ResultValue[][]): RowStream {
   if (first.length === 0) return rows
-  const { batches, ready, typedBatches: _, ...others } = rows
-  const all = { ...others, batches: batchesAfter(first, batches) }
+  const { batches, ready, columns } = rows
+  const all = { columns, batches: batchesAfter(first, batches) }
   return ready === undefined ? all : { ...all, ready: [...first, ...ready] }
 }
 

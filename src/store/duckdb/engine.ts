@@ -11,6 +11,7 @@ import type { MemoryState, StatementCounts } from '../../domain/server-state.ts'
 import { AppError } from '../../errors.ts'
 import { callerOf, type Deadline } from '../../runtime/cancellation.ts'
 import { converterOf, typeName } from '../../values/shown-values.ts'
+import { encodedRows, encodedValues } from './columnar/encoded-rows.ts'
 import { columnBatchOf } from './columns.ts'
 import type { Database } from './database.ts'
 import { type MemoryLimits, MemoryWatchdog, type WatchedMemory } from './memory-watchdog.ts'
@@ -109,8 +110,13 @@ export class StoredEngine implements SqlEngine, ColumnReader {
       columns: columnsOf(result, types),
       batches: rowBatches(types, converterOf, rows),
       typedBatches: rowBatches(types, cellConverterOf, rows),
+      encoded: (encoding, names) => encodedRows({ encoding, names, types }, rows),
       ...(ready === null ? {} : { ready }),
     }
+  }
+
+  withEncoding(rows: RowStream): RowStream {
+    return { ...rows, encoded: (encoding, names) => encodedValues({ encoding, names }, rows) }
   }
 
   async *columns(

@@ -16,7 +16,7 @@ type Batch<T> = readonly (readonly T[])[]
 type Converter<T> = (value: DuckDBValue) => T
 
 /** `stop` frees the connection; `next` does so after the last chunk. */
-type ChunkSource = Pick<ReadSession, 'next' | 'stop'>
+export type ChunkSource = Pick<ReadSession, 'next' | 'stop'>
 
 /**
  * The rows of a result in batches, yielding to the event loop after each. Unlike a generator's, its `return` frees the

@@ -98,7 +98,8 @@ export async function directRows(
   })
   const { rowsMax } = answer
   const batches = rowsMax === null ? rows.batches : firstRows(rows.batches, rowsMax)
-  return { ...rows, columns, batches }
+  const { encoded: _, ...others } = rows
+  return { ...others, columns, batches }
 }
 
 /** No more rows than these. Its reader may leave before it has begun: the source is told then, too. */
@@ -214,13 +215,16 @@ function replaced(plan: SelectPlan, texts: ReadonlyMap<string, string>): SelectP
 
 /** The same rows; what they were made of is let go when they are all read, when their reader leaves, or when reading fails. */
 export function rowsUntilOver(rows: RowStream, release: () => Promise<void>): RowStream {
-  const { typedBatches } = rows
+  const { typedBatches, encoded } = rows
   // All of them are here already.
   if (rows.ready !== undefined) void release()
   return {
     ...rows,
     batches: untilOver(rows.batches, release),
     ...(typedBatches === undefined ? {} : { typedBatches: untilOver(typedBatches, release) }),
+    ...(encoded === undefined
+      ? {}
+      : { encoded: (encoding, names) => untilOver(encoded(encoding, names), release) }),
   }
 }
 

@@ -1,0 +1,236 @@
+/**
+ * The messages of an Arrow stream (IPC streaming format, metadata version 5): a schema, the dictionaries, batches of rows.
+ * The numbers are places of fields in `Schema.fbs` and `Message.fbs`.
+ */
+import { Builder } from 'flatbuffers'
+import type { ArrowField, ArrowType, TimeUnit } from './arrow-types.ts'
+
+/** A column of a batch, or a part of one: how many values and nulls it has. Parents come before their children. */
+export interface ArrowNode {
+  readonly length: number
+  readonly nullCount: number
+}
+
+/** The values of some rows, in the order of their columns. The buffers may be views of what changes later. */
+export interface ArrowBatch {
+  readonly rowCount: number
+  readonly nodes: readonly ArrowNode[]
+  readonly buffers: readonly Uint8Array[]
+}
+
+const CONTINUES = 0xffff_ffff
+/** Buffers begin at multiples of it, as Arrow recommends. */
+const ALIGNED = 64
+
+/** Says that the stream is whole. */
+export const END_OF_STREAM = new Uint8Array([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0])
+
+export function schemaMessage(fields: readonly ArrowField[]): Uint8Array {
+  const builder = new Builder(1024)
+  const made = offsetVector(
+    builder,
+    fields.map((field) => fieldTable(builder, field)),
+  )
+  builder.startObject(4)
+  builder.addFieldOffset(1, made, 0)
+  const header = builder.endObject()
+  return message(builder, { header, kind: HEADER.schema, body: NO_BODY })
+}
+
+export function batchMessage(batch: ArrowBatch): Uint8Array {
+  const builder = new Builder(1024)
+  const body = bodyOf(batch.buffers)
+  const header = batchTable(builder, batch, body)
+  return message(builder, { header, kind: HEADER.batch, body })
+}
+
+export function dictionaryMessage(id: number, texts: readonly string[]): Uint8Array {
+  const encoder = new TextEncoder()
+  const encoded = texts.map((text) => encoder.encode(text))
+  const ends = new Int32Array(texts.length + 1)
+  for (const [index, { length }] of encoded.entries()) ends[index + 1] = (ends[index] ?? 0) + length
+  const bytes = new Uint8Array(ends.at(-1) ?? 0)
+  for (const [index, text] of encoded.entries()) bytes.set(text, ends[index])
+  const buffers = [NOTHING, new Uint8Array(ends.buffer), bytes]
+  const nodes = [{ length: texts.length, nullCount: 0 }]
+  const body = bodyOf(buffers)
+  const builder = new Builder(1024)
+  const data = batchTable(builder, { rowCount: texts.length, nodes, buffers }, body)
+  builder.startObject(3)
+  builder.addFieldInt64(0, BigInt(id), 0n)
+  builder.addFieldOffset(1, data, 0)
+  return message(builder, { header: builder.endObject(), kind: HEADER.dictionary, body })
+}
+
+const NOTHING = new Uint8Array(0)
+const HEADER = { schema: 1, dictionary: 2, batch: 3 } as const
+const VERSION_5 = 4
+
+/** Where each buffer is put, and how long all of them are. */
+interface Body {
+  readonly buffers: readonly Uint8Array[]
+  readonly places: readonly number[]
+  readonly length: number
+}
+
+const NO_BODY: Body = { buffers: [], places: [], length: 0 }
+
+function bodyOf(buffers: readonly Uint8Array[]): Body {
+  let length = 0
+  const places = buffers.map((buffer) => {
+    const place = length
+    length += aligned(buffer.length, ALIGNED)
+    return place
+  })
+  return { buffers, places, length }
+}
+
+function aligned(length: number, to: number): number {
+  return Math.ceil(length / to) * to
+}
+
+function message(
+  builder: Builder,
+  { header, kind, body }: { readonly header: number; readonly kind: number; readonly body: Body },
+): Uint8Array {
+  builder.startObject(5)
+  builder.addFieldInt16(0, VERSION_5, 0)
+  builder.addFieldInt8(1, kind, 0)
+  builder.addFieldOffset(2, header, 0)
+  builder.addFieldInt64(3, BigInt(body.length), 0n)
+  builder.finish(builder.endObject())
+  const metadata = builder.asUint8Array()
+  // The body begins at a multiple of eight, counted with the two numbers before the metadata.
+  const length = aligned(metadata.length, 8)
+  const bytes = new Uint8Array(8 + length + body.length)
+  const start = new DataView(bytes.buffer)
+  start.setUint32(0, CONTINUES, true)
+  start.setInt32(4, length, true)
+  bytes.set(metadata, 8)
+  for (const [index, buffer] of body.buffers.entries()) {
+    bytes.set(buffer, 8 + length + (body.places[index] ?? 0))
+  }
+  return bytes
+}
+
+function batchTable(builder: Builder, { rowCount, nodes, buffers }: ArrowBatch, body: Body) {
+  const pairs = (items: readonly (readonly [number, number])[]): number => {
+    builder.startVector(16, items.length, 8)
+    for (const [first, second] of items.toReversed()) {
+      builder.prep(8, 16)
+      builder.writeInt64(BigInt(second))
+      builder.writeInt64(BigInt(first))
+    }
+    return builder.endVector()
+  }
+  const nodesAt = pairs(nodes.map(({ length, nullCount }) => [length, nullCount]))
+  const buffersAt = pairs(buffers.map(({ length }, index) => [body.places[index] ?? 0, length]))
+  builder.startObject(4)
+  builder.addFieldInt64(0, BigInt(rowCount), 0n)
+  builder.addFieldOffset(1, nodesAt, 0)
+  builder.addFieldOffset(2, buffersAt, 0)
+  return builder.endObject()
+}
+
+function fieldTable(builder: Builder, field: ArrowField): number {
+  const children = field.children.map((child) => fieldTable(builder, child))
+  const childrenAt = offsetVector(builder, children)
+  const name = builder.createString(field.name)
+  const { kind, table } = typeTable(builder, field.type)
+  const dictionary =
+    field.dictionary === undefined ? 0 : encodingTable(builder, field.dictionary.id)
+  builder.startObject(7)
+  builder.addFieldOffset(0, name, 0)
+  builder.addFieldInt8(1, Number(field.isNullable), 0)
+  builder.addFieldInt8(2, kind, 0)
+  builder.addFieldOffset(3, table, 0)
+  builder.addFieldOffset(4, dictionary, 0)
+  builder.addFieldOffset(5, childrenAt, 0)
+  return builder.endObject()
+}
+
+function offsetVector(builder: Builder, offsets: readonly number[]): number {
+  builder.startVector(4, offsets.length, 4)
+  // The builder writes from the end.
+  for (const offset of offsets.toReversed()) builder.addOffset(offset)
+  return builder.endVector()
+}
+
+/** Indexes are numbers of 32 bits. */
+function encodingTable(builder: Builder, id: number): number {
+  const { table } = typeTable(builder, { kind: 'int', bits: 32, isSigned: true })
+  builder.startObject(4)
+  builder.addFieldInt64(0, BigInt(id), 0n)
+  builder.addFieldOffset(1, table, 0)
+  return builder.endObject()
+}
+
+const UNITS: Readonly<Record<TimeUnit, number>> = {
+  second: 0,
+  millisecond: 1,
+  microsecond: 2,
+  nanosecond: 3,
+}
+
+/** In the union of types in `Schema.fbs`. */
+const KINDS: Readonly<Record<ArrowType['kind'], number>> = {
+  null: 1,
+  int: 2,
+  float: 3,
+  binary: 4,
+  utf8: 5,
+  bool: 6,
+  decimal: 7,
+  date: 8,
+  time: 9,
+  timestamp: 10,
+  interval: 11,
+  list: 12,
+  struct: 13,
+  fixed_list: 16,
+  map: 17,
+}
+
+function typeTable(builder: Builder, type: ArrowType): { kind: number; table: number } {
+  const zone = type.kind === 'timestamp' && type.zone !== null ? builder.createString(type.zone) : 0
+  builder.startObject(3)
+  addTypeFields(builder, type, zone)
+  return { kind: KINDS[type.kind], table: builder.endObject() }
+}
+
+function addTypeFields(builder: Builder, type: ArrowType, zone: number): void {
+  switch (type.kind) {
+    case 'int':
+      builder.addFieldInt32(0, type.bits, 0)
+      builder.addFieldInt8(1, Number(type.isSigned), 0)
+      return
+    case 'float':
+      builder.addFieldInt16(0, type.bits === 32 ? 1 : 2, 0)
+      return
+    case 'decimal':
+      builder.addFieldInt32(0, type.precision, 0)
+      builder.addFieldInt32(1, type.scale, 0)
+      builder.addFieldInt32(2, 128, 128)
+      return
+    case 'date':
+      // Days: milliseconds are the default.
+      builder.addFieldInt16(0, 0, 1)
+      return
+    case 'time':
+      builder.addFieldInt16(0, UNITS[type.unit], 1)
+      builder.addFieldInt32(1, 64, 32)
+      return
+    case 'timestamp':
+      builder.addFieldInt16(0, UNITS[type.unit], 0)
+      builder.addFieldOffset(1, zone, 0)
+      return
+    case 'interval':
+      // Months, days and nanoseconds.
+      builder.addFieldInt16(0, 2, 0)
+      return
+    case 'fixed_list':
+      builder.addFieldInt32(0, type.length, 0)
+      return
+    default:
+  }
+}

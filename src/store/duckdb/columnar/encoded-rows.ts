@@ -1,0 +1,56 @@
+/** The rows of a result as one body, made of DuckDB's vectors without a value of JavaScript for each. */
+import type { DuckDBDataChunk, DuckDBType } from '@duckdb/node-api'
+import type { RowEncoding, RowStream } from '../../../domain/query-result.ts'
+import type { ChunkSource } from '../result-rows.ts'
+
+/** What encodings of all rows are made of. */
+export interface Encoding {
+  readonly encoding: RowEncoding
+  readonly names: readonly string[]
+  readonly types: readonly DuckDBType[]
+}
+
+/** Unlike a generator's, its `return` frees the connection even when nothing was read. */
+export function encodedRows(
+  encoding: Encoding,
+  { source, first }: { readonly source: ChunkSource; readonly first: DuckDBDataChunk | null },
+): AsyncIterable<Uint8Array> {
+  return {
+    [Symbol.asyncIterator]: () => {
+      const pieces = piecesOf(encoding, source, first)
+      return {
+        next: () => pieces.next(),
+        return: async () => {
+          await source.stop()
+          await pieces.return(undefined)
+          return { done: true, value: undefined }
+        },
+      }
+    },
+  }
+}
+
+async function* piecesOf(
+  { names, types }: Encoding,
+  source: ChunkSource,
+  first: DuckDBDataChunk | null,
+): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    // Loaded with the first answer that wants it.
+    const { arrowPieces } = await import('./arrow-stream.ts')
+    yield* arrowPieces({ names, types }, source, first)
+  } finally {
+    await source.stop()
+  }
+}
+
+/** The same for values as JSON has them. */
+export async function* encodedValues(
+  { names }: Omit<Encoding, 'types'>,
+  { batches }: RowStream,
+): AsyncGenerator<Uint8Array, void, void> {
+  const { arrowOfValues } = await import('./arrow-values.ts')
+  const rows = []
+  for await (const batch of batches) rows.push(...batch)
+  yield arrowOfValues(names, rows)
+}

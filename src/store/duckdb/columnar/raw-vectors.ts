@@ -1,0 +1,190 @@
+/** What a vector of DuckDB holds, as it lies in memory: views, valid as long as its chunk is. */
+import type { DuckDBVector } from '@duckdb/node-api'
+import duckdb from '@duckdb/node-bindings'
+
+const SHORT_COPY_MAX = 64
+
+/** Bytes that grow as they are written. */
+export class ByteBuffer {
+  bytes: Uint8Array
+  length = 0
+
+  constructor(capacity = 1024) {
+    this.bytes = new Uint8Array(capacity)
+  }
+
+  /** Makes room for so many more bytes. */
+  reserve(count: number): void {
+    const needed = this.length + count
+    if (needed <= this.bytes.length) return
+    const grown = new Uint8Array(Math.max(needed, this.bytes.length * 2))
+    grown.set(this.bytes.subarray(0, this.length))
+    this.bytes = grown
+  }
+
+  append(bytes: Uint8Array): void {
+    this.reserve(bytes.length)
+    this.bytes.set(bytes, this.length)
+    this.length += bytes.length
+  }
+
+  /** Appends so many bytes from a place on, for which there is room: short parts one by one, without a view of them. */
+  appendPart(from: Uint8Array, offset: number, count: number): void {
+    const { bytes, length } = this
+    if (count > SHORT_COPY_MAX) bytes.set(from.subarray(offset, offset + count), length)
+    else for (let at = 0; at < count; at += 1) bytes[length + at] = from[offset + at] ?? 0
+    this.length += count
+  }
+
+  /** What was written; valid until more is. */
+  written(): Uint8Array {
+    return this.bytes.subarray(0, this.length)
+  }
+}
+
+/** The values of a type of fixed width, or the 16 bytes each that DuckDB has for a text. */
+export function itemBytes(vector: DuckDBVector): Uint8Array {
+  const items = partOf(vector, 'items') ?? partOf(vector, 'dataView')
+  if (!ArrayBuffer.isView(items)) throw new Error('the library keeps the items elsewhere now')
+  return new Uint8Array(items.buffer, items.byteOffset, items.byteLength)
+}
+
+/** Where each list begins in the vector of the items, and how many it has: two numbers each. */
+export function listEntries(vector: DuckDBVector): BigUint64Array {
+  const entries = partOf(vector, 'entryData')
+  if (entries instanceof BigUint64Array) return entries
+  throw new Error('the library keeps the places of lists elsewhere now')
+}
+
+/** The items of all lists. */
+export function childVector(vector: DuckDBVector): DuckDBVector {
+  return requireVector(partOf(vector, 'childData'))
+}
+
+/** A map is a list of structs, and a union is a struct: the vector of that. */
+export function innerVector(vector: DuckDBVector): DuckDBVector {
+  return requireVector(partOf(vector, 'listVector') ?? partOf(vector, 'structVector'))
+}
+
+/** The vectors of a struct's fields. */
+export function fieldVectors(vector: DuckDBVector): readonly DuckDBVector[] {
+  const fields = partOf(vector, 'entryVectors')
+  if (Array.isArray(fields)) return fields.map(requireVector)
+  throw new Error('the library keeps the fields of structs elsewhere now')
+}
+
+/** One bit for each row, 1 where it has a value, from the lowest bit of the first byte on. null: each has one. */
+export function validBits(vector: DuckDBVector): Uint8Array | null {
+  const validity = partOf(vector, 'validity')
+  if (typeof validity !== 'object' || validity === null) {
+    throw new Error('the library keeps the nulls elsewhere now')
+  }
+  const data = partOf(validity, 'data')
+  if (data === null) return null
+  if (!ArrayBuffer.isView(data) || partOf(validity, 'offset') !== 0) {
+    throw new Error('the library keeps the nulls elsewhere now')
+  }
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+}
+
+export function isValid(bits: Uint8Array | null, row: number): boolean {
+  return bits === null || (((bits[row >> 3] ?? 0) >> (row & 7)) & 1) === 1
+}
+
+/** The library's types do not show where it keeps these. */
+function partOf(value: object, name: string): unknown {
+  return Reflect.get(value, name)
+}
+
+function requireVector(found: unknown): DuckDBVector {
+  // Only vectors stand where this is called.
+  if (typeof found === 'object' && found !== null) return found as DuckDBVector
+  throw new Error('the library keeps vectors within vectors elsewhere now')
+}
+
+/** A text so long stands where its pointer points to; a shorter one beside its length. */
+const LONG_FROM = 13
+const HIGH = 2 ** 32
+
+/** Bytes from `start` on; `address` is that of their first one. */
+interface Region {
+  readonly bytes: Uint8Array
+  readonly address: number
+}
+
+/** The number of bytes of the texts of some rows, nulls left out. */
+export function textBytes(vector: DuckDBVector, start: number, count: number): number {
+  const words = textWords(vector)
+  const bits = validBits(vector)
+  let bytes = 0
+  for (let row = start; row < start + count; row += 1) {
+    if (isValid(bits, row)) bytes += words[row * 4] ?? 0
+  }
+  return bytes
+}
+
+function textWords(vector: DuckDBVector): Uint32Array {
+  const items = itemBytes(vector)
+  return new Uint32Array(items.buffer, items.byteOffset, items.byteLength >> 2)
+}
+
+/**
+ * Copies the texts or blobs of some rows one behind the other, as UTF-8. Reading the memory behind a pointer costs a call
+ * into DuckDB's binding; texts that touch each other, as those of one vector nearly always do, are read with one.
+ * @param ends after each row, where `into` ended: set from `endsAt` on
+ */
+export function copyTexts(
+  vector: DuckDBVector,
+  { start, count }: { readonly start: number; readonly count: number },
+  into: ByteBuffer,
+  { ends, endsAt }: { readonly ends: Int32Array; readonly endsAt: number },
+): void {
+  const words = textWords(vector)
+  const inline = itemBytes(vector)
+  const bits = validBits(vector)
+  into.reserve(textBytes(vector, start, count))
+  let region: Region = { bytes: inline.subarray(0, 0), address: 0 }
+  for (let row = start; row < start + count; row += 1) {
+    const length = isValid(bits, row) ? (words[row * 4] ?? 0) : 0
+    if (length >= LONG_FROM) {
+      const address = addressOf(words, row)
+      const { bytes, address: first } = region
+      if (address < first || address + length > first + bytes.length) {
+        region = regionFrom(words, bits, row, start + count)
+      }
+      into.appendPart(region.bytes, address - region.address, length)
+    } else {
+      into.appendPart(inline, row * 16 + 4, length)
+    }
+    ends[endsAt + row - start] = into.length
+  }
+}
+
+function addressOf(words: Uint32Array, row: number): number {
+  return (words[row * 4 + 2] ?? 0) + (words[row * 4 + 3] ?? 0) * HIGH
+}
+
+/** The memory of the text of a row and of those after it, as long as each touches what is there already. */
+function regionFrom(
+  words: Uint32Array,
+  bits: Uint8Array | null,
+  firstRow: number,
+  endRow: number,
+): Region {
+  let first = addressOf(words, firstRow)
+  let end = first + (words[firstRow * 4] ?? 0)
+  for (let row = firstRow + 1; row < endRow; row += 1) {
+    const length = isValid(bits, row) ? (words[row * 4] ?? 0) : 0
+    if (length < LONG_FROM) continue
+    const address = addressOf(words, row)
+    if (address === end) end += length
+    else if (address + length === first) first = address
+    else if (address < first || address + length > end) break
+  }
+  return { bytes: bytesAt(first, end - first), address: first }
+}
+
+function bytesAt(address: number, length: number): Uint8Array {
+  const pointer = new Uint32Array([address % HIGH, Math.floor(address / HIGH)])
+  return duckdb.get_data_from_pointer(pointer.buffer, 0, length)
+}
