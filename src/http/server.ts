@@ -9,7 +9,7 @@ import { keyTextOf } from './access/key-access.ts'
 import { linkIdentity } from './access/link-access.ts'
 import { requestError } from './answers/error-response.ts'
 import { failureResponseAt, isOpenAiPath } from './openai/openai-error.ts'
-import { declarationOf, needOf, OPENAPI_PATH, type RouteNeed } from './openapi/openapi.ts'
+import { declarationOf, needOf, OPENAPI_PATH, type RouteNeed, route } from './openapi/openapi.ts'
 import type { AddRoutes, RouteContext, ServerDeps } from './route-context.ts'
 import { addAuditRoutes } from './routes/access/audit-routes.ts'
 import { addKeyRoutes } from './routes/access/key-routes.ts'
@@ -37,6 +37,7 @@ import { addVectorStoreFileRoutes } from './routes/openai/vector-store-file-rout
 import { addVectorStoreRoutes } from './routes/openai/vector-store-routes.ts'
 import { addVectorStoreSearchRoutes } from './routes/openai/vector-store-search-routes.ts'
 import { addProjectRoutes } from './routes/project-routes.ts'
+import { addDocsRoutes } from './routes/server/docs-routes.ts'
 import { addHealthRoutes } from './routes/server/health-routes.ts'
 import { addLoginRoutes } from './routes/server/login-routes.ts'
 import { addPageRoutes } from './routes/server/page-routes.ts'
@@ -131,13 +132,7 @@ function createApp(context: RouteContext): Elysia {
     const action = actions.get(`${method} ${route}`) ?? `${method} ${route}`
     await admit(context, request, { need, path: route, params, action })
   })
-  const { version } = context.deps.settings
-  let document: Promise<object> | undefined
-  const documentOnce = () => {
-    document ??= documentOf(app, version)
-    return document
-  }
-  app.get(OPENAPI_PATH, documentOnce, { detail: { hide: true, security: [{ bearer: [] }] } })
+  addDocumentRoute(app, context)
   addStatusRoutes(app, context)
   addHealthRoutes(app, context)
   addLoginRoutes(app, context)
@@ -165,11 +160,30 @@ function createApp(context: RouteContext): Elysia {
   addMcpRoutes(app, context)
   addOpenAiRoutes(app, context)
   addPageRoutes(app, context)
+  addDocsRoutes(app, context)
   for (const { method, path, hooks } of app.routes) {
     needs.set(`${method} ${path}`, needOf(hooks))
     actions.set(`${method} ${path}`, declarationOf(hooks)?.id ?? `${method} ${path}`)
   }
   return app
+}
+
+/** The same for everyone: no login is needed. */
+const addDocumentRoute: AddRoutes = (app, { deps }) => {
+  let document: Promise<object> | undefined
+  const documentOnce = () => {
+    document ??= documentOf(app, deps.settings.version)
+    return document
+  }
+  app.get(
+    OPENAPI_PATH,
+    documentOnce,
+    route({
+      ...{ needs: 'nothing', tag: 'Server', isHidden: true },
+      summary: 'The OpenAPI document',
+      answers: { 200: 'The document' },
+    }),
+  )
 }
 
 /** What makes it is loaded when somebody asks for it first. */

@@ -136,7 +136,8 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   yauzl: ['reading'],
   htmlparser2: ['reading'],
   'postal-mime': ['reading/documents'],
-  micromark: ['reading/documents'],
+  micromark: ['reading/documents', 'http/docs'],
+  'micromark-extension-gfm-table': ['http/docs'],
   yaml: ['reading/documents'],
   pg: ['sources/postgres'],
   'pg-cursor': ['sources/postgres'],
@@ -201,7 +202,7 @@ export function libraryViolations(
 }
 
 /** Run as a program, and used by scripts only. */
-const NOT_IMPORTED_BY_SRC: readonly string[] = ['bun']
+const NOT_IMPORTED_BY_SRC: readonly string[] = ['bun', 'swagger-ui-dist']
 
 function isLibrary(target: string): boolean {
   return !/^(\.|node:|bun$|bun:)/.test(target)

@@ -84,6 +84,7 @@ interface LockedPackage {
   readonly version?: string
   readonly resolved?: string
   readonly hasInstallScript?: boolean
+  readonly name?: string
   readonly optionalDependencies?: Readonly<Record<string, string>>
 }
 
@@ -103,7 +104,8 @@ export function unwantedPackages(
   mayRunScripts: readonly string[],
 ): readonly string[] {
   return Object.entries(packages).flatMap(([path, locked]) => {
-    const name = path.replace(/^.*node_modules\//, '')
+    // One that stands in the place of another has a name of its own.
+    const name = locked.name ?? path.replace(/^.*node_modules\//, '')
     return [
       ...(locked.resolved === undefined ? [] : [`${name}: has an address`]),
       ...(locked.hasInstallScript && !mayRunScripts.includes(name)

@@ -1,7 +1,5 @@
 /** The web pages: one file each, with style and script inline. They load nothing from other sites. */
 import { createHash } from 'node:crypto'
-import { ERRORS } from '../../../errors.ts'
-import docs from '../../../ui/docs.html' with { type: 'text' }
 import page from '../../../ui/index.html' with { type: 'text' }
 import { type RouteNeed, route } from '../../openapi/openapi.ts'
 import type { AddRoutes } from '../../route-context.ts'
@@ -37,13 +35,6 @@ export const addPageRoutes: AddRoutes = (app) => {
       content: String(page),
       contentType: HTML,
       needs: 'nothing',
-    },
-    '/docs': {
-      id: 'getDocs',
-      summary: 'The error codes',
-      content: errorsPage(),
-      contentType: HTML,
-      needs: 'login',
     },
     '/favicon.ico': {
       id: 'getIcon',
@@ -88,12 +79,4 @@ function hashesOf(html: string, element: string): string {
     return `'sha256-${createHash('sha256').update(text).digest('base64')}'`
   })
   return hashes.length === 0 ? "'none'" : hashes.join(' ')
-}
-
-function errorsPage(): string {
-  const rows = Object.entries(ERRORS).map(([code, { status, number, title }]) => {
-    const cells = [`<code>${code}</code>`, status, number, title]
-    return `<tr id="${code}">${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`
-  })
-  return String(docs).replace('<!-- errors -->', rows.join('\n'))
 }

@@ -1,0 +1,149 @@
+/** The pages under `/docs`: made when somebody asks for them first. */
+import { ERRORS } from '../../errors.ts'
+import template from '../../ui/docs.html' with { type: 'text' }
+import { docFiles, INDEX_FILE, linkOver, readDoc, typeOf } from './doc-files.ts'
+import { type MarkdownPage, markdownPage } from './markdown-page.ts'
+
+export interface DocFile {
+  readonly content: string
+  readonly contentType: string
+}
+
+const HTML = 'text/html; charset=utf-8'
+
+/** Addresses that are no files. */
+const START = ''
+const READER = 'api'
+const DECISIONS = 'decisions'
+const SEARCH = 'search.json'
+
+export class DocPages {
+  readonly #files: ReadonlyMap<string, string>
+  readonly #index: MarkdownPage
+  readonly #made = new Map<string, Promise<DocFile>>()
+
+  private constructor(files: ReadonlyMap<string, string>, index: MarkdownPage) {
+    this.#files = files
+    this.#index = index
+  }
+
+  static async open(): Promise<DocPages> {
+    const files = await docFiles()
+    const text = await readDoc(INDEX_FILE).catch(() => '# Documentation\n')
+    return new DocPages(files, markdownPage(text, linkOver(files, INDEX_FILE)))
+  }
+
+  /** @param slug what comes after `/docs/`; '': the start page. @returns undefined: there is no such page */
+  find(slug: string): Promise<DocFile> | undefined {
+    const isKnown = [START, READER, DECISIONS, SEARCH].includes(slug) || this.#files.has(slug)
+    if (!isKnown) return undefined
+    let file = this.#made.get(slug)
+    if (file === undefined) {
+      file = this.#make(slug)
+      this.#made.set(slug, file)
+      file.catch(() => this.#made.delete(slug))
+    }
+    return file
+  }
+
+  async #make(slug: string): Promise<DocFile> {
+    if (slug === START) {
+      return this.#page(slug, { title: 'Documentation', html: this.#index.html + errorTable() })
+    }
+    if (slug === READER) {
+      const html =
+        '<h1>API reference</h1><div id="reader"><p>The reference needs JavaScript.</p></div>'
+      return this.#page(slug, { title: 'API reference', html })
+    }
+    if (slug === DECISIONS) return this.#page(slug, await this.#decisions())
+    if (slug === SEARCH) return this.#searchable()
+    const path = this.#files.get(slug) ?? ''
+    const contentType = typeOf(path)
+    if (contentType !== undefined) return { content: await readDoc(path), contentType }
+    return this.#page(slug, await this.#markdown(path))
+  }
+
+  async #markdown(path: string): Promise<MarkdownPage> {
+    return markdownPage(await readDoc(path), linkOver(this.#files, path))
+  }
+
+  async #decisions(): Promise<Pick<MarkdownPage, 'title' | 'html'>> {
+    const slugs = [...this.#files.keys()].filter((slug) => slug.startsWith('decisions/'))
+    const items = await Promise.all(
+      slugs.map(async (slug) => {
+        const { title } = await this.#markdown(this.#files.get(slug) ?? '')
+        return `<li><a href="/docs/${slug}">${escaped(title)}</a></li>`
+      }),
+    )
+    const title = 'Decisions'
+    return { title, html: `<h1>${title}</h1><ul class="plain">${items.join('')}</ul>` }
+  }
+
+  /** Every section of every page for users, for a search in the browser. */
+  async #searchable(): Promise<DocFile> {
+    const slugs = [...this.#files.keys()].filter((slug) => {
+      const isOld = slug === 'changelog' || slug.startsWith('decisions/')
+      return !isOld && typeOf(slug) === undefined
+    })
+    const sections: unknown[] = []
+    for (const slug of slugs) {
+      const page = await this.#markdown(this.#files.get(slug) ?? '')
+      for (const { id, heading, text } of page.sections) {
+        sections.push([`/docs/${slug}#${id}`, page.title, heading, text])
+      }
+    }
+    for (const [code, { title }] of Object.entries(ERRORS)) {
+      sections.push([`/docs#${code}`, 'Error codes', code, title])
+    }
+    return { content: JSON.stringify(sections), contentType: 'application/json' }
+  }
+
+  #page(slug: string, { title, html }: Pick<MarkdownPage, 'title' | 'html'>): DocFile {
+    const here = slug === START ? '/docs' : `/docs/${slug}`
+    const nav = navigation(this.#index.html).replaceAll(
+      `href="${here}"`,
+      `href="${here}" aria-current="page"`,
+    )
+    const assets = slug === READER ? READER_ASSETS : ''
+    const content = String(template)
+      .replace('<!-- title -->', () => escaped(title))
+      .replace('<!-- assets -->', () => assets)
+      .replaceAll('<!-- nav -->', () => nav)
+      .replace('<!-- content -->', () => html)
+      .replace('<body>', slug === READER ? '<body class="reading">' : '<body>')
+    return { content, contentType: HTML }
+  }
+}
+
+const READER_ASSETS = `<link rel="stylesheet" href="/docs/assets/swagger-ui.css">
+<script src="/docs/assets/swagger-ui-bundle.js" defer></script>
+<script src="/docs/assets/api-reader.js" defer></script>`
+
+/** The index as a list: what its tables name. */
+function navigation(index: string): string {
+  const groups = index.split('<table>').slice(1)
+  const lists = groups.map((table) => {
+    const links = table.matchAll(/<td><a href="(\/[^"]*)">([\s\S]*?)<\/a><\/td>/g)
+    return [...links].map(([, href, name]) => `<li><a href="${href}">${name}</a></li>`).join('')
+  })
+  const [users = '', developers = ''] = lists
+  return `<ul><li><a href="/docs">Overview</a></li><li><a href="/docs/readme">Read me</a></li>
+<li><a href="/docs/api">API reference</a></li></ul>
+<h2>For users</h2><ul>${users}</ul><h2>For developers</h2><ul>${developers}<li><a href="/docs/changelog">Changelog</a></li></ul>`
+}
+
+/** Every problem's `type` names one of these rows. */
+function errorTable(): string {
+  const rows = Object.entries(ERRORS).map(([code, { status, number, title }]) => {
+    const cells = [`<code>${code}</code>`, String(status), String(number), escaped(title)]
+    return `<tr id="${code}">${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`
+  })
+  const head = ['Code', 'Status', 'Number', 'Title'].map((name) => `<th scope="col">${name}</th>`)
+  return `<h2 id="error-codes">Error codes <a class="anchor" href="#error-codes" aria-label="Link to this section">#</a></h2>
+<p>An error names one of these codes, a failed SQL statement its number.</p>
+<div class="wide" tabindex="0"><table><thead><tr>${head.join('')}</tr></thead><tbody>${rows.join('\n')}</tbody></table></div>`
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}
