@@ -1,5 +1,6 @@
 /** Conversations with agents that are kept. A question of one is asked by `/completions` with its `conversation_id`. */
 
+import { requireScope } from '../../../domain/access/principal.ts'
 import type {
   ConversationSummary,
   KeptTurn,
@@ -23,9 +24,14 @@ const PAGING = 'Query parameters: `limit` (50, at most 1000); `cursor`: `next` o
 
 export const addConversationRoutes: AddRoutes = (app, context) => {
   const { conversations } = context.deps
+  /** They are those of everybody who asked: whoever may only ask goes on with the one whose id it was given. */
+  const requireReader = (request: Request) => {
+    requireScope(context.scopeOf(request).principal, 'read')
+  }
   app.get(
     ALL,
     async ({ request, params }) => {
+      requireReader(request)
       const agent = namedAgent(context, params)
       const { items, next } = await conversations.list(agent, pageOf(request))
       return Response.json({ items: items.map(summaryRecord), next: cursor(next) })
@@ -48,6 +54,7 @@ export const addConversationRoutes: AddRoutes = (app, context) => {
   app.get(
     ONE,
     async ({ request, params }) => {
+      requireReader(request)
       const agent = namedAgent(context, params)
       const found = await conversations.get(agent, params.conversation_id, pageOf(request))
       const { summary, turns, next } = found

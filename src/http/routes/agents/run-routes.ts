@@ -1,7 +1,7 @@
 /** Questions to agents that are under way. What is over is a trace. */
 import { t } from 'elysia'
 import type { RunningQuestion } from '../../../agents/questions/running-questions.ts'
-import { mayName } from '../../../domain/access/principal.ts'
+import { mayName, requireScope } from '../../../domain/access/principal.ts'
 import { runNotFound } from '../../../domain/agents/agent-run.ts'
 import { RUNNING_QUESTION } from '../../answers/records/agent-schemas.ts'
 import { route } from '../../openapi/openapi.ts'
@@ -18,7 +18,11 @@ export const addRunRoutes: AddRoutes = (app, { deps: { agents }, scopeOf }) => {
   }
   app.get(
     ALL,
-    ({ request }) => Response.json(runsOf(request).map(runRecord)),
+    ({ request }) => {
+      // They are the questions of everybody.
+      requireScope(scopeOf(request).principal, 'read')
+      return Response.json(runsOf(request).map(runRecord))
+    },
     route({
       needs: 'ask',
       id: 'listRunningQuestions',

@@ -1,4 +1,5 @@
 import { type Static, t } from 'elysia'
+import { requireScope } from '../../../domain/access/principal.ts'
 import { requireKnowledgeBase } from '../../../domain/catalog-snapshot.ts'
 import { type Row, shownValue } from '../../../domain/document.ts'
 import { nameKey } from '../../../domain/identifier.ts'
@@ -77,7 +78,9 @@ const addListRoutes: AddRoutes = (app, context) => {
     ALL,
     async ({ request, params }) => {
       const selection = selectionOf(request)
-      const { signal } = context.scopeOf(request)
+      const { principal, signal } = context.scopeOf(request)
+      // How many were deleted says what the filters found.
+      requireScope(principal, 'read')
       const kb = knowledgeBaseAt(context, params)
       const { documents: deleted, chunks } = await documents.removeAll(kb, selection, signal)
       return Response.json({ deleted, chunks })
@@ -170,6 +173,8 @@ const addOneDocumentRoutes: AddRoutes = (app, context) => {
   app.patch(
     ONE,
     async ({ request, params }) => {
+      // The answer is the whole document.
+      requireScope(context.scopeOf(request).principal, 'read')
       knowledgeBaseAt(context, params)
       const { metadata }: Static<typeof PATCH_SCHEMA> = await readJson(context, request, PATCH)
       // JSON, as above.

@@ -1,4 +1,5 @@
 import { t } from 'elysia'
+import { mayDo, type Principal } from '../../../domain/access/principal.ts'
 import type { ServerState } from '../../../domain/server-state.ts'
 
 import { BACKUP } from '../../answers/records/catalog-schemas.ts'
@@ -17,6 +18,7 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
     '/api/status',
     async ({ request }) => {
       const isConfirmed = await authentication.isConfirmed(request)
+      const isAdmin = isConfirmed && mayAll((await authentication.identify(request)).principal)
       return Response.json({
         mindsdb_version: API_VERSION,
         eider_version: context.deps.settings.version,
@@ -28,7 +30,7 @@ export const addStatusRoutes: AddRoutes = (app, context) => {
         },
         indexes: context.deps.indexes.possible(),
         // How busy the server is, and with what, is nobody else's business.
-        ...(isConfirmed ? stateRecord(context.deps.serverState()) : {}),
+        ...(isAdmin ? stateRecord(context.deps.serverState()) : {}),
       })
     },
     route({
@@ -90,4 +92,8 @@ const addBackupRoutes: AddRoutes = (app, { deps }) => {
       answers: { 200: { description: 'The backups', schema: t.Array(BACKUP) } },
     }),
   )
+}
+
+function mayAll(principal: Principal): boolean {
+  return mayDo(principal, 'admin') && principal.namespaces === null
 }
