@@ -98,7 +98,8 @@ class HeldDocument {
       }
       this.#hold(what, schema, JSON.parse(text))
     }
-    if (type === 'text/event-stream') {
+    const isText = 'type' in media.schema && media.schema.type === 'string'
+    if (type === 'text/event-stream' && !isText) {
       const chunks = text.split('\n').filter((line) => line.startsWith('data: {'))
       for (const chunk of chunks)
         this.#hold(`an event of ${what}`, schema, JSON.parse(chunk.slice(6)))

@@ -15,20 +15,28 @@ const MESSAGE = t.Object({
 type SentMessage = (typeof MESSAGE)['static']
 
 export const COMPLETION = bodySchema(
-  t.Object({
-    messages: t.Array(MESSAGE, {
-      description:
-        'Turns as {"question", "answer"} or {"role", "content"}; the last question is asked',
-    }),
-    response_format: optionally(RESPONSE_FORMAT),
-    conversation_id: t.Optional(
-      t.Union([t.String(), t.Null()], {
+  t.Object(
+    {
+      messages: t.Array(MESSAGE, {
         description:
-          '"new": the conversation is kept, and the answer brings its id; an id: the question belongs to that conversation',
+          'Turns as {"question", "answer"} or {"role", "content"}; the last question is asked',
       }),
-    ),
-    stream_options: t.Optional(t.Union([t.Object({ deltas: t.Optional(t.Boolean()) }), t.Null()])),
-  }),
+      response_format: optionally(RESPONSE_FORMAT),
+      conversation_id: t.Optional(
+        t.Union([t.String(), t.Null()], {
+          description:
+            '"new": the conversation is kept, and the answer brings its id; an id: the question belongs to that conversation',
+        }),
+      ),
+      stream_options: t.Optional(
+        t.Union([t.Object({ deltas: t.Optional(t.Boolean()) }), t.Null()]),
+      ),
+    },
+    {
+      $id: 'CompletionRequest',
+      examples: [{ messages: [{ question: 'Which tea has no caffeine?', answer: '' }] }],
+    },
+  ),
 )
 
 export interface Conversation {

@@ -100,7 +100,7 @@ const SQL_CONTEXT = t.Object(
   { $id: 'SqlContext' },
 )
 
-export const SQL_ERROR = t.Object(
+const SQL_ERROR = t.Object(
   {
     type: oneOf(['error']),
     error_code: t.Integer(),
@@ -147,16 +147,6 @@ export const SQL_ANSWER = t.Union(
     SQL_ERROR,
   ],
   { $id: 'SqlAnswer' },
-)
-
-/** `response_format` jsonlines or sse: one with the names, then lists of rows, or the failure. */
-export const SQL_PART = t.Union(
-  [
-    t.Object({ type: oneOf(['table']), column_names: TEXTS }, { $id: 'SqlHead' }),
-    t.Array(t.Array(t.Unknown())),
-    SQL_ERROR,
-  ],
-  { $id: 'SqlPart' },
 )
 
 export const FILE = t.Object(

@@ -71,7 +71,13 @@ const SEARCH_SCHEMA = t.Object(
     neighbours: optional.integer(0, NEIGHBOURS_MAX),
     columns: t.Optional(t.Union([t.Array(t.String(), { maxItems: COLUMNS_MAX }), t.Null()])),
   },
-  { additionalProperties: false },
+  {
+    $id: 'SearchRequest',
+    additionalProperties: false,
+    examples: [
+      { query: 'something for the evening without caffeine', filters: { price: { '<': 8 } }, k: 1 },
+    ],
+  },
 )
 
 const SEARCH = bodySchema(SEARCH_SCHEMA)

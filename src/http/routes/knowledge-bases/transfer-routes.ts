@@ -1,3 +1,4 @@
+import { t } from 'elysia'
 import { requireKnowledgeBase, requireProject } from '../../../domain/catalog-snapshot.ts'
 import { AppError } from '../../../errors.ts'
 import { JOB } from '../../answers/records/catalog-schemas.ts'
@@ -10,6 +11,7 @@ import type { AddRoutes } from '../../route-context.ts'
 
 const KB = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name' as const
 const PARQUET = 'application/vnd.apache.parquet'
+const BYTES = 'application/octet-stream'
 
 const tag = 'Documents'
 
@@ -24,7 +26,7 @@ export const addTransferRoutes: AddRoutes = (app, context) => {
       const { pieces } = await transfers.export(kb, scope.signal)
       const name = encodeURIComponent(`${kb.name}.parquet`)
       const headers = {
-        'content-type': PARQUET,
+        'content-type': request.headers.get('accept') === BYTES ? BYTES : PARQUET,
         'content-disposition': `attachment; filename*=UTF-8''${name}`,
       }
       return streamedResponse(pieces, { headers, scope })
@@ -36,7 +38,12 @@ export const addTransferRoutes: AddRoutes = (app, context) => {
       tag,
       produces: PARQUET,
       answers: {
-        200: 'A Parquet file: a row for each chunk, the definition without secrets beside them',
+        200: {
+          description:
+            'A Parquet file: a row for each chunk, the definition without secrets beside them',
+          // Generators know it by this name.
+          also: { [BYTES]: t.String({ format: 'binary' }) },
+        },
         404: 'No such project or knowledge base',
       },
     }),
@@ -69,7 +76,8 @@ export const addTransferRoutes: AddRoutes = (app, context) => {
       needs: 'write',
       id: 'importKnowledgeBase',
       summary: 'Import an exported knowledge base; nothing is embedded',
-      takes: [PARQUET, 'application/octet-stream', 'multipart/form-data'],
+      // PARQUET is taken, too: generators know the general name.
+      takes: [BYTES, 'multipart/form-data'],
       description:
         'The file is the body, or the part `file` of a form. The knowledge base is made where there is none of that name. Documents of the file take the place of those with their ids, all of them or none. With `background=true` in the query a job stores them.',
       tag,

@@ -1,7 +1,7 @@
 import { t } from 'elysia'
 import { DEFAULT_PROJECT } from '../../../domain/project.ts'
 import { AppError } from '../../../errors.ts'
-import { SQL_ANSWER, SQL_PART } from '../../answers/records/server-schemas.ts'
+import { SQL_ANSWER } from '../../answers/records/server-schemas.ts'
 import {
   type AnswerFormat,
   acceptedFormat,
@@ -19,6 +19,12 @@ const STATEMENT = t.String({
   description: 'One SQL statement',
   examples: ["SELECT id, relevance FROM teas WHERE content = 'without caffeine' LIMIT 1"],
 })
+/** A text for generated clients: beside JSON, which most of them ask for, its parts would only blur the type of that. */
+const LINES = t.String({
+  description:
+    'A line (an event) with `type` and `column_names`, then lists of rows; or a line with the failure',
+})
+
 const PARAMS = t.Record(t.String(), t.Unknown(), { description: 'The values of `:name` in it' })
 
 const OTHERS = {
@@ -39,7 +45,7 @@ const OTHERS = {
 const QUERY = bodySchema(
   documentedAs(
     t.Object({ query: t.Optional(t.Unknown()), ...OTHERS }),
-    t.Object({ query: STATEMENT, ...OTHERS }),
+    t.Object({ query: STATEMENT, ...OTHERS }, { $id: 'SqlStatement' }),
   ),
 )
 
@@ -74,8 +80,8 @@ export const addSqlRoutes: AddRoutes = (app, context) => {
           schema: SQL_ANSWER,
           also: {
             ...ROWS_AS,
-            'application/jsonlines': SQL_PART,
-            'text/event-stream': SQL_PART,
+            'application/jsonlines': LINES,
+            'text/event-stream': LINES,
           },
         },
       },
