@@ -30,7 +30,7 @@ const CASES: readonly Case[] = [
   { line: 'POST /cloud/login', status: 404, code: 'not_found', title: 'Not found' },
   { line: 'GET /cloud/login', status: 404, code: 'not_found', title: 'Not found' },
   {
-    line: 'GET /api/sql/query',
+    line: 'PATCH /api/sql/query',
     status: 405,
     code: 'method_not_allowed',
     title: 'Method Not Allowed',
@@ -307,7 +307,7 @@ test('OPTIONS names the methods, and allows no other site anything', async () =>
   const { server } = testServer()
   const { status, headers } = await send(server, 'OPTIONS /api/sql/query/')
   expect(status).toBe(204)
-  expect(headers.get('allow')).toBe('POST, OPTIONS')
+  expect(headers.get('allow')).toBe('GET, POST, HEAD, OPTIONS')
   expect(headers.get('access-control-allow-origin')).toBeNull()
 })
 
