@@ -1,6 +1,6 @@
 /** Joins use cases to edges. The program and the tests call exactly this. */
 
-import { auditedQueries } from './composition/access-parts.ts'
+import { auditedQueries, statementAccess } from './composition/access-parts.ts'
 import { agentAnswers, agentPool, askedAgents } from './composition/agent-parts.ts'
 import { healthOf } from './composition/health-parts.ts'
 import { insertDepsOf } from './composition/insert-parts.ts'
@@ -175,6 +175,7 @@ export function createApp(options: AppOptions): App {
     sources,
     databaseUses: databaseUses(snapshot, store),
     schedules,
+    access: statementAccess(store, settings),
     live: liveTables(sources, store.schedules, {
       ...{ keeping: syncSources, traces: store.traces, audit: store.audit },
     }),

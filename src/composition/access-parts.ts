@@ -4,8 +4,11 @@ import type { AuditLog } from '../domain/ports/access-ports.ts'
 import { AppError, toAppError } from '../errors.ts'
 import type { UseCases } from '../http/route-context.ts'
 import { RequestScope } from '../http/running-requests.ts'
+import type { StatementAccess } from '../query/query-deps.ts'
 import type { StatementChange } from '../query/statement-request.ts'
 import { originOf } from '../runtime/cancellation.ts'
+import type { Settings } from '../settings.ts'
+import type { Store } from '../store/store.ts'
 
 /** Statements of clients, with an entry of the audit log for each change, whichever door they came by. */
 export function auditedQueries(query: UseCases['query'], audit: AuditLog): UseCases['query'] {
@@ -29,6 +32,15 @@ export function auditedQueries(query: UseCases['query'], audit: AuditLog): UseCa
       throw error
     }
   }
+}
+
+/** What the statements about keys and users work on. */
+export function statementAccess(
+  { keys, users }: Pick<Store, 'keys' | 'users'>,
+  { username, password }: Settings,
+): StatementAccess {
+  const firstAdmin = password === undefined ? undefined : username
+  return { keys, users, firstAdmin, now: Date.now, dropSessions: () => {} }
 }
 
 /**

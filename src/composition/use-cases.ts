@@ -46,6 +46,7 @@ export function useCases(
 > {
   const sessions = new Sessions()
   const queryDeps = depsFor(null, null)
+  const dropSessions = (login: string) => sessions.drop(login)
   const insertWaitMs = settings.insertWaitSeconds * 1000
   const inTurns = (): InsertFilesDeps & UploadDeps => {
     const own = reader.forRequest()
@@ -62,7 +63,8 @@ export function useCases(
   }
   const inSession = ({ session }: QueryRequest, principal: Principal): QueryDeps => {
     const variables = sessions.variablesOf(session ?? null)
-    return { ...own(principal), variables, chunker: reader.forRequest(), insertWaitMs }
+    const access = { ...queryDeps.access, dropSessions }
+    return { ...own(principal), access, variables, chunker: reader.forRequest(), insertWaitMs }
   }
   return {
     catalog: queryDeps,
@@ -77,7 +79,7 @@ export function useCases(
       const { exportRows } = await LATER.query()
       return exportRows(request, inSession(request, principal), signal)
     },
-    dropSessions: (login) => sessions.drop(login),
+    dropSessions,
     search: async (kb, order, signal) => {
       return (await LATER.search()).runSearch(kb, order, queryDeps, signal)
     },

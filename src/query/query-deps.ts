@@ -1,4 +1,6 @@
 import type { DatabaseDeps } from '../catalog/catalog-deps.ts'
+import type { AccessDeps } from '../catalog/define-key.ts'
+import type { UserDeps } from '../catalog/define-user.ts'
 import type { Rights } from '../domain/access/rights.ts'
 import type { CatalogSnapshot } from '../domain/catalog-snapshot.ts'
 import type { Activity } from '../domain/flow/activity.ts'
@@ -70,6 +72,7 @@ export interface QueryDeps extends DatabaseDeps {
   /** The tables of information_schema that do not follow from the catalog. */
   readonly live: LiveTables
   readonly schedules: Schedules
+  readonly access: StatementAccess
   /** Of whoever runs the statement; unset: whatever there is may be read. Its catalog shows no more than these let it. */
   readonly rights?: Rights
   /** Those of the request's session. */
@@ -86,6 +89,12 @@ export interface QueryDeps extends DatabaseDeps {
   readonly readingMs?: number
   /** A monotonic clock in milliseconds, for differences. */
   readonly nowMs: () => number
+}
+
+/** Keys and users, for the statements about them. */
+export interface StatementAccess extends Omit<AccessDeps, 'snapshot'>, Omit<UserDeps, 'snapshot'> {
+  /** Ends the sessions of a login, with their variables. */
+  readonly dropSessions: (login: string) => void
 }
 
 /** What goes on, for the tables of information_schema that show it. */

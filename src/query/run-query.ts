@@ -88,6 +88,8 @@ const READING: ReadonlySet<Statement['kind']> = new Set([
   'show',
   'show_create',
   'show_indexes',
+  'show_keys',
+  'show_users',
   'describe',
   'describe_agent',
   'describe_database',

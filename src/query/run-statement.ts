@@ -7,6 +7,7 @@ import { runQueryControl } from './rows/background-insert.ts'
 import { runRowStatement } from './rows/run-row-statement.ts'
 import { runShowStatement } from './show/run-show.ts'
 import type { StatementRequest } from './statement-request.ts'
+import { isOfAccess, runAccessStatement } from './statements/run-access.ts'
 import {
   runAgentStatement,
   runDatabaseStatement,
@@ -27,6 +28,7 @@ export async function runStatement(
 ): Promise<QueryResult> {
   const { statement } = request
   if (isEvaluation(statement)) return runEvaluateStatement({ ...request, statement }, deps, signal)
+  if (isOfAccess(statement)) return runAccessStatement({ ...request, statement }, deps, signal)
   switch (statement.kind) {
     case 'create_knowledge_base':
     case 'alter_knowledge_base':

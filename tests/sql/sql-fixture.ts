@@ -1,6 +1,7 @@
 import { createAgent } from '../../src/catalog/define-agent.ts'
 import { createKnowledgeBase } from '../../src/catalog/define-knowledge-base.ts'
 import { shownActivity } from '../../src/composition/job-parts.ts'
+import { ANYONE } from '../../src/domain/access/principal.ts'
 import { requireKnowledgeBase } from '../../src/domain/catalog-snapshot.ts'
 import type { EmbeddedDocument } from '../../src/domain/chunk.ts'
 import type { AgentAnswers, EmbedderRegistry } from '../../src/domain/ports/model-ports.ts'
@@ -103,6 +104,11 @@ export async function openSqlFixture(): Promise<SqlFixture> {
       store: { list: () => [], runs: async () => [] },
       create: async () => Promise.reject(new Error('not expected')),
       drop: async () => Promise.reject(new Error('not expected')),
+    },
+    author: ANYONE,
+    access: {
+      ...{ keys: store.keys, users: store.users, firstAdmin: undefined },
+      ...{ now: Date.now, dropSessions: () => {} },
     },
     live: { rows: async () => ({ rows: [] }) },
     agents,

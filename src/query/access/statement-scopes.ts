@@ -58,6 +58,14 @@ const SCOPES: {
   // It runs by itself, with all rights.
   create_job: ['everything'],
   drop_job: ['everything'],
+  // Nobody makes or changes more than they have: the definitions check that.
+  create_key: ['admin'],
+  drop_key: ['admin'],
+  show_keys: ['admin'],
+  create_user: ['admin'],
+  alter_user: ['admin'],
+  drop_user: ['admin'],
+  show_users: ['admin'],
   // They bring documents by themselves, from folders and addresses.
   sources: ['everything'],
   evaluate_knowledge_base: ({ options }) => {

@@ -10,6 +10,7 @@ import { tokenize } from '../../sql/lexer/tokens.ts'
 import type { QueryDeps } from '../query-deps.ts'
 import { checkStatement } from '../run-query.ts'
 import { nativeNamed } from '../select/name-scope.ts'
+import { isOfAccess, needsSomebody } from '../statements/run-access.ts'
 import { describeSelect } from '../views.ts'
 import { BEFORE_ALL, highestOf, statementsOf, withTimes } from './run-scheduled.ts'
 
@@ -68,6 +69,7 @@ async function planStatement(sql: string, { database, deps, signal }: Checking):
   const whole = condition === undefined ? sql : withoutLast(sql, condition)
   const named = nativeNamed(whole, snapshot)
   const statement = parseStatement(named, tokenize(named))
+  if (statement !== undefined && isOfAccess(statement)) throw needsSomebody()
   if (statement !== undefined && statement.kind !== 'insert') return false
   if (statement?.kind === 'insert') {
     const { project: qualifier, name } = statement.table

@@ -1,6 +1,7 @@
 /** The dialect's own statements: what DuckDB's parser does not know. One file for each thing they are about. */
 import { AppError } from '../../errors.ts'
 import { type Token, withoutClosingSemicolons } from '../lexer/tokens.ts'
+import { type AccessStatement, accessStatement } from './parse-access.ts'
 import { type AgentStatement, agentStatement } from './parse-agent.ts'
 import { type DatabaseStatement, databaseStatement } from './parse-database.ts'
 import {
@@ -21,6 +22,7 @@ import { type ViewStatement, viewStatement } from './parse-view.ts'
 import { StatementReader } from './statement-reader.ts'
 
 export type Statement =
+  | AccessStatement
   | AgentStatement
   | DatabaseStatement
   | EvaluateAgentStatement
@@ -46,6 +48,7 @@ const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
   tableStatement,
   rowStatement,
   indexStatement,
+  accessStatement,
   showStatement,
   sessionStatement,
   explainStatement,
@@ -97,7 +100,7 @@ const WRITING_WORDS = new Set(
 )
 
 const KNOWN =
-  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, EVALUATE KNOWLEDGE_BASE, EVALUATE AGENT, REFRESH KNOWLEDGE_BASE, VACUUM, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, DATABASE, PROJECT, JOB, VIEW, TABLE and INDEX ON KNOWLEDGE_BASE'
+  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, EVALUATE KNOWLEDGE_BASE, EVALUATE AGENT, REFRESH KNOWLEDGE_BASE, VACUUM, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, DATABASE, PROJECT, JOB, VIEW, TABLE, KEY, USER and INDEX ON KNOWLEDGE_BASE'
 
 /** What DuckDB would read as something else, or only refuse with its own words. */
 function refuseOthers(read: StatementReader): void {

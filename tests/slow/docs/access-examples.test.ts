@@ -5,8 +5,8 @@ import { createTestApp } from '../../support/test-app.ts'
 
 const page = await Bun.file(join(import.meta.dir, '../../../docs/access.md')).text()
 
-function blockOf(language: string): string {
-  return new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)?.[1] ?? ''
+function blockOf(language: string, text = page): string {
+  return new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(text)?.[1] ?? ''
 }
 
 test('its key is made, and its statement shows that', async () => {
@@ -22,5 +22,22 @@ test('its key is made, and its statement shows that', async () => {
     ['notebook', 'deleteProject', '["mindsdb"]', 'forbidden'],
     ['anyone', 'createKey', '["notebook"]', 'ok'],
   ])
+  await app.close()
+})
+
+test('its statements make, show and remove a key and a user', async () => {
+  const environment = { EIDER_USERNAME: 'ada', EIDER_PASSWORD: 'secret' }
+  const app = await createTestApp({ environment })
+  const login = { username: 'ada', password: 'secret' }
+  const { body: session } = await app.send('POST', '/api/login', login)
+  const headers = { authorization: `Bearer ${Object(session).token}` }
+  const statements = blockOf('sql', page.slice(page.indexOf('## In SQL'))).split(';')
+  const shown: unknown[] = []
+  for (const query of statements.filter((one) => one.trim() !== '')) {
+    const { body } = await app.send('POST', '/api/sql/query', { query }, headers)
+    const { type, data } = Object(body)
+    shown.push(type === 'table' ? data[0].find((cell: unknown) => typeof cell === 'string') : type)
+  }
+  expect(shown).toEqual(['notebook', 'notebook', 'ok', 'ok', 'ok', 'ann', 'ok'])
   await app.close()
 })
